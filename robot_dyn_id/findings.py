@@ -185,8 +185,8 @@ SECTIONS: Mapping[str, Mapping[str, Definition]] = {
         ),
         "clock_gaps": Definition(
             "warning",
-            "Time stamps are interrupted for more than five sample periods; the recording is split there. Information "
-            "only for flexible joints.",
+            "Time stamps are interrupted for more than five sample periods and a period of the cut-off; the recording "
+            "is split there. Information only for flexible joints.",
             "check the load of the computer and the network while recording",
         ),
         "velocity_mismatch": Definition(

@@ -7,7 +7,7 @@ import math
 
 import numpy as np
 
-from robot_dyn_id.arrays import Array
+from robot_dyn_id.arrays import Array, Mask
 
 BANDWIDTH_SHARE = 0.99
 """Share of a joint's velocity power that lies below its motion bandwidth."""
@@ -34,6 +34,13 @@ accelerations jump, at most 10 of white, correlated or integrated noise."""
 PROPORTIONAL_BAND = 1.2
 """Ratio of the ends of the band, to its center, over which the power is smoothed by its median: narrow lines vanish."""
 
+ACCELERATION_NOISE_SHARE = 1e-5
+"""Power of an acceleration's noise, over that of the acceleration, that the motion filter leaves if the noise is white.
+Quantization errors last longer near reversals, where they matter most for friction: see `benchmarks/cutoff.py`."""
+
+FEWEST_BANDWIDTHS = 4.0
+"""Least cut-off of the motion filter, in bandwidths of the motion."""
+
 MOVING_SHARE = 0.05
 """Speed of a joint, relative to the fastest one, above which its bandwidth counts."""
 
@@ -46,9 +53,53 @@ def choose_cutoff(bandwidth: Array, speed: Array, rate: float) -> float:
         speed: RMS velocity of each joint [rad/s or m/s], shape (n,).
         rate: sample rate [Hz].
     """
-    moving = (bandwidth > 0.0) & (speed > MOVING_SHARE * speed.max(initial=0.0))
+    moving = _find_moving(bandwidth, speed)
     chosen = CUTOFF_PER_BANDWIDTH * float(np.median(bandwidth[moving])) if moving.any() else 0.0
     return float(np.clip(chosen, LOWEST_CUTOFF_HZ, max(LOWEST_CUTOFF_HZ, HIGHEST_CUTOFF_PER_RATE * rate)))
+
+
+def choose_motion_cutoff(cutoff: float, bandwidth: Array, limit: Array, speed: Array) -> float:
+    """Low-pass cut-off [Hz] for positions before they are differentiated: lower than `cutoff` if they are noisy.
+
+    Args:
+        cutoff: cut-off for regressor and efforts [Hz].
+        bandwidth: motion bandwidth of each joint [Hz], shape (n,); 0 for joints at rest.
+        limit: frequency below which accelerations are as exact as `ACCELERATION_NOISE_SHARE` [Hz], shape (n,).
+        speed: RMS velocity of each joint [rad/s or m/s], shape (n,).
+    """
+    moving = _find_moving(bandwidth, speed)
+    if not moving.any():
+        return cutoff
+    lowest = FEWEST_BANDWIDTHS * float(np.median(bandwidth[moving]))
+    return float(np.clip(np.median(limit[moving]), min(lowest, cutoff), cutoff))
+
+
+def _find_moving(bandwidth: Array, speed: Array) -> Mask:
+    """Joints that move, shape (n,)."""
+    return np.asarray((bandwidth > 0.0) & (speed > MOVING_SHARE * speed.max(initial=0.0)))
+
+
+def acceleration_limit(frequency: Array, power: Array, rate: float, derivatives: int) -> float:
+    """Frequency up to which the noise of an acceleration is `ACCELERATION_NOISE_SHARE` of its power [Hz].
+
+    The noise is taken for white: that of the band of `NOISE_BAND`, or that right above the motion if it is larger.
+
+    Args:
+        frequency: frequencies of the spectrum [Hz], ascending from 0.
+        power: power spectral density of positions or velocities.
+        rate: sample rate [Hz].
+        derivatives: number of derivatives to the acceleration: 2 for positions, 1 for velocities.
+    """
+    noise = _find_noise(frequency, power, rate)
+    end = _find_roll_off(frequency, power, noise)
+    above = power[(frequency > 1.5 * end) & (frequency <= 4.0 * end)]
+    noise = max(noise, float(np.median(above)) if len(above) else 0.0)
+    inside = (frequency <= end) & (power > noise)
+    turn = (2.0 * np.pi * frequency[inside]) ** (2 * derivatives)
+    signal = float(((power[inside] - noise) * turn).sum() * frequency[1])
+    exponent = 2 * derivatives + 1
+    allowed = ACCELERATION_NOISE_SHARE * signal * exponent / (2.0 * np.pi) ** (2 * derivatives)
+    return float(np.inf if noise == 0.0 else (allowed / noise) ** (1.0 / exponent))
 
 
 def motion_bandwidth(frequency: Array, power: Array, rate: float) -> tuple[float, float]:
@@ -67,8 +118,7 @@ def motion_bandwidth(frequency: Array, power: Array, rate: float) -> tuple[float
         Frequency below which `BANDWIDTH_SHARE` of the velocity's power lies [Hz]; 0 for a joint at rest. RMS velocity
         [rad/s or m/s].
     """
-    low, high = (share * rate for share in NOISE_BAND)
-    noise = float(np.median(power[(frequency >= low) & (frequency <= high)]))
+    noise = _find_noise(frequency, power, rate)
     end = _find_roll_off(frequency, power, noise)
     above = (power > NOISE_RATIO * noise) & (frequency <= end)
     velocity = np.where(above, power - noise, 0.0) * (2.0 * np.pi * frequency) ** 2
@@ -77,6 +127,12 @@ def motion_bandwidth(frequency: Array, power: Array, rate: float) -> tuple[float
         return 0.0, 0.0
     bandwidth = np.interp(BANDWIDTH_SHARE * total[-1], total, frequency + 0.5 * frequency[1])
     return float(bandwidth), float(np.sqrt(total[-1] * frequency[1]))
+
+
+def _find_noise(frequency: Array, power: Array, rate: float) -> float:
+    """Power spectral density of the noise."""
+    low, high = (share * rate for share in NOISE_BAND)
+    return float(np.median(power[(frequency >= low) & (frequency <= high)]))
 
 
 def _find_roll_off(frequency: Array, power: Array, noise: float) -> float:

@@ -24,7 +24,7 @@ from robot_dyn_id.errors import InputError
 from robot_dyn_id.findings import format_counts
 from robot_dyn_id.signals.blocks import Stretch
 from robot_dyn_id.signals.cleaning import GAP_STEPS, Drive, Repairs, clean, median_step
-from robot_dyn_id.signals.cutoff import choose_cutoff, motion_bandwidth
+from robot_dyn_id.signals.cutoff import acceleration_limit, choose_cutoff, choose_motion_cutoff, motion_bandwidth
 from robot_dyn_id.signals.windows import Cut, windows
 
 PERIODOGRAM = 8.0
@@ -86,6 +86,9 @@ class Survey:
         zero_rows: share of the samples in which the effort is exactly zero.
         bandwidth: frequency below which the motion lies [Hz]; 0 for joints at rest.
         speed: RMS velocity [rad/s or m/s].
+        derived_limit: frequency up to which second derivatives of the positions are exact [Hz], see
+            `cutoff.acceleration_limit`.
+        recorded_limit: the same of derivatives of recorded velocities; that of the positions if none are recorded.
         has_velocity: whether velocities are recorded.
         has_temperature: whether temperatures are.
         velocity_gain: recorded velocity over the derivative of the position, where there is motion.
@@ -111,6 +114,8 @@ class Survey:
     zero_rows: Array
     bandwidth: Array
     speed: Array
+    derived_limit: Array
+    recorded_limit: Array
     has_velocity: bool
     has_temperature: bool
     velocity_gain: Array
@@ -151,6 +156,15 @@ class Survey:
     def cutoff(self) -> float:
         """Cut-off frequency for regressor and efforts that suits the motion [Hz]."""
         return choose_cutoff(self.bandwidth, self.speed, self.rate)
+
+    def motion_cutoff(self, recorded_velocity: bool) -> float:
+        """Cut-off frequency for positions and velocities before they are differentiated [Hz].
+
+        Args:
+            recorded_velocity: whether velocities are the recorded ones.
+        """
+        limit = self.recorded_limit if recorded_velocity else self.derived_limit
+        return choose_motion_cutoff(self.cutoff, self.bandwidth, limit, self.speed)
 
     @property
     def velocity_agrees(self) -> bool:
@@ -290,6 +304,11 @@ def _conclude(
     still = ranges.high["q"] - ranges.low["q"] < 1e-9
     of_joints = [motion_bandwidth(frequency, power, 1.0 / step) for power in spectra.density]
     bandwidth, speed = np.where(still, 0.0, np.array(of_joints).T)
+    derived_limit = np.array([acceleration_limit(frequency, power, 1.0 / step, 2) for power in spectra.density])
+    recorded_limit = derived_limit
+    if spectra.recorded is not None:
+        density = 2.0 * spectra.recorded / spectra.seconds
+        recorded_limit = np.array([acceleration_limit(frequency, power, 1.0 / step, 1) for power in density])
     inside = (frequency > 0) & (frequency <= np.maximum(bandwidth, 2 / PERIODOGRAM)[:, None])
     gain, lag, quieter = np.ones(len(joints)), np.zeros(len(joints)), np.zeros(len(joints), dtype=bool)
     if spectra.recorded is not None and spectra.cross is not None:
@@ -321,6 +340,8 @@ def _conclude(
         zero_rows=np.asarray(ranges.zeros) / known,
         bandwidth=bandwidth,
         speed=speed,
+        derived_limit=derived_limit,
+        recorded_limit=recorded_limit,
         has_velocity=spectra.recorded is not None,
         has_temperature=ranges.warm,
         velocity_gain=gain,

@@ -37,8 +37,8 @@ class SignalSettings:
         filter_order: Butterworth order of each pass of both filters.
         velocity: `recorded`, `derivative` of the positions, or `auto`: recorded if it agrees with them.
         period: period of a periodic motion [s]; 0: unknown.
-        motion_cutoff: cut-off frequency of the zero-phase motion filter [Hz]; None: equal to that of the regression
-            filter.
+        motion_cutoff: cut-off frequency of the zero-phase motion filter [Hz]; None: equal to `cutoff`, or from the
+            recordings if that is.
         velocity_required: whether recorded velocities that are missing are refused; if not, derivatives replace them.
     """
 
@@ -317,8 +317,11 @@ def plan_signals(surveyed: Survey, settings: SignalSettings) -> SignalPlan:
         if settings.velocity_required:
             raise UsageError(f"{', '.join(surveyed.sources)}: no velocities are recorded; use velocity: derivative")
         velocity = "derivative"
-    cutoff = surveyed.cutoff if settings.cutoff is None else settings.cutoff
-    motion_cutoff = cutoff if settings.motion_cutoff is None else settings.motion_cutoff
     order = settings.filter_order
     recorded = surveyed.recorded_velocity if velocity == "auto" else velocity == "recorded"
+    chosen = settings.cutoff is None
+    cutoff = surveyed.cutoff if settings.cutoff is None else settings.cutoff
+    motion_cutoff = settings.motion_cutoff
+    if motion_cutoff is None:
+        motion_cutoff = surveyed.motion_cutoff(recorded) if chosen else cutoff
     return SignalPlan.from_low_pass(surveyed.rate, LowPass(cutoff, order), recorded, LowPass(motion_cutoff, order))

@@ -49,3 +49,16 @@ def test_the_cutoff_is_that_of_most_joints_that_move():
     assert choose_cutoff(np.array([0.0, 0.7]), np.array([0.0, 1e-3]), 1000.0) == pytest.approx(7.0)
     assert choose_cutoff(np.zeros(2), np.zeros(2), 1000.0) == 2.0, "nothing moves"
     assert choose_cutoff(np.array([5.0]), np.ones(1), 30.0) == pytest.approx(9.0), "0.3 sample rates"
+
+
+def test_noisy_positions_are_filtered_more_than_the_regression(recording):
+    """12-bit encoders: the motion filter is lower, but leaves the motion; 20 bit: both filters are the same."""
+    for bits, lower in ((12, True), (20, False)):
+        step = 2.0 * np.pi / 2**bits
+        found = survey(
+            [changed(recording, q=lambda q, step=step: np.round(q / step) * step)], recording.joint_names, {}
+        )
+        chosen = found.motion_cutoff(recorded_velocity=False)
+        assert (chosen < 0.8 * found.cutoff) == lower
+        assert chosen >= 4.0 * np.median(found.bandwidth) * (1.0 - 1e-9)
+        assert found.motion_cutoff(recorded_velocity=True) == pytest.approx(found.cutoff), "recorded without noise"

@@ -7,6 +7,7 @@ from support.simulated import Simulated, changed
 
 from robot_dyn_id.dynamics.regressor import Layout
 from robot_dyn_id.errors import UsageError
+from robot_dyn_id.estimators.factors import Factors
 from robot_dyn_id.signals.filtering import LowPass, derivative
 from robot_dyn_id.signals.processing import SignalPlan
 from robot_dyn_id.signals.survey import survey
@@ -156,3 +157,37 @@ def test_recorded_velocities_that_are_missing_are_refused_or_replaced(recording)
     with pytest.raises(UsageError, match="no velocities are recorded"):
         plan_signals(found, SignalSettings(velocity="recorded"))
     assert not plan_signals(found, SignalSettings(velocity="recorded", velocity_required=False)).recorded_velocity
+
+
+def test_the_decimated_grid_holds_the_samples_of_the_native_one():
+    """And the estimates that follow from it; a whole number of native samples per decimated one."""
+    fast = ROBOT.record(duration=40.0, rate=500.0, noise=0.2)
+    native = FilteredTrials.from_recordings([fast], fast.joint_names, {}, SignalSettings(5.0))
+    coarse = native.decimated()
+    assert (coarse.plan.decimation, coarse.plan.native_rate) == (3, pytest.approx(500.0))
+    every, some = ({}, {})
+    for trials, found in ((native, every), (coarse, some)):
+        for window in trials:
+            for name in ("q", "dq", "ddq"):
+                found.setdefault(name, []).append(getattr(window.motion, name)[:, window.own])
+            found.setdefault("t", []).append(window.t[window.own])
+            found.setdefault("tau", []).append(trials.plan.low_pass.apply(window.tau, trials.plan.rate)[:, window.own])
+    joined = [{name: np.concatenate(parts, axis=-1) for name, parts in found.items()} for found in (every, some)]
+    rows = np.flatnonzero(np.isin(np.round(joined[0]["t"], 6), np.round(joined[1]["t"], 6)))
+    assert len(rows) > len(joined[1]["t"]) - 10
+    shared = np.isin(np.round(joined[1]["t"], 6), np.round(joined[0]["t"][rows], 6))
+    for name, largest in (("q", 1e-9), ("dq", 1e-9), ("ddq", 1e-9), ("tau", 1e-4)):
+        ours, theirs = joined[1][name][:, shared], joined[0][name][:, rows]
+        np.testing.assert_allclose(ours, theirs, rtol=0, atol=largest * np.abs(theirs).max(), err_msg=name)
+    columns = ROBOT.base.independent
+    values = [
+        Factors.from_problem(trials.problem(ROBOT.regressor, columns)).solve(np.ones(3)).values
+        for trials in (native, coarse)
+    ]
+    np.testing.assert_allclose(values[1], values[0], atol=2e-2 * np.abs(values[0]).max())
+
+
+def test_a_periodic_motion_is_not_decimated():
+    fast = ROBOT.record(duration=40.0, rate=500.0)
+    trials = FilteredTrials.from_recordings([fast], fast.joint_names, {}, SignalSettings(5.0, period=10.0))
+    assert trials.decimated() is trials
