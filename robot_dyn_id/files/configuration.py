@@ -72,7 +72,8 @@ class Configuration:
     Attributes:
         joints: settings of single joints, by joint name.
         identify: joints to identify; None: all that the recording holds.
-        gravity: gravity vector in the base frame [m/s^2]; None: standard gravity along -z.
+        gravity: gravity vector in the base frame [m/s^2], which is then not corrected for a tilt of the base; None:
+            standard gravity along -z.
         topic: JointState topic of bags; None: the only one.
         reference_topic: topic of the commanded positions in the same bags; None: they are not used.
         flexible: flexible joints and their recordings, for flexible-joint identification.
@@ -99,6 +100,7 @@ class Configuration:
             self.settings,
             drives={**self.settings.drives, **drives},
             reversal_speeds={**self.settings.reversal_speeds, **speeds},
+            base_tilt=self.settings.base_tilt and self.gravity is None,
         )
         object.__setattr__(self, "settings", settings)
         for name in self.held:

@@ -138,6 +138,8 @@ def identify(
         selection = choose_model(trials, model, options, progress)
         trials, regressor = selection.trials, selection.regressor
         settings = replace(settings, estimator=selection.complete(settings.estimator))
+        if selection.findings:  # the tilt that was found replaces the one that the first diagnosis suspects
+            findings = tuple(finding for finding in findings if finding.code != "gravity_direction")
         findings += selection.findings
     else:
         regressor = with_fitted_load(unloaded, trials)
