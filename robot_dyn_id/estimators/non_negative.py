@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Draws of estimates with non-negative parameters, for standard deviations and intervals that know the bounds.
+"""Least squares with non-negative parameters, and draws of its estimates for standard deviations that know the bounds.
 
 Each draw adds noise to the estimate without bounds and projects it onto the bounds again, in the metric of its
 information (posterior projection: Patra and Dunson, Constrained Bayesian inference through posterior projections,
@@ -25,6 +25,10 @@ BLOCK_EXCHANGES = 5
 
 ROUNDING = 1e-10
 """Negative parameters and multipliers above minus this share of the largest are rounding."""
+
+
+RIDGE = 1e-9
+"""Added to the unit diagonal of scaled normal equations: columns that are equal within it share their parameter."""
 
 
 def minimize_non_negative(quadratic: Array, linear: Array, free: Mask) -> tuple[Array, Mask]:
@@ -61,6 +65,37 @@ def minimize_non_negative(quadratic: Array, linear: Array, free: Mask) -> tuple[
         free ^= wrong
     values = np.maximum(values, 0.0)
     return values, values > 0.0
+
+
+def solve_bounded(normal: Array, target: Array, bounded: Mask) -> Array:
+    """Minimize x' N x / 2 - t' x subject to x >= 0 for the bounded parameters, shape (p,).
+
+    The free parameters are eliminated first (Schur complement).
+
+    Args:
+        normal: N, positive semidefinite, shape (p, p).
+        target: t, shape (p,).
+        bounded: mask of the bounded parameters, shape (p,).
+    """
+    diagonal = np.diag(normal)
+    scale = 1.0 / np.sqrt(np.where(diagonal > 0.0, diagonal, 1.0))
+    unit = normal * scale * scale[:, None] + RIDGE * np.eye(len(scale))
+    scaled = target * scale
+    free = ~bounded
+    found = np.zeros(len(scale))
+    factor = cho_factor(unit[np.ix_(free, free)])
+    alone = cho_solve(factor, scaled[free])
+    if bounded.any():
+        mixed = unit[np.ix_(free, bounded)]
+        shared = cho_solve(factor, mixed)
+        reduced = unit[np.ix_(bounded, bounded)] - mixed.T @ shared
+        size = 1.0 / np.sqrt(np.maximum(np.diag(reduced), RIDGE))
+        reduced = 0.5 * (reduced + reduced.T) * size * size[:, None] + RIDGE * np.eye(len(size))
+        right = (scaled[bounded] - mixed.T @ alone) * size
+        found[bounded] = minimize_non_negative(reduced, right, np.ones(len(size), dtype=bool))[0] * size
+        alone = alone - shared @ found[bounded]
+    found[free] = alone
+    return np.asarray(found * scale)
 
 
 @dataclass(frozen=True)

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from robot_dyn_id.arrays import Array, Integers, Mask
+from robot_dyn_id.estimators.non_negative import solve_bounded
 from robot_dyn_id.identification.selection.block_grams import BlockGrams
-from robot_dyn_id.identification.selection.nonnegative import solve_nonnegative
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -111,7 +111,7 @@ class CrossValidation:
         normal = total[:-1, :-1] + np.diag(precision)
         target = total[:-1, -1] + precision * self.pull.center[columns]
         parameters = np.zeros(self.grams.columns)
-        parameters[columns] = solve_nonnegative(normal, target, self.bounded[columns])
+        parameters[columns] = solve_bounded(normal, target, self.bounded[columns])
         return parameters
 
     def errors(self, candidate: Candidate) -> Array:
