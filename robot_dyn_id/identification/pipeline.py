@@ -138,8 +138,7 @@ def identify(
         selection = choose_model(trials, model, options, progress)
         trials, regressor = selection.trials, selection.regressor
         settings = replace(settings, estimator=selection.complete(settings.estimator))
-        if selection.findings:  # the tilt that was found replaces the one that the first diagnosis suspects
-            findings = tuple(finding for finding in findings if finding.code != "gravity_direction")
+        findings = tuple(finding for finding in findings if finding.code not in selection.replaced_codes)
         findings += selection.findings
     else:
         regressor = with_fitted_load(unloaded, trials)

@@ -159,6 +159,11 @@ class Selection:
     consistency_cost: float
     findings: tuple[Finding, ...]
 
+    @property
+    def replaced_codes(self) -> frozenset[str]:
+        """Codes of findings that the choice replaces: disagreeing velocities, and a tilt that was suspected before."""
+        return frozenset({"velocity_mismatch", *(("gravity_direction",) if self.findings else ())})
+
     def complete(self, estimator: Estimator) -> Estimator:
         """The estimator with the chosen strength and weights."""
         if not isinstance(estimator, Consistent):
