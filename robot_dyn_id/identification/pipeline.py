@@ -252,7 +252,8 @@ def validate(
     """
     model = IdentifiedModel.from_parameters(parameters)
     trials, findings = prepare_trials(recordings, model.regressor, settings, settings.signals_of(parameters), progress)
-    findings += (*_judge_training(model, trials, settings), *examine_held_out_load(model, trials))
+    trials, delayed = realign(trials, model.regressor.model)
+    findings += (*delayed, *_judge_training(model, trials, settings), *examine_held_out_load(model, trials))
     prints = [Fingerprint.from_recording(one, parameters.joint_names) for one in recordings]
     findings += report_trained(recordings, prints, Fingerprint.from_parameters(parameters))
     progress("predicting")

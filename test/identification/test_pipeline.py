@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from scipy.interpolate import CubicSpline
 from support.simulated import ARM, GRIPPER, LIFT, TERMS, Simulated, at_chunk_size, changed, estimator_of
 
 from robot_dyn_id.data.chunk import Chunk
@@ -285,6 +286,15 @@ def test_validate_gives_the_figures_of_the_identification(robot, noise):
     again = validate([trials[1]], result.parameters, Settings())
     assert again.held_out == result.evaluation.held_out
     assert again.verdict.word == result.evaluation.verdict.word
+
+
+def test_late_efforts_are_moved_to_the_motion_in_validate(robot, recording, identified):
+    """Validation compensates a delay as identification does, and reports it."""
+    punctual = validate([recording], identified.parameters, Settings())
+    late = changed(recording, tau=CubicSpline(recording.samples.t + 0.08, recording.samples.tau)(recording.samples.t))
+    evaluation = validate([late], identified.parameters, Settings())
+    assert "effort_delayed" in {one.code for one in evaluation.findings}
+    assert evaluation.held_out.all_joints_nrmse < 1.2 * punctual.held_out.all_joints_nrmse
 
 
 def test_a_wrong_model_is_judged_bad(robot, recording, identified):
