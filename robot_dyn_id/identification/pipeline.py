@@ -149,7 +149,7 @@ def identify(
     findings += report_rest_left_out([*training, *held_out])
     if held_out:
         progress("validating on held-out data")
-        sound, faults = correct_channels(held_out, model.joint_names)
+        sound, faults = correct_channels(held_out, model.joint_names, settings.drives)
         others, delayed = realign(trials.with_recordings(sound), model)
         findings += (*faults, *delayed, *examine_held_out_load(fit.model, others))
         data = HeldOutData.from_model(method, others, fit.model)
@@ -285,7 +285,7 @@ def prepare_trials(
     """
     progress("surveying the recordings")
     model = regressor.model
-    sound, faults = correct_channels(recordings, model.joint_names)
+    sound, faults = correct_channels(recordings, model.joint_names, settings.drives)
     trials = FilteredTrials.from_recordings(sound, model.joint_names, settings.drives, signals).decimated()
     found = (*examine_lengths(model), *faults, *examine(trials.survey, model, signals.velocity))
     findings = refuse(found, settings.ignore, trials.survey.sources)
