@@ -2,7 +2,7 @@
 """Single samples of the effort that are far from their neighbors, as transmission errors leave them.
 
 A spike is far from the running median, compared with what the effort of the moving joint usually is (a joint that rests
-most of the time has little noise, and torque of its motion is no error), and isolated: the samples around it agree.
+most of the time has little noise, and torque of its motion is not an error), and isolated: the samples around it agree.
 """
 
 from __future__ import annotations
@@ -108,12 +108,12 @@ class _Sampled:
 
     rows: list[Array] = field(default_factory=list)
     every: int = 1
-    seen: int = 0
+    total: int = 0
 
     def add(self, rows: Array) -> None:
         """Continue with consecutive rows."""
-        self.rows.append(rows[-self.seen % self.every :: self.every])
-        self.seen += len(rows)
+        self.rows.append(rows[-self.total % self.every :: self.every])
+        self.total += len(rows)
         while sum(map(len, self.rows)) > SAMPLED:
             self.every *= 2
             self.rows = [np.concatenate(self.rows)[::2]]
@@ -142,7 +142,7 @@ def examine_spikes(
         speed = np.abs(np.gradient(around.q, axis=0))[due] if len(around) > 1 else np.zeros_like(distance)
         sampled.add(np.stack([distance, values[due], speed], axis=1))
     rows = np.concatenate(sampled.rows) if sampled.rows else np.zeros((0, 3, len(joints)))
-    if sampled.seen < 2 * MEDIAN_SAMPLES:
+    if sampled.total < 2 * MEDIAN_SAMPLES:
         return {}, ()
     limits = np.array([_limit(*rows[:, :, joint].T) for joint in range(len(joints))])
     if not (farthest > limits).any():
