@@ -104,7 +104,7 @@ def find_spikes(values: Array, limits: Array) -> Mask:
 
 @dataclass
 class _Sampled:
-    """Every so many samples of a recording, whatever its chunks: rows of values, at most `SAMPLED`."""
+    """Evenly spaced samples of a recording, whatever its chunks: rows of values, at most `SAMPLED`."""
 
     rows: list[Array] = field(default_factory=list)
     every: int = 1
