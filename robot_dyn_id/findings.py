@@ -209,8 +209,8 @@ SECTIONS: Mapping[str, Mapping[str, Definition]] = {
         ),
         "effort_outliers": Definition(
             "info",
-            "Single efforts are far from those around them, as transmission errors leave them. The median of the "
-            "samples around them replaces them.",
+            "Single efforts are far from those around them, which agree, as transmission errors leave them. The median "
+            "of the samples around them replaces them.",
             "check the wiring and the driver of the joint",
         ),
         "position_coarse": Definition(
@@ -450,6 +450,12 @@ SECTIONS: Mapping[str, Mapping[str, Definition]] = {
             "A joint reaches less than 20 % of its trained velocity in the held-out motion, which is too slow to "
             "validate inertia and friction.",
             "validate on a motion like the trained one",
+        ),
+        "joint_not_validated": Definition(
+            "warning",
+            "The held-out data have no valid effort of a joint: its prediction is unknown, and the model is fit for no "
+            "use.",
+            "record the effort of every joint in the held-out data",
         ),
         "held_out_in_training": Definition(
             "warning",
