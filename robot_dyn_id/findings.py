@@ -204,8 +204,8 @@ SECTIONS: Mapping[str, Mapping[str, Definition]] = {
         ),
         "effort_outliers": Definition(
             "info",
-            "Single efforts are far from those around them, as transmission errors leave them. The median of the "
-            "samples around them replaces them.",
+            "Single efforts are far from those around them, which agree, as transmission errors leave them. The median "
+            "of the samples around them replaces them.",
             "check the wiring and the driver of the joint",
         ),
         "position_coarse": Definition(

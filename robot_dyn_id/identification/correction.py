@@ -34,11 +34,16 @@ REALIGNMENTS = 3
 
 
 def correct_channels(
-    recordings: Sequence[Recording], joints: Sequence[str]
+    recordings: Sequence[Recording], joints: Sequence[str], drives: Mapping[str, Drive]
 ) -> tuple[list[Recording], tuple[Finding, ...]]:
     """Average stamps that jitter, replace spikes, and leave out stretches of channels that are not measurements.
 
     Stretches at rest that are left out are examined too.
+
+    Args:
+        recordings: the recordings.
+        joints: joints, n.
+        drives: drives of the joints whose effort is a current.
 
     Returns:
         The recordings, and findings about them.
@@ -47,14 +52,14 @@ def correct_channels(
     for recording in recordings:
         complete = recording.recording if isinstance(recording, Excerpt) else recording
         gap, jitter = examine_jitter(complete, joints)
-        faults = find_channel_faults(complete, joints)
-        spikes, coarse = examine_spikes(complete, joints), examine_resolution(complete, joints)
+        faults = find_channel_faults(complete, joints, drives)
+        (limits, spikes), coarse = examine_spikes(complete, joints, drives), examine_resolution(complete, joints)
         if jitter:
             recording = inside_excerpt(recording, partial(EvenlyStampedRecording, gap=gap))
         if faults.efforts or faults.positions:
             recording = inside_excerpt(recording, faults.apply)
         if spikes:
-            recording = inside_excerpt(recording, DespikedRecording)
+            recording = inside_excerpt(recording, partial(DespikedRecording, limits=limits, drives=drives))
         corrected.append(recording)
         findings += [*jitter, *faults.findings, *spikes, *coarse]
     return corrected, tuple(findings)

@@ -203,7 +203,7 @@ def _prepare_held_out(
         UnsafeDataError: a health check refuses the data.
     """
     model = regressor.model
-    sound, faults = correct_channels(recordings, model.joint_names)
+    sound, faults = correct_channels(recordings, model.joint_names, training.drives)
     trials = training.with_recordings(sound)
     require_signals(regressor, trials.survey)
     velocity = "recorded" if training.plan.recorded_velocity else "derivative"
@@ -315,7 +315,7 @@ def prepare_trials(
     """
     progress("surveying the recordings")
     model = regressor.model
-    sound, faults = correct_channels(recordings, model.joint_names)
+    sound, faults = correct_channels(recordings, model.joint_names, settings.drives)
     trials = FilteredTrials.from_recordings(sound, model.joint_names, settings.drives, signals).decimated()
     found = (*examine_lengths(model), *faults, *examine(trials.survey, model, signals.velocity))
     findings = refuse(found, settings.ignore, trials.survey.sources)

@@ -7,7 +7,7 @@ chunks; what they mean follows from the motion and from the range of the channel
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -16,6 +16,7 @@ from robot_dyn_id.arrays import Array
 from robot_dyn_id.data.exclusion import ExcludedSpan, ExcludingRecording
 from robot_dyn_id.data.recording import Recording
 from robot_dyn_id.findings import Finding, make_finding
+from robot_dyn_id.signals.cleaning import Drive, reported_efforts
 
 SHORTEST_RUN_S, SHORTEST_RUN_SAMPLES = 0.25, 10
 """Duration [s] and number of equal samples from which on a run is considered."""
@@ -214,8 +215,14 @@ class ChannelFaults:
         return ExcludingRecording(recording, self.efforts, self.positions)
 
 
-def find_channel_faults(recording: Recording, joints: Sequence[str]) -> ChannelFaults:
-    """Find stretches of a recording that are not measurements, in one pass or, if a channel saturates, two."""
+def find_channel_faults(recording: Recording, joints: Sequence[str], drives: Mapping[str, Drive]) -> ChannelFaults:
+    """Find stretches of a recording that are not measurements, in one pass or, if a channel saturates, two.
+
+    Args:
+        recording: the recording.
+        joints: joints to examine.
+        drives: drives of the joints whose effort is a current.
+    """
     efforts = [_Channel() for _ in joints]
     positions = [_Channel() for _ in joints]
     low, high = np.full(len(joints), np.inf), np.full(len(joints), -np.inf)
@@ -228,7 +235,7 @@ def find_channel_faults(recording: Recording, joints: Sequence[str]) -> ChannelF
         first = float(t[0]) if not np.isfinite(first) else first
         length = float(t[-1]) - first
         low, high = np.fmin(low, np.fmin.reduce(q)), np.fmax(high, np.fmax.reduce(q))
-        measured = chunk.tau if chunk.tau is not None else chunk.current
+        measured = reported_efforts(chunk, joints, drives)
         for joint in range(len(joints)):
             positions[joint].add(t, q[:, joint], q[:, joint])
             if measured is not None:
@@ -241,7 +248,7 @@ def find_channel_faults(recording: Recording, joints: Sequence[str]) -> ChannelF
         spans += _judge_effort(name, channel, float(size))
     saturated = {name: channel.saturated() for name, channel in zip(joints, efforts, strict=True)}
     if any(saturated.values()):
-        spans = [*spans, *_saturated_spans(recording, joints, saturated)]
+        spans = [*spans, *_saturated_spans(recording, joints, drives, saturated)]
     frozen = [
         ExcludedSpan(name, run.start, run.stop, "encoder_frozen")
         for name, channel in zip(joints, positions, strict=True)
@@ -277,11 +284,13 @@ def _frozen(channel: _Channel) -> list[ConstantRun]:
     ]
 
 
-def _saturated_spans(recording: Recording, joints: Sequence[str], limits: dict[str, list[float]]) -> list[ExcludedSpan]:
+def _saturated_spans(
+    recording: Recording, joints: Sequence[str], drives: Mapping[str, Drive], limits: dict[str, list[float]]
+) -> list[ExcludedSpan]:
     """Stretches in which efforts are at a limit."""
     spans: list[ExcludedSpan] = []
     for chunk in recording.chunks(joints):
-        measured = chunk.tau if chunk.tau is not None else chunk.current
+        measured = reported_efforts(chunk, joints, drives)
         if measured is None:
             continue
         for joint, name in enumerate(joints):

@@ -63,32 +63,32 @@ FAULTS = {
 
 
 def test_sound_recordings_have_no_stretches_to_leave_out(healthy):
-    found = find_channel_faults(healthy, ROBOT.joints)
+    found = find_channel_faults(healthy, ROBOT.joints, {})
     assert found.efforts == found.positions == found.findings == ()
     assert found.apply(healthy) is healthy
 
 
 def test_quantized_channels_measure(healthy):
     coarse = changed(healthy, tau=lambda tau: np.round(tau / 0.2) * 0.2, q=lambda q: np.round(q / 2e-3) * 2e-3)
-    assert find_channel_faults(coarse, ROBOT.joints).findings == ()
+    assert find_channel_faults(coarse, ROBOT.joints, {}).findings == ()
 
 
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.__name__)
 @pytest.mark.parametrize("size", [64, 8192])
 def test_each_fault_is_found_whatever_the_chunks(healthy, fault, size):
     code, joints = FAULTS[fault]
-    (finding,) = find_channel_faults(at_chunk_size(fault(healthy), size), ROBOT.joints).findings
+    (finding,) = find_channel_faults(at_chunk_size(fault(healthy), size), ROBOT.joints, {}).findings
     assert (finding.code, finding.joints) == (code, joints)
 
 
 def test_limits_are_found_after_a_conversion_of_units(healthy):
     clipped = saturated(healthy)
     converted = changed(clipped, tau=lambda tau: (tau / 3.7 + 1.0) * 3.7 - 3.7)
-    assert [one.code for one in find_channel_faults(converted, ROBOT.joints).findings] == ["effort_saturated"]
+    assert [one.code for one in find_channel_faults(converted, ROBOT.joints, {}).findings] == ["effort_saturated"]
 
 
 def test_efforts_are_left_out_of_the_rows_of_their_joint_alone(healthy):
-    (recording,), _ = correct_channels([dead(healthy)], ROBOT.joints)
+    (recording,), _ = correct_channels([dead(healthy)], ROBOT.joints, {})
     mask = excluded_mask(recording, ROBOT.joints, healthy.samples.t, 0.0)
     assert mask[2, 500:800].all() and mask.sum() == 300
     trials = FilteredTrials.from_recordings([recording], ROBOT.joints, {}, SignalSettings(cutoff=5.0))
@@ -98,11 +98,11 @@ def test_efforts_are_left_out_of_the_rows_of_their_joint_alone(healthy):
 
 
 def test_frozen_positions_are_missing(healthy):
-    (recording,), _ = correct_channels([frozen(healthy)], ROBOT.joints)
+    (recording,), _ = correct_channels([frozen(healthy)], ROBOT.joints, {})
     q = Chunk.join(list(recording.chunks(ROBOT.joints))).q
     assert np.isnan(q[:, 0]).sum() >= 199 and np.isfinite(q[:, 1:]).all()
 
 
 def test_most_of_a_recording_frozen_is_refused(healthy):
-    (finding,) = find_channel_faults(frozen(healthy, 1, 700), ROBOT.joints).findings
+    (finding,) = find_channel_faults(frozen(healthy, 1, 700), ROBOT.joints, {}).findings
     assert (finding.code, finding.severity) == ("encoder_frozen", "error")
