@@ -102,7 +102,8 @@ SECTIONS: Mapping[str, Mapping[str, Definition]] = {
         "effort_gravity_compensated": Definition(
             "warning",
             "The efforts hold inertia or friction, but no weight in any direction: the driver compensates gravity "
-            "before it reports them. The model is identified without gravity, and predicts such efforts.",
+            "before it reports them. The model is identified without gravity, and predicts such efforts. Information "
+            "if `effort_kind` states it.",
             "record the complete joint torques for a model with gravity, or state `effort_kind`",
         ),
         "effort_external": Definition(

@@ -19,7 +19,13 @@ from robot_dyn_id.estimators import Consistent, Estimate
 from robot_dyn_id.estimators.essential import Essential
 from robot_dyn_id.findings import Finding
 from robot_dyn_id.identification.assembly import assemble
-from robot_dyn_id.identification.correction import correct_channels, correct_trials, interpret_efforts, realign
+from robot_dyn_id.identification.correction import (
+    correct_channels,
+    correct_trials,
+    interpret_efforts,
+    realign,
+    report_compensated,
+)
 from robot_dyn_id.identification.cross_validation import METHOD, count_blocks, cross_validate
 from robot_dyn_id.identification.estimation import describe_prior, fit_fold, fit_model
 from robot_dyn_id.identification.evaluation import Evaluation, HeldOutData, evaluate
@@ -162,7 +168,10 @@ def identify(
         data, not_validated = cross_validate(trials, fit_part, count_blocks(settings.estimator), progress)
         findings += not_validated
     evaluation = evaluate(fit.model, data, trials.ranges, settings).with_findings(findings)
-    parameters = assemble(fit.model, evaluation, trials, fingerprint, fit.estimator, software_version)
+    parameters = replace(
+        assemble(fit.model, evaluation, trials, fingerprint, fit.estimator, software_version),
+        effort_kind="gravity_compensated" if corrected.weightless else meaning.effort_kind,
+    )
     return Identification(
         parameters=parameters,
         model=fit.model,
@@ -275,6 +284,7 @@ def validate(
     findings += (*delayed, *_judge_training(model, trials, settings), *examine_held_out_load(model, trials))
     prints = [Fingerprint.from_recording(one, parameters.joint_names) for one in recordings]
     findings += report_trained(recordings, prints, Fingerprint.from_parameters(parameters))
+    findings += report_compensated(parameters.effort_kind)
     progress("predicting")
     data = HeldOutData.from_model("recordings", trials, model)
     return evaluate(model, data, Ranges.from_parameters(parameters), settings).with_findings(findings)

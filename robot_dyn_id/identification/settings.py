@@ -55,8 +55,8 @@ class Settings:
         drives: gains and signs of joints whose recorded effort is a current.
         cutoff: cut-off frequency of the zero-phase low-pass filter of regressor and effort [Hz]; None: from the
             recordings.
-        motion_cutoff: cut-off frequency of the zero-phase low-pass filter of positions and velocities [Hz]; None: equal
-            to `cutoff`, or from the recordings if that is.
+        motion_cutoff: cut-off frequency of the zero-phase low-pass filter of positions and velocities [Hz]; None:
+            chosen with the model, or for other estimators equal to `cutoff`, or from the recordings if that is.
         filter_order: Butterworth order of each pass of both filters.
         velocity: `recorded`, `derivative` of the positions, or `auto`: recorded if it agrees with them.
         pivots: pivot rule of the base parameters, `rref` or `qr`.
