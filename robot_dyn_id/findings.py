@@ -190,6 +190,12 @@ SECTIONS: Mapping[str, Mapping[str, Definition]] = {
             "is split there. Information only for flexible joints.",
             "check the load of the computer and the network while recording",
         ),
+        "values_missing": Definition(
+            "warning",
+            "Efforts or velocities of single joints are missing or implausible in more than 1 % of the samples. An "
+            "effort that is missing leaves its joint out of that sample. Information below 1 %.",
+            "check the driver and the recorder of the joint",
+        ),
         "velocity_mismatch": Definition(
             "warning",
             "Recorded velocities differ from the derivative of the positions by more than 5 %, or are late. "
