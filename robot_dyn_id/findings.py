@@ -137,14 +137,14 @@ SECTIONS: Mapping[str, Mapping[str, Definition]] = {
         ),
         "effort_saturated": Definition(
             "warning",
-            "Many samples of an effort are at its very largest or smallest value: the sensor or the drive is at its "
-            "limit. These rows are left out.",
+            "Many samples of an effort in motion are at its very largest or smallest value: the sensor or the drive is "
+            "at its limit. These rows are left out.",
             "record a slower motion, or one with a smaller load",
         ),
         "effort_frozen": Definition(
             "warning",
-            "The effort of a joint is exactly constant for a time, while it otherwise changes from sample to sample. "
-            "These rows are left out.",
+            "The effort of a joint is exactly constant for a time in which the joint moves, or after which the effort "
+            "jumps, while it otherwise changes from sample to sample. These rows are left out.",
             "check the connection of the effort sensor",
         ),
         "encoder_frozen": Definition(
@@ -344,6 +344,12 @@ SECTIONS: Mapping[str, Mapping[str, Definition]] = {
             "better in cross-validation; the model has the tilted gravity vector.",
             "check the mounting of the robot, and give the gravity vector of the message to other tools",
         ),
+        "gravity_of_prior": Definition(
+            "info",
+            "No gravity vector was given, and the parameter set that is the prior has another one than the default, "
+            "such as that of a tilted base: the model has it, too.",
+            "give the gravity vector if the base has been mounted in another way since",
+        ),
         "prior_not_physical": Definition(
             "info",
             "A link of the URDF has a mass or inertia that no body can have, or hardly one; a body close to it is the "
@@ -460,8 +466,8 @@ SECTIONS: Mapping[str, Mapping[str, Definition]] = {
         ),
         "held_out_in_training": Definition(
             "warning",
-            "Held-out data are among the training data: the same samples under any name, a part of them, or a "
-            "recording of the same time by the same clock.",
+            "Held-out data are among the training data, or among those of a parameter set that is the prior: the same "
+            "samples under any name, a part of them, or a recording of the same time by the same clock.",
             "validate on a recording of its own, or identify without held-out data: the model is cross-validated then",
         ),
         "block_not_validated": Definition(
