@@ -209,8 +209,9 @@ def test_a_held_joint_held_elsewhere_is_another_robot(robot):
     options = {"joints": ("shoulder", "wrist"), "held": {"elbow": 0.7}}
     recording = Simulated(ARM, **options).record(duration=40.0)
     model = RobotModel.from_urdf(ARM, options["joints"], {"elbow": -0.7})
+    settings = Settings(terms=TERMS, estimator=estimator_of("weighted"))
     values = [
-        identify(*split([recording], m.joint_names), m, Settings(), "test").parameters.values
+        identify(*split([recording], m.joint_names), m, settings, "test").parameters.values
         for m in (RobotModel.from_urdf(ARM, **options), model)
     ]
     assert np.abs(values[0] - values[1]).max() > 0.1
