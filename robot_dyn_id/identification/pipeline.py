@@ -204,31 +204,34 @@ def _fixed_regressor(model: RobotModel, settings: Settings) -> Regressor:
 def _list_folds(selection: Selection) -> tuple[Fold, ...]:
     """Every block with the model that was chosen and fitted without it."""
     return tuple(
-        Fold(selection.trials.block_only(one.block, selection.blocks), selection.wide, one.columns, one.values)
+        Fold(
+            selection.trials.block_only(one.block, selection.blocks),
+            selection.wide,
+            one.columns,
+            one.values,
+            one.unconstrained,
+        )
         for one in selection.block_models
     )
 
 
-def _fixed_strength(settings: Settings) -> float | None:
-    """Strength of the prior that settings determine; None if it is chosen from the data."""
-    if isinstance(settings.estimator, Consistent) and settings.estimator.strength is not None:
-        return settings.estimator.strength
-    return None if settings.prior is None else GIVEN_PRIOR_STRENGTH
-
-
 def _options(settings: Settings, model: RobotModel) -> Options:
     """Parts of the model that settings leave to be chosen from the data."""
-    prior = settings.prior
-    given = isinstance(prior, RobotDescription)
+    estimator = settings.estimator if isinstance(settings.estimator, Consistent) else Consistent()
+    prior = None
+    if isinstance(settings.prior, RobotDescription):
+        prior = BodyPrior.from_model(describe_prior(settings.prior, model))
+        if estimator.strength is None:
+            estimator = replace(estimator, strength=GIVEN_PRIOR_STRENGTH)
     return Options(
         terms=settings.terms,
         couplings=settings.couplings,
+        estimator=estimator,
         motion_filter=settings.motion_cutoff is None,
         velocity=settings.velocity == "auto",
         base_tilt=settings.base_tilt,
-        strength=_fixed_strength(settings),
-        reduced=given,
-        prior=BodyPrior.from_model(describe_prior(prior, model)) if isinstance(prior, RobotDescription) else None,
+        reduced=prior is not None,
+        prior=prior,
     )
 
 

@@ -111,6 +111,8 @@ class Settings:
         check_ignored(self.ignore)
         check_bootstrap_draws(self.bootstrap)
         check_limit(self.essential)
+        if self.essential and isinstance(self.estimator, Consistent):
+            raise UsageError("essential: estimator consistent keeps all parameters: use weighted")
         if not 0.0 <= self.period < math.inf:
             raise UsageError(f"period must be 0 (unknown) or positive, not {self.period}")
         names = [coupling.name for coupling in self.couplings]
