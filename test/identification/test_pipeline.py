@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The straight line: split, identify, validate, predict."""
 
-from dataclasses import replace
+from dataclasses import asdict, replace
 
 import numpy as np
 import pytest
@@ -284,7 +284,11 @@ def test_validate_gives_the_figures_of_the_identification(robot, noise):
     trials = [robot.record(seed=seed, noise=noise) for seed in (1, 2)]
     result = run(robot, trials[0], held_out=trials[1:], settings=Settings(cutoff=4.0))
     again = validate([trials[1]], result.parameters, Settings())
-    assert again.held_out == result.evaluation.held_out
+    ours, theirs = again.held_out, result.evaluation.held_out
+    assert replace(ours, joints=()) == replace(theirs, joints=())
+    for one, other in zip(ours.joints, theirs.joints, strict=True):
+        expected = {key: pytest.approx(x, rel=1e-12) if isinstance(x, float) else x for key, x in asdict(other).items()}
+        assert asdict(one) == expected
     assert again.verdict.word == result.evaluation.verdict.word
 
 
