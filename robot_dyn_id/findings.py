@@ -445,6 +445,12 @@ SECTIONS: Mapping[str, Mapping[str, Definition]] = {
             "validate inertia and friction.",
             "validate on a motion like the trained one",
         ),
+        "joint_not_validated": Definition(
+            "warning",
+            "The held-out data have no valid effort of a joint: its prediction is unknown, and the model is fit for no "
+            "use.",
+            "record the effort of every joint in the held-out data",
+        ),
         "held_out_in_training": Definition(
             "warning",
             "Held-out data are among the training data: the same samples under any name, a part of them, or a "

@@ -149,9 +149,8 @@ def identify(
     findings += report_rest_left_out([*training, *held_out])
     if held_out:
         progress("validating on held-out data")
-        sound, faults = correct_channels(held_out, model.joint_names)
-        others, delayed = realign(trials.with_recordings(sound), model)
-        findings += (*faults, *delayed, *examine_held_out_load(fit.model, others))
+        others, found = _prepare_held_out(held_out, trials, fit.model.regressor, settings)
+        findings += (*found, *examine_held_out_load(fit.model, others))
         data = HeldOutData.from_model(method, others, fit.model)
     elif selection is not None:
         data = HeldOutData(METHOD, trials, _list_folds(selection))
@@ -183,6 +182,26 @@ def _compare_recordings(
     prints, others = ([Fingerprint.from_recording(one, joints) for one in group] for group in (training, held_out))
     trained = Fingerprint.joined(prints)
     return trained, (*report_repeated(training, prints), *report_trained(held_out, others, trained))
+
+
+def _prepare_held_out(
+    recordings: Sequence[Recording], training: FilteredTrials, regressor: Regressor, settings: Settings
+) -> tuple[FilteredTrials, tuple[Finding, ...]]:
+    """Held-out recordings, corrected, examined and filtered like the training data, and findings about them.
+
+    Raises:
+        InputError: a term needs a signal that is not recorded.
+        UnsafeDataError: a health check refuses the data.
+    """
+    model = regressor.model
+    sound, faults = correct_channels(recordings, model.joint_names)
+    trials = training.with_recordings(sound)
+    require_signals(regressor, trials.survey)
+    velocity = "recorded" if training.plan.recorded_velocity else "derivative"
+    found = (*faults, *examine(trials.survey, model, velocity))
+    findings = refuse(found, settings.ignore, trials.survey.sources)
+    aligned, delayed = realign(trials, model)
+    return aligned, (*findings, *delayed)
 
 
 def _fixed_regressor(model: RobotModel, settings: Settings) -> Regressor:
@@ -252,7 +271,8 @@ def validate(
     """
     model = IdentifiedModel.from_parameters(parameters)
     trials, findings = prepare_trials(recordings, model.regressor, settings, settings.signals_of(parameters), progress)
-    findings += (*_judge_training(model, trials, settings), *examine_held_out_load(model, trials))
+    trials, delayed = realign(trials, model.regressor.model)
+    findings += (*delayed, *_judge_training(model, trials, settings), *examine_held_out_load(model, trials))
     prints = [Fingerprint.from_recording(one, parameters.joint_names) for one in recordings]
     findings += report_trained(recordings, prints, Fingerprint.from_parameters(parameters))
     progress("predicting")

@@ -38,6 +38,7 @@ _MOTION_USES = ("feed_forward", "computed_torque", "forward_simulation")
 _WEIGHT_USES = ("gravity_compensation", "forward_simulation", "payload")
 
 LOWERED_BY: Mapping[str, tuple[str, tuple[str, ...]]] = {
+    "joint_not_validated": (NO, USES),
     "effort_external": (NO, USES),
     "effort_units": (NO, USES),
     "gain_inconsistent": (NO, USES),
@@ -138,6 +139,8 @@ def list_criteria(
         found.append(Criterion(use, code, joint, figure, unit, threshold, thresholds.limited_ratio * threshold))
 
     for number, joint in enumerate(held_out.joints):
+        if not joint.is_validated:  # `joint_not_validated` answers for all uses
+            continue
         tolerated = thresholds.rated_share * joint.rated
         still = max(thresholds.friction_share * joint.friction, tolerated)
         moving = max(thresholds.torque_share * joint.rms, tolerated)
@@ -161,6 +164,8 @@ def _list_rollout_criteria(
     """Criteria of forward simulation: a large error after `LONG_S` limits it, one after `SHORT_S` excludes it."""
     distances = np.maximum(thresholds.rollout_share * ranges, MIN_ROLLOUT_DISTANCE)
     for number, joint in enumerate(held_out.joints):
+        if not joint.is_validated:
+            continue
         unit = "m" if joint.unit == "N" else "rad"
         distance = float(distances[number])
         short, long = rollouts.errors[:2, number].tolist()
