@@ -137,14 +137,14 @@ SECTIONS: Mapping[str, Mapping[str, Definition]] = {
         ),
         "effort_saturated": Definition(
             "warning",
-            "Many samples of an effort are at its very largest or smallest value: the sensor or the drive is at its "
-            "limit. These rows are left out.",
+            "Many samples of an effort in motion are at its very largest or smallest value: the sensor or the drive is "
+            "at its limit. These rows are left out.",
             "record a slower motion, or one with a smaller load",
         ),
         "effort_frozen": Definition(
             "warning",
-            "The effort of a joint is exactly constant for a time, while it otherwise changes from sample to sample. "
-            "These rows are left out.",
+            "The effort of a joint is exactly constant for a time in which the joint moves, or after which the effort "
+            "jumps, while it otherwise changes from sample to sample. These rows are left out.",
             "check the connection of the effort sensor",
         ),
         "encoder_frozen": Definition(
