@@ -275,7 +275,7 @@ def _choose_motion_filter(
     Returns:
         The trials with the choice, the bodies of the first fit, shape (10 b,), and the alternatives.
     """
-    ratios = MOTION_CUTOFF_RATIOS if options.motion_filter else (None,)
+    ratios = _list_motion_ratios(trials) if options.motion_filter else (None,)
     recorded = trials.plan.recorded_velocity
     both = options.velocity and _has_comparable_velocity(trials)
     sources = (recorded, not recorded) if both else (recorded,)
@@ -301,6 +301,15 @@ def _choose_motion_filter(
         for place, (loss, _, _, name) in enumerate(found)
     )
     return found[best][1], found[best][2], tried if len(found) > 1 else ()
+
+
+def _list_motion_ratios(trials: FilteredTrials) -> tuple[float, ...]:
+    """Those of `MOTION_CUTOFF_RATIOS` that the sample rate allows; the default in any case."""
+    plan = trials.plan
+    first, *others = MOTION_CUTOFF_RATIOS
+    low_pass = plan.low_pass
+    possible = (r for r in others if LowPass(r * low_pass.cutoff, low_pass.order).suits(plan.native_rate))
+    return (first, *possible)
 
 
 def _has_comparable_velocity(trials: FilteredTrials) -> bool:
@@ -612,12 +621,14 @@ class _Wide:
         return (components if chosen else None), Tried("base_tilt", name, loss, gain, deviation, chosen)
 
     def prune(self, candidate: Candidate, values: Array) -> Regressor:
-        """Regressor with the terms of a candidate whose parameters are not all zero."""
+        """Regressor with the terms of a candidate that are fixed or whose parameters are not all zero."""
         taken = np.zeros(len(self.regressor.names), dtype=bool)
         taken[candidate.columns] = values[candidate.columns] != 0.0
+        fixed = {coupling.name for coupling in self.fixed_couplings}
         kept, place = [], self.inertial
         for coordinate, term in self.regressor.terms:
-            if taken[place : place + len(term.symbols)].any():
+            is_fixed = not self.families or coordinate.name in fixed
+            if is_fixed or taken[place : place + len(term.symbols)].any():
                 kept.append((coordinate, term))
             place += len(term.symbols)
         return Regressor(self.regressor.model, tuple(kept), self.regressor.load_parameters)
