@@ -7,7 +7,7 @@ samples.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields
 
 import numpy as np
@@ -90,3 +90,29 @@ class Chunk:
 
     def _channels(self) -> tuple[Array | None, ...]:
         return self.q, self.dq, self.tau, self.current, self.temperature, self.reference
+
+
+def with_margins(chunks: Iterable[Chunk], reach: int) -> Iterator[tuple[Chunk, slice]]:
+    """Give consecutive chunks the samples around them, so that a running filter does not depend on the chunks.
+
+    Args:
+        chunks: chunks of one trial.
+        reach: number of samples that a filter needs on both sides.
+
+    Yields:
+        Samples, and rows of them that are due: with `reach` samples on both sides, except at the ends of the trial.
+        Each sample is due once, in order.
+    """
+    held: list[Chunk] = []
+    due = 0  # first held row that was not due yet
+    for chunk in chunks:
+        held.append(chunk)
+        joined = Chunk.join(held)
+        ready = len(joined) - reach
+        held = [joined]
+        if ready > due:
+            yield joined, slice(due, ready)
+            first = max(0, ready - reach)
+            held, due = [joined.take(slice(first, None))], ready - first
+    if held and len(held[0]) > due:
+        yield held[0], slice(due, len(held[0]))

@@ -105,23 +105,31 @@ def _placed(
     joints = regressor.model.body_names
     placed: dict[str, dict[str, float]] = {name: {} for name in joints}
     left_out: dict[str, dict[str, list[int]]] = {}
-    smoothed, presliding = False, dict[str, None]()
-    for number, (column, value) in enumerate(zip(regressor.term_columns, values.tolist(), strict=True)):
+    sums: dict[tuple[str, str], list[int]] = {}
+    laws: dict[int, FrictionLaw] = {}
+    for number, column in enumerate(regressor.term_columns):
         term, joint = column.term, column.coordinate.name
         law = _storable_law(term, column.index)
         place = places.get(SIGN if law and law.shape == DAHL else law.shape) if law else None
-        if law is None or place is None or joint not in placed:
-            if value != 0.0:
-                why = f"{term.name} cannot be stored in this format"
-                left_out.setdefault(why, {}).setdefault(joint, []).append(number)
-        elif value < 0.0:
-            why = f"{term.name} below zero would drive the joint"
+        if law is not None and place is not None and joint in placed:
+            sums.setdefault((joint, place), []).append(number)
+            laws[number] = law
+        elif values[number] != 0.0:
+            why = f"{term.name} cannot be stored in this format"
             left_out.setdefault(why, {}).setdefault(joint, []).append(number)
-        else:
-            placed[joint][place] = placed[joint].get(place, 0.0) + value
-            smoothed |= law.shape == SIGN and law.constant > 0.0
-            if law.shape == DAHL and value > 0.0:
-                presliding[joint] = None
+    smoothed, presliding = False, dict[str, None]()
+    for (joint, place), numbers in sums.items():
+        # Single levels of one friction may be negative; only a sum below zero drives the joint.
+        total = float(values[numbers].sum())
+        if total < 0.0:
+            names = dict.fromkeys(regressor.term_columns[number].term.name for number in numbers if values[number])
+            why = f"{' + '.join(names)} below zero would drive the joint"
+            left_out.setdefault(why, {}).setdefault(joint, []).extend(numbers)
+            continue
+        placed[joint][place] = total
+        smoothed |= any(laws[number].shape == SIGN and laws[number].constant > 0.0 for number in numbers)
+        if any(laws[number].shape == DAHL and values[number] != 0.0 for number in numbers):
+            presliding[joint] = None
     torques = _term_torques(parameters, regressor, values) if left_out else np.empty((0, 0))
     findings = []
     for why, of_joint in left_out.items():

@@ -126,6 +126,8 @@ def describe_prior(prior: RobotDescription, model: RobotModel) -> RobotModel:
     described = RobotModel.from_description(prior, model.joint_names, model.held, tuple(model.gravity))
     if described.body_names != model.body_names:
         raise InputError(f"prior: {prior.source} has other moving joints than the robot")
+    if has_placeholder_masses(described):
+        raise InputError(f"prior: the masses of {prior.source} are missing or placeholders")
     return described
 
 

@@ -53,6 +53,8 @@ class Fold:
 class JointMetrics:
     """Prediction of one joint's torque; ratios are to the RMS of the measured torque.
 
+    All figures of a joint without valid held-out samples are NaN.
+
     Attributes:
         name: name of the joint.
         unit: unit of the torque, N m or N.
@@ -89,6 +91,11 @@ class JointMetrics:
     rated: float = np.nan
     friction: float = 0.0
     load_torque: float = np.nan
+
+    @property
+    def is_validated(self) -> bool:
+        """Whether the held-out data have valid samples of the joint."""
+        return not np.isnan(self.rmse)
 
     @property
     def explained(self) -> float:
@@ -253,13 +260,14 @@ def _conclude(regressor: Regressor, sums: _Sums, detectable: Array, loads: LoadF
     load_torque, apparent_load = loads.solve(total["error2"] / np.maximum(total["count"], 1.0))
     joints = []
     for j, name in enumerate(regressor.model.joint_names):
-        n = max(total["count"][j], 1.0)
+        n = total["count"][j] or np.nan  # without samples: all figures are NaN
+        known = n / n
         mean, hat = total["tau"][j] / n, total["hat"][j] / n
         variance, spread = total["tau2"][j] / n - mean**2, total["hat2"][j] / n - hat**2
         rms = float(np.sqrt(total["tau2"][j] / n))
-        scale = rms if rms > 0 else 1.0
+        scale = 1.0 if rms == 0 else rms
         product = total["product"][j] / n - mean * hat
-        correlation = product / np.sqrt(variance * spread) if variance > 0 and spread > 0 else 0.0
+        correlation = 0.0 if variance <= 0 or spread <= 0 else product / np.sqrt(variance * spread)
         rmse = float(np.sqrt(total["error2"][j] / n))
         joints.append(
             JointMetrics(
@@ -269,13 +277,13 @@ def _conclude(regressor: Regressor, sums: _Sums, detectable: Array, loads: LoadF
                 rmse=rmse,
                 nrmse=rmse / scale,
                 correlation=float(np.clip(correlation, -1, 1)),
-                max_error=float(np.asarray(sums.largest)[j]),
-                raw_nrmse=float(np.sqrt(total["raw2"][j] / max(total["tau_raw2"][j], 1e-300))),
+                max_error=float(known * np.asarray(sums.largest)[j]),
+                raw_nrmse=float(known * np.sqrt(total["raw2"][j] / max(total["tau_raw2"][j], 1e-300))),
                 constant_nrmse=float(np.sqrt(max(variance, 0.0))) / scale,
                 nominal_nrmse=float(np.sqrt(total["urdf2"][j] / n)) / scale,
-                peak=float(peak[j]),
+                peak=float(known * peak[j]),
                 detectable=float(detectable[j]),
-                rated=float(rated[j]),
+                rated=float(known * rated[j]),
                 load_torque=float(load_torque[j]),
             )
         )

@@ -55,8 +55,8 @@ class Settings:
         drives: gains and signs of joints whose recorded effort is a current.
         cutoff: cut-off frequency of the zero-phase low-pass filter of regressor and effort [Hz]; None: from the
             recordings.
-        motion_cutoff: cut-off frequency of the zero-phase low-pass filter of positions and velocities [Hz]; None: equal
-            to `cutoff`, or from the recordings if that is.
+        motion_cutoff: cut-off frequency of the zero-phase low-pass filter of positions and velocities [Hz]; None:
+            chosen with the model, or for other estimators equal to `cutoff`, or from the recordings if that is.
         filter_order: Butterworth order of each pass of both filters.
         velocity: `recorded`, `derivative` of the positions, or `auto`: recorded if it agrees with them.
         pivots: pivot rule of the base parameters, `rref` or `qr`.
@@ -67,7 +67,9 @@ class Settings:
         period: period of a periodic motion, for estimators that average over periods [s]; 0 if unknown.
         essential: relative standard deviation above which parameters are left out, see `essential`; 0 keeps all.
         bootstrap: number of bootstrap draws for the standard deviations; 0: no bootstrap.
-        base_tilt: whether a small tilt of the base is estimated where the model is chosen from the data.
+        base_tilt: whether the gravity vector may differ from that of the robot, as none was given: where the model is
+            chosen from the data, a small tilt of the base is estimated, and a prior that is a parameter set replaces
+            the default gravity vector by its own.
         thresholds: thresholds of the verdict.
         ignore: codes of findings whose refusal is overruled.
         effort_kind: meaning of the recorded efforts, one of `EFFORT_KINDS`; `auto`: joint torques, or currents or
@@ -111,6 +113,8 @@ class Settings:
         check_ignored(self.ignore)
         check_bootstrap_draws(self.bootstrap)
         check_limit(self.essential)
+        if self.essential and isinstance(self.estimator, Consistent):
+            raise UsageError("essential: estimator consistent keeps all parameters: use weighted")
         if not 0.0 <= self.period < math.inf:
             raise UsageError(f"period must be 0 (unknown) or positive, not {self.period}")
         names = [coupling.name for coupling in self.couplings]

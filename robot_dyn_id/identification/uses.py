@@ -3,7 +3,8 @@
 
 A criterion compares one figure of one joint with the largest value that a use tolerates. The answer is `yes` up to that
 threshold, `limited` up to `Thresholds.limited_ratio` times the threshold, and `no` beyond. Findings of severity warning
-lower the answers of the uses that they concern, and an error lowers all.
+lower the answers of the uses that they concern, and an error lowers all. A model without gravity is fit for no use that
+needs the weight, even if the user has stated that the efforts hold none.
 """
 
 from __future__ import annotations
@@ -38,6 +39,7 @@ _MOTION_USES = ("feed_forward", "computed_torque", "forward_simulation")
 _WEIGHT_USES = ("gravity_compensation", "forward_simulation", "payload")
 
 LOWERED_BY: Mapping[str, tuple[str, tuple[str, ...]]] = {
+    "joint_not_validated": (NO, USES),
     "effort_external": (NO, USES),
     "effort_units": (NO, USES),
     "gain_inconsistent": (NO, USES),
@@ -69,7 +71,10 @@ LOWERED_BY: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "mass_matrix_indefinite": (NO, ("computed_torque", "forward_simulation")),
     "simulated_nearest_robot": (LIMITED, ("forward_simulation",)),
 }
-"""Best answer about some uses in the presence of a finding of severity warning."""
+"""Best answer about some uses in the presence of a finding of severity warning, or of `ALWAYS_LOWERING`."""
+
+ALWAYS_LOWERING = frozenset({"effort_gravity_compensated"})
+"""Findings that lower answers at any severity: the user may state what they report, and the model still lacks it."""
 
 
 @dataclass(frozen=True)
@@ -138,6 +143,8 @@ def list_criteria(
         found.append(Criterion(use, code, joint, figure, unit, threshold, thresholds.limited_ratio * threshold))
 
     for number, joint in enumerate(held_out.joints):
+        if not joint.is_validated:  # `joint_not_validated` answers for all uses
+            continue
         tolerated = thresholds.rated_share * joint.rated
         still = max(thresholds.friction_share * joint.friction, tolerated)
         moving = max(thresholds.torque_share * joint.rms, tolerated)
@@ -161,6 +168,8 @@ def _list_rollout_criteria(
     """Criteria of forward simulation: a large error after `LONG_S` limits it, one after `SHORT_S` excludes it."""
     distances = np.maximum(thresholds.rollout_share * ranges, MIN_ROLLOUT_DISTANCE)
     for number, joint in enumerate(held_out.joints):
+        if not joint.is_validated:
+            continue
         unit = "m" if joint.unit == "N" else "rad"
         distance = float(distances[number])
         short, long = rollouts.errors[:2, number].tolist()
@@ -287,7 +296,7 @@ def _judge_use(
         answer, uses = LOWERED_BY.get(finding.code, (YES, ()))
         if finding.severity == "error":
             lower(NO, finding.code, ())
-        elif finding.severity == "warning" and use in uses:
+        elif use in uses and (finding.severity == "warning" or finding.code in ALWAYS_LOWERING):
             lower(answer, finding.code, finding.joints)
     whole = max((YES, *(answer for answer, _ in reasons)), key=ANSWERS.index)
     worst = max(criteria, key=lambda one: (ANSWERS.index(one.answer), one.ratio))

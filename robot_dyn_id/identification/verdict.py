@@ -98,8 +98,13 @@ def judge_prediction(held_out: HeldOut, has_nominal: bool, thresholds: Threshold
     if not held_out.all_joints_nrmse <= thresholds.bad_nrmse:
         message = f"held-out error of all joints is {held_out.all_joints_nrmse:.1%}, above {thresholds.bad_nrmse:.0%}"
         findings.append(make_finding("held_out_error", message))
-    power = sum(joint.rms**2 for joint in held_out.joints)
-    for joint in held_out.joints:
+    missing = [joint.name for joint in held_out.joints if not joint.is_validated]
+    if missing:
+        message = f"the held-out data have no valid effort of joint {', '.join(missing)}: it is not validated"
+        findings.append(make_finding("joint_not_validated", message, missing))
+    validated = [joint for joint in held_out.joints if joint.is_validated]
+    power = sum(joint.rms**2 for joint in validated)
+    for joint in validated:
         findings += _judge_joint(joint, joint.rms**2 >= thresholds.constant_share**2 * power, thresholds)
     if has_nominal and held_out.all_joints_nrmse > (1 + thresholds.nominal_margin) * held_out.nominal_all_joints_nrmse:
         message = (

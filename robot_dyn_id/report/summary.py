@@ -54,7 +54,6 @@ def _model_choice(identification: Identification) -> dict[str, Any] | None:
         "prior_strength": selection.strength,
         "gravity": selection.regressor.model.gravity.tolist(),
         "motion_cutoff": selection.trials.plan.motion_pass.cutoff,
-        "consistency_cost": _finite(selection.consistency_cost),
         "tried": [
             {**vars(row), **{key: _finite(getattr(row, key)) for key in ("loss", "gain", "deviation")}}
             for row in selection.tried

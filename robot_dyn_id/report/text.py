@@ -160,4 +160,6 @@ def _essential_lines(result: Identification) -> Iterator[str]:
 
 def _percent(ratio: float) -> str:
     """A ratio in percent, seven characters wide."""
+    if math.isnan(ratio):
+        return "      -"
     return f"{ratio:>7.1%}" if ratio < LARGEST_PRINTED_RATIO else "  >999%"

@@ -251,6 +251,19 @@ def _source(raw: Chunk, recording: Recording, joint: str, drive: Drive) -> tuple
     return raw.tau, drive.sign * (1.0 if drive.gain is None else drive.gain)
 
 
+def takes_current(raw: Chunk, joints: Sequence[str], drives: Mapping[str, Drive]) -> Mask:
+    """Joints whose effort is made of the current channel, shape (n,); see `with_efforts`."""
+    gains = [drives.get(joint, Drive()).gain for joint in joints]
+    return np.array([raw.current is not None and (raw.tau is None or gain is not None) for gain in gains], dtype=bool)
+
+
+def reported_efforts(raw: Chunk, joints: Sequence[str], drives: Mapping[str, Drive]) -> Array | None:
+    """Values that the efforts are made of, before gains and signs, shape (N, n); None where nothing is recorded."""
+    if raw.tau is None or raw.current is None:
+        return raw.current if raw.tau is None else raw.tau
+    return np.where(takes_current(raw, joints, drives), raw.current, raw.tau)
+
+
 def effort_sources(
     recording: Recording, joints: Sequence[str], drives: Mapping[str, Drive]
 ) -> tuple[tuple[str, ...], tuple[Finding, ...]]:

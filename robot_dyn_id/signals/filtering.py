@@ -16,9 +16,6 @@ from robot_dyn_id.errors import UsageError
 STENCIL = np.array([1 / 280, -4 / 105, 1 / 5, -4 / 5, 0.0, 4 / 5, -1 / 5, 4 / 105, -1 / 280])
 """Central first derivative of eighth order (Fornberg 1988), for unit steps."""
 
-HIGHEST_CUTOFF_RATIO = 0.45
-"""Highest cut-off frequency, as a share of the sample rate."""
-
 
 @dataclass(frozen=True)
 class LowPass:
@@ -49,17 +46,13 @@ class LowPass:
         slowest = 2 * math.pi * self.cutoff * math.sin(math.pi / (2 * self.order))
         return 20.7 / slowest
 
-    def suits(self, rate: float) -> bool:
-        """Whether the cut-off is low enough for samples at `rate` [Hz]."""
-        return self.cutoff <= HIGHEST_CUTOFF_RATIO * rate
-
     def apply(self, values: Array, rate: float) -> Array:
         """Filter along the last axis, samples at `rate` [Hz].
 
         Raises:
             UsageError: the cut-off is too high for the sample rate.
         """
-        if not self.suits(rate):
+        if self.cutoff > 0.45 * rate:
             raise UsageError(
                 f"the cut-off {self.cutoff:g} Hz is too high for data at {rate:.4g} Hz: use at most {0.4 * rate:.3g} Hz"
             )

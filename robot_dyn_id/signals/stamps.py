@@ -10,7 +10,7 @@ import numpy as np
 from scipy.ndimage import uniform_filter1d
 
 from robot_dyn_id.arrays import Array
-from robot_dyn_id.data.chunk import Chunk
+from robot_dyn_id.data.chunk import Chunk, with_margins
 from robot_dyn_id.data.recording import DerivedRecording, Recording
 from robot_dyn_id.errors import UnsafeDataError
 from robot_dyn_id.findings import Finding, make_finding
@@ -147,25 +147,8 @@ class EvenlyStampedRecording(DerivedRecording):
     def chunks(self, joints: Sequence[str]) -> Iterator[Chunk]:
         """See `Recording.chunks`; the stamps do not depend on the chunks."""
         reach = SMOOTHING_SAMPLES // 2
-        held: list[Chunk] = []
-        emitted = 0  # samples of the held ones that have been yielded
-
-        def even(joined: Chunk, start: int, stop: int) -> Chunk:
-            part = slice(start, stop)
-            return replace(joined.take(part), t=_average(joined.t, reach, self.gap)[part])
-
-        for chunk in self.recording.chunks(joints):
-            held.append(chunk)
-            joined = Chunk.join(held)
-            ready = len(joined) - reach
-            if ready > emitted:
-                yield even(joined, emitted, ready)
-                first = max(0, ready - reach)
-                held, emitted = [joined.take(slice(first, None))], ready - first
-        if held:
-            joined = Chunk.join(held)
-            if len(joined) > emitted:
-                yield even(joined, emitted, len(joined))
+        for around, due in with_margins(self.recording.chunks(joints), reach):
+            yield replace(around.take(due), t=_average(around.t, reach, self.gap)[due])
 
 
 def _average(t: Array, reach: int, gap: float) -> Array:

@@ -176,6 +176,17 @@ def test_friction_goes_into_dynamics_and_the_rest_is_named():
     np.testing.assert_array_equal(reloaded.damping, [1.5, 0.1, 0.25])
 
 
+def test_presliding_friction_with_a_negative_level_is_written_with_its_sum():
+    """Levels of one friction may be negative; only a sum below zero would drive the joint."""
+    levels = np.array([0.8, -0.5, 0.3, 0.0, 0.4, -0.2])
+    values = np.concatenate([[0.2, 0.2, -0.9], np.tile(levels, 3)])
+    exported = to_urdf(parameter_set(ARM, terms=(Coulomb(), TERMS["dahl"]()), values=values))
+    found = [float(holder.get("friction")) for holder in ElementTree.fromstring(exported.text).iter("dynamics")]
+    np.testing.assert_allclose(found, [0.2 + levels.sum()] * 2)  # the wrist has none
+    (lost,) = (one for one in exported.findings if one.code == "term_not_exported")
+    assert lost.joints == ("wrist",)
+
+
 def test_presliding_friction_is_written_with_its_torque_in_sliding():
     """In a long motion the exported friction is that of the model; what a reversal loses is reported."""
     terms = (Viscous(), Coulomb(), TERMS["dahl"](), TERMS["load_dahl"](), TERMS["saturating_viscous"]())

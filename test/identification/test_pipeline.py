@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from scipy.interpolate import CubicSpline
 from support.simulated import ARM, GRIPPER, LIFT, TERMS, Simulated, at_chunk_size, changed, estimator_of
 
 from robot_dyn_id.data.chunk import Chunk
@@ -210,7 +211,9 @@ def test_a_held_joint_held_elsewhere_is_another_robot(robot):
     recording = Simulated(ARM, **options).record(duration=40.0)
     model = RobotModel.from_urdf(ARM, options["joints"], {"elbow": -0.7})
     values = [
-        identify(*split([recording], m.joint_names), m, Settings(), "test").parameters.values
+        identify(
+            *split([recording], m.joint_names), m, Settings(estimator=estimator_of("weighted")), "test"
+        ).parameters.values
         for m in (RobotModel.from_urdf(ARM, **options), model)
     ]
     assert np.abs(values[0] - values[1]).max() > 0.1
@@ -283,8 +286,20 @@ def test_validate_gives_the_figures_of_the_identification(robot, noise):
     trials = [robot.record(seed=seed, noise=noise) for seed in (1, 2)]
     result = run(robot, trials[0], held_out=trials[1:], settings=Settings(cutoff=4.0))
     again = validate([trials[1]], result.parameters, Settings())
-    assert again.held_out == result.evaluation.held_out
+    first = result.evaluation.held_out
+    expected = [joint.own_nrmse for joint in first.joints]  # the stored covariance is symmetric to the last bit
+    assert [joint.own_nrmse for joint in again.held_out.joints] == pytest.approx(expected, rel=1e-9)
+    assert again.held_out.with_uncertainty(np.zeros(3)) == first.with_uncertainty(np.zeros(3))
     assert again.verdict.word == result.evaluation.verdict.word
+
+
+def test_late_efforts_are_moved_to_the_motion_in_validate(robot, recording, identified):
+    """Validation compensates a delay as identification does, and reports it."""
+    punctual = validate([recording], identified.parameters, Settings())
+    late = changed(recording, tau=CubicSpline(recording.samples.t + 0.08, recording.samples.tau)(recording.samples.t))
+    evaluation = validate([late], identified.parameters, Settings())
+    assert "effort_delayed" in {one.code for one in evaluation.findings}
+    assert evaluation.held_out.all_joints_nrmse < 1.2 * punctual.held_out.all_joints_nrmse
 
 
 def test_a_wrong_model_is_judged_bad(robot, recording, identified):

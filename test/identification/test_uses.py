@@ -16,7 +16,7 @@ from robot_dyn_id.dynamics.terms.dahl import Dahl
 from robot_dyn_id.findings import CATALOG, make_finding
 from robot_dyn_id.identification.assembly import tracked, with_covariance
 from robot_dyn_id.identification.metrics import Fold, HeldOut, JointMetrics, compare
-from robot_dyn_id.identification.pipeline import identify
+from robot_dyn_id.identification.pipeline import identify, validate
 from robot_dyn_id.identification.rollout import Rollouts, simulate_rollouts
 from robot_dyn_id.identification.scales import (
     ErrorHistogram,
@@ -315,3 +315,25 @@ def test_rollouts_start_with_the_states_of_friction(monkeypatch):
 def test_the_table_of_thresholds_is_complete():
     rows = re.findall(r"^\| `(\w+)` \| ([\d.]+) \|", METHOD.read_text(encoding="utf-8"), re.MULTILINE)
     assert {name: float(value) for name, value in rows} == vars(Thresholds())
+
+
+def without_weight(recording):
+    """The recording of a driver that subtracts the weight before it reports efforts."""
+    q = recording.samples.q.T
+    weight = ROBOT.regressor.torque(Motion(q, 0 * q, 0 * q), ROBOT.parameters)
+    return changed(recording, tau=lambda tau: tau - weight.T)
+
+
+@pytest.mark.parametrize("kind", ["gravity_compensated", "auto"])
+def test_a_model_without_gravity_is_not_fit_for_weights(kind):
+    """Whether the efforts are stated to hold no weight, or found to."""
+    recordings = [without_weight(ROBOT.record(seed, duration=20.0, noise=0.05)) for seed in (1, 2)]
+    settings = Settings(terms=TERMS, estimator=estimator_of("weighted"), effort_kind=kind)
+    result = identify(recordings[:1], recordings[1:], ROBOT.model, settings, "1")
+    (finding,) = [one for one in result.findings if one.code == "effort_gravity_compensated"]
+    assert finding.severity == ("warning" if kind == "auto" else "info")
+    assert result.parameters.effort_kind == "gravity_compensated" and not result.parameters.gravity.any()
+    for evaluation in (result.evaluation, validate(recordings[1:], result.parameters, settings)):
+        answers = {one.fit.use: one.fit.answer for one in evaluation.uses}
+        assert {answers[use] for use in ("gravity_compensation", "forward_simulation", "payload")} == {"no"}
+        assert answers["feed_forward"] != "no"

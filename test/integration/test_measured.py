@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from scipy.interpolate import CubicSpline
-from scipy.signal import butter, filtfilt
+from scipy.signal import butter, filtfilt, sosfiltfilt
 
 from robot_dyn_id.cli import main
 from robot_dyn_id.files.parameters import read_parameters
@@ -29,6 +29,22 @@ GAINS |= {f"arm_{i}_joint": (100 * 0.136, 1) for i in (1, 2)}
 GAINS |= {f"arm_{i}_joint": (100 * 0.087, -1) for i in (3, 4)}
 GAINS |= {f"arm_{i}_joint": (336 * 0.0613, -1) for i in (5, 6, 7)}
 """Gear ratio times motor constant [N m/A], and sign, as the TIAGo's source gives them."""
+
+
+LEAST_SQUARES = ("--estimator", "weighted", "--friction", "coulomb")
+
+SETS = {
+    "fer": ("fer_unisa_bag", ["train_0_16s"], "val_16_24s", (100.0, 5.0, 0.5), 0.021, ()),
+    "tiago": ("tiago_figaroh", ["train_7_48s"], "val_48_68s", (100.0, 4.0, 0.4), 0.078, ()),
+    "panda": ("panda_gaz2019", ["train_0_14s"], "val_14_21s", (1000.0, 5.0, 0.5), 0.0080, ()),
+    "kuka": ("kuka_lwr4_iit", ["train_m1_slow", "train_m3_fast"], "val_m2_slow_repeat", (200.0, 5.0, 1.5), 0.0185, ()),
+    "kuka, faster": (
+        *("kuka_lwr4_iit", ["train_m1_slow", "val_m2_slow_repeat"], "train_m3_fast", (200.0, 5.0, 1.5), 0.045),
+        ("--prior", "model.urdf"),
+    ),
+}
+"""Folder, training files, validation file, (rate [Hz], cut-off [Hz], edge [s]) of the comparison, largest error of all
+joints, further options."""
 
 
 @cache
@@ -76,7 +92,8 @@ def folder(tmp_path_factory):
 def test_franka_from_the_bag_itself(folder, capfd):
     robot = measured("fer_unisa_bag/model.urdf")
     bag, held_out = (measured(f"fer_unisa_bag/{name}") for name in ("panda_exciting_trajectory.db3", "val_16_24s.npz"))
-    code, answer = command(capfd, "identify", bag, "--robot", robot, "--out", folder / "fer", "--train-range", 0, 16)
+    words = ("identify", bag, "--robot", robot, "--out", folder / "fer", "--train-range", 0, 16)
+    code, answer = command(capfd, *words, *LEAST_SQUARES)
     assert code == 0
     assert answer["verdict"] in ("good", "suspect")
     assert answer["mass_matrix_indefinite"] > 0.5  # 16 s of slow motion do not excite all inertias
@@ -117,6 +134,9 @@ def test_tiago_from_motor_currents(folder, capfd):
         config,
         "--validate",
         held_out,
+        *LEAST_SQUARES,
+        "--cutoff",
+        4,  # that of the limits
     )
     assert code == 0
     assert answer["verdict"] == "suspect"
@@ -141,3 +161,35 @@ def test_tiago_from_motor_currents(folder, capfd):
     print("independent", joints, together)
     assert np.all(joints[:5] <= TIAGO_LIMITS), joints
     assert together <= 0.112
+
+
+def low_passed(t, values, grid, cutoff, rate):
+    """Values on a uniform grid through a zero-phase low-pass."""
+    on_grid = np.column_stack([np.interp(grid, t, column) for column in values.T])
+    sections = butter(4, cutoff, fs=rate, output="sos")
+    return sosfiltfilt(sections, on_grid, axis=0, padlen=min(len(grid) - 1, int(3 * rate / cutoff)))
+
+
+@pytest.mark.parametrize("name", SETS)
+def test_the_plain_command_predicts_what_it_was_not_trained_on(name, tmp_path, capfd):
+    """Predicted and measured torque through the same low-pass, against an upper limit of the error of all joints."""
+    where, trained, held_out, (rate, cutoff, edge), limit, options = SETS[name]
+    robot = measured(f"{where}/model.urdf")
+    data = [measured(f"{where}/{file}.npz") for file in trained]
+    options = [measured(f"{where}/{word}") if word.endswith(".urdf") else word for word in options]
+    code, answer = command(capfd, "identify", *data, "--robot", robot, "--out", tmp_path / "run", *options)
+    assert code == 0
+    assert answer["held_out"]["method"] == "cross_validation"
+    assert answer["physically_consistent"]
+    assert answer["mass_matrix_indefinite"] == 0.0
+    words = ("--robot", robot, "--parameters", tmp_path / "run/parameters.yaml", "--out", tmp_path / "predicted.npz")
+    code, _ = command(capfd, "predict", measured(f"{where}/{held_out}.npz"), *words)
+    assert code == 0
+    ours, theirs = np.load(tmp_path / "predicted.npz"), np.load(measured(f"{where}/{held_out}.npz"))
+    order = [list(ours["joint_names"]).index(joint) for joint in theirs["joint_names"]]
+    assert np.isfinite(ours["tau"]).all()
+    grid = np.arange(theirs["t"][0], theirs["t"][-1], 1.0 / rate)
+    keep = slice(int(edge * rate), len(grid) - int(edge * rate))
+    predicted = low_passed(ours["t"], ours["tau"][:, order], grid, cutoff, rate)[keep]
+    torque = low_passed(theirs["t"], theirs["tau"], grid, cutoff, rate)[keep]
+    assert np.linalg.norm(predicted - torque) / np.linalg.norm(torque) <= limit

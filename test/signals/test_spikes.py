@@ -8,11 +8,14 @@ import pytest
 from support.simulated import at_chunk_size, changed, sines
 
 from robot_dyn_id.data.chunk import Chunk
+from robot_dyn_id.data.recording import ArrayRecording
+from robot_dyn_id.signals.cleaning import Drive
 from robot_dyn_id.signals.directions import examine_directions
 from robot_dyn_id.signals.resolution import examine_resolution, position_step
 from robot_dyn_id.signals.spikes import DespikedRecording, examine_spikes
 
 JOINTS = ("j0", "j1")
+NONE = ({}, ())
 
 
 @pytest.fixture
@@ -26,12 +29,12 @@ def efforts(recording):
 
 
 def test_noise_steps_and_quantized_efforts_are_not_spikes(noisy):
-    assert examine_spikes(noisy, JOINTS) == ()
+    assert examine_spikes(noisy, JOINTS, {}) == NONE
     stepped = changed(noisy, tau=lambda tau: tau + 5.0 * (np.arange(len(tau)) > 1000)[:, None])
-    assert examine_spikes(stepped, JOINTS) == ()
-    assert examine_spikes(changed(noisy, tau=lambda tau: np.round(tau)), JOINTS) == ()
+    assert examine_spikes(stepped, JOINTS, {}) == NONE
+    assert examine_spikes(changed(noisy, tau=lambda tau: np.round(tau)), JOINTS, {}) == NONE
     slow = changed(noisy, tau=lambda tau: np.repeat(tau[::10], 10, axis=0))
-    assert examine_spikes(slow, JOINTS) == ()
+    assert examine_spikes(slow, JOINTS, {}) == NONE
 
 
 @pytest.mark.parametrize("size", [4000, 500])
@@ -43,9 +46,9 @@ def test_spikes_are_replaced_and_nothing_else_is(noisy, size):
         return tau
 
     spiky = at_chunk_size(changed(noisy, tau=hit), size)
-    (finding,) = examine_spikes(spiky, JOINTS)
+    limits, (finding,) = examine_spikes(spiky, JOINTS, {})
     assert finding.code == "effort_outliers" and finding.joints == ("j1",) and finding.severity == "info"
-    repaired, clean = efforts(DespikedRecording(spiky)), efforts(noisy)
+    repaired, clean = efforts(DespikedRecording(spiky, limits, {})), efforts(noisy)
     assert np.abs(repaired - clean)[rows, 1].max() < 0.5
     others = np.ones(clean.shape, dtype=bool)
     others[rows, 1] = False
@@ -59,9 +62,70 @@ def test_spikes_next_to_missing_efforts_are_found(noisy):
         return tau
 
     spiky = changed(noisy, tau=hit)
-    assert examine_spikes(spiky, JOINTS)[0].joints == ("j0",)
-    repaired = efforts(DespikedRecording(spiky))
+    limits, (finding,) = examine_spikes(spiky, JOINTS, {})
+    assert finding.joints == ("j0",)
+    repaired = efforts(DespikedRecording(spiky, limits, {}))
     assert np.isnan(repaired[500:510, 0]).all() and abs(repaired[511, 0] - efforts(noisy)[511, 0]) < 0.5
+
+
+def pick_and_place(rate, noise=0.02, seconds=120.0):
+    """Two joints that move for half a second and rest for four, with torques of acceleration, weight and friction."""
+    t = np.arange(0.0, seconds, 1.0 / rate)
+    number, since = np.divmod(t, 4.5)
+    s = np.clip(since / 0.5, 0.0, 1.0)
+    way = 10 * s**3 - 15 * s**4 + 6 * s**5
+    speed, acceleration = (30 * s**2 - 60 * s**3 + 30 * s**4) / 0.5, (60 * s - 180 * s**2 + 120 * s**3) / 0.25
+    sign, names = np.where(number % 2, -1.0, 1.0), ("j0", "j1")
+    q, dq, ddq = (sign * way + (number % 2), sign * speed, sign * acceleration)
+    tau = 0.8 * ddq + 5.0 * np.sin(q) + 3.0 * np.tanh(dq / 0.01)
+    noises = noise * np.random.default_rng(0).normal(size=(len(t), 2))
+    columns = [np.column_stack([values, 0.5 * values]) for values in (q, dq, tau)]
+    return ArrayRecording("pick and place", names, Chunk(t, columns[0], columns[1], columns[2] + noises))
+
+
+@pytest.mark.parametrize("rate", [15.0, 30.0, 100.0, 500.0])
+def test_torque_of_a_robot_that_rests_most_of_the_time_is_kept(rate):
+    recording = pick_and_place(rate)
+    assert examine_spikes(recording, JOINTS, {}) == NONE
+
+
+def test_spikes_of_a_robot_that_rests_most_of_the_time_are_replaced():
+    clean = pick_and_place(500.0)
+
+    def hit(tau):
+        tau[[1200, 5000, 5001], 0] += 30.0
+        return tau
+
+    limits, (finding,) = examine_spikes(changed(clean, tau=hit), JOINTS, {})
+    repaired = efforts(DespikedRecording(changed(clean, tau=hit), limits, {}))
+    assert finding.joints == ("j0",) and np.abs(repaired - efforts(clean)).max() < 0.5
+
+
+@pytest.mark.parametrize("size", [1, 7, 701, 1503])
+def test_spikes_do_not_depend_on_the_chunks(noisy, size):
+    def hit(tau):
+        tau[[3, 700, 701, 1502, 3990], 1] += 3.0
+        return tau
+
+    spiky = changed(noisy, tau=hit)
+    limits, findings = examine_spikes(spiky, JOINTS, {})
+    assert examine_spikes(at_chunk_size(spiky, size), JOINTS, {}) == (limits, findings)
+    parts = DespikedRecording(at_chunk_size(spiky, size), limits, {})
+    np.testing.assert_array_equal(efforts(parts), efforts(DespikedRecording(spiky, limits, {})))
+
+
+def test_currents_are_examined_where_efforts_are_made_of_them(noisy):
+    current = efforts(noisy).copy()
+    current[[700, 1503]] += 3.0
+    both = changed(noisy, current=current)
+    assert examine_spikes(both, JOINTS, {}) == NONE
+    drives = {"j1": Drive(2.0)}
+    limits, (finding,) = examine_spikes(both, JOINTS, drives)
+    assert finding.joints == ("j1",)
+    repaired = Chunk.join(list(DespikedRecording(both, limits, drives).chunks(JOINTS)))
+    assert np.abs(repaired.current - efforts(noisy))[:, 1].max() < 0.5
+    np.testing.assert_array_equal(repaired.tau, efforts(noisy))
+    np.testing.assert_array_equal(repaired.current[:, 0], current[:, 0])
 
 
 @pytest.mark.parametrize("bits", [8, 9, 10, 11])

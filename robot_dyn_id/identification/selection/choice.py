@@ -9,8 +9,9 @@ from; the motion filter, the load and the tilt are those of all data.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
@@ -37,12 +38,14 @@ from robot_dyn_id.identification.selection.tilt import DIRECTIONS, TiltedRegress
 from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.progress import Progress, ignore_progress
 from robot_dyn_id.signals.blocks import Blocks
-from robot_dyn_id.signals.filtering import LowPass
 from robot_dyn_id.signals.trials import FilteredTrials
 
 MOTION_CUTOFF_RATIOS = (1.0, 0.4, 0.6, 1.6)
 """Cut-off frequencies of the motion filter that are tried, relative to that of the regression filter; the first is the
 default."""
+
+HIGHEST_CUTOFF_PER_RATE = 0.4
+"""Highest cut-off of the motion filter that is tried, as a share of the sample rate."""
 
 MAX_VELOCITY_ERROR = 0.05
 """Largest error of the size of recorded velocities that are tried, a ratio."""
@@ -121,11 +124,13 @@ class BlockModel:
         block: number of the block.
         columns: columns of the wide regressor, shape (p,).
         values: their parameters, shape (p,).
+        unconstrained: their parameters without physically consistent links, shape (p,).
     """
 
     block: int
     columns: Integers
     values: Array
+    unconstrained: Array
 
 
 @dataclass(frozen=True)
@@ -142,8 +147,7 @@ class Selection:
         blocks: division of the data.
         wide: regressor of the models of the blocks.
         block_models: the models that were chosen without each block.
-        consistency_cost: ratio of the cross-validated error to that of the same columns and signs without physically
-            consistent links, less one.
+        velocity_chosen: whether the source of the velocities was chosen.
         findings: findings about the choice.
     """
 
@@ -156,19 +160,20 @@ class Selection:
     blocks: Blocks
     wide: Regressor
     block_models: tuple[BlockModel, ...]
-    consistency_cost: float
+    velocity_chosen: bool
     findings: tuple[Finding, ...]
 
     @property
     def replaced_codes(self) -> frozenset[str]:
         """Codes of findings that the choice replaces: disagreeing velocities, and a tilt that was suspected before."""
-        return frozenset({"velocity_mismatch", *(("gravity_direction",) if self.findings else ())})
+        velocity = {"velocity_mismatch"} if self.velocity_chosen else set()
+        return frozenset(velocity | ({"gravity_direction"} if self.findings else set()))
 
     def complete(self, estimator: Estimator) -> Estimator:
-        """The estimator with the chosen strength and weights."""
+        """The estimator with the chosen strength, and with weights unless it has some."""
         if not isinstance(estimator, Consistent):
             return estimator
-        return replace(estimator, strength=self.strength, weights=tuple(self.weights.tolist()))
+        return replace(estimator, strength=self.strength, weights=estimator.weights or tuple(self.weights.tolist()))
 
 
 @dataclass(frozen=True)
@@ -178,10 +183,10 @@ class Options:
     Attributes:
         terms: terms of every joint that are fixed; None: families are chosen.
         couplings: couplings that are fixed.
+        estimator: options of the fit; a strength and weights that are given are kept.
         motion_filter: whether the motion filter is chosen.
         velocity: whether the source of the velocities is chosen.
         base_tilt: whether a small tilt of the base is estimated.
-        strength: strength of the prior; None: chosen.
         reduced: whether only the families that extrapolate are tried.
         prior: prior bodies; None: those of the URDF or its geometry.
         without_blocks: whether the choice is repeated without each block, for cross-validation.
@@ -189,10 +194,10 @@ class Options:
 
     terms: tuple[Term, ...] | None = None
     couplings: tuple[Coupling, ...] = ()
+    estimator: Consistent = field(default_factory=Consistent)
     motion_filter: bool = True
     velocity: bool = True
     base_tilt: bool = True
-    strength: float | None = None
     reduced: bool = False
     prior: BodyPrior | None = None
     without_blocks: bool = True
@@ -251,7 +256,6 @@ def choose_model(
         start = choice.candidate.strength
         block_models = tuple(wide.without(validation, block, start) for block in validation.blocks)
     final = wide.consistent(validation, choice.candidate, all_rows=True)
-    cost = wide.consistency_cost(validation, choice.candidate)
     return Selection(
         trials=trials,
         regressor=wide.prune(choice.candidate, final),
@@ -262,7 +266,7 @@ def choose_model(
         blocks=blocks,
         wide=wide.without_tilt,
         block_models=block_models,
-        consistency_cost=cost,
+        velocity_chosen=options.velocity,
         findings=findings,
     )
 
@@ -275,7 +279,10 @@ def _choose_motion_filter(
     Returns:
         The trials with the choice, the bodies of the first fit, shape (10 b,), and the alternatives.
     """
-    ratios = _list_motion_ratios(trials) if options.motion_filter else (None,)
+    highest = HIGHEST_CUTOFF_PER_RATE * trials.plan.rate / trials.plan.low_pass.cutoff
+    ratios = (
+        [ratio for ratio in MOTION_CUTOFF_RATIOS if ratio <= max(1.0, highest)] if options.motion_filter else [None]
+    )
     recorded = trials.plan.recorded_velocity
     both = options.velocity and _has_comparable_velocity(trials)
     sources = (recorded, not recorded) if both else (recorded,)
@@ -287,7 +294,7 @@ def _choose_motion_filter(
         for ratio in ratios:
             filtered = _with_motion_filter(trials, ratio, source)
             grams = BlockGrams.from_trials(filtered, wide.regressor, blocks)
-            validation = CrossValidation.from_grams(grams, wide.pull, wide.bounded, wide.reference, wide.blocks(blocks))
+            validation = wide.weigh(grams, tuple(range(blocks.count)))
             if weights is None or reference is None:
                 reference, weights = validation.errors(wide.reference), validation.weights
             validation = replace(validation, weights=weights)
@@ -303,15 +310,6 @@ def _choose_motion_filter(
     return found[best][1], found[best][2], tried if len(found) > 1 else ()
 
 
-def _list_motion_ratios(trials: FilteredTrials) -> tuple[float, ...]:
-    """Those of `MOTION_CUTOFF_RATIOS` that the sample rate allows; the default in any case."""
-    plan = trials.plan
-    first, *others = MOTION_CUTOFF_RATIOS
-    low_pass = plan.low_pass
-    possible = (r for r in others if LowPass(r * low_pass.cutoff, low_pass.order).suits(plan.native_rate))
-    return (first, *possible)
-
-
 def _has_comparable_velocity(trials: FilteredTrials) -> bool:
     """Whether recorded velocities are those of the positions, but for a delay that is short against the filter."""
     surveyed = trials.survey
@@ -322,17 +320,10 @@ def _has_comparable_velocity(trials: FilteredTrials) -> bool:
 
 
 def _with_motion_filter(trials: FilteredTrials, ratio: float | None, recorded: bool | None = None) -> FilteredTrials:
-    """The same trials with another motion filter and source of velocities; None keeps them."""
+    """The same trials with another motion filter, relative to the regression filter, and source of velocities."""
     plan = trials.plan
-    low_pass = plan.low_pass
-    motion_pass = plan.motion_pass if ratio is None else LowPass(ratio * low_pass.cutoff, low_pass.order)
-    recorded = plan.recorded_velocity if recorded is None else recorded
-    return replace(
-        trials,
-        plan=replace(plan, motion_pass=motion_pass, recorded_velocity=recorded),
-        surveyed=trials.survey,
-        known_ranges=None,
-    )
+    cutoff = plan.motion_pass.cutoff if ratio is None else ratio * plan.low_pass.cutoff
+    return trials.with_motion(cutoff, plan.recorded_velocity if recorded is None else recorded)
 
 
 def _report_tilt(model: RobotModel, turned: RobotModel, row: Tried) -> Finding:
@@ -358,7 +349,8 @@ class _Wide:
         couplings: couplings that are tried.
         fixed_couplings: couplings of every candidate.
         tilt: columns of the tilt; None if it is not to be found.
-        fixed_strength: strength of the prior; None: chosen.
+        estimator: options of the fit.
+        terms_given: whether the simple terms are those that were given.
     """
 
     regressor: Regressor
@@ -368,7 +360,8 @@ class _Wide:
     couplings: tuple[Coupling, ...]
     fixed_couplings: tuple[Coupling, ...]
     tilt: Integers | None
-    fixed_strength: float | None
+    estimator: Consistent
+    terms_given: bool
 
     @classmethod
     def from_options(
@@ -390,7 +383,15 @@ class _Wide:
         else:
             regressor = Regressor(model, placed, load)
         return cls(
-            regressor, prior, families, options.simple_terms, couplings, options.couplings, tilt, options.strength
+            regressor=regressor,
+            prior=prior,
+            families=families,
+            simple=options.simple_terms,
+            couplings=couplings,
+            fixed_couplings=options.couplings,
+            tilt=tilt,
+            estimator=options.estimator,
+            terms_given=options.terms is not None,
         )
 
     @property
@@ -415,16 +416,17 @@ class _Wide:
         mask = np.zeros(len(self.regressor.names), dtype=bool)
         of_terms = not_negative(self.without_tilt)
         mask[self.inertial : self.inertial + len(of_terms)] = of_terms
-        return mask
+        return mask & ~np.isin(self.regressor.names, self.estimator.signed)
 
     @property
     def reference(self) -> Candidate:
         """Rigid bodies, simple friction and rotor inertia, weakly pulled."""
         return Candidate(self.columns_of([f for f in self.families if f.name in REFERENCE]), COARSE_STRENGTHS[0])
 
-    def blocks(self, blocks: Blocks) -> tuple[int, ...]:
-        """Numbers of all blocks."""
-        return tuple(range(blocks.count))
+    @property
+    def fixed_names(self) -> frozenset[str]:
+        """Names of the couplings of every candidate."""
+        return frozenset(coupling.name for coupling in self.fixed_couplings)
 
     def columns_of(self, families: Sequence[Family], couplings: Sequence[str] = ()) -> Integers:
         """Columns of the rigid bodies, of the simple terms, and of some families and couplings."""
@@ -441,14 +443,19 @@ class _Wide:
 
     def validate(self, trials: FilteredTrials, blocks: Blocks) -> CrossValidation:
         """Cross-validation on the rows of recordings."""
-        grams = BlockGrams.from_trials(trials, self.regressor, blocks)
-        return CrossValidation.from_grams(grams, self.pull, self.bounded, self.reference, self.blocks(blocks))
+        return self.weigh(BlockGrams.from_trials(trials, self.regressor, blocks), tuple(range(blocks.count)))
+
+    def weigh(self, grams: BlockGrams, blocks: tuple[int, ...]) -> CrossValidation:
+        """Cross-validation on some blocks, with their weights."""
+        found = CrossValidation.from_grams(grams, self.pull, self.bounded, self.reference, blocks)
+        given = self.estimator.weights
+        return replace(found, weights=np.array(given)) if given else found
 
     def least_loss(
         self, validation: CrossValidation, columns: Integers, reference: Array
     ) -> tuple[float, float, Array]:
         """Least loss over the coarse strengths, that strength, and the errors."""
-        strengths = COARSE_STRENGTHS if self.fixed_strength is None else (self.fixed_strength,)
+        strengths = COARSE_STRENGTHS if self.estimator.strength is None else (self.estimator.strength,)
         errors = [validation.errors(Candidate(columns, strength)) for strength in strengths]
         losses = [relative_loss(of_strength, reference) for of_strength in errors]
         best = int(np.argmin(losses))
@@ -531,8 +538,8 @@ class _Wide:
         self, validation: CrossValidation, columns: Integers, reference: Array, start: float
     ) -> tuple[float, list[Tried]]:
         """Strength with the least loss of physically consistent fits, from a start towards the smaller losses."""
-        if self.fixed_strength is not None:
-            return self.fixed_strength, []
+        if self.estimator.strength is not None:
+            return self.estimator.strength, []
         losses: dict[float, float] = {}
 
         def loss(strength: float) -> float:
@@ -575,7 +582,8 @@ class _Wide:
         """Physically consistent parameters of all columns, zero in those that a candidate has not, shape (c,)."""
         gram = validation.gram(candidate.columns, left_out, all_rows=all_rows)
         bounded = self.bounded[candidate.columns][self.inertial :]
-        fit = fit_consistent(gram, self.prior, bounded, candidate.strength, links=links)
+        floor = self.estimator.floor
+        fit = fit_consistent(gram, self.prior, bounded, candidate.strength, links=links, floor=floor)
         parameters = np.zeros(len(self.regressor.names))
         parameters[candidate.columns] = fit.values
         return parameters
@@ -585,26 +593,14 @@ class _Wide:
         candidate = Candidate(self.columns_of(self.families), COARSE_STRENGTHS[0])
         return self.consistent(validation, candidate, all_rows=True)[: self.inertial]
 
-    def consistency_cost(self, validation: CrossValidation, candidate: Candidate) -> float:
-        """Excess of the out-of-fold error of physically consistent fits over that of fits with signs, a ratio."""
-        real, free = (
-            sum(
-                validation.grams.squared_errors(
-                    self.consistent(validation, candidate, left_out=block, links=links), block
-                ).sum()
-                for block in validation.blocks
-            )
-            for links in (True, False)
-        )
-        return float(np.sqrt(real / free)) - 1.0
-
     def without(self, validation: CrossValidation, block: int, start: float) -> BlockModel:
         """The whole choice, and its fit, without a block; strengths are compared from a start."""
-        others = replace(validation, blocks=tuple(other for other in validation.blocks if other != block))
+        blocks = tuple(other for other in validation.blocks if other != block)
+        others = self.weigh(validation.grams, blocks)
         candidate = self.choose(others, start).candidate
-        values = self.consistent(others, candidate)
-        columns = np.flatnonzero(values)
-        return BlockModel(block, columns, values[columns])
+        values, free = (self.consistent(others, candidate, links=links) for links in (True, False))
+        columns = np.flatnonzero((values != 0.0) | (free != 0.0))
+        return BlockModel(block, columns, values[columns], free[columns])
 
     def find_tilt(self, validation: CrossValidation, choice: ModelChoice) -> tuple[Array | None, Tried]:
         """Horizontal components of gravity, if they remove a significant part of the error, shape (2,), and the row."""
@@ -614,21 +610,25 @@ class _Wide:
         gain, deviation = validation.relative_gain(before, after)
         components = self.consistent(validation, with_tilt, all_rows=True)[self.tilt]
         gravity = float(np.linalg.norm(self.regressor.model.gravity))
-        small = float(np.linalg.norm(components)) < gravity * np.tan(np.radians(MAX_TILT_DEG))
+        small = float(np.linalg.norm(components)) < gravity * math.tan(math.radians(MAX_TILT_DEG))
         chosen = small and gain > max(LEAST_GAIN, LEAST_GAIN_DEVIATIONS * deviation)
         name = f"{np.degrees(np.arctan2(np.linalg.norm(components), gravity)):.2f} deg"
         loss = relative_loss(after, validation.errors(self.reference))
         return (components if chosen else None), Tried("base_tilt", name, loss, gain, deviation, chosen)
 
     def prune(self, candidate: Candidate, values: Array) -> Regressor:
-        """Regressor with the terms of a candidate that are fixed or whose parameters are not all zero."""
+        """Regressor without the terms that were tried and not taken, or whose parameters are all zero.
+
+        Terms and couplings that were given stay.
+        """
+        tried = {coupling.name for coupling in self.couplings}
+        given = self.simple if self.terms_given else ()
         taken = np.zeros(len(self.regressor.names), dtype=bool)
         taken[candidate.columns] = values[candidate.columns] != 0.0
-        fixed = {coupling.name for coupling in self.fixed_couplings}
         kept, place = [], self.inertial
         for coordinate, term in self.regressor.terms:
-            is_fixed = not self.families or coordinate.name in fixed
-            if is_fixed or taken[place : place + len(term.symbols)].any():
+            fixed = coordinate.name not in tried and (term in given or coordinate.name in self.fixed_names)
+            if fixed or taken[place : place + len(term.symbols)].any():
                 kept.append((coordinate, term))
             place += len(term.symbols)
         return Regressor(self.regressor.model, tuple(kept), self.regressor.load_parameters)

@@ -86,7 +86,8 @@ class CrossValidation:
 
     @cached_property
     def _total(self) -> Array:
-        return np.asarray(self._products[list(self.blocks)].sum(axis=0))
+        count = self.grams.block_count
+        return np.asarray(self._products[[*self.blocks, count + 1]].sum(axis=0))
 
     def gram(self, columns: Integers, left_out: int | None = None, *, all_rows: bool = False) -> Array:
         """Gram matrix of the weighted rows [W tau] of some columns, shape (p + 1, p + 1).

@@ -7,8 +7,10 @@ import numpy as np
 import pytest
 from support.simulated import ARM, Simulated
 
-from robot_dyn_id.dynamics.regressor import Motion
+from robot_dyn_id.dynamics.regressor import Motion, Regressor
 from robot_dyn_id.dynamics.terms import Coulomb, Coupling, Dahl, LoadCoulomb, Offset, RotorInertia, Viscous
+from robot_dyn_id.estimators import Consistent
+from robot_dyn_id.identification.selection.block_grams import BlockGrams
 from robot_dyn_id.identification.selection.choice import Options, choose_model
 from robot_dyn_id.model.robot import STANDARD_GRAVITY
 from robot_dyn_id.signals.trials import FilteredTrials, SignalSettings
@@ -137,3 +139,48 @@ class TestRepetition:
         assert [row.loss for row in again.tried] == [row.loss for row in selection.tried]
         for one, other in zip(again.block_models, selection.block_models, strict=True):
             assert one.values.tolist() == other.values.tolist()
+
+
+class TestWhatIsGiven:
+    """Choices that the user has made."""
+
+    def test_terms_that_are_given_stay_though_their_parameters_are_zero(self):
+        robot = Simulated(ARM, (Coulomb(0.02), Offset()))
+        options = replace(FIXED_FILTER, terms=SIMPLE, base_tilt=False)
+        selection = choose_model(record(robot), robot.model, options)
+        assert [term.name for _, term in selection.regressor.terms] == [t.name for t in SIMPLE for _ in robot.joints]
+
+    def test_strength_weights_and_freed_signs_of_the_estimator_are_kept(self):
+        robot = Simulated(ARM, SIMPLE)
+        robot.parameters[robot.regressor.names.index("fv2")] = -2.5
+        estimator = Consistent(strength=3.0, weights=(1.0, 2.0, 3.0), signed=("fv2",))
+        options = replace(FIXED_FILTER, terms=SIMPLE, base_tilt=False, estimator=estimator, without_blocks=True)
+        selection = choose_model(record(robot), robot.model, options)
+        assert selection.strength == 3.0
+        assert selection.complete(estimator).weights == (1.0, 2.0, 3.0)
+        column = selection.wide.names.index("fv2")
+        for model in selection.block_models:
+            assert model.values[model.columns.tolist().index(column)] == pytest.approx(-2.5, rel=0.1)
+
+    @pytest.mark.parametrize("cutoff", [6.0, 12.0])
+    def test_no_motion_filter_is_tried_that_the_sample_rate_does_not_permit(self, cutoff):
+        robot = Simulated(ARM, SIMPLE)
+        recordings = [robot.record(seed, duration=40.0, rate=30.0, noise=NOISE_NM) for seed in (1, 2)]
+        trials = FilteredTrials.from_recordings(recordings, robot.joints, {}, SignalSettings(cutoff=cutoff))
+        options = replace(FIXED_FILTER, motion_filter=True, terms=SIMPLE, base_tilt=False)
+        assert choose_model(trials, robot.model, options).trials.plan.motion_pass.cutoff <= 12.0
+
+
+def test_a_static_pose_is_a_part_of_every_fit_and_of_no_block(simple):
+    robot, _ = simple
+    moving, still = robot.record(1, duration=25.0), robot.record(2, duration=10.0)
+    pose = replace(still.samples, q=still.samples.q[:1].repeat(len(still.samples), 0), dq=0.0 * still.samples.q)
+    trials = FilteredTrials.from_recordings(
+        [moving, replace(still, source="pose", samples=pose)], robot.joints, {}, SignalSettings(cutoff=8.0)
+    )
+    blocks = trials.blocks()
+    regressor = Regressor(robot.model)
+    grams = BlockGrams.from_trials(trials, regressor, blocks)
+    alone = BlockGrams.from_trials(trials.with_recordings([moving]), regressor, blocks)
+    assert grams.counts[:, : blocks.count].tolist() == alone.counts[:, : blocks.count].tolist()
+    assert (grams.counts[:, blocks.count + 1] > 0).all()
