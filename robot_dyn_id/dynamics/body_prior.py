@@ -128,8 +128,8 @@ def has_placeholder_masses(model: RobotModel) -> bool:
 def link_lengths(model: RobotModel) -> Array:
     """Length of each body [m], shape (b,): the distance to its farthest child joint, with a floor.
 
-    The floor scales with the longest chain from a first joint, wherever the base is; a robot whose joints all share
-    one origin has the length 1 m.
+    The floor scales with the longest chain of joints from the first one, wherever the base is; a robot whose joints all
+    share one origin has the length 1 m.
     """
     distance = np.linalg.norm(model.translation, axis=1)
     reach = np.zeros(len(distance))
