@@ -102,7 +102,8 @@ SECTIONS: Mapping[str, Mapping[str, Definition]] = {
         "effort_gravity_compensated": Definition(
             "warning",
             "The efforts hold inertia or friction, but no weight in any direction: the driver compensates gravity "
-            "before it reports them. The model is identified without gravity, and predicts such efforts.",
+            "before it reports them. The model is identified without gravity, and predicts such efforts. Information "
+            "if `effort_kind` states it.",
             "record the complete joint torques for a model with gravity, or state `effort_kind`",
         ),
         "effort_external": Definition(
@@ -136,14 +137,14 @@ SECTIONS: Mapping[str, Mapping[str, Definition]] = {
         ),
         "effort_saturated": Definition(
             "warning",
-            "Many samples of an effort are at its very largest or smallest value: the sensor or the drive is at its "
-            "limit. These rows are left out.",
+            "Many samples of an effort in motion are at its very largest or smallest value: the sensor or the drive is "
+            "at its limit. These rows are left out.",
             "record a slower motion, or one with a smaller load",
         ),
         "effort_frozen": Definition(
             "warning",
-            "The effort of a joint is exactly constant for a time, while it otherwise changes from sample to sample. "
-            "These rows are left out.",
+            "The effort of a joint is exactly constant for a time in which the joint moves, or after which the effort "
+            "jumps, while it otherwise changes from sample to sample. These rows are left out.",
             "check the connection of the effort sensor",
         ),
         "encoder_frozen": Definition(
@@ -188,6 +189,12 @@ SECTIONS: Mapping[str, Mapping[str, Definition]] = {
             "Time stamps are interrupted for more than five sample periods and a period of the cut-off; the recording "
             "is split there. Information only for flexible joints.",
             "check the load of the computer and the network while recording",
+        ),
+        "values_missing": Definition(
+            "warning",
+            "Efforts or velocities of single joints are missing or implausible in more than 1 % of the samples. An "
+            "effort that is missing leaves its joint out of that sample. Information below 1 %.",
+            "check the driver and the recorder of the joint",
         ),
         "velocity_mismatch": Definition(
             "warning",
@@ -337,6 +344,12 @@ SECTIONS: Mapping[str, Mapping[str, Definition]] = {
             "better in cross-validation; the model has the tilted gravity vector.",
             "check the mounting of the robot, and give the gravity vector of the message to other tools",
         ),
+        "gravity_of_prior": Definition(
+            "info",
+            "No gravity vector was given, and the parameter set that is the prior has another one than the default, "
+            "such as that of a tilted base: the model has it, too.",
+            "give the gravity vector if the base has been mounted in another way since",
+        ),
         "prior_not_physical": Definition(
             "info",
             "A link of the URDF has a mass or inertia that no body can have, or hardly one; a body close to it is the "
@@ -453,8 +466,8 @@ SECTIONS: Mapping[str, Mapping[str, Definition]] = {
         ),
         "held_out_in_training": Definition(
             "warning",
-            "Held-out data are among the training data: the same samples under any name, a part of them, or a "
-            "recording of the same time by the same clock.",
+            "Held-out data are among the training data, or among those of a parameter set that is the prior: the same "
+            "samples under any name, a part of them, or a recording of the same time by the same clock.",
             "validate on a recording of its own, or identify without held-out data: the model is cross-validated then",
         ),
         "block_not_validated": Definition(

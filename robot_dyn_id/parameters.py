@@ -193,7 +193,8 @@ class ParameterSet:
         load_parameters: standard parameters that the load of load-dependent friction is computed from, 10 per body;
             empty: those of the URDF.
         fit_for: uses that the model is fit for; empty if they have not been judged.
-        effort_kind: content of the measured effort, one of `EFFORT_KINDS`. Nothing determines it yet.
+        effort_kind: content of the measured effort, one of `EFFORT_KINDS`: as stated, or as the data show it; else
+            unknown.
         robot_compensates: torques that the driver adds to a command, of `COMPENSATIONS`; empty if it adds none.
             Nothing determines it yet.
         held_out_method: origin of the held-out data, one of `HELD_OUT_METHODS`.

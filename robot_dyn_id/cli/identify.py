@@ -44,7 +44,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--prior",
         metavar="FILE",
-        help=f"URDF or earlier parameters.yaml that is close (for {PRIOR_USERS}; default: that of --robot)",
+        help=f"URDF with credible masses, or earlier parameters.yaml (for {PRIOR_USERS}; default: URDF of --robot)",
     )
     parser.add_argument("--friction", choices=list(FRICTION), help="default: chosen from the data")
     parser.add_argument(

@@ -15,6 +15,7 @@ from robot_dyn_id.errors import InputError
 from robot_dyn_id.findings import Finding, make_finding
 from robot_dyn_id.identification.settings import COMPENSATED_KINDS, CURRENT_KINDS, Settings
 from robot_dyn_id.model.robot import RobotModel
+from robot_dyn_id.parameters import UNKNOWN
 from robot_dyn_id.signals.channel_faults import find_channel_faults
 from robot_dyn_id.signals.cleaning import Drive
 from robot_dyn_id.signals.delays import EffortDelay, RealignedRecording, estimate_delay
@@ -73,7 +74,9 @@ class Meaning:
         held_out: recordings to validate on.
         model: the robot, without gravity where the efforts hold none.
         drives: gains and signs of all joints whose effort is a current.
-        findings: findings about gains.
+        findings: findings about gains, and about efforts that are stated to hold no weight.
+        effort_kind: content of the measured effort, one of `parameters.EFFORT_KINDS`; unknown if neither the settings
+            nor the channels of the recordings determine it.
     """
 
     training: list[Recording]
@@ -81,6 +84,7 @@ class Meaning:
     model: RobotModel
     drives: Mapping[str, Drive]
     findings: tuple[Finding, ...]
+    effort_kind: str
 
 
 def interpret_efforts(
@@ -98,15 +102,16 @@ def interpret_efforts(
         InputError: external torques, or currents without gains of a robot without masses.
     """
     kind = settings.effort_kind
-    plain = Meaning(list(training), list(held_out), model, settings.drives, ())
+    joints = model.joint_names
+    currents_alone = kind == "auto" and all(_has_currents_alone(recording, joints) for recording in training)
+    stored = "current" if currents_alone else UNKNOWN if kind == "auto" else kind
+    plain = Meaning(list(training), list(held_out), model, settings.drives, (), stored)
     if kind == "external":
         sources = ", ".join(recording.source for recording in training)
         raise InputError(f"{sources}: external torques hold no dynamics of the robot: record joint torques or currents")
     if kind in COMPENSATED_KINDS:
-        return replace(plain, model=replace(model, gravity=np.zeros(3)))
-    joints = model.joint_names
+        return replace(plain, model=replace(model, gravity=np.zeros(3)), findings=report_compensated(kind))
     missing = [name for name in joints if settings.drives.get(name, Drive()).gain is None]
-    currents_alone = kind == "auto" and all(_has_currents_alone(recording, joints) for recording in training)
     if not missing or not (kind in CURRENT_KINDS or (currents_alone and model.inertial_parameters.any())):
         return plain
     if not model.inertial_parameters.any():
@@ -120,7 +125,15 @@ def interpret_efforts(
     trials = FilteredTrials.from_recordings(trained, joints, unit, settings.signals)
     gains = [gain for gain in estimate_weight_gains(MotionSamples.from_trials(trials), model) if gain.joint in missing]
     found = {g.joint: Drive(abs(g.value), signs[g.joint] * (1.0 if g.value > 0 else -1.0)) for g in gains if g.known}
-    return Meaning(trained, validated, model, {**unit, **found}, _report_gains(gains))
+    return Meaning(trained, validated, model, {**unit, **found}, _report_gains(gains), stored)
+
+
+def report_compensated(effort_kind: str) -> tuple[Finding, ...]:
+    """Finding about a model of efforts that are known to hold no weight."""
+    if effort_kind not in COMPENSATED_KINDS:
+        return ()
+    message = f"efforts are {effort_kind.replace('_', ' ')}: the model has no gravity, and predicts such efforts"
+    return (make_finding("effort_gravity_compensated", message, severity="info"),)
 
 
 def _has_currents_alone(recording: Recording, joints: Sequence[str]) -> bool:
@@ -154,11 +167,13 @@ class CorrectedTrials:
         trials: the trials, with efforts at the time of the motion.
         model: the robot, without gravity where the efforts hold none.
         findings: what was found and corrected.
+        weightless: whether the model has no gravity because the data show that the efforts hold none.
     """
 
     trials: FilteredTrials
     model: RobotModel
     findings: tuple[Finding, ...]
+    weightless: bool
 
 
 def correct_trials(trials: FilteredTrials, model: RobotModel, settings: Settings) -> CorrectedTrials:
@@ -176,10 +191,11 @@ def correct_trials(trials: FilteredTrials, model: RobotModel, settings: Settings
     diagnosis = diagnose(samples, model, independent_positions(trials.survey))
     findings = refuse(diagnosis.findings, settings.ignore, trials.survey.sources)
     findings += examine_directions(model.joint_names, samples.motion.q, samples.segment)
-    if diagnosis.weightless and settings.effort_kind == "auto":
+    weightless = diagnosis.weightless and settings.effort_kind == "auto"
+    if weightless:
         model = replace(model, gravity=np.zeros(3))
     aligned, delayed = realign(trials, model) if diagnosis.sufficient else (trials, ())
-    return CorrectedTrials(aligned, model, (*findings, *delayed))
+    return CorrectedTrials(aligned, model, (*findings, *delayed), weightless)
 
 
 def realign(trials: FilteredTrials, model: RobotModel) -> tuple[FilteredTrials, tuple[Finding, ...]]:

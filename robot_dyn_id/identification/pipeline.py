@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+import numpy as np
+
 from robot_dyn_id.data.recording import Recording
 from robot_dyn_id.dynamics.base_parameters import base_parameters
 from robot_dyn_id.dynamics.body_prior import BodyPrior
@@ -17,9 +19,15 @@ from robot_dyn_id.dynamics.regressor import Regressor, terms_on_joints
 from robot_dyn_id.errors import InputError
 from robot_dyn_id.estimators import Consistent, Estimate
 from robot_dyn_id.estimators.essential import Essential
-from robot_dyn_id.findings import Finding
+from robot_dyn_id.findings import Finding, make_finding
 from robot_dyn_id.identification.assembly import assemble
-from robot_dyn_id.identification.correction import correct_channels, correct_trials, interpret_efforts, realign
+from robot_dyn_id.identification.correction import (
+    correct_channels,
+    correct_trials,
+    interpret_efforts,
+    realign,
+    report_compensated,
+)
 from robot_dyn_id.identification.cross_validation import METHOD, count_blocks, cross_validate
 from robot_dyn_id.identification.estimation import describe_prior, fit_fold, fit_model
 from robot_dyn_id.identification.evaluation import Evaluation, HeldOutData, evaluate
@@ -32,7 +40,7 @@ from robot_dyn_id.identification.residuals import examine_held_out_load
 from robot_dyn_id.identification.selection.choice import GIVEN_PRIOR_STRENGTH, Options, Selection, choose_model
 from robot_dyn_id.identification.settings import Settings
 from robot_dyn_id.identification.verdict import judge_training
-from robot_dyn_id.model.robot import RobotModel
+from robot_dyn_id.model.robot import STANDARD_GRAVITY, RobotModel
 from robot_dyn_id.model.urdf import RobotDescription
 from robot_dyn_id.parameters import ParameterSet
 from robot_dyn_id.progress import Progress, ignore_progress
@@ -115,10 +123,11 @@ def identify(
         UsageError: contradictory settings.
     """
     method = held_out_method(training, held_out)
-    fingerprint, repeated = _compare_recordings(training, held_out, model.joint_names)
+    fingerprint, repeated = _compare_recordings(training, held_out, model.joint_names, settings)
     progress("comparing efforts and motion")
     meaning = interpret_efforts(training, held_out, model, settings)
-    training, held_out, model = meaning.training, meaning.held_out, meaning.model
+    training, held_out = meaning.training, meaning.held_out
+    model, turned = _with_gravity_of_prior(meaning.model, settings)
     settings = replace(settings, drives=meaning.drives)
     regressor = _fixed_regressor(model, settings)
     trials, findings = prepare_trials(training, regressor, settings, settings.signals, progress)
@@ -126,7 +135,7 @@ def identify(
     trials, model, findings = (
         corrected.trials,
         corrected.model,
-        (*repeated, *meaning.findings, *findings, *corrected.findings),
+        (*repeated, *meaning.findings, *turned, *findings, *corrected.findings),
     )
     unloaded = regressor = _fixed_regressor(model, settings)
     agreement = compare_with_nominal(model.joint_names, *nominal_agreement(regressor, trials))
@@ -162,7 +171,10 @@ def identify(
         data, not_validated = cross_validate(trials, fit_part, count_blocks(settings.estimator), progress)
         findings += not_validated
     evaluation = evaluate(fit.model, data, trials.ranges, settings).with_findings(findings)
-    parameters = assemble(fit.model, evaluation, trials, fingerprint, fit.estimator, software_version)
+    parameters = replace(
+        assemble(fit.model, evaluation, trials, fingerprint, fit.estimator, software_version),
+        effort_kind="gravity_compensated" if corrected.weightless else meaning.effort_kind,
+    )
     return Identification(
         parameters=parameters,
         model=fit.model,
@@ -176,12 +188,20 @@ def identify(
 
 
 def _compare_recordings(
-    training: Sequence[Recording], held_out: Sequence[Recording], joints: Sequence[str]
+    training: Sequence[Recording], held_out: Sequence[Recording], joints: Sequence[str], settings: Settings
 ) -> tuple[Fingerprint, tuple[Finding, ...]]:
-    """Fingerprint of the training data, and findings about recordings that occur twice."""
+    """Fingerprint of the training data, and findings about recordings that occur twice.
+
+    A prior from data that the model is validated on makes the error there too small, too.
+    """
     prints, others = ([Fingerprint.from_recording(one, joints) for one in group] for group in (training, held_out))
     trained = Fingerprint.joined(prints)
-    return trained, (*report_repeated(training, prints), *report_trained(held_out, others, trained))
+    findings = (*report_repeated(training, prints), *report_trained(held_out, others, trained))
+    if isinstance(settings.prior, ParameterSet):
+        earlier = Fingerprint.from_parameters(settings.prior)
+        validated = (held_out, others) if held_out else (training, prints)
+        findings += report_trained(*validated, earlier, "training data of the prior")
+    return trained, findings
 
 
 def _prepare_held_out(
@@ -202,6 +222,18 @@ def _prepare_held_out(
     findings = refuse(found, settings.ignore, trials.survey.sources)
     aligned, delayed = realign(trials, model)
     return aligned, (*findings, *delayed)
+
+
+def _with_gravity_of_prior(model: RobotModel, settings: Settings) -> tuple[RobotModel, tuple[Finding, ...]]:
+    """Robot with the gravity vector of an earlier parameter set, such as a tilt of the base, where none was given."""
+    prior = settings.prior
+    if not (isinstance(prior, ParameterSet) and settings.base_tilt and prior.gravity.any()):
+        return model, ()
+    if not np.allclose(model.gravity, STANDARD_GRAVITY) or np.allclose(model.gravity, prior.gravity):
+        return model, ()
+    vector = " ".join(f"{component:.4g}" for component in prior.gravity)
+    message = f"the gravity vector is that of the prior, {vector}, as none was given"
+    return replace(model, gravity=prior.gravity), (make_finding("gravity_of_prior", message),)
 
 
 def _fixed_regressor(model: RobotModel, settings: Settings) -> Regressor:
@@ -275,6 +307,7 @@ def validate(
     findings += (*delayed, *_judge_training(model, trials, settings), *examine_held_out_load(model, trials))
     prints = [Fingerprint.from_recording(one, parameters.joint_names) for one in recordings]
     findings += report_trained(recordings, prints, Fingerprint.from_parameters(parameters))
+    findings += report_compensated(parameters.effort_kind)
     progress("predicting")
     data = HeldOutData.from_model("recordings", trials, model)
     return evaluate(model, data, Ranges.from_parameters(parameters), settings).with_findings(findings)

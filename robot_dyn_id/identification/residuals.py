@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""ResidualHistory of a model along recordings, and the faults that they show: drifts, contacts, another load.
+"""Residuals of a model along recordings, and the faults that they show: drifts, contacts, another load.
 
 The residuals of a sound model look alike at the beginning and at the end of a recording, in all recordings and at all
 times. Sums over short bins are kept, so that the memory does not grow with the sample rate.
@@ -85,7 +85,7 @@ class ResidualHistory:
 
     @classmethod
     def from_trials(cls, model: IdentifiedModel, trials: FilteredTrials) -> ResidualHistory | None:
-        """ResidualHistory of a model along trials; None if no sample is usable."""
+        """Sum the residuals of a model along trials; None if no sample is usable."""
         parts = list(_bin_sums(model, trials))
         if not parts:
             return None
@@ -157,12 +157,13 @@ class Levels:
         return np.take_along_axis(changes, place, 0)[0], np.take_along_axis(ratio, place, 0)[0]
 
     def clearest_difference(self) -> tuple[Array, Array]:
-        """Difference of a trial's zero from the mean of the others, as `clearest_change`."""
-        count = len(self.offset)
+        """Difference of a trial's zero from the mean of the others, as `clearest_change`; short trials do not count."""
+        judged = np.isfinite(self.deviations[0]).all(axis=1)
+        count, offset = int(judged.sum()), self.offset[judged]
         if count < 2:
-            return np.zeros(self.offset.shape[1]), np.zeros(self.offset.shape[1])
-        difference = (self.offset - self.offset.mean(axis=0)) * count / (count - 1)
-        variance = self.deviations[0] ** 2
+            return np.zeros(offset.shape[1]), np.zeros(offset.shape[1])
+        difference = (offset - offset.mean(axis=0)) * count / (count - 1)
+        variance = self.deviations[0, judged] ** 2
         others = (variance.sum(axis=0) - variance) / (count - 1) ** 2
         return self.clearest_change(difference, np.sqrt(variance + others))
 

@@ -67,7 +67,9 @@ class Settings:
         period: period of a periodic motion, for estimators that average over periods [s]; 0 if unknown.
         essential: relative standard deviation above which parameters are left out, see `essential`; 0 keeps all.
         bootstrap: number of bootstrap draws for the standard deviations; 0: no bootstrap.
-        base_tilt: whether a small tilt of the base is estimated where the model is chosen from the data.
+        base_tilt: whether the gravity vector may differ from that of the robot, as none was given: where the model is
+            chosen from the data, a small tilt of the base is estimated, and a prior that is a parameter set replaces
+            the default gravity vector by its own.
         thresholds: thresholds of the verdict.
         ignore: codes of findings whose refusal is overruled.
         effort_kind: meaning of the recorded efforts, one of `EFFORT_KINDS`; `auto`: joint torques, or currents or

@@ -3,7 +3,8 @@
 
 A criterion compares one figure of one joint with the largest value that a use tolerates. The answer is `yes` up to that
 threshold, `limited` up to `Thresholds.limited_ratio` times the threshold, and `no` beyond. Findings of severity warning
-lower the answers of the uses that they concern, and an error lowers all.
+lower the answers of the uses that they concern, and an error lowers all. A model without gravity is fit for no use that
+needs the weight, even if the user has stated that the efforts hold none.
 """
 
 from __future__ import annotations
@@ -70,7 +71,10 @@ LOWERED_BY: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "mass_matrix_indefinite": (NO, ("computed_torque", "forward_simulation")),
     "simulated_nearest_robot": (LIMITED, ("forward_simulation",)),
 }
-"""Best answer about some uses in the presence of a finding of severity warning."""
+"""Best answer about some uses in the presence of a finding of severity warning, or of `ALWAYS_LOWERING`."""
+
+ALWAYS_LOWERING = frozenset({"effort_gravity_compensated"})
+"""Findings that lower answers at any severity: the user may state what they report, and the model still lacks it."""
 
 
 @dataclass(frozen=True)
@@ -292,7 +296,7 @@ def _judge_use(
         answer, uses = LOWERED_BY.get(finding.code, (YES, ()))
         if finding.severity == "error":
             lower(NO, finding.code, ())
-        elif finding.severity == "warning" and use in uses:
+        elif use in uses and (finding.severity == "warning" or finding.code in ALWAYS_LOWERING):
             lower(answer, finding.code, finding.joints)
     whole = max((YES, *(answer for answer, _ in reasons)), key=ANSWERS.index)
     worst = max(criteria, key=lambda one: (ANSWERS.index(one.answer), one.ratio))

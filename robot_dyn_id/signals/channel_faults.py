@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from robot_dyn_id.arrays import Array
+from robot_dyn_id.data.chunk import with_margins
 from robot_dyn_id.data.exclusion import ExcludedSpan, ExcludingRecording
 from robot_dyn_id.data.recording import Recording
 from robot_dyn_id.findings import Finding, make_finding
@@ -32,6 +33,12 @@ LARGEST_DEAD_SHARE = 0.99
 
 REST_RATIO = 0.02
 """Motion in a run, as a ratio to the range of the joint, below which the joint is at rest."""
+
+REST_TIME_S = 1.0
+"""Time in which a joint that moves goes farther than `REST_RATIO` [s]."""
+
+SPEED_SAMPLES = 5
+"""Number of samples on both sides that a speed is taken from."""
 
 JUMP_RATIO = 4.0
 """Step at the end of a frozen position, as a ratio to the largest usual step."""
@@ -121,6 +128,40 @@ class _OpenRun:
 
 
 @dataclass
+class _Extremes:
+    """Numbers of the largest and smallest distinct values of a channel, collected chunk by chunk."""
+
+    samples: int = 0
+    counts: dict[float, int] = field(default_factory=dict)
+
+    def add(self, values: Array) -> None:
+        """Continue with samples of a chunk, rounded, shape (N,)."""
+        self.samples += len(values)
+        distinct, counts = np.unique(values[np.isfinite(values)], return_counts=True)
+        outer = {*range(min(EXTREMES, len(distinct))), *range(max(0, len(distinct) - EXTREMES), len(distinct))}
+        for place in outer:
+            number = float(distinct[place])
+            self.counts[number] = self.counts.get(number, 0) + int(counts[place])
+        ordered = sorted(self.counts)
+        kept = {*ordered[:EXTREMES], *ordered[-EXTREMES:]}
+        self.counts = {number: count for number, count in self.counts.items() if number in kept}
+
+    def saturated(self) -> list[float]:
+        """Limits at which the channel saturates, other than 0."""
+        ordered = sorted(self.counts)
+        limits = []
+        for values in (ordered[:EXTREMES], ordered[::-1][:EXTREMES]):
+            if len(values) < EXTREMES or values[0] == 0.0:
+                continue
+            at_limit = self.counts[values[0]]
+            near = float(np.mean([self.counts[value] for value in values[1:]]))
+            many = at_limit >= max(FEWEST_SATURATED, SATURATED_SHARE * self.samples)
+            if many and at_limit > SATURATED_RATIO * near:
+                limits.append(values[0])
+        return limits
+
+
+@dataclass
 class _Channel:
     """Runs and extremes of one channel, collected chunk by chunk."""
 
@@ -128,7 +169,7 @@ class _Channel:
     samples: int = 0
     changes: int = 0
     steps: list[Array] = field(default_factory=list)
-    counts: dict[float, int] = field(default_factory=dict)
+    extremes: _Extremes = field(default_factory=_Extremes)
     open: _OpenRun = field(default_factory=_OpenRun)
 
     def add(self, t: Array, values: Array, q: Array) -> None:
@@ -138,7 +179,7 @@ class _Channel:
         starts = np.flatnonzero(values != np.concatenate([[self.open.value], values[:-1]]))  # NaN differs from itself
         self.changes += len(starts)
         self.steps.append(np.abs(np.diff(values))[:: max(1, len(values) // STEPS_PER_CHUNK)])
-        self._count(values)
+        self.extremes.add(values)
         ends = np.concatenate([starts, [len(values)]])
         self.open.extend(t[: ends[0]], q[: ends[0]])
         if not len(starts):
@@ -155,17 +196,6 @@ class _Channel:
         """End the last run."""
         self.runs += self.open.close(np.nan, np.nan)
 
-    def _count(self, values: Array) -> None:
-        """Count the largest and the smallest distinct values."""
-        distinct, counts = np.unique(values[np.isfinite(values)], return_counts=True)
-        outer = {*range(min(EXTREMES, len(distinct))), *range(max(0, len(distinct) - EXTREMES), len(distinct))}
-        for place in outer:
-            number = float(distinct[place])
-            self.counts[number] = self.counts.get(number, 0) + int(counts[place])
-        ordered = sorted(self.counts)
-        kept = {*ordered[:EXTREMES], *ordered[-EXTREMES:]}
-        self.counts = {number: count for number, count in self.counts.items() if number in kept}
-
     @property
     def change_share(self) -> float:
         """Share of samples that differ from the one before, outside of long runs."""
@@ -178,20 +208,6 @@ class _Channel:
         steps = np.concatenate(self.steps) if self.steps else np.zeros(0)
         steps = steps[np.isfinite(steps) & (steps > 0.0)]
         return float(np.quantile(steps, USUAL_STEP_SHARE)) if len(steps) else 0.0
-
-    def saturated(self) -> list[float]:
-        """Limits at which the channel saturates, other than 0."""
-        ordered = sorted(self.counts)
-        limits = []
-        for values in (ordered[:EXTREMES], ordered[::-1][:EXTREMES]):
-            if len(values) < EXTREMES or values[0] == 0.0:
-                continue
-            at_limit = self.counts[values[0]]
-            near = float(np.mean([self.counts[value] for value in values[1:]]))
-            many = at_limit >= max(FEWEST_SATURATED, SATURATED_SHARE * self.samples)
-            if many and at_limit > SATURATED_RATIO * near:
-                limits.append(values[0])
-        return limits
 
 
 @dataclass(frozen=True)
@@ -243,33 +259,46 @@ def find_channel_faults(recording: Recording, joints: Sequence[str], drives: Map
     for channel in (*efforts, *positions):
         channel.finish()
     ranges = np.maximum(high - low, 0.0)
+    limits = {name: channel.extremes.saturated() for name, channel in zip(joints, efforts, strict=True)}
+    if any(limits.values()):
+        limits = _confirm_limits(recording, joints, drives, limits, ranges)
     spans: list[ExcludedSpan] = []
     for name, channel, size in zip(joints, efforts, ranges, strict=True):
-        spans += _judge_effort(name, channel, float(size))
-    saturated = {name: channel.saturated() for name, channel in zip(joints, efforts, strict=True)}
-    if any(saturated.values()):
-        spans = [*spans, *_saturated_spans(recording, joints, drives, saturated)]
+        spans += _judge_effort(name, channel, float(size), limits[name])
+    if any(limits.values()):
+        spans = [*spans, *_saturated_spans(recording, joints, drives, limits)]
     frozen = [
         ExcludedSpan(name, run.start, run.stop, "encoder_frozen")
         for name, channel in zip(joints, positions, strict=True)
         for run in _frozen(channel)
     ]
-    lost = sum(span.stop - span.start for span in frozen) > LARGEST_FROZEN_SHARE * length
+    lost = _union_duration(frozen) > LARGEST_FROZEN_SHARE * length
     return ChannelFaults(tuple(spans), tuple(frozen), _report(recording.source, (*spans, *frozen), lost))
 
 
-def _judge_effort(name: str, channel: _Channel, size: float) -> list[ExcludedSpan]:
-    """Constant efforts of one joint that are not measurements."""
+def _judge_effort(name: str, channel: _Channel, size: float, limits: Sequence[float]) -> list[ExcludedSpan]:
+    """Constant efforts of one joint that are not measurements.
+
+    Efforts other than 0 are constant at rest where their steps are larger than their noise: only those that stay
+    constant in motion, or jump afterwards, are not measurements.
+
+    Args:
+        name: the joint.
+        channel: its efforts.
+        size: range of its positions [rad or m].
+        limits: efforts at which the channel saturates.
+    """
     if sum(run.samples for run in channel.runs) > LARGEST_DEAD_SHARE * channel.samples:
         return []
-    limits, usual = channel.saturated(), channel.usual_step
+    usual = channel.usual_step
     changing = channel.change_share > LEAST_CHANGE_SHARE
     spans = []
     for run in channel.runs:
         at_rest = run.high - run.low <= REST_RATIO * size
-        if run.value == 0.0 and at_rest and (changing or abs(run.jump) > JUMP_RATIO * usual > 0.0):
+        jumps = abs(run.jump) > JUMP_RATIO * usual > 0.0
+        if run.value == 0.0 and at_rest and (changing or jumps):
             spans.append(ExcludedSpan(name, run.start, run.stop, "effort_zero_at_rest"))
-        elif run.value not in limits and run.duration >= SHORTEST_DEAD_S and changing:
+        elif run.value not in limits and run.duration >= SHORTEST_DEAD_S and changing and (jumps or not at_rest):
             spans.append(ExcludedSpan(name, run.start, run.stop, "effort_frozen"))
     return spans
 
@@ -284,8 +313,50 @@ def _frozen(channel: _Channel) -> list[ConstantRun]:
     ]
 
 
+def _union_duration(spans: Sequence[ExcludedSpan]) -> float:
+    """Time in which at least one joint has a stretch [s]."""
+    total, until = 0.0, -np.inf
+    for span in sorted(spans, key=lambda span: span.start):
+        total += max(0.0, span.stop - max(span.start, until))
+        until = max(until, span.stop)
+    return total
+
+
+def _confirm_limits(
+    recording: Recording,
+    joints: Sequence[str],
+    drives: Mapping[str, Drive],
+    limits: Mapping[str, Sequence[float]],
+    ranges: Array,
+) -> dict[str, list[float]]:
+    """Limits at which channels saturate in motion: a joint that often rests at one pose often has one effort.
+
+    Args:
+        recording: the recording.
+        joints: joints, n.
+        drives: drives of the joints whose effort is a current.
+        limits: limits from all samples, by joint.
+        ranges: ranges of the positions [rad or m], shape (n,).
+    """
+    moving_extremes = {name: _Extremes() for name in joints if limits[name]}
+    for around, due in with_margins(recording.chunks(joints), SPEED_SAMPLES):
+        measured = reported_efforts(around, joints, drives)
+        if measured is None:
+            continue
+        index = np.arange(due.start, due.stop)
+        before, after = np.maximum(index - SPEED_SAMPLES, 0), np.minimum(index + SPEED_SAMPLES, len(around) - 1)
+        elapsed = (around.t[after] - around.t[before])[:, None]
+        moving = np.abs(around.q[after] - around.q[before]) > REST_RATIO * ranges / REST_TIME_S * np.abs(elapsed)
+        for joint, name in enumerate(joints):
+            if name in moving_extremes:
+                values = measured[due, joint][moving[:, joint]]
+                moving_extremes[name].add(np.round(values, DECIMALS))
+    confirmed = {name: extremes.saturated() for name, extremes in moving_extremes.items()}
+    return {name: [limit for limit in limits[name] if limit in confirmed.get(name, ())] for name in joints}
+
+
 def _saturated_spans(
-    recording: Recording, joints: Sequence[str], drives: Mapping[str, Drive], limits: dict[str, list[float]]
+    recording: Recording, joints: Sequence[str], drives: Mapping[str, Drive], limits: Mapping[str, list[float]]
 ) -> list[ExcludedSpan]:
     """Stretches in which efforts are at a limit."""
     spans: list[ExcludedSpan] = []

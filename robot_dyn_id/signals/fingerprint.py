@@ -139,16 +139,26 @@ def report_repeated(recordings: Sequence[Recording], fingerprints: Sequence[Fing
 
 
 def report_trained(
-    recordings: Sequence[Recording], fingerprints: Sequence[Fingerprint], trained: Fingerprint
+    recordings: Sequence[Recording],
+    fingerprints: Sequence[Fingerprint],
+    trained: Fingerprint,
+    name: str = "training data",
 ) -> tuple[Finding, ...]:
-    """Findings about held-out recordings that the model was identified from."""
+    """Findings about held-out recordings that the model, or its prior, was identified from.
+
+    Args:
+        recordings: held-out recordings; under cross-validation all.
+        fingerprints: their fingerprints.
+        trained: fingerprint of the data that model or prior were identified from.
+        name: name of these data in messages.
+    """
     findings = []
     for recording, ours in zip(recordings, fingerprints, strict=True):
         samples, time = ours.share_in(trained), ours.overlap_with(trained)
         if samples > REPORTED_SHARE:
-            message = f"{samples:.0%} of the samples of {recording.source} are training data"
+            message = f"{samples:.0%} of the samples of {recording.source} are {name}"
         elif time > REPORTED_SHARE:
-            message = f"{time:.0%} of {recording.source} was recorded while the training data were"
+            message = f"{time:.0%} of {recording.source} was recorded while the {name} were"
         else:
             continue
         findings.append(

@@ -15,7 +15,7 @@ import numpy as np
 
 from robot_dyn_id.arrays import Array, Mask
 from robot_dyn_id.errors import UnsafeDataError, UsageError
-from robot_dyn_id.findings import OVERRULABLE, Finding, format_counts, make_finding
+from robot_dyn_id.findings import OVERRULABLE, Finding, Severity, format_counts, make_finding
 from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.signals.survey import Survey
 
@@ -30,6 +30,9 @@ LEAST_TURN_RAD, LEAST_TRAVEL_M = 0.02, 0.005
 
 LIMIT_TOLERANCE = 0.05
 """Distance outside a position limit that is tolerated [rad or m]."""
+
+MISSING_SHARE = 0.01
+"""Share of a joint's values that are missing above which this is a warning."""
 
 UNUSABLE_SHARE = 0.2
 """Share of unusable samples above which a recording is refused."""
@@ -71,6 +74,7 @@ def examine(survey: Survey, model: RobotModel, velocity: str = "auto") -> tuple[
         *_examine_motion(survey, model),
         *_examine_positions(survey, model),
         *_examine_rows(survey),
+        *_examine_missing(survey),
         *_examine_velocities(survey, velocity),
     )
 
@@ -161,10 +165,25 @@ def _examine_rows(survey: Survey) -> list[Finding]:
     return []
 
 
+def _examine_missing(survey: Survey) -> list[Finding]:
+    """Findings about values of single joints that are missing or implausible, one for each channel."""
+    findings = []
+    for channel, counts in sorted(survey.repairs.missing.items()):
+        shares = counts / max(1, survey.repairs.rows)
+        ratios = zip(survey.joint_names, shares.tolist(), strict=True)
+        listed = ", ".join(f"{name} {share:.2g}" for name, share in ratios if share > 0.0)
+        message = f"{channel} values are missing or implausible in these shares of the samples: {listed}"
+        severity: Severity = "info" if shares.max() < MISSING_SHARE else "warning"
+        findings.append(make_finding("values_missing", message, _select(survey.joint_names, counts > 0), severity))
+    return findings
+
+
 def _examine_velocities(survey: Survey, velocity: str) -> list[Finding]:
-    if not survey.has_velocity or survey.velocity_agrees or velocity == "derivative":
+    missing = survey.repairs.missing.get("velocity", 0) / max(1, survey.repairs.rows)  # a finding of its own
+    known = np.isfinite(survey.velocity_gain) & (missing < MISSING_SHARE)
+    if not survey.has_velocity or survey.velocity_agrees_where(known) or velocity == "derivative":
         return []
-    late_ms = 1e3 * float(np.median(survey.velocity_lag[survey.bandwidth > 0]))
+    late_ms = 1e3 * float(np.median(survey.velocity_lag[known & (survey.bandwidth > 0)]))
     message = f"the recorded velocities disagree with the positions (median delay {late_ms:.0f} ms): "
     if velocity == "recorded":
         return [make_finding("velocity_mismatch", f"{message}they are used as configured")]

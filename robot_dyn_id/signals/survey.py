@@ -173,9 +173,13 @@ class Survey:
         In size (5 %) and time (a quarter of a sample, 5 ms at most): many drives report a velocity that is filtered
         and late.
         """
+        return self.velocity_agrees_where(np.ones(len(self.joint_names), dtype=bool))
+
+    def velocity_agrees_where(self, joints: Mask) -> bool:
+        """See `velocity_agrees`, of some joints alone, shape (n,). Velocities that are missing do not agree."""
         allowed = min(0.25 / self.rate, 5e-3)
         agree = (np.abs(self.velocity_gain - 1.0) < 0.05) & (np.abs(self.velocity_lag) < allowed)
-        return bool(np.all(agree[self.bandwidth > 0]))
+        return bool(np.all(agree[joints & (self.bandwidth > 0)]))
 
     @property
     def recorded_velocity(self) -> bool:

@@ -9,7 +9,7 @@ from support.simulated import TERMS, Simulated, changed
 
 from robot_dyn_id.dynamics.terms import TERMS as ALL_TERMS
 from robot_dyn_id.errors import InputError, UnsafeDataError
-from robot_dyn_id.estimators import WeightedLeastSquares
+from robot_dyn_id.estimators import Consistent, WeightedLeastSquares
 from robot_dyn_id.identification.pipeline import identify, validate
 from robot_dyn_id.identification.settings import Settings
 
@@ -65,3 +65,47 @@ def test_held_out_data_without_temperature_are_refused(recordings):
     warm = changed(recordings[0], temperature=30.0 + 0.5 * t[:, None] * np.ones(3))
     with pytest.raises(InputError, match="temperature"):
         identify([warm], recordings[1:], ROBOT.model, settings, "test")
+
+
+TILTED = Simulated(gravity=(0.8, 0.0, -9.78))
+
+
+@pytest.fixture(scope="module")
+def tilted():
+    return [TILTED.record(seed, duration=20.0, noise=0.05) for seed in (1, 2, 3)]
+
+
+@pytest.fixture(scope="module")
+def refining(tilted):
+    """Settings with a prior from the first recording on the tilted base."""
+    return replace(
+        SETTINGS,
+        prior=identify(tilted[:1], tilted[2:], TILTED.model, SETTINGS, "test").parameters,
+        estimator=Consistent(strength=1.0),
+    )
+
+
+def test_a_prior_from_the_data_that_validate_is_reported(tilted, refining):
+    """As held-out recording, and under cross-validation; other recordings are not."""
+    for training, held_out, name in (([1], [0], "held out"), ([0], [], "cross-validated"), ([1], [2], "")):
+        result = identify(
+            [tilted[number] for number in training],
+            [tilted[number] for number in held_out],
+            TILTED.model,
+            refining,
+            "test",
+        )
+        found = finding(result.findings, "held_out_in_training")
+        assert bool(found) == bool(name), name
+        assert not found or "training data of the prior" in found.message
+
+
+def test_the_prior_gives_the_gravity_vector_where_none_was_given(tilted, refining):
+    result = identify(tilted[1:2], tilted[2:], ROBOT.model, refining, "test")
+    np.testing.assert_array_equal(result.parameters.gravity, TILTED.model.gravity)
+    assert finding(result.findings, "gravity_of_prior")
+    given = identify(tilted[1:2], tilted[2:], ROBOT.model, replace(refining, base_tilt=False), "test")
+    np.testing.assert_array_equal(given.parameters.gravity, ROBOT.model.gravity)
+    assert not finding(given.findings, "gravity_of_prior")
+    errors = [one.evaluation.held_out.all_joints_nrmse for one in (result, given)]
+    assert errors[0] < 0.5 * errors[1]

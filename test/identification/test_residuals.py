@@ -87,6 +87,21 @@ def test_short_recordings_are_not_judged(arm):
     assert np.isinf(levels.deviations).all()
 
 
+def test_a_short_recording_hides_no_offset_between_the_others(arm):
+    """Two recordings whose zero differs by 3 N m on one joint, and one that is too short to be judged."""
+    first, second = (arm.record(number, duration=30.0).recording(arm.robot) for number in range(2))
+    tau = second.samples.tau.copy()
+    tau[:, 4] += 3.0
+    moved = replace(second, samples=replace(second.samples, tau=tau))
+    model, trials = fitted(arm.robot, first, moved, cut(first, 0.0, 0.2))
+    levels = Levels.from_residuals(ResidualHistory.from_trials(model, trials))
+    assert np.isinf(levels.deviations[:, 2]).all()
+    alone = Levels(levels.offset[:2], levels.offset_change, levels.friction_change, levels.deviations[:, :2])
+    for found, expected in zip(levels.clearest_difference(), alone.clearest_difference(), strict=True):
+        np.testing.assert_array_equal(found, expected)
+    assert "effort_offset_drifts" in codes(examine_residuals(model, trials))
+
+
 def test_sums_over_bins_are_those_of_the_samples(arm):
     """Root mean square of the residuals, against filtered samples."""
     model, trials = fitted(arm.robot, clean_case(arm).training[0])

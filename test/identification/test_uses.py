@@ -13,10 +13,11 @@ from robot_dyn_id.dynamics.dynamics import Dynamics
 from robot_dyn_id.dynamics.regressor import Motion
 from robot_dyn_id.dynamics.terms import Offset, Viscous
 from robot_dyn_id.dynamics.terms.dahl import Dahl
+from robot_dyn_id.errors import ConvergenceError
 from robot_dyn_id.findings import CATALOG, make_finding
 from robot_dyn_id.identification.assembly import tracked, with_covariance
 from robot_dyn_id.identification.metrics import Fold, HeldOut, JointMetrics, compare
-from robot_dyn_id.identification.pipeline import identify
+from robot_dyn_id.identification.pipeline import identify, validate
 from robot_dyn_id.identification.rollout import Rollouts, simulate_rollouts
 from robot_dyn_id.identification.scales import (
     ErrorHistogram,
@@ -142,6 +143,30 @@ def test_rollouts_of_the_true_robot_stay_and_those_of_a_wrong_one_leave(trials):
     assert np.all(rollouts.errors[1] < 0.05)
     wrong = Dynamics(ROBOT.regressor, ROBOT.base.independent, 1.3 * ROBOT.base_values)
     assert np.all(simulate_rollouts([(wrong, trials)]).errors[1].max() > 10 * rollouts.errors[1].max())
+
+
+def test_rollouts_cover_the_whole_recording(trials):
+    """Of eight blocks three are simulated, one of each third; wrong models of the others change nothing."""
+    true = Dynamics(ROBOT.regressor, ROBOT.base.independent, ROBOT.base_values)
+    wrong = Dynamics(ROBOT.regressor, ROBOT.base.independent, 1.5 * ROBOT.base_values)
+    blocks = trials.blocks(8)
+    parts = [trials.block_only(number, blocks) for number in range(8)]
+    simulated = {1, 4, 6}
+    mixed = simulate_rollouts([(true if number in simulated else wrong, part) for number, part in enumerate(parts)])
+    expected = simulate_rollouts([(true, parts[number]) for number in sorted(simulated)])
+    np.testing.assert_array_equal(mixed.errors, expected.errors)
+    assert mixed.count == expected.count > 3
+
+
+def test_a_simulation_that_diverges_counts_only_at_horizons_in_the_recording(trials, monkeypatch):
+    def diverge(self, effort, step):
+        raise ConvergenceError("x")
+
+    short = changed(trials.recordings[0], rows=slice(0, 160))  # no rollout reaches the last horizon
+    few = FilteredTrials([short], short.joint_names, {}, PLAN)
+    monkeypatch.setattr(Plant, "advance", diverge)
+    rollouts = simulate_rollouts([(Dynamics(ROBOT.regressor, ROBOT.base.independent, ROBOT.base_values), few)])
+    assert np.isinf(rollouts.errors[0]).all() and np.isnan(rollouts.errors[2]).all() and rollouts.count > 0
 
 
 def test_a_model_without_forward_dynamics_has_no_rollouts(trials):
@@ -315,3 +340,25 @@ def test_rollouts_start_with_the_states_of_friction(monkeypatch):
 def test_the_table_of_thresholds_is_complete():
     rows = re.findall(r"^\| `(\w+)` \| ([\d.]+) \|", METHOD.read_text(encoding="utf-8"), re.MULTILINE)
     assert {name: float(value) for name, value in rows} == vars(Thresholds())
+
+
+def without_weight(recording):
+    """The recording of a driver that subtracts the weight before it reports efforts."""
+    q = recording.samples.q.T
+    weight = ROBOT.regressor.torque(Motion(q, 0 * q, 0 * q), ROBOT.parameters)
+    return changed(recording, tau=lambda tau: tau - weight.T)
+
+
+@pytest.mark.parametrize("kind", ["gravity_compensated", "auto"])
+def test_a_model_without_gravity_is_not_fit_for_weights(kind):
+    """Whether the efforts are stated to hold no weight, or found to."""
+    recordings = [without_weight(ROBOT.record(seed, duration=20.0, noise=0.05)) for seed in (1, 2)]
+    settings = Settings(terms=TERMS, estimator=estimator_of("weighted"), effort_kind=kind)
+    result = identify(recordings[:1], recordings[1:], ROBOT.model, settings, "1")
+    (finding,) = [one for one in result.findings if one.code == "effort_gravity_compensated"]
+    assert finding.severity == ("warning" if kind == "auto" else "info")
+    assert result.parameters.effort_kind == "gravity_compensated" and not result.parameters.gravity.any()
+    for evaluation in (result.evaluation, validate(recordings[1:], result.parameters, settings)):
+        answers = {one.fit.use: one.fit.answer for one in evaluation.uses}
+        assert {answers[use] for use in ("gravity_compensation", "forward_simulation", "payload")} == {"no"}
+        assert answers["feed_forward"] != "no"

@@ -7,8 +7,10 @@ from support.simulated import Simulated, at_chunk_size, changed
 
 from robot_dyn_id.data.chunk import Chunk
 from robot_dyn_id.data.exclusion import excluded_mask
+from robot_dyn_id.data.recording import ArrayRecording
 from robot_dyn_id.identification.correction import correct_channels
 from robot_dyn_id.signals.channel_faults import find_channel_faults
+from robot_dyn_id.signals.cleaning import Drive
 from robot_dyn_id.signals.trials import FilteredTrials, SignalSettings
 
 ROBOT = Simulated()
@@ -73,6 +75,24 @@ def test_quantized_channels_measure(healthy):
     assert find_channel_faults(coarse, ROBOT.joints, {}).findings == ()
 
 
+def pick_and_place(step, noise, inertia):
+    """A joint that moves between two poses for half a second and rests for 4 s, with efforts in coarse steps."""
+    t = np.arange(0.0, 120.0, 0.01)
+    number, since = np.divmod(t, 4.5)
+    s = np.clip(since / 0.5, 0.0, 1.0)
+    way, acceleration = 10 * s**3 - 15 * s**4 + 6 * s**5, (60 * s - 180 * s**2 + 120 * s**3) / 0.25
+    sign = np.where(number % 2, -1.0, 1.0)
+    q = 0.294 + sign * way + number % 2
+    tau = inertia * sign * acceleration + 5.0 * np.sin(q) + noise * np.random.default_rng(0).normal(size=len(t))
+    return ArrayRecording("pick and place", ("j0",), Chunk(t, q[:, None], None, step * np.round(tau[:, None] / step)))
+
+
+@pytest.mark.parametrize("noise", [0.002, 0.005])
+@pytest.mark.parametrize("inertia", [0.02, 0.2, 1.0])
+def test_quantized_efforts_at_rest_are_measurements(noise, inertia):
+    assert find_channel_faults(pick_and_place(0.05, noise, inertia), ("j0",), {}).findings == ()
+
+
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.__name__)
 @pytest.mark.parametrize("size", [64, 8192])
 def test_each_fault_is_found_whatever_the_chunks(healthy, fault, size):
@@ -101,6 +121,20 @@ def test_frozen_positions_are_missing(healthy):
     (recording,), _ = correct_channels([frozen(healthy)], ROBOT.joints, {})
     q = Chunk.join(list(recording.chunks(ROBOT.joints))).q
     assert np.isnan(q[:, 0]).sum() >= 199 and np.isfinite(q[:, 1:]).all()
+
+
+def test_one_interruption_of_all_encoders_counts_once(healthy):
+    q = healthy.samples.q.copy()
+    q[1000:1200] = q[1000]
+    (finding,) = find_channel_faults(changed(healthy, q=q), ROBOT.joints, {}).findings
+    assert (finding.code, finding.severity, len(finding.joints)) == ("encoder_frozen", "warning", 3)
+
+
+def test_currents_are_examined_where_efforts_are_made_of_them(healthy):
+    both = changed(healthy, current=dead(healthy).samples.tau)
+    assert find_channel_faults(both, ROBOT.joints, {}).findings == ()
+    (finding,) = find_channel_faults(both, ROBOT.joints, {"wrist": Drive(2.0)}).findings
+    assert (finding.code, finding.joints) == ("effort_frozen", ("wrist",))
 
 
 def test_most_of_a_recording_frozen_is_refused(healthy):

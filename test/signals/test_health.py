@@ -98,6 +98,24 @@ def test_each_fault_is_found_and_no_other(healthy, name):
     assert "\n" not in finding.message and finding.action == CATALOG[code].cure
 
 
+def loses_values(joint, share):
+    def lose(values):
+        values = values.copy()
+        values[: int(share * len(values)), joint] = np.nan
+        return values
+
+    return lose
+
+
+@pytest.mark.parametrize(
+    ("channel", "share", "severity"),
+    [("tau", 0.005, "info"), ("tau", 0.5, "warning"), ("dq", 0.005, "info"), ("dq", 1.0, "warning")],
+)
+def test_values_of_one_joint_that_are_missing_are_found(healthy, channel, share, severity):
+    (finding,) = findings(changed(healthy, **{channel: loses_values(1, share)}))
+    assert (finding.code, finding.severity, finding.joints) == ("values_missing", severity, ("elbow",))
+
+
 @pytest.mark.parametrize("name", [name for name, fault in FAULTS.items() if fault[2] == "error"])
 def test_an_error_refuses_and_can_be_overruled_by_its_code(healthy, name):
     found, code = findings(faulty(healthy, name)), FAULTS[name][1]
