@@ -72,9 +72,9 @@ class Meaning:
     Attributes:
         training: recordings to identify from.
         held_out: recordings to validate on.
-        model: the robot, without gravity where the efforts hold none.
+        model: the robot, without gravity where the efforts contain none.
         drives: gains and signs of all joints whose effort is a current.
-        findings: findings about gains, and about efforts that are stated to hold no weight.
+        findings: findings about gains, and about efforts that are stated to contain no weight.
         effort_kind: content of the measured effort, one of `parameters.EFFORT_KINDS`; unknown if neither the settings
             nor the channels of the recordings determine it.
     """
@@ -108,10 +108,15 @@ def interpret_efforts(
     plain = Meaning(list(training), list(held_out), model, settings.drives, (), stored)
     if kind == "external":
         sources = ", ".join(recording.source for recording in training)
-        raise InputError(f"{sources}: external torques hold no dynamics of the robot: record joint torques or currents")
+        raise InputError(
+            f"{sources}: external torques contain no dynamics of the robot: record joint torques or currents"
+        )
     if kind in COMPENSATED_KINDS:
         return replace(plain, model=replace(model, gravity=np.zeros(3)), findings=report_compensated(kind))
     missing = [name for name in joints if settings.drives.get(name, Drive()).gain is None]
+    if kind in CURRENT_KINDS and not missing:
+        trained, validated = (read_as_trained(group, kind) for group in (training, held_out))
+        return replace(plain, training=trained, held_out=validated)
     if not missing or not (kind in CURRENT_KINDS or (currents_alone and model.inertial_parameters.any())):
         return plain
     if not model.inertial_parameters.any():
@@ -119,7 +124,7 @@ def interpret_efforts(
             f"{model.name}: gains of {', '.join(missing)} cannot be estimated, as the URDF has no masses: give `gain` "
             "in the configuration"
         )
-    trained, validated = ([inside_excerpt(one, CurrentRecording) for one in group] for group in (training, held_out))
+    trained, validated = (read_as_trained(group, "current") for group in (training, held_out))
     signs = {name: settings.drives.get(name, Drive()).sign for name in missing}
     unit = {**settings.drives, **{name: Drive(1.0, sign) for name, sign in signs.items()}}
     trials = FilteredTrials.from_recordings(trained, joints, unit, settings.signals)
@@ -128,8 +133,20 @@ def interpret_efforts(
     return Meaning(trained, validated, model, {**unit, **found}, _report_gains(gains), stored)
 
 
+def read_as_trained(recordings: Sequence[Recording], effort_kind: str) -> list[Recording]:
+    """Recordings with the channel of their efforts that a model was identified from.
+
+    Args:
+        recordings: the recordings.
+        effort_kind: content of that channel, one of `parameters.EFFORT_KINDS`.
+    """
+    if effort_kind not in CURRENT_KINDS:
+        return list(recordings)
+    return [inside_excerpt(recording, CurrentRecording) for recording in recordings]
+
+
 def report_compensated(effort_kind: str) -> tuple[Finding, ...]:
-    """Finding about a model of efforts that are known to hold no weight."""
+    """Finding about a model of efforts that are known to contain no weight."""
     if effort_kind not in COMPENSATED_KINDS:
         return ()
     message = f"efforts are {effort_kind.replace('_', ' ')}: the model has no gravity, and predicts such efforts"
@@ -165,9 +182,9 @@ class CorrectedTrials:
 
     Attributes:
         trials: the trials, with efforts at the time of the motion.
-        model: the robot, without gravity where the efforts hold none.
+        model: the robot, without gravity where the efforts contain none.
         findings: what was found and corrected.
-        weightless: whether the model has no gravity because the data show that the efforts hold none.
+        weightless: whether the model has no gravity because the data show that the efforts contain none.
     """
 
     trials: FilteredTrials

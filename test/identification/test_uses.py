@@ -146,7 +146,7 @@ def test_rollouts_of_the_true_robot_stay_and_those_of_a_wrong_one_leave(trials):
 
 
 def test_rollouts_cover_the_whole_recording(trials):
-    """Of eight blocks three are simulated, one of each third; wrong models of the others change nothing."""
+    """Three of eight blocks are simulated, one of each third; wrong models of the others change nothing."""
     true = Dynamics(ROBOT.regressor, ROBOT.base.independent, ROBOT.base_values)
     wrong = Dynamics(ROBOT.regressor, ROBOT.base.independent, 1.5 * ROBOT.base_values)
     blocks = trials.blocks(8)
@@ -351,7 +351,7 @@ def without_weight(recording):
 
 @pytest.mark.parametrize("kind", ["gravity_compensated", "auto"])
 def test_a_model_without_gravity_is_not_fit_for_weights(kind):
-    """Whether the efforts are stated to hold no weight, or found to."""
+    """Whether the efforts are stated to contain no weight, or found to."""
     recordings = [without_weight(ROBOT.record(seed, duration=20.0, noise=0.05)) for seed in (1, 2)]
     settings = Settings(terms=TERMS, estimator=estimator_of("weighted"), effort_kind=kind)
     result = identify(recordings[:1], recordings[1:], ROBOT.model, settings, "1")
