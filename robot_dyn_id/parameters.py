@@ -197,6 +197,9 @@ class ParameterSet:
             unknown.
         robot_compensates: torques that the driver adds to a command, of `COMPENSATIONS`; empty if it adds none.
             Nothing determines it yet.
+        drive_gains: gain of each joint, effort per recorded current [N m/A or N/A], shape (n,); 0: the recorded effort
+            is used; empty: that of all joints.
+        drive_signs: sign of each joint's recorded effort or current, 1 or -1, shape (n,); empty like `drive_gains`.
         held_out_method: origin of the held-out data, one of `HELD_OUT_METHODS`.
         format_version: version of these fields, `FORMAT_VERSION`.
         term_classes: classes of the user's own terms in this set. Neither files nor messages store them: they are given
@@ -253,6 +256,8 @@ class ParameterSet:
     fit_for: tuple[FitFor, ...] = ()
     effort_kind: str = UNKNOWN
     robot_compensates: tuple[str, ...] = (UNKNOWN,)
+    drive_gains: Array = field(default_factory=lambda: np.zeros(0), repr=False)
+    drive_signs: Array = field(default_factory=lambda: np.zeros(0), repr=False)
     held_out_method: str = UNKNOWN
     load_parameters: Array = field(default_factory=lambda: np.zeros(0), repr=False)
     data_digests: NDArray[np.uint32] = field(default_factory=lambda: np.zeros(0, dtype=np.uint32), repr=False)
@@ -385,6 +390,7 @@ def _check_sizes(one: ParameterSet) -> None:
         "independent_columns": (p,),
         "standard_parameters": (10 * len(one.body_names),),
         "load_parameters": (10 * len(one.body_names) if len(one.load_parameters) else 0,),
+        **dict.fromkeys(("drive_gains", "drive_signs"), (n if len(one.drive_gains) else 0,)),
         "data_digests": (len(one.data_digests),),
         **dict.fromkeys(("data_starts", "data_stops"), (len(one.data_sources) if len(one.data_starts) else 0,)),
     }
@@ -468,6 +474,8 @@ def _check_numbers(one: ParameterSet) -> None:
         "cutoff_frequency",
         "motion_cutoff_frequency",
         "filter_order",
+        "drive_gains",
+        "drive_signs",
         "data_starts",
         "data_stops",
     )

@@ -5,6 +5,8 @@ import math
 import re
 from dataclasses import fields
 from pathlib import Path
+from types import NoneType
+from typing import get_args, get_type_hints
 
 import pytest
 
@@ -18,21 +20,27 @@ RANGES = [(name, option) for name, kind in CLASSES.items() for option in kind.op
 DOCUMENT = Path(__file__).resolve().parents[1] / "docs" / "estimators.md"
 
 
-def outside(allowed, default):
+def types_of(kind, option):
+    """Types of an option; that it may be None, for a default that is chosen, is left out."""
+    hint = get_type_hints(kind)[option]
+    return {part for part in get_args(hint) or (hint,) if part is not NoneType}
+
+
+def outside(allowed, number):
     """Values that lie just outside a range, and values of other types."""
     if isinstance(allowed, Choice):
         return ["something else", 1]
-    step = 1 if isinstance(default, int) else 1e-9
+    step = 1 if number is int else 1e-9
     low = [allowed.low - step if allowed.includes_low else allowed.low]
     high = [allowed.high + step if allowed.includes_high else allowed.high]
-    return [type(default)(bound) for bound in low + high if math.isfinite(bound)] + [math.nan, math.inf, True, "text"]
+    return [number(bound) for bound in low + high if math.isfinite(bound)] + [math.nan, math.inf, True, "text"]
 
 
 @pytest.mark.parametrize(("name", "option"), RANGES)
 def test_values_outside_the_range_are_refused(name, option):
     kind = CLASSES[name]
-    default = next(item.default for item in fields(kind) if item.name == option)
-    for value in outside(kind.option_ranges[option], default):
+    (number,) = types_of(kind, option)
+    for value in outside(kind.option_ranges[option], number):
         with pytest.raises(UsageError) as caught:
             kind(**{option: value})
         assert caught.value.message.startswith(f"{name}: {option} must be {kind.option_ranges[option]}, not ")
@@ -42,8 +50,9 @@ def test_values_outside_the_range_are_refused(name, option):
 def test_every_number_and_word_has_a_range_that_holds_its_default(name):
     kind = CLASSES[name]
     defaults = {item.name: item.default for item in fields(kind)}
-    assert set(kind.option_ranges) == {option for option, value in defaults.items() if type(value) in (int, float, str)}
-    assert all(allowed.contains(defaults[option]) for option, allowed in kind.option_ranges.items())
+    assert set(kind.option_ranges) == {option for option in defaults if types_of(kind, option) <= {int, float, str}}
+    known = {option: value for option, value in defaults.items() if value is not None}  # None: chosen from the data
+    assert all(allowed.contains(known[option]) for option, allowed in kind.option_ranges.items() if option in known)
 
 
 @pytest.mark.parametrize("name", [name for name, kind in CLASSES.items() if "weighted" in vars(kind)])
@@ -82,18 +91,21 @@ def documented():
 
 def test_the_documentation_has_every_option_with_its_default_and_range():
     def shown(value):
-        return (
-            str(value).lower() if isinstance(value, bool) else f"{value:g}" if isinstance(value, float) else str(value)
-        )
+        words = {None: "chosen", True: "true", False: "false"}
+        if value is None or isinstance(value, bool):
+            return words[value]
+        return f"{value:g}" if isinstance(value, float) else str(value)
 
+    structured = ("controller", "weights", "signed")  # no single number or word: their rows are prose
     expected = {
         (item.name, name): (shown(item.default), str(kind.option_ranges.get(item.name, "true or false")))
         for name, kind in ESTIMATORS.items()
         for item in fields(kind)
-        if item.name != "controller"
+        if item.name not in structured
     }
     table = documented()
-    assert {key: row for key, row in table.items() if key[0] != "controller"} == expected
-    assert {name for option, name in table if option == "controller"} == {
-        name for name, kind in ESTIMATORS.items() if "controller" in {item.name for item in fields(kind)}
-    }
+    assert {key: row for key, row in table.items() if key[0] not in structured} == expected
+    for option in structured:
+        assert {name for one, name in table if one == option} == {
+            name for name, kind in ESTIMATORS.items() if option in {item.name for item in fields(kind)}
+        }

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 MIN_MASS_SHARE = 0.1
 """Least mass of the scales of a body, as a share of the median over the bodies."""
 
-MIN_LENGTH_SHARE = 0.07
-"""Least length of the scales of a body, as a share of the longest chain of joints: 0.08 m on an arm of 1.2 m."""
+MIN_LENGTH_SHARE = 0.09
+"""Least length of the scales of a body, as a share of the longest chain of joints: 0.08 m on an arm of 0.9 m."""
 
 PAYLOAD_SHARE = 0.1
 """Share of a joint's rated effort that holds the next link at its length, where the URDF has no masses."""
@@ -128,14 +128,15 @@ def has_placeholder_masses(model: RobotModel) -> bool:
 def link_lengths(model: RobotModel) -> Array:
     """Length of each body [m], shape (b,): the distance to its farthest child joint, with a floor.
 
-    The floor scales with the longest chain of joints; a robot whose joints all share one origin has the length 1 m.
+    The floor scales with the longest chain of joints from the first one, wherever the base is; a robot whose joints all
+    share one origin has the length 1 m.
     """
     distance = np.linalg.norm(model.translation, axis=1)
     reach = np.zeros(len(distance))
     lengths = np.zeros(len(distance))
     for body, parent in enumerate(model.parent.tolist()):
-        reach[body] = distance[body] + (reach[parent] if parent >= 0 else 0.0)
         if parent >= 0:
+            reach[body] = reach[parent] + distance[body]
             lengths[parent] = max(lengths[parent], distance[body])
     longest = float(reach.max(initial=0.0))
     return np.maximum(lengths, MIN_LENGTH_SHARE * longest) if longest > 0.0 else np.ones(len(distance))

@@ -28,6 +28,9 @@ BLOCK_LENGTH_S = 2.0
 MIN_DRAWS = 20
 """Minimum number of draws: standard deviations are then known to about 17 %."""
 
+NORMAL = 1.96
+"""Upper quantile of normal 95 % intervals."""
+
 INTERVAL_PERCENTILES = (2.5, 97.5)
 """Percentiles of the ends of the intervals."""
 
@@ -81,16 +84,38 @@ def bootstrap_estimate(
             if failed > MAX_FAILED_SHARE * draws:
                 raise ConvergenceError(f"bootstrap: {failed} draws of {draws} fail, the last: {reason}") from None
     spread = np.std(found, axis=0, ddof=1)
-    # reflected percentiles: the bias is removed
-    shift = 2.0 * estimate.values - np.percentile(found, INTERVAL_PERCENTILES[::-1], axis=0)
+    if estimate.unconstrained is None:
+        # reflected percentiles: the bias is removed
+        intervals = (2.0 * estimate.values - np.percentile(found, INTERVAL_PERCENTILES[::-1], axis=0)).T
+    else:
+        spread, intervals = _bounded_intervals(estimate, spread)
     message = f"standard deviations from {draws} bootstrap samples of residuals in blocks of {block:g} s"
     return replace(
         estimate,
         covariance=rescale_covariance(estimate.covariance, spread),
         standard_deviations=np.where(np.isinf(estimate.standard_deviations), np.inf, spread),
-        intervals=shift.T,
+        intervals=intervals,
         findings=(*estimate.findings, make_finding("bootstrap_deviations", message)),
     )
+
+
+def _bounded_intervals(estimate: Estimate, spread: Array) -> tuple[Array, Array]:
+    """Standard deviations, shape (p,), and intervals, shape (p, 2), of an estimate with bounds.
+
+    Draws of a parameter at its bound scatter to one side only, or not at all: reflected, they would leave out every
+    value that the bound allows. There the deviation is at least that of the estimator. Where the interval of the
+    estimator ends at zero, this one does not reach below zero either.
+
+    Args:
+        estimate: the estimate, with the intervals of its estimator.
+        spread: standard deviations of the draws, shape (p,).
+    """
+    at_zero = np.zeros(len(spread), dtype=bool) if estimate.intervals is None else estimate.intervals[:, 0] == 0.0
+    own = estimate.standard_deviations
+    spread = np.where(at_zero & np.isfinite(own), np.maximum(spread, own), spread)
+    half = NORMAL * np.where(np.isinf(own), np.inf, spread)
+    low = estimate.values - half
+    return spread, np.column_stack([np.where(at_zero, np.maximum(low, 0.0), low), estimate.values + half])
 
 
 @dataclass(frozen=True)

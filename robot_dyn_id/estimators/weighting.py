@@ -11,6 +11,9 @@ from robot_dyn_id.arrays import Array, Integers
 from robot_dyn_id.dynamics.problem import LinearProblem
 from robot_dyn_id.estimators.factors import Factors, Solution
 
+ROUNDING = 1e-12
+"""Residuals below this share of the torque are rounding."""
+
 
 def degrees_of_freedom(parameters: int, counts: Array | Integers) -> Array:
     """Degrees of freedom of each joint: its rows minus its share of the parameters, at least 1."""
@@ -18,8 +21,13 @@ def degrees_of_freedom(parameters: int, counts: Array | Integers) -> Array:
 
 
 def compute_weights(factors: Factors, values: Array) -> Array:
-    """Weights 1 / residual RMS, corrected for degrees of freedom, shape (n,)."""
-    return compute_weights_from_squares(factors.squared_residuals(values), factors.parameters, factors.counts)
+    """Weights 1 / residual RMS, corrected for degrees of freedom, shape (n,).
+
+    Residuals below the rounding of the torques count as that: columns of nothing but rounding would be information.
+    """
+    rounding = ROUNDING**2 * factors.squared_residuals(np.zeros_like(values))
+    squares = np.maximum(factors.squared_residuals(values), rounding)
+    return compute_weights_from_squares(squares, factors.parameters, factors.counts)
 
 
 def compute_weights_from_squares(squares: Array, parameters: int, counts: Integers) -> Array:

@@ -16,6 +16,7 @@ from robot_dyn_id.errors import storable
 from robot_dyn_id.estimators import Estimate
 from robot_dyn_id.identification.evaluation import Evaluation
 from robot_dyn_id.identification.model import IdentifiedModel
+from robot_dyn_id.identification.settings import store_drives
 from robot_dyn_id.parameters import LONGEST_LINE, ParameterSet, urdf_hash
 from robot_dyn_id.signals.fingerprint import Fingerprint
 from robot_dyn_id.signals.ranges import Ranges
@@ -47,6 +48,7 @@ def assemble(
     full = _representative(base, estimate)
     spread = np.full(len(regressor.names), np.inf)
     spread[base.independent] = estimate.standard_deviations
+    gains, signs = store_drives(training.drives, model.joint_names)
     shares = torque_shares(regressor, base.independent, estimate.values, estimate.standard_deviations, trained)
     columns = regressor.term_columns
     constants = list_stored_constants(regressor.terms, model.joint_names, model.body_names)
@@ -103,6 +105,8 @@ def assemble(
         ddq_max=trained.ddq_max,
         states=list_states(regressor.terms),
         load_parameters=np.array(regressor.load_parameters),
+        drive_gains=gains,
+        drive_signs=signs,
         fit_for=tuple(judgment.fit for judgment in evaluation.uses),
         term_classes=find_own_classes(term for _, term in regressor.terms),
     )

@@ -112,6 +112,9 @@ def interpret_efforts(
     if kind in COMPENSATED_KINDS:
         return replace(plain, model=replace(model, gravity=np.zeros(3)), findings=report_compensated(kind))
     missing = [name for name in joints if settings.drives.get(name, Drive()).gain is None]
+    if kind in CURRENT_KINDS and not missing:
+        trained, validated = (read_as_trained(group, kind) for group in (training, held_out))
+        return replace(plain, training=trained, held_out=validated)
     if not missing or not (kind in CURRENT_KINDS or (currents_alone and model.inertial_parameters.any())):
         return plain
     if not model.inertial_parameters.any():
@@ -119,13 +122,25 @@ def interpret_efforts(
             f"{model.name}: gains of {', '.join(missing)} cannot be estimated, as the URDF has no masses: give `gain` "
             "in the configuration"
         )
-    trained, validated = ([inside_excerpt(one, CurrentRecording) for one in group] for group in (training, held_out))
+    trained, validated = (read_as_trained(group, "current") for group in (training, held_out))
     signs = {name: settings.drives.get(name, Drive()).sign for name in missing}
     unit = {**settings.drives, **{name: Drive(1.0, sign) for name, sign in signs.items()}}
     trials = FilteredTrials.from_recordings(trained, joints, unit, settings.signals)
     gains = [gain for gain in estimate_weight_gains(MotionSamples.from_trials(trials), model) if gain.joint in missing]
     found = {g.joint: Drive(abs(g.value), signs[g.joint] * (1.0 if g.value > 0 else -1.0)) for g in gains if g.known}
     return Meaning(trained, validated, model, {**unit, **found}, _report_gains(gains), stored)
+
+
+def read_as_trained(recordings: Sequence[Recording], effort_kind: str) -> list[Recording]:
+    """Recordings with the channel of their efforts that a model was identified from.
+
+    Args:
+        recordings: the recordings.
+        effort_kind: content of that channel, one of `parameters.EFFORT_KINDS`.
+    """
+    if effort_kind not in CURRENT_KINDS:
+        return list(recordings)
+    return [inside_excerpt(recording, CurrentRecording) for recording in recordings]
 
 
 def report_compensated(effort_kind: str) -> tuple[Finding, ...]:

@@ -25,6 +25,7 @@ from robot_dyn_id.identification.correction import (
     correct_channels,
     correct_trials,
     interpret_efforts,
+    read_as_trained,
     realign,
     report_compensated,
 )
@@ -294,7 +295,8 @@ def validate(
     Args:
         recordings: trials to validate on.
         parameters: the identified model.
-        settings: drives of the joints, source of velocities, thresholds and health checks to overrule.
+        settings: drives of the joints that are not those of the parameter set, source of velocities, thresholds and
+            health checks to overrule.
         progress: callback that receives one status line per stage.
 
     Raises:
@@ -302,7 +304,9 @@ def validate(
         UnsafeDataError: a health check refuses the data.
     """
     model = IdentifiedModel.from_parameters(parameters)
-    trials, findings = prepare_trials(recordings, model.regressor, settings, settings.signals_of(parameters), progress)
+    settings = replace(settings, drives=settings.drives_of(parameters))
+    read = read_as_trained(recordings, parameters.effort_kind)
+    trials, findings = prepare_trials(read, model.regressor, settings, settings.signals_of(parameters), progress)
     trials, delayed = realign(trials, model.regressor.model)
     findings += (*delayed, *_judge_training(model, trials, settings), *examine_held_out_load(model, trials))
     prints = [Fingerprint.from_recording(one, parameters.joint_names) for one in recordings]

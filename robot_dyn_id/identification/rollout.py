@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 import numpy as np
 
@@ -47,10 +48,11 @@ class Rollouts:
 
 @dataclass
 class _Rollout:
-    """One simulation: the plant, and the grid number of its start."""
+    """One simulation: the plant, the grid number of its start, and whether it has diverged."""
 
     plant: Plant
     start: int
+    diverged: bool = False
 
 
 @dataclass
@@ -103,14 +105,14 @@ class _Runs:
                 plant.place(window.motion, k)
                 self.active.append(_Rollout(plant, number))
             after = min(k + 1, window.tau.shape[1] - 1)
-            self._advance(number, 0.5 * (window.tau[:, k] + window.tau[:, after]))
+            self._advance(0.5 * (window.tau[:, k] + window.tau[:, after]))
 
     def _compare(self, number: int, q: Array) -> None:
         """Note the errors of the rollouts that reach a horizon, and end those that reach the last one."""
         for one in self.active:
             for offset, found in zip(self.offsets, self.errors, strict=True):
                 if number - one.start == offset:
-                    found.append(np.abs(one.plant.q - q))
+                    found.append(np.full(len(q), np.inf) if one.diverged else np.abs(one.plant.q - q))
         for one in [one for one in self.active if number - one.start >= self.offsets[-1]]:
             self._end(one)
 
@@ -119,16 +121,26 @@ class _Runs:
         self.active.remove(one)
         self.idle.append(one.plant)
 
-    def _advance(self, number: int, effort: Array) -> None:
-        """Advance by one sample; a rollout that diverges has no finite error at its remaining horizons."""
-        for one in tuple(self.active):
+    def _advance(self, effort: Array) -> None:
+        """Advance by one sample; a rollout that diverges has no finite error at its remaining horizons.
+
+        It stays under way, as it only counts at horizons that the recording reaches.
+        """
+        for one in self.active:
             try:
-                one.plant.advance(effort, 1.0 / self.rate)
+                if not one.diverged:
+                    one.plant.advance(effort, 1.0 / self.rate)
             except RobotDynIdError:
-                self._end(one)
-                for offset, found in zip(self.offsets, self.errors, strict=True):
-                    if one.start + offset > number:
-                        found.append(np.full(len(effort), np.inf))
+                one.diverged = True
+
+
+_Part = TypeVar("_Part")
+
+
+def _pick_parts(parts: Sequence[_Part]) -> list[_Part]:
+    """At most `MAX_PARTS` parts, those in the middle of equal groups."""
+    count = min(MAX_PARTS, len(parts))
+    return [parts[(2 * number + 1) * len(parts) // (2 * count)] for number in range(count)]
 
 
 def simulate_rollouts(parts: Sequence[tuple[Dynamics, FilteredTrials]]) -> Rollouts:
@@ -139,11 +151,11 @@ def simulate_rollouts(parts: Sequence[tuple[Dynamics, FilteredTrials]]) -> Rollo
 
     Args:
         parts: models, each with the recordings, or rows of them, that it was not identified from; at least one. Only
-            the first `MAX_PARTS` are used.
+            `MAX_PARTS` of them are used, evenly spaced: those in the middle of equal groups.
     """
     errors: tuple[list[Array], ...] = tuple([] for _ in HORIZONS_S)
     joints = len(parts[0][0].regressor.model.joint_names)
-    for dynamics, trials in parts[:MAX_PARTS]:
+    for dynamics, trials in _pick_parts(parts):
         rate = trials.plan.rate
         # of all parts together, as each has its share of the samples
         cost = sum(trials.survey.durations) * rate * HORIZONS_S[-1] / START_INTERVAL_S

@@ -4,9 +4,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+import numpy as np
+
+from robot_dyn_id.arrays import Array
 from robot_dyn_id.dynamics.terms import Coulomb, Coupling, Offset, Term, Viscous, refuse_overlaps
 from robot_dyn_id.errors import UsageError
 from robot_dyn_id.estimators import PRIOR_USERS, Consistent, Estimator
@@ -52,7 +55,8 @@ class Settings:
             `consistent`, `DEFAULT_TERMS` for all others.
         couplings: weighted sums of joints, and the terms that act on them.
         estimator: estimator of the base parameters.
-        drives: gains and signs of joints whose recorded effort is a current.
+        drives: gains and signs of joints whose recorded effort is a current. A parameter set stores them for its
+            validation.
         cutoff: cut-off frequency of the zero-phase low-pass filter of regressor and effort [Hz]; None: from the
             recordings.
         motion_cutoff: cut-off frequency of the zero-phase low-pass filter of positions and velocities [Hz]; None:
@@ -150,3 +154,20 @@ class Settings:
     def signals_of(self, parameters: ParameterSet) -> SignalSettings:
         """Choices about signals with the filters of a parameter set."""
         return SignalSettings.from_parameters(parameters, self.velocity)
+
+    def drives_of(self, parameters: ParameterSet) -> Mapping[str, Drive]:
+        """Drives that a parameter set was identified with; a gain or an opposite sign in the settings replaces them."""
+        drives = zip(
+            parameters.joint_names, parameters.drive_gains.tolist(), parameters.drive_signs.tolist(), strict=False
+        )
+        stored = {name: Drive(gain or None, sign) for name, gain, sign in drives}
+        given = {name: drive for name, drive in self.drives.items() if drive != Drive()}
+        return {**stored, **given}
+
+
+def store_drives(drives: Mapping[str, Drive], joints: Sequence[str]) -> tuple[Array, Array]:
+    """Gains and signs of the drives as a parameter set holds them, shape (n,) each; empty if no joint has any."""
+    of_joints = [drives.get(name, Drive()) for name in joints]
+    if all(drive == Drive() for drive in of_joints):
+        return np.zeros(0), np.zeros(0)
+    return np.array([drive.gain or 0.0 for drive in of_joints]), np.array([drive.sign for drive in of_joints])

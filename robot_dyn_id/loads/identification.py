@@ -59,7 +59,7 @@ def identify_payload(
     regressor = Regressor.from_parameters(arm)
     at = placement_of(regressor.model, link)
     signals = settings.signals_of(arm)
-    trials = FilteredTrials.from_recordings(loaded, arm.joint_names, settings.drives, signals)
+    trials = FilteredTrials.from_recordings(loaded, arm.joint_names, settings.drives_of(arm), signals)
     findings = refuse(examine(trials.survey, regressor.model, signals.velocity), settings.ignore, trials.survey.sources)
     require_signals(regressor, trials.survey)
     beyond = _report_faster(arm, trials.ranges)

@@ -122,7 +122,8 @@ def simulate(
     if isinstance(motion, Trajectory):
         simulated = simulate_trajectory(dynamics, motion, rate)
     else:
-        simulated = simulate_efforts(motion, parameters, dynamics, settings.drives, settings.velocity, restart)
+        drives = settings.drives_of(parameters)
+        simulated = simulate_efforts(motion, parameters, dynamics, drives, settings.velocity, restart)
         findings = (*report_recordings([motion], parameters.joint_names), *simulated.findings)
         simulated = replace(simulated, findings=findings)
     return replace(simulated, findings=(*simulated.findings, *check_training_ranges(simulated, parameters)))

@@ -2,6 +2,7 @@
 """Prior bodies and their scales."""
 
 import re
+from dataclasses import replace
 
 import numpy as np
 from support.robots import panda_arm
@@ -16,12 +17,21 @@ def test_scales_follow_the_size_of_the_robot():
     model = panda_arm()
     np.testing.assert_allclose(link_lengths(model)[[1, 3]], [0.316, 0.3928], atol=1e-3)
     lengths = link_lengths(model)
-    assert np.all(lengths >= 0.07 * 1.2)
+    assert np.all(lengths >= 0.09 * 0.87)
     prior = BodyPrior.from_model(model)
     assert prior.source == f"URDF of {model.name}"
     np.testing.assert_allclose(prior.scales[:, 4], prior.masses * prior.lengths**2)
     np.testing.assert_allclose(prior.scales[:, 3], prior.masses * prior.lengths)
     np.testing.assert_allclose(prior.scales[:, 0], prior.masses)
+
+
+def test_scales_are_those_of_the_robot_wherever_it_stands():
+    model = panda_arm()
+    moved = model.translation.copy()
+    moved[model.parent < 0] += [30.0, 40.0, 0.0]
+    elsewhere = replace(model, translation=moved)
+    np.testing.assert_array_equal(link_lengths(elsewhere), link_lengths(model))
+    np.testing.assert_array_equal(BodyPrior.from_model(elsewhere).scales, BodyPrior.from_model(model).scales)
 
 
 def test_a_urdf_without_masses_has_bodies_from_its_geometry():

@@ -12,11 +12,15 @@ from scipy.linalg import eigh
 from support.robots import URDFS, panda_arm
 from support.simulated import ARM, Simulated, changed
 
+from robot_dyn_id.dynamics.base_parameters import base_parameters
 from robot_dyn_id.dynamics.consistency import is_consistent, not_negative, pseudo_inertia
 from robot_dyn_id.dynamics.dynamics import Dynamics
 from robot_dyn_id.dynamics.prior import earlier_prior, nominal_prior
+from robot_dyn_id.dynamics.regressor import Regressor, terms_on_joints
+from robot_dyn_id.dynamics.terms import TERMS
 from robot_dyn_id.errors import ModelError, UsageError
 from robot_dyn_id.estimators import Consistent, WeightedLeastSquares
+from robot_dyn_id.estimators.bootstrap import bootstrap_estimate
 from robot_dyn_id.files.configuration import parse_configuration
 from robot_dyn_id.identification.holdout import split
 from robot_dyn_id.identification.pipeline import identify
@@ -257,3 +261,22 @@ def test_data_of_bodies_that_cannot_exist_are_reported(robot):
     assert is_consistent(estimate.full[:30])
     (finding,) = (one for one in estimate.findings if one.code == "links_contradicted")
     assert "wrist" in finding.joints
+
+
+def test_bootstrap_intervals_hold_values_at_their_bounds(robot):
+    """Friction that the robot has not is estimated as zero: the interval begins there and has a width."""
+    recording = robot.record(duration=15.0, noise=0.2)
+    plan = SignalPlan.from_low_pass(100.0, LowPass(5.0), False)
+    trials = FilteredTrials([recording], robot.joints, {}, plan)
+    terms = terms_on_joints(robot.model, (*DEFAULT_TERMS, TERMS["saturating_viscous"](), TERMS["rotor_inertia"]()))
+    regressor = Regressor(robot.model, terms)
+    problem = trials.problem(regressor, base_parameters(regressor).independent)
+    estimator = Consistent(strength=1.0)
+    estimate = estimator.fit(problem)
+    drawn = bootstrap_estimate(estimator, problem, estimate, 20)
+    low, high = drawn.intervals.T
+    assert np.all((low <= drawn.values) & (drawn.values <= high))
+    bounded = estimate.intervals[:, 0] == 0.0
+    assert np.any(bounded & (drawn.values == 0.0))
+    assert np.all(low[bounded] == 0.0) and np.all(high[bounded] >= estimate.intervals[bounded, 1])
+    assert np.all(drawn.standard_deviations[bounded] >= estimate.standard_deviations[bounded])

@@ -26,6 +26,7 @@ gravity: [0, 3.0, -9.0]
 topic: /arm/joint_states
 reference_topic: /arm/wanted
 cutoff: 4
+motion_cutoff: 3
 filter_order: 6
 velocity: derivative
 terms:
@@ -40,6 +41,7 @@ pivots: qr
 reversal_speed: auto
 period: 5.0
 essential: 0.2
+base_tilt: false
 bootstrap: 50
 thresholds: {bad_nrmse: 0.2, joint_nrmse: 0.4, constant_share: 0.1, nominal_margin: 0, explained: 0.6,
              condition_number: 500, dropped_share: 0.02, outside_share: 0.2}
@@ -72,6 +74,7 @@ def test_every_key_arrives(tmp_path):
         reference_topic="/arm/wanted",
         settings=Settings(
             cutoff=4.0,
+            motion_cutoff=3.0,
             filter_order=6,
             velocity="derivative",
             terms=(Viscous(), Coulomb(0.05), RotorInertia()),
@@ -84,6 +87,7 @@ def test_every_key_arrives(tmp_path):
             reversal_speed="auto",
             period=5.0,
             essential=0.2,
+            base_tilt=False,
             bootstrap=50,
             thresholds=Thresholds(0.2, 0.4, 0.1, 0.0, 0.6, 500.0, 0.02, 0.2),
             ignore=("effort_sign", "positions_in_degrees"),
@@ -122,7 +126,8 @@ def test_nothing_given_is_the_default(tmp_path):
     empty.write_text("# nothing\n")
     assert read_configuration(None) == read_configuration(empty) == Configuration()
     assert Configuration().settings == Settings()
-    assert Configuration().settings.terms == (Viscous(), Coulomb(), Offset())
+    assert Configuration().settings.chooses_model and Configuration().settings.chooses_terms
+    assert Settings(estimator=WeightedLeastSquares()).fixed_terms == (Viscous(), Coulomb(), Offset())
 
 
 def test_values_replace_keys_of_either_level():

@@ -55,7 +55,8 @@ def result():
     with pytest.MonkeyPatch.context() as patch:
         patch.setitem(PARAMETERS, "fr", 0.7)
         robot = Simulated(terms=terms)
-    return identify([robot.record(1)], [robot.record(2)], robot.model, Settings(terms=terms), "test"), robot
+    settings = Settings(terms=terms, estimator=WeightedLeastSquares())
+    return identify([robot.record(1)], [robot.record(2)], robot.model, settings, "test"), robot
 
 
 def test_an_own_term_is_identified(result):

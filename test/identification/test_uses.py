@@ -13,6 +13,7 @@ from robot_dyn_id.dynamics.dynamics import Dynamics
 from robot_dyn_id.dynamics.regressor import Motion
 from robot_dyn_id.dynamics.terms import Offset, Viscous
 from robot_dyn_id.dynamics.terms.dahl import Dahl
+from robot_dyn_id.errors import ConvergenceError
 from robot_dyn_id.findings import CATALOG, make_finding
 from robot_dyn_id.identification.assembly import tracked, with_covariance
 from robot_dyn_id.identification.metrics import Fold, HeldOut, JointMetrics, compare
@@ -142,6 +143,30 @@ def test_rollouts_of_the_true_robot_stay_and_those_of_a_wrong_one_leave(trials):
     assert np.all(rollouts.errors[1] < 0.05)
     wrong = Dynamics(ROBOT.regressor, ROBOT.base.independent, 1.3 * ROBOT.base_values)
     assert np.all(simulate_rollouts([(wrong, trials)]).errors[1].max() > 10 * rollouts.errors[1].max())
+
+
+def test_rollouts_cover_the_whole_recording(trials):
+    """Of eight blocks three are simulated, one of each third; wrong models of the others change nothing."""
+    true = Dynamics(ROBOT.regressor, ROBOT.base.independent, ROBOT.base_values)
+    wrong = Dynamics(ROBOT.regressor, ROBOT.base.independent, 1.5 * ROBOT.base_values)
+    blocks = trials.blocks(8)
+    parts = [trials.block_only(number, blocks) for number in range(8)]
+    simulated = {1, 4, 6}
+    mixed = simulate_rollouts([(true if number in simulated else wrong, part) for number, part in enumerate(parts)])
+    expected = simulate_rollouts([(true, parts[number]) for number in sorted(simulated)])
+    np.testing.assert_array_equal(mixed.errors, expected.errors)
+    assert mixed.count == expected.count > 3
+
+
+def test_a_simulation_that_diverges_counts_only_at_horizons_in_the_recording(trials, monkeypatch):
+    def diverge(self, effort, step):
+        raise ConvergenceError("x")
+
+    short = changed(trials.recordings[0], rows=slice(0, 160))  # no rollout reaches the last horizon
+    few = FilteredTrials([short], short.joint_names, {}, PLAN)
+    monkeypatch.setattr(Plant, "advance", diverge)
+    rollouts = simulate_rollouts([(Dynamics(ROBOT.regressor, ROBOT.base.independent, ROBOT.base_values), few)])
+    assert np.isinf(rollouts.errors[0]).all() and np.isnan(rollouts.errors[2]).all() and rollouts.count > 0
 
 
 def test_a_model_without_forward_dynamics_has_no_rollouts(trials):

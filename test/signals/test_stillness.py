@@ -11,10 +11,11 @@ from support.simulated import Simulated, at_chunk_size, changed
 from robot_dyn_id.data.chunk import Chunk
 from robot_dyn_id.data.recording import ArrayRecording
 from robot_dyn_id.errors import InputError, UnsafeDataError, UsageError
+from robot_dyn_id.estimators import WeightedLeastSquares
 from robot_dyn_id.excitation import random_fourier
 from robot_dyn_id.identification.holdout import split
 from robot_dyn_id.identification.pipeline import identify, validate
-from robot_dyn_id.identification.settings import Settings
+from robot_dyn_id.identification.settings import DEFAULT_TERMS, Settings
 from robot_dyn_id.signals.cutoff import CUTOFF_PER_BANDWIDTH
 from robot_dyn_id.signals.stillness import Stillness, stillness
 from robot_dyn_id.signals.survey import PERIODOGRAM
@@ -81,14 +82,15 @@ def robot():
     return Simulated()
 
 
+def eased(robot, seed):
+    motion = Eased(random_fourier(robot.model, seed), [0.0, PAUSE / RATE, 40.0])
+    sensors = Sensors(np.full(3, 0.1), 1e-6, 1e-3, 0.0)
+    return simulated_recording(robot.regressor, robot.parameters, motion, sample_times(40.0, RATE), sensors, seed)
+
+
 @pytest.fixture(scope="module")
 def clean(robot):
-    motion = Eased(random_fourier(robot.model, 1), [0.0, PAUSE / RATE, 40.0])
-    sensors = Sensors(np.full(3, 0.1), 1e-6, 1e-3, 0.0)
-    return replace(
-        simulated_recording(robot.regressor, robot.parameters, motion, sample_times(40.0, RATE), sensors, 1),
-        source="arm.mcap",
-    )
+    return replace(eased(robot, 1), source="arm.mcap")
 
 
 @pytest.fixture(scope="module")
@@ -96,8 +98,11 @@ def reference(robot, clean):
     return identified(robot, clean)
 
 
-def identified(robot, *recordings, **options):
-    return identify(*split(recordings, robot.joints, **options), robot.model, Settings(), "test")
+PINNED = Settings(terms=DEFAULT_TERMS, estimator=WeightedLeastSquares())
+
+
+def identified(robot, *recordings, settings=PINNED, **options):
+    return identify(*split(recordings, robot.joints, **options), robot.model, settings, "test")
 
 
 def disturbed(clean, case):
@@ -178,7 +183,7 @@ def test_validation_data_at_rest_are_refused_or_reported(robot, clean, reference
         identified(robot, still)
     with pytest.raises(UnsafeDataError, match="no joint moves"):
         validate([still], reference.parameters, Settings())
-    long, short = (replace(held_at(clean, 4000, seconds), source="x") for seconds in (90.0, 10.0))
+    long, short = (replace(held_at(eased(robot, 2), 4000, seconds), source="x") for seconds in (90.0, 10.0))
     for evaluation in (
         identified(robot, clean, validation=[long]).evaluation,
         validate([long], reference.parameters, Settings()),

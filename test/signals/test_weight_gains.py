@@ -10,7 +10,7 @@ from support.simulated import Simulated, changed
 from robot_dyn_id.data.chunk import Chunk
 from robot_dyn_id.errors import InputError, UsageError
 from robot_dyn_id.identification.correction import interpret_efforts
-from robot_dyn_id.identification.pipeline import identify
+from robot_dyn_id.identification.pipeline import identify, validate
 from robot_dyn_id.identification.settings import EFFORT_KINDS, Settings
 from robot_dyn_id.signals.cleaning import Drive
 from robot_dyn_id.signals.weight_gains import CurrentRecording
@@ -89,6 +89,10 @@ def test_currents_alone_give_a_model_in_one_call(robot, currents):
     result = identify([currents], [], robot.model, Settings(cutoff=5.0), "test")
     assert result.evaluation.held_out.all_joints_nrmse < 0.05
     assert "gains_from_masses" in {one.code for one in result.findings}
+    again = validate([replace(currents, source="again")], result.parameters, Settings())  # with the gains of the set
+    assert again.held_out.all_joints_nrmse < 0.05
+    other = validate([currents], result.parameters, Settings(drives={"elbow": Drive(50.0), "wrist": Drive()}))
+    assert [joint.nrmse > 0.5 for joint in other.held_out.joints] == [False, True, False]
 
 
 def test_efforts_become_currents(robot, currents):
