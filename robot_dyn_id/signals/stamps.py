@@ -150,14 +150,16 @@ def examine_jitter(recording: Recording, joints: Sequence[str]) -> tuple[SampleC
     if not moving.any():
         return None, ()
     gap = GAP_STEPS * mean + GAP_SIGMAS * jitter
+    steps = np.diff(t)
+    inside = steps <= gap
     best, clock = JITTER_ERROR_RATIO, None
-    for candidate in (SampleClock(median, gap, True), SampleClock(mean, gap, False)):
+    for candidate in (SampleClock(median, gap, True), SampleClock(float(steps[inside].mean()), gap, False)):
         numbers = candidate.numbers(t, index)
-        if (np.diff(numbers) <= 0.0).any() or _jumps(t / candidate.step - numbers):
+        if (np.diff(numbers) <= 0.0).any() or _jumps(t, numbers, candidate):
             continue
         ratio = float(np.median(_interpolation_error(numbers, q)[moving] / recorded[moving]))
         if ratio < best:
-            best, clock = ratio, replace(candidate, step=float((t[-1] - t[0]) / (numbers[-1] - numbers[0])))
+            best, clock = ratio, replace(candidate, step=float(steps[inside].sum() / np.diff(numbers)[inside].sum()))
     if clock is None:
         return None, ()
     jitter = float(np.std((t - _average(t, clock))[SMOOTHING_SAMPLES:-SMOOTHING_SAMPLES]))
@@ -168,15 +170,19 @@ def examine_jitter(recording: Recording, joints: Sequence[str]) -> tuple[SampleC
     return clock, (make_finding("clock_jitter", message),)
 
 
-def _jumps(late: Array) -> bool:
-    """Whether lateness changes for good by a sample, as if samples were lost that are not counted.
+def _jumps(t: Array, numbers: Array, clock: SampleClock) -> bool:
+    """Whether stamps change by a step for good, apart from gaps, as if samples were lost that are not counted.
 
     Args:
-        late: lateness of stamps that are equally spaced by their number, in samples, shape (N,).
+        t: stamps [s], shape (N,).
+        numbers: numbers of the samples.
+        clock: clock of the samples.
     """
-    if float(np.median(np.abs(np.diff(late)))) > LARGEST_CLEAR_JITTER:
+    changes = np.diff(t) / clock.step - np.diff(numbers)
+    changes[np.diff(t) > clock.gap] = 0.0
+    if float(np.median(np.abs(changes))) > LARGEST_CLEAR_JITTER:
         return False
-    level = median_filter(late, LEVEL_SAMPLES)
+    level = median_filter(np.cumsum(changes), LEVEL_SAMPLES)
     return bool((np.abs(level[LEVEL_SAMPLES:] - level[:-LEVEL_SAMPLES]) > 0.5).any())
 
 
