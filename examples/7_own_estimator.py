@@ -47,15 +47,16 @@ class WithoutLargeTorques:
 
 
 def main(folder: Path) -> dict[str, float]:
-    """Identify an arm from data with a collision, and return the held-out error of both estimators."""
+    """Identify an arm from data with a collision, and return the error of both estimators on data without."""
     robot = rdi.load_robot(simulated_arm.write_urdf(folder))
     recorded = simulated_arm.simulate(robot, seed=1)
     recorded["tau"][300:330] += 300.0  # a collision that lasts 0.3 s
     np.savez(folder / "collision.npz", **recorded)
     recording = rdi.open_recording(folder / "collision.npz")
+    other = rdi.open_recording(simulated_arm.write_recording(robot, folder / "other.npz", seed=2))
     errors = {}
     for estimator in (WeightedLeastSquares(), WithoutLargeTorques()):
-        result = rdi.identify(robot, recording, rdi.Settings(estimator=estimator))
+        result = rdi.identify(robot, recording, rdi.Settings(estimator=estimator), held_out=other)
         errors[estimator.name] = result.evaluation.held_out.all_joints_nrmse
         print(f"{estimator.name}: held-out NRMSE {errors[estimator.name]:.1%}")
     return errors

@@ -33,7 +33,9 @@ def identification_summary(identification: Identification, parameters_file: str)
         "unconstrained_nrmse": _optional(identification.unconstrained_nrmse),
         "noise_rms": [_finite(value) for value in estimate.noise_rms],
         "base_parameters": base_parameter_rows(parameters),
-        "intervals": None if estimate.intervals is None else estimate.intervals.tolist(),
+        "intervals": None
+        if estimate.intervals is None
+        else [[_finite(end) for end in pair] for pair in estimate.intervals],
         "identifiability": [vars(entry) for entry in identification.identifiable],
         "essential": _essential(identification),
         "model_choice": _model_choice(identification),

@@ -63,7 +63,10 @@ def examine_stamp_unit(recording: Recording, joints: Sequence[str]) -> tuple[Fin
         return ()
     rate = ["milliseconds" if median < 200.0 else "microseconds" if median < 2e5 else "nanoseconds"]
     unit = (epoch or rate)[0]
-    message = f"time stamps are {median:.3g} apart in the median, from {start:.3g} on: they appear to be in {unit}"
+    message = f"time stamps are {median:.3g} apart in the median, from {start:.3g} on"
+    if median > LONGEST_STEP_S * UNITS[unit]:
+        return (make_finding("stamps_not_in_seconds", f"{message}, which no unit of time explains"),)
+    message += f": they appear to be in {unit}"
     return (make_finding("stamps_not_in_seconds", message, action=f"divide the time stamps by {UNITS[unit]:.0e}"),)
 
 

@@ -7,6 +7,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+from support.commands import SIMPLE_MODEL
 from support.recording_files import joint_state, write_bag
 from support.robots import joint, urdf
 from support.simulated import Simulated, save_npz
@@ -67,12 +68,12 @@ def test_recordings_in_any_folder_are_identified(name, kind, recording, tmp_path
     (tmp_path / "one.urdf").write_text(ONE)
     WRITERS[kind](folder / kind, recording)
     words = ["identify", str(folder / kind), "--robot", str(tmp_path / "one.urdf"), "--out", str(folder / "run")]
-    code = main(words)
+    code = main([*words, *SIMPLE_MODEL])
     out, err = capfd.readouterr()
     assert code < 2, err
     assert "run" in out
     parameters = read_parameters(folder / "run" / "parameters.yaml")
-    assert parameters.data_sources[0].startswith(f"{tmp_path}/{stored}/{kind} [")
+    assert parameters.data_sources == (f"{tmp_path}/{stored}/{kind}",)
     report = json.loads((folder / "run" / "report.json").read_text())
     assert report["sources"] == list(parameters.data_sources)
 

@@ -7,6 +7,7 @@ from functools import cache
 
 import numpy as np
 import pytest
+from support.commands import SIMPLE_MODEL
 from support.encoder_loop import IDEAL, loop_problem, recorded
 from support.encoder_loop import robot as two_axes
 from support.linear_problems import arm, arm_problem, every_estimator, noisy
@@ -105,7 +106,7 @@ def test_closed_loop_output_error_does_not_begin_at_a_torque_of_a_million():
 
 def evaluate(recording, model):
     training, rest = split([recording], model.joint_names)
-    return identify(training, rest, model, Settings(), "0").evaluation
+    return identify(training, rest, model, Settings(estimator=ESTIMATORS["weighted"]()), "0").evaluation
 
 
 def test_too_little_motion_is_reported():
@@ -159,7 +160,7 @@ def test_the_command_names_a_joint_that_never_moves(name, cli, tmp_path):
     still = changed(noisy(1), q=lambda q: q * [1, 1, 0], dq=lambda dq: dq * [1, 1, 0])
     config = tmp_path / "c.yaml"
     controller = "controller: {law: computed_torque, proportional: 400, derivative: 40}" * (name == "instrumental")
-    config.write_text(f"estimator: {{name: {name}, {controller}}}\n")
+    config.write_text(f"terms: [viscous, coulomb, offset]\nestimator: {{name: {name}, {controller}}}\n")
     data = save_npz(tmp_path / "still.npz", still)
     code, out, err = cli("identify", data, "--out", tmp_path / "run", "--config", config)
     assert code in (0, 1), err
@@ -172,7 +173,7 @@ def test_every_command_reports_data_outside_the_training_range(cli, tmp_path):
     trials = [Simulated().record(seed=seed, duration=20.0, noise=0.1, share=0.3) for seed in (3, 5)]
     files = [save_npz(tmp_path / f"{number}.npz", trial) for number, trial in enumerate(trials)]
     large = save_npz(tmp_path / "large.npz", noisy(1))
-    code, _, err = cli("identify", *files, "--out", tmp_path / "run")
+    code, _, err = cli("identify", *files, "--out", tmp_path / "run", *SIMPLE_MODEL)
     assert code in (0, 1), err
     given = ("--parameters", tmp_path / "run" / "parameters.yaml")
     for words in (

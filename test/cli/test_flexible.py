@@ -112,7 +112,7 @@ def test_known_parameters_come_back_and_hold_on_another_motion(data, cli, tmp_pa
     assert stored.model(RobotDescription.from_file(ROBOT)).names == MODEL.names
     other = tmp_path / "other.urdf"
     other.write_text(ROBOT.read_text().replace('mass value="8"', 'mass value="9"'))
-    with pytest.raises(InputError, match="the one given has"):
+    with pytest.raises(InputError, match="names, inertias, joints or limits differ from those of the one given"):
         stored.model(RobotDescription.from_file(other))
 
 

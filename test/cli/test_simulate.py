@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from scipy.integrate import solve_ivp
+from support.commands import SIMPLE_MODEL
 from support.simulated import ARM, GRIPPER, Simulated, save_npz
 
 from robot_dyn_id.cli import main
@@ -21,7 +22,6 @@ from robot_dyn_id.recordings import open_recording
 STRONG = ARM.replace('effort="5"', 'effort="500"')
 ROBOT = Simulated(STRONG)
 DURATION, RATE = 8.0, 200.0
-PINNED = ("--estimator", "weighted", "--friction", "coulomb")
 
 
 @pytest.fixture(scope="module")
@@ -31,7 +31,7 @@ def files(tmp_path_factory):
     (folder / "arm.urdf").write_text(STRONG)
     save_npz(folder / "data.npz", ROBOT.record(duration=30.0, rate=100.0, noise=0.05))
     arguments = ["identify", str(folder / "data.npz"), "--robot", str(folder / "arm.urdf"), "--out", str(folder)]
-    assert main([*arguments, *PINNED]) == 0
+    assert main([*arguments, *SIMPLE_MODEL]) == 0
     motion = random_fourier(ROBOT.model, 5, period=DURATION)
     stored = StoredExcitation.from_excitation(
         ROBOT.model, MotionLimits.from_model(ROBOT.model, (1e3,), jerk=(1e6,)), motion, ""
@@ -88,7 +88,7 @@ def test_the_model_follows_a_trajectory(files):
 
 def test_what_is_identified_from_the_simulation_is_the_model_again(files, tmp_path, capfd):
     robot, out = str(files / "arm.urdf"), str(tmp_path)
-    assert main(["identify", str(files / "along.npz"), "--robot", robot, "--out", out, *PINNED]) == 0
+    assert main(["identify", str(files / "along.npz"), "--robot", robot, "--out", out, *SIMPLE_MODEL]) == 0
     given, again = (read_parameters(folder / "parameters.yaml") for folder in (files, tmp_path))
     assert again.names == given.names
     inertial = given.independent_columns < 10 * len(given.body_names)

@@ -146,7 +146,7 @@ def test_rollouts_of_the_true_robot_stay_and_those_of_a_wrong_one_leave(trials):
 
 
 def test_rollouts_cover_the_whole_recording(trials):
-    """Of eight blocks three are simulated, one of each third; wrong models of the others change nothing."""
+    """Three of eight blocks are simulated, one of each third; wrong models of the others change nothing."""
     true = Dynamics(ROBOT.regressor, ROBOT.base.independent, ROBOT.base_values)
     wrong = Dynamics(ROBOT.regressor, ROBOT.base.independent, 1.5 * ROBOT.base_values)
     blocks = trials.blocks(8)

@@ -10,7 +10,7 @@ from support.simulated import Simulated, at_chunk_size, changed
 
 from robot_dyn_id.data.chunk import Chunk
 from robot_dyn_id.data.recording import ArrayRecording
-from robot_dyn_id.errors import InputError, UnsafeDataError, UsageError
+from robot_dyn_id.errors import UnsafeDataError, UsageError
 from robot_dyn_id.estimators import WeightedLeastSquares
 from robot_dyn_id.excitation import random_fourier
 from robot_dyn_id.identification.holdout import split
@@ -177,7 +177,7 @@ def test_a_train_range_is_obeyed_and_only_motion_is_validated_on(robot, clean):
 
 def test_validation_data_at_rest_are_refused_or_reported(robot, clean, reference):
     still = replace(held_at(changed(clean, rows=slice(0, 1)), 1, 30.0), source="still")
-    with pytest.raises(InputError, match="still: at rest throughout, cannot be used for validation: record motion"):
+    with pytest.raises(UnsafeDataError, match="still: no joint moves"):
         identified(robot, clean, validation=[still])
     with pytest.raises(UnsafeDataError, match="no joint moves"):
         identified(robot, still)

@@ -14,6 +14,8 @@ from support.simulated import Simulated, changed, save_npz
 
 ROBOT = Simulated()
 JOINTS = ROBOT.joints
+SIMPLE_MODEL = ("--estimator", "weighted", "--friction", "coulomb")
+"""Options of a model that is not chosen from the data: the fastest identification."""
 COMMAND = [sys.executable, "-m", "robot_dyn_id"]
 HELD_OUT_JOINT = {"name", "rmse", "nrmse", "correlation", "max_error", "unit"}
 SUMMARY = {"verdict", "reasons", "held_out", "condition_number", "cross_check", "rows", "warnings", "parameters_file"}

@@ -33,6 +33,9 @@ CONVERGED_STANDARD_ERRORS = 0.1
 ROUNDING_RATIO = 1e-9
 """Change of the predicted torques, relative to the measured ones, that is rounding."""
 
+NEAREST_STRENGTH = 1000.0
+"""Strength of the prior of the nearest robot: weaker, joints that the data do not show may be too light to simulate."""
+
 MADE_CONSISTENT = make_finding(
     "simulated_nearest_robot",
     "the estimate cannot be simulated (its mass matrix is not positive definite): the physically consistent robot "
@@ -259,7 +262,8 @@ def simulate_consistent(
     except (InputError, ConvergenceError):
         if problem.prior is None:
             raise
-    full, findings = Consistent().find_nearest(problem.prior, problem.regressor, factors.root(weights), values)
+    nearest_robot = Consistent(strength=NEAREST_STRENGTH)
+    full, findings = nearest_robot.find_nearest(problem.prior, problem.regressor, factors.root(weights), values)
     nearest = Robot(problem, np.arange(len(full)), full, problem.prior.mapping @ full)
     return step.simulate(nearest), (MADE_CONSISTENT, *findings)
 

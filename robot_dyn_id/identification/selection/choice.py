@@ -9,6 +9,7 @@ from; the motion filter, the load and the tilt are those of all data.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -609,7 +610,7 @@ class _Wide:
         gain, deviation = validation.relative_gain(before, after)
         components = self.consistent(validation, with_tilt, all_rows=True)[self.tilt]
         gravity = float(np.linalg.norm(self.regressor.model.gravity))
-        small = float(np.linalg.norm(components)) < gravity * np.tan(np.radians(MAX_TILT_DEG))
+        small = float(np.linalg.norm(components)) < gravity * math.tan(math.radians(MAX_TILT_DEG))
         chosen = small and gain > max(LEAST_GAIN, LEAST_GAIN_DEVIATIONS * deviation)
         name = f"{np.degrees(np.arctan2(np.linalg.norm(components), gravity)):.2f} deg"
         loss = relative_loss(after, validation.errors(self.reference))
