@@ -82,15 +82,16 @@ SECTIONS: Mapping[str, Mapping[str, Definition]] = {
         "gain_inconsistent": Definition(
             "error",
             "With another factor of one joint's effort the rigid-body dynamics of all joints fit, with free inertial "
-            "parameters: its gain or unit differs from that of the other joints. A "
-            "warning below a factor of two.",
+            "parameters: its gain or unit differs from that of the other joints. Several joints are named where their "
+            "efforts do not show which of them it is. A warning below a factor of two.",
             "correct `gain` or the unit of the joint",
             overrulable=True,
         ),
         "gain_unverifiable": Definition(
             "info",
             "Neither weight nor inertia in the efforts of a joint determines their scale: a wrong gain there would "
-            "not be found.",
+            "not be found. A warning where only the weight of the URDF's masses could verify it, and differs from the "
+            "effort by more than a factor of three.",
             "compare the effort of the joint with a known load",
         ),
         "effort_units": Definition(
@@ -101,14 +102,14 @@ SECTIONS: Mapping[str, Mapping[str, Definition]] = {
         ),
         "effort_gravity_compensated": Definition(
             "warning",
-            "The efforts hold inertia or friction, but no weight in any direction: the driver compensates gravity "
+            "The efforts contain inertia or friction, but no weight in any direction: the driver compensates gravity "
             "before it reports them. The model is identified without gravity, and predicts such efforts. Information "
             "if `effort_kind` states it.",
             "record the complete joint torques for a model with gravity, or state `effort_kind`",
         ),
         "effort_external": Definition(
             "error",
-            "The efforts hold neither weight nor inertia nor friction, as estimates of external torques.",
+            "The efforts contain neither weight nor inertia nor friction, as estimates of external torques.",
             "record measured joint torques or motor currents, or state `effort_kind`",
             overrulable=True,
         ),

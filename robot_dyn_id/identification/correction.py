@@ -72,9 +72,9 @@ class Meaning:
     Attributes:
         training: recordings to identify from.
         held_out: recordings to validate on.
-        model: the robot, without gravity where the efforts hold none.
+        model: the robot, without gravity where the efforts contain none.
         drives: gains and signs of all joints whose effort is a current.
-        findings: findings about gains, and about efforts that are stated to hold no weight.
+        findings: findings about gains, and about efforts that are stated to contain no weight.
         effort_kind: content of the measured effort, one of `parameters.EFFORT_KINDS`; unknown if neither the settings
             nor the channels of the recordings determine it.
     """
@@ -108,7 +108,9 @@ def interpret_efforts(
     plain = Meaning(list(training), list(held_out), model, settings.drives, (), stored)
     if kind == "external":
         sources = ", ".join(recording.source for recording in training)
-        raise InputError(f"{sources}: external torques hold no dynamics of the robot: record joint torques or currents")
+        raise InputError(
+            f"{sources}: external torques contain no dynamics of the robot: record joint torques or currents"
+        )
     if kind in COMPENSATED_KINDS:
         return replace(plain, model=replace(model, gravity=np.zeros(3)), findings=report_compensated(kind))
     missing = [name for name in joints if settings.drives.get(name, Drive()).gain is None]
@@ -144,7 +146,7 @@ def read_as_trained(recordings: Sequence[Recording], effort_kind: str) -> list[R
 
 
 def report_compensated(effort_kind: str) -> tuple[Finding, ...]:
-    """Finding about a model of efforts that are known to hold no weight."""
+    """Finding about a model of efforts that are known to contain no weight."""
     if effort_kind not in COMPENSATED_KINDS:
         return ()
     message = f"efforts are {effort_kind.replace('_', ' ')}: the model has no gravity, and predicts such efforts"
@@ -180,9 +182,9 @@ class CorrectedTrials:
 
     Attributes:
         trials: the trials, with efforts at the time of the motion.
-        model: the robot, without gravity where the efforts hold none.
+        model: the robot, without gravity where the efforts contain none.
         findings: what was found and corrected.
-        weightless: whether the model has no gravity because the data show that the efforts hold none.
+        weightless: whether the model has no gravity because the data show that the efforts contain none.
     """
 
     trials: FilteredTrials

@@ -28,7 +28,7 @@ CURRENT_KINDS = ("current", "motor_torque")
 """Efforts that a gain per joint converts to joint torques."""
 
 COMPENSATED_KINDS = ("gravity_compensated", "gravity_and_friction_compensated")
-"""Efforts that hold no weight."""
+"""Efforts that contain no weight."""
 
 EFFORT_KINDS = ("auto", "torque", *CURRENT_KINDS, *COMPENSATED_KINDS, "external")
 """Meanings of the recorded efforts."""

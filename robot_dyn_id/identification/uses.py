@@ -4,7 +4,7 @@
 A criterion compares one figure of one joint with the largest value that a use tolerates. The answer is `yes` up to that
 threshold, `limited` up to `Thresholds.limited_ratio` times the threshold, and `no` beyond. Findings of severity warning
 lower the answers of the uses that they concern, and an error lowers all. A model without gravity is fit for no use that
-needs the weight, even if the user has stated that the efforts hold none.
+needs the weight, even if the user has stated that the efforts contain none.
 """
 
 from __future__ import annotations

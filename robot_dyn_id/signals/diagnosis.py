@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""EffortDiagnosis of a recording: which fault explains efforts that the robot's rigid-body dynamics do not fit.
+"""Diagnosis of a recording: which fault explains efforts that the robot's rigid-body dynamics do not fit.
 
 All hypotheses (`hypotheses`) are compared, and only the one with the largest advantage is reported, so that one fault
 does not appear under several names.
@@ -16,6 +16,7 @@ from robot_dyn_id.arrays import Array, Mask
 from robot_dyn_id.findings import Finding, Severity, make_finding
 from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.signals.hypotheses import (
+    STANDARD_WEIGHT,
     Exchange,
     GravityFits,
     ScaleProfile,
@@ -42,13 +43,16 @@ LEAST_TILT_ADVANTAGE = 0.8
 """Advantage from which on a small tilt of the base is reported."""
 
 WEIGHTLESS_ADVANTAGE = 0.3
-"""Advantage of a fit without gravity from which on efforts hold no weight, where the URDF has no masses."""
+"""Advantage of a fit without gravity from which on efforts contain no weight, where the URDF has no masses."""
+
+SAME_ADVANTAGE = 0.5
+"""Difference of advantages below which wrong gains of two joints explain the efforts equally well."""
 
 LEAST_DYNAMICS = 0.3
-"""Advantage of a rigid-body fit over none, with friction in both, below which efforts hold no dynamics."""
+"""Advantage of a rigid-body fit over none, with friction in both, below which efforts contain no dynamics."""
 
 LEAST_FRICTION_SHARE = 0.3
-"""Share of the efforts' variance that friction and offsets explain above which efforts hold friction."""
+"""Share of the efforts' variance that friction and offsets explain above which efforts contain friction."""
 
 REFUSED_FACTOR = 2.0
 """Factor of a joint's effort, or its inverse, from which on the data are refused; smaller ones may be calibration."""
@@ -75,7 +79,7 @@ class EffortDiagnosis:
 
     Attributes:
         findings: the findings.
-        weightless: whether the efforts hold no weight, as those of drivers that compensate gravity.
+        weightless: whether the efforts contain no weight, as those of drivers that compensate gravity.
         sufficient: whether the motion suffices for a diagnosis.
     """
 
@@ -111,7 +115,7 @@ def diagnose(samples: MotionSamples, model: RobotModel, positions: float = np.in
         message = "the efforts of all joints have the opposite sign: friction would drive the motion"
         return EffortDiagnosis((make_finding("effort_sign", message, model.joint_names),))
     explained = _explain(
-        gravity, direction, present, scales, find_exchange(samples.thinned(ORDER_SAMPLES), model), model
+        gravity, direction, present, scales, factors, find_exchange(samples.thinned(ORDER_SAMPLES), model), model
     )
     driving = explained or _report_driving(scales, factors, samples, model, present)
     return EffortDiagnosis(driving or _report_unverified(scales, factors, model))
@@ -168,7 +172,7 @@ def _judge_unit(factors: WeightFactors, model: RobotModel) -> tuple[Finding, ...
 def _weightless(
     gravity: GravityFits, present: RigidFit, factors: WeightFactors, samples: MotionSamples, model: RobotModel
 ) -> bool:
-    """Whether the efforts hold no weight in any direction of gravity, or a small rest of it."""
+    """Whether the efforts contain no weight in any direction of gravity, or a small rest of it."""
     direction = gravity.best_direction()
     none, best = gravity.without_gravity(), gravity.fit(direction)
     if not factors.known:
@@ -182,7 +186,7 @@ def _weightless(
 
 
 def _has_dynamics(rows: RigidRows, gravity: GravityFits) -> bool:
-    """Whether inertia or friction is in efforts that hold no weight."""
+    """Whether inertia or friction is in efforts that contain no weight."""
     return _inertia_advantage(rows, gravity.without_gravity()) > LEAST_DYNAMICS or _friction_share(rows) > (
         LEAST_FRICTION_SHARE
     )
@@ -203,10 +207,10 @@ def _report_weightless(rows: RigidRows, fit: RigidFit, model: RobotModel) -> tup
     """Finding about efforts without weight: compensated gravity, or external torques."""
     inertia, friction = _inertia_advantage(rows, fit) > LEAST_DYNAMICS, _friction_share(rows) > LEAST_FRICTION_SHARE
     if not (inertia or friction):
-        message = "the efforts hold neither weight nor inertia nor friction of the robot"
+        message = "the efforts contain neither weight nor inertia nor friction of the robot"
         return (make_finding("effort_external", message),)
     compensated = "gravity" if friction else "gravity and friction"
-    message = f"the efforts hold no weight: the driver compensates {compensated} before it reports them"
+    message = f"the efforts contain no weight: the driver compensates {compensated} before it reports them"
     return (make_finding("effort_gravity_compensated", message),)
 
 
@@ -221,7 +225,7 @@ def _find_direction(gravity: GravityFits, factors: WeightFactors, samples: Motio
     if angle_between(direction, model.gravity) < OTHER_MOUNTING_DEG or not model.inertial_parameters.any():
         return direction
     along = WeightFactors.from_samples(samples, replace(model, gravity=direction))
-    return -direction if float(np.nanmedian(along.factors[along.loaded])) < 0.0 else direction
+    return -direction if along.known and float(np.median(along.factors[along.loaded])) < 0.0 else direction
 
 
 def _explain(
@@ -229,6 +233,7 @@ def _explain(
     direction: Array,
     present: RigidFit,
     scales: ScaleProfile,
+    factors: WeightFactors,
     exchange: Exchange | None,
     model: RobotModel,
 ) -> tuple[Finding, ...]:
@@ -253,22 +258,26 @@ def _explain(
         return (_report_gravity(direction, model),)
     if best == "exchange" and exchange is not None:
         return (_report_exchange(exchange, model),)
-    return (_report_scale(scales, model),)
+    return (_report_scale(scales, factors, model),)
 
 
 def _magnitude(model: RobotModel) -> float:
     """Magnitude of the configured gravity, or the standard one where none is configured [m/s^2]."""
     size = float(np.linalg.norm(model.gravity))
-    return size if size > 0.0 else 9.81
+    return size if size > 0.0 else STANDARD_WEIGHT
 
 
 def _report_gravity(direction: Array, model: RobotModel) -> Finding:
     angle = angle_between(direction, model.gravity)
-    vector = ", ".join(f"{value:.2f}" for value in (direction + 0.0).tolist())
+    vector = ", ".join(f"{value:.2f}" for value in (np.round(direction, 2) + 0.0).tolist())  # no -0.00
+    configured = (
+        f"{angle:.0f} degrees from the configured one: the base is mounted in another way"
+        if model.gravity.any()
+        else "but none is configured"
+    )
     return make_finding(
         "gravity_direction",
-        f"the efforts agree with gravity [{vector}] m/s^2 in the base frame, {angle:.0f} degrees from the configured "
-        "one: the base is mounted in another way",
+        f"the efforts agree with gravity [{vector}] m/s^2 in the base frame, {configured}",
         severity="error" if angle > OTHER_MOUNTING_DEG else "warning",
         action=f"set `gravity: [{vector}]` in the configuration",
     )
@@ -281,22 +290,38 @@ def _report_exchange(exchange: Exchange, model: RobotModel) -> Finding:
     return make_finding("joints_swapped", message, names)
 
 
-def _report_scale(scales: ScaleProfile, model: RobotModel) -> Finding:
-    joint, factor = scales.best
-    name = model.joint_names[joint]
-    if factor < 0.0:
-        message = f"the effort of {name} has the opposite sign of the torque that the other joints determine"
-        return make_finding("effort_sign", message, [name])
-    message = f"the effort of {name} is about {factor:g} times the torque that the other joints determine"
+def _report_scale(scales: ScaleProfile, factors: WeightFactors, model: RobotModel) -> Finding:
+    """Finding about the joint whose gain is wrong; about several where the URDF's weight does not decide."""
+    candidates = scales.alternatives(SAME_ADVANTAGE)
+    suspected = [one for one in candidates if not factors.confirmed[one[0]]] or candidates
+    names = [model.joint_names[joint] for joint, _ in suspected]
+    if suspected[0][1] < 0.0:
+        message = (
+            f"the effort of {' or '.join(names)} has the opposite sign of the torque that the other joints determine"
+        )
+        return make_finding("effort_sign", message, names)
+    sizes = (f"{name} is about {factor:g} times" for name, (_, factor) in zip(names, suspected, strict=True))
+    message = f"the effort of {', or that of '.join(sizes)} the torque that the other joints determine"
+    factor = suspected[0][1]
     severity: Severity = "error" if not 1.0 / REFUSED_FACTOR < factor < REFUSED_FACTOR else "warning"
-    return make_finding("gain_inconsistent", message, [name], severity)
+    return make_finding("gain_inconsistent", message, names, severity)
 
 
 def _report_unverified(scales: ScaleProfile, factors: WeightFactors, model: RobotModel) -> tuple[Finding, ...]:
-    """Finding about joints whose effort nothing compares with weight or inertia."""
-    verified = (scales.sharpness() > VERIFIED_LOSS) | factors.confirmed
-    if verified.all():
-        return ()
-    names = _names(model, ~verified)
-    message = f"nothing in these data verifies the scale of the effort of {', '.join(names)}: friction explains it"
-    return (make_finding("gain_unverifiable", message, names),)
+    """Findings about joints whose effort nothing compares with weight or inertia, or the URDF's weight alone."""
+    unverified = ~((scales.sharpness() > VERIFIED_LOSS) | factors.confirmed)
+    apart = unverified & factors.precise & factors.loaded
+    findings = []
+    if apart.any():
+        values = zip(_names(model, apart), factors.factors[apart], factors.deviations[apart], strict=True)
+        listed = ", ".join(f"{name} {factor:.3g} (+- {deviation:.1g})" for name, factor, deviation in values)
+        message = (
+            "only the URDF's masses could verify the scale of these efforts, and they disagree: the efforts are, as a "
+            f"ratio to the weight of these masses, {listed}"
+        )
+        findings.append(make_finding("gain_unverifiable", message, _names(model, apart), "warning"))
+    if (unverified & ~apart).any():
+        names = _names(model, unverified & ~apart)
+        message = f"nothing in these data verifies the scale of the effort of {', '.join(names)}: friction explains it"
+        findings.append(make_finding("gain_unverifiable", message, names))
+    return tuple(findings)

@@ -47,7 +47,7 @@ REVERSED_FACTOR = 0.3
 """Factor of the URDF's weight below whose negative an effort is opposite to it."""
 
 WEIGHTLESS_FACTOR = 0.2
-"""Factor of the URDF's gravity torque in the efforts below which they hold no weight."""
+"""Factor of the URDF's gravity torque in the efforts below which they contain no weight."""
 
 LEAST_INERTIA_FACTOR = 0.5
 """Factor of the URDF's inertial torque from which on efforts are torques."""
@@ -86,7 +86,7 @@ class GravityFits:
         return self._under(gravity).fit()
 
     def without_gravity(self) -> RigidFit:
-        """Fit of efforts that hold no weight."""
+        """Fit of efforts that contain no weight."""
         return self.fit(np.zeros(3))
 
     def refine(self, gravity: Array, steps: int = 8) -> Array:
@@ -219,10 +219,14 @@ class WeightFactors:
         return len(factors) > 1 and bool((factors < -REVERSED_FACTOR).all())
 
     @property
+    def precise(self) -> Mask:
+        """Joints whose factor is known within 10 %, shape (n,)."""
+        return np.asarray(np.isfinite(self.factors) & (self.deviations < 0.1 * np.abs(self.factors)))
+
+    @property
     def confirmed(self) -> Mask:
         """Joints whose effort agrees with the URDF's weight within a factor of three, shape (n,)."""
-        known = np.isfinite(self.factors) & (self.factors > 1.0 / 3.0) & (self.factors < 3.0)
-        return np.asarray(known & (self.deviations < 0.1 * np.abs(self.factors)))
+        return np.asarray(self.precise & (self.factors > 1.0 / 3.0) & (self.factors < 3.0))
 
 
 @dataclass(frozen=True)
@@ -255,11 +259,18 @@ class ScaleProfile:
                 fitting[joint, place] = gain == 1.0 or explains
         return cls(losses, fitting)
 
-    @property
-    def best(self) -> tuple[int, float]:
-        """Joint and factor with the smallest residuals, of those that explain the effort."""
-        joint, place = np.unravel_index(int(self._explaining.argmin()), self.losses.shape)
-        return int(joint), GAINS[int(place)]
+    def alternatives(self, margin: float) -> list[tuple[int, float]]:
+        """Joints with their best factors whose residuals are about the smallest ones, the best first.
+
+        Efforts of few joints do not show which of two gains is the wrong one.
+
+        Args:
+            margin: distance from the smallest sum of logarithms of the residuals.
+        """
+        least = self._explaining.min(axis=1)
+        near = [joint for joint in np.argsort(least, kind="stable").tolist() if least[joint] < least.min() + margin]
+        places = self._explaining.argmin(axis=1)
+        return [(joint, GAINS[int(places[joint])]) for joint in near if GAINS[int(places[joint])] != 1.0]
 
     @property
     def advantage(self) -> float:

@@ -342,7 +342,7 @@ class PositionServo:
     def effort(self, setpoint: Setpoint, q: Array, dq: Array, limit: Array) -> Array:
         """Torque for the next period [N m or N], with anti-windup at the effort limits; all shapes are (n,).
 
-        Friction, its internal states included, is that of the setpoints, see `computed_torque`.
+        Friction, its internal states included, is that of the setpoints, see `ComputedTorque`.
         """
         if np.isfinite(self._aim[0]):
             self._dynamics.slide(self._slip, setpoint.q - self._aim)

@@ -351,7 +351,7 @@ def without_weight(recording):
 
 @pytest.mark.parametrize("kind", ["gravity_compensated", "auto"])
 def test_a_model_without_gravity_is_not_fit_for_weights(kind):
-    """Whether the efforts are stated to hold no weight, or found to."""
+    """Whether the efforts are stated to contain no weight, or found to."""
     recordings = [without_weight(ROBOT.record(seed, duration=20.0, noise=0.05)) for seed in (1, 2)]
     settings = Settings(terms=TERMS, estimator=estimator_of("weighted"), effort_kind=kind)
     result = identify(recordings[:1], recordings[1:], ROBOT.model, settings, "1")

@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from support.robots import URDFS, joint, urdf
-from support.simulated import Simulated, changed
+from support.simulated import LIFT, Simulated, changed
 
 from robot_dyn_id.dynamics.regressor import Motion, Regressor
 from robot_dyn_id.model.robot import RobotModel
@@ -143,6 +143,35 @@ def test_swapped_joints_are_found(robot, samples):
     expected = [("joints_swapped", "error", ("shoulder", "elbow"))]
     assert codes(samples.with_order(order), robot.model) == expected
     assert codes(replace(samples, tau=samples.tau[order]), robot.model) == expected
+
+
+@pytest.mark.parametrize("masses", [True, False])
+def test_of_two_joints_the_weight_shows_which_gain_is_wrong(masses):
+    """A wrong gain of one is the inverse gain of the other; without masses both are named."""
+    robot = Simulated(LIFT)
+    samples = samples_of(robot.record(duration=30.0, noise=0.02), robot.joints)
+    tau = samples.tau * np.array([[0.1], [1.0]])
+    model = robot.model if masses else replace(robot.model, inertial_parameters=0 * robot.model.inertial_parameters)
+    ((code, _, joints),) = codes(replace(samples, tau=tau), model)
+    assert (code, set(joints)) == ("gain_inconsistent", {"lift"} if masses else {"lift", "turn"})
+
+
+def test_a_single_joint_is_compared_with_the_weight_of_its_masses():
+    """Nothing but the URDF's masses gives the scale of one effort: a contradiction is reported with its factor."""
+    robot = Simulated(urdf(joint("swing", "base", "l1", axis="0 1 0", rpy="0 0 0"), links=1))
+    robot.parameters[:10] = robot.model.inertial_parameters
+    samples = samples_of(robot.record(duration=30.0, noise=0.02), robot.joints)
+    assert codes(samples, robot.model) == []
+    small = replace(samples, tau=samples.tau / 30.0)
+    assert codes(small, robot.model) == [("gain_unverifiable", "warning", ("swing",))]
+
+
+def test_gravity_that_is_not_configured_is_found(robot, samples):
+    weightless = replace(robot.model, gravity=np.zeros(3))
+    (finding,) = (one for one in diagnose(samples, weightless).findings if one.code == "gravity_direction")
+    assert "none is configured" in finding.message and "-0.00" not in finding.message
+    bare = replace(weightless, inertial_parameters=np.eye(1, 40, 30)[0])  # masses that no joint carries
+    diagnose(samples, bare)
 
 
 def test_a_gain_that_nothing_checks_is_reported(robot):
