@@ -156,7 +156,8 @@ SECTIONS: Mapping[str, Mapping[str, Definition]] = {
         ),
         "stamps_not_in_seconds": Definition(
             "error",
-            "Time stamps are more than a second apart: they are in milliseconds, microseconds or nanoseconds.",
+            "Time stamps are more than 0.2 s apart, or are times since 1970 in another unit: they are in milliseconds, "
+            "microseconds or nanoseconds.",
             "convert the time stamps to seconds",
         ),
         "clock_jitter": Definition(

@@ -72,6 +72,7 @@ def excluded_mask(recording: Recording, joints: Sequence[str], t: Array, margin:
     while isinstance(view, DerivedRecording):
         if isinstance(view, ExcludingRecording):
             mask |= _inside(view.efforts, joints, t, margin)
+        t = view.effort_stamps(t)
         view = view.recording
     return mask
 

@@ -12,7 +12,7 @@ from typing import Any
 from robot_dyn_id.dynamics.base_parameters import PIVOTS
 from robot_dyn_id.dynamics.terms import TERMS, Coupling, Term
 from robot_dyn_id.errors import InputError, UsageError
-from robot_dyn_id.estimators import ESTIMATORS, Estimator
+from robot_dyn_id.estimators import ESTIMATORS, Consistent, Estimator
 from robot_dyn_id.files.flexible_section import FlexibleSettings, read_flexible_section
 from robot_dyn_id.files.prior import read_prior
 from robot_dyn_id.files.values import (
@@ -198,7 +198,7 @@ def _read_couplings(value: Any, key: str) -> tuple[Coupling, ...]:
 def _read_estimator(value: Any, key: str) -> Estimator:
     """An estimator by name, or with options, `{name: ols, autoregressive_order: 2}`."""
     options = dict(value) if isinstance(value, dict) else {"name": value}
-    name = choice(list(ESTIMATORS))(options.pop("name", "weighted"), key)
+    name = choice(list(ESTIMATORS))(options.pop("name", Consistent.name), key)
     kind: type[Estimator] = ESTIMATORS[name]
     return read_dataclass(kind, options, f"{key}.{name}")
 

@@ -51,11 +51,11 @@ def correct_channels(
     corrected, findings = [], []
     for recording in recordings:
         complete = recording.recording if isinstance(recording, Excerpt) else recording
-        gap, jitter = examine_jitter(complete, joints)
+        clock, jitter = examine_jitter(complete, joints)
         faults = find_channel_faults(complete, joints, drives)
         (limits, spikes), coarse = examine_spikes(complete, joints, drives), examine_resolution(complete, joints)
-        if jitter:
-            recording = inside_excerpt(recording, partial(EvenlyStampedRecording, gap=gap))
+        if clock is not None:
+            recording = inside_excerpt(recording, partial(EvenlyStampedRecording, clock=clock))
         if faults.efforts or faults.positions:
             recording = inside_excerpt(recording, faults.apply)
         if spikes:

@@ -173,6 +173,10 @@ class RealignedRecording(DerivedRecording):
             yield self._moved(before, pending[0], pending[1:])
             before = [*before[-1:], pending.pop(0)]
 
+    def effort_stamps(self, t: Array) -> Array:
+        """See `DerivedRecording.effort_stamps`: efforts are taken later by their delay."""
+        return np.asarray(t + self.delay.at(t))
+
     def _reach(self, chunk: Chunk) -> float:
         """Largest delay in a chunk, and some samples for the interpolation [s]."""
         times = chunk.t[np.isfinite(chunk.t)]
@@ -188,7 +192,7 @@ class RealignedRecording(DerivedRecording):
         stamps = around.t[forward]
         if len(stamps) < 4:
             return chunk
-        times = np.clip(chunk.t + self.delay.at(chunk.t), stamps[0], stamps[-1])
+        times = np.clip(self.effort_stamps(chunk.t), stamps[0], stamps[-1])
 
         def moved(values: Array | None) -> Array | None:
             if values is None:

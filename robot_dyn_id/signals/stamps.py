@@ -4,10 +4,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.ndimage import uniform_filter1d
+from scipy.ndimage import median_filter, minimum_filter1d, uniform_filter1d
 
 from robot_dyn_id.arrays import Array
 from robot_dyn_id.data.chunk import Chunk, with_margins
@@ -18,8 +18,8 @@ from robot_dyn_id.findings import Finding, make_finding
 UNITS = {"milliseconds": 1e3, "microseconds": 1e6, "nanoseconds": 1e9}
 """Units of stamps that are not in seconds, per second."""
 
-LONGEST_STEP_S = 1.0
-"""Longest plausible median step [s]."""
+LONGEST_STEP_S = 0.2
+"""Longest plausible median step [s]: 5 Hz."""
 
 EARLIEST_EPOCH_S, LATEST_EPOCH_S = 5e8, 5e9
 """Seconds since 1970 that stamps of a clock may have."""
@@ -36,6 +36,15 @@ JITTER_ERROR_RATIO = 0.7
 GAP_STEPS, GAP_SIGMAS = 8.0, 10.0
 """Step between stamps, in mean steps and standard deviations of the jitter, above which it is a gap."""
 
+LARGEST_BURST = 4
+"""Largest number of samples that arrive after a late one before they are on time."""
+
+LEVEL_SAMPLES = 11
+"""Number of samples whose median is the lateness before or after a lost sample."""
+
+LARGEST_CLEAR_JITTER = 0.5
+"""Median change of the lateness from sample to sample, in samples, up to which lost samples are recognized."""
+
 SMOOTHING_SAMPLES = 101
 """Number of samples over which jittering stamps are averaged."""
 
@@ -46,14 +55,15 @@ def examine_stamp_unit(recording: Recording, joints: Sequence[str]) -> tuple[Fin
     stamps = stamps[np.isfinite(stamps)]
     steps = np.diff(stamps)
     steps = steps[steps > 0.0]
-    if not len(steps) or (median := float(np.median(steps))) <= LONGEST_STEP_S:
+    if not len(steps):
         return ()
-    epoch = [
-        name for name, unit in UNITS.items() if EARLIEST_EPOCH_S * unit < abs(float(stamps[0])) < LATEST_EPOCH_S * unit
-    ]
+    median, start = float(np.median(steps)), abs(float(stamps[0]))
+    epoch = [name for name, unit in UNITS.items() if EARLIEST_EPOCH_S * unit < start < LATEST_EPOCH_S * unit]
+    if not epoch and median <= LONGEST_STEP_S:
+        return ()
     rate = ["milliseconds" if median < 200.0 else "microseconds" if median < 2e5 else "nanoseconds"]
     unit = (epoch or rate)[0]
-    message = f"time stamps are {median:.3g} apart in the median, instead of less than 1 s"
+    message = f"time stamps are {median:.3g} apart in the median, from {start:.3g} on"
     if median > LONGEST_STEP_S * UNITS[unit]:
         return (make_finding("stamps_not_in_seconds", f"{message}, which no unit of time explains"),)
     message += f": they appear to be in {unit}"
@@ -85,35 +95,98 @@ def _first_samples(recording: Recording, joints: Sequence[str]) -> tuple[Array, 
     return t[:EXAMINED], q[:EXAMINED]
 
 
-def examine_jitter(recording: Recording, joints: Sequence[str]) -> tuple[float, tuple[Finding, ...]]:
+@dataclass(frozen=True)
+class SampleClock:
+    """Clock of equally spaced samples whose stamps jitter.
+
+    Attributes:
+        step: time between samples [s].
+        gap: step between stamps from which on they are apart by a gap and not by jitter [s].
+        counts_lost: whether the time between two stamps shows how many samples are lost between them; otherwise stamps
+            jitter too much, and none are assumed lost.
+    """
+
+    step: float
+    gap: float
+    counts_lost: bool
+
+    def numbers(self, t: Array, index: Array) -> Array:
+        """Numbers of samples with finite stamps in the order of their arrival, shape (N,).
+
+        A late sample takes the number before that of the next one.
+
+        Args:
+            t: stamps [s], shape (N,).
+            index: numbers of the samples if none are lost, shape (N,).
+        """
+        if not self.counts_lost or not len(t):
+            return index
+        order = np.arange(len(t), dtype=np.float64)
+        ahead = np.concatenate([[0.0], np.cumsum(np.round(np.diff(t) / self.step))]) - order
+        size = LARGEST_BURST + 1
+        return np.asarray(order + minimum_filter1d(ahead, size, origin=-(size // 2), mode="nearest"))
+
+
+def examine_jitter(recording: Recording, joints: Sequence[str]) -> tuple[SampleClock | None, tuple[Finding, ...]]:
     """Find stamps that jitter though the samples are equally spaced, as stamps of arrival do.
 
-    Every position is interpolated from its four neighbors, once with the recorded stamps and once with equally spaced
-    ones; smaller errors with the latter show that the samples were equally spaced.
+    Every position is interpolated from its four neighbors, once with the recorded stamps and once with those of equally
+    spaced samples, of which some may be lost; smaller errors with the latter show that the samples were equally spaced.
 
     Returns:
-        Step from which on stamps are apart by a gap and not by jitter [s], 0 if the stamps do not jitter; findings.
+        Clock of the samples, None if the stamps do not jitter; findings.
     """
     t, q = _first_samples(recording, joints)
     usable = np.isfinite(t) & np.isfinite(q).all(axis=1)
     t, q = t[usable], q[usable]
     forward = np.concatenate([[True], np.diff(np.maximum.accumulate(t)) > 0.0]) if len(t) else np.zeros(0, dtype=bool)
+    index = np.flatnonzero(usable)[forward].astype(np.float64)
     t, q = t[forward], q[forward]
     if len(t) < 4 * SMOOTHING_SAMPLES:
-        return 0.0, ()
-    mean = float(t[-1] - t[0]) / (len(t) - 1)
+        return None, ()
+    mean, median = float(t[-1] - t[0]) / (len(t) - 1), float(np.median(np.diff(t)))
     jitter = float(np.std((t - uniform_filter1d(t, SMOOTHING_SAMPLES))[SMOOTHING_SAMPLES:-SMOOTHING_SAMPLES]))
     if jitter < LEAST_JITTER_RATIO * mean:
-        return 0.0, ()
-    recorded, even = _interpolation_error(t, q), _interpolation_error(np.arange(len(t), dtype=np.float64), q)
+        return None, ()
+    recorded = _interpolation_error(t, q)
     moving = recorded > 0.0
-    if not moving.any() or float(np.median(even[moving] / recorded[moving])) > JITTER_ERROR_RATIO:
-        return 0.0, ()
+    if not moving.any():
+        return None, ()
+    gap = GAP_STEPS * mean + GAP_SIGMAS * jitter
+    steps = np.diff(t)
+    inside = steps <= gap
+    best, clock = JITTER_ERROR_RATIO, None
+    for candidate in (SampleClock(median, gap, True), SampleClock(float(steps[inside].mean()), gap, False)):
+        numbers = candidate.numbers(t, index)
+        if (np.diff(numbers) <= 0.0).any() or _jumps(t, numbers, candidate):
+            continue
+        ratio = float(np.median(_interpolation_error(numbers, q)[moving] / recorded[moving]))
+        if ratio < best:
+            best, clock = ratio, replace(candidate, step=float(steps[inside].sum() / np.diff(numbers)[inside].sum()))
+    if clock is None:
+        return None, ()
+    jitter = float(np.std((t - _average(t, clock))[SMOOTHING_SAMPLES:-SMOOTHING_SAMPLES]))
     message = (
         f"{recording.source}: time stamps jitter by {1e3 * jitter:.1f} ms though the samples are equally spaced; they "
         "are averaged"
     )
-    return GAP_STEPS * mean + GAP_SIGMAS * jitter, (make_finding("clock_jitter", message),)
+    return clock, (make_finding("clock_jitter", message),)
+
+
+def _jumps(t: Array, numbers: Array, clock: SampleClock) -> bool:
+    """Whether stamps change by a step for good, apart from gaps, as if samples were lost that are not counted.
+
+    Args:
+        t: stamps [s], shape (N,).
+        numbers: numbers of the samples.
+        clock: clock of the samples.
+    """
+    changes = np.diff(t) / clock.step - np.diff(numbers)
+    changes[np.diff(t) > clock.gap] = 0.0
+    if float(np.median(np.abs(changes))) > LARGEST_CLEAR_JITTER:
+        return False
+    level = median_filter(np.cumsum(changes), LEVEL_SAMPLES)
+    return bool((np.abs(level[LEVEL_SAMPLES:] - level[:-LEVEL_SAMPLES]) > 0.5).any())
 
 
 def _interpolation_error(t: Array, q: Array) -> Array:
@@ -134,29 +207,39 @@ def _interpolation_error(t: Array, q: Array) -> Array:
 class EvenlyStampedRecording(DerivedRecording):
     """A recording whose stamps are averaged over `SMOOTHING_SAMPLES` samples."""
 
-    def __init__(self, recording: Recording, gap: float) -> None:
+    def __init__(self, recording: Recording, clock: SampleClock) -> None:
         """Wrap a recording.
 
         Args:
             recording: the recording.
-            gap: step between stamps across which they are not averaged [s].
+            clock: clock of its samples.
         """
         self.recording = recording
-        self.gap = gap
+        self.clock = clock
 
     def chunks(self, joints: Sequence[str]) -> Iterator[Chunk]:
         """See `Recording.chunks`; the stamps do not depend on the chunks."""
-        reach = SMOOTHING_SAMPLES // 2
-        for around, due in with_margins(self.recording.chunks(joints), reach):
-            yield replace(around.take(due), t=_average(around.t, reach, self.gap)[due])
+        for around, due in with_margins(self.recording.chunks(joints), SMOOTHING_SAMPLES):
+            yield replace(around.take(due), t=_average(around.t, self.clock)[due])
 
 
-def _average(t: Array, reach: int, gap: float) -> Array:
-    """Stamps averaged over a symmetric reach, which is shorter near the ends and near gaps of the recording."""
-    gaps = np.flatnonzero(np.abs(np.diff(t)) > gap)
-    bounds = np.concatenate([[0], gaps + 1, [len(t)]])
-    index = np.arange(len(t))
+def _average(t: Array, clock: SampleClock) -> Array:
+    """Stamps averaged over a symmetric reach, which is shorter near the ends and near gaps of the recording.
+
+    Stamps that are not finite, and those that go backward, are left as they are.
+    """
+    averaged = np.array(t)
+    usable = np.isfinite(t)
+    usable[usable] = np.diff(t[usable], prepend=-np.inf) > 0.0
+    known = t[usable]
+    if not len(known):
+        return averaged
+    bounds = np.concatenate([[0], np.flatnonzero(np.abs(np.diff(known)) > clock.gap) + 1, [len(known)]])
+    index = np.arange(len(known))
     part = np.searchsorted(bounds, index, side="right") - 1
-    near = np.minimum(reach, np.minimum(index - bounds[part], bounds[part + 1] - 1 - index))
-    total = np.concatenate([[0.0], np.cumsum(t - t[0])])
-    return np.asarray((total[index + near + 1] - total[index - near]) / (2 * near + 1) + t[0])
+    near = np.minimum(SMOOTHING_SAMPLES // 2, np.minimum(index - bounds[part], bounds[part + 1] - 1 - index))
+    even = clock.step * clock.numbers(known, np.flatnonzero(usable).astype(np.float64))
+    total = np.concatenate([[0.0], np.cumsum(known - known[0] - even)])
+    late = (total[index + near + 1] - total[index - near]) / (2 * near + 1)
+    averaged[usable] = known[0] + even + late
+    return averaged

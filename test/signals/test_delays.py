@@ -12,6 +12,7 @@ from support.simulated import Simulated, at_chunk_size, changed
 
 from robot_dyn_id.data.chunk import Chunk
 from robot_dyn_id.data.excerpt import Excerpt, inside_excerpt
+from robot_dyn_id.data.exclusion import ExcludedSpan, ExcludingRecording, excluded_mask
 from robot_dyn_id.identification.correction import realign
 from robot_dyn_id.signals.delays import (
     SMALLEST_DELAY_S,
@@ -113,6 +114,15 @@ def test_realigned_efforts_do_not_depend_on_the_chunks(exact, size):
     scale = np.abs(exact.samples.tau).max()
     np.testing.assert_allclose(found.tau[inside], whole.tau[inside], atol=0.02 * scale)
     np.testing.assert_allclose(found.tau[inside], np.roll(exact.samples.tau, -10, axis=0)[inside], atol=0.02 * scale)
+
+
+def test_excluded_efforts_move_with_the_efforts(exact):
+    t = exact.samples.t
+    view = ExcludingRecording(exact, [ExcludedSpan("elbow", 2.0, 3.0, "effort_saturated")], [])
+    for delay in (0.2, -0.05):
+        moved = RealignedRecording(RealignedRecording(view, constant(delay)), constant(0.01))
+        mask = excluded_mask(moved, ROBOT.joints, t, 1e-9)
+        np.testing.assert_allclose(t[mask[1]][[0, -1]], [1.99 - delay, 2.99 - delay], atol=1e-6)
 
 
 def test_an_excerpt_stays_one(exact):
