@@ -7,7 +7,7 @@ import pytest
 
 from robot_dyn_id.dynamics.terms import Coulomb, Coupling, ImprovedStribeck, Offset, RotorInertia, Viscous
 from robot_dyn_id.errors import UsageError
-from robot_dyn_id.estimators import GeneralizedLeastSquares, OrdinaryLeastSquares, WeightedLeastSquares
+from robot_dyn_id.estimators import Consistent, GeneralizedLeastSquares, OrdinaryLeastSquares, WeightedLeastSquares
 from robot_dyn_id.files.configuration import Configuration, JointConfiguration, parse_configuration, read_configuration
 from robot_dyn_id.files.flexible_section import ExperimentSettings, FlexibleSettings
 from robot_dyn_id.flexible import FlexibleJoint
@@ -156,7 +156,7 @@ def test_terms_as_list_or_with_constants(content, expected):
     ("value", "expected"),
     [
         ("ols", OrdinaryLeastSquares()),
-        ({"autoregressive_order": 2}, WeightedLeastSquares(2)),
+        ({"autoregressive_order": 2}, Consistent(autoregressive_order=2)),
         ({"name": "ols", "method": "gram"}, OrdinaryLeastSquares(method="gram")),
     ],
     ids=str,
@@ -212,8 +212,8 @@ WRONG = {
     "terms: viscous": "terms: must be a list, not 'viscous'",
     "terms: {coulomb: 0.1}": "terms.coulomb: must hold keys and values, not 0.1",
     "estimator: 3": "estimator: unknown value 3",
-    "estimator: {passes: [2]}": "estimator.weighted: unknown key 'passes'",
-    "estimator: {autoregressive_order: 2.5}": "estimator.weighted.autoregressive_order: must be an integer",
+    "estimator: {passes: [2]}": "estimator.consistent: unknown key 'passes'",
+    "estimator: {autoregressive_order: 2.5}": "estimator.consistent.autoregressive_order: must be an integer",
     "prior: 1": "prior: must be a string, not 1",
     "thresholds: {explained: half}": "thresholds.explained: must be a number, not 'half'",
     "ignore: effort_sign": "ignore: must be a list, not 'effort_sign'",
@@ -225,7 +225,7 @@ WRONG = {
     "joints: {a: {gain: .inf}}": "joints.a: gain must be a number other than 0",
     "joints: {a: {sign: 2}}": "joints.a: sign must be 1 or -1, not 2",
     "terms: {coulomb: {smoothing_width: -1}}": "coulomb: smoothing_width must be 0 or more, not -1",
-    "estimator: {method: svd}": "weighted: method must be one of qr, gram, not 'svd'",
+    "estimator: {method: svd}": "consistent: method must be one of qr, gram, not 'svd'",
     "estimator: {autoregressive_order: -2}": "autoregressive_order must be 0 or more",
     "estimator: {name: instrumental, controller: pd}": "estimator.instrumental.controller: must hold keys and values",
     "estimator: {name: instrumental, controller: {law: pid}}": "controller: law 'pid' is not known; use one of pd, comp",

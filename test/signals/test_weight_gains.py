@@ -76,6 +76,13 @@ def test_external_torques_are_refused(robot, currents):
 def test_compensated_efforts_are_read_without_gravity(robot, currents):
     meaning = interpret_efforts([currents], [], robot.model, Settings(effort_kind="gravity_compensated"))
     assert not meaning.model.gravity.any()
+    assert meaning.effort_kind == "gravity_compensated"
+
+
+def test_the_kind_of_currents_is_stored_and_that_of_assumed_torques_is_unknown(robot, currents):
+    torques = robot.record(duration=5.0)
+    for recording, kind in ((currents, "current"), (torques, "unknown")):
+        assert interpret_efforts([recording], [], robot.model, Settings()).effort_kind == kind
 
 
 def test_kinds_are_checked():
