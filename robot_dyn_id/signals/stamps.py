@@ -226,8 +226,8 @@ class EvenlyStampedRecording(DerivedRecording):
 def _average(t: Array, clock: SampleClock) -> Array:
     """Stamps averaged over a symmetric reach, which is shorter near the ends and near gaps of the recording.
 
-    Stamps that are not finite, and those that go backward, are left as they are; so are repeated ones where lost samples
-    are counted.
+    Stamps that are not finite, and those that go backward, are left as they are; so are repeated ones where lost
+    samples are counted.
     """
     averaged = np.array(t)
     usable = np.isfinite(t)
