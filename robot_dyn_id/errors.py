@@ -104,7 +104,9 @@ class UnsafeDataError(InputError):
             sources: names of the recordings.
         """
         codes = ", ".join(one.code for one in findings)
-        message = f"{', '.join(sources)}: {'; '.join(format_findings(findings))} (findings: {codes})"
+        located = any(one.message.startswith(f"{source}: ") for one in findings for source in sources)
+        where = "" if located else f"{', '.join(sources)}: "
+        message = f"{where}{'; '.join(format_findings(findings))} (findings: {codes})"
         return cls(message, "; ".join(one.action for one in findings if one.action), findings)
 
     def summary(self) -> dict[str, Any]:

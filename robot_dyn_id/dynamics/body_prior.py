@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -11,7 +12,7 @@ import numpy as np
 from robot_dyn_id.arrays import Array
 from robot_dyn_id.dynamics.consistency import central, parameters_of, solid
 from robot_dyn_id.findings import Finding, make_finding
-from robot_dyn_id.model.robot import RobotModel
+from robot_dyn_id.model.robot import STANDARD_GRAVITY, RobotModel
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -31,7 +32,7 @@ MIN_COMPARED_BODIES = 3
 SAME = 1e-6
 """Relative difference of masses and principal moments below which they are the same."""
 
-DEFAULT_GRAVITY = 9.81
+DEFAULT_GRAVITY = math.hypot(*STANDARD_GRAVITY)
 """Gravity that ratings refer to [m/s^2]."""
 
 GYRATION_SHARE = 0.3

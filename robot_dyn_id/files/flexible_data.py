@@ -21,14 +21,11 @@ from robot_dyn_id.flexible import Experiment, FlexibleModel
 from robot_dyn_id.recordings.experiments import RecordedExperiment, open_experiment
 from robot_dyn_id.recordings.joint_states import NANOSECONDS
 from robot_dyn_id.recordings.reading import format_dropped, report_dropped, report_unused
-from robot_dyn_id.signals.cleaning import Drive, Repairs, clean, median_step, with_efforts
+from robot_dyn_id.signals.cleaning import GAP_STEPS, Drive, Repairs, clean, median_step, with_efforts
 from robot_dyn_id.signals.windows import Cut, windows
 
 WHOLE_SEGMENT = 2**40
 """Length of a window that is longer than every segment [samples]."""
-
-GAP_STEPS = 5.0
-"""Distance of two motor samples above which they leave a gap, in median steps."""
 
 MIN_RANGE = 0.05
 """Range of a joint's angle above which the gear ratio is checked [rad or m]."""

@@ -110,13 +110,10 @@ def diagnose(samples: MotionSamples, model: RobotModel, positions: float = np.in
     if weightless:
         return EffortDiagnosis(_report_weightless(rows, gravity.without_gravity(), model), _has_dynamics(rows, gravity))
     scales = ScaleProfile.from_grams(grams)
-    direction = _find_direction(gravity, factors, samples, model)
     if factors.reversed and _drives(samples, model, present):
         message = "the efforts of all joints have the opposite sign: friction would drive the motion"
         return EffortDiagnosis((make_finding("effort_sign", message, model.joint_names),))
-    explained = _explain(
-        gravity, direction, present, scales, factors, find_exchange(samples.thinned(ORDER_SAMPLES), model), model
-    )
+    explained = _explain(gravity, present, scales, factors, samples, model)
     driving = explained or _report_driving(scales, factors, samples, model, present)
     return EffortDiagnosis(driving or _report_unverified(scales, factors, model))
 
@@ -230,14 +227,15 @@ def _find_direction(gravity: GravityFits, factors: WeightFactors, samples: Motio
 
 def _explain(
     gravity: GravityFits,
-    direction: Array,
     present: RigidFit,
     scales: ScaleProfile,
     factors: WeightFactors,
-    exchange: Exchange | None,
+    samples: MotionSamples,
     model: RobotModel,
 ) -> tuple[Finding, ...]:
     """Finding about the hypothesis with the largest advantage, if that is large enough."""
+    direction = _find_direction(gravity, factors, samples, model)
+    exchange = find_exchange(samples.thinned(ORDER_SAMPLES), model)
     angle = angle_between(direction, model.gravity)
     if angle < OTHER_MOUNTING_DEG and model.gravity.any():
         direction = gravity.refine(model.gravity)

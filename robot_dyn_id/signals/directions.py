@@ -35,5 +35,6 @@ def examine_directions(names: Sequence[str], q: Array, segment: Integers) -> tup
     ]
     if not joints:
         return ()
-    message = f"{', '.join(joints)}: motion in one direction only; friction is not separable from a constant effort"
+    moves = "moves" if len(joints) == 1 else "move"
+    message = f"{', '.join(joints)} {moves} in one direction only: friction is not separable from a constant effort"
     return (make_finding("one_way_motion", message, joints),)

@@ -13,7 +13,6 @@ the noise from the part of the signal that the filter removes.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
@@ -134,6 +133,3 @@ def _matern(distance: Array) -> Array:
     """Matern 7/2 with velocities of unit variance."""
     scaled = math.sqrt(5.0) * np.abs(distance)
     return np.asarray((1.0 + scaled + 0.4 * scaled**2 + scaled**3 / 15.0) * np.exp(-scaled))
-
-
-Covariance = Callable[[Array], Array]

@@ -129,7 +129,8 @@ def _examine_motion(survey: Survey, model: RobotModel) -> list[Finding]:
         return [make_finding("no_motion", "no joint moves: a static pose does not excite the dynamics")]
     if fixed.any():
         joints = _select(survey.joint_names, fixed)
-        message = f"{', '.join(joints)} barely moves: friction and inertia are not identifiable"
+        moves = "moves" if len(joints) == 1 else "move"
+        message = f"{', '.join(joints)} barely {moves}: friction and inertia are not identifiable"
         return [make_finding("joint_barely_moves", message, joints)]
     return []
 

@@ -7,6 +7,7 @@ Each hypothesis is a rigid-body fit with free inertial parameters, without the t
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -16,7 +17,7 @@ import numpy as np
 
 from robot_dyn_id.arrays import Array, Mask
 from robot_dyn_id.dynamics.regressor import Motion, Regressor
-from robot_dyn_id.model.robot import RobotModel
+from robot_dyn_id.model.robot import STANDARD_GRAVITY, RobotModel
 from robot_dyn_id.signals.samples import (
     FIRST_FRICTION_COLUMN,
     RIDGE,
@@ -27,7 +28,7 @@ from robot_dyn_id.signals.samples import (
     solve_scaled,
 )
 
-STANDARD_WEIGHT = 9.81
+STANDARD_WEIGHT = math.hypot(*STANDARD_GRAVITY)
 """Magnitude of gravity [m/s^2]."""
 
 DIRECTIONS = tuple(np.array(signs, dtype=np.float64) for signs in product((-1, 0, 1), repeat=3) if any(signs))

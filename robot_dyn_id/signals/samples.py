@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ import numpy as np
 from robot_dyn_id.arrays import Array, Integers, Mask
 from robot_dyn_id.dynamics.regressor import Motion, Regressor
 from robot_dyn_id.errors import InputError
+from robot_dyn_id.kernels.presliding import slide
 from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.signals.trials import FilteredTrials
 
@@ -108,7 +110,7 @@ class MotionSamples:
         return len(self.t)
 
     def thinned(self, count: int) -> MotionSamples:
-        """About `count` of the samples, equally spaced; for fits without presliding friction between them."""
+        """About `count` of the samples, equally spaced; presliding states then follow the motion between these."""
         rows = slice(None, None, max(1, len(self) // count))
         return replace(
             self,
@@ -168,21 +170,16 @@ class MotionSamples:
 def _presliding(q: Array, segment: Integers) -> Array:
     """States of Dahl elements along consecutive samples, shape (elements, n, N); 0 where a segment starts.
 
-    Exact for motion that keeps its direction between samples: z+ = s - (s - z) exp(-|dq| / delta).
+    Exact for motion that keeps its direction between samples.
     """
-    steps = np.diff(q, axis=1, prepend=q[:, :1])
-    steps[:, np.diff(segment, prepend=segment[0]) != 0] = 0.0
-    sign = np.sign(steps)
-    keep = np.exp(-np.abs(steps) / np.array(BREAKAWAY_DISPLACEMENTS)[:, None, None])
-    starts = np.diff(segment, prepend=segment[0] - 1) != 0
-    states = np.empty_like(keep)
-    state = np.zeros(keep.shape[:2])
-    for sample in range(q.shape[1]):
-        state = (
-            np.zeros_like(state) if starts[sample] else sign[:, sample] - (sign[:, sample] - state) * keep[..., sample]
-        )
-        states[..., sample] = state
-    return np.asarray(states)
+    elements, joints = len(BREAKAWAY_DISPLACEMENTS), len(q)
+    moved = np.tile(np.diff(q, axis=1, prepend=q[:, :1]).T, (1, elements))
+    states = np.zeros_like(moved)
+    displacement = np.repeat(BREAKAWAY_DISPLACEMENTS, joints)
+    edges = np.flatnonzero(np.diff(segment)) + 1
+    for first, last in pairwise([0, *edges.tolist(), len(segment)]):
+        slide(moved[first:last], displacement, states[first:last])
+    return states.T.reshape(elements, joints, -1)
 
 
 SMALLEST_RESIDUAL_RATIO = 1e-3

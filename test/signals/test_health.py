@@ -9,7 +9,7 @@ from support.simulated import Simulated, changed
 
 from robot_dyn_id.errors import UnsafeDataError, UsageError
 from robot_dyn_id.excitation import random_fourier
-from robot_dyn_id.findings import CATALOG, OVERRULABLE
+from robot_dyn_id.findings import CATALOG, OVERRULABLE, make_finding
 from robot_dyn_id.signals.agreement import nominal_agreement
 from robot_dyn_id.signals.health import check_ignored, check_motion_content, compare_with_nominal, examine, refuse
 from robot_dyn_id.signals.survey import survey
@@ -127,6 +127,13 @@ def test_an_error_refuses_and_can_be_overruled_by_its_code(healthy, name):
     with pytest.raises(UnsafeDataError):
         refuse(found, [other for other in OVERRULABLE if other != code], ("bag",))
     assert refuse(found, [code], ("bag",)) == (replace(found[0], severity="warning"),)
+
+
+def test_a_message_that_names_its_recording_is_not_preceded_by_the_name():
+    finding = make_finding("encoder_frozen", "bag: positions are constant", ("elbow",), "error")
+    with pytest.raises(UnsafeDataError, match=r"^bag: positions are constant") as error:
+        refuse([finding], (), ("bag",))
+    assert str(error.value).count("bag") == 1
 
 
 def test_warnings_are_passed_on(healthy):
