@@ -473,7 +473,7 @@ def _spikes(bench: Bench, strength: int, rng: np.random.Generator) -> Case:
     return _case(bench, trial.recording(bench.robot, tau=_measured(trial) + size * effect), size=f"{size:.1f} N m")
 
 
-@_fault("missing efforts of a joint", "samples_dropped", "rows_dropped")
+@_fault("missing efforts of a joint", "values_missing", "samples_dropped", "rows_dropped")
 def _missing(bench: Bench, strength: int, rng: np.random.Generator) -> Case:
     trial, joint, share = bench.record(), int(rng.integers(len(bench.noise))), (0.02, 0.05, 0.15)[strength]
     tau = _measured(trial)

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -34,7 +34,7 @@ class ExcludingRecording(DerivedRecording):
     """A recording with stretches of single joints that are left out.
 
     Efforts keep their values, so that filters need not bridge them, and are left out as rows of their joint alone (see
-    `excluded_mask`). Positions are needed for the equations of all joints: where they are left out they are missing.
+    `excluded_mask`). Positions are needed for the equations of all joints: where one is left out the sample is.
     """
 
     def __init__(
@@ -54,8 +54,27 @@ class ExcludingRecording(DerivedRecording):
     def chunks(self, joints: Sequence[str]) -> Iterator[Chunk]:
         """See `Recording.chunks`."""
         for chunk in self.recording.chunks(joints):
-            missing = _inside(self.positions, joints, chunk.t, 0.0).T
-            yield replace(chunk, q=np.where(missing, np.nan, chunk.q)) if missing.any() else chunk
+            kept: Mask = np.asarray(~_inside(self.positions, joints, chunk.t, 0.0).any(axis=0))
+            yield chunk if kept.all() else chunk.take(kept)
+
+    @property
+    def seams(self) -> int:
+        """Number of interruptions by positions that are left out."""
+        count, until = 0, -np.inf
+        for span in sorted(self.positions, key=lambda span: span.start):
+            count += int(span.start > until)
+            until = max(until, span.stop)
+        return count
+
+    def count_efforts(self, joints: Sequence[str]) -> dict[str, int]:
+        """Number of efforts of these joints that are left out, by the code of the finding that reports them."""
+        counts: dict[str, int] = {}
+        reasons = sorted({span.reason for span in self.efforts if span.joint in joints})
+        for chunk in self.recording.chunks(joints) if reasons else ():
+            for reason in reasons:
+                spans = [span for span in self.efforts if span.reason == reason]
+                counts[reason] = counts.get(reason, 0) + int(_inside(spans, joints, chunk.t, 0.0).sum())
+        return counts
 
 
 def excluded_mask(recording: Recording, joints: Sequence[str], t: Array, margin: float) -> Mask:

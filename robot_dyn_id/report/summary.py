@@ -136,7 +136,7 @@ def _summary(
     evaluation: Evaluation, trials: FilteredTrials, parameters_file: str, used: int, condition_number: float
 ) -> dict[str, Any]:
     held_out, check, plan, survey = evaluation.held_out, evaluation.cross_check, evaluation.plan, trials.survey
-    left_out = count_left_out(trials.recordings, trials.joints, survey.rate)
+    left_out = count_left_out(trials.recordings, trials.joints)
     dropped, uses = survey.repairs.total_dropped, evaluation.uses
     joints = [
         {

@@ -226,11 +226,13 @@ class EvenlyStampedRecording(DerivedRecording):
 def _average(t: Array, clock: SampleClock) -> Array:
     """Stamps averaged over a symmetric reach, which is shorter near the ends and near gaps of the recording.
 
-    Stamps that are not finite, and those that go backward, are left as they are.
+    Stamps that are not finite, and those that go backward, are left as they are; so are repeated ones where lost
+    samples are counted.
     """
     averaged = np.array(t)
     usable = np.isfinite(t)
-    usable[usable] = np.diff(t[usable], prepend=-np.inf) > 0.0
+    change = np.diff(t[usable], prepend=-np.inf)
+    usable[usable] = change > 0.0 if clock.counts_lost else change >= 0.0
     known = t[usable]
     if not len(known):
         return averaged

@@ -18,13 +18,13 @@ from scipy.signal import detrend
 
 from robot_dyn_id.arrays import Array, Integers, Mask
 from robot_dyn_id.data.chunk import Chunk
-from robot_dyn_id.data.excerpt import Excerpt
 from robot_dyn_id.data.recording import Recording
 from robot_dyn_id.errors import InputError
 from robot_dyn_id.findings import format_counts
 from robot_dyn_id.signals.blocks import Stretch
 from robot_dyn_id.signals.cleaning import GAP_STEPS, Drive, Repairs, clean, median_step
 from robot_dyn_id.signals.cutoff import acceleration_limit, choose_cutoff, choose_motion_cutoff, motion_bandwidth
+from robot_dyn_id.signals.left_out import count_seams
 from robot_dyn_id.signals.windows import Cut, windows
 
 PERIODOGRAM = 8.0
@@ -333,7 +333,7 @@ def _conclude(
         repairs=repairs,
         trials=tuple(ranges.trials.values()),
         interruptions=tuple(ranges.interruptions),
-        seams=sum(recording.seams for recording in recordings if isinstance(recording, Excerpt)),
+        seams=sum(map(count_seams, recordings)),
         longest_gap=0.0,
         q_min=ranges.low["q"],
         q_max=ranges.high["q"],
