@@ -92,7 +92,7 @@ def identify(
         UsageError: contradictory arguments or settings.
     """
     trials = DataSelection(_as_list(recordings), _as_list(held_out), train_range)
-    model = match_joints(robot, trials.all, robot.held)
+    model = match_joints(robot, trials.recordings, robot.held)
     return _identify(model, trials, settings or Settings(), robot.held, progress)
 
 
@@ -110,7 +110,7 @@ def identify_recordings(
     Raises:
         RobotDynIdError: see `identify`, and `robot_for`.
     """
-    model = robot_for(robot, configuration, trials.all)
+    model = robot_for(robot, configuration, trials.recordings)
     return _identify(model, trials, configuration.settings, configuration.held, progress)
 
 

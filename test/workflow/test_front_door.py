@@ -13,6 +13,8 @@ from support.simulated import ARM, Simulated, save_npz
 
 import robot_dyn_id as rdi
 from robot_dyn_id.cli import main
+from robot_dyn_id.data.chunk import Chunk
+from robot_dyn_id.data.recording import ArrayRecording
 
 EXAMPLE = re.compile(r"^( *)```python\n(.*?)^ *```$", re.M | re.S)
 
@@ -127,6 +129,15 @@ def test_held_out_recordings_and_ranges(folder, monkeypatch):
     assert result.evaluation.held_out.samples < 500
     with pytest.raises(rdi.RobotDynIdError, match="trained on and validated on"):
         rdi.identify(robot, recording, held_out=recording)
+
+
+def test_a_held_out_recording_without_a_joint_is_refused_by_its_name(folder, monkeypatch):
+    monkeypatch.chdir(folder)
+    robot, recording, other = rdi.load_robot("arm.urdf"), *map(rdi.open_recording, ("recording.npz", "other.npz"))
+    samples = other.samples if hasattr(other, "samples") else next(iter(other.chunks(other.joint_names)))
+    lacking = ArrayRecording("lacking", other.joint_names[:-1], Chunk(samples.t, *(samples.q[:, :-1],) * 3))
+    with pytest.raises(rdi.RobotDynIdError, match=f"lacking.*{other.joint_names[-1]}"):
+        rdi.identify(robot, recording, held_out=lacking)
 
 
 def test_the_plot_has_two_axes_per_joint(names, tmp_path):
