@@ -85,7 +85,7 @@ class Tried:
     Attributes:
         step: what was chosen: `motion_filter`, `terms`, `coupling`, `base_tilt` or `prior_strength`.
         name: name of the alternative.
-        loss: cross-validated error relative to rigid bodies with simple friction and rotor inertia, a ratio.
+        loss: cross-validated error relative to the simplest model, usually with rotor inertia, a ratio.
         gain: share of the weighted squared error that it removes against the alternative before; NaN for the first.
         deviation: standard error of the gain over the blocks.
         chosen: whether it is a part of the model.
@@ -165,8 +165,9 @@ class Selection:
 
     @property
     def replaced_codes(self) -> frozenset[str]:
-        """Codes of findings that the choice replaces: disagreeing velocities, and a tilt that was suspected before."""
-        velocity = {"velocity_mismatch"} if self.velocity_chosen else set()
+        """Codes of findings that the choice replaces: late velocities that are used, and a tilt that was suspected."""
+        used = self.velocity_chosen and self.trials.plan.recorded_velocity
+        velocity = {"velocity_mismatch"} if used else set()
         return frozenset(velocity | ({"gravity_direction"} if self.findings else set()))
 
     def complete(self, estimator: Estimator) -> Estimator:
