@@ -105,9 +105,11 @@ def _fill(t: Array, values: Array, longest: float, degree: int) -> tuple[Array, 
         Finite values; where they were missing for longer than `MISSED_STEPS` of the column's own samples.
     """
     values, missed = values.copy(), np.zeros(values.shape, dtype=bool)
-    patterns, kinds = np.unique(np.isfinite(values), axis=1, return_inverse=True)
-    for kind, finite in enumerate(patterns.T):
-        columns = np.flatnonzero(kinds.ravel() == kind)
+    alike: dict[bytes, list[int]] = {}  # columns with the same missing samples share a spline
+    for column, pattern in enumerate(np.ascontiguousarray(np.isfinite(values).T)):
+        alike.setdefault(pattern.tobytes(), []).append(column)
+    for columns in map(np.array, alike.values()):
+        finite = np.isfinite(values[:, columns[0]])
         if finite.all():
             continue
         known = np.flatnonzero(finite)
