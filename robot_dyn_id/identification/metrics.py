@@ -116,6 +116,7 @@ class HeldOut:
         outside: share of all joints' samples far outside their trained ranges (by more than half); 0 if unknown.
         slow: joints that never exceed `MIN_SPEED_SHARE` of the trained speed, each with the share that it reaches.
         outside_of: joints and quantities that are far outside in more than `REPORTED_SHARE` of the samples.
+        unconstrained_nrmse: all-joint NRMSE without the bounds of the estimator; None if it has none.
         apparent_load: point mass at the last link that explains the errors best [kg], RMS over blocks of
             `LOAD_BLOCK_S`; NaN if not computed.
     """
@@ -128,6 +129,7 @@ class HeldOut:
     method: str = UNKNOWN
     slow: tuple[tuple[str, float], ...] = ()
     outside_of: tuple[Excess, ...] = ()
+    unconstrained_nrmse: float | None = None
     apparent_load: float = np.nan
 
     def with_friction(self, levels: Array) -> HeldOut:
@@ -168,7 +170,7 @@ def compare(folds: Sequence[Fold], trained: Ranges | None = None) -> HeldOut:
         trained: ranges of the training motion; None: ranges are not compared.
     """
     sums = _Sums()
-    regressor = folds[0].regressor
+    regressor, bounded = folds[0].regressor, all(fold.unconstrained is not None for fold in folds)
     nominal = np.flatnonzero(regressor.structure[: 10 * len(regressor.model.body_names)].any(axis=1))
     errors = ErrorHistogram.empty(len(regressor.model.joint_names))
     loads = LoadFit(regressor, folds[0].trials.plan)
@@ -183,6 +185,9 @@ def compare(folds: Sequence[Fold], trained: Ranges | None = None) -> HeldOut:
         )
         raw = np.where(valid, tau[:, used], 0.0)
         error = predicted - measured
+        if bounded and fold.unconstrained is not None:
+            free = np.where(valid, fold.regressor.torque(motion, fold.unconstrained, fold.columns), 0.0)
+            sums.add(free2=(free - measured) ** 2)
         sums.add(
             count=valid.astype(np.float64),
             tau=measured,
@@ -292,6 +297,7 @@ def _conclude(regressor: Regressor, sums: _Sums, detectable: Array, loads: LoadF
         joints=tuple(joints),
         all_joints_nrmse=float(np.sqrt(total["error2"].sum() / power)),
         nominal_all_joints_nrmse=float(np.sqrt(total["urdf2"].sum() / power)),
+        unconstrained_nrmse=float(np.sqrt(total["free2"].sum() / power)) if "free2" in total else None,
         samples=sums.samples,
         outside=0.0,
         apparent_load=apparent_load,

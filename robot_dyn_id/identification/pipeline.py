@@ -35,7 +35,7 @@ from robot_dyn_id.identification.evaluation import Evaluation, HeldOutData, eval
 from robot_dyn_id.identification.holdout import held_out_method
 from robot_dyn_id.identification.identifiability import Identifiability, identifiability
 from robot_dyn_id.identification.load import with_fitted_load
-from robot_dyn_id.identification.metrics import Fold, compare
+from robot_dyn_id.identification.metrics import Fold
 from robot_dyn_id.identification.model import IdentifiedModel
 from robot_dyn_id.identification.residuals import examine_held_out_load
 from robot_dyn_id.identification.selection.choice import GIVEN_PRIOR_STRENGTH, Options, Selection, choose_model
@@ -64,7 +64,6 @@ class Identification:
         model: the identified model, as the estimator returned it.
         evaluation: evaluation on held-out data, with all findings.
         training: data that the model was identified from.
-        unconstrained_nrmse: held-out error of all joints without the bounds of the estimator; None if it has none.
         essential: result of the backward elimination, if one was requested.
         identifiable: identifiability of every parameter.
         selection: choice of the model, and the alternatives; None if nothing was chosen.
@@ -74,7 +73,6 @@ class Identification:
     model: IdentifiedModel
     evaluation: Evaluation
     training: FilteredTrials
-    unconstrained_nrmse: float | None = None
     essential: Essential | None = None
     identifiable: tuple[Identifiability, ...] = ()
     selection: Selection | None = None
@@ -93,6 +91,11 @@ class Identification:
     def held_out_sources(self) -> tuple[str, ...]:
         """Names of the held-out recordings; under cross-validation those of all training data."""
         return tuple(recording.source for recording in self.evaluation.trials.recordings)
+
+    @property
+    def unconstrained_nrmse(self) -> float | None:
+        """Held-out error of all joints without the bounds of the estimator; None if it has none."""
+        return self.evaluation.held_out.unconstrained_nrmse
 
     @property
     def findings(self) -> tuple[Finding, ...]:
@@ -181,7 +184,6 @@ def identify(
         model=fit.model,
         evaluation=evaluation,
         training=trials,
-        unconstrained_nrmse=_compute_unconstrained_nrmse(data),
         essential=fit.essential,
         identifiable=identifiability(fit.model.regressor, base, parameters.names, parameters.status),
         selection=selection,
@@ -356,9 +358,3 @@ def _judge_training(model: IdentifiedModel, trials: FilteredTrials, settings: Se
     repairs = trials.survey.repairs
     dropped_share = repairs.total_dropped / max(1, repairs.rows)
     return judge_training(model.estimate.condition_number, dropped_share, settings.thresholds)
-
-
-def _compute_unconstrained_nrmse(data: HeldOutData) -> float | None:
-    """Held-out error of all joints without the bounds of the estimator; None if it has none."""
-    folds = [replace(fold, values=fold.unconstrained) for fold in data.folds if fold.unconstrained is not None]
-    return compare(folds).all_joints_nrmse if len(folds) == len(data.folds) else None

@@ -26,9 +26,6 @@ FRICTION_SPEED_SHARE = 0.1
 LOAD_BLOCK_S = 2.0
 """Length of the blocks that an apparent load is fitted to [s]: a stop with the payload in one position."""
 
-MIN_LOAD_TORQUE_SHARE = 0.1
-"""Share of the largest torque of a load below which a joint does not carry it."""
-
 
 def rate_effort(limits: Array, peak: Array) -> Array:
     """Rated effort of each joint [N m or N].

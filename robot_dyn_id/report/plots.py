@@ -82,7 +82,7 @@ def _draw_torque(panels: Sequence[Any], evaluation: Evaluation, joint: int) -> N
         for start in starts:
             axis.axvline(start, color=MEASURED, lw=0.6, ls=":")
     below.margins(x=0.0)
-    below.set_xlabel("time [s], interruptions cut out" if len(starts) else "time [s]")
+    below.set_xlabel("time [s], gaps cut out" if len(starts) else "time [s]")
 
 
 def timeline(t: Array) -> tuple[Array, Integers, Array]:

@@ -30,7 +30,11 @@ def plan(model=ARM7, **demands):
 
 
 def slope_error(function, jacobian, x, seed=0, step=1e-6):
-    """Largest difference between a Jacobian and central differences along a random direction, as a share."""
-    along = np.random.default_rng(seed).normal(size=len(x))
-    numeric = (function(x + step * along) - function(x - step * along)) / (2.0 * step)
+    """Largest difference between a Jacobian and central differences along a random direction, as a share.
+
+    Differences of fourth order: smoothed limits bend within a few hundred steps.
+    """
+    along = step * np.random.default_rng(seed).normal(size=len(x))
+    near, far = (function(x + k * along) - function(x - k * along) for k in (1.0, 2.0))
+    along, numeric = along / step, (8.0 * near - far) / (12.0 * step)
     return np.abs(jacobian(x) @ along - numeric).max() / np.abs(numeric).max()
