@@ -17,27 +17,21 @@ from robot_dyn_id.dynamics.prior import Prior
 from robot_dyn_id.dynamics.problem import LinearProblem, RegressorProblem
 from robot_dyn_id.dynamics.regressor import Regressor
 from robot_dyn_id.errors import UsageError
+from robot_dyn_id.estimators.bounded_intervals import NORMAL, BoundedNormal
 from robot_dyn_id.estimators.consistent_fit import FLOOR, ConsistentFit, fit_consistent
 from robot_dyn_id.estimators.contract import Estimate
 from robot_dyn_id.estimators.factors import METHODS, Factors, compress_rows
 from robot_dyn_id.estimators.link_cost import LinkCost, accumulate_blocks, cross_validate_links
-from robot_dyn_id.estimators.non_negative import BoundedNormal
-from robot_dyn_id.estimators.sandwich import compute_score_covariance, rescale_covariance
+from robot_dyn_id.estimators.sandwich import compute_score_covariance
 from robot_dyn_id.estimators.weighting import solve_reweighted
 from robot_dyn_id.findings import Finding, make_finding
 from robot_dyn_id.options import CheckedOptions, Choice, OptionRanges, Range
-
-DRAWS = 200
-"""Number of draws for standard deviations and intervals."""
 
 DEFAULT_STRENGTH = 1.0
 """Strength of the prior where none has been chosen."""
 
 MAX_INFLATION = 30.0
 """Variance inflation factor of a friction column by the others of its joint above which they nearly replace it."""
-
-NORMAL = 1.96
-"""Upper quantile of normal 95 % intervals."""
 
 RIDGE = 1e-9
 """Added to unit diagonals that are inverted, so that columns may be equal."""
@@ -51,8 +45,8 @@ class Consistent(CheckedOptions):
     """All standard parameters: every body a real one, friction and rotor inertia not negative.
 
     Least squares with one weight per joint and a pull of the bodies towards those of the URDF, or of its geometry where
-    it has no masses; an earlier parameter set pulls all parameters that it knows. Standard deviations and intervals are
-    those of draws within the signs, see `non_negative`; they contain the prior's uncertainty.
+    it has no masses; an earlier parameter set pulls all parameters that it knows. Intervals are those of the profile of
+    the likelihood within the signs, see `bounded_intervals`; they contain the prior's uncertainty.
 
     Attributes:
         strength: information of the prior: 1 takes an error as large as a body's scales (mass, mass times length, mass
@@ -106,19 +100,17 @@ class Consistent(CheckedOptions):
         found = task.fit()
         values = task.mapping @ found.values
         noise, middle = compute_score_covariance(problem, values, plain.inverse, weights, self.autoregressive_order)
-        draws = task.draw(found, task.mapping.T @ middle @ task.mapping) @ task.mapping.T
         # A bound that the data contradict does not make a value certain: at least the deviation with all else known.
         normal = np.sum(factors.stack(weights)[:, :-1] ** 2, axis=0)
         least = np.divide(np.sqrt(np.diag(middle)), normal, out=np.zeros_like(normal), where=normal > 0.0)
-        spread = np.maximum(np.sqrt(np.mean((draws - values) ** 2, axis=0)), least)
+        intervals, covariance = task.find_uncertainty(found, middle, least)
         solution = replace(ordinary, values=values)
-        covariance = rescale_covariance(task.covariance(found, task.mapping.T @ middle @ task.mapping, spread), spread)
         estimate = Estimate.from_solution(problem, factors, ordinary, solution, covariance, noise)
         deviations = np.sqrt(np.diag(plain.inverse @ middle @ plain.inverse))
         return replace(
             estimate,
             full=found.values,
-            intervals=task.find_intervals(values, estimate.standard_deviations),
+            intervals=np.where(np.isinf(estimate.standard_deviations)[:, None], task.unknown, intervals),
             unconstrained=plain.values,
             unconstrained_deviations=np.where(task.find_replaceable(), np.inf, deviations),
             findings=(*task.prior.findings, *report_cost_of_links(problem, task, found, factors, weights)),
@@ -214,49 +206,39 @@ class ConsistentTask:
         """See `fit_consistent`."""
         return fit_consistent(self.gram, self.prior, self.bounded, self.strength, links=links, floor=self.floor)
 
-    def draw(self, fit: ConsistentFit, middle: Array) -> Array:
-        """Draw estimates within the signs, shape (`DRAWS`, c).
+    @property
+    def signed(self) -> Mask:
+        """Base parameters that are one bounded column each, shape (p,)."""
+        bounded = np.append(np.zeros(self.prior.bodies.size, dtype=bool), self.bounded)
+        return np.asarray((np.count_nonzero(self.mapping, axis=1) == 1) & ((self.mapping != 0.0) @ bounded))
+
+    @property
+    def unknown(self) -> Array:
+        """Intervals of base parameters that the data do not excite: all that the signs allow, shape (p, 2)."""
+        return np.column_stack([np.where(self.signed, 0.0, -np.inf), np.full(len(self.mapping), np.inf)])
+
+    def find_uncertainty(self, fit: ConsistentFit, middle: Array, least: Array) -> tuple[Array, Array]:
+        """Find 95 % intervals of the base parameters, shape (p, 2), and a covariance that fits them, (p, p).
 
         Args:
             fit: the estimate.
-            middle: covariance of the score of the weighted rows, shape (c, c).
+            middle: covariance of the score of the weighted rows of the base parameters, shape (p, p).
+            least: least standard deviations, shape (p,).
         """
         at = np.flatnonzero(fit.live)
-        inertial = self.prior.bodies.size
-        bounded = np.append(np.zeros(inertial, dtype=bool), self.bounded)
-        draws = np.zeros((DRAWS, len(fit.values)))
+        bounded = np.append(np.zeros(self.prior.bodies.size, dtype=bool), self.bounded)[at]
+        scores = self.mapping.T @ middle @ self.mapping + self._prior_information(fit)
         known = np.ix_(at, at)
-        bounds = BoundedNormal(fit.normal[known], fit.right[at], bounded[at])
-        draws[:, at] = bounds.draw((middle + self._prior_information(fit))[known], DRAWS)
-        return draws
-
-    def covariance(self, fit: ConsistentFit, middle: Array, spread: Array) -> Array:
-        """Covariance of the base parameters whose bounds do not hold; the others are uncorrelated, shape (p, p).
-
-        Args:
-            fit: the estimate.
-            middle: covariance of the score of the weighted rows, shape (c, c).
-            spread: standard deviations of the base parameters, shape (p,).
-        """
-        inertial = self.prior.bodies.size
-        free = np.flatnonzero(fit.live & np.append(np.ones(inertial, dtype=bool), ~fit.at_zero))
-        known = np.ix_(free, free)
-        inverse = np.linalg.solve(fit.normal[known], self.mapping[:, free].T)
-        covariance = inverse.T @ (middle + self._prior_information(fit))[known] @ inverse
-        lost = np.diag(covariance) <= 1e-6 * spread**2
-        covariance[lost, lost] = spread[lost] ** 2
-        return np.asarray(covariance)
-
-    def find_intervals(self, values: Array, deviations: Array) -> Array:
-        """Intervals of 1.96 standard deviations, of parameters with a sign not below zero, shape (p, 2).
-
-        Percentiles of the draws would leave out the truth where it shares its torque with collinear columns at zero.
-        """
-        bounded = np.append(np.zeros(self.prior.bodies.size, dtype=bool), self.bounded)
-        alone = np.count_nonzero(self.mapping, axis=1) == 1
-        signed = alone & ((self.mapping != 0.0) @ bounded)
-        low = values - NORMAL * deviations
-        return np.column_stack([np.where(signed, np.maximum(low, 0.0), low), values + NORMAL * deviations])
+        normal = BoundedNormal.from_scores(fit.normal[known], fit.right[at], scores[known], bounded)
+        mapping, values = self.mapping[:, at], self.mapping @ fit.values
+        low, high = normal.find_intervals(mapping).T
+        low, high = np.minimum(low, values - NORMAL * least), np.maximum(high, values + NORMAL * least)
+        low = np.where(self.signed, np.maximum(low, 0.0), low)
+        deviations = np.full(len(at), np.inf)
+        places = mapping[self.signed].argmax(axis=1)
+        deviations[places] = (np.maximum(high - values, values - low) / NORMAL)[self.signed]
+        covariance = mapping @ normal.find_covariance(deviations) @ mapping.T
+        return np.column_stack([low, high]), covariance
 
     def find_replaceable(self) -> Mask:
         """Base parameters of columns that other bounded columns of the same joint nearly replace, shape (p,)."""

@@ -1,16 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Least squares with non-negative parameters, and draws of its estimates for standard deviations that know the bounds.
-
-Each draw adds noise to the estimate without bounds and projects it onto the bounds again, in the metric of its
-information (posterior projection: Patra and Dunson, Constrained Bayesian inference through posterior projections,
-2024). Far from the bounds this is the normal distribution of the estimate; at a bound, and among collinear columns that
-share it, it is the narrower distribution that the bounds leave.
-"""
+"""Least squares with non-negative parameters."""
 
 from __future__ import annotations
 
 from contextlib import suppress
-from dataclasses import dataclass
 
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
@@ -96,48 +89,3 @@ def solve_bounded(normal: Array, target: Array, bounded: Mask) -> Array:
         alone = alone - shared @ found[bounded]
     found[free] = alone
     return np.asarray(found * scale)
-
-
-@dataclass(frozen=True)
-class BoundedNormal:
-    """Normal equations H x = g whose bounded parameters are not negative.
-
-    Attributes:
-        normal: H, positive definite, shape (c, c).
-        right: g, shape (c,).
-        bounded: mask of the parameters that are not negative, shape (c,).
-    """
-
-    normal: Array
-    right: Array
-    bounded: Mask
-
-    def draw(self, score_covariance: Array, count: int, seed: int = 0) -> Array:
-        """Draw estimates, shape (count, c).
-
-        Args:
-            score_covariance: covariance of g, shape (c, c).
-            count: number of draws.
-            seed: seed of the random numbers.
-        """
-        size = 1.0 / np.sqrt(np.diag(self.normal))
-        normal = self.normal * size * size[:, None]
-        values, vectors = np.linalg.eigh(score_covariance * size * size[:, None])
-        root = vectors * np.sqrt(np.maximum(values, 0.0))
-        noise = np.random.default_rng(seed).normal(size=(count, len(size)))
-        right = size * self.right + np.concatenate([noise, np.zeros((1, len(size)))]) @ root.T
-
-        some, rest = self.bounded, ~self.bounded
-        factor = cho_factor(normal[np.ix_(rest, rest)])
-        across = normal[np.ix_(rest, some)]
-        solved = cho_solve(factor, across)
-        quadratic = normal[np.ix_(some, some)] - across.T @ solved
-        scale = 1.0 / np.sqrt(np.maximum(np.diag(quadratic), 1e-300))
-        quadratic = quadratic * scale * scale[:, None]
-        linear = (right[:, some] - right[:, rest] @ solved) * scale
-        _, free = minimize_non_negative(quadratic, linear[-1], linear[-1] > 0.0)
-        found = np.empty((count, len(size)))
-        for row in range(count):
-            found[row, some] = scale * minimize_non_negative(quadratic, linear[row], free)[0]
-        found[:, rest] = cho_solve(factor, right[:-1, rest].T).T - found[:, some] @ solved.T
-        return found * size
