@@ -8,6 +8,7 @@ bodies, Cholesky factors), one body at a time in the bodies' own frames.
 
 from __future__ import annotations
 
+import math
 import re
 import textwrap
 from dataclasses import dataclass
@@ -18,7 +19,7 @@ import numpy as np
 from robot_dyn_id.arrays import Array, Integers
 from robot_dyn_id.dynamics.dynamics import Dynamics
 from robot_dyn_id.dynamics.terms import TermGroup
-from robot_dyn_id.dynamics.terms.laws import ARCTAN, CONSTANT, DAHL, INERTIA, POWER, SIGN, VISCOUS, FrictionLaw
+from robot_dyn_id.dynamics.terms.laws import ARCTAN, CONSTANT, DAHL, INERTIA, POWER, SIGN, SPRING, VISCOUS, FrictionLaw
 from robot_dyn_id.errors import InputError
 from robot_dyn_id.export.model import Exported
 from robot_dyn_id.findings import Finding, make_finding
@@ -200,16 +201,19 @@ def _value(law: FrictionLaw, name: str, state: int) -> str:
         VISCOUS: "v",
         SIGN: f"tanh(v / {constant})" if law.constant else f"{name}_sign(v)",
         DAHL: f"(state ? state[{state}] : {name}_sign(v))",
-        POWER: f"{name}_sign(v) * {_power(law.constant)}",
+        POWER: _power(law.constant, name),
         ARCTAN: f"atan(v / {constant})",
+        SPRING: f"(y - {constant})",
     }[law.shape]
     side = {0: "", 1: " * (v > 0.0)", -1: " * (v < 0.0)"}[law.side]
-    return f"{value}{side}"
+    fading = f" * exp(-(v / {law.fading!r}) * (v / {law.fading!r}))" if math.isfinite(law.fading) else ""
+    return f"{value}{fading}{side}"
 
 
-def _power(exponent: float) -> str:
-    """|v| to a power."""
-    return "sqrt(fabs(v))" if exponent == 0.5 else f"pow(fabs(v), {exponent!r})"
+def _power(exponent: float, name: str) -> str:
+    """sign(v) |v|^c; the library's pow is slow."""
+    known = {0.5: f"{name}_sign(v) * sqrt(fabs(v))", 2.0: "v * fabs(v)", 3.0: "v * v * v"}
+    return known.get(exponent, f"{name}_sign(v) * pow(fabs(v), {exponent!r})")
 
 
 def _torque_code(sums: dict[tuple[tuple[float, ...], float], dict[bool, list[str]]], constant: Array, name: str) -> str:
@@ -221,19 +225,26 @@ def _torque_code(sums: dict[tuple[tuple[float, ...], float], dict[bool, list[str
         ]
     lines += ["  (void)state;", "  (void)q;", "  (void)dq;"]
     for (along, offset), parts in sums.items():
-        code = [f"const double v = {_linear(along, 'dq')};"]
-        expressions = parts.get(False, [])
-        if any(re.search(r"\by\b", expression) for group in parts.values() for expression in group):
+        code = []
+        if _mention("v", parts):
+            code.append(f"const double v = {_linear(along, 'dq')};")
+        if _mention("y", parts):
             code.append(f"const double y = {_linear(along, 'q')} + {offset!r};")
-        torque = " +\n      ".join(expressions) if expressions else "0.0"
+        summands = list(parts.get(False, []))
         if True in parts:
             square = sum(weight**2 for weight in along)
             code.append(f"const double pressed = fabs({_linear(along, 'load')}) / {square!r};")
-            torque += " +\n      pressed * (" + " +\n      ".join(parts[True]) + ")"
-        code.append(f"const double torque = {torque};")
+            summands.append("pressed * (" + " +\n      ".join(parts[True]) + ")")
+        joined = " +\n      ".join(summands)
+        code.append(f"const double torque = {joined};")
         code += [f"tau[{j}] += {_times(weight)}torque;" for j, weight in enumerate(along) if weight]
         lines += ["  {", *(f"    {line}" for line in code), "  }"]
     return "\n".join(lines) + "\n"
+
+
+def _mention(variable: str, parts: dict[bool, list[str]]) -> bool:
+    """Whether an expression depends on a variable."""
+    return any(re.search(rf"\b{variable}\b", expression) for own in parts.values() for expression in own)
 
 
 def _advance_code(states: dict[tuple[float, tuple[float, ...]], int], name: str) -> str:

@@ -87,7 +87,7 @@ LANGUAGES = {
 
 
 def answers(folder, parameters, language, motion):
-    """What the compiled code computes at the states (q, dq, ddq, tau, next q) of a motion: shape (N, 5 n + 1 + n^2)."""
+    """Results of the compiled code at the states (q, dq, ddq, tau, next q) of a motion, shape (N, 5 n + 1 + n^2)."""
     compiler, standard, header, program = LANGUAGES[language]
     text = FORMATS[language](parameters).text
     name = re.search(r"(\w+)_DYNAMICS_H", text)[1].lower()
