@@ -24,6 +24,7 @@ def runs_drawn(experiment: SimulatedExperiment, runs: Sequence[Chunk]) -> list[D
     raw: list[list[Array]] = [[] for _ in runs]
     smooth: list[list[Array]] = [[] for _ in runs]
     for window, filtered in zip(trials.windows(), trials, strict=True):
+        assert window.tau is not None and filtered.tau is not None
         raw[window.trial].append(np.vstack([window.t, window.tau]))
         smooth[filtered.trial].append(np.vstack([filtered.t, filtered.tau])[:, filtered.own])
     drawings = []

@@ -186,7 +186,7 @@ def equations(model: RobotModel) -> Iterator[Figure]:
         target=TARGETS["groupings"],
     )
     yield from uniqueness(rigid, order, base)
-    chain = RobotModel.from_screws(AXES, ORIGINS, model.gravity)
+    chain = RobotModel.from_screws(AXES, ORIGINS, model.gravity.tolist())
     apart = [np.abs(getattr(chain, name) - getattr(model, name)).max() for name in ("rotation", "translation", "axis")]
     yield Figure(
         "frames from the screw axes of Table 1, eq. 5 and 6: difference from the URDF",
