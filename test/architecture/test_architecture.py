@@ -122,7 +122,7 @@ INSIDE = {
         *("assembly", "prediction", "forward_simulation", "pipeline", "iteration"),
     ),
     "files": (
-        *("spelling", "values", "formats", "joint_limits", "parameters", "prior", "trajectory"),
+        *("spelling", "values", "formats", "joint_limits", "parameters", "prior", "term_values", "trajectory"),
         *("payload", "design"),
         *("flexible_section", "flexible", "configuration", "flexible_data"),
     ),
