@@ -56,6 +56,8 @@ class CrossValidation:
         bounded: columns whose parameters are not negative, shape (c,).
         weights: weight of each joint, one over the RMS of its residual, shape (n,).
         blocks: blocks that take part; the others are left out of everything.
+        zeros: joints whose effort has a zero of its own in each recording; in a block that is left out it is that of
+            the other blocks of the recording.
     """
 
     grams: BlockGrams
@@ -63,6 +65,7 @@ class CrossValidation:
     bounded: Mask
     weights: Array
     blocks: tuple[int, ...]
+    zeros: tuple[int, ...] = ()
 
     @classmethod
     def from_grams(
@@ -72,8 +75,12 @@ class CrossValidation:
 
         Residuals of the fit itself would, with a strong pull, let a joint that fits by chance take over.
         """
-        found = cls(grams, pull, bounded, np.ones(len(grams.supports)), blocks)
-        counts = np.maximum(grams.block_counts(blocks), 1.0)
+        return cls(grams, pull, bounded, np.ones(len(grams.supports)), blocks).weighted(reference)
+
+    def weighted(self, reference: Candidate) -> Self:
+        """The same blocks and zeros with weights from out-of-fold residuals of a reference model."""
+        found = self
+        counts = np.maximum(self.grams.block_counts(self.blocks), 1.0)
         for _ in range(WEIGHT_PASSES):
             rms = np.sqrt(found.errors(reference).sum(axis=0) / counts)
             largest = float(rms.max(initial=0.0))
@@ -102,7 +109,17 @@ class CrossValidation:
         gram = self._total[at]
         if left_out is not None:
             gram = gram - self._products[left_out][at]
-        return np.asarray(gram + self._products[self.grams.block_count][at] if all_rows else gram)
+        if all_rows:
+            gram = gram + self._products[self.grams.block_count][at]
+        divided = self._divided(left_out, all_rows)
+        for joint in self.zeros:
+            gram = gram + self.weights[joint] ** 2 * self.grams.center(joint, divided)[at]
+        return np.asarray(gram)
+
+    def _divided(self, left_out: int | None, all_rows: bool) -> list[int]:
+        """Places of the rows of recordings that are divided into blocks."""
+        places = [block for block in self.blocks if block != left_out]
+        return [*places, self.grams.block_count] if all_rows else places
 
     def fit(self, candidate: Candidate, left_out: int | None = None, *, all_rows: bool = False) -> Array:
         """Parameters of all columns, zero in those that the candidate has not, shape (c,); see `gram`."""
@@ -117,7 +134,27 @@ class CrossValidation:
 
     def errors(self, candidate: Candidate) -> Array:
         """Sums of squared out-of-fold errors, shape (blocks, n)."""
-        return np.array([self.grams.squared_errors(self.fit(candidate, block), block) for block in self.blocks])
+        return np.array([self.block_errors(self.fit(candidate, block), block) for block in self.blocks])
+
+    def block_errors(self, parameters: Array, block: int) -> Array:
+        """Sum of the squared errors of each joint in a block that parameters were fitted without, shape (n,).
+
+        Args:
+            parameters: parameters of all columns, shape (c,).
+            block: number of the block.
+        """
+        return self.grams.squared_errors(parameters, block, self.find_zeros(parameters, block) if self.zeros else None)
+
+    def find_zeros(self, parameters: Array, left_out: int | None = None, *, all_rows: bool = False) -> Array:
+        """Zeros of the efforts in each recording relative to the offsets, 0 of other joints, shape (R, n); see `gram`.
+
+        Args:
+            parameters: parameters of all columns, shape (c,).
+            left_out: block that is left out; None: no block is.
+            all_rows: whether rows in no block are used too.
+        """
+        own = np.isin(np.arange(len(self.weights)), self.zeros)
+        return np.where(own, self.grams.mean_residuals(parameters, self._divided(left_out, all_rows)), 0.0)
 
     def relative_gain(self, before: Array, after: Array) -> tuple[float, float]:
         """Share of the weighted squared error that a change removes, and its standard error over the blocks.
@@ -126,11 +163,21 @@ class CrossValidation:
             before: out-of-fold errors without the change, shape (blocks, n).
             after: those with it, shape (blocks, n).
         """
-        difference = (before - after) @ self.weights**2
-        total = float((before @ self.weights**2).sum())
-        count = len(difference)
-        deviation = float(np.std(difference, ddof=1)) * np.sqrt(count) if count > 1 else np.inf
-        return float(difference.sum()) / total, float(deviation / total)
+        gain, deviation = joint_gains(*(errors @ self.weights[:, None] ** 2 for errors in (before, after)))
+        return float(gain[0]), float(deviation[0])
+
+
+def joint_gains(before: Array, after: Array) -> tuple[Array, Array]:
+    """Share of each joint's squared error that a change removes, and its standard error over the blocks, (n,) each.
+
+    Args:
+        before: out-of-fold errors without the change, shape (blocks, n).
+        after: those with it, shape (blocks, n).
+    """
+    difference, total = before - after, np.maximum(before.sum(axis=0), 1e-300)
+    count = len(difference)
+    deviation = np.std(difference, axis=0, ddof=1) * np.sqrt(count) if count > 1 else np.full(len(total), np.inf)
+    return np.asarray(difference.sum(axis=0) / total), np.asarray(deviation / total)
 
 
 def relative_loss(errors: Array, reference: Array) -> float:
