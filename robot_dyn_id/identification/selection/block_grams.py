@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -31,7 +32,6 @@ class BlockGrams:
         supports: for each joint the columns in its rows.
         matrices: for each joint, shape (K + 2, support + 1, support + 1); the last two: rows in no block, and rows
             that every fit uses.
-        counts: number of rows, shape (n, K + 2).
         sums: for each joint the sums of [W tau] over the rows of each of R recordings, shape (K + 2, R, support + 1).
         recording_counts: number of these rows, shape (n, K + 2, R).
     """
@@ -39,7 +39,6 @@ class BlockGrams:
     columns: int
     supports: tuple[Integers, ...]
     matrices: tuple[Array, ...]
-    counts: Integers
     sums: tuple[Array, ...]
     recording_counts: Integers
 
@@ -66,7 +65,12 @@ class BlockGrams:
                 matrices[tile.joint][place] += rows @ rows.T
                 sums[tile.joint][place, tile.trial] += rows.sum(axis=1)
                 counts[tile.joint, place, tile.trial] += np.count_nonzero(rows.any(axis=0))
-        return cls(len(regressor.names), problem.supports, matrices, counts.sum(axis=2), sums, counts)
+        return cls(len(regressor.names), problem.supports, matrices, sums, counts)
+
+    @cached_property
+    def counts(self) -> Integers:
+        """Number of rows, shape (n, K + 2)."""
+        return np.asarray(self.recording_counts.sum(axis=2))
 
     def count_divided(self, blocks: Collection[int]) -> int:
         """Number of recordings with rows in at least two of some blocks."""
