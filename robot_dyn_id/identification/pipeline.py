@@ -144,7 +144,7 @@ def identify(
     unloaded = regressor = _fixed_regressor(model, settings)
     agreement = compare_with_nominal(model.joint_names, *nominal_agreement(regressor, trials))
     findings += refuse(agreement, settings.ignore, trials.survey.sources)
-    trials, excluded = exclude_reversals(trials, settings.reversal_speed, settings.reversal_speeds)
+    trials, excluded = exclude_reversals(trials, settings.reversal_speed, settings.reversal_speeds, settings.rest_speed)
     selection = None
     if settings.chooses_model:
         options = replace(_options(settings, model), without_blocks=not held_out)

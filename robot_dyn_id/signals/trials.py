@@ -224,13 +224,14 @@ class FilteredTrials:
                 f"a cut-off of {self.plan.low_pass.cutoff:.3g} Hz needs {needed:.2f} s"
             )
 
-    def with_thresholds(self, slowest: tuple[float, ...]) -> FilteredTrials:
+    def with_thresholds(self, slowest: tuple[float, ...], rest: float = 0.0) -> FilteredTrials:
         """The same windows with low-velocity thresholds: rows of slower joints are excluded.
 
         Args:
             slowest: threshold of each joint [rad/s or m/s].
+            rest: speed below which a joint is at rest, and its rows are kept [rad/s or m/s].
         """
-        return replace(self, plan=replace(self.plan, slowest=slowest), known_ranges=self.ranges)
+        return replace(self, plan=replace(self.plan, slowest=slowest, rest=rest), known_ranges=self.ranges)
 
     def decimated(self) -> FilteredTrials:
         """The same recordings with only as many filtered samples per second as the filters need.
