@@ -114,7 +114,7 @@ class Robot:
     @classmethod
     def draw(cls, arm: str, seed: int) -> Robot:
         """Draw a robot and its motion."""
-        rng = np.random.default_rng(seed)
+        rng = np.random.default_rng((seed, ARMS.index(arm)))
         model = nominal(arm)
         motion = random_fourier(model, seed, period=PERIOD)
         states = Motion(*motion.evaluate(sample_times(PERIOD, RATE))[:3])
@@ -186,7 +186,8 @@ def study(arm: str, noise: str, seed: int) -> dict[str, Any]:
     """
     robot = Robot.draw(arm, seed)
     times, sensors = sample_times(DURATION, RATE), sensors_of(noise, robot.noise)
-    recording = simulated_recording(robot.regressor, robot.parameters, robot.motion, times, sensors, seed)
+    own = int(np.random.SeedSequence((seed, ARMS.index(arm), NOISES.index(noise))).generate_state(1)[0])
+    recording = simulated_recording(robot.regressor, robot.parameters, robot.motion, times, sensors, own)
     trials = FilteredTrials.from_recordings([recording], robot.nominal.joint_names, {}, SignalSettings()).decimated()
     selection = choose_model(trials, robot.nominal, Options(without_blocks=False))
     regressor = selection.regressor

@@ -45,6 +45,9 @@ RIDGE = 1e-10
 MAX_SWEEPS = 50
 """Largest number of sweeps over the deviations to fit."""
 
+LEAST_DEVIATION = 1e-6
+"""Least deviation that is fitted, as a share of that with all else known."""
+
 SAME_DEVIATION = 1e-3
 """Relative difference of deviations that ends the sweeps."""
 
@@ -95,8 +98,9 @@ class BoundedNormal:
     def find_covariance(self, deviations: Array) -> Array:
         """Covariance of a normal distribution that has given standard deviations, shape (c, c).
 
-        Its information is W and, of each bounded parameter, an addition of its own: correlations of parameters that
-        share their torque are kept. Deviations are fitted in turn (iterative proportional fitting).
+        Its information is W and, of each bounded parameter, an addition of its own, not below zero: correlations of
+        parameters that share their torque are kept. Deviations are fitted in turn (iterative proportional fitting);
+        some remain smaller, where the intervals are wider than a normal distribution that knows the sums allows.
 
         Args:
             deviations: standard deviations, shape (c,); not used where the parameter is not bounded.
@@ -104,11 +108,13 @@ class BoundedNormal:
         size = 1.0 / np.sqrt(np.diag(self.metric))
         unit = self.metric * size * size[:, None] + RIDGE * np.eye(len(size))
         covariance = np.linalg.inv(unit)
-        least = size**2 / np.maximum(deviations, np.finfo(np.float64).tiny ** 0.25 * size) ** 2
+        precision = np.zeros(len(size))
+        least = (size / np.maximum(deviations, LEAST_DEVIATION * size)) ** 2
         for _ in range(MAX_SWEEPS):
             before = np.diag(covariance).copy()
             for at in np.flatnonzero(self.bounded):
-                change = least[at] - 1.0 / covariance[at, at]
+                change = max(least[at] - 1.0 / covariance[at, at], -precision[at])
+                precision[at] += change
                 column = covariance[:, at].copy()
                 covariance -= np.outer(column, column * (change / (1.0 + change * column[at])))
             if np.all(np.abs(np.diag(covariance) / before - 1.0) < SAME_DEVIATION):

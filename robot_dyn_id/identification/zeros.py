@@ -20,7 +20,7 @@ from robot_dyn_id.dynamics.problem import Tile, find_used_rows
 from robot_dyn_id.dynamics.regressor import Regressor
 from robot_dyn_id.dynamics.terms import Offset
 from robot_dyn_id.estimators import Estimate
-from robot_dyn_id.estimators.consistent import NORMAL
+from robot_dyn_id.estimators.bounded_intervals import NORMAL
 from robot_dyn_id.findings import Finding, make_finding
 from robot_dyn_id.signals.processing import RecordedProblem
 from robot_dyn_id.signals.zeros import EffortZeros

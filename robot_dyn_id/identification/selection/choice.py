@@ -723,5 +723,5 @@ class _Wide:
         largest: dict[str, float] = {}
         for term, norm in zip(terms, norms.tolist(), strict=True):
             largest[term] = max(largest.get(term, 0.0), norm)
-        found = [bool(term) and norm > LEAST_NORM_RATIO * largest[term] for term, norm in zip(terms, norms, strict=True)]
-        return np.array(found)
+        least = LEAST_NORM_RATIO * np.array([largest[term] for term in terms])
+        return np.array([bool(term) for term in terms]) & (norms > least)
