@@ -48,6 +48,7 @@ class ChainEstimate:
         values: values, SI, shape (n, c); NaN if not identifiable.
         standard_deviations: standard deviations (1 sigma), shape (n, c); inf if not identifiable.
         not_excited: names of the parameters that are not identifiable.
+        rank: number of independent combinations of the parameters that are identifiable.
     """
 
     names: NDArray[np.str_]
@@ -55,6 +56,7 @@ class ChainEstimate:
     values: Array
     standard_deviations: Array
     not_excited: tuple[str, ...]
+    rank: int
 
     @classmethod
     def from_directions(
@@ -77,7 +79,7 @@ class ChainEstimate:
             sigmas[number, identifiable] = np.sqrt(variances)[identifiable]
         names = np.array([[f"{INERTIAL_SYMBOLS[c]}{n + 1}" for c in columns] for n in range(len(excitations))])
         units = tuple(INERTIAL_UNITS[column] for column in columns)
-        return cls(names, units, values, sigmas, tuple(names[np.isnan(values)].tolist()))
+        return cls(names, units, values, sigmas, tuple(names[np.isnan(values)].tolist()), first)
 
 
 def identify_chain(
@@ -142,9 +144,9 @@ def _check_frames(chosen: LinearProblem, every: LinearProblem, precision: float)
     contradiction /= float(weights**2 @ left) / spare
     if contradiction > MAX_CONTRADICTION:
         raise InputError(
-            "the wrenches contradict the frames of the bodies: their origins are not the centers of mass, or their axes "
-            f"are not principal (F = {contradiction:.3g} with {extra} more parameters); identify all ten parameters "
-            "of every body (ALL), or give frames along the principal axes in the centers of mass"
+            "the wrenches contradict the frames of the bodies: their origins are not the centers of mass, or their "
+            f"axes are not principal (F = {contradiction:.3g} with {extra} more parameters); identify all ten "
+            "parameters of every body (ALL), or give frames along the principal axes in the centers of mass"
         )
 
 
