@@ -4,7 +4,7 @@
 Families of terms, couplings and a tilt of the base are compared by fits with signs, the strength of the prior by fits
 that are physically consistent as well, all on Gram matrices of the blocks. The whole choice among terms, couplings and
 strengths is repeated without each block in turn, so that the error on that block is one of data that nothing was chosen
-from; the motion filter, the load and the tilt are those of all data.
+from; the motion filter, the load, the tilt and the weights of the joints are those of all data.
 """
 
 from __future__ import annotations
@@ -294,11 +294,10 @@ def _choose_motion_filter(
     for source in sources:
         for ratio in ratios:
             filtered = _with_motion_filter(trials, ratio, source)
-            grams = BlockGrams.from_trials(filtered, wide.regressor, blocks)
-            validation = wide.weigh(grams, tuple(range(blocks.count)))
+            validation = wide.validate(filtered, blocks)
             if weights is None or reference is None:
                 reference, weights = validation.errors(wide.reference), validation.weights
-            validation = replace(validation, weights=weights)
+            validation = validation.with_weights(weights)
             loss, strength, _ = wide.least_loss(validation, columns, reference)
             bodies = wide.consistent(validation, Candidate(columns, strength), all_rows=True)[: wide.inertial]
             name = f"{filtered.plan.motion_pass.cutoff:.3g} Hz, {'recorded' if source else 'derived'} velocity"
@@ -444,13 +443,10 @@ class _Wide:
 
     def validate(self, trials: FilteredTrials, blocks: Blocks) -> CrossValidation:
         """Cross-validation on the rows of recordings."""
-        return self.weigh(BlockGrams.from_trials(trials, self.regressor, blocks), tuple(range(blocks.count)))
-
-    def weigh(self, grams: BlockGrams, blocks: tuple[int, ...]) -> CrossValidation:
-        """Cross-validation on some blocks, with their weights."""
-        found = CrossValidation.from_grams(grams, self.pull, self.bounded, self.reference, blocks)
+        grams, numbers = BlockGrams.from_trials(trials, self.regressor, blocks), tuple(range(blocks.count))
+        found = CrossValidation.from_grams(grams, self.pull, self.bounded, self.reference, numbers)
         given = self.estimator.weights
-        return replace(found, weights=np.array(given)) if given else found
+        return found.with_weights(np.array(given)) if given else found
 
     def least_loss(
         self, validation: CrossValidation, columns: Integers, reference: Array
@@ -581,13 +577,13 @@ class _Wide:
         links: bool = True,
     ) -> Array:
         """Physically consistent parameters of all columns, zero in those that a candidate has not, shape (c,)."""
-        gram = validation.gram(candidate.columns, left_out, all_rows=all_rows)
         bounded = self.bounded[candidate.columns][self.inertial :]
         floor = self.estimator.floor
-        fit = fit_consistent(gram, self.prior, bounded, candidate.strength, links=links, floor=floor)
-        parameters = np.zeros(len(self.regressor.names))
-        parameters[candidate.columns] = fit.values
-        return parameters
+
+        def fit(gram: Array) -> Array:
+            return fit_consistent(gram, self.prior, bounded, candidate.strength, links=links, floor=floor).values
+
+        return validation.fitted("links" if links else "free", fit, candidate, left_out, all_rows=all_rows)
 
     def fit_bodies(self, validation: CrossValidation) -> Array:
         """Bodies of a fit with all families, shape (10 b,)."""
@@ -596,8 +592,7 @@ class _Wide:
 
     def without(self, validation: CrossValidation, block: int, start: float) -> BlockModel:
         """The whole choice, and its fit, without a block; strengths are compared from a start."""
-        blocks = tuple(other for other in validation.blocks if other != block)
-        others = self.weigh(validation.grams, blocks)
+        others = validation.without(block)
         candidate = self.choose(others, start).candidate
         values, free = (self.consistent(others, candidate, links=links) for links in (True, False))
         columns = np.flatnonzero((values != 0.0) | (free != 0.0))
