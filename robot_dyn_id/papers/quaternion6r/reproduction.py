@@ -299,7 +299,7 @@ def _entry(name: str, value: float, truth: float, other: float | str) -> Figure:
 
 
 def _angles(arm: SpaceArm) -> list[Figure]:
-    """Euler angles beside quaternions: singular postures, errors next to one, and computing time."""
+    """Euler angles and quaternions: singular postures, errors next to one, and computing time."""
     motion, singular = accelerated(PRINTED), through_singular_posture(PRINTED, 0.0)
     first = simulate_chain(arm.model, motion, arm.frames)[0]
     frozen = np.isnan(rate_angles(first.rotation, first.rate, first.rate_change)[0]).any(axis=0)
