@@ -149,6 +149,10 @@ class ParameterSet:
         units: units of the base parameters.
         values: values of the base parameters, SI.
         standard_deviations: standard deviations (1 sigma); inf if not identifiable from the data.
+        interval_lows: lower ends of the 95 % intervals of the values, shape (p,); empty if the estimator has none. They
+            are not symmetric where a sign or what other parameters may take over limits a parameter: friction that was
+            estimated as zero has an interval from zero on.
+        interval_highs: upper ends of these intervals, shape (p,); empty if the estimator has none.
         status: `good`, `weak` or `not excited`, for each base parameter.
         covariance: covariance of the values, shape (p, p).
         column_names: names of the c columns.
@@ -262,6 +266,8 @@ class ParameterSet:
     drive_gains: Array = field(default_factory=lambda: np.zeros(0), repr=False)
     drive_signs: Array = field(default_factory=lambda: np.zeros(0), repr=False)
     offset_deviations: Array = field(default_factory=lambda: np.zeros(0), repr=False)
+    interval_lows: Array = field(default_factory=lambda: np.zeros(0), repr=False)
+    interval_highs: Array = field(default_factory=lambda: np.zeros(0), repr=False)
     held_out_method: str = UNKNOWN
     load_parameters: Array = field(default_factory=lambda: np.zeros(0), repr=False)
     data_digests: NDArray[np.uint32] = field(default_factory=lambda: np.zeros(0, dtype=np.uint32), repr=False)
@@ -396,6 +402,7 @@ def _check_sizes(one: ParameterSet) -> None:
         "load_parameters": (10 * len(one.body_names) if len(one.load_parameters) else 0,),
         **dict.fromkeys(("drive_gains", "drive_signs"), (n if len(one.drive_gains) else 0,)),
         "offset_deviations": (n if len(one.offset_deviations) else 0,),
+        **dict.fromkeys(("interval_lows", "interval_highs"), (p if len(one.interval_lows) else 0,)),
         "data_digests": (len(one.data_digests),),
         **dict.fromkeys(("data_starts", "data_stops"), (len(one.data_sources) if len(one.data_starts) else 0,)),
     }
@@ -494,6 +501,8 @@ def _check_numbers(one: ParameterSet) -> None:
         bad = getattr(one, name)[~(getattr(one, name) >= 0.0)]
         if len(bad):
             raise _refused(f"{name} holds {bad[0]}, expected 0 or more")
+    if len(one.interval_lows) and not np.all(one.interval_lows <= one.interval_highs):
+        raise _refused("interval_lows holds NaN, or is greater than interval_highs")
     for name in ("held_out_nrmse", "held_out_all_joints_nrmse"):  # NaN of a joint whose held-out torque is zero
         bad = np.ravel(getattr(one, name))[np.ravel(getattr(one, name)) < 0.0]
         if len(bad):

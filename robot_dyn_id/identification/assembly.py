@@ -48,6 +48,7 @@ def assemble(
     full = _representative(base, estimate)
     spread = np.full(len(regressor.names), np.inf)
     spread[base.independent] = estimate.standard_deviations
+    intervals = np.zeros((0, 2)) if estimate.intervals is None else estimate.intervals
     gains, signs = store_drives(training.drives, model.joint_names)
     shares = torque_shares(regressor, base.independent, estimate.values, estimate.standard_deviations, trained)
     columns = regressor.term_columns
@@ -108,6 +109,8 @@ def assemble(
         drive_gains=gains,
         drive_signs=signs,
         offset_deviations=training.offset_deviations,
+        interval_lows=intervals[:, 0],
+        interval_highs=intervals[:, 1],
         fit_for=tuple(judgment.fit for judgment in evaluation.uses),
         term_classes=find_own_classes(term for _, term in regressor.terms),
     )
@@ -163,6 +166,8 @@ def with_covariance(parameters: ParameterSet, covariance: Array, regressor: Regr
         parameters,
         covariance=covariance,
         standard_deviations=sigma,
+        interval_lows=np.zeros(0),
+        interval_highs=np.zeros(0),
         status=_status(shares, np.zeros(len(sigma), dtype=bool)),
         term_standard_deviations=spread[len(parameters.standard_parameters) :],
     )

@@ -106,12 +106,14 @@ def plus_minus(value: float, sigma: float) -> tuple[str, str]:
 
 
 def _written(row: dict[str, Any]) -> dict[str, Any]:
-    """A base parameter's value and sigma as text."""
+    """A base parameter's value, sigma and 95 % interval as text."""
     value, sigma = row["value"], row["standard_deviation"]
     if value is None or sigma is None:
-        return {"value_text": number(value), "sigma_text": "not known"}
+        return {"value_text": number(value), "sigma_text": "not known", "interval_text": number(None)}
     value_text, sigma_text = plus_minus(value, sigma)
-    return {"value_text": value_text, "sigma_text": sigma_text}
+    ends = row["interval"]
+    interval = number(None) if ends is None else " \N{HORIZONTAL ELLIPSIS} ".join(number(end) for end in ends)
+    return {"value_text": value_text, "sigma_text": sigma_text, "interval_text": interval}
 
 
 def _frictions(parameters: ParameterSet) -> Iterator[tuple[FrictionCurve, str, str, list[dict[str, Any]]]]:

@@ -102,21 +102,27 @@ def evaluation_summary(evaluation: Evaluation, parameters_file: str, parameters:
 
 
 def base_parameter_rows(parameters: ParameterSet) -> list[dict[str, Any]]:
-    """One entry per base parameter."""
+    """One entry per base parameter; `interval` is null if the estimator has none."""
+    intervals: list[list[float | None] | None] = [None] * len(parameters.names)
+    if len(parameters.interval_lows):
+        ends = zip(parameters.interval_lows, parameters.interval_highs, strict=True)
+        intervals = [[_finite(low), _finite(high)] for low, high in ends]
     return [
         {
             "name": name,
             "expression": expression,
             "value": _finite(value),
             "standard_deviation": _finite(sigma),
+            "interval": interval,
             "unit": unit,
             "status": status,
         }
-        for name, expression, value, sigma, unit, status in zip(
+        for name, expression, value, sigma, interval, unit, status in zip(
             parameters.names,
             parameters.expressions,
             parameters.values,
             parameters.standard_deviations,
+            intervals,
             parameters.units,
             parameters.status,
             strict=True,

@@ -87,6 +87,8 @@ def awkward_set() -> ParameterSet:
         drive_gains=np.array([1 / 3, 0.0]),
         drive_signs=np.array([-1.0, 1.0]),
         offset_deviations=np.array([0.0, 1 / 3]),
+        interval_lows=np.array([-np.inf, 0.0, -0.0, -1e-310, 0.1]),
+        interval_highs=np.array([np.inf, 5e-324, 1 / 3, 0.0, 0.1 + 0.2]),
         held_out_method="range",
         data_digests=np.array([0, 2**32 - 1], dtype=np.uint32),
         data_starts=np.array([1.7e9 + 0.1, 0.0, 0.0, 0.0, 0.0, 1.0]),
