@@ -163,7 +163,8 @@ class Survey:
             recorded_velocity: whether velocities are the recorded ones.
         """
         limit = self.recorded_limit if recorded_velocity else self.derived_limit
-        return choose_motion_cutoff(self.cutoff, self.bandwidth, limit, self.speed)
+        resolution = 1.0 / min(PERIODOGRAM, max(self.durations))
+        return choose_motion_cutoff(self.cutoff, self.bandwidth, limit, self.speed, resolution)
 
     @property
     def velocity_agrees(self) -> bool:
