@@ -100,7 +100,7 @@ class Stems:
 
 
 @dataclass(frozen=True)
-class Rule:
+class CrossLine:
     """Line across a panel.
 
     Attributes:
@@ -136,7 +136,7 @@ class Axis:
 
 
 @dataclass(frozen=True)
-class Panel:
+class ChartPanel:
     """Curves in a frame.
 
     Attributes:
@@ -146,13 +146,13 @@ class Panel:
         share: height relative to those of the other panels.
     """
 
-    marks: tuple[Line | Band | Stems | Rule, ...]
+    marks: tuple[Line | Band | Stems | CrossLine, ...]
     x: Axis = field(default_factory=Axis)
     y: Axis = field(default_factory=Axis)
     share: float = 1.0
 
 
-def chart(width: float, height: float, panels: Sequence[Panel], bottom: float = BOTTOM_PT) -> str:
+def chart(width: float, height: float, panels: Sequence[ChartPanel], bottom: float = BOTTOM_PT) -> str:
     """Panels one below the other, as an SVG element to be put into a page.
 
     Args:
@@ -194,7 +194,7 @@ class _Scale:
     logarithmic: bool
 
     @classmethod
-    def from_panel(cls, panel: Panel, vertical: bool, first: float, last: float) -> _Scale:
+    def from_panel(cls, panel: ChartPanel, vertical: bool, first: float, last: float) -> _Scale:
         """Scale with the limits of an axis, or of what a panel shows."""
         axis = panel.y if vertical else panel.x
         low, high = axis.limits or _extent(panel, vertical)
@@ -237,11 +237,11 @@ class _Scale:
         return [(number * width, _label(number * width, width)) for number in count]
 
 
-def _extent(panel: Panel, vertical: bool) -> tuple[float, float]:
+def _extent(panel: ChartPanel, vertical: bool) -> tuple[float, float]:
     """Smallest and largest finite value that a panel shows along an axis; 0 and 1 if there is none."""
     found = [np.empty(0)]
     for mark in panel.marks:
-        if isinstance(mark, Rule):
+        if isinstance(mark, CrossLine):
             found += [np.array([mark.at])] if mark.vertical is not vertical else []
         elif not vertical:
             found.append(mark.x)
@@ -266,7 +266,7 @@ def _power(power: int) -> str:
     return "10" + str(power).translate(SUPERSCRIPTS)
 
 
-def _draw(panel: Panel, horizontal: _Scale, vertical: _Scale) -> list[str]:
+def _draw(panel: ChartPanel, horizontal: _Scale, vertical: _Scale) -> list[str]:
     """SVG elements of a panel."""
     left, right, bottom, top = horizontal.first, horizontal.last, vertical.first, vertical.last
     parts = []
@@ -275,7 +275,7 @@ def _draw(panel: Panel, horizontal: _Scale, vertical: _Scale) -> list[str]:
         at = vertical.place(value)
         parts.append(_path(f"M{left:.2f} {at:.2f}H{right:.2f}", GRID, 0.6))
     for mark in panel.marks:
-        if isinstance(mark, Rule):
+        if isinstance(mark, CrossLine):
             parts += _rule(mark, horizontal, vertical)
         elif isinstance(mark, Line):
             line = _polyline(horizontal.places(mark.x), vertical.places(mark.y))
@@ -309,7 +309,7 @@ def _draw(panel: Panel, horizontal: _Scale, vertical: _Scale) -> list[str]:
     return parts
 
 
-def _rule(mark: Rule, horizontal: _Scale, vertical: _Scale) -> list[str]:
+def _rule(mark: CrossLine, horizontal: _Scale, vertical: _Scale) -> list[str]:
     """Line across a panel, if it is within."""
     along = horizontal if mark.vertical else vertical
     if not along.contains(mark.at):

@@ -14,7 +14,7 @@ import numpy as np
 from robot_dyn_id.arrays import Array, Integers
 from robot_dyn_id.identification.evaluation import Evaluation
 from robot_dyn_id.parameters import ParameterSet
-from robot_dyn_id.report.chart import AXIS, GRID, Axis, Band, Line, Panel, Rule, Stems, chart
+from robot_dyn_id.report.chart import AXIS, GRID, Axis, Band, ChartPanel, CrossLine, Line, Stems, chart
 from robot_dyn_id.report.friction import FrictionCurve, ReversalCurve
 from robot_dyn_id.report.margins import LimitRow
 from robot_dyn_id.signals.torque_shares import WEAK_TORQUE_SHARE
@@ -35,9 +35,9 @@ MARGIN = {"left": 0.105, "right": 0.99, "top": 0.97}
 def torque_plot(evaluation: Evaluation, joint: int) -> str:
     """Measured and predicted effort of a joint over the held-out data, with their difference below."""
     curves, unit = _TorqueCurves.from_evaluation(evaluation, joint), evaluation.held_out.joints[joint].unit
-    starts = tuple(Rule(start, vertical=True, width=0.6, dash="1 2") for start in curves.starts.tolist())
+    starts = tuple(CrossLine(start, vertical=True, width=0.6, dash="1 2") for start in curves.starts.tolist())
     time = curves.time
-    above = Panel(
+    above = ChartPanel(
         (
             Line(time, curves.raw, RAW, 0.6),
             Line(time, curves.measured, MEASURED, 1.3),
@@ -47,8 +47,8 @@ def torque_plot(evaluation: Evaluation, joint: int) -> str:
         y=Axis(f"effort [{unit}]", curves.limits),
         share=3.0,
     )
-    below = Panel(
-        (Rule(0.0), Line(time, curves.predicted - curves.measured, ERROR, 0.8), *starts),
+    below = ChartPanel(
+        (CrossLine(0.0), Line(time, curves.predicted - curves.measured, ERROR, 0.8), *starts),
         x=Axis(curves.time_label),
         y=Axis(f"error [{unit}]"),
     )
@@ -164,8 +164,8 @@ def share_plot(parameters: ParameterSet, shares: Array) -> str:
         for word, color in STATUS.items()
     ]
     limits = (0.6 * max(1e-4, shown.min(initial=1.0)), 1.6 * max(1.0, shown.max(initial=1.0)))
-    panel = Panel(
-        (*stems, Rule(WEAK_TORQUE_SHARE, width=0.7, dash="3 2")),
+    panel = ChartPanel(
+        (*stems, CrossLine(WEAK_TORQUE_SHARE, width=0.7, dash="3 2")),
         x=Axis(limits=(-0.8, len(shown) - 0.2), names=tuple(parameters.names)),
         y=Axis("torque of one sigma", limits, logarithmic=True),
     )
@@ -174,8 +174,8 @@ def share_plot(parameters: ParameterSet, shares: Array) -> str:
 
 def friction_plot(curve: FrictionCurve) -> str:
     """Friction and offset of a joint over its trained speeds, with a band of two sigma."""
-    panel = Panel(
-        (Rule(0.0), Rule(0.0, vertical=True), *_effort_marks(curve.speed, curve.effort, curve.sigma)),
+    panel = ChartPanel(
+        (CrossLine(0.0), CrossLine(0.0, vertical=True), *_effort_marks(curve.speed, curve.effort, curve.sigma)),
         x=Axis(f"speed [{curve.speed_unit}]", (float(curve.speed.min()), float(curve.speed.max()))),
         y=Axis(f"effort [{curve.unit}]"),
     )
@@ -184,8 +184,8 @@ def friction_plot(curve: FrictionCurve) -> str:
 
 def reversal_plot(curve: ReversalCurve) -> str:
     """Presliding friction of a joint over the displacement after a reversal, with a band of two sigma."""
-    panel = Panel(
-        (Rule(0.0), *_effort_marks(curve.displacement, curve.effort, curve.sigma)),
+    panel = ChartPanel(
+        (CrossLine(0.0), *_effort_marks(curve.displacement, curve.effort, curve.sigma)),
         x=Axis(f"displacement after a reversal [{curve.displacement_unit}]", logarithmic=True),
         y=Axis(f"presliding [{curve.unit}]"),
     )
