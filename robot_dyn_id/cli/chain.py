@@ -41,7 +41,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=float,
         default=PRECISION,
         metavar="RATIO",
-        help="relative precision of the motion, to tell excited parameters from noise (default: %(default)g)",
+        help="relative precision of the motion, to separate excited parameters from noise (default: %(default)g)",
     )
     parser.add_argument("--gravity", nargs=3, type=float, metavar=("X", "Y", "Z"), help="in the base frame [m/s^2]")
     parser.add_argument("--out", required=True, metavar="DIR", help=f"folder for {FILE}")
