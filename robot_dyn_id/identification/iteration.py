@@ -35,7 +35,7 @@ Model = TypeVar("Model")
 """Type of the identified model that the controller uses."""
 
 MAX_REFUSALS = 3
-"""Number of refused models in a row after which an iteration ends."""
+"""Number of refused models in succession after which an iteration ends."""
 
 START_STATES = 500
 """Number of states along the motion from which the scaled nominal inertia is computed."""
@@ -103,7 +103,7 @@ def iterate(
 
     A model that cannot be used for control, with which a trial cannot be run, or which follows worse than the start, is
     refused: the next trial uses the last model that was not, or none as the first trial, and identifies again. After
-    `MAX_REFUSALS` of them in a row the iteration ends.
+    `MAX_REFUSALS` of them, without one that was kept, the iteration ends.
 
     Args:
         run: runs a trial on the robot, real or simulated, with the model in its controller, or with None without one;
@@ -126,13 +126,13 @@ def iterate(
     refused: list[str] = []
     good: Model | None = None
     latest: Model | None = None
-    smallest, in_a_row = math.inf, 0
+    smallest, refusals, repeated = math.inf, 0, True
 
     def result(reason: str, converged: bool = False) -> IterationResult[Model]:
         return IterationResult(tuple(iterations), good, reason, converged, tuple(refused))
 
     for number in range(1, max_trials + 1):
-        repeated, identified, refusal = latest is good, None, ""
+        identified, refusal = None, ""
         try:
             trial = run(latest, number)
         except RobotDynIdError as error:
@@ -152,21 +152,21 @@ def iterate(
                     f"{smallest:.3g} without"
                 )
             else:
-                good, smallest = latest, min(smallest, trial.error)
+                good, smallest, refusals = latest, min(smallest, trial.error), refusals if repeated else 0
                 try:
                     identified = identify_trial(trial.recording)
                 except RobotDynIdError as error:
                     refusal = f"the model identified from trial {number} cannot be used for control: {error}"
                 iterations.append(Iteration(trial, identified, latest))
         if not refusal:
-            latest, in_a_row = identified, 0
+            latest, repeated = identified, False
             continue
         refused.append(refusal)
-        in_a_row += 1
-        if in_a_row == MAX_REFUSALS:
-            return result(f"{MAX_REFUSALS} models in a row were refused; {refusal}")
-        latest = good
-    if latest is good:
+        refusals += 1
+        if refusals == MAX_REFUSALS:
+            return result(f"{MAX_REFUSALS} models in succession were refused; {refusal}")
+        latest, repeated = good, True
+    if repeated:
         return result(f"{max_trials} trials were run; {refusal}")
     return result(f"the tracking error is still shrinking after {max_trials} trials")
 

@@ -100,7 +100,7 @@ def test_a_model_that_does_not_reduce_the_tracking_error_is_not_returned():
     assert (found.converged, found.parameters, found.errors) == (False, None, (0.2, 5.0) * 3)
     assert used == [None, "a", None, "b", None, "c"], "each of them follows a trial as at the start"
     assert found.reason == (
-        "3 models in a row were refused; "
+        "3 models in succession were refused; "
         "the model in trial 6 does not reduce the tracking error: 5 with it, 0.2 without"
     )
 
