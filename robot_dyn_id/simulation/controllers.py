@@ -77,8 +77,10 @@ class Gains:
 def wanted_acceleration(setpoint: Setpoint, q: Array, dq: Array, gains: Gains) -> Array:
     """Commanded acceleration with feedback but without integral action [rad/s^2 or m/s^2], shape (n,)."""
     errors = setpoint.q - q, setpoint.dq - dq
-    factors = (np.array(x) if isinstance(x, tuple) else x for x in (gains.proportional, gains.derivative))
-    return np.asarray(setpoint.ddq + feedback(*errors, *factors, gains.exponent))
+    proportional, derivative = (
+        np.array(x) if isinstance(x, tuple) else x for x in (gains.proportional, gains.derivative)
+    )
+    return np.asarray(setpoint.ddq + feedback(*errors, proportional, derivative, gains.exponent))
 
 
 class ComputedTorque:
