@@ -145,6 +145,7 @@ def test_beginning_again_keeps_the_model_near_the_recording(files, tmp_path, sim
         far[name] = max(answer["largest_distance"].values())
         drifts = any(one["code"] == "simulation_drifts" for one in answer["findings"])
         assert (code, drifts) == (0, name == "never")
+        assert ("at least every" in err and "--restart S" in err) == drifts
         assert all(text in err for text in answer["warnings"])
     assert far["often"] < 0.05 < far["never"]
 
@@ -200,6 +201,13 @@ WRONG = {
         "a.npz",
         2,
         "--restart is for DATA",
+    ),
+    "temperature of data": (("data.npz", "--temperature", 40), "a.npz", 2, "--temperature is for --trajectory"),
+    "temperatures": (
+        ("--trajectory", "trajectory.yaml", "--temperature", 1, 2, 3, 4),
+        "a.npz",
+        2,
+        "temperature: give one number or one for each",
     ),
     "restart": (("data.npz", "--restart", 0), "a.npz", 2, "restart: 0 s; it must be positive"),
     "rate": (("--trajectory", "trajectory.yaml", "--rate", -1), "a.npz", 2, "rate: -1 Hz"),
