@@ -211,7 +211,7 @@ def test_the_genetic_search_lowers_the_condition_number_of_the_strokes(arm):
         assert limits.condition_number(variables)[0] == pytest.approx(logistic2r.condition(stroke), rel=2e-3)
         assert (limits.excess(variables)[0] > 0.0) == (joint == "joint1")
     variables, curve = evolve(limits, 0, generations=60)
-    assert np.all(np.diff(curve) <= 1e-9) and curve[-1] < 0.5 * curve[0]
+    assert np.all(np.diff(curve) <= 1e-9) and curve[-1] < 100.0 < curve[0]
     assert curve[-1] == pytest.approx(limits.objective(variables[None])[0])
     assert np.all((variables >= RANGES[:, 0]) & (variables <= RANGES[:, 1]))
     assert isinstance(limits, StrokeLimits) and limits.velocity == pytest.approx(np.pi / 6.0)
