@@ -113,13 +113,14 @@ def _krige(spacing: float, values: Array, variance: float, ahead: Array) -> Arra
         variance: variance of their noise.
         ahead: requested times after the last value, shape (m,).
     """
-    distances = spacing * np.arange(len(values))
+    distances: Array = np.arange(len(values), dtype=np.float64) * spacing
     best, found, chosen = -math.inf, np.empty(0), _squared_exponential
     means = 0.0
     for covariance in (_squared_exponential, _matern):
-        row = np.asarray(covariance(distances), dtype=np.float64)
+        row = covariance(distances)
         row[0] += variance
-        factor = CholeskyFactor.from_matrix(row[_lags(len(values))])
+        matrix: Array = row[_lags(len(values))]
+        factor = CholeskyFactor.from_matrix(matrix)
         ones, solved = factor.solve(np.stack([np.ones(len(values)), values], axis=1)).T
         mean = solved.sum() / ones.sum()
         weights = solved - mean * ones
