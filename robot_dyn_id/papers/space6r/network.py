@@ -39,11 +39,11 @@ def trained(trial: NoisyTrial, tolerance: float) -> Outcome:
     begun = time.process_time()
     network = layered(hidden_layer_sizes=LAYERS, tol=tolerance, max_iter=EPOCHS, random_state=0)
     network = of_scaled(piped(scaled(), network), transformer=scaled())
-    network.fit(_inputs(trial.motion), trial.torque.T)
+    network.fit(_inputs(trial.conditions.motion), trial.torque.T)
     seconds = time.process_time() - begun
-    rest = trial.torque - network.predict(_inputs(trial.motion)).T
-    predicted = np.ascontiguousarray(network.predict(_inputs(trial.other)).T)
-    return trial.judged(predicted, None, 0.5 * float(np.sum(rest**2)), seconds)
+    rest = trial.torque - network.predict(_inputs(trial.conditions.motion)).T
+    predicted = np.ascontiguousarray(network.predict(_inputs(trial.conditions.other)).T)
+    return trial.judged(predicted, seconds, 0.5 * float(np.sum(rest**2)))
 
 
 def _inputs(motion: Motion) -> Array:
