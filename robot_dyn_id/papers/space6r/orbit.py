@@ -79,9 +79,7 @@ class FrictionRise:
         return cls._reported(ResidualMonitor(known, CUTOFF, WINDOW), t, motion, torque, rise)
 
     @classmethod
-    def _reported(
-        cls, monitor: ResidualMonitor, t: Array, motion: Motion, torque: Array, rise: float
-    ) -> FrictionRise:
+    def _reported(cls, monitor: ResidualMonitor, t: Array, motion: Motion, torque: Array, rise: float) -> FrictionRise:
         for k, time in enumerate(t):
             if monitor.add(float(time), motion.q[:, k], motion.dq[:, k], torque[:, k]) and monitor.watch.due(time):
                 monitor.residual()

@@ -8,7 +8,7 @@ table, F = 1/2 sum of squared residuals, and whatever they end with counts.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -100,6 +100,12 @@ class AllNumbers:
         lower[-JOINTS:], upper[-JOINTS:] = nominal[-JOINTS:] / RATIO, nominal[-JOINTS:] * RATIO
         return cls(tuple(rows), tuple(supports), motion.dq, torque, lower, upper)
 
+    def at(self, sample: int) -> Self:
+        """The same at one sample."""
+        only = slice(sample, sample + 1)
+        rows = tuple(rows[only] for rows in self.rows)
+        return replace(self, rows=rows, speeds=self.speeds[:, only], torque=self.torque[:, only])
+
     def compute_costs(self, points: Array) -> Array:
         """F of m points, shape (m,); `points` has the shape (m, 108)."""
         total = np.zeros(len(points))
@@ -188,12 +194,8 @@ def filtered(space: AllNumbers, nominal: Array, noise: Array) -> Ended:
     """
     numbers, covariance = nominal.copy(), np.diag((space.upper - space.lower) ** 2 / 12.0)
     for sample in range(space.torque.shape[1]):
+        one = space.at(sample)
         for joint in range(JOINTS):
-            one = AllNumbers(
-                *([rows[sample : sample + 1] for rows in space.rows], space.supports),
-                *(space.speeds[:, sample : sample + 1], space.torque[:, sample : sample + 1]),
-                *(space.lower, space.upper),
-            )
             jacobian, columns, rest = one.linearized(joint, numbers)
             spread = covariance[:, columns] @ jacobian[0]
             gain = spread / (jacobian[0] @ spread[columns] + noise[joint] ** 2)

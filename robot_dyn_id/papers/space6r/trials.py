@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -28,7 +28,7 @@ from robot_dyn_id.estimators.constants.ga import run_generations
 from robot_dyn_id.estimators.constants.pso import run_swarm
 from robot_dyn_id.excitation.trajectory import Trajectory
 from robot_dyn_id.model.robot import STANDARD_GRAVITY, RobotModel
-from robot_dyn_id.papers.figures import Extent, Spread, missing_extra
+from robot_dyn_id.papers.figures import Spread
 from robot_dyn_id.papers.inputs import model_of
 from robot_dyn_id.papers.space6r.published import (
     MAX_SWARMS,
@@ -401,21 +401,23 @@ class Trials:
 
     @classmethod
     def from_methods(
-        cls, level: float, extent: Extent, given: Conditions, progress: Progress, slow: dict[str, Method] = SLOW
+        cls, level: float, given: Conditions, methods: Mapping[str, tuple[Method, int]], progress: Progress
     ) -> Trials:
-        """Run all methods on all seeds, and the slow ones in the full extent."""
-        trials = tuple(NoisyTrial.from_seed(seed, level, given) for seed in range(extent.seeds))
-        methods = {**PAPER, **OURS, TRUTH: NoisyTrial.judged_truth}
+        """Run methods, each on its number of draws.
+
+        Args:
+            level: level of the noise.
+            given: conditions of all draws.
+            methods: method and number of draws, by name.
+            progress: callback that receives one status line per method.
+        """
+        count = max(draws for _, draws in methods.values())
+        trials = tuple(NoisyTrial.from_seed(seed, level, given) for seed in range(count))
         outcomes = {}
-        for name, method in methods.items():
-            progress(f"noise x {level:g}: {name}")
-            outcomes[name] = tuple(method(trial) for trial in trials)
-        for name, method in (slow if extent.full else {}).items():
-            if name == "ga" and missing_extra("search"):
-                continue
-            progress(f"noise x {level:g}: {name}")
-            outcomes[name] = tuple(method(trial) for trial in trials[: extent.slow_seeds])
-        return cls(level, trials, outcomes)
+        for name, (method, draws) in methods.items():
+            progress(f"noise x {level:g}, {given.rate:g} Hz: {name}")
+            outcomes[name] = tuple(method(trial) for trial in trials[:draws])
+        return cls(level, trials, {**outcomes, TRUTH: tuple(trial.judged_truth() for trial in trials)})
 
     def spread(self, method: str, what: Callable[[Outcome], float]) -> Spread:
         """A figure of every trial; those of failed ones are at their last point."""
