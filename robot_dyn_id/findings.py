@@ -574,7 +574,7 @@ SECTIONS: Mapping[str, Mapping[str, Definition]] = {
             "info",
             "Under recorded efforts alone, errors of model and efforts accumulate, so that the simulation leaves the "
             "recorded motion.",
-            "restart the simulation more often from the recorded state",
+            "restart the simulation from the recorded state, more often than the joints leave the motion",
         ),
         "position_limits_passed": Definition(
             "info",

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.linalg import solve_toeplitz
-from scipy.signal import lfilter
 
 from robot_dyn_id.arrays import Array, Integers
 from robot_dyn_id.dynamics.problem import LinearProblem, Tile, find_used_rows
@@ -50,12 +49,17 @@ class Whitening:
         """
         for tile, joined, _ in _with_past(problem, self.order):
             if joined.shape[1] > self.order:
-                filtered = lfilter(self.filters[tile.joint], [1.0], joined, axis=1)[:, self.order :]
+                filtered = sum(
+                    weight * joined[:, self.order - lag : joined.shape[1] - lag]
+                    for lag, weight in enumerate(self.filters[tile.joint].tolist())
+                )
                 whole = np.lib.stride_tricks.sliding_window_view(find_used_rows(joined), self.order + 1).all(axis=1)
                 yield Tile(tile.joint, tile.segment, np.where(whole, filtered, 0.0))
 
     def color_tiles(self, problem: LinearProblem) -> Iterator[Tile]:
         """Yield the problem's tiles, columns and torques filtered as the noise model filters white noise."""
+        from scipy.signal import lfilter  # slow to import, and seldom used
+
         states: dict[int, tuple[int, Array]] = {}
         for tile in problem.tiles():
             at_rest = np.zeros((len(tile.block), self.order))

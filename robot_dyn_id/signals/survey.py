@@ -14,7 +14,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.signal import detrend
 
 from robot_dyn_id.arrays import Array, Integers, Mask
 from robot_dyn_id.data.chunk import Chunk
@@ -164,7 +163,8 @@ class Survey:
             recorded_velocity: whether velocities are the recorded ones.
         """
         limit = self.recorded_limit if recorded_velocity else self.derived_limit
-        return choose_motion_cutoff(self.cutoff, self.bandwidth, limit, self.speed)
+        resolution = 1.0 / min(PERIODOGRAM, max(self.durations))
+        return choose_motion_cutoff(self.cutoff, self.bandwidth, limit, self.speed, resolution)
 
     @property
     def velocity_agrees(self) -> bool:
@@ -279,7 +279,7 @@ def _periodograms(q: Array, dq: Array | None, step: float, length: int) -> Spect
     scale = step / (window**2).sum() * count * step
 
     def transform(values: Array) -> NDArray[np.complex128]:
-        return np.asarray(np.fft.rfft(detrend(values, axis=1) * window, n=length, axis=1) * math.sqrt(scale))
+        return np.asarray(np.fft.rfft(_without_trend(values) * window, n=length, axis=1) * math.sqrt(scale))
 
     position, derived = np.abs(transform(q)) ** 2, transform(velocity)
     # the central difference has gain sin(w h) / (w h): undone, so that it compares with a true velocity
@@ -293,6 +293,13 @@ def _periodograms(q: Array, dq: Array | None, step: float, length: int) -> Spect
     return Spectra(
         frequency, count * step, position, np.abs(derived) ** 2, np.abs(recorded) ** 2, np.conj(derived) * recorded
     )
+
+
+def _without_trend(values: Array) -> Array:
+    """Rows minus their least-squares straight lines, shape (n, N)."""
+    place = np.arange(values.shape[1]) - 0.5 * (values.shape[1] - 1)
+    slope = values @ place / max(1.0, float(place @ place))
+    return np.asarray(values - values.mean(axis=1, keepdims=True) - slope[:, None] * place)
 
 
 def _conclude(
