@@ -55,7 +55,7 @@ REMARKS = {
     "lm": "; from the nominal numbers",
     SWARM: "; its box is a prior too",
 }
-"""What a reader of an error should know of a method."""
+"""Starts and priors of methods, appended to their errors."""
 
 TARGETS = {"cost": 1.001, "speed": 4.0, "map": 0.6, "misfit of map": 1.06, "misfit": 1.25}
 """Acceptance limits of this package."""
