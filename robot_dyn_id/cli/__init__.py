@@ -101,7 +101,7 @@ def _parser(verb: str | None) -> tuple[argparse.ArgumentParser, list[str]]:
         sub.add_argument("--json", action="store_true", help="answer with one JSON object on standard output")
         if name == verb:
             importlib.import_module(f"robot_dyn_id.cli.{name}").add_arguments(sub)
-            options = sorted(set(re.findall(r"--[a-z][a-z-]*", sub.format_usage())))
+            options = sorted({"--help", *re.findall(r"--[a-z][a-z-]*", sub.format_usage())})
     return parser, options
 
 
