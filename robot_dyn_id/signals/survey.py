@@ -80,7 +80,7 @@ class Survey:
         seams: number of interruptions that are spans left out on purpose.
         longest_gap: longest gap that is bridged [s].
         q_min, q_max: positions reached.
-        tau_min, tau_max, tau_rms: efforts recorded.
+        tau_min, tau_max: efforts recorded.
         tau_distinct: number of distinct effort values (up to 1000).
         zero_rows: share of the samples in which the effort is exactly zero.
         bandwidth: frequency below which the motion lies [Hz]; 0 for joints at rest.
@@ -108,7 +108,6 @@ class Survey:
     q_max: Array
     tau_min: Array
     tau_max: Array
-    tau_rms: Array
     tau_distinct: Integers
     zero_rows: Array
     bandwidth: Array
@@ -198,7 +197,6 @@ class _Ranges:
     low: dict[str, Any] = field(default_factory=dict)
     high: dict[str, Any] = field(default_factory=dict)
     known: Array | float = 0.0
-    square: Array | float = 0.0
     zeros: Array | float = 0.0
     distinct: list[set[float]] = field(default_factory=list)
     trials: dict[int, Stretch] = field(default_factory=dict)
@@ -217,7 +215,6 @@ class _Ranges:
         self.count += len(chunk)
         self.warm &= chunk.temperature is not None
         self.known = self.known + np.isfinite(tau).sum(axis=0)
-        self.square = self.square + np.nansum(tau**2, axis=0)
         self.zeros = self.zeros + (tau == 0.0).sum(axis=0)
         self.distinct = self.distinct or [set() for _ in range(chunk.q.shape[1])]
         for values_of_joint, column in zip(self.distinct, tau.T, strict=True):
@@ -346,7 +343,6 @@ def _conclude(
         q_max=ranges.high["q"],
         tau_min=np.nan_to_num(ranges.low["tau"]),
         tau_max=np.nan_to_num(ranges.high["tau"]),
-        tau_rms=np.sqrt(np.asarray(ranges.square) / known),
         tau_distinct=np.array([len(distinct) for distinct in ranges.distinct]),
         zero_rows=np.asarray(ranges.zeros) / known,
         bandwidth=bandwidth,
