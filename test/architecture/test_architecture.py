@@ -92,6 +92,7 @@ INSIDE = {
             "period_averaged",
             "cone_program",
             "non_negative",
+            "bounded_intervals",
             "consistent_fit",
             "link_cost",
             "essential",
