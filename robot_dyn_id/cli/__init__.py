@@ -30,6 +30,7 @@ VERBS = {
     "validate": "evaluate an identified model on other recordings",
     "payload": "identify mass, center of mass and inertia of a payload",
     "gains": "identify drive gains from currents with and without a known payload",
+    "iterate": "rehearse an iterative identification on a simulated robot",
     "flexible": "identify an arm with flexible joints: links, springs and motors",
     "recover": "recover a bag after a crash of the recorder or a full disk",
     "base": "list the base (minimal) parameters of a robot",
