@@ -17,6 +17,7 @@ from scipy.linalg import solve_toeplitz
 
 from robot_dyn_id.arrays import Array, Integers
 from robot_dyn_id.dynamics.problem import LinearProblem, Tile, find_used_rows
+from robot_dyn_id.kernels.filters import filter_autoregressive
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -58,21 +59,14 @@ class Whitening:
 
     def color_tiles(self, problem: LinearProblem) -> Iterator[Tile]:
         """Yield the problem's tiles, columns and torques filtered as the noise model filters white noise."""
-        from scipy.signal import lfilter  # slow to import, and seldom used
-
         states: dict[int, tuple[int, Array]] = {}
         for tile in problem.tiles():
-            at_rest = np.zeros((len(tile.block), self.order))
+            at_rest = np.zeros((self.order, len(tile.block)))
             segment, state = states.get(tile.joint, (-1, at_rest))
-            filtered, state = lfilter(
-                [1.0],
-                self.filters[tile.joint],
-                tile.block,
-                axis=1,
-                zi=state if segment == tile.segment else at_rest,
-            )
+            past = state if segment == tile.segment else at_rest
+            filtered, state = filter_autoregressive(self.filters[tile.joint], tile.block, past)
             states[tile.joint] = (tile.segment, state)
-            yield Tile(tile.joint, tile.segment, np.ascontiguousarray(filtered))
+            yield Tile(tile.joint, tile.segment, filtered)
 
 
 @dataclass(frozen=True)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Butterworth low-passes as cascades of second-order sections, run over all channels at once.
+"""Filters of samples, run over all channels at once: Butterworth low-passes and autoregressions.
 
 `scipy.signal` has the same and takes half a second to import; its transposed copies of every signal take as long as the
 filter itself.
@@ -108,3 +108,41 @@ def _run_both_ways(sections: Array, values: Array) -> Array:
     for _ in range(2):
         values = sosfilt(rows, values, axis=0, zi=rest * values[0])[0][::-1]
     return np.asarray(values)
+
+
+@compiled
+def run_autoregression(coefficients: Array, values: Array) -> None:
+    """Filter samples in place by y(t) = x(t) - a1 y(t - 1) - ... - ap y(t - p).
+
+    Args:
+        coefficients: 1, a1, ..., ap, shape (p + 1,).
+        values: p past results and N samples, shape (p + N, n).
+    """
+    order, channels = len(coefficients) - 1, values.shape[1]
+    for row in range(order, len(values)):
+        for lag in range(1, order + 1):
+            for k in samples(channels):
+                values[row, k] -= coefficients[lag] * values[row - lag, k]
+
+
+def filter_autoregressive(coefficients: Array, values: Array, past: Array) -> tuple[Array, Array]:
+    """Filter samples with an autoregression, from its past results on.
+
+    Args:
+        coefficients: 1, a1, ..., ap, shape (p + 1,).
+        values: samples, shape (n, N).
+        past: the last p results, the oldest first, shape (p, n).
+
+    Returns:
+        The filtered samples, shape (n, N), and the last p of past and present results, shape (p, n).
+    """
+    order = len(coefficients) - 1
+    work = np.concatenate([past, values.T])
+    if COMPILED:
+        run_autoregression(coefficients, work)
+    elif order:  # a loop over the samples in Python takes seconds
+        from scipy.signal import lfilter, lfiltic
+
+        start = np.stack([lfiltic([1.0], coefficients, one) for one in past[::-1].T])
+        work[order:] = lfilter([1.0], coefficients, values, axis=1, zi=start)[0].T
+    return np.ascontiguousarray(work[order:].T), work[len(work) - order :].copy()

@@ -3,10 +3,10 @@
 
 import numpy as np
 import pytest
-from scipy.signal import butter, sosfilt, sosfiltfilt, sosfreqz
+from scipy.signal import butter, lfilter, sosfilt, sosfiltfilt, sosfreqz
 
 from robot_dyn_id.kernels import filters
-from robot_dyn_id.kernels.filters import butterworth_sections, filter_both_ways
+from robot_dyn_id.kernels.filters import butterworth_sections, filter_autoregressive, filter_both_ways
 
 RATE = 1000.0
 
@@ -48,3 +48,17 @@ def test_the_filter_starts_in_the_state_of_rest():
     expected = sosfilt(rows, work, axis=0, zi=rest * work[0])[0]
     filters.run_sections(sections, False, work, np.empty((3, len(sections), 2)))
     np.testing.assert_allclose(work, expected, atol=1e-12)
+
+
+@pytest.mark.parametrize("compiled", [True, False])
+@pytest.mark.parametrize("order", [0, 1, 5])
+def test_an_autoregression_in_pieces_is_that_of_scipy(order, compiled, monkeypatch):
+    monkeypatch.setattr(filters, "COMPILED", compiled and filters.COMPILED)
+    rng = np.random.default_rng(order)
+    coefficients = np.append(1.0, 0.3 * rng.uniform(-1.0, 1.0, size=order))
+    values = rng.normal(size=(3, 60))
+    found, past = [], np.zeros((order, 3))
+    for piece in np.split(values, [2, 30], axis=1):  # the first is shorter than the memory
+        filtered, past = filter_autoregressive(coefficients, piece, past)
+        found.append(filtered)
+    np.testing.assert_allclose(np.hstack(found), lfilter([1.0], coefficients, values, axis=1), atol=1e-12)
