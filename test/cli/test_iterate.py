@@ -57,7 +57,7 @@ def test_a_rehearsed_iteration_ends_with_a_model_that_follows_better(arm, files,
 
 
 def test_strokes_are_identified_from_the_angle(arm, files, capsys):
-    """Of both arms in ordinary commands, with 1e-3 rad of noise; the torque is mostly weight, which derivatives fit too."""
+    """With 1e-3 rad of noise; the torque is mostly weight, which derivatives fit too."""
     n = len(arm.joint_names)
     lower, upper = np.maximum(arm.limits.lower, -2.0), np.minimum(arm.limits.upper, 2.0)
     motion = Logistic((lower + upper) / 2.0, 3.0, 1, tuple(reversed(range(n))), np.full(n, 0.8), np.full(n, 14.0))
