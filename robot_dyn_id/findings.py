@@ -491,6 +491,14 @@ SECTIONS: Mapping[str, Mapping[str, Definition]] = {
             "warning if that is more than half of the time.",
             "record motion",
         ),
+        "sign_contradicted": Definition(
+            "info",
+            "Friction or rotor inertia of free sign predicts held-out blocks better, by more than 5 % of the squared "
+            "error and three standard errors: delays, sensors behind the friction, or their hysteresis. Signs of "
+            "viscous and Coulomb friction are free then; friction that drives a joint excludes forward simulation "
+            "(`friction_not_passive`). Rotor inertia stays positive, so that the mass matrix is positive definite.",
+            "check the delays of the efforts, and which torque the sensors measure",
+        ),
         "friction_not_passive": Definition(
             "warning",
             "The friction of a joint, all of its terms together, has the direction of the motion at a speed within the "

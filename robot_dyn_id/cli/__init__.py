@@ -29,6 +29,7 @@ VERBS = {
     "export": "write an identified model as URDF or MJCF, or as C or C++ source code",
     "validate": "evaluate an identified model on other recordings",
     "payload": "identify mass, center of mass and inertia of a payload",
+    "chain": "identify every body of a robot with 6-axis sensors in its hinges",
     "gains": "identify drive gains from currents with and without a known payload",
     "flexible": "identify an arm with flexible joints: links, springs and motors",
     "recover": "recover a bag after a crash of the recorder or a full disk",
@@ -100,7 +101,7 @@ def _parser(verb: str | None) -> tuple[argparse.ArgumentParser, list[str]]:
         sub.add_argument("--json", action="store_true", help="answer with one JSON object on standard output")
         if name == verb:
             importlib.import_module(f"robot_dyn_id.cli.{name}").add_arguments(sub)
-            options = sorted(set(re.findall(r"--[a-z][a-z-]*", sub.format_usage())))
+            options = sorted({"--help", *re.findall(r"--[a-z][a-z-]*", sub.format_usage())})
     return parser, options
 
 

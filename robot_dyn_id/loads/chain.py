@@ -123,8 +123,6 @@ def simulate_chain(
     Raises:
         InputError: a tree with branches.
     """
-    if not np.array_equal(model.parent, np.arange(len(model.parent)) - 1):
-        raise InputError(f"{model.name}: not a chain, as a body carries two others")
     poses, gravity = Kinematics(model).poses(motion.q), tuple(model.gravity)
 
     def loaded(bodies: Sequence[ChainBody], inertias: Array) -> Array:
@@ -136,15 +134,33 @@ def simulate_chain(
                 wrenches[hinge] += express_at_point(body, needed, at.hinge)[:, 0]
         return wrenches
 
-    bodies = [_move_body(model, motion, frame, poses) for frame in frames]
+    bodies = move_chain(model, motion, frames, poses)
     if inertias is None:
-        joints = [Placement(frame.body, np.eye(3), np.zeros(3)) for frame in frames]
         wrenches = loaded(
-            [_move_body(model, motion, joint, poses) for joint in joints], model.inertial_parameters.reshape(-1, 10)
+            move_chain(model, motion, joint_frames(model), poses), model.inertial_parameters.reshape(-1, 10)
         )
     else:
         wrenches = loaded(bodies, inertias)
     return [replace(body, wrench=wrench) for body, wrench in zip(bodies, wrenches, strict=True)]
+
+
+def joint_frames(model: RobotModel) -> tuple[Placement, ...]:
+    """The frame of every body's joint."""
+    return tuple(Placement(body, np.eye(3), np.zeros(3)) for body in range(len(model.body_names)))
+
+
+def move_chain(
+    model: RobotModel, motion: Motion, frames: Sequence[Placement], poses: Poses | None = None
+) -> list[ChainBody]:
+    """Bodies of a chain along a motion, with zero wrenches; arguments: see `simulate_chain`.
+
+    Raises:
+        InputError: a tree with branches.
+    """
+    if not np.array_equal(model.parent, np.arange(len(model.parent)) - 1):
+        raise InputError(f"{model.name}: not a chain, as a body carries two others")
+    poses = Kinematics(model).poses(motion.q) if poses is None else poses
+    return [_move_body(model, motion, frame, poses) for frame in frames]
 
 
 def _move_body(model: RobotModel, motion: Motion, frame: Placement, poses: Poses) -> ChainBody:

@@ -116,12 +116,12 @@ def identify_chain(
     problem = chain_problem(bodies, sigma, rate, gravity, columns, shown)
     if len(columns) < len(ALL):
         wider = find_excitations(bodies, gravity, ALL, precision)
-        _check_frames(problem, chain_problem(bodies, sigma, rate, gravity, ALL, wider), precision)
+        check_frames(problem, chain_problem(bodies, sigma, rate, gravity, ALL, wider), precision)
     found = (WeightedLeastSquares() if noise is None else OrdinaryLeastSquares()).fit(problem)
     return ChainEstimate.from_directions(columns, shown, found.values, found.covariance)
 
 
-def _check_frames(chosen: LinearProblem, every: LinearProblem, precision: float) -> None:
+def check_frames(chosen: LinearProblem, every: LinearProblem, precision: float) -> None:
     """Refuse frames in which the wrenches need more than the chosen parameters.
 
     An F test of nested fits: all ten parameters of every body against the chosen ones, with the weights of the former.

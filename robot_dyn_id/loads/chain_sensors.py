@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Inertias of all bodies of a chain from sensors in some of its hinges: 6-axis sensors, joint torques, or both.
 
-With a sensor in every hinge each body is identifiable. A sensor under the base carries all bodies at once: masses and
-moments of inertia of neighbors can be exchanged across a hinge without any effect below it, so that only combinations
-are identifiable, as from joint torques (Ayusawa, Venture and Nakamura 2014), even if the centers of mass and principal
-axes are known (`CENTROIDAL`).
+With a sensor in every hinge each body is identifiable. A sensor under the base carries all bodies at once. Of all ten
+parameters of every body it gives combinations only, as joint torques do (Ayusawa, Venture and Nakamura 2014): mass and
+inertia can be exchanged across a hinge without any effect below it. If the centers of mass and principal axes are known
+(`CENTROIDAL`), such an exchange is possible only where they lie on the axes of the hinges or in line with them; on
+other arms one sensor identifies every body.
 """
 
 from __future__ import annotations
@@ -83,12 +84,29 @@ class HingeSensor:
         return found
 
 
-Sample = tuple[Sequence[ChainBody], Sequence[HingeSensor]]
-"""A stretch of a recording: the motion of the chain, and its sensors."""
+def _every_sample(block: Array) -> Array:
+    return block
+
+
+@dataclass(frozen=True)
+class Stretch:
+    """A stretch of a recording.
+
+    Attributes:
+        bodies: the chain along its motion; their wrenches are not read.
+        sensors: the sensors.
+        reduce: filter and selection of samples, from values of shape (k, N) to (k, rows).
+        segment: number of the uninterrupted segment.
+    """
+
+    bodies: Sequence[ChainBody]
+    sensors: Sequence[HingeSensor]
+    reduce: Callable[[Array], Array] = _every_sample
+    segment: int = 0
 
 
 def sensor_problem(
-    samples: Callable[[], Iterable[Sample]],
+    samples: Callable[[], Iterable[Stretch]],
     gravity: Sequence[float],
     columns: Sequence[int],
     rate: float,
@@ -109,7 +127,7 @@ def sensor_problem(
     first = next(iter(samples()), None)
     if first is None:
         raise InputError("no samples of the sensors lie within the motion")
-    bodies, sensors = first
+    bodies, sensors = first.bodies, first.sensors
     size = len(bodies) * len(columns)
     names = tuple(f"{INERTIAL_SYMBOLS[c]}{number}" for number in range(1, len(bodies) + 1) for c in columns)
     channels = tuple(name for sensor in sensors for name in sensor.names)
@@ -121,13 +139,14 @@ def sensor_problem(
             supports.append(np.array([*range(sensor.hinge * len(columns), size), *own]))
 
     def tiles() -> Iterator[Tile]:
-        for segment, (moved, read) in enumerate(samples()):
+        for stretch in samples():
             number = 0
-            for sensor in read:
-                for row, reading in zip(sensor.rows(moved, gravity, columns), sensor.readings, strict=True):
+            for sensor in stretch.sensors:
+                rows = sensor.rows(stretch.bodies, gravity, columns)
+                for row, reading in zip(rows, sensor.readings, strict=True):
                     constant = [np.ones((1, len(reading)))] if offsets else []
                     block = np.concatenate([row[sensor.hinge * len(columns) :], *constant, reading[None]])
-                    yield Tile(number, segment, np.ascontiguousarray(block))
+                    yield Tile(number, stretch.segment, np.ascontiguousarray(stretch.reduce(block)))
                     number += 1
 
     return LinearProblem((*names, *biases), channels, tuple(supports), tiles, rate)

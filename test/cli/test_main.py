@@ -106,6 +106,12 @@ def test_ctrl_c(when, how, files, out, long_recording):
     check_unchanged(out)
 
 
+def test_every_command_has_help(capsys):
+    for verb in ("identify", "chain", "base"):
+        assert main([verb, "--help"]) == 0
+        assert f"robot-dyn-id {verb}" in capsys.readouterr().out
+
+
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 def test_an_interruption_that_a_library_swallows_is_heeded_at_the_next_step():
     class Callback:

@@ -3,11 +3,19 @@
 
 import numpy as np
 import pytest
+from support.robots import panda_arm
 
+from robot_dyn_id.dynamics.regressor import Motion
 from robot_dyn_id.errors import InputError
-from robot_dyn_id.loads.chain import ALL, CENTROIDAL
+from robot_dyn_id.loads.chain import ALL, CENTROIDAL, centroidal_frames, simulate_chain
 from robot_dyn_id.loads.chain_estimate import bound_deviations, identify_chain
-from robot_dyn_id.loads.chain_sensors import HingeSensor, bound_from_sensors, identify_from_sensors, sensor_problem
+from robot_dyn_id.loads.chain_sensors import (
+    HingeSensor,
+    Stretch,
+    bound_from_sensors,
+    identify_from_sensors,
+    sensor_problem,
+)
 from robot_dyn_id.model.kinematics import Kinematics
 from robot_dyn_id.papers.quaternion6r.arm import GRAVITY, SpaceArm, swinging
 
@@ -18,7 +26,7 @@ EVERY = [HingeSensor.six_axis(BODIES, number) for number in range(6)]
 
 
 def problem(sensors, columns=CENTROIDAL, offsets=False):
-    return sensor_problem(lambda: [(BODIES, sensors)], GRAVITY, columns, 15.0, offsets)
+    return sensor_problem(lambda: [Stretch(BODIES, sensors)], GRAVITY, columns, 15.0, offsets)
 
 
 def test_sensors_in_all_hinges_give_what_the_chain_gives():
@@ -44,6 +52,19 @@ def test_one_sensor_under_the_base_gives_combinations_only():
     assert [name for name in alone.names.ravel() if name not in alone.not_excited] == ["Ixx6"], "the tip turns alone"
     np.testing.assert_allclose(alone.values[5, 1], ARM.truth[5, 1], rtol=1e-9)
     assert identify_from_sensors(problem(EVERY[:1], ALL), ALL).rank > 15
+
+
+def test_one_sensor_under_the_base_is_enough_for_an_arm_with_offset_centers():
+    """Panda: all masses and principal moments, where centers of mass and principal axes are known."""
+    model = panda_arm()
+    rng, t = np.random.default_rng(4), np.linspace(0.0, 3.0, 150)
+    w = rng.uniform(1.0, 4.0, (7, 1))
+    motion, frames = Motion(np.sin(w * t), w * np.cos(w * t), -(w**2) * np.sin(w * t)), centroidal_frames(model)
+    bodies, gravity = simulate_chain(model, motion, frames), tuple(model.gravity)
+    base = [Stretch(bodies, [HingeSensor.six_axis(bodies)])]
+    found = identify_from_sensors(sensor_problem(lambda: base, gravity, CENTROIDAL, 50.0), CENTROIDAL)
+    assert found.rank == 28 and not found.not_excited
+    np.testing.assert_allclose(found.values[:, 0], model.inertial_parameters.reshape(-1, 10)[:, 0], rtol=1e-6)
 
 
 def test_torques_are_the_components_of_the_wrench_along_the_axes():

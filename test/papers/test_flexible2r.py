@@ -156,7 +156,7 @@ def clean():
 
 
 def test_the_papers_raw_criterion_finds_the_papers_order(clean):
-    """On the data of the improved order: link 2, link 1, motors, springs; its errors are no larger."""
+    """On the data of the improved order: link 2, link 1, motors, springs; its errors are as large."""
     model, truth = arm(), true_values(arm())
     found = [{order: ORDERS[order](model, noisy(clean, seed)) for order in flexible2r.CRITERIA} for seed in (0, 1)]
     for one in found:
