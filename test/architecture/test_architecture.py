@@ -111,6 +111,7 @@ INSIDE = {
             "uses",
             "settings",
             "residuals",
+            "noise_directions",
             "fallback",
             "estimation",
             "identifiability",
