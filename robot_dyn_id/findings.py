@@ -228,9 +228,16 @@ SECTIONS: Mapping[str, Mapping[str, Definition]] = {
         ),
         "effort_offset_drifts": Definition(
             "warning",
-            "The zero of an effort sensor moves along a recording or between recordings by more than 10 % of the "
-            "effort's variation.",
+            "The zero of an effort sensor moves along a recording or between recordings. Where the model is chosen "
+            "from the data and cross-validation shows it, each recording is fitted with a zero of its own, and the "
+            "model has the mean. Information below 10 % of the effort's variation.",
             "zero the torque sensors before the recording, or record with one temperature of the drives",
+        ),
+        "effort_zero_unknown": Definition(
+            "info",
+            "The zeros of the efforts differ between the training recordings. The offset of the model is their mean, "
+            "and the zero of another recording differs from it; validation states by how much.",
+            "measure the zero in a known pose, and subtract it from the effort",
         ),
         "friction_drifts": Definition(
             "warning",
@@ -484,6 +491,14 @@ SECTIONS: Mapping[str, Mapping[str, Definition]] = {
             "warning if that is more than half of the time.",
             "record motion",
         ),
+        "sign_contradicted": Definition(
+            "info",
+            "Friction or rotor inertia of free sign predicts held-out blocks better, by more than 5 % of the squared "
+            "error and three standard errors: delays, sensors behind the friction, or their hysteresis. Signs of "
+            "viscous and Coulomb friction are free then; friction that drives a joint excludes forward simulation "
+            "(`friction_not_passive`). Rotor inertia stays positive, so that the mass matrix is positive definite.",
+            "check the delays of the efforts, and which torque the sensors measure",
+        ),
         "friction_not_passive": Definition(
             "warning",
             "The friction of a joint, all of its terms together, has the direction of the motion at a speed within the "
@@ -567,7 +582,7 @@ SECTIONS: Mapping[str, Mapping[str, Definition]] = {
             "info",
             "Under recorded efforts alone, errors of model and efforts accumulate, so that the simulation leaves the "
             "recorded motion.",
-            "restart the simulation more often from the recorded state",
+            "restart the simulation from the recorded state, more often than the joints leave the motion",
         ),
         "position_limits_passed": Definition(
             "info",

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from robot_dyn_id.dynamics.base_parameters import BaseParameters
 from robot_dyn_id.dynamics.body_prior import has_placeholder_masses
 from robot_dyn_id.dynamics.consistency import report_negative_terms
-from robot_dyn_id.dynamics.prior import Prior, earlier_prior, nominal_prior
+from robot_dyn_id.dynamics.prior import Prior, check_prior_joints, earlier_prior, nominal_prior
 from robot_dyn_id.dynamics.regressor import Regressor
 from robot_dyn_id.errors import InputError
 from robot_dyn_id.estimators.bootstrap import bootstrap_estimate
@@ -18,6 +18,7 @@ from robot_dyn_id.identification.fallback import fit_or_fall_back
 from robot_dyn_id.identification.model import IdentifiedModel
 from robot_dyn_id.identification.residuals import examine_residuals
 from robot_dyn_id.identification.settings import Settings
+from robot_dyn_id.identification.zeros import add_deviations, center_rows
 from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.model.urdf import RobotDescription
 from robot_dyn_id.parameters import ParameterSet
@@ -62,10 +63,14 @@ def fit_model(
     progress(f"estimating {len(base.names)} base parameters ({settings.estimator.name})")
     prior = choose_prior(settings, regressor, base)
     problem = trials.problem(regressor, base.independent, prior)
+    if trials.zeros is not None:
+        problem = center_rows(problem, trials.zeros)
     estimate, estimator = fit_or_fall_back(settings.estimator, problem)
     if settings.bootstrap:
         progress(f"estimating {settings.bootstrap} times more (bootstrap)")
         estimate = bootstrap_estimate(estimator, problem, estimate, settings.bootstrap)
+    if trials.zeros is not None:
+        estimate = add_deviations(estimate, regressor, base, trials.zeros)
     model, elimination = _eliminate(IdentifiedModel(estimate.regressor or regressor, base, estimate), settings)
     return Fit(
         model, estimator.name, elimination, (*_diagnose(model, trials, settings), *_compare_with_prior(model, prior))
@@ -120,12 +125,13 @@ def describe_prior(prior: RobotDescription, model: RobotModel) -> RobotModel:
     """The robot of another description, with the joints and the gravity of a model.
 
     Raises:
-        InputError: other moving joints.
+        InputError: other moving joints, or joints elsewhere.
         ModelError: a description that cannot be used.
     """
     described = RobotModel.from_description(prior, model.joint_names, model.held, tuple(model.gravity))
     if described.body_names != model.body_names:
         raise InputError(f"prior: {prior.source} has other moving joints than the robot")
+    check_prior_joints(described, model, f"robot description {prior.source}")
     if has_placeholder_masses(described):
         raise InputError(f"prior: the masses of {prior.source} are missing or placeholders")
     return described

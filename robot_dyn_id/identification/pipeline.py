@@ -15,6 +15,7 @@ import numpy as np
 from robot_dyn_id.data.recording import Recording
 from robot_dyn_id.dynamics.base_parameters import base_parameters
 from robot_dyn_id.dynamics.body_prior import BodyPrior
+from robot_dyn_id.dynamics.prior import check_prior_robot
 from robot_dyn_id.dynamics.regressor import Regressor, terms_on_joints
 from robot_dyn_id.errors import InputError
 from robot_dyn_id.estimators import Consistent, Estimate
@@ -37,7 +38,7 @@ from robot_dyn_id.identification.identifiability import Identifiability, identif
 from robot_dyn_id.identification.load import with_fitted_load
 from robot_dyn_id.identification.metrics import Fold
 from robot_dyn_id.identification.model import IdentifiedModel
-from robot_dyn_id.identification.residuals import examine_held_out_load
+from robot_dyn_id.identification.residuals import examine_held_out
 from robot_dyn_id.identification.selection.choice import GIVEN_PRIOR_STRENGTH, Options, Selection, choose_model
 from robot_dyn_id.identification.settings import Settings
 from robot_dyn_id.identification.verdict import judge_training
@@ -48,7 +49,7 @@ from robot_dyn_id.progress import Progress, ignore_progress
 from robot_dyn_id.signals.agreement import nominal_agreement
 from robot_dyn_id.signals.diagnosis import examine_lengths
 from robot_dyn_id.signals.fingerprint import Fingerprint, report_repeated, report_trained
-from robot_dyn_id.signals.health import compare_with_nominal, examine, refuse
+from robot_dyn_id.signals.health import compare_with_nominal, examine, refuse, soften_for_validation
 from robot_dyn_id.signals.ranges import Ranges
 from robot_dyn_id.signals.reversals import exclude_reversals
 from robot_dyn_id.signals.stillness import report_rest_left_out
@@ -163,7 +164,7 @@ def identify(
     if held_out:
         progress("validating on held-out data")
         others, found = _prepare_held_out(held_out, trials, fit.model.regressor, settings)
-        findings += (*found, *examine_held_out_load(fit.model, others))
+        findings += (*found, *examine_held_out(fit.model, others, trials.offset_deviations))
         data = HeldOutData.from_model(method, others, fit.model)
     elif selection is not None:
         data = HeldOutData(METHOD, trials, _list_folds(selection))
@@ -221,7 +222,7 @@ def _prepare_held_out(
     trials = training.with_recordings(sound)
     require_signals(regressor, trials.survey)
     velocity = "recorded" if training.plan.recorded_velocity else "derivative"
-    found = (*faults, *examine(trials.survey, model, velocity))
+    found = (*faults, *soften_for_validation(examine(trials.survey, model, velocity)))
     findings = refuse(found, settings.ignore, trials.survey.sources)
     aligned, delayed = realign(trials, model)
     return aligned, (*findings, *delayed)
@@ -243,8 +244,10 @@ def _fixed_regressor(model: RobotModel, settings: Settings) -> Regressor:
     """Robot with the terms that are known before any choice: none of them if they are chosen from the data.
 
     Raises:
-        InputError: a prior with other joints than are to be identified.
+        InputError: a prior with other joints than are to be identified, or of another robot.
     """
+    if isinstance(settings.prior, ParameterSet):
+        check_prior_robot(settings.prior, model)
     if isinstance(settings.prior, ParameterSet) and settings.terms is None and not settings.couplings:
         if settings.prior.joint_names != model.joint_names:
             raise InputError(
@@ -256,10 +259,10 @@ def _fixed_regressor(model: RobotModel, settings: Settings) -> Regressor:
 
 
 def _list_folds(selection: Selection) -> tuple[Fold, ...]:
-    """Every block with the model that was chosen and fitted without it."""
+    """Every block with the model that was chosen and fitted without it, and the zeros of the efforts elsewhere."""
     return tuple(
         Fold(
-            selection.trials.block_only(one.block, selection.blocks),
+            replace(selection.trials.block_only(one.block, selection.blocks), zeros=one.effort_zeros),
             selection.wide,
             one.columns,
             one.values,
@@ -309,8 +312,10 @@ def validate(
     settings = replace(settings, drives=settings.drives_of(parameters))
     read = read_as_trained(recordings, parameters.effort_kind)
     trials, findings = prepare_trials(read, model.regressor, settings, settings.signals_of(parameters), progress)
+    findings = soften_for_validation(findings)
     trials, delayed = realign(trials, model.regressor.model)
-    findings += (*delayed, *_judge_training(model, trials, settings), *examine_held_out_load(model, trials))
+    findings += (*delayed, *_judge_training(model, trials, settings))
+    findings += examine_held_out(model, trials, parameters.offset_deviations)
     prints = [Fingerprint.from_recording(one, parameters.joint_names) for one in recordings]
     findings += report_trained(recordings, prints, Fingerprint.from_parameters(parameters))
     findings += report_compensated(parameters.effort_kind)

@@ -127,7 +127,7 @@ def _law(law, z, speed):  # type: ignore[no-untyped-def]
 
 @compiled
 def _share(law, speed):  # type: ignore[no-untyped-def]
-    """What is left at a velocity of a law that fades; 1 for the others."""
+    """Remaining share of a law that fades, at a velocity; 1 for the others."""
     if law[FADING] == np.inf:
         return 1.0
     ratio = speed / law[FADING]

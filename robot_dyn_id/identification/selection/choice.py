@@ -1,16 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """Choice of a model by blocked cross-validation, from one pass over the data for each motion filter and two for terms.
 
-Families of terms, couplings and a tilt of the base are compared by fits with signs, the strength of the prior by fits
-that are physically consistent as well, all on Gram matrices of the blocks. The whole choice among terms, couplings and
-strengths is repeated without each block in turn, so that the error on that block is one of data that nothing was chosen
-from; the motion filter, the load, the tilt and the weights of the joints are those of all data.
+Families of terms, zeros of the efforts, couplings and a tilt of the base are compared by fits with signs, the strength
+of the prior by fits that are physically consistent as well, all on Gram matrices of the blocks. The whole choice among
+terms, zeros, couplings and strengths is repeated without each block in turn, so that the error on that block is one of
+data that nothing was chosen from; the motion filter, the load, the tilt and the weights of the joints are those of all
+data.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -24,11 +25,20 @@ from robot_dyn_id.dynamics.terms import Coupling, Term
 from robot_dyn_id.estimators import Consistent, Estimator
 from robot_dyn_id.estimators.consistent_fit import fit_consistent
 from robot_dyn_id.findings import Finding, make_finding
+from robot_dyn_id.identification.residuals import OFFSET_SHARE
 from robot_dyn_id.identification.selection.block_grams import BlockGrams
-from robot_dyn_id.identification.selection.cross_validation import Candidate, CrossValidation, Pull, relative_loss
+from robot_dyn_id.identification.selection.cross_validation import (
+    Candidate,
+    CrossValidation,
+    Pull,
+    joint_gains,
+    relative_loss,
+)
 from robot_dyn_id.identification.selection.families import (
     BEFORE_LOAD,
+    FREED_TERMS,
     REFERENCE,
+    SIGNED_TERMS,
     SIMPLE,
     Family,
     list_couplings,
@@ -39,6 +49,7 @@ from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.progress import Progress, ignore_progress
 from robot_dyn_id.signals.blocks import Blocks
 from robot_dyn_id.signals.trials import FilteredTrials
+from robot_dyn_id.signals.zeros import FEWEST_RECORDINGS, EffortZeros
 
 MOTION_CUTOFF_RATIOS = (1.0, 0.4, 0.6, 1.6)
 """Cut-off frequencies of the motion filter that are tried, relative to that of the regression filter; the first is the
@@ -71,6 +82,12 @@ LEAST_GAIN = 0.05
 LEAST_GAIN_DEVIATIONS = 2.0
 """Least gain of a coupling or a tilt of the base, in standard errors."""
 
+ZERO_GAIN_DEVIATIONS = 3.0
+"""Least gain of zeros of a joint's effort in each recording, in standard errors: every joint is tried."""
+
+SIGN_GAIN_DEVIATIONS = 3.0
+"""Least gain of free signs of friction or rotor inertia, in standard errors."""
+
 MAX_COUPLINGS = 2
 """Most couplings that are taken."""
 
@@ -83,7 +100,8 @@ class Tried:
     """One alternative that was compared with others.
 
     Attributes:
-        step: what was chosen: `motion_filter`, `terms`, `coupling`, `base_tilt` or `prior_strength`.
+        step: what was chosen: `motion_filter`, `terms`, `effort_zero`, `coupling`, `sign`, `base_tilt` or
+            `prior_strength`.
         name: name of the alternative.
         loss: cross-validated error relative to the simplest model, usually with rotor inertia, a ratio.
         gain: share of the weighted squared error that it removes against the alternative before; NaN for the first.
@@ -98,19 +116,28 @@ class Tried:
     deviation: float
     chosen: bool
 
+    def is_significant(self, deviations: float) -> bool:
+        """Whether the gain is above `LEAST_GAIN` and a number of its standard errors."""
+        return self.gain > max(LEAST_GAIN, deviations * self.deviation)
+
 
 @dataclass(frozen=True)
 class ModelChoice:
     """Columns and strength that were chosen from some blocks.
 
     Attributes:
+        validation: the blocks, with the joints whose efforts have a zero of their own in each recording, and the
+            columns whose signs are not free.
         candidate: columns and strength.
+        freed: terms whose signs are free.
         families: names of the families.
         couplings: names of the couplings.
         tried: all alternatives.
     """
 
+    validation: CrossValidation
     candidate: Candidate
+    freed: tuple[type[Term], ...]
     families: tuple[str, ...]
     couplings: tuple[str, ...]
     tried: tuple[Tried, ...]
@@ -125,12 +152,14 @@ class BlockModel:
         columns: columns of the wide regressor, shape (p,).
         values: their parameters, shape (p,).
         unconstrained: their parameters without physically consistent links, shape (p,).
+        effort_zeros: zeros of the efforts in the other blocks of each recording; None: they do not differ.
     """
 
     block: int
     columns: Integers
     values: Array
     unconstrained: Array
+    effort_zeros: EffortZeros | None
 
 
 @dataclass(frozen=True)
@@ -138,7 +167,7 @@ class Selection:
     """A chosen model, before its final fit.
 
     Attributes:
-        trials: the training data with the chosen motion filter and source of velocities.
+        trials: the training data with the chosen motion filter and source of velocities, and zeros of the efforts.
         regressor: robot, with the chosen direction of gravity, and the terms that are not zero.
         strength: strength of the prior.
         weights: weight of each joint, one over the RMS of its out-of-fold residual, shape (n,).
@@ -148,6 +177,7 @@ class Selection:
         wide: regressor of the models of the blocks.
         block_models: the models that were chosen without each block.
         velocity_chosen: whether the source of the velocities was chosen.
+        signed: names of columns of friction and rotor inertia whose signs are free.
         findings: findings about the choice.
     """
 
@@ -161,6 +191,7 @@ class Selection:
     wide: Regressor
     block_models: tuple[BlockModel, ...]
     velocity_chosen: bool
+    signed: tuple[str, ...]
     findings: tuple[Finding, ...]
 
     @property
@@ -168,13 +199,15 @@ class Selection:
         """Codes of findings that the choice replaces: late velocities that are used, and a tilt that was suspected."""
         used = self.velocity_chosen and self.trials.plan.recorded_velocity
         velocity = {"velocity_mismatch"} if used else set()
-        return frozenset(velocity | ({"gravity_direction"} if self.findings else set()))
+        tilt = {"gravity_direction"} if any(finding.code == "base_tilted" for finding in self.findings) else set()
+        return frozenset(velocity | tilt)
 
     def complete(self, estimator: Estimator) -> Estimator:
-        """The estimator with the chosen strength, and with weights unless it has some."""
+        """The estimator with the chosen strength and free signs, and with weights unless it has some."""
         if not isinstance(estimator, Consistent):
             return estimator
-        return replace(estimator, strength=self.strength, weights=estimator.weights or tuple(self.weights.tolist()))
+        weights, signed = estimator.weights or tuple(self.weights.tolist()), (*estimator.signed, *self.signed)
+        return replace(estimator, strength=self.strength, weights=weights, signed=signed)
 
 
 @dataclass(frozen=True)
@@ -243,7 +276,7 @@ def choose_model(
     choice = wide.choose(validation)
     findings: tuple[Finding, ...] = ()
     if wide.tilt is not None:
-        tilt, row = wide.find_tilt(validation, choice)
+        tilt, row = wide.find_tilt(choice)
         tried += (row,)
         if tilt is not None:
             turned = tilted(model, tilt)
@@ -254,12 +287,19 @@ def choose_model(
     block_models: tuple[BlockModel, ...] = ()
     if options.without_blocks:
         progress("repeating the choice without each block")
-        start = choice.candidate.strength
-        block_models = tuple(wide.without(validation, block, start) for block in validation.blocks)
+        block_models = tuple(wide.without(validation, block, choice) for block in validation.blocks)
+    validation = choice.validation
     final = wide.consistent(validation, choice.candidate, all_rows=True)
+    if validation.zeros:
+        zeros = wide.estimate_zeros(validation, final, all_rows=True)
+        trials = replace(trials, zeros=zeros)
+        findings += (_report_zeros(model, zeros, choice.tried, validation.grams.effort_variation()),)
+    regressor = wide.prune(choice.candidate, final)
+    signed = wide.list_signed(validation, regressor)
+    findings += _report_signs(choice.tried, dict(zip(wide.regressor.names, final.tolist(), strict=True)), signed)
     return Selection(
         trials=trials,
-        regressor=wide.prune(choice.candidate, final),
+        regressor=regressor,
         strength=choice.candidate.strength,
         weights=validation.weights,
         tried=(*tried, *choice.tried),
@@ -268,6 +308,7 @@ def choose_model(
         wide=wide.without_tilt,
         block_models=block_models,
         velocity_chosen=options.velocity,
+        signed=signed,
         findings=findings,
     )
 
@@ -335,6 +376,39 @@ def _report_tilt(model: RobotModel, turned: RobotModel, row: Tried) -> Finding:
         f"{row.gain:.0%} (+- {row.deviation:.0%}) of the squared error; the model has the gravity vector {vector}"
     )
     return make_finding("base_tilted", message)
+
+
+def _report_signs(tried: Sequence[Tried], values: Mapping[str, float], signed: Sequence[str]) -> tuple[Finding, ...]:
+    """Finding about friction and rotor inertia that data contradict unless their signs are free."""
+    found = []
+    for row in tried:
+        if row.step == "sign" and row.is_significant(SIGN_GAIN_DEVIATIONS):
+            text = f"of {row.name.replace('_', ' ')} removes {row.gain:.0%} (+- {row.deviation:.0%})"
+            found.append(text + (" and is taken" if row.chosen else ", and is not taken: inertia is positive"))
+    if not found:
+        return ()
+    negative = [f"{name} {values[name]:.3g}" for name in signed if values[name] < 0.0]
+    message = f"of the squared error, a free sign {'; '.join(found)}"
+    return (make_finding("sign_contradicted", message + (f"; negative: {', '.join(negative)}" if negative else "")),)
+
+
+def _report_zeros(model: RobotModel, zeros: EffortZeros, tried: Sequence[Tried], variation: Array) -> Finding:
+    """Finding about zeros that differ; a warning where they differ by a considerable share of the effort."""
+    gains = {row.name: row.gain for row in tried if row.step == "effort_zero"}
+    deviations, units = zeros.deviations, model.effort_units
+    places = np.flatnonzero(zeros.joints).tolist()
+    names = [model.joint_names[j] for j in places]
+    listed = ", ".join(
+        f"{name} {deviations[j]:.3g} {units[j]} ({gains[name]:.0%} of its squared error)"
+        for j, name in zip(places, names, strict=True)
+    )
+    message = (
+        f"the zero of the effort differs between recordings, with a standard deviation of, joint {listed}: each "
+        "recording was fitted with a zero of its own, and the model has the mean; the held-out errors are those with "
+        "known zeros"
+    )
+    large = bool((deviations > OFFSET_SHARE * variation).any())
+    return make_finding("effort_offset_drifts", message, names, "warning" if large else "info")
 
 
 @dataclass(frozen=True)
@@ -458,15 +532,21 @@ class _Wide:
         best = int(np.argmin(losses))
         return losses[best], strengths[best], errors[best]
 
-    def choose(self, validation: CrossValidation, start: float | None = None) -> ModelChoice:
-        """Choose families, couplings and strength from the blocks of a cross-validation.
+    def choose(self, validation: CrossValidation, first: ModelChoice | None = None) -> ModelChoice:
+        """Choose families, zeros, couplings, signs and strength from the blocks of a cross-validation.
 
         Args:
             validation: the blocks.
-            start: strength that the search starts from; None: that of the families.
+            first: choice from all blocks: the search for the strength starts from its strength, and only signs that it
+                has freed are tried; None: this is the first.
         """
         reference = validation.errors(self.reference)
         families, strength, errors, tried = self._choose_families(validation, reference)
+        zeros, rows_of_zeros = self._find_zeros(validation, Candidate(self.columns_of(families), strength), reference)
+        if zeros:
+            validation = validation.with_zeros(zeros, None if self.estimator.weights else self.reference)
+            families, strength, errors, tried = self._choose_families(validation, reference)
+        tried += rows_of_zeros
         names: list[str] = []
         for _ in range(MAX_COUPLINGS):
             rows = list(self._try_couplings(validation, families, names, strength, (errors, reference)))
@@ -480,9 +560,15 @@ class _Wide:
             names.append(row.name)
             errors = after
         columns = self.columns_of(families, names)
-        strength, rows_of_strength = self._choose_strength(validation, columns, reference, start or strength)
+        kinds = SIGNED_TERMS if first is None else first.freed
+        validation, freed, rows_of_signs = self._free_signs(validation, Candidate(columns, strength), reference, kinds)
+        tried += rows_of_signs
+        start = strength if first is None else first.candidate.strength
+        strength, rows_of_strength = self._choose_strength(validation, columns, reference, start)
         return ModelChoice(
+            validation,
             Candidate(columns, strength),
+            freed,
             tuple(family.name for family in families),
             tuple(names),
             (*tried, *rows_of_strength),
@@ -512,6 +598,74 @@ class _Wide:
                 if chosen:
                     families, strength, errors = [*families, family], other, after
         return families, strength, errors, tried if self.families else []
+
+    def _free_signs(
+        self, validation: CrossValidation, candidate: Candidate, reference: Array, kinds: Sequence[type[Term]]
+    ) -> tuple[CrossValidation, tuple[type[Term], ...], list[Tried]]:
+        """Cross-validation with free signs of the terms that are significantly better so, these terms, and rows.
+
+        The sign of rotor inertia is kept: with another one the mass matrix would not be positive definite.
+        """
+        rows: list[Tried] = []
+        freed: list[type[Term]] = []
+        errors = validation.errors(candidate)
+        for kind in () if self.terms_given else kinds:
+            own = self.inertial + np.array(
+                [n for n, column in enumerate(self.regressor.term_columns) if isinstance(column.term, kind)], dtype=int
+            )
+            own = np.intersect1d(own[validation.bounded[own]], candidate.columns)
+            if not np.any(validation.fit(candidate)[own] == 0.0):  # without a bound that holds nothing would change
+                continue
+            bounded = validation.bounded.copy()
+            bounded[own] = False
+            free = replace(validation, bounded=bounded)
+            after = free.errors(candidate)
+            gain, deviation = validation.relative_gain(errors, after)
+            row = Tried("sign", kind.name, relative_loss(after, reference), gain, deviation, False)
+            chosen = row.is_significant(SIGN_GAIN_DEVIATIONS) and kind in FREED_TERMS
+            rows.append(replace(row, chosen=chosen))
+            if chosen:
+                validation, errors = free, after
+                freed.append(kind)
+        return validation, tuple(freed), rows
+
+    def list_signed(self, validation: CrossValidation, regressor: Regressor) -> tuple[str, ...]:
+        """Names of the columns of a regressor whose signs a cross-validation has freed."""
+        freed = self.bounded & ~validation.bounded
+        return tuple(
+            name for name, one in zip(self.regressor.names, freed, strict=True) if one and name in regressor.names
+        )
+
+    def _find_zeros(
+        self, validation: CrossValidation, candidate: Candidate, reference: Array
+    ) -> tuple[tuple[int, ...], list[Tried]]:
+        """Joints whose effort has another zero in each recording, and a row for each joint.
+
+        The zero in a held-out block is that of the other blocks of its recording.
+        """
+        grams = validation.grams
+        if self.terms_given or grams.count_divided(validation.blocks) < FEWEST_RECORDINGS:
+            return (), []
+        joints = tuple(range(len(validation.weights)))
+        before, after = validation.errors(candidate), validation.with_zeros(joints, None).errors(candidate)
+        gains, deviations = joint_gains(before, after)
+        chosen = gains > np.maximum(LEAST_GAIN, ZERO_GAIN_DEVIATIONS * deviations)
+        loss = relative_loss(after, reference)
+        columns = self.regressor.model.joint_names, gains.tolist(), deviations.tolist(), chosen.tolist()
+        rows = [Tried("effort_zero", name, loss, *figures) for name, *figures in zip(*columns, strict=True)]
+        return tuple(np.flatnonzero(chosen).tolist()), rows
+
+    @staticmethod
+    def estimate_zeros(validation: CrossValidation, values: Array, *, all_rows: bool = False) -> EffortZeros:
+        """Zeros of the efforts in the recordings that are divided into blocks.
+
+        Args:
+            validation: the blocks, and the joints whose zeros differ.
+            values: parameters of all columns, shape (c,).
+            all_rows: whether rows in no block are used too.
+        """
+        judged = validation.grams.recording_counts[:, list(validation.blocks)].any(axis=(0, 1))
+        return EffortZeros(validation.find_zeros(values, all_rows=all_rows), np.asarray(judged))
 
     def _try_couplings(
         self,
@@ -562,7 +716,7 @@ class _Wide:
         """Out-of-fold errors of physically consistent fits, shape (blocks, n)."""
         return np.array(
             [
-                validation.grams.squared_errors(self.consistent(validation, candidate, left_out=block), block)
+                validation.block_errors(self.consistent(validation, candidate, left_out=block), block)
                 for block in validation.blocks
             ]
         )
@@ -577,7 +731,7 @@ class _Wide:
         links: bool = True,
     ) -> Array:
         """Physically consistent parameters of all columns, zero in those that a candidate has not, shape (c,)."""
-        bounded = self.bounded[candidate.columns][self.inertial :]
+        bounded = validation.bounded[candidate.columns][self.inertial :]
         floor = self.estimator.floor
 
         def fit(gram: Array) -> Array:
@@ -590,17 +744,19 @@ class _Wide:
         candidate = Candidate(self.columns_of(self.families), COARSE_STRENGTHS[0])
         return self.consistent(validation, candidate, all_rows=True)[: self.inertial]
 
-    def without(self, validation: CrossValidation, block: int, start: float) -> BlockModel:
-        """The whole choice, and its fit, without a block; strengths are compared from a start."""
-        others = validation.without(block)
-        candidate = self.choose(others, start).candidate
+    def without(self, validation: CrossValidation, block: int, first: ModelChoice) -> BlockModel:
+        """The whole choice, and its fit, without a block; see `choose`."""
+        choice = self.choose(validation.without(block), first)
+        others, candidate = choice.validation, choice.candidate
         values, free = (self.consistent(others, candidate, links=links) for links in (True, False))
         columns = np.flatnonzero((values != 0.0) | (free != 0.0))
-        return BlockModel(block, columns, values[columns], free[columns])
+        zeros = self.estimate_zeros(others, values) if others.zeros else None
+        return BlockModel(block, columns, values[columns], free[columns], zeros)
 
-    def find_tilt(self, validation: CrossValidation, choice: ModelChoice) -> tuple[Array | None, Tried]:
+    def find_tilt(self, choice: ModelChoice) -> tuple[Array | None, Tried]:
         """Horizontal components of gravity, if they remove a significant part of the error, shape (2,), and the row."""
         assert self.tilt is not None
+        validation = choice.validation
         with_tilt = replace(choice.candidate, columns=np.append(choice.candidate.columns, self.tilt))
         before, after = (self._consistent_errors(validation, one) for one in (choice.candidate, with_tilt))
         gain, deviation = validation.relative_gain(before, after)
