@@ -333,7 +333,7 @@ SECTIONS: Mapping[str, Mapping[str, Definition]] = {
     "Estimates": {
         "not_excited": Definition(
             "warning",
-            "The motion does not excite some base parameters; they are left at zero.",
+            "The motion does not excite some base parameters; they stay at the prior, or at zero without one.",
             "record a motion of the joints that the report names for each parameter",
         ),
         "negative_parameter": Definition(
