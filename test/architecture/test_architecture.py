@@ -113,6 +113,7 @@ INSIDE = {
             "settings",
             "zeros",
             "residuals",
+            "noise_directions",
             "fallback",
             "estimation",
             "identifiability",
