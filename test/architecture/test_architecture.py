@@ -114,6 +114,7 @@ INSIDE = {
             "settings",
             "zeros",
             "residuals",
+            "noise_directions",
             "fallback",
             "estimation",
             "identifiability",
