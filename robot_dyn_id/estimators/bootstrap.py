@@ -103,8 +103,8 @@ def _bounded_intervals(estimate: Estimate, spread: Array) -> tuple[Array, Array]
     """Standard deviations, shape (p,), and intervals, shape (p, 2), of an estimate with bounds.
 
     Draws of a parameter at its bound scatter to one side only, or not at all: reflected, they would leave out every
-    value that the bound allows. There the deviation is at least that of the estimator. Where the interval of the
-    estimator ends at zero, this one does not reach below zero either.
+    value that the bound allows. Where the interval of the estimator begins at zero, this one does too, and its
+    deviation and upper end are at least those of the estimator.
 
     Args:
         estimate: the estimate, with the intervals of its estimator.
@@ -114,8 +114,11 @@ def _bounded_intervals(estimate: Estimate, spread: Array) -> tuple[Array, Array]
     own = estimate.standard_deviations
     spread = np.where(at_zero & np.isfinite(own), np.maximum(spread, own), spread)
     half = NORMAL * np.where(np.isinf(own), np.inf, spread)
-    low = estimate.values - half
-    return spread, np.column_stack([np.where(at_zero, np.maximum(low, 0.0), low), estimate.values + half])
+    low, high = estimate.values - half, estimate.values + half
+    if estimate.intervals is not None:
+        low = np.where(at_zero, 0.0, low)
+        high = np.where(at_zero, np.maximum(high, estimate.intervals[:, 1]), high)
+    return spread, np.column_stack([low, high])
 
 
 @dataclass(frozen=True)
