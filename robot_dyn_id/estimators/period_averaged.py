@@ -43,6 +43,7 @@ class PeriodAveraged(CheckedOptions):
 
     name: ClassVar[str] = "period_averaged"
     uses_prior: ClassVar[bool] = False
+    any_columns: ClassVar[bool] = True
 
     def fit(self, problem: LinearProblem) -> Estimate:
         """See `Estimator.fit`.

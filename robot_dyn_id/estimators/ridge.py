@@ -38,6 +38,7 @@ class Ridge(CheckedOptions):
 
     name: ClassVar[str] = "ridge"
     uses_prior: ClassVar[bool] = False
+    any_columns: ClassVar[bool] = True
     option_ranges: ClassVar[OptionRanges] = {
         "penalty": Range(0),
         "autoregressive_order": Range(0),

@@ -40,6 +40,7 @@ def _choice_lines(result: Identification) -> Iterator[str]:
             "terms": "",
             "effort_zero": "zero per recording of ",
             "coupling": "coupling ",
+            "sign": "free sign of ",
             "base_tilt": "base tilt ",
             "prior_strength": "prior strength ",
         }

@@ -138,7 +138,7 @@ def test_residuals_are_finite_on_both_sides_of_an_interruption_and_absent_in_it(
     residual = np.array([one.residual for one in stage.residuals])
     assert np.isfinite(residual).all()
     assert not np.any((stamps > begun - 0.99) & (stamps < begun))
-    assert np.any((stamps > 3.0) & (stamps < 3.2)), "a short gap is no interruption"
+    assert np.any((stamps > 3.0) & (stamps < 3.2)), "a short gap does not interrupt"
     after = residual[(stamps > begun) & (stamps < begun + 0.5)]
     assert len(after)
     assert np.median(np.abs(after)) < 3.0 * NOISE

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
@@ -22,24 +22,6 @@ END_EXPONENT = 10.0
 
 RANDOM_STEEPNESS_MAX = 2.0
 """Largest steepness of random strokes relative to the one with that exponent [-]."""
-
-
-def rates_at_angle(q: Array, low: Array, span: Array, steepness: Array, direction: Array) -> tuple[Array, Array]:
-    """Velocity and acceleration of a logistic stroke as functions of the angle alone.
-
-    With u = q - low: dq = direction steepness / span u (span - u), ddq = (steepness / span)^2 u (span - u)
-    (span - 2 u). A measured angle yields both without differentiation; its error has the largest effect near the ends
-    of a stroke, where u (span - u) is small.
-
-    Args:
-        q: angles or positions [rad or m], any shape.
-        low: lower end of the stroke [rad or m], of a shape that broadcasts with q, like all other arguments.
-        span: length of the stroke [rad or m].
-        steepness: steepness of the stroke [1/s].
-        direction: commanded direction, 1 rising or -1 falling.
-    """
-    u, rate = q - low, steepness / span
-    return direction * rate * u * (span - u), rate**2 * u * (span - u) * (span - 2.0 * u)
 
 
 def logistic(u: Array) -> Array:
@@ -166,7 +148,8 @@ class _Strokes(SequentialParametrization):
 
     def trajectory(self, x: Array) -> Logistic:
         numbers, center = self._parts(x)
-        return self._motion(center, 2.0 * self.reach * numbers[:, 0], self._slowest * np.exp(numbers[:, 1]))
+        motion = self._motion(center, 2.0 * self.reach * numbers[:, 0], self._slowest * np.exp(numbers[:, 1]))
+        return replace(motion, **self._visiting(x))
 
     def _derivatives(self, motion: SequentialMotion, joint: int, t: Array) -> Array:
         assert isinstance(motion, Logistic)
