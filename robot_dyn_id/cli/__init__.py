@@ -31,6 +31,7 @@ VERBS = {
     "payload": "identify mass, center of mass and inertia of a payload",
     "chain": "identify every body of a robot with 6-axis sensors in its hinges",
     "gains": "identify drive gains from currents with and without a known payload",
+    "iterate": "rehearse an iterative identification on a simulated robot",
     "flexible": "identify an arm with flexible joints: links, springs and motors",
     "recover": "recover a bag after a crash of the recorder or a full disk",
     "base": "list the base (minimal) parameters of a robot",
