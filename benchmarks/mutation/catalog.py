@@ -17,7 +17,7 @@ from itertools import permutations
 import numpy as np
 
 from mutation.case import Case, cut
-from mutation.clean import ARMS, Bench, Trial, arm_model, urdf_path
+from mutation.clean import ARMS, DURATION_S, Bench, Trial, arm_model, urdf_path
 from robot_dyn_id.arrays import Array
 from robot_dyn_id.data.recording import ArrayRecording
 from robot_dyn_id.dynamics.regressor import Motion, Regressor
@@ -25,6 +25,9 @@ from robot_dyn_id.model.robot import RobotModel
 
 RATIOS = (2.0, 5.0, 20.0)
 """Strengths: RMS of the change of the torque over the RMS of the noise."""
+
+SLOW_S = 50.0
+"""Length of recordings of faults that take time: gaps, and changes along a recording [s]."""
 
 GRAVITY = 9.81
 """Standard gravity [m/s^2]."""
@@ -454,7 +457,7 @@ def _frozen_encoder(bench: Bench, strength: int, rng: np.random.Generator) -> Ca
 
 @_fault("samples missing for a time", "clock_gaps")
 def _gaps(bench: Bench, strength: int, rng: np.random.Generator) -> Case:
-    trial, seconds = bench.record(), (1.0, 2.0, 4.0)[strength]
+    trial, seconds = bench.record(duration=SLOW_S), (1.0, 2.0, 4.0)[strength]
     keep = np.ones(len(trial.t), dtype=bool)
     for start in (0.2, 0.4, 0.8):
         first = round(start * len(keep))
@@ -531,14 +534,14 @@ def _late_velocity(bench: Bench, strength: int, rng: np.random.Generator) -> Cas
 
 @_fault("friction falls while it warms up", "friction_drifts", sized=True)
 def _warm_up(bench: Bench, strength: int, rng: np.random.Generator) -> Case:
-    trial = bench.record(warming=0.0)
+    trial = bench.record(warming=0.0, duration=SLOW_S)
     size = min(_size(trial.friction, trial, strength) * 3**0.5, 0.8)
-    return _case(bench, bench.record(warming=size).recording(bench.robot), size=f"{size:.0%}")
+    return _case(bench, bench.record(warming=size, duration=SLOW_S).recording(bench.robot), size=f"{size:.0%}")
 
 
 @_fault("zero of an effort drifts along the recording", "effort_offset_drifts", sized=True)
 def _offset_drift(bench: Bench, strength: int, rng: np.random.Generator) -> Case:
-    trial, joint = bench.record(), int(rng.integers(len(bench.noise)))
+    trial, joint = bench.record(duration=SLOW_S), int(rng.integers(len(bench.noise)))
     effect = np.zeros_like(trial.noise)
     effect[joint] = trial.t / trial.t[-1] - 0.5
     size = _size(effect, trial, strength)
@@ -550,7 +553,7 @@ def _offset_jump(bench: Bench, strength: int, rng: np.random.Generator) -> Case:
     joint = int(rng.integers(len(bench.noise)))
     recordings = []
     for number in range(3):
-        trial = bench.record(number, duration=25.0)
+        trial = bench.record(number, duration=DURATION_S)
         tau = _measured(trial)
         size = RATIOS[strength] * float(_rms(trial.noise)[joint])
         tau[joint] += (-1.0, 1.0, 0.0)[number] * size
@@ -590,9 +593,9 @@ def _payload(bench: Bench, trial: Trial, strength: int) -> tuple[Array, float]:
 
 @_fault("other tool in one of three recordings", "load_changed", sized=True)
 def _tool_among(bench: Bench, strength: int, rng: np.random.Generator) -> Case:
-    trials = [bench.record(number, duration=25.0) for number in range(2)]
+    trials = [bench.record(number, duration=DURATION_S) for number in range(2)]
     load, mass = _payload(bench, trials[0], strength)
-    trials.append(bench.record(2, duration=25.0, load=load))
+    trials.append(bench.record(2, duration=DURATION_S, load=load))
     return _case(bench, *(trial.recording(bench.robot) for trial in trials), size=f"{mass:.2g} kg")
 
 
@@ -600,7 +603,7 @@ def _tool_among(bench: Bench, strength: int, rng: np.random.Generator) -> Case:
 def _tool_held_out(bench: Bench, strength: int, rng: np.random.Generator) -> Case:
     trial = bench.record()
     load, mass = _payload(bench, trial, strength)
-    other = bench.record(1, duration=25.0, load=load)
+    other = bench.record(1, duration=DURATION_S, load=load)
     return Case(bench.robot, (trial.recording(bench.robot),), (other.recording(bench.robot),), size=f"{mass:.2g} kg")
 
 

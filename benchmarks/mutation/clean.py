@@ -64,6 +64,10 @@ LONGEST_TURN_RAD, FASTEST_RAD_S = 2.2, 2.0
 REST_S = 1.0
 """Rest before and after a motion."""
 
+DURATION_S, RATE_HZ = 20.0, 100.0
+"""Length of a motion without the rest before and after it, and sample rate, unless a fault needs others: long enough
+for the parameters of these arms, short enough for hundreds of cases."""
+
 EFFORT_SHARE = 0.8
 """Largest share of the effort limits that a motion uses."""
 
@@ -133,7 +137,7 @@ class Recipe:
         change: another motion instead of the one that was drawn.
     """
 
-    duration: float = 50.0
+    duration: float = DURATION_S
     kind: str = ""
     warming: float = 0.02
     one_way: Sequence[int] = ()
@@ -212,7 +216,7 @@ class Bench:
 
     @classmethod
     def draw(cls, name: str, seed: int) -> Bench:
-        """Draw an arm: masses up to 15 % off the URDF's, drives, noise and sample rate."""
+        """Draw an arm: masses up to 15 % off the URDF's, drives and noise."""
         rng = np.random.default_rng((sum(name.encode()), seed, 1))
         robot, geared = arm_model(name), ARMS[name].geared
         n = len(robot.joint_names)
@@ -236,8 +240,7 @@ class Bench:
             shares=shares,
         )
         noise = effort * (rng.uniform(0.002, 0.005, n) if geared else rng.uniform(0.001, 0.003, n))
-        rate = float(rng.choice([100.0, 125.0, 200.0]))
-        return cls(name, robot, regressor, heavier * robot.inertial_parameters, drives, noise, rate, seed)
+        return cls(name, robot, regressor, heavier * robot.inertial_parameters, drives, noise, RATE_HZ, seed)
 
     def record(self, number: int = 0, **options: Any) -> Trial:
         """Record a motion.

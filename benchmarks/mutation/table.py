@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -67,8 +67,25 @@ class Row:
 
     def summary(self) -> dict[str, Any]:
         """The row for programs."""
-        case = {**asdict(self.job), "size": self.size, "found": self.found, "seconds": self.seconds}
-        return {**case, **asdict(self.answer)}
+        return {
+            "job": asdict(self.job),
+            "size": self.size,
+            "found": self.found,
+            "seconds": round(self.seconds, 2),
+            "answer": asdict(self.answer),
+        }
+
+    @classmethod
+    def from_summary(cls, summary: Mapping[str, Any]) -> Row:
+        """The row of a summary."""
+        given = summary["answer"]
+        answered = Answer(
+            tuple((code, severity) for code, severity in given["findings"]),
+            tuple(tuple(names) for names in given["joints"]),
+            given["message"],
+            given["nrmse"],
+        )
+        return cls(Job(**summary["job"]), answered, summary["size"], summary["seconds"])
 
     def line(self) -> str:
         """The row for a terminal."""
