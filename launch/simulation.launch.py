@@ -15,6 +15,7 @@ def generate_launch_description():
                 "folder",
                 "controller",
                 "trajectory",
+                "terms",
                 start="true",
                 recording="required",
                 robot="arm7",
@@ -23,7 +24,7 @@ def generate_launch_description():
             ),
             start_node(
                 "simulator",
-                ["urdf"],
+                ["urdf", "terms"],
                 clock="{use_sim_time}",
                 remappings=[(SIMULATOR_TRAJECTORY, "{controller}/joint_trajectory")],
             ),

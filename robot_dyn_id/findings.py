@@ -228,9 +228,16 @@ SECTIONS: Mapping[str, Mapping[str, Definition]] = {
         ),
         "effort_offset_drifts": Definition(
             "warning",
-            "The zero of an effort sensor moves along a recording or between recordings by more than 10 % of the "
-            "effort's variation.",
+            "The zero of an effort sensor moves along a recording or between recordings. Where the model is chosen "
+            "from the data and cross-validation shows it, each recording is fitted with a zero of its own, and the "
+            "model has the mean. Information below 10 % of the effort's variation.",
             "zero the torque sensors before the recording, or record with one temperature of the drives",
+        ),
+        "effort_zero_unknown": Definition(
+            "info",
+            "The zeros of the efforts differ between the training recordings. The offset of the model is their mean, "
+            "and the zero of another recording differs from it; validation states by how much.",
+            "measure the zero in a known pose, and subtract it from the effort",
         ),
         "friction_drifts": Definition(
             "warning",

@@ -200,6 +200,9 @@ class ParameterSet:
         drive_gains: gain of each joint, effort per recorded current [N m/A or N/A], shape (n,); 0: the recorded effort
             is used; empty: that of all joints.
         drive_signs: sign of each joint's recorded effort or current, 1 or -1, shape (n,); empty like `drive_gains`.
+        offset_deviations: standard deviation of the zero of each joint's effort between the training recordings
+            [N m or N], shape (n,); 0: no difference was found; empty: they were not compared. Where it is not 0, the
+            offset is the mean zero, and its standard deviation is that of the zero of another recording.
         held_out_method: origin of the held-out data, one of `HELD_OUT_METHODS`.
         format_version: version of these fields, `FORMAT_VERSION`.
         term_classes: classes of the user's own terms in this set. Neither files nor messages store them: they are given
@@ -258,6 +261,7 @@ class ParameterSet:
     robot_compensates: tuple[str, ...] = (UNKNOWN,)
     drive_gains: Array = field(default_factory=lambda: np.zeros(0), repr=False)
     drive_signs: Array = field(default_factory=lambda: np.zeros(0), repr=False)
+    offset_deviations: Array = field(default_factory=lambda: np.zeros(0), repr=False)
     held_out_method: str = UNKNOWN
     load_parameters: Array = field(default_factory=lambda: np.zeros(0), repr=False)
     data_digests: NDArray[np.uint32] = field(default_factory=lambda: np.zeros(0, dtype=np.uint32), repr=False)
@@ -391,6 +395,7 @@ def _check_sizes(one: ParameterSet) -> None:
         "standard_parameters": (10 * len(one.body_names),),
         "load_parameters": (10 * len(one.body_names) if len(one.load_parameters) else 0,),
         **dict.fromkeys(("drive_gains", "drive_signs"), (n if len(one.drive_gains) else 0,)),
+        "offset_deviations": (n if len(one.offset_deviations) else 0,),
         "data_digests": (len(one.data_digests),),
         **dict.fromkeys(("data_starts", "data_stops"), (len(one.data_sources) if len(one.data_starts) else 0,)),
     }
@@ -476,6 +481,7 @@ def _check_numbers(one: ParameterSet) -> None:
         "filter_order",
         "drive_gains",
         "drive_signs",
+        "offset_deviations",
         "data_starts",
         "data_stops",
     )
@@ -484,7 +490,7 @@ def _check_numbers(one: ParameterSet) -> None:
         if len(bad):
             raise _refused(f"{name} holds {bad[0]}, expected finite numbers of magnitudes up to {LARGEST:g}")
     spreads = ("standard_deviations", "term_standard_deviations")
-    for name in (*spreads, "dq_max", "ddq_max"):
+    for name in (*spreads, "offset_deviations", "dq_max", "ddq_max"):
         bad = getattr(one, name)[~(getattr(one, name) >= 0.0)]
         if len(bad):
             raise _refused(f"{name} holds {bad[0]}, expected 0 or more")

@@ -23,7 +23,7 @@ VERBS = {
     "identify": "identify a robot's dynamics from recordings",
     "predict": "predict the torque along a recording",
     "simulate": "simulate an identified model along a trajectory, or under recorded efforts",
-    "export": "write an identified model as URDF or MJCF",
+    "export": "write an identified model as URDF or MJCF, or as C or C++ source code",
     "validate": "evaluate an identified model on other recordings",
     "payload": "identify mass, center of mass and inertia of a payload",
     "gains": "identify drive gains from currents with and without a known payload",

@@ -42,7 +42,7 @@ FILE = "flexible.yaml"
 
 UNUSED = (
     *("reference_topic", "velocity", "motion_cutoff", "terms", "couplings", "estimator", "pivots", "prior"),
-    *("reversal_speed", "period", "essential", "bootstrap", "ignore"),
+    *("reversal_speed", "rest_speed", "period", "essential", "bootstrap", "ignore"),
 )
 """Keys of the configuration that mean nothing here: the model has its own terms, the steps their own weights."""
 

@@ -45,6 +45,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--out", required=True, help="FILE.npz (t, joint_names, q, dq, tau), or a new folder for a bag")
     parser.add_argument("--rate", type=float, metavar="HZ", help="with --trajectory: samples per second, default 1000")
     parser.add_argument("--restart", type=float, metavar="S", help="with DATA: begin again from the recorded state")
+    parser.add_argument(
+        "--temperature",
+        nargs="+",
+        type=float,
+        metavar="C",
+        help="with --trajectory: temperature of all joints or of each one; default: that of the parameters",
+    )
     add_force(parser)
     add_configuration(parser)
 
@@ -64,7 +71,7 @@ def run(arguments: argparse.Namespace) -> tuple[int, dict[str, Any]]:
         motion, epoch = stored.excitation, 0
         progress(f"simulating {motion.duration:.0f} s along {arguments.trajectory}")
         rate = SIMULATION_RATE_HZ if arguments.rate is None else arguments.rate
-        simulated = simulate(parameters, motion, rate)
+        simulated = simulate(parameters, motion, rate, temperature=arguments.temperature or ())
         simulated = replace(simulated, findings=(*differs, *simulated.findings))
     else:
         recording = open_all([arguments.data], configuration)[0]
@@ -92,6 +99,8 @@ def _check(arguments: argparse.Namespace, out: Path) -> None:
         raise UsageError("--restart is for DATA: along a trajectory the model is under control")
     if arguments.data is not None and arguments.rate is not None:
         raise UsageError("--rate is for --trajectory: samples of DATA have its own rate")
+    if arguments.data is not None and arguments.temperature is not None:
+        raise UsageError("--temperature is for --trajectory: DATA has its own temperatures")
     if out.suffix not in ("", ".npz"):
         raise UsageError(f"--out {out}: give FILE.npz, or a new folder for a bag")
     if out.suffix:

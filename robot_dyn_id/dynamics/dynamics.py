@@ -4,13 +4,14 @@
 Standard parameters with the base values in the independent columns and zero in all others give the robot's torque in
 every motion, hence its M and h (Wang et al. 2025, eq. 26 and 28; Gautier and Khalil 1990), by the usual recursions of
 rigid bodies. Rotor inertias are part of M, friction is part of h; terms with temperature are evaluated at their
-reference temperature. Terms with internal states take these as arguments, see `Dynamics.initial_states`.
+reference temperature unless `Dynamics.at_temperature` gives another one. Terms with internal states take these as
+arguments, see `Dynamics.initial_states`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -133,11 +134,13 @@ class Dynamics:
         regressor: robot and terms.
         columns: the independent columns, shape (p,).
         values: base parameters, shape (p,).
+        temperature: temperatures of the joints [degrees Celsius], shape (n,); None: the reference temperatures.
     """
 
     regressor: Regressor
     columns: Integers
     values: Array
+    temperature: Array | None = None
 
     @classmethod
     def from_parameters(cls, parameters: ParameterSet) -> Self:
@@ -155,6 +158,17 @@ class Dynamics:
         """Make the dynamics of the rigid bodies of the URDF, without friction."""
         values = model.inertial_parameters
         return cls(Regressor(model), np.arange(len(values)), values)
+
+    def at_temperature(self, temperature: ArrayLike) -> Self:
+        """The same robot at other temperatures of the joints [degrees Celsius], a number or shape (n,).
+
+        Raises:
+            UsageError: a temperature that is not finite, or another number of them.
+        """
+        joints, given = len(self.regressor.model.joint_names), np.asarray(temperature, dtype=np.float64)
+        if given.shape not in ((), (1,), (joints,)) or not np.isfinite(given).all():
+            raise UsageError(f"temperature: give one number or one for each of {joints} joints, not {given.tolist()}")
+        return replace(self, temperature=np.broadcast_to(given, joints).copy())
 
     def initial_states(self, batch: int = 1) -> dict[Term, Array]:
         """States of the terms at the beginning of `batch` motions, shape (s, g, batch) each; empty if none has any."""
@@ -301,7 +315,8 @@ class Dynamics:
         )
 
     def _terms_torque(self, q: Array, dq: Array, ddq: Array, states: TermStates | None) -> Array:
-        motion = Motion(q, dq, ddq, states=states)
+        warmth = None if self.temperature is None else np.broadcast_to(self.temperature[:, None], q.shape)
+        motion = Motion(q, dq, ddq, warmth, states)
         signals = self.regressor.signals(motion) if any(terms.group.term.signal for terms in self._terms) else {}
         return sum((terms.torque(motion, signals) for terms in self._terms), np.zeros_like(q))
 

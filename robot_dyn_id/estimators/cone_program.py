@@ -10,17 +10,13 @@ and quadratic cone program solvers, 2010): 10 to 30 steps, each with one Cholesk
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from functools import cached_property
 
 import numpy as np
-from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from robot_dyn_id.arrays import Array, Integers
-
-if TYPE_CHECKING:
-    from typing_extensions import Self
+from robot_dyn_id.kernels.cholesky import CholeskyFactor
 
 MAX_STEPS = 80
 """Maximum number of steps; 10 to 30 are typical."""
@@ -49,47 +45,33 @@ def _symmetric_basis() -> Array:
 BASIS = _symmetric_basis()
 
 
+_FLAT = BASIS.reshape(10, 16)
+
+
 def matrix_coordinates(matrices: Array) -> Array:
     """Coordinates of symmetric matrices in `BASIS`, shape (..., 4, 4) -> (..., 10)."""
-    return np.asarray(np.einsum("...ij,sij->...s", matrices, BASIS))
+    return np.asarray(matrices.reshape(*matrices.shape[:-2], 16) @ _FLAT.T)
 
 
-@dataclass(frozen=True)
-class ConePoint:
-    """Elements of the product of the cones, or of its dual: matrices (b, 4, 4) and numbers (l,)."""
+def matrices_of(coordinates: Array) -> Array:
+    """Symmetric matrices of coordinates in `BASIS`, shape (..., 10) -> (..., 4, 4)."""
+    return np.asarray((coordinates @ _FLAT).reshape(*coordinates.shape[:-1], 4, 4))
 
-    matrices: Array
-    numbers: Array
 
-    @classmethod
-    def identity(cls, bodies: int, numbers: int) -> Self:
-        """The identity element."""
-        return cls(np.tile(np.eye(4), (bodies, 1, 1)), np.ones(numbers))
-
-    @property
-    def smallest(self) -> float:
-        """Smallest eigenvalue or number; infinite if there is none."""
-        values = np.linalg.eigvalsh(self.matrices).ravel()
-        return float(min(values.min(initial=np.inf), self.numbers.min(initial=np.inf)))
-
-    def plus(self, other: ConePoint, factor: float = 1.0) -> ConePoint:
-        """This point plus a multiple of another one."""
-        return ConePoint(self.matrices + factor * other.matrices, self.numbers + factor * other.numbers)
-
-    def dot(self, other: ConePoint) -> float:
-        """Inner product."""
-        return float(np.sum(self.matrices * other.matrices) + self.numbers @ other.numbers)
+_IDENTITY = matrix_coordinates(np.eye(4))
 
 
 @dataclass(frozen=True)
 class ConeProgram:
     """A program as above.
 
+    Elements of the product of the cones, and of its dual, are vectors of 10 b coordinates of matrices and l numbers.
+
     Attributes:
         quadratic: P, positive definite, shape (c, c).
         linear: q, shape (c,).
         bodies: number of matrices b.
-        bounded: indices of the coordinates that are not negative, shape (l,).
+        bounded: indices of the coordinates that are not negative, from 10 b on, shape (l,).
         floor: smallest eigenvalue of the matrices.
     """
 
@@ -109,156 +91,204 @@ class ConeProgram:
             The coordinates, shape (c,), which may violate bounds by rounding, and the multipliers of the bounds, (l,).
         """
         x, s, z = self._start()
+        size = max(1.0, float(np.abs(self.linear).max(initial=0.0)))
         for _ in range(MAX_STEPS):
-            gap = s.dot(z)
+            gap = float(s @ z)
             dual_residual = self.quadratic @ x + self.linear - self._expand(z)
-            primal_residual = self._room(x).plus(s, -1.0)
-            size = max(1.0, float(np.abs(self.linear).max(initial=0.0)))
+            primal_residual = self._room(x) - s
             if (
                 gap <= tolerance
                 and np.abs(dual_residual).max() <= 1e-9 * size
-                and primal_residual.dot(primal_residual) <= 1e-20 * max(1.0, s.dot(s))
+                and primal_residual @ primal_residual <= 1e-20 * max(1.0, float(s @ s))
             ):
                 break
             try:
                 step = _Newton(self, s, z).step(dual_residual, primal_residual)
-            except LinAlgError:
+            except np.linalg.LinAlgError:
                 break
             if step is None:
                 break
             dx, ds, dz, length = step
-            x, s, z = x + length * dx, s.plus(ds, length), z.plus(dz, length)
+            x, s, z = x + length * dx, s + length * ds, z + length * dz
             if length < MIN_PROGRESS:
                 break
-        return x, z.numbers
+        return x, z[self.inertial :]
 
-    def _start(self) -> tuple[Array, ConePoint, ConePoint]:
+    @property
+    def inertial(self) -> int:
+        """Number of the coordinates of matrices, 10 b."""
+        return 10 * self.bodies
+
+    @cached_property
+    def in_cones(self) -> Integers:
+        """Coordinates of x that the cones constrain, shape (10 b + l,)."""
+        return np.append(np.arange(self.inertial), self.bounded)
+
+    @cached_property
+    def identity(self) -> Array:
+        """The identity element of the cones, shape (10 b + l,)."""
+        return np.append(np.tile(_IDENTITY, self.bodies), np.ones(len(self.bounded)))
+
+    @cached_property
+    def _least(self) -> Array:
+        """The floor of every element, shape (10 b + l,)."""
+        return np.append(np.tile(self.floor * _IDENTITY, self.bodies), np.zeros(len(self.bounded)))
+
+    def smallest(self, *elements: Array, scale: Array | None = None) -> float:
+        """Smallest eigenvalue or number of some elements; infinite if there is none.
+
+        Args:
+            elements: the elements, shape (10 b + l,) each.
+            scale: factor of the rows and columns of the matrices, shape (b, 4); None: 1.
+        """
+        together = np.stack(elements)
+        least = float(together[:, self.inertial :].min(initial=np.inf))
+        if not self.bodies:
+            return least
+        matrices = matrices_of(together[:, : self.inertial].reshape(len(elements), self.bodies, 10))
+        if scale is not None:
+            matrices *= scale[:, :, None] * scale[:, None, :]
+        return min(least, float(np.linalg.eigvalsh(matrices).min()))
+
+    def _start(self) -> tuple[Array, Array, Array]:
         """Start of the iteration: minimum with a unit weight on the bounds, moved into the cones."""
-        unit = ConePoint.identity(self.bodies, len(self.bounded))
-        floor = ConePoint(self.floor * unit.matrices, 0.0 * unit.numbers)
         hessian = self.quadratic.copy()
-        at = np.append(np.arange(10 * self.bodies), self.bounded)
-        hessian[at, at] += 1.0
-        x = _solve(hessian)(self._expand(floor) - self.linear)
+        hessian[self.in_cones, self.in_cones] += 1.0
+        x = _Refined(hessian).solve(self._expand(self._least) - self.linear)
         s = self._room(x)
-        z = ConePoint(-s.matrices, -s.numbers)
-        s, z = (point if point.smallest > 0.0 else point.plus(unit, 1.0 - point.smallest) for point in (s, z))
+        s, z = (
+            point if least > 0.0 else point + (1.0 - least) * self.identity
+            for point, least in ((s, self.smallest(s)), (-s, self.smallest(-s)))
+        )
         return x, s, z
 
-    def _room(self, x: Array) -> ConePoint:
+    def _room(self, x: Array) -> Array:
         """Elements that the program keeps in the cones."""
-        matrices = np.einsum("ks,sij->kij", x[: 10 * self.bodies].reshape(-1, 10), BASIS)
-        return ConePoint(matrices - self.floor * np.eye(4), x[self.bounded])
+        return np.asarray(x[self.in_cones] - self._least)
 
-    def _expand(self, z: ConePoint) -> Array:
+    def _expand(self, z: Array) -> Array:
         """Adjoint of `_room`, shape (c,)."""
         out = np.zeros(len(self.linear))
-        out[: 10 * self.bodies] = matrix_coordinates(z.matrices).ravel()
-        out[self.bounded] += z.numbers
+        out[self.in_cones] = z
         return out
 
 
 class _Newton:
     """One predictor-corrector step of a program at (s, z) inside the cones."""
 
-    def __init__(self, program: ConeProgram, s: ConePoint, z: ConePoint) -> None:
+    def __init__(self, program: ConeProgram, s: Array, z: Array) -> None:
         """Scale the cones so that s and z become the same diagonal, and factorize the Hessian.
 
         Raises:
             LinAlgError: rounding has moved s or z out of the cones, or the Hessian is not positive definite.
         """
         self.program = program
-        lower_s, lower_z = np.linalg.cholesky(s.matrices), np.linalg.cholesky(z.matrices)
-        left, sizes, _ = np.linalg.svd(np.swapaxes(lower_z, 1, 2) @ lower_s)
-        self.sizes = sizes
-        self.inverse = np.swapaxes(lower_z @ left, 1, 2) / np.sqrt(sizes)[:, :, None]
-        if not np.all((s.numbers > 0.0) & (z.numbers > 0.0)):
-            raise LinAlgError("numbers outside the cone")
-        self.width = np.sqrt(s.numbers / z.numbers)
-        self.middle = ConePoint(sizes[:, :, None] * np.eye(4), np.sqrt(s.numbers * z.numbers))
-        half = np.einsum("kij,sjl,kml->ksim", self.inverse, BASIS, self.inverse)
-        blocks = np.einsum("ksij,ktij->kst", half, half)
+        split = program.inertial
+        numbers_s, numbers_z = s[split:], z[split:]
+        if not (np.all(numbers_s > 0.0) and np.all(numbers_z > 0.0)):
+            raise np.linalg.LinAlgError("numbers outside the cone")
+        self.width = np.sqrt(numbers_s / numbers_z)
         hessian = program.quadratic.copy()
-        for body, block in enumerate(blocks):
-            of_body = slice(10 * body, 10 * body + 10)
-            hessian[of_body, of_body] += block
-        hessian[program.bounded, program.bounded] += z.numbers / s.numbers
-        self.solve = _solve(hessian)
+        hessian[program.bounded, program.bounded] += numbers_z / numbers_s
+        self.sizes = np.empty((program.bodies, 4))
+        diagonal = np.empty((program.bodies, 10))
+        if program.bodies:
+            matrices = matrices_of(np.stack([s[:split], z[:split]]).reshape(2, program.bodies, 10))
+            lower_s, lower_z = np.linalg.cholesky(matrices)
+            left, self.sizes, _ = np.linalg.svd(np.swapaxes(lower_z, 1, 2) @ lower_s)
+            inverse = np.swapaxes(lower_z @ left, 1, 2) / np.sqrt(self.sizes)[:, :, None]
+            # matrix R of Z -> inverse Z inverse' in coordinates
+            product = inverse[:, :, None, :, None] * inverse[:, None, :, None, :]
+            self.scaling = _FLAT @ product.reshape(-1, 16, 16) @ _FLAT.T
+            self.unscaling = np.swapaxes(self.scaling, 1, 2)
+            for body, block in enumerate(self.unscaling @ self.scaling):
+                of_body = slice(10 * body, 10 * body + 10)
+                hessian[of_body, of_body] += block
+            diagonal = self.sizes @ _FLAT[:, ::5].T
+        self.middle = np.append(diagonal, np.sqrt(numbers_s * numbers_z))
+        self.equations = _Refined(hessian)
 
-    def step(
-        self, dual_residual: Array, primal_residual: ConePoint
-    ) -> tuple[Array, ConePoint, ConePoint, float] | None:
+    def step(self, dual_residual: Array, primal_residual: Array) -> tuple[Array, Array, Array, float] | None:
         """Directions of x, s and z, and the length of the step; None if they are not finite."""
-        middle = self.middle
-        count = 4 * len(middle.matrices) + len(middle.numbers)
-        gap = middle.dot(middle)
-        affine = ConePoint(-middle.matrices, -middle.numbers)
-        _, s, z = self._direction(dual_residual, primal_residual, affine)
-        length = min(1.0, self._longest(s), self._longest(z))
-        after = middle.plus(s, length).dot(middle.plus(z, length))
+        middle, program, split = self.middle, self.program, self.program.inertial
+        primal = self._scale(primal_residual)
+        count = 4 * program.bodies + len(self.width)
+        gap = float(middle @ middle)
+        _, s, z = self._direction(dual_residual, primal, -middle)
+        length = min(1.0, self._longest(s, z))
+        after = float((middle + length * s) @ (middle + length * z))
         target = gap / count * min(1.0, max(0.0, after / gap)) ** 3
-        product = 0.5 * (s.matrices @ z.matrices + z.matrices @ s.matrices)
-        identity = np.eye(4)
-        sums = 0.5 * (self.sizes[:, :, None] + self.sizes[:, None, :])
-        correction = ConePoint(
-            (target * identity - product) / sums - middle.matrices,
-            (target - s.numbers * z.numbers) / middle.numbers - middle.numbers,
-        )
-        dx, s, z = self._direction(dual_residual, primal_residual, correction)
+        numbers = middle[split:]
+        correction = np.empty(len(middle))
+        correction[split:] = (target - s[split:] * z[split:]) / numbers
+        if program.bodies:
+            matrices_s, matrices_z = matrices_of(np.stack([s[:split], z[:split]]).reshape(2, -1, 10))
+            product = matrices_s @ matrices_z
+            product = 0.5 * (product + np.swapaxes(product, 1, 2))
+            sums = 0.5 * (self.sizes[:, :, None] + self.sizes[:, None, :])
+            correction[:split] = matrix_coordinates((target * np.eye(4) - product) / sums).ravel()
+        dx, s, z = self._direction(dual_residual, primal, correction - middle)
         if not np.all(np.isfinite(dx)):
             return None
-        length = min(1.0, MAX_STEP_SHARE * min(self._longest(s), self._longest(z)))
-        root = np.linalg.inv(self.inverse)
-        ds = ConePoint(root @ s.matrices @ np.swapaxes(root, 1, 2), s.numbers * self.width)
-        return dx, ds, self._unscale(z), length
+        length = min(1.0, MAX_STEP_SHARE * self._longest(s, z))
+        return dx, dx[program.in_cones] + primal_residual, self._unscale(z), length
 
-    def _direction(
-        self, dual_residual: Array, primal_residual: ConePoint, wanted: ConePoint
-    ) -> tuple[Array, ConePoint, ConePoint]:
-        """Direction of x, and the scaled ones of s and z, whose sum is `wanted`."""
+    def _direction(self, dual_residual: Array, primal: Array, wanted: Array) -> tuple[Array, Array, Array]:
+        """Direction of x, and the scaled ones of s and z, whose sum is `wanted`.
+
+        Args:
+            dual_residual: residual of the gradient, shape (c,).
+            primal: scaled residual of s, shape (10 b + l,).
+            wanted: sum of the scaled directions, shape (10 b + l,).
+        """
         program = self.program
-        rest = wanted.plus(self._scale(primal_residual), -1.0)
-        dx = self.solve(program._expand(self._unscale(rest)) - dual_residual)
-        ds = self._scale(self._change(dx).plus(primal_residual))
-        return dx, ds, wanted.plus(ds, -1.0)
+        dx = self.equations.solve(program._expand(self._unscale(wanted - primal)) - dual_residual)
+        ds = self._scale(dx[program.in_cones]) + primal
+        return dx, ds, wanted - ds
 
-    def _change(self, dx: Array) -> ConePoint:
-        """Change of those elements along a direction of x."""
-        program = self.program
-        matrices = np.einsum("ks,sij->kij", dx[: 10 * program.bodies].reshape(-1, 10), BASIS)
-        return ConePoint(matrices, dx[program.bounded])
-
-    def _scale(self, s: ConePoint) -> ConePoint:
+    def _scale(self, s: Array) -> Array:
         """Scaled direction of s."""
-        turned = np.swapaxes(self.inverse, 1, 2)
-        return ConePoint(self.inverse @ s.matrices @ turned, s.numbers / self.width)
+        split = self.program.inertial
+        out = np.empty(len(s))
+        if split:
+            out[:split] = (self.scaling @ s[:split].reshape(-1, 10, 1)).ravel()
+        out[split:] = s[split:] / self.width
+        return out
 
-    def _unscale(self, z: ConePoint) -> ConePoint:
+    def _unscale(self, z: Array) -> Array:
         """Direction of z from the scaled one."""
-        turned = np.swapaxes(self.inverse, 1, 2)
-        return ConePoint(turned @ z.matrices @ self.inverse, z.numbers / self.width)
+        split = self.program.inertial
+        out = np.empty(len(z))
+        if split:
+            out[:split] = (self.unscaling @ z[:split].reshape(-1, 10, 1)).ravel()
+        out[split:] = z[split:] / self.width
+        return out
 
-    def _longest(self, step: ConePoint) -> float:
-        """Longest step along a scaled direction within the cones."""
-        root = 1.0 / np.sqrt(self.sizes)
-        relative = ConePoint(step.matrices * root[:, :, None] * root[:, None, :], step.numbers / self.middle.numbers)
-        return 1.0 / max(1e-300, -relative.smallest)
+    def _longest(self, *steps: Array) -> float:
+        """Longest step along scaled directions within the cones."""
+        split = self.program.inertial
+        relative = [np.append(step[:split], step[split:] / self.middle[split:]) for step in steps]
+        return 1.0 / max(1e-300, -self.program.smallest(*relative, scale=1.0 / np.sqrt(self.sizes)))
 
 
-def _solve(hessian: Array) -> Callable[[Array], Array]:
+class _Refined:
     """Solver of equations with a positive-definite matrix, refined once.
 
     Raises:
         LinAlgError: the matrix is not positive definite.
     """
-    size = 1.0 / np.sqrt(np.diag(hessian))
-    unit = hessian * size * size[:, None]
-    factor = cho_factor(unit + HESSIAN_REGULARIZATION * np.eye(len(size)))
 
-    def solve(right: Array) -> Array:
-        scaled = size * right
-        found = cho_solve(factor, scaled)
-        found += cho_solve(factor, scaled - unit @ found)
-        return np.asarray(size * found)
+    def __init__(self, hessian: Array) -> None:
+        """Factorize the matrix, with a unit diagonal."""
+        self.size = 1.0 / np.sqrt(hessian.diagonal())
+        self.unit = hessian * self.size * self.size[:, None]
+        regularized = self.unit.copy()
+        regularized.ravel()[:: len(regularized) + 1] += HESSIAN_REGULARIZATION
+        self.factor = CholeskyFactor.from_matrix(regularized)
 
-    return solve
+    def solve(self, right: Array) -> Array:
+        """Solution of the equations, shape (c,)."""
+        scaled = self.size * right
+        found = self.factor.solve(scaled)
+        found += self.factor.solve(scaled - self.unit @ found)
+        return np.asarray(self.size * found)

@@ -83,7 +83,8 @@ def fit_consistent(
     inertial = prior.bodies.size
     scales = prior.scales.ravel()
     information = scales[:, None] * gram[:inertial, :inertial] * scales
-    strength = max(strength, MIN_STRENGTH_RATIO * float(np.linalg.norm(information, 2)))
+    if strength < MIN_STRENGTH_RATIO * float(np.trace(information)):  # the trace exceeds the largest eigenvalue
+        strength = max(strength, MIN_STRENGTH_RATIO * float(np.linalg.eigvalsh(information)[-1]))
     size = np.sqrt(np.maximum(np.diag(gram)[inertial:-1], 0.0))
     weight = np.append(strength / scales**2, TERM_RIDGE * size**2)
     normal = gram[:-1, :-1] + np.diag(weight)

@@ -13,9 +13,9 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from robot_dyn_id.arrays import Array, Mask
+from robot_dyn_id.kernels.cholesky import CholeskyFactor
 
 MAX_EXCHANGES = 200
 """Maximum number of exchanges between the sets; 3 to 10 are typical."""
@@ -46,13 +46,14 @@ def minimize_non_negative(quadratic: Array, linear: Array, free: Mask) -> tuple[
     free = free.copy()
     least, patience = len(linear) + 1, BLOCK_EXCHANGES
     values = np.zeros(len(linear))
+    negligible = ROUNDING * float(np.abs(linear).max(initial=0.0))
     for _ in range(MAX_EXCHANGES):
         values = np.zeros(len(linear))
-        with suppress(LinAlgError):  # rounding: exchanged singly in the end
-            values[free] = cho_solve(cho_factor(quadratic[np.ix_(free, free)]), linear[free])
+        at = np.flatnonzero(free)
+        with suppress(np.linalg.LinAlgError):  # rounding: exchanged singly in the end
+            values[at] = CholeskyFactor.from_matrix(quadratic[at[:, None], at]).solve(linear[at])
         multipliers = quadratic @ values - linear
-        wrong = free & (values < -ROUNDING * np.abs(values).max(initial=0.0))
-        wrong |= ~free & (multipliers < -ROUNDING * np.abs(linear).max(initial=0.0))
+        wrong = np.where(free, values < -ROUNDING * float(np.abs(values).max(initial=0.0)), multipliers < -negligible)
         count = int(np.count_nonzero(wrong))
         if not count:
             break
@@ -81,19 +82,19 @@ def solve_bounded(normal: Array, target: Array, bounded: Mask) -> Array:
     scale = 1.0 / np.sqrt(np.where(diagonal > 0.0, diagonal, 1.0))
     unit = normal * scale * scale[:, None] + RIDGE * np.eye(len(scale))
     scaled = target * scale
-    free = ~bounded
+    free, bound = np.flatnonzero(~bounded), np.flatnonzero(bounded)
     found = np.zeros(len(scale))
-    factor = cho_factor(unit[np.ix_(free, free)])
-    alone = cho_solve(factor, scaled[free])
-    if bounded.any():
-        mixed = unit[np.ix_(free, bounded)]
-        shared = cho_solve(factor, mixed)
-        reduced = unit[np.ix_(bounded, bounded)] - mixed.T @ shared
+    factor = CholeskyFactor.from_matrix(unit[free[:, None], free])
+    alone = factor.solve(scaled[free])
+    if len(bound):
+        mixed = unit[free[:, None], bound]
+        shared = factor.solve(mixed)
+        reduced = unit[bound[:, None], bound] - mixed.T @ shared
         size = 1.0 / np.sqrt(np.maximum(np.diag(reduced), RIDGE))
         reduced = 0.5 * (reduced + reduced.T) * size * size[:, None] + RIDGE * np.eye(len(size))
-        right = (scaled[bounded] - mixed.T @ alone) * size
-        found[bounded] = minimize_non_negative(reduced, right, np.ones(len(size), dtype=bool))[0] * size
-        alone = alone - shared @ found[bounded]
+        right = (scaled[bound] - mixed.T @ alone) * size
+        found[bound] = minimize_non_negative(reduced, right, np.ones(len(size), dtype=bool))[0] * size
+        alone = alone - shared @ found[bound]
     found[free] = alone
     return np.asarray(found * scale)
 
@@ -128,9 +129,9 @@ class BoundedNormal:
         right = size * self.right + np.concatenate([noise, np.zeros((1, len(size)))]) @ root.T
 
         some, rest = self.bounded, ~self.bounded
-        factor = cho_factor(normal[np.ix_(rest, rest)])
+        factor = CholeskyFactor.from_matrix(normal[np.ix_(rest, rest)])
         across = normal[np.ix_(rest, some)]
-        solved = cho_solve(factor, across)
+        solved = factor.solve(across)
         quadratic = normal[np.ix_(some, some)] - across.T @ solved
         scale = 1.0 / np.sqrt(np.maximum(np.diag(quadratic), 1e-300))
         quadratic = quadratic * scale * scale[:, None]
@@ -139,5 +140,5 @@ class BoundedNormal:
         found = np.empty((count, len(size)))
         for row in range(count):
             found[row, some] = scale * minimize_non_negative(quadratic, linear[row], free)[0]
-        found[:, rest] = cho_solve(factor, right[:-1, rest].T).T - found[:, some] @ solved.T
+        found[:, rest] = factor.solve(right[:-1, rest].T).T - found[:, some] @ solved.T
         return found * size

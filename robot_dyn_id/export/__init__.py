@@ -3,12 +3,13 @@
 
 from collections.abc import Callable
 
+from robot_dyn_id.export.evaluator import c, cpp
 from robot_dyn_id.export.mjcf import mjcf
 from robot_dyn_id.export.model import Exported
 from robot_dyn_id.export.urdf import urdf
 from robot_dyn_id.parameters import ParameterSet
 
-FORMATS: dict[str, Callable[[ParameterSet], Exported]] = {"urdf": urdf, "mjcf": mjcf}
+FORMATS: dict[str, Callable[[ParameterSet], Exported]] = {"urdf": urdf, "mjcf": mjcf, "c": c, "cpp": cpp}
 """Formats by the name that the command line uses."""
 
-__all__ = ["FORMATS", "Exported", "mjcf", "urdf"]
+__all__ = ["FORMATS", "Exported", "c", "cpp", "mjcf", "urdf"]

@@ -154,8 +154,8 @@ def _placed(
 def _storable_law(term: Term, symbol: int) -> FrictionLaw | None:
     """The friction law of a column, if it is one law of both directions that depends on the motion alone."""
     laws = [law for law in term.laws or () if law.symbol == symbol]
-    plain = len(laws) == 1 and laws[0].side == 0 and laws[0].factor == 1.0 and not term.signal
-    return laws[0] if plain else None
+    plain = len(laws) == 1 and laws[0] == FrictionLaw(laws[0].shape, laws[0].constant, symbol=symbol)
+    return laws[0] if plain and not term.signal else None
 
 
 def _term_torques(parameters: ParameterSet, regressor: Regressor, values: Array) -> Array:

@@ -107,6 +107,7 @@ def assemble(
         load_parameters=np.array(regressor.load_parameters),
         drive_gains=gains,
         drive_signs=signs,
+        offset_deviations=training.offset_deviations,
         fit_for=tuple(judgment.fit for judgment in evaluation.uses),
         term_classes=find_own_classes(term for _, term in regressor.terms),
     )

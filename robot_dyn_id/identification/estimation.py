@@ -18,6 +18,7 @@ from robot_dyn_id.identification.fallback import fit_or_fall_back
 from robot_dyn_id.identification.model import IdentifiedModel
 from robot_dyn_id.identification.residuals import examine_residuals
 from robot_dyn_id.identification.settings import Settings
+from robot_dyn_id.identification.zeros import add_deviations, center_rows
 from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.model.urdf import RobotDescription
 from robot_dyn_id.parameters import ParameterSet
@@ -62,10 +63,14 @@ def fit_model(
     progress(f"estimating {len(base.names)} base parameters ({settings.estimator.name})")
     prior = choose_prior(settings, regressor, base)
     problem = trials.problem(regressor, base.independent, prior)
+    if trials.zeros is not None:
+        problem = center_rows(problem, trials.zeros)
     estimate, estimator = fit_or_fall_back(settings.estimator, problem)
     if settings.bootstrap:
         progress(f"estimating {settings.bootstrap} times more (bootstrap)")
         estimate = bootstrap_estimate(estimator, problem, estimate, settings.bootstrap)
+    if trials.zeros is not None:
+        estimate = add_deviations(estimate, regressor, base, trials.zeros)
     model, elimination = _eliminate(IdentifiedModel(estimate.regressor or regressor, base, estimate), settings)
     return Fit(
         model, estimator.name, elimination, (*_diagnose(model, trials, settings), *_compare_with_prior(model, prior))

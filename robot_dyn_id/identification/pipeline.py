@@ -37,7 +37,7 @@ from robot_dyn_id.identification.identifiability import Identifiability, identif
 from robot_dyn_id.identification.load import with_fitted_load
 from robot_dyn_id.identification.metrics import Fold
 from robot_dyn_id.identification.model import IdentifiedModel
-from robot_dyn_id.identification.residuals import examine_held_out_load
+from robot_dyn_id.identification.residuals import examine_held_out
 from robot_dyn_id.identification.selection.choice import GIVEN_PRIOR_STRENGTH, Options, Selection, choose_model
 from robot_dyn_id.identification.settings import Settings
 from robot_dyn_id.identification.verdict import judge_training
@@ -144,7 +144,7 @@ def identify(
     unloaded = regressor = _fixed_regressor(model, settings)
     agreement = compare_with_nominal(model.joint_names, *nominal_agreement(regressor, trials))
     findings += refuse(agreement, settings.ignore, trials.survey.sources)
-    trials, excluded = exclude_reversals(trials, settings.reversal_speed, settings.reversal_speeds)
+    trials, excluded = exclude_reversals(trials, settings.reversal_speed, settings.reversal_speeds, settings.rest_speed)
     selection = None
     if settings.chooses_model:
         options = replace(_options(settings, model), without_blocks=not held_out)
@@ -163,7 +163,7 @@ def identify(
     if held_out:
         progress("validating on held-out data")
         others, found = _prepare_held_out(held_out, trials, fit.model.regressor, settings)
-        findings += (*found, *examine_held_out_load(fit.model, others))
+        findings += (*found, *examine_held_out(fit.model, others, trials.offset_deviations))
         data = HeldOutData.from_model(method, others, fit.model)
     elif selection is not None:
         data = HeldOutData(METHOD, trials, _list_folds(selection))
@@ -256,10 +256,10 @@ def _fixed_regressor(model: RobotModel, settings: Settings) -> Regressor:
 
 
 def _list_folds(selection: Selection) -> tuple[Fold, ...]:
-    """Every block with the model that was chosen and fitted without it."""
+    """Every block with the model that was chosen and fitted without it, and the zeros of the efforts elsewhere."""
     return tuple(
         Fold(
-            selection.trials.block_only(one.block, selection.blocks),
+            replace(selection.trials.block_only(one.block, selection.blocks), zeros=one.effort_zeros),
             selection.wide,
             one.columns,
             one.values,
@@ -310,7 +310,8 @@ def validate(
     read = read_as_trained(recordings, parameters.effort_kind)
     trials, findings = prepare_trials(read, model.regressor, settings, settings.signals_of(parameters), progress)
     trials, delayed = realign(trials, model.regressor.model)
-    findings += (*delayed, *_judge_training(model, trials, settings), *examine_held_out_load(model, trials))
+    findings += (*delayed, *_judge_training(model, trials, settings))
+    findings += examine_held_out(model, trials, parameters.offset_deviations)
     prints = [Fingerprint.from_recording(one, parameters.joint_names) for one in recordings]
     findings += report_trained(recordings, prints, Fingerprint.from_parameters(parameters))
     findings += report_compensated(parameters.effort_kind)

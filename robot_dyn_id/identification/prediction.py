@@ -11,6 +11,7 @@ from robot_dyn_id.data.resampling import interpolate_linear
 from robot_dyn_id.dynamics.regressor import Regressor
 from robot_dyn_id.findings import Finding, make_finding
 from robot_dyn_id.identification.extrapolation import far_outside, list_excesses, report_excesses
+from robot_dyn_id.identification.zeros import report_unknown_zeros
 from robot_dyn_id.parameters import ParameterSet
 from robot_dyn_id.signals.ranges import Ranges
 from robot_dyn_id.signals.trials import FilteredTrials, SignalSettings, require_signals
@@ -50,7 +51,9 @@ def predict_recording(
     t = np.concatenate([chunk.t for chunk in recording.chunks(joints)])
     out = _predict_at_stamps(t, grid, tau, segment, 1.0 / trials.plan.rate)
     lost = int(np.isnan(out).any(axis=1).sum())
+    units = regressor.model.effort_units
     findings = report_excesses(list_excesses(joints, far / max(1, len(grid))))
+    findings += report_unknown_zeros(joints, units, parameters.offset_deviations)
     if lost:
         message = f"{lost} of {len(t)} samples could not be predicted: their motion is missing"
         gaps = trials.survey.repairs.gaps

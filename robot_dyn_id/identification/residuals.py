@@ -18,6 +18,7 @@ from robot_dyn_id.dynamics.regressor import Motion, Regressor
 from robot_dyn_id.dynamics.terms import Offset, RotorInertia
 from robot_dyn_id.findings import Finding, format_shares, make_finding
 from robot_dyn_id.identification.model import IdentifiedModel
+from robot_dyn_id.identification.zeros import report_unknown_zeros
 from robot_dyn_id.signals.trials import FilteredTrials
 
 BIN_S = 0.25
@@ -310,10 +311,21 @@ def _examine_contacts(residuals: ResidualHistory) -> tuple[Finding, ...]:
     return (make_finding("contact", message, joints),)
 
 
-def examine_held_out_load(model: IdentifiedModel, held_out: FilteredTrials) -> tuple[Finding, ...]:
-    """Findings about another load at the last link in held-out data than in the training data."""
+def examine_held_out(model: IdentifiedModel, held_out: FilteredTrials, deviations: Array) -> tuple[Finding, ...]:
+    """Findings about held-out data: another load at the last link, and zeros of efforts that differ.
+
+    Args:
+        model: the identified model.
+        held_out: recordings that were not used.
+        deviations: `ParameterSet.offset_deviations` of the model.
+    """
     residuals = ResidualHistory.from_trials(model, held_out)
-    return () if residuals is None else _examine_load(residuals)
+    if residuals is None:
+        return ()
+    robot = model.regressor.model
+    differences = Levels.from_residuals(residuals).offset if deviations.any() else None
+    zeros = report_unknown_zeros(robot.joint_names, robot.effort_units, deviations, differences)
+    return (*_examine_load(residuals), *zeros)
 
 
 def _examine_load(residuals: ResidualHistory) -> tuple[Finding, ...]:

@@ -68,6 +68,8 @@ class Settings:
         reversal_speed: low-velocity threshold below which a joint's rows are left out [rad/s or m/s]: 0 keeps all,
             `auto` is three standard deviations of the velocity noise.
         reversal_speeds: low-velocity thresholds of single joints, which override `reversal_speed`.
+        rest_speed: speed below which a joint is at rest, and its rows are kept in spite of `reversal_speed` [rad/s or
+            m/s]: they contain the torques with which it carries the moving ones, and its own stiction; 0: none are.
         period: period of a periodic motion, for estimators that average over periods [s]; 0 if unknown.
         essential: relative standard deviation above which parameters are left out, see `essential`; 0 keeps all.
         bootstrap: number of bootstrap draws for the standard deviations; 0: no bootstrap.
@@ -92,6 +94,7 @@ class Settings:
     prior: ParameterSet | RobotDescription | None = None
     reversal_speed: float | str = 0.0
     reversal_speeds: Mapping[str, float] = field(default_factory=dict)
+    rest_speed: float = 0.0
     period: float = 0.0
     essential: float = 0.0
     bootstrap: int = 0
@@ -114,6 +117,8 @@ class Settings:
             )
         for what, speed in (("all joints", self.reversal_speed), *self.reversal_speeds.items()):
             check_speed(speed, what)
+        if not 0.0 <= self.rest_speed < math.inf:
+            raise UsageError(f"rest_speed must be 0 or a positive speed [rad/s or m/s], not {self.rest_speed}")
         check_ignored(self.ignore)
         check_bootstrap_draws(self.bootstrap)
         check_limit(self.essential)

@@ -7,8 +7,10 @@ torque, found implicitly: the one that the friction laws have at the velocity wi
 states that this velocity leads to. That is backward Euler for friction alone: it sticks, it never chatters or gains
 energy, and it is exact in sliding, where dry friction is constant. Everything else, viscous friction included, goes
 through the classical fourth-order method; only what of viscous friction would make that unstable is treated like dry
-friction. Laws that saturate (powers, arctan) are dry up to the speed below which their slope would be unstable, and
-viscous above.
+friction. Laws that saturate (powers below 1, arctan) are dry up to the speed below which their slope would be unstable,
+and viscous above. A sign that fades with the speed (Stribeck friction) is dry with its strength at the start of the
+step, so that breakaway holds a joint until it is exceeded; where the step resolves the fall, the fourth-order method
+follows it within the step. Powers of 1 and more are viscous, springs part of the smooth dynamics.
 """
 
 from __future__ import annotations
@@ -20,15 +22,18 @@ import numpy as np
 from robot_dyn_id.kernels.compiled import compiled
 from robot_dyn_id.kernels.dynamics import dynamics_single
 
-SIGN, DAHL, POWER, ARCTAN = 0.0, 1.0, 2.0, 3.0
+SIGN, DAHL, POWER, ARCTAN, RISING = 0.0, 1.0, 2.0, 3.0, 4.0
 """Shapes of friction laws over the velocity v: tanh(v / c), with c = 0 the hard sign; the state z of a Dahl element
-with the breakaway displacement c; sign(v) |v|^c with c in (0, 1); arctan(v / c)."""
+with the breakaway displacement c; sign(v) |v|^c with c in (0, 1); arctan(v / c); sign(v) |v|^c with c of 1 or more."""
 
-SHAPE, CONSTANT, SIDE, FIXED, LOADED = 0, 1, 2, 3, 4
+SHAPE, CONSTANT, SIDE, FIXED, LOADED, FADING = 0, 1, 2, 3, 4, 5
 """Columns of `laws`: shape and its constant c; 0 for both directions, 1 or -1 for velocities of this sign only; torque
-per shape, [N m or N]; the same per load [-]."""
+per shape, [N m or N]; the same per load [-]; f of the factor exp(-(v / f)^2) of a sign, infinite without one."""
 
-WEIGHTS, STARTS, LAWS = 13, 15, 16
+STEEPEST = 0.86
+"""Largest slope of exp(-x^2) over x: sqrt(2 / e)."""
+
+WEIGHTS, STARTS, LAWS = 14, 16, 17
 """Indices of these among the first arguments of `advance` and `motor_effort`."""
 
 STABLE = 2.5
@@ -103,7 +108,7 @@ def _growth(shape, constant, speed):  # type: ignore[no-untyped-def]
             return (1.0 if speed > 0.0 else 0.0), 0.0
         value = math.tanh(speed / constant)
         return value, (1.0 - value * value) / constant
-    if shape == POWER:
+    if shape in {POWER, RISING}:
         value = speed**constant
         return value, (constant * value / speed if speed > 0.0 else np.inf)
     ratio = speed / constant
@@ -117,12 +122,23 @@ def _law(law, z, speed):  # type: ignore[no-untyped-def]
         return z
     if speed * law[SIDE] < 0.0:
         return 0.0
-    return math.copysign(_growth(law[SHAPE], law[CONSTANT], abs(speed))[0], speed)
+    return math.copysign(_growth(law[SHAPE], law[CONSTANT], abs(speed))[0] * _share(law, speed), speed)
+
+
+@compiled
+def _share(law, speed):  # type: ignore[no-untyped-def]
+    """Remaining share of a law that fades, at a velocity; 1 for the others."""
+    if law[FADING] == np.inf:
+        return 1.0
+    ratio = speed / law[FADING]
+    return math.exp(-ratio * ratio)
 
 
 @compiled
 def _knee(law, slope):  # type: ignore[no-untyped-def]
-    """Speed above which the slope of a saturating law is below a limit; infinite for the other laws."""
+    """Speed above which the slope of a saturating law is below a limit; 0 if it rises, infinite for the other laws."""
+    if law[SHAPE] == RISING:
+        return 0.0
     if law[SHAPE] == POWER:
         return (law[CONSTANT] / slope) ** (1.0 / (1.0 - law[CONSTANT]))
     if law[SHAPE] == ARCTAN:
@@ -152,8 +168,8 @@ def _end_velocity(free, gain, step, viscous, first, last, laws, torque, knee, sl
     viscous: viscous friction forward and backward, not negative, shape (2,).
     first, last: range of the coordinate's laws.
     laws, slip: see `advance`.
-    torque: torque per shape of each law, shape (m,); negative ones are left out.
-    knee: speed up to which each law grows, shape (m,).
+    torque: torque per shape of each law, shape (m,), faded as at the start; negative ones are left out.
+    knee: speed up to which each law grows, shape (m,); where it is 0, the law is not dry.
     """
     forward, backward = 0.0, 0.0
     for k in range(first, last):
@@ -173,7 +189,7 @@ def _end_velocity(free, gain, step, viscous, first, last, laws, torque, knee, sl
     for _ in range(NEWTON):
         value, slope = straight * y - excess, straight
         for k in range(first, last):
-            if torque[k] <= 0.0 or toward * laws[k, SIDE] < 0.0:
+            if torque[k] <= 0.0 or toward * laws[k, SIDE] < 0.0 or knee[k] == 0.0:
                 continue
             if laws[k, SHAPE] == DAHL:
                 left = (1.0 - toward * slip[k]) * math.exp(-step * y / laws[k, CONSTANT])
@@ -200,7 +216,7 @@ def _least_root(  # type: ignore[no-untyped-def]
     """
     saturated, slope, powers = 0.0, straight, 1
     for k in range(first, last):
-        if torque[k] > 0.0 and toward * laws[k, SIDE] >= 0.0:
+        if torque[k] > 0.0 and toward * laws[k, SIDE] >= 0.0 and knee[k] > 0.0:
             constant, strength = laws[k, CONSTANT], gain * torque[k]
             if laws[k, SHAPE] == DAHL:
                 saturated += strength * (1.0 - toward * slip[k])
@@ -267,12 +283,18 @@ def _strengths(weights, starts, laws, load, torque):  # type: ignore[no-untyped-
 
 
 @compiled
-def _smooth(speed, viscous, first, last, laws, torque, knee):  # type: ignore[no-untyped-def]
-    """Friction of one coordinate that is not dry: viscous friction, and saturating laws beyond their knees."""
+def _smooth(speed, viscous, first, last, laws, torque, knee, fallen):  # type: ignore[no-untyped-def]
+    """Friction of one coordinate that is not dry: viscous and rising friction, saturating laws beyond their knees.
+
+    Where the step resolves how a law fades, also what it has faded since the start; see `fallen` of `advance`.
+    """
     friction = (viscous[0] if speed > 0.0 else viscous[1]) * speed
     for k in range(first, last):
-        if knee[k] < np.inf and torque[k] > 0.0:
+        if knee[k] < np.inf and (torque[k] > 0.0 or laws[k, SHAPE] == RISING):
             friction += torque[k] * _beyond(laws[k], knee[k], speed)
+        if fallen[k] >= 0.0 and speed * laws[k, SIDE] >= 0.0:
+            grown = _growth(laws[k, SHAPE], laws[k, CONSTANT], abs(speed))[0]
+            friction += torque[k] * (_share(laws[k], speed) - fallen[k]) * math.copysign(grown, speed)
     return friction
 
 
@@ -291,6 +313,7 @@ def advance(  # type: ignore[no-untyped-def]
     slots,
     added,
     constant,
+    stiffness,
     weights,
     viscous,
     starts,
@@ -309,10 +332,11 @@ def advance(  # type: ignore[no-untyped-def]
     parent ... parameters: those of the kernels in `kernels.dynamics`.
     slots, added: rotor inertias: entries of the packed lower triangle of M, shape (r,), and values, (r, 1).
     constant: torque offsets, shape (n,).
+    stiffness: torque of the springs over the positions, shape (n, n).
     weights: velocities of the friction coordinates = weights @ dq, shape (g, n).
     viscous: viscous friction of the coordinates forward and backward, shape (g, 2).
     starts: first law of each coordinate, and their number at the end, shape (g + 1,).
-    laws: the other friction laws, a sum for each coordinate, shape (m, 5); see `SHAPE` and below.
+    laws: the other friction laws, a sum for each coordinate, shape (m, 6); see `SHAPE` and below.
     loads: standard parameters of which the load of the joints is computed, shape (b, 10), or (0, 10) for no load.
     effort: torques of the motors, constant all along, shape (n,).
     step, count: length [s] and number of the steps.
@@ -331,13 +355,18 @@ def advance(  # type: ignore[no-untyped-def]
     explicit, implicit, torque, knee = np.empty((g, 2)), np.empty((g, 2)), np.empty(m), np.full(m, np.inf)
     moved, gained, held, least = np.empty(n), np.empty(n), np.empty(n), np.inf
     known, saturating, load, passed = np.empty(g), np.zeros(g), np.zeros((n, 1)), np.empty(g)
+    held_torque, fallen = np.empty(m), np.full(m, -1.0)  # strengths at the start; what is left of them there, or -1
     for i in range(g):
         for k in range(starts[i], starts[i + 1]):
-            saturating[i] += laws[k, SHAPE] >= POWER
+            saturating[i] += laws[k, SHAPE] in {POWER, ARCTAN}
+            if laws[k, SHAPE] == RISING:
+                knee[k] = 0.0
     stable = 0.5 * STABLE if saturating.any() else STABLE  # half of it for the saturating laws
     for _ in range(count):
         for j in range(n):  # in loops: checked assignments of slices take half of the compile time
             position[j, 0], velocity[j, 0], drive[j, 0] = q[j], dq[j], effort[j] - constant[j]
+            for k in range(n):
+                drive[j, 0] -= stiffness[j, k] * q[k]
         if len(loads) > 0:
             dynamics_single(
                 parent,
@@ -401,18 +430,24 @@ def advance(  # type: ignore[no-untyped-def]
                 explicit[i, side] = viscous[i, side] - implicit[i, side]
             known[i] = 0.0
             for k in range(starts[i], starts[i + 1]):
+                left = _share(laws[k], start[i])
+                held_torque[k], fallen[k] = torque[k] * left, -1.0
+                if laws[k, SHAPE] == RISING:
+                    continue
                 if torque[k] < 0.0:  # no real friction: taken at the velocity at the start
                     known[i] += torque[k] * _law(laws[k], slip[k], start[i])
                 elif torque[k] > 0.0:
                     knee[k] = _knee(laws[k], most / (saturating[i] * torque[k])) if saturating[i] > 0.0 else np.inf
-            passed[i] = known[i] + _smooth(start[i], explicit[i], starts[i], starts[i + 1], laws, torque, knee)
+                    if g * step * response[i, i] * torque[k] * STEEPEST <= laws[k, FADING] < np.inf:
+                        fallen[k] = left
+            passed[i] = known[i] + _smooth(start[i], explicit[i], starts[i], starts[i + 1], laws, torque, knee, fallen)
         for i in range(g):
             free[i] = start[i]
             for j in range(n):
                 free[i] += step * weights[i, j] * acceleration[j, 0]
             for k in range(g):
                 free[i] -= step * response[i, k] * passed[k]
-        _dry_friction(step, free, response, implicit, starts, laws, torque, knee, slip, dry)
+        _dry_friction(step, free, response, implicit, starts, laws, held_torque, knee, slip, dry)
         for j in range(n):
             held[j] = effort[j] - constant[j]
             for i in range(g):
@@ -427,11 +462,13 @@ def advance(  # type: ignore[no-untyped-def]
             for j in range(n):
                 velocity[j, 0] = dq[j] + share * acceleration[j, 0]
                 drive[j, 0] = held[j]
+                for k in range(n):
+                    drive[j, 0] -= stiffness[j, k] * position[k, 0]
             for i in range(g):
                 speed = 0.0
                 for j in range(n):
                     speed += weights[i, j] * velocity[j, 0]
-                friction = _smooth(speed, explicit[i], starts[i], starts[i + 1], laws, torque, knee)
+                friction = _smooth(speed, explicit[i], starts[i], starts[i + 1], laws, torque, knee, fallen)
                 for j in range(n):
                     drive[j, 0] -= weights[i, j] * friction
             dynamics_single(
@@ -484,6 +521,7 @@ def motor_effort(  # type: ignore[no-untyped-def]
     slots,
     added,
     constant,
+    stiffness,
     weights,
     viscous,
     starts,
@@ -549,6 +587,8 @@ def motor_effort(  # type: ignore[no-untyped-def]
         )
     for j in range(n):
         result[j] = torque[j, 0] + constant[j]
+        for k in range(n):
+            result[j] += stiffness[j, k] * q[k]
     for r in range(len(slots)):
         high = int((math.sqrt(8.0 * slots[r] + 1.0) - 1.0) / 2.0)
         low = slots[r] - high * (high + 1) // 2

@@ -22,6 +22,7 @@ import numpy as np
 
 from robot_dyn_id.arrays import Array, Integers, Mask
 from robot_dyn_id.errors import ModelError, UsageError
+from robot_dyn_id.model.screw_chain import chain_urdf
 from robot_dyn_id.model.urdf import RobotDescription, mimics
 
 STANDARD_GRAVITY = (0.0, 0.0, -9.81)
@@ -118,6 +119,25 @@ class RobotModel:
     ) -> RobotModel:
         """Model of a URDF or xacro file; see `from_description` and `RobotDescription.from_file`."""
         return cls.from_description(RobotDescription.from_file(path), joints, held, gravity)
+
+    @classmethod
+    def from_screws(
+        cls,
+        axes: Sequence[Sequence[float]],
+        origins: Sequence[Sequence[float]],
+        gravity: Sequence[float] = STANDARD_GRAVITY,
+    ) -> RobotModel:
+        """Model of a serial chain of revolute joints from their screw axes; its nominal inertias are 0.
+
+        Args:
+            axes: joint axes in the base frame at configuration 0, shape (n, 3).
+            origins: a point on each axis in the base frame [m], shape (n, 3): the origin of the joint's frame.
+            gravity: gravity vector in the base frame [m/s^2].
+
+        Raises:
+            UsageError: axes or origins of another shape, or an axis without a direction.
+        """
+        return cls.from_urdf(chain_urdf(axes, origins), gravity=gravity)
 
     @classmethod
     def from_description(

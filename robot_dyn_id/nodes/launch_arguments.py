@@ -59,6 +59,9 @@ ARGUMENTS: dict[str, LaunchArgument] = {
     "use_sim_time": LaunchArgument("", "true: use /clock; empty: as set in the parameter file", read_boolean),
     "log_level": LaunchArgument("info", "Log level of all nodes", choices=("debug", "info", "warn", "error", "fatal")),
     "urdf": LaunchArgument("", "URDF or xacro file; empty: received on the topic robot_description"),
+    "terms": LaunchArgument(
+        "", "YAML file with friction, rotors and springs of the simulated robot; empty: those of the node parameters"
+    ),
     "folder": LaunchArgument("", "Folder for the results; empty: runs/identifier-<date and time>"),
     "bag": LaunchArgument("bags/%Y-%m-%d_%H-%M-%S", "Folder of the new bag; strftime codes are replaced"),
     "topics": LaunchArgument("", "Topics to record, for example \"['joint_states', 'other']\"", read_yaml_value),

@@ -11,6 +11,7 @@ import numpy as np
 
 from robot_dyn_id.dynamics.dynamics import Dynamics
 from robot_dyn_id.errors import UsageError
+from robot_dyn_id.files.term_values import read_term_values
 from robot_dyn_id.model.joint_values import joint_array
 from robot_dyn_id.model.robot import STANDARD_GRAVITY, RobotModel
 from robot_dyn_id.model.urdf import RobotDescription
@@ -52,6 +53,14 @@ class SimulatorSettings:
         (), "Coulomb friction, one value for all joints or one per joint", "N m or N", 0.0
     )
     smoothing_width: float = ros_parameter(0.01, "Smoothing width of the Coulomb friction", "rad/s", 0.0)
+    terms: str = ros_parameter(
+        "",
+        "YAML file with further terms and their values: Stribeck friction, rotors, springs, ...; see "
+        "docs/simulation.md; empty: none",
+    )
+    temperature: tuple[float, ...] = ros_parameter(
+        (), "Temperature of all joints or of each one; empty: reference temperature of the terms", "degrees Celsius"
+    )
     initial_position: tuple[float, ...] = ros_parameter(
         (), "Initial joint positions; empty: 0, or the nearest position within the limits", "rad or m"
     )
@@ -119,11 +128,17 @@ class SimulatorSettings:
         """Dynamics of a URDF with the friction of the settings.
 
         Raises:
-            RobotDynIdError: a URDF that cannot be read, unknown joints, friction for another number of joints.
+            RobotDynIdError: a URDF or a file of terms that cannot be read, unknown joints, another number of values,
+                or friction both in the settings and in the file.
         """
         model = RobotModel.from_description(robot, self.joints or None, gravity=self.gravity)
         viscous, coulomb = (joint_array(getattr(self, n), model.joint_names, n) for n in ("viscous", "coulomb"))
-        return nominal_dynamics(model, viscous, coulomb, self.smoothing_width)
+        further = read_term_values(self.terms, model) if self.terms else ()
+        for name, given in (("viscous", viscous), ("coulomb", coulomb)):
+            overlapping = [term.name for _, term, _ in further if name in {term.name, *term.includes}]
+            if overlapping and given.any():
+                raise UsageError(f"{name}: {overlapping[0]} of {self.terms} contains this friction already")
+        return nominal_dynamics(model, viscous, coulomb, self.smoothing_width, further)
 
     def robot(self, dynamics: Dynamics) -> SimulatedRobot:
         """Simulated robot at its initial position.
@@ -131,6 +146,8 @@ class SimulatorSettings:
         Raises:
             RobotDynIdError: positions for another number of joints, dynamics that cannot be simulated.
         """
+        if self.temperature:
+            dynamics = dynamics.at_temperature(self.temperature)
         model = dynamics.regressor.model
         limits = model.limits
         start = joint_array(self.initial_position, model.joint_names, "initial_position")

@@ -3,34 +3,130 @@
 
 from __future__ import annotations
 
+import importlib.util
 import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
 
+import numpy as np
+from scipy.stats import binom
+
+from robot_dyn_id.arrays import Array
 from robot_dyn_id.report.drawing import Drawing
 
 Better = Literal["lower", "higher", "same"]
 """Side of a published figure that is an improvement; `same`: none, the figure is to be met."""
+
+MIN_DRAWS = 20
+"""Lowest number of draws of the noise that a comparison is judged by."""
+
+SLOW_DRAWS = 5
+"""Largest number of draws of the baselines that search for minutes; a study with `MIN_DRAWS` is in `benchmarks/`."""
+
+NOT_RUN: Mapping[str, str] = {
+    "search": "not run: pip install '.[search]'",
+    "network": "not run: pip install '.[network]'",
+    "full": "needs --full",
+}
+"""Verdict on a figure that was not computed, by what it needs: an extra of the package, or the full extent."""
+
+_MODULES = {"search": "pymoo", "network": "sklearn"}
+"""Module that an extra installs."""
+
+
+def missing_extra(extra: Literal["search", "network"], full: bool = True) -> str:
+    """Key of `NOT_RUN` for a figure that needs an extra; empty if the figure can be computed.
+
+    Args:
+        extra: extra of the package that the figure needs.
+        full: whether the slow baselines are run; False for a slow one outside of the full extent.
+    """
+    if importlib.util.find_spec(_MODULES[extra]) is None:
+        return extra
+    return "" if full else "full"
+
+
+@dataclass(frozen=True)
+class Spread:
+    """Results of all draws of the noise, or of all random starts.
+
+    A draw that failed counts with the point where it stopped, and with inf (-inf if more is better) if there is no such
+    point: it is never left out.
+
+    Attributes:
+        values: one result of each draw, shape (k,), not NaN.
+        failed: number of draws that did not converge.
+    """
+
+    values: Array
+    failed: int = 0
+
+    def __post_init__(self) -> None:
+        """Check the values.
+
+        Raises:
+            ValueError: there are no draws, or a result is NaN.
+        """
+        if not len(self.values) or np.isnan(self.values).any():
+            raise ValueError("a spread needs at least one draw, and a value for each, that of a failed one included")
+
+    @property
+    def draws(self) -> int:
+        """Number of draws, those that failed included."""
+        return len(self.values)
+
+    @property
+    def median(self) -> float:
+        """Median over all draws."""
+        return float(np.median(self.values))
+
+    @property
+    def quartiles(self) -> tuple[float, float]:
+        """Lower and upper quartile, each the result of a draw."""
+        low, high = np.quantile(self.values, (0.25, 0.75), method="inverted_cdf")
+        return float(low), float(high)
+
+    @property
+    def median_interval(self) -> tuple[float, float]:
+        """95 % interval of the median from order statistics (sign test); unbounded for fewer than six draws."""
+        outside = int(binom.ppf(0.025, self.draws, 0.5))
+        if outside == 0:
+            return -math.inf, math.inf
+        ranked = np.sort(self.values)
+        return float(ranked[outside - 1]), float(ranked[-outside])
 
 
 @dataclass(frozen=True)
 class Figure:
     """One figure of a paper, or one claim about its method.
 
-    The verdict is computed. Against a published figure: `beaten` on its better side, `reproduced` where both agree
-    within `agreement`, `not reproducible` otherwise. Without one, against
-    the target: `holds`, `does not hold`.
+    The verdict is computed from the first of these that the figure has:
+
+    - `missing`: the entry of `NOT_RUN`.
+    - `published` or `rerun`, the result of the paper's own method: `other conditions` where `conditions` states a
+      difference from the paper's; otherwise `reproduced` (`no difference` from a rerun) within the tolerance,
+      or where the 95 % interval of the median contains it; `beaten` on its better side; `not reproducible` (`worse`)
+      on the other.
+    - `target`: `holds`, `does not hold`.
+    - none: `shown`.
+
+    With noise the verdict needs the median of `MIN_DRAWS`; it is `needs --full` for fewer.
 
     Attributes:
         name: name of the quantity with its unit.
-        ours: value of this package; NaN if there is none.
+        ours: value of this package, the median of a spread; NaN if there is none.
         published: value printed in the paper; None if there is none.
         better: side that is an improvement.
-        agreement: largest difference from the published figure that is still the same figure: its last digit, or the
-            scatter of what is compared; in its unit.
+        agreement: tolerance: largest difference from the published figure that is still the same figure, its last
+            digit; in its unit.
         target: acceptance limit of this package, on the side of `better` (`same`: within `agreement`); None for a
             figure that is only shown.
         why: one sentence on the difference between the two, or on how ours was obtained.
+        rerun: value of the paper's own method, run here under the same conditions; None if it is not compared.
+        conditions: difference from the paper's own conditions, such as another motion; empty if there is none.
+        spread: results of all draws; None for a figure without noise.
+        missing: key of `NOT_RUN` for a figure that was not computed; empty for the others.
     """
 
     name: str
@@ -40,22 +136,59 @@ class Figure:
     agreement: float = 0.0
     target: float | None = None
     why: str = ""
+    rerun: float | None = None
+    conditions: str = ""
+    spread: Spread | None = None
+    missing: str = ""
+
+    @classmethod
+    def from_spread(cls, name: str, spread: Spread, **given: Any) -> Figure:
+        """Make a figure of the median over draws of the noise; keyword arguments are other attributes."""
+        return cls(name, spread.median, spread=spread, **given)
+
+    @classmethod
+    def not_run(cls, name: str, missing: str, **given: Any) -> Figure:
+        """Make a figure that was not computed; `missing` is a key of `NOT_RUN`, the others are attributes."""
+        return cls(name, math.nan, missing=missing, **given)
 
     @property
     def verdict(self) -> str:
-        """`beaten`, `reproduced`, `not reproducible`; `holds`, `does not hold`; or `shown`."""
-        if self.published is not None:
-            if abs(self.ours - self.published) <= self.agreement:
-                return "reproduced"
-            return "beaten" if self.better != "same" and self._reaches(self.published) else "not reproducible"
-        if self.target is None:
+        """Verdict on the figure, see the class."""
+        if self.missing:
+            return NOT_RUN[self.missing]
+        reference = self.published if self.published is not None else self.rerun
+        if reference is not None and self.conditions:
+            return "other conditions"
+        if reference is None and self.target is None:
             return "shown"
-        return "holds" if self._reaches(self.target) else "does not hold"
+        if not self.decided:
+            return NOT_RUN["full"]
+        if reference is not None:
+            same, worse = (
+                ("reproduced", "not reproducible") if self.published is not None else ("no difference", "worse")
+            )
+            if self._agrees(reference):
+                return same
+            return "beaten" if self.better != "same" and self._reaches(reference) else worse
+        return "holds" if not self.missed else "does not hold"
+
+    @property
+    def decided(self) -> bool:
+        """Whether there are enough draws for a verdict."""
+        return self.spread is None or self.spread.draws >= MIN_DRAWS
 
     @property
     def missed(self) -> bool:
         """Whether the target is missed."""
-        return self.target is not None and not self._reaches(self.target)
+        return self.target is not None and not self.missing and self.decided and not self._reaches(self.target)
+
+    def _agrees(self, mark: float) -> bool:
+        if abs(self.ours - mark) <= self.agreement:
+            return True
+        if self.spread is None:
+            return False
+        low, high = self.spread.median_interval
+        return low <= mark <= high
 
     def _reaches(self, mark: float) -> bool:
         if math.isnan(self.ours):
@@ -63,6 +196,33 @@ class Figure:
         if self.better == "same":
             return abs(self.ours - mark) <= self.agreement
         return self.ours <= mark if self.better == "lower" else self.ours >= mark
+
+    def answer(self) -> dict[str, Any]:
+        """Make the entry of the figure in the answer of the command, with all that its verdict depends on.
+
+        Numbers that are infinite or not a number are None.
+        """
+        spread = self.spread
+        return {
+            "name": self.name,
+            "published": _finite(self.published),
+            "rerun": _finite(self.rerun),
+            "ours": _finite(self.ours),
+            "asked": _finite(self.target),
+            "better": self.better,
+            "tolerance": self.agreement,
+            "draws": None if spread is None else spread.draws,
+            "failed": None if spread is None else spread.failed,
+            "quartiles": None if spread is None else [_finite(value) for value in spread.quartiles],
+            "median_interval": None if spread is None else [_finite(value) for value in spread.median_interval],
+            "conditions": self.conditions,
+            "verdict": self.verdict,
+            "why": self.why,
+        }
+
+
+def _finite(value: float | None) -> float | None:
+    return None if value is None or not math.isfinite(value) else float(value)
 
 
 @dataclass(frozen=True)
@@ -83,6 +243,40 @@ class Reproduction:
     notes: tuple[str, ...] = ()
     drawings: tuple[Drawing, ...] = field(default=(), repr=False)
 
+    def table(self) -> list[str]:
+        """Write the figures and notes as lines of text, as the command prints them."""
+        header = ("", "published", "rerun", "ours", "quartiles", "failed", "asked", "verdict")
+        rows = [header, *(_row(figure) for figure in self.figures)]
+        used = [place for place in range(len(header)) if any(row[place] for row in rows[1:])]
+        widths = [max(len(row[place]) for row in rows) for place in used]
+        lines = [f"{self.paper}: {self.source}"]
+        for row, figure in zip(rows, (None, *self.figures), strict=True):
+            cells = [row[place] for place in used]
+            numbers = "".join(f"  {cell:>{width}}" for cell, width in zip(cells[1:-1], widths[1:-1], strict=True))
+            lines.append(f"{cells[0]:<{widths[0]}}{numbers}  {cells[-1]}")
+            if figure is not None and figure.why:
+                lines.append(f"    {figure.why}")
+        return [*lines, *(f"note: {note}" for note in self.notes)]
+
+
+def _row(figure: Figure) -> Sequence[str]:
+    spread, side = figure.spread, {"lower": "<= ", "higher": ">= ", "same": ""}[figure.better]
+    several = spread is not None and spread.draws > 1
+    return (
+        figure.name,
+        _number(figure.published),
+        _number(figure.rerun),
+        _number(figure.ours),
+        " - ".join(f"{value:.3g}" for value in spread.quartiles) if spread is not None and several else "",
+        f"{spread.failed}/{spread.draws}" if spread is not None else "",
+        "" if figure.target is None else side + _number(figure.target),
+        f"{figure.verdict}: {figure.conditions}" if figure.verdict == "other conditions" else figure.verdict,
+    )
+
+
+def _number(value: float | None) -> str:
+    return "" if value is None or math.isnan(value) else f"{value:.5g}"
+
 
 @dataclass(frozen=True)
 class Extent:
@@ -95,3 +289,8 @@ class Extent:
 
     seeds: int = 1
     full: bool = False
+
+    @property
+    def slow_seeds(self) -> int:
+        """Number of repetitions of the baselines that search for minutes."""
+        return min(self.seeds, SLOW_DRAWS)

@@ -51,6 +51,7 @@ def _model_choice(identification: Identification) -> dict[str, Any] | None:
         "terms": list(dict.fromkeys(term.name for _, term in selection.regressor.terms)),
         "couplings": [row.name for row in selection.tried if row.step == "coupling" and row.chosen],
         "families_left_out": list(selection.left_out),
+        "effort_zeros": _effort_zeros(selection.trials),
         "prior_strength": selection.strength,
         "gravity": selection.regressor.model.gravity.tolist(),
         "motion_cutoff": selection.trials.plan.motion_pass.cutoff,
@@ -59,6 +60,18 @@ def _model_choice(identification: Identification) -> dict[str, Any] | None:
             for row in selection.tried
         ],
     }
+
+
+def _effort_zeros(trials: FilteredTrials) -> list[dict[str, Any]]:
+    """Zeros of the efforts in each recording, relative to the offsets of the model; empty if they do not differ."""
+    if trials.zeros is None:
+        return []
+    sources = [recording.source for recording in trials.recordings]
+    return [
+        {"source": source, "zeros": values}
+        for source, values, judged in zip(sources, trials.zeros.values.tolist(), trials.zeros.judged, strict=True)
+        if judged
+    ]
 
 
 def _essential(identification: Identification) -> dict[str, Any] | None:

@@ -36,7 +36,13 @@ def identification_text(result: Identification) -> str:
 def _choice_lines(result: Identification) -> Iterator[str]:
     """The terms that were chosen from the data."""
     if result.selection is not None:
-        words = {"terms": "", "coupling": "coupling ", "base_tilt": "base tilt ", "prior_strength": "prior strength "}
+        words = {
+            "terms": "",
+            "effort_zero": "zero per recording of ",
+            "coupling": "coupling ",
+            "base_tilt": "base tilt ",
+            "prior_strength": "prior strength ",
+        }
         taken = [
             words[row.step] + (row.name if words[row.step] else row.name.replace("_", " "))
             for row in result.selection.tried

@@ -15,9 +15,9 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from scipy.linalg import cho_factor, cho_solve
 
 from robot_dyn_id.arrays import Array
+from robot_dyn_id.kernels.cholesky import CholeskyFactor
 from robot_dyn_id.signals.filtering import LowPass, derivative
 
 CONTINUATION_PERIODS = 3.0
@@ -115,11 +115,11 @@ def _krige(at: Array, values: Array, variance: float, times: Array) -> Array:
     for covariance in (_squared_exponential, _matern):
         matrix = covariance(at[:, None] - at)
         matrix[np.diag_indices(len(at))] += variance
-        factor = cho_factor(matrix)
-        ones, solved = cho_solve(factor, np.stack([np.ones(len(at)), values], axis=1)).T
+        factor = CholeskyFactor.from_matrix(matrix)
+        ones, solved = factor.solve(np.stack([np.ones(len(at)), values], axis=1)).T
         mean = solved.sum() / ones.sum()
         weights = solved - mean * ones
-        likelihood = -0.5 * float((values - mean) @ weights) - float(np.log(np.diag(factor[0])).sum())
+        likelihood = -0.5 * float((values - mean) @ weights) - 0.5 * factor.log_determinant
         if likelihood > best:
             best, found = likelihood, mean + covariance(times[:, None] - at) @ weights
     return found

@@ -19,6 +19,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
+from scipy.ndimage import maximum_filter1d
 
 from robot_dyn_id.arrays import Array, Integers, Mask
 from robot_dyn_id.dynamics.prior import Prior
@@ -55,6 +56,10 @@ ROWS_PER_PERIOD = 2.0
 and there an autoregressive model of the residuals fails."""
 
 
+REST_TIME_S = 0.5
+"""Shortest time in which a joint that is slow throughout is at rest [s]: at a reversal it is slow for milliseconds."""
+
+
 @dataclass(frozen=True)
 class SignalPlan:
     """All that is decided about the signals before rows are made.
@@ -66,6 +71,8 @@ class SignalPlan:
         row_stride: grid samples from one row of the problem to the next.
         motion_pass: motion filter, which positions and velocities pass before they are differentiated.
         slowest: speed of each joint below which its rows are left out [rad/s or m/s]; empty: none are, see `reversals`.
+        rest: speed below which a joint is at rest, see `at_rest`, and its rows are kept in spite of `slowest` [rad/s or
+            m/s].
         period: period of a motion that is known to be periodic [s]; None otherwise.
         decimation: samples of the grid that recordings are interpolated to and filtered on, per sample of the windows.
     """
@@ -78,6 +85,7 @@ class SignalPlan:
     slowest: tuple[float, ...] = ()
     period: float | None = None
     decimation: int = 1
+    rest: float = 0.0
 
     @classmethod
     def from_low_pass(
@@ -101,7 +109,7 @@ class SignalPlan:
         coarse = SignalPlan.from_low_pass(
             self.native_rate / decimation, self.low_pass, self.recorded_velocity, self.motion_pass
         )
-        return replace(coarse, slowest=self.slowest, period=self.period, decimation=decimation)
+        return replace(coarse, slowest=self.slowest, rest=self.rest, period=self.period, decimation=decimation)
 
     def periodic(self, period: float) -> SignalPlan:
         """With a whole number of rows in a period of the motion [s].
@@ -283,6 +291,18 @@ class RecordedProblem(RegressorProblem):
         return RecordedProblem.from_windows(regressor, columns, self.windows, self.plan)
 
 
+def at_rest(speeds: Array, rest: float, rate: float) -> Mask:
+    """Mask of the samples of a joint at rest, shape (N,): slow for `REST_TIME_S` around, not just at a reversal.
+
+    Args:
+        speeds: velocity of the joint [rad/s or m/s], shape (N,).
+        rest: speed below which it is slow [rad/s or m/s].
+        rate: samples per second [Hz].
+    """
+    around = maximum_filter1d(np.abs(speeds), 1 + 2 * math.ceil(0.5 * REST_TIME_S * rate), mode="nearest")
+    return np.asarray(around < rest)
+
+
 def _tiles(regressor: Regressor, layout: Layout, windows: Iterable[FilteredWindow], plan: SignalPlan) -> Iterator[Tile]:
     """One tile per joint and window; rows that are not valid, or below the low-velocity threshold, are zero."""
     slowest = plan.slowest or (0.0,) * len(layout.supports)
@@ -303,5 +323,8 @@ def _tiles(regressor: Regressor, layout: Layout, windows: Iterable[FilteredWindo
             block = layout.block(packed, joint)
             block[-1] = tau
             thinned = np.ascontiguousarray(plan.low_pass.apply(block, plan.rate)[:, rows])
-            thinned[:, ~valid[joint] | (np.abs(window.motion.dq[joint, rows]) < slowest[joint])] = 0.0
+            slow = np.abs(window.motion.dq[joint, rows]) < slowest[joint]
+            if plan.rest and slow.any():
+                slow &= ~at_rest(window.motion.dq[joint], plan.rest, plan.rate)[rows]
+            thinned[:, ~valid[joint] | slow] = 0.0
             yield Tile(joint, window.segment, thinned, window.trial, window.t[rows])

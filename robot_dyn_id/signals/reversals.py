@@ -70,7 +70,7 @@ def noise_left(taken: Array, cutoff: float, rate: float, derived: bool) -> Array
 
 
 def exclude_reversals(
-    trials: FilteredTrials, speed: float | str, of_joint: Mapping[str, float]
+    trials: FilteredTrials, speed: float | str, of_joint: Mapping[str, float], rest: float = 0.0
 ) -> tuple[FilteredTrials, tuple[Finding, ...]]:
     """The trials without their slow rows, and findings.
 
@@ -78,11 +78,12 @@ def exclude_reversals(
         trials: the trials.
         speed: see `slowest_speeds`.
         of_joint: see `slowest_speeds`.
+        rest: speed below which a joint is at rest, and its rows are kept [rad/s or m/s].
     """
     slowest, findings = slowest_speeds(
         trials.joints, speed, of_joint, lambda: velocity_noise(trials), trials.max_speeds
     )
-    return trials.with_thresholds(slowest), findings
+    return trials.with_thresholds(slowest, rest), findings
 
 
 def slowest_speeds(

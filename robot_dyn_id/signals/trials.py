@@ -7,6 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
+import numpy as np
+
 from robot_dyn_id.arrays import Array, Integers
 from robot_dyn_id.data.exclusion import excluded_mask
 from robot_dyn_id.data.recording import Recording
@@ -23,6 +25,7 @@ from robot_dyn_id.signals.stillness import stillness
 from robot_dyn_id.signals.survey import Survey, survey
 from robot_dyn_id.signals.term_states import integrate_states
 from robot_dyn_id.signals.windows import FilteredWindow, Window, windows
+from robot_dyn_id.signals.zeros import EffortZeros
 
 EXCLUDED_PERIODS = 0.5
 """Time around efforts that are left out whose rows are left out too, in periods of the cut-off."""
@@ -85,6 +88,7 @@ class FilteredTrials:
         surveyed: survey of these recordings where it has been made already.
         known_ranges: ranges of their motion where they have been computed already.
         kept: blocks whose rows are used; None: all rows, guards included.
+        zeros: zeros of the efforts in each recording, which are subtracted; None: there is only that of the model.
     """
 
     recordings: Sequence[Recording]
@@ -96,6 +100,7 @@ class FilteredTrials:
     surveyed: Survey | None = field(default=None, repr=False, compare=False)
     known_ranges: Ranges | None = field(default=None, repr=False, compare=False)
     kept: KeptBlocks | None = None
+    zeros: EffortZeros | None = None
 
     @classmethod
     def from_recordings(
@@ -137,7 +142,10 @@ class FilteredTrials:
             valid = filtered.valid & ~excluded
             if self.kept is not None:
                 valid &= self.kept.mask(filtered.trial, filtered.t)
-            yield replace(filtered, valid=valid)
+            tau = filtered.tau
+            if self.zeros is not None and tau is not None:
+                tau = tau - self.zeros.values[filtered.trial][:, None]
+            yield replace(filtered, valid=valid, tau=tau)
 
     def along(self, regressor: Regressor) -> Iterator[FilteredWindow]:
         """Start a pass with the states of a regressor's terms in the motion, integrated along each segment.
@@ -184,6 +192,11 @@ class FilteredTrials:
         """Maximum speed of each joint [rad/s or m/s], shape (n,)."""
         return self.ranges.dq_max
 
+    @property
+    def offset_deviations(self) -> Array:
+        """Standard deviation of the zero of each joint's effort between recordings; empty if not known."""
+        return np.zeros(0) if self.zeros is None else self.zeros.deviations
+
     @cached_property
     def _steps(self) -> tuple[float, ...]:
         return tuple(median_step(recording, self.joints) for recording in self.recordings)
@@ -211,13 +224,14 @@ class FilteredTrials:
                 f"a cut-off of {self.plan.low_pass.cutoff:.3g} Hz needs {needed:.2f} s"
             )
 
-    def with_thresholds(self, slowest: tuple[float, ...]) -> FilteredTrials:
+    def with_thresholds(self, slowest: tuple[float, ...], rest: float = 0.0) -> FilteredTrials:
         """The same windows with low-velocity thresholds: rows of slower joints are excluded.
 
         Args:
             slowest: threshold of each joint [rad/s or m/s].
+            rest: speed below which a joint is at rest, and its rows are kept [rad/s or m/s].
         """
-        return replace(self, plan=replace(self.plan, slowest=slowest), known_ranges=self.ranges)
+        return replace(self, plan=replace(self.plan, slowest=slowest, rest=rest), known_ranges=self.ranges)
 
     def decimated(self) -> FilteredTrials:
         """The same recordings with only as many filtered samples per second as the filters need.
@@ -246,7 +260,7 @@ class FilteredTrials:
 
     def with_recordings(self, recordings: Sequence[Recording]) -> FilteredTrials:
         """Other recordings of the same joints, filtered in the same way."""
-        return replace(self, recordings=recordings, surveyed=None, known_ranges=None, kept=None)
+        return replace(self, recordings=recordings, surveyed=None, known_ranges=None, kept=None, zeros=None)
 
     def blocks(self, count: int = BLOCKS) -> Blocks:
         """Division into blocks for cross-validation; trials at rest throughout are not divided.

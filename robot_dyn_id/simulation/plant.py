@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ import numpy as np
 from robot_dyn_id.arrays import Array, Mask
 from robot_dyn_id.dynamics.dynamics import MAX_SINGLE_STATES, Dynamics
 from robot_dyn_id.dynamics.regressor import Motion, Regressor, terms_on_joints
-from robot_dyn_id.dynamics.terms import Coulomb, Dahl, TermStates, Viscous
+from robot_dyn_id.dynamics.terms import Coordinate, Coulomb, Dahl, Term, TermStates, Viscous
 from robot_dyn_id.errors import InputError
 from robot_dyn_id.kernels.stepping import LAWS, STARTS, WEIGHTS, advance, motor_effort, slide
 from robot_dyn_id.kernels.trials import feedback
@@ -27,7 +28,13 @@ def steps(duration: float) -> int:
     return max(1, math.ceil(duration / STEP - 1e-9))
 
 
-def nominal_dynamics(model: RobotModel, viscous: Array, coulomb: Array, smoothing_width: float) -> Dynamics:
+def nominal_dynamics(
+    model: RobotModel,
+    viscous: Array,
+    coulomb: Array,
+    smoothing_width: float,
+    further: Sequence[tuple[Coordinate, Term, Array]] = (),
+) -> Dynamics:
     """Nominal dynamics of a URDF with friction.
 
     Args:
@@ -35,11 +42,13 @@ def nominal_dynamics(model: RobotModel, viscous: Array, coulomb: Array, smoothin
         viscous: viscous friction [N m s/rad or N s/m], shape (n,).
         coulomb: Coulomb friction [N m or N], shape (n,).
         smoothing_width: smoothing width of the Coulomb friction [rad/s or m/s], see `terms.Coulomb`.
+        further: coordinates, other terms on them, and the parameters of each, shape (symbols,).
     """
-    regressor = Regressor(model, terms_on_joints(model, (Viscous(), Coulomb(smoothing_width))))
+    own = terms_on_joints(model, (Viscous(), Coulomb(smoothing_width)))
+    regressor = Regressor(model, (*own, *((coordinate, term) for coordinate, term, _ in further)))
     friction = np.zeros((2, len(model.body_names)))
     friction[:, [model.body_names.index(name) for name in model.joint_names]] = viscous, coulomb
-    parameters = np.concatenate([model.inertial_parameters, *friction])
+    parameters = np.concatenate([model.inertial_parameters, *friction, *(values for *_, values in further)])
     return Dynamics(regressor, np.arange(len(parameters)), parameters)
 
 
@@ -101,6 +110,7 @@ class CompiledDynamics:
             slots,
             friction.inertia[row, column][slots][:, None].copy(),
             friction.constant,
+            friction.stiffness,
             friction.weights,
             friction.viscous,
             friction.starts,
@@ -149,20 +159,24 @@ class Plant:
             InputError: a term cannot be simulated, or the mass matrix is not positive definite.
         """
         dynamics.forward_dynamics(q, np.zeros_like(q), np.zeros_like(q))  # names the joint of a singular mass matrix
-        self.dynamics = CompiledDynamics(dynamics)
+        self.dynamics, self._robot = CompiledDynamics(dynamics), dynamics
+        self._warms = any(group.term.signal == "temperature" for group in dynamics.regressor.term_groups)
         self.q, self.dq = np.array(q, dtype=np.float64), np.zeros(len(q))
         self.effort_limit = np.full(len(q), np.inf) if effort_limit is None else effort_limit
         self.dry = np.zeros(self.dynamics.coordinates)
         self.slip = self.dynamics.slip()
 
     def place(self, motion: Motion, sample: int) -> None:
-        """Place the robot in the state of a motion at one sample, friction states included.
+        """Place the robot in the state of a motion at one sample, friction states and temperatures included.
 
         Args:
-            motion: motion of the joints; without the states of terms they are at rest.
+            motion: motion of the joints; without the states of terms they are at rest, without temperatures, which the
+                robot keeps afterwards, those of its dynamics hold.
             sample: number of the sample.
         """
         at = motion.take(slice(sample, sample + 1))
+        if self._warms and at.temperature is not None:
+            self.dynamics = CompiledDynamics(self._robot.at_temperature(at.temperature[:, 0]))
         self.q[:], self.dq[:] = at.q[:, 0], at.dq[:, 0]
         self.slip[:] = self.dynamics.slip(at.states)
         self.dry[:] = 0.0

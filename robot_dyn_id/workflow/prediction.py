@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -93,6 +94,7 @@ def simulate(
     rate: float = SIMULATION_RATE_HZ,
     restart: float = math.inf,
     settings: Settings | None = None,
+    temperature: Sequence[float] = (),
 ) -> SimulatedMotion:
     """Simulate an identified robot along a trajectory, or under the efforts of a recording.
 
@@ -112,13 +114,17 @@ def simulate(
         rate: sample rate along a trajectory [Hz]; samples of a recording keep their own.
         restart: time after which a simulation under recorded efforts restarts from the recorded state [s].
         settings: gains and velocity source of a recording.
+        temperature: temperatures of the joints along a trajectory [degrees Celsius], one or one per joint; empty: the
+            reference temperatures. A recording has its own.
 
     Raises:
         InputError: a mass matrix that is not positive definite, or a recording that cannot be used.
-        UsageError: a rate or restart time out of range.
+        UsageError: a rate or restart time out of range, or another number of temperatures.
     """
     settings = settings or Settings()
     dynamics = usable_dynamics(parameters, parameters.urdf, parameters.joint_names, needs_mass_matrix=True)
+    if temperature:
+        dynamics = dynamics.at_temperature(temperature)
     if isinstance(motion, Trajectory):
         simulated = simulate_trajectory(dynamics, motion, rate)
     else:

@@ -201,6 +201,13 @@ WRONG = {
         2,
         "--restart is for DATA",
     ),
+    "temperature of data": (("data.npz", "--temperature", 40), "a.npz", 2, "--temperature is for --trajectory"),
+    "temperatures": (
+        ("--trajectory", "trajectory.yaml", "--temperature", 1, 2, 3, 4),
+        "a.npz",
+        2,
+        "temperature: give one number or one for each",
+    ),
     "restart": (("data.npz", "--restart", 0), "a.npz", 2, "restart: 0 s; it must be positive"),
     "rate": (("--trajectory", "trajectory.yaml", "--rate", -1), "a.npz", 2, "rate: -1 Hz"),
     "another format": (("--trajectory", "trajectory.yaml"), "a.csv", 2, "give FILE.npz, or a new folder"),

@@ -39,6 +39,7 @@ couplings:
 estimator: {name: generalized, autoregressive_order: 3, passes: 1, method: gram}
 pivots: qr
 reversal_speed: auto
+rest_speed: 0.001
 period: 5.0
 essential: 0.2
 base_tilt: false
@@ -85,6 +86,7 @@ def test_every_key_arrives(tmp_path):
             estimator=GeneralizedLeastSquares(3, 1, "gram"),
             pivots="qr",
             reversal_speed="auto",
+            rest_speed=0.001,
             period=5.0,
             essential=0.2,
             base_tilt=False,
@@ -252,6 +254,7 @@ WRONG = {
     # reversals
     "reversal_speed: fast": "reversal_speed: must be a number, not 'fast'",
     "reversal_speed: -0.1": "reversal_speed of all joints must be auto, 0 or a positive speed [rad/s or m/s], not -0.1",
+    "rest_speed: -0.1": "rest_speed must be 0 or a positive speed [rad/s or m/s], not -0.1",
     "joints: {a: {reversal_speed: .inf}}": "reversal_speed of a must be",
     # not YAML
     "joints: {a: [}": "not a YAML file",

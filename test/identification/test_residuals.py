@@ -14,7 +14,7 @@ from robot_dyn_id.dynamics.regressor import Regressor, terms_on_joints
 from robot_dyn_id.dynamics.terms import Coulomb, Offset, RotorInertia, Viscous
 from robot_dyn_id.estimators import WeightedLeastSquares
 from robot_dyn_id.identification.model import IdentifiedModel
-from robot_dyn_id.identification.residuals import Levels, ResidualHistory, examine_held_out_load, examine_residuals
+from robot_dyn_id.identification.residuals import Levels, ResidualHistory, examine_held_out, examine_residuals
 from robot_dyn_id.signals.trials import FilteredTrials, SignalSettings
 
 TERMS = (Viscous(), Coulomb(), Offset(), RotorInertia())
@@ -43,7 +43,7 @@ def test_clean_recordings_show_nothing(arm):
     recordings = [arm.record(number, duration=30.0).recording(arm.robot) for number in range(3)]
     model, trials = fitted(arm.robot, *recordings[:2])
     assert examine_residuals(model, trials) == ()
-    assert examine_held_out_load(model, trials.with_recordings(recordings[2:])) == ()
+    assert examine_held_out(model, trials.with_recordings(recordings[2:]), np.zeros(0)) == ()
 
 
 @pytest.mark.parametrize(
@@ -64,7 +64,7 @@ def test_faults_of_the_upper_strength_are_named(arm, key, code):
 def test_another_tool_in_held_out_data_is_named(arm):
     case = FAULTS["tool_held_out"].apply(arm, 2, np.random.default_rng(0))
     model, trials = fitted(arm.robot, *case.training)
-    (finding,) = examine_held_out_load(model, trials.with_recordings(case.held_out))
+    (finding,) = examine_held_out(model, trials.with_recordings(case.held_out), np.zeros(0))
     assert finding.code == "load_changed"
 
 

@@ -352,6 +352,15 @@ def test_every_configuration_of_the_package_passes_the_check_of_the_launch():
 
 
 @genuine
+def test_the_space_manipulator_has_its_friction_and_a_twin():
+    nodes = visit(ROOT / "launch" / "space6r.launch.py")
+    simulators = [node for node in nodes if node.node_executable == "simulator"]
+    assert [node.expanded_node_namespace for node in simulators] == ["/", "/twin"]
+    given = ["".join(part.text for key in node._Node__parameters[-1] for part in key) for node in simulators]
+    assert ["terms" in names for names in given] == [True, False]
+
+
+@genuine
 def test_a_twin_has_a_namespace_of_its_own():
     path = ROOT / "launch" / "twin.launch.py"
     assert [node.node_executable for node in visit(path)] == ["simulator", "torque_residual_monitor"]

@@ -20,6 +20,7 @@ from robot_dyn_id.identification.holdout import split
 from robot_dyn_id.identification.pipeline import identify
 from robot_dyn_id.identification.settings import Settings
 from robot_dyn_id.model.robot import RobotModel
+from robot_dyn_id.signals.processing import at_rest
 from robot_dyn_id.signals.reversals import slowest_speeds, velocity_noise
 from robot_dyn_id.signals.survey import survey
 from robot_dyn_id.signals.trials import FilteredTrials, SignalSettings, plan_signals
@@ -75,6 +76,13 @@ def test_slow_rows_are_left_out_joint_by_joint_and_no_others(robot, recording):
     share = [np.mean(np.abs(np.concatenate(dq, axis=1)[j]) >= slowest[j]) for j in range(3)]
     np.testing.assert_allclose(counts[1] / counts[0], share)
     assert share[0] == 1.0 > 0.95 > share[1] > share[2] > 0.3
+
+
+def test_a_joint_at_rest_keeps_its_rows_and_one_that_reverses_does_not():
+    t = np.arange(4000) / 1000.0
+    speeds = np.where(t < 2.0, np.sin(2.0 * np.pi * t), 1e-4)
+    rest = at_rest(speeds, 0.01, 1000.0)
+    assert not rest[t < 2.25].any() and rest[t > 2.26].all()
 
 
 def test_rows_that_are_left_out_do_not_change_what_is_known_of_the_noise(robot):

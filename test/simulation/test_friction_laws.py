@@ -13,6 +13,7 @@ from robot_dyn_id.dynamics.dynamics import Dynamics
 from robot_dyn_id.dynamics.regressor import Motion, Regressor, terms_on_joints
 from robot_dyn_id.dynamics.terms import TERMS, Coupling, Term, Viscous
 from robot_dyn_id.dynamics.terms.laws import DAHL, POWER, FrictionLaw
+from robot_dyn_id.errors import UsageError
 from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.simulation.controllers import ComputedTorque, Gains
 from robot_dyn_id.simulation.plant import SMALLEST, CompiledDynamics, Plant
@@ -94,8 +95,14 @@ def test_states_follow_the_path_of_the_plant():
 
 ALL = {
     "viscous": 0.3,
+    "coulomb": 0.4,
     "offset": 0.1,
     "rotor_inertia": 0.05,
+    "asymmetric": (0.3, 0.2, 0.1, 0.4),
+    "stribeck": (0.5, 0.3),
+    "improved_stribeck": (0.4, 0.2, 0.3, -0.1, 0.05),
+    "temperature_coulomb": 0.02,
+    "spring": 3.0,
     "load_coulomb": 0.01,
     "dahl": LEVELS,
     "load_dahl": 0.02 * LEVELS,
@@ -106,7 +113,8 @@ ALL = {
 
 
 @pytest.mark.parametrize("text", [OBLIQUE, ""], ids=["tree", "panda"])
-def test_inverse_and_forward_dynamics_are_those_of_the_model(text):
+def test_inverse_and_forward_dynamics_are_those_of_the_model_with_every_term(text):
+    assert set(ALL) == set(TERMS)
     model = RobotModel.from_urdf(text) if text else panda_arm()
     joints = model.joint_names[-2:]
     coupling = Coupling("wrist", ((joints[0], 1.0), (joints[1], 1.0)), (TERMS["dahl"](), TERMS["viscous"]()))
@@ -166,6 +174,78 @@ def test_saturating_friction_limits_the_speed_and_is_accurate_while_it_slides():
     here = simulate(one_joint(saturating_viscous=values), effort, 1e-3, 2.0)
     truth = exact(effort, friction, 2.0, 1e-3 * np.arange(1, 2001))
     assert np.abs(here - truth).max() < 1e-4 * np.abs(truth).max()
+
+
+STRIBECK = {"fci": 1.0, "dfi": 1.5, "kva": 0.4, "kvb": 0.3, "kvc": -0.05}
+
+
+def stribeck_joint(velocity, width=0.0):
+    """One joint with improved Stribeck friction."""
+    model = RobotModel.from_urdf(SMALLEST)
+    term = TERMS["improved_stribeck"](velocity, width)
+    parameters = np.concatenate([model.inertial_parameters, list(STRIBECK.values())])
+    return Dynamics(Regressor(model, terms_on_joints(model, (term,))), np.arange(len(parameters)), parameters)
+
+
+@pytest.mark.parametrize(("steady", "width", "accuracy"), [(6.0, 0.0, 1e-6), (0.0, 0.02, 2e-3)])
+def test_stribeck_friction_is_followed_within_the_steps(steady, width, accuracy):
+    """To the order of the held effort in sliding; through reversals, which are dry friction, to first order."""
+
+    def effort(t):
+        return steady + 4.0 * np.sin(5.0 * t)
+
+    def friction(dq, z):
+        s = np.tanh(dq / width) if width else np.sign(dq)
+        fc, rise, *viscous = STRIBECK.values()
+        return (fc + rise * np.exp(-((dq / 0.5) ** 2))) * s + np.dot(viscous, [dq, dq**2, dq**3])
+
+    here = simulate(stribeck_joint(0.5, width), effort, 1e-3, 2.0)
+    truth = exact(effort, friction, 2.0, 1e-3 * np.arange(1, 2001))
+    assert np.abs(here - truth).max() < accuracy * np.abs(truth).max()
+
+
+@pytest.mark.parametrize("velocity", [1e-3, 0.05])
+def test_a_joint_with_stribeck_friction_sticks_up_to_its_breakaway_torque(velocity):
+    """Also where the fall is far steeper than a step resolves; what breaks away is driven by the excess over fc."""
+    plant, breakaway = Plant(stribeck_joint(velocity), np.zeros(1)), 2.5
+    for _ in range(200):
+        plant.advance(np.array([0.999 * breakaway]), 1e-3)
+    assert plant.q[0] == plant.dq[0] == 0.0
+    for _ in range(100):
+        plant.advance(np.array([1.1 * breakaway]), 1e-3)
+    assert velocity > 1e-3 or plant.dq[0] == pytest.approx(0.1 * (1.1 * breakaway - 1.0), rel=0.05)
+    assert plant.dq[0] > 0.02
+    for _ in range(300):
+        plant.advance(np.zeros(1), 1e-3)
+    assert plant.dq[0] == pytest.approx(0.0, abs=1e-9), "it comes to rest and does not chatter"
+
+
+def test_springs_swing_at_their_frequency():
+    """A spring of 100 N m/rad about 0.2 rad on 1 kg m^2: 10 rad/s, and no energy is lost."""
+    model = RobotModel.from_urdf(SMALLEST)
+    parameters = np.append(model.inertial_parameters, 100.0)
+    spring = terms_on_joints(model, (TERMS["spring"](0.2),))
+    plant = Plant(Dynamics(Regressor(model, spring), np.arange(11), parameters), np.array([0.5]))
+    for _ in range(1000):
+        plant.advance(np.zeros(1), 1e-3)
+    assert plant.q[0] == pytest.approx(0.2 + 0.3 * np.cos(10.0), abs=1e-8)
+
+
+def test_temperature_changes_friction_in_all_dynamics_alike():
+    model = panda_arm()
+    robot = robot_with(model, {"coulomb": 3.0, "temperature_coulomb": -0.04}).at_temperature(50.0)
+    state, rest = np.full(7, 0.3), np.zeros(7)
+    compiled = CompiledDynamics(robot)
+    torque = robot.inverse_dynamics(START, state, rest)
+    assert ratio(compiled.effort(START, state, rest, state, compiled.slip()), torque) < 1e-12
+    assert robot.friction(START, np.ones(7)) == pytest.approx(np.full(7, 3.0 - 0.04 * 30.0))
+    plant = Plant(robot, START)
+    plant.place(Motion(START[:, None], state[:, None], rest[:, None], np.full((7, 1), 20.0)), 0)
+    warm = robot.at_temperature(np.full(7, 20.0)).inverse_dynamics(START, state, rest)
+    assert ratio(plant.dynamics.effort(START, state, rest, state, plant.slip), warm) < 1e-12
+    for wrong in (np.nan, [1.0, 2.0]):
+        with pytest.raises(UsageError, match="temperature"):
+            robot.at_temperature(wrong)
 
 
 @dataclass(frozen=True)

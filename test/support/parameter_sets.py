@@ -86,6 +86,7 @@ def awkward_set() -> ParameterSet:
         robot_compensates=("gravity", "friction"),
         drive_gains=np.array([1 / 3, 0.0]),
         drive_signs=np.array([-1.0, 1.0]),
+        offset_deviations=np.array([0.0, 1 / 3]),
         held_out_method="range",
         data_digests=np.array([0, 2**32 - 1], dtype=np.uint32),
         data_starts=np.array([1.7e9 + 0.1, 0.0, 0.0, 0.0, 0.0, 1.0]),

@@ -8,12 +8,13 @@ exponential alone, Coulomb friction would drive the joint backward.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
 
 from robot_dyn_id.arrays import Array
+from robot_dyn_id.dynamics.terms.laws import POWER, VISCOUS, FrictionLaw
 from robot_dyn_id.dynamics.terms.stribeck import Stribeck
 
 
@@ -36,6 +37,16 @@ class ImprovedStribeck(Stribeck):
     not_negative: ClassVar[tuple[str, ...]] = ("fci",)
     differences: ClassVar[Mapping[str, str]] = {"dfi": "fci"}
     includes: ClassVar[frozenset[str]] = frozenset(("viscous", "coulomb", "stribeck"))
+
+    @property
+    def laws(self) -> tuple[FrictionLaw, ...]:
+        """See `Term.laws`."""
+        square = FrictionLaw(POWER, 2.0, symbol=3)
+        if self.signed_square:
+            squares: tuple[FrictionLaw, ...] = (square,)
+        else:
+            squares = replace(square, side=1), replace(square, side=-1, factor=-1.0)
+        return (*super().laws, FrictionLaw(VISCOUS, symbol=2), *squares, FrictionLaw(POWER, 3.0, symbol=4))
 
     def columns(self, y: Array, dy: Array, ddy: Array) -> Array:
         """See `Term.columns`."""

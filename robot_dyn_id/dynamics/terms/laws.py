@@ -3,18 +3,19 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
-INERTIA, CONSTANT, VISCOUS, SIGN, DAHL, POWER, ARCTAN = (
+INERTIA, CONSTANT, VISCOUS, SIGN, DAHL, POWER, ARCTAN, SPRING = (
     *("inertia", "constant", "viscous", "sign"),
-    *("dahl", "power", "arctan"),
+    *("dahl", "power", "arctan", "spring"),
 )
 """Shapes of laws; see `FrictionLaw`."""
 
 
 @dataclass(frozen=True)
 class FrictionLaw:
-    """One summand of a column of a term, for the coordinate's velocity v and acceleration a.
+    """One summand of a column of a term, for the coordinate's position y, velocity v and acceleration a.
 
     | shape | value |
     |---|---|
@@ -23,8 +24,9 @@ class FrictionLaw:
     | `viscous` | v |
     | `sign` | tanh(v / c), with c = 0 the hard sign |
     | `dahl` | z, with z' = v / c (1 - z sign v) |
-    | `power` | sign(v) abs(v)^c, c in (0, 1) |
+    | `power` | sign(v) abs(v)^c, c > 0 |
     | `arctan` | arctan(v / c) |
+    | `spring` | y - c |
 
     Attributes:
         shape: shape of the law.
@@ -32,6 +34,7 @@ class FrictionLaw:
         side: 1 or -1: the value is 0 for velocities of the other sign; 0: both directions.
         factor: factor of the value.
         symbol: index of the column.
+        fading: f of the factor exp(-(v / f)^2) of a `sign`; infinite: no such factor.
     """
 
     shape: str
@@ -39,3 +42,4 @@ class FrictionLaw:
     side: int = 0
     factor: float = 1.0
     symbol: int = 0
+    fading: float = math.inf

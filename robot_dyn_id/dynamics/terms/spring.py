@@ -10,6 +10,7 @@ import numpy as np
 
 from robot_dyn_id.arrays import Array
 from robot_dyn_id.dynamics.terms.contract import Term
+from robot_dyn_id.dynamics.terms.laws import SPRING, FrictionLaw
 from robot_dyn_id.options import OptionRanges, Range
 
 
@@ -37,3 +38,8 @@ class Spring(Term):
     def slopes(self, y: Array, dy: Array, ddy: Array) -> Array:
         """Derivatives of `columns` with respect to position, velocity and acceleration, shape (3, symbols, N)."""
         return np.array([np.ones_like(y), np.zeros_like(y), np.zeros_like(y)])[:, None, :]
+
+    @property
+    def laws(self) -> tuple[FrictionLaw, ...]:
+        """See `Term.laws`."""
+        return (FrictionLaw(SPRING, self.rest_position),)

@@ -4,13 +4,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
 
 from robot_dyn_id.arrays import Array
 from robot_dyn_id.dynamics.terms.contract import FreeConstant, Term
+from robot_dyn_id.dynamics.terms.laws import SIGN, FrictionLaw
 from robot_dyn_id.dynamics.terms.sign import SMOOTHING_WIDTH, sign, sign_slope, width_slope
 from robot_dyn_id.options import OptionRanges, Range
 
@@ -55,6 +56,12 @@ class Stribeck(Term):
         slopes = np.zeros((3, 2, len(dy)))
         slopes[1] = ds, share * (ds - 2.0 * dy / self.stribeck_velocity**2 * s)
         return slopes
+
+    @property
+    def laws(self) -> tuple[FrictionLaw, ...]:
+        """See `Term.laws`."""
+        sliding = FrictionLaw(SIGN, self.smoothing_width)
+        return sliding, replace(sliding, symbol=1, fading=self.stribeck_velocity)
 
     @property
     def free_constants(self) -> tuple[FreeConstant, ...]:

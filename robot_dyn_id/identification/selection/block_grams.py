@@ -3,8 +3,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -31,13 +32,15 @@ class BlockGrams:
         supports: for each joint the columns in its rows.
         matrices: for each joint, shape (K + 2, support + 1, support + 1); the last two: rows in no block, and rows
             that every fit uses.
-        counts: number of rows, shape (n, K + 2).
+        sums: for each joint the sums of [W tau] over the rows of each of R recordings, shape (K + 2, R, support + 1).
+        recording_counts: number of these rows, shape (n, K + 2, R).
     """
 
     columns: int
     supports: tuple[Integers, ...]
     matrices: tuple[Array, ...]
-    counts: Integers
+    sums: tuple[Array, ...]
+    recording_counts: Integers
 
     @classmethod
     def from_trials(cls, trials: FilteredTrials, regressor: Regressor, blocks: Blocks) -> Self:
@@ -50,7 +53,9 @@ class BlockGrams:
         """
         problem = trials.problem(regressor, np.arange(len(regressor.names)))
         matrices = tuple(np.zeros((blocks.count + OUTSIDE, len(s) + 1, len(s) + 1)) for s in problem.supports)
-        counts = np.zeros((len(matrices), blocks.count + OUTSIDE), dtype=np.int64)
+        recordings = len(trials.recordings)
+        sums = tuple(np.zeros((blocks.count + OUTSIDE, recordings, len(s) + 1)) for s in problem.supports)
+        counts = np.zeros((len(matrices), blocks.count + OUTSIDE, recordings), dtype=np.int64)
         for tile in problem.tiles():
             assert tile.t is not None  # tiles of recordings have stamps
             numbers = blocks.numbers(tile.trial, tile.t)
@@ -58,8 +63,26 @@ class BlockGrams:
                 rows = np.ascontiguousarray(tile.block[:, numbers == number])
                 place = {NO_BLOCK: blocks.count, ALL_FITS: blocks.count + 1}.get(number, number)
                 matrices[tile.joint][place] += rows @ rows.T
-                counts[tile.joint, place] += np.count_nonzero(rows.any(axis=0))
-        return cls(len(regressor.names), problem.supports, matrices, counts)
+                sums[tile.joint][place, tile.trial] += rows.sum(axis=1)
+                counts[tile.joint, place, tile.trial] += np.count_nonzero(rows.any(axis=0))
+        return cls(len(regressor.names), problem.supports, matrices, sums, counts)
+
+    @cached_property
+    def counts(self) -> Integers:
+        """Number of rows, shape (n, K + 2)."""
+        return np.asarray(self.recording_counts.sum(axis=2))
+
+    def count_divided(self, blocks: Collection[int]) -> int:
+        """Number of recordings with rows in at least two of some blocks."""
+        rows = self.recording_counts[:, list(blocks)].sum(axis=0)
+        return int(np.count_nonzero(np.count_nonzero(rows, axis=0) > 1))
+
+    def effort_variation(self) -> Array:
+        """RMS of each joint's effort about its mean [N m or N], shape (n,)."""
+        count = np.maximum(self.counts.sum(axis=1), 1)
+        mean = np.array([sums[:, :, -1].sum() for sums in self.sums]) / count
+        square = np.array([matrices[:, -1, -1].sum() for matrices in self.matrices]) / count
+        return np.asarray(np.sqrt(np.maximum(square - mean**2, 0.0)))
 
     @property
     def block_count(self) -> int:
@@ -74,15 +97,52 @@ class BlockGrams:
             total[:, places[:, None], places] += weight**2 * matrices
         return total
 
-    def squared_errors(self, parameters: Array, block: int) -> Array:
+    def squared_errors(self, parameters: Array, block: int, zeros: Array | None = None) -> Array:
         """Sum of the squared prediction errors of each joint in a block, shape (n,).
 
         Args:
             parameters: parameters of all columns, shape (c,).
             block: number of the block.
+            zeros: zero of each joint's effort in each recording, in addition to the parameters, shape (R, n).
         """
-        signed = [np.append(-parameters[support], 1.0) for support in self.supports]
-        return np.array([max(0.0, float(v @ m[block] @ v)) for v, m in zip(signed, self.matrices, strict=True)])
+        signed = self._signed(parameters)
+        errors = np.array([v @ m[block] @ v for v, m in zip(signed, self.matrices, strict=True)])
+        if zeros is not None:
+            residuals = np.array([s[block] @ v for v, s in zip(signed, self.sums, strict=True)])
+            errors += (zeros.T * (self.recording_counts[:, block] * zeros.T - 2.0 * residuals)).sum(axis=1)
+        return np.asarray(np.maximum(errors, 0.0))
+
+    def mean_residuals(self, parameters: Array, places: Sequence[int]) -> Array:
+        """Mean residual of each joint in each recording, 0 without rows, shape (R, n).
+
+        Args:
+            parameters: parameters of all columns, shape (c,).
+            places: places of `matrices` whose rows are used.
+        """
+        at = list(places)
+        sums = [s[at].sum(axis=0) @ v for v, s in zip(self._signed(parameters), self.sums, strict=True)]
+        return np.asarray(np.array(sums) / np.maximum(self.recording_counts[:, at].sum(axis=1), 1)).T
+
+    def center(self, joint: int, places: Sequence[int]) -> Array:
+        """Change of a joint's product [W tau]' [W tau], if its zero is free in each recording, (c + 1, c + 1).
+
+        The rows of each recording then have the mean of all, so that the offset is that of the mean zero.
+
+        Args:
+            joint: number of the joint.
+            places: places of `matrices` whose rows are used.
+        """
+        at, columns = list(places), np.append(self.supports[joint], self.columns)
+        sums, counts = self.sums[joint][at].sum(axis=0), self.recording_counts[joint, at].sum(axis=0)
+        of_each = sums / np.sqrt(np.maximum(counts, 1))[:, None]
+        whole = sums.sum(axis=0) / np.sqrt(max(counts.sum(), 1))
+        change = np.zeros((self.columns + 1, self.columns + 1))
+        change[np.ix_(columns, columns)] = np.outer(whole, whole) - of_each.T @ of_each
+        return change
+
+    def _signed(self, parameters: Array) -> list[Array]:
+        """Factors of [W tau] of each joint whose sum is the residual."""
+        return [np.append(-parameters[support], 1.0) for support in self.supports]
 
     def block_counts(self, blocks: Collection[int]) -> Array:
         """Number of rows of each joint in some blocks, shape (n,)."""

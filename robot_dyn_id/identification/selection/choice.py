@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Choice of a model by blocked cross-validation, from one pass over the data for each motion filter and two for terms.
 
-Families of terms, couplings and a tilt of the base are compared by fits with signs, the strength of the prior by fits
-that are physically consistent as well, all on Gram matrices of the blocks. The whole choice among terms, couplings and
-strengths is repeated without each block in turn, so that the error on that block is one of data that nothing was chosen
-from; the motion filter, the load and the tilt are those of all data.
+Families of terms, zeros of the efforts, couplings and a tilt of the base are compared by fits with signs, the strength
+of the prior by fits that are physically consistent as well, all on Gram matrices of the blocks. The whole choice among
+terms, zeros, couplings and strengths is repeated without each block in turn, so that the error on that block is one of
+data that nothing was chosen from; the motion filter, the load, the tilt and the weights of the joints are those of all
+data.
 """
 
 from __future__ import annotations
@@ -24,8 +25,15 @@ from robot_dyn_id.dynamics.terms import Coupling, Term
 from robot_dyn_id.estimators import Consistent, Estimator
 from robot_dyn_id.estimators.consistent_fit import fit_consistent
 from robot_dyn_id.findings import Finding, make_finding
+from robot_dyn_id.identification.residuals import OFFSET_SHARE
 from robot_dyn_id.identification.selection.block_grams import BlockGrams
-from robot_dyn_id.identification.selection.cross_validation import Candidate, CrossValidation, Pull, relative_loss
+from robot_dyn_id.identification.selection.cross_validation import (
+    Candidate,
+    CrossValidation,
+    Pull,
+    joint_gains,
+    relative_loss,
+)
 from robot_dyn_id.identification.selection.families import (
     BEFORE_LOAD,
     REFERENCE,
@@ -39,6 +47,7 @@ from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.progress import Progress, ignore_progress
 from robot_dyn_id.signals.blocks import Blocks
 from robot_dyn_id.signals.trials import FilteredTrials
+from robot_dyn_id.signals.zeros import FEWEST_RECORDINGS, EffortZeros
 
 MOTION_CUTOFF_RATIOS = (1.0, 0.4, 0.6, 1.6)
 """Cut-off frequencies of the motion filter that are tried, relative to that of the regression filter; the first is the
@@ -71,6 +80,9 @@ LEAST_GAIN = 0.05
 LEAST_GAIN_DEVIATIONS = 2.0
 """Least gain of a coupling or a tilt of the base, in standard errors."""
 
+ZERO_GAIN_DEVIATIONS = 3.0
+"""Least gain of zeros of a joint's effort in each recording, in standard errors: every joint is tried."""
+
 MAX_COUPLINGS = 2
 """Most couplings that are taken."""
 
@@ -83,7 +95,7 @@ class Tried:
     """One alternative that was compared with others.
 
     Attributes:
-        step: what was chosen: `motion_filter`, `terms`, `coupling`, `base_tilt` or `prior_strength`.
+        step: what was chosen: `motion_filter`, `terms`, `effort_zero`, `coupling`, `base_tilt` or `prior_strength`.
         name: name of the alternative.
         loss: cross-validated error relative to the simplest model, usually with rotor inertia, a ratio.
         gain: share of the weighted squared error that it removes against the alternative before; NaN for the first.
@@ -104,12 +116,14 @@ class ModelChoice:
     """Columns and strength that were chosen from some blocks.
 
     Attributes:
+        validation: the blocks, with the joints whose efforts have a zero of their own in each recording.
         candidate: columns and strength.
         families: names of the families.
         couplings: names of the couplings.
         tried: all alternatives.
     """
 
+    validation: CrossValidation
     candidate: Candidate
     families: tuple[str, ...]
     couplings: tuple[str, ...]
@@ -125,12 +139,14 @@ class BlockModel:
         columns: columns of the wide regressor, shape (p,).
         values: their parameters, shape (p,).
         unconstrained: their parameters without physically consistent links, shape (p,).
+        effort_zeros: zeros of the efforts in the other blocks of each recording; None: they do not differ.
     """
 
     block: int
     columns: Integers
     values: Array
     unconstrained: Array
+    effort_zeros: EffortZeros | None
 
 
 @dataclass(frozen=True)
@@ -138,7 +154,7 @@ class Selection:
     """A chosen model, before its final fit.
 
     Attributes:
-        trials: the training data with the chosen motion filter and source of velocities.
+        trials: the training data with the chosen motion filter and source of velocities, and zeros of the efforts.
         regressor: robot, with the chosen direction of gravity, and the terms that are not zero.
         strength: strength of the prior.
         weights: weight of each joint, one over the RMS of its out-of-fold residual, shape (n,).
@@ -168,7 +184,8 @@ class Selection:
         """Codes of findings that the choice replaces: late velocities that are used, and a tilt that was suspected."""
         used = self.velocity_chosen and self.trials.plan.recorded_velocity
         velocity = {"velocity_mismatch"} if used else set()
-        return frozenset(velocity | ({"gravity_direction"} if self.findings else set()))
+        tilt = {"gravity_direction"} if any(finding.code == "base_tilted" for finding in self.findings) else set()
+        return frozenset(velocity | tilt)
 
     def complete(self, estimator: Estimator) -> Estimator:
         """The estimator with the chosen strength, and with weights unless it has some."""
@@ -243,7 +260,7 @@ def choose_model(
     choice = wide.choose(validation)
     findings: tuple[Finding, ...] = ()
     if wide.tilt is not None:
-        tilt, row = wide.find_tilt(validation, choice)
+        tilt, row = wide.find_tilt(choice)
         tried += (row,)
         if tilt is not None:
             turned = tilted(model, tilt)
@@ -256,7 +273,12 @@ def choose_model(
         progress("repeating the choice without each block")
         start = choice.candidate.strength
         block_models = tuple(wide.without(validation, block, start) for block in validation.blocks)
+    validation = choice.validation
     final = wide.consistent(validation, choice.candidate, all_rows=True)
+    if validation.zeros:
+        zeros = wide.estimate_zeros(validation, final, all_rows=True)
+        trials = replace(trials, zeros=zeros)
+        findings += (_report_zeros(model, zeros, choice.tried, validation.grams.effort_variation()),)
     return Selection(
         trials=trials,
         regressor=wide.prune(choice.candidate, final),
@@ -294,11 +316,10 @@ def _choose_motion_filter(
     for source in sources:
         for ratio in ratios:
             filtered = _with_motion_filter(trials, ratio, source)
-            grams = BlockGrams.from_trials(filtered, wide.regressor, blocks)
-            validation = wide.weigh(grams, tuple(range(blocks.count)))
+            validation = wide.validate(filtered, blocks)
             if weights is None or reference is None:
                 reference, weights = validation.errors(wide.reference), validation.weights
-            validation = replace(validation, weights=weights)
+            validation = validation.with_weights(weights)
             loss, strength, _ = wide.least_loss(validation, columns, reference)
             bodies = wide.consistent(validation, Candidate(columns, strength), all_rows=True)[: wide.inertial]
             name = f"{filtered.plan.motion_pass.cutoff:.3g} Hz, {'recorded' if source else 'derived'} velocity"
@@ -336,6 +357,25 @@ def _report_tilt(model: RobotModel, turned: RobotModel, row: Tried) -> Finding:
         f"{row.gain:.0%} (+- {row.deviation:.0%}) of the squared error; the model has the gravity vector {vector}"
     )
     return make_finding("base_tilted", message)
+
+
+def _report_zeros(model: RobotModel, zeros: EffortZeros, tried: Sequence[Tried], variation: Array) -> Finding:
+    """Finding about zeros that differ; a warning where they differ by a considerable share of the effort."""
+    gains = {row.name: row.gain for row in tried if row.step == "effort_zero"}
+    deviations, units = zeros.deviations, model.effort_units
+    places = np.flatnonzero(zeros.joints).tolist()
+    names = [model.joint_names[j] for j in places]
+    listed = ", ".join(
+        f"{name} {deviations[j]:.3g} {units[j]} ({gains[name]:.0%} of its squared error)"
+        for j, name in zip(places, names, strict=True)
+    )
+    message = (
+        f"the zero of the effort differs between recordings, with a standard deviation of, joint {listed}: each "
+        "recording was fitted with a zero of its own, and the model has the mean; the held-out errors are those with "
+        "known zeros"
+    )
+    large = bool((deviations > OFFSET_SHARE * variation).any())
+    return make_finding("effort_offset_drifts", message, names, "warning" if large else "info")
 
 
 @dataclass(frozen=True)
@@ -444,13 +484,10 @@ class _Wide:
 
     def validate(self, trials: FilteredTrials, blocks: Blocks) -> CrossValidation:
         """Cross-validation on the rows of recordings."""
-        return self.weigh(BlockGrams.from_trials(trials, self.regressor, blocks), tuple(range(blocks.count)))
-
-    def weigh(self, grams: BlockGrams, blocks: tuple[int, ...]) -> CrossValidation:
-        """Cross-validation on some blocks, with their weights."""
-        found = CrossValidation.from_grams(grams, self.pull, self.bounded, self.reference, blocks)
+        grams, numbers = BlockGrams.from_trials(trials, self.regressor, blocks), tuple(range(blocks.count))
+        found = CrossValidation.from_grams(grams, self.pull, self.bounded, self.reference, numbers)
         given = self.estimator.weights
-        return replace(found, weights=np.array(given)) if given else found
+        return found.with_weights(np.array(given)) if given else found
 
     def least_loss(
         self, validation: CrossValidation, columns: Integers, reference: Array
@@ -471,6 +508,11 @@ class _Wide:
         """
         reference = validation.errors(self.reference)
         families, strength, errors, tried = self._choose_families(validation, reference)
+        zeros, rows_of_zeros = self._find_zeros(validation, Candidate(self.columns_of(families), strength), reference)
+        if zeros:
+            validation = validation.with_zeros(zeros, None if self.estimator.weights else self.reference)
+            families, strength, errors, tried = self._choose_families(validation, reference)
+        tried += rows_of_zeros
         names: list[str] = []
         for _ in range(MAX_COUPLINGS):
             rows = list(self._try_couplings(validation, families, names, strength, (errors, reference)))
@@ -486,6 +528,7 @@ class _Wide:
         columns = self.columns_of(families, names)
         strength, rows_of_strength = self._choose_strength(validation, columns, reference, start or strength)
         return ModelChoice(
+            validation,
             Candidate(columns, strength),
             tuple(family.name for family in families),
             tuple(names),
@@ -516,6 +559,37 @@ class _Wide:
                 if chosen:
                     families, strength, errors = [*families, family], other, after
         return families, strength, errors, tried if self.families else []
+
+    def _find_zeros(
+        self, validation: CrossValidation, candidate: Candidate, reference: Array
+    ) -> tuple[tuple[int, ...], list[Tried]]:
+        """Joints whose effort has another zero in each recording, and a row for each joint.
+
+        The zero in a held-out block is that of the other blocks of its recording.
+        """
+        grams = validation.grams
+        if self.terms_given or grams.count_divided(validation.blocks) < FEWEST_RECORDINGS:
+            return (), []
+        joints = tuple(range(len(validation.weights)))
+        before, after = validation.errors(candidate), validation.with_zeros(joints, None).errors(candidate)
+        gains, deviations = joint_gains(before, after)
+        chosen = gains > np.maximum(LEAST_GAIN, ZERO_GAIN_DEVIATIONS * deviations)
+        loss = relative_loss(after, reference)
+        columns = self.regressor.model.joint_names, gains.tolist(), deviations.tolist(), chosen.tolist()
+        rows = [Tried("effort_zero", name, loss, *figures) for name, *figures in zip(*columns, strict=True)]
+        return tuple(np.flatnonzero(chosen).tolist()), rows
+
+    @staticmethod
+    def estimate_zeros(validation: CrossValidation, values: Array, *, all_rows: bool = False) -> EffortZeros:
+        """Zeros of the efforts in the recordings that are divided into blocks.
+
+        Args:
+            validation: the blocks, and the joints whose zeros differ.
+            values: parameters of all columns, shape (c,).
+            all_rows: whether rows in no block are used too.
+        """
+        judged = validation.grams.recording_counts[:, list(validation.blocks)].any(axis=(0, 1))
+        return EffortZeros(validation.find_zeros(values, all_rows=all_rows), np.asarray(judged))
 
     def _try_couplings(
         self,
@@ -566,7 +640,7 @@ class _Wide:
         """Out-of-fold errors of physically consistent fits, shape (blocks, n)."""
         return np.array(
             [
-                validation.grams.squared_errors(self.consistent(validation, candidate, left_out=block), block)
+                validation.block_errors(self.consistent(validation, candidate, left_out=block), block)
                 for block in validation.blocks
             ]
         )
@@ -581,13 +655,13 @@ class _Wide:
         links: bool = True,
     ) -> Array:
         """Physically consistent parameters of all columns, zero in those that a candidate has not, shape (c,)."""
-        gram = validation.gram(candidate.columns, left_out, all_rows=all_rows)
         bounded = self.bounded[candidate.columns][self.inertial :]
         floor = self.estimator.floor
-        fit = fit_consistent(gram, self.prior, bounded, candidate.strength, links=links, floor=floor)
-        parameters = np.zeros(len(self.regressor.names))
-        parameters[candidate.columns] = fit.values
-        return parameters
+
+        def fit(gram: Array) -> Array:
+            return fit_consistent(gram, self.prior, bounded, candidate.strength, links=links, floor=floor).values
+
+        return validation.fitted("links" if links else "free", fit, candidate, left_out, all_rows=all_rows)
 
     def fit_bodies(self, validation: CrossValidation) -> Array:
         """Bodies of a fit with all families, shape (10 b,)."""
@@ -596,16 +670,17 @@ class _Wide:
 
     def without(self, validation: CrossValidation, block: int, start: float) -> BlockModel:
         """The whole choice, and its fit, without a block; strengths are compared from a start."""
-        blocks = tuple(other for other in validation.blocks if other != block)
-        others = self.weigh(validation.grams, blocks)
-        candidate = self.choose(others, start).candidate
+        choice = self.choose(validation.without(block), start)
+        others, candidate = choice.validation, choice.candidate
         values, free = (self.consistent(others, candidate, links=links) for links in (True, False))
         columns = np.flatnonzero((values != 0.0) | (free != 0.0))
-        return BlockModel(block, columns, values[columns], free[columns])
+        zeros = self.estimate_zeros(others, values) if others.zeros else None
+        return BlockModel(block, columns, values[columns], free[columns], zeros)
 
-    def find_tilt(self, validation: CrossValidation, choice: ModelChoice) -> tuple[Array | None, Tried]:
+    def find_tilt(self, choice: ModelChoice) -> tuple[Array | None, Tried]:
         """Horizontal components of gravity, if they remove a significant part of the error, shape (2,), and the row."""
         assert self.tilt is not None
+        validation = choice.validation
         with_tilt = replace(choice.candidate, columns=np.append(choice.candidate.columns, self.tilt))
         before, after = (self._consistent_errors(validation, one) for one in (choice.candidate, with_tilt))
         gain, deviation = validation.relative_gain(before, after)

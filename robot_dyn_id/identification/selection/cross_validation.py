@@ -3,7 +3,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -46,6 +47,10 @@ class Candidate:
     strength: float
 
 
+Fit = Callable[[Array], Array]
+"""From the Gram matrix of a candidate's columns [W tau], shape (p + 1, p + 1), to its parameters, shape (p,)."""
+
+
 @dataclass(frozen=True)
 class CrossValidation:
     """Candidates, fitted without each block in turn and judged on it.
@@ -56,6 +61,13 @@ class CrossValidation:
         bounded: columns whose parameters are not negative, shape (c,).
         weights: weight of each joint, one over the RMS of its residual, shape (n,).
         blocks: blocks that take part; the others are left out of everything.
+        products: weighted sum of the products over the joints, shape (K + 2, c + 1, c + 1).
+        fits: parameters by columns, strength, rows and kind of fit. The fit without blocks a and b belongs to the
+            cross-validations without a and without b: nested cross-validations share this memory.
+        zeros: joints whose effort has a zero of its own in each recording; in a block that is left out it is that of
+            the other blocks of the recording.
+        by_zeros: the same data with such zeros, by joints and whether the weights were determined again; nested
+            cross-validations share this memory, too.
     """
 
     grams: BlockGrams
@@ -63,6 +75,10 @@ class CrossValidation:
     bounded: Mask
     weights: Array
     blocks: tuple[int, ...]
+    products: Array
+    fits: dict[Hashable, Array] = field(default_factory=dict, repr=False)
+    zeros: tuple[int, ...] = ()
+    by_zeros: dict[tuple[tuple[int, ...], bool], CrossValidation] = field(default_factory=dict, repr=False)
 
     @classmethod
     def from_grams(
@@ -72,22 +88,47 @@ class CrossValidation:
 
         Residuals of the fit itself would, with a strong pull, let a joint that fits by chance take over.
         """
-        found = cls(grams, pull, bounded, np.ones(len(grams.supports)), blocks)
-        counts = np.maximum(grams.block_counts(blocks), 1.0)
+        ones = np.ones(len(grams.supports))
+        return cls(grams, pull, bounded, ones, blocks, grams.weighted(ones)).weighted(reference)
+
+    def weighted(self, reference: Candidate) -> Self:
+        """The same with weights from out-of-fold residuals of a reference model."""
+        found = self
+        counts = np.maximum(self.grams.block_counts(self.blocks), 1.0)
         for _ in range(WEIGHT_PASSES):
             rms = np.sqrt(found.errors(reference).sum(axis=0) / counts)
             largest = float(rms.max(initial=0.0))
-            found = replace(found, weights=1.0 / np.maximum(rms, 1e-9 * largest if largest > 0.0 else 1.0))
+            found = found.with_weights(1.0 / np.maximum(rms, 1e-9 * largest if largest > 0.0 else 1.0))
         return found
 
-    @cached_property
-    def _products(self) -> Array:
-        return self.grams.weighted(self.weights)
+    def with_weights(self, weights: Array) -> Self:
+        """The same with other weights, shape (n,)."""
+        return replace(self, weights=weights, products=self.grams.weighted(weights), fits={}, by_zeros={})
+
+    def with_zeros(self, zeros: tuple[int, ...], reference: Candidate | None) -> CrossValidation:
+        """The same with zeros of their own in each recording.
+
+        Args:
+            zeros: the joints.
+            reference: model whose residuals determine the weights again; None: they are kept.
+        """
+        key = zeros, reference is not None
+        if key not in self.by_zeros:
+            found = replace(self, zeros=zeros, fits={}, by_zeros={})
+            self.by_zeros[key] = found if reference is None else found.weighted(reference)
+        return replace(self.by_zeros[key], blocks=self.blocks)
+
+    def without(self, block: int) -> Self:
+        """The same without a block, with the same weights.
+
+        Each weight is one number of a joint: that the block took part in it makes no model fit the block better.
+        """
+        return replace(self, blocks=tuple(other for other in self.blocks if other != block))
 
     @cached_property
     def _total(self) -> Array:
         count = self.grams.block_count
-        return np.asarray(self._products[[*self.blocks, count + 1]].sum(axis=0))
+        return np.asarray(self.products[[*self.blocks, count + 1]].sum(axis=0))
 
     def gram(self, columns: Integers, left_out: int | None = None, *, all_rows: bool = False) -> Array:
         """Gram matrix of the weighted rows [W tau] of some columns, shape (p + 1, p + 1).
@@ -97,27 +138,78 @@ class CrossValidation:
             left_out: block that is left out; None: no block is.
             all_rows: whether rows in no block are used too.
         """
-        places = np.append(columns, self.grams.columns)
-        at = np.ix_(places, places)
-        gram = self._total[at]
+        total = self._total
         if left_out is not None:
-            gram = gram - self._products[left_out][at]
-        return np.asarray(gram + self._products[self.grams.block_count][at] if all_rows else gram)
+            total = total - self.products[left_out]
+        if all_rows:
+            total = total + self.products[self.grams.block_count]
+        places = np.append(columns, self.grams.columns)
+        gram = total[places[:, None], places]
+        divided = self._divided(left_out, all_rows)
+        for joint in self.zeros:
+            gram += self.weights[joint] ** 2 * self.grams.center(joint, divided)[places[:, None], places]
+        return np.asarray(gram)
 
-    def fit(self, candidate: Candidate, left_out: int | None = None, *, all_rows: bool = False) -> Array:
-        """Parameters of all columns, zero in those that the candidate has not, shape (c,); see `gram`."""
+    def _divided(self, left_out: int | None, all_rows: bool) -> list[int]:
+        """Places of the rows of recordings that are divided into blocks."""
+        places = [block for block in self.blocks if block != left_out]
+        return [*places, self.grams.block_count] if all_rows else places
+
+    def fitted(
+        self, kind: str, fit: Fit, candidate: Candidate, left_out: int | None = None, *, all_rows: bool = False
+    ) -> Array:
+        """Parameters of all columns, zero in those that a candidate has not, shape (c,).
+
+        Args:
+            kind: name of the fit.
+            fit: the fit; it is made once for each candidate and set of rows.
+            candidate: columns and strength.
+            left_out: block that is left out; None: no block is.
+            all_rows: whether rows in no block are used too.
+        """
+        used = tuple(block for block in self.blocks if block != left_out)
+        key = (kind, candidate.columns.tobytes(), candidate.strength, used, all_rows)
+        found = self.fits.get(key)
+        if found is None:
+            found = np.zeros(self.grams.columns)
+            found[candidate.columns] = fit(self.gram(candidate.columns, left_out, all_rows=all_rows))
+            self.fits[key] = found
+        return found
+
+    def fit(self, candidate: Candidate, left_out: int | None = None) -> Array:
+        """Fit with signs, shape (c,); see `fitted`."""
         columns = candidate.columns
-        total = self.gram(columns, left_out, all_rows=all_rows)
         precision = candidate.strength * self.pull.precision[columns]
-        normal = total[:-1, :-1] + np.diag(precision)
-        target = total[:-1, -1] + precision * self.pull.center[columns]
-        parameters = np.zeros(self.grams.columns)
-        parameters[columns] = solve_bounded(normal, target, self.bounded[columns])
-        return parameters
+
+        def fit(gram: Array) -> Array:
+            target = gram[:-1, -1] + precision * self.pull.center[columns]
+            return solve_bounded(gram[:-1, :-1] + np.diag(precision), target, self.bounded[columns])
+
+        return self.fitted("signs", fit, candidate, left_out)
 
     def errors(self, candidate: Candidate) -> Array:
         """Sums of squared out-of-fold errors, shape (blocks, n)."""
-        return np.array([self.grams.squared_errors(self.fit(candidate, block), block) for block in self.blocks])
+        return np.array([self.block_errors(self.fit(candidate, block), block) for block in self.blocks])
+
+    def block_errors(self, parameters: Array, block: int) -> Array:
+        """Sum of the squared errors of each joint in a block that parameters were fitted without, shape (n,).
+
+        Args:
+            parameters: parameters of all columns, shape (c,).
+            block: number of the block.
+        """
+        return self.grams.squared_errors(parameters, block, self.find_zeros(parameters, block) if self.zeros else None)
+
+    def find_zeros(self, parameters: Array, left_out: int | None = None, *, all_rows: bool = False) -> Array:
+        """Zeros of the efforts in each recording relative to the offsets, 0 of other joints, shape (R, n); see `gram`.
+
+        Args:
+            parameters: parameters of all columns, shape (c,).
+            left_out: block that is left out; None: no block is.
+            all_rows: whether rows in no block are used too.
+        """
+        own = np.isin(np.arange(len(self.weights)), self.zeros)
+        return np.where(own, self.grams.mean_residuals(parameters, self._divided(left_out, all_rows)), 0.0)
 
     def relative_gain(self, before: Array, after: Array) -> tuple[float, float]:
         """Share of the weighted squared error that a change removes, and its standard error over the blocks.
@@ -126,11 +218,21 @@ class CrossValidation:
             before: out-of-fold errors without the change, shape (blocks, n).
             after: those with it, shape (blocks, n).
         """
-        difference = (before - after) @ self.weights**2
-        total = float((before @ self.weights**2).sum())
-        count = len(difference)
-        deviation = float(np.std(difference, ddof=1)) * np.sqrt(count) if count > 1 else np.inf
-        return float(difference.sum()) / total, float(deviation / total)
+        gain, deviation = joint_gains(*(errors @ self.weights[:, None] ** 2 for errors in (before, after)))
+        return float(gain[0]), float(deviation[0])
+
+
+def joint_gains(before: Array, after: Array) -> tuple[Array, Array]:
+    """Share of each joint's squared error that a change removes, and its standard error over the blocks, (n,) each.
+
+    Args:
+        before: out-of-fold errors without the change, shape (blocks, n).
+        after: those with it, shape (blocks, n).
+    """
+    difference, total = before - after, np.maximum(before.sum(axis=0), 1e-300)
+    count = len(difference)
+    deviation = np.std(difference, axis=0, ddof=1) * np.sqrt(count) if count > 1 else np.full(len(total), np.inf)
+    return np.asarray(difference.sum(axis=0) / total), np.asarray(deviation / total)
 
 
 def relative_loss(errors: Array, reference: Array) -> float:

@@ -124,13 +124,13 @@ def of_noise(feasible: Strokes, series: Trajectory, seconds: float, extent: Exte
     truth, standard = arm.nominal, arm.model.inertial_parameters
     for angle, torque in NOISES:
         strokes, fits = [], []
-        for seed in range(extent.seeds):
+        for seed in range(extent.slow_seeds):
             progress(f"noise of {angle:g} rad and {torque:g} N m, seed {seed + 1}")
             one, both = (Sensors(np.full(n, torque), angle, 10.0 * angle) for n in (1, 2))
             strokes.append(repeated(feasible, truth, sensors=one, seed=seed).best_error)
             train, other = (
                 simulated_recording(arm.regressor, standard, series, sample_times(seconds, 1.0 / SAMPLE), both, number)
-                for number in (seed, extent.seeds + seed)
+                for number in (seed, extent.slow_seeds + seed)
             )
             fit = identify([train], [other], arm.model, Settings(terms=()), "reproduce").parameters.values
             fits.append(float(np.abs(fit - truth).max()))

@@ -8,12 +8,38 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from robot_dyn_id.arrays import Array
+from robot_dyn_id.data.chunk import Chunk
 from robot_dyn_id.identification.pipeline import Identification
-from robot_dyn_id.papers.planar3r.experiment import EstimateDraws
+from robot_dyn_id.papers.planar3r.experiment import EstimateDraws, SimulatedExperiment
 from robot_dyn_id.report.drawing import Curve, Drawing, Panel
 
 MOST_POINTS = 1000
 """Largest number of points of a curve."""
+
+
+def runs_drawn(experiment: SimulatedExperiment, runs: Sequence[Chunk]) -> list[Drawing]:
+    """Draw the measured and the filtered torques of all joints in each run (Fig. 5 to 7)."""
+    names = experiment.model.joint_names
+    trials = experiment.trials(experiment.measured(runs, 0))
+    raw: list[list[Array]] = [[] for _ in runs]
+    smooth: list[list[Array]] = [[] for _ in runs]
+    for window, filtered in zip(trials.windows(), trials, strict=True):
+        assert window.tau is not None and filtered.tau is not None
+        raw[window.trial].append(np.vstack([window.t, window.tau]))
+        smooth[filtered.trial].append(np.vstack([filtered.t, filtered.tau])[:, filtered.own])
+    drawings = []
+    for number, (before, after) in enumerate(zip(raw, smooth, strict=True)):
+        panels = []
+        for joint, name in enumerate(names):
+            curves = []
+            for label, parts in (("measured", before), ("filtered", after)):
+                values = np.concatenate(parts, axis=1)
+                step = max(1, values.shape[1] // MOST_POINTS)
+                curves.append(Curve(label, values[0, ::step], values[1 + joint, ::step]))
+            panels.append(Panel("time [s]", f"torque of {name} [N m]", tuple(curves)))
+        moving = names[len(names) - 1 - number]
+        drawings.append(Drawing(f"planar3r_run{number + 1}", f"Torques while {moving} moves", tuple(panels)))
+    return drawings
 
 
 def torques(found: Identification) -> Drawing:

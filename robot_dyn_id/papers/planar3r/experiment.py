@@ -15,7 +15,7 @@ from robot_dyn_id.data.recording import ArrayRecording
 from robot_dyn_id.dynamics.base_parameters import BaseParameters, base_parameters
 from robot_dyn_id.dynamics.dynamics import Dynamics
 from robot_dyn_id.dynamics.regressor import Regressor, terms_on_joints
-from robot_dyn_id.estimators import Estimate, Estimator
+from robot_dyn_id.estimators import Estimate
 from robot_dyn_id.excitation.forms.registry import make_excitation
 from robot_dyn_id.excitation.forms.sequential import SequentialSine
 from robot_dyn_id.excitation.parametrization import Demand
@@ -24,6 +24,7 @@ from robot_dyn_id.files.configuration import Configuration, read_configuration, 
 from robot_dyn_id.files.trajectory import read_trajectory
 from robot_dyn_id.model.robot import STANDARD_GRAVITY, RobotModel
 from robot_dyn_id.papers.inputs import model_of, node_parameters, settings_of
+from robot_dyn_id.signals.processing import RecordedProblem
 from robot_dyn_id.signals.trials import FilteredTrials
 from robot_dyn_id.simulation.plant import nominal_dynamics
 from robot_dyn_id.simulation.sensors import Sensors, measured
@@ -145,14 +146,22 @@ class SimulatedExperiment:
         """Readings of ideal sensors; velocities are still derivatives of the positions."""
         return [ArrayRecording("ideal sensors", self.model.joint_names, replace(true, dq=None)) for true in runs]
 
-    def estimate(self, recordings: Sequence[ArrayRecording], estimator: Estimator) -> Estimate:
-        """Base parameters from recordings."""
+    def trials(self, recordings: Sequence[ArrayRecording], all_torques: bool = True) -> FilteredTrials:
+        """Filtered recordings.
+
+        Args:
+            recordings: the trials.
+            all_torques: whether the torques of joints at rest count, as in the paper; if not, those of moving ones do.
+        """
         chosen, joints = self.configuration.settings, self.model.joint_names
         signals = replace(chosen.signals, period=0.0)
         trials = FilteredTrials.from_recordings(recordings, joints, chosen.drives, signals)
         slowest = (float(chosen.reversal_speed),) * len(joints)
-        trials = replace(trials, plan=replace(trials.plan, slowest=slowest))
-        return estimator.fit(trials.problem(self.regressor, self.base.independent))
+        return trials.with_thresholds(slowest, chosen.rest_speed if all_torques else 0.0)
+
+    def problem(self, recordings: Sequence[ArrayRecording], all_torques: bool = True) -> RecordedProblem:
+        """Rows of the base columns along recordings; see `trials`."""
+        return self.trials(recordings, all_torques).problem(self.regressor, self.base.independent)
 
     def errors(self, estimates: Sequence[Estimate]) -> EstimateDraws:
         """Errors of estimates."""

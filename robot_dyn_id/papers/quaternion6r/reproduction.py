@@ -179,7 +179,7 @@ def reproduce(extent: Extent, progress: Progress) -> Reproduction:
     sigmas, ratios = {}, []
     for run in noisy_runs():
         progress(f"0.1 % noise: {run.name}")
-        sigma, ours, own = run.errors(arm, DRAWS * extent.seeds)
+        sigma, ours, own = run.errors(arm, DRAWS * extent.slow_seeds)
         sigmas[run.name] = sigma.mean(axis=0)
         ratios.append((ours / sigma)[:, IDENTIFIABLE])
         figures += _noisy(run, sigmas[run.name], run.bound(arm), ours, own)

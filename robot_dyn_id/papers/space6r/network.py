@@ -8,7 +8,6 @@ everything else has scikit-learn's defaults.
 from __future__ import annotations
 
 import importlib
-import importlib.util
 import time
 
 import numpy as np
@@ -24,19 +23,6 @@ LAYERS = (64, 64)
 
 EPOCHS = 5000
 """Largest number of epochs: training stops earlier, when the loss has not decreased for ten of them."""
-
-
-def why_not(full: bool) -> str:
-    """Reason why no network is trained; empty if one is.
-
-    Args:
-        full: whether the slow baselines are run.
-    """
-    if not full:
-        return "only --full trains one"
-    if importlib.util.find_spec("sklearn") is None:
-        return "scikit-learn is not installed (pip install 'robot-dyn-id[network]')"
-    return ""
 
 
 def trained(trial: NoisyTrial, tolerance: float) -> Outcome:

@@ -15,7 +15,7 @@ from robot_dyn_id.dynamics.terms import ImprovedStribeck, RotorInertia
 from robot_dyn_id.excitation import random_fourier
 from robot_dyn_id.excitation.design.planning import DesignTask
 from robot_dyn_id.model.robot import STANDARD_GRAVITY
-from robot_dyn_id.papers.figures import Extent, Figure, Reproduction
+from robot_dyn_id.papers.figures import Extent, Figure, Reproduction, missing_extra
 from robot_dyn_id.papers.inputs import designed, model_of, plan_of, settings_of
 from robot_dyn_id.papers.space6r.effects import (
     ALPHA,
@@ -26,7 +26,7 @@ from robot_dyn_id.papers.space6r.effects import (
     ranks,
     velocity_deviations,
 )
-from robot_dyn_id.papers.space6r.network import NETWORKS, trained, why_not
+from robot_dyn_id.papers.space6r.network import NETWORKS, trained
 from robot_dyn_id.papers.space6r.shown import drawings, notes
 from robot_dyn_id.papers.space6r.trials import (
     LEVELS,
@@ -111,7 +111,7 @@ def reproduce(extent: Extent, progress: Progress) -> Reproduction:
     levels = [_compared(level, extent, motion, other, progress) for level in LEVELS]
     for trials in levels:
         figures += [*_of_methods(trials), *_of_goals(trials)]
-    figures += [*_of_predictions(levels[0]), *_of_claims(levels, why_not(extent.full))]
+    figures += [*_of_predictions(levels[0]), *_of_claims(levels, missing_extra("network", extent.full))]
     progress("Stribeck velocities, temperature, no weight")
     figures += [*_of_velocities(levels[1], motion), *_of_temperature(), *_of_weight(levels[0].trials[0], motion)]
     return Reproduction("space6r", SOURCE, tuple(figures), notes(levels[1]), drawings(levels))
@@ -120,7 +120,7 @@ def reproduce(extent: Extent, progress: Progress) -> Reproduction:
 def _compared(level: float, extent: Extent, motion: Motion, other: Motion, progress: Progress) -> Trials:
     """All methods, and networks where one can be trained."""
     trials, networks = Trials.from_methods(level, extent, motion, other, progress), {}
-    for name, tolerance in ({} if why_not(extent.full) else NETWORKS).items():
+    for name, tolerance in ({} if missing_extra("network", extent.full) else NETWORKS).items():
         progress(f"noise x {level:g}: {name}")
         networks[name] = tuple(trained(trial, tolerance) for trial in trials.trials)
     return replace(trials, outcomes={**trials.outcomes, **networks})
@@ -209,7 +209,7 @@ def _of_claims(levels: list[Trials], untrained: str) -> Iterator[Figure]:
 
     Args:
         levels: levels of the noise.
-        untrained: why there is no network; empty if there is one.
+        untrained: key of `NOT_RUN` if there is no network; empty if there is one.
     """
     for trials in levels:
         title = f"noise x {trials.level:g}: "
@@ -237,7 +237,8 @@ def _of_claims(levels: list[Trials], untrained: str) -> Iterator[Figure]:
                 PUBLISHED["time of pso_lm over a neural network"],
                 "lower",
                 PERCENT,
-                why=untrained or "depends on how long it is trained, which is not printed",
+                why="depends on how long it is trained, which is not printed",
+                missing=untrained,
             )
 
 

@@ -248,7 +248,7 @@ class Trials:
     @classmethod
     def from_methods(cls, level: float, extent: Extent, motion: Motion, other: Motion, progress: Progress) -> Trials:
         """Run all methods on all seeds."""
-        trials = tuple(NoisyTrial.from_seed(seed, level, motion, other) for seed in range(extent.seeds))
+        trials = tuple(NoisyTrial.from_seed(seed, level, motion, other) for seed in range(extent.slow_seeds))
         outcomes: dict[str, tuple[Outcome, ...]] = {}
         for name, estimator in contenders(extent.full).items():
             progress(f"noise x {level:g}: {name}")

@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Exported C source code in a control loop: one inverse dynamics of 7 axes with friction, against Pinocchio's RNEA."""
+
+from __future__ import annotations
+
+import ctypes
+import subprocess
+import tempfile
+from pathlib import Path
+
+from measuring import Goal, at_least, at_most, interleaved, one_thread, script
+
+if __name__ == "__main__":
+    one_thread()
+
+import arms
+import numpy as np
+import pinocchio
+
+from robot_dyn_id.data.chunk import Chunk
+from robot_dyn_id.data.recording import ArrayRecording
+from robot_dyn_id.dynamics.regressor import Regressor, terms_on_joints
+from robot_dyn_id.dynamics.terms import Coulomb, Dahl, Offset, RotorInertia, SaturatingViscous, Viscous
+from robot_dyn_id.estimators import WeightedLeastSquares
+from robot_dyn_id.export import c
+from robot_dyn_id.identification.pipeline import identify
+from robot_dyn_id.identification.settings import Settings
+from robot_dyn_id.parameters import ParameterSet
+
+ARM = "panda"
+STATES = 20_000
+MAX_US = 1.0
+"""Most CPU time of one inverse dynamics [us]."""
+
+LOOP = """
+void run(long states, const double * q, const double * dq, const double * ddq, double * tau)
+{
+  double state[panda_states + 1];
+  panda_start(state);
+  for (long k = 0; k < 7 * states; k += 7) { panda_inverse_dynamics(state, q + k, dq + k, ddq + k, tau + k); }
+}
+"""
+
+TERMS = {
+    "viscous and Coulomb friction": (Viscous(), Coulomb(0.01), Offset()),
+    "presliding and saturating friction": (Viscous(), RotorInertia(), Dahl(), SaturatingViscous(), Offset()),
+}
+
+
+def measure() -> list[Goal]:
+    """Two friction models, with the compiler's usual optimization."""
+    theirs = arms.peer(ARM)
+    motion = arms.motion(arms.model(ARM), STATES)
+    states = arms.by_sample(motion)
+    goals = []
+    for title, terms in TERMS.items():
+        library, out = _compiled(_identified(terms)), np.empty((STATES, 7))
+
+        def ours(library: ctypes.CDLL = library, out: np.ndarray = out) -> None:
+            library.run(ctypes.c_long(STATES), *(ctypes.c_void_p(x.ctypes.data) for x in (*states, out)))
+
+        def rnea() -> None:
+            data = theirs.createData()
+            for q, dq, ddq in zip(*states, strict=True):
+                pinocchio.rnea(theirs, data, q, dq, ddq)
+
+        seconds = interleaved({"ours": ours, "pin.rnea": rnea})
+        us = {name: 1e6 * value / STATES for name, value in seconds.items()}
+        name = f"exported inverse dynamics {ARM}, {title}"
+        goals += [
+            at_most(f"{name} [us]", us["ours"], MAX_US),
+            at_least(f"{name}: pin.rnea from Python, without friction", us["pin.rnea"] / us["ours"], 1.0),
+        ]
+    return goals
+
+
+def _identified(terms: tuple[Viscous, ...]) -> ParameterSet:
+    """A set of the arm with all parameters of some terms different from zero."""
+    robot = arms.model(ARM)
+    regressor = Regressor(robot, terms_on_joints(robot, terms))
+    states = arms.motion(robot, 3000)
+    rng = np.random.default_rng(0)
+    full = np.append(robot.inertial_parameters, rng.uniform(0.2, 1.0, len(regressor.term_columns)))
+    tau = regressor.torque(regressor.with_states(states, 0.01), full) + 0.1 * rng.normal(size=states.q.shape)
+    rows = Chunk(np.arange(3000) / 100.0, states.q.T, states.dq.T, tau.T)
+    recording = ArrayRecording("simulated", robot.joint_names, rows)
+    settings = Settings(estimator=WeightedLeastSquares(), terms=terms)
+    return identify([recording], [recording], robot, settings, "benchmark").parameters
+
+
+def _compiled(parameters: ParameterSet) -> ctypes.CDLL:
+    """The exported source code as a library."""
+    folder = Path(tempfile.mkdtemp())
+    (folder / "loop.c").write_text(c(parameters).text + LOOP)
+    command = ["cc", "-O2", "-std=c99", "-shared", "-fPIC", "loop.c", "-o", "loop.so", "-lm"]
+    subprocess.run(command, cwd=folder, check=True)
+    return ctypes.CDLL(str(folder / "loop.so"))
+
+
+if __name__ == "__main__":
+    script(measure)

@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Write the tables of docs/papers/ from runs of `robot-dyn-id reproduce --full`.
+
+    python benchmarks/paper_pages.py [NAME ...] [--seeds N]
+
+A page has the lines BEGIN and END; what is between them is replaced. Searches run with fixed seeds and one thread.
+"""
+
+import argparse
+import os
+import re
+from pathlib import Path
+
+os.environ["OPENBLAS_NUM_THREADS"] = "1"
+
+from robot_dyn_id.cli import progress
+from robot_dyn_id.papers import PAPERS
+from robot_dyn_id.papers.figures import MIN_DRAWS, Extent, Reproduction
+
+PAGES = Path(__file__).resolve().parents[1] / "docs" / "papers"
+
+BEGIN, END = "<!-- begin: written by benchmarks/paper_pages.py -->", "<!-- end -->"
+
+
+def page_with(page: str, result: Reproduction, command: str) -> str:
+    """Replace what is between the two marks of a page by the table of a run."""
+    table = "\n".join(f"    {line}" for line in result.table())
+    text, count = re.subn(
+        f"{BEGIN}.*?{END}", lambda _: f"{BEGIN}\n`{command}`:\n\n{table}\n{END}", page, count=1, flags=re.S
+    )
+    if count != 1:
+        raise ValueError(f"the page has no lines {BEGIN} and {END}")
+    return text
+
+
+def main() -> None:
+    import importlib
+
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("papers", nargs="*", metavar="NAME", default=list(PAPERS))
+    parser.add_argument("--seeds", type=int, default=MIN_DRAWS)
+    given = parser.parse_args()
+    for name in given.papers:
+        module = importlib.import_module(f"robot_dyn_id.papers.{name}.reproduction")
+        result = module.reproduce(Extent(given.seeds, full=True), progress)
+        seeds = "" if given.seeds == MIN_DRAWS else f" --seeds {given.seeds}"
+        path = PAGES / f"{name}.md"
+        path.write_text(page_with(path.read_text(), result, f"robot-dyn-id reproduce {name} --full{seeds}"))
+
+
+if __name__ == "__main__":
+    main()

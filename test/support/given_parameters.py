@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Parameter sets of any robot with given parameters."""
+
+from dataclasses import replace
+
+import numpy as np
+
+from robot_dyn_id.dynamics.base_parameters import base_parameters
+from robot_dyn_id.dynamics.consistency import is_consistent, parameters_of, pseudo_inertia
+from robot_dyn_id.dynamics.regressor import Regressor, terms_on_joints
+from robot_dyn_id.dynamics.stored_terms import list_states, list_stored_constants
+from robot_dyn_id.model.robot import RobotModel
+from robot_dyn_id.parameters import urdf_hash
+from support.model_nodes import identified
+from support.robots import STANDARD_GRAVITY
+
+
+def heavier(model, seed=0):
+    """Consistent bodies unlike the URDF's."""
+    rng = np.random.default_rng(seed)
+    bodies = []
+    for pseudo in pseudo_inertia(model.inertial_parameters.reshape(-1, 10)):
+        extra = rng.normal(size=(4, 6)) * np.array([[0.05], [0.05], [0.05], [0.5]])
+        bodies.append(parameters_of(1.3 * pseudo + extra @ extra.T))
+    return np.concatenate(bodies)
+
+
+def parameter_set(text, joints=None, held=None, terms=(), values=None, inertial=None, gravity=STANDARD_GRAVITY):
+    """A set with given parameters, the other fields from an earlier identification."""
+    model = RobotModel.from_urdf(text, joints=joints, held=held, gravity=gravity)
+    regressor = Regressor(model, terms_on_joints(model, terms))
+    base = base_parameters(regressor)
+    inertial = heavier(model) if inertial is None else inertial
+    columns, n = regressor.term_columns, len(model.joint_names)
+    values = np.arange(1.0, 1.0 + len(columns)) if values is None else values
+    constants = list_stored_constants(regressor.terms, model.joint_names, model.body_names)
+    p = len(base.names)
+    return replace(
+        identified(),
+        robot_name=model.name,
+        urdf=model.urdf,
+        urdf_sha256=urdf_hash(model.urdf),
+        joint_names=model.joint_names,
+        held_joint_names=tuple(model.held),
+        body_names=model.body_names,
+        held_joint_positions=np.array(list(model.held.values())),
+        gravity=model.gravity,
+        names=base.names,
+        expressions=base.expressions,
+        units=base.units,
+        values=base.mapping @ np.append(inertial, values),
+        standard_deviations=np.ones(p),
+        status=("good",) * p,
+        covariance=np.eye(p),
+        column_names=base.column_names,
+        mapping=base.mapping,
+        independent_columns=base.independent.astype(np.uint32),
+        standard_parameters=inertial,
+        physically_consistent=is_consistent(inertial),
+        states=list_states(regressor.terms),
+        term_names=tuple(c.term.name for c in columns),
+        term_joints=tuple(c.coordinate.name for c in columns),
+        term_values=values,
+        term_standard_deviations=np.ones(len(columns)),
+        term_constant_names=tuple(name for name, _, _ in constants),
+        term_constant_joints=tuple(at for _, at, _ in constants),
+        term_constant_values=np.array([value for _, _, value in constants]),
+        **dict.fromkeys(("held_out_nrmse", "q_min", "q_max", "dq_max", "ddq_max"), np.zeros(n)),
+    )
