@@ -16,7 +16,7 @@ from pathlib import Path
 from mutation.catalog import FAULTS
 from mutation.clean import ARMS
 from mutation.schedule import list_clean, list_faults, mixed
-from mutation.table import Row, markdown, run
+from mutation.table import CLEAN, Job, Row, markdown, run
 
 
 def main() -> None:
@@ -26,6 +26,9 @@ def main() -> None:
     parser.add_argument("--arms", nargs="+", choices=list(ARMS), default=list(ARMS), metavar="ARM", help="a shard")
     parser.add_argument("--rounds", type=int, default=len(ARMS), help="arms for each fault and strength, in rotation")
     parser.add_argument("--pinned", action="store_true", help="identify a pinned model instead of a chosen one")
+    parser.add_argument(
+        "--whole", action="store_true", help="identify a model also of recordings whose examination names the fault"
+    )
     parser.add_argument("--clean", type=int, default=25, help="clean recordings of each arm (default: %(default)s)")
     parser.add_argument("--strengths", type=int, nargs="+", choices=(0, 1, 2), default=[0, 1, 2])
     parser.add_argument("--first", type=int, default=0, help="first seed of the arms")
@@ -35,8 +38,9 @@ def main() -> None:
     given = parser.parse_args()
     given.out.mkdir(parents=True, exist_ok=True)
     stop = time.monotonic() + 60 * given.minutes
-    faults = list_faults(given.faults, given.strengths, given.rounds, given.first, given.pinned)
-    clean = list_clean(given.clean, given.first, given.pinned)
+    model = Job(CLEAN, "", 0, given.first, given.pinned, given.whole)
+    faults = list_faults(given.faults, given.strengths, given.rounds, model)
+    clean = list_clean(given.clean, model)
     done = {row.job for row in _read(given.out)}
     with open(given.out / f"cases{given.shard}.jsonl", "a", encoding="utf-8") as file:
         for job in mixed(faults, clean):

@@ -128,7 +128,7 @@ class Recipe:
     """Recipe of a recording.
 
     Attributes:
-        duration: length of the motion [s], without the rest before and after it.
+        duration: length of the motion [s], without the rest before and after it; by default longer for slow arms.
         kind: `periodic` or `moves` (point to point); empty: drawn.
         warming: relative loss of friction over the recording.
         one_way: joints that move forward only.
@@ -250,7 +250,7 @@ class Bench:
             options: attributes of the `Recipe`.
         """
         rng = np.random.default_rng((sum(self.name.encode()), self.seed, 2, number))
-        recipe = Recipe(**options)
+        recipe = Recipe(**({"duration": DURATION_S * _slowness(self.name)} | options))
         recipe = replace(recipe, kind=recipe.kind or str(rng.choice(["periodic", "moves"])))
         count = round(recipe.duration * self.rate)
         t = np.arange(count + 2 * round(recipe.rest * self.rate)) / self.rate
@@ -368,6 +368,11 @@ def _ranges(name: str) -> tuple[Array, Array, Array]:
     lower, upper = _limits(robot)
     reach = np.minimum(np.minimum(upper - middle, middle - lower), LONGEST_TURN_RAD)
     return middle, reach, np.minimum(robot.limits.velocity, FASTEST_RAD_S)
+
+
+def _slowness(name: str) -> float:
+    """Time scale of an arm's motions over that of an arm whose median joint does 1 rad/s, at least 1."""
+    return max(1.0, 1.0 / float(np.median(_ranges(name)[2])))
 
 
 def _periodic(rng: np.random.Generator, t: Array, duration: float, middle: Array, reach: Array, speed: Array) -> Motion:

@@ -4,12 +4,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from mutation.clean import ARMS
 from mutation.table import CLEAN, Job
 
 
-def list_faults(faults: Sequence[str], strengths: Sequence[int], rounds: int, seed: int, pinned: bool) -> list[Job]:
+def list_faults(faults: Sequence[str], strengths: Sequence[int], rounds: int, model: Job) -> list[Job]:
     """Cases of faults, in rounds: each round has every fault at every strength once, on an arm of its own.
 
     The arms rotate with the fault, the strength and the round, so that the first two rounds meet each fault on up to
@@ -19,21 +20,24 @@ def list_faults(faults: Sequence[str], strengths: Sequence[int], rounds: int, se
         faults: keys of the faults.
         strengths: strengths, 0 to 2; the upper two come first in each round.
         rounds: number of arms for each fault and strength.
-        seed: seed of the arms.
-        pinned: see `Job.pinned`.
+        model: seed and other attributes of the jobs.
     """
     arms = list(ARMS)
     return [
-        Job(fault, arms[(number + 3 * strength + turn) % len(arms)], strength, seed, pinned)
+        replace(model, fault=fault, arm=arms[(number + 3 * strength + turn) % len(arms)], strength=strength)
         for turn in range(min(rounds, len(arms)))
         for strength in sorted(strengths, reverse=True)
         for number, fault in enumerate(faults)
     ]
 
 
-def list_clean(count: int, seed: int, pinned: bool) -> list[Job]:
-    """Clean recordings, `count` of each arm with consecutive seeds."""
-    return [Job(CLEAN, arm, 0, seed + number, pinned) for number in range(count) for arm in ARMS]
+def list_clean(count: int, model: Job) -> list[Job]:
+    """Clean recordings, `count` of each arm with consecutive seeds from that of `model` on."""
+    return [
+        replace(model, fault=CLEAN, arm=arm, strength=0, seed=model.seed + number)
+        for number in range(count)
+        for arm in ARMS
+    ]
 
 
 def mixed(first: Sequence[Job], second: Sequence[Job]) -> list[Job]:

@@ -306,6 +306,14 @@ class Exchange:
     channels: str
     advantage: float
 
+    def undo(self, samples: MotionSamples) -> MotionSamples:
+        """The samples with these channels exchanged."""
+        order = np.arange(len(samples.tau))
+        order[list(self.joints)] = self.joints[::-1]
+        moved = samples if self.channels == EXCHANGED[1] else samples.with_order(order)
+        efforts = np.arange(len(order)) if self.channels == EXCHANGED[2] else order
+        return replace(moved, tau=samples.tau[efforts], valid=samples.valid[efforts])
+
 
 EXCHANGED = ("all channels", "efforts", "positions")
 """Channels of two joints that may be exchanged; velocities go with the positions."""
