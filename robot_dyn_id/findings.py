@@ -343,7 +343,7 @@ SECTIONS: Mapping[str, Mapping[str, Definition]] = {
     "Estimates": {
         "not_excited": Definition(
             "warning",
-            "The motion does not excite some base parameters; they are left at zero.",
+            "The motion does not excite some base parameters; they stay at the prior, or at zero without one.",
             "record a motion of the joints that the report names for each parameter",
         ),
         "negative_parameter": Definition(
@@ -501,6 +501,14 @@ SECTIONS: Mapping[str, Mapping[str, Definition]] = {
             "warning if that is more than half of the time.",
             "record motion",
         ),
+        "sign_contradicted": Definition(
+            "info",
+            "Friction or rotor inertia of free sign predicts held-out blocks better, by more than 5 % of the squared "
+            "error and three standard errors: delays, sensors behind the friction, or their hysteresis. Signs of "
+            "viscous and Coulomb friction are free then; friction that drives a joint excludes forward simulation "
+            "(`friction_not_passive`). Rotor inertia stays positive, so that the mass matrix is positive definite.",
+            "check the delays of the efforts, and which torque the sensors measure",
+        ),
         "friction_not_passive": Definition(
             "warning",
             "The friction of a joint, all of its terms together, has the direction of the motion at a speed within the "
@@ -584,7 +592,7 @@ SECTIONS: Mapping[str, Mapping[str, Definition]] = {
             "info",
             "Under recorded efforts alone, errors of model and efforts accumulate, so that the simulation leaves the "
             "recorded motion.",
-            "restart the simulation more often from the recorded state",
+            "restart the simulation from the recorded state, more often than the joints leave the motion",
         ),
         "position_limits_passed": Definition(
             "info",

@@ -270,6 +270,13 @@ class ParameterSet:
     format_version: int = FORMAT_VERSION
     term_classes: tuple[type, ...] = field(default=(), repr=False, compare=False, metadata={"stored": False})
 
+    @property
+    def effort_factors(self) -> Array:
+        """Effort per effort or current that the drive of each joint reports, gain times sign, shape (n,)."""
+        if not len(self.drive_gains):
+            return np.ones(len(self.joint_names))
+        return np.where(self.drive_gains > 0.0, self.drive_gains, 1.0) * self.drive_signs
+
     def __post_init__(self) -> None:
         """Freeze the arrays and check every field: a set may come from a file or from any node of the network.
 

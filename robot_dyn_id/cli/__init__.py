@@ -9,10 +9,13 @@ import io
 import json
 import math
 import os
+import re
 import signal
 import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
+
+from robot_dyn_id.version import __version__
 
 if TYPE_CHECKING:
     from robot_dyn_id.errors import RobotDynIdError
@@ -26,6 +29,7 @@ VERBS = {
     "export": "write an identified model as URDF or MJCF, or as C or C++ source code",
     "validate": "evaluate an identified model on other recordings",
     "payload": "identify mass, center of mass and inertia of a payload",
+    "chain": "identify every body of a robot with 6-axis sensors in its hinges",
     "gains": "identify drive gains from currents with and without a known payload",
     "flexible": "identify an arm with flexible joints: links, springs and motors",
     "recover": "recover a bag after a crash of the recorder or a full disk",
@@ -45,6 +49,18 @@ class _Parser(argparse.ArgumentParser):
             _WrongWords: always; `main` prints it in one line, like every mistake of the user.
         """
         raise _WrongWords(f"{self.prog}: {message} (try {self.prog} --help)")
+
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        """Refuse a value that is not one of the choices, with the nearest of them.
+
+        Raises:
+            ArgumentError: another value.
+        """
+        from robot_dyn_id.errors import suggestion
+
+        if action.choices is not None and value not in action.choices:
+            hint = suggestion(value, [str(choice) for choice in action.choices])
+            raise argparse.ArgumentError(action, f"invalid choice: {value!r}; {hint}")
 
 
 class _WrongWords(Exception):
@@ -74,15 +90,19 @@ def progress(line: str) -> None:
     print(line, file=sys.stderr, flush=True)
 
 
-def _parser(verb: str | None) -> argparse.ArgumentParser:
+def _parser(verb: str | None) -> tuple[argparse.ArgumentParser, list[str]]:
+    """The parser, and the options of a command."""
+    options: list[str] = []
     parser = _Parser(prog="robot-dyn-id", description="Identify the dynamics of robots from motion.")
+    parser.add_argument("--version", action="version", version=f"robot-dyn-id {__version__}")
     verbs = parser.add_subparsers(dest="verb", metavar="VERB", required=True)
     for name, text in VERBS.items():
         sub = verbs.add_parser(name, help=text, description=f"{text[0].upper()}{text[1:]}.")
         sub.add_argument("--json", action="store_true", help="answer with one JSON object on standard output")
         if name == verb:
             importlib.import_module(f"robot_dyn_id.cli.{name}").add_arguments(sub)
-    return parser
+            options = sorted({"--help", *re.findall(r"--[a-z][a-z-]*", sub.format_usage())})
+    return parser, options
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -121,7 +141,7 @@ def _guarded(given: Sequence[str]) -> int:
 
     try:
         return _run(given)
-    except SystemExit as stop:  # --help
+    except SystemExit as stop:  # --help, --version
         return int(stop.code or 0)
     except _WrongWords as error:
         return _fail(UsageError(str(error)), given, prefix="")
@@ -155,12 +175,30 @@ def _run(given: Sequence[str]) -> int:
     for word in given:
         if word.startswith("--"):
             refuse_old_spelling(word.partition("=")[0])
-    parsed = _parser(_verb(given)).parse_args(given)
+    parser, options = _parser(_verb(given))
+    if options:
+        _check_options(given, options)
+    parsed = parser.parse_args(given)
     code, answer = importlib.import_module(f"robot_dyn_id.cli.{parsed.verb}").run(parsed)
     if parsed.json:
         print(json.dumps(_finite(answer), allow_nan=False))
     sys.stdout.flush()
     return int(code)
+
+
+def _check_options(given: Sequence[str], options: Sequence[str]) -> None:
+    """Check that a command has all options of a command line; the parser would first miss those that are required.
+
+    Raises:
+        _WrongWords: an option that it does not have, with the nearest one.
+    """
+    from robot_dyn_id.errors import suggestion
+
+    for word in given[: given.index("--") if "--" in given else None]:
+        option = word.partition("=")[0]
+        if option.startswith("--") and not any(known.startswith(option) for known in options):
+            name = f"robot-dyn-id {_verb(given)}"
+            raise _WrongWords(f"{name}: unknown option {option}; {suggestion(option, options)} (try {name} --help)")
 
 
 def _verb(given: Sequence[str]) -> str | None:

@@ -4,9 +4,9 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy.interpolate import CubicSpline
 
 from robot_dyn_id.arrays import Array
+from robot_dyn_id.kernels.splines import interpolate
 
 
 def interpolate_linear(times: Array, stamps: Array, samples: Array, *, hold_ends: bool = False) -> Array:
@@ -38,4 +38,4 @@ def interpolate_cubic(times: Array, stamps: Array, samples: Array) -> Array:
     Returns:
         Signals at the requested times, shape (m, k).
     """
-    return np.asarray(CubicSpline(stamps, samples)(times))
+    return interpolate(times, stamps, samples)

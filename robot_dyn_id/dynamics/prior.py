@@ -19,6 +19,12 @@ from robot_dyn_id.parameters import ParameterSet
 FLOOR = 0.1
 """Least mass and length of a body's scales, as a share of the mean over the robot's bodies."""
 
+CALIBRATION_M = 0.02
+"""Distance of a joint in two descriptions of one robot, before and after a calibration [m]."""
+
+CALIBRATION_DEG = 3.0
+"""Angle of the axis of a joint in two descriptions of one robot [deg]."""
+
 HIDDEN = 1e-12
 """Singular values of the free columns' mapping below this share of the largest are zero."""
 
@@ -113,6 +119,45 @@ def nominal_prior(model: RobotModel, mapping: Array) -> Prior:
         scales=np.append(inertial_scales(model), np.full(terms, np.inf)),
         mapping=mapping,
     )
+
+
+def check_prior_robot(parameters: ParameterSet, model: RobotModel) -> None:
+    """Check that the joints of a parameter set have the frames and axes of a robot, see `check_prior_joints`.
+
+    Raises:
+        InputError: a joint with the same name elsewhere.
+    """
+    held = dict(zip(parameters.held_joint_names, parameters.held_joint_positions, strict=True))
+    other = RobotModel.from_urdf(parameters.urdf, parameters.joint_names, held)
+    check_prior_joints(other, model, f"parameter set of {parameters.robot_name}")
+
+
+def check_prior_joints(prior: RobotModel, model: RobotModel, source: str) -> None:
+    """Check that joints of the same names have the same frames and axes in two descriptions, within a calibration.
+
+    Args:
+        prior: the robot of a prior.
+        model: the robot that is identified.
+        source: name of the prior, for messages.
+
+    Raises:
+        InputError: a joint elsewhere.
+    """
+    for number, name in enumerate(model.body_names):
+        if name not in prior.body_names:
+            continue  # other joints are refused where columns are compared
+        place = prior.body_names.index(name)
+        away = float(np.linalg.norm(model.translation[number] - prior.translation[place]))
+        turn = model.rotation[number].T @ prior.rotation[place]
+        cosines = 0.5 * (np.trace(turn) - 1.0), model.axis[number] @ turn @ prior.axis[place]
+        turned = float(np.degrees(np.arccos(np.clip(min(cosines), -1.0, 1.0))))
+        other_kind = bool(model.prismatic[number] != prior.prismatic[place])
+        if other_kind or away > CALIBRATION_M or turned > CALIBRATION_DEG:
+            how = "is of another type" if other_kind else f"differs by {1e3 * away:.3g} mm and {turned:.3g} deg"
+            raise InputError(
+                f"prior: joint {name} of the {source} {how} from that of {model.name}: it is another robot; give a "
+                f"prior of this robot"
+            )
 
 
 def earlier_prior(parameters: ParameterSet, regressor: Regressor, mapping: Array) -> Prior:

@@ -117,6 +117,7 @@ class Consistent(CheckedOptions):
         deviations = np.sqrt(np.diag(plain.inverse @ middle @ plain.inverse))
         return replace(
             estimate,
+            regularized_towards=f"{prior_source(task, problem.prior)}, strength {self.known_strength:g}",
             full=found.values,
             intervals=task.find_intervals(values, estimate.standard_deviations),
             unconstrained=plain.values,
@@ -276,6 +277,11 @@ class ConsistentTask:
         at = np.arange(self.prior.bodies.size)
         information[at, at] += fit.strength / self.prior.scales.ravel() ** 2
         return information
+
+
+def prior_source(task: ConsistentTask, earlier: Prior | None) -> str:
+    """Origin of the prior: the robot description or its geometry, or an earlier parameter set."""
+    return task.prior.source if earlier is None or earlier.individual else earlier.source
 
 
 def report_cost_of_links(

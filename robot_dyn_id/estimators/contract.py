@@ -121,7 +121,8 @@ class Estimator(Protocol):
         uses_prior: whether the estimator uses an earlier parameter set as prior.
 
     An estimator that takes many times as long as a least-squares fit has a class attribute `expensive = True`: it is
-    cross-validated on fewer blocks.
+    cross-validated on fewer blocks. One that only uses the rows of a problem, and neither its robot nor its prior, has
+    `any_columns = True`: it is fitted to combinations of the columns where only noise excites the others.
     """
 
     name: ClassVar[str]

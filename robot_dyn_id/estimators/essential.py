@@ -16,7 +16,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.stats import f as f_distribution
 
 from robot_dyn_id.arrays import Array, Integers
 from robot_dyn_id.dynamics.base_parameters import BaseParameters
@@ -107,6 +106,8 @@ def essential(
     """
     if estimate.full is not None:
         raise UsageError("essential: an estimate of all standard parameters cannot be reduced: use weighted")
+    from scipy.stats import f as f_distribution  # slow to import, and seldom used
+
     check_limit(limit)
     information, _ = _inverse(estimate.covariance)
     moment = information @ estimate.values

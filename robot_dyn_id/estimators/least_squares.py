@@ -31,6 +31,7 @@ class OrdinaryLeastSquares(CheckedOptions):
 
     name: ClassVar[str] = "ols"
     uses_prior: ClassVar[bool] = False
+    any_columns: ClassVar[bool] = True
     option_ranges: ClassVar[OptionRanges] = {
         "autoregressive_order": Range(0),
         "method": Choice(METHODS),
@@ -64,6 +65,7 @@ class WeightedLeastSquares(CheckedOptions):
 
     name: ClassVar[str] = "weighted"
     uses_prior: ClassVar[bool] = False
+    any_columns: ClassVar[bool] = True
     option_ranges: ClassVar[OptionRanges] = {
         "autoregressive_order": Range(0),
         "method": Choice(METHODS),
@@ -100,6 +102,7 @@ class GeneralizedLeastSquares(CheckedOptions):
 
     name: ClassVar[str] = "generalized"
     uses_prior: ClassVar[bool] = False
+    any_columns: ClassVar[bool] = True
     option_ranges: ClassVar[OptionRanges] = {
         "autoregressive_order": Range(0),
         "passes": Range(1),

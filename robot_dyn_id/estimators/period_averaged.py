@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
-from scipy.stats import norm, t
 
 from robot_dyn_id.arrays import Array, Integers, Mask
 from robot_dyn_id.dynamics.problem import LinearProblem, find_used_rows
@@ -44,6 +43,7 @@ class PeriodAveraged(CheckedOptions):
 
     name: ClassVar[str] = "period_averaged"
     uses_prior: ClassVar[bool] = False
+    any_columns: ClassVar[bool] = True
 
     def fit(self, problem: LinearProblem) -> Estimate:
         """See `Estimator.fit`.
@@ -52,6 +52,8 @@ class PeriodAveraged(CheckedOptions):
             UsageError: the period is not known, or does not hold a whole number of rows.
             InputError: fewer than 3 whole periods.
         """
+        from scipy.stats import norm, t  # slow to import, and seldom used
+
         plain = compress_rows(problem)
         length = count_rows_per_period(problem)
         averages = Averages.from_problem(problem, length)

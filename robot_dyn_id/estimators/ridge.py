@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
-from scipy.optimize import minimize_scalar
 
 from robot_dyn_id.arrays import Array
 from robot_dyn_id.dynamics.problem import LinearProblem
@@ -39,6 +38,7 @@ class Ridge(CheckedOptions):
 
     name: ClassVar[str] = "ridge"
     uses_prior: ClassVar[bool] = False
+    any_columns: ClassVar[bool] = True
     option_ranges: ClassVar[OptionRanges] = {
         "penalty": Range(0),
         "autoregressive_order": Range(0),
@@ -70,6 +70,8 @@ def find_likeliest_penalty(stack: Array, norms: Array) -> float:
         stack: rows [W tau] of unit variance, shape (any, p + 1).
         norms: norms of the columns, shape (p,).
     """
+    from scipy.optimize import minimize_scalar  # slow to import, and seldom used
+
     left, singular, _ = np.linalg.svd(stack[:, :-1] / np.where(norms > 0, norms, 1.0), full_matrices=False)
     squares = singular**2
     projected = (left.T @ stack[:, -1]) ** 2

@@ -61,6 +61,7 @@ class Robust(CheckedOptions):
 
     name: ClassVar[str] = "robust"
     uses_prior: ClassVar[bool] = False
+    any_columns: ClassVar[bool] = True
     expensive: ClassVar[bool] = True
     option_ranges: ClassVar[OptionRanges] = {
         "loss": Choice(tuple(TUNING_DEVIATIONS)),

@@ -37,6 +37,7 @@ class TotalLeastSquares(CheckedOptions):
 
     name: ClassVar[str] = "total_least_squares"
     uses_prior: ClassVar[bool] = False
+    any_columns: ClassVar[bool] = True
     option_ranges: ClassVar[OptionRanges] = {
         "column_error": Range(0, includes_low=False),
         "autoregressive_order": Range(0),

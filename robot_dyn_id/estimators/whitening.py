@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.linalg import solve_toeplitz
-from scipy.signal import lfilter
 
 from robot_dyn_id.arrays import Array, Integers
 from robot_dyn_id.dynamics.problem import LinearProblem, Tile, find_used_rows
+from robot_dyn_id.kernels.filters import filter_autoregressive
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -50,7 +50,10 @@ class Whitening:
         """
         for tile, joined, _ in _with_past(problem, self.order):
             if joined.shape[1] > self.order:
-                filtered = lfilter(self.filters[tile.joint], [1.0], joined, axis=1)[:, self.order :]
+                filtered = sum(
+                    weight * joined[:, self.order - lag : joined.shape[1] - lag]
+                    for lag, weight in enumerate(self.filters[tile.joint].tolist())
+                )
                 whole = np.lib.stride_tricks.sliding_window_view(find_used_rows(joined), self.order + 1).all(axis=1)
                 yield Tile(tile.joint, tile.segment, np.where(whole, filtered, 0.0))
 
@@ -58,17 +61,12 @@ class Whitening:
         """Yield the problem's tiles, columns and torques filtered as the noise model filters white noise."""
         states: dict[int, tuple[int, Array]] = {}
         for tile in problem.tiles():
-            at_rest = np.zeros((len(tile.block), self.order))
+            at_rest = np.zeros((self.order, len(tile.block)))
             segment, state = states.get(tile.joint, (-1, at_rest))
-            filtered, state = lfilter(
-                [1.0],
-                self.filters[tile.joint],
-                tile.block,
-                axis=1,
-                zi=state if segment == tile.segment else at_rest,
-            )
+            past = state if segment == tile.segment else at_rest
+            filtered, state = filter_autoregressive(self.filters[tile.joint], tile.block, past)
             states[tile.joint] = (tile.segment, state)
-            yield Tile(tile.joint, tile.segment, np.ascontiguousarray(filtered))
+            yield Tile(tile.joint, tile.segment, filtered)
 
 
 @dataclass(frozen=True)

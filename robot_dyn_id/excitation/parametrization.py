@@ -24,7 +24,7 @@ PEAK_ERROR_RATIO = 1e-5
 STEP_OFFSET_RATIO = 1e-9
 """Distance from a jerk step at which both of its sides are evaluated, relative to the duration [-]."""
 
-MAX_COUNTS = {"periods": 10_000, "harmonics": 100, "degree": 30, "control_points": 1000}
+MAX_COUNTS = {"postures": 20, "periods": 10_000, "harmonics": 100, "degree": 30, "control_points": 1000}
 """Largest counts of a `Demand`, which bound memory and computing time."""
 
 
@@ -51,6 +51,8 @@ class Demand:
         amplitude: fixed amplitudes of sequential sines [rad or m], shape (n,); empty: optimized.
         window: for sequential forms, length of the evaluated interval around the middle of each stroke or burst [s];
             0: the entire motion is evaluated.
+        postures: for sequential forms, number of configurations in which all joints take their turns, with free
+            centers above 1; 0: as many as the parameters need.
         free_period: whether the period is optimized too; `period` is then the initial value, and motions are compared
             as recordings of equal length.
     """
@@ -71,6 +73,7 @@ class Demand:
     amplitude: tuple[float, ...] = ()
     window: float = 0.0
     free_period: bool = False
+    postures: int = 0
 
     def __post_init__(self) -> None:
         """Check the values.
@@ -212,6 +215,7 @@ class CenteredParametrization(ABC):
         self.moving = moving_joints(limits, demand)
         self.duration = prototype.duration
         self._limits = limits
+        self._visits = 1
         self._numbers = coefficients
         self._free = demand.free_center
         end = self.duration if span is None else span
@@ -222,17 +226,17 @@ class CenteredParametrization(ABC):
     @property
     def size(self) -> int:
         """See `Parametrization`."""
-        return len(self.moving) * self._numbers + len(self.reach) * self._free
+        return len(self.moving) * self._numbers + self._visits * len(self.reach) * self._free
 
     def _parts(self, x: Array) -> tuple[Array, Array]:
         """Coefficients of each joint (0 if it does not move), shape (n, K), and centers [rad or m], shape (n,)."""
         n, count = len(self.reach), len(self.moving) * self._numbers
         numbers = np.zeros((n, self._numbers))
         numbers[self.moving] = x[:count].reshape(len(self.moving), self._numbers)
-        return numbers, self.center + self.reach * (x[count:] if self._free else np.zeros(n))
+        return numbers, self.center + self.reach * (x[count : count + n] if self._free else np.zeros(n))
 
     def _joined(self, numbers: Array, shift: Array) -> Array:
-        """Combine coefficients and relative centers, or derivatives with respect to them, in the order of x."""
+        """Combine coefficients and relative centers of all visits, or derivatives with respect to them, as in x."""
         own = numbers[self.moving].ravel()
         return np.concatenate([own, shift]) if self._free else own
 
@@ -247,18 +251,17 @@ class CenteredParametrization(ABC):
     def random(self, rng: np.random.Generator, share: float = 0.9) -> Array:
         """See `Parametrization`."""
         numbers = self._draw(rng)
-        shift = rng.uniform(-0.5, 0.5, len(self.reach)) if self._free else np.zeros(len(self.reach))
+        shift = rng.uniform(-0.5, 0.5, self._visits * len(self.reach)) if self._free else np.zeros(len(self.reach))
         x = self._joined(numbers, shift)
-        room = self.reach * (1.0 - np.abs(shift))
+        room = self.reach * (1.0 - np.abs(shift).reshape(-1, len(self.reach)).max(axis=0))
         largest = self._limits.largest_amplitude(room, self._peaks(x))
         return self.scaled(x, np.where(np.isfinite(largest), share * largest, 1.0))
 
     def scaled(self, x: Array, factor: Array) -> Array:
         """See `Parametrization`."""
-        numbers, center = self._parts(x)
-        numbers = numbers.copy()
+        numbers, _ = self._parts(x)
         numbers[:, self.AMPLITUDES] *= factor[:, None]
-        return self._joined(numbers, (center - self.center) / self.reach)
+        return self._joined(numbers, x[len(self.moving) * self._numbers :])
 
     def _away(self, x: Array, t: Array) -> Sample:
         """Motion relative to its center, in the part that contains all peaks."""

@@ -6,7 +6,6 @@ from __future__ import annotations
 import xml.etree.ElementTree as ElementTree
 
 import numpy as np
-from scipy.spatial.transform import Rotation
 
 from robot_dyn_id.arrays import Array
 from robot_dyn_id.dynamics.consistency import central
@@ -72,6 +71,8 @@ def _body(model: RobotModel, number: int, parameters: Array) -> ElementTree.Elem
 
 def _quaternion(rotation: Array) -> str:
     """Scalar first."""
+    from scipy.spatial.transform import Rotation  # slow to import, and seldom used
+
     return numbers(np.roll(Rotation.from_matrix(rotation).as_quat(), 1))
 
 

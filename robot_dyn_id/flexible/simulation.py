@@ -7,7 +7,6 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.interpolate import CubicSpline
 
 from robot_dyn_id.arrays import Array
 from robot_dyn_id.dynamics.dynamics import Dynamics
@@ -187,6 +186,8 @@ class _Law:
         self.period, self.dynamics, self.ratio = period, plant._dynamics, plant._ratio
         self.inertia, self.viscous, self.coulomb = plant._of(MOTOR)
         self.stiffness, self.preload = plant._of(SPRING)
+        from scipy.interpolate import CubicSpline  # slow to import, and seldom used
+
         self.width = plant.model.smoothing_width * np.abs(self.ratio)
         self.gain = plant.stiffness * self.stiffness / self.ratio**2
         self.rate = 2 * plant.damping * np.sqrt(self.gain * self.inertia)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from robot_dyn_id.dynamics.base_parameters import BaseParameters
 from robot_dyn_id.dynamics.body_prior import has_placeholder_masses
 from robot_dyn_id.dynamics.consistency import report_negative_terms
-from robot_dyn_id.dynamics.prior import Prior, earlier_prior, nominal_prior
+from robot_dyn_id.dynamics.prior import Prior, check_prior_joints, earlier_prior, nominal_prior
 from robot_dyn_id.dynamics.regressor import Regressor
 from robot_dyn_id.errors import InputError
 from robot_dyn_id.estimators.bootstrap import bootstrap_estimate
@@ -125,12 +125,13 @@ def describe_prior(prior: RobotDescription, model: RobotModel) -> RobotModel:
     """The robot of another description, with the joints and the gravity of a model.
 
     Raises:
-        InputError: other moving joints.
+        InputError: other moving joints, or joints elsewhere.
         ModelError: a description that cannot be used.
     """
     described = RobotModel.from_description(prior, model.joint_names, model.held, tuple(model.gravity))
     if described.body_names != model.body_names:
         raise InputError(f"prior: {prior.source} has other moving joints than the robot")
+    check_prior_joints(described, model, f"robot description {prior.source}")
     if has_placeholder_masses(described):
         raise InputError(f"prior: the masses of {prior.source} are missing or placeholders")
     return described

@@ -18,6 +18,7 @@ from robot_dyn_id.estimators.factors import Factors, Grams
 from robot_dyn_id.estimators.link_cost import accumulate_blocks
 from robot_dyn_id.estimators.weighting import solve_reweighted
 from robot_dyn_id.findings import make_finding
+from robot_dyn_id.identification.noise_directions import fit_excited
 
 MAX_TRAINING_RATIO = 2.0
 """Ratio of the training errors of all joints to those of least squares above which an estimate has failed."""
@@ -57,15 +58,15 @@ def fit_or_fall_back(estimator: Estimator, problem: LinearProblem) -> tuple[Esti
     """
     plain = WeightedLeastSquares()
     if isinstance(estimator, WeightedLeastSquares):
-        return estimator.fit(problem), estimator
+        return fit_excited(estimator, problem), estimator
     try:
-        estimate = estimator.fit(problem)
+        estimate = fit_excited(estimator, problem)
         reason = find_failure(problem, estimate, biased=estimator.uses_prior or bool(estimate.regularized_towards))
     except ConvergenceError as error:
         reason = str(error)
     if not reason:
         return estimate, estimator
-    fallback = plain.fit(problem)
+    fallback = fit_excited(plain, problem)
     message = f"estimator {estimator.name} failed, weighted least squares is used instead: {reason}"
     finding = make_finding("estimator_replaced", message)
     return replace(fallback, findings=(*fallback.findings, finding)), plain

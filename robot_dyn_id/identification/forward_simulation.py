@@ -28,6 +28,9 @@ from robot_dyn_id.simulation.simulated_robot import FASTEST, SimulatedRobot, fol
 REPORTED_DISTANCE = 0.01
 """Distance from the trajectory or the recorded motion above which it is reported [rad or m]."""
 
+SHORTEST_RESTART_S = 0.01
+"""Shortest restart time that is recommended [s]."""
+
 REPORTED_DRIFT_SHARE = 0.1
 """Distance from the recorded motion above which it is reported, as a fraction of the joint's recorded range."""
 
@@ -168,7 +171,7 @@ def simulate_efforts(
     t, q, dq, tau = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
     given = np.concatenate(recorded)
     assert plant is not None
-    findings = (*_report_drift(joints, t - t[0], q, given), *_report_limits_passed(plant, q))
+    findings = (*_report_drift(joints, t - t[0], (q, given), restart), *_report_limits_passed(plant, q))
     return SimulatedMotion(t, q, dq, tau, np.abs(q - given).max(axis=0), findings)
 
 
@@ -190,8 +193,11 @@ def _driven(plant: Plant, piece: FilteredWindow, every: int, period: float) -> t
     return piece.t[own], q, dq, piece.tau[:, own].T
 
 
-def _report_drift(joints: tuple[str, ...], t: Array, q: Array, recorded: Array) -> tuple[Finding, ...]:
-    """Finding about joints that leave the recorded motion."""
+def _report_drift(
+    joints: tuple[str, ...], t: Array, positions: tuple[Array, Array], restart: float
+) -> tuple[Finding, ...]:
+    """Finding about joints that leave the recorded motion; `positions` are the simulated and the recorded ones."""
+    q, recorded = positions
     distance = np.abs(q - recorded)
     away = distance > np.maximum(REPORTED_DRIFT_SHARE * np.ptp(recorded, axis=0), REPORTED_DISTANCE)
     left = np.flatnonzero(away.any(axis=0)).tolist()
@@ -200,8 +206,15 @@ def _report_drift(joints: tuple[str, ...], t: Array, q: Array, recorded: Array) 
     since, largest = t[np.argmax(away, axis=0)], distance.max(axis=0)
     listed = ", ".join(f"{joints[j]} from {since[j]:.2f} s on (at most {largest[j]:.3g} rad or m)" for j in left)
     share = f"{REPORTED_DRIFT_SHARE:.0%} of the recorded range"
-    message = f"the simulation leaves the recorded motion by more than {share}: {listed}"
-    return (make_finding("simulation_drifts", message, [joints[joint] for joint in left]),)
+    message = (
+        f"without feedback, errors of model and efforts accumulate, and the simulation leaves the recorded motion by "
+        f"more than {share}: {listed}"
+    )
+    action = None
+    if math.isinf(restart):
+        shortest = max(0.5 * float(since[left].min()), SHORTEST_RESTART_S)
+        action = f"restart the simulation from the recorded state, here at least every {shortest:.2g} s"
+    return (make_finding("simulation_drifts", message, [joints[joint] for joint in left], action=action),)
 
 
 def _report_limits_passed(plant: Plant, q: Array) -> tuple[Finding, ...]:

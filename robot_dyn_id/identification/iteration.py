@@ -18,7 +18,7 @@ import numpy as np
 from robot_dyn_id.data.chunk import Chunk
 from robot_dyn_id.data.recording import ArrayRecording, Recording
 from robot_dyn_id.dynamics.dynamics import Dynamics
-from robot_dyn_id.errors import RobotDynIdError, UsageError
+from robot_dyn_id.errors import InputError, RobotDynIdError, UsageError
 from robot_dyn_id.excitation.trajectory import Trajectory
 from robot_dyn_id.identification.holdout import split
 from robot_dyn_id.identification.pipeline import identify
@@ -33,6 +33,9 @@ from robot_dyn_id.simulation.simulated_robot import SensorStream
 
 Model = TypeVar("Model")
 """Type of the identified model that the controller uses."""
+
+MAX_REFUSALS = 3
+"""Number of refused models in succession after which an iteration ends."""
 
 START_STATES = 500
 """Number of states along the motion from which the scaled nominal inertia is computed."""
@@ -58,10 +61,12 @@ class Iteration(Generic[Model]):
     Attributes:
         trial: the trial.
         parameters: identified model; None if it was no longer needed or cannot be used for control.
+        used: model that the controller used in the trial; None at the start.
     """
 
     trial: Trial
     parameters: Model | None
+    used: Model | None = None
 
 
 @dataclass(frozen=True)
@@ -73,12 +78,14 @@ class IterationResult(Generic[Model]):
         parameters: model with the smallest tracking error; None if no model improved on the start.
         reason: reason for the end of the iteration, one sentence.
         converged: whether the tracking error stopped shrinking.
+        refused: models that were not used or not kept, one sentence each; the model before them stayed in use.
     """
 
     iterations: tuple[Iteration[Model], ...]
     parameters: Model | None
     reason: str
     converged: bool
+    refused: tuple[str, ...] = ()
 
     @property
     def errors(self) -> tuple[float, ...]:
@@ -87,15 +94,20 @@ class IterationResult(Generic[Model]):
 
 
 def iterate(
-    run: Callable[[Model | None], Trial],
+    run: Callable[[Model | None, int], Trial],
     identify_trial: Callable[[Recording], Model],
     min_improvement: float = 0.05,
     max_trials: int = 10,
 ) -> IterationResult[Model]:
     """Identify and repeat the motion with the identified model, until the tracking error stops shrinking.
 
+    A model that cannot be used for control, with which a trial cannot be run, or which follows worse than the start, is
+    refused: the next trial uses the last model that was not, or none as the first trial, and identifies again. After
+    `MAX_REFUSALS` of them, without one that was kept, the iteration ends.
+
     Args:
-        run: runs a trial on the robot, real or simulated, with the model in its controller, or with None without one.
+        run: runs a trial on the robot, real or simulated, with the model in its controller, or with None without one;
+            the second argument is the number of the trial, from 1. Raises a `RobotDynIdError` if the trial was stopped.
         identify_trial: identifies a model from the latest trial alone: earlier trials were farther from the motion,
             which is designed to be the most informative. Raises a `RobotDynIdError` if the model cannot be used for
             control.
@@ -111,35 +123,52 @@ def iterate(
             "improvement in [0, 1) are needed"
         )
     iterations: list[Iteration[Model]] = []
-    best: Model | None = None
+    refused: list[str] = []
+    good: Model | None = None
     latest: Model | None = None
-    smallest = math.inf
+    smallest, refusals, repeated = math.inf, 0, True
+
+    def result(reason: str, converged: bool = False) -> IterationResult[Model]:
+        return IterationResult(tuple(iterations), good, reason, converged, tuple(refused))
+
     for number in range(1, max_trials + 1):
+        identified, refusal = None, ""
         try:
-            trial = run(latest)
+            trial = run(latest, number)
         except RobotDynIdError as error:
-            return IterationResult(tuple(iterations), best, f"trial {number} could not be run: {error}", False)
-        if number > 1 and trial.error > (1.0 - min_improvement) * smallest:
-            iterations.append(Iteration(trial, None))
-            if best is None and trial.error >= smallest:
-                reason = (
-                    "the first model does not reduce the tracking error: "
-                    f"{trial.error:.3g} with it, {smallest:.3g} without"
+            refusal = f"trial {number} could not be run: {error}"
+            if repeated:
+                return result(refusal)
+        else:
+            if not repeated and trial.error > (1.0 - min_improvement) * smallest:
+                iterations.append(Iteration(trial, None, latest))
+                reason = f"the tracking error has stopped shrinking: {trial.error:.3g} after {smallest:.3g}"
+                if trial.error < smallest:
+                    good = latest
+                if good is not None:
+                    return result(reason, converged=True)
+                refusal = (
+                    f"the model in trial {number} does not reduce the tracking error: {trial.error:.3g} with it, "
+                    f"{smallest:.3g} without"
                 )
-                return IterationResult(tuple(iterations), None, reason, False)
-            best = latest if trial.error < smallest else best
-            reason = f"the tracking error has stopped shrinking: {trial.error:.3g} after {smallest:.3g}"
-            return IterationResult(tuple(iterations), best, reason, True)
-        best, smallest = latest, trial.error
-        try:
-            latest = identify_trial(trial.recording)
-        except RobotDynIdError as error:
-            iterations.append(Iteration(trial, None))
-            reason = f"the model identified from trial {number} cannot be used for control: {error}"
-            return IterationResult(tuple(iterations), best, reason, False)
-        iterations.append(Iteration(trial, latest))
-    reason = f"the tracking error is still shrinking after {max_trials} trials"
-    return IterationResult(tuple(iterations), best, reason, False)
+            else:
+                good, smallest, refusals = latest, min(smallest, trial.error), refusals if repeated else 0
+                try:
+                    identified = identify_trial(trial.recording)
+                except RobotDynIdError as error:
+                    refusal = f"the model identified from trial {number} cannot be used for control: {error}"
+                iterations.append(Iteration(trial, identified, latest))
+        if not refusal:
+            latest, repeated = identified, False
+            continue
+        refused.append(refusal)
+        refusals += 1
+        if refusals == MAX_REFUSALS:
+            return result(f"{MAX_REFUSALS} models in succession were refused; {refusal}")
+        latest, repeated = good, True
+    if repeated:
+        return result(f"{max_trials} trials were run; {refusal}")
+    return result(f"the tracking error is still shrinking after {max_trials} trials")
 
 
 @dataclass(frozen=True)
@@ -200,7 +229,8 @@ class SimulatedTrials:
         gains: feedback gains.
         start: scaled nominal inertia of the controller while no model is identified.
         limit_effort: whether the motors are limited to the efforts of the URDF.
-        seed: seed of the noise.
+        max_deviation: deviation of a joint from the motion at which a trial is stopped [rad or m], one for all joints.
+        seed: seed of the noise, which differs by trial.
     """
 
     robot: Dynamics
@@ -211,24 +241,29 @@ class SimulatedTrials:
     gains: Gains
     start: ScaledNominalInertia
     limit_effort: bool = True
+    max_deviation: float = math.inf
     seed: int = 0
 
-    def __call__(self, parameters: ParameterSet | None) -> Trial:
+    def __call__(self, parameters: ParameterSet | None, number: int = 1) -> Trial:
         """Run the motion once with a parameter set, or, with None, with the scaled nominal inertia; see `follow`."""
-        return self.follow(None if parameters is None else Dynamics.from_parameters(parameters))
+        return self.follow(None if parameters is None else Dynamics.from_parameters(parameters), number)
 
-    def follow(self, known: Dynamics | None) -> Trial:
+    def follow(self, known: Dynamics | None, number: int = 1) -> Trial:
         """Run the motion once with a model in the controller, or, with None, with the scaled nominal inertia.
 
+        Args:
+            known: model of the controller.
+            number: number of the trial, which its noise depends on.
+
         Raises:
-            InputError: the simulation diverged, or a term cannot be simulated.
+            InputError: the simulation diverged, a joint deviated too far, or a term cannot be simulated.
         """
         t = np.arange(round(self.duration * self.rate)) / self.rate
         reference = np.array([np.ascontiguousarray(x.T) for x in self.motion.evaluate(t)[:3]])
         model = self.robot.regressor.model
         plant = Plant(self.robot, reference[0, 0], model.limits.effort if self.limit_effort else None)
         plant.dq[:] = reference[1, 0]
-        noise = SensorStream(self.sensors, self.rate, 0.0, seed=self.seed).errors(len(t))
+        noise = SensorStream(self.sensors, self.rate, 0.0, seed=(self.seed, number)).errors(len(t))
         scale, controller_model = (self.start.scale, self.start.prior) if known is None else (0.0, known)
         compiled = CompiledDynamics(controller_model)
         true_positions = np.empty_like(reference[0])
@@ -238,7 +273,7 @@ class SimulatedTrials:
             plant.dynamics.arguments,
             compiled.arguments,
             scale,
-            (self.gains.proportional, self.gains.derivative, self.gains.exponent),
+            (*self.gains.per_joint(model.joint_names), self.gains.exponent),
             period,
             steps(period),
             plant.effort_limit,
@@ -255,6 +290,13 @@ class SimulatedTrials:
         )
         if completed < len(t):
             raise plant.broken_down()
+        deviation = np.abs(true_positions - reference[0])
+        if deviation.max() > self.max_deviation:
+            sample, joint = np.argwhere(deviation > self.max_deviation)[0]
+            raise InputError(
+                f"joint {model.joint_names[joint]} was {deviation[sample, joint]:.3g} away from the motion at "
+                f"{t[sample]:.3g} s, more than {self.max_deviation:.3g} (rad or m): the trial was stopped"
+            )
         size = np.linalg.norm(reference[0] - reference[0].mean(axis=0))
         error = float(np.linalg.norm(true_positions - reference[0]) / size)
         samples = Chunk(t, measured[:, 0], measured[:, 1], measured[:, 2])

@@ -15,6 +15,7 @@ import numpy as np
 from robot_dyn_id.data.recording import Recording
 from robot_dyn_id.dynamics.base_parameters import base_parameters
 from robot_dyn_id.dynamics.body_prior import BodyPrior
+from robot_dyn_id.dynamics.prior import check_prior_robot
 from robot_dyn_id.dynamics.regressor import Regressor, terms_on_joints
 from robot_dyn_id.errors import InputError
 from robot_dyn_id.estimators import Consistent, Estimate
@@ -48,7 +49,7 @@ from robot_dyn_id.progress import Progress, ignore_progress
 from robot_dyn_id.signals.agreement import nominal_agreement
 from robot_dyn_id.signals.diagnosis import examine_lengths
 from robot_dyn_id.signals.fingerprint import Fingerprint, report_repeated, report_trained
-from robot_dyn_id.signals.health import compare_with_nominal, examine, refuse
+from robot_dyn_id.signals.health import compare_with_nominal, examine, refuse, soften_for_validation
 from robot_dyn_id.signals.ranges import Ranges
 from robot_dyn_id.signals.reversals import exclude_reversals
 from robot_dyn_id.signals.stillness import report_rest_left_out
@@ -221,7 +222,7 @@ def _prepare_held_out(
     trials = training.with_recordings(sound)
     require_signals(regressor, trials.survey)
     velocity = "recorded" if training.plan.recorded_velocity else "derivative"
-    found = (*faults, *examine(trials.survey, model, velocity))
+    found = (*faults, *soften_for_validation(examine(trials.survey, model, velocity)))
     findings = refuse(found, settings.ignore, trials.survey.sources)
     aligned, delayed = realign(trials, model)
     return aligned, (*findings, *delayed)
@@ -243,8 +244,10 @@ def _fixed_regressor(model: RobotModel, settings: Settings) -> Regressor:
     """Robot with the terms that are known before any choice: none of them if they are chosen from the data.
 
     Raises:
-        InputError: a prior with other joints than are to be identified.
+        InputError: a prior with other joints than are to be identified, or of another robot.
     """
+    if isinstance(settings.prior, ParameterSet):
+        check_prior_robot(settings.prior, model)
     if isinstance(settings.prior, ParameterSet) and settings.terms is None and not settings.couplings:
         if settings.prior.joint_names != model.joint_names:
             raise InputError(
@@ -309,6 +312,7 @@ def validate(
     settings = replace(settings, drives=settings.drives_of(parameters))
     read = read_as_trained(recordings, parameters.effort_kind)
     trials, findings = prepare_trials(read, model.regressor, settings, settings.signals_of(parameters), progress)
+    findings = soften_for_validation(findings)
     trials, delayed = realign(trials, model.regressor.model)
     findings += (*delayed, *_judge_training(model, trials, settings))
     findings += examine_held_out(model, trials, parameters.offset_deviations)

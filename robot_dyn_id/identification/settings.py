@@ -123,7 +123,10 @@ class Settings:
         check_bootstrap_draws(self.bootstrap)
         check_limit(self.essential)
         if self.essential and isinstance(self.estimator, Consistent):
-            raise UsageError("essential: estimator consistent keeps all parameters: use weighted")
+            raise UsageError(
+                "essential together with estimator consistent, the default: it keeps all parameters; use essential "
+                "with estimator weighted, or leave it out"
+            )
         if not 0.0 <= self.period < math.inf:
             raise UsageError(f"period must be 0 (unknown) or positive, not {self.period}")
         names = [coupling.name for coupling in self.couplings]

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -169,10 +170,12 @@ def judge_training(condition_number: float, dropped_share: float, thresholds: Th
     """
     findings = []
     if condition_number > thresholds.condition_number:
-        message = (
-            f"some parameters are poorly conditioned: condition number {condition_number:.3g} (unit-norm columns), "
-            f"above {thresholds.condition_number:g}"
-        )
+        message = "some parameters are not excited at all: the condition number is infinite"
+        if math.isfinite(condition_number):
+            message = (
+                f"some parameters are poorly conditioned: condition number {condition_number:.3g} (unit-norm columns), "
+                f"above {thresholds.condition_number:g}"
+            )
         findings.append(make_finding("condition_number_high", message))
     if dropped_share > thresholds.dropped_share:
         findings.append(make_finding("rows_dropped", f"{dropped_share:.1%} of the samples were dropped"))

@@ -13,7 +13,7 @@ from robot_dyn_id.kernels.stepping import LAWS, STARTS, WEIGHTS, advance, motor_
 
 @compiled
 def feedback(error, rate, proportional, derivative, exponent):  # type: ignore[no-untyped-def]
-    """Kp |e|^a sgn e + Kd |e'|^b sgn e' with b = 2 a / (1 + a), shape (n,): linear for a = 1.
+    """Kp |e|^a sgn e + Kd |e'|^b sgn e' with b = 2 a / (1 + a), all of shape (n,): linear for a = 1.
 
     For a below 1 the error is zero after a finite time (Bhat and Bernstein, IEEE Trans. Autom. Control 43, 1998).
     """
@@ -48,7 +48,7 @@ def run_trial(  # type: ignore[no-untyped-def]
     plant, known: the first arguments of the kernels in `kernels.stepping`, tuples: of the robot, of the controller's
         model.
     scale: 0: computed torque with the model; else that many times its mass matrix alone moves the robot.
-    gains: proportional, derivative and exponent; see `feedback`.
+    gains: proportional and derivative, shape (n,) each, and exponent; see `feedback`.
     period, count: of the controller [s], and integration steps in it.
     limit: greatest efforts, shape (n,).
     wanted: positions, velocities and accelerations, shape (3, K, n).

@@ -10,10 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
+from itertools import permutations
 
 import numpy as np
 
 from robot_dyn_id.arrays import Array
+from robot_dyn_id.dynamics.consistency import central
 from robot_dyn_id.dynamics.regressor import Motion
 from robot_dyn_id.errors import InputError
 from robot_dyn_id.loads.wrench import FrameMotion, cross, frame_motion, wrench_regressor
@@ -23,6 +25,9 @@ from robot_dyn_id.model.robot import RobotModel
 ALL = tuple(range(10))
 CENTROIDAL = (0, 4, 6, 9)
 """The parameters that a body has in a frame along its principal axes in its center of mass: m, Ixx, Iyy, Izz."""
+
+VANISHING_PRODUCT = 1e-9
+"""Products of inertia below this share of the trace are rounding: the axes of the frame are principal."""
 
 
 @dataclass(frozen=True)
@@ -73,7 +78,10 @@ class ChainBody:
 
 
 def centroidal_frames(model: RobotModel) -> tuple[Placement, ...]:
-    """A frame in the center of mass of every body, along the axes of its joint's frame.
+    """A frame in the center of mass of every body, along its principal axes.
+
+    Principal axes are those of the eigenvectors of the central inertia, ordered and signed to be as near as possible to
+    the axes of the joint's frame; a body whose products of inertia vanish has exactly the latter.
 
     Raises:
         InputError: a body without mass.
@@ -82,8 +90,22 @@ def centroidal_frames(model: RobotModel) -> tuple[Placement, ...]:
     for body, inertia in enumerate(model.inertial_parameters.reshape(-1, 10)):
         if not inertia[0] > 0.0:
             raise InputError(f"{model.name}: the body of {model.body_names[body]} has no mass: give it one in the URDF")
-        frames.append(Placement(body, np.eye(3), inertia[1:4] / inertia[0]))
+        _, center, central_inertia = central(inertia)
+        frames.append(Placement(body, _principal_axes(central_inertia), center))
     return tuple(frames)
+
+
+def _principal_axes(inertia: Array) -> Array:
+    """Rotation from the principal axes to the frame of a central inertia, shape (3, 3)."""
+    if np.abs(inertia - np.diag(np.diag(inertia))).max() <= VANISHING_PRODUCT * np.trace(inertia):
+        return np.eye(3)
+    axes = np.linalg.eigh(inertia)[1]
+    ordered = [axes[:, order] for order in permutations(range(3))]
+    nearest = max(ordered, key=lambda columns: float(np.abs(np.diag(columns)).sum()))
+    turned = nearest * np.where(np.diag(nearest) < 0.0, -1.0, 1.0)
+    if np.linalg.det(turned) < 0.0:  # a reflection: the axis that is least aligned turns around
+        turned[:, np.argmin(np.abs(np.diag(turned)))] *= -1.0
+    return np.asarray(turned)
 
 
 def simulate_chain(
@@ -101,8 +123,6 @@ def simulate_chain(
     Raises:
         InputError: a tree with branches.
     """
-    if not np.array_equal(model.parent, np.arange(len(model.parent)) - 1):
-        raise InputError(f"{model.name}: not a chain, as a body carries two others")
     poses, gravity = Kinematics(model).poses(motion.q), tuple(model.gravity)
 
     def loaded(bodies: Sequence[ChainBody], inertias: Array) -> Array:
@@ -114,15 +134,33 @@ def simulate_chain(
                 wrenches[hinge] += express_at_point(body, needed, at.hinge)[:, 0]
         return wrenches
 
-    bodies = [_move_body(model, motion, frame, poses) for frame in frames]
+    bodies = move_chain(model, motion, frames, poses)
     if inertias is None:
-        joints = [Placement(frame.body, np.eye(3), np.zeros(3)) for frame in frames]
         wrenches = loaded(
-            [_move_body(model, motion, joint, poses) for joint in joints], model.inertial_parameters.reshape(-1, 10)
+            move_chain(model, motion, joint_frames(model), poses), model.inertial_parameters.reshape(-1, 10)
         )
     else:
         wrenches = loaded(bodies, inertias)
     return [replace(body, wrench=wrench) for body, wrench in zip(bodies, wrenches, strict=True)]
+
+
+def joint_frames(model: RobotModel) -> tuple[Placement, ...]:
+    """The frame of every body's joint."""
+    return tuple(Placement(body, np.eye(3), np.zeros(3)) for body in range(len(model.body_names)))
+
+
+def move_chain(
+    model: RobotModel, motion: Motion, frames: Sequence[Placement], poses: Poses | None = None
+) -> list[ChainBody]:
+    """Bodies of a chain along a motion, with zero wrenches; arguments: see `simulate_chain`.
+
+    Raises:
+        InputError: a tree with branches.
+    """
+    if not np.array_equal(model.parent, np.arange(len(model.parent)) - 1):
+        raise InputError(f"{model.name}: not a chain, as a body carries two others")
+    poses = Kinematics(model).poses(motion.q) if poses is None else poses
+    return [_move_body(model, motion, frame, poses) for frame in frames]
 
 
 def _move_body(model: RobotModel, motion: Motion, frame: Placement, poses: Poses) -> ChainBody:

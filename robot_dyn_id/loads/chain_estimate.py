@@ -15,7 +15,8 @@ from robot_dyn_id.dynamics.problem import LinearProblem, Tile
 from robot_dyn_id.errors import InputError, UsageError
 from robot_dyn_id.estimators.factors import Factors
 from robot_dyn_id.estimators.least_squares import OrdinaryLeastSquares, WeightedLeastSquares
-from robot_dyn_id.loads.chain import CENTROIDAL, ChainBody, express_at_point
+from robot_dyn_id.estimators.weighting import solve_reweighted
+from robot_dyn_id.loads.chain import ALL, CENTROIDAL, ChainBody, express_at_point
 from robot_dyn_id.loads.wrench import CHANNELS, wrench_regressor
 from robot_dyn_id.model.robot import STANDARD_GRAVITY
 from robot_dyn_id.parameters import INERTIAL_SYMBOLS, INERTIAL_UNITS
@@ -28,6 +29,10 @@ EXCITED_RATIO = 10.0
 
 MIN_SHARE = 1e-3
 """Smallest share of a parameter in an unexcited direction that makes it unidentifiable."""
+
+MAX_CONTRADICTION = 25.0
+"""F statistic (squared: 5 standard deviations) of the ten parameters of each body against the chosen ones, above which
+the frames of the bodies are not what the chosen parameters need."""
 
 Excitation = tuple[Array, Mask]
 """Excited directions of a body's c parameters, shape (c, r), and the identifiable parameters, shape (c,)."""
@@ -43,6 +48,7 @@ class ChainEstimate:
         values: values, SI, shape (n, c); NaN if not identifiable.
         standard_deviations: standard deviations (1 sigma), shape (n, c); inf if not identifiable.
         not_excited: names of the parameters that are not identifiable.
+        rank: number of independent combinations of the parameters that are identifiable.
     """
 
     names: NDArray[np.str_]
@@ -50,6 +56,7 @@ class ChainEstimate:
     values: Array
     standard_deviations: Array
     not_excited: tuple[str, ...]
+    rank: int
 
     @classmethod
     def from_directions(
@@ -72,7 +79,7 @@ class ChainEstimate:
             sigmas[number, identifiable] = np.sqrt(variances)[identifiable]
         names = np.array([[f"{INERTIAL_SYMBOLS[c]}{n + 1}" for c in columns] for n in range(len(excitations))])
         units = tuple(INERTIAL_UNITS[column] for column in columns)
-        return cls(names, units, values, sigmas, tuple(names[np.isnan(values)].tolist()))
+        return cls(names, units, values, sigmas, tuple(names[np.isnan(values)].tolist()), first)
 
 
 def identify_chain(
@@ -100,14 +107,47 @@ def identify_chain(
 
     Raises:
         InputError: no bodies, bodies of different numbers of samples, hinges whose wrench is zero (without `noise`),
-            no excitation, too few samples.
+            no excitation, too few samples, frames that are not those of the center of mass and the principal axes where
+            the columns need these.
         UsageError: noise that is not positive.
     """
     sigma = _noise(bodies, noise)
     shown = find_excitations(bodies, gravity, columns, precision)
     problem = chain_problem(bodies, sigma, rate, gravity, columns, shown)
+    if len(columns) < len(ALL):
+        wider = find_excitations(bodies, gravity, ALL, precision)
+        check_frames(problem, chain_problem(bodies, sigma, rate, gravity, ALL, wider), precision)
     found = (WeightedLeastSquares() if noise is None else OrdinaryLeastSquares()).fit(problem)
     return ChainEstimate.from_directions(columns, shown, found.values, found.covariance)
+
+
+def check_frames(chosen: LinearProblem, every: LinearProblem, precision: float) -> None:
+    """Refuse frames in which the wrenches need more than the chosen parameters.
+
+    An F test of nested fits: all ten parameters of every body against the chosen ones, with the weights of the former.
+    What is below the precision of the motion does not count.
+
+    Raises:
+        InputError: the chosen parameters do not explain the wrenches.
+    """
+    narrow, wide = Factors.from_problem(chosen), Factors.from_problem(every)
+    extra, spare = wide.parameters - narrow.parameters, int(wide.counts.sum()) - wide.parameters
+    if extra <= 0 or spare <= 0:
+        return
+    _, best, _ = solve_reweighted(wide)
+    signal = np.array([float(np.sum(triangle[:, -1] ** 2)) for triangle in wide.triangles])
+    floor = (EXCITED_RATIO * precision) ** 2 * signal
+    left = np.maximum(wide.squared_residuals(best.values), floor)
+    weights = np.where(left > 0.0, np.sqrt(wide.counts / np.where(left > 0.0, left, 1.0)), 0.0)
+    remaining = narrow.squared_residuals(narrow.solve(weights).values)
+    contradiction = float(weights**2 @ np.maximum(remaining - left, 0.0)) / extra
+    contradiction /= float(weights**2 @ left) / spare
+    if contradiction > MAX_CONTRADICTION:
+        raise InputError(
+            "the wrenches contradict the frames of the bodies: their origins are not the centers of mass, or their "
+            f"axes are not principal (F = {contradiction:.3g} with {extra} more parameters); identify all ten "
+            "parameters of every body (ALL), or give frames along the principal axes in the centers of mass"
+        )
 
 
 def bound_deviations(
@@ -153,17 +193,20 @@ def _noise(bodies: Sequence[ChainBody], given: Array | None) -> Array:
     return np.where(sizes > 0.0, sizes, sizes.max(axis=0))
 
 
-def _find_excitation(rows: Array, columns: Sequence[int], share: float) -> Excitation:
-    """Excited directions of a body's parameters, from its rows, shape (6, c, N).
+def find_excited(rows: Array, units: Sequence[str], share: float) -> Excitation:
+    """Excited directions of parameters.
 
     Parameters of one unit share a scale: a column of rounding errors must not be made as long as a real one.
+
+    Args:
+        rows: rows of the parameters, or their triangular factor, shape (any, c).
+        units: unit of each parameter.
+        share: singular value, as a share of the largest, above which a direction is excited.
     """
-    flat = rows.transpose(0, 2, 1).reshape(-1, len(columns))
-    units = np.array([INERTIAL_UNITS[column] for column in columns])
-    norms = np.linalg.norm(flat, axis=0)
-    scale = np.array([norms[units == unit].max() for unit in units])
+    kinds, norms = np.array(units), np.linalg.norm(rows, axis=0)
+    scale = np.array([norms[kinds == unit].max() for unit in kinds])
     scale = np.where(scale > 0.0, scale, 1.0)
-    _, singular, right = np.linalg.svd(np.linalg.qr(flat / scale, mode="r"))
+    _, singular, right = np.linalg.svd(np.linalg.qr(rows / scale, mode="r"))
     excited = np.zeros(len(right), dtype=bool)
     excited[: len(singular)] = singular > share * singular.max(initial=0.0)
     hidden = np.abs(right[~excited]).max(axis=0, initial=0.0) > max(MIN_SHARE, share)
@@ -178,9 +221,10 @@ def find_excitations(
     Raises:
         InputError: no direction of any body is excited.
     """
+    units = [INERTIAL_UNITS[column] for column in columns]
     shown = [
-        _find_excitation(wrench_regressor(b.motion(gravity))[:, columns], columns, EXCITED_RATIO * precision)
-        for b in bodies
+        find_excited(rows.transpose(0, 2, 1).reshape(-1, len(columns)), units, EXCITED_RATIO * precision)
+        for rows in (wrench_regressor(body.motion(gravity))[:, columns] for body in bodies)
     ]
     if not any(directions.size for directions, _ in shown):
         raise InputError("no parameter of the chain is excited: no body is accelerated or loaded by gravity")

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy.spatial.transform import Rotation
 
 from robot_dyn_id.arrays import Array
 
@@ -42,6 +41,8 @@ def rate_quaternions(rotation: Array, rate: Array, rate_change: Array) -> tuple[
     Returns:
         The quaternion, scalar first and not negative, and its derivatives [1/s, 1/s^2], shape (4, N) each.
     """
+    from scipy.spatial.transform import Rotation  # slow to import, and seldom used
+
     quaternion = Rotation.from_matrix(np.moveaxis(rotation, -1, 0)).as_quat(canonical=True).T[[3, 0, 1, 2]]
     first, half = (0.5 * np.einsum("ikn,in->kn", _inner(quaternion), x) for x in (rate, rate_change))
     return quaternion, first, half - 0.25 * (rate**2).sum(axis=0) * quaternion

@@ -61,5 +61,6 @@ def _values(monitor: ResidualMonitor) -> dict[str, str]:
     watch = monitor.watch
     values["changes"] = f"thresholds need {watch.learning:.0f} s of motion" if watch.learning else watch.description
     values["not monitored: at rest during the learning"] = ", ".join(watch.unmonitored) or "none"
+    values["interruptions of the joint states"] = str(monitor.interruptions)
     values["far outside the training motion"] = format_excesses(monitor.outside) or "none"
     return values

@@ -133,7 +133,8 @@ def _friction_part(joint: str, parameters: ParameterSet, regressor: Regressor, c
     together: dict[str, list[int]] = {}
     for number in columns.tolist():
         column = regressor.term_columns[number]
-        shapes = {law.shape for law in column.term.laws or () if law.symbol == column.index}
+        laws = [law for law in column.term.laws or () if law.symbol == column.index]
+        shapes = {law.shape if law.fading == math.inf else "fading" for law in laws}
         dry = bool(shapes) and shapes <= {SIGN, DAHL, ARCTAN} and column.term.signal in ("", "load")
         key = (LOAD if column.term.signal else DRY) if dry else regressor.names[first + number]
         together.setdefault(key, []).append(number)

@@ -182,6 +182,7 @@ class ResidualMonitor:
         parameters: identified parameter set.
         watch: detection of changes from the residuals.
         longest_gap: time without joint states after which the filters restart [s].
+        interruptions: number of longer times without joint states; no residuals are valid until the filters settle.
     """
 
     def __init__(
@@ -213,6 +214,8 @@ class ResidualMonitor:
         self.watch = ModelWatch(parameters, regressor, cutoff, longest_gap, settings)
         joints = len(parameters.joint_names)
         self._differentiator, self._differentiates = CausalFilter(DIFFERENTIATOR_RATIO * cutoff), False
+        self._effort_factors = parameters.effort_factors
+        self.interruptions = 0
         self._last, self._evaluated = -np.inf, -np.inf
         self._moved, self._joints = np.zeros(joints), np.arange(joints)
         self._time = np.zeros((round(max(window / SECTION_S, 1.0)), joints))
@@ -220,6 +223,8 @@ class ResidualMonitor:
 
     def add(self, t: float, q: Array, dq: Array | None, tau: Array) -> bool:
         """Add a joint state, shape (n,) each; states that are not later than the previous one are ignored.
+
+        `tau` is the effort as the drives report it; gains and signs of the parameter set are applied.
 
         Without velocities (None), positions and torques first pass a causal low-pass of `DIFFERENTIATOR_RATIO` times
         the cut-off, whose derivative gives the velocities: all three have the same delay. With states of friction,
@@ -236,7 +241,9 @@ class ResidualMonitor:
             else:
                 return False
         if t > self._last + self.longest_gap or (dq is None) != self._differentiates:
+            self.interruptions += bool(np.isfinite(self._last) and t > self._last + self.longest_gap)
             self._restart()
+        tau = self._effort_factors * tau
         self._last, self._differentiates = t, dq is None
         if dq is None:
             (q, tau), (dq, _) = self._differentiator.add(t, np.array((q, tau)))

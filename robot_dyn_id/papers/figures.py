@@ -24,6 +24,9 @@ MIN_DRAWS = 20
 SLOW_DRAWS = 5
 """Largest number of draws of the baselines that search for minutes; a study with `MIN_DRAWS` is in `benchmarks/`."""
 
+BOUND_SHARE = 0.05
+"""Largest relative distance from a bound at which a figure is at the bound: that of estimated standard deviations."""
+
 NOT_RUN: Mapping[str, str] = {
     "search": "not run: pip install '.[search]'",
     "network": "not run: pip install '.[network]'",
@@ -108,7 +111,8 @@ class Figure:
       difference from the paper's; otherwise `reproduced` (`no difference` from a rerun) within the tolerance,
       or where the 95 % interval of the median contains it; `beaten` on its better side; `not reproducible` (`worse`)
       on the other.
-    - `target`: `holds`, `does not hold`.
+    - `target`: `holds`, `does not hold`; `at the bound` where the target is beyond the `bound` and ours is within
+      `BOUND_SHARE` of it.
     - none: `shown`.
 
     With noise the verdict needs the median of `MIN_DRAWS`; it is `needs --full` for fewer.
@@ -127,6 +131,8 @@ class Figure:
         conditions: difference from the paper's own conditions, such as another motion; empty if there is none.
         spread: results of all draws; None for a figure without noise.
         missing: key of `NOT_RUN` for a figure that was not computed; empty for the others.
+        bound: value that nothing can be better than, such as that of Cramer and Rao; None if none is known. A target
+            beyond it is not missed by a figure that is at the bound.
     """
 
     name: str
@@ -140,6 +146,7 @@ class Figure:
     conditions: str = ""
     spread: Spread | None = None
     missing: str = ""
+    bound: float | None = None
 
     @classmethod
     def from_spread(cls, name: str, spread: Spread, **given: Any) -> Figure:
@@ -170,6 +177,8 @@ class Figure:
             if self._agrees(reference):
                 return same
             return "beaten" if self.better != "same" and self._reaches(reference) else worse
+        if self._at_bound:
+            return "at the bound"
         return "holds" if not self.missed else "does not hold"
 
     @property
@@ -180,7 +189,18 @@ class Figure:
     @property
     def missed(self) -> bool:
         """Whether the target is missed."""
-        return self.target is not None and not self.missing and self.decided and not self._reaches(self.target)
+        if self.target is None or self.missing or not self.decided or self._at_bound:
+            return False
+        return not self._reaches(self.target)
+
+    @property
+    def _at_bound(self) -> bool:
+        """Whether the target is beyond the bound, and this figure at the bound."""
+        if self.target is None or self.bound is None or self.better == "same":
+            return False
+        if self.better == "lower":
+            return self.target < self.bound and self.ours <= (1.0 + BOUND_SHARE) * self.bound
+        return self.target > self.bound and self.ours >= (1.0 - BOUND_SHARE) * self.bound
 
     def _agrees(self, mark: float) -> bool:
         if abs(self.ours - mark) <= self.agreement:
@@ -209,6 +229,7 @@ class Figure:
             "rerun": _finite(self.rerun),
             "ours": _finite(self.ours),
             "asked": _finite(self.target),
+            "bound": _finite(self.bound),
             "better": self.better,
             "tolerance": self.agreement,
             "draws": None if spread is None else spread.draws,

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import struct
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -18,6 +19,9 @@ TYPE_NAME = "geometry_msgs/msg/WrenchStamped"
 
 KEY = "wrench"
 """Channels of a `.npz`: fx fy fz [N] tx ty tz [N m] at each stamp `t`, shape (n, 6), in the order of the message."""
+
+HINGES_KEY = "wrenches"
+"""Channels of a `.npz` as in `KEY`, of the sensor in each hinge, shape (n, hinges, 6); NaN for hinges without one."""
 
 _FORCE_FIRST = [3, 4, 5, 0, 1, 2]
 """Rows of (force; torque) as (moment; force)."""
@@ -47,6 +51,41 @@ def open_wrench(path: str | Path, epoch: int, topic: str | None = None) -> Wrenc
         if wrench.shape != (len(t), 6):
             raise Unreadable(f"{KEY} has shape {wrench.shape}, expected {(len(t), 6)}: fx fy fz tx ty tz")
         return WrenchRecording(source_of(path), t, wrench.T[_FORCE_FIRST])
+
+
+def open_hinge_wrenches(path: str | Path, joints: Sequence[str]) -> dict[int, WrenchRecording]:
+    """The wrenches of the hinges of a `.npz`, by the index of the joint.
+
+    Args:
+        path: the file.
+        joints: names of the robot's joints; the hinges are in the order of the file's `joint_names`.
+
+    Raises:
+        InputError: nothing readable, no such key, or hinges that are not those of the robot.
+    """
+    path = Path(path)
+    with reading(path):
+        if path.suffix != ".npz":
+            raise Unreadable(f"wrenches of hinges come from the key {HINGES_KEY} of a .npz")
+        with np.load(path, allow_pickle=False) as arrays:
+            missing = [key for key in ("t", "joint_names", HINGES_KEY) if key not in arrays.files]
+            if missing:
+                raise Unreadable(f"no key {', '.join(missing)}; it holds {', '.join(arrays.files)}")
+            t, wrenches = (np.asarray(arrays[key], dtype=np.float64) for key in ("t", HINGES_KEY))
+            names = [str(name) for name in arrays["joint_names"]]
+        if wrenches.shape != (len(t), len(names), 6):
+            expected = (len(t), len(names), 6)
+            raise Unreadable(f"{HINGES_KEY} has shape {wrenches.shape}, expected {expected}: fx fy fz tx ty tz")
+        found = {}
+        for number, joint in enumerate(joints):
+            if joint not in names:
+                raise Unreadable(f"no wrench of the hinge {joint}; it holds {', '.join(names)}")
+            own = wrenches[:, names.index(joint)]
+            if not np.isnan(own).all():
+                found[number] = WrenchRecording(f"{source_of(path)}, hinge {joint}", t, own.T[_FORCE_FIRST])
+        if not found:
+            raise Unreadable(f"{HINGES_KEY} is NaN for every hinge")
+        return found
 
 
 def _of_bag(path: Path, epoch: int, topic: str | None) -> WrenchRecording:

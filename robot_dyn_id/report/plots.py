@@ -6,6 +6,7 @@ from __future__ import annotations
 import io
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,6 +14,7 @@ import numpy as np
 from robot_dyn_id.arrays import Array, Integers
 from robot_dyn_id.identification.evaluation import Evaluation
 from robot_dyn_id.parameters import ParameterSet
+from robot_dyn_id.report.chart import AXIS, GRID, Axis, Band, ChartPanel, CrossLine, Line, Stems, chart
 from robot_dyn_id.report.friction import FrictionCurve, ReversalCurve
 from robot_dyn_id.report.margins import LimitRow
 from robot_dyn_id.signals.torque_shares import WEAK_TORQUE_SHARE
@@ -29,16 +31,28 @@ STATUS = {"good": "#2b8a3e", "weak": "#e67700", "not excited": "#c92a2a"}
 MARGIN = {"left": 0.105, "right": 0.99, "top": 0.97}
 """Frame of a wide plot; fixed, as measuring every label takes half of the time."""
 
-FRAME = "#9fb3c8"
-"""Color of axes and ticks."""
-
 
 def torque_plot(evaluation: Evaluation, joint: int) -> str:
     """Measured and predicted effort of a joint over the held-out data, with their difference below."""
-    figure, panels = axes(6.6, 2.9, 2, sharex=True, height_ratios=(3, 1))
-    figure.subplots_adjust(**MARGIN, bottom=0.145, hspace=0.1)
-    _draw_torque(panels, evaluation, joint)
-    return svg(figure)
+    curves, unit = _TorqueCurves.from_evaluation(evaluation, joint), evaluation.held_out.joints[joint].unit
+    starts = tuple(CrossLine(start, vertical=True, width=0.6, dash="1 2") for start in curves.starts.tolist())
+    time = curves.time
+    above = ChartPanel(
+        (
+            Line(time, curves.raw, RAW, 0.6),
+            Line(time, curves.measured, MEASURED, 1.3),
+            Line(time, curves.predicted, PREDICTED, 1.1),
+            *starts,
+        ),
+        y=Axis(f"effort [{unit}]", curves.limits),
+        share=3.0,
+    )
+    below = ChartPanel(
+        (CrossLine(0.0), Line(time, curves.predicted - curves.measured, ERROR, 0.8), *starts),
+        x=Axis(curves.time_label),
+        y=Axis(f"error [{unit}]"),
+    )
+    return chart(475.0, 209.0, (above, below))
 
 
 def torque_figure(evaluation: Evaluation) -> Figure:
@@ -58,31 +72,65 @@ def torque_figure(evaluation: Evaluation) -> Figure:
     return figure
 
 
+@dataclass(frozen=True)
+class _TorqueCurves:
+    """Efforts of a joint over the held-out data, as they are drawn.
+
+    Attributes:
+        time: horizontal axis [s], NaN at interruptions, shape (K,).
+        starts: where stretches after an interruption start [s].
+        raw: measured effort, shape (K,).
+        measured: measured effort, filtered, shape (K,).
+        predicted: predicted effort, shape (K,).
+        limits: limits of the vertical axis, which outliers of the measured effort exceed.
+    """
+
+    time: Array
+    starts: Array
+    raw: Array
+    measured: Array
+    predicted: Array
+    limits: tuple[float, float]
+
+    @classmethod
+    def from_evaluation(cls, evaluation: Evaluation, joint: int) -> _TorqueCurves:
+        """Curves of a joint."""
+        trace = evaluation.trace
+        time, breaks, starts = timeline(trace.t)
+        raw, measured, predicted = (
+            np.insert(values[joint], breaks, np.nan) for values in (trace.raw, trace.measured, trace.predicted)
+        )
+        shown = np.concatenate(
+            [trace.measured[joint], trace.predicted[joint], np.percentile(trace.raw[joint], (0.5, 99.5))]
+        )
+        room = 0.05 * float(np.ptp(shown)) or 1.0
+        limits = (float(shown.min()) - room, float(shown.max()) + room)
+        return cls(time, starts, raw, measured, predicted, limits)
+
+    @property
+    def time_label(self) -> str:
+        """Title of the horizontal axis."""
+        return "time [s], gaps cut out" if len(self.starts) else "time [s]"
+
+
 def _draw_torque(panels: Sequence[Any], evaluation: Evaluation, joint: int) -> None:
     """Draw a joint's efforts into the first and their difference into the second of two axes."""
     above, below = panels
-    trace, unit = evaluation.trace, evaluation.held_out.joints[joint].unit
-    time, breaks, starts = timeline(trace.t)
-    raw, measured, predicted = (
-        np.insert(values[joint], breaks, np.nan) for values in (trace.raw, trace.measured, trace.predicted)
-    )
-    above.plot(time, raw, color=RAW, lw=0.6)
-    above.plot(time, measured, color=MEASURED, lw=1.3)
-    above.plot(time, predicted, color=PREDICTED, lw=1.1)
-    shown = np.concatenate(
-        [trace.measured[joint], trace.predicted[joint], np.percentile(trace.raw[joint], (0.5, 99.5))]
-    )
-    room = 0.05 * float(np.ptp(shown)) or 1.0
-    above.set_ylim(shown.min() - room, shown.max() + room)
+    curves, unit = _TorqueCurves.from_evaluation(evaluation, joint), evaluation.held_out.joints[joint].unit
+    time = curves.time
+    above.plot(time, curves.raw, color=RAW, lw=0.6)
+    above.plot(time, curves.measured, color=MEASURED, lw=1.3)
+    above.plot(time, curves.predicted, color=PREDICTED, lw=1.1)
+    above.set_ylim(*curves.limits)
     below.axhline(0.0, color=MEASURED, lw=0.5)
-    below.plot(time, predicted - measured, color=ERROR, lw=0.8)
+    below.plot(time, curves.predicted - curves.measured, color=ERROR, lw=0.8)
     for axis, label in ((above, "effort"), (below, "error")):
         axis.set_ylabel(f"{label} [{unit}]")
         axis.yaxis.set_label_coords(-0.085, 0.5)
-        for start in starts:
+        for start in curves.starts:
             axis.axvline(start, color=MEASURED, lw=0.6, ls=":")
     below.margins(x=0.0)
-    below.set_xlabel("time [s], gaps cut out" if len(starts) else "time [s]")
+    below.set_xlabel(curves.time_label)
 
 
 def timeline(t: Array) -> tuple[Array, Integers, Array]:
@@ -110,51 +158,46 @@ def share_plot(parameters: ParameterSet, shares: Array) -> str:
         shares: from `torque_shares`, shape (p,).
     """
     shown = np.clip(shares, 1e-4, 1e2)
-    width = max(9.6, 0.13 * len(shown) + 1.0)
-    figure, (axis,) = axes(width, 2.7)
-    figure.subplots_adjust(left=0.7 / width, right=1 - 0.1 / width, top=0.97, bottom=0.19)
     status = np.array(parameters.status)
-    for word, color in STATUS.items():
-        chosen = np.flatnonzero(status == word)
-        axis.vlines(chosen, 1e-4, shown[chosen], color=color, lw=0.8, alpha=0.35)
-        axis.plot(chosen, shown[chosen], "o", ms=3.6, color=color)
-    axis.axhline(WEAK_TORQUE_SHARE, color=MEASURED, lw=0.7, ls="--")
-    axis.set_yscale("log")
-    axis.set_ylim(0.6 * max(1e-4, shown.min(initial=1.0)), 1.6 * max(1.0, shown.max(initial=1.0)))
-    axis.set_xlim(-0.8, len(shown) - 0.2)
-    axis.set_xticks(range(len(shown)), parameters.names, rotation=90, fontsize=7)
-    axis.set_ylabel("torque of one sigma")
-    return svg(figure)
+    stems = [
+        Stems(np.flatnonzero(status == word).astype(np.float64), shown[status == word], color)
+        for word, color in STATUS.items()
+    ]
+    limits = (0.6 * max(1e-4, shown.min(initial=1.0)), 1.6 * max(1.0, shown.max(initial=1.0)))
+    panel = ChartPanel(
+        (*stems, CrossLine(WEAK_TORQUE_SHARE, width=0.7, dash="3 2")),
+        x=Axis(limits=(-0.8, len(shown) - 0.2), names=tuple(parameters.names)),
+        y=Axis("torque of one sigma", limits, logarithmic=True),
+    )
+    return chart(max(691.0, 9.4 * len(shown) + 72.0), 194.0, (panel,), bottom=37.0)
 
 
 def friction_plot(curve: FrictionCurve) -> str:
     """Friction and offset of a joint over its trained speeds, with a band of two sigma."""
-    figure, axis = _effort_axis(curve.speed, curve.effort, curve.sigma)
-    axis.axvline(0.0, color=MEASURED, lw=0.5)
-    axis.set_xlabel(f"speed [{curve.speed_unit}]")
-    axis.set_ylabel(f"effort [{curve.unit}]")
-    return svg(figure)
+    panel = ChartPanel(
+        (CrossLine(0.0), CrossLine(0.0, vertical=True), *_effort_marks(curve.speed, curve.effort, curve.sigma)),
+        x=Axis(f"speed [{curve.speed_unit}]", (float(curve.speed.min()), float(curve.speed.max()))),
+        y=Axis(f"effort [{curve.unit}]"),
+    )
+    return chart(288.0, 173.0, (panel,))
 
 
 def reversal_plot(curve: ReversalCurve) -> str:
     """Presliding friction of a joint over the displacement after a reversal, with a band of two sigma."""
-    figure, axis = _effort_axis(curve.displacement, curve.effort, curve.sigma)
-    axis.set_xscale("log")
-    axis.set_xlabel(f"displacement after a reversal [{curve.displacement_unit}]")
-    axis.set_ylabel(f"presliding [{curve.unit}]")
-    return svg(figure)
+    panel = ChartPanel(
+        (CrossLine(0.0), *_effort_marks(curve.displacement, curve.effort, curve.sigma)),
+        x=Axis(f"displacement after a reversal [{curve.displacement_unit}]", logarithmic=True),
+        y=Axis(f"presliding [{curve.unit}]"),
+    )
+    return chart(288.0, 173.0, (panel,))
 
 
-def _effort_axis(place: Array, effort: Array, sigma: Array | None) -> tuple[Figure, Any]:
-    """A small figure with an effort and its band of two sigma, and its axis."""
-    figure, (axis,) = axes(4.0, 2.4)
-    figure.subplots_adjust(left=0.17, right=0.98, top=0.96, bottom=0.18)
-    axis.axhline(0.0, color=MEASURED, lw=0.5)
-    if sigma is not None:
-        axis.fill_between(place, effort - 2.0 * sigma, effort + 2.0 * sigma, color=PREDICTED, alpha=0.18, lw=0)
-    axis.plot(place, effort, color=PREDICTED, lw=1.5)
-    axis.margins(x=0.0)
-    return figure, axis
+def _effort_marks(place: Array, effort: Array, sigma: Array | None) -> tuple[Band | Line, ...]:
+    """An effort and its band of two sigma."""
+    line = Line(place, effort, PREDICTED, 1.5)
+    if sigma is None:
+        return (line,)
+    return (Band(place, effort - 2.0 * sigma, effort + 2.0 * sigma, PREDICTED), line)
 
 
 def limit_plot(t: Array, rows: Sequence[LimitRow], shown: Integers) -> str:
@@ -188,11 +231,11 @@ def axes(width: float, height: float, rows: int = 1, **options: Any) -> tuple[Fi
     panels = list(figure.subplots(rows, 1, squeeze=False, **options)[:, 0])
     for axis in panels:
         axis.spines[["top", "right"]].set_visible(False)
-        axis.spines[["left", "bottom"]].set_color(FRAME)
-        axis.tick_params(labelsize=8, color=FRAME)
+        axis.spines[["left", "bottom"]].set_color(AXIS)
+        axis.tick_params(labelsize=8, color=AXIS)
         axis.xaxis.label.set_fontsize(8.5)
         axis.yaxis.label.set_fontsize(8.5)
-        axis.grid(axis="y", color="#e4e9ee", lw=0.6)
+        axis.grid(axis="y", color=GRID, lw=0.6)
         axis.set_axisbelow(True)
     return figure, panels
 

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 
 import numpy as np
 
@@ -40,6 +40,7 @@ def _choice_lines(result: Identification) -> Iterator[str]:
             "terms": "",
             "effort_zero": "zero per recording of ",
             "coupling": "coupling ",
+            "sign": "free sign of ",
             "base_tilt": "base tilt ",
             "prior_strength": "prior strength ",
         }
@@ -120,7 +121,7 @@ def _figure(value: float) -> str:
 def finding_lines(findings: Iterable[Finding], decisive: Collection[str] = ()) -> Iterator[str]:
     """At most `MAX_PRINTED_FINDINGS` findings with their codes, the most useful first; see `rank_findings`.
 
-    Findings of one code share a line, which shows the first of them.
+    Findings of one code share a line, which shows the first of them and the joints of the others.
 
     Args:
         findings: the findings.
@@ -128,11 +129,19 @@ def finding_lines(findings: Iterable[Finding], decisive: Collection[str] = ()) -
     """
     ranked = rank_findings(findings, decisive)
     for group in ranked[:MAX_PRINTED_FINDINGS]:
-        more = f" (and {len(group) - 1} more)" if len(group) > 1 else ""
-        yield f"  ! {group[0].severity} {group[0].code}: {format_finding(group[0])}{more}"
+        yield f"  ! {group[0].severity} {group[0].code}: {format_finding(group[0])}{_others(group)}"
     rest = ranked[MAX_PRINTED_FINDINGS:]
     if rest:
         yield f"  ! further findings: {', '.join(group[0].code for group in rest)}"
+
+
+def _others(group: Sequence[Finding]) -> str:
+    """The joints of all but the first finding of a group, or the number of findings without joints."""
+    if len(group) == 1:
+        return ""
+    first, *others = group
+    joints = [joint for one in others for joint in one.joints if joint not in first.joints]
+    return f" (also: {', '.join(dict.fromkeys(joints))})" if joints else f" (and {len(others)} more)"
 
 
 def _consistency_lines(result: Identification) -> Iterator[str]:

@@ -12,10 +12,10 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from scipy.interpolate import CubicSpline
 
 from robot_dyn_id.arrays import Array, Integers, Mask
 from robot_dyn_id.data.chunk import Chunk
+from robot_dyn_id.data.resampling import interpolate_cubic
 
 MISSED_STEPS = 2.5
 """Distance of two samples of a channel, in median steps, from which on samples are missing between them."""
@@ -118,12 +118,14 @@ def _fill(t: Array, values: Array, longest: float, degree: int) -> tuple[Array, 
             continue
         longest_step = MISSED_STEPS * float(np.median(np.diff(t[known]))) if len(known) > 1 else 0.0
         edges = np.flatnonzero(np.diff(np.concatenate([[True], finite, [True]]).astype(int)))
-        spline = CubicSpline(t[known], values[np.ix_(known, columns)]) if len(known) > 3 else None
+        curve = np.full((len(t), len(columns)), np.nan)
+        if len(known) > 3:
+            curve[~finite] = interpolate_cubic(t[~finite], t[known], values[np.ix_(known, columns)])
         for start, stop in edges.reshape(-1, 2):
             run = slice(start, stop)
             inside = known[0] < start and stop <= known[-1]
-            if spline is not None and inside and t[stop] - t[start - 1] <= longest_step:
-                values[run, columns] = spline(t[run])
+            if len(known) > 3 and inside and t[stop] - t[start - 1] <= longest_step:
+                values[run, columns] = curve[run]
                 continue
             values[run, columns] = _interpolate(t, values[:, columns], run, known, longest, degree)
             missed[run, columns] = True

@@ -41,6 +41,10 @@ Quantization errors last longer near reversals, where they matter most for frict
 FEWEST_BANDWIDTHS = 4.0
 """Least cut-off of the motion filter, in bandwidths of the motion."""
 
+WINDOW_SPREAD = 1.5
+"""Frequency by which a Hann window widens a line to one side, at 99 % of its power in the velocity, in units of the
+resolution: the bandwidth of a slow motion is that of its harmonics only after it is subtracted."""
+
 MOVING_SHARE = 0.05
 """Speed of a joint, relative to the fastest one, above which its bandwidth counts."""
 
@@ -58,7 +62,7 @@ def choose_cutoff(bandwidth: Array, speed: Array, rate: float) -> float:
     return float(np.clip(chosen, LOWEST_CUTOFF_HZ, max(LOWEST_CUTOFF_HZ, HIGHEST_CUTOFF_PER_RATE * rate)))
 
 
-def choose_motion_cutoff(cutoff: float, bandwidth: Array, limit: Array, speed: Array) -> float:
+def choose_motion_cutoff(cutoff: float, bandwidth: Array, limit: Array, speed: Array, resolution: float) -> float:
     """Low-pass cut-off [Hz] for positions before they are differentiated: lower than `cutoff` if they are noisy.
 
     Args:
@@ -66,11 +70,13 @@ def choose_motion_cutoff(cutoff: float, bandwidth: Array, limit: Array, speed: A
         bandwidth: motion bandwidth of each joint [Hz], shape (n,); 0 for joints at rest.
         limit: frequency below which accelerations are as exact as `ACCELERATION_NOISE_SHARE` [Hz], shape (n,).
         speed: RMS velocity of each joint [rad/s or m/s], shape (n,).
+        resolution: resolution of the spectrum that the bandwidth is from, the inverse of its window's length [Hz].
     """
     moving = _find_moving(bandwidth, speed)
     if not moving.any():
         return cutoff
-    lowest = FEWEST_BANDWIDTHS * float(np.median(bandwidth[moving]))
+    widened = float(np.median(bandwidth[moving]))
+    lowest = FEWEST_BANDWIDTHS * max(widened - WINDOW_SPREAD * resolution, 0.5 * widened)
     return float(np.clip(np.median(limit[moving]), min(lowest, cutoff), cutoff))
 
 

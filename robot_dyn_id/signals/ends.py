@@ -13,10 +13,11 @@ the noise from the part of the signal that the filter removes.
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 
 import numpy as np
 
-from robot_dyn_id.arrays import Array
+from robot_dyn_id.arrays import Array, Integers
 from robot_dyn_id.kernels.cholesky import CholeskyFactor
 from robot_dyn_id.signals.filtering import LowPass, derivative
 
@@ -96,33 +97,43 @@ def continuation(values: Array, rate: float, low_pass: LowPass) -> Array:
         if amplitude == 0.0:
             out[joint] = means.mean()
             continue
-        at = (np.arange(points) * group + 0.5 * (group - 1) - (points * group - 1)) / rate
+        last = 0.5 * (group - 1) / rate / length  # from the middle of the last mean to the last sample
         variance = noise[joint] / group / amplitude**2 + RELATIVE_NOISE**2
-        out[joint] = _krige(at / length, means / amplitude, variance, times / length) * amplitude
+        spacing = group / rate / length
+        out[joint] = _krige(spacing, means / amplitude, variance, last + times / length) * amplitude
     return out
 
 
-def _krige(at: Array, values: Array, variance: float, times: Array) -> Array:
+def _krige(spacing: float, values: Array, variance: float, ahead: Array) -> Array:
     """Mean of the process of unit amplitude and length, and of unknown mean, given noisy values.
 
     Args:
-        at: times of the values, shape (k,).
+        spacing: time between the values.
         values: the values, shape (k,).
         variance: variance of their noise.
-        times: requested times, shape (m,).
+        ahead: requested times after the last value, shape (m,).
     """
-    best, found = -math.inf, np.empty(0)
+    distances: Array = np.arange(len(values), dtype=np.float64) * spacing
+    best, found, chosen = -math.inf, np.empty(0), _squared_exponential
+    means = 0.0
     for covariance in (_squared_exponential, _matern):
-        matrix = covariance(at[:, None] - at)
-        matrix[np.diag_indices(len(at))] += variance
+        row = covariance(distances)
+        row[0] += variance
+        matrix: Array = row[_lags(len(values))]
         factor = CholeskyFactor.from_matrix(matrix)
-        ones, solved = factor.solve(np.stack([np.ones(len(at)), values], axis=1)).T
+        ones, solved = factor.solve(np.stack([np.ones(len(values)), values], axis=1)).T
         mean = solved.sum() / ones.sum()
         weights = solved - mean * ones
         likelihood = -0.5 * float((values - mean) @ weights) - 0.5 * factor.log_determinant
         if likelihood > best:
-            best, found = likelihood, mean + covariance(times[:, None] - at) @ weights
-    return found
+            best, found, chosen, means = likelihood, weights, covariance, mean
+    return np.asarray(means + chosen(ahead[:, None] + distances[::-1]) @ found)
+
+
+@lru_cache(maxsize=16)
+def _lags(count: int) -> Integers:
+    """Numbers of steps between samples, shape (count, count): equal along diagonals."""
+    return np.abs(np.subtract.outer(np.arange(count), np.arange(count)))
 
 
 def _squared_exponential(distance: Array) -> Array:

@@ -7,14 +7,13 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.ndimage import correlate1d
-from scipy.signal import butter, sosfiltfilt
 
 from robot_dyn_id.arrays import Array
 from robot_dyn_id.errors import UsageError
+from robot_dyn_id.kernels.filters import butterworth_sections, filter_both_ways
 
-STENCIL = np.array([1 / 280, -4 / 105, 1 / 5, -4 / 5, 0.0, 4 / 5, -1 / 5, 4 / 105, -1 / 280])
-"""Central first derivative of eighth order (Fornberg 1988), for unit steps."""
+STENCIL = (4 / 5, -1 / 5, 4 / 105, -1 / 280)
+"""Weights of the differences over 2, 4, 6 and 8 steps: central first derivative of eighth order (Fornberg 1988)."""
 
 
 @dataclass(frozen=True)
@@ -56,11 +55,16 @@ class LowPass:
             raise UsageError(
                 f"the cut-off {self.cutoff:g} Hz is too high for data at {rate:.4g} Hz: use at most {0.4 * rate:.3g} Hz"
             )
-        sections = butter(self.order, self.cutoff, fs=rate, output="sos")
         pad = min(values.shape[-1] - 1, math.ceil(self.settling / 4 * rate))
-        return np.asarray(sosfiltfilt(sections, values, axis=-1, padtype="odd", padlen=max(pad, 0)))
+        return filter_both_ways(butterworth_sections(self.order, self.cutoff, rate), values, max(pad, 0))
 
 
 def derivative(values: Array, rate: float) -> Array:
     """First derivative of smooth samples at `rate` [Hz] along the last axis; the outermost 4 samples are rough."""
-    return np.asarray(correlate1d(values, STENCIL, axis=-1, mode="nearest") * rate)
+    reach, count = len(STENCIL), values.shape[-1]
+    padded = np.pad(values, [(0, 0)] * (values.ndim - 1) + [(reach, reach)], mode="edge")
+    out = np.zeros_like(values)
+    for step, weight in enumerate(STENCIL, start=1):
+        after, before = reach + step, reach - step
+        out += weight * rate * (padded[..., after : after + count] - padded[..., before : before + count])
+    return out

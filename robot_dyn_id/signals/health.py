@@ -61,6 +61,10 @@ def check_ignored(codes: Iterable[str]) -> None:
             )
 
 
+TRAINING_NEEDS = frozenset({"effort_coarse", "joint_barely_moves"})
+"""Warnings about data that do not suffice for training: a short part of the same recording may well validate."""
+
+
 def examine(survey: Survey, model: RobotModel, velocity: str = "auto") -> tuple[Finding, ...]:
     """All findings that the survey alone can show.
 
@@ -76,6 +80,14 @@ def examine(survey: Survey, model: RobotModel, velocity: str = "auto") -> tuple[
         *_examine_rows(survey),
         *_examine_missing(survey),
         *_examine_velocities(survey, velocity),
+    )
+
+
+def soften_for_validation(findings: Iterable[Finding]) -> tuple[Finding, ...]:
+    """Findings about data that a model is validated on: warnings about what only training data need as information."""
+    return tuple(
+        replace(one, severity="info") if one.code in TRAINING_NEEDS and one.severity == "warning" else one
+        for one in findings
     )
 
 

@@ -20,6 +20,9 @@ FEWEST_READINGS = 5
 GRID_TOLERANCE = 0.05
 """Largest distance of a reading from a multiple of the step, as a share of the step."""
 
+OUTLIER_SHARE = 0.01
+"""Share of the readings that are left out at either end: single wild values would pass for the range of the motion."""
+
 
 def position_step(readings: Array) -> float:
     """Distance of neighboring readings if all are multiples of it [rad or m], else 0.
@@ -27,7 +30,10 @@ def position_step(readings: Array) -> float:
     Args:
         readings: finite positions of a joint, shape (N,).
     """
-    distinct = np.unique(readings)
+    if not len(readings):
+        return 0.0
+    low, high = np.quantile(readings, (OUTLIER_SHARE, 1.0 - OUTLIER_SHARE))
+    distinct = np.unique(readings[(readings >= low) & (readings <= high)])
     if len(distinct) < FEWEST_READINGS:
         return 0.0
     steps = np.diff(distinct)

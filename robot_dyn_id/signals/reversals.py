@@ -54,6 +54,31 @@ def velocity_noise(trials: FilteredTrials) -> Array:
     )
 
 
+def sensor_noise(trials: FilteredTrials) -> tuple[Array, Array]:
+    """Standard deviations of the noise in the recorded positions and velocities, shape (n,) each.
+
+    From what the motion filter takes away, taking the noise for white; 0 for velocities that are not recorded.
+
+    Args:
+        trials: the trials.
+
+    Returns:
+        Of positions [rad or m] and of velocities [rad/s or m/s].
+    """
+    plan, taken, count = trials.plan, np.zeros((2, len(trials.joints))), 0
+    for window in trials.windows():
+        own = slice(window.core.start, window.core.stop)
+        for place, values in enumerate((window.q, window.dq)):
+            if values is not None:
+                rest = values - plan.motion_pass.apply(values, plan.native_rate)
+                taken[place] += (rest[:, own] ** 2).sum(axis=1)
+        count += window.core.stop - window.core.start
+    nyquist = 0.5 * plan.native_rate
+    share = max(nyquist - plan.motion_pass.cutoff, 0.1 * nyquist) / nyquist
+    of_position, of_velocity = np.sqrt(taken / (max(count, 1) * share))
+    return of_position, of_velocity
+
+
 def noise_left(taken: Array, cutoff: float, rate: float, derived: bool) -> Array:
     """Standard deviation of the white noise that a low-pass leaves, from what it takes away.
 

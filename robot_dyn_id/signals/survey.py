@@ -14,7 +14,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.signal import detrend
 
 from robot_dyn_id.arrays import Array, Integers, Mask
 from robot_dyn_id.data.chunk import Chunk
@@ -81,7 +80,7 @@ class Survey:
         seams: number of interruptions that are spans left out on purpose.
         longest_gap: longest gap that is bridged [s].
         q_min, q_max: positions reached.
-        tau_min, tau_max, tau_rms: efforts recorded.
+        tau_min, tau_max: efforts recorded.
         tau_distinct: number of distinct effort values (up to 1000).
         zero_rows: share of the samples in which the effort is exactly zero.
         bandwidth: frequency below which the motion lies [Hz]; 0 for joints at rest.
@@ -109,7 +108,6 @@ class Survey:
     q_max: Array
     tau_min: Array
     tau_max: Array
-    tau_rms: Array
     tau_distinct: Integers
     zero_rows: Array
     bandwidth: Array
@@ -164,7 +162,8 @@ class Survey:
             recorded_velocity: whether velocities are the recorded ones.
         """
         limit = self.recorded_limit if recorded_velocity else self.derived_limit
-        return choose_motion_cutoff(self.cutoff, self.bandwidth, limit, self.speed)
+        resolution = 1.0 / min(PERIODOGRAM, max(self.durations))
+        return choose_motion_cutoff(self.cutoff, self.bandwidth, limit, self.speed, resolution)
 
     @property
     def velocity_agrees(self) -> bool:
@@ -198,7 +197,6 @@ class _Ranges:
     low: dict[str, Any] = field(default_factory=dict)
     high: dict[str, Any] = field(default_factory=dict)
     known: Array | float = 0.0
-    square: Array | float = 0.0
     zeros: Array | float = 0.0
     distinct: list[set[float]] = field(default_factory=list)
     trials: dict[int, Stretch] = field(default_factory=dict)
@@ -217,7 +215,6 @@ class _Ranges:
         self.count += len(chunk)
         self.warm &= chunk.temperature is not None
         self.known = self.known + np.isfinite(tau).sum(axis=0)
-        self.square = self.square + np.nansum(tau**2, axis=0)
         self.zeros = self.zeros + (tau == 0.0).sum(axis=0)
         self.distinct = self.distinct or [set() for _ in range(chunk.q.shape[1])]
         for values_of_joint, column in zip(self.distinct, tau.T, strict=True):
@@ -279,7 +276,7 @@ def _periodograms(q: Array, dq: Array | None, step: float, length: int) -> Spect
     scale = step / (window**2).sum() * count * step
 
     def transform(values: Array) -> NDArray[np.complex128]:
-        return np.asarray(np.fft.rfft(detrend(values, axis=1) * window, n=length, axis=1) * math.sqrt(scale))
+        return np.asarray(np.fft.rfft(_without_trend(values) * window, n=length, axis=1) * math.sqrt(scale))
 
     position, derived = np.abs(transform(q)) ** 2, transform(velocity)
     # the central difference has gain sin(w h) / (w h): undone, so that it compares with a true velocity
@@ -293,6 +290,13 @@ def _periodograms(q: Array, dq: Array | None, step: float, length: int) -> Spect
     return Spectra(
         frequency, count * step, position, np.abs(derived) ** 2, np.abs(recorded) ** 2, np.conj(derived) * recorded
     )
+
+
+def _without_trend(values: Array) -> Array:
+    """Rows minus their least-squares straight lines, shape (n, N)."""
+    place = np.arange(values.shape[1]) - 0.5 * (values.shape[1] - 1)
+    slope = values @ place / max(1.0, float(place @ place))
+    return np.asarray(values - values.mean(axis=1, keepdims=True) - slope[:, None] * place)
 
 
 def _conclude(
@@ -339,7 +343,6 @@ def _conclude(
         q_max=ranges.high["q"],
         tau_min=np.nan_to_num(ranges.low["tau"]),
         tau_max=np.nan_to_num(ranges.high["tau"]),
-        tau_rms=np.sqrt(np.asarray(ranges.square) / known),
         tau_distinct=np.array([len(distinct) for distinct in ranges.distinct]),
         zero_rows=np.asarray(ranges.zeros) / known,
         bandwidth=bandwidth,

@@ -26,20 +26,45 @@ POSES = 200
 
 @dataclass(frozen=True)
 class Gains:
-    """Feedback gains from errors to accelerations, the same for every joint, as the model contains the inertia.
+    """Feedback gains from errors to accelerations; they need not differ by joint, as the model contains the inertia.
 
     Attributes:
-        proportional: proportional gain [1/s^2].
-        derivative: derivative gain [1/s].
+        proportional: proportional gain [1/s^2], one for all joints or one per joint.
+        derivative: derivative gain [1/s], one for all joints or one per joint.
         integral: integral gain [1/s^3].
         exponent: exponent of position errors, in (0, 1]; below 1 the feedback converges in finite time, see
             `kernels.trials`, and the gains apply to errors of 1 rad (or m) and 1 rad/s.
     """
 
-    proportional: float
-    derivative: float
+    proportional: float | tuple[float, ...]
+    derivative: float | tuple[float, ...]
     integral: float = 0.0
     exponent: float = 1.0
+
+    def __post_init__(self) -> None:
+        """Check the values.
+
+        Raises:
+            UsageError: a negative or infinite gain, or an exponent that is not in (0, 1].
+        """
+        for name in ("proportional", "derivative"):
+            gains = np.asarray(getattr(self, name), dtype=np.float64)
+            if not (np.isfinite(gains).all() and (gains >= 0.0).all()):
+                raise UsageError(f"{name} gains must be finite and not negative, not {getattr(self, name)}")
+        if not 0.0 < self.exponent <= 1.0:
+            raise UsageError(f"the exponent of the feedback must be above 0 and at most 1, not {self.exponent:g}")
+
+    def per_joint(self, joint_names: Sequence[str]) -> tuple[Array, Array]:
+        """Proportional and derivative gains of each joint, shape (n,) each.
+
+        Raises:
+            UsageError: wrong number of gains.
+        """
+        proportional, derivative = (
+            joint_array(np.atleast_1d(gains), joint_names, f"{name} gains")
+            for name, gains in (("proportional", self.proportional), ("derivative", self.derivative))
+        )
+        return proportional, derivative
 
     @classmethod
     def from_bandwidth(cls, bandwidth: float, integral: bool = False) -> Gains:
@@ -52,7 +77,10 @@ class Gains:
 def wanted_acceleration(setpoint: Setpoint, q: Array, dq: Array, gains: Gains) -> Array:
     """Commanded acceleration with feedback but without integral action [rad/s^2 or m/s^2], shape (n,)."""
     errors = setpoint.q - q, setpoint.dq - dq
-    return np.asarray(setpoint.ddq + feedback(*errors, gains.proportional, gains.derivative, gains.exponent))
+    proportional, derivative = (
+        np.array(x) if isinstance(x, tuple) else x for x in (gains.proportional, gains.derivative)
+    )
+    return np.asarray(setpoint.ddq + feedback(*errors, proportional, derivative, gains.exponent))
 
 
 class ComputedTorque:
@@ -129,8 +157,9 @@ class ScaledNominalInertia:
             UsageError: the sag or the proportional gain is not positive.
             InputError: the nominal mass matrix is not positive definite.
         """
-        if not (sag > 0.0 and gains.proportional > 0.0):
-            raise UsageError(f"the start needs a positive droop and gain, not {sag:g} and {gains.proportional:g}")
+        proportional, _ = gains.per_joint(prior.regressor.model.joint_names)
+        if not (sag > 0.0 and proportional.min() > 0.0):
+            raise UsageError(f"the start needs a positive droop and gain, not {sag:g} and {proportional.min():g}")
         if not prior.is_positive_definite(q).all():
             raise InputError(
                 "the mass matrix of the URDF is not positive definite: write estimates of inertias into it"
@@ -139,7 +168,7 @@ class ScaledNominalInertia:
         each = [replace(prior, values=np.where(bodies == body, prior.values, 0.0)) for body in np.unique(bodies)]
         pulls = np.array([np.linalg.solve(mass, one.bias(q, dq)[..., None])[..., 0] for one in each])
         falling = np.abs(pulls.sum(axis=0)) + (margin - 1.0) * np.abs(pulls).sum(axis=0)
-        need = float(falling.max()) / (gains.proportional * sag**gains.exponent)
+        need = float((falling / proportional).max()) / sag**gains.exponent
         return cls(prior, max(margin, need))
 
     @classmethod

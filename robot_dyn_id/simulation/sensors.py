@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.signal import lfilter
 
 from robot_dyn_id.arrays import Array
 from robot_dyn_id.data.chunk import Chunk
@@ -63,6 +62,8 @@ def colored_noise(
     Returns:
         Noise, shape (n, samples).
     """
+    from scipy.signal import lfilter  # slow to import, and seldom used
+
     white = sigma[:, None] * rng.normal(size=(len(sigma), samples))
     if correlation_time == 0.0:
         return white

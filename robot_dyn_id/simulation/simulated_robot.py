@@ -43,7 +43,7 @@ BLOCK = 1024
 class SensorStream:
     """Sensor errors sample by sample, reproducible by their seed."""
 
-    def __init__(self, sensors: Sensors, rate: float, delay: float, seed: int) -> None:
+    def __init__(self, sensors: Sensors, rate: float, delay: float, seed: int | tuple[int, ...]) -> None:
         """Initialize the sensors of n joints.
 
         Args:

@@ -52,7 +52,10 @@ class DataSelection:
         """
         both = {recording.source for recording in self.recordings} & {recording.source for recording in self.held_out}
         if both:
-            raise UsageError(f"{', '.join(sorted(both))}: cannot be trained on and validated on at the same time")
+            raise UsageError(
+                f"{', '.join(sorted(both))}: cannot be trained on and validated on at the same time: hold "
+                "another recording out, or none, for cross-validation"
+            )
 
     @property
     def all(self) -> list[Recording]:

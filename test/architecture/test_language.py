@@ -34,7 +34,7 @@ SHAPES = (
 """Turns of phrase that a list of words cannot hold."""
 
 ALLOWED = re.compile(
-    r"[Tt]here is none\b|Current goal cancelled|\b(?:ast|os)\.walk\b|Yule-Walker|algorithm\.tell|[\"`]asked[\"`]|stream\.tell|standardiz|realist|realism|equalist"
+    r"[Tt]here is none\b|Current goal cancelled|\b(?:ast|os)\.walk\b|Yule-Walker|algorithm\.tell|[\"`]asked[\"`]|asked +verdict|stream\.tell|standardiz|realist|realism|equalist"
 )
 
 

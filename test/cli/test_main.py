@@ -28,6 +28,30 @@ def test_half_a_command_is_wrong_usage(words, cli):
     assert err.startswith("robot-dyn-id")
 
 
+@pytest.mark.parametrize(
+    ("words", "nearest"),
+    [
+        (["identfy", "a.npz"], "identify"),
+        (["identify", "a.npz", "--robt", "arm.urdf"], "--robot"),
+        (["identify", "a.npz", "--robot", "arm.urdf", "--out", "x", "--estimator=wieghted"], "weighted"),
+        (["base", "--robto=arm.urdf", "--json"], "--robot"),
+    ],
+    ids=lambda words: str(words[-1]),
+)
+def test_a_misspelled_word_is_answered_by_the_nearest(words, nearest, cli):
+    code, _, err = cli(*words)
+    assert code == 2
+    assert f"did you mean '{nearest}'?" in err
+
+
+def test_abbreviated_options_are_accepted(files, cli):
+    assert cli("base", "--rob", files / "arm.urdf", "--js")[0] == 0
+
+
+def test_the_version(cli):
+    assert cli("--version") == (0, f"robot-dyn-id {__version__}\n", "")
+
+
 def test_a_process_of_its_own_answers_alike(files, tmp_path, cli):
     words = ["base", "--robot", files / "arm.urdf", "--json"]
     result = command(*words)
@@ -80,6 +104,12 @@ def test_ctrl_c(when, how, files, out, long_recording):
     check_error_line(output + rest, "interrupted, nothing was written")
     check_error_object(stdout, output + rest, 130)
     check_unchanged(out)
+
+
+def test_every_command_has_help(capsys):
+    for verb in ("identify", "chain", "base"):
+        assert main([verb, "--help"]) == 0
+        assert f"robot-dyn-id {verb}" in capsys.readouterr().out
 
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")

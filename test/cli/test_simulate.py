@@ -145,6 +145,7 @@ def test_beginning_again_keeps_the_model_near_the_recording(files, tmp_path, sim
         far[name] = max(answer["largest_distance"].values())
         drifts = any(one["code"] == "simulation_drifts" for one in answer["findings"])
         assert (code, drifts) == (0, name == "never")
+        assert ("at least every" in err and "--restart S" in err) == drifts
         assert all(text in err for text in answer["warnings"])
     assert far["often"] < 0.05 < far["never"]
 

@@ -5,13 +5,14 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from support.simulated import TERMS, Simulated, changed
+from support.simulated import ARM, TERMS, Simulated, changed
 
 from robot_dyn_id.dynamics.terms import TERMS as ALL_TERMS
 from robot_dyn_id.errors import InputError, UnsafeDataError
 from robot_dyn_id.estimators import Consistent, WeightedLeastSquares
 from robot_dyn_id.identification.pipeline import identify, validate
 from robot_dyn_id.identification.settings import Settings
+from robot_dyn_id.model.urdf import RobotDescription
 
 ROBOT = Simulated()
 SETTINGS = Settings(terms=TERMS, estimator=WeightedLeastSquares())
@@ -98,6 +99,39 @@ def test_a_prior_from_the_data_that_validate_is_reported(tilted, refining):
         found = finding(result.findings, "held_out_in_training")
         assert bool(found) == bool(name), name
         assert not found or "training data of the prior" in found.message
+
+
+def test_the_name_of_the_prior_is_in_the_result(tilted, refining):
+    result = identify(tilted[1:2], tilted[2:], TILTED.model, refining, "test")
+    assert result.estimate.regularized_towards == f"parameter set of {TILTED.model.name}, strength 1"
+
+
+@pytest.mark.parametrize(
+    "change", [('xyz="0.1 -0.2 0.3"', 'xyz="0.1 -0.2 0.4"'), ('axis xyz="0 1 0"', 'axis xyz="1 0 0"')]
+)
+@pytest.mark.parametrize("kind", ["parameter set", "robot description"])
+def test_a_prior_of_another_robot_with_the_same_names_is_refused(tilted, refining, change, kind):
+    text = ARM.replace(*change)
+    assert text != ARM
+    other = Simulated(text)
+    prior = RobotDescription(text)
+    if kind == "parameter set":
+        recordings = [other.record(seed, duration=20.0, noise=0.05) for seed in (1, 2)]
+        prior = identify(recordings[:1], recordings[1:], other.model, SETTINGS, "test").parameters
+    with pytest.raises(InputError, match=rf"prior: joint (shoulder|elbow) of the {kind}.* another robot"):
+        identify(tilted[1:2], tilted[2:], TILTED.model, replace(refining, prior=prior), "test")
+
+
+def test_a_short_held_out_part_is_no_reason_to_suspect_a_model(tilted):
+    """Efforts of 1.3 s take few distinct values, whatever their resolution."""
+    short = [replace(tilted[2], samples=tilted[2].samples.take(slice(500, 640)))]
+    coarse = [changed(one, tau=lambda tau: np.round(tau / 0.5) * 0.5) for one in short]
+    result = identify(tilted[:2], coarse, TILTED.model, SETTINGS, "test")
+    found = finding(result.findings, "effort_coarse")
+    assert found
+    assert found.severity == "info"
+    (again,) = [one for one in validate(coarse, result.parameters, SETTINGS).findings if one.code == "effort_coarse"]
+    assert again.severity == "info"
 
 
 def test_the_prior_gives_the_gravity_vector_where_none_was_given(tilted, refining):

@@ -14,7 +14,9 @@ from robot_dyn_id.errors import InputError, UsageError
 from robot_dyn_id.loads.chain import ALL, CENTROIDAL, ChainBody, centroidal_frames, find_joint_motion, simulate_chain
 from robot_dyn_id.loads.chain_estimate import bound_deviations, identify_chain
 from robot_dyn_id.loads.chain_likelihood import Reading, identify_moving_chain
+from robot_dyn_id.loads.payload import transform_parameters
 from robot_dyn_id.loads.wrench import wrench_regressor
+from robot_dyn_id.model.kinematics import Placement
 from robot_dyn_id.model.quaternions import quaternion_rates, rate_quaternions
 from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.papers.quaternion6r.arm import NOISE, SpaceArm, accelerated, swinging, with_noise
@@ -204,7 +206,7 @@ def test_all_ten_parameters_in_the_frames_of_the_joints():
     rng, t = np.random.default_rng(4), np.linspace(0.0, 3.0, 40)
     n, w = len(model.joint_names), rng.uniform(1.0, 4.0, (7, 1))
     motion = Motion(np.sin(w * t), w * np.cos(w * t), -(w**2) * np.sin(w * t))
-    frames = [replace(frame, position=np.zeros(3)) for frame in centroidal_frames(model)]
+    frames = [Placement(body, np.eye(3), np.zeros(3)) for body in range(n)]
     found = identify_chain(simulate_chain(model, motion, frames), 40 / 3.0, tuple(model.gravity), ALL)
     expected = model.inertial_parameters.reshape(n, 10)
     identifiable = np.isfinite(found.values)
@@ -212,6 +214,44 @@ def test_all_ten_parameters_in_the_frames_of_the_joints():
     np.testing.assert_allclose(
         found.values[identifiable], expected[identifiable], rtol=0, atol=1e-9 * np.abs(expected).max()
     )
+
+
+@pytest.fixture(scope="module")
+def panda_chain():
+    """Bodies of an arm with products of inertia, in a frame function of the caller's choice."""
+    model = panda_arm()
+    rng, t = np.random.default_rng(4), np.linspace(0.0, 3.0, 60)
+    w = rng.uniform(1.0, 4.0, (7, 1))
+    motion = Motion(np.sin(w * t), w * np.cos(w * t), -(w**2) * np.sin(w * t))
+    return model, lambda frames: simulate_chain(model, motion, frames)
+
+
+def test_centroidal_frames_are_along_principal_axes(panda_chain):
+    """The default columns of `identify_chain` are exact in them, and the truth is the inertia turned by hand."""
+    model, moved = panda_chain
+    frames = centroidal_frames(model)
+    found = identify_chain(moved(frames), 20.0, tuple(model.gravity))
+    for number, (frame, given) in enumerate(zip(frames, model.inertial_parameters.reshape(-1, 10), strict=True)):
+        turned = np.linalg.solve(transform_parameters(frame), given)
+        np.testing.assert_allclose(turned[[1, 2, 3, 5, 7, 8]], 0.0, atol=1e-12)
+        assert np.linalg.det(frame.rotation) == pytest.approx(1.0) and np.diag(frame.rotation).min() > 0.0
+        shown = np.isfinite(found.values[number])
+        np.testing.assert_allclose(found.values[number, shown], turned[list(CENTROIDAL)][shown], rtol=1e-9)
+    assert all(np.array_equal(frame.rotation, np.eye(3)) for frame in ROBOT.frames), "already principal: left as it is"
+
+
+@pytest.mark.parametrize("wrong", ["axes", "center"])
+def test_frames_that_are_not_principal_are_refused(panda_chain, wrong):
+    model, moved = panda_chain
+    shift = np.zeros(3) if wrong == "axes" else np.array([0.02, 0.0, 0.0])
+    turn = np.eye(3) if wrong == "axes" else None
+    frames = [
+        Placement(one.body, one.rotation if turn is None else turn, one.position + shift)
+        for one in centroidal_frames(model)
+    ]
+    with pytest.raises(InputError, match="contradict the frames"):
+        identify_chain(noisy(moved(frames), 1e-4, 0), 20.0, tuple(model.gravity))
+    identify_chain(noisy(moved(frames), 1e-4, 0), 20.0, tuple(model.gravity), ALL)
 
 
 def test_bad_chains_are_named():

@@ -119,6 +119,31 @@ def test_joint_states_without_velocities_are_differentiated(world, velocity):
     assert np.median(np.abs(residual)) < 3.0 * NOISE
 
 
+def test_residuals_are_finite_on_both_sides_of_an_interruption_and_absent_in_it(world):
+    """Five samples are lost, which is short; then a second is, after which the filters settle again."""
+    stage = Stage(world)
+    world.add(TorqueResidualMonitor, *ros_arguments(timeout="60.0"))
+    world.probe.create_publisher(ParameterSetMsg, "identified_parameters", LATCHED).publish(message())
+    world.until(lambda: stage.states.get_subscription_count(), what="monitor's topic")
+    world.until(lambda: "no joint states" in stage.status.message, what="parameters")
+    stage.play(3.0)
+    stage.next += 5
+    stage.play(5.0)
+    stage.next += 100
+    begun = stage.t[stage.next]
+    stage.play(8.0)
+    key = "interruptions of the joint states"
+    world.until(lambda: {pair.key: pair.value for pair in stage.status.values}.get(key) == "1", what="count")
+    stamps = np.array([seconds(one.header.stamp) for one in stage.residuals])
+    residual = np.array([one.residual for one in stage.residuals])
+    assert np.isfinite(residual).all()
+    assert not np.any((stamps > begun - 0.99) & (stamps < begun))
+    assert np.any((stamps > 3.0) & (stamps < 3.2)), "a short gap does not interrupt"
+    after = residual[(stamps > begun) & (stamps < begun + 0.5)]
+    assert len(after)
+    assert np.median(np.abs(after)) < 3.0 * NOISE
+
+
 def test_hostile_joint_states_are_refused_and_the_monitor_goes_on(world):
     stage = Stage(world)
     node = world.add(TorqueResidualMonitor, *ros_arguments(timeout="60.0"))

@@ -194,6 +194,20 @@ def test_an_arm_at_rest_is_not_assessed(arm, parameters):
     assert monitor.worse(1.0, 0.0) == ()
 
 
+def test_efforts_are_those_of_the_drives_that_the_model_was_identified_with(arm, parameters):
+    gains, signs = np.array([20.0, 0.0, 5.0]), np.array([-1.0, -1.0, 1.0])
+    driven = replace(parameters, drive_gains=gains, drive_signs=signs)
+    plain, monitor = (ResidualMonitor(one, 10.0, 10.0) for one in (parameters, driven))
+    motion, t = random_fourier(arm.model, 7), np.arange(0.0, 1.0, 1e-2)
+    q, dq, ddq, _ = motion.evaluate(t)
+    tau = arm.regressor.torque(Motion(q, dq, ddq), arm.parameters)
+    reported = tau / np.array([-20.0, -1.0, 5.0])[:, None]
+    for k in range(len(t)):
+        plain.add(t[k], q[:, k], dq[:, k], tau[:, k])
+        monitor.add(t[k], q[:, k], dq[:, k], reported[:, k])
+    np.testing.assert_allclose(monitor.residual().difference, plain.residual().difference, atol=1e-12)
+
+
 def test_the_filters_restart_after_gaps_and_when_time_is_set_back(arm, parameters):
     monitor = ResidualMonitor(parameters, 10.0, 10.0)
     rest = np.zeros(3)

@@ -86,6 +86,16 @@ def test_the_one_motion_is_as_long_as_the_three_runs_and_within_what_they_use():
 # --- Experiment --------------------------------------------------------------------------------------------------
 
 
+@pytest.fixture(scope="module")
+def experiment():
+    return SimulatedExperiment.from_paper()
+
+
+@pytest.fixture(scope="module")
+def runs(experiment):
+    return [experiment.run(motion) for motion in planar3r_experiment.three_runs(planar3r.TURNS)]
+
+
 def test_errors_are_counted():
     found = EstimateDraws(
         np.array([1.0, 0.05]), np.array([[1.2, 0.05], [0.9, 0.55]]), np.array([[0.1, 0.1], [0.1, 0.2]])
@@ -95,10 +105,8 @@ def test_errors_are_counted():
     assert found.beyond(1.5).tolist() == [[True, False], [False, True]]
 
 
-def test_the_arm_is_identified_joint_by_joint_and_in_one_motion():
-    experiment = SimulatedExperiment.from_paper()
-    motions = planar3r_experiment.three_runs(planar3r.TURNS)
-    runs, one = [experiment.run(motion) for motion in motions], [experiment.run(planar3r_experiment.one_motion())]
+def test_the_arm_is_identified_joint_by_joint_and_in_one_motion(experiment, runs):
+    one = [experiment.run(planar3r_experiment.one_motion())]
     ideal = ESTIMATORS["stepwise"]().fit(experiment.problem(experiment.exact(runs), all_torques=False))
     exact = experiment.errors([ideal])
     assert exact.norms[0] < 5e-4 and exact.worst[0] < 0.02
@@ -118,8 +126,7 @@ def test_the_arm_is_identified_joint_by_joint_and_in_one_motion():
     assert ratio["Izz3"] < 0.5 < 1.0 < ratio["my1"] < 1.5
 
 
-def test_table_3_is_next_to_what_was_identified_and_no_verdict_is_based_on_it():
-    experiment = SimulatedExperiment.from_paper()
+def test_table_3_is_next_to_what_was_identified_and_no_verdict_is_based_on_it(experiment):
     draws = EstimateDraws(experiment.truth, experiment.truth[None] * 1.01, np.full((1, 15), 0.1))
     figures = list(planar3r.table_3(experiment, draws))
     assert [figure.published for figure in figures] == pytest.approx(experiment.truth.tolist(), abs=5e-5)
@@ -141,9 +148,7 @@ def test_the_one_motion_is_compared_with_all_torques_of_the_three_runs():
     assert len(figures[0].spread.values) == draws
 
 
-def test_a_test_of_the_rank_with_measured_torques_always_finds_one_more():
-    experiment = SimulatedExperiment.from_paper()
-    runs = [experiment.run(motion) for motion in planar3r_experiment.three_runs(planar3r.TURNS)]
+def test_a_test_of_the_rank_with_measured_torques_always_finds_one_more(experiment, runs):
     figures = {figure.name.partition(":")[0]: figure for figure in planar3r.rank_test(experiment, runs)}
     ranks = [figures[name].ours for name in ("rank of [H tau], without noise", "rank of [H tau], with noise")]
     assert ranks == [15, 16] and figures["error bound, eq. 29"].verdict == "holds"

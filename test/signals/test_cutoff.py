@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from support.simulated import Simulated, changed
 
-from robot_dyn_id.signals.cutoff import choose_cutoff
+from robot_dyn_id.signals.cutoff import choose_cutoff, choose_motion_cutoff
 from robot_dyn_id.signals.survey import survey
 
 ROBOT = Simulated()
@@ -60,5 +60,15 @@ def test_noisy_positions_are_filtered_more_than_the_regression(recording):
         )
         chosen = found.motion_cutoff(recorded_velocity=False)
         assert (chosen < 0.8 * found.cutoff) == lower
-        assert chosen >= 4.0 * np.median(found.bandwidth) * (1.0 - 1e-9)
+        assert chosen >= 4.0 * 0.5 * (1.0 - 1e-9), "four times the highest harmonic, 0.5 Hz"
         assert found.motion_cutoff(recorded_velocity=True) == pytest.approx(found.cutoff), "recorded without noise"
+
+
+def test_the_window_of_the_spectrum_does_not_widen_a_slow_motion():
+    """Harmonics of 0.05 to 0.25 Hz are narrower than the window's lines: 4 bandwidths of the motion, not of these."""
+    width, least = 1.0 / 8.0, np.zeros(2)
+    slow, fast = (np.full(2, bandwidth + 1.5 * width) for bandwidth in (0.25, 5.0))
+    assert choose_motion_cutoff(50.0, slow, least, np.ones(2), width) == pytest.approx(1.0)
+    assert choose_motion_cutoff(50.0, fast, least, np.ones(2), width) == pytest.approx(20.0)
+    assert choose_motion_cutoff(50.0, np.full(2, 0.1), least, np.ones(2), width) == pytest.approx(0.2), "at most half"
+    assert choose_motion_cutoff(3.0, fast, least, np.ones(2), width) == 3.0, "never above the regression filter"

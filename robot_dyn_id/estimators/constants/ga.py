@@ -12,7 +12,7 @@ import numpy as np
 from robot_dyn_id.arrays import Array
 from robot_dyn_id.dynamics.problem import LinearProblem
 from robot_dyn_id.errors import UsageError
-from robot_dyn_id.estimators.constants.search_space import SearchSpace
+from robot_dyn_id.estimators.constants.search_space import SearchBox, SearchSpace
 from robot_dyn_id.estimators.contract import Estimate
 from robot_dyn_id.options import CheckedOptions, OptionRanges, Range
 
@@ -54,31 +54,36 @@ class Genetic(CheckedOptions):
             UsageError: no term has a free constant, or pymoo is not installed.
         """
         space = SearchSpace.from_problem(problem, self.name, self.box, self.ratio, self.weighted)
-        best, course = self._best(space)
+        best, course = run_generations(space, self.seed, self.population, self.generations)
         return space.make_estimate(best, self.autoregressive_order, course)
 
-    def _best(self, space: SearchSpace) -> tuple[Array, Array]:
-        """Best point, shape (p + k,), and the lowest cost after each generation."""
-        try:
-            kind = importlib.import_module("pymoo.algorithms.soo.nonconvex.ga").GA
-            frame_of = importlib.import_module("pymoo.core.problem").Problem
-        except ImportError:
-            raise UsageError("the estimator ga needs pymoo: install it, or choose separable") from None
-        width = space.upper - space.lower
-        frame = frame_of(n_var=len(width), n_obj=1, xl=0.0, xu=1.0)
-        algorithm = kind(pop_size=self.population)
-        algorithm.setup(frame, termination=("n_gen", self.generations), seed=self.seed, verbose=False)
-        best = space.center
-        least = np.inf
-        course = []
-        while algorithm.has_next():
-            members = algorithm.ask()
-            points = space.lower + width * members.get("X")
-            cost = space.compute_costs(points)
-            members.set("F", cost[:, None])
-            algorithm.tell(infills=members)
-            if cost.min() < least:
-                best = points[np.argmin(cost)]
-                least = cost.min()
-            course.append(least)
-        return np.asarray(best), np.array(course)
+
+def run_generations(space: SearchBox, seed: int, population: int, generations: int) -> tuple[Array, Array]:
+    """Run a genetic algorithm; return its best point, shape (d,), and the lowest cost after each generation.
+
+    Raises:
+        UsageError: pymoo is not installed.
+    """
+    try:
+        kind = importlib.import_module("pymoo.algorithms.soo.nonconvex.ga").GA
+        frame_of = importlib.import_module("pymoo.core.problem").Problem
+    except ImportError:
+        raise UsageError("the estimator ga needs pymoo: install it, or choose separable") from None
+    width = space.upper - space.lower
+    frame = frame_of(n_var=len(width), n_obj=1, xl=0.0, xu=1.0)
+    algorithm = kind(pop_size=population)
+    algorithm.setup(frame, termination=("n_gen", generations), seed=seed, verbose=False)
+    best = 0.5 * (space.lower + space.upper)
+    least = np.inf
+    course = []
+    while algorithm.has_next():
+        members = algorithm.ask()
+        points = space.lower + width * members.get("X")
+        cost = space.compute_costs(points)
+        members.set("F", cost[:, None])
+        algorithm.tell(infills=members)
+        if cost.min() < least:
+            best = points[np.argmin(cost)]
+            least = cost.min()
+        course.append(least)
+    return np.asarray(best), np.array(course)

@@ -10,7 +10,7 @@ import numpy as np
 
 from robot_dyn_id.arrays import Array
 from robot_dyn_id.dynamics.problem import LinearProblem
-from robot_dyn_id.estimators.constants.search_space import SearchSpace
+from robot_dyn_id.estimators.constants.search_space import SearchBox, SearchSpace
 from robot_dyn_id.estimators.contract import Estimate
 from robot_dyn_id.options import CheckedOptions, OptionRanges, Range
 
@@ -73,8 +73,8 @@ class ParticleSwarm(CheckedOptions):
         return space.make_estimate(best, self.autoregressive_order, course)
 
 
-def run_swarm(space: SearchSpace, rng: np.random.Generator, particles: int, iterations: int) -> tuple[Array, Array]:
-    """Run a swarm; return its best point, shape (p + k,), and the lowest cost after each iteration."""
+def run_swarm(space: SearchBox, rng: np.random.Generator, particles: int, iterations: int) -> tuple[Array, Array]:
+    """Run a swarm; return its best point, shape (d,), and the lowest cost after each iteration."""
     width = space.upper - space.lower
     shape = (particles, len(width))
     points = space.lower + width * rng.random(shape)

@@ -9,7 +9,7 @@ after that a cost takes a product with small triangular matrices.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
@@ -35,6 +35,24 @@ MAX_NODES_PER_TERM = 144
 
 BOX_DEVIATIONS = 3.0
 """Minimum half width of the box of a parameter without prior, in standard deviations of least squares."""
+
+
+class SearchBox(Protocol):
+    """Box of points with costs, as swarms and genetic algorithms search it."""
+
+    @property
+    def lower(self) -> Array:
+        """Lower bounds, shape (d,)."""
+        ...
+
+    @property
+    def upper(self) -> Array:
+        """Upper bounds, shape (d,)."""
+        ...
+
+    def compute_costs(self, points: Array) -> Array:
+        """Costs of m points, shape (m,); `points` has the shape (m, d)."""
+        ...
 
 
 @dataclass(frozen=True)

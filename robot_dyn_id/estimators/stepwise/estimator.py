@@ -16,13 +16,18 @@ from robot_dyn_id.estimators.feasible_gls import solve_whitened
 from robot_dyn_id.estimators.stepwise import Observability, determine
 from robot_dyn_id.options import CheckedOptions, OptionRanges, Range
 
+MAX_STEP_CONDITION_NUMBER = 100.0
+"""Condition number of unit-norm columns above which a joint's own rows do not determine its parameters: noise gives
+columns without excitation full rank, and later joints would inherit what is found from it."""
+
 
 @dataclass(frozen=True)
 class Stepwise(CheckedOptions):
     """`generalized` joint by joint, joints with the fewest unknown parameters first: the last joint of an arm.
 
     Identified parameters are known, with their covariance, in the rows of later joints. Rows that do not determine all
-    unknowns of a joint are solved together with those of the next joint. Wrong torques of a proximal joint leave the
+    unknowns of a joint, with a condition number below `MAX_STEP_CONDITION_NUMBER`, are solved together with those of
+    the next joint. Wrong torques of a proximal joint leave the
     distal links unaffected; if all torques are correct, `generalized` uses all rows for all parameters and is better.
 
     Attributes:
@@ -35,6 +40,7 @@ class Stepwise(CheckedOptions):
 
     name: ClassVar[str] = "stepwise"
     uses_prior: ClassVar[bool] = False
+    any_columns: ClassVar[bool] = True
     option_ranges: ClassVar[OptionRanges] = {
         "autoregressive_order": Range(0),
         "passes": Range(1),
@@ -47,8 +53,13 @@ class Stepwise(CheckedOptions):
 
 
 def solve_joint_by_joint(factors: Factors, weights: Array) -> Solution:
-    """Solve weighted rows of unit noise joint by joint; a joint's rows determine its own unknowns only."""
+    """Solve weighted rows of unit noise joint by joint; a joint's rows determine its own unknowns only.
+
+    Rows in which all parameters appear for every joint have no order: they are solved at once.
+    """
     size = factors.parameters
+    if all(len(support) == size for support in factors.supports):
+        return factors.solve(weights)
     values = np.zeros(size)
     covariance = np.zeros((size, size))
     known = np.zeros(size, dtype=bool)
@@ -64,7 +75,7 @@ def solve_joint_by_joint(factors: Factors, weights: Array) -> Solution:
         wanted[factors.supports[joint]] = True
         unknown = np.flatnonzero(wanted & ~known)
         observability = Observability.from_rows(waiting[:, unknown])
-        if not left or observability.rank == observability.columns:
+        if not left or observability.condition_numbers["columns"] <= MAX_STEP_CONDITION_NUMBER:
             values, covariance = determine(waiting, unknown, values, covariance)
             known[unknown] = True
             waiting = waiting[:0]

@@ -21,7 +21,6 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.linalg import lapack
-from scipy.special import logsumexp, softmax
 
 from robot_dyn_id.arrays import Array, Integers
 from robot_dyn_id.errors import UsageError
@@ -222,7 +221,10 @@ class _Spectrum:
             extreme = self.values[number]
             return Score(float(np.log(extreme)), lambda: self.gradient(number) / extreme)
         raised = power * np.log(self.values)
-        return Score(float(logsumexp(raised) / power), lambda: self._gradient(softmax(raised) / self.values))
+        largest = float(raised.max())
+        shares = np.exp(raised - largest)
+        total = float(shares.sum())
+        return Score((largest + np.log(total)) / power, lambda: self._gradient(shares / total / self.values))
 
     def _gradient(self, weights: Array) -> Array:
         """Derivatives with respect to the entries of M, from those with respect to the eigenvalues, shape (p,)."""

@@ -10,7 +10,6 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
-from scipy.optimize import minimize
 
 from robot_dyn_id.arrays import Array
 from robot_dyn_id.errors import UsageError
@@ -133,6 +132,7 @@ def gradient(problem: DesignProblem, rng: np.random.Generator, effort: SearchEff
 
 def _descend(problem: DesignProblem, x: Array, steps: int, tolerance: float = TOLERANCE) -> Array:
     """Minimize by SLSQP with at most `steps` iterations; returns `x` if the result is not finite."""
+    from scipy.optimize import minimize  # slow to import, and seldom used
 
     @lru_cache(maxsize=1)
     def score(x: bytes) -> Score:

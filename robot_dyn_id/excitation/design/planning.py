@@ -22,6 +22,7 @@ from robot_dyn_id.excitation.collision.workspace import Workspace
 from robot_dyn_id.excitation.design.information import Information
 from robot_dyn_id.excitation.design.joint_requirements import EffortLimits, ExcludedBand, JointLimits, TorqueModel
 from robot_dyn_id.excitation.design.objectives import OBJECTIVES, Objective, a_optimal
+from robot_dyn_id.excitation.design.postures import choose_postures
 from robot_dyn_id.excitation.design.problem import DesignProblem
 from robot_dyn_id.excitation.design.reduction import EarlierFit, ReducedRegressor
 from robot_dyn_id.excitation.design.requirement import Requirement
@@ -142,6 +143,8 @@ def make_design_task(
     moving = moving_joints(limits, demand).tolist()
     base = _select_parameters(settings, base_parameters(reduced.regressor, moving=moving))
     earlier = EarlierFit.from_parameters(prior, reduced, base) if prior and include_prior else None
+    information = Information(reduced.regressor, base, torque_noise(settings.noise, model))
+    demand = choose_postures(settings.form, demand, limits, information)
     family = make_parametrization(settings.form, limits, demand)
     surroundings = Surroundings(settings.ground, tuple(settings.obstacles), tuple(settings.allowed), settings.clearance)
     clearance = _clearance(settings, model, surroundings)
@@ -153,7 +156,7 @@ def make_design_task(
     name, objective = _objective(settings, base.names, earlier)
     problem = DesignProblem(
         family,
-        Information(reduced.regressor, base, torque_noise(settings.noise, model)),
+        information,
         objective,
         limits,
         tuple(requirements),

@@ -158,15 +158,16 @@ class DesignProblem:
 
     def scale_into_limits(self, x: Array) -> Array:
         """Coefficients of the motion with every joint scaled down into its own limits on a fine grid."""
-        trajectory = self.parametrization.trajectory(x)
         _, motion = self.sample_finely(x)
-        center = trajectory.center[:, None]
-        peaks = [np.abs(values).max(axis=1) for values in motion[1:]]
+        # the motion about which amplitudes are scaled: at rest in its center, or moving from one center to the next
+        _, middle = self.sample_finely(self.parametrization.scaled(x, np.zeros(len(self.limits.joint_names))))
+        away, *rates = (values - base for values, base in zip(motion, middle, strict=True))
+        peaks = [np.abs(values).max(axis=1) for values in rates]
         with np.errstate(divide="ignore", invalid="ignore"):
-            up = (self.limits.upper - trajectory.center) / (motion[0] - center).max(axis=1)
-            down = (trajectory.center - self.limits.lower) / (center - motion[0]).max(axis=1)
-        rates = self.limits.largest_amplitude(np.full(len(up), np.inf), (np.ones(len(up)), *peaks))
-        factor = np.nanmin([up, down, rates, np.ones(len(up))], axis=0)
+            up = np.where(away > 0.0, (self.limits.upper[:, None] - middle[0]) / away, np.inf).min(axis=1)
+            down = np.where(away < 0.0, (self.limits.lower[:, None] - middle[0]) / away, np.inf).min(axis=1)
+        fastest = self.limits.largest_amplitude(np.full(len(up), np.inf), (np.ones(len(up)), *peaks))
+        factor = np.nanmin([up, down, fastest, np.ones(len(up))], axis=0)
         return self.parametrization.scaled(x, np.maximum(factor, 0.0) * (1.0 - 1e-9))
 
     def sample_finely(self, x: Array) -> tuple[Array, Sample]:

@@ -30,6 +30,7 @@ DEMAND_KEYS = (
     "moving",
     "window",
     "free_period",
+    "postures",
 )
 """Keys of a design file that are fields of `Demand`."""
 

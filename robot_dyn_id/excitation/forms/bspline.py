@@ -8,7 +8,6 @@ from functools import lru_cache
 from typing import Any, ClassVar
 
 import numpy as np
-from scipy.interpolate import BSpline
 
 from robot_dyn_id.arrays import Array
 from robot_dyn_id.errors import UsageError
@@ -25,6 +24,8 @@ LOWEST_DEGREE = 3
 
 @lru_cache(maxsize=8)
 def _splines(duration: float, degree: int, count: int) -> list[Any]:
+    from scipy.interpolate import BSpline  # slow to import, and seldom used
+
     knots = knot_times(duration, degree, count)
     knots = np.concatenate([np.zeros(degree), knots, np.full(degree, duration)])
     functions = BSpline(knots, np.eye(count), degree)

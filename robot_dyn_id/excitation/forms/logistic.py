@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
@@ -166,7 +166,8 @@ class _Strokes(SequentialParametrization):
 
     def trajectory(self, x: Array) -> Logistic:
         numbers, center = self._parts(x)
-        return self._motion(center, 2.0 * self.reach * numbers[:, 0], self._slowest * np.exp(numbers[:, 1]))
+        motion = self._motion(center, 2.0 * self.reach * numbers[:, 0], self._slowest * np.exp(numbers[:, 1]))
+        return replace(motion, **self._visiting(x))
 
     def _derivatives(self, motion: SequentialMotion, joint: int, t: Array) -> Array:
         assert isinstance(motion, Logistic)

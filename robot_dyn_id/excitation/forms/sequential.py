@@ -1,15 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """Sequential motions, in which one joint moves at a time, and sequential sines.
 
-Sequential sines: Wang et al., Sensors 2025, 25(18), 5749.
+Sequential sines: Wang et al., Sensors 2025, 25(18), 5749. Here all joints may take their turns in several
+configurations, one after the other: with parallel and perpendicular axes, one configuration leaves parameters without
+excitation (of 36 base parameters of a UR5, 32 are excited in one, and all in two).
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import ClassVar
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -17,7 +19,10 @@ from robot_dyn_id.arrays import Array, Mask
 from robot_dyn_id.errors import UsageError
 from robot_dyn_id.excitation.limits import MotionLimits
 from robot_dyn_id.excitation.parametrization import CenteredParametrization, Demand, moving_joints
-from robot_dyn_id.excitation.trajectory import Sample, multiply, window
+from robot_dyn_id.excitation.trajectory import Sample, multiply, smooth_step, window
+
+JERK_OF_STEP = 60.0
+"""Largest third derivative of `smooth_step`, at its ends."""
 
 
 @dataclass(frozen=True)
@@ -27,18 +32,20 @@ class SequentialMotion(ABC):
     The time in which a joint moves is called its turn.
 
     Attributes:
-        center: center configuration [rad or m], shape (n,).
+        center: first center configuration [rad or m], shape (n,).
         period: period of the motion within a turn [s].
         periods: number of periods in a turn, at least 1.
         order: indices of the moving joints in the order of their turns: distal to proximal, so that the parameters of
             a joint are separated from those of the bodies that it carries. The other joints do not move.
+        further: further center configurations, in which all joints take their turns again [rad or m], shape (k, n).
+        transit: time of a move of all joints from one configuration to the next [s].
     """
 
     name: ClassVar[str]
     """Name of the form in configuration files."""
     FORMULA: ClassVar[str]
     """Formula of the motion, written to trajectory files."""
-    TIMES: ClassVar[tuple[str, ...]] = ("period",)
+    TIMES: ClassVar[tuple[str, ...]] = ("period", "transit")
     """See `Stretchable`."""
     RATES: ClassVar[tuple[str, ...]] = ()
     """See `Stretchable`."""
@@ -47,14 +54,20 @@ class SequentialMotion(ABC):
     period: float
     periods: int
     order: tuple[int, ...]
+    further: Array = field(default_factory=lambda: np.zeros((0, 0)), kw_only=True)
+    transit: float = field(default=0.0, kw_only=True)
 
     def __post_init__(self) -> None:
         """Check shapes, order and period.
 
         Raises:
-            UsageError: a joint does not exist or has two turns, wrong shapes, or the period is not positive.
+            UsageError: a joint does not exist or has two turns, wrong shapes, or a time is not positive.
         """
         n = len(self.center)
+        if len(self.further) and (self.further.shape[1:] != (n,) or not 0.0 < self.transit < np.inf):
+            raise UsageError(
+                f"further configurations of a {self.name} motion need {n} numbers each, and a transit time"
+            )
         if not 0.0 < self.period < np.inf or self.periods < 1:
             raise UsageError(f"a {self.name} motion needs a positive period, and at least one")
         turns = sorted(self.order)
@@ -101,9 +114,19 @@ class SequentialMotion(ABC):
         """
 
     @property
+    def centers(self) -> Array:
+        """All center configurations [rad or m], shape (k + 1, n)."""
+        return np.vstack([self.center, self.further]) if len(self.further) else self.center[None]
+
+    @property
+    def stay(self) -> float:
+        """Time in one configuration [s]."""
+        return self.turn * len(self.order)
+
+    @property
     def duration(self) -> float:
         """Duration [s]."""
-        return self.turn * len(self.order)
+        return self.stay + len(self.further) * (self.stay + self.transit)
 
     def turns(self, t: Array) -> Iterator[tuple[int, Mask, Array]]:
         """Iterate over the joints that move.
@@ -112,21 +135,42 @@ class SequentialMotion(ABC):
             t: times of the motion [s], shape (N,).
 
         Yields:
-            Index of the joint, mask of the times within its turn, shape (N,), and times from the beginning of the
+            Index of the joint, mask of the times within its turns, shape (N,), and times from the beginning of the
             turn, limited to the turn [s], shape (N,).
         """
-        now = np.clip(np.floor(t / self.turn), 0, len(self.order) - 1)
+        within = t - self._visit(t) * (self.stay + self.transit)
+        now = np.where(within > self.stay, -1, np.clip(np.floor(within / self.turn), 0, len(self.order) - 1))
+        if not len(self.further):
+            now = np.clip(np.floor(t / self.turn), 0, len(self.order) - 1)
         for place, joint in enumerate(self.order):
-            yield joint, now == place, np.clip(t - place * self.turn, 0.0, self.turn)
+            yield joint, now == place, np.clip(within - place * self.turn, 0.0, self.turn)
+
+    def shares(self, t: Array) -> Array:
+        """Share of each center configuration in the position, with three time derivatives, shape (4, k + 1, N)."""
+        shares = np.zeros((4, 1 + len(self.further), len(t)))
+        shares[0, 0] = 1.0
+        for number in range(len(self.further)):
+            begin = (number + 1) * self.stay + number * self.transit
+            step = np.array(smooth_step((t - begin) / self.transit))
+            step /= self.transit ** np.arange(4.0)[:, None]
+            shares[:, number] -= step
+            shares[:, number + 1] += step
+        return shares
+
+    def _visit(self, t: Array) -> Array:
+        """Number of the configuration in which, or in the transit from which, the motion is, shape (N,)."""
+        return np.clip(np.floor(t / (self.stay + self.transit)), 0, len(self.further))
 
     def evaluate(self, t: Array) -> Sample:
         """See `Trajectory`."""
-        values = np.zeros((4, len(self.center), len(t)))
+        values = np.einsum("dkt,kn->dnt", self.shares(t), self.centers)
         for joint, own, local in self.turns(t):
-            values[0, joint] = self.rest(joint)
+            rest = self.rest(joint)
+            values[0, joint] += rest
             if own.any():
-                values[:, joint, own] = self.move(joint, local[own])
-        return values[0] + self.center[:, None], values[1], values[2], values[3]
+                values[:, joint, own] += self.move(joint, local[own])
+                values[0, joint, own] -= rest
+        return values[0], values[1], values[2], values[3]
 
 
 class SequentialParametrization(CenteredParametrization):
@@ -151,8 +195,13 @@ class SequentialParametrization(CenteredParametrization):
         super().__init__(
             limits, demand, prototype, coefficients=coefficients, jerk_steps=jerk_steps, span=prototype.turn
         )
+        self._visits = max(1, demand.postures)
+        self._free = demand.free_center or self._visits > 1
+        self._transit = transit_time(limits, 2.0 * self.reach) if self._visits > 1 else 0.0
+        visiting = replace(prototype, transit=self._transit, further=np.zeros((self._visits - 1, len(self.reach))))
+        self.duration = visiting.duration
         if demand.window:
-            self.windows = _windows(prototype, demand.window)
+            self.windows = _windows(visiting, demand.window)
 
     @abstractmethod
     def trajectory(self, x: Array) -> SequentialMotion:
@@ -175,7 +224,15 @@ class SequentialParametrization(CenteredParametrization):
             standing = self._derivatives(motion, joint, np.zeros(1))[:, 0, 0]
             numbers[joint] = np.einsum("kdn,dn->k", moving, stacked[:, joint, own])
             numbers[joint] += standing * gradient[0][joint, ~own].sum()
-        return self._joined(numbers, self.reach * gradient[0].sum(axis=1))
+        by_center = self.reach * np.einsum("dkt,dnt->kn", motion.shares(t), stacked)
+        return self._joined(numbers, by_center.ravel())
+
+    def _visiting(self, x: Array) -> dict[str, Any]:
+        """Fields of the motion that depend on the further configurations."""
+        if self._visits == 1:
+            return {}
+        relative = x[-len(self.reach) * (self._visits - 1) :].reshape(self._visits - 1, -1)
+        return {"further": self.center + self.reach * relative, "transit": self._transit}
 
     def _away(self, x: Array, t: Array) -> Sample:
         motion = self.trajectory(x)
@@ -183,9 +240,24 @@ class SequentialParametrization(CenteredParametrization):
         return q, dq, ddq, dddq
 
 
+def transit_time(limits: MotionLimits, distance: Array) -> float:
+    """Time in which a quintic move of all joints keeps their limits [s].
+
+    Args:
+        limits: motion limits of the joints.
+        distance: distance of each joint [rad or m], shape (n,).
+    """
+    peaks = [np.abs(values).max() for values in smooth_step(np.linspace(0.0, 1.0, 1001))[1:]]
+    peaks[2] = JERK_OF_STEP
+    orders = ((limits.velocity, 1), (limits.acceleration, 2), (limits.jerk, 3))
+    times = [(peak * distance / limit) ** (1.0 / order) for peak, (limit, order) in zip(peaks, orders, strict=True)]
+    return float(np.max(times)) * (1.0 + 1e-6)
+
+
 def _windows(motion: SequentialMotion, width: float) -> tuple[tuple[float, float], ...]:
+    visits = (motion.stay + motion.transit) * np.arange(1 + len(motion.further))[:, None, None]
     turns = motion.turn * np.arange(len(motion.order))[:, None]
-    middles = (turns + np.array(motion.middles)).ravel()
+    middles = (visits + turns + np.array(motion.middles)).ravel()
     longest = float(np.diff([-middles[0], *middles, 2.0 * motion.duration - middles[-1]]).min())
     if width > longest * (1.0 + 1e-9):
         raise UsageError(f"a window of {width:g} s does not fit into the {longest:g} s of a {motion.name} motion")
@@ -275,9 +347,9 @@ class _Sines(SequentialParametrization):
 
     def trajectory(self, x: Array) -> SequentialSine:
         numbers, center = self._parts(x)
-        if not len(self._fixed):
-            return self._motion(center, self.reach * numbers[:, 0])
-        return self._motion(center, np.where(np.isin(np.arange(len(center)), self.moving), self._fixed, 0.0))
+        fixed = np.where(np.isin(np.arange(len(center)), self.moving), self._fixed, 0.0) if len(self._fixed) else None
+        amplitude = self.reach * numbers[:, 0] if fixed is None else fixed
+        return replace(self._motion(center, amplitude), **self._visiting(x))
 
     def _derivatives(self, motion: SequentialMotion, joint: int, t: Array) -> Array:
         assert isinstance(motion, SequentialSine)

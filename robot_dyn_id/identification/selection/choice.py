@@ -11,7 +11,7 @@ data.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -36,7 +36,9 @@ from robot_dyn_id.identification.selection.cross_validation import (
 )
 from robot_dyn_id.identification.selection.families import (
     BEFORE_LOAD,
+    FREED_TERMS,
     REFERENCE,
+    SIGNED_TERMS,
     SIMPLE,
     Family,
     list_couplings,
@@ -83,6 +85,9 @@ LEAST_GAIN_DEVIATIONS = 2.0
 ZERO_GAIN_DEVIATIONS = 3.0
 """Least gain of zeros of a joint's effort in each recording, in standard errors: every joint is tried."""
 
+SIGN_GAIN_DEVIATIONS = 3.0
+"""Least gain of free signs of friction or rotor inertia, in standard errors."""
+
 MAX_COUPLINGS = 2
 """Most couplings that are taken."""
 
@@ -95,7 +100,8 @@ class Tried:
     """One alternative that was compared with others.
 
     Attributes:
-        step: what was chosen: `motion_filter`, `terms`, `effort_zero`, `coupling`, `base_tilt` or `prior_strength`.
+        step: what was chosen: `motion_filter`, `terms`, `effort_zero`, `coupling`, `sign`, `base_tilt` or
+            `prior_strength`.
         name: name of the alternative.
         loss: cross-validated error relative to the simplest model, usually with rotor inertia, a ratio.
         gain: share of the weighted squared error that it removes against the alternative before; NaN for the first.
@@ -110,14 +116,20 @@ class Tried:
     deviation: float
     chosen: bool
 
+    def is_significant(self, deviations: float) -> bool:
+        """Whether the gain is above `LEAST_GAIN` and a number of its standard errors."""
+        return self.gain > max(LEAST_GAIN, deviations * self.deviation)
+
 
 @dataclass(frozen=True)
 class ModelChoice:
     """Columns and strength that were chosen from some blocks.
 
     Attributes:
-        validation: the blocks, with the joints whose efforts have a zero of their own in each recording.
+        validation: the blocks, with the joints whose efforts have a zero of their own in each recording, and the
+            columns whose signs are not free.
         candidate: columns and strength.
+        freed: terms whose signs are free.
         families: names of the families.
         couplings: names of the couplings.
         tried: all alternatives.
@@ -125,6 +137,7 @@ class ModelChoice:
 
     validation: CrossValidation
     candidate: Candidate
+    freed: tuple[type[Term], ...]
     families: tuple[str, ...]
     couplings: tuple[str, ...]
     tried: tuple[Tried, ...]
@@ -164,6 +177,7 @@ class Selection:
         wide: regressor of the models of the blocks.
         block_models: the models that were chosen without each block.
         velocity_chosen: whether the source of the velocities was chosen.
+        signed: names of columns of friction and rotor inertia whose signs are free.
         findings: findings about the choice.
     """
 
@@ -177,6 +191,7 @@ class Selection:
     wide: Regressor
     block_models: tuple[BlockModel, ...]
     velocity_chosen: bool
+    signed: tuple[str, ...]
     findings: tuple[Finding, ...]
 
     @property
@@ -188,10 +203,11 @@ class Selection:
         return frozenset(velocity | tilt)
 
     def complete(self, estimator: Estimator) -> Estimator:
-        """The estimator with the chosen strength, and with weights unless it has some."""
+        """The estimator with the chosen strength and free signs, and with weights unless it has some."""
         if not isinstance(estimator, Consistent):
             return estimator
-        return replace(estimator, strength=self.strength, weights=estimator.weights or tuple(self.weights.tolist()))
+        weights, signed = estimator.weights or tuple(self.weights.tolist()), (*estimator.signed, *self.signed)
+        return replace(estimator, strength=self.strength, weights=weights, signed=signed)
 
 
 @dataclass(frozen=True)
@@ -271,17 +287,19 @@ def choose_model(
     block_models: tuple[BlockModel, ...] = ()
     if options.without_blocks:
         progress("repeating the choice without each block")
-        start = choice.candidate.strength
-        block_models = tuple(wide.without(validation, block, start) for block in validation.blocks)
+        block_models = tuple(wide.without(validation, block, choice) for block in validation.blocks)
     validation = choice.validation
     final = wide.consistent(validation, choice.candidate, all_rows=True)
     if validation.zeros:
         zeros = wide.estimate_zeros(validation, final, all_rows=True)
         trials = replace(trials, zeros=zeros)
         findings += (_report_zeros(model, zeros, choice.tried, validation.grams.effort_variation()),)
+    regressor = wide.prune(choice.candidate, final)
+    signed = wide.list_signed(validation, regressor)
+    findings += _report_signs(choice.tried, dict(zip(wide.regressor.names, final.tolist(), strict=True)), signed)
     return Selection(
         trials=trials,
-        regressor=wide.prune(choice.candidate, final),
+        regressor=regressor,
         strength=choice.candidate.strength,
         weights=validation.weights,
         tried=(*tried, *choice.tried),
@@ -290,6 +308,7 @@ def choose_model(
         wide=wide.without_tilt,
         block_models=block_models,
         velocity_chosen=options.velocity,
+        signed=signed,
         findings=findings,
     )
 
@@ -357,6 +376,20 @@ def _report_tilt(model: RobotModel, turned: RobotModel, row: Tried) -> Finding:
         f"{row.gain:.0%} (+- {row.deviation:.0%}) of the squared error; the model has the gravity vector {vector}"
     )
     return make_finding("base_tilted", message)
+
+
+def _report_signs(tried: Sequence[Tried], values: Mapping[str, float], signed: Sequence[str]) -> tuple[Finding, ...]:
+    """Finding about friction and rotor inertia that data contradict unless their signs are free."""
+    found = []
+    for row in tried:
+        if row.step == "sign" and row.is_significant(SIGN_GAIN_DEVIATIONS):
+            text = f"of {row.name.replace('_', ' ')} removes {row.gain:.0%} (+- {row.deviation:.0%})"
+            found.append(text + (" and is taken" if row.chosen else ", and is not taken: inertia is positive"))
+    if not found:
+        return ()
+    negative = [f"{name} {values[name]:.3g}" for name in signed if values[name] < 0.0]
+    message = f"of the squared error, a free sign {'; '.join(found)}"
+    return (make_finding("sign_contradicted", message + (f"; negative: {', '.join(negative)}" if negative else "")),)
 
 
 def _report_zeros(model: RobotModel, zeros: EffortZeros, tried: Sequence[Tried], variation: Array) -> Finding:
@@ -499,12 +532,13 @@ class _Wide:
         best = int(np.argmin(losses))
         return losses[best], strengths[best], errors[best]
 
-    def choose(self, validation: CrossValidation, start: float | None = None) -> ModelChoice:
-        """Choose families, couplings and strength from the blocks of a cross-validation.
+    def choose(self, validation: CrossValidation, first: ModelChoice | None = None) -> ModelChoice:
+        """Choose families, zeros, couplings, signs and strength from the blocks of a cross-validation.
 
         Args:
             validation: the blocks.
-            start: strength that the search starts from; None: that of the families.
+            first: choice from all blocks: the search for the strength starts from its strength, and only signs that it
+                has freed are tried; None: this is the first.
         """
         reference = validation.errors(self.reference)
         families, strength, errors, tried = self._choose_families(validation, reference)
@@ -526,10 +560,15 @@ class _Wide:
             names.append(row.name)
             errors = after
         columns = self.columns_of(families, names)
-        strength, rows_of_strength = self._choose_strength(validation, columns, reference, start or strength)
+        kinds = SIGNED_TERMS if first is None else first.freed
+        validation, freed, rows_of_signs = self._free_signs(validation, Candidate(columns, strength), reference, kinds)
+        tried += rows_of_signs
+        start = strength if first is None else first.candidate.strength
+        strength, rows_of_strength = self._choose_strength(validation, columns, reference, start)
         return ModelChoice(
             validation,
             Candidate(columns, strength),
+            freed,
             tuple(family.name for family in families),
             tuple(names),
             (*tried, *rows_of_strength),
@@ -559,6 +598,43 @@ class _Wide:
                 if chosen:
                     families, strength, errors = [*families, family], other, after
         return families, strength, errors, tried if self.families else []
+
+    def _free_signs(
+        self, validation: CrossValidation, candidate: Candidate, reference: Array, kinds: Sequence[type[Term]]
+    ) -> tuple[CrossValidation, tuple[type[Term], ...], list[Tried]]:
+        """Cross-validation with free signs of the terms that are significantly better so, these terms, and rows.
+
+        The sign of rotor inertia is kept: with another one the mass matrix would not be positive definite.
+        """
+        rows: list[Tried] = []
+        freed: list[type[Term]] = []
+        errors = validation.errors(candidate)
+        for kind in () if self.terms_given else kinds:
+            own = self.inertial + np.array(
+                [n for n, column in enumerate(self.regressor.term_columns) if isinstance(column.term, kind)], dtype=int
+            )
+            own = np.intersect1d(own[validation.bounded[own]], candidate.columns)
+            if not np.any(validation.fit(candidate)[own] == 0.0):  # without a bound that holds nothing would change
+                continue
+            bounded = validation.bounded.copy()
+            bounded[own] = False
+            free = replace(validation, bounded=bounded)
+            after = free.errors(candidate)
+            gain, deviation = validation.relative_gain(errors, after)
+            row = Tried("sign", kind.name, relative_loss(after, reference), gain, deviation, False)
+            chosen = row.is_significant(SIGN_GAIN_DEVIATIONS) and kind in FREED_TERMS
+            rows.append(replace(row, chosen=chosen))
+            if chosen:
+                validation, errors = free, after
+                freed.append(kind)
+        return validation, tuple(freed), rows
+
+    def list_signed(self, validation: CrossValidation, regressor: Regressor) -> tuple[str, ...]:
+        """Names of the columns of a regressor whose signs a cross-validation has freed."""
+        freed = self.bounded & ~validation.bounded
+        return tuple(
+            name for name, one in zip(self.regressor.names, freed, strict=True) if one and name in regressor.names
+        )
 
     def _find_zeros(
         self, validation: CrossValidation, candidate: Candidate, reference: Array
@@ -655,7 +731,7 @@ class _Wide:
         links: bool = True,
     ) -> Array:
         """Physically consistent parameters of all columns, zero in those that a candidate has not, shape (c,)."""
-        bounded = self.bounded[candidate.columns][self.inertial :]
+        bounded = validation.bounded[candidate.columns][self.inertial :]
         floor = self.estimator.floor
 
         def fit(gram: Array) -> Array:
@@ -668,9 +744,9 @@ class _Wide:
         candidate = Candidate(self.columns_of(self.families), COARSE_STRENGTHS[0])
         return self.consistent(validation, candidate, all_rows=True)[: self.inertial]
 
-    def without(self, validation: CrossValidation, block: int, start: float) -> BlockModel:
-        """The whole choice, and its fit, without a block; strengths are compared from a start."""
-        choice = self.choose(validation.without(block), start)
+    def without(self, validation: CrossValidation, block: int, first: ModelChoice) -> BlockModel:
+        """The whole choice, and its fit, without a block; see `choose`."""
+        choice = self.choose(validation.without(block), first)
         others, candidate = choice.validation, choice.candidate
         values, free = (self.consistent(others, candidate, links=links) for links in (True, False))
         columns = np.flatnonzero((values != 0.0) | (free != 0.0))

@@ -62,8 +62,8 @@ class CrossValidation:
         weights: weight of each joint, one over the RMS of its residual, shape (n,).
         blocks: blocks that take part; the others are left out of everything.
         products: weighted sum of the products over the joints, shape (K + 2, c + 1, c + 1).
-        fits: parameters by columns, strength, rows and kind of fit. The fit without blocks a and b belongs to the
-            cross-validations without a and without b: nested cross-validations share this memory.
+        fits: parameters by columns, strength, signs, rows and kind of fit. The fit without blocks a and b belongs to
+            the cross-validations without a and without b: nested cross-validations share this memory.
         zeros: joints whose effort has a zero of its own in each recording; in a block that is left out it is that of
             the other blocks of the recording.
         by_zeros: the same data with such zeros, by joints and whether the weights were determined again; nested
@@ -168,7 +168,8 @@ class CrossValidation:
             all_rows: whether rows in no block are used too.
         """
         used = tuple(block for block in self.blocks if block != left_out)
-        key = (kind, candidate.columns.tobytes(), candidate.strength, used, all_rows)
+        signs = self.bounded[candidate.columns].tobytes()
+        key = (kind, candidate.columns.tobytes(), candidate.strength, signs, used, all_rows)
         found = self.fits.get(key)
         if found is None:
             found = np.zeros(self.grams.columns)

@@ -67,6 +67,12 @@ REFERENCE = ("rotor_inertia",)
 BEFORE_LOAD = ("rotor_inertia", "presliding", "saturating_viscous")
 """Families of the first fit, whose bodies give the load, and of the choice of the motion filter."""
 
+FREED_TERMS: tuple[type[Term], ...] = (Viscous, DoubleCoulomb)
+"""Terms whose signs may be free: sensors behind the friction show its hysteresis, late ones other signs."""
+
+SIGNED_TERMS: tuple[type[Term], ...] = (*FREED_TERMS, RotorInertia)
+"""Terms whose signs are tried to be free; those that are not in `FREED_TERMS` are only reported."""
+
 COUPLED_TERMS: tuple[Term, ...] = (RotorInertia(), Viscous(), Coulomb(), SaturatingViscous())
 """Terms that act on the sum or the difference of two joints."""
 

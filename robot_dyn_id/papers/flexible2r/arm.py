@@ -34,6 +34,9 @@ RATIO, PERIOD, RATE = 101.0, 5.0, 500.0
 START = np.deg2rad(30.0)
 """Start position of both joints [rad]."""
 
+PEAK_SPEED = 3.8082
+"""Peak speed of c t^4 (T - t)^4, over its amplitude divided by the period."""
+
 WIDTH = 0.002
 """Velocity within which the friction of the simulated joints goes through zero [rad/s]; the paper has a hard sign."""
 
@@ -80,24 +83,46 @@ def true_values(model: FlexibleModel) -> Array:
     return values
 
 
-def motion_of(moving: Sequence[str]) -> Polynomial:
-    """Polynomials a + c t^4 (T - t)^4 of the joints that move, as far as their acceleration limits allow.
+def motion_of(moving: Sequence[str], period: float = PERIOD, share: float = 1.0) -> Polynomial:
+    """Polynomials a + c t^4 (T - t)^4 of the joints that move, as far as their limits allow.
 
-    Its amplitude A is the value at T / 2, where the acceleration has its peak, 32 A / T^2.
+    Its amplitude A is the value at T / 2, where the acceleration has its peak, 32 A / T^2; the peak speed is
+    3.808 A / T.
+
+    Args:
+        moving: joints that move.
+        period: period T [s].
+        share: amplitude as a share of the largest one within the limits.
     """
-    limits = settings_of("flexible2r").acceleration
-    coefficients = np.zeros((len(limits), 9))
-    for row, (name, limit) in zip(coefficients, limits.items(), strict=True):
-        row[4] = limit * PERIOD**2 / 32.0 * 256.0 / math.comb(8, 4) if name in moving else 0.0
-    return Polynomial(np.full(len(limits), START), coefficients, PERIOD)
+    limits, acceleration = model_of("flexible2r").limits, settings_of("flexible2r").acceleration
+    coefficients = np.zeros((len(acceleration), 9))
+    for joint, (name, limit) in enumerate(acceleration.items()):
+        fastest = float(limits.velocity[joint]) * period / PEAK_SPEED
+        amplitude = min(limit * period**2 / 32.0, fastest, float(limits.upper[joint]) - START)
+        coefficients[joint, 4] = share * amplitude * 256.0 / math.comb(8, 4) if name in moving else 0.0
+    return Polynomial(np.full(len(acceleration), START), coefficients, period)
 
 
-def experiments(model: FlexibleModel, motions: Sequence[Sequence[str]] = MOTIONS) -> list[Experiment]:
-    """25 poses over the whole range, then motions, without noise."""
+def experiments(
+    model: FlexibleModel, motions: Sequence[Sequence[str]] = MOTIONS, period: float = PERIOD, share: float = 1.0
+) -> list[Experiment]:
+    """25 poses over the whole range, then motions, without noise; arguments: see `motion_of`."""
     plant, limits = FlexiblePlant(model, true_values(model)), model.model.limits
     grid = np.meshgrid(*(np.linspace(*ends, 5) for ends in zip(limits.lower, limits.upper, strict=True)))
-    moved = [plant.run(" and ".join(one), motion_of(one), PERIOD, RATE, tuple(one)) for one in motions]
+    moved = [plant.run(" and ".join(one), motion_of(one, period, share), period, RATE, tuple(one)) for one in motions]
     return [plant.poses("static", np.reshape(grid, (2, -1))), *moved]
+
+
+def sampled(recorded: Sequence[Experiment], rate: float) -> list[Experiment]:
+    """The same experiments with every k-th sample of the motions, so that their sample rate is `rate` [Hz]."""
+    found = []
+    for one in recorded:
+        step = round(one.rate / rate) if one.rate else 1
+        channels = [None if x is None else x[:, ::step] for x in (one.q, one.tau, one.motor_q, one.motor_tau)]
+        q, tau, motor_q, motor_tau = channels
+        assert q is not None and tau is not None
+        found.append(replace(one, rate=one.rate / step, q=q, tau=tau, motor_q=motor_q, motor_tau=motor_tau))
+    return found
 
 
 def noisy(clean: Sequence[Experiment], seed: int) -> list[Experiment]:
@@ -183,6 +208,11 @@ def improved(model: FlexibleModel, recorded: Sequence[Experiment]) -> StepwiseSo
     return identify_flexible(model, recorded, LOW_PASS).solution
 
 
+def by_raw_condition(model: FlexibleModel, recorded: Sequence[Experiment]) -> StepwiseSolution:
+    """Identify in the order given by the paper's own criterion, rank and condition number of raw columns."""
+    return identify_flexible(model, recorded, LOW_PASS, scaling="none").solution
+
+
 def at_once(model: FlexibleModel, recorded: Sequence[Experiment]) -> StepwiseSolution:
     """Identify in one step, weighted by residuals."""
     return identify_flexible(model, recorded, LOW_PASS, math.inf).solution
@@ -191,6 +221,7 @@ def at_once(model: FlexibleModel, recorded: Sequence[Experiment]) -> StepwiseSol
 ORDERS: dict[str, Callable[[FlexibleModel, Sequence[Experiment]], StepwiseSolution]] = {
     "paper's order": in_paper_order,
     "paper's order, filtered columns": in_paper_order_filtered,
+    "paper's criterion": by_raw_condition,
     "improved order": improved,
     "at once": at_once,
 }
@@ -248,6 +279,30 @@ def link_side(model: FlexibleModel) -> Observability:
     """Observability of the link side without offsets, on the motion of both joints at the paper's rate."""
     motion = Motion(*motion_of(model.model.joint_names).evaluate(np.arange(251) / 50.0)[:3])
     return Observability.from_rows(_columns(model, motion)[:, :10])
+
+
+def factorization(recorded: Experiment) -> tuple[float, dict[str, float]]:
+    """Columns of motor and stiffness in one equation, against those of each side built on its own.
+
+    With the spring's torque K (m / N - q) in the motor's equation, a joint's columns are [Y_m, N^-1 Y_k], Y_m =
+    [m'', m', sgn m'] of equation 9 and Y_k = m / N - q of equation 10.
+
+    Returns:
+        Largest difference relative to the largest entry, and for each joint the norm of the longest column of Y_m over
+        that of N^-1 Y_k, which is what makes the raw condition number large.
+    """
+    model, blind = arm(), arm(torque_sensor=False)
+    both = {row.joint: row for row in rows_of(blind, recorded.states(LOW_PASS)) if row.kind == "motor"}
+    difference, lengths = 0.0, {}
+    for joint in model.joints:
+        own = {row.kind: row for row in rows_of(model, recorded.states(LOW_PASS)) if row.joint == joint.name}
+        motor = own["motor"].rows[:, model.columns(("Jm", "fvm", "fcm"), joint.name)]
+        spring = own["spring"].rows[:, model.columns(("K",), joint.name)] / joint.ratio
+        combined = both[joint.name].rows[:, blind.columns(("Jm", "fvm", "fcm", "K"), joint.name)]
+        expected = np.column_stack([motor, spring])
+        difference = max(difference, float(np.abs(combined - expected).max() / np.abs(expected).max()))
+        lengths[joint.name] = float(np.linalg.norm(motor, axis=0).max() / np.linalg.norm(spring))
+    return difference, lengths
 
 
 def stiffness_with_motor(model: FlexibleModel, recorded: Experiment) -> dict[str, tuple[Observability, float]]:

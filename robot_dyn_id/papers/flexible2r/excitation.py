@@ -65,13 +65,13 @@ def plan(case: str, raw: bool = False, **given: Any) -> DesignTask:
     return replace(found, problem=replace(found.problem, objective=ConditionNumber(units)))
 
 
-def searched(case: str, raw: bool, degree: int, genetic: bool = False) -> Design:
+def searched(case: str, raw: bool, degree: int, genetic: bool = False, seed: int = 1) -> Design:
     """The best motion: as the design file says, or by the paper's genetic search.
 
     Raises:
         UsageError: a genetic search needs pymoo.
     """
-    given = {"optimizer": "genetic", "search": GENETIC} if genetic else {}
+    given = {"optimizer": "genetic", "search": GENETIC, "seed": seed} if genetic else {}
     return designed("flexible2r", plan(case, raw, degree=degree), **given)
 
 

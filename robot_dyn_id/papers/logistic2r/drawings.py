@@ -1,17 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Plots of Qian et al. from our results: tracking and torques of each iteration, parameters over iterations."""
+"""Plots of Qian et al. from our results: strokes, search, tracking, torques and parameters of each iteration."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
 from robot_dyn_id.arrays import Array
 from robot_dyn_id.data.chunk import Chunk
-from robot_dyn_id.estimators.stepwise import StepwiseSolution
 from robot_dyn_id.identification.iteration import Iteration
-from robot_dyn_id.papers.logistic2r.strokes import JOINTS, PAPER, SAMPLE, StrokeTrials
+from robot_dyn_id.papers.logistic2r.strokes import JOINTS, PAPER, SAMPLE, ControlModel, Strokes, StrokeTrials
+from robot_dyn_id.papers.logistic2r.studies import Run
 from robot_dyn_id.report.drawing import Curve, Drawing, Panel
 
 SHOWN = 3
@@ -21,32 +21,78 @@ SMALLEST_ERROR = 1e-6
 """Smallest error on a logarithmic axis [rad]."""
 
 
-def drawings(
-    trials: StrokeTrials, iterations: Sequence[Iteration[StepwiseSolution]], feasible: Sequence[Array]
-) -> tuple[Drawing, ...]:
-    """Draw the published strokes, and the parameters of the feasible ones, (6,) after each iteration."""
+def drawings(run: Run, feasible: Run) -> tuple[Drawing, ...]:
+    """Draw tracking and torques of the published strokes from the printed start, and the parameters of all."""
+    trials, iterations = run.trials, run.found.iterations
     shown = iterations[:SHOWN]
-    theta = [one.parameters.values[PAPER] for one in iterations if one.parameters is not None]
     return (
         Drawing(
             "logistic2r_tracking",
-            "Tracking of the published strokes, one joint after the other",
+            "Tracking of the published strokes, one joint after the other (Figs 9 to 11)",
             tuple(panel for joint in JOINTS for panel in _tracking(trials, shown, joint)),
         ),
         Drawing(
             "logistic2r_torques",
-            f"Torques in iteration {SHOWN}: measured, and of what was identified from them",
+            f"Torques in iteration {SHOWN}: measured, and of what was identified from them (Figs 12 to 14)",
             tuple(_torques(trials, shown[-1], joint) for joint in JOINTS),
         ),
         Drawing(
             "logistic2r_parameters",
             "Parameters after each iteration: published strokes, then feasible ones",
-            (_parameters(trials, theta), _parameters(trials, feasible), _errors(trials, theta, feasible)),
+            (
+                _parameters(trials, run.theta),
+                _parameters(trials, feasible.theta),
+                _errors(trials, run.theta, feasible.theta),
+            ),
         ),
     )
 
 
-def _turn(trials: StrokeTrials, iteration: Iteration[StepwiseSolution], joint: str) -> tuple[Array, Array, Array]:
+def draw_strokes(designs: Mapping[str, Strokes]) -> Drawing:
+    """Draw angle, velocity and acceleration of one period of each joint's stroke (Figs 2 to 6), by label."""
+    channels: list[list[Curve]] = [[], [], []]
+    for label, strokes in designs.items():
+        for joint in JOINTS:
+            t = np.arange(0.0, strokes.of[joint].motion.duration, SAMPLE)
+            for curves, values in zip(channels, strokes.of[joint].motion.evaluate(t)[:3], strict=True):
+                curves.append(Curve(f"{joint}, {label}", t, values[0]))
+    units = ("q [rad]", "dq [rad/s]", "ddq [rad/s^2]")
+    panels = tuple(Panel("t [s]", unit, tuple(curves)) for unit, curves in zip(units, channels, strict=True))
+    return Drawing("logistic2r_strokes", "Strokes there and back (Figs 2 to 6)", panels)
+
+
+def draw_search(curves: Sequence[Array]) -> Drawing:
+    """Draw the smallest objective of each generation, one array of shape (generations,) per search (Fig 7)."""
+    lines = tuple(
+        Curve(f"seed {k // 2 + 1}, {'joint1' if k % 2 else 'joint2'}" if k < 2 else "", np.arange(1.0, len(c) + 1.0), c)
+        for k, c in enumerate(curves)
+    )
+    panel = Panel("generation", "condition number with penalties", lines, logarithmic="y")
+    return Drawing("logistic2r_search", "Genetic algorithm of the paper, window free (Fig 7)", (panel,))
+
+
+def draw_validation(validations: Mapping[str, tuple[Array, Array]]) -> Drawing:
+    """Draw torques and their errors along the validation motions (Figs 15 to 17).
+
+    Args:
+        validations: true torques and errors by title, shape (N, 2) each, sampled at 100 Hz.
+    """
+    panels = []
+    for joint in range(2):
+        true = {title.rpartition(", ")[2]: torque[:, joint] for title, (torque, _) in validations.items()}
+        errors = [Curve(title, _seconds(error), error[:, joint]) for title, (_, error) in validations.items()]
+        panels += [
+            Panel("t [s]", f"torque {joint + 1} [N m]", tuple(Curve(k, _seconds(v), v) for k, v in true.items())),
+            Panel("t [s]", f"error of torque {joint + 1} [N m]", tuple(errors)),
+        ]
+    return Drawing("logistic2r_validation", "Torques of other motions (Figs 15 to 17)", tuple(panels))
+
+
+def _seconds(values: Array) -> Array:
+    return SAMPLE * np.arange(len(values), dtype=np.float64)
+
+
+def _turn(trials: StrokeTrials, iteration: Iteration[ControlModel], joint: str) -> tuple[Array, Array, Array]:
     """Times since the start of a joint's turn, angles and torques, each of shape (N,)."""
     chunk = Chunk.join(list(iteration.trial.recording.chunks([joint])))
     assert chunk.tau is not None
@@ -55,7 +101,7 @@ def _turn(trials: StrokeTrials, iteration: Iteration[StepwiseSolution], joint: s
     return chunk.t[own] - begin, chunk.q[own, 0], chunk.tau[own, 0]
 
 
-def _tracking(trials: StrokeTrials, shown: Sequence[Iteration[StepwiseSolution]], joint: str) -> tuple[Panel, Panel]:
+def _tracking(trials: StrokeTrials, shown: Sequence[Iteration[ControlModel]], joint: str) -> tuple[Panel, Panel]:
     curves, errors = [], []
     for number, iteration in enumerate(shown, 1):
         t, q, _ = _turn(trials, iteration, joint)
@@ -68,7 +114,7 @@ def _tracking(trials: StrokeTrials, shown: Sequence[Iteration[StepwiseSolution]]
     )
 
 
-def _torques(trials: StrokeTrials, iteration: Iteration[StepwiseSolution], joint: str) -> Panel:
+def _torques(trials: StrokeTrials, iteration: Iteration[ControlModel], joint: str) -> Panel:
     t, q, tau = _turn(trials, iteration, joint)
     kept, direction = trials.strokes.of[joint].samples(t)
     curves = [Curve("measured", t, tau)]

@@ -6,8 +6,8 @@ Parameters theta are the arm's six base parameters (mx1, my1, Izz1, mx2, my2, Iz
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -19,7 +19,7 @@ from robot_dyn_id.dynamics.base_parameters import BaseParameters, base_parameter
 from robot_dyn_id.dynamics.dynamics import Dynamics
 from robot_dyn_id.dynamics.regressor import Motion, Regressor
 from robot_dyn_id.errors import InputError
-from robot_dyn_id.estimators.stepwise import Equations, Group, StepwisePlan, StepwiseSolution, plan_steps, solve_steps
+from robot_dyn_id.estimators.stepwise import Equations, Group, StepwisePlan, plan_steps, solve_steps
 from robot_dyn_id.excitation.forms.logistic import Logistic, rates_at_angle
 from robot_dyn_id.identification.iteration import SimulatedTrials, Trial, scale_inertia_for_motion
 from robot_dyn_id.papers.inputs import model_of
@@ -73,6 +73,19 @@ class Stroke:
         return rates_at_angle(q, self.motion.center - span / 2.0, span, self.motion.steepness, direction)
 
 
+@dataclass(frozen=True)
+class ControlModel:
+    """Parameters that may move the arm.
+
+    Attributes:
+        values: theta, shape (6,).
+        held: whether they are held near the URDF, as those by least squares may not move the arm.
+    """
+
+    values: Array
+    held: bool
+
+
 class LockableArm:
     """Arm, and its dynamics while one of its joints is locked at 0."""
 
@@ -107,6 +120,41 @@ class LockableArm:
         motion.q[number], motion.dq[number], motion.ddq[number] = q, dq, ddq
         return np.asarray(self.regressor.dense(motion)[self.base.independent, number].T)
 
+    def make_model(
+        self, values: Array, covariance: Array, deviation: float, joints: Sequence[str | None]
+    ) -> ControlModel:
+        """Make a model that may move the arm from the result of least squares.
+
+        Feedback through an inertia that is not positive drives a joint away. Where it is not, as the data do not
+        determine it, theta is the most likely one by these data and a normal distribution about the URDF's parameters.
+
+        Args:
+            values: theta by least squares, shape (6,).
+            covariance: its covariance, shape (6, 6).
+            deviation: standard deviation of the true parameters from those of the URDF, relative.
+            joints: joints that move alone, while the other is locked; None for both at once.
+
+        Raises:
+            InputError: no inertia is positive.
+        """
+        for held in (False, True):
+            theta = self._held_near_urdf(values, covariance, deviation) if held else values
+            if all(self._may_move(theta, joint) for joint in joints):
+                return ControlModel(theta, held)
+        raise InputError("the identified inertia is not positive")
+
+    def _may_move(self, theta: Array, joint: str | None) -> bool:
+        """Whether the inertia of a moving joint is positive, or that of both in any configuration."""
+        second = np.linspace(-np.pi, np.pi, 37)
+        q = np.zeros((1, 1)) if joint else np.column_stack([np.zeros_like(second), second])
+        return bool(self.dynamics(theta, joint).is_positive_definite(q).all())
+
+    def _held_near_urdf(self, values: Array, covariance: Array, deviation: float) -> Array:
+        sizes = [[np.hypot(x, y)] * 2 + [abs(inertia)] for x, y, inertia in self.nominal.reshape(2, 3)]
+        prior = np.diag((deviation * np.ravel(sizes)) ** 2)
+        gain = np.linalg.solve(prior + covariance, prior).T
+        return np.asarray(self.nominal + gain @ (values - self.nominal))
+
     def dynamics(self, theta: Array, joint: str | None = None) -> Dynamics:
         """Dynamics with these parameters: of one joint while the other is locked, or of both."""
         if joint is None:
@@ -122,22 +170,26 @@ class Strokes:
     Attributes:
         arm: the arm.
         of: strokes by joint.
+        deviation: largest relative deviation of the true parameters from those of the URDF, by which parameters that
+            may not move the arm are held near them.
     """
 
     arm: LockableArm
     of: Mapping[str, Stroke]
+    deviation: float
 
-    def identified(self, recording: Recording) -> StepwiseSolution:
+    def identified(self, recording: Recording) -> ControlModel:
         """Identify theta from a recording: link 2 first, then link 1; velocities and accelerations from the angles.
 
         Raises:
-            InputError: a row that is not finite, or theta is not identifiable from the strokes.
+            InputError: a row that is not finite, theta is not identifiable from the strokes, or no inertia is positive.
         """
         equations = self.equations(recording)
         plan = plan_steps(GROUPS, [equations], 6)
         if plan.unidentifiable:
             raise InputError(f"{', '.join(plan.unidentifiable)}: not identifiable from the strokes")
-        return solve_steps(plan, GROUPS, equations, 6)
+        solution = solve_steps(plan, GROUPS, equations, 6)
+        return self.arm.make_model(solution.values, solution.covariance, self.deviation, JOINTS)
 
     def plan(self) -> StepwisePlan:
         """Order of the steps, from the designed motion."""
@@ -195,8 +247,9 @@ class StrokeTrials:
         strokes: designed strokes.
         theta: true parameters, shape (6,).
         droop: largest gravity sag of a joint at the start, as a fraction of its stroke.
-        margin: largest ratio of true inertias and weights to those of the URDF.
         sensors: sensor errors of both joints.
+        start_inertia: inertia of joint 2 at the start instead of that by the droop, and in the same ratio that of
+            joint 1 [kg m^2]; 0: by the droop.
         rate: controller rate [Hz].
         seed: seed of the noise.
     """
@@ -204,19 +257,34 @@ class StrokeTrials:
     strokes: Strokes
     theta: Array
     droop: float
-    margin: float
     sensors: Sensors
+    start_inertia: float = 0.0
     rate: float = 1000.0
     seed: int = 0
 
     def start(self, joint: str) -> ScaledNominalInertia:
         """Scaled nominal inertia with which a joint is first moved."""
-        stroke, prior = self.strokes.of[joint], self.strokes.arm.dynamics(self.strokes.arm.nominal, joint)
-        droop = self.droop * float(stroke.motion.span[0])
-        return scale_inertia_for_motion(stroke.motion, stroke.motion.duration, prior, stroke.gains, droop, self.margin)
+        by_droop = {name: self._start_by_droop(name) for name in JOINTS}
+        if not self.start_inertia:
+            return by_droop[joint]
+        ratio = self.start_inertia / (by_droop["joint2"].scale * self._inertia("joint2"))
+        return replace(by_droop[joint], scale=ratio * by_droop[joint].scale)
 
-    def trial(self, joint: str, known: Array | None) -> Trial:
-        """Simulate the turn of one joint."""
+    def _inertia(self, joint: str) -> float:
+        """Inertia of a joint by the URDF [kg m^2]."""
+        return float(self.strokes.arm.dynamics(self.strokes.arm.nominal, joint).mass_matrix(np.zeros(1))[0, 0])
+
+    def _start_by_droop(self, joint: str) -> ScaledNominalInertia:
+        stroke, prior = self.strokes.of[joint], self.strokes.arm.dynamics(self.strokes.arm.nominal, joint)
+        droop, margin = self.droop * float(stroke.motion.span[0]), 1.0 + self.strokes.deviation
+        return scale_inertia_for_motion(stroke.motion, stroke.motion.duration, prior, stroke.gains, droop, margin)
+
+    def trial(self, joint: str, known: Array | None, number: int = 1) -> Trial:
+        """Simulate the turn of one joint; it is stopped where the joint is farther from its stroke than that is long.
+
+        Raises:
+            InputError: the turn was stopped.
+        """
         arm, stroke = self.strokes.arm, self.strokes.of[joint]
         run = SimulatedTrials(
             arm.dynamics(self.theta, joint),
@@ -227,13 +295,18 @@ class StrokeTrials:
             stroke.gains,
             self.start(joint),
             limit_effort=False,
+            max_deviation=float(stroke.motion.span[0]),
             seed=self.seed,
         )
-        return run.follow(None if known is None else arm.dynamics(known, joint))
+        return run.follow(None if known is None else arm.dynamics(known, joint), number)
 
-    def __call__(self, known: StepwiseSolution | None) -> Trial:
-        """Simulate both turns; the error is that of both joints."""
-        trials = {joint: self.trial(joint, None if known is None else known.values) for joint in JOINTS}
+    def __call__(self, known: ControlModel | None, number: int = 1) -> Trial:
+        """Simulate both turns; the error is that of both joints.
+
+        Raises:
+            InputError: a turn was stopped.
+        """
+        trials = {joint: self.trial(joint, None if known is None else known.values, number) for joint in JOINTS}
         every, parts = round(self.rate * SAMPLE), {}
         for joint, trial in trials.items():
             chunk = Chunk.join(list(trial.recording.chunks([joint])))
@@ -244,3 +317,11 @@ class StrokeTrials:
         size = [self.strokes.of[joint].motion.span[0] for joint in JOINTS]
         error = np.linalg.norm([s * trials[j].error for s, j in zip(size, JOINTS, strict=True)]) / np.linalg.norm(size)
         return Trial(self.strokes.recording(parts), float(error))
+
+    def deviation(self, trial: Trial, joint: str) -> float:
+        """Largest deviation of a joint from its stroke in a trial [rad]."""
+        chunk = Chunk.join(list(trial.recording.chunks([joint])))
+        begin, stop = self.strokes.turn(joint)
+        own = slice(round(begin / SAMPLE), round(stop / SAMPLE))
+        designed = self.strokes.of[joint].motion.evaluate(chunk.t[own] - begin)[0][0]
+        return float(np.abs(chunk.q[own, 0] - designed).max())

@@ -1,22 +1,33 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Repeated strokes of Qian et al.: start by a rule, arms that differ from their URDF, and noise."""
+"""Repeated strokes of Qian et al.: starts, arms that differ from their URDF, and noise, next to Fourier series."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from robot_dyn_id.arrays import Array
-from robot_dyn_id.estimators.stepwise import StepwiseSolution
+from robot_dyn_id.data.chunk import Chunk
+from robot_dyn_id.data.recording import ArrayRecording, Recording
+from robot_dyn_id.dynamics.dynamics import Dynamics
+from robot_dyn_id.estimators import ESTIMATORS
 from robot_dyn_id.excitation.trajectory import Trajectory
-from robot_dyn_id.identification.iteration import IterationResult, iterate
+from robot_dyn_id.identification.iteration import (
+    IterationResult,
+    SimulatedTrials,
+    Trial,
+    iterate,
+    scale_inertia_for_motion,
+)
 from robot_dyn_id.identification.pipeline import identify
 from robot_dyn_id.identification.settings import Settings
-from robot_dyn_id.papers.figures import Extent, Figure
-from robot_dyn_id.papers.logistic2r.strokes import PAPER, SAMPLE, Strokes, StrokeTrials
+from robot_dyn_id.papers.figures import Extent, Figure, Spread
+from robot_dyn_id.papers.logistic2r.strokes import PAPER, SAMPLE, ControlModel, Strokes, StrokeTrials
 from robot_dyn_id.progress import Progress
-from robot_dyn_id.simulation.sensors import Sensors, sample_times, simulated_recording
+from robot_dyn_id.simulation.controllers import Gains, ScaledNominalInertia
+from robot_dyn_id.simulation.sensors import Sensors
 
 START = 0.1
 """Our rule for the start: largest gravity sag of a joint as a fraction of its stroke."""
@@ -35,6 +46,12 @@ NOISES = ((1e-4, 0.05), (1e-3, 0.1))
 
 QUIET = Sensors(np.zeros(1), 0.0, 0.0)
 
+TICKS = 10
+"""Periods of the controller in a sampling period."""
+
+FOURIER = Settings(terms=(), estimator=ESTIMATORS["weighted"](), velocity="derivative")
+"""The usual line for the Fourier series: no prior, as the strokes have none."""
+
 
 @dataclass(frozen=True)
 class Run:
@@ -46,7 +63,7 @@ class Run:
     """
 
     trials: StrokeTrials
-    found: IterationResult[StepwiseSolution]
+    found: IterationResult[ControlModel]
 
     @property
     def theta(self) -> tuple[Array, ...]:
@@ -73,12 +90,19 @@ class Run:
         return float(np.abs(theta - self.trials.theta[PAPER]).max())
 
 
-def repeated(
-    strokes: Strokes, theta: Array, start: float = START, sensors: Sensors = QUIET, seed: int = 0, gain: float = 0.0
-) -> Run:
-    """Move, identify, and move again with the identified model."""
-    trials = StrokeTrials(strokes, theta, start, 1.0 + WRONG, sensors, seed=seed)
-    return Run(trials, iterate(trials, strokes.identified, gain, ITERATIONS))
+def repeated(trials: StrokeTrials, gain: float = 0.0) -> Run:
+    """Move, identify, and move again with the identified model.
+
+    Args:
+        trials: simulated trials.
+        gain: least improvement of the tracking error, see `iterate`.
+    """
+    return Run(trials, iterate(trials, trials.strokes.identified, gain, ITERATIONS))
+
+
+def quiet(strokes: Strokes, theta: Array, droop: float = START, start_inertia: float = 0.0) -> StrokeTrials:
+    """Trials without noise, with the start by the droop or with a given inertia of joint 2 [kg m^2]."""
+    return StrokeTrials(strokes, theta, droop, QUIET, start_inertia)
 
 
 def of_starts(published: Strokes, feasible: Strokes, most: float, extent: Extent, progress: Progress) -> list[Figure]:
@@ -90,13 +114,13 @@ def of_starts(published: Strokes, feasible: Strokes, most: float, extent: Extent
     for k in range(count):
         progress(f"arm {k + 1} of {count} with parameters up to {WRONG:.0%} off")
         theta = published.arm.nominal * rng.uniform(1.0 - WRONG, 1.0 + WRONG, 6)
-        run = repeated(feasible, theta, gain=0.05)
+        run = repeated(quiet(feasible, theta), 0.05)
         worst.append(run.best_error)
         if not worst[-1] < most:
             failed.append(f"arm {k + 1}, error {worst[-1]:.2g}: {run.found.reason}")
     progress("other starts")
     starts = (0.05, 0.2, 0.3, 0.5)
-    errors = [repeated(published, published.arm.nominal, start).error(3) for start in starts]
+    errors = [repeated(quiet(published, published.arm.nominal, start)).error(3) for start in starts]
     share = 1.0 - len(failed) / count
     explanation = "; ".join(failed) or f"none failed, greatest error {max(worst):.2g}"
     scatter = ", ".join(f"{start:.0%}: {error:.2g}" for start, error in zip(starts, errors, strict=True))
@@ -118,34 +142,116 @@ def of_starts(published: Strokes, feasible: Strokes, most: float, extent: Extent
     ]
 
 
-def of_noise(feasible: Strokes, series: Trajectory, seconds: float, extent: Extent, progress: Progress) -> list[Figure]:
-    """Figures comparing strokes with a Fourier series within the same limits, with equal rows and sensors."""
-    arm, figures = feasible.arm, []
-    truth, standard = arm.nominal, arm.model.inertial_parameters
-    for angle, torque in NOISES:
-        strokes, fits = [], []
-        for seed in range(extent.slow_seeds):
-            progress(f"noise of {angle:g} rad and {torque:g} N m, seed {seed + 1}")
-            one, both = (Sensors(np.full(n, torque), angle, 10.0 * angle) for n in (1, 2))
-            strokes.append(repeated(feasible, truth, sensors=one, seed=seed).best_error)
-            train, other = (
-                simulated_recording(arm.regressor, standard, series, sample_times(seconds, 1.0 / SAMPLE), both, number)
-                for number in (seed, extent.slow_seeds + seed)
-            )
-            fit = identify([train], [other], arm.model, Settings(terms=()), "reproduce").parameters.values
-            fits.append(float(np.abs(fit - truth).max()))
-        words, ours, other_one = (
-            f"noise {angle:g} rad, {torque:g} N m",
-            float(np.median(strokes)),
-            float(np.median(fits)),
+@dataclass(frozen=True)
+class FourierTrials:
+    """Repetition of a Fourier series under the same controller, start, limits and sensors, by the usual pipeline.
+
+    Attributes:
+        strokes: strokes that the series is compared with: arm, gains and start.
+        series: Fourier series of both joints.
+        seconds: length of the series [s].
+    """
+
+    strokes: Strokes
+    series: Trajectory
+    seconds: float
+
+    def repeated(self, standard: Array, sensors: Sensors, seed: int) -> IterationResult[ControlModel]:
+        """Move, identify and repeat, an arm with these standard parameters, shape (20,)."""
+        arm = self.strokes.arm
+        run = SimulatedTrials(
+            Dynamics(arm.regressor, np.arange(len(standard)), standard),
+            self.series,
+            self.seconds,
+            1.0 / SAMPLE * TICKS,
+            replace(sensors, effort=np.repeat(sensors.effort, 2)),
+            self._gains(),
+            self._start(),
+            limit_effort=False,
+            max_deviation=np.pi,
+            seed=seed,
         )
+
+        def trial(known: ControlModel | None, number: int) -> Trial:
+            return run.follow(None if known is None else arm.dynamics(known.values), number)
+
+        return iterate(trial, self._identified, 0.0, ITERATIONS)
+
+    def errors(self, standard: Array, sensors: Sensors, seed: int) -> tuple[float, float]:
+        """Largest error of a parameter after the first trial, and after the best of `ITERATIONS`; inf without any."""
+        truth = self.strokes.arm.base.mapping @ standard
+        found = self.repeated(standard, sensors, seed)
+        models = found.iterations[0].parameters if found.iterations else None, found.parameters
+        once, best = (np.inf if one is None else float(np.abs(one.values - truth).max()) for one in models)
+        return once, best
+
+    def _gains(self) -> Gains:
+        gains = [self.strokes.of[name].gains for name in self.strokes.arm.model.joint_names]
+        proportional, derivative = (
+            tuple(float(np.asarray(getattr(one, name))) for one in gains) for name in ("proportional", "derivative")
+        )
+        return Gains(proportional, derivative, exponent=gains[0].exponent)
+
+    def _start(self) -> ScaledNominalInertia:
+        arm, gains = self.strokes.arm, self._gains()
+        prior, margin = arm.dynamics(arm.nominal), 1.0 + self.strokes.deviation
+        droop = START * min(float(stroke.motion.span[0]) for stroke in self.strokes.of.values())
+        return scale_inertia_for_motion(self.series, self.seconds, prior, gains, droop, margin)
+
+    def _identified(self, recording: Recording) -> ControlModel:
+        """Parameters by least squares without a prior, from angles and torques with the sampling period of the strokes.
+
+        Raises:
+            RobotDynIdError: see `pipeline.identify`, or no inertia is positive.
+        """
+        model = self.strokes.arm.model
+        chunk = Chunk.join(list(recording.chunks(model.joint_names)))
+        assert chunk.tau is not None
+        kept = Chunk(chunk.t[::TICKS], chunk.q[::TICKS], None, chunk.tau[::TICKS])
+        sampled = ArrayRecording(recording.source, model.joint_names, kept)
+        found = identify([sampled], [sampled], model, FOURIER, "reproduce").parameters
+        return self.strokes.arm.make_model(found.values, found.covariance, self.strokes.deviation, [None])
+
+
+def arm_unlike_urdf(strokes: Strokes, seed: int) -> Array:
+    """Standard parameters of an arm whose bodies are up to `WRONG` lighter or heavier than the URDF's, shape (20,)."""
+    rng = np.random.default_rng(seed)
+    return np.asarray(strokes.arm.model.inertial_parameters * np.repeat(rng.uniform(1.0 - WRONG, 1.0 + WRONG, 2), 10))
+
+
+def of_noise(fourier: FourierTrials, extent: Extent, progress: Progress) -> list[Figure]:
+    """Figures on strokes and a Fourier series within the same limits, with equal rows, controller and sensors."""
+    strokes, figures = fourier.strokes, []
+    for angle, torque in NOISES:
+        sensors = Sensors(np.full(1, torque), angle, 10.0 * angle)
+        found: dict[str, list[float]] = {"strokes": [], "once": [], "best": []}
+        refused, held = 0, 0
+        for seed in range(extent.seeds):
+            progress(f"noise of {angle:g} rad and {torque:g} N m, seed {seed + 1}")
+            standard = arm_unlike_urdf(strokes, seed)
+            theta = strokes.arm.base.mapping @ standard
+            run = repeated(StrokeTrials(strokes, theta, START, sensors, seed=seed))
+            found["strokes"].append(np.nan_to_num(run.best_error, nan=np.inf))
+            refused += len(run.found.refused)
+            held += sum(one.parameters is not None and one.parameters.held for one in run.found.iterations)
+            for name, error in zip(("once", "best"), fourier.errors(standard, sensors, seed), strict=True):
+                found[name].append(error)
+        spreads = {name: _spread(values) for name, values in found.items()}
+        words = f"noise {angle:g} rad, {torque:g} N m"
         figures += [
-            Figure(f"{words}: greatest error, strokes, {BEST}", ours),
-            Figure(f"{words}: greatest error, Fourier series, once", other_one),
-            Figure(
-                f"{words}: the first over the second",
-                ours / other_one,
-                why="below 1 the strokes are the better excitation, which the paper shows without noise only",
+            Figure.from_spread(
+                f"{words}: greatest error, strokes, {BEST}",
+                spreads["strokes"],
+                rerun=spreads["best"].median,
+                better="lower",
+                why=f"rerun: the Fourier series, {BEST}; of the models of the strokes {held} held near the URDF, as an "
+                f"inertia was not positive, and {refused} refused",
             ),
+            Figure.from_spread(f"{words}: greatest error, Fourier series, once", spreads["once"]),
+            Figure.from_spread(f"{words}: greatest error, Fourier series, {BEST}", spreads["best"]),
         ]
     return figures
+
+
+def _spread(errors: Sequence[float]) -> Spread:
+    return Spread(np.array(errors), failed=int(np.isinf(errors).sum()))

@@ -18,6 +18,7 @@ from robot_dyn_id.model.kinematics import Placement
 from robot_dyn_id.model.quaternions import quaternion_rates, rate_quaternions
 from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.papers.inputs import model_of
+from robot_dyn_id.papers.quaternion6r.euler import angle_rates, rate_angles
 
 GRAVITY = (0.0, 0.0, -9.80665)
 """Gravity in the base frame [m/s^2]."""
@@ -72,6 +73,11 @@ class Signals:
         """Quaternion and derivatives, shape (12, N)."""
         return np.concatenate([self.quaternion, self.first, self.second])
 
+    @property
+    def turned(self) -> tuple[Array, Array, Array]:
+        """Rotation, angular velocity and acceleration along the axes of the body, of the normalized quaternion."""
+        return quaternion_rates(self.quaternion / np.linalg.norm(self.quaternion, axis=0), self.first, self.second)
+
     def changed(self, change: Change, wrench_only: bool = False) -> Signals:
         """Apply a change to every signal, or to those of the hinge only."""
         names = ("moment", "force") if wrench_only else [item.name for item in fields(self)]
@@ -108,11 +114,30 @@ class SpaceArm:
 
     def bodies(self, signals: Sequence[Signals]) -> list[ChainBody]:
         """Chain as in the paper: positions follow from quaternions and lengths, hinges are at both ends."""
+        return self._chained(signals, [read.turned for read in signals])
+
+    def bodies_of_angles(self, motion: Motion, change: Change) -> list[ChainBody]:
+        """The chain from signals with Euler angles in the place of quaternions, each of them changed.
+
+        Samples at which the angles of a body are singular are left out of all bodies. A body whose posture is singular
+        throughout, as that of body 1 whose long axis stays vertical, keeps its quaternion.
+        """
+        exact = simulate_chain(self.model, motion, self.frames)
+        angles = [np.stack(rate_angles(body.rotation, body.rate, body.rate_change)) for body in exact]
+        regular = [np.isfinite(one).all(axis=(0, 1)) for one in angles]
+        usable = np.all([own for own in regular if own.any()], axis=0)
+        read = [Signals.from_body(body).changed(lambda x: change(x[..., usable])) for body in exact]
+        turned = [
+            angle_rates(*change(one[..., usable])) if own.any() else signals.turned
+            for one, own, signals in zip(angles, regular, read, strict=True)
+        ]
+        return self._chained(read, turned)
+
+    def _chained(self, signals: Sequence[Signals], turned: Sequence[tuple[Array, Array, Array]]) -> list[ChainBody]:
+        """Bodies one behind the other, from their rotations, angular velocities and accelerations."""
         made: list[ChainBody] = []
         hinge = np.zeros_like(signals[0].force)
-        for read, frame in zip(signals, self.frames, strict=True):
-            unit = read.quaternion / np.linalg.norm(read.quaternion, axis=0)
-            rotation, rate, change = quaternion_rates(unit, read.first, read.second)
+        for read, frame, (rotation, rate, change) in zip(signals, self.frames, turned, strict=True):
             half = np.einsum("ijn,j->in", rotation, frame.position)
             wrench = np.concatenate([read.moment, read.force])
             made.append(ChainBody(rotation, hinge + half, read.acceleration, rate, change, hinge, wrench))
@@ -165,6 +190,17 @@ def swinging(times: Array) -> Motion:
     return Motion(np.array(POSTURE)[:, None] + size * wave, size * w * np.cos(w * times), -size * w**2 * wave)
 
 
+def through_singular_posture(times: Array, nearest: float) -> Motion:
+    """Not the paper's: the paper's motion from another posture, body 2 passes a pitch of 90 degrees at 0.9 s.
+
+    Args:
+        times: samples [s], shape (N,).
+        nearest: pitch that is left to 90 degrees at 0.9 s [rad].
+    """
+    posture = (0.0, -np.pi / 2 - ACCELERATION * PRINTED[2] ** 2 / 2 + nearest, *POSTURE[2:])
+    return accelerated(times, posture=posture)
+
+
 def body_by_body(bodies: Sequence[ChainBody], precision: float) -> Array:
     """The paper's own fit: m and the inertias of every body from what its two hinges exert, shape (6, 4).
 
@@ -185,6 +221,42 @@ def body_by_body(bodies: Sequence[ChainBody], precision: float) -> Array:
         identifiable = np.abs(hidden).max(axis=0, initial=0.0) < limit
         found[number, 1:][identifiable] = (np.linalg.pinv(columns, rcond=limit) @ own.ravel())[identifiable]
     return found
+
+
+def masses_by_direction(bodies: Sequence[ChainBody]) -> Array:
+    """Mass of every body from each component of Newton's equation in the world, as in the paper's Tables 2 and 3.
+
+    Returns:
+        Masses [kg], shape (6, 3): horizontal, horizontal, vertical; NaN where a center of mass is not accelerated.
+    """
+    found = np.full((len(bodies), 3), np.nan)
+    for number, body in enumerate(bodies):
+        outer = bodies[number + 1].wrench if number + 1 < len(bodies) else np.zeros_like(body.wrench)
+        felt = body.acceleration - np.array(GRAVITY)[:, None]
+        square = (felt**2).sum(axis=1)
+        shown = square > (ROUNDING * np.abs(GRAVITY[2])) ** 2 * felt.shape[1]
+        found[number, shown] = (felt * (body.wrench - outer)[3:]).sum(axis=1)[shown] / square[shown]
+    return found
+
+
+def forward_form(body: ChainBody, outer: ChainBody | None, inertia: Array) -> Array:
+    """Second derivative of a body's quaternion from the wrenches of its hinges: the paper's A q'' = B (eqs. 13 to 16).
+
+    Args:
+        body: the body.
+        outer: the next body, which is exerted on; None for the last one.
+        inertia: principal moments of inertia [kg m^2], shape (3,).
+
+    Returns:
+        Second derivative of the quaternion [1/s^2], shape (4, N).
+    """
+    c = body.position - body.hinge
+    moment = body.wrench[:3] - cross(c, body.wrench[3:])
+    if outer is not None:
+        moment = moment - outer.wrench[:3] - cross(outer.hinge - body.position, outer.wrench[3:])
+    own, diagonal = np.einsum("jin,jn->in", body.rotation, moment), inertia[:, None]
+    change = (own - cross(body.rate, diagonal * body.rate)) / diagonal
+    return rate_quaternions(body.rotation, body.rate, change)[2]
 
 
 def to_digits(digits: int) -> Change:

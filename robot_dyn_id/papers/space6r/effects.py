@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -133,17 +133,12 @@ class Weightless:
     to_orbit: Array
 
     @classmethod
-    def from_trial(cls, seed: int, ground: NoisyTrial, motion: Motion) -> Weightless:
-        """Identify in one place, vb nominal, and predict in the other.
-
-        Args:
-            seed: seed of the trial on the ground.
-            ground: trial on the ground.
-            motion: motion of the identification.
-        """
-        orbit = NoisyTrial.from_seed(seed, float(ground.noise[0] / NOISE[0]), motion, ground.other, WEIGHTLESS)
+    def from_trial(cls, ground: NoisyTrial) -> Weightless:
+        """Identify in one place, vb nominal, and predict in the other."""
+        level, there = float(ground.noise[0] / NOISE[0]), replace(ground.conditions, gravity=WEIGHTLESS)
+        orbit = NoisyTrial.from_seed(ground.seed, level, there)
         return cls(
-            np.array([_friction_share(trial, motion) for trial in (ground, orbit)]),
+            np.array([_friction_share(trial, ground.conditions.motion) for trial in (ground, orbit)]),
             _carried(orbit, ground),
             _carried(ground, orbit),
         )
@@ -162,4 +157,38 @@ def _carried(source: NoisyTrial, target: NoisyTrial) -> Array:
     values = np.zeros(len(source.truth))
     values[source.base.independent] = WeightedLeastSquares().fit(source.problem).values
     regressor = Regressor(target.regressor.model, source.problem.regressor.terms)
-    return np.asarray(np.sqrt(np.mean((regressor.torque(target.other, values) - target.clean) ** 2, axis=1)))
+    return np.asarray(np.sqrt(np.mean((regressor.torque(target.conditions.other, values) - target.clean) ** 2, axis=1)))
+
+
+@dataclass(frozen=True)
+class Remainder:
+    """Error of the linearized friction law (eq. 6), and its bound (eq. 7), read as the remainder of a Taylor series.
+
+    Attributes:
+        error: largest difference of the linearized law from the law over all speeds and deviations [N m], shape (6,).
+        bound: half of the largest second derivative times the square of the deviation [N m], shape (6,).
+    """
+
+    error: Array
+    bound: Array
+
+    @classmethod
+    def from_share(cls, share: float, velocities: tuple[float, ...] = VELOCITIES) -> Remainder:
+        """Linearize in vb at the nominal friction.
+
+        Args:
+            share: largest deviation of vb, as a share of the nominal one.
+            velocities: nominal Stribeck velocities [rad/s].
+        """
+        errors, bounds = [], []
+        for joint, velocity in enumerate(velocities):
+            rise = TABLE_1["fb"][joint] - TABLE_1["fc"][joint]
+            speed = np.linspace(0.0, 5.0 * velocity, 2001)
+            vb = velocity * np.linspace(1.0 - share, 1.0 + share, 201)[:, None]
+            ratio = (speed / vb) ** 2
+            law, middle = rise * np.exp(-ratio), (speed / velocity) ** 2
+            first = rise * np.exp(-middle) * (1.0 + 2.0 * middle * (vb - velocity) / velocity)
+            second = rise * np.exp(-ratio) * (4.0 * ratio**2 - 6.0 * ratio) / vb**2
+            errors.append(np.abs(law - first).max())
+            bounds.append(0.5 * np.abs(second).max() * (share * velocity) ** 2)
+        return cls(np.array(errors), np.array(bounds))

@@ -14,7 +14,7 @@ import numpy as np
 
 from robot_dyn_id.arrays import Array
 from robot_dyn_id.dynamics.regressor import Motion
-from robot_dyn_id.papers.space6r.trials import NoisyTrial, Outcome
+from robot_dyn_id.papers.space6r.trials import Method, NoisyTrial, Outcome
 
 NETWORKS = {"network": 1e-4, "network, trained longer": 1e-6}
 """Names of the methods, and the decrease of the loss at which training stops: scikit-learn's, and a hundredth of it."""
@@ -23,6 +23,11 @@ LAYERS = (64, 64)
 
 EPOCHS = 5000
 """Largest number of epochs: training stops earlier, when the loss has not decreased for ten of them."""
+
+
+def network(name: str) -> Method:
+    """One of `NETWORKS` as a method of the comparison."""
+    return lambda trial: trained(trial, NETWORKS[name])
 
 
 def trained(trial: NoisyTrial, tolerance: float) -> Outcome:
@@ -39,11 +44,11 @@ def trained(trial: NoisyTrial, tolerance: float) -> Outcome:
     begun = time.process_time()
     network = layered(hidden_layer_sizes=LAYERS, tol=tolerance, max_iter=EPOCHS, random_state=0)
     network = of_scaled(piped(scaled(), network), transformer=scaled())
-    network.fit(_inputs(trial.motion), trial.torque.T)
+    network.fit(_inputs(trial.conditions.motion), trial.torque.T)
     seconds = time.process_time() - begun
-    rest = trial.torque - network.predict(_inputs(trial.motion)).T
-    predicted = np.ascontiguousarray(network.predict(_inputs(trial.other)).T)
-    return trial.judged(predicted, None, 0.5 * float(np.sum(rest**2)), seconds)
+    rest = trial.torque - network.predict(_inputs(trial.conditions.motion)).T
+    predicted = np.ascontiguousarray(network.predict(_inputs(trial.conditions.other)).T)
+    return trial.judged(predicted, seconds, 0.5 * float(np.sum(rest**2)))
 
 
 def _inputs(motion: Motion) -> Array:

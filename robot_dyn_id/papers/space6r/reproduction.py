@@ -4,8 +4,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
@@ -13,77 +11,88 @@ from robot_dyn_id.arrays import Array
 from robot_dyn_id.dynamics.regressor import Motion
 from robot_dyn_id.dynamics.terms import ImprovedStribeck, RotorInertia
 from robot_dyn_id.excitation import random_fourier
+from robot_dyn_id.excitation.design.objectives import condition_raw
 from robot_dyn_id.excitation.design.planning import DesignTask
+from robot_dyn_id.excitation.trajectory import Repeated
+from robot_dyn_id.files.configuration import shared_file
+from robot_dyn_id.files.trajectory import read_trajectory
 from robot_dyn_id.model.robot import STANDARD_GRAVITY
-from robot_dyn_id.papers.figures import Extent, Figure, Reproduction, missing_extra
+from robot_dyn_id.papers.figures import Extent, Figure, Reproduction, Spread, missing_extra
 from robot_dyn_id.papers.inputs import designed, model_of, plan_of, settings_of
+from robot_dyn_id.papers.space6r.comparison import (
+    figures_at_table_1,
+    figures_of_claims,
+    figures_of_goals,
+    figures_of_known_gravity,
+    figures_of_methods,
+    figures_of_table_2,
+)
 from robot_dyn_id.papers.space6r.effects import (
     ALPHA,
     LEAST_BREAKAWAY,
     WEIGHTLESS,
     Heat,
+    Remainder,
     Weightless,
     ranks,
     velocity_deviations,
 )
-from robot_dyn_id.papers.space6r.network import NETWORKS, trained
+from robot_dyn_id.papers.space6r.network import NETWORKS, network
+from robot_dyn_id.papers.space6r.orbit import JOINT, RISE, FrictionRise
 from robot_dyn_id.papers.space6r.shown import drawings, notes
 from robot_dyn_id.papers.space6r.trials import (
     LEVELS,
-    NOISE,
+    OURS,
+    PAPER,
+    RATE,
+    SLOW,
+    SLOW_SWARM,
     TABLE_1,
+    VELOCITIES,
+    Conditions,
+    Method,
     NoisyTrial,
     Trials,
-    cost,
-    error,
-    over_known,
-    seconds,
     states,
 )
 from robot_dyn_id.progress import Progress
 
 SOURCE = "Jing et al., Actuators 2025, 14(10), 497"
 
-PUBLISHED = {
-    "parameters": 108.0,
-    "RMSE": 5.1,
-    "R": 0.97,
-    "pso_lm over lm": 0.788,
-    "pso_lm over pso": 0.526,
-    "time of pso_lm over pso": 0.424,
-    "time of pso_lm over a neural network": 0.14,
-}
-"""Identified parameters, greatest RMSE [N m], least correlation, and ratios of errors and times."""
+PARAMETERS = 108.0
+"""Identified parameters, as printed."""
 
-TARGETS = {
-    "condition": 130.0,
-    "cost": 1.001,
-    "speed": 4.0,
-    "map": 0.6,
-    "misfit of map": 1.06,
-    "misfit": 1.25,
-    "alpha": 3.0 * 0.00129,
-}
+TARGETS = {"condition": 130.0, "alpha": 3.0 * 0.00129}
 """Acceptance limits of this package."""
 
 RANKS = {"on the ground": (36, 40, 46, 70, 82), "without weight": (34, 38, 44, 68, 80)}
 """Expected ranks of `PARTS`, from singular values."""
 
-SEEDS = 5
-"""True robots that a median is judged by, at least."""
-
 PARTS = ("bodies", "with rotors", "with springs", "with linear friction", "with fb - fc and vb")
 
+MOTION = "config/trajectories/space6r_fourier.yaml"
+"""Motion of the identification: the result of one search, so that no figure depends on where another search ends."""
+
 OTHER, OTHER_PERIOD = 2, 12.5
-"""Seed and period [s] of the motion along which predictions are judged."""
+"""Seed and period [s] of the motion along which predictions are evaluated."""
 
-PERCENT = 0.0005
-"""Half of the last printed digit of a ratio."""
+HARMONICS = (3, 4, 5, 6, 7)
+"""Numbers of harmonics that are compared."""
 
-UNPRINTED = "depends on settings that the paper does not print"
+SHORT = {"draws": 20, "starts": 1, "finished": 1}
+"""Effort of these searches."""
+
+FAST_RATE = 1000.0
+"""Sample rate of the comparison at the Stribeck velocities of Table 1 [Hz]."""
+
+FEW = ("lm", "lm, random start", "pso_lm")
+"""The paper's methods of that comparison."""
+
+SHARE = 0.3
+"""Deviation of vb of the linearized law, as a share of it."""
 
 
-def plan(**given: Any) -> DesignTask:
+def plan(**given: object) -> DesignTask:
     """Set up the design of the Fourier series.
 
     Args:
@@ -92,38 +101,86 @@ def plan(**given: Any) -> DesignTask:
     return plan_of(settings_of("space6r", **given), model_of("space6r"), (RotorInertia(), ImprovedStribeck()))
 
 
+def conditions(rate: float = RATE, velocities: tuple[float, ...] = VELOCITIES) -> Conditions:
+    """Conditions of the comparisons on the ground.
+
+    Args:
+        rate: sample rate [Hz].
+        velocities: nominal Stribeck velocities [rad/s].
+    """
+    excitation = read_trajectory(shared_file(MOTION)).excitation
+    cycle = excitation.cycle if isinstance(excitation, Repeated) else excitation
+    motion, other = (states(x, rate) for x in (cycle, random_fourier(model_of("space6r"), OTHER, OTHER_PERIOD)))
+    return Conditions(motion, other, rate, velocities=velocities)
+
+
+def slow_methods(full: bool) -> tuple[dict[str, Method], dict[str, str]]:
+    """Methods that search for minutes and can be run, and the key of `NOT_RUN` of the others."""
+    lacking = {name: missing_extra("network", full) for name in NETWORKS}
+    lacking |= {"ga": missing_extra("search", full), SLOW_SWARM: "" if full else "full"}
+    methods = {**SLOW, **{name: network(name) for name in NETWORKS}}
+    missing = {name: key for name, key in lacking.items() if key}
+    return {name: method for name, method in methods.items() if name not in missing}, missing
+
+
 def reproduce(extent: Extent, progress: Progress) -> Reproduction:
     """Reproduce ranks, excitation, comparison of estimators, and the claims about friction."""
     progress("identifiable parameters")
     figures = list(_of_ranks())
     progress("excitation (half a minute)")
-    found = designed("space6r", plan())
-    figures.append(
-        Figure(
-            "condition number of the excitation, 64 columns",
-            found.condition_numbers["none"],
-            better="lower",
-            target=TARGETS["condition"],
-            why="the paper prints neither limits nor frequency: 0.1 Hz and limits are chosen",
-        )
-    )
-    motion, other = states(found.excitation), states(random_fourier(model_of("space6r"), OTHER, OTHER_PERIOD))
-    levels = [_compared(level, extent, motion, other, progress) for level in LEVELS]
+    given = conditions()
+    figures += _of_excitation(given.motion, extent)
+    slow, missing = slow_methods(extent.full)
+    methods = {name: (method, extent.seeds) for name, method in {**PAPER, **OURS}.items()}
+    methods |= {name: (method, extent.slow_seeds) for name, method in slow.items()}
+    levels = [Trials.from_methods(level, given, methods, progress) for level in LEVELS]
     for trials in levels:
-        figures += [*_of_methods(trials), *_of_goals(trials)]
-    figures += [*_of_predictions(levels[0]), *_of_claims(levels, missing_extra("network", extent.full))]
-    progress("Stribeck velocities, temperature, no weight")
-    figures += [*_of_velocities(levels[1], motion), *_of_temperature(), *_of_weight(levels[0].trials[0], motion)]
-    return Reproduction("space6r", SOURCE, tuple(figures), notes(levels[1]), drawings(levels))
+        figures += [*figures_of_methods(trials), *figures_of_goals(trials), *figures_of_claims(trials, missing)]
+        figures += [
+            Figure.not_run(f"noise x {trials.level:g}, {name}: error of the torque [N m]", key)
+            for name, key in missing.items()
+        ]
+    figures += figures_of_table_2(levels[0])
+    figures += figures_at_table_1(at_table_1(extent.slow_seeds, progress) if extent.full else None)
+    progress("known gravity, friction in orbit, Stribeck velocities, temperature")
+    quiet = levels[1]
+    figures += figures_of_known_gravity(
+        [
+            (trial.with_known_gravity(True), trial.with_known_gravity(False), outcome)
+            for trial, outcome in zip(quiet.trials, quiet.outcomes["separable"], strict=True)
+        ]
+    )
+    figures += [*_of_orbit(extent.slow_seeds), *_of_remainder(), *_of_velocities(quiet, given.motion)]
+    figures += [*_of_temperature(), *_of_weight(levels[0].trials[0])]
+    return Reproduction("space6r", SOURCE, tuple(figures), notes(quiet), drawings(levels))
 
 
-def _compared(level: float, extent: Extent, motion: Motion, other: Motion, progress: Progress) -> Trials:
-    """All methods, and networks where one can be trained."""
-    trials, networks = Trials.from_methods(level, extent, motion, other, progress), {}
-    for name, tolerance in ({} if missing_extra("network", extent.full) else NETWORKS).items():
-        progress(f"noise x {level:g}: {name}")
-        networks[name] = tuple(trained(trial, tolerance) for trial in trials.trials)
-    return replace(trials, outcomes={**trials.outcomes, **networks})
+def at_table_1(draws: int, progress: Progress) -> Trials:
+    """Compare the methods at the Stribeck velocities of Table 1 and 1 kHz, with a tenth of the noise."""
+    methods = {**{name: PAPER[name] for name in FEW}, **OURS}
+    drawn = {name: (method, draws) for name, method in methods.items()}
+    return Trials.from_methods(LEVELS[1], conditions(FAST_RATE, TABLE_1["vb"]), drawn, progress)
+
+
+def _of_excitation(motion: Motion, extent: Extent) -> Iterator[Figure]:
+    """Condition number of the motion that is used, over the number of harmonics, and of a genetic search."""
+    value = float(np.exp(condition_raw(plan().problem.information.matrix(motion)).value))
+    unprinted = "the paper prints neither limits nor frequency: 0.1 Hz and limits are chosen"
+    name = "condition number of the excitation, 64 columns"
+    yield Figure(f"{name}: {MOTION}", value, better="lower", target=TARGETS["condition"], why=unprinted)
+    for harmonics in HARMONICS:
+        found = designed("space6r", plan(harmonics=harmonics), search=SHORT)
+        yield Figure(
+            f"{name}: short search, {harmonics} harmonics",
+            found.condition_numbers["none"],
+            why="the paper's rule: as many harmonics as lower it; a search ends elsewhere on another processor",
+        )
+    missing = missing_extra("search", extent.full)
+    if missing:
+        yield Figure.not_run(f"{name}: genetic algorithm, as the paper", missing)
+    else:
+        found = designed("space6r", plan(), optimizer="genetic")
+        yield Figure(f"{name}: genetic algorithm, as the paper", found.condition_numbers["none"])
 
 
 def _of_ranks() -> Iterator[Figure]:
@@ -134,112 +191,9 @@ def _of_ranks() -> Iterator[Figure]:
         yield Figure(
             f"identified {place}, of 108",
             found[-1],
-            published=PUBLISHED["parameters"],
+            published=PARAMETERS,
             why="the others change no torque, or only in combination",
         )
-
-
-def _of_methods(trials: Trials) -> Iterator[Figure]:
-    for name in trials.outcomes:
-        if name == "truth":
-            continue
-        failed = int(np.isnan(trials.each(name, error)).sum())
-        more = f"; {failed} of {len(trials.trials)} did not converge" if failed else ""
-        yield Figure(
-            f"noise x {trials.level:g}, {name}: error of the torque [N m]",
-            trials.median(name, error),
-            why=f"cost {trials.median(name, cost):.6g}, {trials.median(name, seconds):.2f} s{more}",
-        )
-
-
-def _of_goals(trials: Trials) -> Iterator[Figure]:
-    title = f"noise x {trials.level:g}"
-    yield Figure(
-        f"{title}: cost of separable over pso_lm, worst seed",
-        trials.ratio("separable", "pso_lm", cost, np.max),
-        better="lower",
-        target=TARGETS["cost"],
-    )
-    yield Figure(
-        f"{title}: time of pso_lm over separable, least of the seeds",
-        trials.ratio("pso_lm", "separable", seconds, np.min),
-        better="higher",
-        target=TARGETS["speed"],
-        why="this swarm looks at compressed rows, not at the data, so that it is fast too",
-    )
-    count = len(trials.trials)
-    few = f"; {count} is too few to judge it: --seeds {SEEDS}" if count < SEEDS else ""
-    yield Figure(
-        f"{title}: error of map_constants over pso_lm, median",
-        trials.ratio("map_constants", "pso_lm", error, np.median),
-        better="lower",
-        target=None if few else TARGETS["map"],
-        why=f"the true robots are near the nominal one by construction, which the prior says{few}",
-    )
-    for name in ("map_constants, prior by size", "separable, weighted"):
-        yield Figure(f"{title}: error of {name} over pso_lm, median", trials.ratio(name, "pso_lm", error, np.median))
-
-
-def _of_predictions(trials: Trials) -> Iterator[Figure]:
-    """Along the other motion, with the noise of the paper."""
-    truth = trials.each("truth", lambda outcome: float(outcome.misfit.max())).max()
-    for name, limit in (("map_constants", "misfit of map"), ("separable", "misfit"), ("pso_lm", "misfit")):
-        worst = over_known(np.max, trials.each(name, lambda outcome: float(outcome.misfit.max())))
-        yield Figure(
-            f"{name}: RMSE over noise, worst joint and seed",
-            worst,
-            better="lower",
-            target=TARGETS[limit],
-            why=f"the true parameters have {truth:.4g}",
-        )
-        least = over_known(np.min, trials.each(name, lambda outcome: float(outcome.correlation.min())))
-        yield Figure(f"{name}: R, worst joint and seed", least, PUBLISHED["R"], "higher", target=PUBLISHED["R"])
-    rmse = over_known(np.max, trials.each("map_constants", lambda outcome: float((outcome.misfit * NOISE).max())))
-    yield Figure(
-        "map_constants: greatest RMSE [N m]",
-        rmse,
-        PUBLISHED["RMSE"],
-        "lower",
-        why=f"the noise of joint 2 alone is {NOISE[1]:.4g} N m, the RMSE that the paper measured",
-    )
-
-
-def _of_claims(levels: list[Trials], untrained: str) -> Iterator[Figure]:
-    """Ratios that the paper prints; neither side is the better one: they are to be met.
-
-    Args:
-        levels: levels of the noise.
-        untrained: key of `NOT_RUN` if there is no network; empty if there is one.
-    """
-    for trials in levels:
-        title = f"noise x {trials.level:g}: "
-        for peer in ("lm", "pso"):
-            yield Figure(
-                f"{title}error of pso_lm over {peer}",
-                trials.ratio("pso_lm", peer, error, np.median),
-                PUBLISHED[f"pso_lm over {peer}"],
-                agreement=PERCENT,
-                why=UNPRINTED,
-            )
-        slow = "pso, 800 iterations" if "pso, 800 iterations" in trials.outcomes else "pso"
-        yield Figure(
-            f"{title}time of pso_lm over {slow}",
-            trials.ratio("pso_lm", slow, seconds, np.median),
-            PUBLISHED["time of pso_lm over pso"],
-            agreement=PERCENT,
-            why=UNPRINTED,
-        )
-        for name in NETWORKS:
-            ratio = np.nan if untrained else trials.ratio("pso_lm", name, seconds, np.median)
-            yield Figure(
-                f"{title}time of pso_lm over {name}",
-                ratio,
-                PUBLISHED["time of pso_lm over a neural network"],
-                "lower",
-                PERCENT,
-                why="depends on how long it is trained, which is not printed",
-                missing=untrained,
-            )
 
 
 def _of_velocities(trials: Trials, motion: Motion) -> Iterator[Figure]:
@@ -258,7 +212,39 @@ def _of_velocities(trials: Trials, motion: Motion) -> Iterator[Figure]:
     yield Figure(
         f"noise x {trials.level:g}: true vb within 2 standard deviations, share",
         float(np.mean(np.array(away) < 2.0)),
-        why="separable, weighted; six joints, all seeds",
+        why=f"separable, weighted; six joints, {len(trials.trials)} draws",
+    )
+
+
+def _of_remainder() -> Iterator[Figure]:
+    found = Remainder.from_share(SHARE)
+    yield Figure(
+        f"eq. 7, linearized friction, vb off by {SHARE:.0%}: error over its bound, worst joint",
+        float((found.error / found.bound).max()),
+        better="lower",
+        target=1.0,
+        why=f"bound {found.bound.max():.3g} N m, error {found.error.max():.3g} N m; eq. 7 read as the remainder of "
+        "the Taylor series in vb",
+    )
+
+
+def _of_orbit(draws: int) -> Iterator[Figure]:
+    found = [FrictionRise.from_seed(seed) for seed in range(draws)]
+    lost = sum(np.isinf(one.delay) for one in found)
+    off = [abs(one.estimated - one.true) / one.true if np.isfinite(one.delay) else np.inf for one in found]
+    first = found[0]
+    yield Figure.from_spread(
+        f"in orbit, fb of joint {JOINT + 1} rises by {RISE:.0%}: error of the estimated rise, share",
+        Spread(np.array(off), lost),
+        better="lower",
+        why=f"monitor of the moving robot, noise x 0.1; first draw: {first.estimated:.3g} +- "
+        f"{first.standard_deviation:.2g} N m, true {first.true:.3g}",
+    )
+    yield Figure.from_spread(
+        "in orbit: time from the rise to its detection [s]",
+        Spread(np.array([one.delay for one in found]), lost),
+        better="lower",
+        why=f"other parts reported as changed: {', '.join(first.others) or 'none'}",
     )
 
 
@@ -279,8 +265,8 @@ def _of_temperature() -> Iterator[Figure]:
     )
 
 
-def _of_weight(ground: NoisyTrial, motion: Motion) -> Iterator[Figure]:
-    found = Weightless.from_trial(0, ground, motion)
+def _of_weight(ground: NoisyTrial) -> Iterator[Figure]:
+    found = Weightless.from_trial(ground)
     for place, share in zip(("on the ground", "without weight"), found.friction, strict=True):
         yield Figure(f"friction {place}, joint 2: share of the torque", float(share[1]), why=f"joint 3: {share[2]:.2f}")
     for name, errors in (

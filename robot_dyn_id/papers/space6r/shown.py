@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from robot_dyn_id.papers.space6r.trials import RATE, Trials, error
+from robot_dyn_id.papers.space6r.trials import RATE, TRUTH, Trials, error
 from robot_dyn_id.report.drawing import Curve, Drawing, Panel
 
 SHOWN = "map_constants"
@@ -46,8 +46,19 @@ def notes(trials: Trials) -> tuple[str, ...]:
 
 
 def drawings(levels: Sequence[Trials]) -> tuple[Drawing, ...]:
-    """Torques, courses of the searches, and errors by method."""
-    return _torques(levels[0]), _courses(levels), _errors(levels)
+    """Motion and torques of the validation (Fig. 4 and 5), courses of the searches, and errors by method (Fig. 2)."""
+    return _motion(levels[0]), _torques(levels[0]), _courses(levels), _errors(levels)
+
+
+def _motion(trials: Trials) -> Drawing:
+    other = trials.trials[0].conditions.other
+    t = np.arange(len(other)) / trials.trials[0].conditions.rate
+    named = (("angle [rad]", other.q), ("velocity [rad/s]", other.dq), ("acceleration [rad/s^2]", other.ddq))
+    panels = tuple(
+        Panel("time [s]", name, tuple(Curve(f"joint {joint + 1}", t, row) for joint, row in enumerate(rows)))
+        for name, rows in named
+    )
+    return Drawing("space6r_motion", "Motion of the validation", panels)
 
 
 def _torques(trials: Trials) -> Drawing:
@@ -73,9 +84,9 @@ def _courses(levels: Sequence[Trials]) -> Drawing:
     for trials in levels:
         found = {name: outcomes[0] for name, outcomes in trials.outcomes.items()}
         searches = {
-            name: outcome.estimate.costs
+            name: outcome.course
             for name, outcome in found.items()
-            if outcome.estimate is not None and outcome.estimate.costs is not None and "weighted" not in name
+            if len(outcome.course) > 1 and "weighted" not in name and not name.startswith("kalman")
         }
         least = min((float(costs.min()) for costs in searches.values()), default=1.0)
         curves = tuple(
@@ -89,8 +100,8 @@ def _courses(levels: Sequence[Trials]) -> Drawing:
 def _errors(levels: Sequence[Trials]) -> Drawing:
     panels = []
     for trials in levels:
-        names = [name for name in trials.outcomes if name != "truth"]
-        errors = [trials.each(name, error) for name in names]
+        names = [name for name in trials.outcomes if name != TRUTH]
+        errors = [trials.spread(name, error).values for name in names]
         x = np.repeat(np.arange(len(names)), [len(values) for values in errors]).astype(np.float64)
         curve = Curve("", x, np.concatenate(errors), "points")
         ticks = tuple(name.replace(", ", "\n").replace("_", "_\n") for name in names)

@@ -4,9 +4,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
@@ -20,19 +19,26 @@ from robot_dyn_id.errors import ConvergenceError
 from robot_dyn_id.estimators import (
     Estimate,
     Estimator,
-    Genetic,
-    LevenbergMarquardt,
     MaximumAPosteriori,
     MaximumAPosterioriConstants,
     OrdinaryLeastSquares,
-    ParticleSwarm,
     Separable,
-    SwarmThenMarquardt,
 )
+from robot_dyn_id.estimators.constants.ga import run_generations
+from robot_dyn_id.estimators.constants.pso import run_swarm
 from robot_dyn_id.excitation.trajectory import Trajectory
 from robot_dyn_id.model.robot import STANDARD_GRAVITY, RobotModel
-from robot_dyn_id.papers.figures import Extent
+from robot_dyn_id.papers.figures import Spread
 from robot_dyn_id.papers.inputs import model_of
+from robot_dyn_id.papers.space6r.published import (
+    MAX_SWARMS,
+    AllNumbers,
+    Ended,
+    filtered,
+    from_columns,
+    marquardt,
+    to_columns,
+)
 from robot_dyn_id.progress import Progress
 
 TABLE_1 = {
@@ -75,10 +81,12 @@ def regressor_of(model: RobotModel, velocities: Array) -> Regressor:
     return Regressor(model, tuple(terms))  # type: ignore[arg-type]
 
 
-def parameters(model: RobotModel, rng: np.random.Generator | None = None) -> tuple[Array, Array]:
-    """All parameters, and the Stribeck velocities; nominal without random numbers."""
+def parameters(
+    model: RobotModel, rng: np.random.Generator | None = None, nominal: tuple[float, ...] = VELOCITIES
+) -> tuple[Array, Array]:
+    """All parameters, and the Stribeck velocities around the nominal ones; nominal without random numbers."""
     rigid, inertias = model.inertial_parameters, np.array([TABLE_1["Jm"], TABLE_1["k1"]])
-    rows, velocities = np.array([TABLE_1[name] for name in ("fc", "fb", "kv1", "kv2", "kv3")]), np.array(VELOCITIES)
+    rows, velocities = np.array([TABLE_1[name] for name in ("fc", "fb", "kv1", "kv2", "kv3")]), np.array(nominal)
     if rng is not None:
         rigid, inertias = (x * (1.0 + rng.uniform(-RIGID, RIGID, x.shape)) for x in (rigid, inertias))
         rows, velocities = (x * (1.0 + rng.uniform(-FRICTION, FRICTION, x.shape)) for x in (rows, velocities))
@@ -93,26 +101,64 @@ def states(motion: Trajectory, rate: float = RATE) -> Motion:
 
 
 @dataclass(frozen=True)
-class Outcome:
-    """Result of one estimator on one trial.
+class Conditions:
+    """Conditions of a comparison.
 
     Attributes:
-        estimate: None where it does not converge; the figures are not numbers then.
+        motion: motion of the identification.
+        other: motion along which predictions are evaluated.
+        rate: sample rate of both [Hz].
+        gravity: gravity [m/s^2].
+        velocities: nominal Stribeck velocities [rad/s].
+    """
+
+    motion: Motion
+    other: Motion
+    rate: float = RATE
+    gravity: tuple[float, float, float] = STANDARD_GRAVITY
+    velocities: tuple[float, ...] = VELOCITIES
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """Result of one method on one trial; a method that fails counts with its last point, or infinite errors.
+
+    Attributes:
+        estimate: estimate of this package; None if it did not converge, and for the paper's methods.
         cost: half of the sum of squared residuals, all rows alike.
         error: RMS error of the noise-free torque along the other motion over all joints [N m].
-        misfit: RMSE of the measured torque along it over the noise, per joint, shape (6,).
-        correlation: correlation of measured and predicted torque along it, shape (6,).
         seconds: CPU time [s].
-        predicted: predicted torque along it [N m], shape (6, N).
+        predicted: predicted torque along the other motion [N m], shape (6, N); infinite if there is no point.
+        rest: measured less predicted torque along it [N m], shape (6, N).
+        correlation: correlation of measured and predicted torque along it, shape (6,).
+        failed: whether the method did not converge.
+        course: cost after each step of a search; empty for the other methods.
     """
 
     estimate: Estimate | None
     cost: float
     error: float
-    misfit: Array
-    correlation: Array
     seconds: float
     predicted: Array
+    rest: Array
+    correlation: Array
+    failed: bool
+    course: Array
+
+    @property
+    def rmse(self) -> Array:
+        """RMSE of the measured torque along the other motion [N m], shape (6,)."""
+        return np.asarray(np.sqrt(np.mean(self.rest**2, axis=1)))
+
+    @property
+    def largest(self) -> Array:
+        """Largest error of it [N m], shape (6,)."""
+        return np.asarray(np.abs(self.rest).max(axis=1))
+
+    @property
+    def mae(self) -> Array:
+        """Mean absolute error of it [N m], shape (6,)."""
+        return np.asarray(np.abs(self.rest).mean(axis=1))
 
 
 @dataclass(frozen=True)
@@ -120,80 +166,128 @@ class NoisyTrial:
     """One true robot and its noisy data; the problem has nominal Stribeck velocities and a nominal prior.
 
     Attributes:
+        conditions: motions, rate, gravity and nominal Stribeck velocities.
+        seed: seed of the robot, its noise, and the random starts of the searches.
         regressor: true robot and terms.
         truth: true parameters of all columns, shape (c,).
         problem: identification problem with nominal Stribeck velocities.
         base: base parameters of the problem.
-        motion: recorded motion.
         torque: torque along the recorded motion with noise [N m], shape (6, N).
-        other: motion of the prediction.
         clean: torque along the other motion [N m], shape (6, N).
         measured: torque along the other motion with noise [N m], shape (6, N).
         noise: standard deviation of the noise of each joint [N m], shape (6,).
     """
 
+    conditions: Conditions
+    seed: int
     regressor: Regressor
     truth: Array
     problem: UnfilteredProblem
     base: BaseParameters
-    motion: Motion
     torque: Array
-    other: Motion
     clean: Array
     measured: Array
     noise: Array
 
     @classmethod
-    def from_seed(
-        cls,
-        seed: int,
-        level: float,
-        motion: Motion,
-        other: Motion,
-        gravity: tuple[float, float, float] = STANDARD_GRAVITY,
-    ) -> NoisyTrial:
+    def from_seed(cls, seed: int, level: float, given: Conditions) -> NoisyTrial:
         """Draw the robot and its noise; the same robot for any level of the noise."""
-        model, rng = model_of("space6r", gravity), np.random.default_rng(seed)
-        truth, velocities = parameters(model, rng)
-        regressor, start = regressor_of(model, velocities), regressor_of(model, np.array(VELOCITIES))
+        model, rng = model_of("space6r", given.gravity), np.random.default_rng(seed)
+        truth, velocities = parameters(model, rng, given.velocities)
+        regressor, start = regressor_of(model, velocities), regressor_of(model, np.array(given.velocities))
         base, noise = base_parameters(start), level * NOISE
-        clean = regressor.torque(other, truth)
-        torque = regressor.torque(motion, truth)
+        clean = regressor.torque(given.other, truth)
+        torque = regressor.torque(given.motion, truth)
         torque += noise[:, None] * rng.normal(size=torque.shape)
         problem = UnfilteredProblem.from_samples(
-            start, base.independent, motion, torque, RATE, prior_of(model, base.mapping)
+            start, base.independent, given.motion, torque, given.rate, prior_of(model, base.mapping)
         )
         measured = clean + noise[:, None] * rng.normal(size=clean.shape)
-        return cls(regressor, truth, problem, base, motion, torque, other, clean, measured, noise)
+        return cls(given, seed, regressor, truth, problem, base, torque, clean, measured, noise)
 
-    def judged(self, predicted: Array, estimate: Estimate | None, cost: float, seconds: float) -> Outcome:
+    @property
+    def nominal(self) -> Array:
+        """Nominal values of the 108 numbers, shape (108,)."""
+        return from_columns(*parameters(self.regressor.model, nominal=self.conditions.velocities))
+
+    @property
+    def space(self) -> AllNumbers:
+        """The box of the paper's searches."""
+        start = regressor_of(self.regressor.model, np.array(self.conditions.velocities))
+        return AllNumbers.from_data(start, self.conditions.motion, self.torque, self.nominal)
+
+    def judged(self, predicted: Array, seconds: float, cost: float = np.inf) -> Outcome:
         """Evaluate a prediction along the other motion."""
-        misfit = np.sqrt(np.mean((predicted - self.measured) ** 2, axis=1)) / self.noise
-        correlation = [np.corrcoef(p, m)[0, 1] for p, m in zip(predicted, self.measured, strict=True)]
+        known = np.isfinite(predicted).all()
+        pairs = zip(predicted, self.measured, strict=True)
+        correlation = np.array([np.corrcoef(p, m)[0, 1] for p, m in pairs]) if known else np.full(len(predicted), -1.0)
         error = float(np.sqrt(np.mean((predicted - self.clean) ** 2)))
-        return Outcome(estimate, cost, error, misfit, np.array(correlation), seconds, predicted)
+        rest = self.measured - predicted
+        return Outcome(None, cost, error, seconds, predicted, rest, correlation, not known, np.empty(0))
 
     def outcome(self, estimator: Estimator) -> Outcome:
-        """Estimate, and predict along the other motion."""
+        """Estimate with this package, and predict along the other motion."""
         begun = time.process_time()
         try:
             found = estimator.fit(self.problem)
         except ConvergenceError:
-            return self.judged(np.full_like(self.clean, np.nan), None, np.nan, time.process_time() - begun)
+            return self.judged(np.full_like(self.clean, np.inf), time.process_time() - begun)
         seconds = time.process_time() - begun
         regressor = found.regressor or self.problem.regressor
-        predicted = regressor.torque(self.other, found.values, self.base.independent)
+        predicted = regressor.torque(self.conditions.other, found.values, self.base.independent)
         cost = 0.5 * float(np.sum(found.residual_rms**2)) * found.rows / len(found.residual_rms)
-        return self.judged(predicted, found, cost, seconds)
+        course = np.empty(0) if found.costs is None else found.costs
+        return replace(self.judged(predicted, seconds, cost), estimate=found, course=course)
+
+    def ended(self, search: Callable[[AllNumbers], Ended]) -> Outcome:
+        """Search as the paper does, and predict along the other motion with the last point."""
+        begun = time.process_time()
+        found = search(self.space)
+        return self.judged_end(found, time.process_time() - begun)
+
+    def judged_end(self, found: Ended, seconds: float) -> Outcome:
+        """Evaluate the last point of a search of the 108 numbers."""
+        values, velocities = to_columns(found.numbers)
+        if np.isfinite(found.numbers).all():
+            predicted = regressor_of(self.regressor.model, np.abs(velocities)).torque(self.conditions.other, values)
+        else:
+            predicted = np.full_like(self.clean, np.inf)
+        judged = self.judged(predicted, seconds, float(found.course[-1]))
+        return replace(judged, failed=judged.failed or not found.converged, course=found.course)
 
     def judged_truth(self) -> Outcome:
         """Evaluate the true parameters."""
-        return self.judged(self.clean, None, np.nan, 0.0)
+        return self.judged(self.clean, 0.0)
 
     def with_prior_by_size(self) -> NoisyTrial:
         """The same data with the prior of a URDF."""
         prior = prior_of(self.regressor.model, self.base.mapping, by_size=True)
         return replace(self, problem=replace(self.problem, prior=prior))
+
+    def with_known_gravity(self, exact: bool) -> Outcome:
+        """Eq. 4: subtract a known gravity torque, identify the rest without weight, and predict with both.
+
+        Args:
+            exact: whether the known gravity torque is that of the true robot, in place of the nominal one.
+        """
+        ground, rest = self.regressor.model, model_of("space6r", (0.0, 0.0, 0.0))
+        bodies = self.truth if exact else parameters(ground)[0]
+        carried = [
+            Regressor(ground).torque(Motion(m.q, 0.0 * m.q, 0.0 * m.q), bodies[: len(ground.inertial_parameters)])
+            for m in (self.conditions.motion, self.conditions.other)
+        ]
+        start = regressor_of(rest, np.array(self.conditions.velocities))
+        base = base_parameters(start)
+        problem = UnfilteredProblem.from_samples(
+            start, base.independent, self.conditions.motion, self.torque - carried[0], self.conditions.rate
+        )
+        begun = time.process_time()
+        found = Separable(weighted=False).fit(problem)
+        seconds = time.process_time() - begun
+        regressor = found.regressor or start
+        return self.judged(
+            regressor.torque(self.conditions.other, found.values, base.independent) + carried[1], seconds
+        )
 
 
 def prior_of(model: RobotModel, mapping: Array, by_size: bool = False) -> Prior:
@@ -213,22 +307,82 @@ def prior_of(model: RobotModel, mapping: Array, by_size: bool = False) -> Prior:
     return Prior("nominal robot", nominal, np.append(own, friction), mapping)
 
 
-def contenders(full: bool) -> dict[str, Estimator]:
-    """Estimators, all rows alike as in the paper but where weights are the point."""
-    found: dict[str, Estimator] = {
-        "ols, vb nominal": OrdinaryLeastSquares(),
-        "lm": LevenbergMarquardt(weighted=False),
-        "pso": ParticleSwarm(weighted=False),
-        "pso_lm": SwarmThenMarquardt(weighted=False),
-        "separable": Separable(weighted=False),
-        "separable, weighted": Separable(),
-        "map, vb nominal": MaximumAPosteriori(),
-        "map_constants": MaximumAPosterioriConstants(),
-    }
-    if full:
-        found["pso, 800 iterations"] = ParticleSwarm(weighted=False, iterations=800)
-        found["ga"] = Genetic(weighted=False)
-    return found
+Method = Callable[[NoisyTrial], Outcome]
+"""A method of the comparison."""
+
+PARTICLES, ITERATIONS, SLOW_ITERATIONS = 100, 300, 800
+"""Particles and iterations of the paper's swarm, and those of one as long as the paper's times suggest."""
+
+SWARM, SLOW_SWARM, HYBRID = "pso", "pso, 800 iterations", "pso_lm"
+"""Names of the swarms, and of the paper's method."""
+
+RANDOM_START = 1
+"""Second part of the seed of a random start, the first is that of the robot."""
+
+
+def swarm(iterations: int) -> Method:
+    """The paper's swarm."""
+
+    def run(trial: NoisyTrial) -> Outcome:
+        def search(space: AllNumbers) -> Ended:
+            return Ended(*run_swarm(space, np.random.default_rng(trial.seed), PARTICLES, iterations), True)
+
+        return trial.ended(search)
+
+    return run
+
+
+def hybrid(trial: NoisyTrial) -> Outcome:
+    """The paper's PSO-LM: a swarm with random starts, then Levenberg-Marquardt; again where mu exceeds its limit."""
+
+    def search(space: AllNumbers) -> Ended:
+        rng, course = np.random.default_rng(trial.seed), []
+        for _ in range(MAX_SWARMS):
+            point, costs = run_swarm(space, rng, PARTICLES, ITERATIONS)
+            found = marquardt(space, point)
+            course += [costs, found.course]
+            if found.converged:
+                break
+        return replace(found, course=np.concatenate(course))
+
+    return trial.ended(search)
+
+
+def random_marquardt(trial: NoisyTrial) -> Outcome:
+    """Levenberg-Marquardt from a random point of the box."""
+    rng = np.random.default_rng([trial.seed, RANDOM_START])
+    return trial.ended(lambda space: marquardt(space, rng.uniform(space.lower, space.upper)))
+
+
+def genetic(trial: NoisyTrial) -> Outcome:
+    """A genetic algorithm with as many evaluations as the swarm."""
+    return trial.ended(lambda space: Ended(*run_generations(space, trial.seed, PARTICLES, ITERATIONS), True))
+
+
+PAPER: dict[str, Method] = {
+    "least squares, vb nominal": lambda trial: trial.outcome(OrdinaryLeastSquares()),
+    "kalman filter": lambda trial: trial.ended(lambda space: filtered(space, trial.nominal, trial.noise)),
+    "lm": lambda trial: trial.ended(lambda space: marquardt(space, trial.nominal)),
+    "lm, random start": random_marquardt,
+    SWARM: swarm(ITERATIONS),
+    HYBRID: hybrid,
+}
+"""The paper's methods, as printed: all 108 numbers, from the nominal values or from random ones."""
+
+SLOW: dict[str, Method] = {SLOW_SWARM: swarm(SLOW_ITERATIONS), "ga": genetic}
+"""Those that search for longer."""
+
+OURS: dict[str, Method] = {
+    "separable": lambda trial: trial.outcome(Separable(weighted=False)),
+    "separable, weighted": lambda trial: trial.outcome(Separable()),
+    "map, vb nominal": lambda trial: trial.outcome(MaximumAPosteriori()),
+    "map_constants": lambda trial: trial.outcome(MaximumAPosterioriConstants()),
+    "map_constants, prior by size": lambda trial: trial.with_prior_by_size().outcome(MaximumAPosterioriConstants()),
+}
+"""Methods of this package; all rows alike, as in the paper, except where weights are the point."""
+
+TRUTH = "truth"
+"""Name of the true parameters among the methods."""
 
 
 @dataclass(frozen=True)
@@ -238,7 +392,7 @@ class Trials:
     Attributes:
         level: level of the noise.
         trials: one trial for each seed.
-        outcomes: results by method, one for each trial.
+        outcomes: results by method, one for each trial; slow methods have those of the first trials only.
     """
 
     level: float
@@ -246,37 +400,35 @@ class Trials:
     outcomes: dict[str, tuple[Outcome, ...]]
 
     @classmethod
-    def from_methods(cls, level: float, extent: Extent, motion: Motion, other: Motion, progress: Progress) -> Trials:
-        """Run all methods on all seeds."""
-        trials = tuple(NoisyTrial.from_seed(seed, level, motion, other) for seed in range(extent.slow_seeds))
-        outcomes: dict[str, tuple[Outcome, ...]] = {}
-        for name, estimator in contenders(extent.full).items():
-            progress(f"noise x {level:g}: {name}")
-            outcomes[name] = tuple(trial.outcome(estimator) for trial in trials)
-        by_size = [trial.with_prior_by_size() for trial in trials]
-        outcomes["map_constants, prior by size"] = tuple(
-            trial.outcome(MaximumAPosterioriConstants()) for trial in by_size
-        )
-        outcomes["truth"] = tuple(trial.judged_truth() for trial in trials)
-        return cls(level, trials, outcomes)
+    def from_methods(
+        cls, level: float, given: Conditions, methods: Mapping[str, tuple[Method, int]], progress: Progress
+    ) -> Trials:
+        """Run methods, each on its number of draws.
 
-    def each(self, method: str, what: Callable[[Outcome], float]) -> Array:
-        """A figure of every trial, shape (seeds,); NaN where the method did not converge."""
-        return np.array([what(outcome) for outcome in self.outcomes[method]])
+        Args:
+            level: level of the noise.
+            given: conditions of all draws.
+            methods: method and number of draws, by name.
+            progress: callback that receives one status line per method.
+        """
+        count = max(draws for _, draws in methods.values())
+        trials = tuple(NoisyTrial.from_seed(seed, level, given) for seed in range(count))
+        outcomes = {}
+        for name, (method, draws) in methods.items():
+            progress(f"noise x {level:g}, {given.rate:g} Hz: {name}")
+            outcomes[name] = tuple(method(trial) for trial in trials[:draws])
+        return cls(level, trials, {**outcomes, TRUTH: tuple(trial.judged_truth() for trial in trials)})
 
-    def median(self, method: str, what: Callable[[Outcome], float]) -> float:
-        """Median of a figure over the trials that converged."""
-        return over_known(np.median, self.each(method, what))
+    def spread(self, method: str, what: Callable[[Outcome], float]) -> Spread:
+        """A figure of every trial; those of failed ones are at their last point."""
+        outcomes = self.outcomes[method]
+        return Spread(np.array([what(outcome) for outcome in outcomes]), sum(outcome.failed for outcome in outcomes))
 
-    def ratio(self, method: str, peer: str, what: Callable[[Outcome], float], over: Callable[[Array], Any]) -> float:
-        """Ratio of a figure of two methods, trial by trial, where both converged."""
-        return over_known(over, self.each(method, what) / self.each(peer, what))
-
-
-def over_known(over: Callable[[Array], Any], values: Array) -> float:
-    """Statistic of the finite values; NaN if no value is finite."""
-    known = values[np.isfinite(values)]
-    return float(over(known)) if len(known) else np.nan
+    def ratio(self, method: str, peer: str, what: Callable[[Outcome], float]) -> Spread:
+        """Ratios of a figure of two methods, trial by trial."""
+        pairs = list(zip(self.outcomes[method], self.outcomes[peer], strict=False))
+        values = [what(one) / what(two) if np.isfinite(what(two)) else 0.0 for one, two in pairs]
+        return Spread(np.array(values), sum(one.failed or two.failed for one, two in pairs))
 
 
 def error(outcome: Outcome) -> float:

@@ -10,8 +10,10 @@ from support.simulated import ARM, Simulated
 from robot_dyn_id.dynamics.regressor import Motion, Regressor
 from robot_dyn_id.dynamics.terms import Coulomb, Coupling, Dahl, LoadCoulomb, Offset, RotorInertia, Viscous
 from robot_dyn_id.estimators import Consistent
+from robot_dyn_id.identification.pipeline import identify
 from robot_dyn_id.identification.selection.block_grams import BlockGrams
 from robot_dyn_id.identification.selection.choice import Options, choose_model
+from robot_dyn_id.identification.settings import Settings
 from robot_dyn_id.model.robot import STANDARD_GRAVITY
 from robot_dyn_id.signals.trials import FilteredTrials, SignalSettings
 
@@ -184,3 +186,39 @@ def test_a_static_pose_is_a_part_of_every_fit_and_of_no_block(simple):
     alone = BlockGrams.from_trials(trials.with_recordings([moving]), regressor, blocks)
     assert grams.counts[:, : blocks.count].tolist() == alone.counts[:, : blocks.count].tolist()
     assert (grams.counts[:, blocks.count + 1] > 0).all()
+
+
+class TestSigns:
+    """Signs of friction and rotor inertia."""
+
+    def test_signs_that_the_data_do_not_contradict_are_kept(self, simple):
+        _, selection = simple
+        assert not chosen(selection, "sign")
+        assert selection.signed == ()
+
+    def test_viscous_friction_of_the_other_sign_is_freed_and_reported(self):
+        robot = Simulated(ARM, SIMPLE)
+        robot.parameters[robot.regressor.names.index("fv2")] = -2.5
+        selection = choose_model(record(robot), robot.model, replace(FIXED_FILTER, base_tilt=False))
+        assert "viscous" in chosen(selection, "sign")
+        assert "fv2" in selection.signed
+        assert "fv2" in selection.complete(Consistent()).signed
+        (finding,) = [one for one in selection.findings if one.code == "sign_contradicted"]
+        assert "fv2 -2." in finding.message
+        recordings = [robot.record(seed, duration=25.0, noise=NOISE_NM) for seed in (1, 2)]
+        settings = Settings(cutoff=8.0, motion_cutoff=8.0, velocity="derivative", base_tilt=False)
+        result = identify(recordings[:1], recordings[1:], robot.model, settings, "test")
+        uses = {judgment.fit.use: judgment.fit for judgment in result.evaluation.uses}
+        assert uses["forward_simulation"].answer == "no"
+        assert "friction_not_passive" in uses["forward_simulation"].because
+
+    def test_the_mass_matrix_stays_positive_definite_whatever_the_data_show(self):
+        robot = Simulated(ARM, (*SIMPLE, RotorInertia()))
+        for name in ("Ir1", "Ir2", "Ir3"):
+            robot.parameters[robot.regressor.names.index(name)] = -0.5
+        selection = choose_model(record(robot), robot.model, replace(FIXED_FILTER, base_tilt=False))
+        assert not any(name.startswith("Ir") for name in selection.signed)
+        row = next(row for row in selection.tried if row.step == "sign" and row.name == "rotor_inertia")
+        assert row.is_significant(3.0)
+        assert not row.chosen
+        assert [one.code for one in selection.findings] == ["sign_contradicted"]

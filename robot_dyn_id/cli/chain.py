@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`robot-dyn-id chain`."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from robot_dyn_id.cli.findings import print_findings
+from robot_dyn_id.cli.outputs import add_force, claim
+from robot_dyn_id.cli.sources import add_configuration, configuration_from
+from robot_dyn_id.errors import UsageError
+from robot_dyn_id.files.chain import write_chain
+from robot_dyn_id.findings import summarize_findings
+from robot_dyn_id.loads.chain_recording import PRECISION, IdentifiedChain, identify_recorded_chain
+from robot_dyn_id.model.urdf import RobotDescription
+from robot_dyn_id.recordings.wrenches import HINGES_KEY, open_hinge_wrenches
+from robot_dyn_id.report.folder import output_folder
+from robot_dyn_id.workflow.identification import open_all
+from robot_dyn_id.workflow.joints import report_recordings, robot_for
+
+FILE = "chain.yaml"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of the command."""
+    parser.add_argument(
+        "data", metavar="DATA", help=f"recording (.npz) with the wrenches of the hinges in the key {HINGES_KEY}"
+    )
+    parser.add_argument("--robot", required=True, metavar="URDF", help="URDF or xacro file")
+    parser.add_argument(
+        "--principal",
+        action="store_true",
+        help="centers of mass and principal axes are those of the URDF: identify m, Ixx, Iyy, Izz in them",
+    )
+    parser.add_argument(
+        "--precision",
+        type=float,
+        default=PRECISION,
+        metavar="RATIO",
+        help="relative precision of the motion, to separate excited parameters from noise (default: %(default)g)",
+    )
+    parser.add_argument("--gravity", nargs=3, type=float, metavar=("X", "Y", "Z"), help="in the base frame [m/s^2]")
+    parser.add_argument("--out", required=True, metavar="DIR", help=f"folder for {FILE}")
+    add_force(parser)
+    add_configuration(parser)
+
+
+def run(arguments: argparse.Namespace) -> tuple[int, dict[str, Any]]:
+    """Identify, write, and print."""
+    if not 0.0 < arguments.precision < 0.1:
+        raise UsageError(f"--precision {arguments.precision:g}: must be between 0 and 0.1")
+    claim(arguments, Path(arguments.out) / FILE)
+    configuration = configuration_from(arguments)
+    (recording,) = open_all([arguments.data], configuration)
+    model = robot_for(RobotDescription.from_file(arguments.robot), configuration, [recording])
+    wrenches = open_hinge_wrenches(arguments.data, model.joint_names)
+    chain = identify_recorded_chain(
+        recording, wrenches, model, configuration.settings, arguments.principal, arguments.precision
+    )
+    findings = report_recordings([recording], model.joint_names)
+    file = output_folder(arguments.out) / FILE
+    summary = write_chain(file, chain, **summarize_findings(findings))
+    print_findings(findings)
+    if not arguments.json:
+        _print(chain)
+        print(f"bodies in {file}")
+    return 0, {**summary, "file": str(file)}
+
+
+def _print(chain: IdentifiedChain) -> None:
+    """A table of all parameters with their standard deviations."""
+    estimate = chain.estimate
+    print("6-axis sensors in the hinges " + ", ".join(chain.bodies[hinge] for hinge in chain.hinges))
+    for body, names, values, sigmas in zip(
+        chain.bodies, estimate.names, estimate.values, estimate.standard_deviations, strict=True
+    ):
+        print(f"{body}:")
+        for name, unit, value, sigma in zip(names, estimate.units, values, sigmas, strict=True):
+            found = f"{value:>12.6g} +- {sigma:<9.2g} {unit}" if np.isfinite(value) else "not identifiable"
+            print(f"  {name:<6} {found}")
+    size = estimate.names.size
+    print(f"{estimate.rank} of {size} independent, {size - len(estimate.not_excited)} identifiable one by one")
