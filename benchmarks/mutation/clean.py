@@ -135,6 +135,7 @@ class Recipe:
         load: inertial parameters instead of the true ones, shape (10 b,).
         rest: rest before and after the motion [s].
         change: another motion instead of the one that was drawn.
+        take: number of the repetition of the same motion, with noise of its own.
     """
 
     duration: float = DURATION_S
@@ -144,6 +145,7 @@ class Recipe:
     load: Array | None = None
     rest: float = REST_S
     change: Callable[[Motion], Motion] | None = None
+    take: int = 0
 
 
 @dataclass(frozen=True)
@@ -257,6 +259,8 @@ class Bench:
         motion = self._draw_motion(rng, t, recipe)
         if len(recipe.one_way):
             motion = _forward_only(motion, t, recipe.one_way, self.name, rng)
+        if recipe.take:
+            rng = np.random.default_rng((sum(self.name.encode()), self.seed, 3, number, recipe.take))
         return self._measure(rng, t, motion if recipe.change is None else recipe.change(motion), recipe)
 
     def _draw_motion(self, rng: np.random.Generator, t: Array, recipe: Recipe) -> Motion:

@@ -108,7 +108,7 @@ class EffortDiagnosis:
 
 
 @dataclass(frozen=True)
-class Explanation:
+class ExplainedRecording:
     """Hypothesis that explains a recording.
 
     Attributes:
@@ -160,7 +160,7 @@ def diagnose(samples: MotionSamples, model: RobotModel, positions: float = np.in
     return EffortDiagnosis((*contradicted, *found))
 
 
-def _examine_corrected(explained: Explanation) -> tuple[WeightFactors, RigidFit, RigidRows]:
+def _examine_corrected(explained: ExplainedRecording) -> tuple[WeightFactors, RigidFit, RigidRows]:
     """Weight and fit of a recording as a hypothesis corrects it."""
     rows = RigidRows.from_samples(explained.samples, [explained.model])
     return WeightFactors.from_samples(explained.samples, explained.model), rows.grams().fit(), rows
@@ -332,7 +332,7 @@ def _explain(
     factors: WeightFactors,
     samples: MotionSamples,
     model: RobotModel,
-) -> Explanation | None:
+) -> ExplainedRecording | None:
     """Hypothesis with the largest advantage, if that is large enough."""
     direction = _find_direction(gravity, factors, samples, model)
     exchange = find_exchange(samples.thinned(ORDER_SAMPLES), model)
@@ -353,13 +353,13 @@ def _explain(
     if ratios[best] < 1.0:
         return None
     if best == "gravity":
-        return Explanation(_report_gravity(direction, model), samples, replace(model, gravity=direction))
+        return ExplainedRecording(_report_gravity(direction, model), samples, replace(model, gravity=direction))
     if best == "exchange" and exchange is not None:
-        return Explanation(_report_exchange(exchange, model), exchange.undo(samples), model)
+        return ExplainedRecording(_report_exchange(exchange, model), exchange.undo(samples), model)
     joint, factor = scales.alternatives(SAME_ADVANTAGE)[0]
     tau = samples.tau.copy()
     tau[joint] /= factor
-    return Explanation(_report_scale(scales, factors, model), replace(samples, tau=tau), model)
+    return ExplainedRecording(_report_scale(scales, factors, model), replace(samples, tau=tau), model)
 
 
 def _magnitude(model: RobotModel) -> float:
