@@ -779,11 +779,16 @@ def format_findings(findings: Iterable[Finding], *severities: Severity) -> tuple
     return tuple(format_finding(one) for one in findings if not severities or one.severity in severities)
 
 
+_CAUSES = frozenset({"joints_assumed_fixed", "joints_unknown"})
+"""Information that may explain errors."""
+
+
 def rank_findings(findings: Iterable[Finding], decisive: Collection[str] = ()) -> list[list[Finding]]:
     """Findings by code, the most useful first: errors, warnings, information, and each of them from cause to effect.
 
     The sections of the catalog are in that order: faults of the recordings explain what follows, so that correcting
-    them comes first. Information is led by the codes that decide about a use; what needs no action comes last.
+    them comes first. Information is led by the codes that decide about a use, and in the presence of errors by what was
+    assumed about the recordings; what needs no action comes last.
 
     Args:
         findings: the findings.
@@ -796,10 +801,12 @@ def rank_findings(findings: Iterable[Finding], decisive: Collection[str] = ()) -
     for one in findings:
         groups.setdefault((one.code, one.severity), []).append(one)
     place = {code: number for number, code in enumerate(CATALOG)}
+    failed = any(one.severity == "error" for group in groups.values() for one in group)
 
     def rank(group: Sequence[Finding]) -> tuple[int, bool, bool, int]:
         one = group[0]
-        later = one.severity == "info" and one.code not in decisive
+        cause = failed and one.code in _CAUSES and bool(one.action)
+        later = one.severity == "info" and one.code not in decisive and not cause
         return -SEVERITIES.index(one.severity), later, not one.action, place[one.code]
 
     return sorted(groups.values(), key=rank)

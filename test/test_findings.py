@@ -113,3 +113,11 @@ def test_the_most_useful_findings_come_first():
     assert [one.message for one in ranked[1]] == ["3", "4"]
     excused = make_finding("clock_gaps", "short", severity="info")
     assert [len(group) for group in rank_findings([*findings, excused])] == [1, 2, 1, 1, 1, 1]
+
+
+def test_assumptions_about_the_recording_lead_where_a_model_fails():
+    found = [make_finding(code, code) for code in ("gravity_uncertain", "joints_assumed_fixed")]
+    decisive = {"gravity_uncertain"}
+    assert [group[0].code for group in rank_findings(found, decisive)] == ["gravity_uncertain", "joints_assumed_fixed"]
+    failed = rank_findings([*found, make_finding("held_out_error", "large")], decisive)
+    assert [group[0].code for group in failed] == ["held_out_error", "joints_assumed_fixed", "gravity_uncertain"]

@@ -31,6 +31,9 @@ SHORT_S, LONG_S = HORIZONS_S[:2]
 MIN_ROLLOUT_DISTANCE = 0.01
 """Error of a rollout that is always tolerated [rad or m]."""
 
+LEAST_LOAD_TORQUE = 1e-3
+"""Torque of 1 kg at the last link below which a joint does not carry it [N m/kg or N/kg]."""
+
 CERTAINTY = 2.0
 """Standard deviations of the gravity torque that are compared with its tolerance."""
 
@@ -158,7 +161,8 @@ def list_criteria(
         contact = thresholds.contact_share * joint.rated
         add("collision_detection", "contact_threshold_high", joint.name, joint.detectable, joint.unit, contact)
     capacity = estimate_capacity(held_out)
-    add("payload", "payload_resolution_low", "", held_out.apparent_load, "kg", thresholds.payload_share * capacity)
+    apparent = held_out.apparent_load if math.isfinite(capacity) else math.nan
+    add("payload", "payload_resolution_low", "", apparent, "kg", thresholds.payload_share * capacity)
     return (*found, *_list_rollout_criteria(held_out, scales.rollouts, trained.q_max - trained.q_min, thresholds))
 
 
@@ -184,9 +188,14 @@ def _list_rollout_criteria(
 
 
 def estimate_capacity(held_out: HeldOut) -> float:
-    """Point mass at the last link that needs the rated effort of one joint in the poses of the motion [kg]."""
+    """Point mass at the last link that needs the rated effort of one joint in the poses of the motion [kg].
+
+    NaN if no joint carries it.
+    """
     rated = np.array([joint.rated for joint in held_out.joints])
     torque = np.array([joint.load_torque for joint in held_out.joints])
+    if not torque.max(initial=0.0) > LEAST_LOAD_TORQUE:
+        return math.nan
     masses = np.divide(rated, torque, out=np.full(len(torque), np.inf), where=torque > 0.0)
     rotary = np.array([joint.unit != "N" for joint in held_out.joints])
     # joints near the load carry little of it, and their drives are as weak
@@ -235,6 +244,8 @@ def _report(code: str, criteria: Sequence[Criterion], rollouts: Rollouts) -> Fin
             return make_finding("contact_threshold_high", message, joints)
         case _:
             message = f"the errors of the model imitate a payload of {_format(criteria[0])}"
+            if math.isnan(criteria[0].figure):
+                message = "no joint of the model carries a payload at the last link"
             return make_finding("payload_resolution_low", message)
 
 

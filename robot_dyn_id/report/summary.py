@@ -225,7 +225,7 @@ def _summary(
             "rate": plan.rate,
             "cutoff": plan.low_pass.cutoff,
             "filter_order": plan.low_pass.order,
-            "velocity": "recorded" if plan.recorded_velocity else "derivative",
+            "velocity": plan.velocity_source,
             "efforts": {joint.name: text for joint, text in zip(held_out.joints, evaluation.efforts, strict=True)},
             "gaps": survey.repairs.gaps,
             "seconds": sum(survey.durations),

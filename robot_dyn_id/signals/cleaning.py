@@ -101,7 +101,10 @@ def median_step(recording: Recording, joints: Sequence[str]) -> float:
     steps = np.diff(np.concatenate(stamps)[:STAMPS])
     steps = steps[steps > 0]
     if not len(steps):
-        raise InputError(f"{recording.source}: the time stamps never advance")
+        raise InputError(
+            f"{recording.source}: the time stamps never advance: check which column or "
+            "field they are taken from, and the order of the samples"
+        )
     step = float(np.median(steps))
     if not SHORTEST_STEP <= step <= LONGEST_STEP:
         raise InputError(f"{recording.source}: its time stamps are {step:.3g} apart in the median: seconds are needed")

@@ -22,6 +22,9 @@ from robot_dyn_id.signals.survey import Survey
 DEAD_ZERO_SHARE = 0.99
 """Share of samples with zero effort above which an effort counts as not connected."""
 
+COARSE_SHARE = 0.5
+"""Share of the samples that distinct values are compared with, where a recording is short."""
+
 COARSE_VALUES = 50
 """Number of distinct efforts below which a sensor counts as coarse."""
 
@@ -124,9 +127,10 @@ def _examine_efforts(survey: Survey) -> list[Finding]:
     dead = (survey.tau_max == survey.tau_min) | (survey.zero_rows > DEAD_ZERO_SHARE)
     if dead.any():
         joints = _select(survey.joint_names, dead)
-        message = f"the effort of {', '.join(joints)} is constant or zero and cannot be used"
+        message = f"the effort of {', '.join(joints)} is constant, zero or missing and cannot be used"
         findings.append(make_finding("effort_constant", message, joints))
-    coarse = ~dead & (survey.tau_distinct < COARSE_VALUES)
+    few = min(COARSE_VALUES, COARSE_SHARE * (survey.repairs.rows - survey.repairs.total_dropped))
+    coarse = ~dead & (survey.tau_distinct < few)
     if coarse.any():
         joints = _select(survey.joint_names, coarse)
         message = f"the effort of {', '.join(joints)} takes fewer than {COARSE_VALUES} distinct values"

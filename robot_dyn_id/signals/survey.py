@@ -257,8 +257,9 @@ def survey(
                 one = _periodograms(window.q, window.dq, step, length)
                 spectra = one if spectra is None else spectra.plus(one)
     if not ranges.count or repairs.total_dropped >= repairs.rows:
+        counts = format_counts(repairs.dropped) or "empty"
         raise InputError(
-            f"{', '.join(r.source for r in recordings)}: no usable sample ({format_counts(repairs.dropped) or 'empty'})"
+            f"{', '.join(r.source for r in recordings)}: no usable sample ({counts}){_name_missing(recordings, joints)}"
         )
     if spectra is None:
         raise InputError(f"{recordings[0].source}: too short: {ranges.count} usable samples")
@@ -297,6 +298,16 @@ def _without_trend(values: Array) -> Array:
     place = np.arange(values.shape[1]) - 0.5 * (values.shape[1] - 1)
     slope = values @ place / max(1.0, float(place @ place))
     return np.asarray(values - values.mean(axis=1, keepdims=True) - slope[:, None] * place)
+
+
+def _name_missing(recordings: Sequence[Recording], joints: Sequence[str]) -> str:
+    """Advice about joints whose positions are never finite; empty if there are none."""
+    found = np.zeros(len(joints), dtype=bool)
+    for recording in recordings:
+        for chunk in recording.chunks(joints):
+            found |= np.isfinite(chunk.q).any(axis=0)
+    missing = [name for name, one in zip(joints, found, strict=True) if not one]
+    return f": positions of {', '.join(missing)} are never recorded; exclude these joints" if missing else ""
 
 
 def _conclude(

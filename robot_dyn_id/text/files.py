@@ -31,6 +31,8 @@ def read_text(path: str | Path, what: str, limit: int, error: type[RobotDynIdErr
     """
     try:
         return _read(Path(path).expanduser(), limit).decode("utf-8-sig")
+    except FileNotFoundError:
+        raise error(f"{path}: cannot read the {what} (No such file or directory); check the path") from None
     except OSError as problem:
         reason = problem.strerror or str(problem)
     except UnicodeDecodeError:

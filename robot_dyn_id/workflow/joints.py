@@ -38,7 +38,8 @@ def match_joints(
     if not recorded:
         names = ", ".join(dict.fromkeys(n for r in recordings for n in r.joint_names)) or "no joints at all"
         raise InputError(
-            f"{sources}: none of the robot's joints ({', '.join(robot.joint_names)}) is in it; it holds {names}"
+            f"{sources}: none of the robot's joints ({', '.join(robot.joint_names)}) is in it; it holds {names}: "
+            "rename them in the recording, or give the robot description that has these names"
         )
     wanted = joints or tuple(name for name in recorded if name not in fixed)
     missing = [name for name in wanted if name not in recorded]

@@ -65,6 +65,7 @@ INSIDE = {
             "left_out",
             "blocks",
             "term_states",
+            "strokes",
             "processing",
             "cutoff",
             "survey",

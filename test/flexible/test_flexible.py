@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from support.robots import panda_arm
 
 from robot_dyn_id.dynamics.base_parameters import compute_echelon
 from robot_dyn_id.dynamics.regressor import Motion
@@ -327,3 +328,15 @@ def test_what_cannot_be_is_refused(clean):
     with pytest.raises(InputError, match="all of whose joints"):
         one = FlexibleModel(MODEL.model, (FlexibleJoint("joint2", 100.0),))
         FlexiblePlant(one, np.zeros(len(one.names)))
+
+
+def test_the_raw_criterion_goes_from_the_tip_of_an_arm_to_its_base():
+    """Seven flexible joints of a Panda: outer links first, as Chen et al. do; unit-norm columns need one step."""
+    robot = panda_arm()
+    model = FlexibleModel(robot, tuple(FlexibleJoint(name, 100.0) for name in robot.joint_names))
+    plan = pseudo_plan(model, scaling="none")
+    assert not plan.unidentifiable
+    for kind in ("gravity", "inertia"):
+        found = [int(g[-1]) for step in plan.steps for g in reversed(step.groups) if g.startswith(f"{kind} of")]
+        assert found == sorted(found, reverse=True) and len(found) >= 6, kind
+    assert len(pseudo_plan(model).steps) == 1

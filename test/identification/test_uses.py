@@ -263,6 +263,16 @@ def test_each_figure_limits_its_use_on_its_joint(case):
     assert findings[code].severity == "info"
 
 
+def test_a_model_whose_joints_carry_no_load_is_not_fit_for_payloads():
+    held_out = replace(
+        HELD_OUT, joints=tuple(replace(joint, load_torque=1e-40) for joint in HELD_OUT.joints), apparent_load=1e40
+    )
+    assert np.isnan(estimate_capacity(held_out))
+    fit = judged(held_out)["payload"].fit
+    assert fit.answer == "no"
+    assert np.isnan(fit.figure)
+
+
 def test_the_apparent_load_limits_payload_estimation():
     capacity = min(50.0 / 5.0, 5.0 / 1.0)
     assert estimate_capacity(HELD_OUT) == capacity

@@ -444,7 +444,7 @@ except KeyboardInterrupt:
 
 def test_an_unreadable_file_is_named(tmp_path):
     assert refusal_of_file(tmp_path / "gone.urdf") == (
-        f"{tmp_path / 'gone.urdf'}: cannot read the robot description (No such file or directory)"
+        f"{tmp_path / 'gone.urdf'}: cannot read the robot description (No such file or directory); check the path"
     )
     assert refusal_of_file(tmp_path) == f"{tmp_path}: cannot read the robot description (Is a directory)"
     binary = tmp_path / "mesh.urdf"

@@ -207,3 +207,9 @@ def test_recorded_velocities_that_disagree_are_reported_where_they_matter(health
     (finding,) = (one for one in examine(surveyed, ROBOT.model, velocity) if one.code == "velocity_mismatch")
     assert words in finding.message and finding.severity == severity
     assert not [one for one in examine(surveyed, ROBOT.model, "derivative") if one.code == "velocity_mismatch"]
+
+
+def test_a_short_recording_is_not_coarse_for_its_few_samples():
+    short = ROBOT.record(1, duration=40.0)
+    short = changed(short, slice(0, 45), tau=lambda tau: tau[:45])
+    assert "effort_coarse" not in {one.code for one in findings(short)}

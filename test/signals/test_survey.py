@@ -129,3 +129,12 @@ def test_recordings_without_usable_samples_are_refused_with_the_counts():
         surveyed(changed(recording, tau=lambda tau: tau * np.nan))
     with pytest.raises(InputError, match="too short: 5 usable samples"):
         surveyed(changed(recording, rows=slice(5), q=lambda q: q))
+
+
+def test_joints_without_positions_are_named(recording):
+    def lose(q):
+        q[:, 1] = np.nan
+        return q
+
+    with pytest.raises(InputError, match="positions of elbow are never recorded; exclude"):
+        surveyed(changed(recording, q=lose))
