@@ -31,11 +31,12 @@ VERBS = {
     "payload": "identify mass, center of mass and inertia of a payload",
     "chain": "identify every body of a robot with 6-axis sensors in its hinges",
     "gains": "identify drive gains from currents with and without a known payload",
+    "iterate": "rehearse an iterative identification on a simulated robot",
     "flexible": "identify an arm with flexible joints: links, springs and motors",
     "recover": "recover a bag after a crash of the recorder or a full disk",
     "base": "list the base (minimal) parameters of a robot",
     "reproduce": "reproduce a published identification and compare the results",
-    "bench": "measure speed relative to peers in the same run",
+    "bench": "measure speed relative to peers in the same run, and the CPU time of identify",
 }
 """Commands with their descriptions; `cli/<command>.py` has `add_arguments(parser)` and `run(arguments)`, which
 returns the exit code and the answer."""

@@ -1,12 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`robot-dyn-id bench`: speed as ratios to the same work done sample by sample with Pinocchio, in the same run."""
+"""`robot-dyn-id bench`: speed as ratios to the same work done sample by sample with Pinocchio, in the same run.
+
+And the CPU time of the whole command `identify`, from the start of its process to its end.
+"""
 
 from __future__ import annotations
 
 import argparse
+import os
+import subprocess
+import sys
+import tempfile
 import time
 from collections.abc import Callable
 from dataclasses import fields, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -21,24 +29,34 @@ from robot_dyn_id.dynamics.prior import nominal_prior
 from robot_dyn_id.dynamics.problem import UnfilteredProblem
 from robot_dyn_id.dynamics.regressor import Motion, Regressor, terms_on_joints
 from robot_dyn_id.dynamics.terms import Coulomb, Offset, Viscous
-from robot_dyn_id.errors import RobotDynIdError
+from robot_dyn_id.errors import InternalError, RobotDynIdError
 from robot_dyn_id.estimators import ESTIMATORS
 from robot_dyn_id.estimators.factors import Factors
 from robot_dyn_id.excitation import random_fourier
 from robot_dyn_id.excitation.trajectory import Trajectory
 from robot_dyn_id.files.configuration import shared_file
 from robot_dyn_id.model.robot import RobotModel, parse_with_pinocchio
+from robot_dyn_id.recordings.npz import write_npz
 from robot_dyn_id.signals.filtering import LowPass
 from robot_dyn_id.signals.processing import SignalPlan
 from robot_dyn_id.signals.trials import FilteredTrials
 from robot_dyn_id.signals.windows import FilteredWindow
 from robot_dyn_id.simulation.closed_loop import ControllerModel, Replay
-from robot_dyn_id.simulation.sensors import Sensors, measured
+from robot_dyn_id.simulation.sensors import Sensors, measured, simulated_recording
 
 REPEATS = 5
 
 RATE, CUTOFF = 100.0, 10.0
 """Sample rate and low-pass cutoff of the recording that estimators are timed on [Hz]."""
+
+COMMAND_RATE = 1000.0
+"""Sample rate of the recording that the command is timed on [Hz]."""
+
+COMMAND_SECONDS, COMMAND_SAMPLES = 10.0, 20_000
+"""CPU time of the command that is not to be exceeded at that many samples [s]."""
+
+FIXED_SAMPLES = 2_000
+"""Samples of the short recording that shows the cost of a start."""
 
 BANDWIDTH, STIFFNESS = 20.0, 50.0
 """Bandwidth of the critically damped PD controller of the recording [rad/s], and stiffness added to it to overcome the
@@ -50,16 +68,63 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "what",
         nargs="?",
-        choices=("speed", "estimators"),
+        choices=("speed", "estimators", "command"),
         default="speed",
-        help="ratios to peers (default), or the time of every estimator",
+        help="ratios to peers and the time of `identify` (default), the time of every estimator, or `identify` alone",
     )
     parser.add_argument("--samples", type=int, help="samples of a 7-axis arm (default: 20000; of estimators 10000)")
 
 
 def run(arguments: argparse.Namespace) -> tuple[int, dict[str, Any]]:
     """Measure and print; medians of CPU time of interleaved runs, the first of each left out."""
-    return _estimators(arguments) if arguments.what == "estimators" else _speed(arguments)
+    if arguments.what == "estimators":
+        return _estimators(arguments)
+    goals = _speed(arguments) if arguments.what == "speed" else []
+    seconds = _command(arguments.samples or COMMAND_SAMPLES)
+    most = COMMAND_SECONDS * max(1.0, (arguments.samples or COMMAND_SAMPLES) / COMMAND_SAMPLES)
+    if not arguments.json:
+        for goal in goals:
+            print(f"{goal['ratio']:7.1f} x (goal {goal['goal']:g})  {goal['name']}")
+        for samples, value in seconds.items():
+            print(f"{value:7.1f} s (at most {most:g})  CPU time of `identify`, {samples} samples of 7 joints at 1 kHz")
+    command = {"seconds": {str(samples): value for samples, value in seconds.items()}, "at_most": most}
+    return 0, {"goals": goals, "command": command}
+
+
+def _command(samples: int) -> dict[int, float]:
+    """CPU time of `identify` without options, from the start of the process to its end [s], by number of samples.
+
+    The first run, which may compile, is left out.
+
+    Raises:
+        InternalError: the command fails.
+    """
+    description = shared_file("urdf/arm7.urdf")
+    model = RobotModel.from_file(description)
+    regressor = Regressor(model, terms_on_joints(model, (Viscous(), Coulomb(0.01), Offset())))
+    friction = np.ones(len(regressor.names) - len(model.inertial_parameters))
+    parameters = np.append(1.1 * model.inertial_parameters, friction)
+    sensors = Sensors(np.full(len(model.joint_names), 0.1), 1e-5, 1e-3)
+    counts = sorted({min(FIXED_SAMPLES, samples), samples})
+    seconds: dict[int, float] = {}
+    with tempfile.TemporaryDirectory() as scratch:
+        for count in (counts[0], *counts):
+            progress(f"identify, {count} samples")
+            data = Path(scratch) / "data.npz"
+            t = np.arange(count) / COMMAND_RATE
+            made = simulated_recording(regressor, parameters, random_fourier(model, 1), t, sensors, 0).samples
+            assert made.dq is not None and made.tau is not None
+            write_npz(data, model.joint_names, made.t, q=made.q, dq=made.dq, tau=made.tau)
+            words = ["identify", data, "--robot", description, "--out", Path(scratch) / "run", "--force", "--json"]
+            before = os.times()
+            done = subprocess.run(
+                [sys.executable, "-m", "robot_dyn_id", *map(str, words)], capture_output=True, text=True, check=False
+            )
+            after = os.times()
+            if done.returncode > 1:  # 1: the verdict is bad
+                raise InternalError(f"identify ended with {done.returncode}: {done.stderr.strip()[-200:]}")
+            seconds[count] = after.children_user + after.children_system - before.children_user - before.children_system
+    return seconds
 
 
 def _estimators(arguments: argparse.Namespace) -> tuple[int, dict[str, Any]]:
@@ -126,7 +191,8 @@ def _recording(dynamics: Dynamics, controller: ControllerModel, motion: Trajecto
     return replace(shown, samples=replace(shown.samples, reference=wanted.q[:, : len(true.t)].T))
 
 
-def _speed(arguments: argparse.Namespace) -> tuple[int, dict[str, Any]]:
+def _speed(arguments: argparse.Namespace) -> list[dict[str, Any]]:
+    """Ratios of kernels and estimators to their peers."""
     model, samples = RobotModel.from_file(shared_file("urdf/arm7.urdf")), arguments.samples or 20_000
     regressor = Regressor(model, terms_on_joints(model, (Viscous(), Coulomb(), Offset())))
     independent = base_parameters(regressor).independent
@@ -154,15 +220,11 @@ def _speed(arguments: argparse.Namespace) -> tuple[int, dict[str, Any]]:
             "lstsq": stacked_least_squares,
         }
     )
-    goals = [
+    return [
         _goal("stacked regressor against a Python loop over Pinocchio", seconds["loop"] / seconds["regressor"], 7.0),
         _goal("samples to parameters by QR against loop and lstsq", seconds["lstsq"] / seconds["qr"], 15.0),
         _goal("samples to parameters by Gram against loop and lstsq", seconds["lstsq"] / seconds["gram"], 30.0),
     ]
-    if not arguments.json:
-        for goal in goals:
-            print(f"{goal['ratio']:7.1f} x (goal {goal['goal']:g})  {goal['name']}")
-    return 0, {"goals": goals}
 
 
 def regressor_into(regressor: Regressor, motion: Motion, out: Array) -> None:

@@ -22,9 +22,12 @@ HORIZONS_S = (0.1, 1.0, 5.0)
 START_INTERVAL_S = 1.0
 """Time between the starts of two rollouts [s]; longer in long recordings, see `MAX_ROLLOUT_SAMPLES`."""
 
-MAX_ROLLOUT_SAMPLES = 30_000
-"""Largest number of simulated samples of all rollouts."""
+LONG_ROLLOUT_EVERY = 5
+"""Every such rollout is simulated to the last horizon, the others to the one before: errors there state little about
+the model and take most of the time."""
 
+MAX_ROLLOUT_SAMPLES = 20_000
+"""Largest number of simulated samples of all rollouts."""
 
 MAX_PARTS = 3
 """Largest number of models, such as those of a cross-validation, that are simulated: each needs a pass over data."""
@@ -48,10 +51,11 @@ class Rollouts:
 
 @dataclass
 class _Rollout:
-    """One simulation: the plant, the grid number of its start, and whether it has diverged."""
+    """One simulation: the plant, the grid numbers of its start and its end, and whether it has diverged."""
 
     plant: Plant
     start: int
+    end: int
     diverged: bool = False
 
 
@@ -103,17 +107,18 @@ class _Runs:
             if (number - self.begin) % self.interval == 0:
                 plant = self.idle.pop() if self.idle else Plant(self.dynamics, window.motion.q[:, k])
                 plant.place(window.motion, k)
-                self.active.append(_Rollout(plant, number))
+                is_long = (number - self.begin) // self.interval % LONG_ROLLOUT_EVERY == 0
+                self.active.append(_Rollout(plant, number, number + self.offsets[-1 if is_long else -2]))
             after = min(k + 1, window.tau.shape[1] - 1)
             self._advance(0.5 * (window.tau[:, k] + window.tau[:, after]))
 
     def _compare(self, number: int, q: Array) -> None:
-        """Note the errors of the rollouts that reach a horizon, and end those that reach the last one."""
+        """Note the errors of the rollouts that reach a horizon, and end those that reach their end."""
         for one in self.active:
             for offset, found in zip(self.offsets, self.errors, strict=True):
                 if number - one.start == offset:
                     found.append(np.full(len(q), np.inf) if one.diverged else np.abs(one.plant.q - q))
-        for one in [one for one in self.active if number - one.start >= self.offsets[-1]]:
+        for one in [one for one in self.active if number >= one.end]:
             self._end(one)
 
     def _end(self, one: _Rollout) -> None:
@@ -158,7 +163,8 @@ def simulate_rollouts(parts: Sequence[tuple[Dynamics, FilteredTrials]]) -> Rollo
     for dynamics, trials in _pick_parts(parts):
         rate = trials.plan.rate
         # of all parts together, as each has its share of the samples
-        cost = sum(trials.survey.durations) * rate * HORIZONS_S[-1] / START_INTERVAL_S
+        mean_length = HORIZONS_S[-2] + (HORIZONS_S[-1] - HORIZONS_S[-2]) / LONG_ROLLOUT_EVERY
+        cost = sum(trials.survey.durations) * rate * mean_length / START_INTERVAL_S
         interval = max(1, round(START_INTERVAL_S * rate * max(1.0, cost / MAX_ROLLOUT_SAMPLES)))
         runs = _Runs(dynamics, rate, interval, errors)
         try:

@@ -36,7 +36,8 @@ EFFORT_KINDS = ("auto", "torque", *CURRENT_KINDS, *COMPENSATED_KINDS, "external"
 DEFAULT_TERMS: tuple[Term, ...] = (Viscous(), Coulomb(), Offset())
 """Terms where none are given and none are chosen."""
 
-VELOCITIES = ("auto", "recorded", "derivative")
+VELOCITIES = ("auto", "recorded", "derivative", "logistic")
+"""Sources of velocities and accelerations."""
 
 
 @dataclass(frozen=True)
@@ -62,7 +63,8 @@ class Settings:
         motion_cutoff: cut-off frequency of the zero-phase low-pass filter of positions and velocities [Hz]; None:
             chosen with the model, or for other estimators equal to `cutoff`, or from the recordings if that is.
         filter_order: Butterworth order of each pass of both filters.
-        velocity: `recorded`, `derivative` of the positions, or `auto`: recorded if it agrees with them.
+        velocity: `recorded`, `derivative` of the positions, `logistic`: functions of the angle on logistic strokes, or
+            `auto`: recorded if it agrees with the positions.
         pivots: pivot rule of the base parameters, `rref` or `qr`.
         prior: earlier parameter set, or robot description, for estimators that use a prior, instead of the URDF.
         reversal_speed: low-velocity threshold below which a joint's rows are left out [rad/s or m/s]: 0 keeps all,

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -65,6 +65,20 @@ class ComputedTorqueControllerSettings:
         GRAVITY, "Control law: compensate gravity only, or follow trajectories", choices=(GRAVITY, COMPUTED_TORQUE)
     )
     bandwidth: float = ros_parameter(20.0, "Bandwidth of the position error under computed torque", "rad/s", 0.1, 200.0)
+    proportional: tuple[float, ...] = ros_parameter(
+        (), "Proportional gain, one value for all joints or one per joint; empty: from bandwidth", "1/s^2", 0.0
+    )
+    derivative: tuple[float, ...] = ros_parameter(
+        (), "Derivative gain, one value for all joints or one per joint; empty: from bandwidth", "1/s", 0.0
+    )
+    exponent: float = ros_parameter(
+        1.0,
+        "Exponent of position errors; below 1 the feedback converges in finite time, and the gains apply to errors of "
+        "1 rad (or m) and 1 rad/s",
+        "",
+        0.1,
+        1.0,
+    )
     start_droop: float = ros_parameter(
         0.0,
         "Maximum gravity sag with which the inertia of the URDF may be used until a model is identified, for masses of "
@@ -125,7 +139,7 @@ class ComputedTorqueController(RobotNode):
             ModelError: the URDF cannot be read.
         """
         self._commands, self._condition = self.publisher("effort_command"), Condition(self.get_logger())
-        self._gains = Gains.from_bandwidth(self.settings.bandwidth)
+        self._gains = self._feedback_gains()
         self._dynamics: Dynamics | None = None
         self._law: ComputedTorque | None = None  # of the dynamics
         self._start: ScaledNominalInertia | None = None  # used until there are dynamics
@@ -148,6 +162,16 @@ class ComputedTorqueController(RobotNode):
         self.subscription("~/joint_trajectory", self._follow, raw=True)
         self.create_timer(self.settings.timeout / CHECKS_PER_TIMEOUT, self._look, clock=self.steady)
         self._look()
+
+    def _feedback_gains(self) -> Gains:
+        """Gains from the parameters of the node."""
+        settings, usual = self.settings, Gains.from_bandwidth(self.settings.bandwidth)
+        return replace(
+            usual,
+            proportional=_per_joint(settings.proportional) if settings.proportional else usual.proportional,
+            derivative=_per_joint(settings.derivative) if settings.derivative else usual.derivative,
+            exponent=settings.exponent,
+        )
 
     # --- the model
 
@@ -204,6 +228,7 @@ class ComputedTorqueController(RobotNode):
                 f"{', '.join(used.joint_names)}: restart the node to use it"
             )
         rated = self._rated(model)
+        self._check_gains(model)
         check_static_efforts(dynamics, rated, None if used is None or self._tracker is None else self._q)
         if self._dynamics is None:  # an arm without a model hangs away from its setpoint: it is held where it is
             self._tracker = None
@@ -219,6 +244,7 @@ class ComputedTorqueController(RobotNode):
             return  # more joint states are to come
         try:
             rated = self._rated(model)
+            self._check_gains(model)
             self._start = ScaledNominalInertia.from_robot(self.settings.start_droop, model, self._gains)
         except RobotDynIdError as error:
             self._refused = f"no start without a model: {error}"
@@ -236,6 +262,18 @@ class ComputedTorqueController(RobotNode):
         """
         try:
             return rated_efforts(model, self.settings.effort_limit)
+        except UsageError as error:
+            self.end = error
+            raise
+
+    def _check_gains(self, model: RobotModel) -> None:
+        """Check that there is one gain for all joints, or one for each.
+
+        Raises:
+            UsageError: another number of gains; the node ends, as nothing that comes later would make it right.
+        """
+        try:
+            self._gains.per_joint(model.joint_names)
         except UsageError as error:
             self.end = error
             raise
@@ -372,6 +410,11 @@ class ComputedTorqueController(RobotNode):
     def diagnosis(self) -> Diagnosis:
         """The condition that was reported last."""
         return self._condition.remind()
+
+
+def _per_joint(values: tuple[float, ...]) -> float | tuple[float, ...]:
+    """A single value for all joints as a number."""
+    return values[0] if len(values) == 1 else values
 
 
 def main() -> int:

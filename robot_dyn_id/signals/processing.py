@@ -29,6 +29,7 @@ from robot_dyn_id.errors import InputError
 from robot_dyn_id.signals.ends import filter_with_derivatives
 from robot_dyn_id.signals.filtering import LowPass, derivative
 from robot_dyn_id.signals.ranges import Ranges
+from robot_dyn_id.signals.strokes import RecordedStrokes
 from robot_dyn_id.signals.term_states import integrate_states
 from robot_dyn_id.signals.windows import Cut, FilteredWindow, Window
 
@@ -75,6 +76,8 @@ class SignalPlan:
             m/s].
         period: period of a motion that is known to be periodic [s]; None otherwise.
         decimation: samples of the grid that recordings are interpolated to and filtered on, per sample of the windows.
+        strokes: logistic strokes of the recordings, on which velocities and accelerations are functions of the angle;
+            None: they are not used.
     """
 
     rate: float
@@ -86,6 +89,7 @@ class SignalPlan:
     period: float | None = None
     decimation: int = 1
     rest: float = 0.0
+    strokes: RecordedStrokes | None = None
 
     @classmethod
     def from_low_pass(
@@ -109,7 +113,21 @@ class SignalPlan:
         coarse = SignalPlan.from_low_pass(
             self.native_rate / decimation, self.low_pass, self.recorded_velocity, self.motion_pass
         )
-        return replace(coarse, slowest=self.slowest, rest=self.rest, period=self.period, decimation=decimation)
+        return replace(
+            coarse,
+            slowest=self.slowest,
+            rest=self.rest,
+            period=self.period,
+            decimation=decimation,
+            strokes=self.strokes,
+        )
+
+    @property
+    def velocity_source(self) -> str:
+        """Source of the velocities: `recorded`, `derivative` or `logistic`."""
+        if self.strokes is not None:
+            return "logistic"
+        return "recorded" if self.recorded_velocity else "derivative"
 
     def periodic(self, period: float) -> SignalPlan:
         """With a whole number of rows in a period of the motion [s].
@@ -175,6 +193,8 @@ def filter_window(window: Window, plan: SignalPlan, keep_edges: bool = False) ->
             derived = derivative(plan.motion_pass.apply(window.q, plan.native_rate), plan.native_rate)
             velocity = np.where(window.velocity_missing, derived, velocity)
         dq, ddq, _ = differentiated(velocity)
+    if plan.strokes is not None:
+        dq, ddq = _rates_on_strokes(window, plan, dq, ddq)
     temperature = None if window.temperature is None else differentiated(window.temperature)[0]
     reference = None if window.reference is None else Motion(*differentiated(window.reference))
     t, core = window.t[kept], slice(*(-(-end // plan.decimation) for end in (window.core.start, window.core.stop)))
@@ -197,6 +217,17 @@ def filter_window(window: Window, plan: SignalPlan, keep_edges: bool = False) ->
         reference=reference,
         trial=window.trial,
     )
+
+
+def _rates_on_strokes(window: Window, plan: SignalPlan, dq: Array, ddq: Array) -> tuple[Array, Array]:
+    """Velocities and accelerations from the measured angles, behind the motion filter, shape (n, N) each."""
+    assert plan.strokes is not None
+    full = [np.repeat(values, plan.decimation, axis=1)[:, : len(window.t)] for values in (dq, ddq)]
+    rates = plan.strokes.rates(window.trial, window.t, window.q, *full)
+    on_stroke = plan.strokes.covered(window.trial, window.t, len(window.q))[:, :: plan.decimation]
+    smooth = (plan.motion_pass.apply(values, plan.native_rate)[:, :: plan.decimation] for values in rates)
+    velocity, acceleration = (np.where(on_stroke, new, old) for new, old in zip(smooth, (dq, ddq), strict=True))
+    return np.ascontiguousarray(velocity), np.ascontiguousarray(acceleration)
 
 
 def _decimate(tau: Array | None, plan: SignalPlan) -> Array | None:

@@ -22,6 +22,7 @@ from robot_dyn_id.signals.filtering import LowPass
 from robot_dyn_id.signals.processing import RecordedProblem, SignalPlan, filter_window
 from robot_dyn_id.signals.ranges import Ranges
 from robot_dyn_id.signals.stillness import stillness
+from robot_dyn_id.signals.strokes import RecordedStrokes
 from robot_dyn_id.signals.survey import Survey, survey
 from robot_dyn_id.signals.term_states import integrate_states
 from robot_dyn_id.signals.windows import FilteredWindow, Window, windows
@@ -38,7 +39,8 @@ class SignalSettings:
     Attributes:
         cutoff: cut-off frequency of the zero-phase regression filter [Hz]; None: from the recordings.
         filter_order: Butterworth order of each pass of both filters.
-        velocity: `recorded`, `derivative` of the positions, or `auto`: recorded if it agrees with them.
+        velocity: `recorded`, `derivative` of the positions, `logistic`: functions of the angle on logistic strokes, or
+            `auto`: recorded if it agrees with the positions.
         period: period of a periodic motion [s]; 0: unknown.
         motion_cutoff: cut-off frequency of the zero-phase motion filter [Hz]; None: equal to `cutoff`, or from the
             recordings if that is.
@@ -130,6 +132,8 @@ class FilteredTrials:
         surveyed = survey(recordings, joints, drives, need_effort)
         plan = plan_signals(surveyed, settings)
         plan = plan.periodic(settings.period) if settings.period else plan
+        if settings.velocity == "logistic":
+            plan = replace(plan, strokes=RecordedStrokes.from_recordings(recordings, joints))
         surveyed = surveyed.with_longest_gap(plan.longest_gap)
         return cls(recordings, joints, drives, plan, need_effort, keep_edges, surveyed)
 
@@ -259,8 +263,15 @@ class FilteredTrials:
         return replace(self, plan=plan, known_ranges=None)
 
     def with_recordings(self, recordings: Sequence[Recording]) -> FilteredTrials:
-        """Other recordings of the same joints, filtered in the same way."""
-        return replace(self, recordings=recordings, surveyed=None, known_ranges=None, kept=None, zeros=None)
+        """Other recordings of the same joints, filtered in the same way.
+
+        Raises:
+            InputError: velocities are functions of the angle, and these recordings are not of strokes.
+        """
+        plan = self.plan
+        if plan.strokes is not None:
+            plan = replace(plan, strokes=RecordedStrokes.from_recordings(recordings, self.joints))
+        return replace(self, plan=plan, recordings=recordings, surveyed=None, known_ranges=None, kept=None, zeros=None)
 
     def blocks(self, count: int = BLOCKS) -> Blocks:
         """Division into blocks for cross-validation; trials at rest throughout are not divided.

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import Any
 
@@ -130,4 +131,25 @@ _Dumper.add_representer(
 
 def yaml_text(content: dict[str, Any]) -> str:
     """YAML whose numbers read back as the same to the last bit: the shortest texts for which they do."""
-    return yaml.dump(content, Dumper=_Dumper, sort_keys=False, width=2**31 - 1, allow_unicode=True)
+    return "".join(_matrix_text(key, value) or _dumped({key: value}) for key, value in content.items()) or "{}\n"
+
+
+def _dumped(content: dict[str, Any]) -> str:
+    return str(yaml.dump(content, Dumper=_Dumper, sort_keys=False, width=2**31 - 1, allow_unicode=True))
+
+
+def _matrix_text(key: str, rows: Any) -> str:
+    """A matrix of finite numbers as `_dumped` writes it, in a tenth of the time; empty for anything else."""
+    if not (isinstance(rows, list) and rows and all(type(row) is Row and row for row in rows)):
+        return ""
+    if not all(type(value) is float and math.isfinite(value) for row in rows for value in row):
+        return ""
+    lines = (", ".join(map(_number, row)) for row in rows)
+    header = _dumped({key: []}).removesuffix(" []\n")
+    return f"{header}\n" + "".join(f"- [{line}]\n" for line in lines)
+
+
+def _number(value: float) -> str:
+    """A number as YAML 1.1 has it: exponents only after a decimal point."""
+    text = repr(value)
+    return text if "." in text else text.replace("e", ".0e", 1)

@@ -11,9 +11,9 @@ from support.simulated import LIFT
 from robot_dyn_id.errors import MotionError, UsageError
 from robot_dyn_id.excitation import FORMS, Demand, MotionLimits, make_excitation, make_parametrization
 from robot_dyn_id.excitation.forms.bspline import knot_times
-from robot_dyn_id.excitation.forms.logistic import rates_at_angle
 from robot_dyn_id.excitation.trajectory import Repeated, Scaled, check_excitation, check_limits
 from robot_dyn_id.model.robot import RobotModel
+from robot_dyn_id.signals.strokes import rates_at_angle
 
 ACCELERATION = (15, 7.5, 10, 12.5, 15, 20, 20)
 PANDA = MotionLimits.from_model(panda_arm(), ACCELERATION, velocity_scale=0.9, margin=0.05)

@@ -73,6 +73,20 @@ def test_computed_torque_follows_a_trajectory(world, tmp_path):
     assert np.abs(scene.position - target).max() < 0.02
 
 
+def test_feedback_of_finite_time_with_gains_of_each_joint_follows_a_trajectory(world, tmp_path):
+    scene = Scene(world, tmp_path, control="effort", effort_timeout="1.0")
+    gains = {"proportional": "[150.0, 150.0, 120.0]", "derivative": "[30.0, 30.0, 25.0]", "exponent": "0.9"}
+    world.add(ComputedTorqueController, *ros_arguments(law="computed_torque", timeout="1.0", **gains))
+    scene.parameters.publish(message())
+    world.until(lambda: scene.logged("commands efforts by computed_torque"), what="controller")
+    publisher = world.probe.create_publisher(JointTrajectory, "computed_torque_controller/joint_trajectory", RELIABLE)
+    world.until(lambda: publisher.get_subscription_count(), what="controller's topic")
+    scene.passes(0.3)
+    target = scene.position + np.array([0.4, -0.3, 0.5])
+    publisher.publish(trajectory(scene.names, target))
+    world.until(lambda: np.abs(scene.position - target).max() < 0.02, what="target")
+
+
 def test_parameters_that_do_not_belong_to_the_robot_are_refused_and_no_effort_is_commanded(world, tmp_path):
     scene = Scene(world, tmp_path, control="effort")
     world.add(ComputedTorqueController)

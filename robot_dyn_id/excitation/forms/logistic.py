@@ -24,24 +24,6 @@ RANDOM_STEEPNESS_MAX = 2.0
 """Largest steepness of random strokes relative to the one with that exponent [-]."""
 
 
-def rates_at_angle(q: Array, low: Array, span: Array, steepness: Array, direction: Array) -> tuple[Array, Array]:
-    """Velocity and acceleration of a logistic stroke as functions of the angle alone.
-
-    With u = q - low: dq = direction steepness / span u (span - u), ddq = (steepness / span)^2 u (span - u)
-    (span - 2 u). A measured angle yields both without differentiation; its error has the largest effect near the ends
-    of a stroke, where u (span - u) is small.
-
-    Args:
-        q: angles or positions [rad or m], any shape.
-        low: lower end of the stroke [rad or m], of a shape that broadcasts with q, like all other arguments.
-        span: length of the stroke [rad or m].
-        steepness: steepness of the stroke [1/s].
-        direction: commanded direction, 1 rising or -1 falling.
-    """
-    u, rate = q - low, steepness / span
-    return direction * rate * u * (span - u), rate**2 * u * (span - u) * (span - 2.0 * u)
-
-
 def logistic(u: Array) -> Array:
     """Logistic function 1 / (1 + exp(-u)) and four derivatives, shape (5, N)."""
     s = 0.5 * (1.0 + np.tanh(u / 2.0))  # does not overflow

@@ -20,9 +20,10 @@ from robot_dyn_id.dynamics.dynamics import Dynamics
 from robot_dyn_id.dynamics.regressor import Motion, Regressor
 from robot_dyn_id.errors import InputError
 from robot_dyn_id.estimators.stepwise import Equations, Group, StepwisePlan, plan_steps, solve_steps
-from robot_dyn_id.excitation.forms.logistic import Logistic, rates_at_angle
+from robot_dyn_id.excitation.forms.logistic import Logistic
 from robot_dyn_id.identification.iteration import SimulatedTrials, Trial, scale_inertia_for_motion
 from robot_dyn_id.papers.inputs import model_of
+from robot_dyn_id.signals.strokes import rates_at_angle
 from robot_dyn_id.simulation.controllers import Gains, ScaledNominalInertia
 from robot_dyn_id.simulation.sensors import Sensors
 
