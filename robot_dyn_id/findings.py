@@ -83,16 +83,26 @@ SECTIONS: Mapping[str, Mapping[str, Definition]] = {
             "error",
             "With another factor of one joint's effort the rigid-body dynamics of all joints fit, with free inertial "
             "parameters: its gain or unit differs from that of the other joints. Several joints are named where their "
-            "efforts do not show which of them it is. A warning below a factor of two.",
+            "efforts do not show which of them it is. A warning below a factor of two, information below 1.2.",
             "correct `gain` or the unit of the joint",
             overrulable=True,
         ),
         "gain_unverifiable": Definition(
             "info",
-            "Neither weight nor inertia in the efforts of a joint determines their scale: a wrong gain there would "
-            "not be found. A warning where only the weight of the URDF's masses could verify it, and differs from the "
-            "effort by more than a factor of three.",
+            "Neither weight nor inertia in the efforts of a joint determines their scale or sign, or only roughly: a "
+            "wrong gain there would not be found, or not below the error that is given. A warning where only the "
+            "weight of the URDF's masses could verify it, and differs from the effort by more than a factor of three.",
             "compare the effort of the joint with a known load",
+        ),
+        "urdf_contradicted": Definition(
+            "error",
+            "The weight in the efforts of several joints differs from that of the URDF's own masses by more than a "
+            "factor of two, and no bodies on the axes of the URDF explain the effort of a joint: the URDF describes "
+            "another robot. Information where bodies on its axes explain the efforts, but their weight differs as "
+            "much, or on all loaded joints by more than 1.5: its masses are placeholders or another robot's, or all "
+            "gains are wrong.",
+            "check that the URDF describes this robot (axes, zero positions, tool), and its masses",
+            overrulable=True,
         ),
         "effort_units": Definition(
             "error",
@@ -252,8 +262,8 @@ SECTIONS: Mapping[str, Mapping[str, Definition]] = {
         ),
         "load_changed": Definition(
             "warning",
-            "Another load at the last link explains most of the residuals: the tool or payload was changed between "
-            "recordings.",
+            "Another load at the last link explains most of the residuals of a recording, or of its clearest joint: "
+            "the tool or payload was changed between recordings.",
             "identify and validate with the same tool, or describe each tool by a URDF of its own",
         ),
         "clock_drift": Definition(

@@ -11,69 +11,58 @@ if __name__ == "__main__":
 import argparse
 import json
 import time
-from collections.abc import Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
-from itertools import cycle, product
 from pathlib import Path
 
 from mutation.catalog import FAULTS
 from mutation.clean import ARMS
+from mutation.schedule import list_clean, list_faults, mixed
 from mutation.table import CLEAN, Job, Row, markdown, run
 
 
 def main() -> None:
-    """Run the chosen faults and write the table."""
+    """Run the chosen cases that have not been run, and write the table of all that have."""
     parser = argparse.ArgumentParser(prog="python -m mutation", description=__doc__.splitlines()[0])
     parser.add_argument("--faults", nargs="*", choices=list(FAULTS), default=list(FAULTS), metavar="FAULT")
-    parser.add_argument("--arms", nargs="+", choices=list(ARMS), default=list(ARMS), metavar="ARM")
-    parser.add_argument("--each", type=int, default=len(ARMS), help="arms for each fault and strength, taken in turn")
+    parser.add_argument("--arms", nargs="+", choices=list(ARMS), default=list(ARMS), metavar="ARM", help="a shard")
+    parser.add_argument("--rounds", type=int, default=len(ARMS), help="arms for each fault and strength, in rotation")
     parser.add_argument("--pinned", action="store_true", help="identify a pinned model instead of a chosen one")
+    parser.add_argument(
+        "--whole", action="store_true", help="identify a model also of recordings whose examination names the fault"
+    )
     parser.add_argument("--clean", type=int, default=25, help="clean recordings of each arm (default: %(default)s)")
     parser.add_argument("--strengths", type=int, nargs="+", choices=(0, 1, 2), default=[0, 1, 2])
     parser.add_argument("--first", type=int, default=0, help="first seed of the arms")
     parser.add_argument("--minutes", type=float, default=1e9, help="no case is started after that time")
-    parser.add_argument("--processes", type=int, default=1)
-    parser.add_argument("--out", type=Path, default=Path("mutation-report"), help="folder for cases.jsonl and table.md")
+    parser.add_argument("--out", type=Path, default=Path("mutation-report"), help="folder of cases*.jsonl and table.md")
+    parser.add_argument("--shard", default="", help="name of this process, if several write to the folder")
     given = parser.parse_args()
     given.out.mkdir(parents=True, exist_ok=True)
     stop = time.monotonic() + 60 * given.minutes
-    turn = cycle(given.arms)
-    jobs = [
-        Job(fault, next(turn), strength, given.first, given.pinned)
-        for strength, fault in product(given.strengths, given.faults)
-        for _ in range(min(given.each, len(given.arms)))
-    ]
-    clean = [Job(CLEAN, arm, 0, given.first + seed, given.pinned) for seed in range(given.clean) for arm in given.arms]
-    rows = []
-    with open(given.out / "cases.jsonl", "w", encoding="utf-8") as file:
-        for row in _rows(_mixed(jobs, clean), given.processes, stop):
-            rows.append(row)
+    model = Job(CLEAN, "", 0, given.first, given.pinned, given.whole)
+    faults = list_faults(given.faults, given.strengths, given.rounds, model)
+    clean = list_clean(given.clean, model)
+    done = {row.job for row in _read(given.out)}
+    with open(given.out / f"cases{given.shard}.jsonl", "a", encoding="utf-8") as file:
+        for job in mixed(faults, clean):
+            if job in done or job.arm not in given.arms or time.monotonic() > stop:
+                continue
+            row = run(job)
             file.write(json.dumps(row.summary()) + "\n")
             file.flush()
             print(row.line(), flush=True)
-    text = markdown(rows)
+    text = markdown(_read(given.out))
     (given.out / "table.md").write_text(text, encoding="utf-8")
     print(text)
 
 
-def _mixed(first: Sequence[Job], second: Sequence[Job]) -> list[Job]:
-    """Both lists in one, each evenly spread, so that a run that is stopped has parts of both."""
-    places = [(number / max(len(jobs), 1), job) for jobs in (first, second) for number, job in enumerate(jobs)]
-    return [job for _, job in sorted(places, key=lambda pair: pair[0])]
-
-
-def _rows(jobs: Sequence[Job], processes: int, stop: float) -> Iterator[Row]:
-    """Rows of the jobs that are started before `stop`."""
-    if processes == 1:
-        for job in jobs:
-            if time.monotonic() < stop:
-                yield run(job)
-        return
-    with ProcessPoolExecutor(processes) as pool:
-        queue = list(jobs)
-        while queue and time.monotonic() < stop:
-            batch, queue = queue[: 4 * processes], queue[4 * processes :]
-            yield from pool.map(run, batch)
+def _read(folder: Path) -> list[Row]:
+    """Rows of all processes that have written to a folder; a line that was cut off is left out."""
+    rows = []
+    for path in sorted(folder.glob("cases*.jsonl")):
+        for line in path.read_text(encoding="utf-8").splitlines():
+            if line.endswith("}"):
+                rows.append(Row.from_summary(json.loads(line)))
+    return rows
 
 
 if __name__ == "__main__":

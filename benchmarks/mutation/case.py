@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -12,11 +12,19 @@ import numpy as np
 
 from robot_dyn_id import ParameterSet, Settings, identify, open_recording, validate
 from robot_dyn_id.data.recording import ArrayRecording, Recording
+from robot_dyn_id.dynamics.regressor import Regressor
 from robot_dyn_id.dynamics.terms import Coulomb, Dahl, Offset, RotorInertia, Viscous
 from robot_dyn_id.errors import RobotDynIdError, UnsafeDataError
 from robot_dyn_id.estimators import WeightedLeastSquares
 from robot_dyn_id.findings import Finding
+from robot_dyn_id.identification.correction import correct_trials
+from robot_dyn_id.identification.pipeline import prepare_trials
 from robot_dyn_id.model.robot import RobotModel
+from robot_dyn_id.signals.stamps import require_seconds
+from robot_dyn_id.workflow.joints import match_joints
+
+REPLACED_CODES = frozenset({"velocity_mismatch", "gravity_direction"})
+"""Codes that a later stage of the command may replace."""
 
 NAMES = ("morning", "noon", "evening", "night")
 """Names of the files; a copy has another name than the original."""
@@ -32,6 +40,7 @@ class Case:
         held_out: recordings to validate on.
         validated: recordings that the identified model is validated on afterwards.
         size: size of the fault, for the table.
+        joints: names of the joints with the fault, one of which a finding must name; empty: it concerns all.
     """
 
     robot: RobotModel
@@ -39,6 +48,7 @@ class Case:
     held_out: tuple[ArrayRecording, ...] = ()
     validated: tuple[ArrayRecording, ...] = ()
     size: str = ""
+    joints: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -62,6 +72,13 @@ class Answer:
         """Codes of all findings."""
         return frozenset(code for code, _ in self.findings)
 
+    def names(self, codes: Collection[str], joints: Collection[str]) -> bool:
+        """Whether a finding has one of these codes, and names one of these joints if there are any."""
+        return any(
+            code in codes and (not joints or bool(set(joints) & set(named)))
+            for (code, _), named in zip(self.findings, self.joints, strict=True)
+        )
+
     def at_least(self, severity: str) -> frozenset[str]:
         """Codes of the findings of this severity or a higher one."""
         wanted = {"info": ("info", "warning", "error"), "warning": ("warning", "error"), "error": ("error",)}[severity]
@@ -74,12 +91,14 @@ def pinned_settings() -> Settings:
     return Settings(terms=terms, estimator=WeightedLeastSquares())
 
 
-def answer(case: Case, settings: Settings | None = None) -> Answer:
+def answer(case: Case, settings: Settings | None = None, until: Collection[str] = ()) -> Answer:
     """Run the command on files of the case.
 
     Args:
         case: the case.
         settings: settings of the command; default: those of the plain command.
+        until: codes after which the answer may end: no model is identified if the examination of the recordings, the
+            first stage of the command, already names the fault by one of them.
     """
     with tempfile.TemporaryDirectory(prefix="mutation-") as folder:
         files = iter(NAMES)
@@ -88,6 +107,10 @@ def answer(case: Case, settings: Settings | None = None) -> Answer:
             for group in (case.training, case.held_out, case.validated)
         )
         try:
+            if until and not (held_out or validated):
+                early = _examine(case.robot, training, settings or Settings())
+                if early.names(set(until) - REPLACED_CODES, case.joints):
+                    return early
             result = identify(case.robot, training, settings, held_out)
             findings, nrmse = result.findings, result.evaluation.held_out.all_joints_nrmse
             if validated:
@@ -97,6 +120,14 @@ def answer(case: Case, settings: Settings | None = None) -> Answer:
         except RobotDynIdError as error:
             return Answer(((error.code, "error"),), ((),), str(error))
     return _answer(findings, nrmse)
+
+
+def _examine(robot: RobotModel, recordings: Sequence[Recording], settings: Settings) -> Answer:
+    """Answer of the stages before a model is identified."""
+    model = match_joints(robot, recordings, robot.held)
+    require_seconds(recordings, model.joint_names)
+    trials, findings = prepare_trials(recordings, Regressor(model), settings, settings.signals)
+    return _answer((*findings, *correct_trials(trials, model, settings).findings))
 
 
 def _answer(findings: Sequence[Finding], nrmse: float = float("nan"), message: str = "") -> Answer:

@@ -64,6 +64,10 @@ LONGEST_TURN_RAD, FASTEST_RAD_S = 2.2, 2.0
 REST_S = 1.0
 """Rest before and after a motion."""
 
+DURATION_S, RATE_HZ = 20.0, 100.0
+"""Length of a motion without the rest before and after it, and sample rate, unless a fault needs others: long enough
+for the parameters of these arms, short enough for hundreds of cases."""
+
 EFFORT_SHARE = 0.8
 """Largest share of the effort limits that a motion uses."""
 
@@ -124,22 +128,24 @@ class Recipe:
     """Recipe of a recording.
 
     Attributes:
-        duration: length of the motion [s], without the rest before and after it.
+        duration: length of the motion [s], without the rest before and after it; by default longer for slow arms.
         kind: `periodic` or `moves` (point to point); empty: drawn.
         warming: relative loss of friction over the recording.
         one_way: joints that move forward only.
         load: inertial parameters instead of the true ones, shape (10 b,).
         rest: rest before and after the motion [s].
         change: another motion instead of the one that was drawn.
+        take: number of the repetition of the same motion, with noise of its own.
     """
 
-    duration: float = 50.0
+    duration: float = DURATION_S
     kind: str = ""
     warming: float = 0.02
     one_way: Sequence[int] = ()
     load: Array | None = None
     rest: float = REST_S
     change: Callable[[Motion], Motion] | None = None
+    take: int = 0
 
 
 @dataclass(frozen=True)
@@ -212,7 +218,7 @@ class Bench:
 
     @classmethod
     def draw(cls, name: str, seed: int) -> Bench:
-        """Draw an arm: masses up to 15 % off the URDF's, drives, noise and sample rate."""
+        """Draw an arm: masses up to 15 % off the URDF's, drives and noise."""
         rng = np.random.default_rng((sum(name.encode()), seed, 1))
         robot, geared = arm_model(name), ARMS[name].geared
         n = len(robot.joint_names)
@@ -236,8 +242,7 @@ class Bench:
             shares=shares,
         )
         noise = effort * (rng.uniform(0.002, 0.005, n) if geared else rng.uniform(0.001, 0.003, n))
-        rate = float(rng.choice([100.0, 125.0, 200.0]))
-        return cls(name, robot, regressor, heavier * robot.inertial_parameters, drives, noise, rate, seed)
+        return cls(name, robot, regressor, heavier * robot.inertial_parameters, drives, noise, RATE_HZ, seed)
 
     def record(self, number: int = 0, **options: Any) -> Trial:
         """Record a motion.
@@ -247,13 +252,15 @@ class Bench:
             options: attributes of the `Recipe`.
         """
         rng = np.random.default_rng((sum(self.name.encode()), self.seed, 2, number))
-        recipe = Recipe(**options)
+        recipe = Recipe(**({"duration": DURATION_S * _slowness(self.name)} | options))
         recipe = replace(recipe, kind=recipe.kind or str(rng.choice(["periodic", "moves"])))
         count = round(recipe.duration * self.rate)
         t = np.arange(count + 2 * round(recipe.rest * self.rate)) / self.rate
         motion = self._draw_motion(rng, t, recipe)
         if len(recipe.one_way):
             motion = _forward_only(motion, t, recipe.one_way, self.name, rng)
+        if recipe.take:
+            rng = np.random.default_rng((sum(self.name.encode()), self.seed, 3, number, recipe.take))
         return self._measure(rng, t, motion if recipe.change is None else recipe.change(motion), recipe)
 
     def _draw_motion(self, rng: np.random.Generator, t: Array, recipe: Recipe) -> Motion:
@@ -365,6 +372,11 @@ def _ranges(name: str) -> tuple[Array, Array, Array]:
     lower, upper = _limits(robot)
     reach = np.minimum(np.minimum(upper - middle, middle - lower), LONGEST_TURN_RAD)
     return middle, reach, np.minimum(robot.limits.velocity, FASTEST_RAD_S)
+
+
+def _slowness(name: str) -> float:
+    """Time scale of an arm's motions over that of an arm whose median joint does 1 rad/s, at least 1."""
+    return max(1.0, 1.0 / float(np.median(_ranges(name)[2])))
 
 
 def _periodic(rng: np.random.Generator, t: Array, duration: float, middle: Array, reach: Array, speed: Array) -> Motion:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -33,6 +33,7 @@ class Job:
         strength: 0, 1 or 2.
         seed: seed of the arm and its recording.
         pinned: whether the model is pinned, see `pinned_settings`.
+        whole: whether a model is identified even if the examination of the recordings already names the fault.
     """
 
     fault: str
@@ -40,6 +41,7 @@ class Job:
     strength: int
     seed: int
     pinned: bool = False
+    whole: bool = False
 
 
 @dataclass(frozen=True)
@@ -51,24 +53,44 @@ class Row:
         answer: what the tool answered.
         size: size of the fault.
         seconds: CPU time of the tool.
+        joints: joints of which a finding must name one, see `Case.joints`.
     """
 
     job: Job
     answer: Answer
     size: str
     seconds: float
+    joints: tuple[str, ...] = ()
 
     @property
     def found(self) -> bool:
         """Whether the fault is named; of a clean recording: whether something is, at `warning` or above."""
         if self.job.fault == CLEAN:
             return bool(self.answer.at_least("warning"))
-        return bool(self.answer.codes & set(FAULTS[self.job.fault].codes))
+        return self.answer.names(FAULTS[self.job.fault].codes, self.joints)
 
     def summary(self) -> dict[str, Any]:
         """The row for programs."""
-        case = {**asdict(self.job), "size": self.size, "found": self.found, "seconds": self.seconds}
-        return {**case, **asdict(self.answer)}
+        return {
+            "job": asdict(self.job),
+            "size": self.size,
+            "found": self.found,
+            "seconds": round(self.seconds, 2),
+            "joints": self.joints,
+            "answer": asdict(self.answer),
+        }
+
+    @classmethod
+    def from_summary(cls, summary: Mapping[str, Any]) -> Row:
+        """The row of a summary."""
+        given = summary["answer"]
+        answered = Answer(
+            tuple((code, severity) for code, severity in given["findings"]),
+            tuple(tuple(names) for names in given["joints"]),
+            given["message"],
+            given["nrmse"],
+        )
+        return cls(Job(**summary["job"]), answered, summary["size"], summary["seconds"], tuple(summary["joints"]))
 
     def line(self) -> str:
         """The row for a terminal."""
@@ -88,8 +110,9 @@ def run(job: Job) -> Row:
     except RobotDynIdError as error:  # the robot's description is refused before there is a case
         return Row(job, Answer(((error.code, "error"),), ((),), str(error)), "", 0.0)
     start = time.process_time()
-    given = answer(case, pinned_settings() if job.pinned else None)
-    return Row(job, given, case.size, time.process_time() - start)
+    until = () if job.whole or job.fault == CLEAN else FAULTS[job.fault].codes
+    given = answer(case, pinned_settings() if job.pinned else None, until)
+    return Row(job, given, case.size, time.process_time() - start, case.joints)
 
 
 def markdown(rows: Sequence[Row]) -> str:

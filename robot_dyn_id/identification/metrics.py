@@ -63,6 +63,7 @@ class JointMetrics:
         nrmse: rmse / rms.
         correlation: correlation coefficient of predicted and measured torque.
         max_error: largest absolute error.
+        mean_error: mean absolute error (MAE); far below rmse where single samples are wrong.
         raw_nrmse: NRMSE against the measured torque as recorded, without low-pass filter.
         constant_nrmse: NRMSE of the best constant.
         nominal_nrmse: NRMSE of the inertial parameters of the URDF.
@@ -82,6 +83,7 @@ class JointMetrics:
     nrmse: float
     correlation: float
     max_error: float
+    mean_error: float
     raw_nrmse: float
     constant_nrmse: float
     nominal_nrmse: float
@@ -195,6 +197,7 @@ def compare(folds: Sequence[Fold], trained: Ranges | None = None) -> HeldOut:
             hat=predicted,
             hat2=predicted**2,
             product=predicted * measured,
+            error1=np.abs(error),
             error2=error**2,
             raw2=(predicted - raw) ** 2,
             tau_raw2=raw**2,
@@ -283,6 +286,7 @@ def _conclude(regressor: Regressor, sums: _Sums, detectable: Array, loads: LoadF
                 nrmse=rmse / scale,
                 correlation=float(np.clip(correlation, -1, 1)),
                 max_error=float(known * np.asarray(sums.largest)[j]),
+                mean_error=float(total["error1"][j] / n),
                 raw_nrmse=float(known * np.sqrt(total["raw2"][j] / max(total["tau_raw2"][j], 1e-300))),
                 constant_nrmse=float(np.sqrt(max(variance, 0.0))) / scale,
                 nominal_nrmse=float(np.sqrt(total["urdf2"][j] / n)) / scale,

@@ -50,6 +50,10 @@ CONTACT_SHARE = 0.1
 LOAD_SHARE = 0.5
 """Share of the residual's power that a change of the last link's mass explains above which the load has changed."""
 
+LOAD_LEAST_SHARE, LOAD_JOINT_SHARE = 0.2, 0.6
+"""The same share, and that of the clearest joint, which are enough together: joints that the last link does not move
+much have other residuals."""
+
 LOAD_COLUMNS = 4
 """Mass and first moments of the last link, by which another load is found."""
 
@@ -333,24 +337,25 @@ def _examine_load(residuals: ResidualHistory) -> tuple[Finding, ...]:
 
     Mass and first moments are fitted to every other block, and judged on the blocks between them.
     """
-    numbers, noise = np.unique(residuals.trial), residuals.rms
+    noise = residuals.rms
     weight = np.divide(1.0, noise**2, out=np.zeros_like(noise), where=noise > 0)
-    best, mass = 0.0, 0.0
-    for number in numbers:
+    best, mass, half = 0.0, 0.0, (residuals.block % 2).astype(bool)
+    for number in np.unique(residuals.trial):
         inside = residuals.trial == number
-        half = (residuals.block % 2).astype(bool)
-        grams, products = [], []
-        for rows in (inside & half, inside & ~half):
-            grams.append(np.einsum("j,jbkl->kl", weight, residuals.load_gram[:, rows]))
-            products.append(np.einsum("j,jbk->k", weight, residuals.load_product[:, rows]))
-        power = float(weight @ residuals.power[:, inside].sum(axis=1))
-        if power <= 0.0 or min(float(np.trace(gram)) for gram in grams) <= 0.0:
+        grams = np.stack([residuals.load_gram[:, rows].sum(axis=1) for rows in (inside & half, inside & ~half)])
+        products = np.stack([residuals.load_product[:, rows].sum(axis=1) for rows in (inside & half, inside & ~half)])
+        power = residuals.power[:, inside].sum(axis=1)
+        weighted, targets = np.einsum("j,hjkl->hkl", weight, grams), np.einsum("j,hjk->hk", weight, products)
+        if weight @ power <= 0.0 or min(float(np.trace(gram)) for gram in weighted) <= 0.0:
             continue
-        halves = [_solve(gram, product) for gram, product in zip(grams, products, strict=True)]
-        explained = sum(2 * halves[1 - k] @ products[k] - halves[1 - k] @ grams[k] @ halves[1 - k] for k in range(2))
-        if explained / power > best:
-            best, mass = float(explained / power), float(_solve(grams[0] + grams[1], products[0] + products[1])[0])
-    if best < LOAD_SHARE:
+        others = _solve(weighted, targets)[::-1]
+        explained = np.einsum("hjk,hk->j", 2.0 * products - np.einsum("hjkl,hl->hjk", grams, others), others)
+        share = float(weight @ explained / (weight @ power))
+        clearest = float(np.divide(explained, power, out=np.zeros_like(power), where=power > 0).max())
+        changed = share > LOAD_SHARE or (share > LOAD_LEAST_SHARE and clearest > LOAD_JOINT_SHARE)
+        if changed and share > best:
+            best, mass = share, float(_solve(weighted.sum(axis=0), targets.sum(axis=0))[0])
+    if best <= 0.0:
         return ()
     message = f"another load at the last link, by {mass:+.2g} kg, explains {best:.0%} of the residuals of a recording"
     return (make_finding("load_changed", message),)

@@ -170,6 +170,7 @@ def _summary(
                     "nrmse",
                     "correlation",
                     "max_error",
+                    "mean_error",
                     "rms",
                     "raw_nrmse",
                     "constant_nrmse",

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from robot_dyn_id.arrays import Array
+from robot_dyn_id.arrays import Array, Mask
 from robot_dyn_id.data.chunk import Chunk
 from robot_dyn_id.data.recording import DerivedRecording, Recording
 from robot_dyn_id.data.resampling import interpolate_cubic, interpolate_linear
@@ -39,6 +39,16 @@ SMALLEST_ADVANTAGE = 0.05
 
 STRONG_RATIO = 0.1
 """Effort of a joint without friction, as a ratio to the largest one, above which the joint is strong."""
+
+LONGEST_DELAY_S, DELAY_STEP_S = 3.0, 0.1
+"""Longest delay that is searched for, and step of the search [s], which linearization bridges."""
+
+LATE_RESIDUAL_RATIO = 0.2
+"""Mean residual of the strong joints without a delay, as a ratio to their efforts without friction, above which delays
+of `DELAY_STEP_S` and more are possible: they leave that much."""
+
+LONGEST_DELAY_SHARE = 0.2
+"""Longest delay that is searched for, as a share of the recording."""
 
 AGREEING_SHARE = 0.6
 """Share of the strong joints that the delay must be an advantage for."""
@@ -101,9 +111,10 @@ def estimate_delay(samples: MotionSamples, model: RobotModel) -> EffortDelay:
         samples: samples of one recording.
         model: the robot; its masses are not used.
     """
+    samples, (searched, slope), plain = _search(samples, model)
     rows = RigidRows.from_samples(samples, [model])
     regressor, middle = Regressor(model), float(samples.t.mean())
-    plain = fit = rows.grams().fit()
+    fit = rows.grams().fit()
     augmented = rows
     complete = regressor.dense(samples.motion).transpose(1, 2, 0) * samples.valid[..., None]
     sizes = np.sqrt((complete**2).sum(axis=1))  # with what friction can explain
@@ -115,19 +126,80 @@ def estimate_delay(samples: MotionSamples, model: RobotModel) -> EffortDelay:
         fit = augmented.grams().fit()
     without = [augmented.grams(samples.blocks != block).fit(fit.weights).values[-2:] for block in range(BLOCKS)]
     deviations = np.sqrt((BLOCKS - 1) * np.var(without, axis=0))
-    strength = np.sqrt((rows.tau**2).sum(axis=1) / rows.counts)
-    strong = strength > STRONG_RATIO * strength.max(initial=0.0)
-    gains = np.log(plain.rms / fit.rms)[strong]
+    gains = np.log(plain.rms / fit.rms)[_find_strong(rows)[0]]
     return EffortDelay(
-        delay=float(fit.values[-2]),
+        delay=searched + float(fit.values[-2]),
         delay_deviation=float(deviations[0]),
-        drift=float(fit.values[-1]),
+        drift=slope + float(fit.values[-1]),
         drift_deviation=float(deviations[1]),
         middle=middle,
         advantage=float(gains.mean()),
         agreeing=float((gains > 0.0).mean()),
         half_length=0.5 * float(np.ptp(samples.t)),
     )
+
+
+def _find_strong(rows: RigidRows) -> tuple[Mask, Array]:
+    """Strong joints, and the RMS of the efforts without friction [N m or N], shape (n,) each."""
+    strength = np.sqrt((rows.tau**2).sum(axis=1) / rows.counts)
+    return strength > STRONG_RATIO * strength.max(initial=0.0), strength
+
+
+def _search(samples: MotionSamples, model: RobotModel) -> tuple[MotionSamples, tuple[float, float], RigidFit]:
+    """Search for a delay or a drift that is too long for the linearization, one after the other.
+
+    Returns:
+        The samples with realigned efforts; delay [s] and drift [s/s] that were removed, 0 if none is needed; the fit
+        without them.
+    """
+    rows = RigidRows.from_samples(samples, [model])
+    plain = rows.grams().fit()
+    strong, strength = _find_strong(rows)
+    if not strong.any() or float((plain.rms / np.maximum(strength, 1e-300))[strong].mean()) < LATE_RESIDUAL_RATIO:
+        return samples, (0.0, 0.0), plain
+    length = float(np.ptp(samples.t))
+    longest = min(LONGEST_DELAY_S, LONGEST_DELAY_SHARE * length)
+    inside = _inside(samples, longest)
+    if inside.sum() < len(samples) // 2:
+        return samples, (0.0, 0.0), plain
+    samples = replace(samples, valid=samples.valid & inside)
+    rows = RigidRows.from_samples(samples, [model])
+    grams, plain = rows.grams(), rows.grams().fit()
+
+    def gain(delay: float, drift: float) -> float:
+        later = rows.with_efforts(_efforts_at(samples, delay, drift))
+        products = np.einsum("jnc,jn->jc", later.columns, later.tau)
+        fit = replace(grams, products=products, squares=(later.tau**2).sum(axis=1), scale=later.scale).fit()
+        return float(np.log(plain.rms / fit.rms)[strong].mean())
+
+    shifts = np.arange(-longest, longest + DELAY_STEP_S / 2, DELAY_STEP_S)
+    delay, drift = 0.0, 0.0
+    for _ in range(2):
+        delay = max(shifts.tolist(), key=lambda shift: gain(shift, drift))
+        drift = max((shifts / length).tolist(), key=lambda slope: gain(delay, slope))
+    if gain(delay, drift) < SMALLEST_ADVANTAGE:
+        return samples, (0.0, 0.0), plain
+    return replace(samples, tau=_efforts_at(samples, delay, drift)), (delay, drift), plain
+
+
+def _inside(samples: MotionSamples, longest: float) -> Mask:
+    """Samples that are this far from the ends of their segments, shape (N,)."""
+    inside = np.zeros(len(samples), dtype=bool)
+    for segment in np.unique(samples.segment):
+        own = samples.segment == segment
+        t = samples.t[own]
+        inside[own] = (t - t[0] >= longest) & (t[-1] - t >= longest)
+    return inside
+
+
+def _efforts_at(samples: MotionSamples, delay: float, drift: float) -> Array:
+    """Efforts later by a delay [s] and a drift [s/s], 0 where they are not usable, shape (n, N)."""
+    tau, middle = np.zeros_like(samples.tau), float(samples.t.mean())
+    for segment in np.unique(samples.segment):
+        own = samples.segment == segment
+        t = samples.t[own]
+        tau[:, own] = [np.interp(t + delay + drift * (t - middle), t, row) for row in samples.tau[:, own]]
+    return np.where(samples.valid, tau, 0.0)
 
 
 def _settle(rows: RigidRows, sizes: Array, fit: RigidFit) -> Array:

@@ -15,7 +15,9 @@ import numpy as np
 from robot_dyn_id.arrays import Array, Mask
 from robot_dyn_id.findings import Finding, Severity, make_finding
 from robot_dyn_id.model.robot import RobotModel
+from robot_dyn_id.signals.gain_factors import SIGNIFICANT_SIGMAS, GainFactor, estimate_gain_factors
 from robot_dyn_id.signals.hypotheses import (
+    LOADED_RATIO,
     STANDARD_WEIGHT,
     Exchange,
     GravityFits,
@@ -54,8 +56,25 @@ LEAST_DYNAMICS = 0.3
 LEAST_FRICTION_SHARE = 0.3
 """Share of the efforts' variance that friction and offsets explain above which efforts contain friction."""
 
-REFUSED_FACTOR = 2.0
-"""Factor of a joint's effort, or its inverse, from which on the data are refused; smaller ones may be calibration."""
+REFUSED_FACTOR, WARNED_FACTOR = 2.0, 1.2
+"""Factor of a joint's effort, or its inverse, from which on the data are refused, and from which on it is a warning;
+smaller ones may be calibration."""
+
+COARSE_FACTOR = 1.1
+"""Wrong factor of a joint's effort that the data would have to show; joints where they would not are reported."""
+
+CARRYING_RATIO = 0.03
+"""Torque of a joint, as a ratio to the largest one, above which it counts when URDF and efforts are compared."""
+
+CONTRADICTED_FACTOR, COMMON_FACTOR = 2.0, 1.5
+"""Factor, or its inverse, between efforts and the URDF's weight that contradicts the URDF: of several joints, and
+common to all loaded joints."""
+
+FEWEST_CONTRADICTED = 2
+"""Number of joints whose weight contradicts the URDF: that of one alone may have a wrong gain."""
+
+UNEXPLAINED_RATIO = 0.4
+"""Residual of a joint, as a ratio to its effort about the mean, above which no body on the URDF's axes explains it."""
 
 DRIVING_DIRECTION, DRIVING_SHARE = 0.65, 0.8
 """Negative direction of friction, and share of the effort that it explains, which show an effort of opposite sign."""
@@ -88,6 +107,21 @@ class EffortDiagnosis:
     sufficient: bool = True
 
 
+@dataclass(frozen=True)
+class ExplainedRecording:
+    """Hypothesis that explains a recording.
+
+    Attributes:
+        finding: the finding about it.
+        samples: the samples as it corrects them.
+        model: the robot as it corrects it.
+    """
+
+    finding: Finding
+    samples: MotionSamples
+    model: RobotModel
+
+
 def diagnose(samples: MotionSamples, model: RobotModel, positions: float = np.inf) -> EffortDiagnosis:
     """Compare hypotheses about a recording.
 
@@ -113,9 +147,75 @@ def diagnose(samples: MotionSamples, model: RobotModel, positions: float = np.in
     if factors.reversed and _drives(samples, model, present):
         message = "the efforts of all joints have the opposite sign: friction would drive the motion"
         return EffortDiagnosis((make_finding("effort_sign", message, model.joint_names),))
+    gains = estimate_gain_factors(rows, samples)
     explained = _explain(gravity, present, scales, factors, samples, model)
-    driving = explained or _report_driving(scales, factors, samples, model, present)
-    return EffortDiagnosis(driving or _report_unverified(scales, factors, model))
+    if explained is None:
+        contradicted = _report_contradicted(factors, present, rows, model)
+        found = _report_driving(scales, factors, samples, model, present) or _report_gains(gains, factors, model)
+        return EffortDiagnosis((*contradicted, *found, *_report_unverified(scales, gains, factors, model)))
+    contradicted = _report_contradicted(*_examine_corrected(explained), explained.model)
+    found = (explained.finding,)
+    if explained.finding.severity == "warning" and explained.finding.code == "gain_inconsistent":
+        found = _report_gains(gains, factors, model) or found
+    return EffortDiagnosis((*contradicted, *found))
+
+
+def _examine_corrected(explained: ExplainedRecording) -> tuple[WeightFactors, RigidFit, RigidRows]:
+    """Weight and fit of a recording as a hypothesis corrects it."""
+    rows = RigidRows.from_samples(explained.samples, [explained.model])
+    return WeightFactors.from_samples(explained.samples, explained.model), rows.grams().fit(), rows
+
+
+def _report_contradicted(
+    factors: WeightFactors, fit: RigidFit, rows: RigidRows, model: RobotModel
+) -> tuple[Finding, ...]:
+    """Finding about a URDF whose weight differs from that in the efforts on several joints.
+
+    An error where in addition no bodies on its axes explain the effort of a joint that carries weight.
+    """
+    size = np.abs(factors.factors)
+    largest = factors.rms.max(initial=0.0)
+    known = np.isfinite(size) & (factors.deviations < 0.1 * np.maximum(size, 1.0))
+
+    def differing(least: float, factor: float) -> tuple[Mask, Mask]:
+        carrying = known & (factors.rms > least * largest)
+        agrees = (factors.factors > 1.0 / factor) & (factors.factors < factor)
+        return carrying, carrying & ~agrees
+
+    _, several = differing(CARRYING_RATIO, CONTRADICTED_FACTOR)
+    loaded, common = differing(LOADED_RATIO, COMMON_FACTOR)
+    many = several.sum() >= FEWEST_CONTRADICTED
+    if not many and not (loaded.sum() >= FEWEST_CONTRADICTED and (common == loaded).all()):
+        return ()
+    contradicted = several if many else common
+    names = _names(model, contradicted)
+    listed = ", ".join(f"{name} {value:.2g}" for name, value in zip(names, factors.factors[contradicted], strict=True))
+    message = f"the weight in the efforts, as a ratio to that of the URDF's masses, is {listed}"
+    carries = (factors.rms > CARRYING_RATIO * largest) & (rows.scale > CARRYING_RATIO * rows.scale.max(initial=0.0))
+    unexplained = carries & (fit.rms > UNEXPLAINED_RATIO * rows.scale)
+    if not (many and unexplained.any()):
+        return (make_finding("urdf_contradicted", message, names, "info"),)
+    message += f", and no bodies on its axes explain the effort of {', '.join(_names(model, unexplained))}"
+    return (make_finding("urdf_contradicted", message, _names(model, contradicted | unexplained)),)
+
+
+def _report_gains(gains: Sequence[GainFactor], factors: WeightFactors, model: RobotModel) -> tuple[Finding, ...]:
+    """Finding about gains that differ by less than a hypothesis of its own, with their standard deviations."""
+    significant = [gain for gain in gains if gain.significant]
+    if not significant:
+        return ()
+    largest = max(gain.advantage for gain in significant)
+    near = [gain for gain in significant if gain.advantage > largest - SAME_ADVANTAGE]
+    near.sort(key=lambda gain: -gain.advantage)
+    names = [model.joint_names[gain.joint] for gain in near]
+    sizes = (
+        f"{name} is {gain.value:.3g} (+- {gain.value * gain.deviation:.1g}) times"
+        for name, gain in zip(names, near, strict=True)
+    )
+    message = f"the effort of {', or that of '.join(sizes)} the torque that the other joints determine"
+    apart = max(near[0].value, 1.0 / near[0].value)
+    severity: Severity = "warning" if apart > WARNED_FACTOR else "info"
+    return (make_finding("gain_inconsistent", message, names, severity),)
 
 
 def _drives(samples: MotionSamples, model: RobotModel, fit: RigidFit) -> bool:
@@ -232,8 +332,8 @@ def _explain(
     factors: WeightFactors,
     samples: MotionSamples,
     model: RobotModel,
-) -> tuple[Finding, ...]:
-    """Finding about the hypothesis with the largest advantage, if that is large enough."""
+) -> ExplainedRecording | None:
+    """Hypothesis with the largest advantage, if that is large enough."""
     direction = _find_direction(gravity, factors, samples, model)
     exchange = find_exchange(samples.thinned(ORDER_SAMPLES), model)
     angle = angle_between(direction, model.gravity)
@@ -251,12 +351,15 @@ def _explain(
     }
     best = max(ratios, key=lambda name: ratios[name])
     if ratios[best] < 1.0:
-        return ()
+        return None
     if best == "gravity":
-        return (_report_gravity(direction, model),)
+        return ExplainedRecording(_report_gravity(direction, model), samples, replace(model, gravity=direction))
     if best == "exchange" and exchange is not None:
-        return (_report_exchange(exchange, model),)
-    return (_report_scale(scales, factors, model),)
+        return ExplainedRecording(_report_exchange(exchange, model), exchange.undo(samples), model)
+    joint, factor = scales.alternatives(SAME_ADVANTAGE)[0]
+    tau = samples.tau.copy()
+    tau[joint] /= factor
+    return ExplainedRecording(_report_scale(scales, factors, model), replace(samples, tau=tau), model)
 
 
 def _magnitude(model: RobotModel) -> float:
@@ -283,7 +386,7 @@ def _report_gravity(direction: Array, model: RobotModel) -> Finding:
 
 def _report_exchange(exchange: Exchange, model: RobotModel) -> Finding:
     names = _names(model, list(exchange.joints))
-    channels = "all channels" if exchange.complete >= exchange.efforts else "the efforts"
+    channels = exchange.channels
     message = f"{channels} of {names[0]} and {names[1]} are exchanged: with the two exchanged the dynamics fit"
     return make_finding("joints_swapped", message, names)
 
@@ -305,8 +408,10 @@ def _report_scale(scales: ScaleProfile, factors: WeightFactors, model: RobotMode
     return make_finding("gain_inconsistent", message, names, severity)
 
 
-def _report_unverified(scales: ScaleProfile, factors: WeightFactors, model: RobotModel) -> tuple[Finding, ...]:
-    """Findings about joints whose effort nothing compares with weight or inertia, or the URDF's weight alone."""
+def _report_unverified(
+    scales: ScaleProfile, gains: Sequence[GainFactor], factors: WeightFactors, model: RobotModel
+) -> tuple[Finding, ...]:
+    """Findings about joints whose effort is compared with the URDF's weight alone, roughly, or with nothing."""
     unverified = ~((scales.sharpness() > VERIFIED_LOSS) | factors.confirmed)
     apart = unverified & factors.precise & factors.loaded
     findings = []
@@ -320,6 +425,18 @@ def _report_unverified(scales: ScaleProfile, factors: WeightFactors, model: Robo
         findings.append(make_finding("gain_unverifiable", message, _names(model, apart), "warning"))
     if (unverified & ~apart).any():
         names = _names(model, unverified & ~apart)
-        message = f"nothing in these data verifies the scale of the effort of {', '.join(names)}: friction explains it"
+        message = (
+            f"nothing in these data verifies the scale or the sign of the effort of {', '.join(names)}: friction "
+            "explains it"
+        )
+        findings.append(make_finding("gain_unverifiable", message, names))
+    limits = np.exp(SIGNIFICANT_SIGMAS * np.array([gain.deviation for gain in gains]))
+    rough = ~unverified & (limits > COARSE_FACTOR)
+    if rough.any():
+        names = _names(model, rough)
+        sizes = ", ".join(
+            f"{name} ({min(limit, 3.0) - 1.0:.0%})" for name, limit in zip(names, limits[rough], strict=True)
+        )
+        message = f"wrong gains would not be found below these relative errors: {sizes}"
         findings.append(make_finding("gain_unverifiable", message, names))
     return tuple(findings)

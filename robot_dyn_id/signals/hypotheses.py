@@ -15,7 +15,7 @@ from itertools import combinations, product
 
 import numpy as np
 
-from robot_dyn_id.arrays import Array, Mask
+from robot_dyn_id.arrays import Array, Integers, Mask
 from robot_dyn_id.dynamics.regressor import Motion, Regressor
 from robot_dyn_id.model.robot import STANDARD_GRAVITY, RobotModel
 from robot_dyn_id.signals.samples import (
@@ -298,34 +298,50 @@ class Exchange:
 
     Attributes:
         joints: the two joints, by number.
-        complete: advantage of exchanging all channels of the two; see `RigidFit.advantage`.
-        efforts: advantage of exchanging their efforts alone.
+        channels: channels that are exchanged, one of `EXCHANGED`.
+        advantage: advantage of exchanging them; see `RigidFit.advantage`.
     """
 
     joints: tuple[int, int]
-    complete: float
-    efforts: float
+    channels: str
+    advantage: float
 
-    @property
-    def advantage(self) -> float:
-        """The larger advantage."""
-        return max(self.complete, self.efforts)
+    def undo(self, samples: MotionSamples) -> MotionSamples:
+        """The samples with these channels exchanged."""
+        order = np.arange(len(samples.tau))
+        order[list(self.joints)] = self.joints[::-1]
+        moved = samples if self.channels == EXCHANGED[1] else samples.with_order(order)
+        efforts = np.arange(len(order)) if self.channels == EXCHANGED[2] else order
+        return replace(moved, tau=samples.tau[efforts], valid=samples.valid[efforts])
+
+
+EXCHANGED = ("all channels", "efforts", "positions")
+"""Channels of two joints that may be exchanged; velocities go with the positions."""
 
 
 def find_exchange(samples: MotionSamples, model: RobotModel) -> Exchange | None:
-    """Pair of joints whose exchange lowers the residuals most; None if the robot has one joint."""
-    joints = len(model.joint_names)
+    """Pair of joints whose exchange lowers the residuals most; None if the robot has one joint.
 
-    def loss(candidate: MotionSamples) -> float:
-        return float(np.log(RigidRows.from_samples(candidate, [model]).grams().fit().rms).sum())
+    Samples count in which the efforts of all joints are usable, so that one set of rows serves every order of efforts.
+    """
+    joints, usable = len(model.joint_names), samples.valid.all(axis=0)
+    samples = replace(samples, valid=np.broadcast_to(usable, samples.valid.shape))
+    as_recorded = np.arange(joints)
+    recorded = RigidRows.from_samples(samples, [model])
 
-    present = loss(samples)
-    exchanges = []
-    for one, other in combinations(range(joints), 2):
-        order = np.arange(joints)
-        order[[one, other]] = other, one
-        efforts = replace(samples, tau=samples.tau[order], valid=samples.valid[order])
-        exchanges.append(Exchange((one, other), present - loss(samples.with_order(order)), present - loss(efforts)))
+    def loss(rows: RigidRows, order: Integers) -> float:
+        return float(np.log(rows.with_efforts(np.where(usable, samples.tau[order], 0.0)).grams().fit().rms).sum())
+
+    present, exchanges = loss(recorded, as_recorded), []
+    for pair in combinations(range(joints), 2):
+        order = as_recorded.copy()
+        order[list(pair)] = pair[::-1]
+        moved = RigidRows.from_samples(samples.with_order(order), [model])
+        of_channels = ((moved, order), (recorded, order), (moved, as_recorded))
+        exchanges += [
+            Exchange(pair, channels, present - loss(rows, efforts))
+            for channels, (rows, efforts) in zip(EXCHANGED, of_channels, strict=True)
+        ]
     return max(exchanges, key=lambda exchange: exchange.advantage, default=None)
 
 

@@ -29,7 +29,7 @@ from robot_dyn_id.errors import InputError
 from robot_dyn_id.signals.ends import filter_with_derivatives
 from robot_dyn_id.signals.filtering import LowPass, derivative
 from robot_dyn_id.signals.ranges import Ranges
-from robot_dyn_id.signals.strokes import Strokes
+from robot_dyn_id.signals.strokes import RecordedStrokes
 from robot_dyn_id.signals.term_states import integrate_states
 from robot_dyn_id.signals.windows import Cut, FilteredWindow, Window
 
@@ -89,7 +89,7 @@ class SignalPlan:
     period: float | None = None
     decimation: int = 1
     rest: float = 0.0
-    strokes: Strokes | None = None
+    strokes: RecordedStrokes | None = None
 
     @classmethod
     def from_low_pass(

@@ -241,6 +241,11 @@ class RigidRows:
         """Columns without what friction and offsets can explain, shape (n, N, c)."""
         return np.asarray(columns - self.bases @ (self.bases.transpose(0, 2, 1) @ columns))
 
+    def with_efforts(self, tau: Array) -> RigidRows:
+        """The rows with other efforts, 0 where they are not usable, shape (n, N); these may belong to other joints."""
+        scale = np.sqrt(np.maximum((tau**2).sum(axis=1) / self.counts - (tau.sum(axis=1) / self.counts) ** 2, 0.0))
+        return replace(self, tau=self.project(tau[..., None])[..., 0], scale=scale)
+
     def with_columns(self, columns: Array) -> RigidRows:
         """The rows with further projected columns behind their own, shape (n, N, k)."""
         return replace(self, columns=np.concatenate([self.columns, columns], axis=2))

@@ -97,7 +97,7 @@ class JointStroke:
 
 
 @dataclass(frozen=True)
-class Strokes:
+class RecordedStrokes:
     """Strokes of all joints in some trials.
 
     Attributes:
@@ -107,7 +107,7 @@ class Strokes:
     found: tuple[JointStroke, ...]
 
     @classmethod
-    def from_recordings(cls, recordings: Sequence[Recording], joints: Sequence[str]) -> Strokes:
+    def from_recordings(cls, recordings: Sequence[Recording], joints: Sequence[str]) -> RecordedStrokes:
         """Fit the strokes of recordings.
 
         Raises:

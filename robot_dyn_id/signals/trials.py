@@ -22,7 +22,7 @@ from robot_dyn_id.signals.filtering import LowPass
 from robot_dyn_id.signals.processing import RecordedProblem, SignalPlan, filter_window
 from robot_dyn_id.signals.ranges import Ranges
 from robot_dyn_id.signals.stillness import stillness
-from robot_dyn_id.signals.strokes import Strokes
+from robot_dyn_id.signals.strokes import RecordedStrokes
 from robot_dyn_id.signals.survey import Survey, survey
 from robot_dyn_id.signals.term_states import integrate_states
 from robot_dyn_id.signals.windows import FilteredWindow, Window, windows
@@ -133,7 +133,7 @@ class FilteredTrials:
         plan = plan_signals(surveyed, settings)
         plan = plan.periodic(settings.period) if settings.period else plan
         if settings.velocity == "logistic":
-            plan = replace(plan, strokes=Strokes.from_recordings(recordings, joints))
+            plan = replace(plan, strokes=RecordedStrokes.from_recordings(recordings, joints))
         surveyed = surveyed.with_longest_gap(plan.longest_gap)
         return cls(recordings, joints, drives, plan, need_effort, keep_edges, surveyed)
 
@@ -270,7 +270,7 @@ class FilteredTrials:
         """
         plan = self.plan
         if plan.strokes is not None:
-            plan = replace(plan, strokes=Strokes.from_recordings(recordings, self.joints))
+            plan = replace(plan, strokes=RecordedStrokes.from_recordings(recordings, self.joints))
         return replace(self, plan=plan, recordings=recordings, surveyed=None, known_ranges=None, kept=None, zeros=None)
 
     def blocks(self, count: int = BLOCKS) -> Blocks:

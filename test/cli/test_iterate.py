@@ -56,6 +56,21 @@ def test_a_rehearsed_iteration_ends_with_a_model_that_follows_better(arm, files,
     assert code == 2 and "gains has 2 values" in found["error"]["message"]
 
 
+def test_steps_are_planned_through_identify(arm, files, capsys):
+    names, regressor = arm.joint_names, Regressor(arm)
+    sensors = Sensors(np.full(len(names), 0.02), 1e-5, None)
+    for name, seed in (("motion", 0), ("held_out", 1)):
+        motion, t = random_fourier(arm, seed, period=5.0, share=0.5), sample_times(5.0, 200.0)
+        recording = simulated_recording(regressor, arm.inertial_parameters, motion, t, sensors, seed)
+        chunk = Chunk.join(list(recording.chunks(names)))
+        write_npz(files / f"{name}.npz", names, chunk.t, q=chunk.q, tau=chunk.tau)
+    config = (files / "config.yaml").read_text().replace("name: ridge", "name: stepwise, order: planned")
+    (files / "planned.yaml").write_text(config)
+    robot = ("--robot", files / "arm.urdf", "--config", files / "planned.yaml", "--out", files / "planned")
+    _, found = answer(capsys, "identify", files / "motion.npz", "--validate", files / "held_out.npz", *robot)
+    assert found["held_out"]["all_joints_nrmse"] < 0.02, found
+
+
 def test_strokes_are_identified_from_the_angle(arm, files, capsys):
     """With 1e-3 rad of noise; the torque is mostly weight, which derivatives fit too."""
     n = len(arm.joint_names)

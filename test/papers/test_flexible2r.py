@@ -19,6 +19,7 @@ from robot_dyn_id.papers.flexible2r.arm import (
     arm,
     experiments,
     factorization,
+    gravity_by_cross_products,
     link_side,
     motion_of,
     noisy,
@@ -189,3 +190,12 @@ def test_sweeps_keep_the_limits_and_the_noise(clean):
     assert [one.rate for one in slow] == [0.0, 50.0, 50.0, 50.0]
     assert slow[1].q.shape[1] == 250 and slow[0].q.shape == clean[0].q.shape
     np.testing.assert_array_equal(slow[-1].motor_q, clean[-1].motor_q[:, ::10])
+
+
+def test_gravity_by_cross_products_is_that_of_the_columns():
+    """Equations 4 and 5; the rotor of joint 2 adds to link 1 alone."""
+    assert [figure.verdict for figure in flexible2r._gravity(arm())] == ["holds", "holds"]
+    q = np.array([[0.3, 1.0], [0.2, -0.4]])
+    added = gravity_by_cross_products(arm(), q, 2.0) - gravity_by_cross_products(arm(), q)
+    assert np.abs(added[0]).max() > 1.0
+    np.testing.assert_allclose(added[1], 0.0, atol=1e-12)

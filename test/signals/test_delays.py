@@ -90,6 +90,13 @@ def test_a_long_delay_is_removed_in_steps(exact):
     assert abs(left.delay) < SMALLEST_DELAY_S
 
 
+@pytest.mark.parametrize(("delay", "drift"), [(1.8, 0.0), (-1.2, 0.0), (0.4, 0.02)])
+def test_delays_of_more_than_the_time_of_the_motion_are_found(exact, delay, drift):
+    found = delay_of(late(exact, delay, drift))
+    assert found.significant and abs(found.delay - delay) < 0.03 and abs(found.drift - drift) < 3e-3
+    assert found.drifts == (drift > 0.0)
+
+
 def test_a_delay_of_an_upright_arm_is_found():
     """Without weight on the first joint: its rigid-body torque is not mixed with what friction explains."""
     robot = Simulated(UPRIGHT)

@@ -2,6 +2,7 @@
 """Faults that the rigid-body dynamics of a recording show: each is named, and nothing else."""
 
 from dataclasses import replace
+from xml.etree import ElementTree
 
 import numpy as np
 import pytest
@@ -11,7 +12,8 @@ from support.simulated import LIFT, Simulated, changed
 from robot_dyn_id.dynamics.regressor import Motion, Regressor
 from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.signals.diagnosis import angle_between, diagnose, examine_lengths
-from robot_dyn_id.signals.hypotheses import GravityFits
+from robot_dyn_id.signals.gain_factors import estimate_gain_factors
+from robot_dyn_id.signals.hypotheses import Exchange, GravityFits
 from robot_dyn_id.signals.samples import MotionSamples, RigidRows
 from robot_dyn_id.signals.trials import FilteredTrials, SignalSettings
 
@@ -195,6 +197,43 @@ def test_friction_that_drives_a_joint_without_weight_shows_its_sign(robot):
     model = replace(light.model, inertial_parameters=masses)
     turned = replace(samples, tau=samples.tau * np.array([1.0, 1.0, 1.0, -1.0])[:, None])
     assert codes(turned, model) == [("effort_sign", "error", ("roll",))]
+
+
+@pytest.mark.parametrize("channels", ["efforts", "positions"])
+def test_channels_of_two_joints_that_are_exchanged_are_named(robot, samples, channels):
+    exchange = Exchange((1, 2), channels, 0.0)
+    swapped = exchange.undo(samples)  # an exchange is its own inverse
+    (finding,) = diagnose(swapped, robot.model).findings
+    assert (finding.code, finding.joints) == ("joints_swapped", ("shoulder", "elbow")) and channels in finding.message
+    np.testing.assert_array_equal(exchange.undo(swapped).tau, samples.tau)
+    np.testing.assert_array_equal(exchange.undo(swapped).motion.q, samples.motion.q)
+
+
+@pytest.mark.parametrize("factor", [0.92, 1.08])
+def test_a_gain_that_is_wrong_by_some_per_cent_is_found_within_its_uncertainty(robot, samples, factor):
+    tau = samples.tau.copy()
+    tau[1] *= factor
+    wrong = replace(samples, tau=tau)
+    gain = estimate_gain_factors(RigidRows.from_samples(wrong, [robot.model]), wrong)[1]
+    assert gain.significant and abs(np.log(gain.value / factor)) < 4.0 * max(gain.deviation, 1e-3)
+    (found,) = (one for one in diagnose(wrong, robot.model).findings if one.code == "gain_inconsistent")
+    assert found.severity == "info" and "shoulder" in found.joints
+    sound = estimate_gain_factors(RigidRows.from_samples(samples, [robot.model]), samples)
+    assert not any(one.significant for one in sound)
+
+
+def test_a_urdf_of_another_robot_is_named(robot, samples):
+    """The same joint names on other axes, which no bodies explain; and the same axes with other masses."""
+    tree = ElementTree.fromstring(robot.model.urdf)
+    for item in tree.iterfind("joint"):
+        if item.get("name") in ("shoulder", "elbow"):
+            item.find("axis").set("xyz", "0 0 1" if item.get("name") == "elbow" else "1 0 0")
+    other = RobotModel.from_urdf(ElementTree.tostring(tree, encoding="unicode"), robot.joints)
+    found = {one.code: one.severity for one in diagnose(samples, other).findings}
+    assert found["urdf_contradicted"] == "error", found
+    heavier = replace(robot.model, inertial_parameters=2.5 * robot.model.inertial_parameters)
+    found = {one.code: one.severity for one in diagnose(samples, heavier).findings}
+    assert found["urdf_contradicted"] == "info" and "gain_inconsistent" not in found, found
 
 
 def test_a_urdf_in_millimeters_is_found():

@@ -14,7 +14,7 @@ from robot_dyn_id.errors import InputError
 from robot_dyn_id.excitation import random_fourier
 from robot_dyn_id.excitation.forms.logistic import Logistic
 from robot_dyn_id.model.robot import RobotModel
-from robot_dyn_id.signals.strokes import Strokes
+from robot_dyn_id.signals.strokes import RecordedStrokes
 from robot_dyn_id.signals.trials import FilteredTrials, SignalSettings
 from robot_dyn_id.simulation.sensors import Sensors, sample_times, simulated_recording
 
@@ -31,7 +31,7 @@ def recorded(motion=MOTION, noise=1e-4, seed=0):
 
 
 def test_every_stroke_is_found_with_its_shape():
-    found = Strokes.from_recordings([recorded()], MODEL.joint_names).found
+    found = RecordedStrokes.from_recordings([recorded()], MODEL.joint_names).found
     assert [stroke.joint for stroke in found] == [0] * 4 + [1] * 4
     assert [stroke.direction for stroke in found] == [1.0, -1.0] * 4
     for stroke in found:
@@ -44,7 +44,7 @@ def test_every_stroke_is_found_with_its_shape():
 def test_rates_from_the_angle_have_less_noise_than_derivatives():
     """On the strokes, at the same filters: the noise of the angle is not differentiated."""
     recording = recorded(noise=1e-3)
-    strokes = Strokes.from_recordings([recording], MODEL.joint_names)
+    strokes = RecordedStrokes.from_recordings([recording], MODEL.joint_names)
     errors = {}
     for velocity in ("derivative", "logistic"):
         signals = SignalSettings(10.0, velocity=velocity, motion_cutoff=10.0)
@@ -75,7 +75,7 @@ def test_strokes_are_those_of_the_recordings_that_are_filtered():
 def test_other_motions_are_refused_by_name():
     names = MODEL.joint_names
     with pytest.raises(InputError, match=r"joint (one|two) deviates by .* from a logistic stroke"):
-        Strokes.from_recordings([recorded(random_fourier(MODEL, 1))], names)
+        RecordedStrokes.from_recordings([recorded(random_fourier(MODEL, 1))], names)
     still = ArrayRecording("still", names, Chunk(np.arange(100) / 100.0, np.zeros((100, 2)), None, np.zeros((100, 2))))
     with pytest.raises(InputError, match="still: no strokes"):
-        Strokes.from_recordings([still], names)
+        RecordedStrokes.from_recordings([still], names)

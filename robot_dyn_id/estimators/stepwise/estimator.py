@@ -13,8 +13,8 @@ from robot_dyn_id.dynamics.problem import LinearProblem
 from robot_dyn_id.estimators.contract import Estimate
 from robot_dyn_id.estimators.factors import Factors, Solution
 from robot_dyn_id.estimators.feasible_gls import solve_whitened
-from robot_dyn_id.estimators.stepwise import Observability, determine
-from robot_dyn_id.options import CheckedOptions, OptionRanges, Range
+from robot_dyn_id.estimators.stepwise import Equations, Group, Observability, StepwisePlan, determine, plan_steps
+from robot_dyn_id.options import CheckedOptions, Choice, OptionRanges, Range
 
 MAX_STEP_CONDITION_NUMBER = 100.0
 """Condition number of unit-norm columns above which a joint's own rows do not determine its parameters: noise gives
@@ -33,10 +33,13 @@ class Stepwise(CheckedOptions):
     Attributes:
         autoregressive_order: AR order of the noise model.
         passes: number of whitening passes.
+        order: `joints`, or `planned`: groups of parameters by rank and condition number, see `plan_steps`, where all
+            torques are as good as each other.
     """
 
     autoregressive_order: int = 6
     passes: int = 2
+    order: str = "joints"
 
     name: ClassVar[str] = "stepwise"
     uses_prior: ClassVar[bool] = False
@@ -44,11 +47,13 @@ class Stepwise(CheckedOptions):
     option_ranges: ClassVar[OptionRanges] = {
         "autoregressive_order": Range(0),
         "passes": Range(1),
+        "order": Choice(("joints", "planned")),
     }
 
     def fit(self, problem: LinearProblem) -> Estimate:
         """See `Estimator.fit`."""
-        found = solve_whitened(problem, self.autoregressive_order, self.passes, "qr", solve_joint_by_joint)
+        solve = solve_joint_by_joint if self.order == "joints" else solve_as_planned
+        found = solve_whitened(problem, self.autoregressive_order, self.passes, "qr", solve)
         return found.make_estimate(problem)
 
 
@@ -79,6 +84,52 @@ def solve_joint_by_joint(factors: Factors, weights: Array) -> Solution:
             values, covariance = determine(waiting, unknown, values, covariance)
             known[unknown] = True
             waiting = waiting[:0]
+    return _solution(factors, weights, values, covariance)
+
+
+def plan_joints(factors: Factors, weights: Array) -> tuple[StepwisePlan, tuple[Group, ...], list[Equations]]:
+    """Plan the steps of an arm: groups are the parameters in the rows of the same joints, those of a link of a chain.
+
+    Args:
+        factors: white rows.
+        weights: weight of each joint, shape (n,).
+
+    Returns:
+        The plan, the groups, and the weighted equations of each joint.
+    """
+    size = factors.parameters
+    present = np.array([np.isin(np.arange(size), support) for support in factors.supports])
+    patterns, group_of = np.unique(present.T, axis=0, return_inverse=True)
+    groups = tuple(
+        Group(f"group {number}", np.flatnonzero(group_of.ravel() == number)) for number in range(len(patterns))
+    )
+    equations = [
+        Equations(f"joint {joint}", "joints", np.asarray(support), triangle * weight, int(count))
+        for joint, (support, triangle, weight, count) in enumerate(
+            zip(factors.supports, factors.triangles, weights, factors.counts, strict=True)
+        )
+    ]
+    return plan_steps(groups, [equations], size), groups, equations
+
+
+def solve_as_planned(factors: Factors, weights: Array) -> Solution:
+    """Solve weighted rows of unit noise in the steps of a plan; groups without a step from all rows at the end."""
+    size = factors.parameters
+    plan, groups, equations = plan_joints(factors, weights)
+    columns = {group.name: group.columns for group in groups}
+    rows = {one.name: one.expand(size) for one in equations}
+    values, covariance = np.zeros(size), np.zeros((size, size))
+    steps = [(step.groups, step.equations) for step in plan.steps]
+    if plan.unidentifiable:
+        steps.append((plan.unidentifiable, tuple(rows)))
+    for names, used in steps:
+        unknown = np.sort(np.concatenate([columns[name] for name in names]))
+        values, covariance = determine(np.concatenate([rows[name] for name in used]), unknown, values, covariance)
+    return _solution(factors, weights, values, covariance)
+
+
+def _solution(factors: Factors, weights: Array, values: Array, covariance: Array) -> Solution:
+    """Solution with the diagnostics of least squares of all rows."""
     ordinary = factors.solve(weights)
     sizes, directions = np.linalg.eigh(covariance)
     root = directions * np.sqrt(np.maximum(sizes, 0.0))

@@ -25,6 +25,7 @@ from robot_dyn_id.flexible import (
 from robot_dyn_id.flexible.experiment import equations
 from robot_dyn_id.flexible.identification import random_states
 from robot_dyn_id.flexible.rows import JointRows, rows_of
+from robot_dyn_id.model.kinematics import Kinematics
 from robot_dyn_id.papers.inputs import model_of, settings_of
 from robot_dyn_id.signals.filtering import LowPass
 
@@ -279,6 +280,34 @@ def link_side(model: FlexibleModel) -> Observability:
     """Observability of the link side without offsets, on the motion of both joints at the paper's rate."""
     motion = Motion(*motion_of(model.model.joint_names).evaluate(np.arange(251) / 50.0)[:3])
     return Observability.from_rows(_columns(model, motion)[:, :10])
+
+
+def gravity_by_cross_products(model: FlexibleModel, q: Array, rotor_mass: float = 0.0) -> Array:
+    """Gravity torques of the joints as in equations 4 and 5: weights and their arms about the joint axes.
+
+    Args:
+        model: the arm.
+        q: poses [rad], shape (2, N).
+        rotor_mass: mass of the rotor of joint 2, on its axis, in addition to those of the links [kg].
+
+    Returns:
+        Torques that hold the arm [N m], shape (2, N).
+    """
+    robot = model.model
+    poses, gravity = Kinematics(robot).poses(q), np.array(robot.gravity)
+    weights = []
+    for body, inertia in enumerate(robot.inertial_parameters.reshape(-1, 10)):
+        center = poses.position[:, body] + poses.rotation[:, body] @ (inertia[1:4] / inertia[0])
+        weights.append((body, center, inertia[0]))
+    weights.append((0, poses.position[:, 1], rotor_mass))  # the stator of joint 2 is fixed to link 1
+    torques = np.zeros_like(q)
+    for joint, torque in enumerate(torques):
+        axis = poses.rotation[:, joint] @ robot.axis[joint]
+        for body, center, mass in weights:
+            if body >= joint:
+                arm_of_force = center - poses.position[:, joint]
+                torque -= (np.cross(arm_of_force, mass * gravity) * axis).sum(axis=1)
+    return torques
 
 
 def factorization(recorded: Experiment) -> tuple[float, dict[str, float]]:

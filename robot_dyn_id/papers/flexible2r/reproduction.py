@@ -10,12 +10,14 @@ from typing import Any
 import numpy as np
 
 from robot_dyn_id.arrays import Array
+from robot_dyn_id.dynamics.regressor import Motion
 from robot_dyn_id.estimators.stepwise import MAX_CONDITION_NUMBER, StepwiseSolution
 from robot_dyn_id.excitation.design.search import Design
 from robot_dyn_id.excitation.forms.polynomial import Polynomial
 from robot_dyn_id.excitation.trajectory import Trajectory
 from robot_dyn_id.flexible import Experiment, FlexibleModel
 from robot_dyn_id.flexible.rows import rows_of
+from robot_dyn_id.model.kinematics import Kinematics
 from robot_dyn_id.papers.figures import MIN_DRAWS, Extent, Figure, Reproduction, Spread, missing_extra
 from robot_dyn_id.papers.flexible2r.arm import (
     LOW_PASS,
@@ -26,6 +28,7 @@ from robot_dyn_id.papers.flexible2r.arm import (
     arm,
     experiments,
     factorization,
+    gravity_by_cross_products,
     improved,
     link_side,
     noisy,
@@ -82,6 +85,7 @@ TARGETS: dict[str, Any] = {
     },
     "ratio": 1.0,
     "factorization": 1e-12,
+    "gravity": 1e-9,
     "unidentifiable": 0,
 }
 """Acceptance limits of this package: condition numbers; errors in % of the truth; ratios of errors of two orders.
@@ -134,6 +138,9 @@ SWEEPS: dict[str, tuple[tuple[float, float, float], ...]] = {
 }
 """Conclusions 3 and 4 of the paper: period [s], sampling rate [Hz], and amplitude as a share of the largest one."""
 
+ROTOR_MASS = 3.0
+"""Mass of the rotor of joint 2 with which equations 4 and 5 are compared [kg]."""
+
 DRAWS = MIN_DRAWS
 """Draws of noise per seed."""
 
@@ -150,7 +157,7 @@ def reproduce(extent: Extent, progress: Progress) -> Reproduction:
     _excitation(extent, progress, figures, drawings)
     model = arm()
     progress("ranks of pseudo-observations")
-    figures += _ranks(model)
+    figures += [*_gravity(model), *_ranks(model)]
     progress("simulation of the poses and of three motions")
     clean = experiments(model)
     recorded, draws = noisy(clean, 0), DRAWS * extent.slow_seeds
@@ -295,6 +302,28 @@ def _trajectories(histories: dict[str, Design]) -> Drawing:
                 curves.append(Curve(f"{case}: joint {joint}, {search}" if len(states) > 1 else name, t, values))
         panels.append(Panel("time [s]", unit, tuple(curves)))
     return Drawing("flexible2r_trajectories", "Optimal motions of degree 8 for friction", tuple(panels))
+
+
+def _gravity(model: FlexibleModel) -> Iterator[Figure]:
+    """Figures of equations 4 and 5: gravity by cross products against the columns of the base parameters."""
+    q = np.random.default_rng(0).uniform(model.model.limits.lower[:, None], model.model.limits.upper[:, None], (2, 50))
+    rest = Motion(q, np.zeros_like(q), np.zeros_like(q))
+    links = true_values(model)[: len(model.base.names)].copy()
+    links[[model.base.names.index(name) for name in ("off1", "off2")]] = 0.0
+    columns = model.regressor.dense(rest)[model.base.independent]
+    first, second = Kinematics(model.model).poses(q).position[0, :2]
+    for rotor, what in ((0.0, "links"), (ROTOR_MASS, f"links and a rotor of joint 2 of {ROTOR_MASS:g} kg")):
+        heavier = links.copy()
+        heavier[model.base.names.index("mx1")] += rotor * float(np.linalg.norm(second - first))
+        expected = np.einsum("pjn,p->jn", columns, heavier)
+        found = gravity_by_cross_products(model, q, rotor)
+        yield Figure(
+            f"gravity by cross products, {what}: largest difference from the columns [N m]",
+            float(np.abs(found - expected).max()),
+            better="lower",
+            target=TARGETS["gravity"],
+            why="equations 4 and 5" + (": the rotor's mass is a part of h1x" if rotor else ""),
+        )
 
 
 def _ranks(model: FlexibleModel) -> Iterator[Figure]:

@@ -5,7 +5,10 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from support.robots import URDFS, panda_arm
 
+from robot_dyn_id.dynamics.base_parameters import base_parameters, random_motion
+from robot_dyn_id.dynamics.regressor import Regressor
 from robot_dyn_id.errors import InputError, UsageError
 from robot_dyn_id.estimators.factors import Factors
 from robot_dyn_id.estimators.stepwise import (
@@ -17,7 +20,8 @@ from robot_dyn_id.estimators.stepwise import (
     prescribed_plan,
     solve_steps,
 )
-from robot_dyn_id.estimators.stepwise.estimator import solve_joint_by_joint
+from robot_dyn_id.estimators.stepwise.estimator import plan_joints, solve_as_planned, solve_joint_by_joint
+from robot_dyn_id.model.robot import RobotModel
 
 RNG = np.random.default_rng(3)
 GROUPS = tuple(Group(name, np.array(columns)) for name, columns in {"a": [0, 1], "b": [2], "c": [3]}.items())
@@ -168,3 +172,30 @@ def test_a_wrong_proximal_torque_does_not_reach_the_distal_link():
     together, apart = (solve(arm_factors(50.0), weights).values for solve in (Factors.solve, solve_joint_by_joint))
     np.testing.assert_allclose(apart[2:], TRUTH[2:], rtol=1e-9)
     assert np.abs(together[2:] - TRUTH[2:]).max() > 0.1
+
+
+@pytest.mark.parametrize("arm", ["ur5_robot", "panda"])
+def test_the_steps_of_any_arm_are_planned_by_rank_and_condition(arm):
+    """Every link of a chain is a group; the steps give the parameters of exact rows, and all of them."""
+    model = panda_arm() if arm == "panda" else RobotModel.from_file(URDFS[arm])
+    regressor = Regressor(model)
+    base = base_parameters(regressor)
+    motion = random_motion(model, 60)
+    rows = regressor.dense(motion)[base.independent]  # (p, joints, N)
+    truth = base.mapping @ model.inertial_parameters
+    supports, triangles = [], []
+    for joint in range(rows.shape[1]):
+        own = rows[:, joint].T
+        support = np.flatnonzero(np.abs(own).max(axis=0) > 1e-9)
+        noisy = own @ truth + 1e-3 * RNG.normal(size=len(own))
+        supports.append(support)
+        triangles.append(np.linalg.qr(np.column_stack([own[:, support], noisy]), mode="r"))
+    counts = np.full(len(supports), len(own))
+    factors = Factors(len(truth), tuple(supports), tuple(triangles), counts)
+    weights = np.full(len(supports), 1e3)
+    plan, groups, _ = plan_joints(factors, weights)
+    assert not plan.unidentifiable and len(groups) >= len(model.joint_names)
+    solution = solve_as_planned(factors, weights)
+    deviations = np.sqrt(np.diag(solution.inverse))
+    assert np.all(np.abs(solution.values - truth) < 5.0 * deviations)
+    assert np.abs(solution.values - truth).max() < 0.05 * np.abs(truth).max()

@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The method of planar3r on arms of six and seven axes, through ordinary commands, in a small form: docs/papers/README.md."""
+
+import json
+
+import numpy as np
+import pytest
+from support.robots import URDFS, panda_arm, robot
+
+from robot_dyn_id.cli import main
+from robot_dyn_id.dynamics.regressor import Regressor, terms_on_joints
+from robot_dyn_id.dynamics.terms import Coulomb, Viscous
+from robot_dyn_id.excitation import random_fourier
+from robot_dyn_id.files.trajectory import read_trajectory
+from robot_dyn_id.simulation.sensors import Sensors, sample_times, simulated_recording
+
+TERMS = (Viscous(), Coulomb(0.02))
+
+CONFIGURATION = """\
+identify: [{joints}]
+terms:
+  viscous:
+  coulomb: {{smoothing_width: 0.02}}
+velocity: derivative
+estimator: stepwise
+reversal_speed: 0.05
+rest_speed: 0.001
+"""
+
+DESIGN = """\
+period: 3.0
+clearance: 0.0
+search: {draws: 4, starts: 1, finished: 1, steps: 2}
+"""
+
+
+class Arm:
+    """An arm that is heavier than its URDF by 20 %, and its sensors."""
+
+    def __init__(self, model, folder):
+        self.regressor = Regressor(model, terms_on_joints(model, TERMS))
+        friction = [
+            2.0 if name.startswith("fv") else 1.0 for name in self.regressor.names[10 * len(model.body_names) :]
+        ]
+        self.truth = np.array([*1.2 * model.inertial_parameters, *friction])
+        n = len(model.joint_names)
+        self.sensors = Sensors(np.full(n, 0.1), 1e-6, 1e-4)
+        self.folder = folder
+
+    def record(self, name, motion, seconds, seed):
+        """Recording of a motion as a file."""
+        t = sample_times(seconds, 100.0)
+        made = simulated_recording(self.regressor, self.truth, motion, t, self.sensors, seed)
+        file = self.folder / f"{name}.npz"
+        np.savez(file, t=made.samples.t, q=made.samples.q, tau=made.samples.tau, joint_names=made.joint_names)
+        return file
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("name", "count"), [("ur5_robot", 36), ("panda", 43)])
+def test_one_joint_at_a_time_identifies_an_arm(name, count, tmp_path, capsys):
+    model = panda_arm() if name == "panda" else robot(name)
+    urdf, configuration, demands = URDFS[name], tmp_path / "config.yaml", tmp_path / "design.yaml"
+    configuration.write_text(CONFIGURATION.format(joints=", ".join(model.joint_names)))
+    demands.write_text(DESIGN)
+
+    def run(*words):
+        code = main([str(word) for word in (*words, "--json")])
+        return code, json.loads(capsys.readouterr().out)
+
+    inertial = tmp_path / "joints.yaml"
+    inertial.write_text(f"identify: [{', '.join(model.joint_names)}]\nterms: {{}}\n")
+    code, base = run("base", "--robot", urdf, "--config", inertial, "--pivots", "rref")
+    assert code == 0 and base["count"] == count
+    words = ("--robot", urdf, "--form", "sequential_sine", "--design", demands, "--config", configuration)
+    code, found = run("design", *words, "--out", tmp_path / "motion")
+    assert code == 1 and found["collision_check"] == "not_checked" and found["condition_number"]["value"] < 100.0
+    motion = read_trajectory(found["trajectory_file"]).excitation
+    assert len(motion.centers) == 2
+    arm = Arm(model, tmp_path)
+    recorded = arm.record("sines", motion, motion.duration, 0)
+    other = arm.record("other", random_fourier(model, 1, 10.0), 10.0, 1)
+    code, result = run(
+        *("identify", recorded, "--validate", other, "--robot", urdf, "--config", configuration),
+        *("--out", tmp_path / "run"),
+    )
+    assert code == 0 and result["held_out"]["all_joints_nrmse"] < 0.05
+    code, simulated = run(
+        *("simulate", "--robot", urdf, "--parameters", result["parameters_file"], "--trajectory"),
+        *(found["trajectory_file"], "--rate", 100, "--out", tmp_path / "forward.npz"),
+    )
+    assert code == 0 and np.isfinite(np.load(simulated["file"])["tau"]).all()
