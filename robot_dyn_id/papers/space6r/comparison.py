@@ -181,7 +181,10 @@ def figures_at_table_1(trials: Trials | None) -> Iterator[Figure]:
                 why=f"median cost {trials.spread(name, cost).median:.6g}",
             )
     yield Figure.from_spread(
-        f"{title}error of map_constants over {HYBRID}", trials.ratio("map_constants", HYBRID, error), rerun=1.0
+        f"{title}error of map_constants over {HYBRID}",
+        trials.ratio("map_constants", HYBRID, error),
+        rerun=1.0,
+        better="lower",
     )
 
 
