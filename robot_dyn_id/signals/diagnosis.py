@@ -63,6 +63,9 @@ smaller ones may be calibration."""
 COARSE_FACTOR = 1.1
 """Wrong factor of a joint's effort that the data would have to show; joints where they would not are reported."""
 
+LARGEST_LIMIT = 3.0
+"""Largest wrong factor that is reported as not found; the scale of a joint counts as verified within it."""
+
 CARRYING_RATIO = 0.03
 """Torque of a joint, as a ratio to the largest one, above which it counts when URDF and efforts are compared."""
 
@@ -171,8 +174,11 @@ def _report_contradicted(
 ) -> tuple[Finding, ...]:
     """Finding about a URDF whose weight differs from that in the efforts on several joints.
 
-    An error where in addition no bodies on its axes explain the effort of a joint that carries weight.
+    An error where in addition no bodies on its axes explain the effort of a joint that carries weight. Efforts with
+    hardly any of the URDF's weight are currents or external torques, which have findings of their own.
     """
+    if factors.weightless:
+        return ()
     size = np.abs(factors.factors)
     largest = factors.rms.max(initial=0.0)
     known = np.isfinite(size) & (factors.deviations < 0.1 * np.maximum(size, 1.0))
@@ -430,13 +436,12 @@ def _report_unverified(
             "explains it"
         )
         findings.append(make_finding("gain_unverifiable", message, names))
-    limits = np.exp(SIGNIFICANT_SIGMAS * np.array([gain.deviation for gain in gains]))
+    deviations = np.array([gain.deviation for gain in gains])
+    limits = np.exp(np.minimum(SIGNIFICANT_SIGMAS * deviations, np.log(LARGEST_LIMIT)))
     rough = ~unverified & (limits > COARSE_FACTOR)
     if rough.any():
         names = _names(model, rough)
-        sizes = ", ".join(
-            f"{name} ({min(limit, 3.0) - 1.0:.0%})" for name, limit in zip(names, limits[rough], strict=True)
-        )
+        sizes = ", ".join(f"{name} ({limit - 1.0:.0%})" for name, limit in zip(names, limits[rough], strict=True))
         message = f"wrong gains would not be found below these relative errors: {sizes}"
         findings.append(make_finding("gain_unverifiable", message, names))
     return tuple(findings)
