@@ -17,7 +17,7 @@ from robot_dyn_id.errors import InputError
 from robot_dyn_id.identification.settings import Settings
 from robot_dyn_id.loads.chain import ALL, CENTROIDAL, centroidal_frames, joint_frames, move_chain
 from robot_dyn_id.loads.chain_estimate import ChainEstimate, check_frames
-from robot_dyn_id.loads.chain_sensors import HingeSensor, Stretch, identify_from_sensors, sensor_problem
+from robot_dyn_id.loads.chain_sensors import ChainWindow, HingeSensor, identify_from_sensors, sensor_problem
 from robot_dyn_id.loads.wrench import CHANNELS
 from robot_dyn_id.model.kinematics import Kinematics, Placement
 from robot_dyn_id.model.robot import RobotModel
@@ -74,7 +74,7 @@ def identify_recorded_chain(
     trials = FilteredTrials.from_recordings([joints], model.joint_names, {}, signals, need_effort=False)
     gravity, plan = tuple(model.gravity), trials.plan
 
-    def stretches(frames: tuple[Placement, ...]) -> Iterator[Stretch]:
+    def windows(frames: tuple[Placement, ...]) -> Iterator[ChainWindow]:
         for window in trials:
             inside = [(window.t >= one.t[0]) & (window.t <= one.t[-1]) for one in wrenches.values()]
             rows = np.all([window.own & (window.number % plan.row_stride == 0), *inside], axis=0)
@@ -87,15 +87,15 @@ def identify_recorded_chain(
                 read = np.ascontiguousarray(interpolate_linear(window.t, one.t, one.wrench.T, hold_ends=True).T)
                 turned = np.moveaxis(poses.rotation[:, hinge], 0, -1)
                 sensors.append(HingeSensor(hinge, CHANNELS, _along(turned), read))
-            yield Stretch(bodies, sensors, partial(_rows, plan, rows), window.segment)
+            yield ChainWindow(bodies, sensors, partial(_rows, plan, rows), window.segment)
 
     if not wrenches:
         raise InputError(f"{joints.source}: no hinge has a sensor")
     frames = centroidal_frames(model) if principal else joint_frames(model)
     columns = CENTROIDAL if principal else ALL
-    problem = sensor_problem(partial(stretches, frames), gravity, columns, plan.row_rate, offsets=True)
+    problem = sensor_problem(partial(windows, frames), gravity, columns, plan.row_rate, offsets=True)
     if principal:
-        every = sensor_problem(partial(stretches, frames), gravity, ALL, plan.row_rate, offsets=True)
+        every = sensor_problem(partial(windows, frames), gravity, ALL, plan.row_rate, offsets=True)
         check_frames(problem, every, precision)
     estimate = identify_from_sensors(problem, columns, precision)
     return IdentifiedChain(model.body_names, frames, estimate, tuple(wrenches))

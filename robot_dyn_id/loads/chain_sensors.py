@@ -89,8 +89,8 @@ def _every_sample(block: Array) -> Array:
 
 
 @dataclass(frozen=True)
-class Stretch:
-    """A stretch of a recording.
+class ChainWindow:
+    """A part of a recording of a chain, sampled without interruption.
 
     Attributes:
         bodies: the chain along its motion; their wrenches are not read.
@@ -106,7 +106,7 @@ class Stretch:
 
 
 def sensor_problem(
-    samples: Callable[[], Iterable[Stretch]],
+    samples: Callable[[], Iterable[ChainWindow]],
     gravity: Sequence[float],
     columns: Sequence[int],
     rate: float,
@@ -115,7 +115,7 @@ def sensor_problem(
     """Linear problem of the parameters of all bodies, in the order of the bodies, and of the sensors' offsets.
 
     Args:
-        samples: function that starts a pass over the recording; every stretch has the same sensors.
+        samples: function that starts a pass over the recording; every window has the same sensors.
         gravity: gravity vector along the axes of the world [m/s^2].
         columns: indices of the c parameters of a body, in its frame.
         rate: samples per second [Hz].
@@ -139,14 +139,14 @@ def sensor_problem(
             supports.append(np.array([*range(sensor.hinge * len(columns), size), *own]))
 
     def tiles() -> Iterator[Tile]:
-        for stretch in samples():
+        for window in samples():
             number = 0
-            for sensor in stretch.sensors:
-                rows = sensor.rows(stretch.bodies, gravity, columns)
+            for sensor in window.sensors:
+                rows = sensor.rows(window.bodies, gravity, columns)
                 for row, reading in zip(rows, sensor.readings, strict=True):
                     constant = [np.ones((1, len(reading)))] if offsets else []
                     block = np.concatenate([row[sensor.hinge * len(columns) :], *constant, reading[None]])
-                    yield Tile(number, stretch.segment, np.ascontiguousarray(stretch.reduce(block)))
+                    yield Tile(number, window.segment, np.ascontiguousarray(window.reduce(block)))
                     number += 1
 
     return LinearProblem((*names, *biases), channels, tuple(supports), tiles, rate)

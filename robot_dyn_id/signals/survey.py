@@ -301,7 +301,7 @@ def _without_trend(values: Array) -> Array:
 
 
 def _name_missing(recordings: Sequence[Recording], joints: Sequence[str]) -> str:
-    """Advice about joints whose positions are never finite; empty if there are none."""
+    """Advice about joints whose positions are never finite; empty if every joint has some."""
     found = np.zeros(len(joints), dtype=bool)
     for recording in recordings:
         for chunk in recording.chunks(joints):

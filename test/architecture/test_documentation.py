@@ -33,7 +33,7 @@ SHORT = re.compile(r"`(?!robot_dyn_id\.)([a-z_]\w*(?:\.[a-z_]\w*)*)\.([A-Za-z_]\
 FOREIGN = {"header", "pin", "result", "thresholds"}
 """Names before a dot that are not modules of the package: messages, other packages, variables, keys."""
 
-SUFFIXES = {"csv", "db3", "html", "json", "md", "npz", "py", "toml", "xml", "yaml"}
+SUFFIXES = {"csv", "db3", "html", "json", "jsonl", "md", "npz", "py", "svg", "toml", "xml", "yaml"}
 """Ends of names of files."""
 
 FOLDERS = ("benchmarks", "examples", "launch", "robot_dyn_id", "test")

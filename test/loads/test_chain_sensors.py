@@ -10,8 +10,8 @@ from robot_dyn_id.errors import InputError
 from robot_dyn_id.loads.chain import ALL, CENTROIDAL, centroidal_frames, simulate_chain
 from robot_dyn_id.loads.chain_estimate import bound_deviations, identify_chain
 from robot_dyn_id.loads.chain_sensors import (
+    ChainWindow,
     HingeSensor,
-    Stretch,
     bound_from_sensors,
     identify_from_sensors,
     sensor_problem,
@@ -26,7 +26,7 @@ EVERY = [HingeSensor.six_axis(BODIES, number) for number in range(6)]
 
 
 def problem(sensors, columns=CENTROIDAL, offsets=False):
-    return sensor_problem(lambda: [Stretch(BODIES, sensors)], GRAVITY, columns, 15.0, offsets)
+    return sensor_problem(lambda: [ChainWindow(BODIES, sensors)], GRAVITY, columns, 15.0, offsets)
 
 
 def test_sensors_in_all_hinges_give_what_the_chain_gives():
@@ -61,7 +61,7 @@ def test_one_sensor_under_the_base_is_enough_for_an_arm_with_offset_centers():
     w = rng.uniform(1.0, 4.0, (7, 1))
     motion, frames = Motion(np.sin(w * t), w * np.cos(w * t), -(w**2) * np.sin(w * t)), centroidal_frames(model)
     bodies, gravity = simulate_chain(model, motion, frames), tuple(model.gravity)
-    base = [Stretch(bodies, [HingeSensor.six_axis(bodies)])]
+    base = [ChainWindow(bodies, [HingeSensor.six_axis(bodies)])]
     found = identify_from_sensors(sensor_problem(lambda: base, gravity, CENTROIDAL, 50.0), CENTROIDAL)
     assert found.rank == 28 and not found.not_excited
     np.testing.assert_allclose(found.values[:, 0], model.inertial_parameters.reshape(-1, 10)[:, 0], rtol=1e-6)

@@ -13,7 +13,7 @@ from robot_dyn_id.arrays import Array
 from robot_dyn_id.dynamics.regressor import Motion
 from robot_dyn_id.loads.chain import CENTROIDAL, simulate_chain
 from robot_dyn_id.loads.chain_estimate import bound_deviations
-from robot_dyn_id.loads.chain_sensors import HingeSensor, Stretch, identify_from_sensors, sensor_problem
+from robot_dyn_id.loads.chain_sensors import ChainWindow, HingeSensor, identify_from_sensors, sensor_problem
 from robot_dyn_id.loads.wrench import wrench_regressor
 from robot_dyn_id.model.kinematics import Kinematics
 from robot_dyn_id.model.quaternions import quaternion_rates
@@ -357,7 +357,7 @@ def _sensors(arm: SpaceArm) -> list[Figure]:
 
     def count(sensors: Sequence[HingeSensor]) -> tuple[int, int]:
         """Number of independent combinations of the 24 inertias, and of those that are identifiable one by one."""
-        problem = sensor_problem(lambda: [Stretch(bodies, sensors)], GRAVITY, CENTROIDAL, SAMPLES / 10.0)
+        problem = sensor_problem(lambda: [ChainWindow(bodies, sensors)], GRAVITY, CENTROIDAL, SAMPLES / 10.0)
         found = identify_from_sensors(problem, CENTROIDAL)
         return found.rank, arm.truth.size - len(found.not_excited)
 
