@@ -5,6 +5,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+import numpy as np
+
 from robot_dyn_id.dynamics.base_parameters import BaseParameters
 from robot_dyn_id.dynamics.body_prior import has_placeholder_masses
 from robot_dyn_id.dynamics.consistency import report_negative_terms
@@ -142,7 +144,7 @@ def _diagnose(model: IdentifiedModel, trials: FilteredTrials, settings: Settings
     estimate, base = model.estimate, model.base
     findings: tuple[Finding, ...] = ()
     if estimate.condition_number > settings.thresholds.condition_number:
-        findings += check_motion_content(trials.survey, len(base.names))
+        findings += check_motion_content(trials.survey, int(np.count_nonzero(estimate.values)))
     values, deviations = estimate.values, estimate.standard_deviations
     if not settings.chooses_terms:  # of many families, only the signs separate the parts
         values = values if estimate.unconstrained is None else estimate.unconstrained

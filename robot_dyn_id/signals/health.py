@@ -248,7 +248,7 @@ def check_motion_content(survey: Survey, parameters: int) -> tuple[Finding, ...]
 
     Args:
         survey: survey of the training data.
-        parameters: number of parameters.
+        parameters: number of parameters that are not at a bound.
     """
     positions = independent_positions(survey)
     if positions == 0.0 or positions >= parameters:
