@@ -151,7 +151,7 @@ def _search(samples: MotionSamples, model: RobotModel) -> tuple[MotionSamples, t
 
     Delays that differ by a period of the motion are alike: the search covers half a period to each side, and of delays
     that are about as good it takes the shortest. What is an advantage only because of one block of time (a collision)
-    is no delay, which shifts all efforts.
+    does not count: a delay shifts all efforts.
 
     Returns:
         The samples with realigned efforts; delay [s] and drift [s/s] that were removed, 0 if none is needed; the fit
