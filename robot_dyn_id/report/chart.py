@@ -280,7 +280,7 @@ def _draw(panel: ChartPanel, horizontal: _Scale, vertical: _Scale) -> list[str]:
         parts.append(_path(f"M{left:.2f} {at:.2f}H{right:.2f}", GRID, 0.6))
     frame = f'x="{left:.2f}" y="{top:.2f}" width="{right - left:.2f}" height="{bottom - top:.2f}"'
     curves = [_curve(mark, horizontal, vertical) for mark in panel.marks if isinstance(mark, (Line, Band))]
-    # charts of a page share their identifiers: the hash of the content tells them apart
+    # identifiers must be unique in a page with several charts: the hash of the content is
     clip = "clip-" + hashlib.sha256("".join([frame, panel.y.title, *curves]).encode()).hexdigest()[:16]
     within = f' clip-path="url(#{clip})"'
     if curves:
