@@ -10,7 +10,7 @@ import paper_pages
 import pytest
 
 from robot_dyn_id.errors import InputError
-from robot_dyn_id.papers.figures import MIN_DRAWS, Extent, Figure, Reproduction, Spread, missing_extra
+from robot_dyn_id.papers.figures import MIN_DRAWS, SLOW_DRAWS, Extent, Figure, Reproduction, Spread, missing_extra
 from robot_dyn_id.report.drawing import Curve, Drawing, Panel, write_drawing
 
 TWENTY = np.linspace(0.8, 1.0, MIN_DRAWS)
@@ -90,14 +90,19 @@ def test_the_answer_holds_all_that_a_verdict_depends_on():
 
 
 def test_an_extra_that_is_missing_is_named(monkeypatch):
-    assert missing_extra("search", full=False) in ("full", "search")
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: "installed")
+    assert [missing_extra("search", full=full) for full in (False, True)] == ["full", ""]
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     assert [missing_extra(extra) for extra in ("search", "network")] == ["search", "network"]
     assert missing_extra("network", full=False) == "network"
 
 
 def test_slow_baselines_take_fewer_draws():
-    assert Extent(20, True).slow_seeds < 20 and Extent(2).slow_seeds == 2
+    assert [Extent(seeds, full=True).slow_seeds for seeds in (2, 5, 20)] == [
+        2,
+        SLOW_DRAWS,
+        SLOW_DRAWS,
+    ] and SLOW_DRAWS == 5
 
 
 def test_the_table_has_the_failures_and_the_conditions_in_the_line_of_the_figure():
