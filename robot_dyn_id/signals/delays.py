@@ -45,7 +45,8 @@ LONGEST_DELAY_S, DELAY_STEP_S = 3.0, 0.1
 
 LATE_RESIDUAL_RATIO = 0.2
 """Mean residual of the strong joints without a delay, as a ratio to their efforts without friction, above which delays
-of `DELAY_STEP_S` and more are possible: they leave that much."""
+of `DELAY_STEP_S` and more are possible: they leave that much. A motion that returns after a time to within this ratio
+of its size is periodic for the search."""
 
 LONGEST_DELAY_SHARE = 0.2
 """Longest delay that is searched for, as a share of the recording."""
@@ -148,6 +149,10 @@ def _find_strong(rows: RigidRows) -> tuple[Mask, Array]:
 def _search(samples: MotionSamples, model: RobotModel) -> tuple[MotionSamples, tuple[float, float], RigidFit]:
     """Search for a delay or a drift that is too long for the linearization, one after the other.
 
+    Delays that differ by a period of the motion are alike: the search covers half a period to each side, and of delays
+    that are about as good it takes the shortest. What is an advantage only because of one block of time (a collision)
+    does not count: a delay shifts all efforts.
+
     Returns:
         The samples with realigned efforts; delay [s] and drift [s/s] that were removed, 0 if none is needed; the fit
         without them.
@@ -166,20 +171,68 @@ def _search(samples: MotionSamples, model: RobotModel) -> tuple[MotionSamples, t
     rows = RigidRows.from_samples(samples, [model])
     grams, plain = rows.grams(), rows.grams().fit()
 
+    def shifted(delay: float, drift: float) -> RigidRows:
+        return rows.with_efforts(_efforts_at(samples, delay, drift))
+
     def gain(delay: float, drift: float) -> float:
-        later = rows.with_efforts(_efforts_at(samples, delay, drift))
+        later = shifted(delay, drift)
         products = np.einsum("jnc,jn->jc", later.columns, later.tau)
         fit = replace(grams, products=products, squares=(later.tau**2).sum(axis=1), scale=later.scale).fit()
         return float(np.log(plain.rms / fit.rms)[strong].mean())
 
-    shifts = np.arange(-longest, longest + DELAY_STEP_S / 2, DELAY_STEP_S)
+    shifts = _symmetric(longest)
+    delays = _symmetric(min(longest, _half_period(samples, longest)))
     delay, drift = 0.0, 0.0
     for _ in range(2):
-        delay = max(shifts.tolist(), key=lambda shift: gain(shift, drift))
-        drift = max((shifts / length).tolist(), key=lambda slope: gain(delay, slope))
-    if gain(delay, drift) < SMALLEST_ADVANTAGE:
+        delay = _shortest_of_the_best(delays, [gain(shift, drift) for shift in delays])
+        drift = _shortest_of_the_best(shifts, [gain(delay, shift / length) for shift in shifts]) / length
+    later = shifted(delay, drift)
+    parts = [samples.blocks != block for block in range(BLOCKS)]
+    gains = [np.log(rows.grams(part).fit().rms / later.grams(part).fit().rms)[strong].mean() for part in parts]
+    if min(gain(delay, drift), *gains) < SMALLEST_ADVANTAGE:
         return samples, (0.0, 0.0), plain
     return replace(samples, tau=_efforts_at(samples, delay, drift)), (delay, drift), plain
+
+
+def _symmetric(longest: float) -> list[float]:
+    """Multiples of `DELAY_STEP_S` up to a longest one to both sides of 0 [s], shortest first."""
+    steps = np.arange(np.floor(longest / DELAY_STEP_S + 1e-9) + 1.0)
+    return [DELAY_STEP_S * sign * step for step in steps.tolist() for sign in (1.0, -1.0)[: 2 if step else 1]]
+
+
+def _shortest_of_the_best(shifts: Sequence[float], gains: Sequence[float]) -> float:
+    """First of the shifts whose gain is within `SMALLEST_ADVANTAGE` of the largest; the shortest ones come first."""
+    enough = max(gains) - SMALLEST_ADVANTAGE
+    return next(shift for shift, gain in zip(shifts, gains, strict=True) if gain >= enough)
+
+
+def _half_period(samples: MotionSamples, longest: float) -> float:
+    """Half of the period of a motion [s], infinite if the motion does not return within 2 `longest` [s].
+
+    The motion returns after the lag of the first minimum of its mean squared change over this lag below
+    `LATE_RESIDUAL_RATIO`^2 of its variance, once it has left that range.
+    """
+    step = 0.25 * float(np.median(np.diff(samples.t)))
+    near = LATE_RESIDUAL_RATIO**2 * float(samples.motion.q.var(axis=1).sum())
+    changes, left = [0.0, 0.0], False
+    for count in range(1, int(2.0 * longest / step) + 1):
+        changes = [*changes[-2:], _mean_squared_change(samples, count * step)]
+        left = left or changes[1] > near
+        if left and changes[1] < min(changes[0], changes[2], near):
+            return 0.5 * (count - 1) * step
+    return np.inf
+
+
+def _mean_squared_change(samples: MotionSamples, lag: float) -> float:
+    """Mean over the samples of the squared change of all positions after a lag [s]; infinite if nothing is as long."""
+    total, count = 0.0, 0
+    for segment in np.unique(samples.segment):
+        own = samples.segment == segment
+        t, q = samples.t[own], samples.motion.q[:, own]
+        inside = t + lag <= t[-1]
+        total += sum(float(((np.interp(t[inside] + lag, t, row) - row[inside]) ** 2).sum()) for row in q)
+        count += int(inside.sum())
+    return total / count if count else np.inf
 
 
 def _inside(samples: MotionSamples, longest: float) -> Mask:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What an estimate is compared with after the fit."""
+"""Comparisons of an estimate after the fit."""
 
 import numpy as np
 

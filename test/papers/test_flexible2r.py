@@ -171,7 +171,7 @@ def test_the_papers_raw_criterion_finds_the_papers_order(clean):
         assert np.median(raw / scaled) == pytest.approx(1.0, abs=0.3), "the criterion is not what makes the difference"
     figures = list(flexible2r._criteria(model, found))
     assert figures[0].verdict == "holds"
-    assert {figure.verdict for figure in figures[1:]} == {"needs --full"}, "two draws are not enough"
+    assert {figure.verdict for figure in figures[1:]} == {"too few draws (2 of 20)"}, "two draws are not enough"
 
 
 def test_motor_and_stiffness_in_one_equation_have_the_columns_of_both(clean):

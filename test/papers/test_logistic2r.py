@@ -235,7 +235,7 @@ def test_a_fourier_series_is_repeated_under_the_same_controller(arm):
 
 
 def test_a_search_that_breaks_a_limit_is_counted_in_all_its_rows(arm):
-    """Of two searches the first one ends with the published stroke of joint 1, which breaks its limits."""
+    """The first of two searches ends with the published stroke of joint 1, which breaks its limits."""
     published = [tuple(logistic2r.PUBLISHED[joint].values())[:3] for joint in ("joint1", "joint2")]
     ends = iter([published[0], published[1], published[1], published[1]])
     with pytest.MonkeyPatch.context() as patch:
