@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, fields, replace
-from typing import Any
+from typing import Any, ClassVar, cast
 
 import numpy as np
 from scipy.linalg import eigh
@@ -28,6 +28,7 @@ from robot_dyn_id.dynamics.problem import LinearProblem, Tile, find_used_rows
 from robot_dyn_id.dynamics.regressor import Regressor
 from robot_dyn_id.estimators import Estimate, Estimator
 from robot_dyn_id.estimators.weighting import compute_weights_from_squares
+from robot_dyn_id.identification.zeros import center_rows
 from robot_dyn_id.signals.processing import RecordedProblem
 from robot_dyn_id.signals.reversals import sensor_noise
 from robot_dyn_id.signals.trials import FilteredTrials
@@ -92,11 +93,14 @@ class _NoisyTrials(FilteredTrials):
         return FilteredTrials(**{item.name: getattr(self, item.name) for item in fields(FilteredTrials)})
 
 
-def fit_excited(estimator: Estimator, problem: LinearProblem) -> Estimate:
+def fit_excited(estimator: Estimator, problem: LinearProblem) -> tuple[Estimate, Estimator]:
     """Fit an estimator; if it reports a poor condition, in the directions that more than noise excites.
 
     Estimators of constants, of a simulated robot, and those with a prior need the columns themselves: they are fitted
     as they are.
+
+    Returns:
+        The estimate, and the estimator that repeats it with other torques: in the same directions.
 
     Raises:
         ConvergenceError: the estimator did not converge.
@@ -104,14 +108,40 @@ def fit_excited(estimator: Estimator, problem: LinearProblem) -> Estimate:
     """
     estimate = estimator.fit(problem)
     if not (getattr(estimator, "any_columns", False) and isinstance(problem, RecordedProblem)):
-        return estimate
+        return estimate, estimator
     if estimate.condition_number <= MIN_CONDITION_NUMBER or not isinstance(problem.windows, FilteredTrials):
-        return estimate
+        return estimate, estimator
     found = find_noise_directions(problem, problem.windows, estimate)
     if not found.held.shape[1]:
-        return estimate
-    center = np.zeros(len(problem.names)) if problem.prior is None else problem.prior.center
-    return _expanded(estimator.fit(_restricted(problem, found, center)), found, center, problem)
+        return estimate, estimator
+    within = EstimatorInDirections(estimator, found)
+    return within.fit(problem), cast(Estimator, within)  # its name is a property: that of the estimator
+
+
+@dataclass(frozen=True)
+class EstimatorInDirections:
+    """An estimator that is fitted in the excited directions alone; the others stay at the prior, or at zero.
+
+    Attributes:
+        estimator: the estimator.
+        directions: directions of the problem's parameters.
+    """
+
+    estimator: Estimator
+    directions: NoiseDirections
+
+    uses_prior: ClassVar[bool] = False
+
+    @property
+    def name(self) -> str:
+        """Name of the estimator."""
+        return self.estimator.name
+
+    def fit(self, problem: LinearProblem) -> Estimate:
+        """See `Estimator.fit`."""
+        center = np.zeros(len(problem.names)) if problem.prior is None else problem.prior.center
+        restricted = self.estimator.fit(_restricted(problem, self.directions, center))
+        return _expanded(restricted, self.directions, center, problem)
 
 
 def find_noise_directions(problem: RecordedProblem, trials: FilteredTrials, estimate: Estimate) -> NoiseDirections:
@@ -122,13 +152,16 @@ def find_noise_directions(problem: RecordedProblem, trials: FilteredTrials, esti
         trials: its recordings.
         estimate: an estimate from the problem, whose residuals are the noise of the torque.
     """
-    noisy = RecordedProblem.from_windows(
-        problem.regressor, problem.columns, _NoisyTrials.from_trials(trials), problem.plan
+    rows, noisy = (
+        RecordedProblem.from_windows(problem.regressor, problem.columns, windows, problem.plan)
+        for windows in (trials, _NoisyTrials.from_trials(trials))
     )
+    if trials.zeros is not None:
+        rows, noisy = center_rows(rows, trials.zeros), center_rows(noisy, trials.zeros)
     joints, p = len(problem.joint_names), len(problem.names)
     counts, squares = np.zeros(joints, dtype=np.int64), np.zeros(joints)
     gram, noise = np.zeros((joints, p, p)), np.zeros((joints, p, p))
-    for tile, other in zip(problem.tiles(), noisy.tiles(), strict=True):
+    for tile, other in zip(rows.tiles(), noisy.tiles(), strict=True):
         support, block = np.ix_(problem.supports[tile.joint], problem.supports[tile.joint]), tile.block
         used = find_used_rows(block) & find_used_rows(other.block)
         change = (other.block[:-1] - block[:-1])[:, used]
@@ -153,13 +186,13 @@ def _mean_gram(problem: RecordedProblem, weights: Array) -> Array:
     speeds = np.maximum(speeds, SLOWEST_RATIO * speeds.max())
     motion = random_motion(regressor.model, STATES)
     scale = (speeds / np.abs(motion.dq).max(axis=1))[:, None]
-    # a sine that reaches this speed within a second or so: accelerations as large as speeds
+    # accelerations in the ratio of `random_motion`, 2.5 / s: that of a sine with a period of 2.5 s
     motion = replace(motion, dq=motion.dq * scale, ddq=motion.ddq * scale)
     rows = regressor.dense(motion)[problem.columns]
     return np.asarray(np.einsum("cjn,j,djn->cd", rows, weights, rows) / STATES)
 
 
-def _restricted(problem: RecordedProblem, found: NoiseDirections, center: Array) -> LinearProblem:
+def _restricted(problem: LinearProblem, found: NoiseDirections, center: Array) -> LinearProblem:
     """Problem of the excited directions alone, with the torque of the center subtracted."""
     every = np.arange(found.excited.shape[1])
 
@@ -181,7 +214,7 @@ def _restricted(problem: RecordedProblem, found: NoiseDirections, center: Array)
     )
 
 
-def _expanded(estimate: Estimate, found: NoiseDirections, center: Array, problem: RecordedProblem) -> Estimate:
+def _expanded(estimate: Estimate, found: NoiseDirections, center: Array, problem: LinearProblem) -> Estimate:
     """Estimate of all parameters from one of the excited directions."""
     listed = found.parameters
     covariance = found.excited @ estimate.covariance @ found.excited.T
