@@ -30,7 +30,7 @@ BOUND_SHARE = 0.05
 MAX_WIDTH = 0.5
 """Largest width of the 95 % interval of a median, as a share of a reference, at which the two can be called equal.
 
-An interval that reaches a quarter to both sides does not separate a figure from one that is a quarter smaller or larger:
+An interval that reaches a quarter to both sides does not exclude a figure that is a quarter smaller or larger:
 the more noise, the more figures it would contain.
 """
 
