@@ -8,6 +8,7 @@ are free (`samples.RigidRows`), and one delay per recording must explain all joi
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
@@ -35,7 +36,8 @@ SMALLEST_DELAY_S = 4e-3
 """Shortest delay that is compensated [s]; below it filters and the smoothing of friction matter more."""
 
 SMALLEST_ADVANTAGE = 0.05
-"""Mean logarithm of the residual's decrease over the strong joints from which on a delay is compensated."""
+"""Mean logarithm of the decrease of what rigid bodies do not explain, over the strong joints, from which on a delay is
+compensated."""
 
 STRONG_RATIO = 0.1
 """Effort of a joint without friction, as a ratio to the largest one, above which the joint is strong."""
@@ -46,6 +48,10 @@ LONGEST_DELAY_S, DELAY_STEP_S = 3.0, 0.1
 LATE_RESIDUAL_RATIO = 0.2
 """Mean residual of the strong joints without a delay, as a ratio to their efforts without friction, above which delays
 of `DELAY_STEP_S` and more are possible: they leave that much."""
+
+SEARCHED_ADVANTAGE = 0.5 * math.log(2.0)
+"""Advantage from which on a delay that was searched for is believed: it causes more than half of the squared residual.
+Otherwise something else than a delay leaves most of the residual."""
 
 LONGEST_DELAY_SHARE = 0.2
 """Longest delay that is searched for, as a share of the recording."""
@@ -64,8 +70,8 @@ class EffortDelay:
         drift: r [s/s].
         drift_deviation: standard deviation of r [s/s].
         middle: t0 [s].
-        advantage: mean logarithm of the residual's decrease over the strong joints.
-        agreeing: share of the strong joints with a smaller residual.
+        advantage: mean logarithm of the decrease of what rigid bodies do not explain, over the strong joints.
+        agreeing: share of the strong joints where it decreases.
         half_length: half of the time that the samples span [s].
     """
 
@@ -111,7 +117,7 @@ def estimate_delay(samples: MotionSamples, model: RobotModel) -> EffortDelay:
         samples: samples of one recording.
         model: the robot; its masses are not used.
     """
-    samples, (searched, slope), plain = _search(samples, model)
+    samples, (searched, slope), before = _search(samples, model)
     rows = RigidRows.from_samples(samples, [model])
     regressor, middle = Regressor(model), float(samples.t.mean())
     fit = rows.grams().fit()
@@ -126,7 +132,8 @@ def estimate_delay(samples: MotionSamples, model: RobotModel) -> EffortDelay:
         fit = augmented.grams().fit()
     without = [augmented.grams(samples.blocks != block).fit(fit.weights).values[-2:] for block in range(BLOCKS)]
     deviations = np.sqrt((BLOCKS - 1) * np.var(without, axis=0))
-    gains = np.log(plain.rms / fit.rms)[_find_strong(rows)[0]]
+    strong, strength = _find_strong(rows)
+    gains = np.log(before / _unexplained(fit, strength))[strong]
     return EffortDelay(
         delay=searched + float(fit.values[-2]),
         delay_deviation=float(deviations[0]),
@@ -145,41 +152,49 @@ def _find_strong(rows: RigidRows) -> tuple[Mask, Array]:
     return strength > STRONG_RATIO * strength.max(initial=0.0), strength
 
 
-def _search(samples: MotionSamples, model: RobotModel) -> tuple[MotionSamples, tuple[float, float], RigidFit]:
+def _unexplained(fit: RigidFit, strength: Array) -> Array:
+    """Residuals as ratios to the efforts without friction, shape (n,)."""
+    return fit.rms / np.maximum(strength, 1e-300)
+
+
+def _search(samples: MotionSamples, model: RobotModel) -> tuple[MotionSamples, tuple[float, float], Array]:
     """Search for a delay or a drift that is too long for the linearization, one after the other.
 
+    Moved efforts carry their friction with them, which the friction columns then explain better or worse whether or not
+    there is a delay: shifts are compared by how much rigid bodies explain of what friction leaves.
+
     Returns:
-        The samples with realigned efforts; delay [s] and drift [s/s] that were removed, 0 if none is needed; the fit
-        without them.
+        The samples with realigned efforts; delay [s] and drift [s/s] that were removed, 0 if none is needed; the
+        residuals without them, as ratios to the efforts without friction, shape (n,).
     """
     rows = RigidRows.from_samples(samples, [model])
-    plain = rows.grams().fit()
     strong, strength = _find_strong(rows)
-    if not strong.any() or float((plain.rms / np.maximum(strength, 1e-300))[strong].mean()) < LATE_RESIDUAL_RATIO:
-        return samples, (0.0, 0.0), plain
+    before = _unexplained(rows.grams().fit(), strength)
+    if not strong.any() or float(before[strong].mean()) < LATE_RESIDUAL_RATIO:
+        return samples, (0.0, 0.0), before
     length = float(np.ptp(samples.t))
     longest = min(LONGEST_DELAY_S, LONGEST_DELAY_SHARE * length)
     inside = _inside(samples, longest)
     if inside.sum() < len(samples) // 2:
-        return samples, (0.0, 0.0), plain
-    samples = replace(samples, valid=samples.valid & inside)
-    rows = RigidRows.from_samples(samples, [model])
-    grams, plain = rows.grams(), rows.grams().fit()
+        return samples, (0.0, 0.0), before
+    central = replace(samples, valid=samples.valid & inside)
+    rows = RigidRows.from_samples(central, [model])
+    grams, unmoved = rows.grams(), _unexplained(rows.grams().fit(), _find_strong(rows)[1])
 
     def gain(delay: float, drift: float) -> float:
-        later = rows.with_efforts(_efforts_at(samples, delay, drift))
+        later = rows.with_efforts(_efforts_at(central, delay, drift))
         products = np.einsum("jnc,jn->jc", later.columns, later.tau)
         fit = replace(grams, products=products, squares=(later.tau**2).sum(axis=1), scale=later.scale).fit()
-        return float(np.log(plain.rms / fit.rms)[strong].mean())
+        return float(np.log(unmoved / _unexplained(fit, _find_strong(later)[1]))[strong].mean())
 
     shifts = np.arange(-longest, longest + DELAY_STEP_S / 2, DELAY_STEP_S)
     delay, drift = 0.0, 0.0
     for _ in range(2):
         delay = max(shifts.tolist(), key=lambda shift: gain(shift, drift))
         drift = max((shifts / length).tolist(), key=lambda slope: gain(delay, slope))
-    if gain(delay, drift) < SMALLEST_ADVANTAGE:
-        return samples, (0.0, 0.0), plain
-    return replace(samples, tau=_efforts_at(samples, delay, drift)), (delay, drift), plain
+    if gain(delay, drift) < SEARCHED_ADVANTAGE:
+        return samples, (0.0, 0.0), before
+    return replace(central, tau=_efforts_at(central, delay, drift)), (delay, drift), unmoved
 
 
 def _inside(samples: MotionSamples, longest: float) -> Mask:
