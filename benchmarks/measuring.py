@@ -8,10 +8,12 @@ environment allows one thread (`one_thread`).
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 import time
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from statistics import median
 from typing import Any
 
@@ -72,6 +74,24 @@ def table(goals: list[Goal]) -> str:
 
 def _short(value: Any) -> str:
     return f"{value:.3g}" if isinstance(value, float) else str(value)
+
+
+def append_row(file: Path, row: Mapping[str, Any]) -> None:
+    """Append a result to a file of JSON lines, on a line of its own also if the last one was cut off."""
+    complete = not file.exists() or file.read_bytes()[-1:] in (b"", b"\n")
+    with file.open("a", encoding="utf-8") as stream:
+        stream.write(("" if complete else "\n") + json.dumps(row) + "\n")
+
+
+def read_rows(file: Path) -> list[dict[str, Any]]:
+    """Results in a file of JSON lines, without lines that were cut off; none without the file."""
+    rows = []
+    for line in file.read_text(encoding="utf-8").splitlines() if file.exists() else ():
+        try:
+            rows.append(json.loads(line))
+        except json.JSONDecodeError:
+            continue
+    return rows
 
 
 def script(measure: Callable[[], list[Goal]]) -> None:

@@ -3,7 +3,8 @@
 
 Every arm is identified by the plain command from two recordings. A third motion shows the true errors: of the gravity
 torque, of the torque without noise, and of the diagonal of the mass matrix. An answer is `safe` if a use that is
-answered with yes has true errors within the thresholds, and `strict` if a use that is refused would have had them.
+answered with yes has true errors within the thresholds, and `strict` if a use that is refused would have had them. An
+answer of `limited` counts as right from `LIMITED` of the threshold on: it warns of errors about as large as that.
 
     python uses.py ARM... [--seeds N]
 """
@@ -30,6 +31,10 @@ COMPARED = {
 """Uses that are judged, and the criterion whose thresholds the true errors are compared with."""
 
 
+LIMITED = (0.5, 2.0)
+"""Least and largest true error for which `limited` counts as right, relative to the threshold."""
+
+
 def true_errors(bench: Bench, result: Identification) -> dict[str, Array]:
     """True errors of each joint by use, along a motion that was not used.
 
@@ -50,7 +55,7 @@ def true_errors(bench: Bench, result: Identification) -> dict[str, Array]:
     return {
         "gravity_compensation": np.sqrt((gravity**2).mean(axis=1)),
         "feed_forward": np.sqrt((error[:, moving] ** 2).mean(axis=1)),
-        "computed_torque": np.abs(found.mean(axis=1) / true.mean(axis=1) - 1.0),
+        "computed_torque": np.sqrt(((found / true - 1.0) ** 2).mean(axis=1)),
     }
 
 
@@ -73,7 +78,7 @@ def judge(bench: Bench, result: Identification) -> Iterator[str]:
         ratio = float((errors[use] / threshold).max())
         word = "right" if (fit.answer == "yes") == (ratio <= 1.0) else "STRICT" if ratio <= 1.0 else "UNSAFE"
         if fit.answer == "limited":
-            word = "right" if 0.5 < ratio <= 2.0 else "STRICT" if ratio <= 1.0 else "UNSAFE"
+            word = "right" if LIMITED[0] < ratio <= LIMITED[1] else "STRICT" if ratio <= 1.0 else "UNSAFE"
         yield f"  {use:22} {fit.answer:8} true error {ratio:5.2f} of the threshold: {word} {' '.join(fit.because)}"
 
 

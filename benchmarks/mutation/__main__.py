@@ -3,13 +3,12 @@
 
 from __future__ import annotations
 
-from measuring import one_thread
+from measuring import append_row, one_thread, read_rows
 
 if __name__ == "__main__":
     one_thread()
 
 import argparse
-import json
 import time
 from pathlib import Path
 
@@ -42,14 +41,12 @@ def main() -> None:
     faults = list_faults(given.faults, given.strengths, given.rounds, model)
     clean = list_clean(given.clean, model)
     done = {row.job for row in _read(given.out)}
-    with open(given.out / f"cases{given.shard}.jsonl", "a", encoding="utf-8") as file:
-        for job in mixed(faults, clean):
-            if job in done or job.arm not in given.arms or time.monotonic() > stop:
-                continue
-            row = run(job)
-            file.write(json.dumps(row.summary()) + "\n")
-            file.flush()
-            print(row.line(), flush=True)
+    for job in mixed(faults, clean):
+        if job in done or job.arm not in given.arms or time.monotonic() > stop:
+            continue
+        row = run(job)
+        append_row(given.out / f"cases{given.shard}.jsonl", row.summary())
+        print(row.line(), flush=True)
     text = markdown(_read(given.out))
     (given.out / "table.md").write_text(text, encoding="utf-8")
     print(text)
@@ -57,12 +54,7 @@ def main() -> None:
 
 def _read(folder: Path) -> list[Row]:
     """Rows of all processes that have written to a folder; a line that was cut off is left out."""
-    rows = []
-    for path in sorted(folder.glob("cases*.jsonl")):
-        for line in path.read_text(encoding="utf-8").splitlines():
-            if line.endswith("}"):
-                rows.append(Row.from_summary(json.loads(line)))
-    return rows
+    return [Row.from_summary(row) for path in sorted(folder.glob("cases*.jsonl")) for row in read_rows(path)]
 
 
 if __name__ == "__main__":

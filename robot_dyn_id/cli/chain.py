@@ -11,7 +11,7 @@ import numpy as np
 
 from robot_dyn_id.cli.findings import print_findings
 from robot_dyn_id.cli.outputs import add_force, claim
-from robot_dyn_id.cli.sources import add_configuration, configuration_from
+from robot_dyn_id.cli.sources import add_configuration, configuration_from, report_unused
 from robot_dyn_id.errors import UsageError
 from robot_dyn_id.files.chain import write_chain
 from robot_dyn_id.findings import summarize_findings
@@ -23,6 +23,13 @@ from robot_dyn_id.workflow.identification import open_all
 from robot_dyn_id.workflow.joints import report_recordings, robot_for
 
 FILE = "chain.yaml"
+
+UNUSED = (
+    *("reference_topic", "flexible", "terms", "couplings", "estimator", "drives", "pivots", "prior"),
+    *("reversal_speed", "reversal_speeds", "rest_speed", "period", "essential", "bootstrap", "thresholds"),
+    *("ignore", "effort_kind"),
+)
+"""Keys of the configuration that do not apply: efforts are not read, and least squares finds the bodies alone."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -61,7 +68,10 @@ def run(arguments: argparse.Namespace) -> tuple[int, dict[str, Any]]:
     chain = identify_recorded_chain(
         recording, wrenches, model, configuration.settings, arguments.principal, arguments.precision
     )
-    findings = report_recordings([recording], model.joint_names)
+    findings = (
+        *report_unused(configuration, UNUSED, "the bodies of a chain"),
+        *report_recordings([recording], model.joint_names),
+    )
     file = output_folder(arguments.out) / FILE
     summary = write_chain(file, chain, **summarize_findings(findings))
     print_findings(findings)

@@ -13,7 +13,7 @@ from typing import Any
 from robot_dyn_id.cli import progress
 from robot_dyn_id.cli.findings import print_findings
 from robot_dyn_id.cli.outputs import add_force, claim
-from robot_dyn_id.cli.sources import add_configuration, configuration_from, robot_from
+from robot_dyn_id.cli.sources import add_configuration, configuration_from, report_unused, robot_from
 from robot_dyn_id.errors import UsageError
 from robot_dyn_id.files.configuration import Configuration
 from robot_dyn_id.files.flexible import StoredFlexible, plan_summary, write_flexible
@@ -170,13 +170,12 @@ def _report_unused(
     configuration: Configuration, settings: FlexibleSettings, paths: Sequence[str]
 ) -> tuple[Finding, ...]:
     """Findings about unused configuration entries."""
-    default = Configuration()
-    values, defaults = ({**vars(one.settings), **vars(one)} for one in (configuration, default))
-    keys = [name for name in UNUSED if values[name] != defaults[name]]
     names = [name for name in settings.experiments if name not in [Path(path).name for path in paths]]
-    unused = [f"the configuration's {', '.join(keys)}: not used for flexible joints"] if keys else []
-    unused += [f"flexible.experiments: {', '.join(names)}: not among the data"] if names else []
-    return tuple(make_finding("configuration_unused", message) for message in unused)
+    unused = [f"flexible.experiments: {', '.join(names)}: not among the data"] if names else []
+    return (
+        *report_unused(configuration, UNUSED, "flexible joints"),
+        *(make_finding("configuration_unused", message) for message in unused),
+    )
 
 
 def _print(stored: StoredFlexible) -> None:

@@ -4,11 +4,13 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 
 from robot_dyn_id.dynamics.terms.friction import with_friction
 from robot_dyn_id.estimators import ESTIMATORS
 from robot_dyn_id.files.configuration import Configuration, read_configuration
 from robot_dyn_id.files.prior import read_prior
+from robot_dyn_id.findings import Finding, make_finding
 from robot_dyn_id.model.robot import STANDARD_GRAVITY, RobotModel
 from robot_dyn_id.model.urdf import RobotDescription
 
@@ -40,6 +42,21 @@ def configuration_from(arguments: argparse.Namespace) -> Configuration:
     if getattr(arguments, "prior", None) is not None:
         given["prior"] = read_prior(arguments.prior)
     return configuration.with_values(**given)
+
+
+def report_unused(configuration: Configuration, keys: Sequence[str], task: str) -> tuple[Finding, ...]:
+    """Findings about entries of the configuration that differ from their defaults and do not apply to a task.
+
+    Args:
+        configuration: the configuration.
+        keys: attributes of `Configuration` and `Settings` that the task does not use.
+        task: the task, for the message.
+    """
+    values, defaults = ({**vars(one.settings), **vars(one)} for one in (configuration, Configuration()))
+    unused = [name for name in keys if values[name] != defaults[name]]
+    if not unused:
+        return ()
+    return (make_finding("configuration_unused", f"the configuration's {', '.join(unused)}: not used for {task}"),)
 
 
 def robot_from(robot: RobotDescription, configuration: Configuration) -> RobotModel:

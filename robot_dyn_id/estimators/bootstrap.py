@@ -2,7 +2,8 @@
 """Standard deviations and intervals of any estimator by a moving-block bootstrap of its residuals (Kuensch 1989).
 
 Residuals are autocorrelated, so that blocks of them are drawn, the same for all joints, and added to the predicted
-torques (circular: Politis and Romano 1992). The estimator is applied to each draw.
+torques (circular: Politis and Romano 1992). Rows that are not used have no residuals: where joints use different rows,
+a block begins at the same share of the rows of each. The estimator is applied to each draw.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from robot_dyn_id.arrays import Array
+from robot_dyn_id.arrays import Array, Mask
 from robot_dyn_id.dynamics.problem import LinearProblem, RegressorProblem, find_used_rows
 from robot_dyn_id.errors import ConvergenceError, UsageError
 from robot_dyn_id.estimators.contract import Estimate, Estimator
@@ -87,6 +88,7 @@ def bootstrap_estimate(
     if estimate.unconstrained is None:
         # reflected percentiles: the bias is removed
         intervals = (2.0 * estimate.values - np.percentile(found, INTERVAL_PERCENTILES[::-1], axis=0)).T
+        intervals[np.isinf(estimate.standard_deviations)] = -np.inf, np.inf
     else:
         spread, intervals = _bounded_intervals(estimate, spread)
     message = f"standard deviations from {draws} bootstrap samples of residuals in blocks of {block:g} s"
@@ -128,10 +130,12 @@ class Residuals:
     Attributes:
         predicted: predicted torques of each segment, shape (n, rows).
         rest: residuals of each segment, scaled up for degrees of freedom, shape (n, rows).
+        used: rows of each segment that are not excluded, shape (n, rows).
     """
 
     predicted: dict[int, Array]
     rest: dict[int, Array]
+    used: dict[int, Mask]
 
     @classmethod
     def from_estimate(cls, problem: LinearProblem, estimate: Estimate) -> Self:
@@ -141,16 +145,19 @@ class Residuals:
             at = problem.with_columns(estimate.regressor, problem.columns)
         parts: dict[int, list[list[Array]]] = {}
         rows = 0
-        every = 0
         for tile in at.tiles():
             own = parts.setdefault(tile.segment, [[] for _ in problem.supports])
             predicted = estimate.values[problem.supports[tile.joint]] @ tile.block[:-1]
-            own[tile.joint].append(np.array([predicted, tile.block[-1] - predicted]))
-            rows += int(np.count_nonzero(find_used_rows(tile.block)))
-            every += tile.block.shape[1]
+            used = find_used_rows(tile.block)
+            own[tile.joint].append(np.array([predicted, tile.block[-1] - predicted, used]))
+            rows += int(np.count_nonzero(used))
         joined = {segment: np.array([np.concatenate(one, axis=1) for one in own]) for segment, own in parts.items()}
-        larger = np.sqrt(every / max(1, rows - len(problem.names)))
-        return cls({s: both[:, 0] for s, both in joined.items()}, {s: larger * b[:, 1] for s, b in joined.items()})
+        larger = np.sqrt(rows / max(1, rows - len(problem.names)))
+        return cls(
+            {segment: three[:, 0] for segment, three in joined.items()},
+            {segment: larger * three[:, 1] for segment, three in joined.items()},
+            {segment: three[:, 2] > 0.0 for segment, three in joined.items()},
+        )
 
     def draw(self, rng: np.random.Generator, block: int) -> dict[int, Array]:
         """Draw torques: predictions plus residuals in random blocks of `block` rows."""
@@ -159,6 +166,9 @@ class Residuals:
             count = rest.shape[1]
             length = min(max(1, block), count)
             starts = rng.integers(0, count, -(-count // length))
-            at = (starts[:, None] + np.arange(length)).ravel()[:count] % count
-            torques[segment] = self.predicted[segment] + rest[:, at]
+            torques[segment] = self.predicted[segment].copy()
+            for own, series, used in zip(torques[segment], rest, self.used[segment], strict=True):
+                rows = np.flatnonzero(used)
+                at = (starts[:, None] * len(rows) // count + np.arange(length)).ravel()[: len(rows)]
+                own[rows] += series[rows[at % max(1, len(rows))]]
         return torques

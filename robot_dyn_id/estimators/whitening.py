@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.linalg import solve_toeplitz
 
 from robot_dyn_id.arrays import Array, Integers
 from robot_dyn_id.dynamics.problem import LinearProblem, Tile, find_used_rows
@@ -148,6 +147,9 @@ def _with_past(problem: LinearProblem, order: int) -> Iterator[tuple[Tile, Array
 def fit_whitening(autocovariance: Array, counts: Sequence[float] | Array) -> Whitening:
     """Prediction-error filters by the Yule-Walker equations.
 
+    Autocovariances of residuals with gaps, or with a correction for degrees of freedom, need not belong to any process:
+    the filter that colors white noise could then be unstable. The order ends before the first one that is.
+
     Args:
         autocovariance: autocovariance of each joint's residual at lags 0 to the order, shape (n, order + 1).
         counts: number of rows of each joint; the order is at most a twentieth of it.
@@ -159,12 +161,24 @@ def fit_whitening(autocovariance: Array, counts: Sequence[float] | Array) -> Whi
     for joint, row in enumerate(autocovariance):
         order = int(min(lags - 1, counts[joint] // 20))
         if order and row[0] > 0:
-            # a trace of white noise keeps the equations solvable for residuals that are almost predictable
-            column = row[:order].copy()
-            column[0] *= 1.0 + 1e-9
-            filters[joint, 1 : order + 1] = -solve_toeplitz(column, row[1 : order + 1])
-            variance[joint] = filters[joint, : order + 1] @ row[: order + 1]
-            if not 0.0 < variance[joint] <= row[0]:  # rounding: the filter may be unstable
-                filters[joint, 1:] = 0.0
-                variance[joint] = row[0]
+            stable = _prediction_error_filter(row[: order + 1])
+            filters[joint, : len(stable)] = stable
+            variance[joint] = stable @ row[: len(stable)]
     return Whitening(filters, np.sqrt(np.maximum(variance, 0.0)))
+
+
+def _prediction_error_filter(row: Array) -> Array:
+    """Prediction-error filter of an autocovariance by the Levinson-Durbin recursion, shape (order + 1,).
+
+    It is stable as long as all reflection coefficients are within 1: the order ends before the first that is not.
+    """
+    # a trace of white noise keeps the equations solvable for residuals that are almost predictable
+    found, error = np.ones(1), float(row[0]) * (1.0 + 1e-9)
+    for order in range(1, len(row)):
+        reflection = -float(found @ row[order:0:-1]) / error
+        if not abs(reflection) < 1.0:
+            break
+        longer = np.append(found, 0.0)
+        found = longer + reflection * longer[::-1]
+        error *= 1.0 - reflection**2
+    return found

@@ -13,6 +13,7 @@ from robot_dyn_id.dynamics.consistency import report_negative_terms
 from robot_dyn_id.dynamics.prior import Prior, check_prior_joints, earlier_prior, nominal_prior
 from robot_dyn_id.dynamics.regressor import Regressor
 from robot_dyn_id.errors import InputError
+from robot_dyn_id.estimators import Estimate
 from robot_dyn_id.estimators.bootstrap import bootstrap_estimate
 from robot_dyn_id.estimators.essential import Essential, essential, reduce_to_essential
 from robot_dyn_id.findings import Finding, make_finding
@@ -27,6 +28,9 @@ from robot_dyn_id.parameters import ParameterSet
 from robot_dyn_id.progress import Progress
 from robot_dyn_id.signals.health import check_motion_content
 from robot_dyn_id.signals.trials import FilteredTrials
+
+BOUND_DEVIATIONS = 1e-3
+"""Distance from zero, in standard deviations, up to which a parameter is at a bound of zero."""
 
 
 @dataclass(frozen=True)
@@ -139,12 +143,17 @@ def describe_prior(prior: RobotDescription, model: RobotModel) -> RobotModel:
     return described
 
 
+def count_free(estimate: Estimate) -> int:
+    """Number of parameters that are not at a bound of zero, where a solver leaves rounding."""
+    return int(np.count_nonzero(np.abs(estimate.values) > BOUND_DEVIATIONS * estimate.standard_deviations))
+
+
 def _diagnose(model: IdentifiedModel, trials: FilteredTrials, settings: Settings) -> tuple[Finding, ...]:
     """Findings about an estimate and the data that it is from."""
     estimate, base = model.estimate, model.base
     findings: tuple[Finding, ...] = ()
     if estimate.condition_number > settings.thresholds.condition_number:
-        findings += check_motion_content(trials.survey, int(np.count_nonzero(estimate.values)))
+        findings += check_motion_content(trials.survey, count_free(estimate))
     values, deviations = estimate.values, estimate.standard_deviations
     if not settings.chooses_terms:  # of many families, only the signs separate the parts
         values = values if estimate.unconstrained is None else estimate.unconstrained

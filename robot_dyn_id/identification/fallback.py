@@ -51,25 +51,25 @@ def fit_or_fall_back(estimator: Estimator, problem: LinearProblem) -> tuple[Esti
         problem: the problem.
 
     Returns:
-        The estimate, and the estimator that made it.
+        The estimate, and the estimator that made it, which repeats it in the same directions, see `fit_excited`.
 
     Raises:
         InputError: too few rows.
     """
     plain = WeightedLeastSquares()
     if isinstance(estimator, WeightedLeastSquares):
-        return fit_excited(estimator, problem), estimator
+        return fit_excited(estimator, problem)
     try:
-        estimate = fit_excited(estimator, problem)
+        estimate, used = fit_excited(estimator, problem)
         reason = find_failure(problem, estimate, biased=estimator.uses_prior or bool(estimate.regularized_towards))
     except ConvergenceError as error:
         reason = str(error)
     if not reason:
-        return estimate, estimator
-    fallback = fit_excited(plain, problem)
+        return estimate, used
+    fallback, used = fit_excited(plain, problem)
     message = f"estimator {estimator.name} failed, weighted least squares is used instead: {reason}"
     finding = make_finding("estimator_replaced", message)
-    return replace(fallback, findings=(*fallback.findings, finding)), plain
+    return replace(fallback, findings=(*fallback.findings, finding)), used
 
 
 def find_failure(problem: LinearProblem, estimate: Estimate, *, biased: bool) -> str:

@@ -162,16 +162,17 @@ def simulate_efforts(
     rate = trials.plan.rate
     every = max(1, round(min(restart * rate, 2.0**62)))
     plant: Plant | None = None
-    parts, recorded = [], []
+    parts, recorded, ages = [], [], []
     for piece in trials.along(dynamics.regressor):
         if plant is None:
             plant = Plant(dynamics, piece.motion.q[:, np.flatnonzero(piece.own)[0]])
         parts.append(_driven(plant, piece, every, 1.0 / rate))
         recorded.append(piece.motion.q[:, piece.own].T)
+        ages.append(piece.number[piece.own] / rate)
     t, q, dq, tau = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
-    given = np.concatenate(recorded)
+    given, age = np.concatenate(recorded), np.concatenate(ages)
     assert plant is not None
-    findings = (*_report_drift(joints, t - t[0], (q, given), restart), *_report_limits_passed(plant, q))
+    findings = (*_report_drift(joints, (t - t[0], age), (q, given), restart), *_report_limits_passed(plant, q))
     return SimulatedMotion(t, q, dq, tau, np.abs(q - given).max(axis=0), findings)
 
 
@@ -194,10 +195,17 @@ def _driven(plant: Plant, piece: FilteredWindow, every: int, period: float) -> t
 
 
 def _report_drift(
-    joints: tuple[str, ...], t: Array, positions: tuple[Array, Array], restart: float
+    joints: tuple[str, ...], times: tuple[Array, Array], positions: tuple[Array, Array], restart: float
 ) -> tuple[Finding, ...]:
-    """Finding about joints that leave the recorded motion; `positions` are the simulated and the recorded ones."""
-    q, recorded = positions
+    """Finding about joints that leave the recorded motion.
+
+    Args:
+        joints: names of the joints, n.
+        times: times since the start of the recording and since the start of the segment [s], shape (N,) each.
+        positions: simulated and recorded positions [rad or m], shape (N, n) each.
+        restart: restart time of the simulation [s].
+    """
+    (t, age), (q, recorded) = times, positions
     distance = np.abs(q - recorded)
     away = distance > np.maximum(REPORTED_DRIFT_SHARE * np.ptp(recorded, axis=0), REPORTED_DISTANCE)
     left = np.flatnonzero(away.any(axis=0)).tolist()
@@ -212,7 +220,7 @@ def _report_drift(
     )
     action = None
     if math.isinf(restart):
-        shortest = max(0.5 * float(since[left].min()), SHORTEST_RESTART_S)
+        shortest = max(0.5 * float(age[away.any(axis=1)].min()), SHORTEST_RESTART_S)  # it restarts after every gap
         action = f"restart the simulation from the recorded state, here at least every {shortest:.2g} s"
     return (make_finding("simulation_drifts", message, [joints[joint] for joint in left], action=action),)
 

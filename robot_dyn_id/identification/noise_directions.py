@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, fields, replace
-from typing import Any
+from typing import Any, ClassVar, cast
 
 import numpy as np
 from scipy.linalg import eigh
@@ -92,11 +92,14 @@ class _NoisyTrials(FilteredTrials):
         return FilteredTrials(**{item.name: getattr(self, item.name) for item in fields(FilteredTrials)})
 
 
-def fit_excited(estimator: Estimator, problem: LinearProblem) -> Estimate:
+def fit_excited(estimator: Estimator, problem: LinearProblem) -> tuple[Estimate, Estimator]:
     """Fit an estimator; if it reports a poor condition, in the directions that more than noise excites.
 
     Estimators of constants, of a simulated robot, and those with a prior need the columns themselves: they are fitted
     as they are.
+
+    Returns:
+        The estimate, and the estimator that repeats it with other torques: in the same directions.
 
     Raises:
         ConvergenceError: the estimator did not converge.
@@ -104,14 +107,40 @@ def fit_excited(estimator: Estimator, problem: LinearProblem) -> Estimate:
     """
     estimate = estimator.fit(problem)
     if not (getattr(estimator, "any_columns", False) and isinstance(problem, RecordedProblem)):
-        return estimate
+        return estimate, estimator
     if estimate.condition_number <= MIN_CONDITION_NUMBER or not isinstance(problem.windows, FilteredTrials):
-        return estimate
+        return estimate, estimator
     found = find_noise_directions(problem, problem.windows, estimate)
     if not found.held.shape[1]:
-        return estimate
-    center = np.zeros(len(problem.names)) if problem.prior is None else problem.prior.center
-    return _expanded(estimator.fit(_restricted(problem, found, center)), found, center, problem)
+        return estimate, estimator
+    within = EstimatorInDirections(estimator, found)
+    return within.fit(problem), cast(Estimator, within)  # its name is a property: that of the estimator
+
+
+@dataclass(frozen=True)
+class EstimatorInDirections:
+    """An estimator that is fitted in the excited directions alone; the others stay at the prior, or at zero.
+
+    Attributes:
+        estimator: the estimator.
+        directions: directions of the problem's parameters.
+    """
+
+    estimator: Estimator
+    directions: NoiseDirections
+
+    uses_prior: ClassVar[bool] = False
+
+    @property
+    def name(self) -> str:
+        """Name of the estimator."""
+        return self.estimator.name
+
+    def fit(self, problem: LinearProblem) -> Estimate:
+        """See `Estimator.fit`."""
+        center = np.zeros(len(problem.names)) if problem.prior is None else problem.prior.center
+        restricted = self.estimator.fit(_restricted(problem, self.directions, center))
+        return _expanded(restricted, self.directions, center, problem)
 
 
 def find_noise_directions(problem: RecordedProblem, trials: FilteredTrials, estimate: Estimate) -> NoiseDirections:
@@ -153,13 +182,13 @@ def _mean_gram(problem: RecordedProblem, weights: Array) -> Array:
     speeds = np.maximum(speeds, SLOWEST_RATIO * speeds.max())
     motion = random_motion(regressor.model, STATES)
     scale = (speeds / np.abs(motion.dq).max(axis=1))[:, None]
-    # a sine that reaches this speed within a second or so: accelerations as large as speeds
+    # accelerations in the ratio of `random_motion`, 2.5 / s: that of a sine with a period of 2.5 s
     motion = replace(motion, dq=motion.dq * scale, ddq=motion.ddq * scale)
     rows = regressor.dense(motion)[problem.columns]
     return np.asarray(np.einsum("cjn,j,djn->cd", rows, weights, rows) / STATES)
 
 
-def _restricted(problem: RecordedProblem, found: NoiseDirections, center: Array) -> LinearProblem:
+def _restricted(problem: LinearProblem, found: NoiseDirections, center: Array) -> LinearProblem:
     """Problem of the excited directions alone, with the torque of the center subtracted."""
     every = np.arange(found.excited.shape[1])
 
@@ -181,7 +210,7 @@ def _restricted(problem: RecordedProblem, found: NoiseDirections, center: Array)
     )
 
 
-def _expanded(estimate: Estimate, found: NoiseDirections, center: Array, problem: RecordedProblem) -> Estimate:
+def _expanded(estimate: Estimate, found: NoiseDirections, center: Array, problem: LinearProblem) -> Estimate:
     """Estimate of all parameters from one of the excited directions."""
     listed = found.parameters
     covariance = found.excited @ estimate.covariance @ found.excited.T

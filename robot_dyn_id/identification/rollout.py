@@ -23,8 +23,8 @@ START_INTERVAL_S = 1.0
 """Time between the starts of two rollouts [s]; longer in long recordings, see `MAX_ROLLOUT_SAMPLES`."""
 
 LONG_ROLLOUT_EVERY = 5
-"""Every such rollout is simulated to the last horizon, the others to the one before: errors there state little about
-the model and take most of the time."""
+"""One rollout in this many is simulated to the last horizon, the others to the one before: errors there state little
+about the model and take most of the time."""
 
 MAX_ROLLOUT_SAMPLES = 20_000
 """Largest number of simulated samples of all rollouts."""

@@ -66,7 +66,7 @@ def add_deviations(estimate: Estimate, regressor: Regressor, base: BaseParameter
         base: its base parameters.
         zeros: zeros of the efforts in the recordings.
     """
-    variance = zeros.deviations**2 * (1.0 + 1.0 / zeros.count)  # of another zero, and of the mean of these
+    variance = zeros.variances_of_another
     inertial = len(regressor.names) - len(regressor.term_columns)
     names = regressor.model.joint_names
     added = np.zeros_like(estimate.covariance)

@@ -27,6 +27,13 @@ SLOW_DRAWS = 5
 BOUND_SHARE = 0.05
 """Largest relative distance from a bound at which a figure is at the bound: that of estimated standard deviations."""
 
+MAX_WIDTH = 0.5
+"""Largest width of the 95 % interval of a median, as a share of a reference, at which the two can be called equal.
+
+An interval that reaches a quarter to both sides does not tell a figure from one that is a quarter smaller or larger:
+the more noise, the more figures it would contain.
+"""
+
 NOT_RUN: Mapping[str, str] = {
     "search": "not run: pip install '.[search]'",
     "network": "not run: pip install '.[network]'",
@@ -109,13 +116,13 @@ class Figure:
     - `missing`: the entry of `NOT_RUN`.
     - `published` or `rerun`, the result of the paper's own method: `other conditions` where `conditions` states a
       difference from the paper's; otherwise `reproduced` (`no difference` from a rerun) within the tolerance,
-      or where the 95 % interval of the median contains it; `beaten` on its better side; `not reproducible` (`worse`)
-      on the other.
+      or where the 95 % interval of the median contains it, and `undecided` if that interval is wider than `MAX_WIDTH`
+      of it; `beaten` on its better side; `not reproducible` (`worse`) on the other.
     - `target`: `holds`, `does not hold`; `at the bound` where the target is beyond the `bound` and ours is within
       `BOUND_SHARE` of it.
     - none: `shown`.
 
-    With noise the verdict needs the median of `MIN_DRAWS`; it is `needs --full` for fewer.
+    With noise the verdict needs the median of `MIN_DRAWS`; it is `too few draws (5 of 20)` for five.
 
     Attributes:
         name: name of the quantity with its unit.
@@ -168,14 +175,14 @@ class Figure:
             return "other conditions"
         if reference is None and self.target is None:
             return "shown"
-        if not self.decided:
-            return NOT_RUN["full"]
+        if self.spread is not None and not self.decided:
+            return f"too few draws ({self.spread.draws} of {MIN_DRAWS})"
         if reference is not None:
             same, worse = (
                 ("reproduced", "not reproducible") if self.published is not None else ("no difference", "worse")
             )
             if self._agrees(reference):
-                return same
+                return same if self._is_narrow(reference) else "undecided"
             return "beaten" if self.better != "same" and self._reaches(reference) else worse
         if self._at_bound:
             return "at the bound"
@@ -209,6 +216,13 @@ class Figure:
             return False
         low, high = self.spread.median_interval
         return low <= mark <= high
+
+    def _is_narrow(self, mark: float) -> bool:
+        """Whether the interval of the median is narrow enough to call it equal to the mark."""
+        if self.spread is None:
+            return True
+        low, high = self.spread.median_interval
+        return high - low <= max(MAX_WIDTH * abs(mark), 2.0 * self.agreement)
 
     def _reaches(self, mark: float) -> bool:
         if math.isnan(self.ours):

@@ -7,6 +7,7 @@ than the identification of a short recording.
 
 from __future__ import annotations
 
+import hashlib
 import html
 import math
 from collections.abc import Sequence
@@ -48,6 +49,9 @@ SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 ROOM = 0.05
 """Space above and below curves, as a share of their extent."""
+
+MAX_OVERSHOOT = 1000.0
+"""Largest distance of a drawn point from its axis, as a multiple of the axis: renderers overflow at larger numbers."""
 
 
 @dataclass(frozen=True)
@@ -209,10 +213,10 @@ class _Scale:
         return cls(low, high, first, last, axis.logarithmic)
 
     def places(self, values: Array) -> Array:
-        """Places of values, within the axis [pt]."""
+        """Places of values, also of those beyond the ends of the axis [pt]."""
         if self.logarithmic:
             values = np.log10(np.maximum(values, 1e-300))
-        share = np.clip((values - self.start) / (self.stop - self.start), 0.0, 1.0)
+        share = np.clip((values - self.start) / (self.stop - self.start), -MAX_OVERSHOOT, 1.0 + MAX_OVERSHOOT)
         return np.asarray(self.first + share * (self.last - self.first))
 
     def place(self, value: float) -> float:
@@ -274,18 +278,25 @@ def _draw(panel: ChartPanel, horizontal: _Scale, vertical: _Scale) -> list[str]:
     for value, _ in upright:
         at = vertical.place(value)
         parts.append(_path(f"M{left:.2f} {at:.2f}H{right:.2f}", GRID, 0.6))
+    frame = f'x="{left:.2f}" y="{top:.2f}" width="{right - left:.2f}" height="{bottom - top:.2f}"'
+    curves = [_curve(mark, horizontal, vertical) for mark in panel.marks if isinstance(mark, (Line, Band))]
+    # identifiers must be unique in a page with several charts: the hash of the content is
+    clip = "clip-" + hashlib.sha256("".join([frame, panel.y.title, *curves]).encode()).hexdigest()[:16]
+    within = f' clip-path="url(#{clip})"'
+    if curves:
+        parts.append(f'<clipPath id="{clip}"><rect {frame}/></clipPath>')
     for mark in panel.marks:
         if isinstance(mark, CrossLine):
             parts += _rule(mark, horizontal, vertical)
         elif isinstance(mark, Line):
-            line = _polyline(horizontal.places(mark.x), vertical.places(mark.y))
-            parts.append(_path(line, mark.color, mark.width, ' stroke-linejoin="round"'))
+            curve = _curve(mark, horizontal, vertical)
+            parts.append(_path(curve, mark.color, mark.width, ' stroke-linejoin="round"' + within))
         elif isinstance(mark, Band):
-            there = _polyline(horizontal.places(mark.x), vertical.places(mark.high))
-            back = _polyline(horizontal.places(mark.x[::-1]), vertical.places(mark.low[::-1])).replace("M", "L")
-            parts.append(f'<path d="{there}{back}Z" fill="{mark.color}" fill-opacity="0.18"/>')
+            curve = _curve(mark, horizontal, vertical)
+            parts.append(f'<path d="{curve}" fill="{mark.color}" fill-opacity="0.18"{within}/>')
         else:
-            for x, y in zip(horizontal.places(mark.x).tolist(), vertical.places(mark.y).tolist(), strict=True):
+            tops = np.clip(vertical.places(mark.y), top, bottom)
+            for x, y in zip(horizontal.places(mark.x).tolist(), tops.tolist(), strict=True):
                 parts.append(_path(f"M{x:.2f} {bottom:.2f}V{y:.2f}", mark.color, 0.8, ' stroke-opacity="0.35"'))
                 parts.append(f'<circle cx="{x:.2f}" cy="{y:.2f}" r="1.8" fill="{mark.color}"/>')
     parts.append(_path(f"M{left:.2f} {top:.2f}V{bottom:.2f}H{right:.2f}", AXIS, 0.8))
@@ -307,6 +318,15 @@ def _draw(panel: ChartPanel, horizontal: _Scale, vertical: _Scale) -> list[str]:
         title = html.escape(panel.x.title)
         parts.append(_text(0.5 * (left + right), bottom + 2.0 * LABEL_PT + 8.0, title, TITLE_PT, "middle"))
     return parts
+
+
+def _curve(mark: Line | Band, horizontal: _Scale, vertical: _Scale) -> str:
+    """Commands of a line, or of the outline of a band."""
+    if isinstance(mark, Line):
+        return _polyline(horizontal.places(mark.x), vertical.places(mark.y))
+    there = _polyline(horizontal.places(mark.x), vertical.places(mark.high))
+    back = _polyline(horizontal.places(mark.x[::-1]), vertical.places(mark.low[::-1])).replace("M", "L")
+    return f"{there}{back}Z"
 
 
 def _rule(mark: CrossLine, horizontal: _Scale, vertical: _Scale) -> list[str]:

@@ -20,7 +20,7 @@ from robot_dyn_id.data.recording import DerivedRecording, Recording
 from robot_dyn_id.data.resampling import interpolate_cubic, interpolate_linear
 from robot_dyn_id.dynamics.regressor import Regressor
 from robot_dyn_id.model.robot import RobotModel
-from robot_dyn_id.signals.samples import BLOCKS, MotionSamples, RigidFit, RigidRows
+from robot_dyn_id.signals.samples import BLOCKS, MotionSamples, RigidFit, RigidGrams, RigidRows
 
 SETTLING_RIDGE = 1e-6
 """Squared ratio of the torque of a combination of columns without and with what friction explains, below which the
@@ -47,10 +47,11 @@ LONGEST_DELAY_S, DELAY_STEP_S = 3.0, 0.1
 
 LATE_RESIDUAL_RATIO = 0.2
 """Mean residual of the strong joints without a delay, as a ratio to their efforts without friction, above which delays
-of `DELAY_STEP_S` and more are possible: they leave that much."""
+of `DELAY_STEP_S` and more are possible: they leave that much. A motion that returns after a time to within this ratio
+of its size is periodic for the search."""
 
 SEARCHED_ADVANTAGE = 0.5 * math.log(2.0)
-"""Advantage from which on a delay that was searched for is believed: it causes more than half of the squared residual.
+"""Advantage from which on a searched delay is compensated: it causes more than half of the squared residual.
 Otherwise something else than a delay leaves most of the residual."""
 
 LONGEST_DELAY_SHARE = 0.2
@@ -132,8 +133,7 @@ def estimate_delay(samples: MotionSamples, model: RobotModel) -> EffortDelay:
         fit = augmented.grams().fit()
     without = [augmented.grams(samples.blocks != block).fit(fit.weights).values[-2:] for block in range(BLOCKS)]
     deviations = np.sqrt((BLOCKS - 1) * np.var(without, axis=0))
-    strong, strength = _find_strong(rows)
-    gains = np.log(before / _unexplained(fit, strength))[strong]
+    gains = np.log(before / _unexplained(augmented.grams()))[_find_strong(rows)]
     return EffortDelay(
         delay=searched + float(fit.values[-2]),
         delay_deviation=float(deviations[0]),
@@ -146,15 +146,15 @@ def estimate_delay(samples: MotionSamples, model: RobotModel) -> EffortDelay:
     )
 
 
-def _find_strong(rows: RigidRows) -> tuple[Mask, Array]:
-    """Strong joints, and the RMS of the efforts without friction [N m or N], shape (n,) each."""
+def _find_strong(rows: RigidRows) -> Mask:
+    """Mask of the strong joints, shape (n,)."""
     strength = np.sqrt((rows.tau**2).sum(axis=1) / rows.counts)
-    return strength > STRONG_RATIO * strength.max(initial=0.0), strength
+    return np.asarray(strength > STRONG_RATIO * strength.max(initial=0.0))
 
 
-def _unexplained(fit: RigidFit, strength: Array) -> Array:
-    """Residuals as ratios to the efforts without friction, shape (n,)."""
-    return fit.rms / np.maximum(strength, 1e-300)
+def _unexplained(grams: RigidGrams) -> Array:
+    """Residuals of rigid bodies as ratios to the efforts without friction, shape (n,)."""
+    return grams.fit().rms / np.maximum(np.sqrt(grams.squares / grams.counts), 1e-300)
 
 
 def _search(samples: MotionSamples, model: RobotModel) -> tuple[MotionSamples, tuple[float, float], Array]:
@@ -163,13 +163,17 @@ def _search(samples: MotionSamples, model: RobotModel) -> tuple[MotionSamples, t
     Moved efforts carry their friction with them, which the friction columns then explain better or worse whether or not
     there is a delay: shifts are compared by how much rigid bodies explain of what friction leaves.
 
+    Delays that differ by a period of the motion are alike: the search covers half a period to each side, and of delays
+    that are about as good it takes the shortest. What is an advantage only because of one block of time (a collision)
+    does not count: a delay shifts all efforts.
+
     Returns:
         The samples with realigned efforts; delay [s] and drift [s/s] that were removed, 0 if none is needed; the
         residuals without them, as ratios to the efforts without friction, shape (n,).
     """
     rows = RigidRows.from_samples(samples, [model])
-    strong, strength = _find_strong(rows)
-    before = _unexplained(rows.grams().fit(), strength)
+    strong = _find_strong(rows)
+    before = _unexplained(rows.grams())
     if not strong.any() or float(before[strong].mean()) < LATE_RESIDUAL_RATIO:
         return samples, (0.0, 0.0), before
     length = float(np.ptp(samples.t))
@@ -179,22 +183,71 @@ def _search(samples: MotionSamples, model: RobotModel) -> tuple[MotionSamples, t
         return samples, (0.0, 0.0), before
     central = replace(samples, valid=samples.valid & inside)
     rows = RigidRows.from_samples(central, [model])
-    grams, unmoved = rows.grams(), _unexplained(rows.grams().fit(), _find_strong(rows)[1])
+    grams = rows.grams()
+    unmoved = _unexplained(grams)
+
+    def shifted(delay: float, drift: float) -> RigidRows:
+        return rows.with_efforts(_efforts_at(central, delay, drift))
 
     def gain(delay: float, drift: float) -> float:
-        later = rows.with_efforts(_efforts_at(central, delay, drift))
+        later = shifted(delay, drift)
         products = np.einsum("jnc,jn->jc", later.columns, later.tau)
-        fit = replace(grams, products=products, squares=(later.tau**2).sum(axis=1), scale=later.scale).fit()
-        return float(np.log(unmoved / _unexplained(fit, _find_strong(later)[1]))[strong].mean())
+        moved = replace(grams, products=products, squares=(later.tau**2).sum(axis=1), scale=later.scale)
+        return float(np.log(unmoved / _unexplained(moved))[strong].mean())
 
-    shifts = np.arange(-longest, longest + DELAY_STEP_S / 2, DELAY_STEP_S)
+    shifts = _symmetric(longest)
+    delays = _symmetric(min(longest, _half_period(samples, longest)))
     delay, drift = 0.0, 0.0
     for _ in range(2):
-        delay = max(shifts.tolist(), key=lambda shift: gain(shift, drift))
-        drift = max((shifts / length).tolist(), key=lambda slope: gain(delay, slope))
-    if gain(delay, drift) < SEARCHED_ADVANTAGE:
+        delay = _shortest_of_the_best(delays, [gain(shift, drift) for shift in delays])
+        drift = _shortest_of_the_best(shifts, [gain(delay, shift / length) for shift in shifts]) / length
+    later = shifted(delay, drift)
+    parts = [samples.blocks != block for block in range(BLOCKS)]
+    gains = [np.log(_unexplained(rows.grams(part)) / _unexplained(later.grams(part)))[strong].mean() for part in parts]
+    if min(gain(delay, drift), *gains) < SEARCHED_ADVANTAGE:
         return samples, (0.0, 0.0), before
     return replace(central, tau=_efforts_at(central, delay, drift)), (delay, drift), unmoved
+
+
+def _symmetric(longest: float) -> list[float]:
+    """Multiples of `DELAY_STEP_S` up to a longest one to both sides of 0 [s], shortest first."""
+    steps = np.arange(np.floor(longest / DELAY_STEP_S + 1e-9) + 1.0)
+    return [DELAY_STEP_S * sign * step for step in steps.tolist() for sign in (1.0, -1.0)[: 2 if step else 1]]
+
+
+def _shortest_of_the_best(shifts: Sequence[float], gains: Sequence[float]) -> float:
+    """First of the shifts whose gain is within `SMALLEST_ADVANTAGE` of the largest; the shortest ones come first."""
+    enough = max(gains) - SMALLEST_ADVANTAGE
+    return next(shift for shift, gain in zip(shifts, gains, strict=True) if gain >= enough)
+
+
+def _half_period(samples: MotionSamples, longest: float) -> float:
+    """Half of the period of a motion [s], infinite if the motion does not return within 2 `longest` [s].
+
+    The motion returns after the lag of the first minimum of its mean squared change over this lag below
+    `LATE_RESIDUAL_RATIO`^2 of its variance, once it has left that range.
+    """
+    step = 0.25 * float(np.median(np.diff(samples.t)))
+    near = LATE_RESIDUAL_RATIO**2 * float(samples.motion.q.var(axis=1).sum())
+    changes, left = [0.0, 0.0], False
+    for count in range(1, int(2.0 * longest / step) + 1):
+        changes = [*changes[-2:], _mean_squared_change(samples, count * step)]
+        left = left or changes[1] > near
+        if left and changes[1] < min(changes[0], changes[2], near):
+            return 0.5 * (count - 1) * step
+    return np.inf
+
+
+def _mean_squared_change(samples: MotionSamples, lag: float) -> float:
+    """Mean over the samples of the squared change of all positions after a lag [s]; infinite if nothing is as long."""
+    total, count = 0.0, 0
+    for segment in np.unique(samples.segment):
+        own = samples.segment == segment
+        t, q = samples.t[own], samples.motion.q[:, own]
+        inside = t + lag <= t[-1]
+        total += sum(float(((np.interp(t[inside] + lag, t, row) - row[inside]) ** 2).sum()) for row in q)
+        count += int(inside.sum())
+    return total / count if count else np.inf
 
 
 def _inside(samples: MotionSamples, longest: float) -> Mask:

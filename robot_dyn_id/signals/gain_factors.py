@@ -11,7 +11,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from robot_dyn_id.signals.samples import BLOCKS, MotionSamples, RigidFit, RigidGrams, RigidRows, solve_scaled
+from robot_dyn_id.arrays import Array
+from robot_dyn_id.signals.samples import (
+    BLOCKS,
+    RANK_TOLERANCE,
+    MotionSamples,
+    RigidFit,
+    RigidGrams,
+    RigidRows,
+    solve_scaled,
+)
 
 STEPS = 8
 """Largest number of Gauss-Newton steps."""
@@ -38,9 +47,9 @@ class GainFactor:
 
     Attributes:
         joint: number of the joint.
-        value: the factor.
+        value: the factor; 1 where nothing determines it.
         deviation: standard deviation of its logarithm by a jackknife over blocks of time; infinite where nothing
-            determines it.
+            determines it: the other joints' efforts leave the parameters free that scale its own.
         advantage: decrease of the sum of the logarithms of all joints' residuals, in the units of the efforts.
     """
 
@@ -74,6 +83,8 @@ def estimate_gain_factors(rows: RigidRows, samples: MotionSamples) -> list[GainF
 
 
 def _estimate(grams: RigidGrams, parts: Sequence[RigidGrams], present: RigidFit, joint: int) -> GainFactor:
+    if not _is_determined(grams, present, joint):
+        return GainFactor(joint, 1.0, np.inf, 0.0)
     logarithm, fit = 0.0, present
     for _ in range(STEPS):
         step = float(np.clip(_step(grams, fit, joint, logarithm), -LONGEST_STEP, LONGEST_STEP))
@@ -94,11 +105,25 @@ def _scaled(grams: RigidGrams, joint: int, logarithm: float) -> RigidGrams:
     return grams.scaled(factors)
 
 
+def _normal_equations(grams: RigidGrams, fit: RigidFit, joint: int) -> tuple[Array, Array]:
+    """Normal equations of the parameters and of the logarithm of a factor, which is last; the weights are fixed."""
+    values, weight = grams.fit(fit.weights).values, fit.weights[joint]
+    along = weight * grams.grams[joint] @ values
+    matrix = np.block([[np.tensordot(fit.weights, grams.grams, 1), along[:, None]], [along, values @ along]])
+    return matrix, np.append(fit.weights @ grams.products, weight * grams.products[joint] @ values)
+
+
+def _is_determined(grams: RigidGrams, fit: RigidFit, joint: int) -> bool:
+    """Whether a factor changes the torques in a way that the parameters cannot: the Schur complement of its row.
+
+    It is the square of what is left of that change, and is compared with the square of the joint's effort. Without this
+    test the ridge of `solve_scaled` divides a change between the factor and the parameters.
+    """
+    matrix, _ = _normal_equations(grams, fit, joint)
+    left = matrix[-1, -1] - matrix[-1, :-1] @ solve_scaled(matrix[:-1, :-1], matrix[:-1, -1])
+    return bool(left > RANK_TOLERANCE * fit.weights[joint] * grams.squares[joint])
+
+
 def _step(grams: RigidGrams, fit: RigidFit, joint: int, logarithm: float) -> float:
     """Gauss-Newton step of the logarithm of a factor, the parameters free and the weights fixed."""
-    scaled, weight = _scaled(grams, joint, logarithm), fit.weights[joint]
-    values = scaled.fit(fit.weights).values
-    along = weight * scaled.grams[joint] @ values
-    matrix = np.block([[np.tensordot(fit.weights, scaled.grams, 1), along[:, None]], [along, values @ along]])
-    right = np.append(fit.weights @ scaled.products, weight * scaled.products[joint] @ values)
-    return float(solve_scaled(matrix, right)[-1])
+    return float(solve_scaled(*_normal_equations(_scaled(grams, joint, logarithm), fit, joint))[-1])

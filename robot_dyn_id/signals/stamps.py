@@ -45,6 +45,9 @@ LEVEL_SAMPLES = 11
 LARGEST_CLEAR_JITTER = 0.5
 """Median change of the lateness from sample to sample, in samples, up to which lost samples are recognized."""
 
+LEVEL_SIGMAS = 6.0
+"""Change of the level, in standard deviations, that does not happen by chance."""
+
 SMOOTHING_SAMPLES = 101
 """Number of samples over which jittering stamps are averaged."""
 
@@ -176,6 +179,8 @@ def examine_jitter(recording: Recording, joints: Sequence[str]) -> tuple[SampleC
 def _jumps(t: Array, numbers: Array, clock: SampleClock) -> bool:
     """Whether stamps change by a step for good, apart from gaps, as if samples were lost that are not counted.
 
+    A step is larger than half a sample, and than what the scatter of the lateness makes by chance.
+
     Args:
         t: stamps [s], shape (N,).
         numbers: numbers of the samples.
@@ -186,7 +191,9 @@ def _jumps(t: Array, numbers: Array, clock: SampleClock) -> bool:
     if float(np.median(np.abs(changes))) > LARGEST_CLEAR_JITTER:
         return False
     level = median_filter(np.cumsum(changes), LEVEL_SAMPLES)
-    return bool((np.abs(level[LEVEL_SAMPLES:] - level[:-LEVEL_SAMPLES]) > 0.5).any())
+    jumps = np.abs(level[LEVEL_SAMPLES:] - level[:-LEVEL_SAMPLES])
+    scatter = 1.4826 * float(np.median(jumps))
+    return bool(jumps.max(initial=0.0) > max(0.5, LEVEL_SIGMAS * scatter))
 
 
 def _interpolation_error(t: Array, q: Array) -> Array:

@@ -21,10 +21,12 @@ class EffortZeros:
         values: difference from the mean zero, which is the offset of the model [N m or N], shape (R, n); 0 where a
             joint has the same zero in all recordings.
         judged: recordings whose zeros were estimated, shape (R,); the others have the mean zero.
+        counts: samples of each joint that its zeros were estimated from, shape (R, n).
     """
 
     values: Array
     judged: Mask
+    counts: Array
 
     @property
     def joints(self) -> Mask:
@@ -40,6 +42,11 @@ class EffortZeros:
         return np.asarray(np.std(values, axis=0, ddof=1))
 
     @property
-    def count(self) -> int:
-        """Number of recordings whose zeros were estimated."""
-        return int(np.count_nonzero(self.judged))
+    def variances_of_another(self) -> Array:
+        """Variance of the zero of another recording about the mean zero, squared units of `values`, shape (n,).
+
+        It is s^2 (1 + sum of w^2): the mean of all samples gives each recording the weight w, its share of the samples.
+        """
+        counts = self.counts[self.judged]
+        weights = counts / np.maximum(counts.sum(axis=0), 1.0)
+        return np.asarray(self.deviations**2 * (1.0 + (weights**2).sum(axis=0)))

@@ -99,3 +99,14 @@ def test_files_without_wrenches_are_refused(chain):
     assert code == 3 and "no key wrenches" in answer["error"]["message"]
     code, answer = chain("all.npz", "--precision", "1")
     assert code == 2 and "--precision" in answer["error"]["message"]
+
+
+def test_unused_entries_of_the_configuration_are_reported(chain, tmp_path):
+    config = tmp_path / "config.yaml"
+    config.write_text("cutoff: 8.0\nterms: [viscous]\nestimator: ols\nbootstrap: 20\nperiod: 5.0\n")
+    code, answer = chain("all.npz", "--config", config)
+    assert code == 0
+    (finding,) = [one for one in answer["findings"] if one["code"] == "configuration_unused"]
+    assert finding["message"] == (
+        "the configuration's terms, estimator, period, bootstrap: not used for the bodies of a chain"
+    )

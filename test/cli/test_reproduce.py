@@ -46,10 +46,10 @@ def drawn(values, **given):
         (Figure.not_run("error", "search", published=1.0), "not run: pip install '.[search]'"),
         (Figure.not_run("error", "network", target=1.0), "not run: pip install '.[network]'"),
         (Figure.not_run("error", "full", published=1.0), "needs --full"),
-        (drawn([0.5], published=1.0), "needs --full"),
-        (drawn([0.5], target=1.0), "needs --full"),
+        (drawn([0.5], published=1.0), "too few draws (1 of 20)"),
+        (drawn([0.5], target=1.0), "too few draws (1 of 20)"),
         (drawn([0.5]), "shown"),
-        (drawn(TWENTY[:-1], published=1.0), "needs --full"),
+        (drawn(TWENTY[:-1], published=1.0), "too few draws (19 of 20)"),
         (drawn(TWENTY, published=1.0), "beaten"),
         (drawn(TWENTY, rerun=0.97), "beaten"),
         (
@@ -58,7 +58,10 @@ def drawn(values, **given):
         ),  # below the median of the draws, but not by more than they scatter
         (drawn(TWENTY, published=0.92), "reproduced"),
         (drawn(TWENTY, published=0.5), "not reproducible"),
-        (drawn([0.5] * 9 + [math.inf] * 11, rerun=1.0), "no difference"),  # failed draws are counted
+        (drawn(TWENTY * 6.0 - 4.5, published=0.88), "undecided"),  # the interval is 0.57 wide
+        (drawn(TWENTY * 6.0 - 4.5, published=0.88, agreement=0.3), "reproduced"),
+        (drawn(TWENTY * 6.0 - 4.5, published=1.2), "beaten"),  # however wide, all of it is below
+        (drawn([0.5] * 9 + [math.inf] * 11, rerun=1.0), "undecided"),  # failed draws are counted
         (drawn([0.5] * 3 + [math.inf] * 17, rerun=1.0), "worse"),
         (drawn(TWENTY, target=0.95), "holds"),
         (drawn(TWENTY, target=0.85), "does not hold"),
@@ -90,7 +93,8 @@ def test_the_answer_holds_all_that_a_verdict_depends_on():
 
 
 def test_an_extra_that_is_missing_is_named(monkeypatch):
-    assert missing_extra("search", full=False) in ("full", "search")
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: name)
+    assert (missing_extra("search", full=False), missing_extra("search")) == ("full", "")
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     assert [missing_extra(extra) for extra in ("search", "network")] == ["search", "network"]
     assert missing_extra("network", full=False) == "network"

@@ -6,6 +6,7 @@ from functools import cache
 
 import numpy as np
 import pytest
+from scipy.linalg import toeplitz
 from scipy.signal import lfilter
 from support.linear_problems import SUPPORTS, TRUTH, problem, rows, stacked
 from support.simulated import Simulated
@@ -169,6 +170,15 @@ def test_the_noise_model_of_the_residuals_is_found():
     np.testing.assert_allclose(whitening.filters, [[1.0, -0.8, 0.0]] * 2, atol=0.03)
     np.testing.assert_allclose(estimate.residual_rms, [1.0, 3.0], rtol=0.05)
     np.testing.assert_allclose(estimate.noise_rms, [0.6, 1.8], rtol=0.05)
+
+
+def test_noise_models_of_no_process_are_stable():
+    """Autocovariances that belong to no process give filters of a lower order, which color noise without overflow."""
+    none = np.array([[1.0, 0.96, 0.84, 0.66, 0.44, 0.21, -0.02], [1.0, 0.983, 0.929, 0.848, 0.758, 0.671, 0.593]])
+    assert (np.linalg.eigvalsh([toeplitz(row) for row in none])[:, 0] < 0.0).all()
+    whitening = fit_whitening(none, [441, 441])
+    assert all(np.abs(np.roots(row)).max() < 1.0 for row in whitening.filters)
+    assert (whitening.filters[:, 1] != 0.0).all() and (whitening.noise_rms < 0.3).all()
 
 
 RUNS = 40

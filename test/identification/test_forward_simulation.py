@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Forward simulation of an identified model with friction states, from its file: along a trajectory and under efforts."""
 
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -46,6 +47,21 @@ def test_its_efforts_reproduce_the_motion_only_with_the_elements(parameters, alo
     slow = replace(parameters, cutoff_frequency=20.0, motion_cutoff_frequency=20.0)
     found = simulate_efforts(recording, slow, dynamics, {}, restart=0.5)
     assert bool(found.distance.max() < 1e-3) == elements
+
+
+def test_the_restart_that_is_advised_counts_from_the_end_of_a_gap(parameters, along):
+    """The simulation restarts after the gap of 1 s, and false efforts begin there."""
+    kept, after = (along.t < 3.0) | (along.t >= 4.0), along.t >= 4.0
+    tau = along.tau + 10.0 * after[:, None]
+    samples = Chunk(along.t[kept], along.q[kept], along.dq[kept], tau[kept])
+    recording = ArrayRecording("simulated", parameters.joint_names, samples)
+    slow = replace(parameters, cutoff_frequency=20.0, motion_cutoff_frequency=20.0)
+    found = simulate_efforts(recording, slow, Dynamics.from_parameters(parameters), {})
+    (finding,) = [one for one in found.findings if one.code == "simulation_drifts"]
+    starts = [float(start) for start in re.findall(r"from (\S+) s on", finding.message)]
+    assert 4.0 < min(starts) < 5.0, "the time in the recording"
+    advised = float(re.search(r"every (\S+) s", finding.action)[1])
+    assert advised == pytest.approx(0.5 * (min(starts) - 4.0), abs=0.01)
 
 
 def _of_elements(dynamics):

@@ -93,11 +93,11 @@ def test_the_directions_that_the_exact_rows_lack_are_found_and_few_others(arm, s
     assert np.linalg.matrix_rank(np.hstack([found.held, found.excited])) == len(arm.base.names)
 
 
-@pytest.mark.parametrize("name", sorted(set(LINEAR) - {"period_averaged", "robust"}))
+@pytest.mark.parametrize("name", sorted(set(LINEAR) - {"period_averaged"}))  # needs periods
 def test_an_estimator_predicts_another_motion_though_one_joint_moves_at_a_time(arm, sines, other, name):
-    """They answered with errors of 900,000 %, and listed 3 of 24 parameters."""
+    """They answered with errors of 900,000 %, and listed 3 of 24 parameters; the URDF alone errs by 20 %."""
     result = identify([sines], [other], arm.model, arm.settings(name, reversal_speed=0.15), "test")
-    assert result.evaluation.held_out.all_joints_nrmse < 0.3
+    assert result.evaluation.held_out.all_joints_nrmse < 0.04
     assert "not_excited" in {finding.code for finding in result.evaluation.findings}
     assert len(result.estimate.unexcited) >= 20
     listed = np.isin(arm.base.names, result.estimate.unexcited)
@@ -111,13 +111,13 @@ def test_what_is_not_excited_is_held_at_the_prior_or_at_zero(arm, sines):
     problem = trials.problem(arm.regressor, arm.base.independent)
     estimator = ESTIMATORS["weighted"]()
     found = find_noise_directions(problem, trials, estimator.fit(problem))
-    bare = fit_excited(estimator, problem)
+    bare, _ = fit_excited(estimator, problem)
     # coordinates along the held directions, in the basis of both
     along = np.linalg.inv(np.hstack([found.held, found.excited]))[: found.held.shape[1]]
     size = np.abs(along @ (arm.base.mapping @ arm.truth)).max()
     assert np.abs(along @ bare.values).max() < 1e-6 * size and not bare.regularized_towards
     prior = nominal_prior(arm.model, arm.base.mapping)
-    held = fit_excited(estimator, replace(problem, prior=prior))
+    held, _ = fit_excited(estimator, replace(problem, prior=prior))
     assert np.abs(along @ (held.values - prior.center)).max() < 1e-6 * size
     assert "only noise excites" in held.regularized_towards
 
@@ -128,4 +128,18 @@ def test_a_rich_motion_has_no_such_directions(arm, other):
     estimator = ESTIMATORS["weighted"]()
     plain = estimator.fit(problem)
     assert find_noise_directions(problem, trials, plain).held.shape[1] == 0
-    assert np.array_equal(fit_excited(estimator, problem).values, plain.values)
+    estimate, used = fit_excited(estimator, problem)
+    assert np.array_equal(estimate.values, plain.values) and used is estimator
+
+
+def test_intervals_of_a_bootstrap_hold_the_truth_though_one_joint_moves_at_a_time(arm, sines, other):
+    """It fitted the directions without excitation: 54 % of the intervals held the truth, by up to 177 deviations."""
+    settings = arm.settings(reversal_speed=0.15, bootstrap=20)
+    estimate = identify([sines], [other], arm.model, settings, "test").estimate
+    truth = arm.base.mapping @ arm.truth
+    listed = np.isinf(estimate.standard_deviations)
+    assert np.all(np.isinf(estimate.intervals[listed])) and 0 < listed.sum() < len(truth)
+    z = np.abs(estimate.values - truth)[~listed] / estimate.standard_deviations[~listed]
+    assert z.max() < 6.0
+    low, high = estimate.intervals[~listed].T
+    assert np.mean((low <= truth[~listed]) & (truth[~listed] <= high)) >= 0.75  # 24 intervals, correlated, of 20 draws

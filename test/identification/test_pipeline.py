@@ -257,6 +257,7 @@ def test_gaps_and_invalid_rows_are_left_out(robot, recording):
     assert result.evaluation.verdict.word == "suspect"
 
 
+@pytest.mark.filterwarnings("error::RuntimeWarning")
 def test_unexcited_parameters_are_reported(robot, recording):
     still = changed(recording, q=lambda q: q * [1, 1, 0] + [0, 0, 0.3], dq=lambda dq: dq * [1, 1, 0])
     result = run(robot, still)

@@ -68,6 +68,33 @@ def test_the_offset_is_as_uncertain_as_the_zero_of_another_recording_and_nothing
             assert ratio[name] < 2.0 * sigma
 
 
+def test_the_variance_of_another_zero_about_the_mean_of_unequally_long_recordings_is_that_of_draws():
+    counts, rng = np.array([600.0, 200.0, 200.0, 0.0]), np.random.default_rng(0)
+    judged = counts > 0.0
+    zeros = rng.normal(0.0, 0.3, (20_000, len(counts)))
+    mean = zeros @ counts / counts.sum()
+    stated = [
+        EffortZeros(np.where(judged, own - center, 0.0)[:, None], judged, counts[:, None]).variances_of_another
+        for own, center in zip(zeros[:4000], mean, strict=False)
+    ]
+    assert np.mean(stated) == pytest.approx(np.var(rng.normal(0.0, 0.3, len(mean)) - mean), rel=0.04)
+
+
+def test_the_offset_has_the_mean_of_all_samples_and_its_uncertainty():
+    lengths = (30.0, 12.0, 12.0)
+    recordings = [
+        record(seed, jump, length) for seed, (jump, length) in enumerate(zip(JUMPS_NM, lengths, strict=True), 1)
+    ]
+    result = identify(recordings, [], ROBOT.model, SETTINGS, "test")
+    zeros = result.training.zeros
+    weights = zeros.counts[:, 1] / zeros.counts[:, 1].sum()
+    assert weights == pytest.approx(np.array(lengths) / sum(lengths), abs=0.02)
+    column = names(result).index("off2")
+    assert result.parameters.values[column] - 0.2 == pytest.approx(weights @ JUMPS_NM, abs=0.01)
+    expected = np.std(JUMPS_NM, ddof=1) * np.sqrt(1.0 + weights @ weights)
+    assert result.parameters.standard_deviations[column] == pytest.approx(expected, rel=0.02)
+
+
 def test_the_cross_validated_error_is_that_of_the_noise(moved, steady):
     for one, other in zip(moved.evaluation.held_out.joints, steady.evaluation.held_out.joints, strict=True):
         assert one.rmse == pytest.approx(other.rmse, rel=0.05)
@@ -100,7 +127,7 @@ def test_centered_rows_give_the_estimate_with_one_offset_for_each_recording():
     recordings = [record(seed, jump) for seed, jump in enumerate(JUMPS_NM, 1)]
     trials = FilteredTrials.from_recordings(recordings, ROBOT.joints, {}, SignalSettings(cutoff=8.0))
     blocks, columns = trials.blocks(), ROBOT.base.independent
-    zeros = EffortZeros(np.tile([0.0, 1.0, 0.0], (3, 1)), np.ones(3, dtype=bool))
+    zeros = EffortZeros(np.tile([0.0, 1.0, 0.0], (3, 1)), np.ones(3, dtype=bool), np.ones((3, 3)))
     problem = trials.problem(ROBOT.regressor, columns)
     p = len(columns)
 

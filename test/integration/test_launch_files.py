@@ -133,6 +133,7 @@ def test_every_scenario_has_a_launch_file():
         "record",
         "robot",
         "simulation",
+        "space6r",
         "twin",
     ]
 

@@ -6,6 +6,7 @@ from collections import Counter
 
 import numpy as np
 import pytest
+from measuring import append_row, read_rows
 from mutation.case import Answer
 from mutation.catalog import FAULTS, clean_case
 from mutation.clean import ARMS, BREAKAWAY_RAD, Bench, presliding
@@ -124,3 +125,16 @@ def test_the_table_counts_what_was_found():
     text = markdown(rows)
     assert "| `effort_outliers` |  | 1/1 | 0/1 | held_out_error 1 |" in text
     assert "Found at 5 and 20 x: 1 of 2" in text and "without a warning: 1 of 2" in text and "- `contact`: 1" in text
+
+
+def test_results_survive_a_row_that_was_cut_off(tmp_path):
+    file = tmp_path / "cases.jsonl"
+    assert read_rows(file) == []
+    append_row(file, {"number": 1})
+    with file.open("a") as stream:
+        stream.write('{"number": 2, "na')
+    for number in (3, 4):
+        append_row(file, {"number": number})
+    with file.open("a") as stream:
+        stream.write('{"number": 5, {"number": 6}\n{"number": {"number": 7}')
+    assert [row["number"] for row in read_rows(file)] == [1, 3, 4]

@@ -189,12 +189,12 @@ def test_noise_that_hides_an_inertia_ends_with_a_model(arm):
     assert min(inertias) > 0.0, "of a joint, with the body that it carries"
 
 
-def test_the_printed_start_gives_the_printed_tracking_error(arm):
-    run = repeated(quiet(logistic2r.published_strokes(arm), arm.nominal, start_inertia=logistic2r.PRINTED_START))
+def test_the_fitted_start_gives_the_printed_tracking_error(arm):
+    run = repeated(quiet(logistic2r.published_strokes(arm), arm.nominal, start_inertia=logistic2r.FITTED_START))
     figures = {figure.name: figure for figure in logistic2r.of_tables(run)}
     first = figures["tracking error of joint 2, iteration 1 [rad]"]
     assert (first.published, first.verdict) == (0.6, "other conditions") and abs(first.ours - 0.6) < 0.05
-    errors = [figures[f"error of theta 4 (Izz2) after iteration {k}, printed start [kg m^2]"] for k in (1, 2, 3)]
+    errors = [figures[f"error of theta 4 (Izz2) after iteration {k}, fitted start [kg m^2]"] for k in (1, 2, 3)]
     assert [round(figure.published, 3) for figure in errors] == [0.797, 0.302, 0.007]
     assert errors[2].ours < 0.01 < errors[1].ours < errors[0].ours
     third = [figures[f"theta {n} ({name}) after iteration 3"] for n, name in ((1, "Izz1"), (3, "my1"), (5, "mx2"))]
@@ -234,9 +234,15 @@ def test_a_fourier_series_is_repeated_under_the_same_controller(arm):
     assert max(once, best) < 1e-3
 
 
-def test_searches_count_the_seeds(arm):
-    assert logistic2r.GENERATIONS == 500
+def test_a_search_that_breaks_a_limit_is_counted_in_all_its_rows(arm):
+    """The first of two searches ends with the published stroke of joint 1, which breaks its limits."""
+    published = [tuple(logistic2r.PUBLISHED[joint].values())[:3] for joint in ("joint1", "joint2")]
+    ends = iter([published[0], published[1], published[1], published[1]])
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(logistic2r, "evolve", lambda limits, seed: evolve(limits, seed, generations=2))
+        patch.setattr(logistic2r, "evolve", lambda limits, seed: (np.array(next(ends)), np.array([100.0, 90.0])))
         found = logistic2r.search_genetically(arm, Extent(2), lambda line: None)
-    assert found.sums.shape == (2,) and found.curves.shape == (2, 2, 2)
+    assert found.failed == 1 and found.sums.tolist() == [180.0, 180.0] and found.curves.shape == (2, 2, 2)
+    published = logistic2r.published_strokes(arm)
+    rows = [f for f in logistic2r.of_design(published, published, found) if "genetic algorithm" in f.name]
+    assert [figure.spread.failed for figure in rows] == [1, 1]
+    assert rows[1].verdict == "other conditions"

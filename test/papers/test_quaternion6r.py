@@ -120,12 +120,12 @@ def test_the_answer_of_the_command(capsys, monkeypatch):
     inertia = figures["J22 of body 1 [kg m^2]"]
     assert (inertia["published"], inertia["ours"], inertia["verdict"]) == (982.8128, None, "not reproducible")
     assert figures["7 digits: largest error of mass [kg]"]["verdict"] == "other conditions"
-    sigma = figures["wrenches, the paper's motion until 1.5 s: largest sigma [%]"]
+    sigma = figures["wrenches, the paper's motion until 1.5 s: largest reported sigma [%]"]
     assert sigma["bound"] > sigma["asked"], "100 samples cannot determine J11 of body 3"
     assert sigma["verdict"] == "at the bound"
     missed = [figure["name"] for figure in answer["figures"] if figure["verdict"] == "does not hold"]
     assert code == int(bool(missed))
-    assert not any("largest sigma" in name for name in missed), "only below the bound"
+    assert not any("largest reported sigma" in name for name in missed), "only below the bound"
     entries = [figure for name, figure in figures.items() if name.startswith(("Table 2", "Table 3"))]
     assert len(entries) == 36
     assert [figure["verdict"] for figure in entries].count("holds") == 32, "four are not excited"

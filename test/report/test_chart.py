@@ -17,7 +17,7 @@ def drawn(*panels, **options):
 
 
 def points(element):
-    return np.array([[float(x) for x in pair] for pair in re.findall(r"([\d.]+) ([\d.]+)", element.get("d"))])
+    return np.array([[float(x) for x in pair] for pair in re.findall(r"(-?[\d.]+) (-?[\d.]+)", element.get("d"))])
 
 
 def of_color(root, color):
@@ -43,7 +43,28 @@ def test_nan_interrupts_a_line_and_limits_cut_it_off():
     root = drawn(ChartPanel((Line(np.arange(5.0), y, "#123456"),), y=Axis("", (0.0, 2.0))))
     (line,) = of_color(root, "#123456")
     assert line.get("d").count("M") == 2 and line.get("d").count("L") == 2
-    assert points(line)[:, 1].min() >= 0.0
+    (clip,) = root.iter(f"{SVG}clipPath")
+    assert line.get("clip-path") == f"url(#{clip.get('id')})"
+    (frame,) = clip
+    top, height = float(frame.get("y")), float(frame.get("height"))
+    places = points(line)[:, 1]
+    np.testing.assert_allclose(places[[0, 1, 2]], top + height * np.array([1.0, 0.5, 0.5]), atol=0.06)
+    assert places[3] < top - 100.0 * height, "beyond the frame, not a plateau on it"
+
+
+def test_every_panel_clips_its_own_curves():
+    band = Band(np.arange(3.0), np.full(3, -9.0), np.full(3, 9.0), "#abcdef")
+    panels = [ChartPanel((band,), y=Axis("", (-limit, limit))) for limit in (1.0, 2.0)]
+    root = drawn(*panels)
+    clips = [f"url(#{clip.get('id')})" for clip in root.iter(f"{SVG}clipPath")]
+    assert len(set(clips)) == 2
+    assert [path.get("clip-path") for path in of_color(root, "#abcdef")] == clips
+
+
+def test_huge_values_remain_numbers_that_a_renderer_takes():
+    line = Line(np.arange(3.0), np.array([0.0, 1e300, 1.0]), "#123456")
+    (drawn_line,) = of_color(drawn(ChartPanel((line,), y=Axis("", (0.0, 2.0)))), "#123456")
+    assert np.abs(points(drawn_line)).max() < 1e6
 
 
 @pytest.mark.parametrize("scale", [1e-9, 3e-4, 1.0, 7.3, 2e8])

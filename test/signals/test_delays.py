@@ -15,6 +15,7 @@ from robot_dyn_id.data.excerpt import Excerpt, inside_excerpt
 from robot_dyn_id.data.exclusion import ExcludedSpan, ExcludingRecording, excluded_mask
 from robot_dyn_id.identification.correction import realign
 from robot_dyn_id.signals.delays import (
+    DELAY_STEP_S,
     SMALLEST_DELAY_S,
     EffortDelay,
     RealignedRecording,
@@ -83,7 +84,7 @@ def test_friction_alone_that_is_late_is_no_delay(exact, lag):
     assert not delay_of(changed(exact, tau=exact.samples.tau + 100.0 * np.tanh(late_rate / 0.02))).significant
 
 
-def test_a_long_delay_is_found_beside_friction_larger_than_the_efforts_of_the_bodies(exact):
+def test_a_long_delay_is_found_under_large_friction(exact):
     friction = 10.0 * np.tanh(exact.samples.dq / 0.02)
     found = delay_of(late(changed(exact, tau=exact.samples.tau + friction), 0.6))
     assert found.significant and abs(found.delay - 0.6) < 0.03
@@ -109,6 +110,27 @@ def test_delays_of_more_than_the_time_of_the_motion_are_found(exact, delay, drif
     found = delay_of(late(exact, delay, drift))
     assert found.significant and abs(found.delay - delay) < 0.03 and abs(found.drift - drift) < 3e-3
     assert found.drifts == (drift > 0.0)
+
+
+@pytest.mark.parametrize("period", [2.0, 2.03, 2.5])
+def test_delays_of_periodic_motion_are_the_shortest_that_explain_it(period):
+    periodic = ROBOT.record(duration=30.0, rate=200.0, noise=0.02, period=period)
+    for delay, expected in ((0.1, 0.1), (0.5, 0.5), (-0.5, -0.5), (0.7 * period, -0.3 * period)):
+        found = delay_of(late(periodic, delay))
+        assert found.significant and abs(found.delay - expected) < DELAY_STEP_S / 2 and not found.drifts
+
+
+def test_a_delay_of_seconds_of_slow_periodic_motion_is_found():
+    found = delay_of(late(ROBOT.record(duration=40.0, rate=200.0, noise=0.02, period=10.0), 2.97))
+    assert found.significant and abs(found.delay - 2.97) < 0.03
+
+
+def test_a_collision_is_no_delay():
+    """Half a second of large efforts: efforts at other times fit it better, and everything else worse."""
+    recording = ROBOT.record(seed=3, duration=30.0, noise=0.05)
+    tau = recording.samples.tau.copy()
+    tau[1500:1550, 1] += 300.0
+    assert not delay_of(changed(recording, tau=tau)).significant
 
 
 def test_a_delay_of_an_upright_arm_is_found():

@@ -222,6 +222,21 @@ def test_a_gain_that_is_wrong_by_some_per_cent_is_found_within_its_uncertainty(r
     assert not any(one.significant for one in sound)
 
 
+@pytest.mark.parametrize("kind", ["revolute", "prismatic"])
+def test_gains_of_joints_without_common_links_are_determined_by_nothing(kind):
+    apart = urdf(
+        joint("first", "base", "l1", axis="1 0 0", rpy="0 0 0", kind=kind),
+        joint("second", "base", "l2", axis="0 1 0", rpy="0 0 0", xyz="0 1 0"),
+        links=2,
+    )
+    robot = Simulated(apart)
+    found = samples_of(robot.record(duration=20.0, noise=0.05), robot.joints)
+    gains = estimate_gain_factors(RigidRows.from_samples(found, [robot.model]), found)
+    assert [(one.value, one.deviation, one.significant) for one in gains] == [(1.0, np.inf, False)] * 2
+    unverified = [one.joints for one in diagnose(found, robot.model).findings if one.code == "gain_unverifiable"]
+    assert {name for names in unverified for name in names} == {"first", "second"}
+
+
 def test_a_urdf_of_another_robot_is_named(robot, samples):
     """The same joint names on other axes, which no bodies explain; and the same axes with other masses."""
     tree = ElementTree.fromstring(robot.model.urdf)

@@ -73,6 +73,15 @@ def test_samples_that_jitter_with_their_stamps_keep_them(healthy):
     assert examine_jitter(healthy, ROBOT.joints) == (None, ())
 
 
+@pytest.mark.parametrize("scale", [0.2, 0.35, 0.5, 1.5])
+def test_lateness_with_a_long_tail_does_not_pass_for_lost_samples(healthy, scale):
+    """Messages in a queue arrive together: exponential lateness, its mean in samples."""
+    late = np.random.default_rng(3).exponential(0.01 * scale, len(healthy.samples))
+    stamps = np.maximum.accumulate(healthy.samples.t + late) + 1e-7 * np.arange(len(late))
+    clock, findings = examine_jitter(changed(healthy, t=stamps), ROBOT.joints)
+    assert clock is not None and [finding.code for finding in findings] == ["clock_jitter"]
+
+
 def test_stamps_are_not_averaged_across_a_gap(healthy):
     apart = changed(jittering(healthy, 0.2), t=lambda t: t + 1.0 * (np.arange(len(t)) >= 1500))
     clock, _ = examine_jitter(apart, ROBOT.joints)

@@ -25,8 +25,8 @@ columns without excitation full rank, and later joints would inherit what is fou
 class Stepwise(CheckedOptions):
     """`generalized` joint by joint, joints with the fewest unknown parameters first: the last joint of an arm.
 
-    Identified parameters are known, with their covariance, in the rows of later joints. Rows that do not determine all
-    unknowns of a joint, with a condition number below `MAX_STEP_CONDITION_NUMBER`, are solved together with those of
+    Identified parameters are known, with their covariance, in the rows of later joints. Rows with a condition number
+    above `MAX_STEP_CONDITION_NUMBER` do not determine all unknowns of a joint: they are solved together with those of
     the next joint. Wrong torques of a proximal joint leave the
     distal links unaffected; if all torques are correct, `generalized` uses all rows for all parameters and is better.
 

@@ -64,6 +64,8 @@ class SequentialMotion(ABC):
             UsageError: a joint does not exist or has two turns, wrong shapes, or a time is not positive.
         """
         n = len(self.center)
+        if not len(self.further):  # an empty list in a file has no columns
+            object.__setattr__(self, "further", np.zeros((0, n)))
         if len(self.further) and (self.further.shape[1:] != (n,) or not 0.0 < self.transit < np.inf):
             raise UsageError(
                 f"further configurations of a {self.name} motion need {n} numbers each, and a transit time"

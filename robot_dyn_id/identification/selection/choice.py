@@ -3,9 +3,9 @@
 
 Families of terms, zeros of the efforts, couplings and a tilt of the base are compared by fits with signs, the strength
 of the prior by fits that are physically consistent as well, all on Gram matrices of the blocks. The whole choice among
-terms, zeros, couplings and strengths is repeated without each block in turn, so that the error on that block is one of
-data that nothing was chosen from; the motion filter, the load, the tilt and the weights of the joints are those of all
-data.
+terms, zeros, couplings, signs and strengths is repeated without each block in turn, so that the error on that block is
+one of data that nothing was chosen from; the motion filter, the load, the tilt and the weights of the joints are those
+of all data.
 """
 
 from __future__ import annotations
@@ -132,7 +132,6 @@ class ModelChoice:
         validation: the blocks, with the joints whose efforts have a zero of their own in each recording, and the
             columns whose signs are not free.
         candidate: columns and strength.
-        freed: terms whose signs are free.
         families: names of the families.
         couplings: names of the couplings.
         tried: all alternatives.
@@ -140,7 +139,6 @@ class ModelChoice:
 
     validation: CrossValidation
     candidate: Candidate
-    freed: tuple[type[Term], ...]
     families: tuple[str, ...]
     couplings: tuple[str, ...]
     tried: tuple[Tried, ...]
@@ -540,8 +538,8 @@ class _Wide:
 
         Args:
             validation: the blocks.
-            first: choice from all blocks: the search for the strength starts from its strength, and only signs that it
-                has freed are tried; None: this is the first.
+            first: choice from all blocks: the search for the strength starts from its strength, and signs that are only
+                reported are not tried; None: this is the first.
         """
         reference = validation.errors(self.reference)
         families, strength, errors, tried = self._choose_families(validation, reference)
@@ -563,15 +561,14 @@ class _Wide:
             names.append(row.name)
             errors = after
         columns = self.columns_of(families, names)
-        kinds = SIGNED_TERMS if first is None else first.freed
-        validation, freed, rows_of_signs = self._free_signs(validation, Candidate(columns, strength), reference, kinds)
+        kinds = SIGNED_TERMS if first is None else FREED_TERMS
+        validation, rows_of_signs = self._free_signs(validation, Candidate(columns, strength), reference, kinds)
         tried += rows_of_signs
         start = strength if first is None else first.candidate.strength
         strength, rows_of_strength = self._choose_strength(validation, columns, reference, start)
         return ModelChoice(
             validation,
             Candidate(columns, strength),
-            freed,
             tuple(family.name for family in families),
             tuple(names),
             (*tried, *rows_of_strength),
@@ -604,13 +601,12 @@ class _Wide:
 
     def _free_signs(
         self, validation: CrossValidation, candidate: Candidate, reference: Array, kinds: Sequence[type[Term]]
-    ) -> tuple[CrossValidation, tuple[type[Term], ...], list[Tried]]:
-        """Cross-validation with free signs of the terms that are significantly better so, these terms, and rows.
+    ) -> tuple[CrossValidation, list[Tried]]:
+        """Cross-validation with free signs of the terms that are significantly better so, and rows.
 
         The sign of rotor inertia is kept: with another one the mass matrix would not be positive definite.
         """
         rows: list[Tried] = []
-        freed: list[type[Term]] = []
         errors = validation.errors(candidate)
         for kind in () if self.terms_given else kinds:
             own = self.inertial + np.array(
@@ -629,8 +625,7 @@ class _Wide:
             rows.append(replace(row, chosen=chosen))
             if chosen:
                 validation, errors = free, after
-                freed.append(kind)
-        return validation, tuple(freed), rows
+        return validation, rows
 
     def list_signed(self, validation: CrossValidation, regressor: Regressor) -> tuple[str, ...]:
         """Names of the columns of a regressor whose signs a cross-validation has freed."""
@@ -668,7 +663,8 @@ class _Wide:
             all_rows: whether rows in no block are used too.
         """
         judged = validation.grams.recording_counts[:, list(validation.blocks)].any(axis=(0, 1))
-        return EffortZeros(validation.find_zeros(values, all_rows=all_rows), np.asarray(judged))
+        zeros, counts = validation.find_zeros(values, all_rows=all_rows), validation.count_rows(all_rows=all_rows)
+        return EffortZeros(zeros, np.asarray(judged), counts)
 
     def _try_couplings(
         self,

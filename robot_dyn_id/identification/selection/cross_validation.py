@@ -110,11 +110,13 @@ class CrossValidation:
 
         Args:
             zeros: the joints.
-            reference: model whose residuals determine the weights again; None: they are kept.
+            reference: model whose residuals in all blocks determine the weights again, see `without`; None: they are
+                kept.
         """
         key = zeros, reference is not None
         if key not in self.by_zeros:
-            found = replace(self, zeros=zeros, fits={}, by_zeros={})
+            every = tuple(range(self.grams.block_count))
+            found = replace(self, zeros=zeros, blocks=every, fits={}, by_zeros={})
             self.by_zeros[key] = found if reference is None else found.weighted(reference)
         return replace(self.by_zeros[key], blocks=self.blocks)
 
@@ -211,6 +213,15 @@ class CrossValidation:
         """
         own = np.isin(np.arange(len(self.weights)), self.zeros)
         return np.where(own, self.grams.mean_residuals(parameters, self._divided(left_out, all_rows)), 0.0)
+
+    def count_rows(self, *, all_rows: bool = False) -> Array:
+        """Number of rows of each joint in each recording that its zeros are estimated from, shape (R, n).
+
+        Args:
+            all_rows: whether rows in no block are used too.
+        """
+        places = self._divided(None, all_rows)
+        return np.asarray(self.grams.recording_counts[:, places].sum(axis=1).T, dtype=np.float64)
 
     def relative_gain(self, before: Array, after: Array) -> tuple[float, float]:
         """Share of the weighted squared error that a change removes, and its standard error over the blocks.

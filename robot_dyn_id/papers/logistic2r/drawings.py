@@ -22,7 +22,7 @@ SMALLEST_ERROR = 1e-6
 
 
 def drawings(run: Run, feasible: Run) -> tuple[Drawing, ...]:
-    """Draw tracking and torques of the published strokes from the printed start, and the parameters of all."""
+    """Draw tracking and torques of the published strokes from the fitted start, and the parameters of all."""
     trials, iterations = run.trials, run.found.iterations
     shown = iterations[:SHOWN]
     return (

@@ -29,7 +29,7 @@ LEAST_VELOCITY = 1e-6
 """Smallest vb of an iteration [rad/s]: the law is not defined at 0."""
 
 INITIAL_DAMPING, MAX_DAMPING = 1e-2, 1e3
-"""First mu, not printed, and the one at which the swarm is restarted."""
+"""First mu, not printed, and the one beyond which PSO-LM restarts its swarm; LM alone has no such limit."""
 
 MARQUARDT_STEPS = 100
 """Steps of Levenberg-Marquardt, after which the last point is the result."""
@@ -38,7 +38,7 @@ CONVERGED_COST_DECREASE, CONVERGED_STEPS = 1e-8, 3
 """Relative decrease of F that is negligible, and consecutive steps with it after which the search has converged."""
 
 MAX_SWARMS = 3
-"""Most swarms of PSO-LM."""
+"""Most swarms of PSO-LM, which keeps the end with the lowest F."""
 
 
 def from_columns(values: Array, velocities: Array) -> Array:
@@ -144,15 +144,23 @@ class Ended:
         numbers: the last point, shape (108,).
         course: F after each step.
         converged: whether F has stopped to decrease.
+        exceeded: whether mu has exceeded its limit, where PSO-LM restarts.
     """
 
     numbers: Array
     course: Array
     converged: bool
+    exceeded: bool = False
 
 
-def marquardt(space: AllNumbers, start: Array) -> Ended:
-    """Levenberg-Marquardt with J'J + mu I, mu halved after a successful step and doubled otherwise (eq. 17 to 19)."""
+def marquardt(space: AllNumbers, start: Array, max_damping: float = np.inf) -> Ended:
+    """Levenberg-Marquardt with J'J + mu I, mu halved after a successful step and doubled otherwise (eq. 17 to 19).
+
+    Args:
+        space: the 108 numbers and their data.
+        start: first point, shape (108,).
+        max_damping: mu beyond which the search ends without convergence.
+    """
     numbers, damping, negligible = start.copy(), INITIAL_DAMPING, 0
     cost = float(space.compute_costs(numbers[None])[0])
     course = [cost]
@@ -169,8 +177,8 @@ def marquardt(space: AllNumbers, start: Array) -> Ended:
         course.append(cost)
         if negligible == CONVERGED_STEPS:
             return Ended(numbers, np.array(course), True)
-        if damping > MAX_DAMPING:
-            break
+        if damping > max_damping:
+            return Ended(numbers, np.array(course), False, exceeded=True)
     return Ended(numbers, np.array(course), False)
 
 

@@ -141,7 +141,7 @@ def reproduce(extent: Extent, progress: Progress) -> Reproduction:
             for name, key in missing.items()
         ]
     figures += figures_of_table_2(levels[0])
-    figures += figures_at_table_1(at_table_1(extent.slow_seeds, progress) if extent.full else None)
+    figures += figures_at_table_1(at_table_1(extent.seeds, progress) if extent.full else None)
     progress("known gravity, friction in orbit, Stribeck velocities, temperature")
     quiet = levels[1]
     figures += figures_of_known_gravity(

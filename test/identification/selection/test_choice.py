@@ -212,6 +212,32 @@ class TestSigns:
         assert uses["forward_simulation"].answer == "no"
         assert "friction_not_passive" in uses["forward_simulation"].because
 
+    def test_a_sign_that_only_the_held_out_block_contradicts_is_freed_without_it(self):
+        robot = Simulated(ARM, SIMPLE)
+        robot.parameters[robot.regressor.names.index("fv2")] = -2.5
+        blocks = record(robot).blocks()
+        block = blocks.pieces[0].block
+
+        def add_friction(trial, recording):
+            t, tau = recording.samples.t - recording.samples.t[0], recording.samples.tau.copy()
+            for piece in blocks.pieces:
+                if piece.block == block and piece.trial == trial:
+                    inside = (t >= piece.start) & (t < piece.stop)
+                    tau[inside, 1] += 40.0 * recording.samples.dq[inside, 1]
+            return replace(recording, samples=replace(recording.samples, tau=tau))
+
+        recordings = [robot.record(seed, duration=25.0, noise=NOISE_NM) for seed in (1, 2)]
+        recordings = [add_friction(trial, recording) for trial, recording in enumerate(recordings)]
+        trials = FilteredTrials.from_recordings(recordings, robot.joints, {}, SignalSettings(cutoff=8.0))
+        estimator = Consistent(weights=(1.0 / NOISE_NM,) * 3)
+        options = replace(FIXED_FILTER, base_tilt=False, reduced=True, without_blocks=True, estimator=estimator)
+        selection = choose_model(trials, robot.model, options)
+        assert selection.blocks == blocks
+        assert selection.signed == ()
+        (without,) = [model for model in selection.block_models if model.block == block]
+        column = without.columns.tolist().index(selection.wide.names.index("fv2"))
+        assert without.values[column] == pytest.approx(-2.5, rel=0.2)
+
     def test_the_mass_matrix_stays_positive_definite_whatever_the_data_show(self):
         robot = Simulated(ARM, (*SIMPLE, RotorInertia()))
         for name in ("Ir1", "Ir2", "Ir3"):

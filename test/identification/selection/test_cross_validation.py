@@ -68,3 +68,13 @@ def test_zeros_of_recordings_are_memorized_apart_from_fits_without(validation):
     np.testing.assert_array_equal(validation.errors(REFERENCE), plain)
     assert validation.without(2).with_zeros((0, 1), None).fits is own.fits
     assert validation.with_zeros((0, 1), REFERENCE).weights.tolist() != own.weights.tolist()
+
+
+@pytest.mark.parametrize("order", [(0, 1), (1, 0)])
+def test_weights_with_zeros_are_those_of_all_blocks_whichever_block_is_left_out_first(validation, order):
+    expected = validation.with_zeros((0, 1), REFERENCE).weights
+    validation.by_zeros.clear()
+    for block in order:
+        nested = validation.without(block).with_zeros((0, 1), REFERENCE)
+        np.testing.assert_array_equal(nested.weights, expected)
+        assert nested.blocks == validation.without(block).blocks
