@@ -15,9 +15,10 @@ from robot_dyn_id.cli.findings import print_findings
 from robot_dyn_id.cli.outputs import add_force, claim
 from robot_dyn_id.cli.sources import add_configuration, configuration_from, robot_from
 from robot_dyn_id.dynamics.dynamics import Dynamics
-from robot_dyn_id.dynamics.regressor import Regressor, terms_on_joints
+from robot_dyn_id.dynamics.regressor import Regressor
 from robot_dyn_id.errors import UsageError
 from robot_dyn_id.files.parameters import read_parameters, write_parameters
+from robot_dyn_id.files.term_values import read_term_values
 from robot_dyn_id.files.trajectory import read_trajectory
 from robot_dyn_id.findings import summarize_findings
 from robot_dyn_id.identification.iteration import (
@@ -35,6 +36,9 @@ from robot_dyn_id.report.folder import output_folder
 from robot_dyn_id.simulation.controllers import Gains, check_robot
 from robot_dyn_id.simulation.sensors import Sensors
 from robot_dyn_id.version import __version__
+
+MAX_DEVIATION = np.pi
+"""Distance of a joint from the motion at which a trial is stopped [rad or m]."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -55,18 +59,51 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=float,
         default=0.5,
         metavar="SHARE",
-        help="bodies are lighter or heavier than in the URDF by up to this share (default: 0.5)",
+        help="largest share by which bodies are lighter or heavier than in the URDF; also the margin of the first "
+        "trial's inertia, with --parameters too (default: 0.5)",
+    )
+    parser.add_argument(
+        "--terms", metavar="FILE", help="friction and other terms of the simulated robot (YAML; default: none)"
+    )
+    parser.add_argument(
+        "--limit-effort", action="store_true", help="limit efforts to those of the URDF (default: not limited)"
     )
     parser.add_argument("--droop", type=float, default=0.3, metavar="RAD", help="largest gravity sag (default: 0.3)")
-    parser.add_argument("--bandwidth", type=float, default=10.0, metavar="W", help="of the feedback [rad/s]")
-    parser.add_argument("--proportional", type=float, nargs="+", metavar="KP", help="gains [1/s^2], one or per joint")
-    parser.add_argument("--derivative", type=float, nargs="+", metavar="KD", help="gains [1/s], one or per joint")
-    parser.add_argument("--exponent", type=float, default=1.0, metavar="A", help="below 1: finite time (default: 1)")
-    parser.add_argument("--rate", type=float, default=500.0, metavar="HZ", help="of the controller (default: 500)")
+    parser.add_argument(
+        "--bandwidth", type=float, default=10.0, metavar="W", help="bandwidth of the feedback [rad/s] (default: 10)"
+    )
+    parser.add_argument(
+        "--proportional", type=float, nargs="+", metavar="KP", help="proportional gains [1/s^2], one or per joint"
+    )
+    parser.add_argument(
+        "--derivative", type=float, nargs="+", metavar="KD", help="derivative gains [1/s], one or per joint"
+    )
+    parser.add_argument(
+        "--exponent",
+        type=float,
+        default=1.0,
+        metavar="A",
+        help="exponent of the feedback; below 1: finite time (default: 1)",
+    )
+    parser.add_argument(
+        "--rate", type=float, default=500.0, metavar="HZ", help="rate of the controller [Hz] (default: 500)"
+    )
     parser.add_argument("--trials", type=int, default=6, metavar="N", help="largest number of trials (default: 6)")
-    parser.add_argument("--effort-noise", type=float, default=0.02, metavar="NM", help="default: 0.02")
-    parser.add_argument("--position-noise", type=float, default=1e-5, metavar="RAD", help="default: 1e-5")
-    parser.add_argument("--seed", type=int, default=0, help="of the simulated robot and of the noise (default: 0)")
+    parser.add_argument(
+        "--effort-noise",
+        type=float,
+        default=0.02,
+        metavar="NM",
+        help="standard deviation of the effort noise (default: 0.02)",
+    )
+    parser.add_argument(
+        "--position-noise",
+        type=float,
+        default=1e-5,
+        metavar="RAD",
+        help="standard deviation of the position noise (default: 1e-5)",
+    )
+    parser.add_argument("--seed", type=int, default=0, help="seed of the simulated robot and of the noise (default: 0)")
     add_force(parser)
     add_configuration(parser)
 
@@ -137,8 +174,8 @@ def _trials(arguments: argparse.Namespace, model: RobotModel, motion: Any) -> Si
         sensors,
         gains,
         start,
-        limit_effort=False,
-        max_deviation=np.pi,
+        limit_effort=arguments.limit_effort,
+        max_deviation=MAX_DEVIATION,
         seed=arguments.seed,
     )
 
@@ -146,13 +183,18 @@ def _trials(arguments: argparse.Namespace, model: RobotModel, motion: Any) -> Si
 def _robot(arguments: argparse.Namespace, model: RobotModel) -> Dynamics:
     """Dynamics of the simulated robot: of a parameter set, or bodies unlike those of the URDF."""
     if arguments.parameters:
+        if arguments.terms:
+            raise UsageError("--terms together with --parameters: the parameter set contains its friction already")
         parameters = read_parameters(arguments.parameters)
         check_robot(parameters, model.urdf)
         return Dynamics.from_parameters(parameters)
     rng, bodies = np.random.default_rng(arguments.seed), len(model.body_names)
     share = rng.uniform(1.0 - arguments.mismatch, 1.0 + arguments.mismatch, bodies)
-    values: Array = np.repeat(share, 10) * model.inertial_parameters
-    return Dynamics(Regressor(model, terms_on_joints(model, ())), np.arange(len(values)), values)
+    further = read_term_values(arguments.terms, model) if arguments.terms else ()
+    regressor = Regressor(model, tuple((coordinate, term) for coordinate, term, _ in further))
+    inertial: Array = np.repeat(share, 10) * model.inertial_parameters
+    values = np.concatenate([inertial, *(one for *_, one in further)])
+    return Dynamics(regressor, np.arange(len(values)), values)
 
 
 def _print(found: IterationResult[ParameterSet], path: Path) -> None:

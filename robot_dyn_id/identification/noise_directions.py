@@ -28,6 +28,7 @@ from robot_dyn_id.dynamics.problem import LinearProblem, Tile, find_used_rows
 from robot_dyn_id.dynamics.regressor import Regressor
 from robot_dyn_id.estimators import Estimate, Estimator
 from robot_dyn_id.estimators.weighting import compute_weights_from_squares
+from robot_dyn_id.identification.zeros import center_rows
 from robot_dyn_id.signals.processing import RecordedProblem
 from robot_dyn_id.signals.reversals import sensor_noise
 from robot_dyn_id.signals.trials import FilteredTrials
@@ -151,13 +152,16 @@ def find_noise_directions(problem: RecordedProblem, trials: FilteredTrials, esti
         trials: its recordings.
         estimate: an estimate from the problem, whose residuals are the noise of the torque.
     """
-    noisy = RecordedProblem.from_windows(
-        problem.regressor, problem.columns, _NoisyTrials.from_trials(trials), problem.plan
+    rows, noisy = (
+        RecordedProblem.from_windows(problem.regressor, problem.columns, windows, problem.plan)
+        for windows in (trials, _NoisyTrials.from_trials(trials))
     )
+    if trials.zeros is not None:
+        rows, noisy = center_rows(rows, trials.zeros), center_rows(noisy, trials.zeros)
     joints, p = len(problem.joint_names), len(problem.names)
     counts, squares = np.zeros(joints, dtype=np.int64), np.zeros(joints)
     gram, noise = np.zeros((joints, p, p)), np.zeros((joints, p, p))
-    for tile, other in zip(problem.tiles(), noisy.tiles(), strict=True):
+    for tile, other in zip(rows.tiles(), noisy.tiles(), strict=True):
         support, block = np.ix_(problem.supports[tile.joint], problem.supports[tile.joint]), tile.block
         used = find_used_rows(block) & find_used_rows(other.block)
         change = (other.block[:-1] - block[:-1])[:, used]

@@ -30,8 +30,8 @@ BOUND_SHARE = 0.05
 MAX_WIDTH = 0.5
 """Largest width of the 95 % interval of a median, as a share of a reference, at which the two can be called equal.
 
-An interval that reaches a quarter to both sides does not tell a figure from one that is a quarter smaller or larger:
-the more noise, the more figures it would contain.
+An interval that reaches a quarter to both sides also contains figures that are a quarter smaller or larger: the more
+noise, the more figures it would contain.
 """
 
 NOT_RUN: Mapping[str, str] = {

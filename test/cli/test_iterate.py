@@ -2,6 +2,7 @@
 """`robot-dyn-id iterate`, and `identify` of logistic strokes, on 6 and 7 axes."""
 
 import json
+import re
 
 import numpy as np
 import pytest
@@ -52,6 +53,13 @@ def test_a_rehearsed_iteration_ends_with_a_model_that_follows_better(arm, files,
     assert code == 0 and found["trials"] == len(found["tracking_errors"]) >= 2, found
     assert min(found["tracking_errors"]) < 0.2 * found["tracking_errors"][0], found
     assert read_parameters(found["parameters_file"]).joint_names == arm.joint_names
+    (files / "terms.yaml").write_text("viscous: {fv: 20.0}\n")
+    _, rubbed = answer(capsys, *words, *gains, "--terms", files / "terms.yaml", "--force")
+    assert rubbed["tracking_errors"][0] > 1.05 * found["tracking_errors"][0], "friction that the start does not know"
+    (files / "arm.urdf").write_text(re.sub('effort="[^"]*"', 'effort="0.001"', arm.urdf))
+    _, weak = answer(capsys, *words, *gains, "--limit-effort", "--force")
+    assert not weak.get("tracking_errors") or weak["tracking_errors"][0] > 1.05 * found["tracking_errors"][0], weak
+    assert answer(capsys, *words, "--parameters", "p.yaml", "--terms", files / "terms.yaml", "--force")[0] == 2
     code, found = answer(capsys, *words, "--proportional", 1.0, 2.0, "--force")
     assert code == 2 and "gains has 2 values" in found["error"]["message"]
 

@@ -20,7 +20,9 @@ from robot_dyn_id.excitation.parametrization import Demand
 from robot_dyn_id.identification.noise_directions import find_noise_directions, fit_excited
 from robot_dyn_id.identification.pipeline import identify
 from robot_dyn_id.identification.settings import Settings
+from robot_dyn_id.identification.zeros import center_rows
 from robot_dyn_id.signals.trials import FilteredTrials
+from robot_dyn_id.signals.zeros import EffortZeros
 
 TERMS = (Viscous(), Coulomb(0.02))
 
@@ -143,3 +145,14 @@ def test_intervals_of_a_bootstrap_hold_the_truth_though_one_joint_moves_at_a_tim
     assert z.max() < 6.0
     low, high = estimate.intervals[~listed].T
     assert np.mean((low <= truth[~listed]) & (truth[~listed] <= high)) >= 0.75  # 24 intervals, correlated, of 20 draws
+
+
+def test_centered_rows_are_compared_with_centered_noisy_ones(arm, other):
+    """The shift of the rows to a common mean was taken for noise."""
+    recordings = [other, arm.record("fourier", 3, period=10.0)]
+    trials = FilteredTrials.from_recordings(recordings, arm.model.joint_names, {}, arm.settings().signals)
+    zeros = EffortZeros(np.outer([1.0, -1.0], np.ones(6)), np.ones(2, dtype=bool), np.ones((2, 6)))
+    trials = replace(trials, zeros=zeros)
+    problem = center_rows(trials.problem(arm.regressor, arm.base.independent), zeros)
+    estimate = ESTIMATORS["weighted"]().fit(problem)
+    assert find_noise_directions(problem, trials, estimate).held.shape[1] == 0
