@@ -8,6 +8,7 @@ are free (`samples.RigidRows`), and one delay per recording must explain all joi
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
@@ -19,7 +20,7 @@ from robot_dyn_id.data.recording import DerivedRecording, Recording
 from robot_dyn_id.data.resampling import interpolate_cubic, interpolate_linear
 from robot_dyn_id.dynamics.regressor import Regressor
 from robot_dyn_id.model.robot import RobotModel
-from robot_dyn_id.signals.samples import BLOCKS, MotionSamples, RigidFit, RigidRows
+from robot_dyn_id.signals.samples import BLOCKS, MotionSamples, RigidFit, RigidGrams, RigidRows
 
 SETTLING_RIDGE = 1e-6
 """Squared ratio of the torque of a combination of columns without and with what friction explains, below which the
@@ -35,7 +36,8 @@ SMALLEST_DELAY_S = 4e-3
 """Shortest delay that is compensated [s]; below it filters and the smoothing of friction matter more."""
 
 SMALLEST_ADVANTAGE = 0.05
-"""Mean logarithm of the residual's decrease over the strong joints from which on a delay is compensated."""
+"""Mean logarithm of the decrease of what rigid bodies do not explain, over the strong joints, from which on a delay is
+compensated."""
 
 STRONG_RATIO = 0.1
 """Effort of a joint without friction, as a ratio to the largest one, above which the joint is strong."""
@@ -47,6 +49,10 @@ LATE_RESIDUAL_RATIO = 0.2
 """Mean residual of the strong joints without a delay, as a ratio to their efforts without friction, above which delays
 of `DELAY_STEP_S` and more are possible: they leave that much. A motion that returns after a time to within this ratio
 of its size is periodic for the search."""
+
+SEARCHED_ADVANTAGE = 0.5 * math.log(2.0)
+"""Advantage from which on a searched delay is compensated: it causes more than half of the squared residual.
+Otherwise something else than a delay leaves most of the residual."""
 
 LONGEST_DELAY_SHARE = 0.2
 """Longest delay that is searched for, as a share of the recording."""
@@ -65,8 +71,8 @@ class EffortDelay:
         drift: r [s/s].
         drift_deviation: standard deviation of r [s/s].
         middle: t0 [s].
-        advantage: mean logarithm of the residual's decrease over the strong joints.
-        agreeing: share of the strong joints with a smaller residual.
+        advantage: mean logarithm of the decrease of what rigid bodies do not explain, over the strong joints.
+        agreeing: share of the strong joints where it decreases.
         half_length: half of the time that the samples span [s].
     """
 
@@ -112,7 +118,7 @@ def estimate_delay(samples: MotionSamples, model: RobotModel) -> EffortDelay:
         samples: samples of one recording.
         model: the robot; its masses are not used.
     """
-    samples, (searched, slope), plain = _search(samples, model)
+    samples, (searched, slope), before = _search(samples, model)
     rows = RigidRows.from_samples(samples, [model])
     regressor, middle = Regressor(model), float(samples.t.mean())
     fit = rows.grams().fit()
@@ -127,7 +133,7 @@ def estimate_delay(samples: MotionSamples, model: RobotModel) -> EffortDelay:
         fit = augmented.grams().fit()
     without = [augmented.grams(samples.blocks != block).fit(fit.weights).values[-2:] for block in range(BLOCKS)]
     deviations = np.sqrt((BLOCKS - 1) * np.var(without, axis=0))
-    gains = np.log(plain.rms / fit.rms)[_find_strong(rows)[0]]
+    gains = np.log(before / _unexplained(augmented.grams()))[_find_strong(rows)]
     return EffortDelay(
         delay=searched + float(fit.values[-2]),
         delay_deviation=float(deviations[0]),
@@ -140,45 +146,54 @@ def estimate_delay(samples: MotionSamples, model: RobotModel) -> EffortDelay:
     )
 
 
-def _find_strong(rows: RigidRows) -> tuple[Mask, Array]:
-    """Strong joints, and the RMS of the efforts without friction [N m or N], shape (n,) each."""
+def _find_strong(rows: RigidRows) -> Mask:
+    """Mask of the strong joints, shape (n,)."""
     strength = np.sqrt((rows.tau**2).sum(axis=1) / rows.counts)
-    return strength > STRONG_RATIO * strength.max(initial=0.0), strength
+    return np.asarray(strength > STRONG_RATIO * strength.max(initial=0.0))
 
 
-def _search(samples: MotionSamples, model: RobotModel) -> tuple[MotionSamples, tuple[float, float], RigidFit]:
+def _unexplained(grams: RigidGrams) -> Array:
+    """Residuals of rigid bodies as ratios to the efforts without friction, shape (n,)."""
+    return grams.fit().rms / np.maximum(np.sqrt(grams.squares / grams.counts), 1e-300)
+
+
+def _search(samples: MotionSamples, model: RobotModel) -> tuple[MotionSamples, tuple[float, float], Array]:
     """Search for a delay or a drift that is too long for the linearization, one after the other.
+
+    Moved efforts carry their friction with them, which the friction columns then explain better or worse whether or not
+    there is a delay: shifts are compared by how much rigid bodies explain of what friction leaves.
 
     Delays that differ by a period of the motion are alike: the search covers half a period to each side, and of delays
     that are about as good it takes the shortest. What is an advantage only because of one block of time (a collision)
     does not count: a delay shifts all efforts.
 
     Returns:
-        The samples with realigned efforts; delay [s] and drift [s/s] that were removed, 0 if none is needed; the fit
-        without them.
+        The samples with realigned efforts; delay [s] and drift [s/s] that were removed, 0 if none is needed; the
+        residuals without them, as ratios to the efforts without friction, shape (n,).
     """
     rows = RigidRows.from_samples(samples, [model])
-    plain = rows.grams().fit()
-    strong, strength = _find_strong(rows)
-    if not strong.any() or float((plain.rms / np.maximum(strength, 1e-300))[strong].mean()) < LATE_RESIDUAL_RATIO:
-        return samples, (0.0, 0.0), plain
+    strong = _find_strong(rows)
+    before = _unexplained(rows.grams())
+    if not strong.any() or float(before[strong].mean()) < LATE_RESIDUAL_RATIO:
+        return samples, (0.0, 0.0), before
     length = float(np.ptp(samples.t))
     longest = min(LONGEST_DELAY_S, LONGEST_DELAY_SHARE * length)
     inside = _inside(samples, longest)
     if inside.sum() < len(samples) // 2:
-        return samples, (0.0, 0.0), plain
-    samples = replace(samples, valid=samples.valid & inside)
-    rows = RigidRows.from_samples(samples, [model])
-    grams, plain = rows.grams(), rows.grams().fit()
+        return samples, (0.0, 0.0), before
+    central = replace(samples, valid=samples.valid & inside)
+    rows = RigidRows.from_samples(central, [model])
+    grams = rows.grams()
+    unmoved = _unexplained(grams)
 
     def shifted(delay: float, drift: float) -> RigidRows:
-        return rows.with_efforts(_efforts_at(samples, delay, drift))
+        return rows.with_efforts(_efforts_at(central, delay, drift))
 
     def gain(delay: float, drift: float) -> float:
         later = shifted(delay, drift)
         products = np.einsum("jnc,jn->jc", later.columns, later.tau)
-        fit = replace(grams, products=products, squares=(later.tau**2).sum(axis=1), scale=later.scale).fit()
-        return float(np.log(plain.rms / fit.rms)[strong].mean())
+        moved = replace(grams, products=products, squares=(later.tau**2).sum(axis=1), scale=later.scale)
+        return float(np.log(unmoved / _unexplained(moved))[strong].mean())
 
     shifts = _symmetric(longest)
     delays = _symmetric(min(longest, _half_period(samples, longest)))
@@ -188,10 +203,10 @@ def _search(samples: MotionSamples, model: RobotModel) -> tuple[MotionSamples, t
         drift = _shortest_of_the_best(shifts, [gain(delay, shift / length) for shift in shifts]) / length
     later = shifted(delay, drift)
     parts = [samples.blocks != block for block in range(BLOCKS)]
-    gains = [np.log(rows.grams(part).fit().rms / later.grams(part).fit().rms)[strong].mean() for part in parts]
-    if min(gain(delay, drift), *gains) < SMALLEST_ADVANTAGE:
-        return samples, (0.0, 0.0), plain
-    return replace(samples, tau=_efforts_at(samples, delay, drift)), (delay, drift), plain
+    gains = [np.log(_unexplained(rows.grams(part)) / _unexplained(later.grams(part)))[strong].mean() for part in parts]
+    if min(gain(delay, drift), *gains) < SEARCHED_ADVANTAGE:
+        return samples, (0.0, 0.0), before
+    return replace(central, tau=_efforts_at(central, delay, drift)), (delay, drift), unmoved
 
 
 def _symmetric(longest: float) -> list[float]:

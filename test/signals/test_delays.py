@@ -76,6 +76,20 @@ def test_hysteresis_is_not_a_delay(exact):
     assert not delay_of(changed(exact, tau=exact.samples.tau + 3.0 * states)).significant
 
 
+@pytest.mark.parametrize("lag", [0.1, 0.3])
+def test_friction_alone_that_is_late_is_no_delay(exact, lag):
+    """Moved efforts fit the friction columns much better, but no rigid-body torque is late."""
+    t, dq = exact.samples.t, exact.samples.dq
+    late_rate = np.stack([np.interp(t - lag, t, of_joint) for of_joint in dq.T], axis=1)
+    assert not delay_of(changed(exact, tau=exact.samples.tau + 100.0 * np.tanh(late_rate / 0.02))).significant
+
+
+def test_a_long_delay_is_found_under_large_friction(exact):
+    friction = 10.0 * np.tanh(exact.samples.dq / 0.02)
+    found = delay_of(late(changed(exact, tau=exact.samples.tau + friction), 0.6))
+    assert found.significant and abs(found.delay - 0.6) < 0.03
+
+
 def test_a_drift_is_found_and_removed(exact):
     drifting = late(exact, 0.0, 2e-3)
     trials, findings = realign(trials_of(drifting), ROBOT.model)
