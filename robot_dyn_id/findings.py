@@ -343,7 +343,9 @@ SECTIONS: Mapping[str, Mapping[str, Definition]] = {
     "Estimates": {
         "not_excited": Definition(
             "warning",
-            "The motion does not excite some base parameters; they stay at the prior, or at zero without one.",
+            "The motion does not excite some base parameters; they stay at the prior, or at zero without one. "
+            "Information where no motion separates them, as rounded angles of the robot description leave parameters "
+            "apart that are one for exact angles.",
             "record a motion of the joints that the report names for each parameter",
         ),
         "negative_parameter": Definition(

@@ -18,6 +18,7 @@ from robot_dyn_id.estimators.bootstrap import bootstrap_estimate
 from robot_dyn_id.estimators.essential import Essential, essential, reduce_to_essential
 from robot_dyn_id.findings import Finding, make_finding
 from robot_dyn_id.identification.fallback import fit_or_fall_back
+from robot_dyn_id.identification.identifiability import find_inseparable
 from robot_dyn_id.identification.model import IdentifiedModel
 from robot_dyn_id.identification.residuals import examine_residuals
 from robot_dyn_id.identification.settings import Settings
@@ -161,8 +162,23 @@ def _diagnose(model: IdentifiedModel, trials: FilteredTrials, settings: Settings
     findings += report_negative_terms(model.regressor, base, values, deviations)
     findings += estimate.findings
     findings += examine_residuals(model, trials)
-    if estimate.unexcited:
-        findings += (make_finding("not_excited", f"not excited by these data: {', '.join(estimate.unexcited)}"),)
+    return findings + _report_unexcited(model)
+
+
+def _report_unexcited(model: IdentifiedModel) -> tuple[Finding, ...]:
+    """Findings about parameters that the data do not excite; information where no motion would."""
+    names = model.estimate.unexcited
+    if not names:
+        return ()
+    together = find_inseparable(model.regressor, model.base, names)
+    alone = [name for name in names if name not in together]
+    findings: tuple[Finding, ...] = ()
+    if alone:
+        findings += (make_finding("not_excited", f"not excited by these data: {', '.join(alone)}"),)
+    if together:
+        message = f"not separable by any motion, as axes are nearly perpendicular or parallel: {', '.join(together)}"
+        action = "none: only a combination of them acts on the torque"
+        findings += (make_finding("not_excited", message, (), "info", action),)
     return findings
 
 

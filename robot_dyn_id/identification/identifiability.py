@@ -15,6 +15,12 @@ from robot_dyn_id.dynamics.regressor import Regressor
 RANDOM_STATES = 40
 """Number of random states at which the columns are evaluated."""
 
+INSEPARABLE_SHARE = 1e-3
+"""Share of their size that is left of columns that cancel in every motion: rounded angles leave less."""
+
+INSEPARABLE_PART = 0.1
+"""Least part of a parameter in a direction in which columns cancel, of a unit vector."""
+
 STRUCTURAL, GOOD, LEFT_OUT = "structural", "good", "left out"
 
 
@@ -109,3 +115,24 @@ def _word_advice(effects: Array, size: float, joints: Sequence[str]) -> str:
         f"accelerate {name} harder, with frequent reversals",
         f"move {name} over more of its range, so that gravity and loads on it change",
     )[kind]
+
+
+def find_inseparable(regressor: Regressor, base: BaseParameters, names: Sequence[str]) -> tuple[str, ...]:
+    """Parameters among some that hardly any motion separates from the others.
+
+    Rounded angles of a robot description, such as 1.5708, leave parameters apart that are one for an exact right angle.
+    Their columns cancel in every motion to a share that no data show.
+
+    Args:
+        regressor: robot and terms.
+        base: base parameters.
+        names: names of base parameters.
+    """
+    places = [place for place, name in enumerate(base.names) if name in set(names)]
+    rng = np.random.default_rng(1)  # not the numbers of the motion
+    motion = replace(random_motion(regressor.model, RANDOM_STATES), states=regressor.random_states(rng, RANDOM_STATES))
+    columns = regressor.dense(motion)[base.independent[places]].reshape(len(places), -1)
+    columns /= np.maximum(np.linalg.norm(columns, axis=1, keepdims=True), np.finfo(float).tiny)
+    _, sizes, directions = np.linalg.svd(columns.T, full_matrices=False)
+    parts = np.abs(directions[sizes < INSEPARABLE_SHARE * sizes.max(initial=0.0)]).max(axis=0, initial=0.0)
+    return tuple(base.names[place] for place, part in zip(places, parts, strict=True) if part > INSEPARABLE_PART)
