@@ -17,7 +17,7 @@ from robot_dyn_id.report.folder import PARAMETERS, check_output_folder
 
 INPUTS = (
     *("data", "validate", "bare", "loaded", "bag", "trajectory"),
-    *("robot", "config", "design", "limits", "after", "prior", "parameters", "payload"),
+    *("robot", "config", "design", "limits", "after", "prior", "parameters", "payload", "terms"),
 )
 """Arguments of verbs that name files or folders to read."""
 
