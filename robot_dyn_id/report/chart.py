@@ -235,10 +235,19 @@ class _Scale:
             step = max(1, math.ceil((high - low + 1) / most))
             return [(10.0**power, _power(power)) for power in range(low, high + 1, step)]
         raw = (self.stop - self.start) / most
-        unit = 10.0 ** math.floor(math.log10(raw))
-        width = next(nice * unit for nice in NICE_STEPS if nice * unit >= raw * (1.0 - 1e-9))
-        count = range(math.ceil(self.start / width - 1e-9), math.floor(self.stop / width + 1e-9) + 1)
-        return [(number * width, _label(number * width, width)) for number in count]
+        ticks: list[tuple[float, str]] = []
+        for width in (_nice_step(raw), _nice_step(raw / 1.5), _nice_step(raw / 2.0)):
+            count = range(math.ceil(self.start / width - 1e-9), math.floor(self.stop / width + 1e-9) + 1)
+            ticks = [(number * width, _label(number * width, width)) for number in count]
+            if len(ticks) > 1:  # a single one shows no scale; at most a third of the axis apart, there are two
+                break
+        return ticks
+
+
+def _nice_step(least: float) -> float:
+    """Smallest step of ticks that is not below a number."""
+    unit = 10.0 ** math.floor(math.log10(least))
+    return next(nice * unit for nice in NICE_STEPS if nice * unit >= least * (1.0 - 1e-9))
 
 
 def _extent(panel: ChartPanel, vertical: bool) -> tuple[float, float]:

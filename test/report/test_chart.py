@@ -78,6 +78,16 @@ def test_ticks_are_few_and_distinct(scale, center):
     assert len(set(upright)) == len(upright) >= 2
 
 
+@pytest.mark.parametrize("low", [-1.0, -0.99, -1.3, -1.9, 0.3])
+def test_every_axis_shows_its_scale_by_two_ticks(low):
+    """Also a low panel, which has room for three only, about zero."""
+    for high in np.linspace(low + 0.1, low + 4.0, 60):
+        axis = Axis("y", (low, float(high)))
+        line = Line(np.array([0.0, 1.0]), np.array([low, high]), "#123456")
+        root = ElementTree.fromstring(chart(300.0, 70.0, [ChartPanel((line,), x=Axis("x", names=("a", "b")), y=axis)]))
+        assert len([label for label in labels(root) if label not in ("x", "y", "a", "b", None)]) >= 2
+
+
 def test_logarithmic_axes_have_powers_of_ten():
     place = np.geomspace(1e-4, 10.0, 20)
     band = Band(place, np.zeros(20), np.ones(20), "#abcdef")
