@@ -35,6 +35,7 @@ The identified model
     simulate             motion along a trajectory, or under recorded efforts
     export_urdf          write a URDF with the identified inertias
     export_mjcf          write a MuJoCo model
+    ContactMonitor       external joint torque and contacts while the robot works
     ResidualMonitor      residuals while the robot works, and changes in them
 
 RobotDynIdError          base class of all errors
@@ -57,6 +58,7 @@ if TYPE_CHECKING:
     from robot_dyn_id.excitation.forms.registry import FORMS
     from robot_dyn_id.identification.settings import Settings
     from robot_dyn_id.model.robot import RobotModel
+    from robot_dyn_id.online.contact import ContactMonitor
     from robot_dyn_id.online.monitoring import ResidualMonitor
     from robot_dyn_id.parameters import ParameterSet
     from robot_dyn_id.recordings import open_recording
@@ -75,6 +77,7 @@ _EXPORTS = {
     "ESTIMATORS": "robot_dyn_id.estimators",
     "FORMS": "robot_dyn_id.excitation.forms.registry",
     "TERMS": "robot_dyn_id.dynamics.terms",
+    "ContactMonitor": "robot_dyn_id.online.contact",
     "Dynamics": "robot_dyn_id.dynamics.dynamics",
     "ParameterSet": "robot_dyn_id.parameters",
     "Regressor": "robot_dyn_id.dynamics.regressor",
@@ -101,6 +104,7 @@ __all__ = [  # as literals, for tools that do not run the module
     "ESTIMATORS",
     "FORMS",
     "TERMS",
+    "ContactMonitor",
     "Dynamics",
     "ParameterSet",
     "Regressor",

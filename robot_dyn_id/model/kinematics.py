@@ -89,6 +89,21 @@ class Poses:
         rates = np.einsum("mbc,mc->mb", self.screws[sample], line)
         return np.asarray((rates * self._carried[body]) @ self.model.coupling)
 
+    def jacobian(self, at: Placement, sample: int = 0) -> Array:
+        """Velocity of a frame along its own axes, (linear of its origin; angular), per joint velocity, shape (6, n).
+
+        Its transpose maps a wrench (force; moment) on the origin, along the axes of the frame, to joint torques.
+
+        Args:
+            at: where the frame is fixed.
+            sample: number of the posture.
+        """
+        turn = self.rotation[sample, at.body] @ at.rotation
+        origin = self.rotation[sample, at.body] @ at.position + self.position[sample, at.body]
+        linear, angular = np.split(self.screws[sample], 2, axis=-1)
+        rows = np.concatenate([(linear + np.cross(angular, origin)) @ turn, angular @ turn], axis=1)
+        return np.asarray((rows * self._carried[at.body][:, None]).T @ self.model.coupling)
+
     @cached_property
     def _carried(self) -> Array:
         """1 where a body (row; the last one is the base) is carried by a joint (column), shape (b + 1, b)."""

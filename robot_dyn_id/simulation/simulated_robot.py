@@ -14,6 +14,7 @@ from robot_dyn_id.data.chunk import Chunk
 from robot_dyn_id.dynamics.dynamics import Dynamics
 from robot_dyn_id.errors import InputError, UsageError
 from robot_dyn_id.excitation.trajectory import Trajectory
+from robot_dyn_id.model.kinematics import Kinematics, Placement
 from robot_dyn_id.simulation.closed_loop import quantize
 from robot_dyn_id.simulation.controllers import PositionServo
 from robot_dyn_id.simulation.plant import Plant
@@ -165,6 +166,8 @@ class SimulatedRobot:
         self._commanded = -np.inf
         self._applied: Array | None = None
         self._braked = actuation.brakes and actuation.mode == EFFORT
+        self._kinematics = Kinematics(dynamics.regressor.model)
+        self._contact: tuple[Placement, Array, float] | None = None
 
     @property
     def time(self) -> float:
@@ -209,6 +212,30 @@ class SimulatedRobot:
         self._commanded = self.time
         self._braked = False
 
+    def apply_wrench(self, at: Placement, wrench: Array, duration: float) -> None:
+        """Apply a wrench of the environment, which replaces the present one.
+
+        Args:
+            at: frame at whose origin, and along whose axes, the wrench acts.
+            wrench: force [N] and moment [N m], shape (6,).
+            duration: time after which it ends [s].
+
+        Raises:
+            InputError: values that are not finite or too large.
+        """
+        if not (np.isfinite(wrench).all() and np.abs(wrench).max() <= LARGEST):
+            raise InputError(f"the wrench {wrench.tolist()} is not finite, or above {LARGEST:g}")
+        self._contact = at, wrench, self.time + duration
+
+    @property
+    def external_torque(self) -> Array | None:
+        """Torque of the environment on the joints [N m or N], shape (n,); None without a wrench."""
+        if self._contact is None or self.time >= self._contact[2]:
+            self._contact = None
+            return None
+        at, wrench, _ = self._contact
+        return np.asarray(wrench @ self._kinematics.poses(self.plant.q[:, None]).jacobian(at))
+
     def tick(self) -> tuple[Array, Array, Array]:
         """Return the present state and advance by one period.
 
@@ -221,7 +248,7 @@ class SimulatedRobot:
         if self._braked:
             self.ticks += 1
             return q, dq, np.zeros_like(q)
-        applied = self.plant.advance(self._wanted_effort(q, dq), self.period)
+        applied = self.plant.advance(self._wanted_effort(q, dq), self.period, self.external_torque)
         effort = applied if self._applied is None else 0.5 * (self._applied + applied)
         self._applied = applied
         self.ticks += 1
