@@ -49,8 +49,8 @@ ROOMS = (
 
 INSIDE = {
     "dynamics": (
-        *("kronecker", "terms", "stored_terms", "regressor", "base_parameters", "dynamics", "prior", "consistency"),
-        *("body_prior", "crosscheck", "problem"),
+        *("kronecker", "terms", "stored_terms", "regressor", "base_parameters", "dynamics", "compensation", "prior"),
+        *("consistency", "body_prior", "crosscheck", "problem"),
     ),
     "signals": (
         *(
@@ -134,7 +134,7 @@ INSIDE = {
             "correction",
             "selection",
         ),
-        *("assembly", "prediction", "forward_simulation", "pipeline", "iteration"),
+        *("assembly", "prediction", "feed_forward", "forward_simulation", "pipeline", "iteration"),
     ),
     "files": (
         *("spelling", "values", "formats", "joint_limits", "parameters", "prior", "term_values", "trajectory"),
