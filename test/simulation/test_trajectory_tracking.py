@@ -214,7 +214,9 @@ def test_a_trajectory_without_points_is_refused():
 def test_joints_that_are_left_out_hold_where_they_are():
     """As joint_trajectory_controller fills a partial goal: position held, velocity, acceleration and effort zero."""
     tracker = TrajectoryTracker(np.array([0.3, -0.2]))
-    partial = rows([1.0, 2.0], [[0.5], [0.1]], [[0.2], [0.0]], [[1.0], [0.0]], [[3.0], []], ("b",), tracker.setpoint(0.0).q)
+    partial = rows(
+        [1.0, 2.0], [[0.5], [0.1]], [[0.2], [0.0]], [[1.0], [0.0]], [[3.0], []], ("b",), tracker.setpoint(0.0).q
+    )
     assert np.array_equal(partial.q, [[0.3, 0.5], [0.3, 0.1]])
     assert np.array_equal(partial.dq, [[0.0, 0.2], [0.0, 0.0]])
     assert np.array_equal(partial.ddq, [[0.0, 1.0], [0.0, 0.0]])
@@ -233,7 +235,13 @@ def test_efforts_are_interpolated_linearly_and_stay_after_the_end_but_not_after_
     assert not tracker.effort(0.0).any()
     efforts = [[1.0, -2.0], [], [4.0, 0.0]]
     tracker.follow(rows([1.0, 2.0, 4.0], np.zeros((3, 2)), effort=efforts), 0.0, 0.0)
-    for t, expected in ((0.5, [0.5, -1.0]), (1.0, [1.0, -2.0]), (1.5, [0.5, -1.0]), (3.0, [2.0, 0.0]), (9.0, [4.0, 0.0])):
+    for t, expected in (
+        (0.5, [0.5, -1.0]),
+        (1.0, [1.0, -2.0]),
+        (1.5, [0.5, -1.0]),
+        (3.0, [2.0, 0.0]),
+        (9.0, [4.0, 0.0]),
+    ):
         assert np.allclose(tracker.effort(t), expected)
     tracker.hold(3.0)
     assert np.allclose(tracker.effort(3.2), [2.0, 0.0]), "an arm that stops does not sag"
