@@ -66,6 +66,9 @@ class SimulatorSettings:
         (), "Initial joint positions; empty: 0, or the nearest position within the limits", "rad or m"
     )
     control: str = ros_parameter(POSITION, "Command interface: joint trajectories or effort commands", choices=MODES)
+    allow_partial_joints_goal: bool = ros_parameter(
+        True, "Follow trajectories of a part of the joints; the others hold their present command"
+    )
     bandwidth: float = ros_parameter(BANDWIDTH, "Bandwidth of the position controller", "rad/s", 1.0, 200.0)
     limit_effort: bool = ros_parameter(True, "Apply the effort limits of the URDF")
     effort_timeout: float = ros_parameter(0.1, "Effort command timeout; zero effort is applied afterwards", "s", 0.001)
