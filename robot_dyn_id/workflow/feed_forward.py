@@ -23,7 +23,7 @@ from robot_dyn_id.parameters import ParameterSet
 from robot_dyn_id.recordings.bag_files import is_storage
 from robot_dyn_id.recordings.joint_trajectories import read_joint_trajectory_message
 from robot_dyn_id.report.folder import output_folder
-from robot_dyn_id.simulation.trajectory_tracking import Waypoints
+from robot_dyn_id.simulation.trajectory_tracking import PointRows, Waypoints
 
 POINTS_PER_SECOND_HZ = 100.0
 """Points of a designed trajectory [Hz]."""
@@ -180,7 +180,7 @@ def _waypoints(rows: TrajectoryRows, joint_names: Sequence[str]) -> Waypoints:
         InputError: other joints, wrong lengths, NaN, or times that do not ascend.
     """
     channels = (rows.positions, rows.velocities, rows.accelerations)
-    return Waypoints.from_rows(joint_names, rows.joint_names, rows.seconds, *channels)
+    return Waypoints.from_rows(joint_names, PointRows(rows.joint_names, rows.seconds, *channels))
 
 
 def _rows(values: Array) -> Rows:
