@@ -147,6 +147,21 @@ class Kinematics:
         return Poses(self.model, rotation, position)
 
 
+def link_at_the_end(model: RobotModel) -> str:
+    """Name of the link that the last joint moves.
+
+    Raises:
+        ModelError: Pinocchio does not read the model's URDF.
+    """
+    last = len(model.body_names) - 1
+    distances = {
+        name: float(np.linalg.norm(at.position))
+        for name, at in link_placements(model).items()
+        if at.body == last and np.allclose(at.rotation, np.eye(3))
+    }
+    return min(distances, key=lambda name: distances[name])
+
+
 def placement_of(model: RobotModel, link: str) -> Placement:
     """Where a link is fixed.
 

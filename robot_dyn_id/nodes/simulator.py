@@ -8,6 +8,7 @@ import time
 from typing import Any
 
 import numpy as np
+from geometry_msgs.msg import WrenchStamped
 from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray, String
@@ -15,6 +16,7 @@ from trajectory_msgs.msg import JointTrajectory
 
 from robot_dyn_id.dynamics.dynamics import Dynamics
 from robot_dyn_id.errors import InputError, RobotDynIdError, UsageError
+from robot_dyn_id.model.kinematics import link_placements
 from robot_dyn_id.model.urdf import RobotDescription
 from robot_dyn_id.msg import ParameterSet as ParameterSetMsg
 from robot_dyn_id.nodes.messages.conversions import parameter_set, read_bounded, waypoints
@@ -73,10 +75,18 @@ class Simulator(RobotNode):
             SUBSCRIBES,
             "joint_trajectory_controller/joint_trajectory",
             JointTrajectory,
-            "Trajectory to follow in position control; without points: hold",
+            "Trajectory to follow in position control; joints that it leaves out hold, and without points all do",
             RELIABLE,
         ),
         Interface(SUBSCRIBES, "effort_command", Float64MultiArray, "Efforts in effort control", SENSOR),
+        Interface(
+            SUBSCRIBES,
+            "applied_wrench",
+            WrenchStamped,
+            "Force and moment of the environment on the link header.frame_id, at its origin and along its axes, until "
+            "the next one or for wrench_duration",
+            RELIABLE,
+        ),
     )
 
     def begin(self) -> None:
@@ -99,6 +109,7 @@ class Simulator(RobotNode):
         warm_up()
         self.subscription("joint_trajectory_controller/joint_trajectory", self._follow, raw=True)
         self.subscription("effort_command", self._take_effort)
+        self.subscription("applied_wrench", self._apply)
         if settings.model == PARAMETERS:
             self._condition.report(STALE, "waiting for identified_parameters")
             self.subscription("identified_parameters", self._take_parameters, raw=True)
@@ -149,7 +160,7 @@ class Simulator(RobotNode):
         if publish:
             self._description = self.publisher("robot_description")
             self._description.publish(String(data=model.urdf))
-        self._robot = robot
+        self._robot, self._placements = robot, link_placements(model)
         self._report()
         factor = self.settings.factor
         period = max(SHORTEST_PERIOD_S, 1.0 / (self.settings.rate * factor)) if factor > 0.0 else SHORTEST_PERIOD_S
@@ -233,7 +244,8 @@ class Simulator(RobotNode):
             start = 1e-9 * (stamp.sec * 1_000_000_000 + stamp.nanosec - self._begun)
             begins_now = stamp.sec == 0 and stamp.nanosec == 0
             model = robot.plant.dynamics.model
-            points = waypoints(message, model.joint_names)
+            rest = robot.tracker.setpoint(robot.time).q if self.settings.allow_partial_joints_goal else None
+            points = waypoints(message, model.joint_names, rest)
             points.check_limits(model.joint_names, model.limits.lower, model.limits.upper)
             robot.tracker.follow(points, robot.time if begins_now else start, robot.time)
         except InputError as error:
@@ -249,6 +261,18 @@ class Simulator(RobotNode):
             self._commanded = time.monotonic()
         except InputError as error:
             self._condition.refuse(f"effort command: {error}")
+
+    def _apply(self, message: Any) -> None:
+        try:
+            if self._robot is None:
+                raise InputError("there is no robot yet")
+            link, (force, moment) = message.header.frame_id, (message.wrench.force, message.wrench.torque)
+            wrench = np.array([force.x, force.y, force.z, moment.x, moment.y, moment.z])
+            if link not in self._placements:
+                raise InputError(f"no link is called {link or 'empty'}; the links are {', '.join(self._placements)}")
+            self._robot.apply_wrench(self._placements[link], wrench, self.settings.wrench_duration)
+        except InputError as error:
+            self._condition.refuse(f"applied wrench: {error}")
 
     def diagnosis(self) -> Diagnosis:
         """The condition that was reported last."""

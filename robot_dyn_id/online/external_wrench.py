@@ -17,6 +17,8 @@ import numpy as np
 
 from robot_dyn_id.arrays import Array, Mask
 from robot_dyn_id.errors import UsageError
+from robot_dyn_id.model.kinematics import Kinematics, placement_of
+from robot_dyn_id.model.robot import RobotModel
 
 COMPONENTS = ("force x", "force y", "force z", "moment x", "moment y", "moment z")
 
@@ -67,6 +69,22 @@ class WrenchEstimate:
     covariance: Array
     measured: Mask
 
+    @property
+    def unmeasured(self) -> tuple[str, ...]:
+        """Names of the components that are not measured."""
+        return tuple(name for name, flag in zip(COMPONENTS, self.measured, strict=True) if not flag)
+
+    @property
+    def published(self) -> tuple[Array, Array]:
+        """Estimate and covariance for receivers that do not know the prior, shape (6,) and (6, 6).
+
+        Components that are not measured are NaN, with infinite variances and NaN covariances.
+        """
+        unknown = ~self.measured
+        covariance = np.where(unknown | unknown[:, None], np.nan, self.covariance)
+        covariance[unknown, unknown] = np.inf
+        return np.where(self.measured, self.values, np.nan), covariance
+
 
 def estimate_wrench(jacobian: Array, torque: Array, covariance: Array, prior: WrenchPrior) -> WrenchEstimate:
     """Estimate the wrench at a frame.
@@ -86,3 +104,20 @@ def estimate_wrench(jacobian: Array, torque: Array, covariance: Array, prior: Wr
     values = deviations * (unit @ (white.T @ right))
     measured = (np.diag(unit) < MEASURED**2) | (deviations == 0.0)
     return WrenchEstimate(values, deviations[:, None] * unit * deviations, measured)
+
+
+class FrameWrench:
+    """Wrench at a link of a robot."""
+
+    def __init__(self, model: RobotModel, link: str, prior: WrenchPrior) -> None:
+        """Find the link.
+
+        Raises:
+            ModelError: the URDF has no link of that name.
+        """
+        self._kinematics, self._at, self._prior = Kinematics(model), placement_of(model, link), prior
+
+    def estimate(self, q: Array, torque: Array, covariance: Array) -> WrenchEstimate:
+        """Estimate the wrench at positions `q`, shape (n,); see `estimate_wrench`."""
+        jacobian = self._kinematics.poses(q[:, None]).jacobian(self._at)
+        return estimate_wrench(jacobian, torque, covariance, self._prior)
