@@ -150,7 +150,7 @@ def learn_noise(quiet: QuietMotion, interval: float, joint_names: Sequence[str],
     thresholds = ChangeThresholds(freedom)
     for block in largest:
         thresholds.add(block, BLOCK)
-    crossing = quiet.slow.max(axis=0)
+    crossing = np.where(np.isfinite(quiet.slow), quiet.slow, 0.0).max(axis=0)
     return ContactNoise(covariance, shares, thresholds.fit(interval * len(freedom)), crossing, reversals)
 
 

@@ -170,6 +170,7 @@ def test_every_scenario_has_a_launch_file():
     assert [path.name.split(".")[0] for path in LAUNCH] == [
         "control",
         "excite",
+        "external_torque",
         "logistic2r",
         "offline",
         "planar3r",
