@@ -26,7 +26,7 @@ from robot_dyn_id.files.values import (
 )
 from robot_dyn_id.identification.settings import EFFORT_KINDS, VELOCITIES, Settings
 from robot_dyn_id.model.urdf import RobotDescription
-from robot_dyn_id.parameters import ParameterSet
+from robot_dyn_id.parameters import NONE, ParameterSet
 from robot_dyn_id.recordings.merged import CHANNEL_WORDS, ChannelTopics
 from robot_dyn_id.signals.cleaning import Drive
 from robot_dyn_id.signals.reversals import AUTO
@@ -179,6 +179,13 @@ def _read_prior(value: Any, key: str) -> ParameterSet | RobotDescription:
     return read_prior(read_value(str, value, key))
 
 
+def _read_compensations(value: Any, key: str) -> tuple[str, ...]:
+    words = read_value(tuple[str, ...], value, key)
+    if not words:
+        raise UsageError(f"{key} is empty: give [{NONE}] if the driver adds nothing, or leave the key out")
+    return tuple(words)
+
+
 def _read_terms(value: Any, key: str) -> tuple[Term, ...]:
     """Terms by name, `[viscous, coulomb]`, or with constants, `{coulomb: {smoothing_width: 0.05}}`."""
     entries = value if isinstance(value, dict) else dict.fromkeys(read_value(tuple[str, ...], value, key))
@@ -222,6 +229,7 @@ def _read_estimator(value: Any, key: str) -> Estimator:
 _READERS = {
     "velocity": choice(VELOCITIES),
     "effort_kind": choice(EFFORT_KINDS),
+    "robot_compensates": _read_compensations,
     "pivots": choice(PIVOTS),
     "channel_topics": _read_channel_topics,
     "terms": _read_terms,
