@@ -27,7 +27,7 @@ VERBS = {
     "predict": "predict the torque along a recording",
     "feedforward": "fill the efforts of a trajectory from an identified model, and check torque limits",
     "simulate": "simulate an identified model along a trajectory, or under recorded efforts",
-    "export": "write an identified model as URDF or MJCF, or as C or C++ source code",
+    "export": "write an identified model as URDF, MJCF, C or C++ source code, or for controllers",
     "validate": "evaluate an identified model on other recordings",
     "payload": "identify mass, center of mass and inertia of a payload",
     "chain": "identify every body of a robot with 6-axis sensors in its hinges",
