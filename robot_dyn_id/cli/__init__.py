@@ -25,6 +25,7 @@ VERBS = {
     "design": "design an excitation trajectory within limits",
     "identify": "identify a robot's dynamics from recordings",
     "predict": "predict the torque along a recording",
+    "feedforward": "fill the efforts of a trajectory from an identified model, and check torque limits",
     "simulate": "simulate an identified model along a trajectory, or under recorded efforts",
     "export": "write an identified model as URDF or MJCF, or as C or C++ source code",
     "validate": "evaluate an identified model on other recordings",
