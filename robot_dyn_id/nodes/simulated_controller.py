@@ -115,8 +115,9 @@ class SimulatedController:
         """Reference, measurement and error."""
         reference, error, since = self._robot.controller.state(time, q, dq)
         points = tuple(JointTrajectoryPoint() for _ in range(3))
-        for point, values in zip(points, (reference, (q, dq), error[:2]), strict=True):
-            point.positions, point.velocities = _numbers(values[0]), _numbers(values[1])
+        states = (reference.q, reference.dq), (q, dq), (error[0], error[1])
+        for point, (position, velocity) in zip(points, states, strict=True):
+            point.positions, point.velocities = _numbers(position), _numbers(velocity)
         points[0].accelerations = _numbers(reference.ddq)
         for point in points[:2]:
             whole, rest = divmod(round(since * 1e9), 1_000_000_000)
