@@ -107,7 +107,8 @@ def figures_of_goals(trials: Trials) -> Iterator[Figure]:
         faster.median,
         better="higher",
         target=TARGETS["speed"],
-        why=f"least of the draws {faster.values.min():.2g}; the swarm evaluates all rows near reversals, separable compressed ones",
+        why=f"least of the draws {faster.values.min():.2g}; the swarm evaluates all rows near reversals, separable "
+        "compressed ones",
     )
     for name, peers in BASELINES.items():
         for peer in peers:
