@@ -638,6 +638,23 @@ SECTIONS: Mapping[str, Mapping[str, Definition]] = {
         "term_not_exported": Definition(
             "info", "The format cannot store a term, or a friction that is negative.", "use the parameter file"
         ),
+        "friction_approximated": Definition(
+            "info",
+            "A controller of another package has a friction model of its own: what it cannot hold (viscous friction, "
+            "dependence on load and position, presliding, offsets) is left out, and other shapes are approximated. The "
+            "largest differences are given.",
+            "use the parameter file, or exported source code, for the complete friction",
+        ),
+        "drive_units_not_exported": Definition(
+            "info",
+            "A controller scales torques to the units of its drives, which no recording shows.",
+            "set the scaling factors from the manual of the drives, or tune them",
+        ),
+        "tool_inertia_not_exported": Definition(
+            "info",
+            "A controller compensates the weight of its tool, not its inertia.",
+            "move the tool slowly",
+        ),
         "presliding_not_exported": Definition(
             "info",
             "The format has Coulomb friction without the elastic deflection before a joint slides: what is written is "

@@ -138,7 +138,7 @@ INSIDE = {
     ),
     "files": (
         *("spelling", "values", "formats", "joint_limits", "parameters", "prior", "term_values", "trajectory"),
-        *("payload", "chain", "design"),
+        *("joint_trajectory", "payload", "chain", "design"),
         *("flexible_section", "flexible", "configuration", "flexible_data"),
     ),
     "papers": ("figures", "inputs", "flexible2r", "logistic2r", "planar3r", "quaternion6r", "space6r"),
