@@ -11,6 +11,7 @@ from support.given_parameters import parameter_set
 from support.robots import MIMICS, OBLIQUE, URDFS
 
 from robot_dyn_id.cli import main
+from robot_dyn_id.dynamics.compensation import DriverCompensation
 from robot_dyn_id.dynamics.dynamics import Dynamics
 from robot_dyn_id.dynamics.terms import (
     TERMS,
@@ -179,3 +180,53 @@ def test_the_command_writes_a_header(tmp_path, capsys):
     assert main(given) == 0
     assert out.read_text() == FORMATS["cpp"](parameters).text
     assert parameters.urdf_sha256 in out.read_text()
+
+
+COMMANDS = {
+    "c": """
+#include "model.h"
+#include <stdio.h>
+int main(void)
+{
+  enum { n = NAME(joints) };
+  double in[3][n], out[n];
+  while (fread(in, sizeof in, 1, stdin) == 1) {
+    NAME(command)(0, in[0], in[1], in[2], out);
+    fwrite(out, sizeof out, 1, stdout);
+  }
+  return 0;
+}
+""",
+    "cpp": """
+#include "model.hpp"
+#include <cstdio>
+int main()
+{
+  NAMESPACE::Vector in[3];
+  while (std::fread(in, sizeof in, 1, stdin) == 1) {
+    const NAMESPACE::Vector out = NAMESPACE::command(in[0], in[1], in[2]);
+    std::fwrite(&out, sizeof out, 1, stdout);
+  }
+}
+""",
+}
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+@pytest.mark.parametrize("parts", [(), ("gravity",), ("gravity", "friction", "coriolis")], ids=str)
+def test_a_command_does_not_contain_what_the_driver_adds(parts, language, tmp_path, monkeypatch):
+    monkeypatch.setitem(LANGUAGES, language, (*LANGUAGES[language][:3], COMMANDS[language]))
+    parameters = parameter_set(*ROBOTS["mimics"], terms=(Viscous(), RotorInertia(), Offset()))
+    parameters = replace(parameters, robot_compensates=parts or ("none",))
+    motion = path(len(parameters.joint_names), np.random.default_rng(0))[:3]
+    got = answers(tmp_path, parameters, language, motion).reshape(STATES, -1)
+    dynamics = Dynamics.from_parameters(parameters)
+    expected = dynamics.inverse_dynamics(*motion) - DriverCompensation(dynamics, parts).torque(*motion[:2])
+    assert np.abs(got - expected).max() <= 1e-12 * np.abs(dynamics.inverse_dynamics(*motion)).max()
+
+
+def test_without_knowledge_of_the_driver_there_is_no_command():
+    for language in LANGUAGES:
+        exported = FORMATS[language](replace(parameter_set(OBLIQUE), robot_compensates=("unknown",)))
+        assert "command" not in exported.text.split("*/", 1)[1]
+        assert [finding.code for finding in exported.findings] == ["driver_unknown"]
