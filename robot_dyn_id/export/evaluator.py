@@ -113,7 +113,8 @@ class _Source:
         }
         driver, unknown = _driver(parameters)
         fields |= {"driver": _driver_code(driver) if driver else ""}
-        core = _filled(_template("evaluator.h.in"), fields)
+        fields |= {"function": "static inline", "const": ""}
+        core = _filled(_template("evaluator_data.h.in") + _template("evaluator.h.in"), fields)
         core = _filled(core, {"joints": str(len(model.joint_names)), "name": name})
         return cls(name, _comment(parameters), core, driver, (*terms.findings, *unknown))
 

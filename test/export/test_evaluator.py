@@ -2,13 +2,13 @@
 """Exported C and C++ source code: compiled without warnings, it gives the torques of `Dynamics`."""
 
 import re
-import subprocess
 from dataclasses import replace
 
 import numpy as np
 import pytest
+from support.compiled_models import ROBOTS, STATES, expected, path, run
 from support.given_parameters import parameter_set
-from support.robots import MIMICS, OBLIQUE, URDFS
+from support.robots import OBLIQUE
 
 from robot_dyn_id.cli import main
 from robot_dyn_id.dynamics.compensation import DriverCompensation
@@ -25,15 +25,6 @@ from robot_dyn_id.dynamics.terms import (
 )
 from robot_dyn_id.export import FORMATS
 from robot_dyn_id.files.parameters import write_parameters
-
-PANDA = (URDFS["panda"].read_text(), tuple(f"panda_joint{i}" for i in range(1, 8)))
-ROBOTS = {
-    "oblique": (OBLIQUE, None),  # prismatic and oblique axes
-    "mimics": (MIMICS, None),
-    "panda": PANDA,
-    "talos arm": (URDFS["talos_left_arm"].read_text(), None),
-}
-STATES = 1000
 
 C_PROGRAM = """
 #include "model.h"
@@ -99,37 +90,6 @@ def answers(folder, parameters, language, motion):
     flags = ["-O1", "-ffp-contract=off", "-Wall", "-Wextra", "-Wpedantic", "-Werror"]
     run([compiler, f"-std={standard}", *flags, str(source), "-o", str(folder / "main"), "-lm"])
     return np.frombuffer(run([str(folder / "main")], np.ascontiguousarray(np.stack(motion, axis=1)).tobytes()))
-
-
-def run(command, given=b""):
-    done = subprocess.run(command, input=given, capture_output=True, check=False)
-    assert done.returncode == 0, done.stderr.decode()
-    return done.stdout
-
-
-def path(n, rng):
-    """Random states along a continuous path, so that the states of the friction have a history."""
-    q = np.cumsum(rng.normal(scale=0.02, size=(STATES + 1, n)), axis=0)
-    dq, ddq, tau = rng.uniform(-2.0, 2.0, (3, STATES, n))
-    dq[0] = 0.0  # at rest
-    return q[:-1], dq, ddq, 10.0 * tau, q[1:]
-
-
-def expected(parameters, motion):
-    """The same from `Dynamics`."""
-    dynamics = Dynamics.from_parameters(parameters)
-    q, dq, ddq, tau, _ = motion
-    states = dynamics.regressor.integrate(q.T, 0.01)
-    blocks = (
-        dynamics.inverse_dynamics(q, dq, ddq),
-        dynamics.inverse_dynamics(q, dq, ddq, states),
-        dynamics.gravity(q),
-        dynamics.friction(q, dq, states),
-        dynamics.forward_dynamics(q, dq, tau, states),
-        np.zeros((len(q), 1)),
-        dynamics.mass_matrix(q).reshape(len(q), -1),
-    )
-    return blocks
 
 
 def check(folder, parameters, language):
