@@ -301,6 +301,15 @@ SECTIONS: Mapping[str, Mapping[str, Definition]] = {
             "The publisher does not fill in time stamps; arrival times, which jitter, are used instead.",
             "correct the publisher of the joint states",
         ),
+        "channels_merged": Definition(
+            "info",
+            "A channel of the joints comes from another topic; it is interpolated at the stamps of the joint states.",
+        ),
+        "clocks_differ": Definition(
+            "warning",
+            "Two topics of a bag have clocks that differ by more than 50 ms, by the arrival of their messages.",
+            "synchronize the clocks of the publishers, or stamp both topics on the same computer",
+        ),
         "type_definition_missing": Definition(
             "info",
             "The definition of a message type is neither in the bag nor installed.",

@@ -138,7 +138,7 @@ def _guarded(given: Sequence[str]) -> int:
     Raises:
         BrokenPipeError: the reader of standard output has closed it.
     """
-    from robot_dyn_id.errors import InputError, InterruptedRun, RobotDynIdError, UsageError
+    from robot_dyn_id.errors import InputError, InterruptedRun, MissingDefinitionError, RobotDynIdError, UsageError
     from robot_dyn_id.faults import missing_library, reported
 
     try:
@@ -147,6 +147,8 @@ def _guarded(given: Sequence[str]) -> int:
         return int(stop.code or 0)
     except _WrongWords as error:
         return _fail(UsageError(str(error)), given, prefix="")
+    except MissingDefinitionError as error:
+        return _fail(MissingDefinitionError(f"{error.message}, with --definitions DIR", error.action), given)
     except RobotDynIdError as error:
         return _fail(error, given)
     except KeyboardInterrupt:
