@@ -289,7 +289,7 @@ def _cold_finding(names: dict[str, None]) -> tuple[Finding, ...]:
 
 
 def _driver(parameters: ParameterSet) -> tuple[str, tuple[Finding, ...]]:
-    """What the driver adds to a command as text, and a finding if it is not known."""
+    """Parts that the driver adds to a command as text, and a finding if they are not known."""
     if parameters.robot_compensates != (UNKNOWN,):
         return ", ".join(parameters.robot_compensates), ()
     message = "robot_compensates is unknown: the code has no function for commands, only the torque of the motors"

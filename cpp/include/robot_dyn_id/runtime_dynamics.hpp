@@ -495,6 +495,7 @@ struct Parameters
   std::vector<std::string> term_names, term_joints, term_constant_names, term_constant_joints;
   std::vector<double> term_constant_values, load_parameters;
   std::vector<std::string> robot_compensates;
+  std::string verdict;  // "bad": no controller should use it
 
   /// Copy the fields of a message `robot_dyn_id::msg::ParameterSet`, or of anything with these fields.
   template<class Message>
@@ -519,6 +520,7 @@ struct Parameters
     copy(made.term_constant_values, message.term_constant_values);
     copy(made.load_parameters, message.load_parameters);
     copy(made.robot_compensates, message.robot_compensates);
+    made.verdict = message.verdict;
     return made;
   }
 
@@ -529,6 +531,7 @@ struct Parameters
     Parameters made;
     made.format_version = static_cast<std::uint32_t>(detail::number(file.text("format_version")));
     made.urdf = file.text("urdf");
+    made.verdict = file.text("verdict");
     made.joint_names = file.texts("joint_names");
     made.held_joint_names = file.texts("held_joint_names");
     made.body_names = file.texts("body_names");
