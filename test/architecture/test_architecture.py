@@ -144,7 +144,7 @@ INSIDE = {
     "papers": ("figures", "inputs", "flexible2r", "logistic2r", "planar3r", "quaternion6r", "space6r"),
     "nodes": (
         *("runtime", "messages", "starting", "launch_arguments", "recording", "excitation"),
-        *("simulator_settings", "simulator", "excitation_publisher", "recorder", "identifier"),
+        *("simulator_settings", "simulated_controller", "simulator", "excitation_publisher", "recorder", "identifier"),
         *(
             "computed_torque_controller",
             "torque_residual_monitor",
