@@ -20,6 +20,7 @@ from robot_dyn_id.msg import ExternalTorque
 from robot_dyn_id.msg import ParameterSet as ParameterSetMsg
 from robot_dyn_id.nodes.messages.conversions import parameter_set, read_bounded
 from robot_dyn_id.nodes.messages.joint_state import JointOrder, seconds
+from robot_dyn_id.nodes.messages.joint_state_source import names_parameter, subscribe, type_parameter
 from robot_dyn_id.nodes.runtime.diagnostics import Condition
 from robot_dyn_id.nodes.runtime.robot_node import (
     ERROR,
@@ -84,6 +85,8 @@ class ExternalTorqueEstimatorSettings:
         20.0, "The same of the moment; 0: contacts at the origin of the frame have none", "N m", 0.0
     )
     timeout: float = ros_parameter(0.5, "Age at which joint states are stale", "s", 0.01)
+    joint_states_type: str = type_parameter()
+    recorded_joints: tuple[str, ...] = names_parameter()
 
 
 class ExternalTorqueEstimator(RobotNode):
@@ -104,7 +107,7 @@ class ExternalTorqueEstimator(RobotNode):
             "during the learning",
             SENSOR,
         ),
-        Interface(SUBSCRIBES, "joint_states", JointState, "Measured joint states", STREAM),
+        Interface(SUBSCRIBES, "joint_states", JointState, "Measured joint states, or joint_states_type", STREAM),
         Interface(SUBSCRIBES, "identified_parameters", ParameterSetMsg, "Identified model", LATCHED),
         Interface(
             SUBSCRIBES, "robot_description", String, "URDF, if published: the model must be of this robot", LATCHED
@@ -124,7 +127,7 @@ class ExternalTorqueEstimator(RobotNode):
         warm_up()
         self.subscription("robot_description", self._take_description)
         self.subscription("identified_parameters", self._take_parameters, raw=True)
-        self.subscription("joint_states", self._take_state)
+        subscribe(self, self._take_state)
         self.service("~/reset", self._reset)
         self.create_timer(CHECK_PERIOD_S, self._look, clock=self.steady)
         self._look()

@@ -174,7 +174,7 @@ def _calm_half(moments: Array) -> Mask:
 
 
 def _refuse_disturbance(largest: Array) -> None:
-    """Refuse block maxima of which one is no maximum of the Gumbel law through the lower quartile and the median.
+    """Refuse block maxima of which one contradicts the Gumbel law through the lower quartile and the median.
 
     Raises:
         InputError: with the time of the block.

@@ -106,7 +106,7 @@ class TorqueEstimate:
         return bool(np.any(self.slow == 0.0))
 
 
-class LowPass:
+class ObserverFilter:
     """First-order low-pass of each joint, exact for inputs that are linear between samples."""
 
     def __init__(self, rate: Array) -> None:
@@ -205,7 +205,7 @@ class MomentumObserver:
         self._friction_values = _values_of(parameters, self._columns, self._friction.rows)
         self._width = MOVING_RATIO * parameters.dq_max
         self._differentiator, self._differentiates = CausalFilter(settings.cutoff), False
-        self._alignment, self._low_pass = Alignment(settings.effort_delay), LowPass(self.gain)
+        self._alignment, self._low_pass = Alignment(settings.effort_delay), ObserverFilter(self.gain)
         self._factors = parameters.effort_factors
         unknown = ~np.isfinite(np.diag(parameters.covariance))
         known = ~unknown

@@ -20,7 +20,7 @@ ROBOTS = {
 
 @pytest.mark.parametrize("name", ROBOTS)
 def test_momentum_and_drift_are_those_of_pinocchio(name):
-    """Of prismatic, mimic and branched joints: G' M G dq, and G' (C' dq - g) of the model without mimic joints."""
+    """Prismatic, mimic and branched joints: G' M G dq, and G' (C' dq - g) of the model without mimic joints."""
     model = ROBOTS[name]()
     truth, columns = Truth(model), MomentumRegressor(Regressor(model))
     q, dq = np.random.default_rng(1).uniform(-1.5, 1.5, (2, len(model.joint_names), 3))

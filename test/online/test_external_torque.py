@@ -20,7 +20,7 @@ from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.online.contact import ContactMonitor, ContactSettings
 from robot_dyn_id.online.contact_noise import contact_statistics
 from robot_dyn_id.online.external_wrench import WrenchPrior, estimate_wrench
-from robot_dyn_id.online.momentum_observer import LowPass, MomentumObserver, ObserverSettings
+from robot_dyn_id.online.momentum_observer import ObserverFilter, MomentumObserver, ObserverSettings
 from robot_dyn_id.simulation.sensors import colored_noise
 
 RATE = 250.0
@@ -52,7 +52,7 @@ def torques(observer, t, motion, velocity=True):
 @pytest.mark.parametrize("ratio", [1e-3, 1.0, 1e6])
 def test_the_low_pass_is_exact_for_ramps_and_bounded_for_any_gain_and_period(ratio):
     rate, step = np.array([3.0]), ratio / 3.0
-    low_pass = LowPass(rate)
+    low_pass = ObserverFilter(rate)
     outputs = [low_pass.add(step, np.array([u]))[0] for u in (0.0, *np.arange(1.0, 6.0))]
     t = step * np.arange(6)
     np.testing.assert_allclose(outputs, (t - (1.0 - np.exp(-3.0 * t)) / 3.0) / step, rtol=1e-6)
@@ -140,6 +140,7 @@ def test_efforts_without_gravity_are_those_of_a_set_without_gravity():
     parameters = replace(
         parameter_set(ARM, terms=TERMS, gravity=(0.0, 0.0, 0.0)),
         effort_kind="gravity_compensated",
+        robot_compensates=("gravity",),
         dq_max=np.full(3, 4.0),
     )
     t, motion = states(parameters, 2.0, rate=1000.0)
@@ -149,7 +150,7 @@ def test_efforts_without_gravity_are_those_of_a_set_without_gravity():
 
 
 @pytest.mark.parametrize(
-    ("changes", "word"), [({"effort_kind": "external"}, "effort_kind"), ({"verdict": "bad"}, "verdict")]
+    ("changes", "word"), [({"effort_kind": "external", "robot_compensates": ("unknown",)}, "effort_kind"), ({"verdict": "bad"}, "verdict")]
 )
 def test_sets_that_give_no_external_torque_are_refused(changes, word):
     with pytest.raises(InputError, match=word):
@@ -165,7 +166,7 @@ def test_settings_out_of_range_are_refused(options):
 
 
 def played(monitor, t, motion):
-    """What a monitor reports."""
+    """States that a monitor reports."""
     reported = (monitor.add(t[k], *motion[:, k]) for k in range(len(t)))
     return [state for state in reported if state is not None]
 
@@ -320,7 +321,7 @@ def test_the_wrench_is_recovered_within_its_covariance():
 
 
 def test_directions_that_joints_do_not_measure_are_reported():
-    """A planar arm has no joint for forces along its axes; a stretched one none for forces along its links."""
+    """A planar arm has no joint for forces along its axes; a stretched one has no joint for forces along its links."""
     model = RobotModel.from_file(PLANAR3R)
     link = model.link_names[-1] if hasattr(model, "link_names") else "link3"
     at, kinematics = placement_of(model, link), Kinematics(model)
