@@ -10,6 +10,7 @@ import numpy as np
 
 from robot_dyn_id.arrays import Array
 from robot_dyn_id.dynamics.base_parameters import random_motion
+from robot_dyn_id.dynamics.compensation import DriverCompensation
 from robot_dyn_id.dynamics.dynamics import Dynamics
 from robot_dyn_id.errors import InputError, UsageError
 from robot_dyn_id.kernels.trials import feedback
@@ -18,7 +19,7 @@ from robot_dyn_id.model.joint_values import joint_array
 from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.parameters import ParameterSet
 from robot_dyn_id.simulation.plant import CompiledDynamics
-from robot_dyn_id.simulation.trajectory_tracking import Setpoint
+from robot_dyn_id.simulation.trajectory_tracking import Setpoint, TrajectoryTracker
 
 POSES = 200
 """Number of configurations within the trained positions in which a mass matrix is checked."""
@@ -93,11 +94,12 @@ class ComputedTorque:
     Attributes:
         dynamics: identified dynamics.
         gains: feedback gains.
+        compensation: torque that the driver adds to a command and that is not commanded; None: it adds nothing.
     """
 
-    def __init__(self, dynamics: Dynamics, gains: Gains) -> None:
+    def __init__(self, dynamics: Dynamics, gains: Gains, compensation: DriverCompensation | None = None) -> None:
         """Start without a history of the motion."""
-        self.dynamics, self.gains = dynamics, gains
+        self.dynamics, self.gains, self.compensation = dynamics, gains, compensation
         self._states = dynamics.initial_states()
         self._aim: Array | None = None
 
@@ -119,7 +121,10 @@ class ComputedTorque:
         self._aim = setpoint.q
         torque = self.dynamics.inverse_dynamics(q, dq, wanted_acceleration(setpoint, q, dq, self.gains))
         sliding = self.dynamics.friction(q, setpoint.dq, self._states or None)
-        return np.asarray(torque - self.dynamics.friction(q, dq) + sliding)
+        wanted = torque - self.dynamics.friction(q, dq) + sliding
+        if self.compensation is not None:
+            wanted -= self.compensation.torque(q, dq, setpoint.dq, self._states or None)
+        return np.asarray(wanted)
 
 
 @dataclass(frozen=True)
@@ -352,6 +357,48 @@ class CommandedEfforts:
         return self.last
 
 
+@dataclass(frozen=True)
+class EffortGains:
+    """Gains of a joint trajectory controller that commands efforts; one value for all joints or one per joint.
+
+    Attributes:
+        proportional: effort per position error [N m/rad or N/m].
+        derivative: effort per velocity error [N m s/rad or N s/m].
+        integral: effort per integrated position error [N m/(rad s) or N/(m s)].
+    """
+
+    proportional: Array
+    derivative: Array
+    integral: Array
+
+
+class EffortServo:
+    """Controller of each joint on its own: tau = Kp e + Kd e' + Ki integral(e) + feed-forward effort of the trajectory.
+
+    This is joint_trajectory_controller with the command interface `effort`. It has no model: what the feed-forward
+    effort leaves out becomes a tracking error.
+    """
+
+    def __init__(self, gains: EffortGains, period: float) -> None:
+        """Initialize the integrator.
+
+        Args:
+            gains: gains, shape (n,) each.
+            period: time between two calls of `effort` [s].
+        """
+        self._gains, self._period = gains, period
+        self._sum = np.zeros(len(gains.proportional))
+
+    def effort(self, tracker: TrajectoryTracker, now: float, q: Array, dq: Array, limit: Array) -> Array:
+        """Torque for the next period [N m or N], shape (n,); see `PositionServo.effort`."""
+        setpoint, gains = tracker.setpoint(now), self._gains
+        error = setpoint.q - q
+        torque = gains.proportional * error + gains.derivative * (setpoint.dq - dq) + gains.integral * self._sum
+        torque = torque + tracker.effort(now)
+        self._sum += np.where(np.abs(torque) < limit, self._period * error, 0.0)
+        return np.asarray(torque)
+
+
 class PositionServo:
     """Stiff position controller with integral action and an exact model."""
 
@@ -368,11 +415,19 @@ class PositionServo:
         self._sum = np.zeros(len(dynamics.model.joint_names))
         self._slip, self._aim = dynamics.slip(), np.full(len(self._sum), np.nan)
 
-    def effort(self, setpoint: Setpoint, q: Array, dq: Array, limit: Array) -> Array:
-        """Torque for the next period [N m or N], with anti-windup at the effort limits; all shapes are (n,).
+    def effort(self, tracker: TrajectoryTracker, now: float, q: Array, dq: Array, limit: Array) -> Array:
+        """Torque for the next period [N m or N], shape (n,), with anti-windup at the effort limits.
 
         Friction, its internal states included, is that of the setpoints, see `ComputedTorque`.
+
+        Args:
+            tracker: setpoints.
+            now: present time [s].
+            q: positions [rad or m], shape (n,).
+            dq: velocities [rad/s or m/s], shape (n,).
+            limit: effort limits [N m or N], shape (n,).
         """
+        setpoint = tracker.setpoint(now)
         if np.isfinite(self._aim[0]):
             self._dynamics.slide(self._slip, setpoint.q - self._aim)
         self._aim = setpoint.q.copy()

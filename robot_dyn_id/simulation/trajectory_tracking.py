@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from robot_dyn_id.arrays import Array
+from robot_dyn_id.arrays import Array, Integers
 from robot_dyn_id.errors import InputError
 
 MOST_POINTS = 100_000
@@ -51,6 +51,48 @@ class Setpoint(NamedTuple):
     ddq: Array
 
 
+class PointRows(NamedTuple):
+    """Points of a trajectory as they are given, one row per point; rows other than positions may be empty.
+
+    Attributes:
+        names: joint names in the order of the columns.
+        t: times from the start [s].
+        q: positions [rad or m].
+        dq: velocities [rad/s or m/s].
+        ddq: accelerations [rad/s^2 or m/s^2].
+        effort: feed-forward efforts [N m or N].
+    """
+
+    names: Sequence[str]
+    t: Sequence[float]
+    q: Sequence[Sequence[float]]
+    dq: Sequence[Sequence[float]] = ()
+    ddq: Sequence[Sequence[float]] = ()
+    effort: Sequence[Sequence[float]] = ()
+
+
+class WaypointSamples(NamedTuple):
+    """N samples of the path between k waypoints.
+
+    Both ends of every segment are samples, as accelerations may jump there. The last sample is the setpoint after the
+    end: that of the last waypoint, at rest unless it has velocities.
+
+    Attributes:
+        t: times from the start of the trajectory [s], shape (N,).
+        q: positions [rad or m], shape (N, n).
+        dq: velocities, shape (N, n).
+        ddq: accelerations, shape (N, n).
+        points: sample of each waypoint, shape (k,): where its segment begins, for the last one the setpoint after the
+            end.
+    """
+
+    t: Array
+    q: Array
+    dq: Array
+    ddq: Array
+    points: Integers
+
+
 @dataclass(frozen=True)
 class Waypoints:
     """k points of a trajectory of n joints.
@@ -61,23 +103,17 @@ class Waypoints:
         dq: velocities [rad/s or m/s], or None; NaN at points without velocities. Interpolation is linear if one of two
             points has no velocities.
         ddq: accelerations [rad/s^2 or m/s^2], or None; quintic interpolation with them, cubic without.
+        effort: feed-forward efforts [N m or N], or None; 0 at points without efforts, linear in between.
     """
 
     t: Array
     q: Array
     dq: Array | None = None
     ddq: Array | None = None
+    effort: Array | None = None
 
     @classmethod
-    def from_rows(
-        cls,
-        joint_names: Sequence[str],
-        given_names: Sequence[str],
-        t: Sequence[float],
-        q: Sequence[Sequence[float]],
-        dq: Sequence[Sequence[float]],
-        ddq: Sequence[Sequence[float]],
-    ) -> Waypoints:
+    def from_rows(cls, joint_names: Sequence[str], rows: PointRows, rest: Array | None = None) -> Waypoints:
         """Check the rows of a trajectory and arrange them in the robot's order of joints.
 
         Velocities or accelerations may be empty in all points or in some: a motion that brakes at its end has no
@@ -85,52 +121,38 @@ class Waypoints:
 
         Args:
             joint_names: joint names of the robot, shape (n,).
-            given_names: joint names in the order of the rows.
-            t: times from the start [s], shape (k,).
-            q: positions of each point [rad or m].
-            dq: velocities of each point [rad/s or m/s].
-            ddq: accelerations of each point [rad/s^2 or m/s^2].
+            rows: points of the trajectory.
+            rest: positions at which joints without a column are held [rad or m], shape (n,), with zero velocity,
+                acceleration and effort, as joint_trajectory_controller does with `allow_partial_joints_goal`; by
+                default every joint must have a column.
 
         Raises:
-            InputError: other joints than the robot's, wrong lengths, NaN, or times that do not ascend.
+            InputError: joints that the robot does not have or that are missing, wrong lengths, NaN, or times that do
+                not ascend.
         """
-        for name in given_names:
-            if name not in joint_names:
-                raise InputError(f"joint {' '.join(name.split())} is not one of {', '.join(joint_names)}")
-        if len(set(given_names)) != len(given_names):
-            raise InputError("a joint is named twice")
-        missing = [name for name in joint_names if name not in given_names]
-        if missing:
-            raise InputError(f"joint {missing[0]} is missing: all {len(joint_names)} joints must be given")
-        if not len(q):
+        columns = _columns(joint_names, rows.names, rest is not None)
+        if not len(rows.q):
             raise InputError("it has no points")
-        if len(q) > MOST_POINTS:
-            raise InputError(f"it has {len(q)} points, at most {MOST_POINTS} are followed: send it in pieces")
-        order = [list(given_names).index(name) for name in joint_names]
-        channels: list[Array | None] = []
-        for what, rows in (("positions", q), ("velocities", dq), ("accelerations", ddq)):
-            if what != "positions" and not any(len(row) for row in rows):
-                channels.append(None)
-                continue
-            lengths = np.array([len(row) for row in rows])
-            given = np.full(len(rows), True) if what == "positions" else lengths > 0
-            for number in np.flatnonzero(given & (lengths != len(joint_names))):
-                raise InputError(f"point {number} has {lengths[number]} {what}, expected {len(joint_names)}")
-            values = np.fromiter(chain.from_iterable(rows), np.float64).reshape(-1, len(joint_names))
-            channel = np.full((len(rows), len(joint_names)), np.nan)
-            channel[given] = values[:, order]
-            for number, joint in np.argwhere(~(np.abs(channel) <= LARGEST) & given[:, None])[:1]:
-                wrong = f"above {LARGEST:g}" if np.isfinite(channel[number, joint]) else "not finite"
-                raise InputError(f"point {number}: {what} of joint {joint_names[joint]} is {wrong}")
-            channels.append(channel)
-        times = np.array(t, dtype=np.float64)
+        if len(rows.q) > MOST_POINTS:
+            raise InputError(f"it has {len(rows.q)} points, at most {MOST_POINTS} are followed: send it in pieces")
+        channels: dict[str, Array | None] = {}
+        for what, given in (
+            ("positions", rows.q),
+            ("velocities", rows.dq),
+            ("accelerations", rows.ddq),
+            ("efforts", rows.effort),
+        ):
+            held = rest if what == "positions" and rest is not None else np.zeros(len(joint_names))
+            channels[what] = _channel(what, given, joint_names, columns, held)
+        times = np.array(rows.t, dtype=np.float64)
         late = np.flatnonzero(np.diff(times) < SHORTEST)
         if len(late):
             raise InputError(f"point {late[0] + 1} is not later than the one before it (by at least {SHORTEST:g} s)")
         if times[0] < 0.0:
             raise InputError("point 0 is before the start of the trajectory")
-        assert channels[0] is not None
-        return cls(times, channels[0], channels[1], channels[2] if channels[1] is not None else None)
+        q, dq, ddq, effort = channels.values()
+        assert q is not None
+        return cls(times, q, dq, ddq if dq is not None else None, None if effort is None else np.nan_to_num(effort))
 
     def point(self, number: int) -> list[Array]:
         """Position, and if given velocity and acceleration, shape (n,) each."""
@@ -168,7 +190,7 @@ class Waypoints:
         bounded = np.isfinite(lower) & np.isfinite(upper)
         margin = OVERSHOOT * np.where(bounded, np.where(bounded, upper, 0.0) - np.where(bounded, lower, 0.0), 0.0)
         for share in (0.25, 0.5, 0.75):
-            q, dq = self._between(share)
+            q, dq, _ = self._at(np.arange(len(self.t) - 1), np.full(len(self.t) - 1, share))
             wrong = np.argwhere((q < lower - margin) | (q > upper + margin) | (np.abs(dq) > fastest))
             if len(wrong):
                 point, joint = wrong[0]
@@ -177,21 +199,90 @@ class Waypoints:
                     f"at the speed {dq[point, joint]:.4g}, beyond its limits: correct velocities and accelerations"
                 )
 
-    def _between(self, share: float) -> tuple[Array, Array]:
-        """Position and velocity at a fraction of the time between successive points, shape (k - 1, n) each."""
-        duration = np.diff(self.t)[:, None]
+    def sample(self, spacing: float) -> WaypointSamples:
+        """Sample the path between the points, at both ends of every segment and in between.
+
+        Args:
+            spacing: largest time between two samples [s].
+        """
+        duration = np.diff(self.t)
+        steps = np.maximum(1, np.ceil(duration / spacing - 1e-9)).astype(np.int64)
+        segments = np.repeat(np.arange(len(steps)), steps + 1)
+        first = np.concatenate([[0], np.cumsum(steps + 1)])
+        shares = (np.arange(first[-1]) - first[segments]) / steps[segments]
+        q, dq, ddq = self._at(segments, shares)
+        known = self.point(len(self.t) - 1)
+        end = [*known, *[np.zeros_like(known[0])] * (3 - len(known))]
+        t = np.append(self.t[segments] + shares * duration[segments], self.t[-1])
+        q, dq, ddq = (np.vstack([x, last]) for x, last in zip((q, dq, ddq), end, strict=True))
+        return WaypointSamples(t, q, dq, ddq, first)
+
+    def orders(self) -> Integers:
+        """Number of quantities (position, velocity, acceleration) given at both ends of segments, shape (k - 1,)."""
         channels = [x for x in (self.q, self.dq, self.ddq) if x is not None]
         known = np.cumprod([np.isfinite(x).all(axis=1) for x in channels], axis=0).sum(axis=0)
-        orders = np.minimum(known[:-1], known[1:])  # derivatives given at both ends
-        q, dq = np.empty((2, len(duration), self.q.shape[1]))
+        return np.asarray(np.minimum(known[:-1], known[1:]))
+
+    def _at(self, segments: Integers, shares: Array) -> tuple[Array, Array, Array]:
+        """Position, velocity and acceleration at a fraction of the time of some segments, shape (N, n) each."""
+        duration, orders = np.diff(self.t)[:, None], self.orders()
+        channels = [x for x in (self.q, self.dq, self.ddq) if x is not None]
+        q, dq, ddq = np.empty((3, len(segments), self.q.shape[1]))
         for order in np.unique(orders).tolist():
-            some = np.flatnonzero(orders == order)
+            rows = np.flatnonzero(orders[segments] == order)
+            some = segments[rows]
             unit = np.eye(2 * order)
-            of_ends = evaluate(polynomial(1.0, unit[:order], unit[order:]), share)
+            powers = polynomial(1.0, unit[:order], unit[order:])  # of the ends' derivatives
             ends = [x[some + end] * duration[some] ** k for end in (0, 1) for k, x in enumerate(channels[:order])]
-            q[some] = np.tensordot(of_ends.q, ends, 1)
-            dq[some] = np.tensordot(of_ends.dq, ends, 1) / duration[some]
-        return q, dq
+            for derivative, channel in enumerate((q, dq, ddq)):
+                lower = np.maximum(np.arange(6) - derivative, 0)
+                of_ends = _falling(np.arange(6), derivative) * shares[rows, None] ** lower @ powers
+                channel[rows] = np.einsum("re,ern->rn", of_ends, ends) / duration[some] ** derivative
+        return q, dq, ddq
+
+
+def _columns(joint_names: Sequence[str], given: Sequence[str], partial: bool) -> Integers:
+    """Column of each joint, -1 for joints without one, shape (n,).
+
+    Raises:
+        InputError: a joint that the robot does not have, that is named twice, or that is missing.
+    """
+    for name in given:
+        if name not in joint_names:
+            raise InputError(f"joint {' '.join(name.split())} is not one of {', '.join(joint_names)}")
+    if len(set(given)) != len(given):
+        raise InputError("a joint is named twice")
+    if not given:
+        raise InputError("it names no joints")
+    missing = [name for name in joint_names if name not in given]
+    if missing and not partial:
+        raise InputError(f"joint {missing[0]} is missing: all {len(joint_names)} joints must be given")
+    places = {name: column for column, name in enumerate(given)}
+    return np.array([places.get(name, -1) for name in joint_names])
+
+
+def _channel(
+    what: str, rows: Sequence[Sequence[float]], joint_names: Sequence[str], columns: Integers, held: Array
+) -> Array | None:
+    """Values of one quantity in the robot's order of joints, shape (k, n), NaN where a point has none; None if all are.
+
+    Raises:
+        InputError: a row of another length, or a value that is not finite or too large.
+    """
+    if what != "positions" and not any(len(row) for row in rows):
+        return None
+    width = int(columns.max()) + 1
+    lengths = np.array([len(row) for row in rows])
+    given = np.full(len(rows), True) if what == "positions" else lengths > 0
+    for number in np.flatnonzero(given & (lengths != width)):
+        raise InputError(f"point {number} has {lengths[number]} {what}, expected {width}")
+    values = np.fromiter(chain.from_iterable(rows), np.float64).reshape(-1, width)
+    channel = np.full((len(rows), len(joint_names)), np.nan)
+    channel[given] = np.where(columns < 0, held, values[:, columns])
+    for number, joint in np.argwhere(~(np.abs(channel) <= LARGEST) & given[:, None])[:1]:
+        wrong = f"above {LARGEST:g}" if np.isfinite(channel[number, joint]) else "not finite"
+        raise InputError(f"point {number}: {what} of joint {joint_names[joint]} is {wrong}")
+    return channel
 
 
 def polynomial(duration: float, start: Sequence[Array] | Array, end: Sequence[Array] | Array) -> Array:
@@ -242,18 +333,24 @@ class TrajectoryTracker:
         self._segment = -1
         self._coefficients = np.zeros((6, len(q)))
         self._end = np.array(q, dtype=np.float64)
+        self._efforts = np.zeros((1, len(q)))
         self._begun = -math.inf
         self._gap = np.zeros((6, len(q)))
 
+    @property
+    def span(self) -> tuple[float, float]:
+        """Times of the first and the last point of the trajectory [s]; minus infinity if it holds a position."""
+        return (self._times[0], self._times[-1]) if self._times else (-math.inf, -math.inf)
+
     def setpoint(self, now: float) -> Setpoint:
         """Setpoint at a time [s]."""
-        along, since = self._along(now), now - self._begun
+        along, since = self.along(now), now - self._begun
         if since >= BLENDING:
             return along
         return Setpoint(*(a + b for a, b in zip(along, evaluate(self._gap, since), strict=True)))
 
-    def _along(self, now: float) -> Setpoint:
-        """Setpoint of the trajectory without the blended distance."""
+    def along(self, now: float) -> Setpoint:
+        """Point of the trajectory at a time [s], which differs from the setpoint while a distance is blended out."""
         segment = bisect_right(self._times, now) - 1
         if not 0 <= segment < len(self._times) - 1:
             return Setpoint(self._end, np.zeros_like(self._end), np.zeros_like(self._end))
@@ -265,15 +362,27 @@ class TrajectoryTracker:
             self._segment = segment
         return evaluate(self._coefficients, now - self._times[segment])
 
+    def effort(self, now: float) -> Array:
+        """Feed-forward effort of the trajectory at a time [N m or N], shape (n,); that of the last point after it."""
+        segment = bisect_right(self._times, now) - 1
+        if not 0 <= segment < len(self._times) - 1:
+            return np.array(self._efforts[-1])
+        share = (now - self._times[segment]) / (self._times[segment + 1] - self._times[segment])
+        return np.array((1.0 - share) * self._efforts[segment] + share * self._efforts[segment + 1])
+
     def resting(self, now: float) -> bool:
         """Whether the trajectory has ended."""
         return not self._times or now >= max(self._times[-1], self._begun + BLENDING)
 
     def hold(self, now: float) -> None:
-        """Come to rest within `STOPPING` at the end point of a constant deceleration."""
-        q, dq, ddq = self.setpoint(now)
+        """Come to rest within `STOPPING` at the end point of a constant deceleration, with the present effort."""
+        (q, dq, ddq), effort = self.setpoint(now), self.effort(now)
         rest, end = np.zeros_like(q), q + 0.5 * STOPPING * dq
-        self._replace([now, now + STOPPING], [[q, dq, ddq], [end, rest, rest]])
+        self._replace([now, now + STOPPING], [[q, dq, ddq], [end, rest, rest]], np.array([effort, effort]))
+
+    def hold_at(self, q: Array) -> None:
+        """Hold the positions `q` [rad or m], shape (n,), immediately and without feed-forward effort."""
+        self._replace([], [[np.array(q)]], np.zeros((1, len(q))))
 
     def follow(self, waypoints: Waypoints, start: float, now: float) -> None:
         """Replace the trajectory from the time `now` on; the new one ends at rest.
@@ -292,16 +401,18 @@ class TrajectoryTracker:
         times = (start + waypoints.t).tolist()
         knots = [waypoints.point(number) for number in range(len(times))]
         here = self.setpoint(now)
+        efforts = np.zeros_like(waypoints.q) if waypoints.effort is None else waypoints.effort
         lead = times[0] - now
         if lead > 0.0:
             if lead > SOON and np.abs(knots[0][0] - here.q).max() > FASTEST * lead:
                 raise InputError(f"its first point is too far away to be reached within {lead:.3g} s")
             times.insert(0, now)
             knots.insert(0, list(here) if lead > SOON else _before(knots[0], lead))
+            efforts = np.vstack([self.effort(now), efforts])
         elif times[-1] < now:
             raise InputError(f"its last point is {now - times[-1]:.3g} s in the past")
         new = TrajectoryTracker(knots[-1][0])
-        new._replace(times, knots)
+        new._replace(times, knots, efforts)
         gap = here.q - new.setpoint(now).q
         since = now - self._begun
         # blending continues with its present velocity, so that successive trajectories do not stop it
@@ -313,15 +424,16 @@ class TrajectoryTracker:
                 f"it begins {distance[joint]:.3g} (rad or m) away from where joint number {joint + 1} is: "
                 "start it at the present position, or allow time to reach its first point"
             )
-        self._replace(times, knots)
+        self._replace(times, knots, efforts)
         if distance.any():
             still = np.zeros_like(gap)
             begin = [gap, still, still] if moving is None else [gap, moving.dq, moving.ddq]
             self._begun, self._gap = now, polynomial(BLENDING, begin, [still] * 3)
 
-    def _replace(self, times: list[float], knots: list[list[Array]]) -> None:
+    def _replace(self, times: list[float], knots: list[list[Array]], efforts: Array) -> None:
         self._times = times
         self._knots = knots
+        self._efforts = efforts
         self._segment = -1
         self._end = knots[-1][0]
         self._begun = -math.inf
