@@ -647,6 +647,18 @@ SECTIONS: Mapping[str, Mapping[str, Definition]] = {
             "extrapolated.",
             "record the payload at the speeds of the bare arm",
         ),
+        "payload_joint_at_rest": Definition(
+            "info",
+            "Joints are at rest while others move: dry friction holds them at any torque within its own, so that their "
+            "efforts are not used.",
+            "move these joints too if the mass is poorly identified",
+        ),
+        "payload_declared_wrong": Definition(
+            "error",
+            "The payload that is declared is not the one that the arm carries: the difference is larger than the errors "
+            "of the estimate allow, at the level of significance of the test.",
+            "declare the identified payload, or remove what the arm carries",
+        ),
         "sensor_offset_not_identified": Definition(
             "info",
             "The motion does not separate the offset of a wrench channel from the weight of the tool.",
