@@ -11,8 +11,9 @@ PYTHON ?= python3
 venv := $(if $(filter jazzy,$(ROS_DISTRO)),.venv,.venv-$(ROS_DISTRO))
 stamp := $(venv)/installed
 checked := $(venv)/checked
+interfaces := $(venv)/interfaces
 environment := pyproject.toml setup.py
-sources := CMakeLists.txt package.xml $(shell find msg config launch urdf robot_dyn_id -not -path '*__pycache__*' 2>/dev/null)
+sources := CMakeLists.txt package.xml $(shell find msg srv action config launch urdf robot_dyn_id -not -path '*__pycache__*' 2>/dev/null)
 
 export ROS_DISTRO
 # The environment stands alone, whatever distribution or environment this shell has sourced.
@@ -27,7 +28,7 @@ demo: $(stamp)
 # Not `python -m pytest`, which would test the source tree in place of the installed package.
 # Tests of running nodes mostly wait: three at once, each process in a ROS domain of its own, after all others.
 # 5 is "no such test", where the flags choose among the others.
-test: $(checked)
+test: $(interfaces)
 	$(venv)/bin/pytest -m "not real_time" -n auto --dist worksteal $(PYTEST_FLAGS) || [ $$? -eq 5 ]
 	$(venv)/bin/pytest -m real_time -n 3 --dist worksteal $(PYTEST_FLAGS) || [ $$? -eq 5 ]
 
@@ -37,7 +38,7 @@ lint: $(checked)
 	$(venv)/bin/mypy
 
 # Everything of the suite that mounts, kills or floods is confined to its own processes, temporary folder and domain.
-soak: $(checked)
+soak: $(interfaces)
 	cd benchmarks && $(abspath $(venv))/bin/python -m faults --out $(CURDIR)/build/faults $(SOAK_FLAGS)
 
 clean:
@@ -61,4 +62,9 @@ endef
 # What only tests and lint need.
 $(checked): $(environment) | $(stamp)
 	$(venv)/bin/pip install --quiet --prefer-binary --no-build-isolation '.[$(ROS_DISTRO),test,lint]'
+	touch $@
+
+# Stand-ins for the messages of robots' drivers, which no package index has; only tests use them.
+$(interfaces): $(checked) $(shell find test/interfaces -type f)
+	$(venv)/bin/python test/interfaces/build.py
 	touch $@

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Build the ROS 2 messages for `pip install .`; everything static stands in pyproject.toml.
+"""Build the ROS 2 interfaces for `pip install .`; everything static stands in pyproject.toml.
 
-The messages are built by the same CMakeLists.txt that colcon uses, on the ROS 2 wheels of the distribution
-that ROS_DISTRO names (default: jazzy), and installed into a staging prefix. The wheel is that prefix: its
+Messages, services and actions are built by the same CMakeLists.txt that colcon uses, on the ROS 2 wheels of the
+distribution that ROS_DISTRO names (default: jazzy), and installed into a staging prefix. The wheel is that prefix: its
 Python package, and the rest (libraries, headers, share/) as data files, which pip lays down in sys.prefix,
 where rclpy, CMake and the dynamic loader look for them.
 """

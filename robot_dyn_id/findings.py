@@ -606,6 +606,35 @@ SECTIONS: Mapping[str, Mapping[str, Definition]] = {
             "The trajectory was designed for a URDF with the same joints and other content.",
             "design the trajectory for this URDF",
         ),
+        "trajectory_without_velocities": Definition(
+            "warning",
+            "Points of a trajectory have positions alone: joint trajectory controllers interpolate them linearly, with "
+            "jumps of the velocity that no feed-forward can follow.",
+            "give velocities and accelerations at every point",
+        ),
+        "trajectory_without_accelerations": Definition(
+            "info",
+            "Points of a trajectory have no accelerations: joint trajectory controllers interpolate cubics, whose "
+            "accelerations jump at the points. The feed-forward there is that of the segment that begins.",
+            "give accelerations at every point",
+        ),
+        "effort_limit_missing": Definition(
+            "warning",
+            "The URDF has no effort limit for a joint, so that its torque cannot be checked.",
+            "write the rated effort into the URDF",
+        ),
+        "limits_without_gravity": Definition(
+            "warning",
+            "The model was identified from efforts without gravity: the motors carry it in addition to the torques "
+            "that are checked.",
+            "identify from complete joint torques, or lower the effort limits of the URDF by the gravity torque",
+        ),
+        "effort_above_limit": Definition(
+            "error",
+            "The 95 % upper bound of a joint's torque along a trajectory exceeds the effort limit of the URDF. The "
+            "bound contains the covariance of the parameters and the held-out error.",
+            "slow the trajectory down",
+        ),
         "term_not_exported": Definition(
             "info", "The format cannot store a term, or a friction that is negative.", "use the parameter file"
         ),

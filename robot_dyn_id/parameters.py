@@ -58,8 +58,21 @@ EFFORT_KINDS = (
 )
 """Contents that a measured effort may have."""
 
-COMPENSATIONS = (UNKNOWN, "gravity", "friction", "coriolis")
+NONE = "none"
+"""Word of a driver that adds nothing to a command."""
+
+COMPENSATED_PARTS = ("gravity", "friction", "coriolis")
 """Torques that the driver of a robot may add to a command."""
+
+COMPENSATIONS = (UNKNOWN, NONE, *COMPENSATED_PARTS)
+"""Words of `robot_compensates`: parts of the torque, or one of `UNKNOWN` and `NONE` alone."""
+
+IMPLIED_COMPENSATIONS = {
+    "gravity_compensated": ("gravity",),
+    "gravity_and_friction_compensated": ("gravity", "friction"),
+}
+"""Torques that a driver adds to a command, by the kind of effort that it reports without them. Other kinds imply
+nothing: a robot that measures joint torques may add gravity to a command or not."""
 
 HELD_OUT_METHODS = (UNKNOWN, "cross_validation", "recordings", "range")
 """Origins of held-out data: blocked cross-validation, recordings of their own, or a range of the training data."""
@@ -199,7 +212,8 @@ class ParameterSet:
         fit_for: uses that the model is fit for; empty if they have not been judged.
         effort_kind: content of the measured effort, one of `EFFORT_KINDS`: as stated, or as the data show it; else
             unknown.
-        robot_compensates: torques that the driver adds to a command, of `COMPENSATIONS`; empty if it adds none.
+        robot_compensates: torques that the driver adds to a command, of `COMPENSATIONS`; an empty tuple is stored as
+            `("unknown",)`, as a message in which the field is not filled must not count as a driver that adds nothing.
             Nothing determines it yet.
         drive_gains: gain of each joint, effort per recorded current [N m/A or N/A], shape (n,); 0: the recorded effort
             is used; empty: that of all joints.
@@ -299,6 +313,8 @@ class ParameterSet:
                 value = value.copy()
                 value.flags.writeable = False
                 object.__setattr__(self, item.name, value)
+        if not self.robot_compensates:
+            object.__setattr__(self, "robot_compensates", (UNKNOWN,))
         _check_sizes(self)
         _check_words(self)
         _check_numbers(self)
@@ -320,6 +336,31 @@ def check_format_version(version: int) -> None:
             f"parameter set: {found}, this version of robot_dyn_id reads {FORMAT_VERSION}: {FORMAT_REMEDY}",
             FORMAT_REMEDY,
         )
+
+
+def implied_compensations(effort_kind: str) -> tuple[str, ...]:
+    """Value of `robot_compensates` that the kind of the measured effort implies; `("unknown",)` if it implies none."""
+    return IMPLIED_COMPENSATIONS.get(effort_kind, (UNKNOWN,))
+
+
+def compensation_fault(effort_kind: str, robot_compensates: Sequence[str]) -> str:
+    """Reason why a driver cannot report one and add the other; empty if it can.
+
+    Efforts without gravity give a model without gravity: no controller can add it, so the driver must.
+    """
+    alone = next((word for word in (UNKNOWN, NONE) if word in robot_compensates), None)
+    if alone is not None and len(robot_compensates) > 1:
+        return f"robot_compensates holds {alone} and other words"
+    if len(set(robot_compensates)) < len(robot_compensates):
+        return f"robot_compensates [{', '.join(robot_compensates)}] holds a word twice"
+    implied = IMPLIED_COMPENSATIONS.get(effort_kind, ())
+    missing = [] if alone == UNKNOWN else [part for part in implied if part not in robot_compensates]
+    if not missing:
+        return ""
+    return (
+        f"effort_kind {effort_kind} and robot_compensates [{', '.join(robot_compensates)}] contradict each other: "
+        f"efforts without {missing[0]} are those of a driver that adds {missing[0]} to a command; correct one of them"
+    )
 
 
 def stored_fields() -> tuple[Field[Any], ...]:
@@ -427,8 +468,8 @@ def _check_words(one: ParameterSet) -> None:
         for text in texts if item.name in WORDS else ():
             if text not in WORDS[item.name]:
                 raise _refused(f"{item.name} is {text[:40]!r}, expected one of {', '.join(WORDS[item.name])}")
-    if UNKNOWN in one.robot_compensates and len(one.robot_compensates) > 1:
-        raise _refused(f"robot_compensates holds {UNKNOWN} and other words")
+    if why := compensation_fault(one.effort_kind, one.robot_compensates):
+        raise _refused(why)
     if len(one.urdf) > LONGEST_URDF:
         raise _refused(f"its URDF has {len(one.urdf)} characters, at most {LONGEST_URDF} are read")
     if not one.urdf.lstrip("\ufeff \t\r\n").startswith("<"):

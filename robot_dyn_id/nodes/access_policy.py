@@ -10,7 +10,15 @@ import sys
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Iterable
 
-from robot_dyn_id.nodes.runtime.robot_node import DIAGNOSTICS, PUBLISHES, SENDS, SERVES, SUBSCRIBES, RobotNode
+from robot_dyn_id.nodes.runtime.robot_node import (
+    DIAGNOSTICS,
+    EXECUTES,
+    PUBLISHES,
+    SENDS,
+    SERVES,
+    SUBSCRIBES,
+    RobotNode,
+)
 from robot_dyn_id.nodes.tables import NODES
 
 ENCLAVES = "/robot_dyn_id"
@@ -20,6 +28,7 @@ RULES = {
     SUBSCRIBES: ("topics", "topic", "subscribe"),
     PUBLISHES: ("topics", "topic", "publish"),
     SERVES: ("services", "service", "reply"),
+    EXECUTES: ("actions", "action", "execute"),
     SENDS: ("actions", "action", "call"),
 }
 """Elements and permission of each kind of interface."""

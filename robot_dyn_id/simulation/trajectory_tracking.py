@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from robot_dyn_id.arrays import Array
+from robot_dyn_id.arrays import Array, Integers
 from robot_dyn_id.errors import InputError
 
 MOST_POINTS = 100_000
@@ -49,6 +49,28 @@ class Setpoint(NamedTuple):
     q: Array
     dq: Array
     ddq: Array
+
+
+class WaypointSamples(NamedTuple):
+    """N samples of the path between k waypoints.
+
+    Both ends of every segment are samples, as accelerations may jump there. The last sample is the setpoint after the
+    end: that of the last waypoint, at rest unless it has velocities.
+
+    Attributes:
+        t: times from the start of the trajectory [s], shape (N,).
+        q: positions [rad or m], shape (N, n).
+        dq: velocities, shape (N, n).
+        ddq: accelerations, shape (N, n).
+        points: sample of each waypoint, shape (k,): where its segment begins, for the last one the setpoint after the
+            end.
+    """
+
+    t: Array
+    q: Array
+    dq: Array
+    ddq: Array
+    points: Integers
 
 
 @dataclass(frozen=True)
@@ -168,7 +190,7 @@ class Waypoints:
         bounded = np.isfinite(lower) & np.isfinite(upper)
         margin = OVERSHOOT * np.where(bounded, np.where(bounded, upper, 0.0) - np.where(bounded, lower, 0.0), 0.0)
         for share in (0.25, 0.5, 0.75):
-            q, dq = self._between(share)
+            q, dq, _ = self._at(np.arange(len(self.t) - 1), np.full(len(self.t) - 1, share))
             wrong = np.argwhere((q < lower - margin) | (q > upper + margin) | (np.abs(dq) > fastest))
             if len(wrong):
                 point, joint = wrong[0]
@@ -177,21 +199,46 @@ class Waypoints:
                     f"at the speed {dq[point, joint]:.4g}, beyond its limits: correct velocities and accelerations"
                 )
 
-    def _between(self, share: float) -> tuple[Array, Array]:
-        """Position and velocity at a fraction of the time between successive points, shape (k - 1, n) each."""
-        duration = np.diff(self.t)[:, None]
+    def sample(self, spacing: float) -> WaypointSamples:
+        """Sample the path between the points, at both ends of every segment and in between.
+
+        Args:
+            spacing: largest time between two samples [s].
+        """
+        duration = np.diff(self.t)
+        steps = np.maximum(1, np.ceil(duration / spacing - 1e-9)).astype(np.int64)
+        segments = np.repeat(np.arange(len(steps)), steps + 1)
+        first = np.concatenate([[0], np.cumsum(steps + 1)])
+        shares = (np.arange(first[-1]) - first[segments]) / steps[segments]
+        q, dq, ddq = self._at(segments, shares)
+        known = self.point(len(self.t) - 1)
+        end = [*known, *[np.zeros_like(known[0])] * (3 - len(known))]
+        t = np.append(self.t[segments] + shares * duration[segments], self.t[-1])
+        q, dq, ddq = (np.vstack([x, last]) for x, last in zip((q, dq, ddq), end, strict=True))
+        return WaypointSamples(t, q, dq, ddq, first)
+
+    def orders(self) -> Integers:
+        """Number of quantities (position, velocity, acceleration) given at both ends of segments, shape (k - 1,)."""
         channels = [x for x in (self.q, self.dq, self.ddq) if x is not None]
         known = np.cumprod([np.isfinite(x).all(axis=1) for x in channels], axis=0).sum(axis=0)
-        orders = np.minimum(known[:-1], known[1:])  # derivatives given at both ends
-        q, dq = np.empty((2, len(duration), self.q.shape[1]))
+        return np.asarray(np.minimum(known[:-1], known[1:]))
+
+    def _at(self, segments: Integers, shares: Array) -> tuple[Array, Array, Array]:
+        """Position, velocity and acceleration at a fraction of the time of some segments, shape (N, n) each."""
+        duration, orders = np.diff(self.t)[:, None], self.orders()
+        channels = [x for x in (self.q, self.dq, self.ddq) if x is not None]
+        q, dq, ddq = np.empty((3, len(segments), self.q.shape[1]))
         for order in np.unique(orders).tolist():
-            some = np.flatnonzero(orders == order)
+            rows = np.flatnonzero(orders[segments] == order)
+            some = segments[rows]
             unit = np.eye(2 * order)
-            of_ends = evaluate(polynomial(1.0, unit[:order], unit[order:]), share)
+            powers = polynomial(1.0, unit[:order], unit[order:])  # of the ends' derivatives
             ends = [x[some + end] * duration[some] ** k for end in (0, 1) for k, x in enumerate(channels[:order])]
-            q[some] = np.tensordot(of_ends.q, ends, 1)
-            dq[some] = np.tensordot(of_ends.dq, ends, 1) / duration[some]
-        return q, dq
+            for derivative, channel in enumerate((q, dq, ddq)):
+                lower = np.maximum(np.arange(6) - derivative, 0)
+                of_ends = _falling(np.arange(6), derivative) * shares[rows, None] ** lower @ powers
+                channel[rows] = np.einsum("re,ern->rn", of_ends, ends) / duration[some] ** derivative
+        return q, dq, ddq
 
 
 def polynomial(duration: float, start: Sequence[Array] | Array, end: Sequence[Array] | Array) -> Array:

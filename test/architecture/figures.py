@@ -16,7 +16,7 @@ from functools import cache
 from pathlib import Path
 
 PACKAGE = "robot_dyn_id"
-GENERATED = {"msg", "_built_for"}
+GENERATED = {"action", "msg", "srv", "_built_for"}
 
 Arrows = Mapping[str, frozenset[str]]
 """Rooms of a folder, each with the rooms that it imports from."""

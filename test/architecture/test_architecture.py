@@ -49,8 +49,8 @@ ROOMS = (
 
 INSIDE = {
     "dynamics": (
-        *("kronecker", "terms", "stored_terms", "regressor", "base_parameters", "dynamics", "prior", "consistency"),
-        *("body_prior", "crosscheck", "problem"),
+        *("kronecker", "terms", "stored_terms", "regressor", "base_parameters", "dynamics", "compensation", "prior"),
+        *("consistency", "body_prior", "crosscheck", "problem"),
     ),
     "signals": (
         *(
@@ -134,7 +134,7 @@ INSIDE = {
             "correction",
             "selection",
         ),
-        *("assembly", "prediction", "forward_simulation", "pipeline", "iteration"),
+        *("assembly", "prediction", "feed_forward", "forward_simulation", "pipeline", "iteration"),
     ),
     "files": (
         *("spelling", "values", "formats", "joint_limits", "parameters", "prior", "term_values", "trajectory"),
@@ -163,7 +163,10 @@ ONLY_IN = {
 }
 """Libraries that only some rooms may import (`cli` for the benchmarks, which time the peer)."""
 
-MODULES = sorted(path for path in ROOT.rglob("*.py") if "msg" not in path.relative_to(ROOT).parts[:1])
+GENERATED = ("action", "msg", "srv")
+"""Packages that the build makes of the interface definitions."""
+
+MODULES = sorted(path for path in ROOT.rglob("*.py") if path.relative_to(ROOT).parts[0] not in GENERATED)
 
 
 def top(path: Path) -> str:
@@ -193,7 +196,7 @@ def test_imports_go_down(path):
     assert own in RANK, f"{own} has no place: write it into ROOMS"
     for name in imported(path):
         parts = name.split(".")
-        if parts[0] != "robot_dyn_id" or len(parts) == 1 or parts[1] in (own, "msg", "__version__", "_built_for"):
+        if parts[0] != "robot_dyn_id" or len(parts) == 1 or parts[1] in (own, *GENERATED, "__version__", "_built_for"):
             continue
         assert RANK[parts[1]] < RANK[own], f"{own} imports {parts[1]}, which is not below it"
 

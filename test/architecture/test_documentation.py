@@ -18,7 +18,7 @@ PATHS = re.compile(r"(?<![\w/.~$}-])(?:robot_dyn_id|test|docs|config|examples)/[
 
 FILES = re.compile(r"`(\w+\.py)`")
 
-MESSAGES = {path.stem for path in (ROOT / "msg").glob("*.msg")}
+INTERFACES = {path.stem for kind in ("msg", "srv", "action") for path in (ROOT / kind).glob(f"*.{kind}")}
 
 DOTTED = re.compile(r"(?<![\w/.-])robot_dyn_id(?:\.[A-Za-z_]\w*)+(?![\w-])")
 
@@ -49,11 +49,11 @@ def exists(path):
     return any(ROOT.glob(path.rstrip("/")))
 
 
-def is_message(path):
-    """Whether it is the type of a ROS message of the package, or the C++ header generated from it."""
-    generated = {f"{re.sub(r'(?<!^)(?=[A-Z])', '_', message).lower()}.hpp" for message in MESSAGES}
-    package, _, name = path.replace("/msg/", "/").partition("/")
-    return package == "robot_dyn_id" and name in MESSAGES | generated
+def is_interface(path):
+    """Whether it is the type of a ROS interface of the package, or the C++ header generated from it."""
+    generated = {f"{re.sub(r'(?<!^)(?=[A-Z])', '_', interface).lower()}.hpp" for interface in INTERFACES}
+    package, _, name = re.sub("/(msg|srv|action)/", "/", path).partition("/")
+    return package == "robot_dyn_id" and name in INTERFACES | generated
 
 
 def resolves(name):
@@ -88,7 +88,7 @@ def names(text):
 @every_page
 def test_paths_in_the_documentation_exist(page):
     found = PATHS.findall(page.read_text(encoding="utf-8"))
-    assert not [path for path in found if not exists(path) and not is_message(path)]
+    assert not [path for path in found if not exists(path) and not is_interface(path)]
 
 
 @every_page

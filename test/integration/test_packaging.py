@@ -190,8 +190,10 @@ def test_the_manifest_names_its_license_file_and_its_addresses():
     manifest = ElementTree.parse(ROOT / "package.xml").getroot()
     assert (ROOT / manifest.find("license").get("file")).is_file()
     assert {url.get("type") for url in manifest.findall("url")} == {"website", "repository", "bugtracker"}
-    messages = {message.stem for message in (ROOT / "msg").glob("*.msg")}
-    assert messages <= set(dir(importlib.import_module("robot_dyn_id.msg"))), "CMake installs every message"
+    for kind in ("msg", "srv", "action"):
+        interfaces = {interface.stem for interface in (ROOT / kind).glob(f"*.{kind}")}
+        if interfaces:
+            assert interfaces <= set(dir(importlib.import_module(f"robot_dyn_id.{kind}"))), "CMake installs all of them"
 
 
 def test_every_ros_wheel_is_pinned():

@@ -55,10 +55,13 @@ def needs(world, name):
         "request": graph.get_client_names_and_types_by_node(name, NAMESPACE),
     }
     found = {}
-    for permission, entries in names.items():
+    for kind, entries in names.items():
         for full, _ in entries:
-            action = full.partition("/_action/")
-            found.setdefault("call" if action[1] else permission, set()).add(action[0])
+            permission = kind
+            stem, part, _ = full.partition("/_action/")
+            if part:
+                permission = "execute" if permission in ("publish", "reply") else "call"
+            found.setdefault(permission, set()).add(stem)
     return found
 
 

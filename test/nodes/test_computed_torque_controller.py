@@ -267,7 +267,8 @@ def test_a_twin_with_presliding_friction_is_controlled_and_monitored(world, tmp_
     ready = "commands efforts by computed_torque"
     world.until(lambda: residuals and any(ready in line.msg for line in log), what="nodes")
     world.until(lambda: follower.get_subscription_count(), what="controller's topic")
-    still = len(residuals)  # at rest the monitor cannot know the bristles that the arm started with; sliding tells them
+    # At rest the monitor cannot know the bristles that the arm started with; sliding identifies them.
+    still = len(residuals)
     target = np.array(states[-1].position) + np.array([0.4, -0.3, 0.5])
     follower.publish(trajectory(states[-1].name, target))
     world.until(lambda: np.abs(np.array(states[-1].position) - target).max() < 0.02, what="target")

@@ -17,6 +17,7 @@ from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 
 from robot_dyn_id.errors import InternalError, RobotDynIdError, UsageError
+from robot_dyn_id.nodes.runtime.goals import GoalServer
 from robot_dyn_id.nodes.runtime.namesakes import Namesakes
 from robot_dyn_id.nodes.runtime.ros_parameters import declare
 
@@ -40,7 +41,8 @@ REFUSAL_PERIOD = 5.0
 LONGEST_ERROR = 500
 """Characters of an exception that are reported; messages can quote what they were given."""
 
-PUBLISHES, SUBSCRIBES, SERVES, SENDS = "publishes", "subscribes", "serves", "sends goals to"
+PUBLISHES, SUBSCRIBES, SERVES = "publishes", "subscribes", "serves"
+EXECUTES, SENDS = "executes goals of", "sends goals to"
 
 
 @dataclass(frozen=True)
@@ -48,9 +50,9 @@ class Interface:
     """A topic, service or action of a node, under a relative name that can be remapped.
 
     Attributes:
-        kind: `PUBLISHES`, `SUBSCRIBES`, `SERVES` or `SENDS`.
+        kind: `PUBLISHES`, `SUBSCRIBES`, `SERVES`, `EXECUTES` or `SENDS`.
         name: relative; `~/` for the node's own.
-        type: class of the message or service; the name of one whose package need not be installed.
+        type: class of the message, service or action; the name of one whose package need not be installed.
         text: what it is, one sentence without a full stop.
         qos: QoS profile of a topic; None for services and actions.
     """
@@ -128,6 +130,7 @@ class RobotNode(Node):  # type: ignore[misc]
         self.internal_errors = 0
         self._fault = ""
         self._destroyed = False
+        self._goal_servers: list[GoalServer] = []
         self._logged_faults: set[tuple[str, int]] = set()
         try:
             self.settings: Any = declare(self, self.SETTINGS)
@@ -152,6 +155,8 @@ class RobotNode(Node):  # type: ignore[misc]
     def destroy_node(self) -> None:
         """Leave the graph; callbacks that are due already come to nothing."""
         self._destroyed = True
+        while self._goal_servers:
+            self._goal_servers.pop().destroy()
         super().destroy_node()
 
     def stop(self) -> bool:
@@ -263,6 +268,13 @@ class RobotNode(Node):  # type: ignore[misc]
         """The service of one of `INTERFACES`."""
         interface = self._interface(SERVES, name)
         return self.create_service(interface.type, interface.name, callback)
+
+    def goal_server(self, name: str, begin: Callable[[Any], None], cancel: Callable[[], None]) -> GoalServer:
+        """The server of one of the actions of `INTERFACES`; see `GoalServer`."""
+        interface = self._interface(EXECUTES, name)
+        server = GoalServer(self, interface.type, interface.name, begin, cancel)
+        self._goal_servers.append(server)
+        return server
 
     def _interface(self, kind: str, name: str) -> Interface:
         return next(item for item in self.INTERFACES if (item.kind, item.name) == (kind, name))

@@ -2,6 +2,7 @@
 """The excitation publisher and a controller behind the action FollowJointTrajectory, over real DDS."""
 
 import importlib.util
+import sys
 import time
 
 import numpy as np
@@ -49,8 +50,8 @@ def stays(cell, seconds=0.3):
     assert cell.follower.at_rest() and len(cell.follower.received) == count
 
 
-@pytest.mark.skipif(not ABSENT, reason="control_msgs is installed")
-def test_without_control_msgs_it_is_refused_when_the_node_starts(world):
+def test_without_control_msgs_it_is_refused_when_the_node_starts(world, monkeypatch):
+    monkeypatch.setitem(sys.modules, "control_msgs.action", None)
     with pytest.raises(UsageError, match="mode action needs the package control_msgs, which is not installed"):
         Cell(world, follower=False, mode="action")
 

@@ -1,0 +1,289 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Feed-forward efforts of a trajectory: commanded torques of the identified model, and the check of torque limits.
+
+A joint trajectory controller adds the `effort` of the trajectory points to its feedback. What the driver adds itself
+(`robot_compensates`) is subtracted; motors and their limits carry both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from robot_dyn_id.arrays import Array
+from robot_dyn_id.dynamics.compensation import DriverCompensation
+from robot_dyn_id.dynamics.dynamics import Dynamics
+from robot_dyn_id.dynamics.regressor import Motion
+from robot_dyn_id.dynamics.terms import Term
+from robot_dyn_id.errors import InputError
+from robot_dyn_id.findings import Finding, make_finding
+from robot_dyn_id.identification.extrapolation import far_outside, list_excesses, report_excesses, torque_deviation
+from robot_dyn_id.parameters import ParameterSet
+from robot_dyn_id.signals.ranges import Ranges
+from robot_dyn_id.simulation.trajectory_tracking import Waypoints, WaypointSamples
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+SPACING_S = 0.005
+"""Time between two samples at which torque limits are checked [s]."""
+
+MOST_SAMPLES = 200_000
+"""Number of samples above which they are further apart than `SPACING_S`."""
+
+ONE_SIDED_95 = 1.6448536269514722
+"""Number of standard deviations below which 95 % of a normal distribution lie."""
+
+SLOWEST = 0.01
+"""Smallest speed that is tried to keep the torque limits, relative to that of the trajectory."""
+
+
+class EffortViolation(NamedTuple):
+    """A joint whose torque may exceed its limit.
+
+    Attributes:
+        joint: name of the joint.
+        time: time of the largest torque relative to the limit [s from the start of the trajectory].
+        effort: magnitude of the torque there [N m or N].
+        bound: 95 % upper bound of that magnitude; inf where the torque depends on a parameter that is not identifiable.
+        limit: effort limit of the URDF.
+        unit: N m or N.
+    """
+
+    joint: str
+    time: float
+    effort: float
+    bound: float
+    limit: float
+    unit: str
+
+
+@dataclass(frozen=True)
+class FeedForwardEfforts:
+    """Efforts along a trajectory of n joints, at N samples and k points.
+
+    Attributes:
+        waypoints: trajectory, in the model's order of joints.
+        samples: samples of the path that the controller interpolates.
+        motor: torque of the motors [N m or N], shape (N, n).
+        commanded: torque without what the driver adds, shape (N, n).
+        deviation: standard deviation of the motor torque, shape (N, n): parameter covariance, and held-out NRMSE times
+            the RMS torque of this trajectory.
+        violations: joints whose torque may exceed the limit of the URDF.
+        findings: what the trajectory lacks, and where it extrapolates.
+    """
+
+    waypoints: Waypoints
+    samples: WaypointSamples
+    motor: Array
+    commanded: Array
+    deviation: Array
+    violations: tuple[EffortViolation, ...]
+    findings: tuple[Finding, ...]
+
+    @property
+    def efforts(self) -> Array:
+        """Efforts of the trajectory points, shape (k, n)."""
+        return np.asarray(self.commanded[self.samples.points])
+
+
+@dataclass(frozen=True)
+class FeedForward:
+    """Feed-forward of one robot.
+
+    Example:
+        ```python
+        feed_forward = rdi.FeedForward.from_parameters(rdi.load_parameters("run/parameters.yaml"), ("none",))
+        effort = feed_forward.effort(q, dq, ddq)
+        ```
+
+    Attributes:
+        parameters: identified parameter set.
+        dynamics: its dynamics.
+        compensation: torque that the driver adds to a command.
+    """
+
+    parameters: ParameterSet
+    dynamics: Dynamics
+    compensation: DriverCompensation
+
+    @classmethod
+    def from_parameters(cls, parameters: ParameterSet, robot_compensates: Sequence[str] = ()) -> Self:
+        """Make the feed-forward of a parameter set.
+
+        Args:
+            parameters: identified parameter set.
+            robot_compensates: torques that the driver adds to a command, of `COMPENSATIONS`; empty: as the parameter
+                set states.
+
+        Raises:
+            InputError: a bad verdict, or it is not known what the driver adds.
+            UsageError: `robot_compensates` contradicts the parameter set.
+        """
+        if parameters.verdict == "bad":
+            raise InputError(f"the verdict on the parameters is bad ({'; '.join(parameters.reasons)}): identify again")
+        dynamics = Dynamics.from_parameters(parameters)
+        return cls(parameters, dynamics, DriverCompensation.from_parameters(parameters, dynamics, robot_compensates))
+
+    def effort(self, q: ArrayLike, dq: ArrayLike, ddq: ArrayLike) -> Array:
+        """Effort to be commanded for a motion [N m or N], shape (n,) or (N, n).
+
+        Friction is that of a long motion at the given velocity; `along` integrates presliding friction.
+
+        Args:
+            q: positions [rad or m], shape (n,) or (N, n).
+            dq: velocities, of the same shape.
+            ddq: accelerations, of the same shape.
+        """
+        return np.asarray(self.dynamics.inverse_dynamics(q, dq, ddq) - self.compensation.torque(q, dq))
+
+    def along(self, waypoints: Waypoints) -> FeedForwardEfforts:
+        """Efforts along a trajectory, as a joint trajectory controller interpolates it, with the check of the limits.
+
+        Args:
+            waypoints: trajectory of all joints of the model.
+        """
+        duration = float(waypoints.t[-1] - waypoints.t[0])
+        samples = waypoints.sample(max(SPACING_S, duration / MOST_SAMPLES))
+        states = self._states(samples)
+        motor = self.dynamics.inverse_dynamics(*samples[1:4], states)
+        commanded = motor - self.compensation.torque(samples.q, samples.dq, states=states)
+        q, dq, ddq = (np.ascontiguousarray(x.T) for x in samples[1:4])
+        motion = Motion(q, dq, ddq, states=states)
+        deviation = self._deviation(motion, motor)
+        violations = self._violations(samples.t, motor, deviation)
+        findings = (*self._report_derivatives(waypoints), *self._report_limits(), *self._report_range(motion))
+        return FeedForwardEfforts(waypoints, samples, motor, commanded, deviation, violations, findings)
+
+    def slowed(self, waypoints: Waypoints) -> tuple[float, FeedForwardEfforts]:
+        """Slow a trajectory down, on the same path, until its torques are within the limits.
+
+        Returns:
+            Speed relative to the given one, at most 1, and the efforts of the slowed trajectory.
+
+        Raises:
+            InputError: the limits are exceeded at any speed.
+        """
+        efforts = self.along(waypoints)
+        if not efforts.violations:
+            return 1.0, efforts
+        slowest = self.along(_slow_down(waypoints, SLOWEST))
+        if slowest.violations:
+            raise InputError(
+                f"no speed keeps the torque limits: at {SLOWEST:g} of the speed "
+                f"{format_violation(slowest.violations[0])}"
+            )
+        low, high = SLOWEST, 1.0
+        while high / low > 1.01:
+            middle = (low * high) ** 0.5
+            tried = self.along(_slow_down(waypoints, middle))
+            if tried.violations:
+                high = middle
+            else:
+                low, slowest = middle, tried
+        return low, slowest
+
+    def _states(self, samples: WaypointSamples) -> dict[Term, Array] | None:
+        """States of the friction along the path, of an unknown past at its start; None if no term has any."""
+        states = self.dynamics.initial_states()
+        if not states:
+            return None
+        passed = [states]
+        for k in range(1, len(samples.t)):
+            step = float(samples.t[k] - samples.t[k - 1])
+            if step > 0.0:
+                states = self.dynamics.advance(states, samples.q[k - 1], samples.q[k], step)
+            passed.append(states)
+        return {term: np.concatenate([one[term] for one in passed], axis=-1) for term in states}
+
+    def _deviation(self, motion: Motion, motor: Array) -> Array:
+        """Standard deviation of the motor torque, shape (N, n)."""
+        parameters, regressor, columns = self.parameters, self.dynamics.regressor, self.dynamics.columns
+        known = np.isfinite(parameters.standard_deviations)
+        covariance = np.where(known[:, None] & known, parameters.covariance, 0.0)
+        deviation = torque_deviation(regressor, columns, covariance, motion)
+        if not known.all():
+            open_columns = torque_deviation(regressor, columns, np.diag(np.where(known, 0.0, 1.0)), motion)
+            deviation = np.where(open_columns > 1e-9, np.inf, deviation)
+        ratio = np.nan_to_num(parameters.held_out_nrmse)
+        return np.asarray(np.hypot(deviation.T, ratio * np.sqrt(np.mean(motor**2, axis=0))))
+
+    def _violations(self, t: Array, motor: Array, deviation: Array) -> tuple[EffortViolation, ...]:
+        model = self.dynamics.regressor.model
+        bound = np.abs(motor) + ONE_SIDED_95 * deviation
+        ratio = bound / self._limits
+        worst = np.argmax(ratio, axis=0)
+        return tuple(
+            EffortViolation(
+                name,
+                float(t[worst[j]]),
+                float(abs(motor[worst[j], j])),
+                float(bound[worst[j], j]),
+                float(self._limits[j]),
+                model.effort_units[j],
+            )
+            for j, name in enumerate(model.joint_names)
+            if ratio[worst[j], j] > 1.0
+        )
+
+    @property
+    def _limits(self) -> Array:
+        """Effort limits of the URDF, shape (n,); inf where it has none."""
+        effort = self.dynamics.regressor.model.limits.effort
+        return np.where(np.isfinite(effort) & (effort > 0.0), effort, np.inf)
+
+    def _report_derivatives(self, waypoints: Waypoints) -> tuple[Finding, ...]:
+        orders = waypoints.orders() if len(waypoints.t) > 1 else np.full(1, 3)
+        linear, cubic = (int(np.count_nonzero(orders == order)) for order in (1, 2))
+        findings = []
+        if linear:
+            message = (
+                f"{linear} of {len(orders)} segments have no velocities: controllers interpolate them linearly, with "
+                "jumps of the velocity, and their efforts contain no acceleration"
+            )
+            findings.append(make_finding("trajectory_without_velocities", message))
+        if cubic:
+            message = (
+                f"{cubic} of {len(orders)} segments have no accelerations: those of the cubic splines that controllers "
+                "interpolate were used"
+            )
+            findings.append(make_finding("trajectory_without_accelerations", message))
+        return tuple(findings)
+
+    def _report_limits(self) -> tuple[Finding, ...]:
+        model, findings = self.dynamics.regressor.model, []
+        without = [name for name, limit in zip(model.joint_names, self._limits, strict=True) if np.isinf(limit)]
+        if without:
+            message = f"no effort limit in the URDF for {', '.join(without)}: their torque was not checked"
+            findings.append(make_finding("effort_limit_missing", message, without))
+        if not model.gravity.any():
+            message = (
+                "the model has no gravity: the torque that the driver adds against it is not part of the limit check"
+            )
+            findings.append(make_finding("limits_without_gravity", message))
+        return tuple(findings)
+
+    def _report_range(self, motion: Motion) -> tuple[Finding, ...]:
+        shares = far_outside(motion, Ranges.from_parameters(self.parameters)).mean(axis=2)
+        return report_excesses(list_excesses(self.parameters.joint_names, shares), "warning")
+
+
+def format_violation(violation: EffortViolation) -> str:
+    """A violation as text."""
+    joint, time, effort, bound, limit, unit = violation
+    most = f"95 % upper bound {bound:.4g}" if np.isfinite(bound) else "a parameter in it is not identifiable"
+    return f"joint {joint} needs {effort:.4g} {unit} ({most}) at {time:.3f} s, above its limit of {limit:.4g} {unit}"
+
+
+def _slow_down(waypoints: Waypoints, speed: float) -> Waypoints:
+    dq, ddq = waypoints.dq, waypoints.ddq
+    return replace(
+        waypoints,
+        t=waypoints.t / speed,
+        dq=None if dq is None else speed * dq,
+        ddq=None if ddq is None else speed**2 * ddq,
+    )

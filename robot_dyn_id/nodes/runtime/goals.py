@@ -1,0 +1,150 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Server of an action: one goal at a time, whose work is done by the callbacks of the node."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Protocol
+
+from rclpy.action import ActionServer, CancelResponse, GoalResponse
+from rclpy.task import Future
+
+from robot_dyn_id.errors import RobotDynIdError
+
+
+class GoalNode(Protocol):
+    """A node as a server of goals needs it."""
+
+    def guarded(self, callback: Callable[..., Any]) -> Callable[..., Any]:
+        """See `RobotNode.guarded`."""
+        ...
+
+    def fault(self, error: Exception) -> None:
+        """See `RobotNode.fault`."""
+        ...
+
+    def get_logger(self) -> Any:
+        """Logger of the node."""
+        ...
+
+
+class GoalServer:
+    """Server of an action that executes one goal at a time.
+
+    Every goal is accepted: a rejection has no reason, but a result has. The type of the action has in its result the
+    constants SUCCEEDED, CANCELED, REFUSED and INTERNAL_ERROR and the fields `code` and `message`. A goal ends as
+    succeeded with the code SUCCEEDED, as canceled if its client has canceled it and the code is CANCELED, and as
+    aborted otherwise. Goals are executed by the callbacks of the node, without threads.
+    """
+
+    def __init__(
+        self, node: GoalNode, action: Any, name: str, begin: Callable[[Any], None], cancel: Callable[[], None]
+    ) -> None:
+        """Offer the action.
+
+        Args:
+            node: node that executes the goals.
+            action: type of the action.
+            name: relative name of the action.
+            begin: function that is called with each goal and begins to execute it; a `RobotDynIdError` refuses the
+                goal with its text.
+            cancel: function that is called when the client cancels the goal; the goal goes on until `finish`.
+        """
+        self._node, self._type, self._begin, self._cancel = node, action, begin, cancel
+        self._handle: Any = None
+        self._end = Future()
+        self._server = ActionServer(
+            node,
+            action,
+            name,
+            self._executed(Future()),  # replaced for every goal
+            goal_callback=lambda request: GoalResponse.ACCEPT,
+            handle_accepted_callback=self._accept,
+            cancel_callback=self._accept_cancel,
+        )
+
+    @property
+    def active(self) -> bool:
+        """Whether a goal is being executed."""
+        return self._handle is not None
+
+    @property
+    def canceled(self) -> bool:
+        """Whether the client has canceled the goal that is being executed."""
+        return self.active and bool(self._handle.is_cancel_requested)
+
+    def publish(self, **fields: Any) -> None:
+        """Publish feedback of the goal that is being executed.
+
+        Args:
+            **fields: fields of the feedback.
+        """
+        if self._handle is not None:
+            self._handle.publish_feedback(self._type.Feedback(**fields))
+
+    def finish(self, code: int, message: str = "", **fields: Any) -> None:
+        """End the goal that is being executed; without one, nothing happens.
+
+        Args:
+            code: constant of the result.
+            message: reason; empty if succeeded.
+            **fields: further fields of the result.
+        """
+        if self._handle is not None:
+            self._handle = None
+            self._end.set_result(self._type.Result(code=code, message=message, **fields))
+
+    def destroy(self) -> None:
+        """Take the action out of the graph, which rclpy does not do when a node is destroyed."""
+        self._server.destroy()
+
+    def _accept(self, handle: Any) -> None:
+        """Begin to execute a goal, or answer why it is refused."""
+        if self._handle is not None:
+            self._refuse(handle, self._type.Result.REFUSED, "another goal is being executed")
+            return
+        self._handle, self._end = handle, Future()
+        end = self._end
+        try:
+            self._begin(handle.request)
+        except RobotDynIdError as error:
+            self._handle = None
+            self._refuse(handle, self._type.Result.REFUSED, str(error))
+        except Exception as error:
+            self._handle = None
+            self._node.fault(error)
+            self._refuse(handle, self._type.Result.INTERNAL_ERROR, f"internal error: {error!r}")
+        else:
+            handle.execute(self._executed(end))
+
+    def _refuse(self, handle: Any, code: int, reason: str) -> None:
+        """End a goal without executing it."""
+        self._node.get_logger().warning(f"goal refused: {reason}")
+        end = Future()
+        end.set_result(self._type.Result(code=code, message=reason))
+        handle.execute(self._executed(end))
+
+    def _executed(self, end: Any) -> Callable[[Any], Any]:
+        """Execution of a goal: the wait for its end."""
+
+        async def execute(handle: Any) -> Any:  # rclpy awaits only what is a coroutine function itself
+            return self._settle(handle, await end)
+
+        return execute
+
+    def _settle(self, handle: Any, result: Any) -> Any:
+        """Set the status of a goal that belongs to its result."""
+        if result.code == self._type.Result.SUCCEEDED:
+            handle.succeed()
+        elif result.code == self._type.Result.CANCELED and handle.is_cancel_requested:
+            handle.canceled()
+        else:
+            handle.abort()
+        return result
+
+    def _accept_cancel(self, handle: Any) -> Any:
+        """Begin to cancel the goal that is being executed; another one has ended."""
+        if self._handle is None or self._handle != handle:
+            return CancelResponse.REJECT
+        self._node.guarded(self._cancel)()
+        return CancelResponse.ACCEPT
