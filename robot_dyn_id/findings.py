@@ -684,8 +684,8 @@ SECTIONS: Mapping[str, Mapping[str, Definition]] = {
         ),
         "payload_declared_wrong": Definition(
             "error",
-            "The payload that is declared is not the one that the arm carries: the difference is larger than the errors "
-            "of the estimate allow, at the level of significance of the test.",
+            "The declared payload is not the one that the arm carries: the difference is larger than the errors of the "
+            "estimate allow, at the level of significance of the test.",
             "declare the identified payload, or remove what the arm carries",
         ),
         "sensor_offset_not_identified": Definition(

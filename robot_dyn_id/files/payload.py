@@ -161,9 +161,8 @@ def declared_payload(link: str, numbers: Sequence[float]) -> DeclaredPayload:
     inertia = _Inertia(*numbers[4:]) if len(numbers) > 4 else _Inertia(*(0.0,) * 6)
     parameters = _parameters(_Body(link, float(numbers[0]), (center[0], center[1], center[2]), inertia))
     if len(numbers) == 10 and numbers[0] > 0.0 and not (np.isfinite(parameters).all() and is_consistent(parameters)):
-        raise InputError(
-            f"the declared payload is not a physically possible body: {violation(parameters) or 'it is flat'}"
-        )
+        why = violation(parameters) or "it is flat"
+        raise InputError(f"the declared payload is not a physically possible body: {why}")
     return DeclaredPayload(link, np.where(np.arange(10) < PARTS[part], parameters, 0.0), part)
 
 

@@ -161,7 +161,7 @@ def move_parameters(parameters: Array, source: Placement, target: Placement) -> 
     """
     if source.body != target.body:
         raise InputError(
-            "the payload is declared in the frame of a link that a joint separates from that of the result"
+            "the payload is given in the frame of a link that a joint separates from the link of the result"
         )
     return np.asarray(np.linalg.solve(transform_parameters(target), transform_parameters(source) @ parameters))
 
