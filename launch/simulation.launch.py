@@ -13,6 +13,7 @@ def generate_launch_description():
             *declare_arguments(
                 "bag",
                 "folder",
+                "identification_config",
                 "controller",
                 "trajectory",
                 "terms",
@@ -20,7 +21,6 @@ def generate_launch_description():
                 recording="required",
                 robot="arm7",
                 urdf=[share_path("urdf"), "/", LaunchConfiguration("robot"), ".urdf"],
-                identification_config=share_path("config", "identification", "consistent.yaml"),
             ),
             start_node(
                 "simulator",

@@ -344,7 +344,7 @@ def implied_compensations(effort_kind: str) -> tuple[str, ...]:
 
 
 def compensation_fault(effort_kind: str, robot_compensates: Sequence[str]) -> str:
-    """Reason why a driver cannot report one and add the other; empty if it can.
+    """Reason why a driver cannot report one and add the other; empty if it can, or if nothing is stated.
 
     Efforts without gravity give a model without gravity: no controller can add it, so the driver must.
     """
@@ -353,8 +353,9 @@ def compensation_fault(effort_kind: str, robot_compensates: Sequence[str]) -> st
         return f"robot_compensates holds {alone} and other words"
     if len(set(robot_compensates)) < len(robot_compensates):
         return f"robot_compensates [{', '.join(robot_compensates)}] holds a word twice"
-    implied = IMPLIED_COMPENSATIONS.get(effort_kind, ())
-    missing = [] if alone == UNKNOWN else [part for part in implied if part not in robot_compensates]
+    if alone == UNKNOWN or not robot_compensates:
+        return ""
+    missing = [part for part in IMPLIED_COMPENSATIONS.get(effort_kind, ()) if part not in robot_compensates]
     if not missing:
         return ""
     return (

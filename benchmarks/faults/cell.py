@@ -50,7 +50,7 @@ PARAMETERS: Mapping[str, Mapping[str, object]] = {
     "recorder": {"start": False},
     "identifier": {"urdf": URDF},
     "torque_residual_monitor": {},
-    "computed_torque_controller": {"urdf": URDF, "timeout": 0.2},
+    "computed_torque_controller": {"urdf": URDF, "timeout": 0.2, "robot_compensates": ["none"]},
 }
 """ROS parameters of each node in a cell."""
 

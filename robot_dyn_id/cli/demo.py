@@ -186,12 +186,7 @@ def _identify(ros: Any, folder: Path, seed: int) -> tuple[Dynamics, Any, str]:
     reports = ros.heard(IdentificationReport, "identification_report", LATCHED)
     published = ros.heard(ParameterSetMsg, "identified_parameters", LATCHED)
     bags = {"data": [str(folder / "training")], "validation": [str(folder / "held_out")]}
-    settings = {
-        "urdf": urdf,
-        "folder": str(folder),
-        "config": str(shared_file("config/identification/consistent.yaml")),
-    }
-    ros.add(Identifier, {**settings, **bags, **SIMULATED_TIME}, config)
+    ros.add(Identifier, {"urdf": urdf, "folder": str(folder), **bags, **SIMULATED_TIME}, config)
     ros.until(lambda: len(reports) > 0, STAGE_TIMEOUT_S, "the identification")
     if reports[0].verdict == "failed":
         raise DeadlineError(f"nothing was identified: {'; '.join(reports[0].reasons)}")

@@ -26,7 +26,7 @@ from robot_dyn_id.files.values import (
 )
 from robot_dyn_id.identification.settings import EFFORT_KINDS, VELOCITIES, Settings
 from robot_dyn_id.model.urdf import RobotDescription
-from robot_dyn_id.parameters import ParameterSet
+from robot_dyn_id.parameters import NONE, ParameterSet
 from robot_dyn_id.signals.cleaning import Drive
 from robot_dyn_id.signals.reversals import AUTO
 from robot_dyn_id.text.yaml import read_yaml
@@ -172,6 +172,13 @@ def _read_prior(value: Any, key: str) -> ParameterSet | RobotDescription:
     return read_prior(read_value(str, value, key))
 
 
+def _read_compensations(value: Any, key: str) -> tuple[str, ...]:
+    words = read_value(tuple[str, ...], value, key)
+    if not words:
+        raise UsageError(f"{key} is empty: give [{NONE}] if the driver adds nothing, or leave the key out")
+    return tuple(words)
+
+
 def _read_terms(value: Any, key: str) -> tuple[Term, ...]:
     """Terms by name, `[viscous, coulomb]`, or with constants, `{coulomb: {smoothing_width: 0.05}}`."""
     entries = value if isinstance(value, dict) else dict.fromkeys(read_value(tuple[str, ...], value, key))
@@ -206,6 +213,7 @@ def _read_estimator(value: Any, key: str) -> Estimator:
 _READERS = {
     "velocity": choice(VELOCITIES),
     "effort_kind": choice(EFFORT_KINDS),
+    "robot_compensates": _read_compensations,
     "pivots": choice(PIVOTS),
     "terms": _read_terms,
     "couplings": _read_couplings,

@@ -13,7 +13,7 @@ from robot_dyn_id.dynamics.terms import Term
 from robot_dyn_id.errors import InputError
 from robot_dyn_id.files.formats import FileFormat
 from robot_dyn_id.files.values import file_errors, read_dataclass, read_value
-from robot_dyn_id.parameters import FORMAT_REMEDY, FORMAT_VERSION, FitFor, ParameterSet, stored_fields
+from robot_dyn_id.parameters import FORMAT_REMEDY, FORMAT_VERSION, UNKNOWN, FitFor, ParameterSet, stored_fields
 from robot_dyn_id.text.yaml import Row
 
 FORMAT = FileFormat("parameters", FORMAT_VERSION, FORMAT_REMEDY)
@@ -47,6 +47,7 @@ def read_parameters(path: str | Path, term_classes: Sequence[type[Term]] = ()) -
             wrong type.
     """
     content = FORMAT.read(path)
+    content.setdefault("robot_compensates", [UNKNOWN])  # files in which it was not stored
     given: dict[str, Any] = {"format_version": FORMAT.version, "term_classes": tuple(term_classes)}
     with file_errors(path, InputError):
         return read_dataclass(ParameterSet, content, readers=_READERS, complete=True, **given)

@@ -15,6 +15,7 @@ import numpy as np
 from robot_dyn_id.data.recording import Recording
 from robot_dyn_id.dynamics.base_parameters import base_parameters
 from robot_dyn_id.dynamics.body_prior import BodyPrior
+from robot_dyn_id.dynamics.compensation import check_compensations
 from robot_dyn_id.dynamics.prior import check_prior_robot
 from robot_dyn_id.dynamics.regressor import Regressor, terms_on_joints
 from robot_dyn_id.errors import InputError
@@ -44,7 +45,7 @@ from robot_dyn_id.identification.settings import Settings
 from robot_dyn_id.identification.verdict import judge_training
 from robot_dyn_id.model.robot import STANDARD_GRAVITY, RobotModel
 from robot_dyn_id.model.urdf import RobotDescription
-from robot_dyn_id.parameters import ParameterSet
+from robot_dyn_id.parameters import ParameterSet, implied_compensations
 from robot_dyn_id.progress import Progress, ignore_progress
 from robot_dyn_id.signals.agreement import nominal_agreement
 from robot_dyn_id.signals.diagnosis import examine_lengths
@@ -137,6 +138,8 @@ def identify(
     regressor = _fixed_regressor(model, settings)
     trials, findings = prepare_trials(training, regressor, settings, settings.signals, progress)
     corrected = correct_trials(trials, model, settings)
+    kind = "gravity_compensated" if corrected.weightless else meaning.effort_kind
+    check_compensations(kind, settings.robot_compensates)
     trials, model, findings = (
         corrected.trials,
         corrected.model,
@@ -178,7 +181,8 @@ def identify(
     evaluation = evaluate(fit.model, data, trials.ranges, settings).with_findings(findings)
     parameters = replace(
         assemble(fit.model, evaluation, trials, fingerprint, fit.estimator, software_version),
-        effort_kind="gravity_compensated" if corrected.weightless else meaning.effort_kind,
+        effort_kind=kind,
+        robot_compensates=settings.robot_compensates or implied_compensations(kind),
     )
     return Identification(
         parameters=parameters,

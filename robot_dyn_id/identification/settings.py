@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from robot_dyn_id.arrays import Array
+from robot_dyn_id.dynamics.compensation import check_compensations
 from robot_dyn_id.dynamics.terms import Coulomb, Coupling, Offset, Term, Viscous, refuse_overlaps
 from robot_dyn_id.errors import UsageError
 from robot_dyn_id.estimators import PRIOR_USERS, Consistent, Estimator
@@ -82,6 +83,8 @@ class Settings:
         ignore: codes of findings whose refusal is overruled.
         effort_kind: meaning of the recorded efforts, one of `EFFORT_KINDS`; `auto`: joint torques, or currents or
             torques without weight where the data show it.
+        robot_compensates: torques that the robot's driver adds to a command, of `COMPENSATIONS`, which the parameter
+            set stores for controllers; empty: what the kind of the efforts implies.
     """
 
     terms: tuple[Term, ...] | None = None
@@ -104,6 +107,7 @@ class Settings:
     thresholds: Thresholds = field(default_factory=Thresholds)
     ignore: tuple[str, ...] = ()
     effort_kind: str = "auto"
+    robot_compensates: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         """Check the settings.
@@ -138,6 +142,7 @@ class Settings:
             LowPass(1.0 if cutoff is None else cutoff, self.filter_order)
         if self.effort_kind not in EFFORT_KINDS:
             raise UsageError(f"effort_kind must be one of {', '.join(EFFORT_KINDS)}, not {self.effort_kind!r}")
+        check_compensations(self.effort_kind, self.robot_compensates)
         if self.velocity not in VELOCITIES:
             raise UsageError(f"velocity must be one of {', '.join(VELOCITIES)}, not {self.velocity!r}")
 

@@ -12,6 +12,7 @@ from std_msgs.msg import Float64MultiArray, String
 from trajectory_msgs.msg import JointTrajectory
 
 from robot_dyn_id.arrays import Array
+from robot_dyn_id.dynamics.compensation import DriverCompensation, check_compensations
 from robot_dyn_id.dynamics.dynamics import Dynamics
 from robot_dyn_id.errors import InputError, RobotDynIdError, UsageError
 from robot_dyn_id.model.robot import RobotModel
@@ -34,7 +35,7 @@ from robot_dyn_id.nodes.runtime.robot_node import (
 )
 from robot_dyn_id.nodes.runtime.ros_parameters import ros_parameter
 from robot_dyn_id.nodes.runtime.running import run
-from robot_dyn_id.parameters import ParameterSet
+from robot_dyn_id.parameters import COMPENSATIONS, UNKNOWN, ParameterSet
 from robot_dyn_id.simulation.controllers import (
     CommandedEfforts,
     ComputedTorque,
@@ -63,6 +64,12 @@ class ComputedTorqueControllerSettings:
     urdf: str = ros_parameter("", "URDF or xacro file of the robot; empty: from robot_description")
     law: str = ros_parameter(
         GRAVITY, "Control law: compensate gravity only, or follow trajectories", choices=(GRAVITY, COMPUTED_TORQUE)
+    )
+    robot_compensates: tuple[str, ...] = ros_parameter(
+        (),
+        "Torques that the robot's driver adds to effort commands, which are not commanded again, or none; empty: as "
+        "the identified model states, which is refused where neither states it",
+        choices=COMPENSATIONS,
     )
     bandwidth: float = ros_parameter(20.0, "Bandwidth of the position error under computed torque", "rad/s", 0.1, 200.0)
     proportional: tuple[float, ...] = ros_parameter(
@@ -137,9 +144,12 @@ class ComputedTorqueController(RobotNode):
 
         Raises:
             ModelError: the URDF cannot be read.
+            UsageError: robot_compensates contradicts itself.
         """
         self._commands, self._condition = self.publisher("effort_command"), Condition(self.get_logger())
         self._gains = self._feedback_gains()
+        check_compensations(UNKNOWN, self.settings.robot_compensates)
+        self._compensation: DriverCompensation | None = None  # of the dynamics
         self._dynamics: Dynamics | None = None
         self._law: ComputedTorque | None = None  # of the dynamics
         self._start: ScaledNominalInertia | None = None  # used until there are dynamics
@@ -227,12 +237,14 @@ class ComputedTorqueController(RobotNode):
                 f"its joints are {', '.join(model.joint_names)}, those of the model in use "
                 f"{', '.join(used.joint_names)}: restart the node to use it"
             )
+        compensation = DriverCompensation.from_parameters(parameters, dynamics, self.settings.robot_compensates)
         rated = self._rated(model)
         self._check_gains(model)
         check_static_efforts(dynamics, rated, None if used is None or self._tracker is None else self._q)
         if self._dynamics is None:  # an arm without a model hangs away from its setpoint: it is held where it is
             self._tracker = None
-        self._dynamics, self._law = dynamics, ComputedTorque(dynamics, self._gains)
+        self._dynamics, self._compensation = dynamics, compensation
+        self._law = ComputedTorque(dynamics, self._gains, compensation)
         self._begin_law(model, rated)
 
     def _begin_unknown(self) -> None:
@@ -347,7 +359,8 @@ class ComputedTorqueController(RobotNode):
             return self._start.effort(setpoint, q, dq, self._gains)
         with np.errstate(all="ignore"):  # what is not finite is not commanded
             if self.settings.law == GRAVITY:
-                return self._dynamics.gravity(q)
+                assert self._compensation is not None
+                return np.asarray(self._dynamics.gravity(q) - self._compensation.torque(q, np.zeros_like(q)))
             return self._law.effort(setpoint, q, dq, step)
 
     def _follow(self, data: bytes) -> None:

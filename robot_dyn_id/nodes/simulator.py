@@ -73,7 +73,7 @@ class Simulator(RobotNode):
             SUBSCRIBES,
             "joint_trajectory_controller/joint_trajectory",
             JointTrajectory,
-            "Trajectory to follow in position control; without points: hold",
+            "Trajectory to follow in position control; joints that it leaves out hold, and without points all do",
             RELIABLE,
         ),
         Interface(SUBSCRIBES, "effort_command", Float64MultiArray, "Efforts in effort control", SENSOR),
@@ -233,7 +233,8 @@ class Simulator(RobotNode):
             start = 1e-9 * (stamp.sec * 1_000_000_000 + stamp.nanosec - self._begun)
             begins_now = stamp.sec == 0 and stamp.nanosec == 0
             model = robot.plant.dynamics.model
-            points = waypoints(message, model.joint_names)
+            rest = robot.tracker.setpoint(robot.time).q if self.settings.allow_partial_joints_goal else None
+            points = waypoints(message, model.joint_names, rest)
             points.check_limits(model.joint_names, model.limits.lower, model.limits.upper)
             robot.tracker.follow(points, robot.time if begins_now else start, robot.time)
         except InputError as error:

@@ -16,6 +16,7 @@ from robot_dyn_id.model.joint_values import joint_array
 from robot_dyn_id.model.robot import STANDARD_GRAVITY, RobotModel
 from robot_dyn_id.model.urdf import RobotDescription
 from robot_dyn_id.nodes.runtime.ros_parameters import ros_parameter
+from robot_dyn_id.parameters import COMPENSATED_PARTS
 from robot_dyn_id.simulation.plant import nominal_dynamics
 from robot_dyn_id.simulation.sensors import Sensors
 from robot_dyn_id.simulation.simulated_robot import (
@@ -65,6 +66,9 @@ class SimulatorSettings:
         (), "Initial joint positions; empty: 0, or the nearest position within the limits", "rad or m"
     )
     control: str = ros_parameter(POSITION, "Command interface: joint trajectories or effort commands", choices=MODES)
+    allow_partial_joints_goal: bool = ros_parameter(
+        True, "Follow trajectories of a part of the joints; the others hold their present command"
+    )
     bandwidth: float = ros_parameter(BANDWIDTH, "Bandwidth of the position controller", "rad/s", 1.0, 200.0)
     limit_effort: bool = ros_parameter(True, "Apply the effort limits of the URDF")
     effort_timeout: float = ros_parameter(0.1, "Effort command timeout; zero effort is applied afterwards", "s", 0.001)
@@ -74,6 +78,11 @@ class SimulatorSettings:
         "0 disables the pause",
         "s",
         0.0,
+    )
+    robot_compensates: tuple[str, ...] = ros_parameter(
+        (),
+        "Torques that the simulated driver adds to effort commands, with the simulated robot's own model; empty: none",
+        choices=COMPENSATED_PARTS,
     )
     brakes: bool = ros_parameter(False, "Hold the joints with brakes until the first effort command")
     rate: float = ros_parameter(1000.0, "Control rate", "Hz", 10.0, FASTEST)
@@ -144,8 +153,11 @@ class SimulatorSettings:
         """Simulated robot at its initial position.
 
         Raises:
-            RobotDynIdError: positions for another number of joints, dynamics that cannot be simulated.
+            RobotDynIdError: positions for another number of joints, dynamics that cannot be simulated, or a driver that
+                adds torques to effort commands though it takes none.
         """
+        if self.robot_compensates and self.control != EFFORT:
+            raise UsageError("robot_compensates needs control to be effort: trajectories are followed without commands")
         if self.temperature:
             dynamics = dynamics.at_temperature(self.temperature)
         model = dynamics.regressor.model
@@ -153,7 +165,9 @@ class SimulatorSettings:
         start = joint_array(self.initial_position, model.joint_names, "initial_position")
         if not self.initial_position:
             start = np.clip(start, limits.lower, limits.upper)
-        actuation = Actuation(self.control, self.limit_effort, self.effort_timeout, self.bandwidth, self.brakes)
+        actuation = Actuation(
+            self.control, self.limit_effort, self.effort_timeout, self.bandwidth, self.brakes, self.robot_compensates
+        )
         return SimulatedRobot(dynamics, start, 1.0 / self.rate, actuation)
 
     def sensors(self, joint_names: Sequence[str]) -> SensorStream:

@@ -10,6 +10,7 @@ import numpy as np
 
 from robot_dyn_id.arrays import Array
 from robot_dyn_id.dynamics.base_parameters import random_motion
+from robot_dyn_id.dynamics.compensation import DriverCompensation
 from robot_dyn_id.dynamics.dynamics import Dynamics
 from robot_dyn_id.errors import InputError, UsageError
 from robot_dyn_id.kernels.trials import feedback
@@ -93,11 +94,12 @@ class ComputedTorque:
     Attributes:
         dynamics: identified dynamics.
         gains: feedback gains.
+        compensation: torque that the driver adds to a command and that is not commanded; None: it adds nothing.
     """
 
-    def __init__(self, dynamics: Dynamics, gains: Gains) -> None:
+    def __init__(self, dynamics: Dynamics, gains: Gains, compensation: DriverCompensation | None = None) -> None:
         """Start without a history of the motion."""
-        self.dynamics, self.gains = dynamics, gains
+        self.dynamics, self.gains, self.compensation = dynamics, gains, compensation
         self._states = dynamics.initial_states()
         self._aim: Array | None = None
 
@@ -119,7 +121,10 @@ class ComputedTorque:
         self._aim = setpoint.q
         torque = self.dynamics.inverse_dynamics(q, dq, wanted_acceleration(setpoint, q, dq, self.gains))
         sliding = self.dynamics.friction(q, setpoint.dq, self._states or None)
-        return np.asarray(torque - self.dynamics.friction(q, dq) + sliding)
+        wanted = torque - self.dynamics.friction(q, dq) + sliding
+        if self.compensation is not None:
+            wanted -= self.compensation.torque(q, dq, setpoint.dq, self._states or None)
+        return np.asarray(wanted)
 
 
 @dataclass(frozen=True)

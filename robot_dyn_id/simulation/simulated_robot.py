@@ -11,6 +11,7 @@ import numpy as np
 
 from robot_dyn_id.arrays import Array
 from robot_dyn_id.data.chunk import Chunk
+from robot_dyn_id.dynamics.compensation import DriverCompensation
 from robot_dyn_id.dynamics.dynamics import Dynamics
 from robot_dyn_id.errors import InputError, UsageError
 from robot_dyn_id.excitation.trajectory import Trajectory
@@ -115,6 +116,8 @@ class Actuation:
         effort_timeout: age above which an effort command is replaced by zero [s].
         bandwidth: bandwidth of the position controller [rad/s].
         brakes: whether the joints are locked until the first effort command.
+        robot_compensates: torques that the driver adds to effort commands, also to the zero effort without a command,
+            of `COMPENSATED_PARTS`.
     """
 
     mode: str = POSITION
@@ -122,6 +125,7 @@ class Actuation:
     effort_timeout: float = 0.1
     bandwidth: float = BANDWIDTH
     brakes: bool = False
+    robot_compensates: tuple[str, ...] = ()
 
 
 class SimulatedRobot:
@@ -165,6 +169,8 @@ class SimulatedRobot:
         self._commanded = -np.inf
         self._applied: Array | None = None
         self._braked = actuation.brakes and actuation.mode == EFFORT
+        parts = actuation.robot_compensates
+        self._compensation = DriverCompensation(dynamics, parts) if parts and not position_mode else None
 
     @property
     def time(self) -> float:
@@ -230,7 +236,8 @@ class SimulatedRobot:
     def _wanted_effort(self, q: Array, dq: Array) -> Array:
         if self._servo is not None:
             return self._servo.effort(self.tracker.setpoint(self.time), q, dq, self.plant.effort_limit)
-        return self._command if self._fresh else np.zeros_like(q)
+        command = self._command if self._fresh else np.zeros_like(q)
+        return command if self._compensation is None else command + self._compensation.torque(q, dq)
 
 
 def follow(robot: SimulatedRobot, motion: Trajectory) -> None:

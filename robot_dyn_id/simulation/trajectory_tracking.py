@@ -51,6 +51,26 @@ class Setpoint(NamedTuple):
     ddq: Array
 
 
+class PointRows(NamedTuple):
+    """Points of a trajectory as they are given, one row per point; rows other than positions may be empty.
+
+    Attributes:
+        names: joint names in the order of the columns.
+        t: times from the start [s].
+        q: positions [rad or m].
+        dq: velocities [rad/s or m/s].
+        ddq: accelerations [rad/s^2 or m/s^2].
+        effort: feed-forward efforts [N m or N].
+    """
+
+    names: Sequence[str]
+    t: Sequence[float]
+    q: Sequence[Sequence[float]]
+    dq: Sequence[Sequence[float]] = ()
+    ddq: Sequence[Sequence[float]] = ()
+    effort: Sequence[Sequence[float]] = ()
+
+
 class WaypointSamples(NamedTuple):
     """N samples of the path between k waypoints.
 
@@ -83,23 +103,17 @@ class Waypoints:
         dq: velocities [rad/s or m/s], or None; NaN at points without velocities. Interpolation is linear if one of two
             points has no velocities.
         ddq: accelerations [rad/s^2 or m/s^2], or None; quintic interpolation with them, cubic without.
+        effort: feed-forward efforts [N m or N], or None; 0 at points without efforts, linear in between.
     """
 
     t: Array
     q: Array
     dq: Array | None = None
     ddq: Array | None = None
+    effort: Array | None = None
 
     @classmethod
-    def from_rows(
-        cls,
-        joint_names: Sequence[str],
-        given_names: Sequence[str],
-        t: Sequence[float],
-        q: Sequence[Sequence[float]],
-        dq: Sequence[Sequence[float]],
-        ddq: Sequence[Sequence[float]],
-    ) -> Waypoints:
+    def from_rows(cls, joint_names: Sequence[str], rows: PointRows, rest: Array | None = None) -> Waypoints:
         """Check the rows of a trajectory and arrange them in the robot's order of joints.
 
         Velocities or accelerations may be empty in all points or in some: a motion that brakes at its end has no
@@ -107,52 +121,38 @@ class Waypoints:
 
         Args:
             joint_names: joint names of the robot, shape (n,).
-            given_names: joint names in the order of the rows.
-            t: times from the start [s], shape (k,).
-            q: positions of each point [rad or m].
-            dq: velocities of each point [rad/s or m/s].
-            ddq: accelerations of each point [rad/s^2 or m/s^2].
+            rows: points of the trajectory.
+            rest: positions at which joints without a column are held [rad or m], shape (n,), with zero velocity,
+                acceleration and effort, as joint_trajectory_controller does with `allow_partial_joints_goal`; by
+                default every joint must have a column.
 
         Raises:
-            InputError: other joints than the robot's, wrong lengths, NaN, or times that do not ascend.
+            InputError: joints that the robot does not have or that are missing, wrong lengths, NaN, or times that do
+                not ascend.
         """
-        for name in given_names:
-            if name not in joint_names:
-                raise InputError(f"joint {' '.join(name.split())} is not one of {', '.join(joint_names)}")
-        if len(set(given_names)) != len(given_names):
-            raise InputError("a joint is named twice")
-        missing = [name for name in joint_names if name not in given_names]
-        if missing:
-            raise InputError(f"joint {missing[0]} is missing: all {len(joint_names)} joints must be given")
-        if not len(q):
+        columns = _columns(joint_names, rows.names, rest is not None)
+        if not len(rows.q):
             raise InputError("it has no points")
-        if len(q) > MOST_POINTS:
-            raise InputError(f"it has {len(q)} points, at most {MOST_POINTS} are followed: send it in pieces")
-        order = [list(given_names).index(name) for name in joint_names]
-        channels: list[Array | None] = []
-        for what, rows in (("positions", q), ("velocities", dq), ("accelerations", ddq)):
-            if what != "positions" and not any(len(row) for row in rows):
-                channels.append(None)
-                continue
-            lengths = np.array([len(row) for row in rows])
-            given = np.full(len(rows), True) if what == "positions" else lengths > 0
-            for number in np.flatnonzero(given & (lengths != len(joint_names))):
-                raise InputError(f"point {number} has {lengths[number]} {what}, expected {len(joint_names)}")
-            values = np.fromiter(chain.from_iterable(rows), np.float64).reshape(-1, len(joint_names))
-            channel = np.full((len(rows), len(joint_names)), np.nan)
-            channel[given] = values[:, order]
-            for number, joint in np.argwhere(~(np.abs(channel) <= LARGEST) & given[:, None])[:1]:
-                wrong = f"above {LARGEST:g}" if np.isfinite(channel[number, joint]) else "not finite"
-                raise InputError(f"point {number}: {what} of joint {joint_names[joint]} is {wrong}")
-            channels.append(channel)
-        times = np.array(t, dtype=np.float64)
+        if len(rows.q) > MOST_POINTS:
+            raise InputError(f"it has {len(rows.q)} points, at most {MOST_POINTS} are followed: send it in pieces")
+        channels: dict[str, Array | None] = {}
+        for what, given in (
+            ("positions", rows.q),
+            ("velocities", rows.dq),
+            ("accelerations", rows.ddq),
+            ("efforts", rows.effort),
+        ):
+            held = rest if what == "positions" and rest is not None else np.zeros(len(joint_names))
+            channels[what] = _channel(what, given, joint_names, columns, held)
+        times = np.array(rows.t, dtype=np.float64)
         late = np.flatnonzero(np.diff(times) < SHORTEST)
         if len(late):
             raise InputError(f"point {late[0] + 1} is not later than the one before it (by at least {SHORTEST:g} s)")
         if times[0] < 0.0:
             raise InputError("point 0 is before the start of the trajectory")
-        assert channels[0] is not None
-        return cls(times, channels[0], channels[1], channels[2] if channels[1] is not None else None)
+        q, dq, ddq, effort = channels.values()
+        assert q is not None
+        return cls(times, q, dq, ddq if dq is not None else None, None if effort is None else np.nan_to_num(effort))
 
     def point(self, number: int) -> list[Array]:
         """Position, and if given velocity and acceleration, shape (n,) each."""
@@ -241,6 +241,50 @@ class Waypoints:
         return q, dq, ddq
 
 
+def _columns(joint_names: Sequence[str], given: Sequence[str], partial: bool) -> Integers:
+    """Column of each joint, -1 for joints without one, shape (n,).
+
+    Raises:
+        InputError: a joint that the robot does not have, that is named twice, or that is missing.
+    """
+    for name in given:
+        if name not in joint_names:
+            raise InputError(f"joint {' '.join(name.split())} is not one of {', '.join(joint_names)}")
+    if len(set(given)) != len(given):
+        raise InputError("a joint is named twice")
+    if not given:
+        raise InputError("it names no joints")
+    missing = [name for name in joint_names if name not in given]
+    if missing and not partial:
+        raise InputError(f"joint {missing[0]} is missing: all {len(joint_names)} joints must be given")
+    places = {name: column for column, name in enumerate(given)}
+    return np.array([places.get(name, -1) for name in joint_names])
+
+
+def _channel(
+    what: str, rows: Sequence[Sequence[float]], joint_names: Sequence[str], columns: Integers, held: Array
+) -> Array | None:
+    """Values of one quantity in the robot's order of joints, shape (k, n), NaN where a point has none; None if all are.
+
+    Raises:
+        InputError: a row of another length, or a value that is not finite or too large.
+    """
+    if what != "positions" and not any(len(row) for row in rows):
+        return None
+    width = int(columns.max()) + 1
+    lengths = np.array([len(row) for row in rows])
+    given = np.full(len(rows), True) if what == "positions" else lengths > 0
+    for number in np.flatnonzero(given & (lengths != width)):
+        raise InputError(f"point {number} has {lengths[number]} {what}, expected {width}")
+    values = np.fromiter(chain.from_iterable(rows), np.float64).reshape(-1, width)
+    channel = np.full((len(rows), len(joint_names)), np.nan)
+    channel[given] = np.where(columns < 0, held, values[:, columns])
+    for number, joint in np.argwhere(~(np.abs(channel) <= LARGEST) & given[:, None])[:1]:
+        wrong = f"above {LARGEST:g}" if np.isfinite(channel[number, joint]) else "not finite"
+        raise InputError(f"point {number}: {what} of joint {joint_names[joint]} is {wrong}")
+    return channel
+
+
 def polynomial(duration: float, start: Sequence[Array] | Array, end: Sequence[Array] | Array) -> Array:
     """Coefficients of the polynomial with given derivatives at both ends, lowest power first, shape (6, n).
 
@@ -289,18 +333,24 @@ class TrajectoryTracker:
         self._segment = -1
         self._coefficients = np.zeros((6, len(q)))
         self._end = np.array(q, dtype=np.float64)
+        self._efforts = np.zeros((1, len(q)))
         self._begun = -math.inf
         self._gap = np.zeros((6, len(q)))
 
+    @property
+    def span(self) -> tuple[float, float]:
+        """Times of the first and the last point of the trajectory [s]; minus infinity if it holds a position."""
+        return (self._times[0], self._times[-1]) if self._times else (-math.inf, -math.inf)
+
     def setpoint(self, now: float) -> Setpoint:
         """Setpoint at a time [s]."""
-        along, since = self._along(now), now - self._begun
+        along, since = self.along(now), now - self._begun
         if since >= BLENDING:
             return along
         return Setpoint(*(a + b for a, b in zip(along, evaluate(self._gap, since), strict=True)))
 
-    def _along(self, now: float) -> Setpoint:
-        """Setpoint of the trajectory without the blended distance."""
+    def along(self, now: float) -> Setpoint:
+        """Point of the trajectory at a time [s], which differs from the setpoint while a distance is blended out."""
         segment = bisect_right(self._times, now) - 1
         if not 0 <= segment < len(self._times) - 1:
             return Setpoint(self._end, np.zeros_like(self._end), np.zeros_like(self._end))
@@ -312,15 +362,27 @@ class TrajectoryTracker:
             self._segment = segment
         return evaluate(self._coefficients, now - self._times[segment])
 
+    def effort(self, now: float) -> Array:
+        """Feed-forward effort of the trajectory at a time [N m or N], shape (n,); that of the last point after it."""
+        segment = bisect_right(self._times, now) - 1
+        if not 0 <= segment < len(self._times) - 1:
+            return np.array(self._efforts[-1])
+        share = (now - self._times[segment]) / (self._times[segment + 1] - self._times[segment])
+        return np.array((1.0 - share) * self._efforts[segment] + share * self._efforts[segment + 1])
+
     def resting(self, now: float) -> bool:
         """Whether the trajectory has ended."""
         return not self._times or now >= max(self._times[-1], self._begun + BLENDING)
 
     def hold(self, now: float) -> None:
-        """Come to rest within `STOPPING` at the end point of a constant deceleration."""
-        q, dq, ddq = self.setpoint(now)
+        """Come to rest within `STOPPING` at the end point of a constant deceleration, with the present effort."""
+        (q, dq, ddq), effort = self.setpoint(now), self.effort(now)
         rest, end = np.zeros_like(q), q + 0.5 * STOPPING * dq
-        self._replace([now, now + STOPPING], [[q, dq, ddq], [end, rest, rest]])
+        self._replace([now, now + STOPPING], [[q, dq, ddq], [end, rest, rest]], np.array([effort, effort]))
+
+    def hold_at(self, q: Array) -> None:
+        """Hold the positions `q` [rad or m], shape (n,), immediately and without feed-forward effort."""
+        self._replace([], [[np.array(q)]], np.zeros((1, len(q))))
 
     def follow(self, waypoints: Waypoints, start: float, now: float) -> None:
         """Replace the trajectory from the time `now` on; the new one ends at rest.
@@ -339,16 +401,18 @@ class TrajectoryTracker:
         times = (start + waypoints.t).tolist()
         knots = [waypoints.point(number) for number in range(len(times))]
         here = self.setpoint(now)
+        efforts = np.zeros_like(waypoints.q) if waypoints.effort is None else waypoints.effort
         lead = times[0] - now
         if lead > 0.0:
             if lead > SOON and np.abs(knots[0][0] - here.q).max() > FASTEST * lead:
                 raise InputError(f"its first point is too far away to be reached within {lead:.3g} s")
             times.insert(0, now)
             knots.insert(0, list(here) if lead > SOON else _before(knots[0], lead))
+            efforts = np.vstack([self.effort(now), efforts])
         elif times[-1] < now:
             raise InputError(f"its last point is {now - times[-1]:.3g} s in the past")
         new = TrajectoryTracker(knots[-1][0])
-        new._replace(times, knots)
+        new._replace(times, knots, efforts)
         gap = here.q - new.setpoint(now).q
         since = now - self._begun
         # blending continues with its present velocity, so that successive trajectories do not stop it
@@ -360,15 +424,16 @@ class TrajectoryTracker:
                 f"it begins {distance[joint]:.3g} (rad or m) away from where joint number {joint + 1} is: "
                 "start it at the present position, or allow time to reach its first point"
             )
-        self._replace(times, knots)
+        self._replace(times, knots, efforts)
         if distance.any():
             still = np.zeros_like(gap)
             begin = [gap, still, still] if moving is None else [gap, moving.dq, moving.ddq]
             self._begun, self._gap = now, polynomial(BLENDING, begin, [still] * 3)
 
-    def _replace(self, times: list[float], knots: list[list[Array]]) -> None:
+    def _replace(self, times: list[float], knots: list[list[Array]], efforts: Array) -> None:
         self._times = times
         self._knots = knots
+        self._efforts = efforts
         self._segment = -1
         self._end = knots[-1][0]
         self._begun = -math.inf

@@ -44,7 +44,14 @@ def test_a_run_is_repeated_with_what_was_identified_from_the_one_before(world, t
     world.add(Identifier, *ros_arguments(use_sim_time="true", config=config, folder=tmp_path / "results"))
     world.add(
         ComputedTorqueController,
-        *ros_arguments(use_sim_time="true", law="computed_torque", bandwidth=4.0, start_droop=0.3, timeout=2.0),
+        *ros_arguments(
+            use_sim_time="true",
+            law="computed_torque",
+            bandwidth=4.0,
+            start_droop=0.3,
+            timeout=2.0,
+            robot_compensates="[none]",
+        ),
     )
     world.until(lambda: scene.logged("commands efforts by the URDF's inertia"), what="start without a model")
     motion = {"period": 2.5, "periods": 2, "harmonics": 3, "acceleration": "[4.0]", "return_to_start": "false"}

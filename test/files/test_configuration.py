@@ -48,6 +48,7 @@ thresholds: {bad_nrmse: 0.2, joint_nrmse: 0.4, constant_share: 0.1, nominal_marg
              condition_number: 500, dropped_share: 0.02, outside_share: 0.2}
 ignore: [effort_sign, positions_in_degrees]
 effort_kind: torque
+robot_compensates: [gravity, coriolis]
 flexible:
   joints: {elbow: {ratio: -101, torque_sensor: false, motor: m2, torque_constant: 0.1}, shoulder: {ratio: 50}}
   smoothing_width: 0.002
@@ -94,6 +95,7 @@ def test_every_key_arrives(tmp_path):
             thresholds=Thresholds(0.2, 0.4, 0.1, 0.0, 0.6, 500.0, 0.02, 0.2),
             ignore=("effort_sign", "positions_in_degrees"),
             effort_kind="torque",
+            robot_compensates=("gravity", "coriolis"),
             drives={
                 "shoulder": Drive(13.6, -1.0),
                 "wrist": Drive(None, 1.0),
@@ -282,3 +284,21 @@ def test_files_that_cannot_be_read(tmp_path):
         read_configuration(tmp_path / "binary.yaml")
     with pytest.raises(UsageError, match="Is a directory"):
         read_configuration(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("robot_compensates: []", ["robot_compensates is empty", "[none]"]),
+        ("robot_compensates: [gravitation]", ["'gravitation'"]),
+        ("robot_compensates: [none, gravity]", ["none and other words"]),
+        ("{effort_kind: gravity_compensated, robot_compensates: [none]}", ["gravity_compensated", "[none]"]),
+    ],
+)
+def test_what_a_driver_adds_is_checked(text, words, tmp_path):
+    file = tmp_path / "c.yaml"
+    file.write_text(text)
+    with pytest.raises(UsageError) as error:
+        read_configuration(file)
+    for word in words:
+        assert word in str(error.value)

@@ -28,7 +28,8 @@ def smooth(duration=2.0, size=0.5, count=21):
 
 
 def feed_forward(*compensates, parameters=None):
-    return FeedForward.from_parameters(parameters or identified(), compensates)
+    given = parameters or replace(identified(), robot_compensates=("unknown",))
+    return FeedForward.from_parameters(given, compensates)
 
 
 def test_efforts_are_the_inverse_dynamics_without_that_of_the_driver():
@@ -47,7 +48,7 @@ def test_efforts_are_the_inverse_dynamics_without_that_of_the_driver():
 
 def test_an_unknown_driver_and_a_bad_verdict_are_refused():
     with pytest.raises(InputError, match="robot_compensates is unknown"):
-        feed_forward()
+        feed_forward(parameters=replace(identified(), robot_compensates=("unknown",)))
     with pytest.raises(InputError, match="verdict"):
         feed_forward("none", parameters=replace(identified(), verdict="bad"))
 

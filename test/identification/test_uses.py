@@ -13,7 +13,7 @@ from robot_dyn_id.dynamics.dynamics import Dynamics
 from robot_dyn_id.dynamics.regressor import Motion
 from robot_dyn_id.dynamics.terms import Offset, Viscous
 from robot_dyn_id.dynamics.terms.dahl import Dahl
-from robot_dyn_id.errors import ConvergenceError
+from robot_dyn_id.errors import ConvergenceError, UsageError
 from robot_dyn_id.findings import CATALOG, make_finding
 from robot_dyn_id.identification.assembly import tracked, with_covariance
 from robot_dyn_id.identification.metrics import Fold, HeldOut, JointMetrics, compare
@@ -368,7 +368,15 @@ def test_a_model_without_gravity_is_not_fit_for_weights(kind):
     (finding,) = [one for one in result.findings if one.code == "effort_gravity_compensated"]
     assert finding.severity == ("warning" if kind == "auto" else "info")
     assert result.parameters.effort_kind == "gravity_compensated" and not result.parameters.gravity.any()
+    assert result.parameters.robot_compensates == ("gravity",)  # implied
     for evaluation in (result.evaluation, validate(recordings[1:], result.parameters, settings)):
         answers = {one.fit.use: one.fit.answer for one in evaluation.uses}
         assert {answers[use] for use in ("gravity_compensation", "forward_simulation", "payload")} == {"no"}
         assert answers["feed_forward"] != "no"
+
+
+def test_a_driver_that_adds_nothing_contradicts_efforts_that_are_found_to_contain_no_weight():
+    recording = without_weight(ROBOT.record(1, duration=20.0, noise=0.05))
+    settings = Settings(terms=TERMS, estimator=estimator_of("weighted"), robot_compensates=("none",))
+    with pytest.raises(UsageError, match="gravity_compensated and robot_compensates \\[none\\]"):
+        identify([recording], [], ROBOT.model, settings, "1")

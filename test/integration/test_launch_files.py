@@ -14,9 +14,11 @@ import pytest
 import yaml
 
 from robot_dyn_id.errors import InputError, UsageError
+from robot_dyn_id.estimators import Consistent
 from robot_dyn_id.excitation import MotionLimits
 from robot_dyn_id.files.design import read_design_settings
 from robot_dyn_id.files.trajectory import read_trajectory
+from robot_dyn_id.identification.settings import Settings
 from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.nodes.excitation.settings import ExcitationSettings
 from robot_dyn_id.nodes.launch_arguments import ARGUMENTS, COMMON, RENAMED, check_names, read_boolean, renamed_arguments
@@ -121,6 +123,47 @@ def test_boolean_arguments_are_read_as_such():
 def test_choices_are_those_of_the_node(name):
     rows = [row for node in NODES for row in table(node.SETTINGS) if row.name == name]
     assert {choice for choice in ARGUMENTS[name].choices if choice} == {c for row in rows for c in row.rule.choices}
+
+
+OWN_DEFAULTS = {
+    "control": {"robot", "urdf"},
+    "excite": {"recording"},
+    "logistic2r": {"identification_config", "law", "recording", "robot", "start", "urdf", "use_sim_time"},
+    "offline": set(),
+    "planar3r": {"identification_config", "robot", "trajectory"},
+    "record": set(),
+    "robot": {"recording"},
+    "simulation": {"recording", "robot", "start", "urdf"},
+    "space6r": {"identification_config", "robot", "terms"},
+    "twin": set(),
+}
+"""Arguments whose default differs from that of the table: a simulated robot, its motion, and published settings."""
+
+
+def test_launch_files_differ_only_in_the_defaults_that_they_must():
+    for path in LAUNCH:
+        scenario = path.name.split(".")[0]
+        (call,) = calls(path, "declare_arguments")
+        own = {keyword.arg: ast.unparse(keyword.value) for keyword in call.keywords}
+        assert set(own) == OWN_DEFAULTS[scenario]
+        assert own.get("recording", "'required'") == "'required'", "what moves a robot moves it while it is recorded"
+        assert own.get("start", "'true'") == "'true'" and ("start" in own) <= ("urdf" in own), "simulated arms alone"
+        if "identification_config" in own:  # that of a published identification, which has settings of its own
+            assert own["identification_config"] == f"share_path('config', 'identification', '{scenario}.yaml')"
+
+
+def test_every_launch_file_identifies_with_the_automatic_model():
+    """A robot, its simulation and its recordings are identified by the same choices."""
+    assert ARGUMENTS["identification_config"].default == ""
+    for path in LAUNCH:
+        for call in calls(path, "start_node"):
+            if call.args[0].value == "identifier" and "identification_config" in declared_in(path):
+                own = {keyword.arg: ast.unparse(keyword.value) for keyword in call.keywords}
+                assert own == {"config": "'{identification_config}'"}
+    for path in CONFIGURATIONS:
+        parameters = yaml.safe_load(path.read_text()).get("/**/identifier", {}).get("ros__parameters", {})
+        assert "config" not in parameters
+    assert Settings().estimator == Consistent() and Settings().terms is None
 
 
 def test_every_scenario_has_a_launch_file():
@@ -349,7 +392,7 @@ def test_every_configuration_of_the_package_passes_the_check_of_the_launch():
     for path in CONFIGURATIONS:
         check_parameter_file(path)
     with pytest.raises(InputError, match="is not the name of a node"):
-        check_parameter_file(ROOT / "config" / "identification" / "consistent.yaml")
+        check_parameter_file(ROOT / "config" / "identification" / "planar3r.yaml")
 
 
 @genuine

@@ -55,6 +55,40 @@ def test_gravity_compensation_floats_the_arm(world, tmp_path):
     assert np.allclose(scene.efforts_heard[-1].data, expected, atol=0.02 * np.abs(expected).max())
 
 
+def unknown():
+    return message(replace(identified(), robot_compensates=("unknown",)))
+
+
+def test_the_arm_of_a_driver_that_adds_gravity_is_held_and_never_driven_upward(world, tmp_path):
+    """Refused while it is not known what the driver adds; with a statement, only friction and offsets are commanded."""
+    scene = Scene(world, tmp_path, control="effort", robot_compensates="[gravity]")
+    scene.parameters.publish(unknown())
+    world.add(ComputedTorqueController)
+    world.until(lambda: scene.logged("parameters refused: it is not known whether"), what="refusal")
+    world.until(lambda: scene.level("computed_torque_controller")[0] == DiagnosticStatus.ERROR, what="diagnosis")
+    assert "set robot_compensates" in scene.level("computed_torque_controller")[1]
+    assert not scene.efforts_heard
+    begin = scene.position
+    scene.parameters.publish(message(replace(identified(), robot_compensates=("gravity",))))
+    world.until(lambda: scene.logged("commands efforts by gravity_compensation"), what="controller")
+    scene.passes(1.0)
+    assert np.abs(scene.position - begin).max() < 5e-3
+    dynamics = Dynamics.from_parameters(identified())
+    left = dynamics.friction(scene.position, np.zeros(3))
+    assert np.allclose(scene.efforts_heard[-1].data, left, atol=1e-6)
+    assert np.abs(dynamics.gravity(scene.position)).max() > 20.0 * np.abs(left).max()
+
+
+def test_a_statement_about_the_driver_that_contradicts_the_parameters_is_refused(world, tmp_path):
+    scene = Scene(world, tmp_path, control="effort")
+    scene.parameters.publish(message(replace(identified(), robot_compensates=("gravity",))))
+    world.add(ComputedTorqueController, *ros_arguments(robot_compensates="[none]"))
+    world.until(lambda: scene.logged("robot_compensates is [none] here and [gravity] in the parameter set"), what="why")
+    assert not scene.efforts_heard
+    scene.parameters.publish(unknown())
+    world.until(lambda: scene.efforts_heard, what="efforts as stated to the node")
+
+
 def test_computed_torque_follows_a_trajectory(world, tmp_path):
     """With long timeouts: a pause of a busy machine ends the trajectory otherwise, as it should."""
     scene = Scene(world, tmp_path, control="effort", effort_timeout="1.0")

@@ -43,6 +43,20 @@ def test_a_trajectory_is_followed_to_its_end(world):
     assert max(np.abs(np.array(message.velocity)).max() for message in arm.states) > 0.5
 
 
+def test_joints_that_a_trajectory_leaves_out_hold(world):
+    arm = Commander(world, initial_position="[0.1, 0.2, 0.3]")
+    arm.trajectories.publish(trajectory(arm.names[2:0:-1], [-0.5, 0.6]))
+    arm.world.until(lambda: np.abs(arm.position - [0.1, 0.6, -0.5]).max() < 1e-3, what="target")
+    # the exact model of the controller leaves 1e-5 rad of coupling
+    assert max(abs(message.position[0] - 0.1) for message in arm.states) < 1e-3
+
+
+def test_a_trajectory_of_a_part_of_the_joints_is_refused_where_it_is_not_allowed(world):
+    arm = Commander(world, allow_partial_joints_goal="false")
+    arm.trajectories.publish(trajectory(arm.names[:2], [0.5, 0.5]))
+    arm.world.until(lambda: arm.logged(f"joint {arm.names[2]} is missing"), what="refusal")
+
+
 def test_without_points_the_arm_stops(world):
     arm = Commander(world)
     arm.trajectories.publish(trajectory(arm.names, [1.0, 1.0, 1.0], 2.0))

@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 from support.robots import panda_arm
 
+from robot_dyn_id.dynamics.compensation import DriverCompensation
 from robot_dyn_id.errors import InputError, UsageError
 from robot_dyn_id.excitation import random_fourier
 from robot_dyn_id.simulation.controllers import ComputedTorque, Gains, wanted_acceleration
@@ -205,3 +206,36 @@ def test_faster_than_the_clock():
     pace = RealTimePacer(1_000_000, factor=10.0)
     pace.due(0)
     assert sum(pace.due(k * 1_000_000) for k in range(1, 101)) == 1000
+
+
+def moved_in_a_second(robot, effort):
+    """Largest displacement of a joint in a second of effort commands, which a function of the state computes."""
+    for _ in range(1000):
+        robot.command_effort(effort(robot.plant.q, robot.plant.dq))
+        robot.tick()
+    return np.abs(robot.plant.q - START).max()
+
+
+@pytest.mark.parametrize("parts", [("gravity",), ("gravity", "coriolis"), ("gravity", "friction")])
+def test_a_driver_that_adds_gravity_holds_the_arm_and_needs_no_second_gravity_torque(parts):
+    def made():
+        return robot(mode=EFFORT, robot_compensates=parts)
+
+    assert moved_in_a_second(made(), lambda q, dq: np.zeros(7)) < 1e-3
+    driver, model = DriverCompensation(arm(), parts), arm()
+    assert moved_in_a_second(made(), lambda q, dq: model.gravity(q) - driver.torque(q, np.zeros(7))) < 1e-3
+    twice, lifted = made(), model.gravity(START)
+    assert moved_in_a_second(twice, lambda q, dq: model.gravity(q)) > 0.5
+    loaded = np.argmax(np.abs(lifted))
+    assert (twice.plant.q - START)[loaded] * lifted[loaded] > 0.0  # driven upward, against its weight
+
+
+def test_computed_torque_follows_whatever_the_driver_adds():
+    dynamics, wanted = arm(viscous=0.02, coulomb=0.0), Setpoint(START + 0.1, ZERO, ZERO)
+    for parts in ((), ("gravity",), ("gravity", "friction", "coriolis")):
+        made = SimulatedRobot(dynamics, START, 1e-3, Actuation(mode=EFFORT, robot_compensates=parts))
+        law = ComputedTorque(dynamics, Gains.from_bandwidth(15.0), DriverCompensation(dynamics, parts))
+        for _ in range(1500):
+            made.command_effort(law.effort(wanted, made.plant.q, made.plant.dq, 1e-3))
+            made.tick()
+        assert np.abs(made.plant.q - START - 0.1).max() < 5e-3, parts

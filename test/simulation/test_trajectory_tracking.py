@@ -8,6 +8,7 @@ from robot_dyn_id.errors import InputError
 from robot_dyn_id.simulation.trajectory_tracking import (
     JUMP,
     STOPPING,
+    PointRows,
     TrajectoryTracker,
     Waypoints,
     evaluate,
@@ -15,6 +16,10 @@ from robot_dyn_id.simulation.trajectory_tracking import (
 )
 
 NAMES = ("a", "b")
+
+
+def rows(t, q, dq=(), ddq=(), effort=(), names=NAMES, rest=None):
+    return Waypoints.from_rows(NAMES, PointRows(names, t, q, dq, ddq, effort), rest)
 
 
 def sine(t):
@@ -25,7 +30,7 @@ def sine(t):
 def followed(t, channels, start=0.0):
     values = [list(x) for x in sine(t)[:channels]] + [[]] * (3 - channels)
     tracker = TrajectoryTracker(sine(t[0])[0])
-    tracker.follow(Waypoints.from_rows(NAMES, NAMES, list(t), *values), start, start)
+    tracker.follow(rows(list(t), *values), start, start)
     return tracker
 
 
@@ -78,7 +83,7 @@ def test_a_newer_trajectory_takes_over_smoothly_from_now_on():
     before = tracker.setpoint(0.73)
     target = np.array([0.2, 0.9])
     rest = [[0.0, 0.0]]
-    tracker.follow(Waypoints.from_rows(NAMES, NAMES, [0.5], [target], rest, rest), 0.73, 0.73)
+    tracker.follow(rows([0.5], [target], rest, rest), 0.73, 0.73)
     for old, new in zip(before, tracker.setpoint(0.73), strict=True):
         assert np.allclose(old, new, atol=1e-12)
     assert np.allclose(tracker.setpoint(1.23).q, target)
@@ -101,7 +106,7 @@ def test_a_trajectory_that_begins_near_the_setpoint_is_joined_without_a_step(lea
     assert np.abs(np.diff(way, axis=0)).max() < 1e-3
     assert np.abs(speed).max() < 0.6
     assert np.abs(acceleration).max() < 3.0
-    assert np.allclose(tracker.setpoint(2.5).q, tracker._along(2.5).q, atol=1e-12), "joined after half a second"
+    assert np.allclose(tracker.setpoint(2.5).q, tracker.along(2.5).q, atol=1e-12), "joined after half a second"
 
 
 def test_points_may_differ_in_what_they_give():
@@ -110,7 +115,7 @@ def test_points_may_differ_in_what_they_give():
     q, dq, ddq = (list(x) for x in sine(t))
     ddq[7:], dq[9:] = [[]] * 4, [[]] * 2
     tracker = TrajectoryTracker(sine(0.0)[0])
-    tracker.follow(Waypoints.from_rows(NAMES, NAMES, list(t), q, dq, ddq), 0.0, 0.0)
+    tracker.follow(rows(list(t), q, dq, ddq), 0.0, 0.0)
     quintic, cubic, straight = (
         max(np.abs(tracker.setpoint(s).q - sine(s)[0]).max() for s in np.linspace(a, b, 20))
         for a, b in ((0.0, 0.599), (0.601, 0.799), (0.801, 0.999))
@@ -122,7 +127,7 @@ def test_points_may_differ_in_what_they_give():
 def test_a_trajectory_that_began_in_the_past_goes_on_where_it_is_now():
     t = np.linspace(0, 2, 41)
     tracker = TrajectoryTracker(sine(0.5)[0])
-    tracker.follow(Waypoints.from_rows(NAMES, NAMES, list(t), *(list(x) for x in sine(t))), 10.0, 10.5)
+    tracker.follow(rows(list(t), *(list(x) for x in sine(t))), 10.0, 10.5)
     assert np.allclose(tracker.setpoint(10.5).q, sine(0.5)[0], atol=1e-6)
     assert np.allclose(tracker.setpoint(11.0).dq, sine(1.0)[1], atol=1e-6)
 
@@ -138,7 +143,7 @@ def test_hold_comes_to_rest_without_a_jump():
 
 
 def test_joints_come_in_any_order():
-    points = Waypoints.from_rows(NAMES, ("b", "a"), [0.0, 1.0], [[1, 2], [3, 4]], [], [])
+    points = rows([0.0, 1.0], [[1, 2], [3, 4]], names=("b", "a"))
     assert np.array_equal(points.q, [[2, 1], [4, 3]])
     assert points.dq is None
 
@@ -161,7 +166,7 @@ def test_joints_come_in_any_order():
 )
 def test_a_wrong_trajectory_is_refused_with_a_reason(names, t, q, dq, words):
     with pytest.raises(InputError, match=words):
-        Waypoints.from_rows(NAMES, names, t, q, dq, [])
+        rows(t, q, dq, names=names)
 
 
 def test_limits_jumps_and_the_past_are_refused_and_nothing_changes():
@@ -189,8 +194,8 @@ def test_a_motion_in_pieces_is_followed_as_one_and_joined_without_a_jerk():
         now = k * step
         if k % 100 == 0:
             t = now - 0.003 + np.arange(0.0, 0.31, 0.01)  # on its way for 3 ms
-            rows = [list(x) for x in sine(t)]
-            tracker.follow(Waypoints.from_rows(NAMES, NAMES, list(t - t[0]), *rows), t[0], now)
+            values = [list(x) for x in sine(t)]
+            tracker.follow(rows(list(t - t[0]), *values), t[0], now)
         setpoints.append(tracker.setpoint(now))
     q, dq = (np.array([getattr(setpoint, name) for setpoint in setpoints]) for name in ("q", "dq"))
     times = np.arange(2000) * step
@@ -203,4 +208,45 @@ def test_a_motion_in_pieces_is_followed_as_one_and_joined_without_a_jerk():
 
 def test_a_trajectory_without_points_is_refused():
     with pytest.raises(InputError, match="it has no points"):
-        Waypoints.from_rows(("a",), ("a",), [], [], [], [])
+        rows([], [])
+
+
+def test_joints_that_are_left_out_hold_where_they_are():
+    """As joint_trajectory_controller fills a partial goal: position held, velocity, acceleration and effort zero."""
+    tracker = TrajectoryTracker(np.array([0.3, -0.2]))
+    partial = rows(
+        [1.0, 2.0], [[0.5], [0.1]], [[0.2], [0.0]], [[1.0], [0.0]], [[3.0], []], ("b",), tracker.setpoint(0.0).q
+    )
+    assert np.array_equal(partial.q, [[0.3, 0.5], [0.3, 0.1]])
+    assert np.array_equal(partial.dq, [[0.0, 0.2], [0.0, 0.0]])
+    assert np.array_equal(partial.ddq, [[0.0, 1.0], [0.0, 0.0]])
+    assert np.array_equal(partial.effort, [[0.0, 3.0], [0.0, 0.0]])
+    tracker.follow(partial, 0.0, 0.0)
+    assert {tracker.setpoint(t).q[0] for t in np.linspace(0.0, 3.0, 31)} == {0.3}
+    assert tracker.setpoint(3.0).q[1] == 0.1
+    with pytest.raises(InputError, match="it names no joints"):
+        rows([1.0], [[]], names=(), rest=np.zeros(2))
+    with pytest.raises(InputError, match="point 0 has 2 positions, expected 1"):
+        rows([1.0], [[1.0, 2.0]], names=("b",), rest=np.zeros(2))
+
+
+def test_efforts_are_interpolated_linearly_and_stay_after_the_end_but_not_after_an_abort():
+    tracker = TrajectoryTracker(np.zeros(2))
+    assert not tracker.effort(0.0).any()
+    efforts = [[1.0, -2.0], [], [4.0, 0.0]]
+    tracker.follow(rows([1.0, 2.0, 4.0], np.zeros((3, 2)), effort=efforts), 0.0, 0.0)
+    for t, expected in (
+        (0.5, [0.5, -1.0]),
+        (1.0, [1.0, -2.0]),
+        (1.5, [0.5, -1.0]),
+        (3.0, [2.0, 0.0]),
+        (9.0, [4.0, 0.0]),
+    ):
+        assert np.allclose(tracker.effort(t), expected)
+    tracker.hold(3.0)
+    assert np.allclose(tracker.effort(3.2), [2.0, 0.0]), "an arm that stops does not sag"
+    tracker.hold_at(np.array([0.1, 0.2]))
+    assert not tracker.effort(3.3).any()
+    assert np.array_equal(tracker.setpoint(3.3), [[0.1, 0.2], [0.0, 0.0], [0.0, 0.0]])
+    tracker.follow(rows([0.0, 1.0], np.full((2, 2), 0.1)), 4.0, 4.0)
+    assert not tracker.effort(4.5).any(), "points without effort command none"

@@ -38,7 +38,7 @@ def _identified(terms, values):
     sensors = Sensors(np.full(n, NOISE), 1e-6, 1e-4)
     motions = ((seed, random_fourier(model, seed), sample_times(20.0, 200.0)) for seed in (1, 2))
     recordings = [simulated_recording(regressor, parameters, motion, t, sensors, seed) for seed, motion, t in motions]
-    settings = Settings(terms=terms, estimator=ESTIMATORS["weighted"]())
+    settings = Settings(terms=terms, estimator=ESTIMATORS["weighted"](), robot_compensates=("none",))
     return identify(recordings[:1], recordings[1:], model, settings, "test").parameters
 
 

@@ -13,6 +13,7 @@ import numpy as np
 from rclpy.serialization import deserialize_message
 from trajectory_msgs.msg import JointTrajectory
 
+from robot_dyn_id.arrays import Array
 from robot_dyn_id.errors import InputError, RobotDynIdError, UnsafeDataError, storable
 from robot_dyn_id.findings import Finding
 from robot_dyn_id.identification.pipeline import Identification
@@ -20,7 +21,7 @@ from robot_dyn_id.msg import Finding as FindingMsg
 from robot_dyn_id.msg import IdentificationReport
 from robot_dyn_id.msg import ParameterSet as ParameterSetMsg
 from robot_dyn_id.parameters import LONGEST_LINE, FitFor, ParameterSet, TermState, check_format_version, stored_fields
-from robot_dyn_id.simulation.trajectory_tracking import MOST_POINTS, Waypoints
+from robot_dyn_id.simulation.trajectory_tracking import MOST_POINTS, PointRows, Waypoints
 
 MOST_BYTES = {ParameterSetMsg: 2**26, JointTrajectory: 2**23}
 """Greatest sizes of messages that are read [bytes]. Reading a JointTrajectory of that size halts a node for 1 s."""
@@ -203,18 +204,24 @@ def identification_report(outcome: Identification | RobotDynIdError, folder: Pat
     return message
 
 
-def waypoints(message: JointTrajectory, joint_names: Sequence[str]) -> Waypoints:
+def waypoints(message: JointTrajectory, joint_names: Sequence[str], rest: Array | None = None) -> Waypoints:
     """The points of a joint trajectory in the robot's order of joints.
+
+    Args:
+        message: the trajectory.
+        joint_names: joint names of the robot, shape (n,).
+        rest: positions of the joints that it leaves out, shape (n,); None if it must name all.
 
     Raises:
         InputError: a trajectory that no robot with these joints can follow.
     """
     points = message.points
-    return Waypoints.from_rows(
-        joint_names,
+    rows = PointRows(
         message.joint_names,
         [point.time_from_start.sec + 1e-9 * point.time_from_start.nanosec for point in points],
         [point.positions for point in points],
         [point.velocities for point in points],
         [point.accelerations for point in points],
+        [point.effort for point in points],
     )
+    return Waypoints.from_rows(joint_names, rows, rest)
