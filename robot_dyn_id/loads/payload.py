@@ -58,6 +58,11 @@ NEGATIVE_MASS_SIGMAS = 3.0
 """Number of standard deviations below zero from which a negative mass is significant."""
 
 
+REFERENCE_SPREAD = 100.0
+"""Factor of the standard deviations of the arm before a reference corrects it: the reference decides what it
+determines, whatever has changed since the arm was identified."""
+
+
 @dataclass(frozen=True)
 class Payload:
     """Body that is fixed to a link, with the covariance of its parameters.
@@ -260,7 +265,9 @@ def friction_columns(regressor: Regressor) -> Mask:
 
 
 def with_reference(arm: ParameterSet, reference: LinearProblem) -> ParameterSet:
-    """The arm, corrected along a motion by a recording of the bare arm (a Kalman update of its base parameters).
+    """The arm, corrected along a motion by a recording of the bare arm: a Kalman update of its base parameters.
+
+    What the recording does not determine is hardly known afterwards: the result is for the same motion only.
 
     Args:
         arm: the bare arm, with the covariance of its base parameters.
@@ -272,10 +279,10 @@ def with_reference(arm: ParameterSet, reference: LinearProblem) -> ParameterSet:
     _check_columns(arm, reference)
     found = solve_whitened(reference, WHITENING_ORDER, WHITENING_PASSES, "qr", Factors.solve)
     root = _without(found.white.root(1.0 / found.noise), np.isinf(arm.standard_deviations))
-    weighted = root @ arm.covariance
+    weighted = REFERENCE_SPREAD**2 * (root @ arm.covariance)
     gain = np.linalg.solve(np.eye(len(root)) + weighted @ root.T, weighted).T
     values = arm.values + gain @ (root @ (found.solution.values - arm.values))
-    covariance = arm.covariance - gain @ weighted
+    covariance = REFERENCE_SPREAD**2 * arm.covariance - gain @ weighted
     return _with_covariance(with_values(arm, values), 0.5 * (covariance + covariance.T))
 
 

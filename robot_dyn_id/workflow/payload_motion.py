@@ -152,7 +152,8 @@ class PayloadMotion:
 
     def accuracy(self, motion: Trajectory) -> PayloadAccuracy:
         """Accuracy of the payload that one period of a motion, repeated over the duration, gives."""
-        times: Array = (np.arange(SAMPLES) + 0.5) * (self.settings.demand.period / SAMPLES)
+        step = self.settings.demand.period / SAMPLES
+        times = np.linspace(0.5 * step, (SAMPLES - 0.5) * step, SAMPLES)
         q, dq, ddq, _ = motion.evaluate(times)
         sampled = Motion(q, dq, ddq)
         return expected_accuracy(self.uncertain_arm, self.at, sampled, self.numbers, self.duration, self.expected_mass)
