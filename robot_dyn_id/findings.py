@@ -682,6 +682,12 @@ SECTIONS: Mapping[str, Mapping[str, Definition]] = {
             "efforts are not used.",
             "move these joints too if the mass is poorly identified",
         ),
+        "payload_changed": Definition(
+            "error",
+            "The two halves of the measurement show different payloads: it has moved in the gripper or has fallen off, "
+            "or the friction has changed.",
+            "secure the payload, warm the joints up for longer, and measure again",
+        ),
         "payload_declared_wrong": Definition(
             "error",
             "The declared payload is not the one that the arm carries: the difference is larger than the errors of the "

@@ -164,6 +164,7 @@ class SimulatedRobot:
         self.ticks = 0
         self.tracker = TrajectoryTracker(self.plant.q)
         self._servo = PositionServo(self.plant.dynamics, actuation.bandwidth, period) if position_mode else None
+        self._bandwidth = actuation.bandwidth
         self._timeout = actuation.effort_timeout
         self._command = np.zeros(len(q))
         self._commanded = -np.inf
@@ -171,6 +172,18 @@ class SimulatedRobot:
         self._braked = actuation.brakes and actuation.mode == EFFORT
         parts = actuation.robot_compensates
         self._compensation = DriverCompensation(dynamics, parts) if parts and not position_mode else None
+
+    def replace_dynamics(self, dynamics: Dynamics) -> None:
+        """Go on with other dynamics from the present state, as a payload is taken up or dropped.
+
+        Args:
+            dynamics: dynamics of the same joints with the same terms; the position controller uses them too.
+        """
+        before = self.plant
+        self.plant = Plant(dynamics, before.q, before.effort_limit)
+        self.plant.dq[:], self.plant.dry[:], self.plant.slip[:] = before.dq, before.dry, before.slip
+        if self._servo is not None:
+            self._servo = PositionServo(self.plant.dynamics, self._bandwidth, self.period)
 
     @property
     def time(self) -> float:

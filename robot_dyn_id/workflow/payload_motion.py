@@ -138,12 +138,17 @@ class PayloadMotion:
 
     @cached_property
     def window_model(self) -> RobotModel:
-        """The robot with position limits that leave the moving joints the window, for the design."""
-        limits, margin = self.model.limits, self.settings.margin
+        """The robot with limits that leave the moving joints the window and the speeds that the arm was identified at.
+
+        At higher speeds its friction would be extrapolated.
+        """
+        limits, margin, n = self.model.limits, self.settings.margin, self.numbers
+        velocity = limits.velocity.copy()
+        velocity[n] = np.minimum(velocity, self.arm.dq_max / self.settings.velocity_scale)[n]
         lower, upper = limits.lower.copy(), limits.upper.copy()
-        lower[self.numbers] = np.maximum(lower, self.position - self.window - margin)[self.numbers]
-        upper[self.numbers] = np.minimum(upper, self.position + self.window + margin)[self.numbers]
-        return replace(self.model, limits=replace(limits, lower=lower, upper=upper))
+        lower[n] = np.maximum(lower, self.position - self.window - margin)[n]
+        upper[n] = np.minimum(upper, self.position + self.window + margin)[n]
+        return replace(self.model, limits=replace(limits, lower=lower, upper=upper, velocity=velocity))
 
     @cached_property
     def uncertain_arm(self) -> ParameterSet:

@@ -32,9 +32,7 @@ class PayloadSettings(MotionSettings):
         0.5, "Largest distance of a moving joint from the present configuration", "rad or m", 0.02, 3.2
     )
     period: float = ros_parameter(5.0, "Period of the motion", "s", 1.0, 20.0)
-    slow_speed: float = ros_parameter(
-        0.1, "Speed of the slow test of one period, relative to the motion", "", 0.02, 1.0
-    )
+    slow_speed: float = ros_parameter(0.1, "Speed of the slow test, which is one period of the motion", "", 0.02, 1.0)
     warm_up: float = ros_parameter(10.0, "Duration of the motion before the measurement", "s", 0.0, 600.0)
     duration: float = ros_parameter(30.0, "Duration of the measurement", "s", 5.0, 600.0)
     expected_mass: float = ros_parameter(
@@ -49,8 +47,8 @@ class PayloadSettings(MotionSettings):
     )
     declared: tuple[float, ...] = ros_parameter(
         (),
-        "Payload that the driver assumes, in the frame of the link: mass; center of mass; inertia about it (ixx ixy iyy "
-        "ixz iyz izz): 1, 4 or 10 numbers; empty: declared_file",
+        "Payload that the driver assumes, in the frame of the link, 1, 4 or 10 numbers: mass; center of mass; inertia "
+        "about it (ixx ixy iyy ixz iyz izz); empty: declared_file",
         "kg, m, kg m^2",
     )
     declared_file: str = ros_parameter(
@@ -63,8 +61,7 @@ class PayloadSettings(MotionSettings):
     )
     driver: str = ros_parameter(
         NO_DRIVER,
-        "Driver that a payload is written into by the task WRITE: service of ur_msgs or franka_msgs, or a file for each "
-        "tool number",
+        "Driver that the task WRITE writes the payload into: a service of ur_msgs or franka_msgs, or a file per tool",
         choices=(NO_DRIVER, FILE, *DRIVERS),
     )
     driver_service: str = ros_parameter("", "Service of the driver; empty: its usual name")

@@ -9,6 +9,7 @@ from typing import Any
 
 from std_srvs.srv import Trigger
 
+from robot_dyn_id.excitation.execution.recording_watch import REQUIRED
 from robot_dyn_id.excitation.execution.supervision import Phase
 from robot_dyn_id.nodes.excitation_publisher import ExcitationPublisher
 from robot_dyn_id.nodes.payload.settings import WristSettings, wrist_parameters
@@ -53,14 +54,12 @@ class WristMotion:
         self._node, self._begun = node, time.monotonic()
         self._started: Any = None
         self._moved = self._stopping = False
-        parameters = wrist_parameters(
-            node.settings, trajectory=str(trajectory), speed_scale=speed, recording="required"
-        )
+        own = {"trajectory": str(trajectory), "speed_scale": speed, "recording": REQUIRED}
         self._publisher = WristExcitation(
             context=node.context,
             namespace=node.get_namespace(),
             cli_args=["--ros-args", "-r", f"__node:={name}"],
-            parameter_overrides=[*parameters, node.get_parameter("use_sim_time")],
+            parameter_overrides=[*wrist_parameters(node.settings, **own), node.get_parameter("use_sim_time")],
         )
         node.executor.add_node(self._publisher)
         self._name = self._publisher.get_fully_qualified_name()
