@@ -82,7 +82,7 @@ class Run(NamedTuple):
 
 
 def random_body(rng: np.random.Generator) -> Array:
-    """A brick of 0.5 to 3 kg with sides of 6 to 20 cm, 5 to 15 cm from the link and up to 4 cm beside its axis."""
+    """A brick of 0.5 to 3 kg with sides of 6 to 20 cm, 5 to 15 cm from the link and up to 4 cm off its axis."""
     mass, sides = rng.uniform(0.5, 3.0), rng.uniform(0.06, 0.2, 3)
     center = np.array([*rng.uniform(-0.04, 0.04, 2), rng.uniform(0.05, 0.15)])
     second = np.diag(sides**2) / 12.0 + np.outer(center, center)

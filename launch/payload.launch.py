@@ -1,26 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Payload of a robot whose bare arm has been identified, on request; with a simulated robot or your own."""
+"""Payload of a simulated robot whose bare arm has been identified, on request, and the monitor with the result."""
 
 from launch import LaunchDescription
-from launch.actions import OpaqueFunction
 from launch.substitutions import LaunchConfiguration
 
-from robot_dyn_id.nodes.launch_arguments import read_argument
 from robot_dyn_id.nodes.launching import SIMULATOR_TRAJECTORY, declare_arguments, share_path, start_node
-
-
-def simulator(context):
-    """The simulated robot, where one is wanted."""
-    if not read_argument("simulated", LaunchConfiguration("simulated").perform(context)):
-        return []
-    return [
-        start_node(
-            "simulator",
-            ["urdf", "terms", "payload"],
-            clock="{use_sim_time}",
-            remappings=[(SIMULATOR_TRAJECTORY, "{controller}/joint_trajectory")],
-        )
-    ]
 
 
 def generate_launch_description():
@@ -28,23 +12,26 @@ def generate_launch_description():
         [
             *declare_arguments(
                 "parameters",
-                "link",
                 "payload",
                 "declared",
                 "driver",
                 "folder",
                 "controller",
                 "terms",
-                "simulated",
                 robot="arm7",
                 urdf=[share_path("urdf"), "/", LaunchConfiguration("robot"), ".urdf"],
+                link="link7",
             ),
-            OpaqueFunction(function=simulator),
+            start_node(
+                "simulator",
+                ["urdf", "terms", "payload"],
+                clock="{use_sim_time}",
+                remappings=[(SIMULATOR_TRAJECTORY, "{controller}/joint_trajectory")],
+            ),
             start_node(
                 "payload_identifier",
-                ["urdf", "parameters", "link", "declared", "driver", "folder"],
+                ["parameters", "link", "declared", "driver", "folder"],
                 command_topic="{controller}/joint_trajectory",
-                command_action="{controller}/follow_joint_trajectory",
             ),
             start_node(
                 "torque_residual_monitor",

@@ -120,7 +120,10 @@ def estimate_payload(
         bare, both, _ = _payload_trials(options.reference, arm, regressor, settings)
         arm = with_reference(arm, bare.problem(regressor, columns).only_joints(np.flatnonzero(moving & both)))
     problem = trials.problem(regressor, columns).only_joints(np.flatnonzero(moving))
-    return estimate_on_arm(arm, problem, link, at), (*findings, *beyond, *_report_rest(arm, moving))
+    estimate = estimate_on_arm(arm, problem, link, at)
+    if options.reference:  # its errors are those of the reference, no longer those of the arm
+        estimate = replace(estimate, arm_slopes=None)
+    return estimate, (*findings, *beyond, *_report_rest(arm, moving))
 
 
 def _payload_trials(

@@ -71,9 +71,9 @@ class PayloadAccuracy:
     def describe(self) -> str:
         """Expected standard deviation of each parameter, one line."""
         every = zip(INERTIAL_SYMBOLS, self.standard_deviations, INERTIAL_UNITS, strict=True)
-        told = [f"{symbol} +- {sigma:.2g} {unit}" for symbol, sigma, unit in every if np.isfinite(sigma)]
+        known = [f"{symbol} +- {sigma:.2g} {unit}" for symbol, sigma, unit in every if np.isfinite(sigma)]
         absent = f"; not found for {self.expected_mass:g} kg: {', '.join(self.missing)}" if self.missing else ""
-        return f"expected accuracy: {', '.join(told)}{absent}"
+        return f"expected accuracy: {', '.join(known)}{absent}"
 
 
 def expected_noise(arm: ParameterSet, regressor: Regressor, motion: Motion) -> Array:

@@ -101,7 +101,6 @@ ARGUMENTS: dict[str, LaunchArgument] = {
     "driver": LaunchArgument(
         "none", "Driver that an identified payload is written into on request", choices=("none", "file", "ur", "franka")
     ),
-    "simulated": LaunchArgument("true", "true: with a simulated robot; false: with your robot", read_boolean),
     "law": LaunchArgument(
         "gravity_compensation",
         "Control law; computed_torque follows the topic computed_torque_controller/joint_trajectory",

@@ -161,11 +161,7 @@ class PayloadIdentifier(RobotNode):
             "franka_msgs/srv/SetLoad",
             "Payload of a Franka robot, on the task WRITE; the service is set by the parameter driver_service",
         ),
-        *(
-            Interface(CALLS, f"{name}/{word}", Trigger, f"{text} the motion of the node {name} in this process")
-            for name in MOTIONS
-            for word, text in (("start", "Starts"), ("stop", "Stops"))
-        ),
+        *(Interface(CALLS, f"{name}/start", Trigger, "Start of a motion, in this process") for name in MOTIONS),
     )
 
     COMPANIONS: ClassVar[Mapping[str, type[RobotNode]]] = dict.fromkeys(MOTIONS, WristExcitation)
@@ -363,7 +359,7 @@ class PayloadIdentifier(RobotNode):
         """Brake if the robot moves; computations end in the background."""
         if self._wrist is not None:
             self._stopped = "canceled"
-            self._wrist.stop()
+            self._wrist.at_rest()
         else:
             self._finish(Result.CANCELED, "canceled")
 
@@ -377,6 +373,18 @@ class PayloadIdentifier(RobotNode):
         if not self._goals.active:
             self._tidy_up()
             return
+        try:
+            self._advance()
+        except RobotDynIdError as error:
+            if self._wrist is None:
+                self._finish(Result.FAILED, str(error))
+            else:
+                self._stopped = self._stopped or str(error)
+        if self._goals.active and time.monotonic() > self._published + FEEDBACK_S:
+            self._publish_feedback()
+
+    def _advance(self) -> None:
+        """Look at what the present stage waits for."""
         if self._stage in (Stage.CHECK, Stage.ESTIMATE) and self._job is not None and self._job.done:
             outcome, self._job = self._job.outcome, None
             (self._checked if self._stage is Stage.CHECK else self._estimated)(outcome)
@@ -384,11 +392,9 @@ class PayloadIdentifier(RobotNode):
             self._look_at_driver()
         elif self._wrist is not None:
             self._look_at_motion(self._wrist)
-        if self._goals.active and time.monotonic() > self._published + FEEDBACK_S:
-            self._publish_feedback()
 
     def _tidy_up(self) -> None:
-        """Forget a computation that was canceled once it has ended."""
+        """Discard a computation that was canceled once it has ended."""
         if self._job is not None and self._job.done:
             self._job = None
 
@@ -551,14 +557,14 @@ class PayloadIdentifier(RobotNode):
         """Write the latest payload into the driver, as the user has confirmed by the goal.
 
         Raises:
-            InputError: no payload was identified, or nobody offers the service.
+            InputError: no payload was identified, or the service has no server.
             UsageError: no driver is set.
         """
         settings: PayloadSettings = self.settings
         if self._found is None or self._model is None:
             raise InputError("there is no identified payload to be written: send a goal with the task IDENTIFY first")
         if settings.driver == NO_DRIVER:
-            raise UsageError("the parameter driver is none: set it to ur, franka or file")
+            raise UsageError("parameter driver is not set: give ur, franka or file")
         payload, number = self._found
         flange = self._flange(self._model)
         at = placement_of(self._model, payload.link)
@@ -611,7 +617,8 @@ class PayloadIdentifier(RobotNode):
                 return False
             self._remove_wrist()
         if self._goals.active:
-            self._finish(Result.STOPPED, self._stopped)
+            failed = self.internal_errors > 0
+            self._finish(Result.INTERNAL_ERROR if failed else Result.STOPPED, self._stopped)
         self._end_recording()
         return True
 

@@ -40,12 +40,12 @@ RESULT = IdentifyPayload.Result
 SIMULATED = {
     **{"urdf": ARM, "rate": 500.0, "publish_rate": 100.0, "smoothing_width": 0.02, "seed": 3},
     **{"viscous": list(VISCOUS), "coulomb": list(COULOMB), "effort_noise": NOISE.tolist()},
-    **{"position_noise": 1e-5, "velocity_noise": 1e-3},
+    **{"position_noise": 1e-5, "velocity_noise": 1e-3, "clock": "true"},
 }
 QUICK = {
     **{"urdf": ARM, "link": LINK, "period": 2.0, "slow_speed": 0.5, "warm_up": 2.0, "duration": 8.0},
     **{"acceleration": "[15.0]", "timeout": 2.0, "horizon": 3.0, "tracking_error": "[0.5]"},
-    "allow_unchecked_collisions": "true",
+    **{"allow_unchecked_collisions": "true", "use_sim_time": "true"},
 }
 
 

@@ -133,7 +133,7 @@ class DriverClient:
         """Send a payload, given by its ten parameters in the frame of the driver.
 
         Raises:
-            InputError: nobody offers the service.
+            InputError: the service has no server.
         """
         if not self._client.service_is_ready():
             raise InputError(f"no server of the service {self._client.srv_name}: start the driver of the robot")

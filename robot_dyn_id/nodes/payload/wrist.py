@@ -64,7 +64,6 @@ class WristMotion:
         node.executor.add_node(self._publisher)
         self._name = self._publisher.get_fully_qualified_name()
         self._start = node.create_client(Trigger, f"{self._name}/start")
-        self._stop = node.create_client(Trigger, f"{self._name}/stop")
 
     def receive(self, status: Any) -> None:
         """Take an `ExcitationStatus`; those of other publishers are ignored."""
@@ -108,19 +107,14 @@ class WristMotion:
         """Whether the motion was executed to its end, and the robot has returned."""
         return self._moved and self.phase == Phase.DONE
 
-    def stop(self) -> None:
-        """Brake."""
-        self._stopping = True
-        self._stop.call_async(Trigger.Request())
-
     def at_rest(self) -> bool:
-        """Brake, if that has not happened, and return whether the robot is at rest."""
+        """Brake, if that has not happened, and return whether the robot is at rest and no answer is due."""
         self._stopping = True
-        return self._publisher.stop()
+        answered = self._started is None or self._started.done()
+        return self._publisher.stop() and answered
 
     def destroy(self) -> None:
         """Remove the excitation publisher; the robot is at rest."""
-        for client in (self._start, self._stop):
-            self._node.destroy_client(client)
+        self._node.destroy_client(self._start)
         self._node.executor.remove_node(self._publisher)
         self._publisher.destroy_node()
