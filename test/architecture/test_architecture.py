@@ -134,7 +134,7 @@ INSIDE = {
             "correction",
             "selection",
         ),
-        *("assembly", "prediction", "feed_forward", "forward_simulation", "pipeline", "iteration"),
+        *("assembly", "prediction", "feed_forward", "motion_efforts", "forward_simulation", "pipeline", "iteration"),
     ),
     "files": (
         *("spelling", "values", "formats", "joint_limits", "parameters", "prior", "term_values", "trajectory"),

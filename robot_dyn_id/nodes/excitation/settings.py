@@ -30,6 +30,7 @@ from robot_dyn_id.model.joint_values import joint_array
 from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.nodes.messages.conversions import most_points
 from robot_dyn_id.nodes.runtime.ros_parameters import ros_parameter
+from robot_dyn_id.parameters import COMPENSATED_PARTS, NONE
 
 TRAJECTORY, ACTION = "trajectory", "action"
 COMMANDS = "joint_trajectory_controller/joint_trajectory"
@@ -177,6 +178,16 @@ class ExcitationSettings:
         "Move only while every recorder and identifier in the graph records the joint states; auto: none is needed; "
         "required: at least one is needed; ignore: recording is not monitored",
         choices=(AUTO, REQUIRED, IGNORE),
+    )
+    feed_forward: str = ros_parameter(
+        "",
+        "Model of the efforts in the trajectory points: a file parameters.yaml, or identified_parameters for the "
+        "topic; the controller must command efforts; empty: no efforts",
+    )
+    robot_compensates: tuple[str, ...] = ros_parameter(
+        (),
+        "Torques that the driver adds to effort commands, which feed_forward leaves out; empty: as the model states",
+        choices=(NONE, *COMPENSATED_PARTS),
     )
     return_to_start: bool = ros_parameter(True, "Return to the initial position after the excitation")
     start: bool = ros_parameter(False, "Start automatically as soon as everything is ready; false: wait for ~/start")
