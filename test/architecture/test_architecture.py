@@ -145,6 +145,7 @@ INSIDE = {
     "nodes": (
         *("runtime", "messages", "starting", "launch_arguments", "recording", "excitation"),
         *("simulator_settings", "simulated_controller", "simulator", "excitation_publisher", "recorder", "identifier"),
+        *("payload", "payload_identifier"),
         *("computed_torque_controller", "torque_residual_monitor", "tables", "access_policy", "launching"),
     ),
 }
