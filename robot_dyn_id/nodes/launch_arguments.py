@@ -92,6 +92,18 @@ ARGUMENTS: dict[str, LaunchArgument] = {
     "frame": LaunchArgument(
         "", "Link at whose origin the external wrench is estimated; empty: the one that the last joint moves"
     ),
+    "link": LaunchArgument("", "Link that carries the payload, in whose frame the result is given"),
+    "payload": LaunchArgument(
+        "", "File like payload.yaml of the body that the simulated robot carries; empty: it carries nothing"
+    ),
+    "declared": LaunchArgument(
+        "",
+        "Payload that the driver assumes, for example [1.2, 0.0, 0.0, 0.05]: mass; center of mass; inertia about it",
+        read_yaml_value,
+    ),
+    "driver": LaunchArgument(
+        "none", "Driver that an identified payload is written into on request", choices=("none", "file", "ur", "franka")
+    ),
     "law": LaunchArgument(
         "gravity_compensation",
         "Control law; computed_torque follows the topic computed_torque_controller/joint_trajectory",

@@ -20,7 +20,7 @@ from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.online.contact import ContactMonitor, ContactSettings
 from robot_dyn_id.online.contact_noise import contact_statistics
 from robot_dyn_id.online.external_wrench import WrenchPrior, estimate_wrench
-from robot_dyn_id.online.momentum_observer import ObserverFilter, MomentumObserver, ObserverSettings
+from robot_dyn_id.online.momentum_observer import MomentumObserver, ObserverFilter, ObserverSettings
 from robot_dyn_id.simulation.sensors import colored_noise
 
 RATE = 250.0
@@ -150,7 +150,8 @@ def test_efforts_without_gravity_are_those_of_a_set_without_gravity():
 
 
 @pytest.mark.parametrize(
-    ("changes", "word"), [({"effort_kind": "external", "robot_compensates": ("unknown",)}, "effort_kind"), ({"verdict": "bad"}, "verdict")]
+    ("changes", "word"),
+    [({"effort_kind": "external", "robot_compensates": ("unknown",)}, "effort_kind"), ({"verdict": "bad"}, "verdict")],
 )
 def test_sets_that_give_no_external_torque_are_refused(changes, word):
     with pytest.raises(InputError, match=word):
