@@ -106,6 +106,7 @@ def listen(process: int) -> tuple[np.ndarray, float, float]:
         )
         for k in range(int(SECONDS) + 10)
     ]
+    points[-1].velocities = [0.0] * 7
     publisher.publish(JointTrajectory(joint_names=names, points=points))
     spin(executor, lambda: len(arrivals) > 2000, 20.0)
     arrivals.clear()

@@ -31,6 +31,9 @@ The identified model
     load_parameters      load parameters.yaml
     save_parameters      save parameters.yaml
     Dynamics             inverse and forward dynamics, mass matrix, gravity, friction
+    FeedForward          efforts to be commanded, without those that the driver adds
+    load_trajectory      load a JointTrajectory from YAML or a bag, or a designed trajectory
+    fill_efforts         fill the efforts of a trajectory and check torque limits
     predict              efforts along a recording
     simulate             motion along a trajectory, or under recorded efforts
     export_urdf          write a URDF with the identified inertias
@@ -55,12 +58,14 @@ if TYPE_CHECKING:
     from robot_dyn_id.errors import RobotDynIdError
     from robot_dyn_id.estimators import ESTIMATORS
     from robot_dyn_id.excitation.forms.registry import FORMS
+    from robot_dyn_id.identification.feed_forward import FeedForward
     from robot_dyn_id.identification.settings import Settings
     from robot_dyn_id.model.robot import RobotModel
     from robot_dyn_id.online.monitoring import ResidualMonitor
     from robot_dyn_id.parameters import ParameterSet
     from robot_dyn_id.recordings import open_recording
     from robot_dyn_id.workflow.excitation import design
+    from robot_dyn_id.workflow.feed_forward import fill_efforts, load_trajectory
     from robot_dyn_id.workflow.files import export_mjcf, export_urdf, load_parameters, load_robot, save_parameters
     from robot_dyn_id.workflow.identification import identify, validate
     from robot_dyn_id.workflow.prediction import predict, simulate
@@ -76,6 +81,7 @@ _EXPORTS = {
     "FORMS": "robot_dyn_id.excitation.forms.registry",
     "TERMS": "robot_dyn_id.dynamics.terms",
     "Dynamics": "robot_dyn_id.dynamics.dynamics",
+    "FeedForward": "robot_dyn_id.identification.feed_forward",
     "ParameterSet": "robot_dyn_id.parameters",
     "Regressor": "robot_dyn_id.dynamics.regressor",
     "ResidualMonitor": "robot_dyn_id.online.monitoring",
@@ -86,9 +92,11 @@ _EXPORTS = {
     "design": "robot_dyn_id.workflow.excitation",
     "export_mjcf": "robot_dyn_id.workflow.files",
     "export_urdf": "robot_dyn_id.workflow.files",
+    "fill_efforts": "robot_dyn_id.workflow.feed_forward",
     "identify": "robot_dyn_id.workflow.identification",
     "load_parameters": "robot_dyn_id.workflow.files",
     "load_robot": "robot_dyn_id.workflow.files",
+    "load_trajectory": "robot_dyn_id.workflow.feed_forward",
     "open_recording": "robot_dyn_id.recordings",
     "predict": "robot_dyn_id.workflow.prediction",
     "save_parameters": "robot_dyn_id.workflow.files",
@@ -102,6 +110,7 @@ __all__ = [  # as literals, for tools that do not run the module
     "FORMS",
     "TERMS",
     "Dynamics",
+    "FeedForward",
     "ParameterSet",
     "Regressor",
     "ResidualMonitor",
@@ -113,9 +122,11 @@ __all__ = [  # as literals, for tools that do not run the module
     "design",
     "export_mjcf",
     "export_urdf",
+    "fill_efforts",
     "identify",
     "load_parameters",
     "load_robot",
+    "load_trajectory",
     "open_recording",
     "predict",
     "save_parameters",

@@ -70,6 +70,13 @@ class InputError(RobotDynIdError):
     advice = "correct or replace the file that the message names"
 
 
+class MissingDefinitionError(InputError):
+    """A bag lacks the definition of a message type, and no folder with definitions is given."""
+
+    code = "definition_missing"
+    advice = "give a folder with the .msg files of the type"
+
+
 class ModelError(InputError):
     """The robot description cannot be used: broken, floating base, closed loop, unknown joint."""
 

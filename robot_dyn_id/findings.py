@@ -301,6 +301,15 @@ SECTIONS: Mapping[str, Mapping[str, Definition]] = {
             "The publisher does not fill in time stamps; arrival times, which jitter, are used instead.",
             "correct the publisher of the joint states",
         ),
+        "channels_merged": Definition(
+            "info",
+            "A channel of the joints comes from another topic; it is interpolated at the stamps of the joint states.",
+        ),
+        "clocks_differ": Definition(
+            "warning",
+            "Two topics of a bag have clocks that differ by more than 50 ms, by the arrival of their messages.",
+            "synchronize the clocks of the publishers, or stamp both topics on the same computer",
+        ),
         "type_definition_missing": Definition(
             "info",
             "The definition of a message type is neither in the bag nor installed.",
@@ -637,6 +646,23 @@ SECTIONS: Mapping[str, Mapping[str, Definition]] = {
         ),
         "term_not_exported": Definition(
             "info", "The format cannot store a term, or a friction that is negative.", "use the parameter file"
+        ),
+        "friction_approximated": Definition(
+            "info",
+            "A controller of another package has a friction model of its own: what it cannot hold (viscous friction, "
+            "dependence on load and position, presliding, offsets) is left out, and other shapes are approximated. The "
+            "largest differences are given.",
+            "use the parameter file, or exported source code, for the complete friction",
+        ),
+        "drive_units_not_exported": Definition(
+            "info",
+            "A controller scales torques to the units of its drives, which no recording shows.",
+            "set the scaling factors from the manual of the drives, or tune them",
+        ),
+        "tool_inertia_not_exported": Definition(
+            "info",
+            "A controller compensates the weight of its tool, not its inertia.",
+            "move the tool slowly",
         ),
         "presliding_not_exported": Definition(
             "info",

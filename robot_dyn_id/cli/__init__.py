@@ -25,8 +25,9 @@ VERBS = {
     "design": "design an excitation trajectory within limits",
     "identify": "identify a robot's dynamics from recordings",
     "predict": "predict the torque along a recording",
+    "feedforward": "fill the efforts of a trajectory from an identified model, and check torque limits",
     "simulate": "simulate an identified model along a trajectory, or under recorded efforts",
-    "export": "write an identified model as URDF or MJCF, or as C or C++ source code",
+    "export": "write an identified model as URDF, MJCF, C or C++ source code, or for controllers",
     "validate": "evaluate an identified model on other recordings",
     "payload": "identify mass, center of mass and inertia of a payload",
     "chain": "identify every body of a robot with 6-axis sensors in its hinges",
@@ -137,7 +138,7 @@ def _guarded(given: Sequence[str]) -> int:
     Raises:
         BrokenPipeError: the reader of standard output has closed it.
     """
-    from robot_dyn_id.errors import InputError, InterruptedRun, RobotDynIdError, UsageError
+    from robot_dyn_id.errors import InputError, InterruptedRun, MissingDefinitionError, RobotDynIdError, UsageError
     from robot_dyn_id.faults import missing_library, reported
 
     try:
@@ -146,6 +147,8 @@ def _guarded(given: Sequence[str]) -> int:
         return int(stop.code or 0)
     except _WrongWords as error:
         return _fail(UsageError(str(error)), given, prefix="")
+    except MissingDefinitionError as error:
+        return _fail(MissingDefinitionError(f"{error.message}, with --definitions DIR", error.action), given)
     except RobotDynIdError as error:
         return _fail(error, given)
     except KeyboardInterrupt:

@@ -4,39 +4,83 @@
 from __future__ import annotations
 
 import argparse
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from robot_dyn_id.cli.findings import print_findings
 from robot_dyn_id.cli.outputs import add_force, claim
+from robot_dyn_id.dynamics.compensation import decide_compensations
 from robot_dyn_id.dynamics.dynamics import check_robot
-from robot_dyn_id.export import FORMATS
+from robot_dyn_id.errors import UsageError
+from robot_dyn_id.export import FORMATS, TOOL_FORMATS, Exported
 from robot_dyn_id.files.parameters import read_parameters
+from robot_dyn_id.files.payload import read_payload
 from robot_dyn_id.findings import summarize_findings
 from robot_dyn_id.model.robot import RobotModel
+from robot_dyn_id.parameters import COMPENSATIONS, NONE
 from robot_dyn_id.report.folder import output_folder
 from robot_dyn_id.text.files import write_atomically
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of the command."""
-    parser.add_argument("--robot", required=True, metavar="URDF", help="URDF or xacro file that was identified")
-    parser.add_argument("--parameters", required=True, metavar="FILE", help="parameters.yaml")
-    parser.add_argument("--format", required=True, choices=list(FORMATS), help="format of the model")
+    parser.add_argument("--robot", metavar="URDF", help="URDF or xacro file that was identified")
+    parser.add_argument("--parameters", metavar="FILE", help="parameters.yaml")
+    parser.add_argument(
+        "--payload", metavar="FILE", help=f"payload.yaml, for {' and '.join(TOOL_FORMATS)} instead of a robot"
+    )
+    parser.add_argument("--format", required=True, choices=[*FORMATS, *TOOL_FORMATS], help="format of the model")
     parser.add_argument("--out", required=True, metavar="FILE", help="model file to write")
+    parser.add_argument(
+        "--robot-compensates",
+        nargs="+",
+        choices=COMPENSATIONS[1:],
+        default=(),
+        metavar="WORD",
+        help="what the driver adds to a command: gravity, friction, coriolis or none; default: as the parameters state",
+    )
     add_force(parser)
 
 
 def run(arguments: argparse.Namespace) -> tuple[int, dict[str, Any]]:
     """Export and write."""
     file = Path(arguments.out)
+    _check(arguments)
     claim(arguments, file)
-    parameters = read_parameters(arguments.parameters)
-    check_robot(parameters, RobotModel.from_file(arguments.robot))
-    exported = FORMATS[arguments.format](parameters)
+    what, exported = _tool(arguments) if arguments.format in TOOL_FORMATS else _robot(arguments)
     output_folder(file.parent)
     write_atomically(file, exported.text)
     print_findings(exported.findings)
     if not arguments.json:
-        print(f"{parameters.robot_name} with its identified parameters in {file}")
+        print(f"{what} in {file}")
     return 0, {"file": str(file), **summarize_findings(exported.findings)}
+
+
+def _check(arguments: argparse.Namespace) -> None:
+    """Check that the inputs are those of the format.
+
+    Raises:
+        UsageError: they are not.
+    """
+    tool = arguments.format in TOOL_FORMATS
+    given = {name for name in ("robot", "parameters", "payload", "robot_compensates") if getattr(arguments, name)}
+    needed = {"payload"} if tool else {"robot", "parameters"}
+    for name in sorted(needed - given):
+        raise UsageError(f"--format {arguments.format} needs --{name}")
+    for name in sorted(given - needed - (set() if tool else {"robot_compensates"})):
+        raise UsageError(f"--{name.replace('_', '-')} is not used with --format {arguments.format}")
+
+
+def _robot(arguments: argparse.Namespace) -> tuple[str, Exported]:
+    parameters = read_parameters(arguments.parameters)
+    check_robot(parameters, RobotModel.from_file(arguments.robot))
+    if arguments.robot_compensates:
+        stated = decide_compensations(parameters, arguments.robot_compensates)
+        parameters = replace(parameters, robot_compensates=stated or (NONE,))
+    return f"{parameters.robot_name} with its identified parameters", FORMATS[arguments.format](parameters)
+
+
+def _tool(arguments: argparse.Namespace) -> tuple[str, Exported]:
+    payload = read_payload(arguments.payload)
+    return f"the payload on {payload.link}", TOOL_FORMATS[arguments.format](payload)

@@ -16,9 +16,12 @@ from robot_dyn_id.model.urdf import RobotDescription
 
 
 def add_configuration(parser: argparse.ArgumentParser) -> None:
-    """`--config`, and `--topic` for bags."""
+    """`--config`, and `--topic` and `--definitions` for bags."""
     parser.add_argument("--config", metavar="FILE", help="gains, joints, filter, terms, estimator, thresholds (YAML)")
-    parser.add_argument("--topic", help="JointState topic of bags (default: the only one)")
+    parser.add_argument("--topic", help="topic of bags with the joint states (default: the only one)")
+    parser.add_argument(
+        "--definitions", metavar="DIR", help="folder with .msg files of types whose definition a bag lacks"
+    )
 
 
 def configuration_from(arguments: argparse.Namespace) -> Configuration:
@@ -30,7 +33,7 @@ def configuration_from(arguments: argparse.Namespace) -> Configuration:
     configuration = read_configuration(arguments.config)
     given = {
         name: getattr(arguments, name)
-        for name in ("topic", "cutoff", "essential", "bootstrap")
+        for name in ("topic", "definitions", "cutoff", "essential", "bootstrap")
         if getattr(arguments, name, None) is not None
     }
     if getattr(arguments, "gravity", None) is not None:

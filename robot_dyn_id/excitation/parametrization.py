@@ -107,11 +107,14 @@ class Parametrization(Protocol):
         duration: duration of one cycle [s]; with a free period, in the time scale of `sample`.
         periodic: whether the cycle can be repeated without stops.
         windows: start and end times of the evaluated intervals [s]; empty: the entire cycle.
+        passages: start and end times of intervals in which the motion passes through all of its positions, so that
+            distances have to be computed in them alone [s]; empty: the entire cycle.
     """
 
     duration: float
     periodic: bool
     windows: tuple[tuple[float, float], ...]
+    passages: tuple[tuple[float, float], ...]
 
     @property
     def name(self) -> str:
@@ -183,6 +186,7 @@ class CenteredParametrization(ABC):
 
     periodic: bool = False
     windows: tuple[tuple[float, float], ...] = ()
+    passages: tuple[tuple[float, float], ...] = ()
 
     AMPLITUDES: ClassVar[slice] = slice(None)
     """Coefficients of a joint that are proportional to its distance from the center."""

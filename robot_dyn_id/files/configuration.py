@@ -27,6 +27,7 @@ from robot_dyn_id.files.values import (
 from robot_dyn_id.identification.settings import EFFORT_KINDS, VELOCITIES, Settings
 from robot_dyn_id.model.urdf import RobotDescription
 from robot_dyn_id.parameters import NONE, ParameterSet
+from robot_dyn_id.recordings.merged import CHANNEL_WORDS, ChannelTopics
 from robot_dyn_id.signals.cleaning import Drive
 from robot_dyn_id.signals.reversals import AUTO
 from robot_dyn_id.text.yaml import read_yaml
@@ -74,8 +75,11 @@ class Configuration:
         identify: joints to identify; None: all that the recording holds.
         gravity: gravity vector in the base frame [m/s^2], which is then not corrected for a tilt of the base; None:
             standard gravity along -z.
-        topic: JointState topic of bags; None: the only one.
+        topic: topic of bags with the joint states; None: the only one.
         reference_topic: topic of the commanded positions in the same bags; None: they are not used.
+        channel_topics: topics of the same bags with further channels, by `effort`, `current`, `temperature`.
+        recorded_joints: names of the joints where the messages of bags have none, in the order of their arrays.
+        definitions: folder with `.msg` files of message types whose definition a bag lacks; None: there is none.
         flexible: flexible joints and their recordings, for flexible-joint identification.
         settings: settings of the identification; drives and reversal speeds are completed from `joints`.
     """
@@ -85,6 +89,9 @@ class Configuration:
     gravity: tuple[float, float, float] | None = None
     topic: str | None = None
     reference_topic: str | None = None
+    channel_topics: ChannelTopics = field(default_factory=dict)
+    recorded_joints: tuple[str, ...] = ()
+    definitions: str | None = None
     flexible: FlexibleSettings | None = None
     settings: Settings = field(default_factory=Settings)
 
@@ -189,6 +196,15 @@ def _read_terms(value: Any, key: str) -> tuple[Term, ...]:
     return tuple(terms)
 
 
+def _read_channel_topics(value: Any, key: str) -> ChannelTopics:
+    """One topic per channel, `{current: /motors}`, or one per joint, `{temperature: {elbow: /elbow/temperature}}`."""
+    topics = {}
+    for channel, given in read_value(dict[str, Any], value, key).items():
+        kind = dict[str, str] if isinstance(given, dict) else str
+        topics[choice(list(CHANNEL_WORDS))(channel, key)] = read_value(kind, given, f"{key}.{channel}")
+    return topics
+
+
 def _read_couplings(value: Any, key: str) -> tuple[Coupling, ...]:
     couplings = []
     for name, entry in read_value(dict[str, Any], value, key).items():
@@ -215,6 +231,7 @@ _READERS = {
     "effort_kind": choice(EFFORT_KINDS),
     "robot_compensates": _read_compensations,
     "pivots": choice(PIVOTS),
+    "channel_topics": _read_channel_topics,
     "terms": _read_terms,
     "couplings": _read_couplings,
     "estimator": _read_estimator,

@@ -182,6 +182,15 @@ def write_trajectory(path: str | Path, stored: StoredExcitation) -> None:
     FORMAT.write(path, content, comment=f"# q_j(t) = {stored.cycle.FORMULA}\n")
 
 
+def is_designed(path: str | Path) -> bool:
+    """Whether a file begins like a designed trajectory of any version."""
+    try:
+        with open(path, encoding="utf-8", errors="replace") as file:
+            return f"format: {FORMAT.line}" in file.read(4096)
+    except OSError:  # reported by the reader
+        return False
+
+
 def read_trajectory(path: str | Path) -> StoredExcitation:
     """Read an excitation.
 

@@ -42,15 +42,15 @@ SLOWEST = 0.01
 """Smallest speed that is tried to keep the torque limits, relative to that of the trajectory."""
 
 
-class EffortViolation(NamedTuple):
-    """A joint whose torque may exceed its limit.
+class LargestEffort(NamedTuple):
+    """Largest torque of a joint along a trajectory, relative to its limit.
 
     Attributes:
         joint: name of the joint.
-        time: time of the largest torque relative to the limit [s from the start of the trajectory].
+        time: time of the largest upper bound [s from the start of the trajectory].
         effort: magnitude of the torque there [N m or N].
         bound: 95 % upper bound of that magnitude; inf where the torque depends on a parameter that is not identifiable.
-        limit: effort limit of the URDF.
+        limit: effort limit of the URDF; inf where it has none.
         unit: N m or N.
     """
 
@@ -73,7 +73,8 @@ class FeedForwardEfforts:
         commanded: torque without what the driver adds, shape (N, n).
         deviation: standard deviation of the motor torque, shape (N, n): parameter covariance, and held-out NRMSE times
             the RMS torque of this trajectory.
-        violations: joints whose torque may exceed the limit of the URDF.
+        largest: largest torque of each joint, n.
+        compensated: parts that the driver adds, of `COMPENSATED_PARTS`.
         findings: what the trajectory lacks, and where it extrapolates.
     """
 
@@ -82,13 +83,19 @@ class FeedForwardEfforts:
     motor: Array
     commanded: Array
     deviation: Array
-    violations: tuple[EffortViolation, ...]
+    largest: tuple[LargestEffort, ...]
+    compensated: tuple[str, ...]
     findings: tuple[Finding, ...]
 
     @property
     def efforts(self) -> Array:
         """Efforts of the trajectory points, shape (k, n)."""
         return np.asarray(self.commanded[self.samples.points])
+
+    @property
+    def violations(self) -> tuple[LargestEffort, ...]:
+        """Joints whose torque may exceed the limit of the URDF."""
+        return tuple(joint for joint in self.largest if joint.bound > joint.limit)
 
 
 @dataclass(frozen=True)
@@ -155,9 +162,10 @@ class FeedForward:
         q, dq, ddq = (np.ascontiguousarray(x.T) for x in samples[1:4])
         motion = Motion(q, dq, ddq, states=states)
         deviation = self._deviation(motion, motor)
-        violations = self._violations(samples.t, motor, deviation)
+        largest = self._largest(samples.t, motor, deviation)
         findings = (*self._report_derivatives(waypoints), *self._report_limits(), *self._report_range(motion))
-        return FeedForwardEfforts(waypoints, samples, motor, commanded, deviation, violations, findings)
+        parts = self.compensation.parts
+        return FeedForwardEfforts(waypoints, samples, motor, commanded, deviation, largest, parts, findings)
 
     def slowed(self, waypoints: Waypoints) -> tuple[float, FeedForwardEfforts]:
         """Slow a trajectory down, on the same path, until its torques are within the limits.
@@ -212,23 +220,12 @@ class FeedForward:
         ratio = np.nan_to_num(parameters.held_out_nrmse)
         return np.asarray(np.hypot(deviation.T, ratio * np.sqrt(np.mean(motor**2, axis=0))))
 
-    def _violations(self, t: Array, motor: Array, deviation: Array) -> tuple[EffortViolation, ...]:
+    def _largest(self, t: Array, motor: Array, deviation: Array) -> tuple[LargestEffort, ...]:
         model = self.dynamics.regressor.model
         bound = np.abs(motor) + ONE_SIDED_95 * deviation
-        ratio = bound / self._limits
-        worst = np.argmax(ratio, axis=0)
-        return tuple(
-            EffortViolation(
-                name,
-                float(t[worst[j]]),
-                float(abs(motor[worst[j], j])),
-                float(bound[worst[j], j]),
-                float(self._limits[j]),
-                model.effort_units[j],
-            )
-            for j, name in enumerate(model.joint_names)
-            if ratio[worst[j], j] > 1.0
-        )
+        at = (np.argmax(bound, axis=0), np.arange(bound.shape[1]))
+        values = (t[at[0]], np.abs(motor)[at], bound[at], self._limits)
+        return tuple(map(LargestEffort, model.joint_names, *(x.tolist() for x in values), model.effort_units))
 
     @property
     def _limits(self) -> Array:
@@ -272,7 +269,7 @@ class FeedForward:
         return report_excesses(list_excesses(self.parameters.joint_names, shares), "warning")
 
 
-def format_violation(violation: EffortViolation) -> str:
+def format_violation(violation: LargestEffort) -> str:
     """A violation as text."""
     joint, time, effort, bound, limit, unit = violation
     most = f"95 % upper bound {bound:.4g}" if np.isfinite(bound) else "a parameter in it is not identifiable"

@@ -13,6 +13,7 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray, String
 from trajectory_msgs.msg import JointTrajectory
 
+from robot_dyn_id.arrays import Array
 from robot_dyn_id.dynamics.dynamics import Dynamics
 from robot_dyn_id.errors import InputError, RobotDynIdError, UsageError
 from robot_dyn_id.model.urdf import RobotDescription
@@ -20,6 +21,7 @@ from robot_dyn_id.msg import ParameterSet as ParameterSetMsg
 from robot_dyn_id.nodes.messages.conversions import parameter_set, read_bounded, waypoints
 from robot_dyn_id.nodes.runtime.diagnostics import Condition
 from robot_dyn_id.nodes.runtime.robot_node import (
+    EXECUTES,
     LATCHED,
     OK,
     PUBLISHES,
@@ -33,10 +35,13 @@ from robot_dyn_id.nodes.runtime.robot_node import (
     RobotNode,
 )
 from robot_dyn_id.nodes.runtime.running import run
+from robot_dyn_id.nodes.simulated_controller import ABSENT, ACTION_TYPE, STATE_TYPE, SimulatedController
 from robot_dyn_id.nodes.simulator_settings import PARAMETERS, SimulatorSettings
 from robot_dyn_id.simulation.controllers import usable_dynamics
 from robot_dyn_id.simulation.plant import warm_up
 from robot_dyn_id.simulation.simulated_robot import EFFORT, POSITION, RealTimePacer, SimulatedRobot
+from robot_dyn_id.simulation.trajectory_controller import SUCCESSFUL, TrajectoryEnd
+from robot_dyn_id.simulation.trajectory_tracking import Waypoints
 
 BATCH_S = 0.005
 """Time that ticks take in a row, as fast as possible, before messages are looked at [s]."""
@@ -46,6 +51,9 @@ SHORTEST_PERIOD_S = 1e-3
 
 PAUSE_TIMEOUT_S = 10.0
 """Maximum duration of a pause of simulated time for the next effort command, by the computer's clock [s]."""
+
+FEEDBACK_RATE_HZ = 20.0
+"""Rate of the feedback of a goal, by simulated time [Hz]: that of joint_trajectory_controller."""
 
 REPORTS_PER_SECOND = 10
 """Reports of the state per second of simulated time."""
@@ -73,11 +81,26 @@ class Simulator(RobotNode):
             SUBSCRIBES,
             "joint_trajectory_controller/joint_trajectory",
             JointTrajectory,
-            "Trajectory to follow in position control; joints that it leaves out hold, and without points all do",
+            "Trajectory to follow in position control, prefix: parameter controller; without points: hold",
+            RELIABLE,
+        ),
+        Interface(
+            EXECUTES,
+            "joint_trajectory_controller/follow_joint_trajectory",
+            ACTION_TYPE,
+            "Trajectory to follow with tolerances, if control_msgs is installed",
+        ),
+        Interface(
+            PUBLISHES,
+            "joint_trajectory_controller/controller_state",
+            STATE_TYPE,
+            "Reference, feedback and error of the trajectory controller, if control_msgs is installed",
             RELIABLE,
         ),
         Interface(SUBSCRIBES, "effort_command", Float64MultiArray, "Efforts in effort control", SENSOR),
     )
+
+    _interfaces: SimulatedController | None = None
 
     def begin(self) -> None:
         """Set the node up, and begin as soon as the robot is known.
@@ -97,7 +120,8 @@ class Simulator(RobotNode):
         self._commanded = -math.inf  # by the computer's clock [s]
         self._wait: float = settings.waits
         warm_up()
-        self.subscription("joint_trajectory_controller/joint_trajectory", self._follow, raw=True)
+        topic = f"{settings.controller}/joint_trajectory"
+        self.create_subscription(JointTrajectory, topic, self._follow, RELIABLE, raw=True)
         self.subscription("effort_command", self._take_effort)
         if settings.model == PARAMETERS:
             self._condition.report(STALE, "waiting for identified_parameters")
@@ -150,10 +174,24 @@ class Simulator(RobotNode):
             self._description = self.publisher("robot_description")
             self._description.publish(String(data=model.urdf))
         self._robot = robot
+        if self.settings.control == POSITION:
+            self._offer_controller(robot)
         self._report()
         factor = self.settings.factor
         period = max(SHORTEST_PERIOD_S, 1.0 / (self.settings.rate * factor)) if factor > 0.0 else SHORTEST_PERIOD_S
         self._timer = self.create_timer(period, self._run, clock=self.steady)
+
+    def _offer_controller(self, robot: SimulatedRobot) -> None:
+        """Offer the action and the state topic of the trajectory controller, where control_msgs is installed."""
+        settings: SimulatorSettings = self.settings
+        try:
+            self._interfaces = SimulatedController(self, robot, settings.controller, self._read, self._condition.refuse)
+        except ImportError:
+            self.get_logger().info(ABSENT)
+            return
+        self._feedback_ticks = max(1, round(settings.rate / FEEDBACK_RATE_HZ))
+        state_rate = settings.controller_state_rate
+        self._state_ticks = max(1, round(settings.rate / state_rate)) if state_rate else 0
 
     # --- time
 
@@ -182,9 +220,13 @@ class Simulator(RobotNode):
         assert robot is not None
         number, stamp = robot.ticks, self._begun + robot.ticks * self._nanoseconds
         state = robot.tick()
+        if robot.ended is not None:
+            self._end_trajectory(robot.ended)
+        time_of_state = self._message.header.stamp
+        time_of_state.sec, time_of_state.nanosec = divmod(stamp, 1_000_000_000)
+        if self._interfaces is not None:
+            self._publish_controller(self._interfaces, number, state)
         if number % self._every == 0:
-            time_of_state = self._message.header.stamp
-            time_of_state.sec, time_of_state.nanosec = divmod(stamp, 1_000_000_000)
             if self._clock_publisher:
                 self._clock_publisher.publish(Clock(clock=time_of_state))
             for view, values in zip(self._views, self._sensors.measure(*state), strict=True):
@@ -192,6 +234,22 @@ class Simulator(RobotNode):
             self._states.publish(self._message)
         if number % max(1, round(self.settings.rate / REPORTS_PER_SECOND)) == 0:
             self._report()
+
+    def _publish_controller(self, interfaces: SimulatedController, number: int, state: tuple[Array, ...]) -> None:
+        """Publish the state of the trajectory controller and feedback of its goal, if they are due."""
+        for ticks, publish in (
+            (self._state_ticks, interfaces.publish),
+            (self._feedback_ticks, interfaces.feed_back),
+        ):
+            if ticks and number % ticks == 0:
+                publish(self._message.header.stamp, number / self.settings.rate, state[0], state[1])
+
+    def _end_trajectory(self, end: TrajectoryEnd) -> None:
+        """Report the end of a trajectory, and end its goal."""
+        if self._interfaces is not None:
+            self._interfaces.end(end)
+        if end.code != SUCCESSFUL:
+            self.get_logger().warning(": ".join(filter(None, (end.text, end.detail))))
 
     def _waits(self) -> bool:
         """Whether simulated time pauses until the next effort command."""
@@ -226,19 +284,28 @@ class Simulator(RobotNode):
             if robot is None or self.settings.control != POSITION:
                 raise InputError("there is no robot yet" if robot is None else "the parameter control is effort")
             message = read_bounded(data, JointTrajectory)
-            if not message.points:
-                robot.tracker.hold(robot.time)
-                return
-            stamp = message.header.stamp
-            start = 1e-9 * (stamp.sec * 1_000_000_000 + stamp.nanosec - self._begun)
-            begins_now = stamp.sec == 0 and stamp.nanosec == 0
-            model = robot.plant.dynamics.model
-            rest = robot.tracker.setpoint(robot.time).q if self.settings.allow_partial_joints_goal else None
-            points = waypoints(message, model.joint_names, rest)
-            points.check_limits(model.joint_names, model.limits.lower, model.limits.upper)
-            robot.tracker.follow(points, robot.time if begins_now else start, robot.time)
+            if message.points:
+                robot.controller.follow(*self._read(message), robot.time)
+            elif (end := robot.controller.stop(robot.time)) is not None:
+                self._end_trajectory(end)
         except InputError as error:
             self._condition.refuse(f"joint trajectory: {error}")
+
+    def _read(self, message: JointTrajectory) -> tuple[Waypoints, float]:
+        """Points of a trajectory and its start time [s].
+
+        Raises:
+            InputError: it cannot be followed by this robot, or leaves its position limits.
+        """
+        robot, stamp = self._robot, message.header.stamp
+        assert robot is not None
+        model = robot.plant.dynamics.model
+        rest = robot.tracker.setpoint(robot.time).q if self.settings.allow_partial_joints_goal else None
+        points = waypoints(message, model.joint_names, rest)
+        points.check_limits(model.joint_names, model.limits.lower, model.limits.upper)
+        begins_now = stamp.sec == 0 and stamp.nanosec == 0
+        start = 1e-9 * (stamp.sec * 1_000_000_000 + stamp.nanosec - self._begun)
+        return points, robot.time if begins_now else start
 
     def _take_effort(self, message: Any) -> None:
         try:
@@ -250,6 +317,12 @@ class Simulator(RobotNode):
             self._commanded = time.monotonic()
         except InputError as error:
             self._condition.refuse(f"effort command: {error}")
+
+    def destroy_node(self) -> None:
+        """Leave the graph with the action."""
+        if self._interfaces is not None:
+            self._interfaces.destroy()
+        super().destroy_node()
 
     def diagnosis(self) -> Diagnosis:
         """The condition that was reported last."""

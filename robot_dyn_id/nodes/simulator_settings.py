@@ -17,6 +17,7 @@ from robot_dyn_id.model.robot import STANDARD_GRAVITY, RobotModel
 from robot_dyn_id.model.urdf import RobotDescription
 from robot_dyn_id.nodes.runtime.ros_parameters import ros_parameter
 from robot_dyn_id.parameters import COMPENSATED_PARTS
+from robot_dyn_id.simulation.controllers import EffortGains
 from robot_dyn_id.simulation.plant import nominal_dynamics
 from robot_dyn_id.simulation.sensors import Sensors
 from robot_dyn_id.simulation.simulated_robot import (
@@ -29,6 +30,7 @@ from robot_dyn_id.simulation.simulated_robot import (
     SensorStream,
     SimulatedRobot,
 )
+from robot_dyn_id.simulation.trajectory_controller import STOPPED_VELOCITY_TOLERANCE, Tolerances
 
 URDF, PARAMETERS = "urdf", "parameters"
 MODELS = (URDF, PARAMETERS)
@@ -66,6 +68,43 @@ class SimulatorSettings:
         (), "Initial joint positions; empty: 0, or the nearest position within the limits", "rad or m"
     )
     control: str = ros_parameter(POSITION, "Command interface: joint trajectories or effort commands", choices=MODES)
+    controller: str = ros_parameter(
+        "joint_trajectory_controller", "Name of the trajectory controller: prefix of its topics and its action"
+    )
+    controller_state_rate: float = ros_parameter(
+        50.0, "Rate of controller_state, for which there must be a subscriber; 0: not published", "Hz", 0.0
+    )
+    path_tolerance: tuple[float, ...] = ros_parameter(
+        (),
+        "Position error that aborts a trajectory, one value for all or one per joint; 0: none",
+        "rad or m",
+        0.0,
+    )
+    goal_tolerance: tuple[float, ...] = ros_parameter(
+        (), "Position error up to which a goal is reached, one value for all or one per joint; 0: any", "rad or m", 0.0
+    )
+    goal_time: float = ros_parameter(
+        0.0, "Time after the end of a trajectory until which the goal must be reached; 0: not limited", "s", 0.0
+    )
+    stopped_velocity_tolerance: float = ros_parameter(
+        STOPPED_VELOCITY_TOLERANCE,
+        "Velocity up to which a goal is reached, if efforts are commanded; 0: any",
+        "rad/s or m/s",
+        0.0,
+    )
+    proportional_gains: tuple[float, ...] = ros_parameter(
+        (),
+        "Gains of a trajectory controller that commands efforts, one for all joints or one per joint; empty: it "
+        "commands positions, which the robot follows with its exact model and bandwidth",
+        "N m/rad or N/m",
+        0.0,
+    )
+    derivative_gains: tuple[float, ...] = ros_parameter(
+        (), "Gains of the velocity error of such a controller", "N m s/rad or N s/m", 0.0
+    )
+    integral_gains: tuple[float, ...] = ros_parameter(
+        (), "Gains of the integrated position error of such a controller", "N m/(rad s) or N/(m s)", 0.0
+    )
     allow_partial_joints_goal: bool = ros_parameter(
         True, "Follow trajectories of a part of the joints; the others hold their present command"
     )
@@ -156,8 +195,11 @@ class SimulatorSettings:
             RobotDynIdError: positions for another number of joints, dynamics that cannot be simulated, or a driver that
                 adds torques to effort commands though it takes none.
         """
-        if self.robot_compensates and self.control != EFFORT:
-            raise UsageError("robot_compensates needs control to be effort: trajectories are followed without commands")
+        if self.robot_compensates and self.control != EFFORT and not self.proportional_gains:
+            raise UsageError(
+                "robot_compensates needs control to be effort, or proportional_gains: positions are followed without "
+                "effort commands"
+            )
         if self.temperature:
             dynamics = dynamics.at_temperature(self.temperature)
         model = dynamics.regressor.model
@@ -166,9 +208,42 @@ class SimulatorSettings:
         if not self.initial_position:
             start = np.clip(start, limits.lower, limits.upper)
         actuation = Actuation(
-            self.control, self.limit_effort, self.effort_timeout, self.bandwidth, self.brakes, self.robot_compensates
+            self.control,
+            self.limit_effort,
+            self.effort_timeout,
+            self.bandwidth,
+            self.brakes,
+            self.robot_compensates,
+            self._gains(model.joint_names),
+            self._tolerances(model.joint_names),
         )
         return SimulatedRobot(dynamics, start, 1.0 / self.rate, actuation)
+
+    def _gains(self, joint_names: Sequence[str]) -> EffortGains | None:
+        """Gains of a trajectory controller that commands efforts; None if it commands positions.
+
+        Raises:
+            UsageError: gains for another number of joints, or without proportional gains or position control.
+        """
+        names = ("proportional_gains", "derivative_gains", "integral_gains")
+        if not self.proportional_gains:
+            if self.derivative_gains or self.integral_gains:
+                raise UsageError("derivative_gains and integral_gains need proportional_gains")
+            return None
+        if self.control != POSITION:
+            raise UsageError("proportional_gains need control to be position: effort commands are not fed back")
+        return EffortGains(*(joint_array(getattr(self, name), joint_names, name) for name in names))
+
+    def _tolerances(self, joint_names: Sequence[str]) -> Tolerances:
+        """Default tolerances of the trajectory controller.
+
+        Raises:
+            UsageError: tolerances for another number of joints.
+        """
+        path, goal = (
+            joint_array(getattr(self, name), joint_names, name) for name in ("path_tolerance", "goal_tolerance")
+        )
+        return Tolerances.from_positions(path, goal, self.goal_time, self.stopped_velocity_tolerance)
 
     def sensors(self, joint_names: Sequence[str]) -> SensorStream:
         """Sensors of the robot.

@@ -3,12 +3,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from robot_dyn_id.errors import InputError
 from robot_dyn_id.recordings import csv, npz, rosbag2
 from robot_dyn_id.recordings.bag_files import STORAGES, files_of, is_bag
+from robot_dyn_id.recordings.merged import ChannelTopics, merge
 from robot_dyn_id.recordings.npz import write_npz
 from robot_dyn_id.recordings.reading import FileRecording, reading
 from robot_dyn_id.recordings.referenced import Referenced
@@ -22,7 +23,15 @@ FORMATS: Mapping[str, Callable[[Path], FileRecording]] = {
 """Functions that open a file by its suffix, bags aside; a new format is one module and one line."""
 
 
-def open_recording(path: str | Path, topic: str | None = None, reference_topic: str | None = None) -> FileRecording:
+def open_recording(
+    path: str | Path,
+    topic: str | None = None,
+    reference_topic: str | None = None,
+    *,
+    channel_topics: ChannelTopics | None = None,
+    joint_names: Sequence[str] = (),
+    definitions: str | Path | None = None,
+) -> FileRecording:
     """Open a recording: a rosbag2 folder or one of its files, a `.npz` or a `.csv`.
 
     Example:
@@ -33,19 +42,25 @@ def open_recording(path: str | Path, topic: str | None = None, reference_topic: 
 
     Args:
         path: folder or file.
-        topic: the JointState topic of a bag; None: the only one, or the one called joint_states.
-        reference_topic: the JointState topic of the commanded positions in a bag; None: no
-            reference. Other formats have their own channel.
+        topic: the topic of a bag with the joint states; None: the only one, or the one called joint_states.
+        reference_topic: the topic of the commanded positions in a bag; None: no reference of its own. Other formats
+            have their own channel.
+        channel_topics: topics of a bag with further channels: `effort`, `current`, `temperature`.
+        joint_names: names of the joints where the messages of a bag have none, in the order of their arrays.
+        definitions: folder with `.msg` files of message types whose definition a bag lacks.
 
     Raises:
         InputError: nothing there, nothing known, nothing in it, or not readable.
+        MissingDefinitionError: a bag lacks the definition of a message type.
     """
     path = Path(path)
     if is_bag(path):
-        recording = rosbag2.open_recording(path, topic)
+        how = rosbag2.MessageReading(None if definitions is None else Path(definitions), tuple(joint_names))
+        joints = rosbag2.open_recording(path, topic, how)
+        recording = merge(joints, path, channel_topics, how) if channel_topics else joints
         if reference_topic is None:
             return recording
-        return Referenced(recording, rosbag2.open_recording(path, reference_topic))
+        return Referenced(recording, rosbag2.open_recording(path, reference_topic, how))
     if path.suffix in FORMATS:
         return FORMATS[path.suffix](path)
     with reading(path):

@@ -94,6 +94,18 @@ class Bag:
                 found.update(file.storage.topics(file.path))
         return found
 
+    def definitions(self) -> dict[str, str]:
+        """Definition of each type in the language of `.msg` files, as far as the bag has them.
+
+        Raises:
+            InputError: a file cannot be read.
+        """
+        found: dict[str, str] = {}
+        for file in self.files:
+            with reading(file.source):
+                found.update(file.storage.definitions(file.path))
+        return found
+
     def messages(self, topics: Collection[str], warn: Warn) -> Iterator[RawMessage]:
         """Messages of `topics` in the order in which they were stored.
 

@@ -51,7 +51,7 @@ UNSTAMPED = "no time stamp (t is empty or NaN)"
 
 @dataclass(frozen=True)
 class _Table:
-    """Layout of a file.
+    """MessageLayout of a file.
 
     Attributes:
         separator: between cells.

@@ -11,7 +11,15 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from robot_dyn_id.recordings.reading import RawMessage, Salvage, StoredMessage, TopicDescription, Unreadable, Warn
+from robot_dyn_id.recordings.reading import (
+    MSG_LANGUAGE,
+    RawMessage,
+    Salvage,
+    StoredMessage,
+    TopicDescription,
+    Unreadable,
+    Warn,
+)
 
 
 def topics(path: Path) -> dict[str, str]:
@@ -21,6 +29,19 @@ def topics(path: Path) -> dict[str, str]:
         Unreadable: not a rosbag2 database.
     """
     return {name: kind for _, name, kind in _topic_rows(path)}
+
+
+def definitions(path: Path) -> dict[str, str]:
+    """Definition of each type in the language of `.msg` files; none in bags from before ROS 2 Iron.
+
+    Raises:
+        Unreadable: not a rosbag2 database.
+    """
+    return {
+        topic.type_name: topic.schema
+        for topic in _described(path).values()
+        if topic.schema and topic.schema_encoding == MSG_LANGUAGE
+    }
 
 
 def messages(path: Path, topics: Collection[str], warn: Warn) -> Iterator[RawMessage]:

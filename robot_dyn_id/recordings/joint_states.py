@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""sensor_msgs/msg/JointState in CDR: many messages decoded, or many samples encoded, at once.
+"""Joint states in CDR, of any type that can be read: many messages decoded at once; JointState also encoded.
 
 Messages of one publisher differ in their stamp, their frame_id and their numbers only. So one message is
 taken apart, and what it teaches (its layout) is applied to all messages of the same length that agree in
@@ -11,47 +11,26 @@ from __future__ import annotations
 
 import struct
 from collections import defaultdict
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
 from robot_dyn_id.arrays import Array, Integers, Mask
+from robot_dyn_id.recordings.cdr import HEADER, Bytes, layout_of, stack
+from robot_dyn_id.recordings.definitions import COMMON, Definitions, short
 from robot_dyn_id.recordings.reading import finite
+from robot_dyn_id.recordings.types.contract import CHANNELS, JointColumns, MessageType, Q
+from robot_dyn_id.recordings.types.joint_state import JOINT_STATE
 
-TYPE_NAME = "sensor_msgs/msg/JointState"
+TYPE_NAME = JOINT_STATE.name
 NANOSECONDS = 1_000_000_000
 
-_HEADER = 4  # bytes of encapsulation; CDR aligns from behind it
-_ORDERS = {b"\x00\x00": ">", b"\x00\x01": "<"}
-
 Stamps = Integers
-Bytes = NDArray[np.uint8]
 
-
-@dataclass(frozen=True)
-class _Layout:
-    """Where things are in a message.
-
-    Attributes:
-        order: byte order, `<` or `>`.
-        names: joint names.
-        blocks: (offset, count) of position, velocity and effort.
-        fixed: indices of the bytes that two messages must share to have this layout.
-    """
-
-    order: str
-    names: tuple[str, ...]
-    blocks: tuple[tuple[int, int], ...]
-    fixed: NDArray[np.intp]
-
-    @property
-    def usable(self) -> bool:
-        """Whether there is one position, and one velocity and effort if any, per joint, and no name twice."""
-        n = len(self.names)
-        (_, positions), *others = self.blocks
-        return positions == n == len(set(self.names)) and all(count in (0, n) for _, count in others)
+_EARLIEST, _LATEST = -(2**31), 2**31
+"""Range of the stamps of ROS [s]; numbers beyond are not times."""
 
 
 @dataclass(frozen=True)
@@ -62,17 +41,15 @@ class JointStates:
         rows: their places in the batch, shape (n,), ascending.
         names: joint names.
         usable: False if the arrays do not fit the names; then there are no values.
-        q: positions [rad or m], shape (n, joints).
-        dq: velocities [rad/s or m/s], shape (n, joints), or None if the messages have none.
-        tau: efforts, shape (n, joints), or None if the messages have none.
+        channels: values by channel in the units of `Chunk`, shape (n, joints); what the messages have not is left out.
+        unused: names of what the messages have besides.
     """
 
     rows: NDArray[np.intp]
     names: tuple[str, ...]
     usable: bool
-    q: Array | None = None
-    dq: Array | None = None
-    tau: Array | None = None
+    channels: Mapping[str, Array] = field(default_factory=dict)
+    unused: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -90,30 +67,61 @@ class Batch:
     stamps: Stamps
 
 
+@dataclass(frozen=True)
+class Decoder:
+    """Reader of the messages of one topic.
+
+    Attributes:
+        kind: type of the messages.
+        definitions: definition of the type and its parts.
+        names: names of the joints where the messages have none; empty: those that are usual for the type.
+        channel: the only channel to read, as positions; empty: all channels.
+    """
+
+    kind: MessageType = JOINT_STATE
+    definitions: Definitions = field(default_factory=lambda: COMMON, repr=False)
+    names: tuple[str, ...] = ()
+    channel: str = ""
+
+    def decode(self, messages: Sequence[bytes]) -> Batch:
+        """Decode messages of any mixture of layouts."""
+        groups: list[JointStates] = []
+        decodable = np.zeros(len(messages), dtype=bool)
+        stamps = np.zeros(len(messages), dtype=np.int64)
+        by_length: dict[int, list[int]] = defaultdict(list)
+        for place, message in enumerate(messages):
+            by_length[len(message)].append(place)
+        for places in by_length.values():
+            rows = np.array(places)
+            raw = stack([messages[place] for place in places])
+            while len(rows):
+                try:
+                    layout = layout_of(raw[0].tobytes(), short(self.kind.name), self.definitions)
+                    columns = self._columns(self.kind.columns(layout))
+                except (ValueError, KeyError):
+                    raw, rows = raw[1:], rows[1:]
+                    continue
+                same = (raw[:, layout.fixed] == raw[0, layout.fixed]).all(axis=1)
+                decodable[rows[same]] = True
+                stamps[rows[same]] = _stamps_at(raw[same], columns)
+                groups.append(_values(raw[same], rows[same], columns))
+                raw, rows = raw[~same], rows[~same]
+        return Batch(tuple(sorted(groups, key=lambda group: int(group.rows[0]))), decodable, stamps)
+
+    def _columns(self, columns: JointColumns) -> JointColumns:
+        """The columns with the names that the messages lack, and of the one channel if only one is wanted."""
+        names, channels = columns.names, columns.channels
+        if not names:
+            names = self.names or self.kind.default_names
+        if self.channel:
+            wanted = self.kind.default_channel or self.channel
+            channels = {Q: channels[wanted]} if wanted in channels else {}
+        return JointColumns(names, channels, columns.stamp, columns.unused)
+
+
 def decode(messages: Sequence[bytes]) -> Batch:
     """Decode JointState messages of any mixture of layouts."""
-    groups: list[JointStates] = []
-    decodable = np.zeros(len(messages), dtype=bool)
-    stamps = np.zeros(len(messages), dtype=np.int64)
-    by_length: dict[int, list[int]] = defaultdict(list)
-    for place, message in enumerate(messages):
-        by_length[len(message)].append(place)
-    for length, places in by_length.items():
-        rows = np.array(places)
-        joined = b"".join([messages[place] for place in places])
-        raw = np.frombuffer(joined, dtype=np.uint8).reshape(len(places), length)
-        while len(rows):
-            try:
-                layout = _parse(raw[0].tobytes())
-            except ValueError:
-                raw, rows = raw[1:], rows[1:]
-                continue
-            same = (raw[:, layout.fixed] == raw[0, layout.fixed]).all(axis=1)
-            decodable[rows[same]] = True
-            stamps[rows[same]] = _stamps(raw[same], layout.order)
-            groups.append(_values(raw[same], rows[same], layout))
-            raw, rows = raw[~same], rows[~same]
-    return Batch(tuple(sorted(groups, key=lambda group: int(group.rows[0]))), decodable, stamps)
+    return Decoder().decode(messages)
 
 
 def header_stamps(messages: Sequence[bytes]) -> Stamps:
@@ -139,53 +147,12 @@ def encode(names: Sequence[str], stamps: Stamps, q: Array, dq: Array | None, tau
     seconds, nanoseconds = np.divmod(np.asarray(stamps, dtype=np.int64), NANOSECONDS)
     raw[:, 4:8] = seconds.astype("<i4")[:, None].view(np.uint8)
     raw[:, 8:12] = nanoseconds.astype("<u4")[:, None].view(np.uint8)
-    for values, (offset, count) in zip((q, dq, tau), _parse(template).blocks, strict=True):
-        if values is not None and count:
+    numbers = layout_of(template, short(TYPE_NAME), COMMON).numbers
+    for values, name in zip((q, dq, tau), ("position", "velocity", "effort"), strict=True):
+        if values is not None and numbers[name].offsets:
+            offset, count = numbers[name].offsets[0], len(numbers[name])
             raw[:, offset : offset + 8 * count] = np.ascontiguousarray(values, dtype="<f8").view(np.uint8)
     return [row.tobytes() for row in raw]
-
-
-def _parse(message: bytes) -> _Layout:
-    """Take one message apart.
-
-    Raises:
-        ValueError: the bytes are not a JointState in CDR.
-    """
-    order = _ORDERS.get(message[:2])
-    if order is None:
-        raise ValueError("unknown encapsulation")
-    number = struct.Struct(order + "I")
-    fixed = [0, 1]
-
-    def count(at: int, size: int) -> tuple[int, int]:
-        """The counter at or behind `at` and the offset behind it, if that number of items of `size` bytes follows."""
-        at += -at % 4
-        if at + 4 > len(message):
-            raise ValueError("too short")
-        fixed.extend(range(at, at + 4))
-        (found,) = number.unpack_from(message, at)
-        if at + 4 + found * size > len(message):
-            raise ValueError("too short")
-        return found, at + 4
-
-    length, at = count(_HEADER + 8, 1)  # frame_id: its content is free to change
-    joints, at = count(at + length, 4)
-    names = []
-    for _ in range(joints):
-        length, at = count(at, 1)
-        fixed.extend(range(at, at + length))
-        names.append(message[at : at + length].rstrip(b"\x00").decode())
-        at += length
-    blocks = []
-    for _ in range(3):
-        values, at = count(at, 8)
-        if values:  # an empty sequence has no elements to align
-            at += -(at - _HEADER) % 8
-        blocks.append((at, values))
-        at += 8 * values
-    if at > len(message):
-        raise ValueError("too short")
-    return _Layout(order, tuple(names), tuple(blocks), np.array(fixed))
 
 
 def _stamps(raw: Bytes, order: str) -> Stamps:
@@ -196,15 +163,26 @@ def _stamps(raw: Bytes, order: str) -> Stamps:
     return stamps
 
 
-def _values(raw: Bytes, rows: NDArray[np.intp], layout: _Layout) -> JointStates:
-    """The numbers of messages of one layout."""
-    if not layout.usable:
-        return JointStates(rows, layout.names, usable=False)
-    fields: list[Array | None] = []
-    for offset, count in layout.blocks:
-        block = np.ascontiguousarray(raw[:, offset : offset + 8 * count])
-        fields.append(finite(block.view(layout.order + "f8")) if count else None)
-    return JointStates(rows, layout.names, True, *fields)
+def _stamps_at(raw: Bytes, columns: JointColumns) -> Stamps:
+    """Stamps [ns] of messages of one layout, shape (n,); 0 where they have none, or one out of range."""
+    stamps: Stamps = np.zeros(len(raw), dtype=np.int64)
+    if columns.stamp:
+        seconds, *rest = (places.read(raw)[:, 0] for places in columns.stamp)
+        seconds = np.where((seconds >= _EARLIEST) & (seconds < _LATEST), seconds, 0.0)
+        whole = np.floor(seconds)
+        nanoseconds = rest[0] if rest else np.rint((seconds - whole) * NANOSECONDS)
+        stamps = whole.astype(np.int64) * NANOSECONDS + nanoseconds.astype(np.int64)
+    return stamps
+
+
+def _values(raw: Bytes, rows: NDArray[np.intp], columns: JointColumns) -> JointStates:
+    """The numbers of messages of one layout, if there is one position, and at most one of each other, per joint."""
+    n, counts = len(columns.names), {channel: len(places) for channel, places in columns.channels.items()}
+    usable = counts.get(Q) == n == len(set(columns.names)) and all(count in (0, n) for count in counts.values())
+    if not usable:
+        return JointStates(rows, columns.names, usable=False)
+    read = {channel: finite(columns.channels[channel].read(raw)) for channel in CHANNELS if counts.get(channel)}
+    return JointStates(rows, columns.names, True, read, columns.unused)
 
 
 def _template(names: Sequence[str], velocities: bool, efforts: bool) -> bytes:
@@ -223,5 +201,5 @@ def _template(names: Sequence[str], velocities: bool, efforts: bool) -> bytes:
         count = len(names) if present else 0
         put_count(count)
         if count:
-            message.extend(bytes(-(len(message) - _HEADER) % 8 + 8 * count))
+            message.extend(bytes(-(len(message) - HEADER) % 8 + 8 * count))
     return bytes(message)

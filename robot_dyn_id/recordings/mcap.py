@@ -24,7 +24,15 @@ from mcap.opcode import Opcode
 from mcap.reader import make_reader
 from mcap.records import Channel, Chunk, Schema
 
-from robot_dyn_id.recordings.reading import RawMessage, Salvage, StoredMessage, TopicDescription, Unreadable, Warn
+from robot_dyn_id.recordings.reading import (
+    MSG_LANGUAGE,
+    RawMessage,
+    Salvage,
+    StoredMessage,
+    TopicDescription,
+    Unreadable,
+    Warn,
+)
 
 _MAGIC = b"\x89MCAP0\r\n"
 _HEAD = struct.Struct("<BQ")  # opcode, length of the content
@@ -61,11 +69,17 @@ class _Damaged(Exception):
 
 
 class _Topics:
-    """Topic and type name of each channel met so far."""
+    """Topic and type name of each channel, and definition of each type, met so far."""
 
     def __init__(self) -> None:
         self._schemas: dict[int, str] = {}
         self.channels: dict[int, tuple[str, str]] = {}
+        self.definitions: dict[str, str] = {}
+
+    @property
+    def complete(self) -> bool:
+        """Whether there are channels, each with the definition of its type."""
+        return bool(self.channels) and all(kind for _, kind in self.channels.values())
 
     def learn(self, opcode: int, content: bytes) -> None:
         """Take in a schema or a channel; other records teach nothing."""
@@ -76,6 +90,8 @@ class _Topics:
             if opcode == Opcode.SCHEMA:
                 schema = Schema.read(stream)
                 self._schemas[schema.id] = schema.name
+                if schema.encoding == MSG_LANGUAGE:
+                    self.definitions[schema.name] = schema.data.decode(errors="replace")
             else:
                 channel = Channel.read(stream)
                 self.channels[channel.id] = (channel.topic, self._schemas.get(channel.schema_id, ""))
@@ -89,17 +105,31 @@ def topics(path: Path) -> dict[str, str]:
     Raises:
         Unreadable: not an MCAP file.
     """
+    return dict(_known(path).channels.values())
+
+
+def definitions(path: Path) -> dict[str, str]:
+    """Definition of each type in the language of `.msg` files.
+
+    Raises:
+        Unreadable: not an MCAP file.
+    """
+    return _known(path).definitions
+
+
+def _known(path: Path) -> _Topics:
+    """Topics and definitions: from the summary, or from the whole file if it was not finished."""
     with path.open("rb") as stream:
         _check_magic(stream)
         known = _summary(stream)
-        if not known.channels:
+        if not known.complete:
             try:
                 for buffer in _buffers(stream):
                     for opcode, start, end in _records(buffer):
                         known.learn(opcode, buffer[start:end])
             except _Damaged:
                 pass  # `messages` says it
-    return dict(known.channels.values())
+    return known
 
 
 def messages(path: Path, topics: Collection[str], warn: Warn) -> Iterator[RawMessage]:

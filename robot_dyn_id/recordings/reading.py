@@ -21,6 +21,9 @@ from robot_dyn_id.findings import Finding, make_finding
 RawMessage = tuple[str, str, int, bytes]
 """Topic, type name, log (arrival) time [ns], serialized message as it was received."""
 
+MSG_LANGUAGE = "ros2msg"
+"""Encoding of definitions in the language of `.msg` files."""
+
 Warn = Callable[[str], None]
 """Receives one phrase for the user about a part of a damaged file that is left out."""
 
@@ -87,6 +90,10 @@ class Storage(Protocol):
 
     def topics(self, path: Path) -> dict[str, str]:
         """Type name of each topic."""
+        ...
+
+    def definitions(self, path: Path) -> dict[str, str]:
+        """Definition of each type in the language of `.msg` files, as far as the file has them."""
         ...
 
     def messages(self, path: Path, topics: Collection[str], warn: Warn) -> Iterator[RawMessage]:

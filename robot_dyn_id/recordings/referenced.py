@@ -14,6 +14,7 @@ from robot_dyn_id.data.resampling import interpolate_linear
 from robot_dyn_id.errors import InputError
 from robot_dyn_id.findings import Finding
 from robot_dyn_id.recordings.joint_states import NANOSECONDS
+from robot_dyn_id.recordings.merged import Merged, report_clock
 from robot_dyn_id.recordings.rosbag2 import BagRecording
 
 
@@ -26,10 +27,10 @@ class Referenced(DerivedRecording):
 
     Attributes:
         recording: what the robot did.
-        wanted: commanded positions.
+        wanted: commanded positions: the reference of a controller's state, the positions of other types.
     """
 
-    recording: BagRecording
+    recording: BagRecording | Merged
     wanted: BagRecording
 
     def chunks(self, joints: Sequence[str]) -> Iterator[Chunk]:
@@ -49,7 +50,8 @@ class Referenced(DerivedRecording):
                 stamps = more.t + (self.wanted.epoch - self.epoch) / NANOSECONDS
                 before = np.maximum.accumulate(np.append(t[-1] if len(t) else -np.inf, stamps))[:-1]
                 news = stamps > before
-                t, q = np.concatenate([t, stamps[news]]), np.concatenate([q, more.q[news]])
+                wanted = more.q if more.reference is None else more.reference  # of a controller's state
+                t, q = np.concatenate([t, stamps[news]]), np.concatenate([q, wanted[news]])
             yield replace(chunk, reference=interpolate_linear(chunk.t, t, q))
             first = max(0, int(np.searchsorted(t, chunk.t.max())) - 1)
             t, q = t[first:], q[first:]
@@ -60,4 +62,6 @@ class Referenced(DerivedRecording):
 
     def findings(self, joints: Sequence[str]) -> tuple[Finding, ...]:
         """Findings about both topics."""
-        return (*self.recording.findings(joints), *self.wanted.findings(joints))
+        measured = self.recording.recording if isinstance(self.recording, Merged) else self.recording
+        found = *self.recording.findings(joints), *report_clock(measured, self.wanted), *self.wanted.findings(joints)
+        return tuple(dict.fromkeys(found))

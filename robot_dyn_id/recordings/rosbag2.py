@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -11,12 +11,22 @@ import numpy as np
 
 from robot_dyn_id.data.chunk import Chunk
 from robot_dyn_id.data.recording import columns_of
-from robot_dyn_id.errors import InputError
+from robot_dyn_id.errors import InputError, MissingDefinitionError
 from robot_dyn_id.findings import Finding, make_finding
 from robot_dyn_id.recordings.bag_files import Bag, open_bag
-from robot_dyn_id.recordings.joint_states import NANOSECONDS, TYPE_NAME
-from robot_dyn_id.recordings.reading import RawMessage, Warn, rechunk, report_dropped
+from robot_dyn_id.recordings.definitions import (
+    COMMON,
+    Definitions,
+    parse_definition,
+    read_definitions,
+    short,
+)
+from robot_dyn_id.recordings.joint_states import NANOSECONDS, TYPE_NAME, Decoder
+from robot_dyn_id.recordings.reading import RawMessage, Warn, rechunk, report_dropped, report_unused
 from robot_dyn_id.recordings.topic_inventory import TopicInventory, decode_batches, inspect_topic
+from robot_dyn_id.recordings.types import JOINT_TYPES
+from robot_dyn_id.recordings.types.contract import CHANNELS, CURRENT, TEMPERATURE, MessageType, Q
+from robot_dyn_id.recordings.types.joint_state import JOINT_STATE
 
 _USUAL = "joint_states"
 _ENDED = "its recorder was ended before the first message; record it again"
@@ -24,7 +34,7 @@ _ENDED = "its recorder was ended before the first message; record it again"
 
 @dataclass(frozen=True)
 class BagRecording:
-    """The JointState messages of one topic of a bag.
+    """The joint states of one topic of a bag.
 
     Samples come in storage order with the stamps of the messages. What is missing in a message is NaN.
 
@@ -34,8 +44,9 @@ class BagRecording:
         epoch: first stamp [ns].
         topic: name of the topic.
         bag: the files.
+        decoder: reader of the messages.
         inventory: messages that are used and left out, determined when the bag was opened.
-        effort_is_torque: False, since the unit of `effort` is not known in a bag.
+        effort_is_torque: whether the type of the messages states that efforts are in N m or N; JointState does not.
         chunk_size: samples per chunk.
     """
 
@@ -44,6 +55,7 @@ class BagRecording:
     epoch: int
     topic: str
     bag: Bag = field(repr=False)
+    decoder: Decoder = field(repr=False)
     inventory: TopicInventory = field(repr=False)
     effort_is_torque: bool = False
     chunk_size: int = 8192
@@ -74,83 +86,152 @@ class BagRecording:
         if self.inventory.clock.log_times:
             message = f"{source}: all messages have the same time stamp; arrival times are used instead"
             damage.append(make_finding("stamps_constant", message))
-        return (*damage, *report_dropped(source, self.dropped(joints), "message"))
+        unused = report_unused(source, "interfaces", self.inventory.unused)
+        return (*damage, *unused, *report_dropped(source, self.dropped(joints), "message"))
 
     def _pieces(self, joints: Sequence[str]) -> Iterator[Chunk]:
         """One chunk per decoded batch."""
         clock = self.inventory.clock
         whole = self.inventory.of(joints)
         previous = clock.start
-        for batch, log_times in decode_batches(_messages(self.bag, self.topic, lambda _: None)):
+        for batch, log_times in decode_batches(
+            _messages(self.bag, self.topic, self.decoder, lambda _: None), self.decoder
+        ):
             missing, previous = clock.unstamped(batch, previous)
-            q, dq, tau = (np.full((len(batch.stamps), len(joints)), np.nan) for _ in range(3))
+            present = [channel for channel in CHANNELS if channel == Q or whole.has(channel, joints)]
+            values = {channel: np.full((len(batch.stamps), len(joints)), np.nan) for channel in present}
             keep = np.zeros(len(batch.stamps), dtype=bool)
             for group in batch.groups:
                 if group.usable and set(group.names).issuperset(joints):
                     keep[group.rows] = True
                     columns = columns_of(group.names, joints, self.source)
-                    for target, values in ((q, group.q), (dq, group.dq), (tau, group.tau)):
-                        if values is not None:
-                            target[group.rows] = values[:, columns]
+                    for channel in group.channels.keys() & values.keys():
+                        values[channel][group.rows] = group.channels[channel][:, columns]
             keep &= ~missing
             if not keep.any():
                 continue
+            stamps = log_times if clock.log_times else batch.stamps
             yield Chunk(
-                t=((log_times if clock.log_times else batch.stamps)[keep] - self.epoch) / NANOSECONDS,
-                q=q[keep],
-                dq=dq[keep] if whole.velocities else None,
-                tau=tau[keep] if whole.efforts else None,
+                t=(stamps[keep] - self.epoch) / NANOSECONDS,
+                **{channel: array[keep] for channel, array in values.items()},
             )
 
 
-def open_recording(path: Path, topic: str | None) -> BagRecording:
+def open_recording(path: Path, topic: str | None, reading: MessageReading | None = None) -> BagRecording:
     """Open the joint states of a bag; see `open_parts`."""
-    return open_parts([path], topic)
+    return open_parts([path], topic, reading)
 
 
-def open_parts(paths: Sequence[Path], topic: str | None) -> BagRecording:
+def open_parts(paths: Sequence[Path], topic: str | None, reading: MessageReading | None = None) -> BagRecording:
     """Open the joint states of bags that follow one another as one recording.
 
     Args:
         paths: bag folders or storage files.
-        topic: name of the topic; None: the only one with JointState messages, or the one called joint_states.
+        topic: name of the topic; None: the only one with joint states, or the one called joint_states. A topic of
+            JointState takes precedence.
+        reading: how messages are read where the bag does not say so.
 
     Raises:
         InputError: no readable bag, no such topic, more than one that could be meant, no usable message.
+        MissingDefinitionError: no definition of the type of the topic.
     """
+    reading = reading or MessageReading()
     parts = [open_bag(path) for path in paths]
     bag = Bag(", ".join(part.source for part in parts), tuple(file for part in parts for file in part.files))
-    chosen = _choose(bag.topics(), topic, bag.source)
-    found = inspect_topic(lambda warn: _messages(bag, chosen, warn))
+    topics = bag.topics()
+    chosen = topic_of(topics, topic, reading.types, bag.source)
+    decoder = reading.decoder(bag, chosen, topics[chosen])
+    found = inspect_topic(lambda warn: _messages(bag, chosen, decoder, warn), decoder)
     if not found.joint_names:
         reasons = "; ".join(found.describe(())) or f"there is none, {_ENDED}"
-        raise InputError(f"{bag.source}: no usable JointState message on {chosen}: {reasons}")
-    return BagRecording(bag.source, found.joint_names, found.epoch, chosen, bag, found)
+        raise InputError(f"{bag.source}: no usable {found.word} message on {chosen}: {reasons}")
+    torque = decoder.kind.effort_is_torque
+    return BagRecording(bag.source, found.joint_names, found.epoch, chosen, bag, decoder, found, torque)
 
 
-def _messages(bag: Bag, topic: str, warn: Warn) -> Iterator[RawMessage]:
-    return (message for message in bag.messages((topic,), warn) if message[1] == TYPE_NAME)
+@dataclass(frozen=True)
+class MessageReading:
+    """Settings for the messages of a topic, as far as the bag does not state them.
+
+    Attributes:
+        definitions: folder with `.msg` files of types whose definition a bag lacks; None: there is none.
+        names: names of the joints where the messages have none, in the order of their arrays; empty: those that are
+            usual for the type.
+        channel: the only channel to read, as positions; empty: all channels.
+        types: types that are read, by name.
+    """
+
+    definitions: Path | None = None
+    names: tuple[str, ...] = ()
+    channel: str = ""
+    types: Mapping[str, MessageType] = field(default_factory=lambda: JOINT_TYPES, repr=False)
+
+    def decoder(self, bag: Bag, topic: str, type_name: str) -> Decoder:
+        """The reader of the messages of a topic.
+
+        Raises:
+            InputError: the definition of its type cannot be read.
+            MissingDefinitionError: there is none.
+        """
+        kind = self.types[type_name]
+        if kind is JOINT_STATE and self.channel in (CURRENT, TEMPERATURE):
+            raise InputError(
+                f"{bag.source}: {topic} is a {kind.word}, which has no {self.channel}: name the field that holds it, "
+                f"{topic}:position, {topic}:velocity or {topic}:effort"
+            )
+        return Decoder(kind, self._definitions(bag, topic, type_name), self.names, self.channel)
+
+    def _definitions(self, bag: Bag, topic: str, type_name: str) -> Definitions:
+        if short(type_name) in COMMON:
+            return COMMON
+        text = bag.definitions().get(type_name)
+        if text:
+            try:
+                return {**COMMON, **parse_definition(type_name, text)}
+            except ValueError as error:
+                if self.definitions is None:
+                    raise InputError(f"{bag.source}: its definition of {type_name} makes no sense ({error})") from None
+        if self.definitions is not None:
+            return {**COMMON, **read_definitions(self.definitions, type_name)}
+        raise MissingDefinitionError(
+            f"{bag.source}: topic {topic} is of the type {type_name}, whose definition the bag does not have: give a "
+            f"folder with {short(type_name).replace('/', '/msg/')}.msg",
+            "give a folder with the .msg files of the type, such as the share folder of a distribution that has it",
+        )
 
 
-def _choose(topics: Mapping[str, str], topic: str | None, source: str) -> str:
+def _messages(bag: Bag, topic: str, decoder: Decoder, warn: Warn) -> Iterator[RawMessage]:
+    return (message for message in bag.messages((topic,), warn) if message[1] == decoder.kind.name)
+
+
+def topic_of(topics: Mapping[str, str], topic: str | None, types: Collection[str], source: str) -> str:
     """Name of the topic to read.
+
+    Args:
+        topics: type name of each topic.
+        topic: name that the user gave; None: the only one that could be meant.
+        types: names of the types that can be read.
+        source: name of the bag.
 
     Raises:
         InputError: there is none, or more than one that could be meant.
     """
-    fitting = [name for name, kind in topics.items() if kind == TYPE_NAME]
+    fitting = [name for name, kind in topics.items() if kind in types]
     if not topics:
         raise InputError(f"{source}: holds no topic at all, {_ENDED}")
     if not fitting:
         held = ", ".join(f"{name} ({kind})" for name, kind in topics.items())
-        raise InputError(f"{source}: no topic of type {TYPE_NAME}; it holds {held}")
+        raise InputError(f"{source}: no topic of type {' or '.join(types)}; it holds {held}")
     if topic is not None:
         for name in (topic, f"/{topic}"):
             if name in fitting:
                 return name
-        raise InputError(f"{source}: no JointState topic {topic}; it holds {', '.join(fitting)}")
+        held = ", ".join(f"{name} ({topics[name]})" for name in fitting)
+        raise InputError(f"{source}: no topic {topic} of joint states; it holds {held}")
+    fitting = [name for name in fitting if topics[name] == TYPE_NAME] or fitting
     called = [name for name in fitting if name.split("/")[-1] == _USUAL]
     for candidates in (fitting, [name for name in called if name == "/" + _USUAL], called):
         if len(candidates) == 1:
             return candidates[0]
-    raise InputError(f"{source}: several JointState topics; choose one of {', '.join(fitting)}")
+    kinds = " and ".join(sorted({topics[name].rpartition("/")[2] for name in fitting}))
+    raise InputError(f"{source}: several {kinds} topics; choose one of {', '.join(fitting)}")

@@ -19,7 +19,7 @@ from robot_dyn_id.model.joint_values import joint_array
 from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.parameters import ParameterSet
 from robot_dyn_id.simulation.plant import CompiledDynamics
-from robot_dyn_id.simulation.trajectory_tracking import Setpoint
+from robot_dyn_id.simulation.trajectory_tracking import Setpoint, TrajectoryTracker
 
 POSES = 200
 """Number of configurations within the trained positions in which a mass matrix is checked."""
@@ -357,6 +357,48 @@ class CommandedEfforts:
         return self.last
 
 
+@dataclass(frozen=True)
+class EffortGains:
+    """Gains of a joint trajectory controller that commands efforts; one value for all joints or one per joint.
+
+    Attributes:
+        proportional: effort per position error [N m/rad or N/m].
+        derivative: effort per velocity error [N m s/rad or N s/m].
+        integral: effort per integrated position error [N m/(rad s) or N/(m s)].
+    """
+
+    proportional: Array
+    derivative: Array
+    integral: Array
+
+
+class EffortServo:
+    """Controller of each joint on its own: tau = Kp e + Kd e' + Ki integral(e) + feed-forward effort of the trajectory.
+
+    This is joint_trajectory_controller with the command interface `effort`. It has no model: what the feed-forward
+    effort leaves out becomes a tracking error.
+    """
+
+    def __init__(self, gains: EffortGains, period: float) -> None:
+        """Initialize the integrator.
+
+        Args:
+            gains: gains, shape (n,) each.
+            period: time between two calls of `effort` [s].
+        """
+        self._gains, self._period = gains, period
+        self._sum = np.zeros(len(gains.proportional))
+
+    def effort(self, tracker: TrajectoryTracker, now: float, q: Array, dq: Array, limit: Array) -> Array:
+        """Torque for the next period [N m or N], shape (n,); see `PositionServo.effort`."""
+        setpoint, gains = tracker.setpoint(now), self._gains
+        error = setpoint.q - q
+        torque = gains.proportional * error + gains.derivative * (setpoint.dq - dq) + gains.integral * self._sum
+        torque = torque + tracker.effort(now)
+        self._sum += np.where(np.abs(torque) < limit, self._period * error, 0.0)
+        return np.asarray(torque)
+
+
 class PositionServo:
     """Stiff position controller with integral action and an exact model."""
 
@@ -373,11 +415,19 @@ class PositionServo:
         self._sum = np.zeros(len(dynamics.model.joint_names))
         self._slip, self._aim = dynamics.slip(), np.full(len(self._sum), np.nan)
 
-    def effort(self, setpoint: Setpoint, q: Array, dq: Array, limit: Array) -> Array:
-        """Torque for the next period [N m or N], with anti-windup at the effort limits; all shapes are (n,).
+    def effort(self, tracker: TrajectoryTracker, now: float, q: Array, dq: Array, limit: Array) -> Array:
+        """Torque for the next period [N m or N], shape (n,), with anti-windup at the effort limits.
 
         Friction, its internal states included, is that of the setpoints, see `ComputedTorque`.
+
+        Args:
+            tracker: setpoints.
+            now: present time [s].
+            q: positions [rad or m], shape (n,).
+            dq: velocities [rad/s or m/s], shape (n,).
+            limit: effort limits [N m or N], shape (n,).
         """
+        setpoint = tracker.setpoint(now)
         if np.isfinite(self._aim[0]):
             self._dynamics.slide(self._slip, setpoint.q - self._aim)
         self._aim = setpoint.q.copy()

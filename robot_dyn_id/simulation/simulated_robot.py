@@ -16,9 +16,10 @@ from robot_dyn_id.dynamics.dynamics import Dynamics
 from robot_dyn_id.errors import InputError, UsageError
 from robot_dyn_id.excitation.trajectory import Trajectory
 from robot_dyn_id.simulation.closed_loop import quantize
-from robot_dyn_id.simulation.controllers import PositionServo
+from robot_dyn_id.simulation.controllers import EffortGains, EffortServo, PositionServo
 from robot_dyn_id.simulation.plant import Plant
 from robot_dyn_id.simulation.sensors import Sensors, colored_noise
+from robot_dyn_id.simulation.trajectory_controller import Tolerances, TrajectoryController, TrajectoryEnd
 from robot_dyn_id.simulation.trajectory_tracking import TrajectoryTracker, Waypoints
 
 POSITION, EFFORT = "position", "effort"
@@ -118,6 +119,9 @@ class Actuation:
         brakes: whether the joints are locked until the first effort command.
         robot_compensates: torques that the driver adds to effort commands, also to the zero effort without a command,
             of `COMPENSATED_PARTS`.
+        gains: gains of a trajectory controller that commands efforts; None: it commands positions, which the robot
+            follows with its exact model.
+        tolerances: default tolerances of the trajectory controller; None: none but for the final velocity.
     """
 
     mode: str = POSITION
@@ -126,6 +130,8 @@ class Actuation:
     bandwidth: float = BANDWIDTH
     brakes: bool = False
     robot_compensates: tuple[str, ...] = ()
+    gains: EffortGains | None = None
+    tolerances: Tolerances | None = None
 
 
 class SimulatedRobot:
@@ -135,7 +141,10 @@ class SimulatedRobot:
         plant: true state.
         period: time between ticks [s].
         time: time of the state [s].
-        tracker: setpoints of the joints in position mode.
+        controller: trajectory controller of the position mode.
+        ended: end of a goal in the latest tick; None if none ended.
+        effort: effort that the controller commanded in the latest tick [N m or N], shape (n,); None if it commands
+            positions.
     """
 
     def __init__(
@@ -162,20 +171,32 @@ class SimulatedRobot:
         self.plant = Plant(dynamics, q, limits.effort if actuation.limit_effort else None)
         self.period = period
         self.ticks = 0
-        self.tracker = TrajectoryTracker(self.plant.q)
-        self._servo = PositionServo(self.plant.dynamics, actuation.bandwidth, period) if position_mode else None
+        names, gains = dynamics.regressor.model.joint_names, actuation.gains
+        self.controller = TrajectoryController(names, self.plant.q, period, actuation.tolerances, gains is not None)
+        self.ended: TrajectoryEnd | None = None
+        self.effort: Array | None = None
+        self._servo: PositionServo | EffortServo | None = None
+        if position_mode and gains is not None:
+            self._servo = EffortServo(gains, period)
+        elif position_mode:
+            self._servo = PositionServo(self.plant.dynamics, actuation.bandwidth, period)
         self._timeout = actuation.effort_timeout
         self._command = np.zeros(len(q))
         self._commanded = -np.inf
         self._applied: Array | None = None
         self._braked = actuation.brakes and actuation.mode == EFFORT
-        parts = actuation.robot_compensates
-        self._compensation = DriverCompensation(dynamics, parts) if parts and not position_mode else None
+        parts, takes_efforts = actuation.robot_compensates, not position_mode or gains is not None
+        self._compensation = DriverCompensation(dynamics, parts) if parts and takes_efforts else None
 
     @property
     def time(self) -> float:
         """Time of the state [s]."""
         return self.ticks * self.period
+
+    @property
+    def tracker(self) -> TrajectoryTracker:
+        """Setpoints of the joints in position mode."""
+        return self.controller.tracker
 
     @property
     def doing(self) -> str:
@@ -235,8 +256,12 @@ class SimulatedRobot:
 
     def _wanted_effort(self, q: Array, dq: Array) -> Array:
         if self._servo is not None:
-            return self._servo.effort(self.tracker.setpoint(self.time), q, dq, self.plant.effort_limit)
-        command = self._command if self._fresh else np.zeros_like(q)
+            self.ended = self.controller.update(self.time, q, dq)
+            command = self._servo.effort(self.tracker, self.time, q, dq, self.plant.effort_limit)
+            if isinstance(self._servo, EffortServo):
+                self.effort = command
+        else:
+            command = self._command if self._fresh else np.zeros_like(q)
         return command if self._compensation is None else command + self._compensation.torque(q, dq)
 
 

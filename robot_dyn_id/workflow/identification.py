@@ -169,7 +169,17 @@ def validate(
 
 def open_all(paths: Sequence[str], configuration: Configuration) -> list[FileRecording]:
     """Open recordings with the topics of a configuration; each is a trial of its own."""
-    return [open_recording(path, configuration.topic, configuration.reference_topic) for path in paths]
+    return [
+        open_recording(
+            path,
+            configuration.topic,
+            configuration.reference_topic,
+            channel_topics=configuration.channel_topics,
+            joint_names=configuration.recorded_joints,
+            definitions=configuration.definitions,
+        )
+        for path in paths
+    ]
 
 
 def _as_list(recordings: Recording | Sequence[Recording]) -> list[Recording]:

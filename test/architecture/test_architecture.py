@@ -138,13 +138,13 @@ INSIDE = {
     ),
     "files": (
         *("spelling", "values", "formats", "joint_limits", "parameters", "prior", "term_values", "trajectory"),
-        *("payload", "chain", "design"),
+        *("joint_trajectory", "payload", "chain", "design"),
         *("flexible_section", "flexible", "configuration", "flexible_data"),
     ),
     "papers": ("figures", "inputs", "flexible2r", "logistic2r", "planar3r", "quaternion6r", "space6r"),
     "nodes": (
         *("runtime", "messages", "starting", "launch_arguments", "recording", "excitation"),
-        *("simulator_settings", "simulator", "excitation_publisher", "recorder", "identifier"),
+        *("simulator_settings", "simulated_controller", "simulator", "excitation_publisher", "recorder", "identifier"),
         *("computed_torque_controller", "torque_residual_monitor", "tables", "access_policy", "launching"),
     ),
 }

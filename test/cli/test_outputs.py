@@ -19,6 +19,7 @@ REQUIRED = {
     "design": ("--robot", "r"),
     "identify": ("d", "--robot", "r"),
     "predict": ("d", "--robot", "r", "--parameters", "p"),
+    "feedforward": ("t", "--robot", "r", "--parameters", "p"),
     "simulate": ("d", "--robot", "r", "--parameters", "p"),
     "export": ("--robot", "r", "--parameters", "p", "--format", "urdf"),
     "validate": ("d", "--robot", "r", "--parameters", "p"),
@@ -37,6 +38,7 @@ WRITES = {
     "design": ("trajectory.yaml", "preview.html"),
     "identify": ("parameters.yaml", "report.json", "report.html"),
     "predict": ("tau.npz",),
+    "feedforward": ("with_efforts.yaml",),
     "simulate": ("moved.npz", "bag"),
     "export": ("model.urdf",),
     "validate": ("report.json", "report.html"),
@@ -51,7 +53,7 @@ WRITES = {
 }
 """Files, or folders of bags, that each verb writes: into the folder that `--out` names, or as the file that it names."""
 
-INTO_A_FILE = ("predict", "simulate", "export", "gains", "recover")
+INTO_A_FILE = ("predict", "feedforward", "simulate", "export", "gains", "recover")
 """Verbs whose `--out` is what they write."""
 
 FLEXIBLE = "flexible: {joints: {a: {ratio: 10}}}\n"
@@ -82,7 +84,7 @@ def refused(capfd):
 
 
 def test_every_option_that_names_a_file_is_known_as_input_or_output():
-    paths = {"DATA", "FILE", "DIR", "URDF", "RUN", "BAG", "FILE.npz"}
+    paths = {"DATA", "TRAJECTORY", "FILE", "DIR", "URDF", "RUN", "BAG", "FILE.npz"}
     for verb in VERBS:
         named = {name for name, action in options(verb).items() if action.metavar in paths or name == "out"}
         assert named <= {*INPUTS, "out", "plots"}, verb

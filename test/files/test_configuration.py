@@ -25,6 +25,9 @@ identify: [shoulder, elbow]
 gravity: [0, 3.0, -9.0]
 topic: /arm/joint_states
 reference_topic: /arm/wanted
+channel_topics: {current: "/motors:effort", temperature: {elbow: /elbow/temperature}}
+recorded_joints: [shoulder, elbow]
+definitions: /opt/messages
 cutoff: 4
 motion_cutoff: 3
 filter_order: 6
@@ -74,6 +77,9 @@ def test_every_key_arrives(tmp_path):
         gravity=(0.0, 3.0, -9.0),
         topic="/arm/joint_states",
         reference_topic="/arm/wanted",
+        channel_topics={"current": "/motors:effort", "temperature": {"elbow": "/elbow/temperature"}},
+        recorded_joints=("shoulder", "elbow"),
+        definitions="/opt/messages",
         settings=Settings(
             cutoff=4.0,
             motion_cutoff=3.0,

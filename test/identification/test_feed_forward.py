@@ -28,7 +28,7 @@ def smooth(duration=2.0, size=0.5, count=21):
 
 
 def feed_forward(*compensates, parameters=None):
-    given = parameters or replace(identified(), robot_compensates=("unknown",))
+    given = replace(parameters or identified(), robot_compensates=("unknown",))
     return FeedForward.from_parameters(given, compensates)
 
 
@@ -48,7 +48,7 @@ def test_efforts_are_the_inverse_dynamics_without_that_of_the_driver():
 
 def test_an_unknown_driver_and_a_bad_verdict_are_refused():
     with pytest.raises(InputError, match="robot_compensates is unknown"):
-        feed_forward(parameters=replace(identified(), robot_compensates=("unknown",)))
+        feed_forward()
     with pytest.raises(InputError, match="verdict"):
         feed_forward("none", parameters=replace(identified(), verdict="bad"))
 
@@ -141,3 +141,11 @@ def test_slowing_down_keeps_path_and_limits():
     weak = replace(model.parameters, held_out_nrmse=np.full(N, 1e3))
     with pytest.raises(InputError, match="no speed keeps the torque limits"):
         feed_forward("none", parameters=weak).slowed(fast)
+
+
+def test_what_the_limit_check_does_not_cover_is_reported():
+    given = parameter_set(identified().urdf.replace('effort="40.0"', 'effort="0"', 1), gravity=(0.0, 0.0, 0.0))
+    given = replace(given, held_out_nrmse=np.zeros(N))
+    findings = {one.code: one for one in feed_forward("gravity", parameters=given).along(smooth()).findings}
+    assert findings["effort_limit_missing"].joints == given.joint_names[:1]
+    assert "limits_without_gravity" in findings

@@ -226,14 +226,16 @@ def test_ambiguous_topics_are_listed(tmp_path):
     )
     with pytest.raises(InputError, match=r"bag: several JointState topics; choose one of /b/joint_states, /a/joint_s"):
         open_recording(folder)
-    with pytest.raises(InputError, match=r"bag: no JointState topic /c; it holds /b/joint_states, /a/joint_states"):
+    with pytest.raises(InputError, match=r"bag: no topic /c of joint states; it holds /b/joint_states \(sensor_msgs"):
         open_recording(folder, "/c")
 
 
 def test_a_bag_without_joint_states(tmp_path):
     with BagWriter(tmp_path / "bag") as writer:
         writer.write("/chatter", "std_msgs/msg/String", 1, text_message("hello"))
-    with pytest.raises(InputError, match=r"no topic of type sensor_msgs/msg/JointState; it holds /chatter \(std_msgs"):
+    with pytest.raises(
+        InputError, match=r"no topic of type sensor_msgs/msg/JointState or .*; it holds /chatter \(std_msgs"
+    ):
         open_recording(tmp_path / "bag")
 
 

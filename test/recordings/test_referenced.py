@@ -57,7 +57,7 @@ def test_output_error_works_from_a_bag(bag):
 
 
 def test_topics_that_do_not_fit_are_named(bag, tmp_path):
-    with pytest.raises(InputError, match="no JointState topic /nowhere; it holds"):
+    with pytest.raises(InputError, match="no topic /nowhere of joint states; it holds"):
         open_recording(bag, reference_topic="/nowhere")
     samples, names = recorded(1, duration=6.0).samples, robot().joints
     others = [(REFERENCE_TOPIC, JOINT_STATE, messages(names[:1], samples.t, samples.q[:, :1]))]

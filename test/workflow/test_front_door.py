@@ -21,6 +21,13 @@ EXAMPLE = re.compile(r"^( *)```python\n(.*?)^ *```$", re.M | re.S)
 CONSTANTS = {"ESTIMATORS", "FORMS", "TERMS", "__version__"}
 """Public names that are values: their place in the docstring of the package documents them."""
 
+MOTION = """
+joint_names: [shoulder, elbow, wrist]
+points:
+- {positions: [0.0, 0.0, 0.0], time_from_start: {sec: 0}}
+- {positions: [0.1, 0.1, 0.1], time_from_start: {sec: 2}}
+"""
+
 PUBLIC = [name for name in rdi.__all__ if name not in CONSTANTS]
 
 
@@ -31,6 +38,7 @@ def folder(tmp_path_factory):
     (folder / "arm.urdf").write_text(ARM.replace('effort="5', 'effort="50'))  # what gravity needs
     save_npz(folder / "recording.npz", arm.record(duration=20.0, rate=50.0, noise=0.1))
     save_npz(folder / "other.npz", arm.record(seed=2, duration=10.0, rate=50.0, noise=0.1))
+    (folder / "motion.yaml").write_text(MOTION)
     words = ["identify", "recording.npz", "--robot", "arm.urdf", "--out", "command"]
     assert main([word if word in ("identify", "--robot", "--out") else str(folder / word) for word in words]) == 0
     return folder

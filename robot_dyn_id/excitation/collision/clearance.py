@@ -222,9 +222,14 @@ class Clearance:
         Returns:
             Minimum distances [m], shape (N,), and indices of their pairs, -1 if all distances saturate, shape (N,).
         """
-        values = np.concatenate([np.full((1, q.shape[1]), self.within), self.distances(q)])
-        pair = np.argmin(values, axis=0)
-        return np.take_along_axis(values, pair[None], axis=0)[0], pair - 1
+        nearest, pairs = np.full(q.shape[1], self.within), np.full(q.shape[1], -1)
+        for start in range(0, q.shape[1] * bool(self.pairs), BLOCK_CONFIGURATIONS):
+            block = slice(start, start + BLOCK_CONFIGURATIONS)
+            values = self._solids.measure(np.ascontiguousarray(q[:, block]), self.within, slopes=False).values
+            pair = np.argmin(values, axis=0)
+            nearest[block] = np.minimum(values[pair, np.arange(len(pair))], self.within)
+            pairs[block] = np.where(nearest[block] < self.within, pair, -1)
+        return nearest, pairs
 
     def pull_back(self, q: Array, weights: Array) -> Array:
         """Gradient of sum(weights * distances) with respect to `q`, shape (n, N); weights have shape (pairs, N)."""

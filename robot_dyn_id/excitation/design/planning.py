@@ -30,7 +30,7 @@ from robot_dyn_id.excitation.design.settings import DesignSettings
 from robot_dyn_id.excitation.design.space_requirements import MinimumDistance, WorkspaceLimits
 from robot_dyn_id.excitation.forms.registry import make_parametrization
 from robot_dyn_id.excitation.limits import DEFAULT_ACCELERATION, MotionLimits, scale_effort_limits
-from robot_dyn_id.excitation.parametrization import moving_joints
+from robot_dyn_id.excitation.parametrization import Parametrization, moving_joints
 from robot_dyn_id.model.joint_values import joint_array
 from robot_dyn_id.model.kinematics import placement_of
 from robot_dyn_id.model.robot import RobotModel
@@ -150,7 +150,7 @@ def make_design_task(
     clearance = _clearance(settings, model, surroundings)
     torques = _torque_model(settings, model, prior)
     effort = scale_effort_limits(model.limits.effort, settings.effort_scale)
-    requirements = list(_requirements(settings, model, limits, family.duration, clearance))
+    requirements = list(_requirements(settings, model, limits, family, clearance))
     if np.isfinite(effort).any():
         requirements.insert(1, EffortLimits(torques, effort))
     name, objective = _objective(settings, base.names, earlier)
@@ -227,18 +227,18 @@ def _requirements(
     settings: DesignSettings,
     model: RobotModel,
     limits: MotionLimits,
-    duration: float,
+    family: Parametrization,
     clearance: Clearance | None,
 ) -> Iterator[Requirement]:
     """Requirements except effort limits."""
     yield JointLimits(limits)
     if clearance is not None and clearance.pairs:
-        yield MinimumDistance(clearance, settings.clearance)
+        yield MinimumDistance(clearance, settings.clearance, family)
     if settings.workspace:
         box = settings.workspace
         yield WorkspaceLimits(Workspace(model, box["link"], np.array(box["lower"]), np.array(box["upper"])))
     if settings.quiet_band:
-        yield ExcludedBand(limits, duration, *settings.quiet_band)
+        yield ExcludedBand(limits, family.duration, *settings.quiet_band)
 
 
 def _torque_model(settings: DesignSettings, model: RobotModel, prior: ParameterSet | None) -> TorqueModel:

@@ -7,26 +7,32 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from robot_dyn_id.arrays import Array
+from robot_dyn_id.arrays import Array, Integers
 from robot_dyn_id.errors import UsageError
 from robot_dyn_id.excitation.collision.clearance import Clearance
 from robot_dyn_id.excitation.collision.workspace import SIDES, Workspace
 from robot_dyn_id.excitation.design.requirement import Margin, Requirement, zero_gradient
+from robot_dyn_id.excitation.parametrization import Parametrization
 from robot_dyn_id.excitation.trajectory import Sample
 
 SEARCH_CONFIGURATIONS = 50
 """Number of configurations checked for collisions during a search; the result is checked at all samples."""
 
 
+PASSAGE_CONFIGURATIONS = 9
+"""Number of configurations of each passage checked during a search, both ends and the middle included."""
+
+
 class MinimumDistance(Requirement):
     """Minimum distance between links, and between links and obstacles."""
 
-    def __init__(self, clearance: Clearance, margin: float) -> None:
+    def __init__(self, clearance: Clearance, margin: float, family: Parametrization) -> None:
         """Set the minimum distance.
 
         Args:
             clearance: distances of the robot and its surroundings.
             margin: minimum distance during the search [m]; the result only has to be free of contact.
+            family: family of the motions: distances are computed in its passages alone.
 
         Raises:
             UsageError: the margin is out of range, or there is no pair to be checked.
@@ -37,6 +43,7 @@ class MinimumDistance(Requirement):
             raise UsageError("no pair of links or obstacles can be checked for collisions: set clearance to 0")
         self._clearance = clearance
         self._margin = margin
+        self._passages, self._duration = family.passages, family.duration
 
     def excess(self, motion: Sample) -> Array:
         """See `Requirement`; relative to the range in which distances are exact."""
@@ -52,16 +59,26 @@ class MinimumDistance(Requirement):
         yield slope
 
     def margins(self, t: Array, motion: Sample) -> tuple[Margin, ...]:
-        """See `Requirement`; all samples are checked."""
+        """See `Requirement`; all samples of the passages are checked."""
+        if self._passages:
+            edge, stretch = t[1] - t[0], t[-1] / self._duration  # the latter with a free period
+            passed = [(stretch * begin - edge <= t) & (t <= stretch * end + edge) for begin, end in self._passages]
+            selection = np.any(passed, axis=0)
+            t, motion = t[selection], (np.ascontiguousarray(motion[0][:, selection]), *motion[1:])
         distance, pair = self._clearance.smallest(motion[0])
         worst = int(np.argmin(distance))
         name = self._clearance.pairs[pair[worst]] if pair[worst] >= 0 else "all pairs"
         nearest = float(distance[worst])
         return (Margin(f"distance of {name}", nearest, 0.0, nearest, "m", float(t[worst])),)
 
-    @staticmethod
-    def _selection(motion: Sample) -> slice:
-        return slice(None, None, max(1, motion[0].shape[1] // SEARCH_CONFIGURATIONS))
+    def _selection(self, motion: Sample) -> slice | Integers:
+        """Samples of a cycle at which distances are compared during a search."""
+        count = motion[0].shape[1]
+        if not self._passages:
+            return slice(None, None, max(1, count // SEARCH_CONFIGURATIONS))
+        begins, ends = np.array(self._passages).T
+        times = np.linspace(begins, ends, PASSAGE_CONFIGURATIONS)
+        return np.unique(np.minimum(np.rint(times * (count / self._duration)), count - 1).astype(np.int64))
 
 
 class WorkspaceLimits(Requirement):

@@ -67,6 +67,11 @@ class Logistic(SequentialMotion):
         return tuple((stroke + 0.5) * self.period / 2.0 for stroke in range(2 * self.periods))
 
     @property
+    def passage(self) -> tuple[float, float]:
+        """See `SequentialMotion`: the first stroke."""
+        return 0.0, self.period / 2.0
+
+    @property
     def fastest(self) -> float:
         """Shortest period, that of the steepest stroke [s]."""
         return float(2.0 * np.pi / self.steepness.max())

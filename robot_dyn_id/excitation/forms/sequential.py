@@ -99,6 +99,11 @@ class SequentialMotion(ABC):
     def middles(self) -> tuple[float, ...]:
         """Middle of every stroke or burst of a turn, from the beginning of the turn [s]."""
 
+    @property
+    @abstractmethod
+    def passage(self) -> tuple[float, float]:
+        """Part of a turn in which the joint passes through all positions of the turn, from its beginning [s]."""
+
     @abstractmethod
     def rest(self, joint: int) -> float:
         """Position of a joint relative to its center before and after its turn [rad or m]."""
@@ -129,6 +134,15 @@ class SequentialMotion(ABC):
     def duration(self) -> float:
         """Duration [s]."""
         return self.stay + len(self.further) * (self.stay + self.transit)
+
+    @property
+    def passages(self) -> tuple[tuple[float, float], ...]:
+        """Intervals in which the motion passes through all of its positions [s]: one in each turn, and transits."""
+        visits = (self.stay + self.transit) * np.arange(1 + len(self.further))
+        turns = (visits[:, None] + self.turn * np.arange(len(self.order))).ravel()
+        begin, end = self.passage
+        within = [(float(turn + begin), float(turn + end)) for turn in turns]
+        return (*within, *((float(visit - self.transit), float(visit)) for visit in visits[1:]))
 
     def turns(self, t: Array) -> Iterator[tuple[int, Mask, Array]]:
         """Iterate over the joints that move.
@@ -202,6 +216,7 @@ class SequentialParametrization(CenteredParametrization):
         self._transit = transit_time(limits, 2.0 * self.reach) if self._visits > 1 else 0.0
         visiting = replace(prototype, transit=self._transit, further=np.zeros((self._visits - 1, len(self.reach))))
         self.duration = visiting.duration
+        self.passages = visiting.passages
         if demand.window:
             self.windows = _windows(visiting, demand.window)
 
@@ -294,6 +309,11 @@ class SequentialSine(SequentialMotion):
     def middles(self) -> tuple[float, ...]:
         """See `SequentialMotion`."""
         return (self.turn / 2.0,)
+
+    @property
+    def passage(self) -> tuple[float, float]:
+        """See `SequentialMotion`: the first period with full amplitude."""
+        return self.period, 2.0 * self.period
 
     @property
     def fastest(self) -> float:

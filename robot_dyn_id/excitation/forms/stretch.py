@@ -31,7 +31,7 @@ class FreePeriodParametrization:
     samples used in a search stay at the same phases of the motion.
 
     Attributes:
-        duration, periodic, windows: those of the original family, see `Parametrization`.
+        duration, periodic, windows, passages: those of the original family, see `Parametrization`.
     """
 
     def __init__(self, make: Callable[[MotionLimits], Parametrization], limits: MotionLimits) -> None:
@@ -51,6 +51,7 @@ class FreePeriodParametrization:
         self.duration = self._family.duration
         self.periodic = self._family.periodic
         self.windows = self._family.windows
+        self.passages = self._family.passages
 
     @property
     def size(self) -> int:

@@ -13,7 +13,9 @@ from robot_dyn_id.errors import MotionError
 from robot_dyn_id.excitation.design import postures
 from robot_dyn_id.excitation.design.optimizers import OPTIMIZERS
 from robot_dyn_id.excitation.design.planning import make_design_task
+from robot_dyn_id.excitation.design.problem import COARSE_SAMPLES
 from robot_dyn_id.excitation.design.search import design
+from robot_dyn_id.excitation.design.space_requirements import MinimumDistance
 from robot_dyn_id.excitation.forms.registry import make_parametrization
 from robot_dyn_id.excitation.limits import MotionLimits
 from robot_dyn_id.excitation.parametrization import Demand
@@ -113,3 +115,19 @@ def test_a_ur5_is_designed_for():
     _, plan = task("ur5_robot", "sequential_sine", search=little)
     found = design(plan.problem, OPTIMIZERS["gradient"], 1, design_settings(search=little).search)
     assert found.feasible and found.condition_numbers["columns"] < 20.0
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_distances_are_computed_where_the_joints_are_farthest_from_their_centers(form):
+    """Equally spaced samples would find every sine at its zeros: 1.5 periods lie between them."""
+    _, plan = task("panda", form, period=2.0, periods=9, postures=1, clearance=0.02)
+    problem = plan.problem
+    near = next(requirement for requirement in problem.requirements if isinstance(requirement, MinimumDistance))
+    x = problem.parametrization.random(np.random.default_rng(0), 1.0)
+    q, *rates = problem.parametrization.sample(x, problem.with_samples(COARSE_SAMPLES)._times)
+    compared = q[:, near._selection((q, *rates))]
+    assert compared.shape[1] < 100
+    np.testing.assert_allclose(np.ptp(compared, axis=1), np.ptp(q, axis=1), rtol=0.05)
+    t, motion = problem.sample_finely(x)
+    (margin,) = near.margins(t, motion)
+    assert margin.reached == pytest.approx(near._clearance.smallest(motion[0])[0].min(), abs=1e-4)
