@@ -115,7 +115,7 @@ def test_a_rehearsal_that_ends_early_releases_nothing():
             robot.step()
         disturb()
         robot.step()
-        assert robot.supervisor.phase in (Phase.STOPPING, Phase.FAULT)
+        assert robot.supervisor.phase != Phase.RUNNING
         robot.offset = 0.0
         for _ in range(200):
             robot.step()
