@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Slow methods of docs/papers/space6r.md on as many draws as the fast ones, with a table.
+"""Every method of docs/papers/space6r.md on the same draws, with a table of medians, spreads and failures.
 
     python benchmarks/space6r_draws.py [--draws 20] [--record draws.jsonl] [--table benchmarks/space6r_draws.md]
 
@@ -10,33 +10,58 @@ import argparse
 import json
 import os
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 
 os.environ["OPENBLAS_NUM_THREADS"] = "1"
 
 import numpy as np
 
-from robot_dyn_id.papers.space6r.reproduction import conditions, slow_methods
-from robot_dyn_id.papers.space6r.trials import HYBRID, LEVELS, OURS, PAPER, SWARM, NoisyTrial
-
-FAST = {**{name: PAPER[name] for name in (SWARM, HYBRID)}, "map_constants": OURS["map_constants"]}
-"""Methods that the slow ones are compared with, draw by draw."""
+from robot_dyn_id.papers.space6r.reproduction import FAST_RATE, conditions, slow_methods
+from robot_dyn_id.papers.space6r.trials import HYBRID, LEVELS, OURS, PAPER, TABLE_1, Conditions, Method, NoisyTrial
 
 
-def draw(given, methods, count, record):
-    """Append the results of the draws that the record lacks."""
-    known = {(line["level"], line["draw"], line["method"]) for line in read(record)}
+@dataclass(frozen=True)
+class Case:
+    """Conditions of a comparison with its methods.
+
+    Attributes:
+        title: name in the record and the table.
+        given: motions, rate and nominal Stribeck velocities.
+        methods: methods by name.
+    """
+
+    title: str
+    given: Conditions
+    methods: dict[str, Method]
+
+
+def cases() -> tuple[Case, ...]:
+    """Widened Stribeck velocities at 100 Hz with all methods, and those of Table 1 at 1 kHz without the slow ones."""
+    slow, missing = slow_methods(full=True)
+    if missing:
+        raise SystemExit(f"not installed: {', '.join(missing)}")
+    return (
+        Case("vb of 0.04 to 0.08 rad/s, 100 Hz", conditions(), {**PAPER, **slow, **OURS}),
+        Case("vb of Table 1, 1 kHz", conditions(FAST_RATE, TABLE_1["vb"]), {**PAPER, **OURS}),
+    )
+
+
+def draw(given, count, record):
+    """Append the results that the record lacks, draw by draw."""
+    known = {(line["case"], line["level"], line["draw"], line["method"]) for line in read(record)}
     for seed in range(count):
-        for level in LEVELS:
-            lacking = [name for name in methods if (level, seed, name) not in known]
-            trial = NoisyTrial.from_seed(seed, level, given) if lacking else None
-            for name in lacking:
-                found = methods[name](trial)
-                line = {"level": level, "draw": seed, "method": name, "error": found.error, "cost": found.cost}
-                line |= {"seconds": found.seconds, "failed": found.failed}
-                with record.open("a") as file:
-                    file.write(json.dumps(line) + "\n")
-                print(line, file=sys.stderr)
+        for case in given:
+            for level in LEVELS:
+                lacking = [name for name in case.methods if (case.title, level, seed, name) not in known]
+                trial = NoisyTrial.from_seed(seed, level, case.given) if lacking else None
+                for name in lacking:
+                    found = case.methods[name](trial)
+                    line = {"case": case.title, "level": level, "draw": seed, "method": name, "error": found.error}
+                    line |= {"cost": found.cost, "seconds": found.seconds, "failed": found.failed}
+                    with record.open("a") as file:
+                        file.write(json.dumps(line) + "\n")
+                    print(line, file=sys.stderr)
 
 
 def read(record):
@@ -44,31 +69,45 @@ def read(record):
     return [json.loads(line) for line in record.read_text().splitlines()] if record.is_file() else []
 
 
-def table(lines):
+def table(given, lines):
     """Medians and quartiles over the draws, and the ratios to PSO-LM, draw by draw."""
     rows = [
-        "# Slow methods of space6r, draw by draw\n",
-        "Written by `benchmarks/space6r_draws.py`; the fast methods are in [the page](../docs/papers/space6r.md).\n"
-        "Error: RMS of the noise-free torque along another motion [N m]; ratios: of pso_lm over the method.\n",
-        "| noise | method | draws | failed | error, median (quartiles) | cost | time [s] | error ratio | time ratio |",
-        "|---|---|---|---|---|---|---|---|---|",
+        "# Methods of space6r, draw by draw\n",
+        "Written by `benchmarks/space6r_draws.py`; conditions and verdicts are in "
+        "[the page](../docs/papers/space6r.md).\nError: RMS of the noise-free torque along another motion [N m]; "
+        "failed: ended without convergence, and\ncounted with the last point; time: of the CPU; ratios: of the method "
+        "over PSO-LM, draw by draw, medians (quartiles).",
     ]
-    for level in LEVELS:
-        here = [line for line in lines if line["level"] == level]
-        mixed = {line["draw"]: line for line in here if line["method"] == HYBRID}
-        for name in dict.fromkeys(line["method"] for line in here):
-            own = [line for line in here if line["method"] == name]
-            error, cost, seconds = (np.array([line[key] for line in own]) for key in ("error", "cost", "seconds"))
-            low, high = np.quantile(error, (0.25, 0.75), method="inverted_cdf")
-            pairs = [(mixed[line["draw"]], line) for line in own if line["draw"] in mixed]
-            ratios = [np.median([a[key] / b[key] for a, b in pairs]) for key in ("error", "seconds")]
-            cells = (
-                *(f"x {level:g}", name, len(own), sum(line["failed"] for line in own)),
-                f"{np.median(error):.3g} ({low:.3g} to {high:.3g})",
-                *(f"{np.median(cost):.6g}", f"{np.median(seconds):.2g}", *(f"{ratio:.3g}" for ratio in ratios)),
-            )
-            rows.append("| " + " | ".join(map(str, cells)) + " |")
+    for case in given:
+        for level in LEVELS:
+            here = [line for line in lines if (line["case"], line["level"]) == (case.title, level)]
+            rows += [
+                f"\n## {case.title}, noise x {level:g}\n",
+                "| method | draws | failed | error | worst | cost | time [s] | error ratio | time ratio |",
+                "|---|---|---|---|---|---|---|---|---|",
+            ]
+            mixed = {line["draw"]: line for line in here if line["method"] == HYBRID}
+            rows += [_row(name, [line for line in here if line["method"] == name], mixed) for name in case.methods]
     return "\n".join(rows) + "\n"
+
+
+def _row(name, own, mixed):
+    """Row of one method; `mixed` has the lines of PSO-LM by draw."""
+    error, cost, seconds = (np.array([line[key] for line in own]) for key in ("error", "cost", "seconds"))
+    errors, times = (
+        np.array([line[key] / mixed[line["draw"]][key] for line in own if line["draw"] in mixed])
+        for key in ("error", "seconds")
+    )
+    cells = (
+        *(name, len(own), sum(line["failed"] for line in own), _spread(error), f"{error.max():.3g}"),
+        *(f"{np.median(cost):.6g}", f"{np.median(seconds):.2g}", _spread(errors), f"{np.median(times):.2g}"),
+    )
+    return "| " + " | ".join(map(str, cells)) + " |"
+
+
+def _spread(values):
+    low, high = np.quantile(values, (0.25, 0.75), method="inverted_cdf")
+    return f"{np.median(values):.3g} ({low:.3g} to {high:.3g})"
 
 
 def main():
@@ -76,10 +115,10 @@ def main():
     parser.add_argument("--draws", type=int, default=20)
     parser.add_argument("--record", type=Path, default=Path("space6r_draws.jsonl"))
     parser.add_argument("--table", type=Path, default=Path(__file__).with_suffix(".md"))
-    given = parser.parse_args()
-    methods, _ = slow_methods(full=True)
-    draw(conditions(), {**FAST, **methods}, given.draws, given.record)
-    given.table.write_text(table(read(given.record)))
+    options = parser.parse_args()
+    given = cases()
+    draw(given, options.draws, options.record)
+    options.table.write_text(table(given, read(options.record)))
 
 
 if __name__ == "__main__":

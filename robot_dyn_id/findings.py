@@ -654,6 +654,12 @@ SECTIONS: Mapping[str, Mapping[str, Definition]] = {
             "largest differences are given.",
             "use the parameter file, or exported source code, for the complete friction",
         ),
+        "driver_unknown": Definition(
+            "info",
+            "It is not known what the driver adds to a command: exported source code has the torque of the "
+            "motors but no function for commands.",
+            "state `robot_compensates` at the identification or at the export",
+        ),
         "drive_units_not_exported": Definition(
             "info",
             "A controller scales torques to the units of its drives, which no recording shows.",

@@ -92,7 +92,7 @@ def _from_wrench(arguments: argparse.Namespace) -> tuple[Payload, tuple[Finding,
     configuration = configuration_from(arguments)
     (recording,) = open_all(arguments.data, configuration)
     model = robot_for(RobotDescription.from_file(arguments.robot), configuration, [recording])
-    wrench = open_wrench(arguments.data[0], recording.epoch, arguments.wrench or None)
+    wrench = open_wrench(arguments.data[0], recording, arguments.wrench or None)
     payload, offsets, sigmas = identify_tool(
         recording, wrench, model, arguments.link, configuration.settings, arguments.reaction
     )

@@ -31,6 +31,9 @@ COEFFICIENT_ROUNDING = 16 * float(np.finfo(np.float64).eps)
 MAX_COMBINATION_RESIDUAL = 1e-13
 """Residual norm of a unit-norm column below which it is a combination of others, within rounding."""
 
+STATES_PER_SCALE = 10
+"""Number of random states with velocities of the size of a constant of a term."""
+
 PIVOTS = ("rref", "qr")
 """Pivot rules: leftmost independent columns (reduced row echelon form), or largest remaining norm first."""
 
@@ -109,6 +112,25 @@ def random_motion(model: RobotModel, count: int, seed: int = 0, moving: Sequence
     )
 
 
+def exciting_motion(regressor: Regressor, count: int, seed: int = 0, moving: Sequence[int] | None = None) -> Motion:
+    """Random states that excite all columns of a regressor, those of terms included.
+
+    A column that changes within a small velocity, such as that of a Stribeck peak, is zero at nearly all of the states
+    of `random_motion`: for each such velocity, states with velocities of its size follow them.
+
+    Args:
+        regressor: robot and terms.
+        count: number of the states of `random_motion`, and of all for terms without a velocity scale.
+        seed: see `random_motion`.
+        moving: see `random_motion`.
+    """
+    scales = sorted({scale for _, term in regressor.terms for scale in term.velocity_scales})
+    motion = random_motion(regressor.model, count + STATES_PER_SCALE * len(scales), seed, moving)
+    speeds = np.append(np.ones(count), np.repeat(scales, STATES_PER_SCALE))
+    states = regressor.random_states(np.random.default_rng(seed + 1), len(motion))
+    return replace(motion, dq=motion.dq * speeds, states=states)
+
+
 def stack_regressor(regressor: Regressor, motion: Motion) -> Array:
     """Stack the regressor of all samples joint by joint, shape (n N, c)."""
     dense = regressor.dense(motion)
@@ -183,8 +205,7 @@ def base_parameters(
     sequence = np.arange(columns) if order is None else np.array(order, dtype=np.int64)
     if not np.array_equal(np.sort(sequence), np.arange(columns)):
         raise UsageError(f"column order is not a permutation of the {columns} columns")
-    motion = random_motion(regressor.model, count_sufficient_samples(regressor), moving=moving)
-    motion = replace(motion, states=regressor.random_states(np.random.default_rng(1), len(motion)))
+    motion = exciting_motion(regressor, count_sufficient_samples(regressor), moving=moving)
     form = compute_echelon(stack_regressor(regressor, motion), tolerance=tolerance)
     independent = _select(form, sequence, pivots)
     mapping = _mapping(form, independent)
@@ -207,7 +228,7 @@ def combine_columns(regressor: Regressor, independent: Integers) -> Array:
         regressor: robot and terms.
         independent: indices of the independent columns, ascending, shape (p,).
     """
-    motion = random_motion(regressor.model, count_sufficient_samples(regressor))
+    motion = exciting_motion(regressor, count_sufficient_samples(regressor))
     return _mapping(compute_echelon(stack_regressor(regressor, motion)), independent)
 
 

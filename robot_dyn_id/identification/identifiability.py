@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from robot_dyn_id.arrays import Array
-from robot_dyn_id.dynamics.base_parameters import BaseParameters, random_motion
+from robot_dyn_id.dynamics.base_parameters import BaseParameters, exciting_motion
 from robot_dyn_id.dynamics.regressor import Regressor
 
 RANDOM_STATES = 40
@@ -84,7 +84,7 @@ def suggest_motions(regressor: Regressor, columns: Sequence[int]) -> tuple[str, 
     """
     if not columns:
         return ()
-    full = random_motion(regressor.model, RANDOM_STATES)
+    full = exciting_motion(regressor, RANDOM_STATES)
     zeros = np.zeros_like(full.q)
     rest = replace(full, dq=zeros, ddq=zeros)
     joints = regressor.model.joint_names
@@ -129,8 +129,7 @@ def find_inseparable(regressor: Regressor, base: BaseParameters, names: Sequence
         names: names of base parameters.
     """
     places = [place for place, name in enumerate(base.names) if name in set(names)]
-    rng = np.random.default_rng(1)  # not the numbers of the motion
-    motion = replace(random_motion(regressor.model, RANDOM_STATES), states=regressor.random_states(rng, RANDOM_STATES))
+    motion = exciting_motion(regressor, RANDOM_STATES)
     columns = regressor.dense(motion)[base.independent[places]].reshape(len(places), -1)
     columns /= np.maximum(np.linalg.norm(columns, axis=1, keepdims=True), np.finfo(float).tiny)
     _, sizes, directions = np.linalg.svd(columns.T, full_matrices=False)

@@ -23,6 +23,7 @@ from robot_dyn_id.model.urdf import RobotDescription
 from robot_dyn_id.msg import ExcitationStatus, IdentificationReport, RecordingStatus
 from robot_dyn_id.msg import ParameterSet as ParameterSetMsg
 from robot_dyn_id.nodes.messages.conversions import identification_report, parameter_set_message
+from robot_dyn_id.nodes.messages.joint_state_source import type_parameter
 from robot_dyn_id.nodes.recording.excitation_watch import Event, ExcitationWatch
 from robot_dyn_id.nodes.recording.stream_recording import StreamRecording, wait_for_bags
 from robot_dyn_id.nodes.runtime.robot_node import (
@@ -41,7 +42,7 @@ from robot_dyn_id.nodes.runtime.robot_source import DESCRIPTION, RobotSource
 from robot_dyn_id.nodes.runtime.ros_parameters import ros_parameter
 from robot_dyn_id.nodes.runtime.running import run
 from robot_dyn_id.recordings.background_writer import BackgroundWriter
-from robot_dyn_id.recordings.rosbag2 import open_parts
+from robot_dyn_id.recordings.rosbag2 import MessageReading, open_parts
 from robot_dyn_id.report.folder import RESULTS, output_folder
 from robot_dyn_id.workflow.identification import DataSelection, identify_recordings, open_all
 
@@ -74,6 +75,7 @@ class IdentifierSettings:
     parameters: str = ros_parameter(
         "", "File of an earlier parameter set that is published until a new one is identified"
     )
+    joint_states_type: str = type_parameter()
 
 
 class Identifier(RobotNode):
@@ -83,7 +85,9 @@ class Identifier(RobotNode):
     PURPOSE = "identifies the robot dynamics from live joint states or from recordings, and publishes the model"
     SETTINGS = IdentifierSettings
     INTERFACES = (
-        Interface(SUBSCRIBES, "joint_states", JointState, "Measured joint states; any reliability"),
+        Interface(
+            SUBSCRIBES, "joint_states", JointState, "Measured joint states, or joint_states_type; any reliability"
+        ),
         DESCRIPTION,
         Interface(SUBSCRIBES, "excitation_status", ExcitationStatus, "Start and end of an excitation", LATCHED),
         Interface(
@@ -147,7 +151,8 @@ class Identifier(RobotNode):
         self._held_out = open_all(settings.validation, self._configuration)
         self._data = open_all(settings.data, self._configuration)
         if settings.listen and not self._data:
-            self._recording = StreamRecording(self, self._folder, "identifier_recording_status")
+            kind = self.settings.joint_states_type
+            self._recording = StreamRecording(self, self._folder, "identifier_recording_status", kind)
             self.create_timer(TIMER_PERIOD_S, self._recording.publish_status, clock=self.steady)
             if settings.after_excitation:
                 self.subscription("excitation_status", self._follow)
@@ -246,7 +251,8 @@ class Identifier(RobotNode):
 
     def _run(self, parts: tuple[BackgroundWriter, ...], robot: RobotDescription) -> None:
         try:
-            recordings = self._data or [open_parts(wait_for_bags(parts), None)]
+            reading = MessageReading(names=self._configuration.recorded_joints)
+            recordings = self._data or [open_parts(wait_for_bags(parts), None, reading)]
             trials = DataSelection(recordings, self._held_out)
             result = identify_recordings(robot, self._configuration, trials, self.get_logger().info)
             self.get_logger().info(f"writing {self._folder}")

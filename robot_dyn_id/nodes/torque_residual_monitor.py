@@ -15,6 +15,7 @@ from robot_dyn_id.msg import ParameterSet as ParameterSetMsg
 from robot_dyn_id.msg import TorqueResidual
 from robot_dyn_id.nodes.messages.conversions import parameter_set, parameter_set_message, read_bounded
 from robot_dyn_id.nodes.messages.joint_state import JointOrder, seconds
+from robot_dyn_id.nodes.messages.joint_state_source import names_parameter, subscribe, type_parameter
 from robot_dyn_id.nodes.runtime.diagnostics import Condition
 from robot_dyn_id.nodes.runtime.robot_node import (
     LATCHED,
@@ -61,6 +62,8 @@ class TorqueResidualMonitorSettings:
     memory: float = ros_parameter(60.0, "Time constant of the tracked parameters", "s", 1.0)
     payload_body: str = ros_parameter("", "Joint of the body that carries a payload; empty: the last joint")
     timeout: float = ros_parameter(0.5, "Age at which joint states are stale", "s", 0.01)
+    joint_states_type: str = type_parameter()
+    recorded_joints: tuple[str, ...] = names_parameter()
 
 
 class TorqueResidualMonitor(RobotNode):
@@ -81,7 +84,7 @@ class TorqueResidualMonitor(RobotNode):
             "and `reasons`; the other fields are those of the identified model",
             LATCHED,
         ),
-        Interface(SUBSCRIBES, "joint_states", JointState, "Measured joint states", STREAM),
+        Interface(SUBSCRIBES, "joint_states", JointState, "Measured joint states, or joint_states_type", STREAM),
         Interface(SUBSCRIBES, "identified_parameters", ParameterSetMsg, "Identified model", LATCHED),
         Interface(
             SERVES, "~/reset", Trigger, "Restart the learning of thresholds; present changes are accepted as normal"
@@ -98,7 +101,7 @@ class TorqueResidualMonitor(RobotNode):
         self._measured = True
         warm_up()
         self.subscription("identified_parameters", self._take_parameters, raw=True)
-        self.subscription("joint_states", self._take_state)
+        subscribe(self, self._take_state)
         self.service("~/reset", self._reset)
         self.create_timer(CHECK_PERIOD_S, self._look, clock=self.steady)
         self.create_timer(TRACKED_PERIOD_S, self._publish_tracked, clock=self.steady)

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from robot_dyn_id.arrays import Array, Integers, Mask
-from robot_dyn_id.recordings.cdr import HEADER, Bytes, layout_of, stack
+from robot_dyn_id.recordings.cdr import HEADER, Bytes, MessageLayout, layout_of, stack
 from robot_dyn_id.recordings.definitions import COMMON, Definitions, short
 from robot_dyn_id.recordings.reading import finite
 from robot_dyn_id.recordings.types.contract import CHANNELS, JointColumns, MessageType, Q
@@ -96,9 +96,8 @@ class Decoder:
             raw = stack([messages[place] for place in places])
             while len(rows):
                 try:
-                    layout = layout_of(raw[0].tobytes(), short(self.kind.name), self.definitions)
-                    columns = self._columns(self.kind.columns(layout))
-                except (ValueError, KeyError):
+                    layout, columns = self.inspect(raw[0].tobytes())
+                except ValueError:
                     raw, rows = raw[1:], rows[1:]
                     continue
                 same = (raw[:, layout.fixed] == raw[0, layout.fixed]).all(axis=1)
@@ -107,6 +106,18 @@ class Decoder:
                 groups.append(_values(raw[same], rows[same], columns))
                 raw, rows = raw[~same], rows[~same]
         return Batch(tuple(sorted(groups, key=lambda group: int(group.rows[0]))), decodable, stamps)
+
+    def inspect(self, message: bytes) -> tuple[MessageLayout, JointColumns]:
+        """Layout of a message, and the channels in it.
+
+        Raises:
+            ValueError: not such a message.
+        """
+        layout = layout_of(message, short(self.kind.name), self.definitions)
+        try:
+            return layout, self._columns(self.kind.columns(layout))
+        except KeyError as error:
+            raise ValueError(f"no field {error}") from None
 
     def _columns(self, columns: JointColumns) -> JointColumns:
         """The columns with the names that the messages lack, and of the one channel if only one is wanted."""
@@ -117,6 +128,30 @@ class Decoder:
             wanted = self.kind.default_channel or self.channel
             channels = {Q: channels[wanted]} if wanted in channels else {}
         return JointColumns(names, channels, columns.stamp, columns.unused)
+
+
+class StreamDecoder:
+    """Reader of single messages of one topic; it keeps the layout of the last one, which most others share."""
+
+    def __init__(self, decoder: Decoder) -> None:
+        """Read the messages of a topic."""
+        self._decoder = decoder
+        self._fixed: NDArray[np.intp] = np.empty(0, dtype=np.intp)
+        self._sample: Bytes = np.empty(0, dtype=np.uint8)
+        self._columns = JointColumns((), {})
+
+    def read(self, message: bytes) -> tuple[int, JointStates]:
+        """Stamp [ns] and values of a message, one row.
+
+        Raises:
+            ValueError: not such a message.
+        """
+        raw = stack([message])
+        if len(message) != len(self._sample) or (raw[0, self._fixed] != self._sample[self._fixed]).any():
+            layout, self._columns = self._decoder.inspect(message)
+            self._fixed, self._sample = layout.fixed, raw[0]
+        rows = np.zeros(1, dtype=np.intp)
+        return int(_stamps_at(raw, self._columns)[0]), _values(raw, rows, self._columns)
 
 
 def decode(messages: Sequence[bytes]) -> Batch:

@@ -28,7 +28,7 @@ from robot_dyn_id.dynamics.base_parameters import (
 )
 from robot_dyn_id.dynamics.kronecker import PAPER_ORDER
 from robot_dyn_id.dynamics.regressor import Regressor, terms_on_joints
-from robot_dyn_id.dynamics.terms import Coulomb, Offset, RotorInertia, Viscous
+from robot_dyn_id.dynamics.terms import Coulomb, Offset, RotorInertia, SaturatingViscous, Stribeck, Viscous
 from robot_dyn_id.errors import UsageError
 from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.parameters import expression
@@ -162,6 +162,21 @@ def test_wrong_options_are_refused(options, words):
         base_parameters(Regressor(panda_arm()), **options)
 
 
+@pytest.mark.parametrize("velocity", [1e-6, 1e-3, 0.05, 50.0])
+@pytest.mark.parametrize(
+    "term",
+    [lambda v: Stribeck(v), lambda v: Stribeck(v, 0.1 * v), lambda v: Coulomb(v), lambda v: SaturatingViscous(v)],
+    ids=["stribeck", "smoothed", "coulomb", "saturating"],
+)
+def test_columns_that_change_within_any_velocity_are_independent(term, velocity):
+    """A narrow peak is zero at random states of ordinary velocities, and is a base parameter all the same."""
+    terms = (Viscous(), term(velocity)) if velocity < 1.0 else (term(velocity),)
+    regressor = with_terms(panda_arm(), *terms)
+    found, columns = base_parameters(regressor), regressor.names[70:]
+    assert set(columns) <= set(found.names)
+    assert not set(columns) & set(found.combined)
+
+
 # --- The same answer every time ----------------------------------------------------------------------------------
 
 
@@ -171,7 +186,9 @@ ANOTHER = [(name, 1) for name in MODELS] + [(name, seed) for name in ("panda", "
 @pytest.mark.parametrize(("name", "seed"), ANOTHER)
 def test_other_random_states_give_the_same_answer(name, seed, monkeypatch):
     usual = base(name)
-    monkeypatch.setattr(module, "random_motion", lambda model, count, moving: random_motion(model, count, seed, moving))
+    monkeypatch.setattr(
+        module, "random_motion", lambda model, count, first, moving: random_motion(model, count, first + seed, moving)
+    )
     other = base_parameters(Regressor(robot(name)))
     assert other.names == usual.names
     assert ratio(other.mapping, usual.mapping) <= 1e-9

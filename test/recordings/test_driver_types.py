@@ -329,3 +329,26 @@ def test_a_definition_that_contains_itself_ends(tmp_path):
     (tmp_path / "DynamicJointState.msg").write_text("std_msgs/Header header\nDynamicJointState again\n")
     with pytest.raises(InputError, match="not a DynamicJointState in CDR"):
         open_recording(file, definitions=tmp_path)
+
+
+@pytest.mark.parametrize("kind", CASES)
+def test_bytes_that_make_no_sense_are_dropped_and_never_an_error_or_a_hang(kind):
+    from support.driver_messages import types
+
+    from robot_dyn_id.recordings.definitions import COMMON, parse_definition
+    from robot_dyn_id.recordings.joint_states import Decoder
+    from robot_dyn_id.recordings.types import JOINT_TYPES
+
+    text = types().generate_msgdef(kind, ros_version=2)[0]
+    decoder = Decoder(JOINT_TYPES[kind], {**COMMON, **parse_definition(kind, text)})
+    rng = np.random.default_rng(2)
+    whole = [cdr(CASES[kind][0](row, int(stamp))) for row, stamp in enumerate(STAMPS[:20])]
+    messages = []
+    for number in range(200):
+        message = bytearray(whole[number % 20])
+        for place in rng.integers(0, len(message), rng.integers(1, 6)):
+            message[place] = rng.choice([0, 1, 127, 255, rng.integers(256)])
+        messages.append(bytes(message[: rng.integers(0, len(message) + 1)] if number % 4 == 0 else message))
+    batch = decoder.decode(messages)
+    assert len(batch.stamps) == 200 and 0 < batch.decodable.sum() < 200
+    assert all(not group.usable or np.shape(group.channels["q"])[1] == len(group.names) for group in batch.groups)

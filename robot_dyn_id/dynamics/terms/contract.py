@@ -169,6 +169,11 @@ class Term(CheckedOptions):
         """Constants that an estimator may choose; a term with states has none."""
         return ()
 
+    @property
+    def velocity_scales(self) -> tuple[float, ...]:
+        """Velocities [rad/s or m/s] on whose scale the columns change: random states need such velocities, too."""
+        return tuple(self.constants[free.name] for free in self.free_constants)
+
     def with_constants(self, values: Mapping[str, float]) -> Self:
         """Return the term with other values of some constants.
 

@@ -57,6 +57,11 @@ class SaturatingViscous(Term):
         return slopes
 
     @property
+    def velocity_scales(self) -> tuple[float, ...]:
+        """See `Term.velocity_scales`."""
+        return (self.saturation_velocity,)
+
+    @property
     def design_term(self) -> None:
         """None: `viscous` and Coulomb friction bound its columns on either side."""
         return

@@ -7,11 +7,10 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-from sensor_msgs.msg import JointState
-
 from robot_dyn_id.errors import InputError
 from robot_dyn_id.msg import RecordingStatus
-from robot_dyn_id.nodes.messages.message_types import definition
+from robot_dyn_id.nodes.messages.joint_state_source import joint_state_class
+from robot_dyn_id.nodes.messages.message_types import begins_with_header, definition
 from robot_dyn_id.nodes.messages.raw_stream import RawStream
 from robot_dyn_id.nodes.recording.status_topic import RecordingStatusTopic
 from robot_dyn_id.nodes.runtime.robot_node import RobotNode
@@ -48,13 +47,17 @@ class StreamRecording:
         received: number of messages since the start or the latest `reset`.
     """
 
-    def __init__(self, node: RobotNode, folder: Path, status_topic: str) -> None:
+    def __init__(self, node: RobotNode, folder: Path, status_topic: str, type_name: str = TYPE_NAME) -> None:
         """Subscribe.
 
         Args:
             node: node that receives the joint states.
             folder: folder in which the bags `stream_1`, `stream_2`, ... are created.
             status_topic: name of the topic on which the state of the recording is published.
+            type_name: type of the joint states.
+
+        Raises:
+            UsageError: the package of the type is not installed.
         """
         self.received = 0
         self._node = node
@@ -65,8 +68,10 @@ class StreamRecording:
         self._reset: list[BackgroundWriter] = []
         self._ending = False
         self._creation_failure = ""
-        self._source = RawStream(node, JointState, "joint_states", self._write)
-        self._topic = _joint_states()
+        self._class = joint_state_class(type_name)
+        self._type_name = type_name
+        self._source = RawStream(node, self._class, "joint_states", self._write)
+        self._topic = self._joint_states()
         self._status = RecordingStatusTopic(node, status_topic)
 
     @property
@@ -139,7 +144,7 @@ class StreamRecording:
         bags = [*self._parts, *self._discarded, *([self._bag] if self._bag is not None else [])]
         status.folder = str(self._folder)
         status.topics = [self._source.name]
-        status.types = [TYPE_NAME]
+        status.types = [self._type_name]
         status.counts = [sum(bag.written for bag in bags)]
         status.lost = [self.lost]
         status.rates = [0.0]
@@ -157,7 +162,7 @@ class StreamRecording:
                 self._node.get_logger().error(self._creation_failure, throttle_duration_sec=LOG_PERIOD_S)
                 return
             self._creation_failure = ""
-            self._topic = _joint_states()  # each bag has statistics of its own
+            self._topic = self._joint_states()  # each bag has statistics of its own
             self._bag.announce(self._topic)
             self._node.get_logger().info(f"joint states are recorded in {self._bag.folder}")
         self.received += 1
@@ -172,7 +177,7 @@ class StreamRecording:
         bag.end()
         return [bag]
 
-
-def _joint_states() -> Stream:
-    """Topic of the bags, with empty statistics."""
-    return Stream("/joint_states", TYPE_NAME, definition(JointState), "", (), stamped=True)
+    def _joint_states(self) -> Stream:
+        """Topic of the bags, with empty statistics."""
+        stamped = begins_with_header(self._class)
+        return Stream("/joint_states", self._type_name, definition(self._class), "", (), stamped=stamped)

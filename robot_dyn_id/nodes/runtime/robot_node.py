@@ -259,10 +259,11 @@ class RobotNode(Node):  # type: ignore[misc]
         interface = self._interface(PUBLISHES, name)
         return self.create_publisher(interface.type, interface.name, interface.qos)
 
-    def subscription(self, name: str, callback: Callable[..., None], **options: Any) -> Any:
-        """The subscription of one of `INTERFACES`."""
+    def subscription(self, name: str, callback: Callable[..., None], message_type: Any = None, **options: Any) -> Any:
+        """The subscription of one of `INTERFACES`; `message_type` replaces the type that it declares."""
         interface = self._interface(SUBSCRIBES, name)
-        return self.create_subscription(interface.type, interface.name, callback, interface.qos, **options)
+        kind = interface.type if message_type is None else message_type
+        return self.create_subscription(kind, interface.name, callback, interface.qos, **options)
 
     def service(self, name: str, callback: Callable[..., Any]) -> Any:
         """The service of one of `INTERFACES`."""

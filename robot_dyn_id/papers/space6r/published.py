@@ -9,6 +9,7 @@ table, F = 1/2 sum of squared residuals, and whatever they end with counts.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -24,6 +25,9 @@ JOINTS, RIGID, FRICTION = 6, 72, 5
 
 BOX, RATIO = 0.5, 3.0
 """Half width of the box as a share of the nominal value, and largest ratio of vb to it: the paper prints neither."""
+
+NEGLIGIBLE_RATIO = 6.0
+"""Ratio of speed to vb beyond which exp(-(v / vb)^2) is below the rounding of 1."""
 
 LEAST_VELOCITY = 1e-6
 """Smallest vb of an iteration [rad/s]: the law is not defined at 0."""
@@ -106,14 +110,35 @@ class AllNumbers:
         rows = tuple(rows[only] for rows in self.rows)
         return replace(self, rows=rows, speeds=self.speeds[:, only], torque=self.torque[:, only])
 
+    @cached_property
+    def _split(self) -> tuple[tuple[Integers, Array], ...]:
+        """For each joint the samples at which its peak counts in the box, and a triangular factor of all others.
+
+        There the torque is linear, and F is that of the rows themselves within rounding.
+        """
+        parts = []
+        for joint in range(JOINTS):
+            speed = self.speeds[joint]
+            fast = np.abs(speed) > NEGLIGIBLE_RATIO * self.upper[joint - JOINTS]
+            linear = np.column_stack([self.rows[joint], np.sign(speed), self.torque[joint]])[fast]
+            parts.append((np.flatnonzero(~fast), np.asarray(np.linalg.qr(linear, mode="r"))))
+        return tuple(parts)
+
     def compute_costs(self, points: Array) -> Array:
         """F of m points, shape (m,); `points` has the shape (m, 108)."""
         total = np.zeros(len(points))
         for joint in range(JOINTS):
             fc, fb, vb = self._dry(joint, points)
-            share = np.exp(-((self.speeds[joint][:, None] / vb) ** 2))
-            rest = self.torque[joint][:, None] - self.rows[joint] @ points[:, self.supports[joint]].T
-            rest -= np.sign(self.speeds[joint])[:, None] * (fc + (fb - fc) * share)
+            linear = points[:, self.supports[joint]].T
+            rows: slice | Integers = slice(None)
+            if vb.max() <= self.upper[joint - JOINTS]:
+                rows, triangle = self._split[joint]
+                far = triangle[:, -1:] - triangle[:, :-2] @ linear - triangle[:, -2:-1] * fc
+                total += 0.5 * np.einsum("km,km->m", far, far)
+            speed = self.speeds[joint][rows]
+            share = np.exp(-((speed[:, None] / vb) ** 2))
+            rest = self.torque[joint][rows, None] - self.rows[joint][rows] @ linear
+            rest -= np.sign(speed)[:, None] * (fc + (fb - fc) * share)
             total += 0.5 * np.einsum("km,km->m", rest, rest)
         return total
 

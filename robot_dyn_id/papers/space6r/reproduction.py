@@ -41,6 +41,8 @@ from robot_dyn_id.papers.space6r.network import NETWORKS, network
 from robot_dyn_id.papers.space6r.orbit import JOINT, RISE, FrictionRise
 from robot_dyn_id.papers.space6r.shown import drawings, notes
 from robot_dyn_id.papers.space6r.trials import (
+    HYBRID,
+    KALMAN,
     LEVELS,
     OURS,
     PAPER,
@@ -85,8 +87,8 @@ SHORT = {"draws": 20, "starts": 1, "finished": 1}
 FAST_RATE = 1000.0
 """Sample rate of the comparison at the Stribeck velocities of Table 1 [Hz]."""
 
-FEW = ("lm", "lm, random start", "pso_lm")
-"""The paper's methods of that comparison."""
+FEW = (KALMAN, "lm", "lm, random start")
+"""The paper's methods of that comparison, and with `--full` its PSO-LM: half a minute for each draw."""
 
 SHARE = 0.3
 """Deviation of vb of the linearized law, as a share of it."""
@@ -141,7 +143,8 @@ def reproduce(extent: Extent, progress: Progress) -> Reproduction:
             for name, key in missing.items()
         ]
     figures += figures_of_table_2(levels[0])
-    figures += figures_at_table_1(at_table_1(extent.seeds, progress) if extent.full else None)
+    for level in LEVELS:
+        figures += figures_at_table_1(at_table_1(level, extent, progress))
     progress("known gravity, friction in orbit, Stribeck velocities, temperature")
     quiet = levels[1]
     figures += figures_of_known_gravity(
@@ -155,11 +158,12 @@ def reproduce(extent: Extent, progress: Progress) -> Reproduction:
     return Reproduction("space6r", SOURCE, tuple(figures), notes(quiet), drawings(levels))
 
 
-def at_table_1(draws: int, progress: Progress) -> Trials:
-    """Compare the methods at the Stribeck velocities of Table 1 and 1 kHz, with a tenth of the noise."""
-    methods = {**{name: PAPER[name] for name in FEW}, **OURS}
-    drawn = {name: (method, draws) for name, method in methods.items()}
-    return Trials.from_methods(LEVELS[1], conditions(FAST_RATE, TABLE_1["vb"]), drawn, progress)
+def at_table_1(level: float, extent: Extent, progress: Progress) -> Trials:
+    """Compare the methods at the Stribeck velocities of Table 1 and 1 kHz."""
+    paper = (*FEW, HYBRID) if extent.full else FEW
+    methods = {**{name: PAPER[name] for name in paper}, **OURS}
+    drawn = {name: (method, extent.seeds) for name, method in methods.items()}
+    return Trials.from_methods(level, conditions(FAST_RATE, TABLE_1["vb"]), drawn, progress)
 
 
 def _of_excitation(motion: Motion, extent: Extent) -> Iterator[Figure]:
