@@ -19,7 +19,7 @@ from robot_dyn_id.faults import reported
 from robot_dyn_id.files.configuration import read_configuration
 from robot_dyn_id.model.urdf import RobotDescription
 from robot_dyn_id.nodes.messages.conversions import identification_report, parameter_set_message
-from robot_dyn_id.recordings.rosbag2 import open_parts
+from robot_dyn_id.recordings.rosbag2 import MessageReading, open_parts
 from robot_dyn_id.report.folder import RESULTS, output_folder
 from robot_dyn_id.workflow.identification import DataSelection, identify_recordings, open_all
 
@@ -74,6 +74,10 @@ class JobOutcome:
     message: str = ""
 
 
+CANCELED = JobOutcome(message="canceled")
+"""Outcome of a job that was canceled."""
+
+
 class IdentificationJob:
     """A running identification.
 
@@ -99,7 +103,7 @@ class IdentificationJob:
     @property
     def outcome(self) -> JobOutcome | None:
         """What was found; None while the job runs."""
-        return None if self._thread.is_alive() else self._outcome or JobOutcome(message="canceled")
+        return None if self._thread.is_alive() else self._outcome or CANCELED
 
     def cancel(self) -> None:
         """End the process, and remove what it has written; recordings stay."""
@@ -166,7 +170,8 @@ def _identify(task: IdentificationTask, pipe: Any) -> None:
     try:
         configuration = read_configuration(task.config or None)
         recordings = open_all(task.recordings, configuration)
-        trials = recordings or [open_parts([Path(part) for part in task.parts], None)]
+        reading = MessageReading(names=configuration.recorded_joints)
+        trials = recordings or [open_parts([Path(part) for part in task.parts], None, reading)]
         data = DataSelection(trials, open_all(task.validation, configuration))
         result = identify_recordings(RobotDescription(task.urdf), configuration, data, pipe.send)
         pipe.send(f"writing {task.folder}")
