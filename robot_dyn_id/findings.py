@@ -708,6 +708,24 @@ SECTIONS: Mapping[str, Mapping[str, Definition]] = {
             "extrapolated.",
             "record the payload at the speeds of the bare arm",
         ),
+        "payload_joint_at_rest": Definition(
+            "info",
+            "Joints are at rest while others move: dry friction holds them at any torque within its own, so that their "
+            "efforts are not used.",
+            "move these joints too if the mass is poorly identified",
+        ),
+        "payload_changed": Definition(
+            "error",
+            "The two halves of the measurement show different payloads: it has moved in the gripper or has fallen off, "
+            "or the friction has changed.",
+            "secure the payload, warm the joints up for longer, and measure again",
+        ),
+        "payload_declared_wrong": Definition(
+            "error",
+            "The declared payload is not the one that the arm carries: the difference is larger than the errors of the "
+            "estimate allow, at the level of significance of the test.",
+            "declare the identified payload, or remove what the arm carries",
+        ),
         "sensor_offset_not_identified": Definition(
             "info",
             "The motion does not separate the offset of a wrench channel from the weight of the tool.",

@@ -26,6 +26,7 @@ from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.msg import ExcitationStatus, RecordingStatus
 from robot_dyn_id.msg import ParameterSet as ParameterSetMsg
 from robot_dyn_id.nodes.excitation.commands import Commands
+from robot_dyn_id.nodes.excitation.effort_source import EffortSource
 from robot_dyn_id.nodes.excitation.execution_goals import ExecutionGoals, read_goal
 from robot_dyn_id.nodes.excitation.motion_clock import MotionClock
 from robot_dyn_id.nodes.excitation.recording_reports import REPORTS, RecordingReports
@@ -177,6 +178,7 @@ class ExcitationPublisher(ManagedNode):
             self.service(name, answer)
         self._goals = ExecutionGoals(partial(self.goal_server, "~/execute_excitation"))
         self._goals.offer(self._begin_goal, self._cancel_goal)
+        self._efforts = EffortSource(self)
         states = self.subscription("joint_states", self._receive)
         self._recording = RecordingWatch(settings.recording, states.topic_name)
         self._reports = RecordingReports(self, self._recording)
@@ -222,7 +224,7 @@ class ExcitationPublisher(ManagedNode):
         if self._commands is None:
             self._commands = Commands(self, self._motion_clock)
         if self._plan is not None:
-            self._commands.describe(TrajectoryMessage(self._model.joint_names), self._plan.limits)
+            self._commands.describe(TrajectoryMessage(self._model.joint_names), self._plan.limits, self._efforts)
 
     def _close_commands(self, now: TimePoint) -> None:
         """Give the controller up while the node is not active and the robot is at rest."""
@@ -244,13 +246,14 @@ class ExcitationPublisher(ManagedNode):
         plan = make_plan(model, self.settings)
         self._model, self._plan = model, plan
         self._held = HeldJoints({} if self.settings.allow_unchecked_collisions else model.held)
-        excitation = plan.excitation
+        excitation, message = plan.excitation, TrajectoryMessage(model.joint_names)
         designed = Scaled(excitation, 1.0 / self.settings.speed_scale, 1.0)
         self._digest = motion_digest(designed, model.joint_names, urdf_hash(model.urdf))
         self._status.describe(model.joint_names, self._digest)
+        self._efforts.take_robot(model, plan.limits, excitation)
         if self.settings.dry_run:
-            step = preview_step(self.settings, excitation, model.joint_names)
-            self._preview.publish(TrajectoryMessage(model.joint_names).fill(preview(excitation, step)))
+            points = preview(excitation, preview_step(self.settings, excitation, model.joint_names))
+            self._preview.publish(message.fill(points, efforts=self._efforts.efforts(points)))
             when = "never, see ~/preview"
         else:
             if self._commands is not None:
@@ -358,6 +361,10 @@ class ExcitationPublisher(ManagedNode):
             "state interface of the robot's driver, or set require_effort to false if efforts are recorded elsewhere"
         )
 
+    def _without_model(self, supervisor: Supervisor, since: float) -> str:
+        """Reason why the motion cannot begin at a time of the excitation [s] for its feed-forward; empty if it can."""
+        return self._efforts.refusal(supervisor.feedback.position, since)
+
     def _receive(self, message: JointState) -> None:
         if self._supervisor is not None:
             now, stamp = self._motion_clock.now(), message.header.stamp
@@ -439,7 +446,7 @@ class ExcitationPublisher(ManagedNode):
 
     def _begin(self, supervisor: Supervisor, now: TimePoint, run: Run, obstacle: str) -> str:
         """Start a run; returns the reason for a refusal. Quantities that are not monitored are logged."""
-        refusal = supervisor.start(now, obstacle, run)
+        refusal = supervisor.start(now, obstacle or self._without_model(supervisor, 0.0), run)
         if refusal:
             return f"{refusal}: {HOW_TO_REHEARSE}" if refusal.startswith(NOT_REHEARSED) else refusal
         if not run.rehearsal:
@@ -537,7 +544,9 @@ class ExcitationPublisher(ManagedNode):
         return self._request(answer, self._resume)
 
     def _resume(self, supervisor: Supervisor, now: TimePoint) -> str:
-        refusal = supervisor.resume(now, self._refusal(not supervisor.rehearsing))
+        share = supervisor.run.speed / self.settings.speed_scale  # its own time passes slower in a slow run
+        efforts = self._without_model(supervisor, share * supervisor.elapsed(now))
+        refusal = supervisor.resume(now, self._refusal(not supervisor.rehearsing) or efforts)
         if not refusal and not supervisor.rehearsing:
             self._recording.begin()
         return refusal
