@@ -270,7 +270,7 @@ class Identifier(RobotNode):
         """Bags of all joint states that were received; later messages go to another bag.
 
         Raises:
-            InputError: there are none.
+            InputError: no joint states were received.
         """
         parts: tuple[BackgroundWriter, ...] = ()
         if self._recording is not None:
