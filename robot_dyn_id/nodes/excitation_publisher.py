@@ -18,7 +18,7 @@ from robot_dyn_id.excitation.execution.clocks import ClockAgreement
 from robot_dyn_id.excitation.execution.feedback import TimePoint
 from robot_dyn_id.excitation.execution.held_joints import HeldJoints
 from robot_dyn_id.excitation.execution.recording_watch import RecordingWatch
-from robot_dyn_id.excitation.execution.rehearsal import Run, motion_digest
+from robot_dyn_id.excitation.execution.rehearsal import ExcitationRun, motion_digest
 from robot_dyn_id.excitation.execution.sampling import preview
 from robot_dyn_id.excitation.execution.supervision import MOVING, NOT_REHEARSED, End, Phase, Supervisor
 from robot_dyn_id.excitation.trajectory import Scaled
@@ -158,7 +158,7 @@ class ExcitationPublisher(ManagedNode):
         self._active = self._ending = self._releasing = False
         self._start_pending = settings.start
         self._more = settings.runs - 1 if settings.start else 0
-        self._next: Run | None = None  # after the present one
+        self._next: ExcitationRun | None = None  # after the present one
         self._next_deadline = math.inf
         self._digest, self._rehearsed = "", set[str]()
         self._excited = math.inf  # time of the motion at the latest look at which it was under way
@@ -428,14 +428,14 @@ class ExcitationPublisher(ManagedNode):
         if age >= 0.0:
             raise InputError(f"their stamp is {age:.3g} s before the end of the last run: they are not from it")
 
-    def _all_runs(self, supervisor: Supervisor) -> tuple[Run, ...]:
+    def _all_runs(self, supervisor: Supervisor) -> tuple[ExcitationRun, ...]:
         """Runs of an automatic start: a rehearsal is the first of them where one is required."""
-        run = Run(supervisor.excitation_at_full_speed, speed=self.settings.speed_scale)
+        run = ExcitationRun(supervisor.excitation_at_full_speed, speed=self.settings.speed_scale)
         if supervisor.rehearsed or run.slow:
             return (run,)
-        return Run.rehearse(run.motion, run.speed), run
+        return ExcitationRun.rehearse(run.motion, run.speed), run
 
-    def _begin_runs(self, supervisor: Supervisor, now: TimePoint, runs: tuple[Run, ...]) -> str:
+    def _begin_runs(self, supervisor: Supervisor, now: TimePoint, runs: tuple[ExcitationRun, ...]) -> str:
         """Start the first of one or two runs; returns the reason for a refusal."""
         excites = any(not run.rehearsal for run in runs)
         refusal = self._begin(supervisor, now, runs[0], self._refusal(excites))
@@ -444,7 +444,7 @@ class ExcitationPublisher(ManagedNode):
             self._next_deadline = math.inf
         return refusal
 
-    def _begin(self, supervisor: Supervisor, now: TimePoint, run: Run, obstacle: str) -> str:
+    def _begin(self, supervisor: Supervisor, now: TimePoint, run: ExcitationRun, obstacle: str) -> str:
         """Start a run; returns the reason for a refusal. Quantities that are not monitored are logged."""
         refusal = supervisor.start(now, obstacle or self._without_model(supervisor, 0.0), run)
         if refusal:
@@ -508,7 +508,7 @@ class ExcitationPublisher(ManagedNode):
         self._start_pending, self._more = False, 0  # manual operation: no further automatic start
 
         def start(supervisor: Supervisor, now: TimePoint) -> str:
-            run = Run(supervisor.excitation_at_full_speed, speed=self.settings.speed_scale)
+            run = ExcitationRun(supervisor.excitation_at_full_speed, speed=self.settings.speed_scale)
             return self._engaged() or self._begin_runs(supervisor, now, (run,))
 
         return self._request(answer, start)
@@ -517,7 +517,7 @@ class ExcitationPublisher(ManagedNode):
         self._start_pending, self._more = False, 0
 
         def rehearse(supervisor: Supervisor, now: TimePoint) -> str:
-            run = Run.rehearse(supervisor.excitation_at_full_speed, self.settings.speed_scale)
+            run = ExcitationRun.rehearse(supervisor.excitation_at_full_speed, self.settings.speed_scale)
             return self._engaged() or self._begin_runs(supervisor, now, (run,))
 
         return self._request(answer, rehearse)

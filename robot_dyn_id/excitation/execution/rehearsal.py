@@ -26,7 +26,7 @@ DIGEST_SAMPLES, DIGEST_DECIMALS = 2001, 6
 
 
 @dataclass(frozen=True)
-class Run:
+class ExcitationRun:
     """One execution of an excitation.
 
     Attributes:
@@ -45,7 +45,7 @@ class Run:
         return self.rehearsal or self.speed <= REHEARSAL_SPEED
 
     @classmethod
-    def rehearse(cls, excitation: Excitation, speed: float) -> Run:
+    def rehearse(cls, excitation: Excitation, speed: float) -> ExcitationRun:
         """Slow run of one period, in which the entire path is traced.
 
         Args:

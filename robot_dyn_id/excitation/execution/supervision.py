@@ -17,7 +17,7 @@ from robot_dyn_id.excitation.execution.braking import Braking
 from robot_dyn_id.excitation.execution.command import Command
 from robot_dyn_id.excitation.execution.feedback import Feedback, TimePoint
 from robot_dyn_id.excitation.execution.guard import REST_SPEED, GuardThresholds
-from robot_dyn_id.excitation.execution.rehearsal import REHEARSAL_SPEED, Run, slow_limits
+from robot_dyn_id.excitation.execution.rehearsal import REHEARSAL_SPEED, ExcitationRun, slow_limits
 from robot_dyn_id.excitation.limits import MotionLimits
 from robot_dyn_id.excitation.trajectory import Excitation, Trajectory
 
@@ -123,7 +123,7 @@ class Supervisor:
         self.reason = ""
         self.command: Command | None = None
         self.feedback = Feedback(limits, thresholds)
-        self.run = self._full = Run(excitation)
+        self.run = self._full = ExcitationRun(excitation)
         self.rehearsed, self.worst = True, NO_MARGIN
         self.end: End | None = None
         self._limits = limits
@@ -347,7 +347,7 @@ class Supervisor:
 
     # --- requests; each returns the reason of a rejection, empty if accepted -------------------------------------
 
-    def start(self, now: TimePoint, obstacle: str, run: Run | None = None) -> str:
+    def start(self, now: TimePoint, obstacle: str, run: ExcitationRun | None = None) -> str:
         """Start a run; by default that of the excitation as it is."""
         run = run or self._full
         if self.phase == Phase.PAUSED:

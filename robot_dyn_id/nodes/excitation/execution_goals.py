@@ -11,7 +11,7 @@ from typing import Any
 from robot_dyn_id.action import ExecuteExcitation
 from robot_dyn_id.errors import MotionError, UsageError
 from robot_dyn_id.excitation.execution.feedback import TimePoint
-from robot_dyn_id.excitation.execution.rehearsal import Run
+from robot_dyn_id.excitation.execution.rehearsal import ExcitationRun
 from robot_dyn_id.excitation.execution.supervision import End, Phase, Supervisor
 from robot_dyn_id.excitation.trajectory import Excitation, Scaled
 from robot_dyn_id.nodes.runtime.goals import GoalServer
@@ -34,7 +34,7 @@ class Task:
         returns: whether the robot only returns to its initial configuration.
     """
 
-    runs: tuple[Run, ...]
+    runs: tuple[ExcitationRun, ...]
     returns: bool = False
 
 
@@ -62,10 +62,12 @@ def read_goal(goal: Any, excitation: Excitation, speed: float, digest: str, rehe
     if goal.task in (Goal.REHEARSE, Goal.RETURN):
         if scale != 1.0:
             raise UsageError(f"speed_scale {scale:g} is for runs: the speed of a rehearsal and of a return is fixed")
-        return Task((Run.rehearse(excitation, speed),) if goal.task == Goal.REHEARSE else (), goal.task == Goal.RETURN)
-    run = Run(excitation if scale == 1.0 else Scaled(excitation, scale, 1.0), speed=scale * speed)
+        return Task(
+            (ExcitationRun.rehearse(excitation, speed),) if goal.task == Goal.REHEARSE else (), goal.task == Goal.RETURN
+        )
+    run = ExcitationRun(excitation if scale == 1.0 else Scaled(excitation, scale, 1.0), speed=scale * speed)
     if goal.task == Goal.REHEARSE_AND_RUN and not rehearsed and not run.slow:
-        return Task((Run.rehearse(excitation, speed), run))
+        return Task((ExcitationRun.rehearse(excitation, speed), run))
     return Task((run,))
 
 

@@ -10,7 +10,7 @@ from support.simulated import ARM
 from robot_dyn_id.excitation import Demand, MotionLimits, make_excitation
 from robot_dyn_id.excitation.execution.feedback import TimePoint
 from robot_dyn_id.excitation.execution.guard import REST_SPEED, GuardThresholds
-from robot_dyn_id.excitation.execution.rehearsal import REHEARSAL_SPEED, Run, motion_digest, slow_limits
+from robot_dyn_id.excitation.execution.rehearsal import REHEARSAL_SPEED, ExcitationRun, motion_digest, slow_limits
 from robot_dyn_id.excitation.execution.supervision import (
     NOT_REHEARSED,
     REHEARSED,
@@ -62,23 +62,23 @@ class Robot:
         raise AssertionError(f"{self.supervisor.phase!r}: {self.supervisor.reason}, not {phase!r}")
 
     def rehearse(self):
-        return self.supervisor.start(self.now, "", Run.rehearse(EXCITATION, 1.0))
+        return self.supervisor.start(self.now, "", ExcitationRun.rehearse(EXCITATION, 1.0))
 
 
 def test_a_rehearsal_traces_one_period_of_the_same_path_at_a_tenth_of_the_speed():
-    run = Run.rehearse(EXCITATION, 1.0)
+    run = ExcitationRun.rehearse(EXCITATION, 1.0)
     assert run.motion.duration == pytest.approx(10.0 * EXCITATION.duration / 3.0)
     t = np.linspace(0.0, run.motion.duration, 500)
     slow, fast = run.motion.evaluate(t), EXCITATION.evaluate(REHEARSAL_SPEED * t)
     for number, (a, b) in enumerate(zip(slow, fast, strict=True)):
         np.testing.assert_allclose(a, REHEARSAL_SPEED**number * b, atol=1e-12)
-    scaled = Run.rehearse(Scaled(EXCITATION, 0.5, 0.8), 0.5)
+    scaled = ExcitationRun.rehearse(Scaled(EXCITATION, 0.5, 0.8), 0.5)
     assert scaled.motion.duration == pytest.approx(run.motion.duration)
     assert scaled.speed == pytest.approx(REHEARSAL_SPEED)
     np.testing.assert_allclose(
         scaled.motion.evaluate(t)[0], Scaled(EXCITATION, 1.0, 0.8).evaluate(REHEARSAL_SPEED * t)[0], atol=1e-12
     )
-    already = Run.rehearse(Scaled(EXCITATION, 0.05, 1.0), 0.05)
+    already = ExcitationRun.rehearse(Scaled(EXCITATION, 0.05, 1.0), 0.05)
     assert already.speed == pytest.approx(0.05) and already.motion.duration == pytest.approx(20.0 * 1.5)
 
 
@@ -87,7 +87,9 @@ def test_full_speed_is_refused_until_a_rehearsal_has_succeeded():
     supervisor = robot.supervisor
     assert supervisor.start(robot.now, "").startswith(NOT_REHEARSED)
     assert (supervisor.phase, supervisor.command) == (Phase.READY, None)
-    assert supervisor.start(robot.now, "", Run(Scaled(EXCITATION, 0.2, 1.0), speed=0.2)).startswith(NOT_REHEARSED)
+    assert supervisor.start(robot.now, "", ExcitationRun(Scaled(EXCITATION, 0.2, 1.0), speed=0.2)).startswith(
+        NOT_REHEARSED
+    )
     assert robot.rehearse() == ""
     assert supervisor.describe_motion().startswith("rehearses one period at 10% of the speed: approaches")
     begin = robot.t
@@ -131,7 +133,7 @@ def test_a_paused_rehearsal_continues_slowly():
         robot.step()
     assert robot.supervisor.pause(robot.now) == ""
     robot.until(Phase.PAUSED)
-    assert robot.supervisor.start(robot.now, "", Run(EXCITATION)).startswith("paused")
+    assert robot.supervisor.start(robot.now, "", ExcitationRun(EXCITATION)).startswith("paused")
     assert robot.supervisor.rehearsing
     assert robot.supervisor.resume(robot.now, "") == ""
     robot.until(Phase.READY)
@@ -141,7 +143,7 @@ def test_a_paused_rehearsal_continues_slowly():
 
 def test_a_run_as_slow_as_a_rehearsal_needs_none_and_counts_as_one():
     robot = Robot()
-    slow = Run(Scaled(EXCITATION, REHEARSAL_SPEED, 1.0), speed=REHEARSAL_SPEED)
+    slow = ExcitationRun(Scaled(EXCITATION, REHEARSAL_SPEED, 1.0), speed=REHEARSAL_SPEED)
     assert robot.supervisor.start(robot.now, "", slow) == ""
     robot.until(Phase.DONE)
     assert robot.supervisor.rehearsed and robot.supervisor.complete
