@@ -3,12 +3,14 @@
 
     python benchmarks/paper_pages.py [NAME ...] [--seeds N]
 
-A page has the lines BEGIN and END; what is between them is replaced. Searches run with fixed seeds and one thread.
+A page has the lines BEGIN and END; what is between them is replaced. Searches run with fixed seeds and one thread. The
+computing time of each run is printed: that of the table in docs/papers/README.md.
 """
 
 import argparse
 import os
 import re
+import time
 from pathlib import Path
 
 os.environ["OPENBLAS_NUM_THREADS"] = "1"
@@ -42,7 +44,9 @@ def main() -> None:
     given = parser.parse_args()
     for name in given.papers:
         module = importlib.import_module(f"robot_dyn_id.papers.{name}.reproduction")
+        begin = time.process_time()
         result = module.reproduce(Extent(given.seeds, full=True), progress)
+        print(f"{name}: {(time.process_time() - begin) / 60.0:.1f} min of computing", flush=True)
         seeds = "" if given.seeds == MIN_DRAWS else f" --seeds {given.seeds}"
         path = PAGES / f"{name}.md"
         path.write_text(page_with(path.read_text(), result, f"robot-dyn-id reproduce {name} --full{seeds}"))

@@ -654,6 +654,18 @@ SECTIONS: Mapping[str, Mapping[str, Definition]] = {
             "largest differences are given.",
             "use the parameter file, or exported source code, for the complete friction",
         ),
+        "driver_compensates": Definition(
+            "info",
+            "The robot's driver adds gravity, friction or Coriolis torques to a command, and a model of links and "
+            "joints contains them: a simulation needs them, a controller must not command them.",
+            "switch the compensation of these torques off in the controller",
+        ),
+        "driver_unknown": Definition(
+            "info",
+            "It is not known what the driver adds to a command: exported source code has the torque of the "
+            "motors but no function for commands.",
+            "state `robot_compensates` at the identification or at the export",
+        ),
         "drive_units_not_exported": Definition(
             "info",
             "A controller scales torques to the units of its drives, which no recording shows.",
@@ -701,6 +713,24 @@ SECTIONS: Mapping[str, Mapping[str, Definition]] = {
             "The motion with the payload is faster than the training data of the bare arm, so that friction is "
             "extrapolated.",
             "record the payload at the speeds of the bare arm",
+        ),
+        "payload_joint_at_rest": Definition(
+            "info",
+            "Joints are at rest while others move: dry friction holds them at any torque within its own, so that their "
+            "efforts are not used.",
+            "move these joints too if the mass is poorly identified",
+        ),
+        "payload_changed": Definition(
+            "error",
+            "The two halves of the measurement show different payloads: it has moved in the gripper or has fallen off, "
+            "or the friction has changed.",
+            "secure the payload, warm the joints up for longer, and measure again",
+        ),
+        "payload_declared_wrong": Definition(
+            "error",
+            "The declared payload is not the one that the arm carries: the difference is larger than the errors of the "
+            "estimate allow, at the level of significance of the test.",
+            "declare the identified payload, or remove what the arm carries",
         ),
         "sensor_offset_not_identified": Definition(
             "info",

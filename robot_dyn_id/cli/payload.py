@@ -4,6 +4,8 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,13 +17,16 @@ from robot_dyn_id.cli.sources import add_configuration, configuration_from
 from robot_dyn_id.dynamics.dynamics import check_robot
 from robot_dyn_id.errors import UsageError
 from robot_dyn_id.files.parameters import read_parameters, write_parameters
-from robot_dyn_id.files.payload import MOMENTS, write_payload
+from robot_dyn_id.files.payload import MOMENTS, declared_payload, declared_summary, read_declared, write_payload
 from robot_dyn_id.findings import Finding, make_finding, summarize_findings
-from robot_dyn_id.loads.identification import identify_payload, identify_tool, with_payload
-from robot_dyn_id.loads.payload import Payload
+from robot_dyn_id.loads.declared import DeclaredPayload, compare_declared
+from robot_dyn_id.loads.identification import estimate_payload, identify_tool, with_payload
+from robot_dyn_id.loads.payload import Payload, PayloadEstimate, move_parameters
 from robot_dyn_id.loads.wrench import CHANNELS
+from robot_dyn_id.model.kinematics import placement_of
 from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.model.urdf import RobotDescription
+from robot_dyn_id.parameters import ParameterSet
 from robot_dyn_id.recordings.wrenches import open_wrench
 from robot_dyn_id.report.folder import PARAMETERS, output_folder
 from robot_dyn_id.workflow.identification import open_all
@@ -48,6 +53,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="the sensor reports the wrench that it exerts on the tool, not the opposite one",
     )
+    parser.add_argument(
+        "--declared",
+        nargs="+",
+        metavar="FILE|NUMBER",
+        help="test a declared payload: a file like payload.yaml, or 1, 4 or 10 numbers in the frame of the link: mass "
+        "[kg], center of mass [m], inertia about it ixx ixy iyy ixz iyz izz [kg m^2]; exit code 1 if it is wrong",
+    )
     parser.add_argument("--out", required=True, metavar="DIR", help=f"folder for {PAYLOAD} and {PARAMETERS}")
     add_force(parser)
     add_configuration(parser)
@@ -61,38 +73,78 @@ def run(arguments: argparse.Namespace) -> tuple[int, dict[str, Any]]:
         raise UsageError("--reaction is for a 6-axis sensor: give --wrench too, or leave it out")
     folder = Path(arguments.out)
     claim(arguments, folder / PAYLOAD, *((folder / PARAMETERS,) if arguments.parameters else ()))
-    payload, findings, more = _from_wrench(arguments) if arguments.parameters is None else _from_torques(arguments)
-    file = output_folder(arguments.out) / PAYLOAD
-    findings = (*findings, *payload.findings)
-    summary = write_payload(file, payload, **more, **summarize_findings(findings))
+    found = _from_wrench(arguments) if arguments.parameters is None else _from_torques(arguments)
+    test = None
+    if arguments.declared:
+        model = RobotModel.from_file(arguments.robot)
+        test = compare_declared(found.estimate, _declared(arguments.declared, arguments.link, model))
+    answer: dict[str, Any] = {} if test is None else {"declared": declared_summary(test)}
+    findings = (*found.findings, *(() if test is None else test.findings()))
+    if test is not None and not found.estimate.values[0] > 0.0:  # no body to write: the test is the answer
+        answer |= summarize_findings(findings)
+    else:
+        payload = found.estimate.payload()
+        findings = (*findings, *payload.findings)
+        file = output_folder(arguments.out) / PAYLOAD
+        if found.arm is not None:
+            write_parameters(file.parent / PARAMETERS, with_payload(found.arm, payload))
+            answer["parameters_file"] = str(file.parent / PARAMETERS)
+        more = {**found.entries, **answer, **summarize_findings(findings)}
+        answer = {**write_payload(file, payload, **more), "file": str(file)}
     print_findings(findings)
     if not arguments.json:
-        _print(payload)
-        for name, (value, sigma) in more.get("sensor_offsets", {}).items():
+        if "file" in answer:
+            _print(payload)
+        for name, (value, sigma) in found.entries.get("sensor_offsets", {}).items():
             print(f"offset of {name}: {value:.4g} +- {sigma:.2g}")
-        print(f"payload in {file}" + (f"; arm with it in {more['parameters_file']}" if arguments.parameters else ""))
-    return 0, {**summary, "file": str(file)}
+        if test is not None:
+            print(test.describe())
+        if "file" in answer:
+            arm = f"; arm with it in {answer['parameters_file']}" if found.arm is not None else ""
+            print(f"payload in {answer['file']}{arm}")
+    return int(test is not None and not test.accepted), answer
 
 
-def _from_torques(arguments: argparse.Namespace) -> tuple[Payload, tuple[Finding, ...], dict[str, Any]]:
+@dataclass(frozen=True)
+class _Found:
+    """Estimate of a payload, findings, further entries of the answer, and the arm without it."""
+
+    estimate: PayloadEstimate
+    findings: tuple[Finding, ...]
+    entries: dict[str, Any]
+    arm: ParameterSet | None = None
+
+
+def _declared(words: Sequence[str], link: str, model: RobotModel) -> DeclaredPayload:
+    """Declared payload of a file, or of numbers, in the frame of a link."""
+    try:
+        return declared_payload(link, [float(word) for word in words])
+    except ValueError:
+        if len(words) > 1:
+            raise UsageError(f"--declared: {' '.join(words)} is neither one file nor 1, 4 or 10 numbers") from None
+    declared = read_declared(words[0], link)
+    if declared.link == link:
+        return declared
+    places = placement_of(model, declared.link), placement_of(model, link)
+    return replace(declared, link=link, parameters=move_parameters(declared.parameters, *places))
+
+
+def _from_torques(arguments: argparse.Namespace) -> _Found:
     configuration = configuration_from(arguments)
     arm = read_parameters(arguments.parameters)
     check_robot(arm, RobotModel.from_file(arguments.robot))
     recordings = open_all(arguments.data, configuration)
-    payload, findings = identify_payload(recordings, arm, arguments.link, configuration.settings)
-    file = output_folder(arguments.out) / PARAMETERS
-    write_parameters(file, with_payload(arm, payload))
-    findings = (*findings, *report_recordings(recordings, arm.joint_names))
-    return payload, findings, {"parameters_file": str(file)}
+    estimate, findings = estimate_payload(recordings, arm, arguments.link, configuration.settings)
+    return _Found(estimate, (*findings, *report_recordings(recordings, arm.joint_names)), {}, arm)
 
 
-def _from_wrench(arguments: argparse.Namespace) -> tuple[Payload, tuple[Finding, ...], dict[str, Any]]:
+def _from_wrench(arguments: argparse.Namespace) -> _Found:
     if len(arguments.data) > 1:
         raise UsageError("--wrench takes one recording: its offsets may differ from one to the next")
     configuration = configuration_from(arguments)
     (recording,) = open_all(arguments.data, configuration)
     model = robot_for(RobotDescription.from_file(arguments.robot), configuration, [recording])
-    wrench = open_wrench(arguments.data[0], recording.epoch, arguments.wrench or None)
+    wrench = open_wrench(arguments.data[0], recording, arguments.wrench or None)
     payload, offsets, sigmas = identify_tool(
         recording, wrench, model, arguments.link, configuration.settings, arguments.reaction
     )
@@ -106,7 +158,7 @@ def _from_wrench(arguments: argparse.Namespace) -> tuple[Payload, tuple[Finding,
     if unknown:
         message = f"the offset of {', '.join(unknown)} cannot be separated from the tool"
         findings = (*findings, make_finding("sensor_offset_not_identified", message))
-    return payload, findings, {"sensor_offsets": known}
+    return _Found(payload.estimate, findings, {"sensor_offsets": known})
 
 
 def _print(payload: Payload) -> None:

@@ -159,6 +159,17 @@ class Dynamics:
         values = model.inertial_parameters
         return cls(Regressor(model), np.arange(len(values)), values)
 
+    def carrying(self, body: int, parameters: Array) -> Self:
+        """The same robot with a further body fixed to one of its bodies.
+
+        Args:
+            body: index of the moving body.
+            parameters: standard parameters of the further body in the frame of the joint, shape (10,).
+        """
+        every = self.parameters.copy()
+        every[10 * body : 10 * body + 10] += parameters
+        return replace(self, columns=np.arange(len(every)), values=every)
+
     def at_temperature(self, temperature: ArrayLike) -> Self:
         """The same robot at other temperatures of the joints [degrees Celsius], a number or shape (n,).
 

@@ -8,7 +8,7 @@ columns that can be nonzero (the joint's support), with the measured torque as t
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -86,6 +86,24 @@ class LinearProblem:
                 yield replace(tile, block=np.concatenate([tile.block[:-1], tau[None]]))
 
         return replace(self, tiles=tiles)
+
+    def only_joints(self, kept: Sequence[int] | Integers) -> LinearProblem:
+        """The rows of some joints, by their numbers in ascending order."""
+        numbers = {int(joint): number for number, joint in enumerate(kept)}
+
+        def tiles() -> Iterator[Tile]:
+            for tile in self.tiles():
+                if tile.joint in numbers:
+                    yield replace(tile, joint=numbers[tile.joint])
+
+        return LinearProblem(
+            self.names,
+            tuple(self.joint_names[joint] for joint in numbers),
+            tuple(self.supports[joint] for joint in numbers),
+            tiles,
+            self.rate,
+            period=self.period,
+        )
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -23,7 +23,7 @@ from robot_dyn_id.dynamics.terms.laws import ARCTAN, CONSTANT, DAHL, INERTIA, PO
 from robot_dyn_id.errors import InputError
 from robot_dyn_id.export.model import Exported
 from robot_dyn_id.findings import Finding, make_finding
-from robot_dyn_id.parameters import ParameterSet
+from robot_dyn_id.parameters import UNKNOWN, ParameterSet
 
 COMMENT_WIDTH = 110
 """Longest line of the comment at the top of the header [characters]."""
@@ -48,7 +48,8 @@ def cpp(parameters: ParameterSet) -> Exported:
         InputError: parameters that are not finite, or a term that is not a sum of friction laws.
     """
     source = _Source.from_parameters(parameters)
-    interface = _template("evaluator.hpp.in")
+    command = _filled(_template("evaluator_driver.hpp.in"), {"parts": source.driver}) if source.driver else ""
+    interface = _template("evaluator.hpp.in").replace("@command@", command)
     fields = {"comment": source.comment, "name": source.name, "upper": source.name.upper(), "core": source.core}
     return Exported(_filled(interface, fields), source.findings)
 
@@ -61,12 +62,14 @@ class _Source:
         name: name of the robot as an identifier.
         comment: origin and meaning of the numbers, as a comment.
         core: definitions of data and functions, valid in C99 and C++17.
+        driver: parts of the torque that the driver adds, as text; empty if they are not known.
         findings: findings about what is left out.
     """
 
     name: str
     comment: str
     core: str
+    driver: str
     findings: tuple[Finding, ...]
 
     @classmethod
@@ -108,8 +111,12 @@ class _Source:
             "advance": terms.advance,
             "terms": terms.torque,
         }
-        core = _filled(_template("evaluator.h.in"), {**fields, "name": name})
-        return cls(name, _comment(parameters), core, terms.findings)
+        driver, unknown = _driver(parameters)
+        fields |= {"driver": _driver_code(driver) if driver else ""}
+        fields |= {"function": "static inline", "const": ""}
+        core = _filled(_template("evaluator_data.h.in") + _template("evaluator.h.in"), fields)
+        core = _filled(core, {"joints": str(len(model.joint_names)), "name": name})
+        return cls(name, _comment(parameters), core, driver, (*terms.findings, *unknown))
 
 
 @dataclass(frozen=True)
@@ -279,6 +286,43 @@ def _cold_finding(names: dict[str, None]) -> tuple[Finding, ...]:
         return ()
     message = f"{', '.join(names)}: written at the reference temperature, where its torque is zero"
     return (make_finding("term_not_exported", message),)
+
+
+def _driver(parameters: ParameterSet) -> tuple[str, tuple[Finding, ...]]:
+    """Parts that the driver adds to a command as text, and a finding if they are not known."""
+    if parameters.robot_compensates != (UNKNOWN,):
+        return ", ".join(parameters.robot_compensates), ()
+    message = "robot_compensates is unknown: the code has no function for commands, only the torque of the motors"
+    return "", (make_finding("driver_unknown", message),)
+
+
+_PARTS = {
+    "gravity": "rigid_bodies(@name@_parameters, q, still, 0, part)",
+    "coriolis": "rigid_bodies(@name@_parameters, q, dq, 0, part)",
+    "friction": "friction(state, q, dq, part)",
+}
+"""Function of each part that the driver adds."""
+
+_AT_REST = {
+    "coriolis": "rigid_bodies(@name@_parameters, q, still, 0, part)",
+    "friction": "friction(0, q, still, part)",
+}
+"""Functions whose torque at rest is not part of it."""
+
+
+def _driver_code(driver: str) -> str:
+    """Functions of a driver that adds these parts."""
+    lines = []
+    for part in driver.split(", "):
+        for sign, calls in (("+", _PARTS), ("-", _AT_REST)):
+            if part in calls:
+                lines += [
+                    f"  @name@_{calls[part]};",
+                    f"  for (int j = 0; j < @name@_joints; ++j) {{ tau[j] {sign}= part[j]; }}",
+                ]
+    return _filled(
+        _template("evaluator_driver.h.in"), {"parts": driver, "sums": "".join(f"{line}\n" for line in lines)}
+    )
 
 
 def _linear(weights: tuple[float, ...], vector: str) -> str:

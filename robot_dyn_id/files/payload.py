@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import astuple, dataclass
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,7 @@ from robot_dyn_id.export.urdf import inertial_text
 from robot_dyn_id.files.formats import FileFormat
 from robot_dyn_id.files.spelling import refuse_old_spellings
 from robot_dyn_id.files.values import file_errors, read_dataclass
+from robot_dyn_id.loads.declared import PARTS, SIGNIFICANCE, DeclaredPayload, DeclaredTest
 from robot_dyn_id.loads.payload import Payload
 from robot_dyn_id.parameters import INERTIAL_SYMBOLS
 from robot_dyn_id.text.yaml import Row, read_yaml
@@ -114,6 +115,80 @@ def read_payload(path: str | Path) -> Payload:
         if not is_consistent(parameters):
             raise InputError(f"not a physically possible body: {violation(parameters) or 'it is flat'}")
     return Payload(body.link, parameters, np.zeros((10, 10)), parameters)
+
+
+def read_declared(path: str | Path, link: str) -> DeclaredPayload:
+    """Read a declared payload: `mass`, and where they are declared `center_of_mass` and `inertia`; see `read_payload`.
+
+    Args:
+        path: the file.
+        link: link of a file without the key `link`.
+
+    Raises:
+        InputError: see `read_payload`; an inertia without a center of mass.
+    """
+    content = read_yaml(path, "declared payload")
+    complete = isinstance(content, Mapping) and {"center_of_mass", "inertia"} <= set(content)
+    if complete and content.get("mass") != 0:
+        known = read_payload(path)
+        return DeclaredPayload(known.link, known.parameters)
+    with file_errors(path, InputError):
+        if not isinstance(content, Mapping):
+            raise InputError("must be a mapping with the keys link, mass, center_of_mass and inertia")
+        if "inertia" in content and "center_of_mass" not in content:
+            raise InputError("inertia is declared without center_of_mass")
+        keys = {name: content[name] for name in ("link", "mass", "center_of_mass") if name in content}
+        body = read_dataclass(_PartlyDeclared, {"link": link, **keys})
+        return declared_payload(body.link, (body.mass, *body.center_of_mass))
+
+
+def declared_payload(link: str, numbers: Sequence[float]) -> DeclaredPayload:
+    """Declared payload of numbers.
+
+    Args:
+        link: link in whose frame they are given.
+        numbers: mass [kg]; mass and center of mass [m]; or these and Ixx Ixy Iyy Ixz Iyz Izz about it [kg m^2].
+
+    Raises:
+        InputError: another count of numbers, or a body that is not physically possible.
+    """
+    if len(numbers) not in PARTS.values():
+        raise InputError(
+            f"a declared payload has 1, 4 or 10 numbers (mass; center of mass; inertia about it), not {len(numbers)}"
+        )
+    part = next(name for name, count in PARTS.items() if count == len(numbers))
+    center = tuple(numbers[1:4]) if len(numbers) > 1 else (0.0, 0.0, 0.0)
+    inertia = _Inertia(*numbers[4:]) if len(numbers) > 4 else _Inertia(*(0.0,) * 6)
+    parameters = _parameters(_Body(link, float(numbers[0]), (center[0], center[1], center[2]), inertia))
+    if len(numbers) == 10 and numbers[0] > 0.0 and not (np.isfinite(parameters).all() and is_consistent(parameters)):
+        why = violation(parameters) or "it is flat"
+        raise InputError(f"the declared payload is not a physically possible body: {why}")
+    return DeclaredPayload(link, np.where(np.arange(10) < PARTS[part], parameters, 0.0), part)
+
+
+def declared_summary(test: DeclaredTest) -> dict[str, Any]:
+    """Test of a declared payload as keys and values, SI."""
+    pairs = zip(test.differences.tolist(), test.standard_deviations.tolist(), strict=True)
+    return {
+        "mass": test.declared.mass,
+        "part": test.declared.part,
+        "accepted": test.accepted,
+        "p_value": test.p_value,
+        "significance": SIGNIFICANCE,
+        "chi_square": test.statistic,
+        "degrees_of_freedom": test.degrees,
+        "compared": list(test.compared),
+        "differences": {name: list(pair) for name, pair in zip(test.names, pairs, strict=True)},
+    }
+
+
+@dataclass(frozen=True)
+class _PartlyDeclared:
+    """Keys of a declared payload without an inertia."""
+
+    link: str
+    mass: float
+    center_of_mass: tuple[float, ...] = ()
 
 
 def _parameters(body: _Body) -> Array:

@@ -3,12 +3,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from robot_dyn_id.arrays import Array
+from robot_dyn_id.arrays import Array, Mask
 from robot_dyn_id.data.recording import Recording
 from robot_dyn_id.data.resampling import interpolate_linear
 from robot_dyn_id.data.wrench import WrenchRecording
@@ -20,13 +20,22 @@ from robot_dyn_id.errors import InputError, UsageError
 from robot_dyn_id.findings import Finding, make_finding
 from robot_dyn_id.identification.settings import Settings
 from robot_dyn_id.loads.drive_gains import DriveGain, identify_drive_gains
-from robot_dyn_id.loads.payload import Payload, payload_at_sensor, payload_mapping, payload_on_arm, transform_parameters
+from robot_dyn_id.loads.payload import (
+    Payload,
+    PayloadEstimate,
+    estimate_on_arm,
+    payload_at_sensor,
+    payload_mapping,
+    transform_parameters,
+    with_friction_change,
+    with_reference,
+)
 from robot_dyn_id.loads.wrench import CHANNELS, frame_motion, wrench_regressor
 from robot_dyn_id.model.kinematics import placement_of
 from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.parameters import INERTIAL_SYMBOLS, ParameterSet
 from robot_dyn_id.signals.cleaning import Drive
-from robot_dyn_id.signals.health import examine, refuse
+from robot_dyn_id.signals.health import LEAST_TRAVEL_M, LEAST_TURN_RAD, examine, refuse
 from robot_dyn_id.signals.processing import SignalPlan
 from robot_dyn_id.signals.ranges import Ranges
 from robot_dyn_id.signals.trials import FilteredTrials, require_signals
@@ -38,34 +47,112 @@ FASTER_RATIO = 1.1
 BIASES = tuple(f"bias of {channel}" for channel in CHANNELS)
 
 
+@dataclass(frozen=True)
+class PayloadOptions:
+    """Choices about the identification of a payload on an arm.
+
+    Attributes:
+        reference: trials of the bare arm on the same motion, which correct the arm's model along it; empty: none.
+        friction_change: standard deviation of the change of the friction since the arm was identified, relative to its
+            values.
+    """
+
+    reference: Sequence[Recording] = ()
+    friction_change: float = 0.0
+
+
+DEFAULT_OPTIONS = PayloadOptions()
+
+
 def identify_payload(
-    loaded: Sequence[Recording], arm: ParameterSet, link: str, settings: Settings
+    loaded: Sequence[Recording],
+    arm: ParameterSet,
+    link: str,
+    settings: Settings,
+    options: PayloadOptions = DEFAULT_OPTIONS,
 ) -> tuple[Payload, tuple[Finding, ...]]:
-    """Identify the payload of recordings, on an arm that was identified without it.
+    """Identify the payload of recordings, on an arm that was identified without it; see `estimate_payload`.
+
+    Returns:
+        The payload, and findings about the recordings.
+
+    Raises:
+        InputError: see `estimate_payload`; no payload.
+        UnsafeDataError: the health gate refuses.
+    """
+    estimate, findings = estimate_payload(loaded, arm, link, settings, options)
+    return estimate.payload(), findings
+
+
+def estimate_payload(
+    loaded: Sequence[Recording],
+    arm: ParameterSet,
+    link: str,
+    settings: Settings,
+    options: PayloadOptions = DEFAULT_OPTIONS,
+) -> tuple[PayloadEstimate, tuple[Finding, ...]]:
+    """Estimate the payload of recordings, on an arm that was identified without it.
+
+    Joints that are at rest are left out: dry friction holds them at any torque within its own.
 
     Args:
         loaded: trials with the payload.
         arm: the bare arm, whose joints, terms and filter are used.
         link: link that carries the payload.
         settings: drives, source of the velocities, findings to overrule.
+        options: reference of the bare arm, change of the friction.
 
     Returns:
-        The payload, and findings about the recordings.
+        The estimate, and findings about the recordings.
 
     Raises:
-        InputError: data that cannot be used, a link that does not move, no payload.
+        InputError: data that cannot be used, a link that does not move.
         UnsafeDataError: the health gate refuses.
     """
     regressor = Regressor.from_parameters(arm)
     at = placement_of(regressor.model, link)
-    signals = settings.signals_of(arm)
-    trials = FilteredTrials.from_recordings(loaded, arm.joint_names, settings.drives_of(arm), signals)
-    findings = refuse(examine(trials.survey, regressor.model, signals.velocity), settings.ignore, trials.survey.sources)
-    require_signals(regressor, trials.survey)
+    if options.friction_change:
+        arm = with_friction_change(arm, options.friction_change, regressor)
+    trials, moving, findings = _payload_trials(loaded, arm, regressor, settings)
     beyond = _report_faster(arm, trials.ranges)
     columns = arm.independent_columns.astype(np.int64)
-    payload = payload_on_arm(arm, trials.problem(regressor, columns), link, at)
-    return payload, (*findings, *beyond)
+    if options.reference:
+        bare, both, _ = _payload_trials(options.reference, arm, regressor, settings)
+        arm = with_reference(arm, bare.problem(regressor, columns).only_joints(np.flatnonzero(moving & both)))
+    problem = trials.problem(regressor, columns).only_joints(np.flatnonzero(moving))
+    estimate = estimate_on_arm(arm, problem, link, at)
+    if options.reference:  # its errors are those of the reference, no longer those of the arm
+        estimate = replace(estimate, arm_slopes=None)
+    return estimate, (*findings, *beyond, *_report_rest(arm, moving))
+
+
+def _payload_trials(
+    recordings: Sequence[Recording], arm: ParameterSet, regressor: Regressor, settings: Settings
+) -> tuple[FilteredTrials, Mask, tuple[Finding, ...]]:
+    """Filtered recordings, the joints that move in them, shape (n,), and findings about them."""
+    signals = settings.signals_of(arm)
+    trials = FilteredTrials.from_recordings(recordings, arm.joint_names, settings.drives_of(arm), signals)
+    findings = refuse(examine(trials.survey, regressor.model, signals.velocity), settings.ignore, trials.survey.sources)
+    require_signals(regressor, trials.survey)
+    travel = trials.ranges.q_max - trials.ranges.q_min
+    prismatic = np.array([unit == "N" for unit in regressor.model.effort_units])
+    moving = travel > np.where(prismatic, LEAST_TRAVEL_M, LEAST_TURN_RAD)
+    if not moving.any():  # accepted by the user's overruling: then all rows are what there is
+        moving[:] = True
+    resting = set(np.array(arm.joint_names)[~moving].tolist())
+    return trials, moving, tuple(one for one in findings if not _only_about(one, resting))
+
+
+def _only_about(finding: Finding, resting: Collection[str]) -> bool:
+    """Whether a warning is about the motion of joints that are left out."""
+    return finding.code == "joint_barely_moves" and set(finding.joints) <= set(resting)
+
+
+def _report_rest(arm: ParameterSet, moving: Mask) -> tuple[Finding, ...]:
+    """Finding about joints that are left out because they are at rest."""
+    resting = np.array(arm.joint_names)[~moving].tolist()
+    message = f"left out because they are at rest: {', '.join(resting)}"
+    return (make_finding("payload_joint_at_rest", message, resting),) if resting else ()
 
 
 def _report_faster(arm: ParameterSet, motion: Ranges) -> tuple[Finding, ...]:

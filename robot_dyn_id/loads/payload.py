@@ -12,7 +12,9 @@ its residuals are noise, not errors of the arm's model. This leaves generalized 
 
     l - t = B X phi + error of l - error of t,    covariance (R' R)^-1 + T.
 
-The result equals a fit to all rows of the loaded run, with the estimate of the bare arm as a prior.
+The result equals a fit to all rows of the loaded run, with the estimate of the bare arm as a prior. T may be enlarged
+by changes of friction since the bare arm was identified (`with_friction_change`), and a recording of the bare arm on
+the same motion (`with_reference`) cancels what the arm's model does not explain there.
 """
 
 from __future__ import annotations
@@ -25,11 +27,13 @@ from robot_dyn_id.arrays import Array, Mask
 from robot_dyn_id.dynamics.body_prior import BodyPrior
 from robot_dyn_id.dynamics.consistency import central, is_consistent, parameters_of, pseudo_inertia, solid
 from robot_dyn_id.dynamics.problem import LinearProblem
+from robot_dyn_id.dynamics.regressor import Regressor
 from robot_dyn_id.errors import InputError
 from robot_dyn_id.estimators.consistent_fit import fit_consistent
 from robot_dyn_id.estimators.factors import MIN_SINGULAR_VALUE_RATIO, Factors, Solution
 from robot_dyn_id.estimators.feasible_gls import solve_whitened
 from robot_dyn_id.findings import Finding, make_finding
+from robot_dyn_id.identification.assembly import with_values
 from robot_dyn_id.model.kinematics import BASE, Placement
 from robot_dyn_id.model.screw import transform
 from robot_dyn_id.parameters import INERTIAL_SYMBOLS, ParameterSet
@@ -52,6 +56,11 @@ DENSITY_KG_M3 = 2000.0
 
 NEGATIVE_MASS_SIGMAS = 3.0
 """Number of standard deviations below zero from which a negative mass is significant."""
+
+
+REFERENCE_SPREAD = 100.0
+"""Factor of the standard deviations of the arm before a reference corrects it: the reference decides what it
+determines, whatever has changed since the arm was identified."""
 
 
 @dataclass(frozen=True)
@@ -94,6 +103,12 @@ class Payload:
         return central(self.parameters)[2]
 
     @property
+    def estimate(self) -> PayloadEstimate:
+        """Estimate without the constraint of physical consistency."""
+        unexcited = np.isin(INERTIAL_SYMBOLS, self.not_excited)
+        return PayloadEstimate(self.link, self.unconstrained, self.covariance, unexcited, self.arm_slopes)
+
+    @property
     def standard_deviations(self) -> Array:
         """Standard deviations (1 sigma) of the parameters, shape (10,); inf if not identifiable."""
         sigma = np.sqrt(np.maximum(np.diag(self.covariance), 0.0))
@@ -108,10 +123,52 @@ class Payload:
         return np.where((slopes[:, hidden] != 0.0).any(axis=1), np.inf, sigma)
 
 
+@dataclass(frozen=True)
+class PayloadEstimate:
+    """Estimate of the ten parameters of a body on a link that need not be physically possible: there may be no body.
+
+    Attributes:
+        link: link in whose frame the values are given.
+        values: m mx my mz Ixx Ixy Iyy Ixz Iyz Izz about the origin of that frame, shape (10,).
+        covariance: covariance of the values, shape (10, 10).
+        unexcited: parameters that the motion does not determine, shape (10,).
+        arm_slopes: derivatives of the values by the base parameters of the arm below, shape (10, p); None where no arm
+            was needed.
+    """
+
+    link: str
+    values: Array
+    covariance: Array
+    unexcited: Mask
+    arm_slopes: Array | None = None
+
+    def payload(self) -> Payload:
+        """Physically possible body of the estimate.
+
+        Raises:
+            InputError: the mass is not positive, or not identifiable.
+        """
+        found = make_consistent_payload(self.link, self.values, self.covariance, self.unexcited)
+        return replace(found, arm_slopes=self.arm_slopes)
+
+
 def transform_parameters(placement: Placement) -> Array:
     """Matrix X from the parameters of a body in a placed frame to those in the frame of its joint, shape (10, 10)."""
     frame = transform(placement.rotation, placement.position)
     return np.asarray(parameters_of(frame @ pseudo_inertia(np.eye(10)) @ frame.T)).T
+
+
+def move_parameters(parameters: Array, source: Placement, target: Placement) -> Array:
+    """Parameters of a body given in the frame of one link, in that of another link of the same body, shape (10,).
+
+    Raises:
+        InputError: a joint lies between the two links.
+    """
+    if source.body != target.body:
+        raise InputError(
+            "the payload is given in the frame of a link that a joint separates from the link of the result"
+        )
+    return np.asarray(np.linalg.solve(transform_parameters(target), transform_parameters(source) @ parameters))
 
 
 def central_slopes(parameters: Array) -> Array:
@@ -128,7 +185,16 @@ def central_slopes(parameters: Array) -> Array:
 
 
 def payload_on_arm(arm: ParameterSet, loaded: LinearProblem, link: str, at: Placement) -> Payload:
-    """Payload of a recording, on an arm that was identified without it.
+    """Payload of a recording, on an arm that was identified without it; see `estimate_on_arm`.
+
+    Raises:
+        InputError: see `estimate_on_arm`; a mass that is not positive.
+    """
+    return estimate_on_arm(arm, loaded, link, at).payload()
+
+
+def estimate_on_arm(arm: ParameterSet, loaded: LinearProblem, link: str, at: Placement) -> PayloadEstimate:
+    """Estimate of the payload of a recording, on an arm that was identified without it.
 
     Args:
         arm: the bare arm, with the covariance of its base parameters.
@@ -137,26 +203,104 @@ def payload_on_arm(arm: ParameterSet, loaded: LinearProblem, link: str, at: Plac
         at: placement of the link; see `kinematics.placement_of`.
 
     Raises:
-        InputError: a link that does not move, other base parameters, a mass that is not positive.
+        InputError: a link that does not move, other base parameters.
+    """
+    check_carrier(link, at)
+    _check_columns(arm, loaded)
+    added = payload_mapping(arm, at)
+    found = solve_whitened(loaded, WHITENING_ORDER, WHITENING_PASSES, "qr", Factors.solve)
+    rows = independent_rows(found.white.root(1.0 / found.noise), arm)
+    difference = found.solution.values - arm.values
+    solution = Solution.from_rows(np.column_stack([rows @ added, rows @ difference]))
+    slopes = -solution.inverse @ (rows @ added).T @ rows
+    return PayloadEstimate(link, solution.values, solution.inverse, solution.unexcited, slopes)
+
+
+def check_carrier(link: str, at: Placement) -> None:
+    """Refuse a link that no joint moves.
+
+    Raises:
+        InputError: the link belongs to the base.
     """
     if at.body == BASE:
         raise InputError(
             f"link {link} does not move, so that no torque depends on a payload on it: name a link behind a joint"
         )
-    if loaded.names != tuple(arm.column_names[column] for column in arm.independent_columns):
-        raise InputError("the rows of the loaded arm are not those of the arm's base parameters")
-    added = payload_mapping(arm, at)
-    found = solve_whitened(loaded, WHITENING_ORDER, WHITENING_PASSES, "qr", Factors.solve)
-    root = _without(found.white.root(1.0 / found.noise), np.isinf(arm.standard_deviations))
-    # (R'R)^-1 + T has the inverse R' (E + R T R')^-1 R, also where the loaded motion does not excite all parameters.
+
+
+def independent_rows(root: Array, arm: ParameterSet) -> Array:
+    """Rows whose errors, those of the arm included, are independent and of unit variance, shape (any, p).
+
+    (R'R)^-1 + T has the inverse R' (E + R T R')^-1 R, also where the loaded motion does not excite all parameters.
+
+    Args:
+        root: R, with R' R the information of the loaded rows about the base parameters, shape (any, p).
+        arm: the arm, with the covariance T of its base parameters.
+    """
+    root = _without(root, np.isinf(arm.standard_deviations))
     lower = np.linalg.cholesky(np.eye(len(root)) + root @ arm.covariance @ root.T)
-    rows = np.linalg.solve(lower, root)
-    difference = found.solution.values - arm.values
-    solution = Solution.from_rows(np.column_stack([rows @ added, rows @ difference]))
-    slopes = -solution.inverse @ (rows @ added).T @ rows
+    return np.asarray(np.linalg.solve(lower, root))
+
+
+def with_friction_change(arm: ParameterSet, ratio: float, regressor: Regressor) -> ParameterSet:
+    """The arm, with friction that may have changed since it was identified, as by temperature.
+
+    Args:
+        arm: the identified arm.
+        ratio: standard deviation of the change of each friction parameter, relative to its value.
+        regressor: regressor of the arm.
+    """
+    friction = friction_columns(regressor)[arm.independent_columns.astype(np.int64)]
+    return _with_covariance(arm, arm.covariance + np.diag(np.where(friction, ratio * arm.values, 0.0) ** 2))
+
+
+def friction_columns(regressor: Regressor) -> Mask:
+    """Columns that depend on the sign of the velocity, shape (c,)."""
+    still, one = np.zeros(1), np.ones(1)
+    flags = [
+        bool(np.any(column.term.columns(still, one, still) != column.term.columns(still, -one, still)))
+        for column in regressor.term_columns
+    ]
+    return np.array([False] * (len(regressor.names) - len(flags)) + flags)
+
+
+def with_reference(arm: ParameterSet, reference: LinearProblem) -> ParameterSet:
+    """The arm, corrected along a motion by a recording of the bare arm: a Kalman update of its base parameters.
+
+    What the recording does not determine is hardly known afterwards: the result is for the same motion only.
+
+    Args:
+        arm: the bare arm, with the covariance of its base parameters.
+        reference: the recording of the bare arm, as rows of the same base parameters.
+
+    Raises:
+        InputError: other base parameters.
+    """
+    _check_columns(arm, reference)
+    found = solve_whitened(reference, WHITENING_ORDER, WHITENING_PASSES, "qr", Factors.solve)
+    root = _without(found.white.root(1.0 / found.noise), np.isinf(arm.standard_deviations))
+    weighted = REFERENCE_SPREAD**2 * (root @ arm.covariance)
+    gain = np.linalg.solve(np.eye(len(root)) + weighted @ root.T, weighted).T
+    values = arm.values + gain @ (root @ (found.solution.values - arm.values))
+    covariance = REFERENCE_SPREAD**2 * arm.covariance - gain @ weighted
+    return _with_covariance(with_values(arm, values), 0.5 * (covariance + covariance.T))
+
+
+def _with_covariance(arm: ParameterSet, covariance: Array) -> ParameterSet:
+    """The arm with another covariance; parameters that were not identifiable remain so."""
+    sigma = np.sqrt(np.maximum(np.diag(covariance), 0.0))
     return replace(
-        make_consistent_payload(link, solution.values, solution.inverse, solution.unexcited), arm_slopes=slopes
+        arm,
+        covariance=covariance,
+        standard_deviations=np.where(np.isinf(arm.standard_deviations), np.inf, sigma),
+        interval_lows=np.zeros(0),
+        interval_highs=np.zeros(0),
     )
+
+
+def _check_columns(arm: ParameterSet, problem: LinearProblem) -> None:
+    if problem.names != tuple(arm.column_names[column] for column in arm.independent_columns):
+        raise InputError("the rows of the loaded arm are not those of the arm's base parameters")
 
 
 def payload_mapping(arm: ParameterSet, at: Placement) -> Array:

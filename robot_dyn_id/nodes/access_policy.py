@@ -11,6 +11,7 @@ import xml.etree.ElementTree as ElementTree
 from collections.abc import Iterable
 
 from robot_dyn_id.nodes.runtime.robot_node import (
+    CALLS,
     DIAGNOSTICS,
     EXECUTES,
     PUBLISHES,
@@ -30,6 +31,7 @@ RULES = {
     SERVES: ("services", "service", "reply"),
     EXECUTES: ("actions", "action", "execute"),
     SENDS: ("actions", "action", "call"),
+    CALLS: ("services", "service", "request"),
 }
 """Elements and permission of each kind of interface."""
 
@@ -64,15 +66,20 @@ def policy(namespace: str = "/") -> str:
     for node in NODES:
         enclave = ElementTree.SubElement(enclaves, "enclave", path=f"{ENCLAVES}/{node.NAME}")
         profiles = ElementTree.SubElement(enclave, "profiles")
-        profile = ElementTree.SubElement(profiles, "profile", ns=namespace, node=node.NAME)
-        for kind, (group, element, permission) in RULES.items():
-            names = _names(node, kind)
-            if names:
-                rules = ElementTree.SubElement(profile, group, {permission: "ALLOW"})
-                for name in names:
-                    ElementTree.SubElement(rules, element).text = name
+        for name, made in {node.NAME: node, **node.COMPANIONS}.items():
+            _add_rules(ElementTree.SubElement(profiles, "profile", ns=namespace, node=name), made)
     ElementTree.indent(root)
     return f"{HEAD}{ElementTree.tostring(root, encoding='unicode')}\n"
+
+
+def _add_rules(profile: ElementTree.Element, node: type[RobotNode]) -> None:
+    """Add the permissions of a node."""
+    for kind, (group, element, permission) in RULES.items():
+        names = _names(node, kind)
+        if names:
+            rules = ElementTree.SubElement(profile, group, {permission: "ALLOW"})
+            for name in names:
+                ElementTree.SubElement(rules, element).text = name
 
 
 def _names(node: type[RobotNode], kind: str) -> list[str]:

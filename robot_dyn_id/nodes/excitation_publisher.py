@@ -22,6 +22,7 @@ from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.msg import ExcitationStatus, RecordingStatus
 from robot_dyn_id.msg import ParameterSet as ParameterSetMsg
 from robot_dyn_id.nodes.excitation.commands import Commands
+from robot_dyn_id.nodes.excitation.effort_source import EffortSource
 from robot_dyn_id.nodes.excitation.motion_clock import MotionClock
 from robot_dyn_id.nodes.excitation.recording_reports import REPORTS, RecordingReports
 from robot_dyn_id.nodes.excitation.settings import (
@@ -134,6 +135,7 @@ class ExcitationPublisher(RobotNode):
         self.service("~/start", self._start)
         self.service("~/stop", self._stop)
         self.service("~/pause", self._pause)
+        self._efforts = EffortSource(self)
         self._source = RobotSource(self, settings.urdf, settings.joints, self._take_robot)
         states = self.subscription("joint_states", self._receive)
         self._recording = RecordingWatch(settings.recording, states.topic_name)
@@ -148,12 +150,13 @@ class ExcitationPublisher(RobotNode):
         self._held = HeldJoints({} if self.settings.allow_unchecked_collisions else model.held)
         excitation, message = plan.excitation, TrajectoryMessage(model.joint_names)
         self._status.describe(model.joint_names, excitation.duration)
+        self._efforts.take_robot(model, plan.limits, excitation)
         if self.settings.dry_run:
-            step = preview_step(self.settings, excitation, model.joint_names)
-            self._preview.publish(message.fill(preview(excitation, step)))
+            points = preview(excitation, preview_step(self.settings, excitation, model.joint_names))
+            self._preview.publish(message.fill(points, efforts=self._efforts.efforts(points)))
             when = "never, see ~/preview"
         else:
-            self._commands.describe(message, plan.limits)
+            self._commands.describe(message, plan.limits, self._efforts)
             returns = self.settings.return_to_start
             self._supervisor = Supervisor(excitation, plan.limits, plan.thresholds, returns, plan.obstruction)
             self._ready_since = self._motion_clock.now().steady
@@ -294,7 +297,8 @@ class ExcitationPublisher(RobotNode):
 
     def _begin(self, supervisor: Supervisor, now: TimePoint) -> str:
         """Start the excitation; returns the reason for a refusal. Quantities that are not monitored are logged."""
-        refusal = supervisor.start(now, self._refusal())
+        efforts = self._efforts.refusal(supervisor.feedback.position, 0.0)
+        refusal = supervisor.start(now, self._refusal() or efforts)
         if refusal:
             return refusal
         self._recording.begin()
@@ -339,7 +343,8 @@ class ExcitationPublisher(RobotNode):
         return self._request(answer, self._resume)
 
     def _resume(self, supervisor: Supervisor, now: TimePoint) -> str:
-        refusal = supervisor.resume(now, self._refusal())
+        efforts = self._efforts.refusal(supervisor.feedback.position, supervisor.elapsed(now))
+        refusal = supervisor.resume(now, self._refusal() or efforts)
         if not refusal:
             self._recording.begin()
         return refusal

@@ -89,6 +89,18 @@ ARGUMENTS: dict[str, LaunchArgument] = {
     "amplitude_scale": LaunchArgument("", "Amplitude scaling about the center; empty: as designed", read_yaml_value),
     "dry_run": LaunchArgument("", "true: check and publish the motion, never move the robot", read_boolean),
     "parameters": LaunchArgument("", "File parameters.yaml of an earlier identification"),
+    "link": LaunchArgument("", "Link that carries the payload, in whose frame the result is given"),
+    "payload": LaunchArgument(
+        "", "File like payload.yaml of the body that the simulated robot carries; empty: it carries nothing"
+    ),
+    "declared": LaunchArgument(
+        "",
+        "Payload that the driver assumes, for example [1.2, 0.0, 0.0, 0.05]: mass; center of mass; inertia about it",
+        read_yaml_value,
+    ),
+    "driver": LaunchArgument(
+        "none", "Driver that an identified payload is written into on request", choices=("none", "file", "ur", "franka")
+    ),
     "law": LaunchArgument(
         "gravity_compensation",
         "Control law; computed_torque follows the topic computed_torque_controller/joint_trajectory",

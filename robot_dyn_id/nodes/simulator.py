@@ -11,6 +11,7 @@ import numpy as np
 from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray, String
+from std_srvs.srv import SetBool
 from trajectory_msgs.msg import JointTrajectory
 
 from robot_dyn_id.arrays import Array
@@ -27,6 +28,7 @@ from robot_dyn_id.nodes.runtime.robot_node import (
     PUBLISHES,
     RELIABLE,
     SENSOR,
+    SERVES,
     STALE,
     SUBSCRIBES,
     WARN,
@@ -98,6 +100,12 @@ class Simulator(RobotNode):
             RELIABLE,
         ),
         Interface(SUBSCRIBES, "effort_command", Float64MultiArray, "Efforts in effort control", SENSOR),
+        Interface(
+            SERVES,
+            "~/carry_payload",
+            SetBool,
+            "Take up the body of the parameter payload (true), or drop it (false); offered if there is one",
+        ),
     )
 
     _interfaces: SimulatedController | None = None
@@ -123,6 +131,8 @@ class Simulator(RobotNode):
         topic = f"{settings.controller}/joint_trajectory"
         self.create_subscription(JointTrajectory, topic, self._follow, RELIABLE, raw=True)
         self.subscription("effort_command", self._take_effort)
+        if settings.payload:
+            self.service("~/carry_payload", self._carry)
         if settings.model == PARAMETERS:
             self._condition.report(STALE, "waiting for identified_parameters")
             self.subscription("identified_parameters", self._take_parameters, raw=True)
@@ -164,7 +174,8 @@ class Simulator(RobotNode):
         """Place the robot, make what each tick needs, and start the timer."""
         model = dynamics.regressor.model
         joints = len(model.joint_names)
-        self._sensors, robot = self.settings.sensors(model.joint_names), self.settings.robot(dynamics)
+        self._bare, self._laden = dynamics, self.settings.laden(dynamics)
+        self._sensors, robot = self.settings.sensors(model.joint_names), self.settings.robot(self._laden)
         message = JointState(name=list(model.joint_names))
         message.position = message.velocity = message.effort = [0.0] * joints
         # the same memory: no array is made in a tick
@@ -275,6 +286,20 @@ class Simulator(RobotNode):
             self._condition.report(WARN, "the computer is too slow for this rate: time was left out", values)
         else:
             self._condition.report(OK, robot.doing, values)
+
+    # --- payload
+
+    def _carry(self, request: Any, answer: Any) -> Any:
+        """Take the payload up, or drop it.
+
+        Raises:
+            InputError: there is no robot yet.
+        """
+        if self._robot is None:
+            raise InputError("there is no robot yet")
+        self._robot.replace_dynamics(self.settings.warmed(self._laden if request.data else self._bare))
+        answer.success, answer.message = True, "carries its payload" if request.data else "carries nothing"
+        return answer
 
     # --- commands
 

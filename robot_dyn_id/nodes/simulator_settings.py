@@ -11,8 +11,11 @@ import numpy as np
 
 from robot_dyn_id.dynamics.dynamics import Dynamics
 from robot_dyn_id.errors import UsageError
+from robot_dyn_id.files.payload import read_payload
 from robot_dyn_id.files.term_values import read_term_values
+from robot_dyn_id.loads.payload import check_carrier, transform_parameters
 from robot_dyn_id.model.joint_values import joint_array
+from robot_dyn_id.model.kinematics import placement_of
 from robot_dyn_id.model.robot import STANDARD_GRAVITY, RobotModel
 from robot_dyn_id.model.urdf import RobotDescription
 from robot_dyn_id.nodes.runtime.ros_parameters import ros_parameter
@@ -60,6 +63,9 @@ class SimulatorSettings:
         "",
         "YAML file with further terms and their values: Stribeck friction, rotors, springs, ...; see "
         "docs/simulation.md; empty: none",
+    )
+    payload: str = ros_parameter(
+        "", "File like payload.yaml of a body that the robot carries, until ~/carry_payload drops it; empty: none"
     )
     temperature: tuple[float, ...] = ros_parameter(
         (), "Temperature of all joints or of each one; empty: reference temperature of the terms", "degrees Celsius"
@@ -188,6 +194,23 @@ class SimulatorSettings:
                 raise UsageError(f"{name}: {overlapping[0]} of {self.terms} contains this friction already")
         return nominal_dynamics(model, viscous, coulomb, self.smoothing_width, further)
 
+    def laden(self, dynamics: Dynamics) -> Dynamics:
+        """Dynamics of the robot with its payload.
+
+        Raises:
+            RobotDynIdError: a file that cannot be read, or a link that does not exist or does not move.
+        """
+        if not self.payload:
+            return dynamics
+        body = read_payload(self.payload)
+        at = placement_of(dynamics.regressor.model, body.link)
+        check_carrier(body.link, at)
+        return dynamics.carrying(at.body, transform_parameters(at) @ body.parameters)
+
+    def warmed(self, dynamics: Dynamics) -> Dynamics:
+        """Dynamics at the temperature of the settings."""
+        return dynamics.at_temperature(self.temperature) if self.temperature else dynamics
+
     def robot(self, dynamics: Dynamics) -> SimulatedRobot:
         """Simulated robot at its initial position.
 
@@ -200,8 +223,7 @@ class SimulatorSettings:
                 "robot_compensates needs control to be effort, or proportional_gains: positions are followed without "
                 "effort commands"
             )
-        if self.temperature:
-            dynamics = dynamics.at_temperature(self.temperature)
+        dynamics = self.warmed(dynamics)
         model = dynamics.regressor.model
         limits = model.limits
         start = joint_array(self.initial_position, model.joint_names, "initial_position")

@@ -12,6 +12,7 @@ from rclpy.qos import DurabilityPolicy, ReliabilityPolicy
 from robot_dyn_id.nodes.computed_torque_controller import ComputedTorqueController
 from robot_dyn_id.nodes.excitation_publisher import ExcitationPublisher
 from robot_dyn_id.nodes.identifier import Identifier
+from robot_dyn_id.nodes.payload_identifier import PayloadIdentifier
 from robot_dyn_id.nodes.recorder import Recorder
 from robot_dyn_id.nodes.runtime.robot_node import DIAGNOSTICS, Interface, RobotNode
 from robot_dyn_id.nodes.runtime.ros_parameters import ParameterRow, table
@@ -23,6 +24,7 @@ NODES: tuple[type[RobotNode], ...] = (
     Simulator,
     Recorder,
     Identifier,
+    PayloadIdentifier,
     ComputedTorqueController,
     TorqueResidualMonitor,
 )

@@ -97,10 +97,16 @@ class Spread:
         low, high = np.quantile(self.values, (0.25, 0.75), method="inverted_cdf")
         return float(low), float(high)
 
-    @property
-    def median_interval(self) -> tuple[float, float]:
-        """95 % interval of the median from order statistics (sign test); unbounded for fewer than six draws."""
-        outside = int(binom.ppf(0.025, self.draws, 0.5))
+    def median_interval(self, comparisons: int = 1) -> tuple[float, float]:
+        """Compute the interval of the median from order statistics (sign test).
+
+        Args:
+            comparisons: number of intervals that are to contain their medians together with 95 % (Bonferroni).
+
+        Returns:
+            Lower and upper end; unbounded for fewer than six draws.
+        """
+        outside = int(binom.ppf(0.025 / comparisons, self.draws, 0.5))
         if outside == 0:
             return -math.inf, math.inf
         ranked = np.sort(self.values)
@@ -117,7 +123,8 @@ class Figure:
     - `published` or `rerun`, the result of the paper's own method: `other conditions` where `conditions` states a
       difference from the paper's; otherwise `reproduced` (`no difference` from a rerun) within the tolerance,
       or where the 95 % interval of the median contains it, and `undecided` if that interval is wider than `MAX_WIDTH`
-      of it; `beaten` on its better side; `not reproducible` (`worse`) on the other.
+      of it; `beaten` on its better side; `not reproducible` (`worse`) on the other. Comparisons that answer one
+      question together share the 5 %.
     - `target`: `holds`, `does not hold`; `at the bound` where the target is beyond the `bound` and ours is within
       `BOUND_SHARE` of it.
     - none: `shown`.
@@ -140,6 +147,8 @@ class Figure:
         missing: key of `NOT_RUN` for a figure that was not computed; empty for the others.
         bound: value that nothing can be better than, such as that of Cramer and Rao; None if none is known. A target
             beyond it is not missed by a figure that is at the bound.
+        comparisons: number of comparisons with noise that answer one question, this one included: with as many chances
+            one of them would seem better by luck, so that each has a wider interval.
     """
 
     name: str
@@ -154,6 +163,7 @@ class Figure:
     spread: Spread | None = None
     missing: str = ""
     bound: float | None = None
+    comparisons: int = 1
 
     @classmethod
     def from_spread(cls, name: str, spread: Spread, **given: Any) -> Figure:
@@ -214,14 +224,14 @@ class Figure:
             return True
         if self.spread is None:
             return False
-        low, high = self.spread.median_interval
+        low, high = self.spread.median_interval(self.comparisons)
         return low <= mark <= high
 
     def _is_narrow(self, mark: float) -> bool:
         """Whether the interval of the median is narrow enough to call it equal to the mark."""
         if self.spread is None:
             return True
-        low, high = self.spread.median_interval
+        low, high = self.spread.median_interval(self.comparisons)
         return high - low <= max(MAX_WIDTH * abs(mark), 2.0 * self.agreement)
 
     def _reaches(self, mark: float) -> bool:
@@ -249,7 +259,10 @@ class Figure:
             "draws": None if spread is None else spread.draws,
             "failed": None if spread is None else spread.failed,
             "quartiles": None if spread is None else [_finite(value) for value in spread.quartiles],
-            "median_interval": None if spread is None else [_finite(value) for value in spread.median_interval],
+            "median_interval": None
+            if spread is None
+            else [_finite(value) for value in spread.median_interval(self.comparisons)],
+            "comparisons": self.comparisons,
             "conditions": self.conditions,
             "verdict": self.verdict,
             "why": self.why,

@@ -11,7 +11,7 @@ import numpy as np
 
 from robot_dyn_id.arrays import Array
 from robot_dyn_id.data.chunk import Chunk
-from robot_dyn_id.data.recording import DerivedRecording
+from robot_dyn_id.data.recording import DerivedRecording, Recording
 from robot_dyn_id.data.resampling import interpolate_linear
 from robot_dyn_id.errors import InputError, UsageError
 from robot_dyn_id.findings import Finding, make_finding
@@ -158,12 +158,17 @@ def merge(recording: BagRecording, path: Path, topics: ChannelTopics, reading: M
             raise UsageError(f"channel {word}: it must be one of {', '.join(CHANNEL_WORDS)}")
         for joint, topic in given.items() if isinstance(given, Mapping) else (("", given),):
             other = _open(path, word, topic, joint, reading)
-            shift = clock_difference(other.inventory.arrivals, recording.inventory.arrivals)
             source = Source(CHANNEL_WORDS[word], joint, other)
-            # A topic without stamps has those of the clock of the recorder, whatever the other clock is.
-            if abs(shift) > CLOCK_TOLERANCE_S or other.inventory.clock.log_times:
-                notes += _differing(recording, source, word, shift)
-                source = replace(source, shift=-shift)
+            if source.channel == TEMPERATURE:
+                shift = clock_difference(other.inventory.arrivals, recording.inventory.arrivals)
+                if abs(shift) > CLOCK_TOLERANCE_S:
+                    text = f"{_differs(recording, other, shift)}; the {word} is moved by as much"
+                    notes.append(make_finding("clocks_differ", text))
+                # Without stamps the arrival times, which are late, replace them.
+                if abs(shift) > CLOCK_TOLERANCE_S or other.inventory.clock.log_times:
+                    source = replace(source, shift=-shift)
+            else:
+                check_clock(recording, other, word)
             sources.append(source)
             notes.append(_merged(recording, source, word))
     return Merged(recording, tuple(sources), tuple(notes))
@@ -197,23 +202,32 @@ def _differs(recording: BagRecording, other: BagRecording, shift: float) -> str:
     return f"{recording.source}: {clocks}, by the arrival of the messages"
 
 
-def _differing(recording: BagRecording, source: Source, word: str, shift: float) -> tuple[Finding, ...]:
-    """Finding about a clock that differs and is corrected by what arrival times say.
+def check_clock(joints: Recording, other: BagRecording, word: str) -> None:
+    """Compare the clock of a topic, whose values must fit the motion within milliseconds, with that of the joints.
+
+    Args:
+        joints: recording of the joints; one that is not from a bag is taken to have the same clock.
+        other: the topic.
+        word: name of its values, for the message.
 
     Raises:
-        InputError: the channel must fit the motion better than arrival times can say.
+        InputError: the clocks differ, or the topic has no stamps.
     """
-    text = _differs(recording, source.recording, shift)
-    if source.channel == TEMPERATURE:
-        if abs(shift) <= CLOCK_TOLERANCE_S:
-            return ()
-        return (make_finding("clocks_differ", f"{text}; the {word} is moved by as much"),)
-    if source.recording.inventory.clock.log_times:
+    while isinstance(joints, DerivedRecording):
+        joints = joints.recording
+    if not isinstance(joints, BagRecording):
+        return
+    if other.inventory.clock.log_times and not joints.inventory.clock.log_times:
         raise InputError(
-            f"{recording.source}: {source.recording.topic} has no time stamps: its {word} cannot be merged with the "
-            "motion, whose times must fit within milliseconds; publish it with a header"
+            f"{joints.source}: {other.topic} has no time stamps: its {word} cannot be merged with the motion, whose "
+            "times must fit within milliseconds; publish it with a header"
         )
-    raise InputError(f"{text}: its {word} cannot be merged with the motion; synchronize the clocks and record again")
+    shift = clock_difference(other.inventory.arrivals, joints.inventory.arrivals)
+    if abs(shift) > CLOCK_TOLERANCE_S:
+        raise InputError(
+            f"{_differs(joints, other, shift)}: its {word} cannot be merged with the motion; synchronize the clocks "
+            "and record again"
+        )
 
 
 def _merged(recording: BagRecording, source: Source, word: str) -> Finding:

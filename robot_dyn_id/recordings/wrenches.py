@@ -3,19 +3,20 @@
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 
+from robot_dyn_id.data.recording import Recording
 from robot_dyn_id.data.wrench import WrenchRecording
 from robot_dyn_id.errors import InputError
-from robot_dyn_id.recordings.bag_files import is_storage, open_bag
-from robot_dyn_id.recordings.joint_states import NANOSECONDS, header_stamps
+from robot_dyn_id.recordings.bag_files import is_storage
+from robot_dyn_id.recordings.joint_states import NANOSECONDS
+from robot_dyn_id.recordings.merged import check_clock
 from robot_dyn_id.recordings.reading import Unreadable, reading, source_of
-
-TYPE_NAME = "geometry_msgs/msg/WrenchStamped"
+from robot_dyn_id.recordings.rosbag2 import MessageReading, open_recording
+from robot_dyn_id.recordings.types.wrench import AXES, WRENCH
 
 KEY = "wrench"
 """Channels of a `.npz`: fx fy fz [N] tx ty tz [N m] at each stamp `t`, shape (n, 6), in the order of the message."""
@@ -27,23 +28,23 @@ _FORCE_FIRST = [3, 4, 5, 0, 1, 2]
 """Rows of (force; torque) as (moment; force)."""
 
 
-def open_wrench(path: str | Path, epoch: int, topic: str | None = None) -> WrenchRecording:
+def open_wrench(path: str | Path, joints: Recording, topic: str | None = None) -> WrenchRecording:
     """The wrenches that belong to a recording of joints.
 
     Args:
         path: bag folder, storage file or `.npz`.
-        epoch: what the stamps count from [ns]: that of the recording of the joints.
+        joints: the recording of the joints.
         topic: topic of a bag; None: its only one of that type.
 
     Raises:
-        InputError: nothing readable, no such topic or key, or several topics.
+        InputError: nothing readable, no such topic or key, several topics, or a clock that differs from the joints'.
     """
     path = Path(path)
     with reading(path):
         if path.is_dir() or is_storage(path):
-            return _of_bag(path, epoch, topic)
+            return _of_bag(path, joints, topic)
         if path.suffix != ".npz":
-            raise Unreadable(f"a wrench comes from a bag ({TYPE_NAME}) or from the key {KEY} of a .npz")
+            raise Unreadable(f"a wrench comes from a bag ({WRENCH.name}) or from the key {KEY} of a .npz")
         with np.load(path, allow_pickle=False) as arrays:
             if KEY not in arrays.files or "t" not in arrays.files:
                 raise Unreadable(f"no key {KEY} and t; it holds {', '.join(arrays.files)}")
@@ -88,34 +89,14 @@ def open_hinge_wrenches(path: str | Path, joints: Sequence[str]) -> dict[int, Wr
         return found
 
 
-def _of_bag(path: Path, epoch: int, topic: str | None) -> WrenchRecording:
-    bag = open_bag(path)
-    fitting = [name for name, kind in bag.topics().items() if kind == TYPE_NAME]
-    wanted = [name for name in fitting if topic is None or name in (topic, f"/{topic}")]
-    if len(wanted) != 1:
-        held = ", ".join(fitting) or "none"
-        raise InputError(f"{path}: {topic or 'one topic'} of type {TYPE_NAME} is needed; it holds {held}")
-    messages = [message[3] for message in bag.messages(wanted, lambda _: None)]
-    if not messages:
-        raise InputError(f"{path}: no message on {wanted[0]}")
-    t = (header_stamps(messages) - epoch) / NANOSECONDS
-    wrench = np.array([_decoded(message) for message in messages])
+def _of_bag(path: Path, joints: Recording, topic: str | None) -> WrenchRecording:
+    recording = open_recording(path, topic, MessageReading(types={WRENCH.name: WRENCH}))
+    if recording.inventory.undecodable:
+        raise InputError(f"{path}: a message on {recording.topic} is not a {WRENCH.name}")
+    check_clock(joints, recording, "wrench")
+    chunks = list(recording.chunks(AXES))
+    t = np.concatenate([chunk.t for chunk in chunks]) + (recording.epoch - joints.epoch) / NANOSECONDS
+    wrench = np.concatenate([chunk.q for chunk in chunks])
     order = np.unique(t, return_index=True)[1]
     order = order[np.isfinite(wrench[order]).all(axis=1)]
-    return WrenchRecording(f"{path} {wanted[0]}", t[order], wrench[order].T[_FORCE_FIRST])
-
-
-def _decoded(message: bytes) -> tuple[float, ...]:
-    """Force and torque of a message in CDR: stamp, frame_id, six doubles.
-
-    Raises:
-        Unreadable: the bytes are not such a message.
-    """
-    order = "<" if message[1:2] == b"\x01" else ">"
-    try:
-        (length,) = struct.unpack_from(f"{order}I", message, 12)
-        at = 16 + length
-        at += -(at - 4) % 8
-        return struct.unpack_from(f"{order}6d", message, at)
-    except struct.error:
-        raise Unreadable(f"a message is not a {TYPE_NAME}") from None
+    return WrenchRecording(f"{path} {recording.topic}", t[order], wrench[order].T[_FORCE_FIRST])

@@ -323,7 +323,7 @@ def require_signals(regressor: Regressor, surveyed: Survey) -> None:
     if needing and not surveyed.has_temperature:
         raise InputError(
             f"{', '.join(surveyed.sources)}: term {needing[0]} needs the temperatures of the joints: give them as key "
-            f"temperature of .npz or the columns temperature_<joint> of .csv, or leave the term out"
+            f"temperature of .npz, the columns temperature_<joint> of .csv or a topic of a bag, or leave the term out"
         )
 
 

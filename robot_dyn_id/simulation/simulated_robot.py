@@ -176,6 +176,7 @@ class SimulatedRobot:
         self.ended: TrajectoryEnd | None = None
         self.effort: Array | None = None
         self._servo: PositionServo | EffortServo | None = None
+        self._bandwidth = actuation.bandwidth
         if position_mode and gains is not None:
             self._servo = EffortServo(gains, period)
         elif position_mode:
@@ -187,6 +188,18 @@ class SimulatedRobot:
         self._braked = actuation.brakes and actuation.mode == EFFORT
         parts, takes_efforts = actuation.robot_compensates, not position_mode or gains is not None
         self._compensation = DriverCompensation(dynamics, parts) if parts and takes_efforts else None
+
+    def replace_dynamics(self, dynamics: Dynamics) -> None:
+        """Go on with other dynamics from the present state, as a payload is taken up or dropped.
+
+        Args:
+            dynamics: dynamics of the same joints with the same terms; the position controller uses them too.
+        """
+        before = self.plant
+        self.plant = Plant(dynamics, before.q, before.effort_limit)
+        self.plant.dq[:], self.plant.dry[:], self.plant.slip[:] = before.dq, before.dry, before.slip
+        if isinstance(self._servo, PositionServo):  # the other one needs no model
+            self._servo = PositionServo(self.plant.dynamics, self._bandwidth, self.period)
 
     @property
     def time(self) -> float:

@@ -134,7 +134,7 @@ INSIDE = {
             "correction",
             "selection",
         ),
-        *("assembly", "prediction", "feed_forward", "forward_simulation", "pipeline", "iteration"),
+        *("assembly", "prediction", "feed_forward", "motion_efforts", "forward_simulation", "pipeline", "iteration"),
     ),
     "files": (
         *("spelling", "values", "formats", "joint_limits", "parameters", "prior", "term_values", "trajectory"),
@@ -145,6 +145,7 @@ INSIDE = {
     "nodes": (
         *("runtime", "messages", "starting", "launch_arguments", "recording", "excitation"),
         *("simulator_settings", "simulated_controller", "simulator", "excitation_publisher", "recorder", "identifier"),
+        *("payload", "payload_identifier"),
         *("computed_torque_controller", "torque_residual_monitor", "tables", "access_policy", "launching"),
     ),
 }

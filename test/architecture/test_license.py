@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-FOLDERS = ("robot_dyn_id", "launch", "msg", "action", "srv", "examples", "benchmarks", "test", ".ci")
+FOLDERS = ("robot_dyn_id", "launch", "msg", "action", "srv", "cpp", "examples", "benchmarks", "test", ".ci")
 SUFFIXES = {".py", ".msg", ".srv", ".action", ".cpp", ".hpp", ".js", ".css", ".sh"}
 NAMES = {"CMakeLists.txt", "Makefile", "setup.py", "run"}
 GENERATED = {"robot_dyn_id/_built_for.py"}

@@ -63,6 +63,9 @@ def drawn(values, **given):
         (drawn(TWENTY * 6.0 - 4.5, published=1.2), "beaten"),  # however wide, all of it is below
         (drawn([0.5] * 9 + [math.inf] * 11, rerun=1.0), "undecided"),  # failed draws are counted
         (drawn([0.5] * 3 + [math.inf] * 17, rerun=1.0), "worse"),
+        (drawn(TWENTY, rerun=0.956), "beaten"),
+        (drawn(TWENTY, rerun=0.956, comparisons=6), "no difference"),  # one of six chances proves nothing
+        (drawn(TWENTY, rerun=0.99, comparisons=6), "beaten"),
         (drawn(TWENTY, target=0.95), "holds"),
         (drawn(TWENTY, target=0.85), "does not hold"),
     ],
@@ -74,9 +77,10 @@ def test_the_verdict_is_computed(figure, verdict):
 
 def test_the_interval_of_the_median_is_that_of_the_sign_test():
     spread = Spread(np.arange(20.0)[::-1])
-    assert spread.median_interval == (5.0, 14.0)  # ranks 6 and 15 of 20: Conover, Practical nonparametric statistics
+    assert spread.median_interval() == (5.0, 14.0)  # ranks 6 and 15 of 20: Conover, Practical nonparametric statistics
     assert spread.median == 9.5 and spread.quartiles == (4.0, 14.0)
-    assert Spread(np.arange(5.0)).median_interval == (-math.inf, math.inf)
+    assert spread.median_interval(6) == (3.0, 16.0)  # P(X <= 3) = 0.0013, P(X <= 4) = 0.0059 of 20, limit 0.0042
+    assert Spread(np.arange(5.0)).median_interval() == (-math.inf, math.inf)
     with pytest.raises(ValueError, match="failed"):
         Spread(np.array([1.0, np.nan]))
 
@@ -85,6 +89,7 @@ def test_the_answer_holds_all_that_a_verdict_depends_on():
     figure = drawn([*TWENTY, math.inf], published=0.7, target=2.0, agreement=0.01, why="reason", conditions="there")
     answer = json.loads(json.dumps(figure.answer(), allow_nan=False))
     assert (answer["published"], answer["asked"], answer["better"], answer["tolerance"]) == (0.7, 2.0, "lower", 0.01)
+    assert answer["comparisons"] == 1
     assert (answer["draws"], answer["failed"], answer["why"], answer["conditions"]) == (21, 0, "reason", "there")
     assert answer["median_interval"][0] < answer["ours"] < answer["median_interval"][1]
     for ours in (math.nan, math.inf):

@@ -2,6 +2,7 @@
 // Fill a message as a C++ controller would find it, check its shapes, and ask the type support that a publisher needs.
 #include <cstdio>
 #include <robot_dyn_id/msg/parameter_set.hpp>
+#include <robot_dyn_id/runtime_dynamics.hpp>
 #include <rosidl_typesupport_cpp/message_type_support.hpp>
 
 int main()
@@ -19,6 +20,11 @@ int main()
     rosidl_typesupport_cpp::get_message_type_support_handle<robot_dyn_id::msg::ParameterSet>();
   if (support == nullptr || set.mapping.size() != 60 || set.covariance.size() != 9) {
     return 1;
+  }
+  try {  // a set without a URDF is refused
+    const robot_dyn_id::Dynamics<> dynamics(robot_dyn_id::Parameters::from_message(set));
+    return 1;
+  } catch (const std::invalid_argument &) {
   }
   std::puts("ok");
   return 0;

@@ -2,15 +2,16 @@
 """Exported C and C++ source code: compiled without warnings, it gives the torques of `Dynamics`."""
 
 import re
-import subprocess
 from dataclasses import replace
 
 import numpy as np
 import pytest
+from support.compiled_models import ROBOTS, STATES, expected, path, run
 from support.given_parameters import parameter_set
-from support.robots import MIMICS, OBLIQUE, URDFS
+from support.robots import OBLIQUE
 
 from robot_dyn_id.cli import main
+from robot_dyn_id.dynamics.compensation import DriverCompensation
 from robot_dyn_id.dynamics.dynamics import Dynamics
 from robot_dyn_id.dynamics.terms import (
     TERMS,
@@ -24,15 +25,6 @@ from robot_dyn_id.dynamics.terms import (
 )
 from robot_dyn_id.export import FORMATS
 from robot_dyn_id.files.parameters import write_parameters
-
-PANDA = (URDFS["panda"].read_text(), tuple(f"panda_joint{i}" for i in range(1, 8)))
-ROBOTS = {
-    "oblique": (OBLIQUE, None),  # prismatic and oblique axes
-    "mimics": (MIMICS, None),
-    "panda": PANDA,
-    "talos arm": (URDFS["talos_left_arm"].read_text(), None),
-}
-STATES = 1000
 
 C_PROGRAM = """
 #include "model.h"
@@ -100,37 +92,6 @@ def answers(folder, parameters, language, motion):
     return np.frombuffer(run([str(folder / "main")], np.ascontiguousarray(np.stack(motion, axis=1)).tobytes()))
 
 
-def run(command, given=b""):
-    done = subprocess.run(command, input=given, capture_output=True, check=False)
-    assert done.returncode == 0, done.stderr.decode()
-    return done.stdout
-
-
-def path(n, rng):
-    """Random states along a continuous path, so that the states of the friction have a history."""
-    q = np.cumsum(rng.normal(scale=0.02, size=(STATES + 1, n)), axis=0)
-    dq, ddq, tau = rng.uniform(-2.0, 2.0, (3, STATES, n))
-    dq[0] = 0.0  # at rest
-    return q[:-1], dq, ddq, 10.0 * tau, q[1:]
-
-
-def expected(parameters, motion):
-    """The same from `Dynamics`."""
-    dynamics = Dynamics.from_parameters(parameters)
-    q, dq, ddq, tau, _ = motion
-    states = dynamics.regressor.integrate(q.T, 0.01)
-    blocks = (
-        dynamics.inverse_dynamics(q, dq, ddq),
-        dynamics.inverse_dynamics(q, dq, ddq, states),
-        dynamics.gravity(q),
-        dynamics.friction(q, dq, states),
-        dynamics.forward_dynamics(q, dq, tau, states),
-        np.zeros((len(q), 1)),
-        dynamics.mass_matrix(q).reshape(len(q), -1),
-    )
-    return blocks
-
-
 def check(folder, parameters, language):
     """Check that compiled code and `Dynamics` agree at a thousand states."""
     motion = path(len(parameters.joint_names), np.random.default_rng(0))
@@ -179,3 +140,53 @@ def test_the_command_writes_a_header(tmp_path, capsys):
     assert main(given) == 0
     assert out.read_text() == FORMATS["cpp"](parameters).text
     assert parameters.urdf_sha256 in out.read_text()
+
+
+COMMANDS = {
+    "c": """
+#include "model.h"
+#include <stdio.h>
+int main(void)
+{
+  enum { n = NAME(joints) };
+  double in[3][n], out[n];
+  while (fread(in, sizeof in, 1, stdin) == 1) {
+    NAME(command)(0, in[0], in[1], in[2], out);
+    fwrite(out, sizeof out, 1, stdout);
+  }
+  return 0;
+}
+""",
+    "cpp": """
+#include "model.hpp"
+#include <cstdio>
+int main()
+{
+  NAMESPACE::Vector in[3];
+  while (std::fread(in, sizeof in, 1, stdin) == 1) {
+    const NAMESPACE::Vector out = NAMESPACE::command(in[0], in[1], in[2]);
+    std::fwrite(&out, sizeof out, 1, stdout);
+  }
+}
+""",
+}
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+@pytest.mark.parametrize("parts", [(), ("gravity",), ("gravity", "friction", "coriolis")], ids=str)
+def test_a_command_does_not_contain_what_the_driver_adds(parts, language, tmp_path, monkeypatch):
+    monkeypatch.setitem(LANGUAGES, language, (*LANGUAGES[language][:3], COMMANDS[language]))
+    parameters = parameter_set(*ROBOTS["mimics"], terms=(Viscous(), RotorInertia(), Offset()))
+    parameters = replace(parameters, robot_compensates=parts or ("none",))
+    motion = path(len(parameters.joint_names), np.random.default_rng(0))[:3]
+    got = answers(tmp_path, parameters, language, motion).reshape(STATES, -1)
+    dynamics = Dynamics.from_parameters(parameters)
+    expected = dynamics.inverse_dynamics(*motion) - DriverCompensation(dynamics, parts).torque(*motion[:2])
+    assert np.abs(got - expected).max() <= 1e-12 * np.abs(dynamics.inverse_dynamics(*motion)).max()
+
+
+def test_without_knowledge_of_the_driver_there_is_no_command():
+    for language in LANGUAGES:
+        exported = FORMATS[language](replace(parameter_set(OBLIQUE), robot_compensates=("unknown",)))
+        assert "command" not in exported.text.split("*/", 1)[1]
+        assert [finding.code for finding in exported.findings] == ["driver_unknown"]

@@ -130,6 +130,7 @@ OWN_DEFAULTS = {
     "excite": {"recording"},
     "logistic2r": {"identification_config", "law", "recording", "robot", "start", "urdf", "use_sim_time"},
     "offline": set(),
+    "payload": {"link", "robot", "urdf"},
     "planar3r": {"identification_config", "robot", "trajectory"},
     "record": set(),
     "robot": {"recording"},
@@ -172,6 +173,7 @@ def test_every_scenario_has_a_launch_file():
         "excite",
         "logistic2r",
         "offline",
+        "payload",
         "planar3r",
         "record",
         "robot",
@@ -207,7 +209,7 @@ def test_what_is_designed_for_a_robot_is_within_the_limits_of_the_node_that_runs
 
 def test_only_simulated_robots_have_the_limits_of_the_demo_arm_by_default():
     with_default = [path.name for path in LAUNCH if "arm7" in path.read_text()]
-    assert with_default == ["control.launch.py", "simulation.launch.py"]
+    assert with_default == ["control.launch.py", "payload.launch.py", "simulation.launch.py"]
     needy = [path.name for path in LAUNCH if "require_parameters()" in path.read_text()]
     assert needy == ["excite.launch.py", "robot.launch.py"], "those that move a real arm"
 

@@ -19,8 +19,22 @@ from robot_dyn_id.excitation import random_fourier
 from robot_dyn_id.identification.holdout import split
 from robot_dyn_id.identification.pipeline import identify
 from robot_dyn_id.identification.settings import Settings
-from robot_dyn_id.loads.identification import identify_gains, identify_payload, identify_tool, with_payload
-from robot_dyn_id.loads.payload import Payload, central_slopes, make_consistent_payload, transform_parameters
+from robot_dyn_id.loads.declared import DeclaredPayload, compare_declared
+from robot_dyn_id.loads.identification import (
+    PayloadOptions,
+    estimate_payload,
+    identify_gains,
+    identify_payload,
+    identify_tool,
+    with_payload,
+)
+from robot_dyn_id.loads.payload import (
+    Payload,
+    PayloadEstimate,
+    central_slopes,
+    make_consistent_payload,
+    transform_parameters,
+)
 from robot_dyn_id.loads.wrench import frame_motion, wrench_regressor
 from robot_dyn_id.model.kinematics import placement_of
 
@@ -191,3 +205,79 @@ def test_gains_from_a_known_payload():
     assert identifiable[1:6].all()
     assert (np.abs(values - gains)[identifiable] < 4.0 * sigmas[identifiable]).all()
     assert (sigmas / np.abs(gains))[[1, 3]].max() < 0.02
+
+
+def declared(body, part="mass, center of mass and inertia"):
+    kept = np.arange(10) < {"mass": 1, "mass and center of mass": 4}.get(part, 10)
+    return DeclaredPayload(LINK, np.where(kept, body, 0.0), part)
+
+
+def test_p_values_of_a_true_declaration_are_uniform_and_others_are_rejected():
+    """Drawn estimates of a known covariance: the test has the size that it states."""
+    rng = np.random.default_rng(0)
+    root = rng.normal(size=(10, 10)) * np.array([0.02, *(0.01,) * 3, *(0.005,) * 6])[:, None]
+    hidden = np.arange(10) == 9
+    drawn = [PayloadEstimate(LINK, BRICK + root @ rng.normal(size=10), root @ root.T, hidden) for _ in range(400)]
+    for part, degrees in (("mass", 1), ("mass and center of mass", 4), ("mass, center of mass and inertia", 9)):
+        tests = [compare_declared(estimate, declared(BRICK, part)) for estimate in drawn]
+        assert {one.degrees for one in tests} == {degrees}
+        values = np.sort([one.p_value for one in tests])
+        assert np.abs(values - (np.arange(400) + 0.5) / 400).max() < 0.08  # Kolmogorov: 0.5 % of true ones exceed it
+    one = compare_declared(drawn[0], declared(1.5 * BRICK))
+    assert not one.accepted
+    assert [finding.code for finding in one.findings()] == ["payload_declared_wrong"]
+    sigma = root @ root.T
+    mass = compare_declared(drawn[0], declared(1.5 * BRICK, "mass"))
+    assert mass.sigmas[0] == pytest.approx((drawn[0].values[0] - 1.5 * BRICK[0]) / np.sqrt(sigma[0, 0]))
+
+
+def test_the_declared_payload_of_a_recording():
+    """The arm carries the brick: the brick is accepted, and another mass, another center and no payload are not."""
+    recording = loaded_panda().record(seed=101, duration=20.0, noise=NOISE)
+    estimate, _ = estimate_payload([recording], bare_arm(1), LINK, SETTINGS)
+    assert compare_declared(estimate, declared(BRICK)).accepted
+    moved = BRICK + np.array([0.0, 0.05, *(0.0,) * 8])
+    for wrong in (declared(1.2 * BRICK), declared(1.2 * BRICK, "mass"), declared(moved), declared(0.0 * BRICK)):
+        assert not compare_declared(estimate, wrong).accepted
+    empty, _ = estimate_payload([panda().record(seed=102, duration=20.0, noise=NOISE)], bare_arm(1), LINK, SETTINGS)
+    assert compare_declared(empty, declared(0.0 * BRICK)).accepted
+    assert not compare_declared(empty, declared(BRICK)).accepted
+
+
+def test_nonsense_is_no_declaration():
+    for wrong in (-BRICK, BRICK * np.nan, np.array([0.0, 1.0, *(0.0,) * 8])):
+        with pytest.raises(InputError, match="declared"):
+            DeclaredPayload(LINK, wrong)
+    estimate = PayloadEstimate("other", BRICK, np.eye(10), np.zeros(10, dtype=bool))
+    with pytest.raises(InputError, match="frame"):
+        compare_declared(estimate, declared(BRICK))
+
+
+def test_a_reference_of_the_bare_arm_cancels_what_its_model_does_not_explain():
+    """Offsets of the efforts that came after the arm was identified look like a payload unless they are in both."""
+    offset = np.array([0.0, 0.0, 0.0, 0.0, 0.5, -0.5, 0.3])
+    bare, loaded = (
+        changed(robot.record(seed=103 + number, duration=20.0, noise=NOISE), tau=lambda tau: tau + offset)
+        for number, robot in enumerate((panda(), loaded_panda()))
+    )
+    errors, squares = [], []
+    for reference in ((), (bare,)):
+        estimate, _ = estimate_payload([loaded], bare_arm(1), LINK, SETTINGS, PayloadOptions(reference))
+        wrong = estimate.values - BRICK
+        errors.append(np.linalg.norm(wrong[1:4]))
+        squares.append(wrong @ np.linalg.solve(estimate.covariance, wrong))
+    assert squares[1] < 30.0 < squares[0]  # chi-square of 10
+    assert errors[1] < errors[0]
+
+
+def test_joints_at_rest_are_left_out():
+    """A dry friction that holds a joint at rest must not become mass."""
+    robot = loaded_panda()
+    recording = robot.record(seed=105, duration=20.0, noise=NOISE, still=(0, 1, 2, 3))
+    held = changed(recording, tau=lambda tau: tau + np.array([5.0, 5.0, 5.0, 5.0, 0.0, 0.0, 0.0]))
+    found = [estimate_payload([one], bare_arm(1), LINK, SETTINGS) for one in (recording, held)]
+    np.testing.assert_allclose(found[0][0].values, found[1][0].values)
+    (rest,) = [one for one in found[0][1] if one.code == "payload_joint_at_rest"]
+    assert rest.joints == panda_arm().joint_names[:4]
+    wrong = found[0][0].values - BRICK
+    assert wrong @ np.linalg.solve(found[0][0].covariance, wrong) < 30.0

@@ -9,6 +9,8 @@ import pytest
 from sensor_msgs.msg import JointState
 
 from robot_dyn_id.nodes.access_policy import ENCLAVES, policy
+from robot_dyn_id.nodes.payload.drivers import DRIVERS
+from robot_dyn_id.nodes.payload_identifier import PayloadIdentifier
 from robot_dyn_id.nodes.runtime.robot_node import RELIABLE
 from robot_dyn_id.nodes.tables import NODES
 
@@ -74,17 +76,41 @@ VARIANTS = {
         {"urdf": str(ARM), "dry_run": True},
         {"mode": "action"} if ACTIONS else {},
     ),
-    "simulator": ({"urdf": str(ARM)}, {}, {"model": "parameters"}, {"urdf": str(ARM), "clock": True}),
+    "simulator": (
+        {"urdf": str(ARM)},
+        {},
+        {"model": "parameters"},
+        {"urdf": str(ARM), "clock": True},
+        {"urdf": str(ARM), "payload": "body.yaml"},
+    ),
     "recorder": ({"start": True, "folder": "bag"},),
     "identifier": ({"urdf": str(ARM)}, {}),
+    "payload_identifier": (
+        {"urdf": str(ARM), "link": "link7"},
+        *(
+            {"link": "link7", "driver": driver}
+            for driver in ("ur", "franka")
+            if importlib.util.find_spec(DRIVERS[driver].package)
+        ),
+    ),
     "computed_torque_controller": ({"urdf": str(ARM)}, {}),
     "torque_residual_monitor": ({},),
 }
 
 
+SELDOM = (
+    *(f"{name}/start" for name in PayloadIdentifier.COMPANIONS),
+    *("io_and_status_controller/set_payload", "service_server/set_load", "identifier_recording_status"),
+)
+"""Services of nodes that are there during a motion, and of drivers whose packages may not be installed."""
+
+BODY = "{link: link7, mass: 1.0, center_of_mass: [0, 0, 0], inertia: {ixx: 1, ixy: 0, iyy: 1, ixz: 0, iyz: 0, izz: 1}}"
+
+
 @pytest.mark.parametrize("kind", NODES, ids=lambda kind: kind.NAME)
 def test_running_nodes_need_no_more_than_the_policy_allows(world, kind, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
+    (tmp_path / "body.yaml").write_text(BODY)
     world.probe.create_publisher(JointState, f"{NAMESPACE}/joint_states", RELIABLE)
     used = {}
     for parameters in VARIANTS[kind.NAME]:
@@ -99,7 +125,7 @@ def test_running_nodes_need_no_more_than_the_policy_allows(world, kind, tmp_path
     for permission, names in used.items():
         assert names <= permitted.get(permission, set()), permission
     # and least: what is allowed is used, but for what only some distributions or simulated time bring
-    seldom = {"/clock", f"{NAMESPACE}/{kind.NAME}/get_type_description"}
+    seldom = {*(f"{NAMESPACE}/{text}" for text in SELDOM), "/clock", f"{NAMESPACE}/{kind.NAME}/get_type_description"}
     if not ACTIONS:
         seldom.add(f"{NAMESPACE}/joint_trajectory_controller/controller_state")
     for permission, names in permitted.items():

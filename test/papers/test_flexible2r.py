@@ -140,15 +140,26 @@ SAME_FILTERS = "I1: error of the improved order, with poses, by that of the pape
 def test_verdicts_come_from_the_figures():
     names = flexible2r.NAMES.values()
     good = {order: dict.fromkeys(names, 0.05 if order == "improved order" else 0.5) for order in ORDERS}
-    figures = {one.name: one.verdict for one in flexible2r._side_by_side(good, good)}
+    draws = np.linspace(-1.0, 1.0, 20)
+    figures = {one.name: one.verdict for one in flexible2r._side_by_side(of_draws(good, draws), good)}
     assert set(figures.values()) == {"holds", "does not hold", "shown"}
     assert figures["at once, no noise: worst error [%]"] == "does not hold"
     assert figures[SAME_FILTERS] == "shown", "other data: true by construction"
     bad = {order: dict.fromkeys(names, 9.0 if order == "improved order" else 0.5) for order in ORDERS}
-    figures = {one.name: one.verdict for one in flexible2r._side_by_side(bad, good)}
+    every = list(flexible2r._side_by_side(of_draws(bad, 2.0 * draws), good))
+    figures = {one.name: one.verdict for one in every}
     assert figures["I1, improved order: rms error [%]"] == "does not hold"
+    (error,) = (one.ours for one in every if one.name == "I1, improved order: rms error [%]")
+    assert error == pytest.approx(9.0 * np.sqrt(np.mean((2.0 * draws) ** 2)))
     assert figures[SAME_FILTERS] == "shown"
     assert figures["I1, paper's criterion: rms error [%]"] == "shown"
+    figures = {one.name: one.verdict for one in flexible2r._side_by_side(of_draws(good, draws[:1]), good)}
+    assert figures["I1, improved order: rms error [%]"] == "too few draws (1 of 20)"
+
+
+def of_draws(errors, factors):
+    """Absolute errors of every draw."""
+    return {order: {name: value * np.abs(factors) for name, value in one.items()} for order, one in errors.items()}
 
 
 @pytest.fixture(scope="module")
@@ -170,8 +181,9 @@ def test_the_papers_raw_criterion_finds_the_papers_order(clean):
         )
         assert np.median(raw / scaled) == pytest.approx(1.0, abs=0.3), "the criterion is not what makes the difference"
     figures = list(flexible2r._criteria(model, found))
-    assert figures[0].verdict == "holds"
-    assert {figure.verdict for figure in figures[1:]} == {"too few draws (2 of 20)"}, "two draws are not enough"
+    assert figures[0].ours == 1.0
+    assert all(figure.comparisons == len(flexible2r.SIDE_BY_SIDE) for figure in figures[1:])
+    assert {figure.verdict for figure in figures} == {"too few draws (2 of 20)"}, "two draws are not enough"
 
 
 def test_motor_and_stiffness_in_one_equation_have_the_columns_of_both(clean):

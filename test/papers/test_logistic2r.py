@@ -6,11 +6,20 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from robot_dyn_id.dynamics.base_parameters import base_parameters
 from robot_dyn_id.dynamics.dynamics import Dynamics
+from robot_dyn_id.dynamics.regressor import Regressor
 from robot_dyn_id.errors import InputError
+from robot_dyn_id.files.configuration import read_configuration, shared_file
+from robot_dyn_id.identification.iteration import SimulatedTrials
+from robot_dyn_id.identification.pipeline import identify
 from robot_dyn_id.kernels.trials import feedback
-from robot_dyn_id.papers.figures import Extent
+from robot_dyn_id.model.robot import RobotModel
+from robot_dyn_id.nodes.excitation.settings import ExcitationSettings, make_plan
+from robot_dyn_id.papers.figures import Extent, Spread
+from robot_dyn_id.papers.inputs import node_parameters
 from robot_dyn_id.papers.logistic2r import reproduction as logistic2r
+from robot_dyn_id.papers.logistic2r import studies
 from robot_dyn_id.papers.logistic2r.drawings import draw_search, draw_strokes, draw_validation, drawings
 from robot_dyn_id.papers.logistic2r.genetic import RANGES, StrokeLimits, evolve
 from robot_dyn_id.papers.logistic2r.strokes import JOINTS, PAPER, SAMPLE, LockableArm, StrokeTrials
@@ -248,3 +257,42 @@ def test_a_search_that_breaks_a_limit_is_counted_in_all_its_rows(arm):
     rows = [f for f in logistic2r.of_design(published, published, found) if "genetic algorithm" in f.name]
     assert [figure.spread.failed for figure in rows] == [1, 1]
     assert rows[1].verdict == "other conditions"
+
+
+def test_strokes_and_series_are_compared_draw_by_draw():
+    """A draw in which one of the two fails counts for the other; one in which both fail, for neither."""
+    ours, others = Spread(np.array([1.0, np.inf, 3.0, np.inf])), Spread(np.array([2.0, 4.0, np.inf, np.inf]))
+    ratios = studies.compare_draws(ours, others)
+    assert ratios.values.tolist() == [0.5, np.inf, 0.0, 1.0] and ratios.failed == 3
+
+
+def test_settings_of_the_scenario_identify_from_the_angle_in_the_first_run():
+    """Without the nodes: strokes begin where the arm stands, and the start without a model stays close to them."""
+    simulator, controller, publisher = (
+        node_parameters("logistic2r", name)
+        for name in ("simulator", "computed_torque_controller", "excitation_publisher")
+    )
+    model = RobotModel.from_file(shared_file("urdf/logistic2r.urdf"), gravity=simulator["gravity"])
+    motion = make_plan(model, ExcitationSettings(**publisher)).excitation
+    begin = motion.evaluate(np.zeros(1))[0][:, 0]
+    assert begin == pytest.approx(simulator["initial_position"], abs=1e-3), "an approach is not a stroke"
+    gains = Gains(
+        *(tuple(controller[name]) for name in ("proportional", "derivative")), exponent=controller["exponent"]
+    )
+    settings = read_configuration(shared_file("config/identification/logistic2r.yaml")).settings
+    assert (settings.velocity, settings.estimator.name, settings.estimator.order) == ("logistic", "stepwise", "planned")
+    trials = SimulatedTrials(
+        Dynamics.from_model(model),
+        motion,
+        motion.duration,
+        500.0,
+        Sensors(np.full(2, simulator["effort_noise"][0]), simulator["position_noise"], simulator["velocity_noise"]),
+        gains,
+        ScaledNominalInertia.from_robot(controller["start_droop"], model, gains),
+        limit_effort=False,
+    )
+    recording = trials.follow(None).recording
+    found = identify([recording], [recording], model, settings, "test").parameters
+    truth = base_parameters(Regressor(model)).mapping @ model.inertial_parameters
+    assert found.standard_deviations.max() < 0.01
+    assert (np.abs(found.values - truth) < 4.0 * found.standard_deviations).all()

@@ -12,6 +12,8 @@ from support.recording_files import samples, truth
 
 from robot_dyn_id.errors import InputError, MissingDefinitionError
 from robot_dyn_id.recordings import open_recording
+from robot_dyn_id.recordings.experiments import open_experiment
+from robot_dyn_id.recordings.rosbag2 import MessageReading
 
 AXES = tuple(f"A{number}" for number in range(1, 8))
 UR = ("shoulder_pan_joint", "shoulder_lift_joint", "elbow_joint", "wrist_1_joint", "wrist_2_joint", "wrist_3_joint")
@@ -227,6 +229,13 @@ def test_axes_without_names_take_those_of_the_user_if_their_number_fits(tmp_path
         open_recording(path, joint_names=names[:6])
 
 
+def test_experiments_with_flexible_joints_read_the_same_types(tmp_path):
+    path = bag(tmp_path / "bag", "lbr_fri_idl/msg/LBRState", lbr)
+    names = tuple(f"lbr_{axis}" for axis in AXES)
+    how = MessageReading.given(None, names)
+    assert open_experiment(path, reading=how).links.joint_names == names
+
+
 def test_the_older_layouts_are_read_by_the_definition_in_the_bag(tmp_path):
     """FRI 1 has one array more, controllers before Humble have other names."""
     from rosbags.rosbag2 import Writer
@@ -329,3 +338,26 @@ def test_a_definition_that_contains_itself_ends(tmp_path):
     (tmp_path / "DynamicJointState.msg").write_text("std_msgs/Header header\nDynamicJointState again\n")
     with pytest.raises(InputError, match="not a DynamicJointState in CDR"):
         open_recording(file, definitions=tmp_path)
+
+
+@pytest.mark.parametrize("kind", CASES)
+def test_bytes_that_make_no_sense_are_dropped_and_never_an_error_or_a_hang(kind):
+    from support.driver_messages import types
+
+    from robot_dyn_id.recordings.definitions import COMMON, parse_definition
+    from robot_dyn_id.recordings.joint_states import Decoder
+    from robot_dyn_id.recordings.types import JOINT_TYPES
+
+    text = types().generate_msgdef(kind, ros_version=2)[0]
+    decoder = Decoder(JOINT_TYPES[kind], {**COMMON, **parse_definition(kind, text)})
+    rng = np.random.default_rng(2)
+    whole = [cdr(CASES[kind][0](row, int(stamp))) for row, stamp in enumerate(STAMPS[:20])]
+    messages = []
+    for number in range(200):
+        message = bytearray(whole[number % 20])
+        for place in rng.integers(0, len(message), rng.integers(1, 6)):
+            message[place] = rng.choice([0, 1, 127, 255, rng.integers(256)])
+        messages.append(bytes(message[: rng.integers(0, len(message) + 1)] if number % 4 == 0 else message))
+    batch = decoder.decode(messages)
+    assert len(batch.stamps) == 200 and 0 < batch.decodable.sum() < 200
+    assert all(not group.usable or np.shape(group.channels["q"])[1] == len(group.names) for group in batch.groups)

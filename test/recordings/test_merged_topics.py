@@ -8,6 +8,7 @@ from support.recording_files import SECOND, START, samples
 
 from robot_dyn_id.errors import InputError, UsageError
 from robot_dyn_id.recordings import open_recording
+from robot_dyn_id.recordings.wrenches import open_wrench
 
 JOINTS = ("shoulder", "elbow")
 FAST = START + np.arange(400) * SECOND // 100  # 4 s at 100 Hz
@@ -151,3 +152,39 @@ def test_simulated_time_that_runs_slowly_is_no_difference_of_clocks(tmp_path):
     }
     recording = open_recording(write_topics(tmp_path / "bag", topics), channel_topics={"current": "/motors:effort"})
     assert codes(recording) == ["channels_merged"]
+
+
+# --- Wrenches -------------------------------------------------------------------------------------------------
+
+
+def wrenches(offset=0):
+    def make(row, stamp):
+        force, torque = ([line(seconds(stamp - offset), 3 * part + axis) for axis in range(3)] for part in (0, 1))
+        point = "geometry_msgs/msg/Vector3"
+        values = {
+            name: message(point, **dict(zip("xyz", map(float, value), strict=True)))
+            for name, value in (("force", force), ("torque", torque))
+        }
+        content = message("geometry_msgs/msg/Wrench", **values)
+        return message("geometry_msgs/msg/WrenchStamped", header=header(stamp, "ft_frame"), wrench=content)
+
+    return make
+
+
+def test_wrenches_at_500_hertz_keep_their_rate_and_count_from_the_joints_start(tmp_path):
+    fast = START - SECOND // 4 + np.arange(2000) * SECOND // 500
+    path = bag(tmp_path / "bag", ft=("geometry_msgs/msg/WrenchStamped", stamped(fast[::-1], wrenches())))
+    wrench = open_wrench(path, open_recording(path))
+    np.testing.assert_allclose(wrench.t, seconds(fast), atol=1e-9)
+    np.testing.assert_allclose(wrench.wrench[[3, 4, 5, 0, 1, 2]].T[:, 2], line(wrench.t, 2), atol=1e-7)
+
+
+def test_wrenches_on_another_clock_or_without_stamps_are_refused(tmp_path):
+    kind = "geometry_msgs/msg/WrenchStamped"
+    late = [(stamp + LATENCY, wrenches()(0, int(stamp) + SECOND)) for stamp in FAST]
+    path = bag(tmp_path / "late", ft=(kind, late))
+    with pytest.raises(InputError, match=r"clock of /ft is 1\.000 s ahead of that of /joint_states"):
+        open_wrench(path, open_recording(path))
+    path = bag(tmp_path / "unstamped", ft=(kind, [(stamp, wrenches()(0, 0)) for stamp in FAST]))
+    with pytest.raises(InputError, match="/ft has no time stamps"):
+        open_wrench(path, open_recording(path))

@@ -67,7 +67,8 @@ every_model = pytest.mark.parametrize("name", MODELS)
 @cache
 def robot(name):
     """The robot of that name with all its joints."""
-    return RobotModel.from_file(PLANAR3R if name == "planar3r" else URDFS[name])
+    ours = PLANAR3R.parent / f"{name}.urdf"
+    return RobotModel.from_file(URDFS.get(name, ours))
 
 
 def panda_arm():

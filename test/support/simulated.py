@@ -88,9 +88,12 @@ class Simulated:
     def joints(self):
         return self.model.joint_names
 
-    def record(self, seed=1, duration=20.0, rate=100.0, noise=0.0, correlation_time=0.0, velocity=1e-3, **options):
-        """A recording of a random motion, of joints within their limits."""
+    def record(
+        self, seed=1, duration=20.0, rate=100.0, noise=0.0, correlation_time=0.0, velocity=1e-3, still=(), **options
+    ):
+        """A recording of a random motion, of joints within their limits; those in `still` are at rest."""
         motion = random_fourier(self.model, seed, **options)
+        motion.coefficients[list(still)] = 0.0
         sensors = Sensors(np.full(len(self.joints), noise), 1e-6, velocity, correlation_time)
         return simulated_recording(self.regressor, self.parameters, motion, sample_times(duration, rate), sensors, seed)
 

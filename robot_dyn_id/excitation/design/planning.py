@@ -121,6 +121,7 @@ def make_design_task(
     regressor: Regressor,
     prior: ParameterSet | None = None,
     include_prior: bool = False,
+    target: BaseParameters | None = None,
 ) -> DesignTask:
     """Set up the design problem for a robot.
 
@@ -130,6 +131,7 @@ def make_design_task(
         regressor: regressor of the robot with the terms to be identified.
         prior: earlier identification, used to compute the torques that are limited.
         include_prior: whether the information of the earlier identification is added to that of the motion.
+        target: parameters that the motion is designed to identify; None: base parameters of the moving joints.
 
     Raises:
         RobotDynIdError: settings that contradict the robot or each other.
@@ -141,7 +143,7 @@ def make_design_task(
     amplitude = joint_array(settings.amplitude, model.joint_names, "amplitude", 0.0)
     demand = replace(settings.demand, posture=posture, amplitude=tuple(amplitude) if settings.amplitude else ())
     moving = moving_joints(limits, demand).tolist()
-    base = _select_parameters(settings, base_parameters(reduced.regressor, moving=moving))
+    base = target or _select_parameters(settings, base_parameters(reduced.regressor, moving=moving))
     earlier = EarlierFit.from_parameters(prior, reduced, base) if prior and include_prior else None
     information = Information(reduced.regressor, base, torque_noise(settings.noise, model))
     demand = choose_postures(settings.form, demand, limits, information)

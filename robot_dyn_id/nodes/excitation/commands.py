@@ -15,6 +15,7 @@ from robot_dyn_id.excitation.execution.supervision import UNDER_WAY, Supervisor
 from robot_dyn_id.excitation.limits import MotionLimits
 from robot_dyn_id.nodes.excitation.command_action import CommandAction
 from robot_dyn_id.nodes.excitation.command_topic import CommandTopic
+from robot_dyn_id.nodes.excitation.effort_source import EffortSource
 from robot_dyn_id.nodes.excitation.motion_clock import MotionClock
 from robot_dyn_id.nodes.excitation.settings import ACTION
 from robot_dyn_id.nodes.messages.trajectory_messages import TrajectoryMessage
@@ -61,9 +62,9 @@ class Commands:
         self._sent: Command | None = None
         self._renewal = math.inf  # time of the motion at which the next piece is sent [s]
 
-    def describe(self, message: TrajectoryMessage, limits: MotionLimits) -> None:
-        """Set what stays the same: the message of the joints, and how they brake."""
-        self._message, self._limits = message, limits
+    def describe(self, message: TrajectoryMessage, limits: MotionLimits, efforts: EffortSource) -> None:
+        """Set what stays the same: the message of the joints, how they brake, and their feed-forward efforts."""
+        self._message, self._limits, self._efforts = message, limits, efforts
 
     def obstacle(self) -> str:
         """Reason why no controller follows the commands; empty if one does."""
@@ -93,7 +94,8 @@ class Commands:
 
     def _send_whole(self, supervisor: Supervisor, command: Command, starts: bool) -> None:
         """Send all of the motion, which begins when the controller receives it."""
-        message = self._message.fill(sample(command, self._step))
+        points = sample(command, self._step)
+        message = self._message.fill(points, efforts=self._efforts.efforts(points))
         # planning and filling took their time
         self._sent = supervisor.mark_sent(self._clock.now()) if starts else command
         self._renewal = math.inf
@@ -116,4 +118,5 @@ class Commands:
         if left == 0.0 and not new:
             return  # the piece before this one ends at the same rest
         points = look_ahead(command, now.motion, self._step, self._horizon, self._limits)
-        self._interface.send(self._message.fill(points, self._clock.stamp(now.motion)))
+        stamp = self._clock.stamp(now.motion)
+        self._interface.send(self._message.fill(points, stamp, self._efforts.efforts(points)))

@@ -30,6 +30,7 @@ from robot_dyn_id.model.joint_values import joint_array
 from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.nodes.messages.conversions import most_points
 from robot_dyn_id.nodes.runtime.ros_parameters import ros_parameter
+from robot_dyn_id.parameters import COMPENSATED_PARTS, NONE
 
 TRAJECTORY, ACTION = "trajectory", "action"
 COMMANDS = "joint_trajectory_controller/joint_trajectory"
@@ -48,46 +49,14 @@ FEWEST_POINTS = 10
 
 
 @dataclass(frozen=True)
-class ExcitationSettings:
-    """ROS parameters; arrays have one value for all joints or one per joint, in the order of `joints` or the URDF."""
+class MotionSettings:
+    """ROS parameters of every node that moves a robot by trajectories.
+
+    Arrays have one value for all joints or one per joint, in the order of `joints` or the URDF.
+    """
 
     urdf: str = ros_parameter("", "URDF or xacro file; empty: received on the topic robot_description")
     joints: tuple[str, ...] = ros_parameter((), "Joints of the trajectory controller; empty: all moving joints")
-    trajectory: str = ros_parameter(
-        "",
-        "File of a designed trajectory (trajectory.yaml); empty: a random one from the parameters form to posture",
-    )
-    form: str = ros_parameter("fourier", "Form of the excitation", choices=tuple(FORMS))
-    period: float = ros_parameter(
-        10.0, "Period of the motion; with sequential forms of the motion of each joint", unit="s", minimum=0.1
-    )
-    periods: int = ros_parameter(
-        3, "Number of periods; with sequential forms for each joint", minimum=1, maximum=MAX_COUNTS["periods"]
-    )
-    harmonics: int = ros_parameter(5, "Harmonics of a Fourier series", minimum=3, maximum=MAX_COUNTS["harmonics"])
-    frequencies: tuple[float, ...] = ros_parameter(
-        (),
-        "Frequencies of a multisine, or first and last frequency of a chirp; empty: the harmonics",
-        unit="Hz",
-        minimum=0.001,
-    )
-    degree: int = ros_parameter(
-        0,
-        "Degree of a bspline (at least 3) or polynomial (at least 8); 0: 5 or 10",
-        minimum=0,
-        maximum=MAX_COUNTS["degree"],
-    )
-    control_points: int = ros_parameter(
-        20, "Number of control points of a bspline per joint", minimum=4, maximum=MAX_COUNTS["control_points"]
-    )
-    blend: float = ros_parameter(1.0, "Fade-in and fade-out time of fourier_blend and chirp", unit="s", minimum=0.01)
-    seed: int = ros_parameter(1, "Seed of the random coefficients", minimum=0)
-    amplitude_share: float = ros_parameter(0.8, "Fraction of the motion limits that is used", minimum=0.01, maximum=1.0)
-    posture: tuple[float, ...] = ros_parameter(
-        (), "Center of the motion; empty: middle of the position limits", unit="rad or m"
-    )
-    speed_scale: float = ros_parameter(1.0, "Time scaling; 0.5 takes twice as long", minimum=0.001, maximum=1.0)
-    amplitude_scale: float = ros_parameter(1.0, "Amplitude scaling about the center", minimum=0.001, maximum=1.0)
     ground: bool = ros_parameter(
         True, "Treat the ground as an obstacle; a designed trajectory has its own surroundings instead"
     )
@@ -103,9 +72,6 @@ class ExcitationSettings:
     )
     allow_unchecked_collisions: bool = ros_parameter(
         False, "Run motions without any collision check, including approach and return"
-    )
-    dry_run: bool = ros_parameter(
-        False, "Check everything and publish the motion on ~/preview, but never command the robot"
     )
     joint_limits: str = ros_parameter(
         "", "joint_limits.yaml of MoveIt; narrows the limits of the URDF and replaces placeholders"
@@ -151,9 +117,6 @@ class ExcitationSettings:
         minimum=0.0,
         maximum=1.0,
     )
-    require_effort: bool = ros_parameter(
-        True, "Refuse to move while the joint states contain no effort, which an identification needs"
-    )
     timeout: float = ros_parameter(
         0.1, "Age of the joint states at which the robot is stopped", unit="s", minimum=0.01, maximum=10.0
     )
@@ -172,11 +135,70 @@ class ExcitationSettings:
         maximum=10.0,
     )
     rate: float = ros_parameter(100.0, "Trajectory points per second", unit="Hz", minimum=20.0, maximum=1000.0)
+    command_topic: str = ros_parameter(COMMANDS, "Topic of the trajectory controller")
+    command_action: str = ros_parameter(GOALS, "Action of the trajectory controller for mode action")
+
+
+@dataclass(frozen=True)
+class ExcitationSettings(MotionSettings):
+    """ROS parameters of the excitation publisher."""
+
+    trajectory: str = ros_parameter(
+        "",
+        "File of a designed trajectory (trajectory.yaml); empty: a random one from the parameters form to posture",
+    )
+    form: str = ros_parameter("fourier", "Form of the excitation", choices=tuple(FORMS))
+    period: float = ros_parameter(
+        10.0, "Period of the motion; with sequential forms of the motion of each joint", unit="s", minimum=0.1
+    )
+    periods: int = ros_parameter(
+        3, "Number of periods; with sequential forms for each joint", minimum=1, maximum=MAX_COUNTS["periods"]
+    )
+    harmonics: int = ros_parameter(5, "Harmonics of a Fourier series", minimum=3, maximum=MAX_COUNTS["harmonics"])
+    frequencies: tuple[float, ...] = ros_parameter(
+        (),
+        "Frequencies of a multisine, or first and last frequency of a chirp; empty: the harmonics",
+        unit="Hz",
+        minimum=0.001,
+    )
+    degree: int = ros_parameter(
+        0,
+        "Degree of a bspline (at least 3) or polynomial (at least 8); 0: 5 or 10",
+        minimum=0,
+        maximum=MAX_COUNTS["degree"],
+    )
+    control_points: int = ros_parameter(
+        20, "Number of control points of a bspline per joint", minimum=4, maximum=MAX_COUNTS["control_points"]
+    )
+    blend: float = ros_parameter(1.0, "Fade-in and fade-out time of fourier_blend and chirp", unit="s", minimum=0.01)
+    seed: int = ros_parameter(1, "Seed of the random coefficients", minimum=0)
+    amplitude_share: float = ros_parameter(0.8, "Fraction of the motion limits that is used", minimum=0.01, maximum=1.0)
+    posture: tuple[float, ...] = ros_parameter(
+        (), "Center of the motion; empty: middle of the position limits", unit="rad or m"
+    )
+    speed_scale: float = ros_parameter(1.0, "Time scaling; 0.5 takes twice as long", minimum=0.001, maximum=1.0)
+    amplitude_scale: float = ros_parameter(1.0, "Amplitude scaling about the center", minimum=0.001, maximum=1.0)
+    dry_run: bool = ros_parameter(
+        False, "Check everything and publish the motion on ~/preview, but never command the robot"
+    )
+    require_effort: bool = ros_parameter(
+        True, "Refuse to move while the joint states contain no effort, which an identification needs"
+    )
     recording: str = ros_parameter(
         AUTO,
         "Move only while every recorder and identifier in the graph records the joint states; auto: none is needed; "
         "required: at least one is needed; ignore: recording is not monitored",
         choices=(AUTO, REQUIRED, IGNORE),
+    )
+    feed_forward: str = ros_parameter(
+        "",
+        "Model of the efforts in the trajectory points: a file parameters.yaml, or identified_parameters for the "
+        "topic; the controller must command efforts; empty: no efforts",
+    )
+    robot_compensates: tuple[str, ...] = ros_parameter(
+        (),
+        "Torques that the driver adds to effort commands, which feed_forward leaves out; empty: as the model states",
+        choices=(NONE, *COMPENSATED_PARTS),
     )
     return_to_start: bool = ros_parameter(True, "Return to the initial position after the excitation")
     start: bool = ros_parameter(False, "Start automatically as soon as everything is ready; false: wait for ~/start")
@@ -185,8 +207,6 @@ class ExcitationSettings:
         "Number of automatic runs; each run after the first starts when new parameters have been identified",
         minimum=1,
     )
-    command_topic: str = ros_parameter(COMMANDS, "Topic of the trajectory controller")
-    command_action: str = ros_parameter(GOALS, "Action of the trajectory controller for mode action")
 
 
 @dataclass(frozen=True)
@@ -220,10 +240,9 @@ def make_plan(model: RobotModel, settings: ExcitationSettings) -> ExcitationPlan
         MotionError: a motion outside the limits.
     """
     acceleration, jerk, posture = (
-        _per_joint(name, getattr(settings, name), model, settings.joints)
-        for name in ("acceleration", "jerk", "posture")
+        per_joint(name, getattr(settings, name), model, settings.joints) for name in ("acceleration", "jerk", "posture")
     )
-    model = _with_true_limits(model, settings)
+    model = with_true_limits(model, settings)
     limits = MotionLimits.from_model(
         model, acceleration, settings.velocity_scale, settings.position_margin, jerk or (np.inf,)
     )
@@ -260,7 +279,7 @@ def make_plan(model: RobotModel, settings: ExcitationSettings) -> ExcitationPlan
     return ExcitationPlan(limits, excitation, thresholds, label, remark, partial(clearance.obstruction, free=ends))
 
 
-def _with_true_limits(model: RobotModel, settings: ExcitationSettings) -> RobotModel:
+def with_true_limits(model: RobotModel, settings: MotionSettings) -> RobotModel:
     """The robot with limits narrowed by `joint_limits`.
 
     Raises:
@@ -287,7 +306,7 @@ def _clearance(model: RobotModel, settings: ExcitationSettings, stored: StoredEx
     design = read_design_settings(settings.design or None)
     if stored is not None and stored.collision_check == NOT_CHECKED:
         raise MotionError(f"{settings.trajectory}: {UNCHECKED} when it was designed; {WAY_OUT}")
-    around = Surroundings(_ground(settings, design.ground), design.obstacles, design.allowed, design.clearance)
+    around = Surroundings(chosen_ground(settings, design.ground), design.obstacles, design.allowed, design.clearance)
     if stored is not None:
         _refuse_other_surroundings(settings, around, stored.surroundings)
         around = stored.surroundings
@@ -303,7 +322,7 @@ def _clearance(model: RobotModel, settings: ExcitationSettings, stored: StoredEx
     return clearance
 
 
-def _ground(settings: ExcitationSettings, designed: bool | float) -> bool | float:
+def chosen_ground(settings: MotionSettings, designed: bool | float) -> bool | float:
     """The ground by the node's parameters, or by the design file where they say nothing of it."""
     if not settings.ground:
         return False
@@ -342,7 +361,7 @@ def _thresholds(model: RobotModel, limits: MotionLimits, settings: ExcitationSet
         UsageError: lists of wrong lengths.
     """
     tracking, effort = (
-        np.array(_per_joint(name, getattr(settings, name), model, settings.joints))
+        np.array(per_joint(name, getattr(settings, name), model, settings.joints))
         for name in ("tracking_error", "effort_limit")
     )
     if not len(effort):
@@ -405,7 +424,7 @@ def preview_step(settings: ExcitationSettings, excitation: Excitation, joint_nam
     return max(1.0 / settings.rate, excitation.duration / (most_points(joint_names) - 1))
 
 
-def _per_joint(name: str, values: Sequence[float], model: RobotModel, joints: Sequence[str]) -> tuple[float, ...]:
+def per_joint(name: str, values: Sequence[float], model: RobotModel, joints: Sequence[str]) -> tuple[float, ...]:
     """One value for each of the model's joints, given in the order of `joints`; empty where none is given."""
     names = list(joints or model.joint_names)
     given = joint_array(values, names, f"parameter {name}").tolist() if values else []

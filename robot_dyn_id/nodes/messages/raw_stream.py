@@ -50,3 +50,7 @@ class RawStream:
 
     def _lost(self, event: Any) -> None:
         self.lost += event.total_count_change
+
+    def destroy(self) -> None:
+        """Receive nothing more."""
+        self._node.destroy_subscription(self._subscription)

@@ -23,12 +23,15 @@ class TrajectoryMessage:
         self._message = JointTrajectory(joint_names=list(joint_names))
         self._pool: list[JointTrajectoryPoint] = []
 
-    def fill(self, points: TrajectoryPoints, begin: Time | None = None) -> JointTrajectory:
+    def fill(
+        self, points: TrajectoryPoints, begin: Time | None = None, efforts: Array | None = None
+    ) -> JointTrajectory:
         """The message of these points; it holds until the next call.
 
         Args:
             points: the motion.
             begin: when time 0 of the points is; None for when the controller receives them.
+            efforts: feed-forward efforts [N m or N], shape (N, n); None for points without efforts.
         """
         while len(self._pool) < len(points.times):
             self._pool.append(JointTrajectoryPoint())
@@ -37,6 +40,7 @@ class TrajectoryMessage:
             point.time_from_start.sec, point.time_from_start.nanosec = seconds, nanoseconds
             point.positions, point.velocities = _numbers(points.q[k]), _numbers(points.dq[k])
             point.accelerations = _numbers(points.ddq[k]) if k < points.smooth else EMPTY
+            point.effort = EMPTY if efforts is None else _numbers(efforts[k])
         self._message.points = self._pool[: len(points.times)]
         stamp = self._message.header.stamp
         stamp.sec, stamp.nanosec = begin.seconds_nanoseconds() if begin else (0, 0)

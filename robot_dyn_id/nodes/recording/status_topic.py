@@ -27,6 +27,10 @@ class RecordingStatusTopic:
         self._changes = Changes(HEARTBEAT)
         self._published_at = 0.0
 
+    def destroy(self) -> None:
+        """Take the topic out of the graph."""
+        self._node.destroy_publisher(self._publisher)
+
     def publish(self, state: int, reason: str, describe: Callable[[RecordingStatus], None]) -> None:
         """Publish the status if it changed, or if the latest message is older than `HEARTBEAT`.
 

@@ -117,6 +117,11 @@ class StreamRecording:
             self.publish_status()
         self.close_part()
 
+    def destroy(self) -> None:
+        """Take subscription and status topic out of the graph."""
+        self._source.destroy()
+        self._status.destroy()
+
     def finished(self) -> bool:
         """Whether all bags are finished or have failed."""
         return all(bag.ended() for bag in (*self._parts, *self._discarded, *self._reset))

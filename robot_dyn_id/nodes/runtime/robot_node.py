@@ -42,7 +42,7 @@ LONGEST_ERROR = 500
 """Characters of an exception that are reported; messages can quote what they were given."""
 
 PUBLISHES, SUBSCRIBES, SERVES = "publishes", "subscribes", "serves"
-EXECUTES, SENDS = "executes goals of", "sends goals to"
+EXECUTES, SENDS, CALLS = "executes goals of", "sends goals to", "calls"
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class Interface:
     """A topic, service or action of a node, under a relative name that can be remapped.
 
     Attributes:
-        kind: `PUBLISHES`, `SUBSCRIBES`, `SERVES`, `EXECUTES` or `SENDS`.
+        kind: `PUBLISHES`, `SUBSCRIBES`, `SERVES`, `EXECUTES`, `SENDS` or `CALLS`.
         name: relative; `~/` for the node's own.
         type: class of the message, service or action; the name of one whose package need not be installed.
         text: what it is, one sentence without a full stop.
@@ -111,6 +111,8 @@ class RobotNode(Node):  # type: ignore[misc]
     """Whether the node comes to rest and ends after an unexpected exception; True for nodes that move a robot."""
     SETTINGS: ClassVar[type]
     INTERFACES: ClassVar[tuple[Interface, ...]]
+    COMPANIONS: ClassVar[Mapping[str, type[RobotNode]]] = {}
+    """Nodes that this one makes in its process while it needs them, by name."""
 
     def __init__(self, **options: Any) -> None:
         """Make the node.

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -18,7 +18,7 @@ from robot_dyn_id.excitation.trajectory import Trajectory
 from robot_dyn_id.flexible import Experiment, FlexibleModel
 from robot_dyn_id.flexible.rows import rows_of
 from robot_dyn_id.model.kinematics import Kinematics
-from robot_dyn_id.papers.figures import MIN_DRAWS, Extent, Figure, Reproduction, Spread, missing_extra
+from robot_dyn_id.papers.figures import Extent, Figure, Reproduction, Spread, missing_extra
 from robot_dyn_id.papers.flexible2r.arm import (
     LOW_PASS,
     ORDERS,
@@ -144,9 +144,6 @@ SWEEPS: dict[str, tuple[tuple[float, float, float], ...]] = {
 ROTOR_MASS = 3.0
 """Mass of the rotor of joint 2 with which equations 4 and 5 are compared [kg]."""
 
-DRAWS = MIN_DRAWS
-"""Draws of noise per seed."""
-
 CLAIMS = {
     0: "the paper: full rank only without friction",
     4: "the paper: never of full rank; so it is of standard parameters",
@@ -163,16 +160,17 @@ def reproduce(extent: Extent, progress: Progress) -> Reproduction:
     figures += [*_gravity(model), *_ranks(model)]
     progress("simulation of the poses and of three motions")
     clean = experiments(model)
-    recorded, draws = noisy(clean, 0), DRAWS * extent.slow_seeds
+    recorded = noisy(clean, 0)
     figures += _stiffness(model, recorded[-1])
     progress("range, time and sampling rate of the motion")
-    swept = _sweeps(model)
+    swept = _sweeps(model, extent.seeds)
     figures += _conclusions(swept)
     plain = {
-        order: _relative(model, np.abs(find(model, clean).values - true_values(model)))
+        order: {name: float(error[0]) for name, error in _relative(model, [find(model, clean)]).items()}
         for order, find in ORDERS.items()
     }
-    found, errors = _identified(model, [recorded, *(noisy(clean, draw) for draw in range(1, draws))], progress)
+    found = _identified(model, [recorded, *(noisy(clean, draw) for draw in range(1, extent.seeds))], progress)
+    errors = {order: _relative(model, [one[order] for one in found]) for order in ORDERS}
     figures += _side_by_side(errors, plain)
     figures += _criteria(model, found)
     first = found[0]["improved order"]
@@ -187,9 +185,10 @@ def reproduce(extent: Extent, progress: Progress) -> Reproduction:
     notes = (
         "the paper prints no masses, friction or motors: those of urdf/flexible2r.urdf and of `TRUTH` are "
         "chosen, so errors are of a simulation and have no published counterpart",
-        f"friction of joints and plant: fc tanh(v / {WIDTH:g} rad/s); {draws} draws of noise",
-        f"improved order found most often, from {times} of {draws} draws, {several} orders in all: {often}",
-        f"order by the paper's criterion, from {by_criterion[1]} of {draws} draws, {by_criterion[2]} in all: "
+        f"friction of joints and plant: fc tanh(v / {WIDTH:g} rad/s); draws of noise: {extent.seeds}",
+        "quartiles of an rms error are those of the single draws, without sign",
+        f"improved order found most often, from {times} of {extent.seeds} draws, {several} orders in all: {often}",
+        f"order by the paper's criterion, from {by_criterion[1]} of {extent.seeds} draws, {by_criterion[2]} in all: "
         f"{by_criterion[0]}",
         "both criteria see the same poses and motions through the same filters; the paper's printed order has no poses",
     )
@@ -379,8 +378,8 @@ def _stiffness(model: FlexibleModel, recorded: Experiment) -> Iterator[Figure]:
         )
 
 
-Errors = dict[str, dict[str, float]]
-"""Errors in % of the truth, by order and parameter."""
+Errors = Mapping[str, Mapping[str, Array]]
+"""Absolute errors of every draw in % of the truth, shape (k,), by order and parameter."""
 
 
 Recorded = Sequence[Experiment]
@@ -389,14 +388,13 @@ Recorded = Sequence[Experiment]
 
 def _identified(
     model: FlexibleModel, every: Sequence[Recorded], progress: Progress
-) -> tuple[list[dict[str, StepwiseSolution]], Errors]:
-    """Identify from every draw of noise in every order; returns the solutions and the RMS errors over the draws."""
-    found, truth = [], true_values(model)
+) -> list[dict[str, StepwiseSolution]]:
+    """Identify from every draw of noise in every order."""
+    found = []
     for draw, recorded in enumerate(every, 1):
         progress(f"identification in {len(ORDERS)} orders, draw {draw} of {len(every)}")
         found.append({order: find(model, recorded) for order, find in ORDERS.items()})
-    errors = {order: np.array([one[order].values - truth for one in found]) for order in ORDERS}
-    return found, {order: _relative(model, np.sqrt((x**2).mean(axis=0))) for order, x in errors.items()}
+    return found
 
 
 def _order(found: StepwiseSolution) -> str:
@@ -404,13 +402,18 @@ def _order(found: StepwiseSolution) -> str:
     return "; ".join(f"{n}. {', '.join(step.groups)}" for n, step in enumerate(found.plan.steps, 1))
 
 
-def _relative(model: FlexibleModel, errors: Array) -> dict[str, float]:
-    """Relative errors of the parameters that are not zero [%]."""
+def _relative(model: FlexibleModel, found: Sequence[StepwiseSolution]) -> dict[str, Array]:
+    """Absolute relative errors of the parameters that are not zero [%], shape (k,) for k solutions."""
     truth = true_values(model)
-    return {model.names[i]: 100.0 * float(errors[i] / abs(truth[i])) for i in np.flatnonzero(truth)}
+    errors = np.abs(np.array([one.values - truth for one in found]))
+    return {model.names[i]: 100.0 * errors[:, i] / abs(truth[i]) for i in np.flatnonzero(truth)}
 
 
-def _side_by_side(errors: Errors, plain: Errors) -> Iterator[Figure]:
+def _rms(errors: Array) -> float:
+    return float(np.sqrt(np.mean(errors**2)))
+
+
+def _side_by_side(errors: Errors, plain: Mapping[str, Mapping[str, float]]) -> Iterator[Figure]:
     """Figures of sections 4.6 and 4.7."""
     for order, found in plain.items():
         ours = order in ("improved order", "at once")
@@ -422,32 +425,34 @@ def _side_by_side(errors: Errors, plain: Errors) -> Iterator[Figure]:
             why=f"of {len(found)} parameters",
         )
     for name, own in NAMES.items():
-        others = ", ".join(f"{order} {found[own]:.2g}" for order, found in errors.items() if order not in SHOWN)
+        others = ", ".join(f"{order} {_rms(found[own]):.2g}" for order, found in errors.items() if order not in SHOWN)
         for order in SHOWN:
             ours = order == "improved order"
             why = f"without noise {plain[order][own]:.2g}" + (f"; {others}" if ours else "")
             yield Figure(
                 f"{name}, {order}: rms error [%]",
-                errors[order][own],
+                _rms(errors[order][own]),
                 better="lower",
                 target=TARGETS["errors"].get(name) if ours else None,
                 why=why,
+                spread=Spread(errors[order][own]),
             )
     for name in SIDE_BY_SIDE:
-        ratio = errors["improved order"][NAMES[name]] / errors["paper's order, filtered columns"][NAMES[name]]
+        improved_error, printed_error = (_rms(errors[order][NAMES[name]]) for order in SHOWN[::-2])
         yield Figure(
             f"{name}: error of the improved order, with poses, by that of the paper's without, columns filtered alike",
-            ratio,
+            improved_error / printed_error,
             why="not the same data: the paper's printed order has no poses at rest",
         )
 
 
 def _criteria(model: FlexibleModel, found: Sequence[dict[str, StepwiseSolution]]) -> Iterator[Figure]:
     """Figures on the paper's own raw criterion against that of unit-norm columns: same data, same filters."""
-    first = [_groups_in_order(one["paper's criterion"]) for one in found]
+    same = np.array([float(_is_papers_sequence(_groups_in_order(one["paper's criterion"]))) for one in found])
     yield Figure(
         "paper's criterion: share of draws with link 2 before link 1, links before motors, motors before springs",
-        float(np.mean([_is_papers_sequence(order) for order in first])),
+        float(same.mean()),
+        spread=Spread(same),
         better="higher",
         target=1.0,
         why="the order that the paper prints, but for friction, which is not separated first",
@@ -462,7 +467,8 @@ def _criteria(model: FlexibleModel, found: Sequence[dict[str, StepwiseSolution]]
             rerun=1.0,
             better="lower",
             agreement=EQUAL_ERRORS,
-            why=f"draw by draw, same data, same filters; one of {len(SIDE_BY_SIDE)} comparisons, each at 95 %",
+            comparisons=len(SIDE_BY_SIDE),
+            why=f"draw by draw, same data, same filters; one of {len(SIDE_BY_SIDE)} comparisons, 95 % for all together",
         )
 
 
@@ -485,25 +491,24 @@ def _most_common_order(found: Sequence[dict[str, StepwiseSolution]], order: str)
     return often, times, len(orders)
 
 
-Swept = dict[str, list[tuple[tuple[float, float, float], float]]]
-"""For each sweep the conditions of `SWEEPS` with the mean error [%]."""
+Swept = dict[str, list[tuple[tuple[float, float, float], Array]]]
+"""For each sweep the conditions of `SWEEPS` with the mean error of every draw [%], shape (k,)."""
 
 
-def _sweeps(model: FlexibleModel) -> Swept:
-    """Errors of the improved order over the conditions of `SWEEPS`: geometric mean of the rms errors of `RATED`."""
+def _sweeps(model: FlexibleModel, draws: int) -> Swept:
+    """Errors of the improved order over the conditions of `SWEEPS`: geometric mean of the errors of `RATED`."""
     truth = true_values(model)
     columns = [model.names.index(NAMES[name]) for name in RATED]
     plants: dict[tuple[float, float], list[Experiment]] = {}
-    rated: dict[tuple[float, float, float], float] = {}
+    rated: dict[tuple[float, float, float], Array] = {}
     for condition in dict.fromkeys(one for conditions in SWEEPS.values() for one in conditions):
         period, rate, share = condition
         if (period, share) not in plants:
             plants[period, share] = experiments(model, period=period, share=share)
-        draws = [
-            improved(model, sampled(noisy(plants[period, share], draw), rate)).values[columns] for draw in range(DRAWS)
+        found = [
+            improved(model, sampled(noisy(plants[period, share], draw), rate)).values[columns] for draw in range(draws)
         ]
-        relative = np.sqrt(np.mean((np.array(draws) / truth[columns] - 1.0) ** 2, axis=0))
-        rated[condition] = 100.0 * float(np.exp(np.mean(np.log(relative))))
+        rated[condition] = 100.0 * np.exp(np.log(np.abs(np.array(found) / truth[columns] - 1.0)).mean(axis=1))
     return {name: [(one, rated[one]) for one in conditions] for name, conditions in SWEEPS.items()}
 
 
@@ -511,15 +516,15 @@ def _conclusions(swept: Swept) -> Iterator[Figure]:
     """Figures of conclusions 3 and 4."""
     for name, points in swept.items():
         values = ", ".join(
-            f"{error:.2g} % at T = {period:g} s, {rate:g} Hz, {share:.0%} of the amplitude"
-            for (period, rate, share), error in points
+            f"{np.median(errors):.2g} % at T = {period:g} s, {rate:g} Hz, {share:.0%} of the amplitude"
+            for (period, rate, share), errors in points
         )
-        yield Figure(
+        yield Figure.from_spread(
             f"{name}: error at the largest over that at the smallest",
-            points[-1][1] / points[0][1],
+            Spread(points[-1][1] / points[0][1]),
             better="lower",
             target=TARGETS["ratio"],
-            why=f"{values}; mean of {len(RATED)} parameters, {DRAWS} draws, ten periods each",
+            why=f"{values}: medians of the geometric mean error of {len(RATED)} parameters, ten periods each",
         )
 
 
@@ -529,7 +534,7 @@ def _swept(swept: Swept) -> Drawing:
     for (name, points), place, unit in zip(
         swept.items(), (2, 0, 1), ("share of the largest", "T [s]", "[Hz]"), strict=True
     ):
-        x, y = np.array([one[place] for one, _ in points]), np.array([error for _, error in points])
+        x, y = np.array([one[place] for one, _ in points]), np.array([np.median(errors) for _, errors in points])
         panels.append(Panel(f"{name}, {unit}", "mean error [%]", (Curve("improved order", x, y),), "xy"))
     return Drawing("flexible2r_sweeps", "Errors over range, time and sampling rate", tuple(panels))
 
@@ -570,7 +575,7 @@ def _by_order(errors: Errors) -> Drawing:
     """Draw the errors of the parameters by order."""
     places = np.arange(len(NAMES), dtype=np.float64)
     curves = [
-        Curve(order, places, np.array([found[own] for own in NAMES.values()]), "points")
+        Curve(order, places, np.array([_rms(found[own]) for own in NAMES.values()]), "points")
         for order, found in errors.items()
     ]
     panel = Panel("parameter", "rms error [%]", tuple(curves), "y", tuple(NAMES))

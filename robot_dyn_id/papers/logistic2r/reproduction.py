@@ -126,11 +126,11 @@ def published_strokes(arm: LockableArm) -> Strokes:
     return Strokes(arm, strokes, WRONG)
 
 
-def feasible_strokes(arm: LockableArm) -> Strokes:
-    """Optimize strokes within the limits."""
+def feasible_strokes(arm: LockableArm, **given: Any) -> Strokes:
+    """Optimize strokes within the limits; keyword arguments replace keys of the design file, such as `seed`."""
     half, strokes = settings_of("logistic2r").demand.window / 2.0, {}
     for joint in JOINTS:
-        motion = designed("logistic2r", plan(joint)).excitation
+        motion = designed("logistic2r", plan(joint), **given).excitation
         assert isinstance(motion, Logistic)
         strokes[joint] = Stroke(motion, half, gains_of(joint))
     return Strokes(arm, strokes, WRONG)

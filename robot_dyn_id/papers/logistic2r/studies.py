@@ -242,15 +242,30 @@ def of_noise(fourier: FourierTrials, extent: Extent, progress: Progress) -> list
             Figure.from_spread(
                 f"{words}: greatest error, strokes, {BEST}",
                 spreads["strokes"],
-                rerun=spreads["best"].median,
-                better="lower",
-                why=f"rerun: the Fourier series, {BEST}; of the models of the strokes {held} held near the URDF, as an "
-                f"inertia was not positive, and {refused} refused",
+                why=f"{held} models held near the URDF, as an inertia was not positive, and {refused} refused",
             ),
             Figure.from_spread(f"{words}: greatest error, Fourier series, once", spreads["once"]),
             Figure.from_spread(f"{words}: greatest error, Fourier series, {BEST}", spreads["best"]),
+            Figure.from_spread(
+                f"{words}: greatest error, strokes over Fourier series, {BEST}",
+                compare_draws(spreads["strokes"], spreads["best"]),
+                rerun=1.0,
+                better="lower",
+                comparisons=len(NOISES),
+                why="draw by draw: the same arm, controller, start, limits, sensors and number of rows; without a "
+                "prior",
+            ),
         ]
     return figures
+
+
+def compare_draws(ours: Spread, others: Spread) -> Spread:
+    """Ratios draw by draw; 1 where both failed."""
+    with np.errstate(invalid="ignore"):
+        ratios = ours.values / others.values
+    return Spread(
+        np.where(np.isnan(ratios), 1.0, ratios), failed=int((np.isinf(ours.values) | np.isinf(others.values)).sum())
+    )
 
 
 def _spread(errors: Sequence[float]) -> Spread:

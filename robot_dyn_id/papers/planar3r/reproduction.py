@@ -125,6 +125,9 @@ MIN_COMPARED_SPEED = 0.1
 SAMPLES = 12
 """Number of random samples from which the paper determines the rank."""
 
+COMPARISONS = 3
+"""Number of comparisons of the one motion with the paper's three runs: norm and largest error, standard deviations."""
+
 RANDOM_SETS = 200
 """Number of sets of `SAMPLES` random samples from which the minimal set is computed again."""
 
@@ -401,6 +404,7 @@ def comparison(found: Mapping[str, EstimateDraws]) -> Iterator[Figure]:
                 Spread(ratio),
                 better="lower",
                 rerun=1.0,
+                comparisons=COMPARISONS,
                 conditions=difference,
                 why="same length, same noise, within the ranges of the sines; found before the noise",
             )
@@ -411,6 +415,7 @@ def comparison(found: Mapping[str, EstimateDraws]) -> Iterator[Figure]:
         Spread(ratios.max(axis=1)),
         better="lower",
         rerun=1.0,
+        comparisons=COMPARISONS,
         why=f"{np.count_nonzero(each > 1.0)} of {len(each)} are larger; {each.min():.2f} to {each.max():.2f}",
     )
 

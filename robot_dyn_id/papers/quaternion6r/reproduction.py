@@ -74,7 +74,8 @@ TIMED = 20000
 """Number of samples for the comparison of computing times."""
 
 DRAWS, POSTURES = 8, 100
-"""Runs with different noise per seed, and random configurations (three times as many in a full reproduction)."""
+"""Smallest number of runs with different noise, and random configurations (three times as many in a full
+reproduction)."""
 
 NOTES = (
     "all data are simulated from the URDF: it has the paper's masses and inertias, so the truth is known",
@@ -211,7 +212,7 @@ def reproduce(extent: Extent, progress: Progress) -> Reproduction:
     sigmas, ratios = {}, []
     for run in noisy_runs():
         progress(f"0.1 % noise: {run.name}")
-        sigma, ours, own = run.errors(arm, DRAWS * extent.slow_seeds)
+        sigma, ours, own = run.errors(arm, max(DRAWS, extent.seeds))
         sigmas[run.name] = sigma.mean(axis=0)
         ratios.append((ours / sigma)[:, IDENTIFIABLE])
         figures += _noisy(run, sigmas[run.name], run.bound(arm), ours, own)

@@ -37,7 +37,7 @@ def task(name, form, **demands):
 
 
 @pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize(("name", "count"), [("ur5_robot", 2), ("panda", 2), ("planar3r", 1)])
+@pytest.mark.parametrize(("name", "count"), [("ur5_robot", 2), ("panda", 2), ("iiwa14", 2), ("planar3r", 1)])
 def test_the_number_of_configurations_follows_from_the_robot(name, count, form):
     _, plan = task(name, form)
     family = plan.problem.parametrization

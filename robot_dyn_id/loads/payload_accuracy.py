@@ -1,0 +1,121 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Accuracy with which a motion will determine a payload, before the robot moves.
+
+With R'R the information of the rows of the motion about the base parameters, weighted by the torque error of the arm's
+model, and T the covariance of the arm, the estimate of `estimate_on_arm` will have the covariance
+
+    (X' B' R' (E + R T R')^-1 R B X)^-1,
+
+B X the mapping from the ten parameters of the payload to the base parameters.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from robot_dyn_id.arrays import Array, Integers, Mask
+from robot_dyn_id.dynamics.problem import UnfilteredProblem
+from robot_dyn_id.dynamics.regressor import Motion, Regressor
+from robot_dyn_id.estimators.factors import Factors, Solution
+from robot_dyn_id.loads.payload import check_carrier, independent_rows, payload_mapping
+from robot_dyn_id.model.kinematics import Placement
+from robot_dyn_id.parameters import INERTIAL_SYMBOLS, INERTIAL_UNITS, ParameterSet
+from robot_dyn_id.signals.processing import ROWS_PER_PERIOD
+
+MASS_SHARE = 0.1
+"""Standard deviation of the mass, relative to the expected mass, up to which the mass is found."""
+
+CENTER_M = 0.02
+"""Standard deviation of the center of mass of the expected mass up to which a first moment is found [m]."""
+
+RADIUS_M = 0.1
+"""Radius of gyration whose moment of inertia, with the expected mass, is the largest standard deviation with which a
+moment of inertia is found [m]."""
+
+
+@dataclass(frozen=True)
+class PayloadAccuracy:
+    """Expected errors of the ten parameters of a payload about the origin of its link.
+
+    Attributes:
+        expected_mass: mass that the errors are compared with [kg].
+        standard_deviations: standard deviations, shape (10,); inf if the motion does not determine a parameter.
+    """
+
+    expected_mass: float
+    standard_deviations: Array
+
+    @property
+    def tolerances(self) -> Array:
+        """Standard deviations up to which the parameters are found, shape (10,)."""
+        shares = np.array([MASS_SHARE, *(CENTER_M,) * 3, *(RADIUS_M**2,) * 6])
+        return np.asarray(self.expected_mass * shares)
+
+    @property
+    def found(self) -> Mask:
+        """Parameters that will be found, shape (10,)."""
+        return np.asarray(self.standard_deviations <= self.tolerances)
+
+    @property
+    def worst_ratio(self) -> float:
+        """Largest standard deviation of mass and first moments, relative to its tolerance; above 1 one is not found."""
+        return float((self.standard_deviations / self.tolerances)[:4].max())
+
+    @property
+    def missing(self) -> tuple[str, ...]:
+        """Symbols of the parameters that will not be found."""
+        return tuple(np.array(INERTIAL_SYMBOLS)[~self.found].tolist())
+
+    def describe(self) -> str:
+        """Expected standard deviation of each parameter, one line."""
+        every = zip(INERTIAL_SYMBOLS, self.standard_deviations, INERTIAL_UNITS, strict=True)
+        known = [f"{symbol} +- {sigma:.2g} {unit}" for symbol, sigma, unit in every if np.isfinite(sigma)]
+        absent = f"; not found for {self.expected_mass:g} kg: {', '.join(self.missing)}" if self.missing else ""
+        return f"expected accuracy: {', '.join(known)}{absent}"
+
+
+def expected_noise(arm: ParameterSet, regressor: Regressor, motion: Motion) -> Array:
+    """Torque error of an arm's model along a motion, shape (n,) [N m or N].
+
+    It is the held-out NRMSE of each joint times the root mean square of its predicted torque.
+    """
+    columns = arm.independent_columns.astype(np.int64)
+    torque = np.einsum("p,pnk->nk", arm.values, regressor.dense(motion)[columns])
+    share = np.where(np.isfinite(arm.held_out_nrmse), arm.held_out_nrmse, arm.held_out_all_joints_nrmse)
+    return np.asarray(share * np.sqrt((torque**2).mean(axis=1)))
+
+
+def expected_accuracy(
+    arm: ParameterSet,
+    at: Placement,
+    motion: Motion,
+    moving: Integers,
+    duration: float,
+    expected_mass: float,
+) -> PayloadAccuracy:
+    """Accuracy of the payload that a recorded motion will give.
+
+    Args:
+        arm: the identified arm, with friction that may have changed (`with_friction_change`).
+        at: placement of the link that carries the payload.
+        motion: samples of the motion, equally spaced.
+        moving: numbers of the joints that move, ascending; the efforts of the others are not used.
+        duration: duration of the recording [s].
+        expected_mass: mass that the errors are compared with [kg].
+
+    Raises:
+        InputError: a link that does not move.
+    """
+    check_carrier("of the payload", at)
+    regressor = Regressor.from_parameters(arm)
+    columns = arm.independent_columns.astype(np.int64)
+    problem = UnfilteredProblem.from_samples(regressor, columns, motion, np.zeros_like(motion.q)).only_joints(moving)
+    noise = expected_noise(arm, regressor, motion)[moving]
+    rows = ROWS_PER_PERIOD * arm.cutoff_frequency * duration
+    root = Factors.from_problem(problem).root(np.sqrt(rows / len(motion)) / noise)
+    added = independent_rows(root, arm) @ payload_mapping(arm, at)
+    solution = Solution.from_rows(np.column_stack([added, np.zeros(len(added))]))
+    sigma = np.sqrt(np.maximum(np.diag(solution.inverse), 0.0))
+    return PayloadAccuracy(expected_mass, np.where(solution.unexcited, np.inf, sigma))

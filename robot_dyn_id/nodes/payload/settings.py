@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: Apache-2.0
+"""ROS parameters of the payload identifier, and of the excitation publisher that moves the wrist for it."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, fields
+from typing import Any
+
+from rclpy.parameter import Parameter
+
+from robot_dyn_id.nodes.excitation.settings import ExcitationSettings, MotionSettings
+from robot_dyn_id.nodes.payload.drivers import DRIVERS, FILE, NO_DRIVER
+from robot_dyn_id.nodes.runtime.ros_parameters import ros_parameter
+
+
+@dataclass(frozen=True)
+class PayloadSettings(MotionSettings):
+    """ROS parameters of the payload identifier."""
+
+    link: str = ros_parameter("", "Link that carries the payload, in whose frame the result is given; required")
+    parameters: str = ros_parameter(
+        "", "File parameters.yaml of the bare arm; empty: received on the topic identified_parameters"
+    )
+    config: str = ros_parameter(
+        "", "Configuration with the gains and signs of the drives, as of the identification; empty: defaults"
+    )
+    moving_joints: tuple[str, ...] = ros_parameter(
+        (), "Joints that move about the present configuration; empty: the last three before the link"
+    )
+    window: float = ros_parameter(
+        0.5, "Largest distance of a moving joint from the present configuration", "rad or m", 0.02, 3.2
+    )
+    period: float = ros_parameter(5.0, "Period of the motion", "s", 1.0, 20.0)
+    slow_speed: float = ros_parameter(0.1, "Speed of the slow test, which is one period of the motion", "", 0.02, 1.0)
+    warm_up: float = ros_parameter(10.0, "Duration of the motion before the measurement", "s", 0.0, 600.0)
+    duration: float = ros_parameter(30.0, "Duration of the measurement", "s", 5.0, 600.0)
+    expected_mass: float = ros_parameter(
+        1.0, "Mass with which the expected errors are compared before the robot moves", "kg", 0.001, 1000.0
+    )
+    friction_change: float = ros_parameter(
+        0.1,
+        "Standard deviation of the change of the friction since the arm was identified, relative to the friction",
+        "",
+        0.0,
+        1.0,
+    )
+    declared: tuple[float, ...] = ros_parameter(
+        (),
+        "Payload that the driver assumes, in the frame of the link, 1, 4 or 10 numbers: mass; center of mass; inertia "
+        "about it (ixx ixy iyy ixz iyz izz); empty: declared_file",
+        "kg, m, kg m^2",
+    )
+    declared_file: str = ros_parameter(
+        "", "File like payload.yaml with the payload that the driver assumes; empty: none is compared"
+    )
+    tool: str = ros_parameter(
+        "",
+        "File like payload.yaml of a tool that the arm was identified with; it is added to what the driver is given, "
+        "whose payload begins at the flange",
+    )
+    driver: str = ros_parameter(
+        NO_DRIVER,
+        "Driver that the task WRITE writes the payload into: a service of ur_msgs or franka_msgs, or a file per tool",
+        choices=(NO_DRIVER, FILE, *DRIVERS),
+    )
+    driver_service: str = ros_parameter("", "Service of the driver; empty: its usual name")
+    driver_frame: str = ros_parameter(
+        "", "Link that is the flange of the driver; empty: tool0 for ur, panda_link8 for franka, link for file"
+    )
+    driver_timeout: float = ros_parameter(5.0, "Longest time in which the driver answers", "s", 0.1, 60.0)
+    folder: str = ros_parameter(
+        "", "Folder for trajectories, recordings and results of all goals; empty: payloads/<date and time>"
+    )
+
+    @property
+    def warm_up_periods(self) -> int:
+        """Number of periods of the warm-up."""
+        return math.ceil(self.warm_up / self.period - 1e-9)
+
+    @property
+    def measured_periods(self) -> int:
+        """Number of periods of the measurement, an even one: it is recorded in two halves."""
+        return 2 * max(1, math.ceil(0.5 * self.duration / self.period - 1e-9))
+
+
+@dataclass(frozen=True)
+class WristSettings(PayloadSettings, ExcitationSettings):
+    """ROS parameters of the excitation publisher inside the payload identifier.
+
+    It has those of the payload identifier as well, as both get the arguments of one process.
+    """
+
+
+def wrist_parameters(settings: PayloadSettings, **values: Any) -> list[Parameter]:
+    """ROS parameters of the excitation publisher that moves the wrist.
+
+    Args:
+        settings: parameters of the payload identifier.
+        **values: parameters of the excitation publisher.
+    """
+    given = {item.name: getattr(settings, item.name) for item in fields(MotionSettings)}
+    defaults = {item.name: item.default for item in fields(WristSettings)}
+    every = {**given, **values}
+    return [
+        Parameter(name, value=list(value) if isinstance(value, tuple) else value)
+        for name, value in every.items()
+        if repr(value) != repr(defaults[name])
+    ]

@@ -1,0 +1,134 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Identification of a payload from the recording of a wrist motion in two halves."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+from scipy.stats import chi2
+
+from robot_dyn_id.data.recording import Recording
+from robot_dyn_id.errors import InputError
+from robot_dyn_id.files.trajectory import StoredExcitation, write_trajectory
+from robot_dyn_id.findings import Finding, make_finding
+from robot_dyn_id.identification.settings import Settings
+from robot_dyn_id.loads.declared import DeclaredPayload, DeclaredTest, compare_declared
+from robot_dyn_id.loads.identification import PayloadOptions, estimate_payload
+from robot_dyn_id.loads.payload import NEGATIVE_MASS_SIGMAS, Payload, PayloadEstimate
+from robot_dyn_id.loads.payload_accuracy import PayloadAccuracy
+from robot_dyn_id.workflow.payload_motion import PayloadMotion
+
+CHANGE_SIGNIFICANCE = 1e-3
+"""Probability of finding a change of a payload that has not changed; their common errors make it smaller still."""
+
+
+@dataclass(frozen=True)
+class PayloadRun:
+    """A wrist motion with what was recorded and identified from it.
+
+    Attributes:
+        motion: demands on the motion.
+        accuracy: accuracy that was expected before the motion.
+        trajectory: the designed motion.
+        settings: drives, source of the velocities, findings to overrule.
+        reference: recordings of the empty arm on the same motion; empty: none.
+        recordings: recordings of the two halves of the measurement.
+        estimate: estimate of the payload; None before the identification.
+        payload: physically possible body; None if there is none, see `problem`.
+        problem: reason why there is no payload.
+        absent: whether the mass is not significantly above zero.
+        test: test of the declared payload; None if none is declared.
+        findings: findings about recordings and payload.
+    """
+
+    motion: PayloadMotion
+    accuracy: PayloadAccuracy
+    trajectory: StoredExcitation
+    settings: Settings
+    reference: tuple[Recording, ...] = ()
+    recordings: tuple[Recording, ...] = ()
+    estimate: PayloadEstimate | None = None
+    payload: Payload | None = None
+    problem: str = ""
+    absent: bool = False
+    test: DeclaredTest | None = None
+    findings: tuple[Finding, ...] = ()
+
+    def save_motion(self, folder: Path) -> None:
+        """Write `trajectory.yaml`, and `slow_test.yaml` with a single period of it.
+
+        Raises:
+            InputError: a file cannot be written.
+        """
+        write_trajectory(folder / "trajectory.yaml", self.trajectory)
+        write_trajectory(folder / "slow_test.yaml", replace(self.trajectory, periods=1))
+
+    def describe(self) -> str:
+        """Mass and center of mass with their standard deviations, and the test of the declared payload."""
+        assert self.payload is not None
+        sigma = self.payload.central_standard_deviations
+        center = ", ".join(
+            f"{value:.4f} +- {error:.2g}" for value, error in zip(self.payload.center_of_mass, sigma[1:4], strict=True)
+        )
+        text = f"{self.payload.mass:.4g} +- {sigma[0]:.2g} kg at ({center}) m in the frame of {self.payload.link}"
+        return text if self.test is None else f"{text}; {self.test.describe()}"
+
+
+def identify_from_halves(run: PayloadRun, declared: DeclaredPayload | None = None) -> PayloadRun:
+    """Identify the payload of a run, test a declared one, and compare the two halves of the measurement.
+
+    Args:
+        run: a run with its recordings.
+        declared: declared payload, in the frame of the same link; None: none is declared.
+
+    Raises:
+        InputError: the recordings cannot be used.
+        UnsafeDataError: the health gate refuses.
+    """
+    motion = run.motion
+    options = PayloadOptions(run.reference, motion.friction_change)
+
+    def estimate_from(recordings: tuple[Recording, ...]) -> tuple[PayloadEstimate, tuple[Finding, ...]]:
+        return estimate_payload(recordings, motion.arm, motion.link, run.settings, options)
+
+    estimate, findings = estimate_from(run.recordings)
+    test = None if declared is None else compare_declared(estimate, declared)
+    found = replace(
+        run,
+        estimate=estimate,
+        test=test,
+        findings=(*findings, *(() if test is None else test.findings())),
+    )
+    halves = [estimate_from((recording,))[0] for recording in run.recordings]
+    changed = _change(*halves) if len(halves) == 2 else ""
+    if changed:
+        change = make_finding("payload_changed", changed)
+        return replace(found, findings=(*found.findings, change), problem=changed)
+    mass, sigma = estimate.values[0], np.sqrt(estimate.covariance[0, 0])
+    if mass < NEGATIVE_MASS_SIGMAS * sigma and not estimate.unexcited[0]:
+        words = f"the mass on link {motion.link} is {mass:.3g} +- {sigma:.2g} kg: there may be no payload"
+        return replace(found, problem=words, absent=mass > -NEGATIVE_MASS_SIGMAS * sigma)
+    try:
+        payload = estimate.payload()
+    except InputError as error:
+        return replace(found, problem=str(error))
+    return replace(found, payload=payload, findings=(*found.findings, *payload.findings))
+
+
+def _change(first: PayloadEstimate, second: PayloadEstimate) -> str:
+    """Change of mass or first moments between two estimates, one sentence; empty if there is none.
+
+    The errors of the arm are common to both, so that the sum of the covariances is too large for the difference.
+    """
+    compared = (np.arange(10) < 4) & ~first.unexcited & ~second.unexcited
+    if not compared.any():
+        return ""
+    difference = (second.values - first.values)[compared]
+    covariance = (first.covariance + second.covariance)[np.ix_(compared, compared)]
+    statistic = float(difference @ np.linalg.solve(covariance, difference))
+    if chi2.sf(statistic, compared.sum()) >= CHANGE_SIGNIFICANCE:
+        return ""
+    masses = [f"{one.values[0]:.3g} +- {np.sqrt(one.covariance[0, 0]):.2g} kg" for one in (first, second)]
+    return f"the payload changed during the measurement: {masses[0]} in its first half, {masses[1]} in its second"

@@ -1,0 +1,167 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The header that evaluates any parameter set at run time: compiled, it gives the torques of `Dynamics`."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from support.compiled_models import ROBOTS, STATES, expected, path, run
+from support.given_parameters import parameter_set
+from support.robots import MIMICS, OBLIQUE, URDFS
+
+from robot_dyn_id.dynamics.compensation import DriverCompensation
+from robot_dyn_id.dynamics.dynamics import Dynamics
+from robot_dyn_id.dynamics.terms import (
+    TERMS,
+    AbsoluteVelocity,
+    Dahl,
+    LoadDahl,
+    Offset,
+    RotorInertia,
+    SaturatingViscous,
+    Viscous,
+)
+from robot_dyn_id.dynamics.terms.improved_stribeck import ImprovedStribeck
+from robot_dyn_id.export.runtime import runtime_header
+from robot_dyn_id.files.parameters import write_parameters
+
+HEADER = Path(__file__).resolve().parents[2] / "cpp" / "include" / "robot_dyn_id" / "runtime_dynamics.hpp"
+
+PROGRAM = """
+#include "robot_dyn_id/runtime_dynamics.hpp"
+
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+#include <iterator>
+#include <new>
+
+static std::size_t allocations = 0;
+void * operator new(std::size_t size)
+{
+  ++allocations;
+  if (void * const memory = std::malloc(size)) { return memory; }
+  throw std::bad_alloc();
+}
+void operator delete(void * memory) noexcept { std::free(memory); }
+void operator delete(void * memory, std::size_t) noexcept { std::free(memory); }
+
+int main(int, char ** given)
+{
+  std::ifstream file(given[1]);
+  const std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+  try {
+    // through the fields of the message, which are those of the file
+    const auto parameters = robot_dyn_id::Parameters::from_message(robot_dyn_id::Parameters::from_yaml(text));
+    const robot_dyn_id::Dynamics<> model(parameters);
+    const std::size_t n = model.joints();
+    std::vector<double> in(5 * n), out(6 * n + 1 + n * n), state(model.state_size());
+    const double * const q = in.data(), * const dq = q + n, * const ddq = dq + n, * const tau = ddq + n;
+    const std::size_t before = allocations;
+    while (std::fread(in.data(), sizeof(double), in.size(), stdin) == in.size()) {
+      model.inverse_dynamics(q, dq, ddq, &out[0]);
+      model.inverse_dynamics(q, dq, ddq, &out[n], state.data());
+      model.gravity(q, &out[2 * n]);
+      model.friction(q, dq, &out[3 * n], state.data());
+      out[5 * n] = model.forward_dynamics(q, dq, tau, &out[4 * n], state.data()) ? 0.0 : -1.0;
+      model.mass_matrix(q, &out[5 * n + 1]);
+      if (model.driver_known() != model.command(q, dq, ddq, &out[5 * n + 1 + n * n])) { return 3; }
+      model.advance(state.data(), q, q + 4 * n);
+      std::fwrite(out.data(), sizeof(double), out.size(), stdout);
+    }
+    return allocations == before ? 0 : 2;
+  } catch (const std::invalid_argument & error) {
+    std::fprintf(stderr, "%s\\n", error.what());
+    return 1;
+  }
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def program(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("runtime")
+    (folder / "main.cpp").write_text(PROGRAM)
+    flags = ["-std=c++17", "-O1", "-ffp-contract=off", "-Wall", "-Wextra", "-Wpedantic", "-Werror"]
+    flags.append("-Wno-mismatched-new-delete")  # of the operators that count, once they are inlined
+    run(["c++", *flags, f"-I{HEADER.parents[1]}", str(folder / "main.cpp"), "-o", str(folder / "main")])
+    return folder / "main"
+
+
+def check(program, folder, parameters):
+    """Check that the program and `Dynamics` agree at a thousand states, and that it allocates nothing meanwhile."""
+    write_parameters(folder / "parameters.yaml", parameters)
+    motion = path(len(parameters.joint_names), np.random.default_rng(0))
+    states = np.ascontiguousarray(np.stack(motion, axis=1)).tobytes()
+    got = np.frombuffer(run([str(program), str(folder / "parameters.yaml")], states)).reshape(STATES, -1)
+    dynamics, parts = Dynamics.from_parameters(parameters), parameters.robot_compensates
+    driver = DriverCompensation(dynamics, parts).torque(*motion[:2])
+    command = dynamics.inverse_dynamics(*motion[:3]) - driver if "unknown" not in parts else 0.0 * driver
+    wanted = (*expected(parameters, motion), command)
+    ends = np.cumsum([block.shape[1] for block in wanted])
+    for block, values in zip(wanted, np.split(got, ends[:-1], axis=1), strict=True):
+        assert np.abs(values - block).max() <= 1e-12 * np.abs(block).max()
+
+
+def loaded(parameters):
+    """The set with parameters of the load, which the header does not compute from the URDF."""
+    return replace(parameters, load_parameters=1.1 * parameters.standard_parameters)
+
+
+def test_the_header_is_the_generated_one():
+    assert HEADER.read_text(encoding="utf-8") == runtime_header(), (
+        "python -m robot_dyn_id.export.runtime > cpp/include/robot_dyn_id/runtime_dynamics.hpp"
+    )
+
+
+@pytest.mark.parametrize("name", ROBOTS)
+def test_it_gives_the_torques_of_dynamics(name, program, tmp_path):
+    text, joints = ROBOTS[name]
+    terms = (Viscous(), RotorInertia(), Dahl(), LoadDahl(), SaturatingViscous(), AbsoluteVelocity(), Offset())
+    check(program, tmp_path, loaded(parameter_set(text, joints, terms=terms)))
+
+
+@pytest.mark.parametrize("name", [name for name in TERMS if name != "temperature_coulomb"])
+def test_every_term_is_known(name, program, tmp_path):
+    check(program, tmp_path, loaded(parameter_set(OBLIQUE, terms=(TERMS[name](),))))
+
+
+def test_constants_of_terms_are_those_of_the_set(program, tmp_path):
+    for signed in (0.0, 1.0):
+        term = ImprovedStribeck().with_constants(
+            {"stribeck_velocity": 0.3, "smoothing_width": 0.07, "signed_square": signed}
+        )
+        check(program, tmp_path, parameter_set(MIMICS, terms=(term,)))
+
+
+def test_locked_joints_are_part_of_the_bodies_that_carry_them(program, tmp_path):
+    joints = tuple(f"panda_joint{i}" for i in (1, 3, 4, 6))
+    held = {"panda_joint2": 0.4, "panda_joint5": -0.3, "panda_joint7": 0.9}
+    check(program, tmp_path, parameter_set(URDFS["panda"].read_text(), joints, held, terms=(Viscous(),)))
+
+
+@pytest.mark.parametrize("parts", [("none",), ("gravity",), ("gravity", "friction", "coriolis"), ("unknown",)], ids=str)
+def test_a_command_does_not_contain_what_the_driver_adds(parts, program, tmp_path):
+    parameters = parameter_set(*ROBOTS["mimics"], terms=(Viscous(), Dahl(), Offset()))
+    check(program, tmp_path, replace(parameters, robot_compensates=parts))
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "reason"),
+    [
+        ("format_version: 2", "format_version: 1", "another format_version"),
+        ("\nurdf:", "\nother:", "urdf is missing"),
+        ("term_names: [viscous", "term_names: [velvet", "term velvet is not known"),
+        ("values: [", "values: [.nan, ", "another length"),
+        ("<joint", "<jo", "is not in its URDF"),
+        ("</robot>", "", "ends early"),
+    ],
+)
+def test_a_set_that_it_cannot_evaluate_is_refused(old, new, reason, program, tmp_path):
+    file = tmp_path / "parameters.yaml"
+    write_parameters(file, parameter_set(OBLIQUE, terms=(Viscous(),)))
+    assert old in file.read_text()
+    file.write_text(file.read_text().replace(old, new))
+    with pytest.raises(AssertionError, match=reason):
+        run([str(program), str(file)])

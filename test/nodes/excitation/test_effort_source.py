@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Feed-forward efforts of the excitation publisher, with a simulated arm whose controller commands efforts."""
+
+import importlib.util
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from robot_dyn_id.msg import ExcitationStatus as Status
+from robot_dyn_id.msg import ParameterSet as ParameterSetMsg
+from support.excitation_cell import Cell
+from support.model_nodes import ARM, identified, message
+from support.ros_world import ros_arguments
+from support.simulator_scene import FRICTION
+
+from robot_dyn_id.errors import MotionError
+from robot_dyn_id.files.parameters import write_parameters
+from robot_dyn_id.nodes.runtime.robot_node import LATCHED
+from robot_dyn_id.nodes.simulator import Simulator
+
+GAINS = {"proportional_gains": "[60.0]", "derivative_gains": "[6.0]"}
+"""Gains with which the arm sags and lags."""
+
+WITHOUT_ACTION = importlib.util.find_spec("control_msgs") is None
+
+
+class Cart:
+    """A simulated arm with weak gains, and excitations of it.
+
+    Attributes:
+        parameters: file of its identified parameters.
+    """
+
+    def __init__(self, world, folder, compensates="none"):
+        self.world, self.urdf, self.parameters = world, folder / "arm.urdf", folder / "parameters.yaml"
+        self.urdf.write_text(ARM)
+        write_parameters(self.parameters, replace(identified(), robot_compensates=(compensates,)))
+        driver = {} if compensates == "none" else {"robot_compensates": f"[{compensates}]"}
+        arm = {"urdf": self.urdf, **FRICTION, **GAINS, **driver, "publish_rate": "200.0"}
+        world.add(Simulator, *ros_arguments(**arm))
+
+    def cell(self, **parameters):
+        given = {"allow_unchecked_collisions": "true", "tracking_error": "[2.0]", "period": 2.0, "horizon": 1.0}
+        return Cell(self.world, follower=False, urdf=self.urdf, **{**given, **parameters})
+
+    def worst(self, **parameters):
+        """Largest tracking errors of an excitation [rad]."""
+        cell = self.cell(**parameters)
+        cell.running(0.0)
+        first = len(cell.statuses)
+        cell.until(Status.DONE, 30.0)
+        self.world.remove(cell.node)
+        return np.max([status.tracking_error for status in cell.statuses[first:]], axis=0)
+
+
+@pytest.mark.parametrize(
+    ("mode", "compensates"),
+    [
+        ("trajectory", "none"),
+        pytest.param("action", "gravity", marks=pytest.mark.skipif(WITHOUT_ACTION, reason="control_msgs is absent")),
+    ],
+)
+def test_feed_forward_removes_almost_all_of_the_tracking_error(world, tmp_path, mode, compensates):
+    arm = Cart(world, tmp_path, compensates)
+    pieces = {"mode": mode, "horizon": 1.0 if mode == "trajectory" else 0.0}
+    without, with_efforts = (np.abs(arm.worst(feed_forward=file, **pieces)) for file in ("", arm.parameters))
+    assert with_efforts.max() < 0.1 * without.max()
+
+
+def test_without_a_model_and_with_a_model_of_another_robot_nothing_moves(world, tmp_path):
+    cell = Cart(world, tmp_path).cell(feed_forward="identified_parameters")
+    models = world.probe.create_publisher(ParameterSetMsg, "identified_parameters", LATCHED)
+    cell.until(Status.READY)
+    answer = cell.call("start")
+    assert (answer.success, answer.message) == (
+        False,
+        "feed_forward: no model has been received on identified_parameters",
+    )
+    other = identified()
+    for changed, words in (
+        (replace(other, robot_compensates=("unknown",)), "robot_compensates is unknown"),
+        (replace(other, verdict="bad", reasons=("a joint is at rest",)), "a joint is at rest"),
+    ):
+        models.publish(message(changed))
+        world.until(lambda words=words: words in cell.call("start").message, what=words)
+    models.publish(message(other))
+    world.until(lambda: cell.call("start").success, what="the start")
+
+
+def test_a_motion_beyond_the_effort_limits_is_refused_before_it_begins(world, tmp_path):
+    urdf, parameters = tmp_path / "arm.urdf", tmp_path / "parameters.yaml"
+    urdf.write_text(ARM)
+    write_parameters(parameters, identified())
+    fast = {"period": 0.2, "acceleration": "[2000.0]", "rate": "1000.0", "amplitude_share": 1.0}
+    with pytest.raises(MotionError, match="the excitation may exceed the effort limits by this model: joint"):
+        Cell(world, follower=False, urdf=urdf, feed_forward=parameters, allow_unchecked_collisions="true", **fast)

@@ -1,0 +1,121 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The payload identifier over DDS: with a simulated arm, a driver's service, and everything that goes wrong."""
+
+import numpy as np
+import pytest
+from action_msgs.msg import GoalStatus
+from support.payload_cell import BRICK, RESULT, START, TASKS, UPRIGHT, PayloadCell
+
+from robot_dyn_id.dynamics.consistency import central
+from robot_dyn_id.files.payload import read_payload
+
+pytestmark = pytest.mark.real_time
+
+
+def test_identify_compare_and_write_into_a_driver(world, tmp_path):
+    franka = pytest.importorskip("franka_msgs.srv")
+    taken = []
+
+    def take(request, answer):
+        taken.append(request)
+        answer.success = len(taken) > 1
+        answer.error = "" if answer.success else "brakes are closed"
+        return answer
+
+    world.probe.create_service(franka.SetLoad, "service_server/set_load", take)
+    options = {"driver": "franka", "driver_frame": "link7", "declared": "[1.2]"}
+    cell = PayloadCell(world, tmp_path, **options)
+    refused, _ = cell.run(TASKS.WRITE)
+    assert refused.code == RESULT.REFUSED
+    result, stages = cell.run()
+    assert result.code == RESULT.SUCCEEDED, result.message
+    assert stages == ["check", "slow test", "warm-up", "measurement", "return", "estimate"]
+    mass, center, _ = central(BRICK)
+    sigma = np.array(result.standard_deviations)
+    assert abs(result.mass - mass) < 4.0 * sigma[0] < 0.5
+    assert (np.abs(result.center_of_mass - center) < 4.0 * sigma[1:4]).all()
+    assert result.declared and not result.declared_accepted and result.declared_mass == pytest.approx(1.2)
+    assert "payload_declared_wrong" in [finding.code for finding in result.findings]
+    assert taken == []  # never without a confirmation
+    world.until(lambda: cell.loaded)
+    first, _ = cell.run(TASKS.WRITE)
+    assert (first.code, "brakes are closed" in first.message) == (RESULT.DRIVER_REFUSED, True)
+    second, _ = cell.run(TASKS.WRITE)
+    assert second.code == RESULT.SUCCEEDED, second.message
+    request = taken[-1]
+    stored = read_payload(tmp_path / "out" / "goal_1" / "payload.yaml")
+    assert request.mass == pytest.approx(result.mass)
+    np.testing.assert_allclose(request.center_of_mass, stored.center_of_mass, rtol=1e-9)
+    np.testing.assert_allclose(np.reshape(request.load_inertia, (3, 3), order="F"), stored.inertia, rtol=1e-6)
+
+
+@pytest.mark.parametrize("stage", ["check", "slow test", "measurement"])
+def test_a_goal_is_canceled_in_every_stage(world, tmp_path, stage):
+    cell = PayloadCell(world, tmp_path)
+    goal = cell.send()
+    cell.until_stage(goal, stage)
+    goal.cancel()
+    status, result = goal.end()
+    assert (status, result.code) == (GoalStatus.STATUS_CANCELED, RESULT.CANCELED), result.message
+    world.until(lambda: np.abs(cell.simulator._robot.plant.dq).max() < 0.01)
+    assert cell.loaded == []
+
+
+def test_a_payload_that_falls_off_is_not_identified(world, tmp_path):
+    cell = PayloadCell(world, tmp_path, duration=16.0)
+    goal = cell.send()
+    cell.until_stage(goal, "measurement")
+    world.until(lambda: cell.node._recording is not None and cell.node._recording.parts, 60.0, "the first half")
+    cell.drop()
+    _, result = goal.end(120.0)
+    assert result.code == RESULT.FAILED, result.message
+    assert [one.code for one in result.findings if one.severity == "error"] == ["payload_changed"]
+    assert cell.loaded == []
+
+
+def test_an_arm_that_carries_nothing_has_no_payload(world, tmp_path):
+    cell = PayloadCell(world, tmp_path, declared="[0.0]")
+    cell.drop()
+    result, _ = cell.run()
+    assert result.code == RESULT.NO_PAYLOAD, result.message
+    assert result.declared and result.declared_accepted
+
+
+def test_a_reference_of_the_empty_arm(world, tmp_path):
+    """Payloads of the same configuration use its motion and its data."""
+    cell = PayloadCell(world, tmp_path)
+    cell.drop()
+    result, _ = cell.run(TASKS.REFERENCE)
+    assert result.code == RESULT.SUCCEEDED, result.message
+    from std_srvs.srv import SetBool
+
+    assert world.call(SetBool, "simulator/carry_payload", SetBool.Request(data=True)).success
+    result, _ = cell.run()
+    assert result.code == RESULT.SUCCEEDED, result.message
+    assert abs(result.mass - BRICK[0]) < 4.0 * result.standard_deviations[0] < 1.0
+    first, second = ((tmp_path / "out" / f"goal_{n}" / "trajectory.yaml").read_text() for n in (1, 2))
+    assert first == second
+
+
+def test_what_is_checked_before_the_robot_moves(world, tmp_path):
+    cell = PayloadCell(world, tmp_path, driver="file")
+    result, stages = cell.run(TASKS.CHECK)
+    assert result.code == RESULT.SUCCEEDED, result.message
+    assert stages == ["check"]
+    assert np.isfinite(result.expected_deviations[:4]).all()
+    np.testing.assert_allclose(cell.simulator._robot.plant.q, START, atol=1e-3)
+
+
+def test_a_configuration_that_is_not_suited_is_refused_with_what_to_change(world, tmp_path):
+    cell = PayloadCell(world, tmp_path, start=UPRIGHT, moving_joints="['joint7']")
+    result, stages = cell.run()
+    assert result.code == RESULT.UNSUITED
+    assert stages == ["check"]
+    assert "vertical axes: joint7" in result.message
+    assert "turn " in result.message or "moving_joints" in result.message
+
+
+def test_what_is_missing_is_named(world, tmp_path):
+    cell = PayloadCell(world, tmp_path, model=False, simulator=False)
+    result, _ = cell.run()
+    assert (result.code, "the model of the bare arm" in result.message) == (RESULT.REFUSED, True), result.message

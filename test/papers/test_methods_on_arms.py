@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Methods of quaternion6r, logistic2r and flexible2r on UR5 and Panda through ordinary commands: docs/papers/README.md."""
+
+import json
+
+import numpy as np
+import pytest
+from support.robots import URDFS, panda_arm
+from support.simulated import save_npz
+
+from robot_dyn_id.cli import main
+from robot_dyn_id.dynamics.regressor import Motion, Regressor
+from robot_dyn_id.excitation import random_fourier
+from robot_dyn_id.files.trajectory import read_trajectory
+from robot_dyn_id.loads.chain import centroidal_frames, simulate_chain
+from robot_dyn_id.loads.payload import transform_parameters
+from robot_dyn_id.model.robot import RobotModel
+from robot_dyn_id.simulation.sensors import Sensors, sample_times, simulated_recording
+
+NOISE = 1e-3
+"""Noise of the wrenches, relative to the RMS of each."""
+
+
+@pytest.fixture(scope="module")
+def arms(tmp_path_factory):
+    """Models by name, each with a folder that holds its URDF and a configuration of its joints."""
+    models = {"ur5": RobotModel.from_file(URDFS["ur5_robot"]), "panda": panda_arm()}
+    found = {}
+    for name, model in models.items():
+        folder = tmp_path_factory.mktemp(name)
+        (folder / "arm.urdf").write_text(model.urdf)
+        (folder / "joints.yaml").write_text(f"identify: [{', '.join(model.joint_names)}]\n")
+        found[name] = model, folder
+    return found
+
+
+def answer(capfd, *words):
+    """Exit code and JSON of a command."""
+    capfd.readouterr()
+    code = main([*map(str, words), "--json"])
+    return code, json.loads(capfd.readouterr().out)
+
+
+def record_wrenches(model, folder):
+    """Recording of a motion with the wrenches of all hinges along the axes of their bodies, forces first."""
+    motion, t = random_fourier(model, 3), sample_times(20.0, 50.0)
+    quiet = Sensors(np.zeros(len(model.joint_names)), 0.0, 0.0)
+    recording = simulated_recording(Regressor(model), model.inertial_parameters, motion, t, quiet, 0)
+    frames, states = centroidal_frames(model), Motion(*motion.evaluate(t)[:3])
+    rng, wrenches = np.random.default_rng(0), []
+    for body, frame in zip(simulate_chain(model, states, frames), frames, strict=True):
+        rotation = np.einsum("ijn,kj->ikn", body.rotation, frame.rotation)  # of the joint's frame
+        own = np.concatenate([np.einsum("jin,jn->in", rotation, part) for part in (body.wrench[3:], body.wrench[:3])])
+        sigma = np.maximum(NOISE * np.sqrt(np.mean(own**2, axis=1)), 0.01)
+        wrenches.append((own + sigma[:, None] * rng.normal(size=own.shape)).T)
+    every = np.stack(wrenches, axis=1)
+    save_npz(folder / "all.npz", recording, wrenches=every)
+    every[:, 1:] = np.nan
+    save_npz(folder / "base.npz", recording, wrenches=every)
+
+
+@pytest.mark.parametrize(
+    ("name", "hinges", "base"),
+    [("ur5", 21, (16, 8)), ("panda", 28, (28, 28))],
+)
+def test_bodies_from_wrenches(arms, name, hinges, base, capfd):
+    """All hinges, then one sensor under the base: number of independent inertias, and of those identifiable alone.
+
+    The zeros of the sensors are found too: the mass of a link with a vertical axis is one with that of its sensor.
+    """
+    model, folder = arms[name]
+    record_wrenches(model, folder)
+    rest = ("--robot", folder / "arm.urdf", "--config", folder / "joints.yaml", "--principal")
+    given = ("--precision", 1e-6, "--out", folder, "--force")
+    code, found = answer(capfd, "chain", folder / "all.npz", *rest, *given)
+    assert code == 0 and found["independent"] == hinges
+    assert 4 * len(model.body_names) - len(found["not_identifiable"]) == hinges
+    errors = []
+    truth = zip(centroidal_frames(model), model.inertial_parameters.reshape(-1, 10), strict=True)
+    for body, (frame, standard) in zip(found["bodies"], truth, strict=True):
+        expected = np.linalg.solve(transform_parameters(frame), standard)[[0, 4, 6, 9]]
+        entries = zip(body["parameters"].values(), expected, strict=True)
+        errors += [(entry[0] - value) / entry[1] for entry, value in entries if entry]
+    assert len(errors) == hinges and np.sqrt(np.mean(np.square(errors))) == pytest.approx(1.0, abs=0.4)
+    code, found = answer(capfd, "chain", folder / "base.npz", *rest, *given)
+    assert code == 0
+    assert (found["independent"], 4 * len(model.body_names) - len(found["not_identifiable"])) == base
+
+
+@pytest.mark.parametrize(("name", "count"), [("ur5", 24), ("panda", 27)])
+def test_steps_of_flexible_joints_are_planned(arms, name, count, capfd):
+    """The paper's raw criterion needs many steps, from the tip to the base; unit-norm columns need one."""
+    model, folder = arms[name]
+    steps = {}
+    for scaling in ("none", "columns"):
+        joints = ", ".join(f"{joint}: {{ratio: 100}}" for joint in model.joint_names)
+        config = folder / f"{scaling}.yaml"
+        config.write_text(
+            f"identify: [{', '.join(model.joint_names)}]\nflexible: {{scaling: {scaling}, joints: {{{joints}}}}}\n"
+        )
+        code, found = answer(capfd, "flexible", "--plan", "--robot", folder / "arm.urdf", "--config", config)
+        assert code == 0 and not found["plan"]["unidentifiable"]
+        steps[scaling] = found["plan"]["steps"]
+    assert [len(steps[scaling]) for scaling in ("none", "columns")] == [count, 1]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["ur5", "panda"])
+def test_logistic_strokes_are_designed(arms, name, capfd):
+    """One joint after the other, up and down; exit code 1, as collisions are not checked."""
+    _, folder = arms[name]
+    demands = folder / "demands.yaml"
+    demands.write_text("period: 4.0\nclearance: 0.0\nsearch: {draws: 1, starts: 1, finished: 1, steps: 1}\n")
+    words = ("--robot", folder / "arm.urdf", "--form", "logistic", "--design", demands)
+    code, found = answer(capfd, "design", *words, "--config", folder / "joints.yaml", "--out", folder / "motion")
+    assert code == 1 and found["collision_check"] == "not_checked"
+    assert found["condition_number"]["value"] < 20.0
+    motion = read_trajectory(found["trajectory_file"]).excitation
+    assert motion.name == "logistic" and len(motion.centers) == 2
