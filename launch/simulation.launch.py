@@ -17,7 +17,9 @@ def generate_launch_description():
                 "controller",
                 "trajectory",
                 "terms",
+                "autostart",
                 start="true",
+                rehearsal="false",  # nothing can be damaged by this simulator
                 recording="required",
                 robot="arm7",
                 urdf=[share_path("urdf"), "/", LaunchConfiguration("robot"), ".urdf"],
@@ -30,7 +32,7 @@ def generate_launch_description():
             ),
             start_node(
                 "excitation_publisher",
-                ["start", "recording", "trajectory"],
+                ["start", "autostart", "rehearsal", "recording", "trajectory"],
                 command_topic="{controller}/joint_trajectory",
                 command_action="{controller}/follow_joint_trajectory",
             ),
