@@ -53,7 +53,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--gravity", nargs=3, type=float, metavar=("X", "Y", "Z"), help="in the base frame [m/s^2]")
     parser.add_argument("--out", required=True, metavar="DIR", help=f"folder for {FILE}")
     add_force(parser)
-    add_configuration(parser)
+    add_configuration(parser, bags=False)
 
 
 def run(arguments: argparse.Namespace) -> tuple[int, dict[str, Any]]:
