@@ -17,10 +17,11 @@ def generate_launch_description():
                 robot="arm7",
                 urdf=[share_path("urdf"), "/", LaunchConfiguration("robot"), ".urdf"],
                 start="true",
+                rehearsal="false",
             ),
             start_node("simulator", ["urdf"], clock="{use_sim_time}"),
             start_node("identifier", ["parameters", "folder"], listen=False),
-            start_node("excitation_publisher", ["start"], recording="ignore", periods=20),
+            start_node("excitation_publisher", ["start", "rehearsal"], recording="ignore", periods=20),
             start_node("external_torque_estimator", ["frame"], quiet=30.0),
         ]
     )

@@ -31,8 +31,9 @@ class WrenchPrior:
     """Prior standard deviations of the wrench.
 
     Attributes:
-        force: of each component of the force [N].
-        moment: of each component of the moment [N m]; 0: a contact at the origin of the frame has no moment.
+        force: standard deviation of each component of the force [N].
+        moment: standard deviation of each component of the moment [N m]; 0: contacts at the origin of the frame have
+            none.
     """
 
     force: float = 100.0

@@ -49,7 +49,17 @@ ROOMS = (
 
 INSIDE = {
     "dynamics": (
-        *("kronecker", "terms", "stored_terms", "regressor", "base_parameters", "dynamics", "compensation", "prior"),
+        *(
+            "kronecker",
+            "terms",
+            "stored_terms",
+            "regressor",
+            "base_parameters",
+            "dynamics",
+            "momentum",
+            "compensation",
+            "prior",
+        ),
         *("consistency", "body_prior", "crosscheck", "problem"),
     ),
     "signals": (
