@@ -4,8 +4,8 @@
     python benchmarks/paper_processors.py [NAME ...]
 
 `robot-dyn-id reproduce NAME --json` runs once as it is, and once with the instructions of each other processor: the
-kernels of OpenBLAS, the loops of NumPy and the compiled loops of this package. Printed are the figures that differ in
-one of the digits that the command shows.
+kernels of OpenBLAS (OPENBLAS_CORETYPE), the loops of NumPy and the compiled loops of this package. Printed are the
+figures that differ in one of the digits that the command shows.
 """
 
 from __future__ import annotations

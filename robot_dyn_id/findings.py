@@ -654,6 +654,12 @@ SECTIONS: Mapping[str, Mapping[str, Definition]] = {
             "largest differences are given.",
             "use the parameter file, or exported source code, for the complete friction",
         ),
+        "driver_compensates": Definition(
+            "info",
+            "The robot's driver adds gravity, friction or Coriolis torques to a command, and a model of links and "
+            "joints contains them: a simulation needs them, a controller must not command them.",
+            "switch the compensation of these torques off in the controller",
+        ),
         "driver_unknown": Definition(
             "info",
             "It is not known what the driver adds to a command: exported source code has the torque of the "

@@ -27,7 +27,7 @@ FILE = "chain.yaml"
 UNUSED = (
     *("reference_topic", "flexible", "terms", "couplings", "estimator", "drives", "pivots", "prior"),
     *("reversal_speed", "reversal_speeds", "rest_speed", "period", "essential", "bootstrap", "thresholds"),
-    *("ignore", "effort_kind"),
+    *("ignore", "effort_kind", "channel_topics", "recorded_joints", "definitions"),
 )
 """Keys of the configuration that do not apply: efforts are not read, and least squares finds the bodies alone."""
 
@@ -53,7 +53,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--gravity", nargs=3, type=float, metavar=("X", "Y", "Z"), help="in the base frame [m/s^2]")
     parser.add_argument("--out", required=True, metavar="DIR", help=f"folder for {FILE}")
     add_force(parser)
-    add_configuration(parser)
+    add_configuration(parser, bags=False)
 
 
 def run(arguments: argparse.Namespace) -> tuple[int, dict[str, Any]]:

@@ -33,6 +33,7 @@ from robot_dyn_id.flexible import (
 from robot_dyn_id.flexible.verdict import judge_flexible
 from robot_dyn_id.model.robot import STANDARD_GRAVITY, RobotModel
 from robot_dyn_id.model.urdf import RobotDescription
+from robot_dyn_id.recordings.rosbag2 import MessageReading
 from robot_dyn_id.report.folder import output_folder
 from robot_dyn_id.signals.filtering import LowPass
 from robot_dyn_id.version import __version__
@@ -42,7 +43,7 @@ FILE = "flexible.yaml"
 
 UNUSED = (
     *("reference_topic", "velocity", "motion_cutoff", "terms", "couplings", "estimator", "pivots", "prior"),
-    *("reversal_speed", "rest_speed", "period", "essential", "bootstrap", "ignore"),
+    *("reversal_speed", "rest_speed", "period", "essential", "bootstrap", "ignore", "channel_topics"),
 )
 """Keys of the configuration that mean nothing here: the model has its own terms, the steps their own weights."""
 
@@ -119,7 +120,8 @@ def _identified(
     arguments: argparse.Namespace, configuration: Configuration, settings: FlexibleSettings
 ) -> StoredFlexible:
     groups = arguments.data, arguments.validate
-    recorded, others = (open_experiments(paths, configuration.topic, settings) for paths in groups)
+    how = MessageReading.given(configuration.definitions, configuration.recorded_joints)
+    recorded, others = (open_experiments(paths, configuration.topic, settings, how) for paths in groups)
     both = {one.source for one in recorded} & {one.source for one in others}
     if both:
         raise UsageError(f"{min(both)}: cannot be identified from and validated on at the same time")

@@ -105,7 +105,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--seed", type=int, default=0, help="seed of the simulated robot and of the noise (default: 0)")
     add_force(parser)
-    add_configuration(parser)
+    add_configuration(parser, bags=False)
 
 
 def run(arguments: argparse.Namespace) -> tuple[int, dict[str, Any]]:

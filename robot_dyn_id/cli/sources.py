@@ -15,9 +15,11 @@ from robot_dyn_id.model.robot import STANDARD_GRAVITY, RobotModel
 from robot_dyn_id.model.urdf import RobotDescription
 
 
-def add_configuration(parser: argparse.ArgumentParser) -> None:
-    """`--config`, and `--topic` and `--definitions` for bags."""
+def add_configuration(parser: argparse.ArgumentParser, bags: bool = True) -> None:
+    """`--config`; for commands that read bags `--topic` and `--definitions`."""
     parser.add_argument("--config", metavar="FILE", help="gains, joints, filter, terms, estimator, thresholds (YAML)")
+    if not bags:
+        return
     parser.add_argument("--topic", help="topic of bags with the joint states (default: the only one)")
     parser.add_argument(
         "--definitions", metavar="DIR", help="folder with .msg files of types whose definition a bag lacks"

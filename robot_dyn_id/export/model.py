@@ -15,7 +15,7 @@ from robot_dyn_id.dynamics.terms import Term
 from robot_dyn_id.dynamics.terms.laws import DAHL, SIGN, FrictionLaw
 from robot_dyn_id.errors import InputError
 from robot_dyn_id.findings import Finding, format_findings, make_finding
-from robot_dyn_id.parameters import ParameterSet
+from robot_dyn_id.parameters import COMPENSATED_PARTS, ParameterSet
 
 STATES = 200
 """Number of random states of the trained motion at which the torque of terms that are left out is evaluated."""
@@ -84,7 +84,20 @@ class ExportModel:
                 )
         faults = [f"joint {n}: {why}" for n, body in zip(names, bodies, strict=True) if (why := violation(body))]
         terms, findings = _placed(parameters, regressor, full[10 * len(names) :], places)
+        findings += _report_driver(parameters)
         return cls(regressor, bodies, terms, findings, "; ".join(faults))
+
+
+def _report_driver(parameters: ParameterSet) -> tuple[Finding, ...]:
+    """Finding about a driver that adds torques which tools compute from the model, too."""
+    added = [part for part in parameters.robot_compensates if part in COMPENSATED_PARTS]
+    if not added:
+        return ()
+    message = (
+        f"the robot's driver adds {', '.join(added)} to a command, and the model contains it: a controller that "
+        "computes torques from this model must not add it a second time"
+    )
+    return (make_finding("driver_compensates", message),)
 
 
 def _nearest(parameters: ParameterSet, regressor: Regressor, full: Array) -> Array:

@@ -21,6 +21,7 @@ from robot_dyn_id.flexible import Experiment, FlexibleModel
 from robot_dyn_id.recordings.experiments import RecordedExperiment, open_experiment
 from robot_dyn_id.recordings.joint_states import NANOSECONDS
 from robot_dyn_id.recordings.reading import format_dropped, report_dropped, report_unused
+from robot_dyn_id.recordings.rosbag2 import MessageReading
 from robot_dyn_id.signals.cleaning import GAP_STEPS, Drive, Repairs, clean, median_step, with_efforts
 from robot_dyn_id.signals.windows import Cut, windows
 
@@ -54,13 +55,16 @@ class ExperimentData:
     findings: tuple[Finding, ...]
 
 
-def open_experiments(paths: Sequence[str], topic: str | None, settings: FlexibleSettings) -> list[RecordedExperiment]:
+def open_experiments(
+    paths: Sequence[str], topic: str | None, settings: FlexibleSettings, reading: MessageReading | None = None
+) -> list[RecordedExperiment]:
     """Open files, with what the configuration says of them over what they say themselves.
 
     Args:
         paths: the files.
-        topic: JointState topic of bags; None for the only one.
+        topic: topic of bags with the joints; None for the only one.
         settings: the section `flexible` of the configuration.
+        reading: settings for the messages of bags.
 
     Raises:
         InputError: a file that cannot be read.
@@ -69,7 +73,7 @@ def open_experiments(paths: Sequence[str], topic: str | None, settings: Flexible
     order, motors = settings.motor_names, tuple(settings.motors.values())
     found = []
     for path in paths:
-        one = open_experiment(path, topic, settings.motor_topic, order, motors)
+        one = open_experiment(path, topic, settings.motor_topic, order, motors, reading)
         given = settings.experiments.get(Path(path).name, ExperimentSettings())
         static = one.static if given.static is None else given.static
         if one.static and not static:

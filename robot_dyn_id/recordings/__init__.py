@@ -55,7 +55,7 @@ def open_recording(
     """
     path = Path(path)
     if is_bag(path):
-        how = rosbag2.MessageReading(None if definitions is None else Path(definitions), tuple(joint_names))
+        how = rosbag2.MessageReading.given(definitions, joint_names)
         joints = rosbag2.open_recording(path, topic, how)
         recording = merge(joints, path, channel_topics, how) if channel_topics else joints
         if reference_topic is None:

@@ -12,6 +12,7 @@ from robot_dyn_id.recordings import csv, npz, open_recording, rosbag2
 from robot_dyn_id.recordings.bag_files import is_bag
 from robot_dyn_id.recordings.npz import MOTOR
 from robot_dyn_id.recordings.reading import FileRecording, source_of
+from robot_dyn_id.recordings.rosbag2 import MessageReading
 
 
 @dataclass(frozen=True)
@@ -41,6 +42,7 @@ def open_experiment(
     motor_topic: str | None = None,
     order: Sequence[str] = (),
     further: Sequence[str] = (),
+    reading: MessageReading | None = None,
 ) -> RecordedExperiment:
     """Open a bag, a `.npz` or a `.csv`.
 
@@ -48,10 +50,11 @@ def open_experiment(
 
     Args:
         path: folder or file.
-        topic: the JointState topic of a bag with the joints; None: the only one, or the one called joint_states.
+        topic: the topic of a bag with the joints; None: the only one, or the one called joint_states.
         motor_topic: that with the motors; None: the bag has no motors' side of its own.
         order: names of the motors in the columns of a `.npz` that does not name them.
         further: names of motors that may be recorded like further joints.
+        reading: settings for the messages of bags.
 
     Raises:
         InputError: nothing there, nothing known, nothing in it, or not readable.
@@ -61,9 +64,9 @@ def open_experiment(
     motors: FileRecording | None = None
     links: FileRecording
     if is_bag(path):
-        links = joints = rosbag2.open_recording(path, topic)
+        links = joints = rosbag2.open_recording(path, topic, reading)
         if motor_topic is not None:
-            motors = own = rosbag2.open_recording(path, motor_topic)
+            motors = own = rosbag2.open_recording(path, motor_topic, reading)
             if own.topic == joints.topic:
                 raise InputError(f"{path}: joints and motors cannot both be {own.topic}: give topic and motor_topic")
     elif path.suffix == ".npz":

@@ -80,6 +80,12 @@ class Merged(DerivedRecording):
     sources: tuple[Source, ...]
     notes: tuple[Finding, ...] = field(default=(), repr=False)
 
+    @property
+    def effort_is_torque(self) -> bool:
+        """Whether the topic of the efforts states that they are in N m or N."""
+        efforts = [source.recording for source in self.sources if source.channel == TAU] or [self.recording]
+        return all(one.effort_is_torque and one.decoder.channel in ("", TAU) for one in efforts)
+
     def chunks(self, joints: Sequence[str]) -> Iterator[Chunk]:
         """Stream all of them; see `BagRecording.chunks`.
 

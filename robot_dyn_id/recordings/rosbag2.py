@@ -166,6 +166,11 @@ class MessageReading:
     channel: str = ""
     types: Mapping[str, MessageType] = field(default_factory=lambda: JOINT_TYPES, repr=False)
 
+    @classmethod
+    def given(cls, definitions: str | Path | None, names: Sequence[str]) -> MessageReading:
+        """Settings from a folder of definitions and names of joints, as a user gives them."""
+        return cls(None if definitions is None else Path(definitions), tuple(names))
+
     def decoder(self, bag: Bag, topic: str, type_name: str) -> Decoder:
         """The reader of the messages of a topic.
 

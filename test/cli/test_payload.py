@@ -251,3 +251,56 @@ def test_wrong_payload_files(files, tmp_path, cli, text, named):
     )
     assert code == 3
     assert named in printed
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "accepted", "degrees"),
+    [
+        ([1.5], 0, True, 1),
+        ([1.5, 0.05, 0.02, 0.1], 0, True, 4),
+        (["known.yaml"], 0, True, 10),
+        (["light.yaml"], 1, False, 1),
+        ([0], 1, False, 10),
+        ([1.5, 0.05, -0.02, 0.1], 1, False, 4),
+    ],
+)
+def test_a_declared_payload(files, tmp_path, cli, words, code, accepted, degrees):
+    (files / "known.yaml").write_text(known_payload("l3"))
+    (files / "light.yaml").write_text("mass: 1.2\n")
+    given = [files / word if str(word).endswith("yaml") else word for word in words]
+    found, out, printed = cli(*on_arm(files, tmp_path, "--json"), "--declared", *given)
+    assert found == code, printed
+    answer = json.loads(out)
+    test = answer["declared"]
+    assert (test["accepted"], test["degrees_of_freedom"]) == (accepted, degrees)
+    assert (test["p_value"] >= test["significance"]) == accepted
+    assert ("payload_declared_wrong" in [one["code"] for one in answer["findings"]]) == (not accepted)
+    difference, sigma = test["differences"]["mass"]
+    assert difference == pytest.approx(1.5 - test["mass"], abs=4.0 * sigma)
+    assert yaml.safe_load((tmp_path / "payload.yaml").read_text())["declared"] == test
+
+
+def test_no_payload_is_declared_and_none_is_there(files, tmp_path, cli):
+    save_npz(tmp_path / "empty.npz", recorded(3, duration=20.0))
+    words = [tmp_path / "empty.npz" if word == files / "loaded.npz" else word for word in on_arm(files, tmp_path)]
+    code, out, printed = cli(*words, "--json", "--declared", 0)
+    assert code == 0, printed
+    assert json.loads(out)["declared"]["accepted"]
+    assert cli(*words, "--force", "--declared", 1.5)[0] == 1
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "named"),
+    [
+        (["-1.0"], 3, "declared mass"),
+        ([1.0, 2.0], 3, "1, 4 or 10 numbers"),
+        (["heavy", 1.0], 2, "--declared"),
+        (["absent.yaml"], 3, "absent.yaml"),
+        ([1.0, 0, 0, 0, 1, 0, 1, 0, 0, 5], 3, "not a physically possible body"),
+    ],
+)
+def test_nonsense_is_not_declared(files, tmp_path, cli, words, code, named):
+    found, _, printed = cli(*on_arm(files, tmp_path), "--declared", *words)
+    assert found == code, printed
+    assert named in printed
+    assert len(printed.strip().splitlines()) == 1

@@ -130,6 +130,15 @@ def test_a_second_gravity_compensation_is_refused():
         FORMATS["gravity_compensation_controller"](panda(Coulomb(), compensates=("gravity",)))
 
 
+@pytest.mark.parametrize("name", ["urdf", "mjcf"])
+def test_models_of_links_report_what_the_driver_adds(name):
+    def codes(*words):
+        return [finding.code for finding in FORMATS[name](panda(compensates=words)).findings]
+
+    assert codes("gravity", "coriolis") == ["driver_compensates"]
+    assert codes("none") == codes("unknown") == []
+
+
 PAYLOAD = """
 link: tool0
 mass: 1.5

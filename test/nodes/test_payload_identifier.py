@@ -4,9 +4,11 @@
 import numpy as np
 import pytest
 from action_msgs.msg import GoalStatus
+from std_srvs.srv import SetBool
 from support.payload_cell import BRICK, RESULT, START, TASKS, UPRIGHT, PayloadCell
 
 from robot_dyn_id.dynamics.consistency import central
+from robot_dyn_id.errors import RobotDynIdError
 from robot_dyn_id.files.payload import read_payload
 
 pytestmark = pytest.mark.real_time
@@ -82,19 +84,20 @@ def test_an_arm_that_carries_nothing_has_no_payload(world, tmp_path):
 
 
 def test_a_reference_of_the_empty_arm(world, tmp_path):
-    """Payloads of the same configuration use its motion and its data."""
-    cell = PayloadCell(world, tmp_path)
+    """Payloads of the same configuration use its motion and its data; a driver that is absent is named."""
+    pytest.importorskip("ur_msgs.srv")
+    cell = PayloadCell(world, tmp_path, driver="ur", driver_frame="link7")
     cell.drop()
     result, _ = cell.run(TASKS.REFERENCE)
     assert result.code == RESULT.SUCCEEDED, result.message
-    from std_srvs.srv import SetBool
-
     assert world.call(SetBool, "simulator/carry_payload", SetBool.Request(data=True)).success
     result, _ = cell.run()
     assert result.code == RESULT.SUCCEEDED, result.message
     assert abs(result.mass - BRICK[0]) < 4.0 * result.standard_deviations[0] < 1.0
     first, second = ((tmp_path / "out" / f"goal_{n}" / "trajectory.yaml").read_text() for n in (1, 2))
     assert first == second
+    refused, _ = cell.run(TASKS.WRITE)
+    assert (refused.code, "no server of the service" in refused.message) == (RESULT.REFUSED, True), refused.message
 
 
 def test_what_is_checked_before_the_robot_moves(world, tmp_path):
@@ -119,3 +122,22 @@ def test_what_is_missing_is_named(world, tmp_path):
     cell = PayloadCell(world, tmp_path, model=False, simulator=False)
     result, _ = cell.run()
     assert (result.code, "the model of the bare arm" in result.message) == (RESULT.REFUSED, True), result.message
+
+
+@pytest.mark.parametrize(
+    ("wrong", "named"),
+    [
+        ({"declared": "[-1.0]"}, "declared mass"),
+        ({"declared": "[1.0, 0.0]"}, "1, 4 or 10 numbers"),
+        ({"declared": "[1.0]", "declared_file": "known.yaml"}, "one of them"),
+        ({"driver": "ur", "driver_frame": "nowhere"}, "driver_frame"),
+        ({"driver": "ur", "driver_frame": "link3"}, "a joint separates link3 from link7"),
+        ({"link": "nowhere"}, "nowhere"),
+        ({"link": "''"}, "parameter link"),
+    ],
+)
+def test_wrong_parameters_are_refused(world, tmp_path, wrong, named):
+    if "driver" in wrong:
+        pytest.importorskip("ur_msgs.srv")
+    with pytest.raises(RobotDynIdError, match=named):
+        PayloadCell(world, tmp_path, model=False, simulator=False, **wrong)

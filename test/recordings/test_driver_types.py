@@ -12,6 +12,8 @@ from support.recording_files import samples, truth
 
 from robot_dyn_id.errors import InputError, MissingDefinitionError
 from robot_dyn_id.recordings import open_recording
+from robot_dyn_id.recordings.experiments import open_experiment
+from robot_dyn_id.recordings.rosbag2 import MessageReading
 
 AXES = tuple(f"A{number}" for number in range(1, 8))
 UR = ("shoulder_pan_joint", "shoulder_lift_joint", "elbow_joint", "wrist_1_joint", "wrist_2_joint", "wrist_3_joint")
@@ -225,6 +227,13 @@ def test_axes_without_names_take_those_of_the_user_if_their_number_fits(tmp_path
     assert_whole(recording, names, ("q", "tau"))
     with pytest.raises(InputError, match=r"no usable LBRState message on /state: .*arrays do not fit the joint names"):
         open_recording(path, joint_names=names[:6])
+
+
+def test_experiments_with_flexible_joints_read_the_same_types(tmp_path):
+    path = bag(tmp_path / "bag", "lbr_fri_idl/msg/LBRState", lbr)
+    names = tuple(f"lbr_{axis}" for axis in AXES)
+    how = MessageReading.given(None, names)
+    assert open_experiment(path, reading=how).links.joint_names == names
 
 
 def test_the_older_layouts_are_read_by_the_definition_in_the_bag(tmp_path):

@@ -124,6 +124,22 @@ def test_clocks_that_disagree_are_measured_named_and_corrected_for_temperatures_
         open_recording(path, channel_topics={"current": "/motors:effort"})
 
 
+def test_efforts_of_another_topic_bring_their_unit(tmp_path):
+    def franka(row, stamp):
+        measured = joint_states("effort")(row, stamp)
+        return message("franka_msgs/msg/FrankaRobotState", header=header(stamp), measured_joint_state=measured)
+
+    kind = "franka_msgs/msg/FrankaRobotState"
+    path = bag(
+        tmp_path / "bag", state=(kind, stamped(FAST, franka)), drives=(JOINT_STATE, stamped(FAST, joint_states()))
+    )
+    for topic, efforts, torque in (("joint_states", "/state", True), ("state", "/drives:position", False)):
+        recording = open_recording(path, topic, channel_topics={"effort": efforts})
+        chunk = samples(recording, JOINTS)
+        np.testing.assert_allclose(chunk.tau[:, 1], line(chunk.t, 1), atol=1e-9)
+        assert recording.effort_is_torque is torque
+
+
 def test_efforts_without_stamps_are_refused(tmp_path):
     def array(row, stamp):
         return message("std_msgs/msg/Float64MultiArray", data=np.zeros(2))

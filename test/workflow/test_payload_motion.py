@@ -12,8 +12,10 @@ from robot_dyn_id.dynamics.regressor import Regressor
 from robot_dyn_id.errors import MotionError, UsageError
 from robot_dyn_id.identification.settings import Settings
 from robot_dyn_id.loads.declared import DeclaredPayload
+from robot_dyn_id.loads.identification import with_payload
 from robot_dyn_id.loads.payload import friction_columns, transform_parameters
 from robot_dyn_id.model.robot import RobotModel
+from robot_dyn_id.online.monitoring import ResidualMonitor
 from robot_dyn_id.simulation.sensors import Sensors, sample_times, simulated_recording
 from robot_dyn_id.workflow.payload import PayloadRun, identify_from_halves
 from robot_dyn_id.workflow.payload_motion import PayloadMotion, check_configuration, design_payload_motion
@@ -89,6 +91,23 @@ def test_a_payload_that_changes_between_the_halves_is_no_payload():
     nothing = run(0.0 * BRICK, 0.0 * BRICK, declared=DeclaredPayload(LINK, np.zeros(10)))
     assert nothing.payload is None and nothing.absent
     assert nothing.test.accepted
+
+
+def test_the_monitor_reports_when_the_payload_is_no_longer_true():
+    """The model of the arm with the payload fits the loaded arm, and no longer the arm that has dropped it."""
+    found = run(BRICK, BRICK)
+    loaded = with_payload(arm(), found.payload)
+
+    def worse(body):
+        monitor = ResidualMonitor(loaded, cutoff=5.0, window=10.0)
+        samples = half(body, 7).samples
+        for t, q, dq, tau in zip(samples.t, samples.q, samples.dq, samples.tau, strict=True):
+            if monitor.add(t, q, dq, tau):
+                monitor.residual()
+        return set(monitor.worse(3.0, 0.1))
+
+    assert not worse(BRICK) & set(demands().moving)
+    assert "joint6" in worse(0.0 * BRICK)
 
 
 def test_an_unsuited_configuration_is_refused_with_what_to_change():
