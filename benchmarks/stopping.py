@@ -110,6 +110,7 @@ class Cell:
         parameters = {
             "urdf": ROOT / "urdf" / "arm7.urdf",
             "horizon": horizon,
+            "rehearsal": "false",
             "period": 2.0,
             "periods": 2,
             "acceleration": f"[{ACCELERATION}]",

@@ -14,12 +14,13 @@ def generate_launch_description():
                 "folder",
                 "parameters",
                 "law",
+                "autostart",
                 robot="arm7",
                 urdf=[share_path("urdf"), "/", LaunchConfiguration("robot"), ".urdf"],
             ),
             start_node("simulator", ["urdf"], clock="{use_sim_time}", control="effort"),
             start_node("identifier", ["parameters", "folder"], listen=False),
-            start_node("computed_torque_controller", ["law"]),
+            start_node("computed_torque_controller", ["law", "autostart"]),
             start_node("torque_residual_monitor"),
         ]
     )

@@ -5,17 +5,19 @@ from launch import LaunchDescription
 
 from robot_dyn_id.nodes.launching import declare_arguments, require_parameters, start_node
 
+START = ["start", "autostart", "rehearsal", "require_effort"]
+
 MOTION = ["trajectory", "speed_scale", "amplitude_scale", "dry_run"]
 
 
 def generate_launch_description():
     return LaunchDescription(
         [
-            *declare_arguments("urdf", "bag", "controller", "start", "require_effort", *MOTION, recording="required"),
+            *declare_arguments("urdf", "bag", "controller", *START, *MOTION, recording="required"),
             require_parameters(),
             start_node(
                 "excitation_publisher",
-                ["urdf", "start", "recording", "require_effort", *MOTION],
+                ["urdf", "recording", *START, *MOTION],
                 command_topic="{controller}/joint_trajectory",
                 command_action="{controller}/follow_joint_trajectory",
             ),

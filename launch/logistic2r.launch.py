@@ -12,7 +12,9 @@ def generate_launch_description():
         [
             *declare_arguments(
                 "folder",
+                "autostart",
                 start="true",
+                rehearsal="false",  # nothing can be damaged by this simulator
                 use_sim_time="true",  # only simulated time can pause until the controller has answered
                 recording="required",
                 robot="logistic2r",
@@ -21,10 +23,10 @@ def generate_launch_description():
                 law="computed_torque",
             ),
             start_node("simulator", ["urdf"], clock="{use_sim_time}", control="effort", brakes=True),
-            start_node("computed_torque_controller", ["law"]),
+            start_node("computed_torque_controller", ["law", "autostart"]),
             start_node(
                 "excitation_publisher",
-                ["start", "recording"],
+                ["start", "autostart", "rehearsal", "recording"],
                 command_topic="computed_torque_controller/joint_trajectory",
             ),
             start_node("identifier", ["folder"], config="{identification_config}"),

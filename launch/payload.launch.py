@@ -4,7 +4,7 @@
 from launch import LaunchDescription
 from launch.substitutions import LaunchConfiguration
 
-from robot_dyn_id.nodes.launching import SIMULATOR_TRAJECTORY, declare_arguments, share_path, start_node
+from robot_dyn_id.nodes.launching import declare_arguments, share_path, start_node
 
 
 def generate_launch_description():
@@ -26,7 +26,7 @@ def generate_launch_description():
                 "simulator",
                 ["urdf", "terms", "payload"],
                 clock="{use_sim_time}",
-                remappings=[(SIMULATOR_TRAJECTORY, "{controller}/joint_trajectory")],
+                controller="{controller}",
             ),
             start_node(
                 "payload_identifier",

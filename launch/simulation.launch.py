@@ -4,7 +4,7 @@
 from launch import LaunchDescription
 from launch.substitutions import LaunchConfiguration
 
-from robot_dyn_id.nodes.launching import SIMULATOR_TRAJECTORY, declare_arguments, share_path, start_node
+from robot_dyn_id.nodes.launching import declare_arguments, share_path, start_node
 
 
 def generate_launch_description():
@@ -17,7 +17,9 @@ def generate_launch_description():
                 "controller",
                 "trajectory",
                 "terms",
+                "autostart",
                 start="true",
+                rehearsal="false",  # nothing can be damaged by this simulator
                 recording="required",
                 robot="arm7",
                 urdf=[share_path("urdf"), "/", LaunchConfiguration("robot"), ".urdf"],
@@ -26,12 +28,13 @@ def generate_launch_description():
                 "simulator",
                 ["urdf", "terms"],
                 clock="{use_sim_time}",
-                remappings=[(SIMULATOR_TRAJECTORY, "{controller}/joint_trajectory")],
+                controller="{controller}",
             ),
             start_node(
                 "excitation_publisher",
-                ["start", "recording", "trajectory"],
+                ["start", "autostart", "rehearsal", "recording", "trajectory"],
                 command_topic="{controller}/joint_trajectory",
+                command_action="{controller}/follow_joint_trajectory",
             ),
             start_node("recorder", folder="{bag}"),
             start_node("identifier", ["folder"], config="{identification_config}"),

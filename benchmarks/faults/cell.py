@@ -45,7 +45,7 @@ PARAMETERS: Mapping[str, Mapping[str, object]] = {
     "excitation_publisher": {
         **{"urdf": URDF, "period": 4.0, "periods": 3, "amplitude_share": 0.3, "acceleration": [ACCELERATION]},
         # a computer that two cells share may be late by more than the defaults of a robot allow
-        **{"timeout": 0.5, "posture": [0.2] * 7, "effort_scale": 0.0},
+        **{"timeout": 0.5, "posture": [0.2] * 7, "effort_scale": 0.0, "rehearsal": False},
     },
     "recorder": {"start": False},
     "identifier": {"urdf": URDF},

@@ -175,7 +175,11 @@ def _identify(ros: Any, folder: Path, seed: int) -> tuple[Dynamics, Any, str]:
 
     def record(trial: str, topics: tuple[str, ...] = ("joint_states",)) -> Any:
         offset, differs = TRIALS[trial]
-        excitation = {"urdf": urdf, "seed": seed + offset, "start": True, **differs, **SIMULATED_TIME}
+        excitation = {
+            **{"urdf": urdf, "seed": seed + offset, "start": True, "rehearsal": False},  # the robot is simulated
+            **differs,
+            **SIMULATED_TIME,
+        }
         return _record(ros, {"folder": str(folder / trial), "topics": topics, **SIMULATED_TIME}, excitation, config)
 
     simulator = ros.add(Simulator, {"urdf": str(plant), "seed": seed, "clock": True}, config)

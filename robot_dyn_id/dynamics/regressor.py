@@ -247,6 +247,11 @@ class Regressor:
             signals["load"] = self.bodies.torque(steady, self.load_bodies)
         return signals
 
+    @property
+    def peaked(self) -> bool:
+        """Whether a term has a peak around rest: every sample counts then, see `Term.peaked`."""
+        return any(term.peaked for _, term in self.terms)
+
     @cached_property
     def load_bodies(self) -> Array:
         """Standard parameters that the load is computed from, shape (10 b,)."""

@@ -354,7 +354,8 @@ def prepare_trials(
     progress("surveying the recordings")
     model = regressor.model
     sound, faults = correct_channels(recordings, model.joint_names, settings.drives)
-    trials = FilteredTrials.from_recordings(sound, model.joint_names, settings.drives, signals).decimated()
+    trials = FilteredTrials.from_recordings(sound, model.joint_names, settings.drives, signals)
+    trials = trials if regressor.peaked else trials.decimated()
     found = (*examine_lengths(model), *faults, *examine(trials.survey, model, signals.velocity))
     findings = refuse(found, settings.ignore, trials.survey.sources)
     require_signals(regressor, trials.survey)

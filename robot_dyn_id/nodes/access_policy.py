@@ -10,6 +10,7 @@ import sys
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Iterable
 
+from robot_dyn_id.nodes.runtime.managed_node import EVENTS, SERVICES, ManagedNode
 from robot_dyn_id.nodes.runtime.robot_node import (
     CALLS,
     DIAGNOSTICS,
@@ -50,6 +51,9 @@ EVERY_NODE = {
 }
 """Interfaces that rclpy creates for every node, and without which the node does not start."""
 
+MANAGED_NODE = {PUBLISHES: (EVENTS,), SERVES: SERVICES}
+"""Interfaces that rclpy creates for every node with lifecycle states."""
+
 HEAD = """<?xml version="1.0" encoding="UTF-8"?>
 <!-- Least permissions of the nodes of robot_dyn_id, for `ros2 security create_permission` (docs/security.md).
      Generated from the interfaces that the nodes declare; do not edit, but regenerate for another namespace:
@@ -89,7 +93,8 @@ def _names(node: type[RobotNode], kind: str) -> list[str]:
         KeyError: the node declares a kind of interface for which there is no permission.
     """
     declared: Iterable[str] = (item.name for item in (*node.INTERFACES, DIAGNOSTICS) if RULES[item.kind] == RULES[kind])
-    return sorted({*declared, *EVERY_NODE.get(kind, ())})
+    managed = MANAGED_NODE.get(kind, ()) if issubclass(node, ManagedNode) else ()
+    return sorted({*declared, *EVERY_NODE.get(kind, ()), *managed})
 
 
 if __name__ == "__main__":

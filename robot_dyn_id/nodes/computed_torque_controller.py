@@ -20,6 +20,7 @@ from robot_dyn_id.msg import ParameterSet as ParameterSetMsg
 from robot_dyn_id.nodes.messages.conversions import parameter_set, read_bounded, waypoints
 from robot_dyn_id.nodes.messages.joint_state import JointOrder, seconds
 from robot_dyn_id.nodes.runtime.diagnostics import Condition
+from robot_dyn_id.nodes.runtime.managed_node import ManagedNode, autostart_parameter
 from robot_dyn_id.nodes.runtime.robot_node import (
     ERROR,
     LATCHED,
@@ -31,7 +32,6 @@ from robot_dyn_id.nodes.runtime.robot_node import (
     SUBSCRIBES,
     Diagnosis,
     Interface,
-    RobotNode,
 )
 from robot_dyn_id.nodes.runtime.ros_parameters import ros_parameter
 from robot_dyn_id.nodes.runtime.running import run
@@ -46,7 +46,7 @@ from robot_dyn_id.simulation.controllers import (
     usable_dynamics,
 )
 from robot_dyn_id.simulation.plant import warm_up
-from robot_dyn_id.simulation.trajectory_tracking import Setpoint, TrajectoryTracker
+from robot_dyn_id.simulation.trajectory_tracking import STOPPING, Setpoint, TrajectoryTracker
 
 GRAVITY, COMPUTED_TORQUE = "gravity_compensation", "computed_torque"
 
@@ -107,14 +107,16 @@ class ComputedTorqueControllerSettings:
     )
     start_time: float = ros_parameter(
         0.1,
-        "Ramp time from zero effort to that of the model; an arm without brakes sags meanwhile",
+        "Ramp time from zero effort to that of the model, and back when the node is deactivated; an arm without brakes "
+        "sags meanwhile",
         "s",
         0.0,
         10.0,
     )
+    autostart: bool = autostart_parameter()
 
 
-class ComputedTorqueController(RobotNode):
+class ComputedTorqueController(ManagedNode):
     """Efforts in response to every joint state, from the identified model or, if enabled, the inertia of the URDF."""
 
     NAME = "computed_torque_controller"
@@ -139,13 +141,15 @@ class ComputedTorqueController(RobotNode):
         ),
     )
 
-    def begin(self) -> None:
-        """Set the node up.
+    def set_up(self) -> None:
+        """Make what does not depend on the robot.
 
         Raises:
-            ModelError: the URDF cannot be read.
             UsageError: robot_compensates contradicts itself.
         """
+        self._active = self._configured = False
+        self._deactivated: float | None = None  # time of the deactivation, until the effort is zero
+        self._description = ""
         self._commands, self._condition = self.publisher("effort_command"), Condition(self.get_logger())
         self._gains = self._feedback_gains()
         check_compensations(UNKNOWN, self.settings.robot_compensates)
@@ -163,15 +167,70 @@ class ComputedTorqueController(RobotNode):
         self._heard, self._time, self._message = -np.inf, 0.0, Float64MultiArray()
         self._trouble, self._troubled = "", -np.inf
         warm_up()
-        if self.settings.urdf:
-            self._robot = RobotModel.from_file(self.settings.urdf)
-        else:
+        if not self.settings.urdf:
             self.subscription("robot_description", self._take_description)
         self.subscription("identified_parameters", self._take_parameters, raw=True)
         self.subscription("joint_states", self._take_state)
         self.subscription("~/joint_trajectory", self._follow, raw=True)
         self.create_timer(self.settings.timeout / CHECKS_PER_TIMEOUT, self._look, clock=self.steady)
         self._look()
+
+    def configure(self) -> None:
+        """Take the robot and the model that are known.
+
+        Raises:
+            ModelError: the URDF cannot be read.
+        """
+        if self._deactivated is not None:
+            self._end_fading()
+        if self.settings.urdf:
+            self._robot = RobotModel.from_file(self.settings.urdf)
+        elif self._description:
+            self._robot = RobotModel.from_urdf(self._description)
+        self._configured = True
+        self._decide()
+        self._look()
+
+    def activate(self) -> None:
+        """Command efforts from the next joint states on, beginning at zero."""
+        if self._deactivated is not None:
+            self._end_fading()
+        self._active, self._tracker = True, None
+        self._look()
+
+    def deactivate(self) -> None:
+        """Let the setpoint brake, and then reduce the efforts to zero, in response to joint states as before."""
+        if self._active and self._tracker is not None:
+            self._tracker.hold(self._time)
+            self._deactivated = self._seconds()
+        self._active = False
+        self._look()
+
+    def clean_up(self) -> None:
+        """Drop the robot and its model as soon as the efforts are zero."""
+        self._configured = False
+        if self._deactivated is None:
+            self._drop_model()
+
+    def _drop_model(self) -> None:
+        self._dynamics = self._law = self._start = self._robot = self._efforts = None
+        self._joints.clear()
+
+    def _end_fading(self) -> None:
+        """Command zero effort after a deactivation."""
+        self._deactivated = self._tracker = None
+        self._command_rest()
+        if not self._configured:
+            self._drop_model()
+
+    def _commanded_share(self) -> float:
+        """Share of the effort that is commanded: 1 while active; it fades to 0 after a deactivation."""
+        if self._deactivated is None:
+            return 1.0
+        fading = self._seconds() - self._deactivated - STOPPING
+        if fading <= 0.0:
+            return 1.0
+        return max(0.0, 1.0 - fading / self.settings.start_time) if self.settings.start_time else 0.0
 
     def _feedback_gains(self) -> Gains:
         """Gains from the parameters of the node."""
@@ -186,6 +245,9 @@ class ComputedTorqueController(RobotNode):
     # --- the model
 
     def _take_description(self, message: Any) -> None:
+        self._description = message.data
+        if not self._configured:
+            return
         if self._robot is not None and message.data == self._robot.urdf:
             return
         if self._model is not None:  # an arm that is let go of falls
@@ -323,14 +385,19 @@ class ComputedTorqueController(RobotNode):
         heard, time = self._seconds(), seconds(message.header.stamp)
         step = time - self._time if time > self._time else heard - self._heard  # a driver without stamps
         self._q, self._heard, self._time = q, heard, time
+        if not self._active and self._deactivated is None:
+            return
         if not self.namesakes.settled:  # another controller of this name may command the robot
             return
         if self._tracker is None:
             self._tracker = TrajectoryTracker(q)
             if self._law is not None:
                 self._law.restart()
-        step = min(step, self.settings.timeout)
-        self._command(self._effort(self._tracker.setpoint(time), q, dq, step), step)
+        step, share = min(step, self.settings.timeout), self._commanded_share()
+        if share == 0.0:
+            self._end_fading()
+        else:
+            self._command(share * self._effort(self._tracker.setpoint(time), q, dq, step), step)
 
     def _command(self, wanted: Array, step: float) -> None:
         """Publish what the motors may be given of a law's effort."""
@@ -367,6 +434,8 @@ class ComputedTorqueController(RobotNode):
         try:
             if self._model is None or self._tracker is None or self.settings.law != COMPUTED_TORQUE:
                 raise InputError(f"needs a model, joint states, and the law {COMPUTED_TORQUE}")
+            if not self._active:
+                raise InputError("the node is not active")
             message = read_bounded(data, JointTrajectory)
             if message.points:
                 model = self._model
@@ -387,8 +456,12 @@ class ComputedTorqueController(RobotNode):
         if self._tracker is not None and not fresh:
             self._tracker = None  # the robot may be elsewhere when it comes back
             self._command_rest()
+        if self._deactivated is not None and (not fresh or self._commanded_share() == 0.0):
+            self._end_fading()
         recent = self._seconds() - self._troubled < TROUBLE_REPORTED_S
-        if self._robot is None:
+        if not self._active:
+            self._condition.report(OK, f"{self.lifecycle}: no effort before the node is activated")
+        elif self._robot is None:
             self._condition.report(STALE, "waiting for robot_description")
         elif not self._joints or (self._model is not None and not fresh):
             what = f"joint states are older than {self.settings.timeout:g} s" if self._joints else "no joint states"

@@ -5,14 +5,17 @@ from __future__ import annotations
 
 import sys
 import threading
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from sensor_msgs.msg import JointState
 from std_srvs.srv import Trigger
 
+from robot_dyn_id.action import IdentifyRecordings
 from robot_dyn_id.errors import InputError, RobotDynIdError, UsageError
 from robot_dyn_id.faults import reported
 from robot_dyn_id.files.configuration import Configuration, read_configuration
@@ -25,9 +28,12 @@ from robot_dyn_id.msg import ParameterSet as ParameterSetMsg
 from robot_dyn_id.nodes.messages.conversions import identification_report, parameter_set_message
 from robot_dyn_id.nodes.messages.joint_state_source import type_parameter
 from robot_dyn_id.nodes.recording.excitation_watch import Event, ExcitationWatch
+from robot_dyn_id.nodes.recording.identification_goals import IdentificationGoals, existing, results_folder
+from robot_dyn_id.nodes.recording.identification_job import IdentificationTask
 from robot_dyn_id.nodes.recording.stream_recording import StreamRecording, wait_for_bags
 from robot_dyn_id.nodes.runtime.robot_node import (
     ERROR,
+    EXECUTES,
     LATCHED,
     OK,
     PUBLISHES,
@@ -118,6 +124,12 @@ class Identifier(RobotNode):
             "Start the identification from all received data; the result is published on identification_report",
         ),
         Interface(SERVES, "~/reset", Trigger, "Discard the received data"),
+        Interface(
+            EXECUTES,
+            "~/identify_recordings",
+            IdentifyRecordings,
+            "Identify from recordings or from all received data, in a process that can be canceled",
+        ),
     )
 
     def begin(self) -> None:
@@ -158,6 +170,8 @@ class Identifier(RobotNode):
                 self.subscription("excitation_status", self._follow)
         self.service("~/identify", self._identify)
         self.service("~/reset", self._reset)
+        server = partial(self.goal_server, "~/identify_recordings")
+        self._goals = IdentificationGoals(server, self._prepare, self._found)
         self.create_timer(TIMER_PERIOD_S, self._look)
 
     # --- inputs
@@ -232,22 +246,68 @@ class Identifier(RobotNode):
         Raises:
             InputError: an identification is already running, or data or robot description are missing.
         """
-        if self._work is not None:
-            raise InputError("an identification is already running; the result is published on identification_report")
-        if self._robot is None:
-            raise InputError(self._source.problem)
-        parts: tuple[BackgroundWriter, ...] = ()
-        if self._recording is not None:
-            self._recording.close_part()  # later messages go to another bag: every pass must read the same data
-            parts = self._recording.parts
-        if not self._data and not parts:
-            publishers = self.count_publishers("joint_states")
-            raise InputError(f"no joint states were received; joint_states has {publishers} publishers")
+        robot = self._ready()
+        parts = () if self._data else self._received_parts()
         self._outcome = None
-        self._work = threading.Thread(target=self._run, args=(parts, self._robot), daemon=True)
+        self._work = threading.Thread(target=self._run, args=(parts, robot), daemon=True)
         self._work.start()
         sources = [recording.source for recording in self._data] or [str(bag.folder) for bag in parts]
         return f"identifying from {', '.join(sources)}"
+
+    def _ready(self) -> RobotDescription:
+        """The robot, if an identification can begin.
+
+        Raises:
+            InputError: one is running, or there is no robot.
+        """
+        if self._work is not None or self._goals.running:
+            raise InputError("an identification is already running; the result is published on identification_report")
+        if self._robot is None:
+            raise InputError(self._source.problem)
+        return self._robot
+
+    def _received_parts(self) -> tuple[BackgroundWriter, ...]:
+        """Bags of all joint states that were received; later messages go to another bag.
+
+        Raises:
+            InputError: no joint states were received.
+        """
+        parts: tuple[BackgroundWriter, ...] = ()
+        if self._recording is not None:
+            self._recording.close_part()  # every pass must read the same data
+            parts = self._recording.parts
+        if not parts:
+            publishers = self.count_publishers("joint_states")
+            raise InputError(f"no joint states were received; joint_states has {publishers} publishers")
+        return parts
+
+    def _prepare(self, goal: Any) -> Callable[[], IdentificationTask]:
+        """Check a goal; returns the function that makes its task when the bags are finished.
+
+        Raises:
+            RobotDynIdError: the reason for a refusal.
+        """
+        robot = self._ready()
+        recordings = existing(goal.recordings) or existing(list(self.settings.data))
+        task = IdentificationTask(
+            urdf=robot.text,
+            recordings=recordings,
+            parts=(),
+            validation=existing(goal.validation) or existing(list(self.settings.validation)),
+            config=(*existing([goal.config] if goal.config else []), self.settings.config)[0],
+            folder=str(results_folder(self._folder.absolute(), goal.folder)),
+        )
+        if recordings:
+            return lambda: task
+        parts = self._received_parts()
+        return lambda: replace(task, parts=tuple(str(folder.absolute()) for folder in wait_for_bags(parts)))
+
+    def _found(self, report: Any, parameters: Any) -> None:
+        """Publish what a goal has found."""
+        self._reports.publish(self._stamped(report))
+        self.get_logger().info(f"goal: verdict {report.verdict}; {report.folder or '; '.join(report.reasons)}")
+        if parameters is not None:
+            self._latched.publish(self._stamped(parameters))
 
     def _run(self, parts: tuple[BackgroundWriter, ...], robot: RobotDescription) -> None:
         try:
@@ -265,6 +325,7 @@ class Identifier(RobotNode):
 
     def _look(self) -> None:
         """Start with recordings once the robot is known, and report an identification that has ended."""
+        self._goals.tick()
         if self._data and self._robot is not None and self._work is None and self._outcome is None:
             self.get_logger().info(self._begin())
         if self._work is None or self._work.is_alive():
@@ -315,7 +376,7 @@ class Identifier(RobotNode):
             return Diagnosis(ERROR, self._recording.failure, values)
         if isinstance(self._outcome, RobotDynIdError):
             return Diagnosis(ERROR, str(self._outcome), values)
-        if self._work is not None:
+        if self._work is not None or self._goals.running:
             return Diagnosis(OK, "identifying", values)
         if isinstance(self._outcome, Identification):
             word = self._outcome.evaluation.verdict.word
@@ -335,10 +396,12 @@ class Identifier(RobotNode):
 
     def stop(self) -> bool:
         """Finish the bags. A running identification is abandoned; its files are written completely or not at all."""
-        if self._recording is None:
-            return True
-        self._recording.end()
-        return self._recording.finished()
+        self._goals.cancel()
+        self._goals.tick()
+        if self._recording is not None:
+            self._recording.end()
+        finished = self._recording is None or self._recording.finished()
+        return finished and not self._goals.running and self._goals.server.settled
 
 
 def main() -> int:

@@ -69,6 +69,16 @@ ARGUMENTS: dict[str, LaunchArgument] = {
     "start": LaunchArgument(
         "false", "true: move as soon as all nodes are ready; false: wait for excitation_publisher/start", read_boolean
     ),
+    "autostart": LaunchArgument(
+        "true",
+        "true: configure and activate the nodes that can move the robot; false: wait for `ros2 lifecycle set`",
+        read_boolean,
+    ),
+    "rehearsal": LaunchArgument(
+        "true",
+        "true: full speed is refused until a run at 10 % of it has succeeded; false: only for simulated robots",
+        read_boolean,
+    ),
     "require_effort": LaunchArgument("true", "false: also move if the joint states contain no effort", read_boolean),
     "recording": LaunchArgument(
         "",

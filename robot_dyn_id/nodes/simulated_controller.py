@@ -23,8 +23,8 @@ ACTION_TYPE = "control_msgs/action/FollowJointTrajectory"
 STATE_TYPE = "control_msgs/msg/JointTrajectoryControllerState"
 
 ABSENT = (
-    "the package control_msgs is not installed: trajectories are taken from the topic alone, without the action "
-    "FollowJointTrajectory and without controller_state"
+    "the package control_msgs is not installed, or without FollowJointTrajectory and JointTrajectoryControllerState: "
+    "trajectories are taken from the topic alone, without the action and without controller_state"
 )
 
 Reader = Callable[[JointTrajectory], tuple[Waypoints, float]]

@@ -14,6 +14,7 @@ from robot_dyn_id.nodes.excitation_publisher import ExcitationPublisher
 from robot_dyn_id.nodes.identifier import Identifier
 from robot_dyn_id.nodes.payload_identifier import PayloadIdentifier
 from robot_dyn_id.nodes.recorder import Recorder
+from robot_dyn_id.nodes.runtime.managed_node import ManagedNode
 from robot_dyn_id.nodes.runtime.robot_node import DIAGNOSTICS, Interface, RobotNode
 from robot_dyn_id.nodes.runtime.ros_parameters import ParameterRow, table
 from robot_dyn_id.nodes.simulator import Simulator
@@ -45,7 +46,17 @@ The values `instance` and `process` in `diagnostics` distinguish them: the one t
 and names the process of the other. A node that has been silent for 2.5 s is ignored as the remains of a killed process,
 which the middleware removes after about 20 s. A node does not command a robot before it has checked for 1 s that no
 other node has its name; while two are running, `~/start` is refused and the excitation publisher stops the robot.
+
+Nodes that can move a robot are managed: they have the lifecycle states of ROS 2 (`ros2 lifecycle set /NODE` with
+`configure`, `activate`, `deactivate`, `cleanup` or `shutdown`) and move nothing unless they are active. With
+`autostart`, the default, they configure and activate themselves, and end if that fails. `deactivate` and `shutdown`
+begin to bring the robot to rest; the node supervises this after the transition. A transition that fails leaves the
+state as it was, and the log has the reason; an unexpected exception makes the node unconfigured and ends it. The launch
+files have the argument `autostart`.
 """
+
+
+MANAGED = "; managed"
 
 
 def markdown() -> str:
@@ -60,7 +71,7 @@ def _node(node: type[RobotNode]) -> str:
         [
             f"## {node.NAME}",
             "",
-            f"`ros2 run robot_dyn_id {node.NAME}`: {node.PURPOSE}.",
+            f"`ros2 run robot_dyn_id {node.NAME}`: {node.PURPOSE}{MANAGED if issubclass(node, ManagedNode) else ''}.",
             "",
             *_grid(("", "name", "type", "QoS", "description"), interfaces),
             "",

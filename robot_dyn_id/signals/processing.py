@@ -335,7 +335,11 @@ def at_rest(speeds: Array, rest: float, rate: float) -> Mask:
 
 
 def _tiles(regressor: Regressor, layout: Layout, windows: Iterable[FilteredWindow], plan: SignalPlan) -> Iterator[Tile]:
-    """One tile per joint and window; rows that are not valid, or below the low-velocity threshold, are zero."""
+    """One tile per joint and window; rows that are not valid, or below the low-velocity threshold, are zero.
+
+    Beside a peak of friction the sign of a velocity that is noise is an error that the regression filter would spread
+    over the rows around: there slow samples are zero before the filter, too.
+    """
     slowest = plan.slowest or (0.0,) * len(layout.supports)
     for window in integrate_states(windows, regressor, 1.0 / plan.rate):
         rows = window.own & (window.number % plan.row_stride == 0)
@@ -353,9 +357,11 @@ def _tiles(regressor: Regressor, layout: Layout, windows: Iterable[FilteredWindo
         for joint, tau in enumerate(window.tau):
             block = layout.block(packed, joint)
             block[-1] = tau
-            thinned = np.ascontiguousarray(plan.low_pass.apply(block, plan.rate)[:, rows])
-            slow = np.abs(window.motion.dq[joint, rows]) < slowest[joint]
+            slow = np.abs(window.motion.dq[joint]) < slowest[joint]
             if plan.rest and slow.any():
-                slow &= ~at_rest(window.motion.dq[joint], plan.rest, plan.rate)[rows]
-            thinned[:, ~valid[joint] | slow] = 0.0
+                slow &= ~at_rest(window.motion.dq[joint], plan.rest, plan.rate)
+            if regressor.peaked:
+                block[:, slow] = 0.0
+            thinned = np.ascontiguousarray(plan.low_pass.apply(block, plan.rate)[:, rows])
+            thinned[:, ~valid[joint] | slow[rows]] = 0.0
             yield Tile(joint, window.segment, thinned, window.trial, window.t[rows])

@@ -87,6 +87,7 @@ VARIANTS = {
     "identifier": ({"urdf": str(ARM)}, {}),
     "payload_identifier": (
         {"urdf": str(ARM), "link": "link7"},
+        {"link": "link7"},
         *(
             {"link": "link7", "driver": driver}
             for driver in ("ur", "franka")

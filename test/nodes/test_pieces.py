@@ -36,6 +36,7 @@ def test_an_excitation_in_pieces_is_followed_to_its_end(world, simulator, publis
         parameters={
             "urdf": str(ARM),
             "horizon": 1.0,
+            "rehearsal": False,
             "period": 4.0,
             "velocity_scale": 0.05,
             "timeout": 2.0,

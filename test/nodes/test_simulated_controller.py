@@ -72,6 +72,19 @@ def test_a_goal_is_followed_reached_and_reported(world):
     assert 0.0 <= seconds(moving[0].reference.time_from_start) <= 0.5
 
 
+def test_the_controller_can_have_another_name(world):
+    from control_msgs.action import FollowJointTrajectory
+    from control_msgs.msg import JointTrajectoryControllerState
+
+    arm = Commander(world, trajectories="arm/joint_trajectory", controller="arm")
+    states = world.heard(JointTrajectoryControllerState, "arm/controller_state", DEEP)
+    world.until(lambda: states, what="controller_state")
+    client = GoalClient(world, FollowJointTrajectory, "arm/follow_joint_trajectory")
+    assert client.send(trajectory=trajectory(arm.names, [0.1] * 3, 0.2)).end()[0] == GoalStatus.STATUS_SUCCEEDED
+    arm.trajectories.publish(trajectory(arm.names, [0.0] * 3, 0.2))
+    world.until(lambda: np.abs(arm.position).max() < 1e-3, what="the topic")
+
+
 def test_tolerances_that_are_violated_abort_with_the_codes_of_the_controller(world):
     driver = Driver(world, **WEAK)
     status, result = driver.send([0.5, 0.5, 0.5], 1.0, path_tolerance=tolerances(position=0.02)).end()

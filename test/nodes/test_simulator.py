@@ -230,6 +230,13 @@ def test_noise_and_resolution_are_in_the_messages(world):
         ({"urdf": PLANAR3R, "real_time_factor": "2.0"}, UsageError, "real_time_factor needs clock"),
         ({"urdf": PLANAR3R, "control": "effort", "effort_wait": "0.01"}, UsageError, "effort_wait needs clock"),
         ({"urdf": PLANAR3R, "clock": "true", "effort_wait": "0.01"}, UsageError, "effort_wait needs clock"),
+        ({"urdf": PLANAR3R, "derivative_gains": "[1.0]"}, UsageError, "need proportional_gains"),
+        (
+            {"urdf": PLANAR3R, "proportional_gains": "[1.0]", "control": "effort"},
+            UsageError,
+            "need control to be position",
+        ),
+        ({"urdf": PLANAR3R, "path_tolerance": "[0.1, 0.2]"}, UsageError, "path_tolerance has 2 values"),
         ({"urdf": PLANAR3R, "control": "velocity"}, UsageError, "control must be one of position, effort"),
     ],
 )

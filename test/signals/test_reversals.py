@@ -12,7 +12,7 @@ from support.simulated import TERMS, Simulated, changed
 from robot_dyn_id.dynamics.base_parameters import base_parameters
 from robot_dyn_id.dynamics.regressor import Motion, Regressor, terms_on_joints
 from robot_dyn_id.dynamics.terms import Coulomb, Stribeck, Viscous
-from robot_dyn_id.estimators import WeightedLeastSquares
+from robot_dyn_id.estimators import Separable, WeightedLeastSquares
 from robot_dyn_id.estimators.factors import Factors
 from robot_dyn_id.estimators.whitening import LaggedGrams
 from robot_dyn_id.excitation import random_fourier
@@ -190,3 +190,50 @@ def test_stribeck_friction_at_a_reversal_is_ten_times_better_than_coulomb(seed):
         assert error <= 0.1 * coulomb
         assert velocity == pytest.approx(0.05, rel=0.05)
     assert case.stribeck(0.0)[0] > 2.0 * error  # with all rows, the noise of the velocity bends the law
+
+
+# --- Peaks of a few samples --------------------------------------------------------------------------------------
+
+VELOCITY = 0.002
+"""Stribeck velocity [rad/s]: the peak lasts for some milliseconds at a reversal."""
+
+
+@pytest.fixture(scope="module")
+def narrow():
+    """Three joints at 1 kHz with a narrow peak, velocities from positions with noise of 1 urad."""
+    robot = Simulated(terms=(Viscous(), Stribeck(VELOCITY)))
+    motion = random_fourier(robot.model, 1)
+    sensors = Sensors(np.full(3, 0.02), 1e-6, None)
+    return robot, simulated_recording(robot.regressor, robot.parameters, motion, sample_times(20.0, 1000.0), sensors, 1)
+
+
+def test_a_narrow_peak_is_identified_with_its_uncertainty(narrow):
+    """The automatic cut-off would keep every fourth sample, and one wrong sign would spread over a period of it."""
+    robot, recording = narrow
+    settings = Settings(
+        terms=(Viscous(), Stribeck()), estimator=Separable(), velocity="derivative", reversal_speed="auto"
+    )
+    found = identify(*split([recording], robot.joints), robot.model, settings, "test")
+    assert found.parameters.estimator == "separable" and found.training.plan.decimation == 1
+    for constant in found.estimate.constants:
+        assert abs(constant.value - VELOCITY) < 4.0 * constant.standard_deviation < VELOCITY
+
+
+def test_slow_samples_beside_a_peak_do_not_spread(narrow):
+    """Whatever is measured while the sign of the velocity is not known, the rows are the same."""
+    robot, recording = narrow
+    trials = prepared(recording, robot.joints, 6.0, "derivative")
+    slowest = tuple(3.0 * velocity_noise(trials))
+    wrong = recording.samples.tau.copy()
+    for part in trials:
+        slow = part.own & (np.abs(part.motion.dq) < np.array(slowest)[:, None])
+        for driven, samples in enumerate(slow):
+            wrong[np.searchsorted(recording.samples.t, part.t[samples] - 1e-6), driven] += 100.0
+    assert np.any(wrong != recording.samples.tau)
+    other = changed(recording, tau=wrong)
+    for (_, _, block), (_, _, same) in zip(
+        rows_of(robot, without(trials, slowest)),
+        rows_of(robot, without(prepared(other, robot.joints, 6.0, "derivative"), slowest)),
+        strict=True,
+    ):
+        np.testing.assert_allclose(block, same, atol=1e-9)

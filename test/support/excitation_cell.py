@@ -21,6 +21,7 @@ ACCELERATION = 10.0
 QUICK = {
     **{"period": 1.0, "periods": 2, "acceleration": f"[{ACCELERATION}]", "amplitude_share": 0.3, "timeout": 0.5},
     "return_to_start": "false",
+    "rehearsal": "false",
     "horizon": 1.0,  # all nodes are in one process, which may be held up for longer than the default
 }
 

@@ -36,13 +36,13 @@ def trajectory(names, target, duration=1.0, **fields):
 class Commander:
     """A planar arm, or another, with what it says, and publishers of commands to it."""
 
-    def __init__(self, world, urdf=PLANAR3R, namespace="", **parameters):
+    def __init__(self, world, urdf=PLANAR3R, namespace="", trajectories=TRAJECTORY, **parameters):
         self.world, self.namespace = world, namespace
         self.states, self.log = self.hear(JointState, "joint_states", DEEP), world.heard(Log, "/rosout", DEEP)
         self.diagnostics = self.hear(DiagnosticArray, "diagnostics", RELIABLE)
         options = {"namespace": namespace} if namespace else {}
         self.node = world.add(Simulator, *ros_arguments(urdf=urdf, **parameters), **options)
-        self.trajectories = world.probe.create_publisher(JointTrajectory, self.topic(TRAJECTORY), RELIABLE)
+        self.trajectories = world.probe.create_publisher(JointTrajectory, self.topic(trajectories), RELIABLE)
         self.efforts = world.probe.create_publisher(Float64MultiArray, self.topic("effort_command"), SENSOR)
         ready = (self.trajectories, self.efforts)
         world.until(lambda: self.states and all(p.get_subscription_count() for p in ready), what="simulator")

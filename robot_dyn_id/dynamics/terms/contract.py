@@ -65,6 +65,7 @@ class Term(CheckedOptions):
         state_names: name of each internal state of a coordinate; empty for a memoryless term.
         state_parameters: constants of the state equation: fields of the term, which parameter sets list with the
             states.
+        peaked: whether the columns have a peak around rest, which may last for a few samples only.
         signal: signal that `factor` depends on: `load`, the torque of the URDF's rigid bodies without acceleration, or
             `temperature` of the joints; empty if there is no such factor.
     """
@@ -74,6 +75,7 @@ class Term(CheckedOptions):
     not_negative: ClassVar[tuple[str, ...]] = ()
     differences: ClassVar[Mapping[str, str]] = {}
     includes: ClassVar[frozenset[str]] = frozenset()
+    peaked: ClassVar[bool] = False
     signal: ClassVar[str] = ""
     state_names: ClassVar[tuple[str, ...]] = ()
     state_parameters: ClassVar[tuple[str, ...]] = ()

@@ -38,6 +38,7 @@ class Stribeck(Term):
     not_negative: ClassVar[tuple[str, ...]] = ("fcs",)
     differences: ClassVar[Mapping[str, str]] = {"dfs": "fcs"}
     includes: ClassVar[frozenset[str]] = frozenset(("coulomb",))
+    peaked: ClassVar[bool] = True
     option_ranges: ClassVar[OptionRanges] = {
         "stribeck_velocity": Range(0, includes_low=False),
         "smoothing_width": Range(0),

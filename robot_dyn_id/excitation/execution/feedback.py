@@ -112,6 +112,20 @@ class Feedback:
         self._velocity_guard.update(self.velocity, now.steady)
         self._effort_guard.update(self._ours(efforts), now.steady)
 
+    def set_speed(self, factor: float) -> None:
+        """Lower the threshold of the velocity for slow motions; what counts as rest is always allowed in addition.
+
+        Args:
+            factor: fraction of the full speed, at most 1.
+        """
+        self._velocity_guard.scale(factor, REST_SPEED)
+
+    def margin(self) -> tuple[float, str]:
+        """Smallest relative distance of the latest velocities and efforts to their thresholds, and what has it."""
+        guards = {"velocity": self._velocity_guard, "effort": self._effort_guard}
+        word, guard = min(guards.items(), key=lambda item: item[1].margin)
+        return guard.margin, f"{word} of {guard.closest}"
+
     def _ours(self, values: Sequence[float]) -> Array:
         """Values of the n joints; NaN without values, as controllers publish for joints without such a sensor."""
         if len(values) != len(self._names):

@@ -67,6 +67,8 @@ class Guard:
 
     Attributes:
         exceeded: description of a joint that has exceeded its threshold for long enough; empty if there is none.
+        margin: smallest distance of the latest sample to a threshold, relative to the threshold; 1 if none is measured.
+        closest: joint with this margin.
     """
 
     def __init__(
@@ -84,12 +86,22 @@ class Guard:
         self._quantity = quantity
         self._names = joint_names
         self._units = units
-        self._threshold = threshold
+        self._full = self._threshold = threshold
         self._patience = patience
         self._above = np.zeros(len(threshold), dtype=np.int64)  # consecutive samples above the threshold
         self._since = np.zeros(len(threshold))  # time of the first of them
         self._measured = np.zeros(len(threshold), dtype=bool)
         self.exceeded = ""
+        self.margin, self.closest = 1.0, ""
+
+    def scale(self, factor: float, allowance: float) -> None:
+        """Scale the thresholds, which never exceed the original ones.
+
+        Args:
+            factor: fraction of the original thresholds.
+            allowance: part that is added to them, in the unit of the quantity.
+        """
+        self._threshold = np.minimum(self._full, factor * self._full + allowance)
 
     def update(self, values: Array, now: float) -> None:
         """Process one sample.
@@ -99,6 +111,9 @@ class Guard:
             now: time of a steady clock [s].
         """
         self._measured = ~np.isnan(values)
+        ratios = np.where(self._measured, np.abs(values) / self._threshold, 0.0)
+        closest = int(np.argmax(ratios))
+        self.margin, self.closest = 1.0 - float(ratios[closest]), self._names[closest]
         above = np.abs(values) > self._threshold
         self._since = np.where(above & (self._above > 0), self._since, now)
         self._above = np.where(above, self._above + 1, 0)

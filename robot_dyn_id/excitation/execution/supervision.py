@@ -6,19 +6,20 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from enum import IntEnum
+from enum import Enum, IntEnum
 
 import numpy as np
 
 from robot_dyn_id.arrays import Array
 from robot_dyn_id.errors import MotionError
-from robot_dyn_id.excitation.execution.approach import Entered, enter, return_motion
+from robot_dyn_id.excitation.execution.approach import Entered, PointToPoint, approach, enter, return_motion
 from robot_dyn_id.excitation.execution.braking import Braking
 from robot_dyn_id.excitation.execution.command import Command
 from robot_dyn_id.excitation.execution.feedback import Feedback, TimePoint
 from robot_dyn_id.excitation.execution.guard import REST_SPEED, GuardThresholds
+from robot_dyn_id.excitation.execution.rehearsal import REHEARSAL_SPEED, ExcitationRun, slow_limits
 from robot_dyn_id.excitation.limits import MotionLimits
-from robot_dyn_id.excitation.trajectory import Trajectory
+from robot_dyn_id.excitation.trajectory import Excitation, Trajectory
 
 SETTLING_TIME_S = 1.0
 """Time after the end of a command within which a robot must be measured at rest [s]."""
@@ -55,14 +56,30 @@ class Phase(IntEnum):
     STOPPING = 5
     DONE = 6
     FAULT = 7
+    RETURNING = 8
 
 
-UNDER_WAY = (Phase.APPROACHING, Phase.RUNNING)
+UNDER_WAY = (Phase.APPROACHING, Phase.RUNNING, Phase.RETURNING)
 
 MOVING = (*UNDER_WAY, Phase.STOPPING)
 
 STOPPED, RETURNING = "stopped as requested", "returning to the initial configuration"
+RETURNED, REHEARSED = "returned to the initial configuration", "the rehearsal has succeeded: full speed is released"
 """Reasons that are not faults."""
+
+NOT_REHEARSED = "not rehearsed"
+"""Beginning of the reason why full speed is refused."""
+
+NO_MARGIN = 1.0, ""
+"""Smallest margin of a motion before its first joint states."""
+
+
+class End(Enum):
+    """Reason why a motion has ended; the robot may still brake."""
+
+    COMPLETE = "executed completely"
+    STOPPED = "stopped on request"
+    FAULT = "stopped by a fault"
 
 
 class Supervisor:
@@ -79,11 +96,15 @@ class Supervisor:
         command: latest commanded motion; None before the first.
         feedback: feedback of the robot.
         obstruction: function that returns the reason why a motion would collide; may be replaced at rest.
+        run: present or latest run of the excitation.
+        rehearsed: whether full speed is released: a slow run has succeeded, or none is required.
+        end: reason why the latest motion has ended; None while it lasts or is paused, and before the first one.
+        worst: smallest margin to the threshold of a guard since the start of the motion, and what had it.
     """
 
     def __init__(
         self,
-        excitation: Trajectory,
+        excitation: Excitation,
         limits: MotionLimits,
         thresholds: GuardThresholds,
         returns: bool = True,
@@ -102,7 +123,9 @@ class Supervisor:
         self.reason = ""
         self.command: Command | None = None
         self.feedback = Feedback(limits, thresholds)
-        self.excitation = excitation
+        self.run = self._full = ExcitationRun(excitation)
+        self.rehearsed, self.worst = True, NO_MARGIN
+        self.end: End | None = None
         self._limits = limits
         self._tracking = thresholds.tracking
         self._returns = returns
@@ -130,6 +153,7 @@ class Supervisor:
         self.feedback.receive(now, stamp, names, positions, velocities, efforts)
         self._check_reach(now)
         if self.phase in MOVING:
+            self._note_margin()
             self._watch(now, self.feedback.broken or self.feedback.exceeded())
 
     def tick(self, now: TimePoint, obstacle: str) -> None:
@@ -156,6 +180,13 @@ class Supervisor:
                 self.phase, self.reason = Phase.READY, ""
         elif self.phase in MOVING:
             self._watch(now, problem or self.feedback.outside() or self._excessive_tracking_error(now.steady))
+
+    def _note_margin(self) -> None:
+        """Update the smallest margin of the motion."""
+        error = np.abs(self.tracking_error()) / self._tracking
+        j = int(np.argmax(error))
+        tracking = 1.0 - float(error[j]), f"tracking error of {self._limits.joint_names[j]}"
+        self.worst = min(self.worst, tracking, self.feedback.margin())
 
     def extend(self, reach: float) -> None:
         """Set the time up to which the command was sent; the robot brakes on its own afterwards.
@@ -228,17 +259,43 @@ class Supervisor:
                 if self._returns:
                     self._return(now, self.command.state(now.motion)[0])
                 else:
-                    self.phase = Phase.DONE
+                    self._end_run()
         elif self.command.finished(now.motion):
             if self.phase == Phase.STOPPING:
                 self.phase = self._after
             elif self.phase == Phase.RUNNING:
-                self.phase, self.reason = Phase.DONE, ""
+                self._end_run()
+            elif self.phase == Phase.RETURNING:
+                self.phase, self.reason, self.end = Phase.READY, RETURNED, End.COMPLETE
+
+    def _end_run(self) -> None:
+        """End a run that was executed completely; a slow one releases full speed."""
+        self.rehearsed, self.end = self.rehearsed or self.run.slow, End.COMPLETE
+        if self.rehearsing:
+            self.phase, self.reason = Phase.READY, REHEARSED
+        else:
+            self.phase, self.reason = Phase.DONE, ""
+
+    @property
+    def excitation(self) -> Excitation:
+        """Excitation of the present or latest run."""
+        return self.run.motion
+
+    @property
+    def excitation_at_full_speed(self) -> Excitation:
+        """The excitation that this was made for."""
+        return self._full.motion
+
+    @property
+    def rehearsing(self) -> bool:
+        """Whether the present or latest run is a rehearsal."""
+        return self.run.rehearsal
 
     def _return(self, now: TimePoint, start: Array) -> None:
         """Command the motion back to the initial configuration."""
         assert self._home is not None
-        self.command = Command(return_motion(start, self._home, self._limits), now)
+        limits = slow_limits(self._limits) if self.rehearsing else self._limits
+        self.command = Command(return_motion(start, self._home, limits), now)
         self.phase, self.reason = Phase.RUNNING, RETURNING
 
     def _excessive_tracking_error(self, steady: float) -> str:
@@ -268,7 +325,7 @@ class Supervisor:
             return
         if self.phase in UNDER_WAY:
             self._brake(now)
-        self.phase, self.reason = Phase.FAULT, fault
+        self.phase, self.reason, self.end = Phase.FAULT, fault, End.FAULT
 
     def abandon(self, now: TimePoint, why: str) -> None:
         """Handle the controller rejecting or aborting the command.
@@ -280,7 +337,7 @@ class Supervisor:
             now: present time.
             why: reported reason.
         """
-        self._since, self.command, self._reach = self.elapsed(now), None, math.inf
+        self._since, self.command, self._reach, self.end = self.elapsed(now), None, math.inf, End.FAULT
         self.phase, self.reason = Phase.FAULT, f"{self.reason}; {why}" if self.phase == Phase.FAULT else why
 
     def _brake(self, now: TimePoint) -> None:
@@ -290,11 +347,45 @@ class Supervisor:
 
     # --- requests; each returns the reason of a rejection, empty if accepted -------------------------------------
 
-    def start(self, now: TimePoint, obstacle: str) -> str:
-        """Start the excitation."""
+    def start(self, now: TimePoint, obstacle: str, run: ExcitationRun | None = None) -> str:
+        """Start a run; by default that of the excitation as it is."""
+        run = run or self._full
         if self.phase == Phase.PAUSED:
             return "paused: end the pause to continue, or stop first"
-        return self._enter(now, obstacle, 0.0)
+        if not (self.rehearsed or run.slow):
+            return f"{NOT_REHEARSED}: full speed is released by a run at {REHEARSAL_SPEED:.0%} of it that has succeeded"
+        before, self.run = self.run, run
+        refusal = self._enter(now, obstacle, 0.0)
+        if refusal:
+            self.run = before
+        return refusal
+
+    def return_home(self, now: TimePoint, obstacle: str) -> str:
+        """Return slowly to the configuration in which the latest run was started."""
+        if self.phase == Phase.PAUSED:
+            return "paused: stop first"
+        if self._home is None:
+            return "there is no configuration to return to: nothing has been started"
+        problem = self._immobile(now, obstacle)
+        if problem:
+            return problem
+        position = self.feedback.position
+        assert position is not None
+        try:
+            motion = return_motion(position, self._home, slow_limits(self._limits))
+        except MotionError as error:
+            return str(error)
+        hit = self.obstruction(motion)
+        if hit:
+            return f"the return to the initial configuration collides: {hit}; move the robot by other means"
+        self._begin(now, motion, Phase.RETURNING, RETURNING, REHEARSAL_SPEED)
+        return ""
+
+    def _begin(self, now: TimePoint, motion: Entered | PointToPoint, phase: Phase, reason: str, speed: float) -> None:
+        """Command a motion from rest, of which the guards may observe this fraction of the full speed."""
+        self.command, self._latest = Command(motion, now), now.motion
+        self.phase, self.reason, self.worst, self.end = phase, reason, NO_MARGIN, None
+        self.feedback.set_speed(speed)
 
     def resume(self, now: TimePoint, obstacle: str) -> str:
         """Continue after a pause from the same time of the excitation, by a new approach."""
@@ -303,6 +394,8 @@ class Supervisor:
     def pause(self, now: TimePoint) -> str:
         """Brake, to continue later."""
         self._check_reach(now)
+        if self.phase == Phase.RETURNING:
+            return f"{RETURNING}, which can only be stopped"
         if self.phase in UNDER_WAY:
             self._brake(now)
             self.phase, self._after, self.reason = Phase.STOPPING, Phase.PAUSED, "paused as requested"
@@ -319,17 +412,23 @@ class Supervisor:
             self.phase = Phase.READY
         elif self.phase != Phase.STOPPING:
             return ""
-        self._after, self.reason = Phase.READY, why
+        self._after, self.reason, self.end = Phase.READY, why, End.STOPPED
         return ""
 
-    def _enter(self, now: TimePoint, obstacle: str, since: float) -> str:
+    def _immobile(self, now: TimePoint, obstacle: str) -> str:
+        """Reason why no motion can begin; empty if one can."""
         if self.phase in UNDER_WAY or (self.command is not None and not self.command.finished(now.motion)):
             return "the robot is still moving"
         feedback = self.feedback
-        problem = obstacle or feedback.silence(now.steady) or feedback.moving() or feedback.exceeded()
+        return obstacle or feedback.silence(now.steady) or feedback.moving() or feedback.exceeded()
+
+    def _enter(self, now: TimePoint, obstacle: str, since: float) -> str:
+        problem = self._immobile(now, obstacle)
         if problem:
             return problem
+        feedback = self.feedback
         assert feedback.position is not None
+        limits = slow_limits(self._limits) if self.rehearsing else self._limits
         try:
             if self._returns and since >= self.excitation.duration:  # paused during the return
                 assert self._home is not None
@@ -338,6 +437,7 @@ class Supervisor:
                     self._return(now, feedback.position)
                 return problem
             motion = enter(self.excitation, since, feedback.position, self._limits)
+            motion = replace(motion, lead=approach(motion.lead.start, motion.lead.goal, limits))
             home = self._home if self.phase == Phase.PAUSED else feedback.position
             problem = self._blocked(motion, feedback.position if home is None else home)
         except MotionError as error:
@@ -346,8 +446,8 @@ class Supervisor:
             return problem
         if self.phase != Phase.PAUSED:
             self._home = feedback.position
-        self.command, self._since, self._latest = Command(motion, now), since, now.motion
-        self.phase, self.reason = Phase.APPROACHING, ""
+        self._since = since
+        self._begin(now, motion, Phase.APPROACHING, "", REHEARSAL_SPEED if self.rehearsing else 1.0)
         return ""
 
     def _blocked(self, motion: Entered, home: Array) -> str:
@@ -378,15 +478,31 @@ class Supervisor:
         motion = self.command.trajectory
         if not isinstance(motion, Entered):
             return f"{RETURNING}, {motion.duration:.1f} s"
+        slow = f"rehearses one period at {REHEARSAL_SPEED:.0%} of the speed: " if self.rehearsing else ""
         steps = [f"approaches the excitation ({motion.lead.duration:.1f} s)"]
         steps.append(f"follows it ({motion.duration - motion.lead.duration:.1f} s)")
         total = motion.duration
         if self._returns and self._home is not None:
             end = motion.evaluate(np.array([motion.duration]))[0][:, 0]
-            back = return_motion(end, self._home, self._limits).duration
+            back = self._return_time(end)
             steps.append(f"returns ({back:.1f} s)")
             total += back
-        return f"{', '.join(steps)}: {total:.1f} s in all"
+        return f"{slow}{', '.join(steps)}: {total:.1f} s in all"
+
+    def _return_time(self, start: Array) -> float:
+        """Duration of the return after the excitation [s]."""
+        assert self._home is not None
+        limits = slow_limits(self._limits) if self.rehearsing else self._limits
+        return return_motion(start, self._home, limits).duration
+
+    def remaining(self, now: TimePoint) -> float:
+        """Time until the end of the present motion, with its return [s]; 0 at rest."""
+        if self.phase not in MOVING or self.command is None:
+            return 0.0
+        motion, left = self.command.trajectory, self.command.remaining(now.motion)
+        if isinstance(motion, Entered) and self._returns and self._home is not None:
+            left += self._return_time(motion.evaluate(np.array([motion.duration]))[0][:, 0])
+        return left
 
     def elapsed(self, now: TimePoint) -> float:
         """Own time of the excitation at the present time [s]."""
@@ -396,8 +512,8 @@ class Supervisor:
 
     @property
     def complete(self) -> bool:
-        """Whether the excitation was executed to its end."""
-        return self._since >= self.excitation.duration
+        """Whether the excitation was executed to its end; a rehearsal does not count."""
+        return not self.rehearsing and self._since >= self.excitation.duration
 
     def tracking_error(self) -> Array:
         """Tracking error at the latest joint states [rad or m], shape (n,); 0 before the first command."""

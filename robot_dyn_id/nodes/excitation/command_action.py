@@ -74,6 +74,10 @@ class CommandAction:
         failure, self._failure = self._failure, ""
         return failure
 
+    def close(self) -> None:
+        """See `CommandInterface`."""
+        self._client.destroy()
+
     def _answered(self, number: int, goal: Any) -> None:
         """A goal is accepted or rejected; the action has no words for the reason."""
         if goal.accepted:

@@ -34,3 +34,7 @@ class CommandTopic:
     def failure(self) -> str:
         """See `CommandInterface`."""
         return ""
+
+    def close(self) -> None:
+        """See `CommandInterface`."""
+        self._node.destroy_publisher(self._topic)

@@ -40,6 +40,10 @@ class CommandInterface(Protocol):
         """Reason why the controller does not follow the latest command, returned once; empty if none was reported."""
         ...
 
+    def close(self) -> None:
+        """Leave the graph; nothing is commanded any more."""
+        ...
+
 
 class Commands:
     """Sends the motion that a supervisor commands.
@@ -69,6 +73,10 @@ class Commands:
     def obstacle(self) -> str:
         """Reason why no controller follows the commands; empty if one does."""
         return self._interface.obstacle()
+
+    def close(self) -> None:
+        """Leave the graph, for a robot at rest."""
+        self._interface.close()
 
     def follow(self, supervisor: Supervisor, stamped: bool = True) -> None:
         """Send the supervisor's command if it is new or to be continued, and report what the controller gave up.

@@ -21,11 +21,16 @@ GRAPH_PERIOD_S = 0.2
 
 
 class RecordingReports:
-    """Feeds a watch with what arrives, with the time, and with the nodes that the graph shows."""
+    """Feeds a watch with what arrives, with the time, and with the nodes that the graph shows.
+
+    Attributes:
+        folders: folders of the bags that have been recorded since this was cleared, by recorder.
+    """
 
     def __init__(self, node: RobotNode, watch: RecordingWatch) -> None:
         """Subscribe to the status topics, which are among the interfaces of the node."""
         self._node, self._watch, self._looked = node, watch, 0.0
+        self.folders: dict[str, str] = {}
         for topic in TOPICS:
             node.subscription(topic, self._receive)
 
@@ -39,6 +44,8 @@ class RecordingReports:
             counts=tuple(message.counts),
             lost=tuple(message.lost),
         )
+        if report.state == RecordingState.RECORDING and message.folder:
+            self.folders[message.recorder] = message.folder
         self._watch.receive(self._node.steady.now().nanoseconds * 1e-9, report)
 
     def tick(self, steady: float) -> None:

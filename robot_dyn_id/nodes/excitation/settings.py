@@ -29,6 +29,7 @@ from robot_dyn_id.findings import format_findings
 from robot_dyn_id.model.joint_values import joint_array
 from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.nodes.messages.conversions import most_points
+from robot_dyn_id.nodes.runtime.managed_node import autostart_parameter
 from robot_dyn_id.nodes.runtime.ros_parameters import ros_parameter
 from robot_dyn_id.parameters import COMPENSATED_PARTS, NONE
 
@@ -202,6 +203,12 @@ class ExcitationSettings(MotionSettings):
     )
     return_to_start: bool = ros_parameter(True, "Return to the initial position after the excitation")
     start: bool = ros_parameter(False, "Start automatically as soon as everything is ready; false: wait for ~/start")
+    rehearsal: bool = ros_parameter(
+        True,
+        "Refuse full speed until a run at 10 % of it has succeeded in this process; with start the slow run comes "
+        "first",
+    )
+    autostart: bool = autostart_parameter()
     runs: int = ros_parameter(
         1,
         "Number of automatic runs; each run after the first starts when new parameters have been identified",

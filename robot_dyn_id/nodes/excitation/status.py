@@ -22,6 +22,14 @@ PERIOD = 0.2
 LEVELS = {Phase.WAITING: WARN, Phase.FAULT: ERROR}
 
 
+REHEARSALS = {
+    ExcitationStatus.NOT_REHEARSED: "required before full speed",
+    ExcitationStatus.REHEARSED: "succeeded",
+    ExcitationStatus.NOT_REQUIRED: "OFF: full speed was never rehearsed",
+}
+"""Words of the diagnosis."""
+
+
 class StatusTopic:
     """Status topic: every change is published and logged, and the state is repeated periodically."""
 
@@ -39,20 +47,26 @@ class StatusTopic:
         self._published_at = -math.inf
         self._changes, self._log_changes = Changes(PERIOD), Changes()
 
-    def describe(self, joint_names: Sequence[str], duration: float) -> None:
-        """Set what stays the same: the joints, and the length of the excitation [s]."""
-        self._message.joint_names, self._message.duration = list(joint_names), duration
+    def describe(self, joint_names: Sequence[str], digest: str) -> None:
+        """Set what stays the same: the joints, and the digest of the excitation."""
+        self._message.joint_names, self._message.digest = list(joint_names), digest
 
-    def publish(self, now: TimePoint, supervisor: Supervisor | None, problem: str) -> None:
+    def publish(
+        self, now: TimePoint, supervisor: Supervisor | None, problem: str, lifecycle: str, rehearsal: bool
+    ) -> None:
         """Publish the state if it changed, or periodically.
 
         Args:
             now: present time.
             supervisor: supervisor of the motion; None before the robot is known.
             problem: reason why there is no supervisor.
+            lifecycle: lifecycle state of the node.
+            rehearsal: whether full speed requires a rehearsal.
         """
         state = (Phase.WAITING, problem) if supervisor is None else (supervisor.phase, supervisor.reason)
         text = _text(*state)
+        self._message.lifecycle = lifecycle
+        self._message.rehearsal = _rehearsal(rehearsal, supervisor)
         changed = self._changes.due(now.steady, text)
         if not changed and now.steady - self._published_at < PERIOD:
             return
@@ -64,6 +78,8 @@ class StatusTopic:
         message.header.stamp = self._node.get_clock().now().to_msg()
         if supervisor is not None:
             message.elapsed, message.complete = supervisor.elapsed(now), supervisor.complete
+            message.duration, message.rehearsing = supervisor.excitation.duration, supervisor.rehearsing
+            message.worst_margin, message.worst_margin_cause = supervisor.worst
             message.tracking_error = array.array("d", supervisor.tracking_error().tobytes())
         self._topic.publish(message)
 
@@ -77,10 +93,23 @@ class StatusTopic:
     def diagnosis(self) -> Diagnosis:
         """Phase and progress of the excitation."""
         message, (phase, reason) = self._message, self._published
-        values = {"elapsed [s]": f"{message.elapsed:.1f}", "duration [s]": f"{message.duration:.1f}"}
+        values = {
+            "lifecycle": message.lifecycle,
+            "rehearsal": REHEARSALS[message.rehearsal],
+            "elapsed [s]": f"{message.elapsed:.1f}",
+            "duration [s]": f"{message.duration:.1f}",
+        }
         for name, error in zip(message.joint_names, message.tracking_error, strict=False):
             values[f"tracking error of {name}"] = f"{error:.4f}"
         return Diagnosis(LEVELS.get(phase, OK), _text(phase, reason), values)
+
+
+def _rehearsal(required: bool, supervisor: Supervisor | None) -> int:
+    """Constant of the message on the rehearsal."""
+    if not required:
+        return int(ExcitationStatus.NOT_REQUIRED)
+    done = supervisor is not None and supervisor.rehearsed
+    return int(ExcitationStatus.REHEARSED if done else ExcitationStatus.NOT_REHEARSED)
 
 
 def _text(phase: Phase, reason: str) -> str:

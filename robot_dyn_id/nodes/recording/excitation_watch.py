@@ -10,7 +10,7 @@ from typing import Any
 
 from robot_dyn_id.excitation.execution.supervision import Phase
 
-AT_REST = (Phase.WAITING, Phase.READY, Phase.DONE, Phase.FAULT)
+WITHOUT_EXCITATION = (Phase.WAITING, Phase.READY, Phase.DONE, Phase.FAULT, Phase.RETURNING)
 """Phases in which no excitation is under way."""
 
 
@@ -56,7 +56,7 @@ class ExcitationWatch:
             publisher.waiting = f"{name} is a dry run, which never moves the robot"
             return Event.NONE
         complete = status.complete or phase == Phase.DONE
-        if phase not in AT_REST:
+        if phase not in WITHOUT_EXCITATION and not status.rehearsing:
             publisher.waiting = f"the excitation of {name} to end ({phase.name.lower()})"
             moved, executed = publisher.moves, publisher.executed
             publisher.moves, publisher.executed = moved or not complete, complete

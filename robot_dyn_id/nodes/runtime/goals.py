@@ -53,11 +53,12 @@ class GoalServer:
         self._node, self._type, self._begin, self._cancel = node, action, begin, cancel
         self._handle: Any = None
         self._end = Future()
+        self._unsettled = 0  # goals whose client has no result yet
         self._server = ActionServer(
             node,
             action,
             name,
-            self._executed(Future()),  # replaced for every goal
+            self._settle,  # replaced for every goal
             goal_callback=lambda request: GoalResponse.ACCEPT,
             handle_accepted_callback=self._accept,
             cancel_callback=self._accept_cancel,
@@ -72,6 +73,11 @@ class GoalServer:
     def canceled(self) -> bool:
         """Whether the client has canceled the goal that is being executed."""
         return self.active and bool(self._handle.is_cancel_requested)
+
+    @property
+    def settled(self) -> bool:
+        """Whether every goal has its result."""
+        return self._unsettled == 0
 
     def publish(self, **fields: Any) -> None:
         """Publish feedback of the goal that is being executed.
@@ -130,10 +136,12 @@ class GoalServer:
         async def execute(handle: Any) -> Any:  # rclpy awaits only what is a coroutine function itself
             return self._settle(handle, await end)
 
+        self._unsettled += 1
         return execute
 
     def _settle(self, handle: Any, result: Any) -> Any:
         """Set the status of a goal that belongs to its result."""
+        self._unsettled -= 1
         if result.code == self._type.Result.SUCCEEDED:
             handle.succeed()
         elif result.code == self._type.Result.CANCELED and handle.is_cancel_requested:

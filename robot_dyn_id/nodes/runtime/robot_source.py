@@ -51,6 +51,7 @@ class RobotSource:
         """
         self._node, self._joints, self._ready, self._options = node, tuple(joints) or None, ready, options
         self._text: str | None = None
+        self._subscription: Any = None
         self.problem = ""
         if urdf:
             self._read(RobotDescription.from_file(urdf))
@@ -61,6 +62,13 @@ class RobotSource:
         self._subscription = node.subscription(DESCRIPTION.name, self._received)
         node.get_logger().info(self.problem)
         self._reminder: Any = node.create_timer(FIRST, self._remind, clock=node.steady)
+
+    def close(self) -> None:
+        """End the subscription, so that a later source receives the latched description again."""
+        if self._subscription is not None:
+            self._node.destroy_timer(self._reminder)
+            self._node.destroy_subscription(self._subscription)
+            self._subscription = None
 
     def _read(self, robot: RobotDescription) -> None:
         self._ready(RobotModel.from_description(robot, self._joints, **self._options))

@@ -90,6 +90,11 @@ class Cell:
             self.offset = np.array([0.0, 0.3, 0.0])
             self.step()
             self.offset = np.zeros(3)
+        if phase == Phase.RETURNING:
+            self.supervisor.stop(self.now)
+            self.until(Phase.READY)
+            assert self.supervisor.return_home(self.now, "") == ""
+            self.step(10)
         assert self.supervisor.phase == phase
         return self
 
@@ -102,22 +107,23 @@ def test_the_phases_are_those_of_the_message():
     }
 
 
-W, R, A, N, P, S, D, F = Phase
+W, R, A, N, P, S, D, F, B = Phase
 TABLE = {
-    #          start, stop, pause, resume: the phase after it, and a word of the refusal
-    W: ((W, "no joint states yet"), (W, ""), (W, "nothing is under way"), (W, "not paused")),
-    R: ((A, ""), (R, ""), (R, "nothing is under way"), (R, "not paused")),
-    A: ((A, "still moving"), (S, ""), (S, ""), (A, "not paused")),
-    N: ((N, "still moving"), (S, ""), (S, ""), (N, "not paused")),
-    P: ((P, "paused: end the pause"), (R, ""), (P, ""), (A, "")),
-    S: ((S, "still moving"), (S, ""), (S, ""), (S, "not paused")),
-    D: ((A, ""), (D, ""), (D, "nothing is under way"), (D, "not paused")),
-    F: ((F, "still moving"), (F, ""), (F, "nothing is under way"), (F, "not paused")),
+    #          start, stop, pause, resume, return: the phase after it, and a word of the refusal
+    W: ((W, "no joint states yet"), (W, ""), (W, "nothing is under way"), (W, "not paused"), (W, "nothing has been")),
+    R: ((A, ""), (R, ""), (R, "nothing is under way"), (R, "not paused"), (R, "nothing has been started")),
+    A: ((A, "still moving"), (S, ""), (S, ""), (A, "not paused"), (A, "still moving")),
+    N: ((N, "still moving"), (S, ""), (S, ""), (N, "not paused"), (N, "still moving")),
+    P: ((P, "paused: end the pause"), (R, ""), (P, ""), (A, ""), (P, "paused: stop first")),
+    S: ((S, "still moving"), (S, ""), (S, ""), (S, "not paused"), (S, "still moving")),
+    D: ((A, ""), (D, ""), (D, "nothing is under way"), (D, "not paused"), (B, "")),
+    F: ((F, "still moving"), (F, ""), (F, "nothing is under way"), (F, "not paused"), (F, "still moving")),
+    B: ((B, "still moving"), (S, ""), (B, "can only be stopped"), (B, "not paused"), (B, "still moving")),
 }
 
 
 @pytest.mark.parametrize("phase", Phase)
-@pytest.mark.parametrize("which", range(4), ids=["start", "stop", "pause", "resume"])
+@pytest.mark.parametrize("which", range(5), ids=["start", "stop", "pause", "resume", "return"])
 def test_every_request_in_every_phase(phase, which):
     cell = Cell().brought_to(phase)
     supervisor, before = cell.supervisor, cell.supervisor.command
@@ -126,6 +132,7 @@ def test_every_request_in_every_phase(phase, which):
         lambda: supervisor.stop(cell.now),
         lambda: supervisor.pause(cell.now),
         lambda: supervisor.resume(cell.now, ""),
+        lambda: supervisor.return_home(cell.now, ""),
     ][which]()
     after, words = TABLE[phase][which]
     assert supervisor.phase == after

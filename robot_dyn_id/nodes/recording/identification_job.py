@@ -1,0 +1,194 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Identification in a process of its own, which can be ended at any time without loss."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import sys
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from rclpy.serialization import serialize_message
+
+from robot_dyn_id.errors import RobotDynIdError
+from robot_dyn_id.faults import reported
+from robot_dyn_id.files.configuration import read_configuration
+from robot_dyn_id.model.urdf import RobotDescription
+from robot_dyn_id.nodes.messages.conversions import identification_report, parameter_set_message
+from robot_dyn_id.recordings.rosbag2 import MessageReading, open_parts
+from robot_dyn_id.report.folder import RESULTS, output_folder
+from robot_dyn_id.workflow.identification import DataSelection, identify_recordings, open_all
+
+STAGES = (
+    ("surveying the recordings", 0.02),
+    ("comparing efforts and motion", 0.1),
+    ("choosing the motion filter", 0.2),
+    ("comparing models", 0.3),
+    ("repeating the choice", 0.4),
+    ("finding the base parameters", 0.5),
+    ("estimating", 0.55),
+    ("cross-validating", 0.7),
+    ("validating", 0.8),
+    ("writing", 0.95),
+)
+"""Beginnings of status lines of an identification, and the fraction of the steps before each."""
+
+
+@dataclass(frozen=True)
+class IdentificationTask:
+    """Input of an identification; all of it is read in the process of the job.
+
+    Attributes:
+        urdf: text of the URDF.
+        recordings: paths of recordings, each a trial of its own.
+        parts: folders of bags that are one trial in several parts; used if there are no recordings.
+        validation: paths of recordings to validate on.
+        config: path of the configuration; empty for the defaults.
+        folder: folder for the results.
+    """
+
+    urdf: str
+    recordings: tuple[str, ...]
+    parts: tuple[str, ...]
+    validation: tuple[str, ...]
+    config: str
+    folder: str
+
+
+@dataclass(frozen=True)
+class JobOutcome:
+    """What a job has found.
+
+    Attributes:
+        report: serialized IdentificationReport; empty after a defect of this package.
+        parameters: serialized ParameterSet; empty if nothing was identified.
+        message: reason why nothing was identified; empty if something was.
+    """
+
+    report: bytes = b""
+    parameters: bytes = b""
+    message: str = ""
+
+
+CANCELED = JobOutcome(message="canceled")
+"""Outcome of a job that was canceled."""
+
+
+class IdentificationJob:
+    """A running identification.
+
+    Attributes:
+        stage: latest status line.
+        fraction: fraction of the steps that are done, 0 to 1.
+    """
+
+    def __init__(self, prepare: Callable[[], IdentificationTask]) -> None:
+        """Begin.
+
+        Args:
+            prepare: function that returns the task; it may wait, and is called in a thread.
+        """
+        self.stage, self.fraction = "starting", 0.0
+        self._outcome: JobOutcome | None = None
+        self._task: IdentificationTask | None = None
+        self._process: Any = None
+        self._lock, self._canceled = threading.Lock(), False
+        self._thread = threading.Thread(target=self._run, args=(prepare,), daemon=True)
+        self._thread.start()
+
+    @property
+    def outcome(self) -> JobOutcome | None:
+        """What was found; None while the job runs."""
+        return None if self._thread.is_alive() else self._outcome or CANCELED
+
+    def cancel(self) -> None:
+        """End the process, and remove what it has written; recordings stay."""
+        with self._lock:
+            self._canceled = True
+            if self._process is not None:
+                self._process.kill()
+
+    def _run(self, prepare: Callable[[], IdentificationTask]) -> None:
+        try:
+            self._task = prepare()
+            outcome = self._follow(self._task)
+        except RobotDynIdError as error:
+            outcome = JobOutcome(report=serialize_message(identification_report(error, Path())), message=str(error))
+        except Exception as fault:  # otherwise the thread would end silently
+            outcome = JobOutcome(message=str(reported(fault, sys.argv)))
+        if self._canceled and self._task is not None:
+            _remove_results(Path(self._task.folder))
+        else:
+            self._outcome = outcome
+
+    def _follow(self, task: IdentificationTask) -> JobOutcome:
+        """Start the process, and take over its status lines until it ends."""
+        context = multiprocessing.get_context("spawn")
+        ours, theirs = context.Pipe(duplex=False)
+        with self._lock:
+            if self._canceled:
+                return JobOutcome()
+            self._process = context.Process(target=_identify, args=(task, theirs), daemon=True)
+            self._process.start()
+        theirs.close()
+        outcome = JobOutcome(message="the process of the identification has ended unexpectedly")
+        try:
+            while True:
+                received = ours.recv()
+                if isinstance(received, JobOutcome):
+                    outcome = received
+                else:
+                    self.stage = received
+                    self.fraction = max(self.fraction, _fraction(received))
+        except (EOFError, OSError):  # the process has ended
+            self._process.join()
+        return outcome
+
+
+def _fraction(stage: str) -> float:
+    """Fraction of the steps before a stage; 0 for a line that is not the beginning of one."""
+    return max((fraction for words, fraction in STAGES if stage.startswith(words)), default=0.0)
+
+
+def _remove_results(folder: Path) -> None:
+    """Remove incomplete results, and the folder if nothing else is in it."""
+    for name in RESULTS:
+        (folder / name).unlink(missing_ok=True)
+    try:
+        folder.rmdir()
+    except OSError:  # it is not empty, or was not made yet
+        return
+
+
+def _identify(task: IdentificationTask, pipe: Any) -> None:
+    """The process of a job."""
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+    try:
+        configuration = read_configuration(task.config or None)
+        recordings = open_all(task.recordings, configuration)
+        reading = MessageReading(names=configuration.recorded_joints)
+        trials = recordings or [open_parts([Path(part) for part in task.parts], None, reading)]
+        data = DataSelection(trials, open_all(task.validation, configuration))
+        result = identify_recordings(RobotDescription(task.urdf), configuration, data, pipe.send)
+        pipe.send(f"writing {task.folder}")
+        folder = output_folder(Path(task.folder))
+        result.save(folder)
+        report = serialize_message(identification_report(result, folder))
+        pipe.send(JobOutcome(report, serialize_message(parameter_set_message(result.parameters))))
+    except RobotDynIdError as error:
+        pipe.send(JobOutcome(serialize_message(identification_report(error, Path())), message=str(error)))
+    except Exception as fault:
+        pipe.send(JobOutcome(message=str(reported(fault, sys.argv))))
+    pipe.close()
+
+
+def _end_with_parent() -> None:
+    """End this process with the node, however that ends."""
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)
