@@ -26,7 +26,11 @@ import numpy as np
 from robot_dyn_id.arrays import Array, Mask
 from robot_dyn_id.dynamics.regressor import Motion, Regressor
 from robot_dyn_id.errors import InputError
+from robot_dyn_id.findings import Finding, make_finding
+from robot_dyn_id.loads.payload import check_carrier, transform_parameters
+from robot_dyn_id.model.kinematics import placement_of
 from robot_dyn_id.model.robot import RobotModel
+from robot_dyn_id.signals.holds import Holds
 
 PRIOR_RATIO = 0.5
 """Prior standard deviation of a link's mass relative to its mass in the URDF, and of its center to `reach` [-]."""
@@ -34,35 +38,24 @@ PRIOR_RATIO = 0.5
 TOTAL_MASS_RATIO = 1e-3
 """Standard deviation of the total mass that fixes the common scale, relative to it [-]."""
 
-SIGNIFICANT_SIGMAS = 3.0
-"""Number of standard deviations by which the inverse of a gain differs from zero where weight acts on the joint; the
-weight's variation over the poses must exceed the noise, too."""
-
 REWEIGHTINGS = 4
 """Number of fits; each but the first has the noise of every joint from the one before."""
 
+LARGEST_RESIDUAL_RATIO = 0.1
+"""Residual of a joint relative to its gravity effort (RMS) that is reported [-]: more than friction and backlash that
+repeat leave."""
+
+LARGEST_SCALE_DEVIATION = 0.2
+"""Relative standard deviation of the scale by a known weight above which it is refused [-]: the URDF is as good."""
+
+ROWS_PER_UNKNOWN = 2.0
+"""Smallest number of drive values per unknown."""
+
+SATURATED_HOLDS = 3
+"""Number of holds, from both sides among them, at exactly the same largest effort that a drive at its limit shows."""
+
 BODY_COLUMNS = 4
 """Columns of a body that weight depends on: mass and first moments."""
-
-
-@dataclass(frozen=True)
-class Holds:
-    """Poses held at rest, N of them.
-
-    Attributes:
-        q: positions [rad or m], shape (n, N).
-        drive: mean effort of the drives in their unit, shape (n, N).
-        direction: direction of the last motion of each joint before the hold, 1, -1, or 0 if it did not move, shape
-            (n, N).
-    """
-
-    q: Array
-    drive: Array
-    direction: Array
-
-    def __len__(self) -> int:
-        """Number of holds."""
-        return int(self.q.shape[1])
 
 
 @dataclass(frozen=True)
@@ -71,7 +64,8 @@ class GravityCalibration:
 
     Attributes:
         inverse_gains: drive units per N m of weight, shape (n,); 0 where no weight was found.
-        inverse_gain_deviations: their standard deviations, shape (n,), those of the common scale not included.
+        inverse_gain_deviations: their standard deviations, shape (n,); without that of the common scale if it is
+            arbitrary.
         carries_weight: joints on which weight acts, shape (n,).
         friction: effort in drive units by which dry friction holds a joint back after an approach, shape (n,).
         offsets: efforts of the drives at no load in their unit, shape (n,).
@@ -80,8 +74,10 @@ class GravityCalibration:
         body_deviations: their standard deviations, shape (b, 4).
         by_joint: drive effort of each joint per mass and first moment of each body, fitted to the joint's own drive
             about the bodies of all, shape (n, 4 b); 0 where no weight was found.
+        weights: gravity effort of each drive at each hold by the model, in drive units, shape (n, N).
         residuals: drive minus model at each hold, shape (n, N).
-        scale_deviation: relative standard deviation of the common scale of masses and gains; inf: arbitrary.
+        scale_deviation: relative standard deviation of the common scale of masses and gains: that of the gain known
+            best; inf: arbitrary.
     """
 
     inverse_gains: Array
@@ -92,8 +88,19 @@ class GravityCalibration:
     bodies: Array
     body_deviations: Array
     by_joint: Array
+    weights: Array
     residuals: Array
     scale_deviation: float
+
+    @property
+    def has_scale(self) -> bool:
+        """Whether masses and gains are known, rather than only their products."""
+        return bool(np.isfinite(self.scale_deviation))
+
+    @property
+    def residual_rms(self) -> Array:
+        """RMS of the residuals of each joint in drive units, shape (n,)."""
+        return np.asarray(np.sqrt((self.residuals**2).mean(axis=1)))
 
     def effort(self, model: RobotModel, q: Array) -> Array:
         """Effort of the drives against gravity in their unit at configurations `q` [rad or m], both of shape (n, N)."""
@@ -111,6 +118,30 @@ class KnownWeight:
 
     holds: Holds
     added: Array
+
+    @classmethod
+    def at_link(cls, model: RobotModel, holds: Holds, mass: float, link: str, center: Array) -> KnownWeight:
+        """Weight on a link.
+
+        Args:
+            model: robot model with b bodies.
+            holds: the poses with it.
+            mass: its mass [kg].
+            link: link that carries it.
+            center: its center of mass in the frame of the link [m], shape (3,).
+
+        Raises:
+            ModelError: the URDF has no such link.
+            InputError: a link that does not move, or a mass that is not positive and finite.
+        """
+        if not (np.isfinite(mass) and mass > 0.0 and np.isfinite(center).all()):
+            raise InputError(f"the known mass must be positive and finite, and so must its center: not {mass:g} kg")
+        at = placement_of(model, link)
+        check_carrier(link, at)
+        body = np.concatenate([[mass], mass * np.asarray(center), np.zeros(6)])
+        added = np.zeros((len(model.body_names), BODY_COLUMNS))
+        added[at.body] = (transform_parameters(at) @ body)[:BODY_COLUMNS]
+        return cls(holds, added)
 
 
 def gravity_regressor(model: RobotModel, q: Array) -> Array:
@@ -141,11 +172,45 @@ def calibrate_gravity(
         trust_mass: whether the URDF's total mass fixes the common scale; only without a known weight.
 
     Raises:
-        InputError: fewer holds than needed for a joint, a joint that was approached from one side only, or a URDF
-            without masses.
+        InputError: fewer holds than unknowns need, a joint that was not moved or was approached from one side only, a
+            drive at its limit, a known weight that changes nothing, or a URDF without masses.
     """
     fit = _Fit.prepare(model, [(bare, 0.0), *([(known.holds, 1.0)] if known else [])], known)
-    return fit.solve(scale_deviation=TOTAL_MASS_RATIO if trust_mass else np.inf)
+    found = fit.solve(scaled=trust_mass or known is not None)
+    fit.check_saturation(model.joint_names, found.carries_weight)
+    if known is not None and not found.scale_deviation < LARGEST_SCALE_DEVIATION:
+        raise InputError(
+            "the known weight changes the drives too little to fix the scale of the masses "
+            f"(to {100.0 * found.scale_deviation:.0f} %): hold a heavier weight, in more poses"
+        )
+    return found
+
+
+def report_calibration(model: RobotModel, found: GravityCalibration) -> tuple[Finding, ...]:
+    """Findings about a calibration.
+
+    Args:
+        model: robot model with n joints.
+        found: calibration of this robot.
+    """
+    names = np.array(model.joint_names)
+    findings = []
+    if not found.has_scale:
+        message = (
+            "gravity is known in drive units alone: masses and gains need a scale, none of them are written, and the "
+            "standard deviations do not contain it"
+        )
+        findings.append(make_finding("gravity_scale_unknown", message))
+    light = names[~found.carries_weight].tolist()
+    if light:
+        message = f"no weight was found on joint {', '.join(light)}: their effort against gravity is zero"
+        findings.append(make_finding("gravity_joint_without_weight", message, light))
+    weight = np.sqrt((found.weights**2).mean(axis=1))
+    for joint in np.flatnonzero(found.carries_weight & (found.residual_rms > LARGEST_RESIDUAL_RATIO * weight)):
+        share = 100.0 * found.residual_rms[joint] / weight[joint]
+        message = f"joint {names[joint]}: the residual is {share:.0f} % of the drive's gravity effort (RMS)"
+        findings.append(make_finding("gravity_residual_large", message, [str(names[joint])]))
+    return tuple(findings)
 
 
 def nominal_bodies(model: RobotModel) -> Array:
@@ -175,6 +240,7 @@ class _Fit:
             raise InputError("the URDF has no masses: calibration of gravity starts from them; give plausible ones")
         _check(model, [holds for holds, _ in runs])
         blocks = [gravity_regressor(model, holds.q) for holds, _ in runs]
+        _check_count(np.concatenate(blocks, axis=2))
         felt = np.zeros_like(nominal) if known is None else known.added
         added = np.concatenate(
             [share * np.tensordot(felt.ravel(), block, 1) for (_, share), block in zip(runs, blocks, strict=True)],
@@ -190,8 +256,15 @@ class _Fit:
             known is None,
         )
 
-    def solve(self, scale_deviation: float) -> GravityCalibration:
-        """Fit with the noise of every joint from the fit before."""
+    def solve(self, scaled: bool) -> GravityCalibration:
+        """Fit with the noise of every joint from the fit before.
+
+        Args:
+            scaled: whether the common scale of masses and gains is known.
+
+        Raises:
+            InputError: no joint carries weight.
+        """
         from scipy.optimize import least_squares  # slow to import
 
         n, count = self.drive.shape
@@ -206,15 +279,21 @@ class _Fit:
             freedom = max(1.0, count - 3.0 - min(self.nominal.size, count - 4) / n)
             noise = np.maximum(np.sqrt((errors**2).sum(axis=1) / freedom), _resolution(self.drive))
         jacobian = self._jacobian(x, noise)
-        covariance = np.linalg.pinv(jacobian.T @ jacobian, rcond=1e-14, hermitian=True)
+        size = np.linalg.norm(jacobian, axis=0)  # columns differ by units: only scaled ones have a sensible rank
+        size[size == 0.0] = 1.0
+        covariance = np.linalg.pinv((jacobian / size).T @ (jacobian / size), rcond=1e-12, hermitian=True)
+        covariance /= np.outer(size, size)
         deviation = np.sqrt(covariance.diagonal())
         inverse = x[:n]
         felt = inverse[:, None] * (np.tensordot(x[3 * n :], self.regressor, 1) + self.added)
-        weight = (np.abs(inverse) > SIGNIFICANT_SIGMAS * deviation[:n]) & (np.std(felt, axis=1) > noise)
-        if not self.anchored:  # by the known weight: the deviation of the common scale is that of the total mass
-            total = slice(3 * n, None, BODY_COLUMNS)
-            mass = x[total].sum()
-            scale_deviation = float(np.sqrt(covariance[total, total].sum()) / mass) if mass > 0.0 else np.inf
+        # the common scale, which the inverse gains' deviations contain, does not matter here
+        weight = np.std(felt, axis=1) > noise
+        if not weight.any():
+            raise InputError(
+                "no joint carries weight beyond the noise of its drive: check the gravity vector, and which topic has "
+                "the efforts"
+            )
+        scale_deviation = float((deviation[:n] / np.abs(inverse))[weight].min()) if scaled else np.inf
         own, friction, offsets, errors = self._by_joint(x, noise)
         return GravityCalibration(
             np.where(weight, inverse, 0.0),
@@ -225,9 +304,31 @@ class _Fit:
             x[3 * n :].reshape(-1, BODY_COLUMNS),
             deviation[3 * n :].reshape(-1, BODY_COLUMNS),
             np.where(weight[:, None], own, 0.0),
+            np.where(weight[:, None], self.drive + errors - friction[:, None] * self.direction - offsets[:, None], 0.0),
             -errors,
             scale_deviation,
         )
+
+    def check_saturation(self, names: Sequence[str], carries_weight: Mask) -> None:
+        """Refuse drives at their limit: friction would show between both sides, and weight between poses.
+
+        Args:
+            names: names of the n joints.
+            carries_weight: joints on which weight acts, shape (n,).
+
+        Raises:
+            InputError: a drive at its limit.
+        """
+        for joint in np.flatnonzero(carries_weight).tolist():
+            drive, direction = self.drive[joint], self.direction[joint]
+            for end in (drive.max(), drive.min()):
+                at = np.abs(drive - end) <= 1e-9 * np.abs(drive).max()
+                sides = np.any(direction[at] > 0) and np.any(direction[at] < 0)
+                if at.sum() >= SATURATED_HOLDS and sides:
+                    raise InputError(
+                        f"joint {names[joint]}: the drive is at its limit ({end:g} in {at.sum()} holds), so that it "
+                        "does not show the weight: choose poses with less load, or raise the limit of the drive"
+                    )
 
     def _by_joint(self, x: Array, noise: Array) -> tuple[Array, Array, Array, Array]:
         """Fit of each joint's drive on its own, with the bodies of all as the prior.
@@ -319,7 +420,17 @@ def _resolution(drive: Array) -> Array:
     steps = [np.diff(np.unique(row)) for row in drive]
     smallest = [float(step.min(initial=np.inf)) if len(step) else 0.0 for step in steps]
     size = np.abs(drive).max(axis=1)
-    return np.maximum(np.where(np.isfinite(smallest), smallest, 0.0) / np.sqrt(12.0), 1e-9 * (size + 1e-9))
+    rounding = np.where(np.isfinite(smallest), smallest, 0.0) / np.sqrt(12.0)
+    return np.asarray(np.maximum(rounding, 1e-9 * (size + 1e-9)))
+
+
+def _check_count(regressor: Array) -> None:
+    """Refuse fewer holds than the unknowns need, by the regressor of all holds, shape (4 b, n, N)."""
+    _, n, count = regressor.shape
+    bodies = int(np.linalg.matrix_rank(regressor.reshape(len(regressor), -1), rtol=1e-9))
+    needed = int(np.ceil(ROWS_PER_UNKNOWN * (3 * n + bodies) / n))
+    if count < needed:
+        raise InputError(f"{count} poses are held, and at least {needed} are needed: record more of them")
 
 
 def _check(model: RobotModel, runs: Sequence[Holds]) -> None:
@@ -327,5 +438,7 @@ def _check(model: RobotModel, runs: Sequence[Holds]) -> None:
     for joint, name in enumerate(model.joint_names):
         direction = np.concatenate([holds.direction[joint] for holds in runs])
         if not (np.any(direction > 0) and np.any(direction < 0)):
-            sides = "not moved between the poses" if not direction.any() else "approached from one side only"
-            raise InputError(f"joint {name}: {sides}: friction cannot be told from weight; hold each pose from both")
+            cause = "not moved between the poses" if not direction.any() else "all poses were reached from one side"
+            raise InputError(
+                f"joint {name}: {cause}, so that friction is not separated from weight: reach each pose from both sides"
+            )

@@ -5,13 +5,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
 from robot_dyn_id.arrays import Array, Integers, Mask
 from robot_dyn_id.data.recording import Recording
 from robot_dyn_id.errors import InputError
-from robot_dyn_id.loads.gravity import Holds
 
 SHORTEST_S = 0.4
 """Shortest rest that is a hold [s]."""
@@ -24,6 +24,26 @@ STEPS = 3.0
 
 TRAVEL_RATIO = 2e-3
 """Change of position that is a motion, relative to the joint's range in the recording [-]."""
+
+
+@dataclass(frozen=True)
+class Holds:
+    """Poses held at rest, N of them.
+
+    Attributes:
+        q: positions [rad or m], shape (n, N).
+        drive: mean effort of the drives in their unit, shape (n, N).
+        direction: direction of the last motion of each joint before the hold, 1, -1, or 0 if it did not move, shape
+            (n, N).
+    """
+
+    q: Array
+    drive: Array
+    direction: Array
+
+    def __len__(self) -> int:
+        """Number of holds."""
+        return int(self.q.shape[1])
 
 
 @dataclass(frozen=True)
@@ -60,7 +80,9 @@ def _track(recording: Recording, joints: Sequence[str]) -> _Track:
     for chunk in recording.chunks(joints):
         drive = chunk.tau if chunk.current is None else chunk.current
         if drive is None:
-            raise InputError(f"{recording.source}: neither currents nor efforts: nothing tells the weight")
+            raise InputError(
+                f"{recording.source}: neither currents nor efforts: record what the drives need to hold the arm"
+            )
         stamps.append(chunk.t)
         positions.append(chunk.q)
         drives.append(drive)
@@ -85,7 +107,7 @@ def _holds_of(track: _Track) -> Iterator[tuple[Array, Array, Array]]:
         moved[number] = moving.any()
         directions[number] = direction
     events = np.concatenate([np.flatnonzero(moved), [len(track.t)]])
-    for begin, end in zip(events[:-1], events[1:], strict=True):
+    for begin, end in pairwise(events):
         rest: Integers = np.arange(begin, end)
         rest = rest[track.t[rest] >= track.t[begin] + SETTLING_S]
         if len(rest) > 1 and track.t[rest[-1]] - track.t[begin] >= SHORTEST_S:
