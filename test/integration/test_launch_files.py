@@ -128,13 +128,13 @@ def test_choices_are_those_of_the_node(name):
 OWN_DEFAULTS = {
     "control": {"robot", "urdf"},
     "excite": {"recording"},
-    "logistic2r": {"identification_config", "law", "recording", "robot", "start", "urdf", "use_sim_time"},
+    "logistic2r": {"identification_config", "law", "recording", "rehearsal", "robot", "start", "urdf", "use_sim_time"},
     "offline": set(),
     "payload": {"link", "robot", "urdf"},
     "planar3r": {"identification_config", "robot", "trajectory"},
     "record": set(),
     "robot": {"recording"},
-    "simulation": {"recording", "robot", "start", "urdf"},
+    "simulation": {"recording", "rehearsal", "robot", "start", "urdf"},
     "space6r": {"identification_config", "robot", "terms"},
     "twin": set(),
 }

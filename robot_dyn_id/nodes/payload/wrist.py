@@ -54,7 +54,8 @@ class WristMotion:
         self._node, self._begun = node, time.monotonic()
         self._started: Any = None
         self._moved = self._stopping = False
-        own = {"trajectory": str(trajectory), "speed_scale": speed, "recording": REQUIRED}
+        own: dict[str, Any] = {"trajectory": str(trajectory), "speed_scale": speed, "recording": REQUIRED}
+        own["rehearsal"] = False  # the slow test is one, by another node
         self._publisher = WristExcitation(
             context=node.context,
             namespace=node.get_namespace(),

@@ -61,7 +61,7 @@ class IdentificationTask:
 
 @dataclass(frozen=True)
 class JobOutcome:
-    """What a job has found.
+    """Result of a job.
 
     Attributes:
         report: serialized IdentificationReport; empty after a defect of this package.
@@ -102,7 +102,7 @@ class IdentificationJob:
 
     @property
     def outcome(self) -> JobOutcome | None:
-        """What was found; None while the job runs."""
+        """Result of the job; None while it runs."""
         return None if self._thread.is_alive() else self._outcome or CANCELED
 
     def cancel(self) -> None:

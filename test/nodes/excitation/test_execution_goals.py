@@ -79,8 +79,8 @@ def test_a_goal_is_canceled_in_every_phase_by_braking(world, phase):
     if phase == "returning":
         world.until(lambda: cell.reason.startswith("returning"))
     else:
-        seen = "excitation" if phase == "paused" else phase
-        world.until(lambda: any(f.phase == seen for f in goal.feedback))
+        wanted = "excitation" if phase == "paused" else phase
+        world.until(lambda: any(f.phase == wanted for f in goal.feedback))
     if phase == "paused":
         assert world.call(*pause(True)).success
         cell.until(Status.PAUSED)
