@@ -19,6 +19,9 @@ SHORTEST_S = 0.4
 SETTLING_S = 0.2
 """Time after the last motion in which the drive settles, and which is left out [s]."""
 
+LEAD_S = 0.1
+"""Time before the next motion that is left out: the drive breaks static friction before the encoder moves [s]."""
+
 STEPS = 3.0
 """Change of position that is a motion, in steps of the encoder."""
 
@@ -109,8 +112,10 @@ def _holds_of(track: _Track) -> Iterator[tuple[Array, Array, Array]]:
     events = np.concatenate([np.flatnonzero(moved), [len(track.t)]])
     for begin, end in pairwise(events):
         rest: Integers = np.arange(begin, end)
-        rest = rest[track.t[rest] >= track.t[begin] + SETTLING_S]
-        if len(rest) > 1 and track.t[rest[-1]] - track.t[begin] >= SHORTEST_S:
+        duration = track.t[rest[-1]] - track.t[begin]
+        since = track.t[rest] - track.t[begin]
+        rest = rest[(since >= SETTLING_S) & (since <= duration - LEAD_S)]
+        if len(rest) > 1 and duration >= SHORTEST_S:
             yield track.q[rest].mean(axis=0), track.drive[rest].mean(axis=0), directions[begin].copy()
 
 

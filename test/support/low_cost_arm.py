@@ -62,7 +62,7 @@ class LowCostArm:
         return np.array(t), np.array(points).T
 
     def record(self, path=None, added=0.0, fixed=(), limit=np.inf):
-        """What an arm that follows a path of straight lines records at 50 Hz; `limit` as a part of the peak effort."""
+        """Recording at 50 Hz along a path of straight lines; `limit` is relative to the peak of gravity."""
         knots, points = self.path() if path is None else path
         t = np.arange(0.0, knots[-1], 0.02)
         q = np.array([np.interp(t, knots, row) for row in points])
