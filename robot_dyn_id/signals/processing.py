@@ -337,7 +337,7 @@ def at_rest(speeds: Array, rest: float, rate: float) -> Mask:
 def _tiles(regressor: Regressor, layout: Layout, windows: Iterable[FilteredWindow], plan: SignalPlan) -> Iterator[Tile]:
     """One tile per joint and window; rows that are not valid, or below the low-velocity threshold, are zero.
 
-    Beside a peak of friction the sign of a velocity that is noise is an error that the regression filter would spread
+    Near a peak of friction the sign of a velocity that is noise is an error that the regression filter would spread
     over the rows around: there slow samples are zero before the filter, too.
     """
     slowest = plan.slowest or (0.0,) * len(layout.supports)

@@ -86,7 +86,7 @@ INSIDE = {
             "health",
         ),
         "reversals",
-        *("spikes", "resolution", "directions"),
+        *("spikes", "resolution", "directions", "holds"),
     ),
     "excitation": (
         *("limits", "placeholders", "trajectory", "parametrization", "forms", "__init__", "collision", "design"),
@@ -138,7 +138,7 @@ INSIDE = {
     ),
     "files": (
         *("spelling", "values", "formats", "joint_limits", "parameters", "prior", "term_values", "trajectory"),
-        *("joint_trajectory", "payload", "chain", "design"),
+        *("joint_trajectory", "payload", "gravity", "chain", "design"),
         *("flexible_section", "flexible", "configuration", "flexible_data"),
     ),
     "papers": ("figures", "inputs", "flexible2r", "logistic2r", "planar3r", "quaternion6r", "space6r"),

@@ -31,7 +31,7 @@ def test_every_element_has_its_place_or_a_reason_of_one_line(name):
     assert len(rows) >= 10
     for element, where in rows:
         assert len(where) < 220, f"{element}: more than a line"
-        place = name == "space6r" or re.search(r"`|\brows?\b|\bdrawings?\b|\bcannot\b", where)
+        place = re.search(r"`|\brows?\b|\bdrawings?\b|\bcannot\b", where)
         assert place, f"{element}: neither a place nor a reason"
         for path in re.findall(r"`((?:robot_dyn_id|config|urdf|test|launch)/[\w/.]+)`", where):
             assert (ROOT / path).exists(), f"{element}: {path}"
@@ -41,7 +41,7 @@ def test_every_element_has_its_place_or_a_reason_of_one_line(name):
             assert f'"{drawing}"' in SOURCES[name], f"{element}: no drawing {drawing}"
 
 
-@pytest.mark.parametrize("name", [name for name in PAGES if name != "space6r"])
+@pytest.mark.parametrize("name", PAGES)
 def test_rows_that_the_elements_name_are_in_the_table(name):
     """Rows are called by the beginning of their names or of a part after a comma."""
     table = PAGES[name].partition(paper_pages.BEGIN)[2]

@@ -219,7 +219,7 @@ def test_a_narrow_peak_is_identified_with_its_uncertainty(narrow):
         assert abs(constant.value - VELOCITY) < 4.0 * constant.standard_deviation < VELOCITY
 
 
-def test_slow_samples_beside_a_peak_do_not_spread(narrow):
+def test_slow_samples_near_a_peak_do_not_spread(narrow):
     """Whatever is measured while the sign of the velocity is not known, the rows are the same."""
     robot, recording = narrow
     trials = prepared(recording, robot.joints, 6.0, "derivative")
