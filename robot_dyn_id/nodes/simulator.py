@@ -39,7 +39,7 @@ from robot_dyn_id.nodes.runtime.robot_node import (
     RobotNode,
 )
 from robot_dyn_id.nodes.runtime.running import run
-from robot_dyn_id.nodes.simulated_controller import ABSENT, ACTION_TYPE, STATE_TYPE, SimulatedController
+from robot_dyn_id.nodes.simulated_controller import ACTION_TYPE, STATE_TYPE, WITHOUT_ACTION, SimulatedController
 from robot_dyn_id.nodes.simulator_settings import PARAMETERS, SimulatorSettings
 from robot_dyn_id.simulation.controllers import usable_dynamics
 from robot_dyn_id.simulation.plant import warm_up
@@ -204,12 +204,12 @@ class Simulator(RobotNode):
         self._timer = self.create_timer(period, self._run, clock=self.steady)
 
     def _offer_controller(self, robot: SimulatedRobot) -> None:
-        """Offer the action and the state topic of the trajectory controller, where control_msgs is installed."""
+        """Offer the action and the state topic of the trajectory controller, where control_msgs can be loaded."""
         settings: SimulatorSettings = self.settings
         try:
             self._interfaces = SimulatedController(self, robot, settings.controller, self._read, self._condition.refuse)
-        except ImportError:
-            self.get_logger().info(ABSENT)
+        except InputError as error:
+            self.get_logger().info(f"{error}: {WITHOUT_ACTION}")
             return
         self._feedback_ticks = max(1, round(settings.rate / FEEDBACK_RATE_HZ))
         state_rate = settings.controller_state_rate
