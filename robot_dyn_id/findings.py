@@ -737,6 +737,23 @@ SECTIONS: Mapping[str, Mapping[str, Definition]] = {
             "The motion does not separate the offset of a wrench channel from the weight of the tool.",
             "turn the sensor about all axes",
         ),
+        "gravity_scale_unknown": Definition(
+            "info",
+            "Only the products of gains and masses are identifiable from drives at rest, so that gravity is known in "
+            "drive units, and neither masses nor gains are.",
+            "trust the total mass of the URDF, or hold a known weight in further poses",
+        ),
+        "gravity_joint_without_weight": Definition(
+            "info",
+            "The drive of a joint shows no weight: its axis is vertical, its links are balanced or light, or the "
+            "weight is smaller than the noise of the drive.",
+        ),
+        "gravity_residual_large": Definition(
+            "warning",
+            "Poses held at rest do not fit weight and dry friction: the arm was still settling, touched something, "
+            "carried another weight, or has springs.",
+            "record again: hold each pose for a second, from both sides, without contact",
+        ),
         "gain_not_identified": Definition(
             "info",
             "The payload changes the torque of a joint too little to determine its gain.",

@@ -30,6 +30,7 @@ VERBS = {
     "export": "write an identified model as URDF, MJCF, C or C++ source code, or for controllers",
     "validate": "evaluate an identified model on other recordings",
     "payload": "identify mass, center of mass and inertia of a payload",
+    "gravity": "calibrate gravity of an arm without torque sensors from poses held after an approach from both sides",
     "chain": "identify every body of a robot with 6-axis sensors in its hinges",
     "gains": "identify drive gains from currents with and without a known payload",
     "iterate": "rehearse an iterative identification on a simulated robot",

@@ -14,9 +14,10 @@ from robot_dyn_id.dynamics.consistency import central, is_consistent, parameters
 from robot_dyn_id.dynamics.terms.laws import SIGN, VISCOUS
 from robot_dyn_id.export.model import Exported, ExportModel
 from robot_dyn_id.findings import Finding, make_finding
+from robot_dyn_id.model.kinematics import BASE, link_placements
 from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.model.screw import exponential, transform
-from robot_dyn_id.parameters import ParameterSet
+from robot_dyn_id.parameters import INERTIAL_SYMBOLS, ParameterSet
 
 PLACES = {VISCOUS: "damping", SIGN: "friction"}
 """Friction laws that `<dynamics>` carries."""
@@ -50,6 +51,36 @@ def urdf(parameters: ParameterSet) -> Exported:
     text = document.toxml()
     document.unlink()
     return Exported(text + "\n", (*findings, *model.findings))
+
+
+def urdf_with_masses(model: RobotModel, bodies: Array) -> Exported:
+    """The URDF of a robot with other masses and centers of mass, for a calibration that does not determine inertias.
+
+    The mass of every link of a body is scaled by the same factor, its inertia about its center of mass with it, and its
+    center of mass is moved by the same vector: links behind fixed and held joints keep their share.
+
+    Args:
+        model: robot model with b bodies.
+        bodies: mass [kg] and first moments [kg m] of each body in its frame, shape (b, 4).
+    """
+    document = minidom.parseString(model.urdf)
+    robot = _Robot.from_document(document)
+    placements = link_placements(model)
+    nominal = model.inertial_parameters.reshape(-1, len(INERTIAL_SYMBOLS))
+    findings = []
+    for number, name in enumerate(model.body_names):
+        (mass, *moments), (given, *before) = bodies[number], nominal[number, :4]
+        if not (mass > 0.0 and given > 0.0):
+            message = f"joint {name}: no positive mass was found for its link, which keeps that of the URDF"
+            findings.append(make_finding("inertia_not_physical", message, [name]))
+            continue
+        shift = np.array(moments) / mass - np.array(before) / given
+        for link, place in placements.items():
+            if place.body == number and place.body != BASE and link in robot.links:
+                robot.scale_mass(link, mass / given, place.rotation.T @ shift)
+    text = document.toxml()
+    document.unlink()
+    return Exported(text + "\n", tuple(findings))
 
 
 def _without_held(model: ExportModel) -> tuple[Array, list[str], list[Finding]]:
@@ -135,6 +166,19 @@ class _Robot:
         self.remove_inertia(link)
         inertial = _inertial(self.document, body)
         self.links[link].insertBefore(inertial, self.links[link].firstChild)
+
+    def scale_mass(self, link: str, factor: float, shift: Array) -> None:
+        """Scale mass and inertia of a link, and move its center of mass by a vector in the frame of the link [m]."""
+        for inertial in _children(self.links[link], "inertial"):
+            for tag in ("mass", "inertia"):
+                for element in _children(inertial, tag):
+                    for key, value in list(element.attributes.items()):
+                        element.setAttribute(key, numbers([factor * float(value)]))
+            origin = next(iter(_children(inertial, "origin")), None)
+            if origin is None:
+                origin = inertial.insertBefore(self.document.createElement("origin"), inertial.firstChild)
+            center = [float(value) for value in (origin.getAttribute("xyz") or "0 0 0").split()]
+            origin.setAttribute("xyz", numbers(np.array(center) + shift))
 
     def set_dynamics(self, joint: str, terms: Mapping[str, float]) -> None:
         """Write a joint's friction."""

@@ -33,7 +33,7 @@ SHORT = re.compile(r"`(?!robot_dyn_id\.)([a-z_]\w*(?:\.[a-z_]\w*)*)\.([A-Za-z_]\
 FOREIGN = {"CoG", "friction", "gravity_compensation", "header", "pin", "result", "thresholds", "tool"}
 """Names before a dot that are not modules of the package: messages, other packages, variables, keys."""
 
-SUFFIXES = {"csv", "db3", "html", "json", "jsonl", "md", "npz", "py", "svg", "toml", "xml", "yaml"}
+SUFFIXES = {"csv", "db3", "html", "json", "jsonl", "md", "npz", "py", "svg", "toml", "urdf", "xml", "yaml"}
 """Ends of names of files."""
 
 FOLDERS = ("benchmarks", "examples", "launch", "robot_dyn_id", "test")

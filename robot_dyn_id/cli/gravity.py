@@ -1,0 +1,171 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`robot-dyn-id gravity`."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from robot_dyn_id.cli.findings import print_findings
+from robot_dyn_id.cli.outputs import add_force, claim
+from robot_dyn_id.cli.sources import add_configuration, configuration_from, robot_from
+from robot_dyn_id.errors import UsageError
+from robot_dyn_id.excitation.collision.clearance import Clearance
+from robot_dyn_id.excitation.collision.meshes import folders_above
+from robot_dyn_id.excitation.design.planning import motion_limits
+from robot_dyn_id.excitation.design.settings import DesignSettings
+from robot_dyn_id.excitation.placeholders import placeholder_limits, refuse_placeholders
+from robot_dyn_id.export.urdf import urdf_with_masses
+from robot_dyn_id.files.gravity import write_gravity
+from robot_dyn_id.files.joint_trajectory import write_joint_trajectory
+from robot_dyn_id.findings import summarize_findings
+from robot_dyn_id.loads.gravity import KnownWeight, calibrate_gravity, report_calibration
+from robot_dyn_id.model.urdf import RobotDescription
+from robot_dyn_id.report.folder import output_folder
+from robot_dyn_id.signals.holds import find_holds
+from robot_dyn_id.text.files import write_atomically
+from robot_dyn_id.workflow.gravity_poses import plan_gravity_poses
+from robot_dyn_id.workflow.identification import open_all
+from robot_dyn_id.workflow.joints import report_recordings, robot_for
+
+GRAVITY = "gravity.yaml"
+
+CALIBRATED = "calibrated.urdf"
+
+POSES = "poses.yaml"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of the command."""
+    parser.add_argument("data", nargs="*", metavar="DATA", help="recordings of the arm (rosbag2, .npz, .csv)")
+    parser.add_argument("--robot", required=True, metavar="URDF", help="URDF or xacro file")
+    parser.add_argument(
+        "--out", required=True, metavar="DIR", help=f"folder for {GRAVITY} and, with a scale, {CALIBRATED}"
+    )
+    parser.add_argument("--plan", action="store_true", help=f"write the motion to record, {POSES}, instead")
+    parser.add_argument(
+        "--trust-urdf-mass", action="store_true", help="scale of masses and gains: the total mass of the URDF"
+    )
+    parser.add_argument(
+        "--loaded", nargs="+", metavar="DATA", help="scale of masses and gains: recordings with a known weight"
+    )
+    parser.add_argument("--known-mass", type=float, metavar="KG", help="mass of the known weight [kg]")
+    parser.add_argument("--known-link", metavar="LINK", help="link that carries the known weight")
+    parser.add_argument(
+        "--known-center",
+        nargs=3,
+        type=float,
+        metavar=("X", "Y", "Z"),
+        help="center of mass of the known weight in the frame of this link [m] (default: 0 0 0)",
+    )
+    parser.add_argument(
+        "--gravity", nargs=3, type=float, metavar=("X", "Y", "Z"), help="gravity vector in the base frame [m/s^2]"
+    )
+    add_force(parser)
+    add_configuration(parser)
+
+
+def run(arguments: argparse.Namespace) -> tuple[int, dict[str, Any]]:
+    """Calibrate, write, and print."""
+    _check_scale(arguments)
+    if arguments.plan:
+        return 0, _planned(arguments)
+    if not arguments.data:
+        raise UsageError("give DATA, recordings of held poses, or --plan to write the motion that reaches them")
+    scaled = bool(arguments.trust_urdf_mass or arguments.loaded)
+    folder = Path(arguments.out)
+    claim(arguments, folder / GRAVITY, *((folder / CALIBRATED,) if scaled else ()))
+    configuration = configuration_from(arguments)
+    bare = open_all(arguments.data, configuration)
+    loaded = open_all(arguments.loaded or (), configuration)
+    model = robot_for(RobotDescription.from_file(arguments.robot), configuration, [*bare, *loaded])
+    known = None
+    if loaded:
+        center = np.array(arguments.known_center or (0.0, 0.0, 0.0))
+        holds = find_holds(loaded, model.joint_names)
+        known = KnownWeight.at_link(model, holds, arguments.known_mass, arguments.known_link, center)
+    found = calibrate_gravity(model, find_holds(bare, model.joint_names), known, arguments.trust_urdf_mass)
+    findings = (*report_recordings([*bare, *loaded], model.joint_names), *report_calibration(model, found))
+    answer: dict[str, Any] = {}
+    output_folder(folder)
+    if scaled:
+        exported = urdf_with_masses(model, found.bodies)
+        findings = (*findings, *exported.findings)
+        write_atomically(folder / CALIBRATED, exported.text)
+        answer["urdf_file"] = str(folder / CALIBRATED)
+    answer = write_gravity(folder / GRAVITY, model, found, **answer, **summarize_findings(findings))
+    answer["file"] = str(folder / GRAVITY)
+    print_findings(findings)
+    if not arguments.json:
+        _print(answer)
+    return 0, answer
+
+
+def _planned(arguments: argparse.Namespace) -> dict[str, Any]:
+    """Plan the motion, write, and print.
+
+    Raises:
+        UsageError: recordings are given.
+    """
+    if arguments.data or arguments.loaded or arguments.trust_urdf_mass:
+        raise UsageError("--plan is about a motion that is still to be recorded: leave DATA and the scale out")
+    path = Path(arguments.out) / POSES
+    claim(arguments, path)
+    model = robot_from(RobotDescription.from_file(arguments.robot), configuration_from(arguments))
+    refuse_placeholders(
+        placeholder_limits(model, {}, ("position",)), "correct the limits of the URDF: the arm moves by them"
+    )
+    limits, notes = motion_limits(DesignSettings(), model)
+    clearance = Clearance(model, folders=folders_above(arguments.robot))
+    motion = plan_gravity_poses(model, limits, clearance)
+    output_folder(arguments.out)
+    write_joint_trajectory(path, motion.rows(model.joint_names))
+    warnings = [*notes, *([clearance.note] if clearance.note else [])]
+    seconds = float(motion.times[-1])
+    if not arguments.json:
+        for note in warnings:
+            print(f"  ! {note}")
+        print(f"{motion.poses} poses, each held twice, {seconds:.0f} s, in {path}; begin at its first point")
+    return {
+        "trajectory_file": str(path),
+        "poses": motion.poses,
+        "seconds": seconds,
+        "start": dict(zip(model.joint_names, motion.points[:, 0].tolist(), strict=True)),
+        "collision_check": clearance.basis,
+        "warnings": warnings,
+    }
+
+
+def _check_scale(arguments: argparse.Namespace) -> None:
+    """Check the options of the common scale.
+
+    Raises:
+        UsageError: two scales, or an incomplete known weight.
+    """
+    if arguments.trust_urdf_mass and arguments.loaded:
+        raise UsageError("--trust-urdf-mass and --loaded are two scales of the masses: give one of them")
+    given = arguments.known_mass is not None, arguments.known_link is not None
+    if arguments.loaded and not all(given):
+        raise UsageError("--loaded needs --known-mass KG and --known-link LINK: the weight that these recordings hold")
+    if not arguments.loaded and (any(given) or arguments.known_center):
+        raise UsageError("a known weight needs --loaded DATA: recordings with it; DATA are recordings without it")
+
+
+def _print(answer: dict[str, Any]) -> None:
+    """A table of the joints, and one of the masses where they are known."""
+    width = max(len(entry["name"]) for entry in answer["joints"])
+    print(f"{answer['poses']} holds; efforts in drive units, gains in N m or N per drive unit")
+    print(f"{'joint':<{width}}  {'gravity':>9}  {'friction':>9}  {'residual':>9}  gain")
+    for entry in answer["joints"]:
+        gain = f"{entry['gain']:.4g} +- {entry['gain_standard_deviation']:.2g}" if "gain" in entry else "-"
+        print(
+            f"{entry['name']:<{width}}  {entry['gravity_rms']:>9.4g}  {entry['friction']:>9.4g}  "
+            f"{entry['residual_rms']:>9.3g}  {gain}"
+        )
+    for body in answer.get("bodies", ()):
+        print(f"mass behind {body['name']}: {body['mass']:.4g} +- {body['mass_standard_deviation']:.2g} kg")
+    urdf = f"; URDF with these masses in {answer['urdf_file']}" if "urdf_file" in answer else ""
+    print(f"gravity in {answer['file']}{urdf}")
