@@ -87,7 +87,7 @@ class Scene(Commander):
         statuses = [s for m in self.diagnostics for s in m.status if s.name == f"/{node}"]
         return (statuses[-1].level, statuses[-1].message) if statuses else (None, "")
 
-    def told(self, points, words):
+    def until_reported(self, points, words):
         """Until the monitor begins its message with words, over a motion that is repeated until then.
 
         A busy computer interrupts the joint states, after which the monitor counts the motion only when its filters
@@ -96,7 +96,7 @@ class Scene(Commander):
         end = points.points[-1].time_from_start
         duration, begun = seconds(end) + 0.5, -np.inf
 
-        def told():
+        def reported():
             nonlocal begun
             now = seconds(self.states[-1].header.stamp)
             if now > begun + duration:
@@ -104,7 +104,7 @@ class Scene(Commander):
                 begun = now
             return self.level("torque_residual_monitor")[1].startswith(words)
 
-        self.world.until(told, 60.0, words)
+        self.world.until(reported, 60.0, words)
 
     def values(self, node):
         (status,) = [s for m in self.diagnostics for s in m.status if s.name == f"/{node}"][-1:]

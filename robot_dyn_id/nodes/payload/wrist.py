@@ -11,7 +11,6 @@ from std_srvs.srv import Trigger
 
 from robot_dyn_id.excitation.execution.recording_watch import REQUIRED
 from robot_dyn_id.excitation.execution.supervision import Phase
-from robot_dyn_id.nodes.excitation.settings import ACTION
 from robot_dyn_id.nodes.excitation_publisher import ExcitationPublisher
 from robot_dyn_id.nodes.payload.settings import WristSettings, wrist_parameters
 from robot_dyn_id.nodes.runtime.robot_node import RETIREMENT_S, RobotNode
@@ -120,11 +119,8 @@ class WristMotion:
         """Remove the excitation publisher; the robot is at rest."""
         self._node.destroy_client(self._start)
         self._node.executor.remove_node(self._publisher)
-        if self._publisher.settings.mode != ACTION:
-            self._publisher.destroy_node()
-            return
 
-        def end() -> None:  # the executor may still have answers for the client of the action, see `retire`
+        def end() -> None:  # the executor may still have messages for its actions in its queue, see `retire`
             self._node.destroy_timer(timer)
             self._publisher.destroy_node()
 
