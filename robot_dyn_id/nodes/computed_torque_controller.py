@@ -14,7 +14,7 @@ from trajectory_msgs.msg import JointTrajectory
 from robot_dyn_id.arrays import Array
 from robot_dyn_id.dynamics.compensation import DriverCompensation, check_compensations
 from robot_dyn_id.dynamics.dynamics import Dynamics
-from robot_dyn_id.errors import InputError, RobotDynIdError, UsageError
+from robot_dyn_id.errors import InputError, MotionError, RobotDynIdError, UsageError
 from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.msg import ParameterSet as ParameterSetMsg
 from robot_dyn_id.nodes.messages.conversions import parameter_set, read_bounded, waypoints
@@ -179,10 +179,10 @@ class ComputedTorqueController(ManagedNode):
         """Take the robot and the model that are known.
 
         Raises:
+            MotionError: the efforts of the robot before still fade.
             ModelError: the URDF cannot be read.
         """
-        if self._deactivated is not None:
-            self._end_fading()
+        self._check_faded()
         if self.settings.urdf:
             self._robot = RobotModel.from_file(self.settings.urdf)
         elif self._description:
@@ -192,9 +192,12 @@ class ComputedTorqueController(ManagedNode):
         self._look()
 
     def activate(self) -> None:
-        """Command efforts from the next joint states on, beginning at zero."""
-        if self._deactivated is not None:
-            self._end_fading()
+        """Command efforts from the next joint states on, beginning at zero.
+
+        Raises:
+            MotionError: the efforts still fade after a deactivation.
+        """
+        self._check_faded()
         self._active, self._tracker = True, None
         self._look()
 
@@ -215,6 +218,18 @@ class ComputedTorqueController(ManagedNode):
     def _drop_model(self) -> None:
         self._dynamics = self._law = self._start = self._robot = self._efforts = None
         self._joints.clear()
+
+    def _check_faded(self) -> None:
+        """Check that no effort is commanded from before a deactivation.
+
+        Raises:
+            MotionError: the setpoint still brakes, or the efforts still fade.
+        """
+        if self._deactivated is None:
+            return
+        if self._commanded_share() > 0.0:  # an arm that is let go of in one step falls
+            raise MotionError("the efforts still fade to zero after the deactivation: try again when they have")
+        self._end_fading()
 
     def _end_fading(self) -> None:
         """Command zero effort after a deactivation."""

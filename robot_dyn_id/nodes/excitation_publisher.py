@@ -246,6 +246,8 @@ class ExcitationPublisher(ManagedNode):
         """Drop the robot if it is at rest; returns whether it was."""
         if self._supervisor is not None and not self._supervisor.at_rest(self._motion_clock.now()):
             return False
+        if self._supervisor is not None:  # the client of a goal that was paused has no result yet
+            self._attend(self._supervisor, self._motion_clock.now())
         if self._source is not None:
             self._source.close()
         self._supervisor, self._source, self._plan, self._releasing = None, None, None, False
@@ -353,6 +355,8 @@ class ExcitationPublisher(ManagedNode):
         except RobotDynIdError as error:
             return f"with the joints that it does not move where they are ({elsewhere}): {error}; {advice}"
         self._supervisor.obstruction = plan.obstruction
+        self._supervisor.rehearsed = not self.settings.rehearsal  # it was with the joints where they were
+        self._rehearsed.discard(self._digest)
         self._held.assume(model.held)
         remaining = self._held.elsewhere()  # a mimic joint that does not follow
         if remaining:
@@ -526,7 +530,7 @@ class ExcitationPublisher(ManagedNode):
         return answer
 
     def _start(self, request: Any, answer: Any) -> Any:
-        self._start_pending, self._more = False, 0  # manual operation: no further automatic start
+        self._take_over()
 
         def start(supervisor: Supervisor, now: TimePoint) -> str:
             run = ExcitationRun(supervisor.excitation_at_full_speed, speed=self.settings.speed_scale)
@@ -535,7 +539,7 @@ class ExcitationPublisher(ManagedNode):
         return self._request(answer, start)
 
     def _rehearse(self, request: Any, answer: Any) -> Any:
-        self._start_pending, self._more = False, 0
+        self._take_over()
 
         def rehearse(supervisor: Supervisor, now: TimePoint) -> str:
             run = ExcitationRun.rehearse(supervisor.excitation_at_full_speed, self.settings.speed_scale)
@@ -544,12 +548,18 @@ class ExcitationPublisher(ManagedNode):
         return self._request(answer, rehearse)
 
     def _return(self, request: Any, answer: Any) -> Any:
-        self._start_pending, self._more = False, 0
+        self._take_over()
 
         def go_back(supervisor: Supervisor, now: TimePoint) -> str:
             return self._engaged() or self._go_back(supervisor, now)
 
         return self._request(answer, go_back)
+
+    def _take_over(self) -> None:
+        """Drop the automatic starts that were to follow: a person operates the robot. Runs of a goal stay."""
+        self._start_pending, self._more = False, 0
+        if not self._goals.server.active:
+            self._next = None
 
     def _engaged(self) -> str:
         """Reason why a goal of the action has to end first; empty if none is being executed."""
@@ -585,7 +595,7 @@ class ExcitationPublisher(ManagedNode):
             raise InputError(self._absent())
         excitation, speed = supervisor.excitation_at_full_speed, self.settings.speed_scale
         task = read_goal(goal, excitation, speed, self._digest, supervisor.rehearsed)
-        self._start_pending, self._more = False, 0
+        self._start_pending, self._more, self._next = False, 0, None
         refusal = self._go_back(supervisor, now) if task.returns else self._begin_runs(supervisor, now, task.runs)
         if refusal:
             raise MotionError(refusal)

@@ -573,6 +573,25 @@ def test_an_inactive_controller_fades_its_effort_out_and_commands_no_more(world,
     assert steps.max() < 0.25 * np.abs(weight[largest])
 
 
+def test_no_transition_lets_go_of_the_arm_in_one_step_while_the_effort_fades(world):
+    arm = Still(world, identified())
+    node = world.add(ComputedTorqueController, *ros_arguments(timeout="1.0", start_time="1.5"))
+    weight = Dynamics.from_parameters(identified()).gravity(np.array(arm.position))
+    largest = np.abs(weight).argmax()
+    world.until(lambda: arm.settled(identified()), what="efforts")
+    begin = len(arm.efforts)
+    assert change(world, DEACTIVATE, CONTROLLER)
+    assert not change(world, ACTIVATE, CONTROLLER)
+    assert change(world, CLEANUP, CONTROLLER)
+    assert not change(world, CONFIGURE, CONTROLLER)
+    world.until(lambda: node._deactivated is None, 5.0, "zero effort")
+    world.until(lambda: not np.any(arm.efforts[-1].data), 5.0, "zero effort")
+    fading = np.array([one.data[largest] for one in arm.efforts])[begin - 1 :]
+    assert np.abs(np.diff(fading)).max() < 0.25 * np.abs(weight[largest])
+    assert change(world, CONFIGURE, CONTROLLER) and change(world, ACTIVATE, CONTROLLER)
+    world.until(lambda: arm.settled(identified()), what="efforts again")
+
+
 def test_a_controller_that_is_configured_for_another_robot_uses_nothing_of_the_one_before(world):
     """Neither its model nor its rating: the parameters of the first robot do not move the second."""
     arm = Still(world, identified())

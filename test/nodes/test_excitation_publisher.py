@@ -764,8 +764,8 @@ def test_a_start_whose_approach_would_collide_is_refused_with_the_pair(world):
     assert cell.follower.received == []
 
 
-def test_held_joints_are_checked_where_they_are_and_not_at_zero(world):
-    """Free with the arm upright, and in the ground with a joint that is not commanded bent by far."""
+def cell_with_held_joint(world, **parameters):
+    """A cell that moves joint 4 alone, its robot, and the position of joint 2."""
     names, start = ["joint4"], np.full(1, -1.3)
     follower = world.add(lambda **options: Follower(names, start, **options))
     bent = {"joint2": 0.0}
@@ -778,7 +778,13 @@ def test_held_joints_are_checked_where_they_are_and_not_at_zero(world):
         return message
 
     follower.disturb = with_held
-    cell = Cell(world, follower=False, joints="[joint4]", posture="[-1.3]").until(Status.READY)
+    cell = Cell(world, follower=False, joints="[joint4]", posture="[-1.3]", **parameters)
+    return cell.until(Status.READY), follower, bent
+
+
+def test_held_joints_are_checked_where_they_are_and_not_at_zero(world):
+    """Free with the arm upright, and in the ground with a joint that is not commanded bent by far."""
+    cell, follower, bent = cell_with_held_joint(world)
     bent["joint2"] = 1.5
     world.wait(0.3)
     answer = cell.call("start")
@@ -788,6 +794,18 @@ def test_held_joints_are_checked_where_they_are_and_not_at_zero(world):
     bent["joint2"] = 0.3
     world.wait(0.3)
     assert cell.call("start").success
+
+
+def test_a_held_joint_that_has_moved_ends_the_release_of_full_speed(world):
+    short = {"period": 0.4, "periods": 1, "amplitude_share": 0.1}
+    cell, _, bent = cell_with_held_joint(world, rehearsal="true", **short)
+    assert cell.call("rehearse").success
+    world.until(lambda: cell.statuses[-1].rehearsal == Status.REHEARSED, 30.0)
+    bent["joint2"] = 0.3
+    world.wait(0.3)
+    for _ in range(2):
+        assert cell.call("start").message.startswith("not rehearsed")
+    assert cell.call("rehearse").success
 
 
 @pytest.mark.parametrize(

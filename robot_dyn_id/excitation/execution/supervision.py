@@ -295,7 +295,7 @@ class Supervisor:
     def _return(self, now: TimePoint, start: Array) -> None:
         """Command the motion back to the initial configuration."""
         assert self.home is not None
-        limits = slow_limits(self._limits) if self.rehearsing else self._limits
+        limits = slow_limits(self._limits) if self.run.slow else self._limits
         self.command = Command(return_motion(start, self.home, limits), now)
         self.phase, self.reason = Phase.RUNNING, RETURNING
 
@@ -429,7 +429,7 @@ class Supervisor:
             return problem
         feedback = self.feedback
         assert feedback.position is not None
-        limits = slow_limits(self._limits) if self.rehearsing else self._limits
+        limits = slow_limits(self._limits) if self.run.slow else self._limits
         try:
             if self._returns and since >= self.excitation.duration:  # paused during the return
                 assert self.home is not None
@@ -448,7 +448,7 @@ class Supervisor:
         if self.phase != Phase.PAUSED:
             self.home = feedback.position
         self._since = since
-        self._begin(now, motion, Phase.APPROACHING, "", REHEARSAL_SPEED if self.rehearsing else 1.0)
+        self._begin(now, motion, Phase.APPROACHING, "", REHEARSAL_SPEED if self.run.slow else 1.0)
         return ""
 
     def _blocked(self, motion: Entered, home: Array) -> str:
@@ -493,7 +493,7 @@ class Supervisor:
     def _return_time(self, start: Array) -> float:
         """Duration of the return after the excitation [s]."""
         assert self.home is not None
-        limits = slow_limits(self._limits) if self.rehearsing else self._limits
+        limits = slow_limits(self._limits) if self.run.slow else self._limits
         return return_motion(start, self.home, limits).duration
 
     def remaining(self, now: TimePoint) -> float:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from rclpy.lifecycle import LifecycleNodeMixin, LifecycleState, TransitionCallbackReturn
@@ -52,6 +53,8 @@ class ManagedNode(LifecycleNodeMixin, RobotNode):  # type: ignore[misc]
             RobotDynIdError: see `set_up`, `configure` and `activate`.
         """
         LifecycleNodeMixin.__init__(self)
+        service = self._service_change_state
+        service.callback = partial(self._change_state, service.callback)
         self._failure: Exception | None = None
         self._begun = False
         self.set_up()
@@ -127,6 +130,15 @@ class ManagedNode(LifecycleNodeMixin, RobotNode):  # type: ignore[misc]
         result = self._transition(self.deactivate, self.clean_up)
         self._failure = cause
         return result
+
+    def _change_state(self, change: Callable[[Any, Any], Any], request: Any, answer: Any) -> Any:
+        """Answer a request of a transition; one by id that the state does not have would end the process in rclpy."""
+        asked = request.transition
+        if not asked.label and asked.id not in [one[0] for one in self._state_machine.available_transitions]:
+            self.get_logger().warning(f"{self.lifecycle}: this state has no transition {asked.id}")
+            answer.success = False
+            return answer
+        return change(request, answer)
 
     def _transition(self, *steps: Callable[[], None]) -> TransitionCallbackReturn:
         """Result of the steps of a transition; `_failure` is the reason why it has failed."""

@@ -147,6 +147,7 @@ def test_a_run_as_slow_as_a_rehearsal_needs_none_and_counts_as_one():
     assert robot.supervisor.start(robot.now, "", slow) == ""
     robot.until(Phase.DONE)
     assert robot.supervisor.rehearsed and robot.supervisor.complete
+    assert np.max(robot.speeds / (REHEARSAL_SPEED * LIMITS.velocity)) <= 1.0 + 1e-9  # approach and return included
 
 
 def test_the_guard_of_the_velocity_is_that_of_slow_motions():

@@ -65,6 +65,16 @@ def test_the_service_rehearses_and_a_start_in_the_parameters_rehearses_first(wor
     assert cell.call("stop").success
 
 
+def test_a_request_by_hand_during_the_rehearsal_takes_the_full_speed_after_it_back(world):
+    cell = Cell(world, rehearsal="true", start="true", **SHORT).until(Status.RUNNING)
+    assert cell.statuses[-1].rehearsing
+    assert "moving" in cell.call("return_to_start").message
+    cell.until(Status.READY, 30.0)
+    world.wait(0.5)
+    assert cell.state == Status.READY
+    assert all(s.rehearsing for s in cell.statuses if s.state in (Status.APPROACHING, Status.RUNNING))
+
+
 def test_without_a_rehearsal_the_status_and_the_diagnosis_say_so(world):
     cell, _ = cell_with_client(world)
     assert cell.statuses[-1].rehearsal == Status.NOT_REQUIRED
@@ -238,6 +248,33 @@ def test_a_transition_that_fails_leaves_the_state(world, tmp_path):
     cell = Cell(world, autostart="false", trajectory=tmp_path / "none.yaml")
     assert not change(world, CONFIGURE)
     world.until(lambda: cell.statuses and cell.statuses[-1].lifecycle == "unconfigured")
+
+
+def test_a_transition_that_the_state_does_not_have_is_refused_and_the_node_goes_on(world):
+    cell = Cell(world).until(Status.READY)
+    for wrong in (ACTIVATE, CONFIGURE, CLEANUP, 0, 255):
+        assert not change(world, wrong)
+    assert cell.node.lifecycle == "active"
+    assert change(world, DEACTIVATE) and change(world, ACTIVATE)
+    cell.running()
+
+
+@pytest.mark.parametrize("last", ["shutdown", "cleanup"])
+def test_the_client_of_a_paused_goal_has_its_result_when_the_robot_is_dropped(world, last):
+    cell, client = cell_with_client(world)
+    goal = client.send()
+    world.until(lambda: any(f.phase == "excitation" for f in goal.feedback))
+    assert world.call(*pause(True)).success
+    cell.until(Status.PAUSED)
+    world.until(cell.follower.at_rest)
+    world.wait(0.2)
+    if last == "shutdown":
+        assert change(world, ACTIVE_SHUTDOWN)
+    else:
+        cell.node.trigger_deactivate()  # no time passes until the next transition
+        cell.node.trigger_cleanup()
+    status, result = goal.end(5.0)
+    assert (status, result.code) == (ABORTED, Result.STOPPED) and "deactivated" in result.message
 
 
 def test_an_exception_in_a_transition_leads_to_the_unconfigured_state_and_ends_the_node(world):
