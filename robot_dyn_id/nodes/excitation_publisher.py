@@ -556,7 +556,7 @@ class ExcitationPublisher(ManagedNode):
         return self._request(answer, go_back)
 
     def _take_over(self) -> None:
-        """Drop the automatic starts that were to follow: a person operates the robot. Runs of a goal stay."""
+        """Drop the automatic starts that were to follow: manual operation begins. Runs of a goal stay."""
         self._start_pending, self._more = False, 0
         if not self._goals.server.active:
             self._next = None

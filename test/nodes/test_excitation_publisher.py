@@ -797,7 +797,7 @@ def test_held_joints_are_checked_where_they_are_and_not_at_zero(world):
 
 
 def test_a_held_joint_that_has_moved_ends_the_release_of_full_speed(world):
-    short = {"period": 0.4, "periods": 1, "amplitude_share": 0.1}
+    short = {"period": 0.4, "periods": 1, "amplitude_share": 0.1, "rate": 200.0}
     cell, _, bent = cell_with_held_joint(world, rehearsal="true", **short)
     assert cell.call("rehearse").success
     world.until(lambda: cell.statuses[-1].rehearsal == Status.REHEARSED, 30.0)

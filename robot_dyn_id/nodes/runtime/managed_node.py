@@ -133,9 +133,9 @@ class ManagedNode(LifecycleNodeMixin, RobotNode):  # type: ignore[misc]
 
     def _change_state(self, change: Callable[[Any, Any], Any], request: Any, answer: Any) -> Any:
         """Answer a request of a transition; one by id that the state does not have would end the process in rclpy."""
-        asked = request.transition
-        if not asked.label and asked.id not in [one[0] for one in self._state_machine.available_transitions]:
-            self.get_logger().warning(f"{self.lifecycle}: this state has no transition {asked.id}")
+        wanted = request.transition
+        if not wanted.label and wanted.id not in [one[0] for one in self._state_machine.available_transitions]:
+            self.get_logger().warning(f"{self.lifecycle}: this state has no transition {wanted.id}")
             answer.success = False
             return answer
         return change(request, answer)
