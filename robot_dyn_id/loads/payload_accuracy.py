@@ -77,14 +77,10 @@ class PayloadAccuracy:
 
 
 def expected_noise(arm: ParameterSet, regressor: Regressor, motion: Motion) -> Array:
-    """Torque error of an arm's model along a motion, shape (n,) [N m or N].
-
-    It is the held-out NRMSE of each joint times the root mean square of its predicted torque.
-    """
+    """Torque error of an arm's model along a motion, shape (n,) [N m or N]."""
     columns = arm.independent_columns.astype(np.int64)
     torque = np.einsum("p,pnk->nk", arm.values, regressor.dense(motion)[columns])
-    share = np.where(np.isfinite(arm.held_out_nrmse), arm.held_out_nrmse, arm.held_out_all_joints_nrmse)
-    return np.asarray(share * np.sqrt((torque**2).mean(axis=1)))
+    return arm.held_out_error(torque.T)
 
 
 def expected_accuracy(
