@@ -62,7 +62,7 @@ def test_parameters_of_other_joints_are_refused():
 
 
 def test_the_torque_of_the_motors_is_cut_off_not_the_effort():
-    """Of gravity that the driver adds, an effort at the limit would bring the motors above it."""
+    """Where the driver adds gravity, an effort at the limit would bring the motors above it."""
     points = preview(reach(0.05), 0.01)
     given = replace(identified(), robot_compensates=("gravity",))
     made = MotionEfforts.from_model(FeedForward.from_parameters(given), RobotModel.from_urdf(ARM), 0.01)
