@@ -18,6 +18,7 @@ def generate_launch_description():
                 "folder",
                 "controller",
                 "terms",
+                "autostart",
                 robot="arm7",
                 urdf=[share_path("urdf"), "/", LaunchConfiguration("robot"), ".urdf"],
                 link="link7",
@@ -30,7 +31,7 @@ def generate_launch_description():
             ),
             start_node(
                 "payload_identifier",
-                ["parameters", "link", "declared", "driver", "folder"],
+                ["parameters", "link", "declared", "driver", "folder", "autostart"],
                 command_topic="{controller}/joint_trajectory",
             ),
             start_node(

@@ -186,6 +186,14 @@ class ExcitationPublisher(ManagedNode):
             self.subscription("identified_parameters", self._repeat, raw=True)
         self.create_timer(TICK_S, self._tick, clock=self.steady)
 
+    def destroy_node(self) -> None:
+        """Leave the graph, with the client of an action, which would keep the node there."""
+        commands: Commands | None = getattr(self, "_commands", None)  # none of a node that was refused
+        if commands is not None:
+            commands.close()
+            self._commands = None
+        super().destroy_node()
+
     # --- lifecycle -----------------------------------------------------------------------------------------------
 
     def configure(self) -> None:

@@ -48,6 +48,7 @@ from robot_dyn_id.nodes.payload.drivers import DRIVERS, FILE, NO_DRIVER, DriverC
 from robot_dyn_id.nodes.payload.settings import PayloadSettings
 from robot_dyn_id.nodes.payload.wrist import WristExcitation, WristMotion
 from robot_dyn_id.nodes.recording.stream_recording import StreamRecording, wait_for_bags
+from robot_dyn_id.nodes.runtime.managed_node import ManagedNode
 from robot_dyn_id.nodes.runtime.robot_node import (
     CALLS,
     ERROR,
@@ -120,7 +121,7 @@ class _Job:
         return not self._thread.is_alive()
 
 
-class PayloadIdentifier(RobotNode):
+class PayloadIdentifier(ManagedNode):
     """Check, slow test, warm-up and measurement with the wrist joints, estimate, comparison, and writing on request."""
 
     NAME = "payload_identifier"
@@ -166,44 +167,104 @@ class PayloadIdentifier(RobotNode):
 
     COMPANIONS: ClassVar[Mapping[str, type[RobotNode]]] = dict.fromkeys(MOTIONS, WristExcitation)
 
-    def begin(self) -> None:
-        """Set the node up.
+    def set_up(self) -> None:
+        """Make what does not depend on the robot.
 
         Raises:
-            RobotDynIdError: wrong parameters, files that cannot be read, a driver whose package is not installed.
+            RobotDynIdError: no link is given, or the folder cannot be used.
         """
         settings: PayloadSettings = self.settings
         if not settings.link:
             raise UsageError("parameter link is not given: name the link that carries the payload")
-        self._identification = read_configuration(settings.config or None).settings
-        self._arm: ParameterSet | None = None
-        if settings.parameters:
-            self._arm = read_parameters(Path(settings.parameters).expanduser())
-        self._tool = read_payload(settings.tool) if settings.tool else None
-        self._declared = self._read_declared()
-        uses_service = settings.driver in DRIVERS
-        self._driver = DriverClient(self, settings.driver, settings.driver_service) if uses_service else None
         self._folder = output_folder(Path(settings.folder or f"payloads/{datetime.now():%Y%m%d-%H%M%S}").expanduser())
-        self._model: RobotModel | None = None
-        self._order: JointOrder | None = None
-        self._position: Array | None = None
-        self._measured_at = -np.inf
+        self._active = self._releasing = False
+        self._source: RobotSource | None = None
+        self._models: Any = None  # subscription of models of the bare arm
         self._job: _Job | None = None
         self._recording: StreamRecording | None = None
         self._wrist: WristMotion | None = None
-        self._reference: tuple[Array, PayloadRun] | None = None
-        self._found: tuple[Payload, int] | None = None
+        self._driver: DriverClient | None = None
+        self._arm: ParameterSet | None = None
+        self._drop_robot()
         self._stage: Stage | None = None
         self._ending = self._stopped = ""
         self._count = 0
         self._loaded = self.publisher("~/loaded_parameters")
         self._goals = self.goal_server("~/identify_payload", self._begin_goal, self._cancel_goal)
-        self._source = RobotSource(self, settings.urdf, settings.joints, self._take_robot)
         self.subscription("joint_states", self._receive)
         self.subscription("excitation_status", self._follow)
-        if not settings.parameters:
-            self.subscription("identified_parameters", self._take_parameters, raw=True)
         self.create_timer(TICK_S, self._tick, clock=self.steady)
+
+    # --- lifecycle ------------------------------------------------------------------------------------------------
+
+    def configure(self) -> None:
+        """Read the files, and take the robot, now or as soon as it is known.
+
+        Raises:
+            RobotDynIdError: files that cannot be read, a driver whose package is not installed, a robot that still
+                brakes.
+        """
+        settings: PayloadSettings = self.settings
+        if self._source is not None and not self._release():
+            raise MotionError("the goal that was stopped has not ended yet")
+        self._identification = read_configuration(settings.config or None).settings
+        self._arm = read_parameters(Path(settings.parameters).expanduser()) if settings.parameters else None
+        self._tool = read_payload(settings.tool) if settings.tool else None
+        self._declared = self._read_declared()
+        driver = DriverClient(self, settings.driver, settings.driver_service) if settings.driver in DRIVERS else None
+        try:
+            self._source = RobotSource(self, settings.urdf, settings.joints, self._take_robot)
+        except RobotDynIdError:
+            if driver is not None:
+                driver.destroy()
+            raise
+        self._driver = driver
+        if not settings.parameters:
+            self._models = self.subscription("identified_parameters", self._take_parameters, raw=True)
+
+    def activate(self) -> None:
+        """Accept goals."""
+        self._active = True
+
+    def deactivate(self) -> None:
+        """Brake; the goal ends when the robot is at rest. A driver that has been given a payload may still answer."""
+        self._active = False
+        if self._goals.active and self._stage is not Stage.WRITE:
+            self._stopped = "stopped: the node was deactivated"
+            if self._wrist is None:
+                self._finish(Result.STOPPED, self._stopped)
+            else:
+                self._wrist.at_rest()
+
+    def clean_up(self) -> None:
+        """Drop the robot, and what was identified of it, as soon as it is at rest."""
+        self._releasing = True
+        self._release()
+
+    def _release(self) -> bool:
+        """Drop the robot if no goal is being executed; returns whether it was so."""
+        if self._goals.active or self._wrist is not None:
+            return False
+        if self._source is not None:
+            self._source.close()
+        if self._models is not None:
+            self.destroy_subscription(self._models)
+        if self._driver is not None:
+            self._driver.destroy()
+        self._source = self._models = self._driver = None
+        self._releasing = False
+        self._drop_robot()
+        return True
+
+    def _drop_robot(self) -> None:
+        """Start without a robot: a payload that was found on one must not be written for another."""
+        self._arm = None
+        self._model: RobotModel | None = None
+        self._order: JointOrder | None = None
+        self._position: Array | None = None
+        self._measured_at = -np.inf
+        self._reference: tuple[Array, PayloadRun] | None = None
+        self._found: tuple[Payload, int] | None = None
 
     def _read_declared(self) -> DeclaredPayload | None:
         """Declared payload of the parameters; None if none is declared."""
@@ -265,13 +326,15 @@ class PayloadIdentifier(RobotNode):
             InputError: the robot, its model or its joint states are missing, or there is nothing to write.
         """
         self._task, self._tool_number = goal.task, goal.tool_number
-        self._begun, self._published = time.monotonic(), -np.inf
+        self._accepted, self._published = time.monotonic(), -np.inf
         self._findings: tuple[Finding, ...] = ()
         self._accuracy: PayloadAccuracy | None = None
         self._run: PayloadRun | None = None
         self._stopped = ""
         if self._ending:
             raise InputError("the node is ending")
+        if not self._active or self._source is None:
+            raise InputError(f"{self.lifecycle}: configure and activate the node to identify a payload")
         if self._job is not None:
             raise InputError("the computation of a goal that was canceled has not ended yet: try again")
         if goal.task == IdentifyPayload.Goal.WRITE:
@@ -294,6 +357,7 @@ class PayloadIdentifier(RobotNode):
         """
         settings: PayloadSettings = self.settings
         if self._model is None:
+            assert self._source is not None
             raise InputError(self._source.problem)
         if self._arm is None:
             raise InputError(
@@ -372,6 +436,8 @@ class PayloadIdentifier(RobotNode):
             self._wrist.tick()
         if not self._goals.active:
             self._tidy_up()
+            if self._releasing:
+                self._release()
             return
         try:
             self._advance()
@@ -413,7 +479,7 @@ class PayloadIdentifier(RobotNode):
     @property
     def _seconds(self) -> float:
         """Time since the goal was accepted [s]."""
-        return time.monotonic() - self._begun
+        return time.monotonic() - self._accepted
 
     def _remaining(self) -> float:
         """Planned time of the motions that are left [s]; 0 where it is not known."""
@@ -603,6 +669,8 @@ class PayloadIdentifier(RobotNode):
         """Stage of the goal, or what is missing."""
         if self._stage is not None:
             return Diagnosis(OK, f"{self._stage.value}{f': {self._remark}' if self._remark else ''}")
+        if self._source is None or not self._active:
+            return Diagnosis(OK, f"{self.lifecycle}: nothing moves before the node is activated")
         if self._model is None:
             return Diagnosis(WARN, self._source.problem)
         if self._recording is not None and self._recording.failure:

@@ -14,6 +14,7 @@ from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 from robot_dyn_id.arrays import Array
 from robot_dyn_id.errors import InputError
 from robot_dyn_id.nodes.messages.joint_state import seconds
+from robot_dyn_id.nodes.messages.message_types import interface_class, message_class
 from robot_dyn_id.nodes.runtime.robot_node import RELIABLE, RobotNode
 from robot_dyn_id.simulation.simulated_robot import SimulatedRobot
 from robot_dyn_id.simulation.trajectory_controller import SUCCESSFUL, ToleranceRequest, TrajectoryEnd
@@ -22,10 +23,7 @@ from robot_dyn_id.simulation.trajectory_tracking import Waypoints
 ACTION_TYPE = "control_msgs/action/FollowJointTrajectory"
 STATE_TYPE = "control_msgs/msg/JointTrajectoryControllerState"
 
-ABSENT = (
-    "the package control_msgs is not installed, or without FollowJointTrajectory and JointTrajectoryControllerState: "
-    "trajectories are taken from the topic alone, without the action and without controller_state"
-)
+WITHOUT_ACTION = "trajectories are taken from the topic alone, without the action and without controller_state"
 
 Reader = Callable[[JointTrajectory], tuple[Waypoints, float]]
 """Function that returns the points of a message and their start time [s]; raises an `InputError`."""
@@ -50,22 +48,20 @@ class SimulatedController:
             refuse: reports why a goal is rejected.
 
         Raises:
-            ImportError: the package control_msgs is not installed.
+            InputError: the package control_msgs is not installed, or its library cannot be loaded.
         """
-        from control_msgs.action import FollowJointTrajectory
-        from control_msgs.msg import JointTrajectoryControllerState
-
-        self._type: Any = FollowJointTrajectory
+        self._type: Any = interface_class(ACTION_TYPE)
+        state_type = message_class(STATE_TYPE)
         self._node, self._robot, self._read, self._refuse = node, robot, read, refuse
         self._names = list(robot.plant.dynamics.model.joint_names)
         self._next: Any = None  # points, start and tolerances of a goal between its acceptance and its start
         self._goal: Any = None  # the goal that is being executed
         self._ended: Any = Future()
-        self._states = node.create_publisher(JointTrajectoryControllerState, f"{name}/controller_state", RELIABLE)
-        self._state = JointTrajectoryControllerState(joint_names=self._names, speed_scaling_factor=1.0)
+        self._states = node.create_publisher(state_type, f"{name}/controller_state", RELIABLE)
+        self._state = state_type(joint_names=self._names, speed_scaling_factor=1.0)
         self._server = ActionServer(
             node,
-            FollowJointTrajectory,
+            self._type,
             f"{name}/follow_joint_trajectory",
             self._execution(self._ended),  # replaced for every goal
             goal_callback=self._receive,

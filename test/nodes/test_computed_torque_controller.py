@@ -15,6 +15,7 @@ from robot_dyn_id.msg import ParameterSet as ParameterSetMsg
 from robot_dyn_id.msg import TorqueResidual
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray, String
+from support.lifecycle import ACTIVATE, ACTIVE_SHUTDOWN, CLEANUP, CONFIGURE, DEACTIVATE, change
 from support.model_nodes import ARM, RATED, identified, impossible, message, presliding
 from support.ros_world import ros_arguments
 from support.simulator_scene import DEEP, RELIABLE, Commander, Scene, trajectory
@@ -516,3 +517,83 @@ sys.exit(main())
             process.kill()
     assert process.returncode == code
     world.until(lambda: not np.any(arm.efforts[-1].data), 2.0, what="last effort")
+
+
+# --- lifecycle ---------------------------------------------------------------------------------------------------
+
+CONTROLLER = ComputedTorqueController.NAME
+
+
+def test_no_effort_is_commanded_before_the_controller_is_active(world):
+    arm = Still(world, identified())
+    node = world.add(ComputedTorqueController, *ros_arguments(timeout="1.0", autostart="false"))
+    world.until(lambda: "unconfigured: no effort before the node is activated" in arm.status()[1], what="waiting")
+    assert change(world, CONFIGURE, CONTROLLER)
+    world.until(lambda: "inactive: no effort before the node is activated" in arm.status()[1], what="inactive")
+    world.until(lambda: node._dynamics is not None, what="model")
+    world.wait(1.5)  # longer than the search for namesakes
+    assert not arm.efforts
+    assert change(world, ACTIVATE, CONTROLLER)
+    world.until(lambda: arm.settled(identified()), what="efforts")
+    first = np.array(arm.efforts[0].data)
+    assert not first.any(), "it begins at zero"
+
+
+@pytest.mark.parametrize("last", ["deactivate", "cleanup", "shutdown"])
+@pytest.mark.parametrize("law", ["gravity_compensation", "computed_torque"])
+def test_an_inactive_controller_fades_its_effort_out_and_commands_no_more(world, law, last):
+    arm = Still(world, identified())
+    weight = Dynamics.from_parameters(identified()).gravity(np.array(arm.position))
+    assert np.abs(weight).max() > 1.0, "an arm without weight shows no jump"
+    world.add(ComputedTorqueController, *ros_arguments(law=law, timeout="1.0", start_time="0.4"))
+
+    def holds():
+        return len(arm.efforts) and np.allclose(arm.efforts[-1].data, weight, atol=0.02 * np.abs(weight).max())
+
+    world.until(holds, what="the weight is carried")
+    begin = len(arm.efforts)
+    assert change(world, ACTIVE_SHUTDOWN if last == "shutdown" else DEACTIVATE, CONTROLLER)
+    if last == "cleanup":
+        assert change(world, CLEANUP, CONTROLLER)
+    world.until(lambda: not np.any(arm.efforts[-1].data), 5.0, "zero effort")
+    fading = np.array([one.data for one in arm.efforts])[begin - 1 :]
+    largest = np.abs(weight).argmax()
+    assert np.abs(np.diff(fading[:, largest])).max() < 0.25 * np.abs(weight[largest]), "no jump to zero"
+    count = len(arm.efforts)
+    world.wait(0.5)
+    assert len(arm.efforts) == count, "no command after the zero effort"
+    label = {"deactivate": "inactive", "cleanup": "unconfigured", "shutdown": "finalized"}[last]
+    world.until(lambda: arm.status()[1].startswith(label), what="state")
+    if last == "shutdown":
+        return
+    if last == "cleanup":
+        assert change(world, CONFIGURE, CONTROLLER)
+    assert change(world, ACTIVATE, CONTROLLER)
+    world.until(holds, what="the weight is carried again")
+    assert not np.any(arm.efforts[count].data), "it begins at zero again"
+    steps = np.abs(np.diff([one.data[largest] for one in arm.efforts[count:]]))
+    assert steps.max() < 0.25 * np.abs(weight[largest])
+
+
+def test_a_controller_that_is_configured_for_another_robot_uses_nothing_of_the_one_before(world):
+    """Neither its model nor its rating: the parameters of the first robot do not move the second."""
+    arm = Still(world, identified())
+    node = world.add(ComputedTorqueController, *ros_arguments(timeout="1.0"))
+    world.until(lambda: arm.settled(identified()), what="efforts")
+    assert change(world, DEACTIVATE, CONTROLLER) and change(world, CLEANUP, CONTROLLER)
+    world.until(lambda: not np.any(arm.efforts[-1].data) and node._dynamics is None, 5.0, "zero effort")
+    count = len(arm.efforts)
+    description = world.probe.create_publisher(String, "robot_description", LATCHED)
+    urdf = ARM.replace('name="small"', 'name="other"').replace(f'effort="{RATED}"', 'effort="30.0"')
+    description.publish(String(data=urdf))
+    world.until(lambda: node._description == urdf, what="description")
+    assert change(world, CONFIGURE, CONTROLLER) and change(world, ACTIVATE, CONTROLLER)
+    world.until(
+        lambda: "parameters refused: the parameters are those of another URDF" in arm.status()[1], what="refusal"
+    )
+    world.wait(0.3)
+    assert len(arm.efforts) == count
+    other = replace(identified(), urdf=urdf, urdf_sha256=urdf_hash(urdf), robot_name="other")
+    arm.parameters.publish(message(other))
+    world.until(lambda: arm.settled(other), what="efforts of the other robot")
+    assert np.array_equal(node._efforts.rated, [30.0] * 3)

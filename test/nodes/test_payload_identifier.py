@@ -5,11 +5,13 @@ import numpy as np
 import pytest
 from action_msgs.msg import GoalStatus
 from std_srvs.srv import SetBool
+from support.lifecycle import ACTIVATE, ACTIVE_SHUTDOWN, CLEANUP, CONFIGURE, DEACTIVATE, change
 from support.payload_cell import BRICK, RESULT, START, TASKS, UPRIGHT, PayloadCell
 
 from robot_dyn_id.dynamics.consistency import central
 from robot_dyn_id.errors import RobotDynIdError
 from robot_dyn_id.files.payload import read_payload
+from robot_dyn_id.nodes.payload_identifier import PayloadIdentifier
 
 pytestmark = pytest.mark.real_time
 
@@ -49,6 +51,70 @@ def test_identify_compare_and_write_into_a_driver(world, tmp_path):
     assert request.mass == pytest.approx(result.mass)
     np.testing.assert_allclose(request.center_of_mass, stored.center_of_mass, rtol=1e-9)
     np.testing.assert_allclose(np.reshape(request.load_inertia, (3, 3), order="F"), stored.inertia, rtol=1e-6)
+
+
+NODE = PayloadIdentifier.NAME
+
+
+def companions(world):
+    return [name for name in world.probe.get_node_names() if name in PayloadIdentifier.COMPANIONS]
+
+
+def at_rest(cell):
+    return np.abs(cell.simulator._robot.plant.dq).max() < 0.01
+
+
+def test_nothing_moves_before_the_node_is_active(world, tmp_path):
+    cell = PayloadCell(world, tmp_path, autostart="false", wait=False)
+    for transition, state in ((None, "unconfigured"), (CONFIGURE, "inactive")):
+        assert transition is None or change(world, transition, NODE)
+        for task in (TASKS.IDENTIFY, TASKS.REFERENCE, TASKS.WRITE):
+            result, stages = cell.run(task)
+            assert (result.code, stages) == (RESULT.REFUSED, [])
+            assert result.message.startswith(f"{state}: configure and activate the node")
+    world.wait(1.0)
+    np.testing.assert_allclose(cell.simulator._robot.plant.q, START, atol=1e-3)
+    assert not companions(world)
+    assert change(world, ACTIVATE, NODE)
+    world.until(lambda: cell.node._position is not None, 30.0, "joint states")
+    goal = cell.send()
+    cell.until_stage(goal, "slow test")
+    world.until(lambda: not at_rest(cell), 60.0, "motion")
+    goal.cancel()
+    assert goal.end()[1].code == RESULT.CANCELED
+
+
+@pytest.mark.parametrize(
+    ("stage", "last"), [("check", "deactivate"), ("slow test", "cleanup"), ("warm-up", "shutdown")]
+)
+def test_a_transition_during_a_goal_brakes_and_ends_it(world, tmp_path, stage, last):
+    cell = PayloadCell(world, tmp_path)
+    goal = cell.send()
+    cell.until_stage(goal, stage)
+    if stage != "check":
+        world.until(lambda: not at_rest(cell), 60.0, "motion")
+    assert change(world, ACTIVE_SHUTDOWN if last == "shutdown" else DEACTIVATE, NODE)
+    if last == "cleanup":
+        assert change(world, CLEANUP, NODE)
+    status, result = goal.end(20.0)
+    assert (status, result.code) == (GoalStatus.STATUS_ABORTED, RESULT.STOPPED), result.message
+    assert result.message == "stopped: the node was deactivated"
+    assert at_rest(cell)
+    rest = cell.simulator._robot.plant.q.copy()
+    world.until(lambda: not companions(world), 5.0, "the end of its companion")
+    world.wait(0.5)
+    np.testing.assert_allclose(cell.simulator._robot.plant.q, rest, atol=1e-3)
+    refused, _ = cell.run(TASKS.CHECK)
+    assert refused.code == RESULT.REFUSED
+    if last == "shutdown":
+        return
+    if last == "cleanup":
+        world.until(lambda: change(world, CONFIGURE, NODE), 5.0, "configuration")
+    assert change(world, ACTIVATE, NODE)
+    world.until(lambda: cell.node._position is not None, 30.0, "joint states")
+    world.until(lambda: cell.node._job is None, 60.0, "the end of the computation")
+    result, stages = cell.run(TASKS.CHECK)
+    assert (result.code, stages) == (RESULT.SUCCEEDED, ["check"]), result.message
 
 
 @pytest.mark.parametrize("stage", ["check", "slow test", "measurement"])

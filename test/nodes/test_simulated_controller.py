@@ -9,6 +9,7 @@ import pytest
 from action_msgs.msg import GoalStatus
 from builtin_interfaces.msg import Duration
 from robot_dyn_id.msg import ExcitationStatus as Status
+from support.broken_packages import without_library
 from support.excitation_cell import ARM, START, Cell
 from support.goal_client import GoalClient
 from support.ros_world import ros_arguments
@@ -140,13 +141,23 @@ def test_goals_that_cannot_be_followed_are_rejected_and_the_reason_is_logged(wor
     world.until(lambda: driver.arm.logged("the defaults are used: path_tolerance of joint joint1"), what="the log")
 
 
-def test_without_control_msgs_there_is_the_topic_alone(world, monkeypatch, capfd):
-    monkeypatch.setitem(sys.modules, "control_msgs.action", None)
+def the_topic_alone(world, capfd, words):
     arm = Commander(world)
-    assert "the package control_msgs is not installed" in capfd.readouterr().err
+    err = capfd.readouterr().err
+    assert words in err and "trajectories are taken from the topic alone" in err
     arm.trajectories.publish(trajectory(arm.names, [0.3, 0.3, 0.3], 0.3))
     world.until(lambda: np.abs(arm.position - 0.3).max() < 1e-3, what="target")
     assert not [name for name, _ in world.probe.get_service_names_and_types() if ACTION in name]
+
+
+def test_without_control_msgs_there_is_the_topic_alone(world, monkeypatch, capfd):
+    monkeypatch.setitem(sys.modules, "control_msgs.action", None)
+    the_topic_alone(world, capfd, "install control_msgs")
+
+
+def test_with_control_msgs_whose_library_cannot_be_loaded_there_is_the_topic_alone(world, tmp_path, capfd):
+    with without_library("control_msgs", tmp_path):
+        the_topic_alone(world, capfd, "the library of control_msgs with the action type")
 
 
 def cell_with_simulator(world, horizon, **parameters):

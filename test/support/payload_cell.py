@@ -69,7 +69,7 @@ class PayloadCell:
         loaded: models of the arm with a payload that were published.
     """
 
-    def __init__(self, world, folder, start=START, model=True, simulator=True, **parameters):
+    def __init__(self, world, folder, start=START, model=True, simulator=True, wait=True, **parameters):
         self.world = world
         write_payload(folder / "brick.yaml", Payload(LINK, BRICK, np.zeros((10, 10)), BRICK))
         if model:
@@ -81,7 +81,7 @@ class PayloadCell:
         self.node = world.add(PayloadIdentifier, *ros_arguments(**{**given, **parameters}))
         self.loaded = world.heard(ParameterSetMsg, "payload_identifier/loaded_parameters", LATCHED)
         self.client = GoalClient(world, IdentifyPayload, "payload_identifier/identify_payload")
-        if simulator:
+        if simulator and wait:
             world.until(lambda: self.node._position is not None, 30.0, "joint states")
 
     def send(self, task=TASKS.IDENTIFY, **fields):

@@ -9,7 +9,9 @@ from action_msgs.msg import GoalStatus
 from rclpy.action import ActionClient
 from trajectory_msgs.msg import JointTrajectory
 
-from robot_dyn_id.errors import UsageError
+from robot_dyn_id.errors import InputError, UsageError
+from robot_dyn_id.nodes.excitation.settings import ACTION_TYPE
+from robot_dyn_id.nodes.messages.message_types import interface_class
 from robot_dyn_id.nodes.runtime.robot_node import RobotNode
 
 ERRORS = (
@@ -38,20 +40,16 @@ class CommandAction:
         """Send goals to the node's parameter `command_action`.
 
         Raises:
-            UsageError: the package of the action is not installed.
+            UsageError: the package of the action is not installed, or its library cannot be loaded.
         """
         try:
-            from control_msgs.action import FollowJointTrajectory
-        except ImportError:
-            raise UsageError(
-                "mode action needs the package control_msgs, which is not installed: install it, source the "
-                "workspace that has it, or set mode to trajectory"
-            ) from None
-        self._type: Any = FollowJointTrajectory
-        self._guarded = node.guarded
+            self._type: Any = interface_class(ACTION_TYPE)
+        except InputError as error:
+            raise UsageError(f"mode action: {error}, or set mode to trajectory") from None
+        self._node, self._guarded = node, node.guarded
         self._pieces = node.settings.horizon > 0.0
         self._name = node.resolve_service_name(node.settings.command_action)
-        self._client = ActionClient(node, FollowJointTrajectory, node.settings.command_action)
+        self._client = ActionClient(node, self._type, node.settings.command_action)
         self._number = 0  # of the latest goal
         self._rejected = False  # that one
         self._goal: Any = None  # the latest that was accepted, until it ends
@@ -76,7 +74,7 @@ class CommandAction:
 
     def close(self) -> None:
         """See `CommandInterface`."""
-        self._client.destroy()
+        self._node.retire(self._client)
 
     def _answered(self, number: int, goal: Any) -> None:
         """A goal is accepted or rejected; the action has no words for the reason."""

@@ -42,23 +42,29 @@ class EffortSource:
         self._step, self._compensates = 1.0 / settings.rate, settings.robot_compensates
         self._returns: bool = settings.return_to_start
         self._motion: tuple[RobotModel, MotionLimits, Excitation] | None = None
-        self._received: ParameterSet | None = None  # not used yet
+        self._parameters: ParameterSet | None = None  # the latest
+        self._adopted = False  # those, or their refusal
+        self._from_file = False
         self._used: MotionEfforts | None = None
         self._on = bool(settings.feed_forward)
         self._problem = f"no model has been received on {TOPIC}"
         if settings.feed_forward == TOPIC:
             node.create_subscription(ParameterSetMsg, TOPIC, self._take, LATCHED, raw=True)
         elif settings.feed_forward:
-            self._received = read_parameters(settings.feed_forward)
+            self._parameters, self._from_file = read_parameters(settings.feed_forward), True
 
     def take_robot(self, model: RobotModel, limits: MotionLimits, excitation: Excitation) -> None:
-        """Set the robot and its motion.
+        """Set the robot and its motion; a model in use is checked with them again.
 
         Raises:
             RobotDynIdError: the model of the file cannot be used, see `refusal`.
         """
-        self._motion = model, limits, excitation
-        self._adopt()
+        self._motion, self._used, self._adopted = (model, limits, excitation), None, False
+        try:
+            self._adopt()
+        except RobotDynIdError:
+            if self._from_file:  # another model can still be received
+                raise
 
     def refusal(self, position: Array | None, since: float) -> str:
         """Reason why the motion cannot begin with feed-forward efforts; empty if it can, or without feed-forward.
@@ -87,7 +93,7 @@ class EffortSource:
         return None if self._used is None else self._used.efforts(points)
 
     def _take(self, message: bytes) -> None:
-        self._received = parameter_set(read_bounded(message, ParameterSetMsg))
+        self._parameters, self._adopted = parameter_set(read_bounded(message, ParameterSetMsg)), False
 
     def _adopt(self) -> None:
         """Use the model that was received last from now on.
@@ -96,9 +102,9 @@ class EffortSource:
             RobotDynIdError: it belongs to another robot or other joints, its verdict is bad, it is not known what the
                 driver adds, or the excitation exceeds the effort limits.
         """
-        if self._received is None or self._motion is None:
+        if self._parameters is None or self._motion is None or self._adopted:
             return
-        parameters, self._received, self._used = self._received, None, None
+        parameters, self._adopted, self._used = self._parameters, True, None
         model, _, excitation = self._motion
         try:
             check_robot(parameters, model.urdf)

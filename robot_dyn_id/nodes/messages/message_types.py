@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Message types by their names, and their definitions as a bag keeps them."""
+"""Types of messages, services and actions by their names, and definitions of messages as a bag keeps them."""
 
 from __future__ import annotations
 
@@ -7,14 +7,20 @@ import re
 from importlib import import_module
 from typing import Any
 
+from rclpy.exceptions import NoTypeSupportImportedException
+from rclpy.type_support import check_for_type_support
+from rosidl_generator_py.import_type_support_impl import UnsupportedTypeSupport
+
 from robot_dyn_id.errors import InputError
 
 _SEPARATOR = "=" * 80
 _NUMBERS = {"boolean": "bool", "octet": "byte", "float": "float32", "double": "float64"}
 """IDL's names of types that .msg files call otherwise."""
 
-_MESSAGE = re.compile(r"([a-z][a-z0-9_]*)/msg/([A-Z][A-Za-z0-9]*)", re.ASCII)
+_INTERFACE = re.compile(r"([a-z][a-z0-9_]*)/(msg|srv|action)/([A-Z][A-Za-z0-9]*)", re.ASCII)
 """Names as ROS 2 allows them: whoever offers a topic on the network chooses its text, and the package is imported."""
+
+_GROUPS = {"msg": "message", "srv": "service", "action": "action"}
 
 _SEQUENCE = re.compile(r"sequence<(.+?)(?:, (\d+))?>")
 _ARRAY = re.compile(r"(.+)\[(\d+)\]")
@@ -25,18 +31,45 @@ def message_class(type_name: str) -> Any:
     """The class of a type such as `sensor_msgs/msg/JointState`.
 
     Raises:
-        InputError: it is not installed, or no message type.
+        InputError: it is not installed, its library cannot be loaded, or it is not a message type.
     """
-    found = _MESSAGE.fullmatch(type_name)
-    if found is None:
+    found = _INTERFACE.fullmatch(type_name)
+    if found is None or found[2] != "msg":
         raise InputError(f"{type_name[:100]!r} is not a message type of ROS 2")
-    package, name = found.groups()
+    return interface_class(type_name)
+
+
+def interface_class(type_name: str) -> Any:
+    """The class of a message, service or action, whose package need not be installed.
+
+    Its library is loaded as well: rclpy would load it with the first publisher, and raise an error of its own there.
+
+    Args:
+        type_name: name such as `ur_msgs/srv/SetPayload`.
+
+    Raises:
+        InputError: it is not installed, its library cannot be loaded, or it is not a type of ROS 2.
+    """
+    found = _INTERFACE.fullmatch(type_name)
+    if found is None:
+        raise InputError(f"{type_name[:100]!r} is not a type of ROS 2")
+    package, group, name = found.groups()
     try:
-        return getattr(import_module(f"{package}.msg"), name)
+        kind = getattr(import_module(f"{package}.{group}"), name)
     except (ImportError, AttributeError):
         raise InputError(
-            f"message type {type_name} is not known here; install {package}, or source the workspace that has it"
+            f"{_GROUPS[group]} type {type_name} is not known here; install {package}, or source the workspace that "
+            "has it"
         ) from None
+    try:
+        check_for_type_support(kind)
+    except (UnsupportedTypeSupport, NoTypeSupportImportedException, AttributeError) as error:
+        cause = " ".join(str(error.__context__ or error).split())
+        raise InputError(
+            f"the library of {package} with the {_GROUPS[group]} type {type_name} cannot be loaded ({cause}); build "
+            f"{package} for this distribution of ROS 2, or source the workspace that has it"
+        ) from None
+    return kind
 
 
 def definition(message: Any) -> str:

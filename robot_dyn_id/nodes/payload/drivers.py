@@ -9,7 +9,6 @@ column; newer versions a `geometry_msgs/InertiaStamped`). Which version is insta
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -17,6 +16,7 @@ from typing import Any
 from robot_dyn_id.arrays import Array
 from robot_dyn_id.dynamics.consistency import central
 from robot_dyn_id.errors import InputError, UsageError
+from robot_dyn_id.nodes.messages.message_types import interface_class
 
 NO_DRIVER, FILE = "none", "file"
 
@@ -46,15 +46,12 @@ class DriverService:
         """Type of the service.
 
         Raises:
-            UsageError: the package is not installed.
+            UsageError: the package is not installed, or its library cannot be loaded.
         """
         try:
-            return getattr(importlib.import_module(f"{self.package}.srv"), self.type_name)
-        except ImportError:
-            raise UsageError(
-                f"the driver takes the payload by {self.package}/{self.type_name}, and the package {self.package} is "
-                "not installed: install it, source the workspace that has it, or set driver to file"
-            ) from None
+            return interface_class(f"{self.package}/srv/{self.type_name}")
+        except InputError as error:
+            raise UsageError(f"parameter driver: {error}, or set driver to file") from None
 
 
 def fill_ur(request: Any, parameters: Array) -> None:
@@ -126,6 +123,7 @@ class DriverClient:
         """
         self._service = DRIVERS[driver]
         self._type = self._service.load()
+        self._node = node
         self._client = node.create_client(self._type, name or self._service.name)
         self._answer: Any = None
 
@@ -150,3 +148,7 @@ class DriverClient:
             return ""
         why = " ".join(str(getattr(answer, "error", "")).split())
         return f"{self._client.srv_name} has refused the payload{f': {why}' if why else ''}"
+
+    def destroy(self) -> None:
+        """Take the client out of the graph."""
+        self._node.destroy_client(self._client)

@@ -11,6 +11,7 @@ from rclpy.parameter import Parameter
 
 from robot_dyn_id.nodes.excitation.settings import ExcitationSettings, MotionSettings
 from robot_dyn_id.nodes.payload.drivers import DRIVERS, FILE, NO_DRIVER
+from robot_dyn_id.nodes.runtime.managed_node import autostart_parameter
 from robot_dyn_id.nodes.runtime.ros_parameters import ros_parameter
 
 
@@ -72,6 +73,7 @@ class PayloadSettings(MotionSettings):
     folder: str = ros_parameter(
         "", "Folder for trajectories, recordings and results of all goals; empty: payloads/<date and time>"
     )
+    autostart: bool = autostart_parameter()
 
     @property
     def warm_up_periods(self) -> int:
@@ -99,11 +101,11 @@ def wrist_parameters(settings: PayloadSettings, **values: Any) -> list[Parameter
         settings: parameters of the payload identifier.
         **values: parameters of the excitation publisher.
     """
-    given = {item.name: getattr(settings, item.name) for item in fields(MotionSettings)}
     defaults = {item.name: item.default for item in fields(WristSettings)}
-    every = {**given, **values}
+    given = {item.name: getattr(settings, item.name) for item in fields(MotionSettings)}
+    changed = {name: value for name, value in given.items() if repr(value) != repr(defaults[name])}
+    # the values of its own are given even where they are defaults: arguments of the process could be others
     return [
         Parameter(name, value=list(value) if isinstance(value, tuple) else value)
-        for name, value in every.items()
-        if repr(value) != repr(defaults[name])
+        for name, value in {**changed, **values}.items()
     ]

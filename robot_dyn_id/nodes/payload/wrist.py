@@ -56,6 +56,7 @@ class WristMotion:
         self._moved = self._stopping = False
         own: dict[str, Any] = {"trajectory": str(trajectory), "speed_scale": speed, "recording": REQUIRED}
         own["rehearsal"] = False  # the slow test is one, by another node
+        own["autostart"] = True  # it exists only while the node that makes it is active, or brakes
         self._publisher = WristExcitation(
             context=node.context,
             namespace=node.get_namespace(),

@@ -35,6 +35,9 @@ STREAM = QoSProfile(depth=2000, reliability=ReliabilityPolicy.BEST_EFFORT)
 LAST_MESSAGES_TIMEOUT_S = 1.0
 """Time for which a node waits at its end until its last messages have been received [s]."""
 
+RETIREMENT_S = 1.0
+"""Time in which an executor has worked off what was in its queue [s]."""
+
 REFUSAL_PERIOD = 5.0
 """Shortest time between two log lines of callbacks that refuse their input [s]."""
 
@@ -133,6 +136,7 @@ class RobotNode(Node):  # type: ignore[misc]
         self._fault = ""
         self._destroyed = False
         self._goal_servers: list[GoalServer] = []
+        self._retired: list[Any] = []  # action clients that are out of use
         self._logged_faults: set[tuple[str, int]] = set()
         try:
             self.settings: Any = declare(self, self.SETTINGS)
@@ -159,7 +163,29 @@ class RobotNode(Node):  # type: ignore[misc]
         self._destroyed = True
         while self._goal_servers:
             self._goal_servers.pop().destroy()
+        self._destroy_retired()
         super().destroy_node()
+
+    def retire(self, client: Any) -> None:
+        """Destroy an action client of this node after a while.
+
+        An EventsExecutor may have answers to the client in its queue, which it would hand to what is gone: the process
+        would crash. And a client that is never destroyed keeps its node in the graph.
+        """
+        self.remove_waitable(client)
+        self._retired.append(client)
+
+        def end() -> None:
+            self.destroy_timer(timer)
+            self._destroy_retired()
+
+        timer = self.create_timer(RETIREMENT_S, end, clock=self.steady)
+
+    def _destroy_retired(self) -> None:
+        while self._retired:
+            client = self._retired.pop()
+            self.add_waitable(client)  # rclpy takes it away again
+            client.destroy()
 
     def stop(self) -> bool:
         """Begin to end: bring to rest what moves, finish files. Called again and again until it returns True.

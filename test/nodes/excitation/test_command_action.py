@@ -9,8 +9,10 @@ import numpy as np
 import pytest
 from robot_dyn_id.msg import ExcitationStatus as Status
 from std_srvs.srv import SetBool
+from support.broken_packages import without_library
 from support.excitation_cell import ACCELERATION, NAMES, START, Cell
 from support.joint_state_faults import FAULTS
+from support.lifecycle import ACTIVATE, CLEANUP, CONFIGURE, DEACTIVATE, change
 
 from robot_dyn_id.errors import UsageError
 
@@ -52,7 +54,16 @@ def stays(cell, seconds=0.3):
 
 def test_without_control_msgs_it_is_refused_when_the_node_starts(world, monkeypatch):
     monkeypatch.setitem(sys.modules, "control_msgs.action", None)
-    with pytest.raises(UsageError, match="mode action needs the package control_msgs, which is not installed"):
+    with pytest.raises(UsageError, match=r"mode action: action type .* is not known here; install control_msgs"):
+        Cell(world, follower=False, mode="action")
+
+
+def test_with_control_msgs_whose_library_cannot_be_loaded_it_is_refused_as_well(world, tmp_path):
+    pytest.importorskip("control_msgs")
+    with (
+        without_library("control_msgs", tmp_path),
+        pytest.raises(UsageError, match=r"mode action: the library of control_msgs with .* cannot be loaded"),
+    ):
         Cell(world, follower=False, mode="action")
 
 
@@ -166,3 +177,33 @@ def test_the_loss_of_the_action_is_reported(cell):
     cell.follower.leave()
     cell.until(Status.FAULT, 5.0)
     assert cell.reason.startswith(f"no controller: no server of the action {ACTION}")
+
+
+@pytest.mark.parametrize("cell", [0.0, 0.3], indirect=True)
+@pytest.mark.parametrize("answers", [True, False], ids=["controller answers", "controller never ends a goal"])
+def test_the_action_is_given_up_after_a_deactivation_and_taken_up_again(cell, answers):
+    """The client is destroyed while the result of the goal that brakes is due, or never comes."""
+    world, finish = cell.world, cell.follower.finish
+    for transitions in ((DEACTIVATE,), (DEACTIVATE, CLEANUP)):
+        cell.running()
+        if not answers:
+            cell.follower.finish = lambda *given: None
+        for transition in transitions:
+            assert change(world, transition)
+        world.until(lambda: cell.node._commands is None, 5.0, "end of the commands")
+        assert cell.follower.at_rest() and Status.FAULT not in [s.state for s in cell.statuses]
+        stays(cell)
+        cell.follower.finish = finish
+        cell.follower.finish()  # the late result
+        if CLEANUP in transitions:
+            assert change(world, CONFIGURE)
+        assert change(world, ACTIVATE)
+        cell.until(Status.READY)
+    cell.running().until(Status.DONE)
+
+
+def test_a_node_that_has_ended_leaves_nothing_of_its_action_in_the_graph(cell):
+    world, names = cell.world, cell.world.probe.get_node_names
+    world.until(lambda: "excitation_publisher" in names())
+    world.remove(cell.node)  # whose object is still referenced
+    world.until(lambda: "excitation_publisher" not in names(), 5.0, "end of the node in the graph")

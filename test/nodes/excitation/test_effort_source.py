@@ -9,6 +9,7 @@ import pytest
 from robot_dyn_id.msg import ExcitationStatus as Status
 from robot_dyn_id.msg import ParameterSet as ParameterSetMsg
 from support.excitation_cell import Cell
+from support.lifecycle import ACTIVATE, CLEANUP, CONFIGURE, DEACTIVATE, change
 from support.model_nodes import ARM, identified, message
 from support.ros_world import ros_arguments
 from support.simulator_scene import FRICTION
@@ -17,6 +18,7 @@ from robot_dyn_id.errors import MotionError
 from robot_dyn_id.files.parameters import write_parameters
 from robot_dyn_id.nodes.runtime.robot_node import LATCHED
 from robot_dyn_id.nodes.simulator import Simulator
+from robot_dyn_id.parameters import urdf_hash
 
 GAINS = {"proportional_gains": "[60.0]", "derivative_gains": "[6.0]"}
 """Gains with which the arm sags and lags."""
@@ -94,3 +96,30 @@ def test_a_motion_beyond_the_effort_limits_is_refused_before_it_begins(world, tm
     fast = {"period": 0.2, "acceleration": "[2000.0]", "rate": "1000.0", "amplitude_share": 1.0}
     with pytest.raises(MotionError, match="the excitation may exceed the effort limits by this model: joint"):
         Cell(world, follower=False, urdf=urdf, feed_forward=parameters, allow_unchecked_collisions="true", **fast)
+
+
+@pytest.mark.parametrize("source", ["topic", "file"])
+def test_a_node_that_is_configured_for_another_robot_does_not_use_the_model_of_the_one_before(world, tmp_path, source):
+    arm = Cart(world, tmp_path)
+    topic = source == "topic"
+    cell = arm.cell(feed_forward="identified_parameters" if topic else arm.parameters)
+    models = world.probe.create_publisher(ParameterSetMsg, "identified_parameters", LATCHED)
+    models.publish(message(identified()))
+    cell.running()
+    assert cell.call("stop").success
+    cell.until(Status.READY)
+    assert change(world, DEACTIVATE) and change(world, CLEANUP)
+    other = ARM.replace('name="small"', 'name="other"')
+    arm.urdf.write_text(other)
+    words = "the parameters are those of another URDF"
+    if not topic:  # no other model can come
+        world.wait(0.2)
+        assert not change(world, CONFIGURE)
+        assert words in str(cell.node._failure)
+        return
+    world.until(lambda: change(world, CONFIGURE), 5.0, "configuration")
+    assert change(world, ACTIVATE)
+    cell.until(Status.READY)
+    world.until(lambda: words in cell.call("start").message, what="refusal")
+    models.publish(message(replace(identified(), urdf=other, urdf_sha256=urdf_hash(other), robot_name="other")))
+    world.until(lambda: cell.call("start").success, what="start with the model of this robot")

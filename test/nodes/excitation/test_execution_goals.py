@@ -6,13 +6,12 @@ import time
 import numpy as np
 import pytest
 from action_msgs.msg import GoalStatus
-from lifecycle_msgs.msg import Transition
-from lifecycle_msgs.srv import ChangeState
 from robot_dyn_id.action import ExecuteExcitation
 from robot_dyn_id.msg import ExcitationStatus as Status
 from std_srvs.srv import Trigger
 from support.excitation_cell import START, Cell
 from support.goal_client import GoalClient, doomed_client
+from support.lifecycle import ACTIVATE, ACTIVE_SHUTDOWN, CLEANUP, CONFIGURE, DEACTIVATE, change
 
 Goal, Result = ExecuteExcitation.Goal, ExecuteExcitation.Result
 ABORTED, CANCELED, SUCCEEDED = GoalStatus.STATUS_ABORTED, GoalStatus.STATUS_CANCELED, GoalStatus.STATUS_SUCCEEDED
@@ -188,23 +187,18 @@ def test_the_return_is_slow_supervised_and_refused_without_a_start(world):
 # --- lifecycle ---------------------------------------------------------------------------------------------------
 
 
-def change(world, transition, node="excitation_publisher"):
-    request = ChangeState.Request(transition=Transition(id=transition))
-    return world.call(ChangeState, f"{node}/change_state", request).success
-
-
 def test_nothing_moves_before_the_node_is_configured_and_active(world):
     cell = Cell(world, autostart="false")
     world.until(lambda: cell.statuses)
     assert cell.statuses[-1].lifecycle == "unconfigured" and "configure" in cell.reason
     assert "configure" in cell.call("start").message
-    assert change(world, Transition.TRANSITION_CONFIGURE)
+    assert change(world, CONFIGURE)
     world.until(lambda: cell.statuses[-1].lifecycle == "inactive" and cell.reason.startswith("inactive"))
     assert world.probe.count_publishers("joint_trajectory_controller/joint_trajectory") == 0
     assert "activate" in cell.call("start").message
     world.wait(1.5)
     assert cell.follower.received == []
-    assert change(world, Transition.TRANSITION_ACTIVATE)
+    assert change(world, ACTIVATE)
     assert cell.until(Status.READY).statuses[-1].lifecycle == "active"
     world.wait(0.2)
     assert cell.follower.received == []
@@ -217,11 +211,11 @@ def test_a_transition_during_a_motion_brakes_under_supervision(world, last):
     goal = client.send()
     world.until(lambda: any(f.phase == "excitation" for f in goal.feedback))
     if last == "shutdown":
-        assert change(world, Transition.TRANSITION_ACTIVE_SHUTDOWN)
+        assert change(world, ACTIVE_SHUTDOWN)
     else:
-        assert change(world, Transition.TRANSITION_DEACTIVATE)
+        assert change(world, DEACTIVATE)
     if last == "cleanup":
-        assert change(world, Transition.TRANSITION_CLEANUP)
+        assert change(world, CLEANUP)
     status, result = goal.end(5.0)
     assert (status, result.code) == (ABORTED, Result.STOPPED) and "deactivated" in result.message
     world.until(cell.follower.at_rest, 1.0)
@@ -234,28 +228,28 @@ def test_a_transition_during_a_motion_brakes_under_supervision(world, last):
     if last == "shutdown":
         return
     if last == "cleanup":
-        world.until(lambda: change(world, Transition.TRANSITION_CONFIGURE), 5.0)
-    assert change(world, Transition.TRANSITION_ACTIVATE)
+        world.until(lambda: change(world, CONFIGURE), 5.0)
+    assert change(world, ACTIVATE)
     cell.until(Status.READY)
     cell.running().until(Status.DONE)
 
 
 def test_a_transition_that_fails_leaves_the_state(world, tmp_path):
     cell = Cell(world, autostart="false", trajectory=tmp_path / "none.yaml")
-    assert not change(world, Transition.TRANSITION_CONFIGURE)
+    assert not change(world, CONFIGURE)
     world.until(lambda: cell.statuses and cell.statuses[-1].lifecycle == "unconfigured")
 
 
 def test_an_exception_in_a_transition_leads_to_the_unconfigured_state_and_ends_the_node(world):
     world.faults_expected = True
     cell = Cell(world, autostart="false")
-    assert change(world, Transition.TRANSITION_CONFIGURE)
+    assert change(world, CONFIGURE)
 
     def broken():
         raise ZeroDivisionError("a defect")
 
     cell.node.activate = broken
-    assert not change(world, Transition.TRANSITION_ACTIVATE)
+    assert not change(world, ACTIVATE)
     assert cell.node.lifecycle == "unconfigured"
     assert cell.node.end == 4
 
@@ -264,9 +258,9 @@ def test_a_rehearsal_outlives_a_cleanup(world):
     cell = Cell(world, rehearsal="true", **SHORT).until(Status.READY)
     assert cell.call("rehearse").success
     world.until(lambda: cell.statuses[-1].rehearsal == Status.REHEARSED, 60.0)
-    assert change(world, Transition.TRANSITION_DEACTIVATE) and change(world, Transition.TRANSITION_CLEANUP)
-    world.until(lambda: change(world, Transition.TRANSITION_CONFIGURE), 5.0)
-    assert change(world, Transition.TRANSITION_ACTIVATE)
+    assert change(world, DEACTIVATE) and change(world, CLEANUP)
+    world.until(lambda: change(world, CONFIGURE), 5.0)
+    assert change(world, ACTIVATE)
     cell.until(Status.READY)
     assert cell.statuses[-1].rehearsal == Status.REHEARSED
     assert world.call(Trigger, "excitation_publisher/start").success

@@ -5,14 +5,22 @@ import pytest
 from diagnostic_msgs.msg import DiagnosticArray
 from geometry_msgs.msg import WrenchStamped
 from rcl_interfaces.msg import ParameterDescriptor
+from robot_dyn_id.action import IdentifyPayload
 from robot_dyn_id.msg import ExcitationStatus, IdentificationReport, ParameterSet, RecordingStatus, TorqueResidual
 from rosbags.typesys import Stores, get_types_from_msg, get_typestore
 from sensor_msgs.msg import BatteryState, Imu, JointState, PointCloud2
 from std_msgs.msg import ByteMultiArray, Char, Empty, Float64MultiArray, Header, String
+from std_srvs.srv import Trigger
+from support.broken_packages import without_library
 from trajectory_msgs.msg import JointTrajectory
 
 from robot_dyn_id.errors import InputError
-from robot_dyn_id.nodes.messages.message_types import begins_with_header, definition, message_class
+from robot_dyn_id.nodes.messages.message_types import (
+    begins_with_header,
+    definition,
+    interface_class,
+    message_class,
+)
 
 STANDARD = (
     *(DiagnosticArray, WrenchStamped, ParameterDescriptor, BatteryState, Imu, JointState, PointCloud2),
@@ -82,3 +90,22 @@ def test_a_type_whose_name_ros_does_not_allow_is_never_imported(text, monkeypatc
     )
     with pytest.raises(InputError, match="is not a message type of ROS 2"):
         message_class(text)
+
+
+@pytest.mark.parametrize(
+    "name", ["control_msgs/msg/JointTrajectoryControllerState", "control_msgs/action/FollowJointTrajectory"]
+)
+def test_a_type_whose_library_cannot_be_loaded_is_refused_by_name(name, tmp_path):
+    pytest.importorskip("control_msgs")
+    with without_library("control_msgs", tmp_path), pytest.raises(InputError, match=f"{name} cannot be loaded .*build"):
+        interface_class(name)
+    assert interface_class(name) is not None
+
+
+def test_classes_of_services_and_actions():
+    assert interface_class("std_srvs/srv/Trigger") is Trigger
+    assert interface_class("robot_dyn_id/action/IdentifyPayload") is IdentifyPayload
+    with pytest.raises(InputError, match="service type no_msgs/srv/Such is not known here; install no_msgs"):
+        interface_class("no_msgs/srv/Such")
+    with pytest.raises(InputError, match="is not a message type"):
+        message_class("std_srvs/srv/Trigger")

@@ -6,12 +6,14 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from geometry_msgs.msg import Inertia, InertiaStamped, Vector3
+from support.broken_packages import without_library
 from support.robots import brick
 
 from robot_dyn_id.dynamics.consistency import central
+from robot_dyn_id.errors import UsageError
 from robot_dyn_id.loads.payload import move_parameters
 from robot_dyn_id.model.kinematics import Placement
-from robot_dyn_id.nodes.payload.drivers import fill_franka, fill_ur
+from robot_dyn_id.nodes.payload.drivers import DRIVERS, fill_franka, fill_ur
 
 TURN = np.array([[np.cos(0.7), -np.sin(0.7), 0.0], [np.sin(0.7), np.cos(0.7), 0.0], [0.0, 0.0, 1.0]])
 BODY = move_parameters(
@@ -67,3 +69,15 @@ def test_requests_of_other_versions():
     request = SimpleNamespace(load_inertia=InertiaStamped())
     fill_franka(request, BODY)
     same(*of_message(request.load_inertia.inertia))
+
+
+@pytest.mark.parametrize("driver", DRIVERS)
+def test_a_driver_whose_library_cannot_be_loaded_is_named(driver, tmp_path):
+    service = DRIVERS[driver]
+    pytest.importorskip(service.package)
+    with (
+        without_library(service.package, tmp_path),
+        pytest.raises(UsageError, match=f"the library of {service.package}"),
+    ):
+        service.load()
+    assert service.load() is not None
