@@ -644,6 +644,28 @@ SECTIONS: Mapping[str, Mapping[str, Definition]] = {
             "bound contains the covariance of the parameters and the held-out error.",
             "slow the trajectory down",
         ),
+        "effort_unbounded": Definition(
+            "error",
+            "The torque of a joint along a trajectory depends on a parameter that is not identifiable: it has no upper "
+            "bound that could be compared with the effort limit.",
+            "identify with an excitation in which this joint and those after it move, or with a simpler friction model",
+        ),
+        "bound_without_held_out_error": Definition(
+            "warning",
+            "The parameter set has no error on held-out data: the 95 % upper bounds of torques contain the covariance "
+            "of the parameters only, and may be too low.",
+            "identify again with held-out data",
+        ),
+        "export_of_bad_verdict": Definition(
+            "warning",
+            "The verdict on the exported parameters is bad: torques that are computed from them can be wrong.",
+            "identify again; command no torques of this model",
+        ),
+        "friction_left_out": Definition(
+            "info",
+            "A controller of another package cannot compensate friction next to what the driver adds to a command.",
+            "compare the friction that the driver compensates with the identified one",
+        ),
         "term_not_exported": Definition(
             "info", "The format cannot store a term, or a friction that is negative.", "use the parameter file"
         ),

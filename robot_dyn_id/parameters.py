@@ -297,6 +297,29 @@ class ParameterSet:
             return np.ones(len(self.joint_names))
         return np.where(self.drive_gains > 0.0, self.drive_gains, 1.0) * self.drive_signs
 
+    @property
+    def held_out_shares(self) -> Array:
+        """Held-out NRMSE of each joint, shape (n,); that of all joints where a joint has none."""
+        own = self.held_out_nrmse
+        return np.where(np.isfinite(own), own, self.held_out_all_joints_nrmse)
+
+    def held_out_error(self, torque: Array) -> Array:
+        """Torque error of the model along a motion [N m or N], shape (n,): held-out NRMSE times RMS torque.
+
+        Args:
+            torque: torque of the model [N m or N], shape (N, n).
+        """
+        return np.asarray(self.held_out_shares * np.sqrt(np.mean(torque**2, axis=0)))
+
+    def refuse_bad_verdict(self) -> None:
+        """Refuse a model that must not command torques.
+
+        Raises:
+            InputError: the verdict is bad.
+        """
+        if self.verdict == "bad":
+            raise InputError(f"the verdict on the parameters is bad ({'; '.join(self.reasons)}): identify again")
+
     def __post_init__(self) -> None:
         """Freeze the arrays and check every field: a set may come from a file or from any node of the network.
 

@@ -18,9 +18,10 @@ from robot_dyn_id.dynamics.dynamics import check_robot
 from robot_dyn_id.errors import UsageError
 from robot_dyn_id.files.parameters import read_parameters, write_parameters
 from robot_dyn_id.files.payload import MOMENTS, declared_payload, declared_summary, read_declared, write_payload
+from robot_dyn_id.files.values import file_errors
 from robot_dyn_id.findings import Finding, make_finding, summarize_findings
 from robot_dyn_id.loads.declared import DeclaredPayload, compare_declared
-from robot_dyn_id.loads.identification import estimate_payload, identify_tool, with_payload
+from robot_dyn_id.loads.identification import estimate_payload, estimate_tool, with_payload
 from robot_dyn_id.loads.payload import Payload, PayloadEstimate, move_parameters
 from robot_dyn_id.loads.wrench import CHANNELS
 from robot_dyn_id.model.kinematics import placement_of
@@ -72,16 +73,17 @@ def run(arguments: argparse.Namespace) -> tuple[int, dict[str, Any]]:
     if arguments.reaction and arguments.wrench is None:
         raise UsageError("--reaction is for a 6-axis sensor: give --wrench too, or leave it out")
     folder = Path(arguments.out)
-    claim(arguments, folder / PAYLOAD, *((folder / PARAMETERS,) if arguments.parameters else ()))
+    files = (folder / PAYLOAD, *((folder / PARAMETERS,) if arguments.parameters else ()))
+    claim(arguments, *files)
+    declared = _declared(arguments.declared, arguments.link, arguments.robot) if arguments.declared else None
     found = _from_wrench(arguments) if arguments.parameters is None else _from_torques(arguments)
-    test = None
-    if arguments.declared:
-        model = RobotModel.from_file(arguments.robot)
-        test = compare_declared(found.estimate, _declared(arguments.declared, arguments.link, model))
+    test = None if declared is None else compare_declared(found.estimate, declared)
     answer: dict[str, Any] = {} if test is None else {"declared": declared_summary(test)}
     findings = (*found.findings, *(() if test is None else test.findings()))
-    if test is not None and not found.estimate.values[0] > 0.0:  # no body to write: the test is the answer
-        answer |= summarize_findings(findings)
+    if test is not None and not found.estimate.has_mass:  # no body to write: the test is the answer
+        answer = {**found.entries, **answer, **summarize_findings(findings)}
+        for file in files:  # with --force: an older payload is not that of this recording
+            file.unlink(missing_ok=True)
     else:
         payload = found.estimate.payload()
         findings = (*findings, *payload.findings)
@@ -115,18 +117,33 @@ class _Found:
     arm: ParameterSet | None = None
 
 
-def _declared(words: Sequence[str], link: str, model: RobotModel) -> DeclaredPayload:
-    """Declared payload of a file, or of numbers, in the frame of a link."""
-    try:
-        return declared_payload(link, [float(word) for word in words])
-    except ValueError:
-        if len(words) > 1:
-            raise UsageError(f"--declared: {' '.join(words)} is neither one file nor 1, 4 or 10 numbers") from None
+def _declared(words: Sequence[str], link: str, robot: str) -> DeclaredPayload:
+    """Declared payload of a file, or of numbers, in the frame of a link.
+
+    Raises:
+        UsageError: words that are neither a file nor numbers of a payload.
+        InputError: a file that declares no payload.
+    """
+    numbers = _numbers(words)
+    if numbers:
+        with file_errors("--declared", UsageError):
+            return declared_payload(link, numbers)
+    if len(words) > 1:
+        raise UsageError(f"--declared: {' '.join(words)} is neither one file nor 1, 4 or 10 numbers")
     declared = read_declared(words[0], link)
     if declared.link == link:
         return declared
+    model = RobotModel.from_file(robot)
     places = placement_of(model, declared.link), placement_of(model, link)
     return replace(declared, link=link, parameters=move_parameters(declared.parameters, *places))
+
+
+def _numbers(words: Sequence[str]) -> list[float]:
+    """Words as numbers; empty if one of them is not a number."""
+    try:
+        return [float(word) for word in words]
+    except ValueError:
+        return []
 
 
 def _from_torques(arguments: argparse.Namespace) -> _Found:
@@ -145,7 +162,7 @@ def _from_wrench(arguments: argparse.Namespace) -> _Found:
     (recording,) = open_all(arguments.data, configuration)
     model = robot_for(RobotDescription.from_file(arguments.robot), configuration, [recording])
     wrench = open_wrench(arguments.data[0], recording, arguments.wrench or None)
-    payload, offsets, sigmas = identify_tool(
+    estimate, offsets, sigmas = estimate_tool(
         recording, wrench, model, arguments.link, configuration.settings, arguments.reaction
     )
     known = {
@@ -158,7 +175,7 @@ def _from_wrench(arguments: argparse.Namespace) -> _Found:
     if unknown:
         message = f"the offset of {', '.join(unknown)} cannot be separated from the tool"
         findings = (*findings, make_finding("sensor_offset_not_identified", message))
-    return _Found(payload.estimate, findings, {"sensor_offsets": known})
+    return _Found(estimate, findings, {"sensor_offsets": known})
 
 
 def _print(payload: Payload) -> None:

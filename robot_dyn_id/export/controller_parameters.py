@@ -39,8 +39,9 @@ def crisp_controllers(parameters: ParameterSet) -> Exported:
     smoothed Coulomb friction fc tanh(dq / w) is exact with fp1 = 2 fc and fp2 = 2 / w. Other dry friction is fitted.
 
     Raises:
-        InputError: it is not known what the driver adds to a command.
+        InputError: a bad verdict, or it is not known what the driver adds to a command.
     """
+    parameters.refuse_bad_verdict()
     compensated = decide_compensations(parameters)
     curves = FrictionCurves.from_parameters(parameters)
     fitted = [_sigmoid(speeds, dry) for speeds, dry in zip(curves.speeds, curves.dry, strict=True)]
@@ -89,10 +90,14 @@ def robotis_gravity_compensation(parameters: ParameterSet) -> Exported:
     It compensates friction by s (1 + threshold - 10 |v|) v for speeds up to (1 + threshold) / 10, which is made the
     largest trained speed; s is the largest scalar with which it nowhere exceeds the identified friction.
 
+    It scales one velocity for friction and Coriolis torques: where the driver adds the latter, neither is compensated.
+
     Raises:
-        InputError: it is not known whether the driver adds gravity, or it does.
+        InputError: a bad verdict, or it is not known whether the driver adds gravity, or it does.
     """
-    if "gravity" in decide_compensations(parameters):
+    parameters.refuse_bad_verdict()
+    compensated = decide_compensations(parameters)
+    if "gravity" in compensated:
         raise InputError(
             "robot_compensates has gravity: this controller would add it a second time and drive the arm upward; do "
             "not use it with this driver"
@@ -102,7 +107,8 @@ def robotis_gravity_compensation(parameters: ParameterSet) -> Exported:
     thresholds = 10.0 * speeds[:, -1] - 1.0
     tent = (1.0 + thresholds[:, None] - 10.0 * speeds) * speeds
     inside = slice(0, speeds.shape[1] - 1)
-    scalars = np.maximum(0.0, (moving[:, inside] / tent[:, inside]).min(axis=1))
+    adds_friction = not {"friction", "coriolis"}.intersection(compensated)
+    scalars = np.maximum(0.0, (moving[:, inside] / tent[:, inside]).min(axis=1)) * adds_friction
     zeros, n = Row([0.0] * len(scalars)), len(scalars)
     scaling = parameters.drive_signs / np.where(parameters.drive_gains > 0.0, parameters.drive_gains, 1.0)
     content = {
@@ -114,15 +120,20 @@ def robotis_gravity_compensation(parameters: ParameterSet) -> Exported:
         "static_friction_velocity_thresholds": zeros,
         "unloaded_effort_offsets": zeros,
         "unloaded_effort_thresholds": zeros,
-        "input_velocity_scaling_factors": Row([1.0] * n),
+        "input_velocity_scaling_factors": Row([0.0 if "coriolis" in compensated else 1.0] * n),
         "input_acceleration_scaling_factors": zeros,
         "torque_scaling_factors": Row(scaling.tolist() if len(scaling) else [1.0] * n),
     }
-    finding = curves.report_difference(
-        parameters,
-        lambda dq: robotis_friction(dq, scalars, thresholds),
-        "gravity_compensation_controller",
-    )
+    if adds_friction:
+        finding = curves.report_difference(
+            parameters,
+            lambda dq: robotis_friction(dq, scalars, thresholds),
+            "gravity_compensation_controller",
+        )
+    else:
+        why = "the driver adds it" if "friction" in compensated else "its velocity is 0, as the driver adds coriolis"
+        message = f"gravity_compensation_controller compensates no friction: {why}"
+        finding = make_finding("friction_left_out", message, parameters.joint_names)
     unit = "A per N m" if len(scaling) else "1: no drive gains were identified"
     units = make_finding(
         "drive_units_not_exported",

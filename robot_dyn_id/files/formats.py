@@ -57,23 +57,22 @@ class FileFormat:
         """
         content = read_yaml(path, self.name)
         content = content if isinstance(content, dict) else {}
-        kind = content.get("format")
-        known = {self.line} if "format_version" in content else {self.line, f"{self.line} 1"}  # as 0.1.0 wrote it
-        if kind not in known:
-            raise InputError(f"{path}: not a {self.name} file of this tool (it must hold `format: {self.line}`)")
         self.check(content, path)
         return {key: value for key, value in content.items() if key not in ("format", "format_version")}
 
     def check(self, content: Mapping[str, Any], path: str | Path) -> None:
-        """Check the version of the content of a file.
+        """Check the kind and the version of the content of a file.
 
         Args:
             content: what the file holds.
             path: the file, for messages.
 
         Raises:
-            InputError: no version, or another one; the message says what to do.
+            InputError: not a file of this kind, no version, or another one; the message says what to do.
         """
+        known = {self.line} if "format_version" in content else {self.line, f"{self.line} 1"}  # as 0.1.0 wrote it
+        if content.get("format") not in known:
+            raise InputError(f"{path}: not a {self.name} file of this tool (it must hold `format: {self.line}`)")
         version = content.get("format_version")
         if type(version) is int and version == self.version:
             return

@@ -8,7 +8,7 @@ from typing import Any
 
 from robot_dyn_id.data.trajectory_rows import NANOSECONDS, TrajectoryRows
 from robot_dyn_id.errors import InputError
-from robot_dyn_id.files.values import file_errors, read_value
+from robot_dyn_id.files.values import check_keys, file_errors, read_value
 from robot_dyn_id.text.files import read_text, write_atomically
 from robot_dyn_id.text.yaml import YAML_LIMIT, Row, parse_yaml, yaml_text
 
@@ -38,7 +38,7 @@ def parse_joint_trajectory(content: Any) -> TrajectoryRows:
     """Turn the content of a file into rows.
 
     Raises:
-        UsageError: a value of the wrong type.
+        UsageError: a value of the wrong type, or a key that points do not have; the nearest one is named.
         InputError: not a trajectory, or cut off.
     """
     if isinstance(content, dict) and isinstance(content.get("trajectory"), dict):
@@ -51,10 +51,9 @@ def parse_joint_trajectory(content: Any) -> TrajectoryRows:
     times, rows = [], []
     for number, point in enumerate(points):
         key = f"points[{number}]"
-        if not isinstance(point, dict):
-            raise InputError(f"{key} is not a point of a trajectory")
+        check_keys(point, (*CHANNELS, "time_from_start"), key)
         times.append(_time(point.get("time_from_start", {}), f"{key}.time_from_start"))
-        rows.append([_numbers(point.get(name) or (), f"{key}.{name}") for name in CHANNELS])
+        rows.append([_numbers(point.get(name), f"{key}.{name}") for name in CHANNELS])
     positions, velocities, accelerations, efforts = (
         tuple(row[index] for row in rows) for index in range(len(CHANNELS))
     )
@@ -74,7 +73,7 @@ def parse_joint_trajectory(content: Any) -> TrajectoryRows:
 def _numbers(values: Any, key: str) -> tuple[float, ...]:
     if isinstance(values, list) and SHORTENED in values:
         raise InputError(f"{key} is cut off: write the file with `ros2 topic echo --full-length`")
-    return tuple(read_value(tuple[float, ...], list(values), key))
+    return () if values is None else tuple(read_value(tuple[float, ...], values, key))
 
 
 def _time(value: Any, key: str) -> int:

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import astuple, dataclass
+from dataclasses import astuple, dataclass, fields
 from pathlib import Path
 from typing import Any
 
@@ -50,6 +50,10 @@ class _Body:
     mass: float
     center_of_mass: tuple[float, float, float]
     inertia: _Inertia
+
+
+KEYS = tuple(field.name for field in fields(_Body))
+"""Keys of a known payload."""
 
 
 def payload_summary(payload: Payload) -> dict[str, Any]:
@@ -98,17 +102,12 @@ def read_payload(path: str | Path) -> Payload:
     A file with the key `format` is one that this tool has written; one without it may be written by hand.
 
     Raises:
-        InputError: not readable, another format version, an entry that is missing or not a number, or a body that is
-            not physically possible.
+        InputError: not readable, another kind of file or format version, an entry that is missing or not a number, or a
+            body that is not physically possible.
     """
-    content = read_yaml(path, "payload")
-    if isinstance(content, Mapping) and "format" in content:
-        FORMAT.check(content, path)
+    content = _content(path, "payload")
     with file_errors(path, InputError):
-        refuse_old_spellings(content)
-        names = ("link", "mass", "center_of_mass", "inertia")
-        known = {name: content[name] for name in names if name in content} if isinstance(content, dict) else content
-        body = read_dataclass(_Body, known)
+        body = read_dataclass(_Body, _known(content) if isinstance(content, Mapping) else content)
         parameters = _parameters(body)
         if not np.isfinite(parameters).all():
             raise InputError("mass, center_of_mass and inertia must be finite, and so must their products")
@@ -117,29 +116,47 @@ def read_payload(path: str | Path) -> Payload:
     return Payload(body.link, parameters, np.zeros((10, 10)), parameters)
 
 
+def _content(path: str | Path, name: str) -> Any:
+    """Content of a file; spellings are checked, and with the key `format` the kind and the format version."""
+    content = read_yaml(path, name)
+    if isinstance(content, Mapping) and "format" in content:
+        FORMAT.check(content, path)
+    with file_errors(path, InputError):
+        refuse_old_spellings(content)
+    return content
+
+
+def _known(content: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: content[name] for name in KEYS if name in content}
+
+
 def read_declared(path: str | Path, link: str) -> DeclaredPayload:
     """Read a declared payload: `mass`, and where they are declared `center_of_mass` and `inertia`; see `read_payload`.
+
+    Files that this tool has written declare all three, and their other keys are ignored. A key of a file written by
+    hand that is unknown may be a misspelled declaration, which would not be tested.
 
     Args:
         path: the file.
         link: link of a file without the key `link`.
 
     Raises:
-        InputError: see `read_payload`; an inertia without a center of mass.
+        InputError: see `read_payload`; an unknown key of a file written by hand; an inertia without a center of mass.
     """
-    content = read_yaml(path, "declared payload")
-    complete = isinstance(content, Mapping) and {"center_of_mass", "inertia"} <= set(content)
-    if complete and content.get("mass") != 0:
-        known = read_payload(path)
-        return DeclaredPayload(known.link, known.parameters)
+    content = _content(path, "declared payload")
     with file_errors(path, InputError):
         if not isinstance(content, Mapping):
-            raise InputError("must be a mapping with the keys link, mass, center_of_mass and inertia")
+            raise InputError(f"must be a mapping with the keys {', '.join(KEYS)}")
         if "inertia" in content and "center_of_mass" not in content:
             raise InputError("inertia is declared without center_of_mass")
-        keys = {name: content[name] for name in ("link", "mass", "center_of_mass") if name in content}
-        body = read_dataclass(_PartlyDeclared, {"link": link, **keys})
-        return declared_payload(body.link, (body.mass, *body.center_of_mass))
+        body: _Body | _PartlyDeclared
+        if "format" in content:
+            body = read_dataclass(_Body, {"link": link, **_known(content)})
+        else:
+            body = read_dataclass(_PartlyDeclared, {"link": link, **content})
+        center = body.center_of_mass or ()
+        inertia = () if body.inertia is None else astuple(body.inertia)
+        return declared_payload(body.link, (body.mass, *center, *inertia))
 
 
 def declared_payload(link: str, numbers: Sequence[float]) -> DeclaredPayload:
@@ -147,16 +164,21 @@ def declared_payload(link: str, numbers: Sequence[float]) -> DeclaredPayload:
 
     Args:
         link: link in whose frame they are given.
-        numbers: mass [kg]; mass and center of mass [m]; or these and Ixx Ixy Iyy Ixz Iyz Izz about it [kg m^2].
+        numbers: mass [kg]; mass and center of mass [m]; or these and Ixx Ixy Iyy Ixz Iyz Izz about it [kg m^2]. A mass
+            of 0 declares all ten.
 
     Raises:
-        InputError: another count of numbers, or a body that is not physically possible.
+        InputError: another count of numbers, values that are not finite, or a body that is not physically possible.
     """
     if len(numbers) not in PARTS.values():
         raise InputError(
             f"a declared payload has 1, 4 or 10 numbers (mass; center of mass; inertia about it), not {len(numbers)}"
         )
-    part = next(name for name, count in PARTS.items() if count == len(numbers))
+    if not np.isfinite(numbers).all() or numbers[0] < 0.0:
+        values = " ".join(f"{number:g}" for number in numbers)
+        raise InputError(f"a declared payload has a mass of 0 or more and finite values, not {values}")
+    declared = len(numbers) if numbers[0] else 10  # no payload: all ten are 0
+    part = next(name for name, count in PARTS.items() if count == declared)
     center = tuple(numbers[1:4]) if len(numbers) > 1 else (0.0, 0.0, 0.0)
     inertia = _Inertia(*numbers[4:]) if len(numbers) > 4 else _Inertia(*(0.0,) * 6)
     parameters = _parameters(_Body(link, float(numbers[0]), (center[0], center[1], center[2]), inertia))
@@ -184,11 +206,12 @@ def declared_summary(test: DeclaredTest) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class _PartlyDeclared:
-    """Keys of a declared payload without an inertia."""
+    """Keys of a payload that is declared in part."""
 
     link: str
     mass: float
-    center_of_mass: tuple[float, ...] = ()
+    center_of_mass: tuple[float, float, float] | None = None
+    inertia: _Inertia | None = None
 
 
 def _parameters(body: _Body) -> Array:

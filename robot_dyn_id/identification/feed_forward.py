@@ -22,6 +22,7 @@ from robot_dyn_id.dynamics.terms import Term
 from robot_dyn_id.errors import InputError
 from robot_dyn_id.findings import Finding, make_finding
 from robot_dyn_id.identification.extrapolation import far_outside, list_excesses, report_excesses, torque_deviation
+from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.parameters import ParameterSet
 from robot_dyn_id.signals.ranges import Ranges
 from robot_dyn_id.simulation.trajectory_tracking import Waypoints, WaypointSamples
@@ -41,6 +42,12 @@ ONE_SIDED_95 = 1.6448536269514722
 SLOWEST = 0.01
 """Smallest speed that is tried to keep the torque limits, relative to that of the trajectory."""
 
+SPEEDS = tuple(np.geomspace(1.0, SLOWEST, 9)[1:].tolist())
+"""Speeds that are tried one after the other; friction that falls with the speed may need more torque at a lower one."""
+
+EXCITE = "identify with an excitation in which this joint and those after it move, or with a simpler friction model"
+"""Action against a torque without an upper bound."""
+
 
 class LargestEffort(NamedTuple):
     """Largest torque of a joint along a trajectory, relative to its limit.
@@ -50,7 +57,7 @@ class LargestEffort(NamedTuple):
         time: time of the largest upper bound [s from the start of the trajectory].
         effort: magnitude of the torque there [N m or N].
         bound: 95 % upper bound of that magnitude; inf where the torque depends on a parameter that is not identifiable.
-        limit: effort limit of the URDF; inf where it has none.
+        limit: effort limit; inf where there is none.
         unit: N m or N.
     """
 
@@ -94,7 +101,7 @@ class FeedForwardEfforts:
 
     @property
     def violations(self) -> tuple[LargestEffort, ...]:
-        """Joints whose torque may exceed the limit of the URDF."""
+        """Joints whose torque may exceed the limit."""
         return tuple(joint for joint in self.largest if joint.bound > joint.limit)
 
 
@@ -112,11 +119,13 @@ class FeedForward:
         parameters: identified parameter set.
         dynamics: its dynamics.
         compensation: torque that the driver adds to a command.
+        limit: effort limits of the motors [N m or N], shape (n,), at first those of the URDF; inf where there is none.
     """
 
     parameters: ParameterSet
     dynamics: Dynamics
     compensation: DriverCompensation
+    limit: Array
 
     @classmethod
     def from_parameters(cls, parameters: ParameterSet, robot_compensates: Sequence[str] = ()) -> Self:
@@ -131,12 +140,12 @@ class FeedForward:
             InputError: a bad verdict, or it is not known what the driver adds.
             UsageError: `robot_compensates` contradicts the parameter set.
         """
-        if parameters.verdict == "bad":
-            raise InputError(f"the verdict on the parameters is bad ({'; '.join(parameters.reasons)}): identify again")
+        parameters.refuse_bad_verdict()
         dynamics = Dynamics.from_parameters(parameters)
-        return cls(parameters, dynamics, DriverCompensation.from_parameters(parameters, dynamics, robot_compensates))
+        compensation = DriverCompensation.from_parameters(parameters, dynamics, robot_compensates)
+        return cls(parameters, dynamics, compensation, effort_limits(dynamics.regressor.model))
 
-    def effort(self, q: ArrayLike, dq: ArrayLike, ddq: ArrayLike) -> Array:
+    def effort(self, q: ArrayLike, dq: ArrayLike, ddq: ArrayLike, limit: ArrayLike = np.inf) -> Array:
         """Effort to be commanded for a motion [N m or N], shape (n,) or (N, n).
 
         Friction is that of a long motion at the given velocity; `along` integrates presliding friction.
@@ -145,8 +154,11 @@ class FeedForward:
             q: positions [rad or m], shape (n,) or (N, n).
             dq: velocities, of the same shape.
             ddq: accelerations, of the same shape.
+            limit: largest torque of the motors [N m or N], of all joints or shape (n,); they carry the effort and what
+                the driver adds to it.
         """
-        return np.asarray(self.dynamics.inverse_dynamics(q, dq, ddq) - self.compensation.torque(q, dq))
+        motor = np.clip(self.dynamics.inverse_dynamics(q, dq, ddq), -np.asarray(limit), limit)
+        return np.asarray(motor - self.compensation.torque(q, dq))
 
     def along(self, waypoints: Waypoints) -> FeedForwardEfforts:
         """Efforts along a trajectory, as a joint trajectory controller interpolates it, with the check of the limits.
@@ -163,7 +175,12 @@ class FeedForward:
         motion = Motion(q, dq, ddq, states=states)
         deviation = self._deviation(motion, motor)
         largest = self._largest(samples.t, motor, deviation)
-        findings = (*self._report_derivatives(waypoints), *self._report_limits(), *self._report_range(motion))
+        findings = (
+            *self._report_derivatives(waypoints),
+            *self._report_limits(),
+            *self._report_held_out_error(),
+            *self._report_range(motion),
+        )
         parts = self.compensation.parts
         return FeedForwardEfforts(waypoints, samples, motor, commanded, deviation, largest, parts, findings)
 
@@ -174,26 +191,31 @@ class FeedForward:
             Speed relative to the given one, at most 1, and the efforts of the slowed trajectory.
 
         Raises:
-            InputError: the limits are exceeded at any speed.
+            InputError: the limits are exceeded at all speeds that are tried, or no speed could keep them, since a
+                torque has no upper bound.
         """
         efforts = self.along(waypoints)
         if not efforts.violations:
             return 1.0, efforts
-        slowest = self.along(_slow_down(waypoints, SLOWEST))
-        if slowest.violations:
-            raise InputError(
-                f"no speed keeps the torque limits: at {SLOWEST:g} of the speed "
-                f"{format_violation(slowest.violations[0])}"
-            )
-        low, high = SLOWEST, 1.0
+        high = 1.0
+        for low in SPEEDS:
+            efforts = self.along(_slow_down(waypoints, low))
+            if not efforts.violations:
+                break
+            high = low
+        else:
+            violation = efforts.violations[0]
+            text = f"of {len(SPEEDS)} speeds none keeps the torque limits: at {low:g} of the speed "
+            text += format_violation(violation)
+            raise InputError(text) if np.isfinite(violation.bound) else InputError(f"{text}; {EXCITE}", EXCITE)
         while high / low > 1.01:
             middle = (low * high) ** 0.5
             tried = self.along(_slow_down(waypoints, middle))
             if tried.violations:
                 high = middle
             else:
-                low, slowest = middle, tried
-        return low, slowest
+                low, efforts = middle, tried
+        return low, efforts
 
     def _states(self, samples: WaypointSamples) -> dict[Term, Array] | None:
         """States of the friction along the path, of an unknown past at its start; None if no term has any."""
@@ -217,21 +239,14 @@ class FeedForward:
         if not known.all():
             open_columns = torque_deviation(regressor, columns, np.diag(np.where(known, 0.0, 1.0)), motion)
             deviation = np.where(open_columns > 1e-9, np.inf, deviation)
-        ratio = np.nan_to_num(parameters.held_out_nrmse)
-        return np.asarray(np.hypot(deviation.T, ratio * np.sqrt(np.mean(motor**2, axis=0))))
+        return np.asarray(np.hypot(deviation.T, np.nan_to_num(parameters.held_out_error(motor))))
 
     def _largest(self, t: Array, motor: Array, deviation: Array) -> tuple[LargestEffort, ...]:
         model = self.dynamics.regressor.model
         bound = np.abs(motor) + ONE_SIDED_95 * deviation
         at = (np.argmax(bound, axis=0), np.arange(bound.shape[1]))
-        values = (t[at[0]], np.abs(motor)[at], bound[at], self._limits)
+        values = (t[at[0]], np.abs(motor)[at], bound[at], self.limit)
         return tuple(map(LargestEffort, model.joint_names, *(x.tolist() for x in values), model.effort_units))
-
-    @property
-    def _limits(self) -> Array:
-        """Effort limits of the URDF, shape (n,); inf where it has none."""
-        effort = self.dynamics.regressor.model.limits.effort
-        return np.where(np.isfinite(effort) & (effort > 0.0), effort, np.inf)
 
     def _report_derivatives(self, waypoints: Waypoints) -> tuple[Finding, ...]:
         orders = waypoints.orders() if len(waypoints.t) > 1 else np.full(1, 3)
@@ -253,7 +268,7 @@ class FeedForward:
 
     def _report_limits(self) -> tuple[Finding, ...]:
         model, findings = self.dynamics.regressor.model, []
-        without = [name for name, limit in zip(model.joint_names, self._limits, strict=True) if np.isinf(limit)]
+        without = [name for name, limit in zip(model.joint_names, self.limit, strict=True) if np.isinf(limit)]
         if without:
             message = f"no effort limit in the URDF for {', '.join(without)}: their torque was not checked"
             findings.append(make_finding("effort_limit_missing", message, without))
@@ -264,16 +279,35 @@ class FeedForward:
             findings.append(make_finding("limits_without_gravity", message))
         return tuple(findings)
 
+    def _report_held_out_error(self) -> tuple[Finding, ...]:
+        if np.isfinite(self.parameters.held_out_shares).all():
+            return ()
+        message = "the parameter set has no held-out error: the 95 % bounds contain the covariance of the parameters"
+        return (make_finding("bound_without_held_out_error", message),)
+
     def _report_range(self, motion: Motion) -> tuple[Finding, ...]:
         shares = far_outside(motion, Ranges.from_parameters(self.parameters)).mean(axis=2)
         return report_excesses(list_excesses(self.parameters.joint_names, shares), "warning")
 
 
+def effort_limits(model: RobotModel) -> Array:
+    """Effort limits of a robot [N m or N], shape (n,); inf where it has none."""
+    effort = model.limits.effort
+    return np.where(np.isfinite(effort) & (effort > 0.0), effort, np.inf)
+
+
 def format_violation(violation: LargestEffort) -> str:
     """A violation as text."""
     joint, time, effort, bound, limit, unit = violation
-    most = f"95 % upper bound {bound:.4g}" if np.isfinite(bound) else "a parameter in it is not identifiable"
-    return f"joint {joint} needs {effort:.4g} {unit} ({most}) at {time:.3f} s, above its limit of {limit:.4g} {unit}"
+    if not np.isfinite(bound):
+        return (
+            f"joint {joint} needs {effort:.4g} {unit} at {time:.3f} s, without an upper bound to compare with its "
+            f"limit of {limit:.4g} {unit}: a parameter in it is not identifiable"
+        )
+    return (
+        f"joint {joint} needs {effort:.4g} {unit} (95 % upper bound {bound:.4g}) at {time:.3f} s, above its limit of "
+        f"{limit:.4g} {unit}"
+    )
 
 
 def _slow_down(waypoints: Waypoints, speed: float) -> Waypoints:

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -13,7 +13,7 @@ from robot_dyn_id.errors import InputError, MotionError
 from robot_dyn_id.excitation.execution.sampling import TrajectoryPoints, preview
 from robot_dyn_id.excitation.trajectory import Trajectory
 from robot_dyn_id.findings import Finding
-from robot_dyn_id.identification.feed_forward import FeedForward, format_violation
+from robot_dyn_id.identification.feed_forward import EXCITE, FeedForward, effort_limits, format_violation
 from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.simulation.trajectory_tracking import Waypoints
 
@@ -26,13 +26,11 @@ class MotionEfforts:
     """Feed-forward of the joints of a motion.
 
     Attributes:
-        feed_forward: feed-forward of the identified model.
-        limit: effort limits of the robot [N m or N], shape (n,); infinite for joints without a limit.
+        feed_forward: feed-forward of the identified model, with the effort limits of the robot that moves.
         step: time between two points of a motion [s].
     """
 
     feed_forward: FeedForward
-    limit: Array
     step: float
 
     @classmethod
@@ -53,17 +51,14 @@ class MotionEfforts:
                 f"the parameters are those of the joints {', '.join(names)}, but the motion is that of "
                 f"{', '.join(model.joint_names)}: identify these joints"
             )
-        limit = model.limits.effort
-        limit = np.where(np.isfinite(limit) & (limit > 0.0), limit, np.inf)
-        return cls(feed_forward, limit, step)
+        return cls(replace(feed_forward, limit=effort_limits(model)), step)
 
     def efforts(self, points: TrajectoryPoints) -> Array:
-        """Efforts of the points of a motion within the effort limits [N m or N], shape (N, n).
+        """Efforts of the points of a motion with which the motors keep the effort limits [N m or N], shape (N, n).
 
         A checked motion does not reach the limits. Braking from it, which cannot be checked before, can.
         """
-        effort = self.feed_forward.effort(points.q, points.dq, points.ddq)
-        return np.asarray(np.clip(effort, -self.limit, self.limit))
+        return self.feed_forward.effort(points.q, points.dq, points.ddq, self.feed_forward.limit)
 
     def check(self, name: str, motion: Trajectory) -> tuple[Finding, ...]:
         """Check the torques of a motion that ends at rest.
@@ -81,8 +76,9 @@ class MotionEfforts:
         points = preview(motion, self.step)
         found = self.feed_forward.along(Waypoints(points.times, points.q, points.dq, points.ddq))
         if found.violations:
+            violation = found.violations[0]
             raise MotionError(
-                f"{name} may exceed the effort limits by this model: {format_violation(found.violations[0])}; make the "
-                "motion slower"
+                f"{name} may exceed the effort limits by this model: {format_violation(violation)}; "
+                f"{'make the motion slower' if np.isfinite(violation.bound) else EXCITE}"
             )
         return found.findings

@@ -56,7 +56,8 @@ class DeclaredPayload:
         """
         mass = self.parameters[0]
         if not np.isfinite(self.parameters).all() or mass < 0.0:
-            raise InputError(f"the declared mass must be 0 or more and all values finite, not {mass:g} kg")
+            values = " ".join(f"{value:g}" for value in self.parameters)
+            raise InputError(f"the declared mass must be 0 or more and all values finite, not {values}")
         if mass == 0.0 and self.parameters[1:].any():
             raise InputError("a declared mass of 0 kg has neither a center of mass nor an inertia")
 
@@ -67,8 +68,8 @@ class DeclaredPayload:
 
     @property
     def declared(self) -> Mask:
-        """Declared parameters, shape (10,); no payload is declared completely."""
-        return np.arange(10) < (10 if self.mass == 0.0 else PARTS[self.part])
+        """Declared parameters, shape (10,)."""
+        return np.arange(10) < PARTS[self.part]
 
 
 @dataclass(frozen=True)

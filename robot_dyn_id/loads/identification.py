@@ -23,8 +23,8 @@ from robot_dyn_id.loads.drive_gains import DriveGain, identify_drive_gains
 from robot_dyn_id.loads.payload import (
     Payload,
     PayloadEstimate,
+    estimate_at_sensor,
     estimate_on_arm,
-    payload_at_sensor,
     payload_mapping,
     transform_parameters,
     with_friction_change,
@@ -190,15 +190,15 @@ def with_payload(arm: ParameterSet, payload: Payload) -> ParameterSet:
     )
 
 
-def identify_tool(
+def estimate_tool(
     joints: Recording,
     wrench: WrenchRecording,
     model: RobotModel,
     link: str,
     settings: Settings,
     reaction: bool = False,
-) -> tuple[Payload, Array, Array]:
-    """Identify the body behind a 6-axis force-torque sensor.
+) -> tuple[PayloadEstimate, Array, Array]:
+    """Estimate the body behind a 6-axis force-torque sensor.
 
     Args:
         joints: motion of the arm; efforts are not read.
@@ -210,10 +210,11 @@ def identify_tool(
             that of the sensor on the tool.
 
     Returns:
-        The body, the offsets of the sensor (moment; force) [N m, N], and their standard deviations, shape (6,) each.
+        The estimate, the offsets of the sensor (moment; force) [N m, N], and their standard deviations, shape (6,)
+        each.
 
     Raises:
-        InputError: data that cannot be used, stamps that do not overlap, a mass that is not positive.
+        InputError: data that cannot be used, stamps that do not overlap.
     """
     at = placement_of(model, link)
     signals = replace(settings.signals, period=0.0)
@@ -240,7 +241,7 @@ def identify_tool(
         )
     supports = tuple(np.array(support) for support in _SUPPORTS)
     problem = LinearProblem((*INERTIAL_SYMBOLS, *BIASES), CHANNELS, supports, tiles, plan.row_rate)
-    return payload_at_sensor(problem, link)
+    return estimate_at_sensor(problem, link)
 
 
 _SUPPORTS = tuple(

@@ -142,6 +142,11 @@ class PayloadEstimate:
     unexcited: Mask
     arm_slopes: Array | None = None
 
+    @property
+    def has_mass(self) -> bool:
+        """Whether the mass is identifiable and above zero, so that there may be a body."""
+        return bool(self.values[0] > 0.0 and not self.unexcited[0])
+
     def payload(self) -> Payload:
         """Physically possible body of the estimate.
 
@@ -308,23 +313,20 @@ def payload_mapping(arm: ParameterSet, at: Placement) -> Array:
     return np.asarray(arm.mapping[:, 10 * at.body : 10 * at.body + 10] @ transform_parameters(at))
 
 
-def payload_at_sensor(wrench: LinearProblem, link: str) -> tuple[Payload, Array, Array]:
-    """Body behind a 6-axis force-torque sensor.
+def estimate_at_sensor(wrench: LinearProblem, link: str) -> tuple[PayloadEstimate, Array, Array]:
+    """Estimate of the body behind a 6-axis force-torque sensor.
 
     Args:
         wrench: rows of six channels; the ten parameters in the sensor's frame first, then offsets of the sensor.
         link: link of the sensor.
 
     Returns:
-        The body, the other parameters of the reading, and their standard deviations.
-
-    Raises:
-        InputError: a mass that is not positive.
+        The estimate, the other parameters of the reading, and their standard deviations.
     """
     found = solve_whitened(wrench, WHITENING_ORDER, WHITENING_PASSES, "qr", Factors.solve).solution
     sigma = np.where(found.unexcited, np.inf, np.sqrt(np.diag(found.inverse)))
-    payload = make_consistent_payload(link, found.values[:10], found.inverse[:10, :10], found.unexcited[:10])
-    return payload, found.values[10:], sigma[10:]
+    estimate = PayloadEstimate(link, found.values[:10], found.inverse[:10, :10], found.unexcited[:10])
+    return estimate, found.values[10:], sigma[10:]
 
 
 def make_consistent_payload(link: str, values: Array, covariance: Array, unexcited: Mask) -> Payload:

@@ -18,6 +18,7 @@ import numpy as np
 from robot_dyn_id.arrays import Array, Integers, Mask
 from robot_dyn_id.dynamics.problem import UnfilteredProblem
 from robot_dyn_id.dynamics.regressor import Motion, Regressor
+from robot_dyn_id.errors import InputError
 from robot_dyn_id.estimators.factors import Factors, Solution
 from robot_dyn_id.loads.payload import check_carrier, independent_rows, payload_mapping
 from robot_dyn_id.model.kinematics import Placement
@@ -60,8 +61,12 @@ class PayloadAccuracy:
 
     @property
     def worst_ratio(self) -> float:
-        """Largest standard deviation of mass and first moments, relative to its tolerance; above 1 one is not found."""
-        return float((self.standard_deviations / self.tolerances)[:4].max())
+        """Largest standard deviation of mass and first moments, relative to its tolerance; above 1 one is not found.
+
+        It is inf where a standard deviation is not a number.
+        """
+        ratios = (self.standard_deviations / self.tolerances)[:4]
+        return float(np.where(np.isnan(ratios), np.inf, ratios).max())
 
     @property
     def missing(self) -> tuple[str, ...]:
@@ -69,22 +74,18 @@ class PayloadAccuracy:
         return tuple(np.array(INERTIAL_SYMBOLS)[~self.found].tolist())
 
     def describe(self) -> str:
-        """Expected standard deviation of each parameter, one line."""
+        """Expected standard deviation of each parameter, a lower bound where errors are correlated, in one line."""
         every = zip(INERTIAL_SYMBOLS, self.standard_deviations, INERTIAL_UNITS, strict=True)
         known = [f"{symbol} +- {sigma:.2g} {unit}" for symbol, sigma, unit in every if np.isfinite(sigma)]
         absent = f"; not found for {self.expected_mass:g} kg: {', '.join(self.missing)}" if self.missing else ""
-        return f"expected accuracy: {', '.join(known)}{absent}"
+        return f"expected accuracy (larger errors if the torque error is correlated): {', '.join(known)}{absent}"
 
 
 def expected_noise(arm: ParameterSet, regressor: Regressor, motion: Motion) -> Array:
-    """Torque error of an arm's model along a motion, shape (n,) [N m or N].
-
-    It is the held-out NRMSE of each joint times the root mean square of its predicted torque.
-    """
+    """Torque error of an arm's model along a motion, shape (n,) [N m or N]."""
     columns = arm.independent_columns.astype(np.int64)
     torque = np.einsum("p,pnk->nk", arm.values, regressor.dense(motion)[columns])
-    share = np.where(np.isfinite(arm.held_out_nrmse), arm.held_out_nrmse, arm.held_out_all_joints_nrmse)
-    return np.asarray(share * np.sqrt((torque**2).mean(axis=1)))
+    return arm.held_out_error(torque.T)
 
 
 def expected_accuracy(
@@ -95,7 +96,10 @@ def expected_accuracy(
     duration: float,
     expected_mass: float,
 ) -> PayloadAccuracy:
-    """Accuracy of the payload that a recorded motion will give.
+    """Accuracy of the payload that a recorded motion will give, with a torque error that is white.
+
+    The parameter set does not store the correlation of the error, which makes the standard deviations of the estimate
+    larger: these are a lower bound.
 
     Args:
         arm: the identified arm, with friction that may have changed (`with_friction_change`).
@@ -106,13 +110,16 @@ def expected_accuracy(
         expected_mass: mass that the errors are compared with [kg].
 
     Raises:
-        InputError: a link that does not move.
+        InputError: a link that does not move, or an arm whose torque error is not known.
     """
     check_carrier("of the payload", at)
     regressor = Regressor.from_parameters(arm)
     columns = arm.independent_columns.astype(np.int64)
     problem = UnfilteredProblem.from_samples(regressor, columns, motion, np.zeros_like(motion.q)).only_joints(moving)
     noise = expected_noise(arm, regressor, motion)[moving]
+    unknown = [arm.joint_names[number] for number in moving[~((noise > 0.0) & np.isfinite(noise))]]
+    if unknown:
+        raise InputError(f"the torque error of the arm's model is not known: {', '.join(unknown)}; identify it again")
     rows = ROWS_PER_PERIOD * arm.cutoff_frequency * duration
     root = Factors.from_problem(problem).root(np.sqrt(rows / len(motion)) / noise)
     added = independent_rows(root, arm) @ payload_mapping(arm, at)

@@ -203,8 +203,7 @@ def check_robot(parameters: ParameterSet, urdf: str) -> None:
             f"the parameters are those of another URDF ({parameters.robot_name}; names, inertias, joints or limits "
             "differ from this robot's): identify this robot"
         )
-    if parameters.verdict == "bad":
-        raise InputError(f"the verdict on the parameters is bad ({'; '.join(parameters.reasons)}): identify again")
+    parameters.refuse_bad_verdict()
 
 
 def usable_dynamics(

@@ -112,7 +112,11 @@ _SAFE_DUMPER: Any = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
 
 
 class _Dumper(_SAFE_DUMPER):  # type: ignore[misc]
-    """Arrays in one line each, texts of several lines as blocks."""
+    """Arrays in one line each, texts of several lines as blocks, and no aliases, which the parser of ROS 2 refuses."""
+
+    def ignore_aliases(self, data: Any) -> bool:
+        """Write a value at each of its uses."""
+        return True
 
 
 def _text(dumper: Any, value: str) -> Any:

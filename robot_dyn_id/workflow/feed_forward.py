@@ -168,6 +168,8 @@ def fill_efforts(
     )
     exceeded = tuple(
         make_finding("effort_above_limit", format_violation(violation), (violation.joint,))
+        if np.isfinite(violation.bound)
+        else make_finding("effort_unbounded", format_violation(violation), (violation.joint,))
         for violation in efforts.violations
     )
     return FilledTrajectory(filled, efforts, speed, (*exceeded, *efforts.findings))

@@ -171,7 +171,7 @@ def check_configuration(motion: PayloadMotion) -> PayloadAccuracy:
         MotionError: the wrist cannot move, or mass or first moments will not be found; says what to change.
     """
     accuracy = _reachable(motion)
-    if accuracy.worst_ratio > 1.0:
+    if not accuracy.worst_ratio <= 1.0:
         raise MotionError(f"{_refusal(motion, accuracy)}; {advise(motion)}")
     return accuracy
 
@@ -190,7 +190,7 @@ def design_payload_motion(
     task = make_design_task(settings, model, reduced, motion.arm, target=_target(motion, reduced))
     found = search_design(task.problem, OPTIMIZERS[settings.optimizer], settings.seed, settings.search, progress)
     accuracy = motion.accuracy(found.excitation)
-    if accuracy.worst_ratio > 1.0:
+    if not accuracy.worst_ratio <= 1.0:
         raise MotionError(f"{_refusal(motion, accuracy)}; {advise(motion)}")
     return DesignResult(motion.model, settings, task, found), accuracy
 

@@ -13,10 +13,11 @@ from support.simulated import ARM, Simulated, changed, save_npz
 
 from robot_dyn_id.cli import main
 from robot_dyn_id.dynamics.regressor import Motion
+from robot_dyn_id.errors import InputError
 from robot_dyn_id.excitation import random_fourier
 from robot_dyn_id.files.configuration import read_configuration
 from robot_dyn_id.files.parameters import read_parameters
-from robot_dyn_id.files.payload import read_payload
+from robot_dyn_id.files.payload import read_declared, read_payload
 from robot_dyn_id.loads.wrench import frame_motion, wrench_regressor
 from robot_dyn_id.model.kinematics import placement_of
 
@@ -277,7 +278,35 @@ def test_a_declared_payload(files, tmp_path, cli, words, code, accepted, degrees
     assert ("payload_declared_wrong" in [one["code"] for one in answer["findings"]]) == (not accepted)
     difference, sigma = test["differences"]["mass"]
     assert difference == pytest.approx(1.5 - test["mass"], abs=4.0 * sigma)
+    if words == [0]:
+        assert test["part"] == "mass, center of mass and inertia"
     assert yaml.safe_load((tmp_path / "payload.yaml").read_text())["declared"] == test
+
+
+@pytest.mark.parametrize(
+    ("text", "named"),
+    [
+        ("mass: 1.5\ncentre_of_mass: [0.05, 0.02, 0.1]", "center_of_mass"),
+        ("mass: 1.5\ncom: [0.05, 0.02, 0.1]", "com"),
+        ("format: robot_dyn_id payload 99\nmass: 1.5", "format"),
+        ("format: robot_dyn_id payload\nformat_version: 99\nmass: 1.5", "format_version is 99"),
+        ("format: robot_dyn_id trajectory\nformat_version: 2\n" + known_payload("l3"), "not a payload file"),
+        (known_payload("l3") + "weight: 15", "weight"),
+        ("mass: 1.5\ncenter_of_mass: [0, 0, 0, 1, 0, 1, 0, 0, 1]", "center_of_mass"),
+        ("mass: 1.5\ninertia: {ixx: 1, iyy: 1, izz: 1, ixy: 0, ixz: 0, iyz: 0}", "without center_of_mass"),
+    ],
+)
+def test_a_declaration_that_would_not_be_tested_is_refused(tmp_path, text, named):
+    (tmp_path / "declared.yaml").write_text(text)
+    with pytest.raises(InputError, match=named):
+        read_declared(tmp_path / "declared.yaml", "l3")
+
+
+def test_the_link_of_a_declared_file_is_that_of_the_result_by_default(tmp_path):
+    (tmp_path / "declared.yaml").write_text(known_payload("l3").removeprefix("link: l3\n"))
+    declared = read_declared(tmp_path / "declared.yaml", "flange")
+    assert declared.link == "flange"
+    np.testing.assert_allclose(declared.parameters, BODY, atol=1e-12)
 
 
 def test_no_payload_is_declared_and_none_is_there(files, tmp_path, cli):
@@ -289,14 +318,42 @@ def test_no_payload_is_declared_and_none_is_there(files, tmp_path, cli):
     assert cli(*words, "--force", "--declared", 1.5)[0] == 1
 
 
+def test_the_payload_of_an_earlier_run_does_not_stay_where_there_is_none(files, tmp_path, cli):
+    assert cli(*on_arm(files, tmp_path))[0] == 0
+    assert {file.name for file in tmp_path.iterdir()} == {"payload.yaml", "parameters.yaml"}
+    save_npz(tmp_path / "empty.npz", recorded(3, duration=20.0))
+    words = [tmp_path / "empty.npz" if word == files / "loaded.npz" else word for word in on_arm(files, tmp_path)]
+    code, out, _ = cli(*words, "--json", "--force", "--declared", 0)
+    assert code == 0
+    assert "file" not in json.loads(out)
+    assert {file.name for file in tmp_path.iterdir()} == {"empty.npz"}
+
+
+def test_no_tool_is_declared_and_none_is_at_the_sensor(files, tmp_path, cli):
+    recording = recorded(2, duration=20.0)
+    noise = np.random.default_rng(3).normal(size=(len(recording.samples.t), 6))
+    answers = []
+    for sign in (1.0, -1.0):  # one of them has a mass below zero
+        save_npz(tmp_path / "empty.npz", recording, wrench=np.arange(6) + sign * 0.01 * noise)
+        given = ("--robot", files / "arm.urdf", "--wrench", "--link", "l3", "--out", tmp_path / "out", "--force")
+        code, out, printed = cli("payload", tmp_path / "empty.npz", *given, "--declared", 0, "--json")
+        assert code == 0, printed
+        answers.append(json.loads(out))
+    assert all(answer["declared"]["accepted"] for answer in answers)
+    (without,) = [answer for answer in answers if "file" not in answer]
+    assert without["sensor_offsets"]["force z"][0] == pytest.approx(2.0, abs=0.05)
+
+
 @pytest.mark.parametrize(
     ("words", "code", "named"),
     [
-        (["-1.0"], 3, "declared mass"),
-        ([1.0, 2.0], 3, "1, 4 or 10 numbers"),
+        (["-1.0"], 2, "--declared: a declared payload has a mass of 0 or more"),
+        (["nan"], 2, "--declared: a declared payload has a mass of 0 or more"),
+        ([1.0, 2.0], 2, "1, 4 or 10 numbers"),
+        ([1.0, 0, 0], 2, "1, 4 or 10 numbers"),
         (["heavy", 1.0], 2, "--declared"),
         (["absent.yaml"], 3, "absent.yaml"),
-        ([1.0, 0, 0, 0, 1, 0, 1, 0, 0, 5], 3, "not a physically possible body"),
+        ([1.0, 0, 0, 0, 1, 0, 1, 0, 0, 5], 2, "not a physically possible body"),
     ],
 )
 def test_nonsense_is_not_declared(files, tmp_path, cli, words, code, named):

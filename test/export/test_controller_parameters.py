@@ -130,6 +130,42 @@ def test_a_second_gravity_compensation_is_refused():
         FORMATS["gravity_compensation_controller"](panda(Coulomb(), compensates=("gravity",)))
 
 
+@pytest.mark.parametrize("words", [("friction",), ("coriolis",), ("friction", "coriolis")])
+def test_robotis_adds_nothing_that_the_driver_adds(words):
+    given, findings = exported("gravity_compensation_controller", panda(Coulomb(), compensates=words))
+    assert given["kinetic_friction_scalars"] == [0.0] * N
+    velocity = 0.0 if "coriolis" in words else 1.0  # of its inverse dynamics, which contain Coriolis torques
+    assert given["input_velocity_scaling_factors"] == [velocity] * N
+    assert [finding.code for finding in findings] == ["friction_left_out", "drive_units_not_exported"]
+    torque = np.arange(1.0, 1.0 + N)
+    assert np.array_equal(robotis(np.full(N, 0.3), torque, given), torque)
+
+
+@pytest.mark.parametrize("name", ["crisp_controllers", "gravity_compensation_controller"])
+def test_the_parser_of_ros_reads_the_files(name, tmp_path):
+    rclpy = pytest.importorskip("rclpy")
+    result = FORMATS[name](panda(Coulomb(), Viscous()))
+    (tmp_path / "controller.yaml").write_text(result.text)
+    context = rclpy.Context()
+    rclpy.init(args=["--ros-args", "--params-file", str(tmp_path / "controller.yaml")], context=context)
+    try:
+        node = rclpy.create_node("one", context=context, automatically_declare_parameters_from_overrides=True)
+        assert node.get_parameter("joints").value == list(JOINTS)
+        node.destroy_node()
+    finally:
+        rclpy.shutdown(context=context)
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_a_bad_verdict_commands_no_torque_and_is_reported_elsewhere(name):
+    parameters = panda(Coulomb(), verdict="bad", reasons=("the signs of two joints are wrong",))
+    if name in ("crisp_controllers", "gravity_compensation_controller"):
+        with pytest.raises(InputError, match="the verdict on the parameters is bad"):
+            FORMATS[name](parameters)
+    else:
+        assert "export_of_bad_verdict" in {finding.code for finding in FORMATS[name](parameters).findings}
+
+
 @pytest.mark.parametrize("name", ["urdf", "mjcf"])
 def test_models_of_links_report_what_the_driver_adds(name):
     def codes(*words):

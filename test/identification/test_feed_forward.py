@@ -6,12 +6,15 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from support.given_parameters import parameter_set
+from support.joint_trajectories import rows
 from support.model_nodes import identified, presliding
 
 from robot_dyn_id.dynamics.compensation import DriverCompensation
+from robot_dyn_id.dynamics.terms import Stribeck, Viscous
 from robot_dyn_id.errors import InputError
-from robot_dyn_id.identification.feed_forward import ONE_SIDED_95, SLOWEST, FeedForward
+from robot_dyn_id.identification.feed_forward import EXCITE, ONE_SIDED_95, SLOWEST, FeedForward
 from robot_dyn_id.simulation.trajectory_tracking import TrajectoryTracker, Waypoints
+from robot_dyn_id.workflow.feed_forward import fill_efforts
 
 N = len(identified().joint_names)
 
@@ -124,9 +127,16 @@ def test_a_parameter_that_is_not_identifiable_bounds_nothing():
     last = len(deviations) - 1
     deviations[last] = covariance[last] = covariance[:, last] = np.inf
     parameters = replace(given, standard_deviations=deviations, covariance=covariance)
-    violations = feed_forward("none", parameters=parameters).along(smooth()).violations
+    violations = (model := feed_forward("none", parameters=parameters)).along(smooth()).violations
     assert violations and all(np.isinf(v.bound) or v.bound > v.limit for v in violations)
     assert any(np.isinf(v.bound) for v in violations)
+    with pytest.raises(InputError) as refused:
+        model.slowed(smooth())
+    assert refused.value.action == EXCITE
+    trajectory = rows(names=given.joint_names)
+    findings = fill_efforts(parameters, trajectory, ("none",)).findings
+    unbounded = [one.joints for one in findings if one.code == "effort_unbounded"]
+    assert unbounded and not any("above its limit" in one.message for one in findings if one.joints in unbounded)
 
 
 def test_slowing_down_keeps_path_and_limits():
@@ -139,7 +149,7 @@ def test_slowing_down_keeps_path_and_limits():
     ).violations
     assert model.slowed(smooth())[0] == 1.0
     weak = replace(model.parameters, held_out_nrmse=np.full(N, 1e3))
-    with pytest.raises(InputError, match="no speed keeps the torque limits"):
+    with pytest.raises(InputError, match="none keeps the torque limits"):
         feed_forward("none", parameters=weak).slowed(fast)
 
 
@@ -149,3 +159,32 @@ def test_what_the_limit_check_does_not_cover_is_reported():
     findings = {one.code: one for one in feed_forward("gravity", parameters=given).along(smooth()).findings}
     assert findings["effort_limit_missing"].joints == given.joint_names[:1]
     assert "limits_without_gravity" in findings
+
+
+def test_a_joint_without_held_out_error_has_that_of_all_joints():
+    motion, given = smooth(), identified()
+    own, stated = (np.where(np.arange(N) == 1, other, 0.2) for other in (np.nan, 0.5))
+    one = replace(given, held_out_nrmse=own, held_out_all_joints_nrmse=0.5)
+    expected = feed_forward("none", parameters=replace(given, held_out_nrmse=stated)).along(motion)
+    found = feed_forward("none", parameters=one).along(motion)
+    assert np.allclose(found.deviation, expected.deviation)
+    assert "bound_without_held_out_error" not in {finding.code for finding in found.findings}
+    unknown = replace(given, held_out_nrmse=np.full(N, np.nan), held_out_all_joints_nrmse=np.nan)
+    findings = feed_forward("none", parameters=unknown).along(motion).findings
+    assert "bound_without_held_out_error" in {finding.code for finding in findings}
+
+
+def test_friction_that_falls_with_the_speed_forbids_slow_motion_only():
+    given = parameter_set(identified().urdf, terms=(Stribeck(0.2), Viscous()))
+    given = replace(given, standard_deviations=np.zeros_like(given.values), covariance=np.zeros_like(given.covariance))
+    t = np.linspace(0.0, 0.1, 11)
+    motion = Waypoints(t, np.outer(t, np.full(N, 4.0)), np.full((11, N), 4.0), np.zeros((11, N)))  # is moving already
+    model = feed_forward("none", parameters=replace(given, held_out_nrmse=np.zeros(N)))
+    torques = {
+        speed: np.abs(model.along(replace(motion, t=t / speed, dq=speed * motion.dq)).motor).max(axis=0)
+        for speed in (1.0, 0.1, 0.01)
+    }
+    limit = 0.5 * (torques[0.1] + np.minimum(torques[1.0], torques[0.01]))
+    limit[0] = np.inf  # its friction rises with the speed
+    speed, efforts = replace(model, limit=limit).slowed(motion)
+    assert 0.1 < speed < 1.0 and not efforts.violations

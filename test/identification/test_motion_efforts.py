@@ -59,3 +59,23 @@ def test_a_motion_that_may_exceed_a_limit_is_refused_and_braking_is_cut_off():
 def test_parameters_of_other_joints_are_refused():
     with pytest.raises(InputError, match="identify these joints"):
         efforts(NAMES[:1])
+
+
+def test_the_torque_of_the_motors_is_cut_off_not_the_effort():
+    """Where the driver adds gravity, an effort at the limit would bring the motors above it."""
+    points = preview(reach(0.05), 0.01)
+    given = replace(identified(), robot_compensates=("gravity",))
+    made = MotionEfforts.from_model(FeedForward.from_parameters(given), RobotModel.from_urdf(ARM), 0.01)
+    motors = made.efforts(points) + made.feed_forward.compensation.torque(points.q, points.dq)
+    assert np.abs(identified_dynamics().gravity(points.q)).max() > 1.0
+    assert np.abs(motors).max() == pytest.approx(RATED)
+    assert np.abs(made.efforts(points)).max() != pytest.approx(RATED)
+
+
+def test_the_check_has_the_limits_of_the_robot_that_moves():
+    model = RobotModel.from_urdf(ARM)
+    narrow = replace(model, limits=replace(model.limits, effort=np.full(len(NAMES), 1.0)))
+    made = MotionEfforts.from_model(FeedForward.from_parameters(identified()), narrow, 0.01)
+    with pytest.raises(MotionError, match="its limit of 1 N m"):
+        made.check("the approach", reach())
+    assert np.abs(made.efforts(preview(reach(), 0.01))).max() == 1.0

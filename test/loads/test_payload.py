@@ -23,9 +23,9 @@ from robot_dyn_id.loads.declared import DeclaredPayload, compare_declared
 from robot_dyn_id.loads.identification import (
     PayloadOptions,
     estimate_payload,
+    estimate_tool,
     identify_gains,
     identify_payload,
-    identify_tool,
     with_payload,
 )
 from robot_dyn_id.loads.payload import (
@@ -175,7 +175,8 @@ def test_tool_behind_a_force_sensor():
     scores = []
     for seed in range(3):
         sensed = shown_wrench(recording, motion, offsets, 0.2, seed)
-        tool, bias, sigma = identify_tool(recording, sensed, robot.model, LINK, Settings())
+        found, bias, sigma = estimate_tool(recording, sensed, robot.model, LINK, Settings())
+        tool = found.payload()
         error = tool.unconstrained - BRICK
         scores.append(error @ np.linalg.solve(tool.covariance, error))
         assert (np.abs(bias - offsets) < 4.5 * sigma).all()
@@ -183,12 +184,12 @@ def test_tool_behind_a_force_sensor():
     assert 2.0 < np.mean(scores) < 27.0
     turned = replace(sensed, wrench=-sensed.wrench)
     with pytest.raises(InputError, match="sign of the wrench"):
-        identify_tool(recording, turned, robot.model, LINK, Settings())
-    again, _, _ = identify_tool(recording, turned, robot.model, LINK, Settings(), reaction=True)
-    np.testing.assert_allclose(again.parameters, tool.parameters)
+        estimate_tool(recording, turned, robot.model, LINK, Settings())[0].payload()
+    again, _, _ = estimate_tool(recording, turned, robot.model, LINK, Settings(), reaction=True)
+    np.testing.assert_allclose(again.payload().parameters, tool.parameters)
     late = replace(sensed, t=sensed.t + 1e4)
     with pytest.raises(InputError, match="one clock"):
-        identify_tool(recording, late, robot.model, LINK, Settings())
+        estimate_tool(recording, late, robot.model, LINK, Settings())
 
 
 def test_gains_from_a_known_payload():

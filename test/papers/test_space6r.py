@@ -195,12 +195,11 @@ def test_verdicts_need_draws_and_noise_of_the_papers_size_is_not_beaten(quiet):
         limits = [figure for figure in comparison.figures_at_table_1(trials) if figure.rerun is not None]
         assert len(limits) == 9 and {figure.verdict for figure in limits} == {"other conditions"}
         paper = [
-            figure
-            for figure in comparison.figures_at_table_1(replace(trials, level=1.0))
-            if figure.rerun is not None and not figure.conditions
+            figure for figure in comparison.figures_at_table_1(replace(trials, level=1.0)) if figure.rerun is not None
         ]
-        assert len(paper) == 6, "at the paper's noise only those with a prior have other conditions"
-        assert {figure.verdict for figure in paper} == {verdict if seeds == 1 else "no difference"}
+        assert {figure.verdict for figure in paper} == {"other conditions"}, "rate, box and first mu are chosen"
+        assert all(figure.conditions.startswith("1 kHz") for figure in paper)
+        assert {figure.comparisons for figure in paper} == {len(paper)} == {9}
         table = list(comparison.figures_of_table_2(trials))
         printed = [figure for figure in table if figure.published is not None]
         assert len(printed) == 26 and {figure.verdict for figure in printed} == {"other conditions"}

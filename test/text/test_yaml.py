@@ -15,3 +15,10 @@ def test_matrices_are_written_as_everything_else():
     assert text == yaml._dumped({"no": content["no"]}) + yaml._dumped(plain)
     assert yaml.parse_yaml(text, "text")["no"] == rows
     assert yaml.parse_yaml(yaml.yaml_text({}), "text") == {}
+
+
+def test_a_value_that_is_used_twice_is_written_twice():
+    row = yaml.Row([0.5])
+    text = yaml.yaml_text({"/**": {"one": row, "other": row, "rows": [row, row]}})
+    assert "&" not in text and "*id" not in text
+    assert yaml.parse_yaml(text, "text") == {"/**": {"one": [0.5], "other": [0.5], "rows": [[0.5], [0.5]]}}

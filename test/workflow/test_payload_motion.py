@@ -9,11 +9,12 @@ import pytest
 from support.payload_cell import BRICK, LINK, NOISE, START, UPRIGHT, arm
 
 from robot_dyn_id.dynamics.regressor import Regressor
-from robot_dyn_id.errors import MotionError, UsageError
+from robot_dyn_id.errors import InputError, MotionError, UsageError
 from robot_dyn_id.identification.settings import Settings
 from robot_dyn_id.loads.declared import DeclaredPayload
 from robot_dyn_id.loads.identification import with_payload
 from robot_dyn_id.loads.payload import friction_columns, transform_parameters
+from robot_dyn_id.loads.payload_accuracy import PayloadAccuracy
 from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.online.monitoring import ResidualMonitor
 from robot_dyn_id.simulation.sensors import Sensors, sample_times, simulated_recording
@@ -118,6 +119,16 @@ def test_an_unsuited_configuration_is_refused_with_what_to_change():
     at_limit[5] = 1.9
     with pytest.raises(MotionError, match="joint6"):
         check_configuration(demands(at_limit))
+
+
+def test_an_accuracy_that_is_not_a_number_is_refused():
+    """Comparisons with nan are false, so that it must not pass by one."""
+    nan = np.full(len(arm().joint_names), np.nan)
+    unknown = replace(arm(), held_out_nrmse=nan, held_out_all_joints_nrmse=np.nan)
+    with pytest.raises(InputError, match="not known: joint5"):
+        check_configuration(demands(arm=unknown))
+    sigma = np.array([np.nan, *(1e-3,) * 9])
+    assert PayloadAccuracy(1.0, sigma).worst_ratio == np.inf
 
 
 def test_joints_that_do_not_move_the_payload_are_refused():

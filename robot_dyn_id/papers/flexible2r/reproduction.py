@@ -438,7 +438,9 @@ def _side_by_side(errors: Errors, plain: Mapping[str, Mapping[str, float]]) -> I
                 spread=Spread(errors[order][own]),
             )
     for name in SIDE_BY_SIDE:
-        improved_error, printed_error = (_rms(errors[order][NAMES[name]]) for order in SHOWN[::-2])
+        improved_error, printed_error = (
+            _rms(errors[order][NAMES[name]]) for order in ("improved order", "paper's order, filtered columns")
+        )
         yield Figure(
             f"{name}: error of the improved order, with poses, by that of the paper's without, columns filtered alike",
             improved_error / printed_error,

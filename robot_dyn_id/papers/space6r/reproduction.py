@@ -89,7 +89,7 @@ FAST_RATE = 1000.0
 """Sample rate of the comparison at the Stribeck velocities of Table 1 [Hz]."""
 
 FEW = (KALMAN, "lm", "lm, random start")
-"""The paper's methods of that comparison, and with `--full` its PSO-LM: half a minute for each draw."""
+"""The paper's methods of that comparison, and with `--full` its PSO-LM: some seconds for each draw."""
 
 SHARE = 0.3
 """Deviation of vb of the linearized law, as a share of it."""
