@@ -5,14 +5,17 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
+from pathlib import Path
 
 from robot_dyn_id.dynamics.terms.friction import with_friction
+from robot_dyn_id.errors import UsageError
 from robot_dyn_id.estimators import ESTIMATORS
 from robot_dyn_id.files.configuration import Configuration, read_configuration
 from robot_dyn_id.files.prior import read_prior
 from robot_dyn_id.findings import Finding, make_finding
 from robot_dyn_id.model.robot import STANDARD_GRAVITY, RobotModel
 from robot_dyn_id.model.urdf import RobotDescription
+from robot_dyn_id.recordings.bag_files import is_bag
 
 
 def add_configuration(parser: argparse.ArgumentParser, bags: bool = True) -> None:
@@ -46,7 +49,22 @@ def configuration_from(arguments: argparse.Namespace) -> Configuration:
         given["terms"] = with_friction(configuration.settings.fixed_terms, arguments.friction)
     if getattr(arguments, "prior", None) is not None:
         given["prior"] = read_prior(arguments.prior)
-    return configuration.with_values(**given)
+    configuration = configuration.with_values(**given)
+    _check_bags(arguments, configuration)
+    return configuration
+
+
+def _check_bags(arguments: argparse.Namespace, configuration: Configuration) -> None:
+    """Refuse entries that only apply to bags where no recording of a command that reads bags is one.
+
+    Raises:
+        UsageError: such an entry, which would have no effect.
+    """
+    values = [getattr(arguments, name, None) or () for name in ("data", "validate", "bare", "loaded")]
+    paths = [Path(path) for value in values for path in ([value] if isinstance(value, str) else value)]
+    entries = [name for name in ("channel_topics", "recorded_joints", "definitions") if getattr(configuration, name)]
+    if hasattr(arguments, "definitions") and entries and paths and not any(is_bag(path) for path in paths):
+        raise UsageError(f"{', '.join(entries)}: only for bags, and no recording is a bag; leave this out")
 
 
 def report_unused(configuration: Configuration, keys: Sequence[str], task: str) -> tuple[Finding, ...]:

@@ -209,6 +209,7 @@ def test_a_payload_says_nothing_about_the_joints_behind_it(files, tmp_path, cli)
         (["--link", "nowhere"], 3, "no link is called nowhere"),
         (["--wrench"], 2, "either --parameters"),
         (["--reaction"], 2, "--reaction"),
+        (["--definitions", "/nonexistent"], 2, "definitions: only for bags"),
     ],
 )
 def test_mistakes_in_one_line(files, tmp_path, cli, words, code, named):
