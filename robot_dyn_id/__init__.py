@@ -38,6 +38,7 @@ The identified model
     simulate             motion along a trajectory, or under recorded efforts
     export_urdf          write a URDF with the identified inertias
     export_mjcf          write a MuJoCo model
+    ContactMonitor       external joint torque and contacts while the robot works
     ResidualMonitor      residuals while the robot works, and changes in them
 
 RobotDynIdError          base class of all errors
@@ -61,6 +62,7 @@ if TYPE_CHECKING:
     from robot_dyn_id.identification.feed_forward import FeedForward
     from robot_dyn_id.identification.settings import Settings
     from robot_dyn_id.model.robot import RobotModel
+    from robot_dyn_id.online.contact import ContactMonitor
     from robot_dyn_id.online.monitoring import ResidualMonitor
     from robot_dyn_id.parameters import ParameterSet
     from robot_dyn_id.recordings import open_recording
@@ -80,6 +82,7 @@ _EXPORTS = {
     "ESTIMATORS": "robot_dyn_id.estimators",
     "FORMS": "robot_dyn_id.excitation.forms.registry",
     "TERMS": "robot_dyn_id.dynamics.terms",
+    "ContactMonitor": "robot_dyn_id.online.contact",
     "Dynamics": "robot_dyn_id.dynamics.dynamics",
     "FeedForward": "robot_dyn_id.identification.feed_forward",
     "ParameterSet": "robot_dyn_id.parameters",
@@ -109,6 +112,7 @@ __all__ = [  # as literals, for tools that do not run the module
     "ESTIMATORS",
     "FORMS",
     "TERMS",
+    "ContactMonitor",
     "Dynamics",
     "FeedForward",
     "ParameterSet",

@@ -11,16 +11,23 @@ import numpy as np
 
 from robot_dyn_id.cli.findings import print_findings
 from robot_dyn_id.cli.outputs import add_force, claim
-from robot_dyn_id.cli.sources import add_configuration, configuration_from
+from robot_dyn_id.cli.sources import add_configuration, configuration_from, robot_from
 from robot_dyn_id.errors import UsageError
+from robot_dyn_id.excitation.collision.clearance import Clearance
+from robot_dyn_id.excitation.collision.meshes import folders_above
+from robot_dyn_id.excitation.design.planning import motion_limits
+from robot_dyn_id.excitation.design.settings import DesignSettings
+from robot_dyn_id.excitation.placeholders import placeholder_limits, refuse_placeholders
 from robot_dyn_id.export.urdf import urdf_with_masses
 from robot_dyn_id.files.gravity import write_gravity
+from robot_dyn_id.files.joint_trajectory import write_joint_trajectory
 from robot_dyn_id.findings import summarize_findings
 from robot_dyn_id.loads.gravity import KnownWeight, calibrate_gravity, report_calibration
 from robot_dyn_id.model.urdf import RobotDescription
 from robot_dyn_id.report.folder import output_folder
 from robot_dyn_id.signals.holds import find_holds
 from robot_dyn_id.text.files import write_atomically
+from robot_dyn_id.workflow.gravity_poses import plan_gravity_poses
 from robot_dyn_id.workflow.identification import open_all
 from robot_dyn_id.workflow.joints import report_recordings, robot_for
 
@@ -28,14 +35,17 @@ GRAVITY = "gravity.yaml"
 
 CALIBRATED = "calibrated.urdf"
 
+POSES = "poses.yaml"
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of the command."""
-    parser.add_argument("data", nargs="+", metavar="DATA", help="recordings of the arm (rosbag2, .npz, .csv)")
+    parser.add_argument("data", nargs="*", metavar="DATA", help="recordings of the arm (rosbag2, .npz, .csv)")
     parser.add_argument("--robot", required=True, metavar="URDF", help="URDF or xacro file")
     parser.add_argument(
         "--out", required=True, metavar="DIR", help=f"folder for {GRAVITY} and, with a scale, {CALIBRATED}"
     )
+    parser.add_argument("--plan", action="store_true", help=f"write the motion to record, {POSES}, instead")
     parser.add_argument(
         "--trust-urdf-mass", action="store_true", help="scale of masses and gains: the total mass of the URDF"
     )
@@ -61,6 +71,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> tuple[int, dict[str, Any]]:
     """Calibrate, write, and print."""
     _check_scale(arguments)
+    if arguments.plan:
+        return 0, _planned(arguments)
+    if not arguments.data:
+        raise UsageError("give DATA, recordings of held poses, or --plan to write the motion that reaches them")
     scaled = bool(arguments.trust_urdf_mass or arguments.loaded)
     folder = Path(arguments.out)
     claim(arguments, folder / GRAVITY, *((folder / CALIBRATED,) if scaled else ()))
@@ -88,6 +102,41 @@ def run(arguments: argparse.Namespace) -> tuple[int, dict[str, Any]]:
     if not arguments.json:
         _print(answer)
     return 0, answer
+
+
+def _planned(arguments: argparse.Namespace) -> dict[str, Any]:
+    """Plan the motion, write, and print.
+
+    Raises:
+        UsageError: recordings are given.
+    """
+    if arguments.data or arguments.loaded or arguments.trust_urdf_mass:
+        raise UsageError("--plan is about a motion that is still to be recorded: leave DATA and the scale out")
+    path = Path(arguments.out) / POSES
+    claim(arguments, path)
+    model = robot_from(RobotDescription.from_file(arguments.robot), configuration_from(arguments))
+    refuse_placeholders(
+        placeholder_limits(model, {}, ("position",)), "correct the limits of the URDF: the arm moves by them"
+    )
+    limits, notes = motion_limits(DesignSettings(), model)
+    clearance = Clearance(model, folders=folders_above(arguments.robot))
+    motion = plan_gravity_poses(model, limits, clearance)
+    output_folder(arguments.out)
+    write_joint_trajectory(path, motion.rows(model.joint_names))
+    warnings = [*notes, *([clearance.note] if clearance.note else [])]
+    seconds = float(motion.times[-1])
+    if not arguments.json:
+        for note in warnings:
+            print(f"  ! {note}")
+        print(f"{motion.poses} poses, each held twice, {seconds:.0f} s, in {path}; begin at its first point")
+    return {
+        "trajectory_file": str(path),
+        "poses": motion.poses,
+        "seconds": seconds,
+        "start": dict(zip(model.joint_names, motion.points[:, 0].tolist(), strict=True)),
+        "collision_check": clearance.basis,
+        "warnings": warnings,
+    }
 
 
 def _check_scale(arguments: argparse.Namespace) -> None:

@@ -17,7 +17,7 @@ from robot_dyn_id.report.folder import PARAMETERS, check_output_folder
 
 INPUTS = (
     *("data", "validate", "bare", "loaded", "bag", "trajectory", "motion"),
-    *("robot", "config", "design", "limits", "after", "prior", "parameters", "payload", "terms"),
+    *("robot", "config", "design", "limits", "after", "prior", "parameters", "payload", "terms", "definitions"),
 )
 """Arguments of verbs that name files or folders to read."""
 

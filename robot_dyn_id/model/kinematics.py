@@ -89,6 +89,21 @@ class Poses:
         rates = np.einsum("mbc,mc->mb", self.screws[sample], line)
         return np.asarray((rates * self._carried[body]) @ self.model.coupling)
 
+    def jacobian(self, at: Placement, sample: int = 0) -> Array:
+        """Velocity of a frame along its own axes, (linear of its origin; angular), per joint velocity, shape (6, n).
+
+        Its transpose maps a wrench (force; moment) on the origin, along the axes of the frame, to joint torques.
+
+        Args:
+            at: where the frame is fixed.
+            sample: number of the posture.
+        """
+        turn = self.rotation[sample, at.body] @ at.rotation
+        origin = self.rotation[sample, at.body] @ at.position + self.position[sample, at.body]
+        linear, angular = np.split(self.screws[sample], 2, axis=-1)
+        rows = np.concatenate([(linear + np.cross(angular, origin)) @ turn, angular @ turn], axis=1)
+        return np.asarray((rows * self._carried[at.body][:, None]).T @ self.model.coupling)
+
     @cached_property
     def _carried(self) -> Array:
         """1 where a body (row; the last one is the base) is carried by a joint (column), shape (b + 1, b)."""
@@ -130,6 +145,21 @@ class Kinematics:
             rotation[:, body] = above @ turn[:, body]
             position[:, body] = position[:, parent] + (above @ shift[:, body, :, None])[..., 0]
         return Poses(self.model, rotation, position)
+
+
+def link_at_the_end(model: RobotModel) -> str:
+    """Name of the link that the last joint moves.
+
+    Raises:
+        ModelError: Pinocchio does not read the model's URDF.
+    """
+    last = len(model.body_names) - 1
+    distances = {
+        name: float(np.linalg.norm(at.position))
+        for name, at in link_placements(model).items()
+        if at.body == last and np.allclose(at.rotation, np.eye(3))
+    }
+    return min(distances, key=lambda name: distances[name])
 
 
 def placement_of(model: RobotModel, link: str) -> Placement:

@@ -13,6 +13,7 @@ from std_srvs.srv import SetBool, Trigger
 from trajectory_msgs.msg import JointTrajectory
 
 from robot_dyn_id.action import ExecuteExcitation
+from robot_dyn_id.arrays import Array
 from robot_dyn_id.errors import InputError, MotionError, RobotDynIdError
 from robot_dyn_id.excitation.execution.clocks import ClockAgreement
 from robot_dyn_id.excitation.execution.feedback import TimePoint
@@ -369,9 +370,21 @@ class ExcitationPublisher(ManagedNode):
             "state interface of the robot's driver, or set require_effort to false if efforts are recorded elsewhere"
         )
 
-    def _without_model(self, supervisor: Supervisor, since: float) -> str:
-        """Reason why the motion cannot begin at a time of the excitation [s] for its feed-forward; empty if it can."""
-        return self._efforts.refusal(supervisor.feedback.position, since)
+    def _without_model(self, supervisor: Supervisor, since: float, home: Array | None = None) -> str:
+        """Reason why the motion cannot begin for its feed-forward; empty if it can, or while the robot moves.
+
+        See `EffortSource.refusal`; a robot that moves is refused by the supervisor, and keeps the model in use.
+        """
+        if not supervisor.at_rest(self._motion_clock.now()):
+            return ""
+        return self._efforts.refusal(supervisor.feedback.position, since, home)
+
+    def _go_back(self, supervisor: Supervisor, now: TimePoint) -> str:
+        """Return to the initial configuration; returns the reason for a refusal."""
+        refusal = self._refusal(excites=False)
+        if supervisor.home is not None:
+            refusal = refusal or self._without_model(supervisor, 0.0, supervisor.home)
+        return supervisor.return_home(now, refusal)
 
     def _receive(self, message: JointState) -> None:
         if self._supervisor is not None:
@@ -534,7 +547,7 @@ class ExcitationPublisher(ManagedNode):
         self._start_pending, self._more = False, 0
 
         def go_back(supervisor: Supervisor, now: TimePoint) -> str:
-            return self._engaged() or supervisor.return_home(now, self._refusal(excites=False))
+            return self._engaged() or self._go_back(supervisor, now)
 
         return self._request(answer, go_back)
 
@@ -573,10 +586,7 @@ class ExcitationPublisher(ManagedNode):
         excitation, speed = supervisor.excitation_at_full_speed, self.settings.speed_scale
         task = read_goal(goal, excitation, speed, self._digest, supervisor.rehearsed)
         self._start_pending, self._more = False, 0
-        if task.returns:
-            refusal = supervisor.return_home(now, self._refusal(excites=False))
-        else:
-            refusal = self._begin_runs(supervisor, now, task.runs)
+        refusal = self._go_back(supervisor, now) if task.returns else self._begin_runs(supervisor, now, task.runs)
         if refusal:
             raise MotionError(refusal)
         self._reports.folders.clear()

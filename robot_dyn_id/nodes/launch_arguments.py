@@ -99,6 +99,9 @@ ARGUMENTS: dict[str, LaunchArgument] = {
     "amplitude_scale": LaunchArgument("", "Amplitude scaling about the center; empty: as designed", read_yaml_value),
     "dry_run": LaunchArgument("", "true: check and publish the motion, never move the robot", read_boolean),
     "parameters": LaunchArgument("", "File parameters.yaml of an earlier identification"),
+    "frame": LaunchArgument(
+        "", "Link at whose origin the external wrench is estimated; empty: the one that the last joint moves"
+    ),
     "link": LaunchArgument("", "Link that carries the payload, in whose frame the result is given"),
     "payload": LaunchArgument(
         "", "File like payload.yaml of the body that the simulated robot carries; empty: it carries nothing"

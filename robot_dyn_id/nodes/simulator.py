@@ -8,6 +8,7 @@ import time
 from typing import Any
 
 import numpy as np
+from geometry_msgs.msg import WrenchStamped
 from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray, String
@@ -17,6 +18,7 @@ from trajectory_msgs.msg import JointTrajectory
 from robot_dyn_id.arrays import Array
 from robot_dyn_id.dynamics.dynamics import Dynamics
 from robot_dyn_id.errors import InputError, RobotDynIdError, UsageError
+from robot_dyn_id.model.kinematics import link_placements
 from robot_dyn_id.model.urdf import RobotDescription
 from robot_dyn_id.msg import ParameterSet as ParameterSetMsg
 from robot_dyn_id.nodes.messages.conversions import parameter_set, read_bounded, waypoints
@@ -101,6 +103,14 @@ class Simulator(RobotNode):
         ),
         Interface(SUBSCRIBES, "effort_command", Float64MultiArray, "Efforts in effort control", SENSOR),
         Interface(
+            SUBSCRIBES,
+            "applied_wrench",
+            WrenchStamped,
+            "Force and moment of the environment on the link header.frame_id, at its origin and along its axes, until "
+            "the next one or for wrench_duration",
+            RELIABLE,
+        ),
+        Interface(
             SERVES,
             "~/carry_payload",
             SetBool,
@@ -131,6 +141,7 @@ class Simulator(RobotNode):
         topic = f"{settings.controller}/joint_trajectory"
         self.create_subscription(JointTrajectory, topic, self._follow, RELIABLE, raw=True)
         self.subscription("effort_command", self._take_effort)
+        self.subscription("applied_wrench", self._apply)
         if settings.payload:
             self.service("~/carry_payload", self._carry)
         if settings.model == PARAMETERS:
@@ -184,7 +195,7 @@ class Simulator(RobotNode):
         if publish:
             self._description = self.publisher("robot_description")
             self._description.publish(String(data=model.urdf))
-        self._robot = robot
+        self._robot, self._placements = robot, link_placements(model)
         if self.settings.control == POSITION:
             self._offer_controller(robot)
         self._report()
@@ -342,6 +353,18 @@ class Simulator(RobotNode):
             self._commanded = time.monotonic()
         except InputError as error:
             self._condition.refuse(f"effort command: {error}")
+
+    def _apply(self, message: Any) -> None:
+        try:
+            if self._robot is None:
+                raise InputError("there is no robot yet")
+            link, (force, moment) = message.header.frame_id, (message.wrench.force, message.wrench.torque)
+            wrench = np.array([force.x, force.y, force.z, moment.x, moment.y, moment.z])
+            if link not in self._placements:
+                raise InputError(f"no link is called {link or 'empty'}; the links are {', '.join(self._placements)}")
+            self._robot.apply_wrench(self._placements[link], wrench, self.settings.wrench_duration)
+        except InputError as error:
+            self._condition.refuse(f"applied wrench: {error}")
 
     def destroy_node(self) -> None:
         """Leave the graph with the action."""

@@ -129,6 +129,9 @@ class SimulatorSettings:
         "Torques that the simulated driver adds to effort commands, with the simulated robot's own model; empty: none",
         choices=COMPENSATED_PARTS,
     )
+    wrench_duration: float = ros_parameter(
+        0.5, "Time for which an applied wrench acts unless another follows", "s", 0.001
+    )
     brakes: bool = ros_parameter(False, "Hold the joints with brakes until the first effort command")
     rate: float = ros_parameter(1000.0, "Control rate", "Hz", 10.0, FASTEST)
     publish_rate: float = ros_parameter(1000.0, "Rate of the joint states; rate must be a multiple of it", "Hz", 1.0)

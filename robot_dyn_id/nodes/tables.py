@@ -11,6 +11,7 @@ from rclpy.qos import DurabilityPolicy, ReliabilityPolicy
 
 from robot_dyn_id.nodes.computed_torque_controller import ComputedTorqueController
 from robot_dyn_id.nodes.excitation_publisher import ExcitationPublisher
+from robot_dyn_id.nodes.external_torque_estimator import ExternalTorqueEstimator
 from robot_dyn_id.nodes.identifier import Identifier
 from robot_dyn_id.nodes.payload_identifier import PayloadIdentifier
 from robot_dyn_id.nodes.recorder import Recorder
@@ -28,6 +29,7 @@ NODES: tuple[type[RobotNode], ...] = (
     PayloadIdentifier,
     ComputedTorqueController,
     TorqueResidualMonitor,
+    ExternalTorqueEstimator,
 )
 """All nodes, in the order of the data flow."""
 

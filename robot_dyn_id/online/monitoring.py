@@ -9,10 +9,11 @@ from functools import cached_property
 import numpy as np
 
 from robot_dyn_id.arrays import Array, Mask
+from robot_dyn_id.dynamics.momentum import accelerated
 from robot_dyn_id.dynamics.regressor import Motion, Regressor
-from robot_dyn_id.dynamics.terms import Term
 from robot_dyn_id.identification import assembly
 from robot_dyn_id.identification.extrapolation import Excess, far_outside, list_excesses
+from robot_dyn_id.online.friction_columns import FrictionColumns
 from robot_dyn_id.online.watch import DEFAULT_SETTINGS, ModelWatch, WatchSettings
 from robot_dyn_id.parameters import ParameterSet
 from robot_dyn_id.signals.ranges import Ranges
@@ -107,11 +108,6 @@ class Residual:
         return self.measured - self.predicted
 
 
-def accelerated(term: Term) -> bool:
-    """Whether the columns of a term depend on the acceleration."""
-    return bool(np.any(term.slopes(*np.ones((3, 1)))[2]))
-
-
 class Columns:
     """Low-passed torques, motion and columns of a regressor, from a stream of joint states.
 
@@ -125,35 +121,20 @@ class Columns:
         """Start without samples, for a cut-off of the low-pass [Hz]."""
         self._shape = regressor.structure.shape
         self.filter = CausalFilter(cutoff)
-        smooth = np.array([accelerated(column.term) for column in regressor.term_columns], dtype=bool)
-        bodies = self._shape[0] - len(smooth)
-        self._smooth_rows = np.flatnonzero(np.concatenate([np.full(bodies, True), smooth]))
-        self._rough_rows = bodies + np.flatnonzero(~smooth)
+        self._friction = FrictionColumns(regressor)
+        self._smooth_rows = np.setdiff1d(np.arange(self._shape[0]), self._friction.rows)
         self._smooth = regressor.with_terms(tuple(pair for pair in regressor.terms if accelerated(pair[1])))
-        self._rough = regressor.with_terms(tuple(pair for pair in regressor.terms if not accelerated(pair[1])))
-        self.has_states = bool(self._rough.state_groups)
+        self.has_states = self._friction.has_states
         self.reset()
 
     def reset(self) -> None:
         """Restart without a history."""
         self.filter.reset()
-        self._states = self._rough.initial_states()
-        self._t, self._q = -np.inf, np.empty((0, 1))
+        self._friction.reset()
 
     def add(self, t: float, state: Array) -> None:
         """Add positions, velocities and torques at the time t [s], shape (3, n), later than the previous ones."""
-        q, dq, _ = state[:, :, None]
-        motion = Motion(q, dq, np.zeros_like(dq))
-        signals = self._rough.signals(motion)
-        if self.has_states and np.isfinite(self._t):
-            step = t - self._t
-            self._states = {g.term: g.advance(self._states[g.term], self._q, q, step) for g in self._rough.state_groups}
-        self._t, self._q = t, q
-        rows = np.empty((3 + len(self._rough_rows), self._shape[1]))
-        rows[:3], rough = state, rows[3:]
-        for group in self._rough.term_groups:
-            columns = group.columns(q, dq, motion.ddq, signals, self._states)
-            rough[group.numbers] = columns * group.weights  # (symbols, g, n)
+        rows = np.concatenate([state, self._friction.add(t, state[0], state[1])])
         self._values, self._slopes = self.filter.add(t, rows)
 
     def read(self) -> tuple[Motion, Array, Array]:
@@ -162,7 +143,7 @@ class Columns:
         columns = np.empty(self._shape)
         motion = Motion(q[:, None], dq[:, None], self._slopes[1, :, None])
         columns[self._smooth_rows] = self._smooth.dense(motion)[:, :, 0]
-        columns[self._rough_rows] = self._values[3:]
+        columns[self._friction.rows] = self._values[3:]
         return motion, tau, columns
 
 

@@ -181,12 +181,13 @@ class Plant:
         self.slip[:] = self.dynamics.slip(at.states)
         self.dry[:] = 0.0
 
-    def advance(self, effort: Array, duration: float) -> Array:
+    def advance(self, effort: Array, duration: float, external: Array | None = None) -> Array:
         """Advance the state under constant torques in equal steps of at most `STEP`.
 
         Args:
             effort: commanded torques [N m or N], shape (n,).
             duration: duration [s].
+            external: torques of the environment in addition to those of the motors [N m or N], shape (n,).
 
         Returns:
             Torques limited by the motors [N m or N], shape (n,).
@@ -196,7 +197,8 @@ class Plant:
         """
         applied = np.minimum(np.maximum(effort, -self.effort_limit), self.effort_limit)  # np.clip takes twice as long
         count = steps(duration)
-        state = applied, duration / count, count, self.q, self.dq, self.dry, self.slip
+        total = applied if external is None else applied + external
+        state = total, duration / count, count, self.q, self.dq, self.dry, self.slip
         before = self.q.copy()
         excess = advance(*(*self.dynamics.arguments, *state))
         if not (excess > 0.0 and math.isfinite(self.q.sum()) and math.isfinite(self.dq.sum())):

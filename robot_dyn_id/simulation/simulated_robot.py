@@ -15,6 +15,7 @@ from robot_dyn_id.dynamics.compensation import DriverCompensation
 from robot_dyn_id.dynamics.dynamics import Dynamics
 from robot_dyn_id.errors import InputError, UsageError
 from robot_dyn_id.excitation.trajectory import Trajectory
+from robot_dyn_id.model.kinematics import Kinematics, Placement
 from robot_dyn_id.simulation.closed_loop import quantize
 from robot_dyn_id.simulation.controllers import EffortGains, EffortServo, PositionServo
 from robot_dyn_id.simulation.plant import Plant
@@ -186,6 +187,8 @@ class SimulatedRobot:
         self._commanded = -np.inf
         self._applied: Array | None = None
         self._braked = actuation.brakes and actuation.mode == EFFORT
+        self._kinematics = Kinematics(dynamics.regressor.model)
+        self._contact: tuple[Placement, Array, float] | None = None
         parts, takes_efforts = actuation.robot_compensates, not position_mode or gains is not None
         self._compensation = DriverCompensation(dynamics, parts) if parts and takes_efforts else None
 
@@ -249,6 +252,29 @@ class SimulatedRobot:
         self._commanded = self.time
         self._braked = False
 
+    def apply_wrench(self, at: Placement, wrench: Array, duration: float) -> None:
+        """Apply a wrench of the environment, which replaces the present one.
+
+        Args:
+            at: frame at whose origin, and along whose axes, the wrench acts.
+            wrench: force [N] and moment [N m], shape (6,).
+            duration: time after which it ends [s].
+
+        Raises:
+            InputError: values that are not finite or too large.
+        """
+        if not (np.isfinite(wrench).all() and np.abs(wrench).max() <= LARGEST):
+            raise InputError(f"the wrench {wrench.tolist()} is not finite, or above {LARGEST:g}")
+        self._contact = at, wrench, self.time + duration
+
+    @property
+    def external_torque(self) -> Array | None:
+        """Torque of the environment on the joints [N m or N], shape (n,); None without a wrench."""
+        if self._contact is None or self.time >= self._contact[2]:
+            return None
+        at, wrench, _ = self._contact
+        return np.asarray(wrench @ self._kinematics.poses(self.plant.q[:, None]).jacobian(at))
+
     def tick(self) -> tuple[Array, Array, Array]:
         """Return the present state and advance by one period.
 
@@ -261,7 +287,7 @@ class SimulatedRobot:
         if self._braked:
             self.ticks += 1
             return q, dq, np.zeros_like(q)
-        applied = self.plant.advance(self._wanted_effort(q, dq), self.period)
+        applied = self.plant.advance(self._wanted_effort(q, dq), self.period, self.external_torque)
         effort = applied if self._applied is None else 0.5 * (self._applied + applied)
         self._applied = applied
         self.ticks += 1

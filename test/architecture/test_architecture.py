@@ -49,7 +49,17 @@ ROOMS = (
 
 INSIDE = {
     "dynamics": (
-        *("kronecker", "terms", "stored_terms", "regressor", "base_parameters", "dynamics", "compensation", "prior"),
+        *(
+            "kronecker",
+            "terms",
+            "stored_terms",
+            "regressor",
+            "base_parameters",
+            "dynamics",
+            "momentum",
+            "compensation",
+            "prior",
+        ),
         *("consistency", "body_prior", "crosscheck", "problem"),
     ),
     "signals": (
@@ -146,7 +156,14 @@ INSIDE = {
         *("runtime", "messages", "starting", "launch_arguments", "recording", "excitation"),
         *("simulator_settings", "simulated_controller", "simulator", "excitation_publisher", "recorder", "identifier"),
         *("payload", "payload_identifier"),
-        *("computed_torque_controller", "torque_residual_monitor", "tables", "access_policy", "launching"),
+        *(
+            "computed_torque_controller",
+            "torque_residual_monitor",
+            "external_torque_estimator",
+            "tables",
+            "access_policy",
+            "launching",
+        ),
     ),
 }
 """Order of the rooms inside the large folders, by the same rule."""

@@ -11,6 +11,7 @@ from support.simulated import ARM, save_npz
 from robot_dyn_id.cli import main
 from robot_dyn_id.errors import InputError
 from robot_dyn_id.files.gravity import read_gravity
+from robot_dyn_id.files.joint_trajectory import read_joint_trajectory
 from robot_dyn_id.loads.gravity import KnownWeight, nominal_bodies
 from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.signals.holds import find_holds
@@ -91,6 +92,21 @@ def test_with_a_scale_a_urdf_with_these_masses_is_written(files, capsys, tmp_pat
 def test_incomplete_or_double_scales_are_wrong_usage(files, capsys, tmp_path, more):
     code, answer = run(files, capsys, tmp_path, *more)
     assert code == answer["error"]["exit_code"] == 2
+
+
+def test_plan_is_a_joint_trajectory(files, capsys, tmp_path):
+    arguments = ["--robot", str(files / "arm.urdf"), "--plan", "--out", str(tmp_path), "--json"]
+    assert main(["gravity", *arguments]) == 0
+    answer = json.loads(capsys.readouterr().out)
+    rows = read_joint_trajectory(answer["trajectory_file"])
+    assert rows.seconds[-1] == pytest.approx(answer["seconds"])
+    assert rows.joint_names == MODEL.joint_names
+    assert dict(zip(rows.joint_names, rows.positions[0], strict=True)) == answer["start"]
+    assert main(["gravity", str(files / "bare.npz"), *arguments]) == 2
+
+
+def test_nothing_to_calibrate_is_wrong_usage(files, tmp_path):
+    assert main(["gravity", "--robot", str(files / "arm.urdf"), "--out", str(tmp_path)]) == 2
 
 
 def test_base_link_cannot_carry_the_weight(files, capsys, tmp_path):

@@ -242,7 +242,7 @@ BAD = {
         3,
         "bag: no usable JointState",
     ),
-    "other topic": (lambda f, r: [*a_bag()(f, r), "--topic", "/states"], 3, "no JointState topic /states"),
+    "other topic": (lambda f, r: [*a_bag()(f, r), "--topic", "/states"], 3, "no topic /states of joint states"),
     "bag without the joints": (a_bag(names=("x", "y", "z")), 3, "none of the robot's joints (shoulder, elbow, wrist)"),
     "other joint names": (renamed(("a", "b", "c")), 3, "it holds a, b, c"),
     "one joint misspelt": (

@@ -96,6 +96,7 @@ VARIANTS = {
     ),
     "computed_torque_controller": ({"urdf": str(ARM)}, {}),
     "torque_residual_monitor": ({},),
+    "external_torque_estimator": ({},),
 }
 
 

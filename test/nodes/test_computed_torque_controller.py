@@ -267,8 +267,7 @@ def test_the_monitor_sees_that_the_model_fits_and_when_it_does_not(world, tmp_pa
     points = trajectory(scene.names, q[:, 0], 1.0)
     for k, time in enumerate(t + 1.5):
         points.points += trajectory(scene.names, q[:, k], time, velocities=dq[:, k], accelerations=ddq[:, k]).points
-    scene.trajectories.publish(points)
-    world.until(lambda: scene.level("torque_residual_monitor")[1].startswith("the model fits"), 30.0, "verdict")
+    scene.until_reported(points, "the model fits")
     assert scene.level("torque_residual_monitor")[0] == DiagnosticStatus.OK
     ratios = [value for key, value in scene.values("torque_residual_monitor").items() if "NRMSE" in key]
     assert len(ratios) == 3
@@ -278,8 +277,7 @@ def test_the_monitor_sees_that_the_model_fits_and_when_it_does_not(world, tmp_pa
     assert all(0 < s < 0.5 for s in residuals[-1].standard_deviation)
     wrong = with_values(identified(), 0.5 * identified().values)
     scene.parameters.publish(message(wrong))
-    scene.trajectories.publish(points)
-    world.until(lambda: "does not fit any more" in scene.level("torque_residual_monitor")[1], 30.0, "warning")
+    scene.until_reported(points, "the model does not fit any more")
     scene.parameters.publish(message())
     world.remove(scene.node)
     world.until(lambda: scene.level("torque_residual_monitor")[0] == DiagnosticStatus.STALE, what="stale")

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Steps of the space manipulator's paper: identifiability, its trials, its temperature; small extents."""
 
+import json
 from dataclasses import replace
 
 import numpy as np
@@ -246,6 +247,9 @@ def test_the_monitor_updates_a_breakaway_torque_in_orbit(monkeypatch):
     found = orbit.FrictionRise.from_seed(1)
     assert found.delay < 10.0 and found.others == ()
     assert abs(found.estimated - found.true) < 4.0 * found.standard_deviation < 0.2 * found.true
+    monkeypatch.setattr(orbit.FrictionRise, "from_seed", lambda seed: found)
+    answers = json.loads(json.dumps([figure.answer() for figure in space6r.figures_in_orbit(1)]))
+    assert [(one["draws"], one["failed"]) for one in answers] == [(1, 0), (1, 0)]
 
 
 def test_the_remainder_of_the_linearized_friction_is_below_its_bound():

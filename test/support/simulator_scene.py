@@ -87,6 +87,25 @@ class Scene(Commander):
         statuses = [s for m in self.diagnostics for s in m.status if s.name == f"/{node}"]
         return (statuses[-1].level, statuses[-1].message) if statuses else (None, "")
 
+    def until_reported(self, points, words):
+        """Until the monitor begins its message with words, over a motion that is repeated until then.
+
+        A busy computer interrupts the joint states, after which the monitor counts the motion only when its filters
+        have settled: a single motion may be too little.
+        """
+        end = points.points[-1].time_from_start
+        duration, begun = seconds(end) + 0.5, -np.inf
+
+        def reported():
+            nonlocal begun
+            now = seconds(self.states[-1].header.stamp)
+            if now > begun + duration:
+                self.trajectories.publish(points)
+                begun = now
+            return self.level("torque_residual_monitor")[1].startswith(words)
+
+        self.world.until(reported, 60.0, words)
+
     def values(self, node):
         (status,) = [s for m in self.diagnostics for s in m.status if s.name == f"/{node}"][-1:]
         return {pair.key: pair.value for pair in status.values}

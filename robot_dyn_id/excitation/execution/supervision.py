@@ -99,6 +99,7 @@ class Supervisor:
         run: present or latest run of the excitation.
         rehearsed: whether full speed is released: a slow run has succeeded, or none is required.
         end: reason why the latest motion has ended; None while it lasts or is paused, and before the first one.
+        home: configuration in which the latest run was started [rad or m], shape (n,); None before the first.
         worst: smallest margin to the threshold of a guard since the start of the motion, and what had it.
     """
 
@@ -130,7 +131,7 @@ class Supervisor:
         self._tracking = thresholds.tracking
         self._returns = returns
         self.obstruction = obstruction
-        self._home: Array | None = None  # initial configuration
+        self.home: Array | None = None
         self._since = 0.0  # own time of the excitation at which it was left or entered
         self._after = Phase.READY  # phase after braking
         self._ticked = self._woke = self._stalled_at = -math.inf
@@ -293,9 +294,9 @@ class Supervisor:
 
     def _return(self, now: TimePoint, start: Array) -> None:
         """Command the motion back to the initial configuration."""
-        assert self._home is not None
+        assert self.home is not None
         limits = slow_limits(self._limits) if self.rehearsing else self._limits
-        self.command = Command(return_motion(start, self._home, limits), now)
+        self.command = Command(return_motion(start, self.home, limits), now)
         self.phase, self.reason = Phase.RUNNING, RETURNING
 
     def _excessive_tracking_error(self, steady: float) -> str:
@@ -364,7 +365,7 @@ class Supervisor:
         """Return slowly to the configuration in which the latest run was started."""
         if self.phase == Phase.PAUSED:
             return "paused: stop first"
-        if self._home is None:
+        if self.home is None:
             return "there is no configuration to return to: nothing has been started"
         problem = self._immobile(now, obstacle)
         if problem:
@@ -372,7 +373,7 @@ class Supervisor:
         position = self.feedback.position
         assert position is not None
         try:
-            motion = return_motion(position, self._home, slow_limits(self._limits))
+            motion = return_motion(position, self.home, slow_limits(self._limits))
         except MotionError as error:
             return str(error)
         hit = self.obstruction(motion)
@@ -431,21 +432,21 @@ class Supervisor:
         limits = slow_limits(self._limits) if self.rehearsing else self._limits
         try:
             if self._returns and since >= self.excitation.duration:  # paused during the return
-                assert self._home is not None
-                problem = self._blocked_return(feedback.position, self._home)
+                assert self.home is not None
+                problem = self._blocked_return(feedback.position, self.home)
                 if not problem:
                     self._return(now, feedback.position)
                 return problem
             motion = enter(self.excitation, since, feedback.position, self._limits)
             motion = replace(motion, lead=approach(motion.lead.start, motion.lead.goal, limits))
-            home = self._home if self.phase == Phase.PAUSED else feedback.position
+            home = self.home if self.phase == Phase.PAUSED else feedback.position
             problem = self._blocked(motion, feedback.position if home is None else home)
         except MotionError as error:
             return str(error)
         if problem:
             return problem
         if self.phase != Phase.PAUSED:
-            self._home = feedback.position
+            self.home = feedback.position
         self._since = since
         self._begin(now, motion, Phase.APPROACHING, "", REHEARSAL_SPEED if self.rehearsing else 1.0)
         return ""
@@ -482,7 +483,7 @@ class Supervisor:
         steps = [f"approaches the excitation ({motion.lead.duration:.1f} s)"]
         steps.append(f"follows it ({motion.duration - motion.lead.duration:.1f} s)")
         total = motion.duration
-        if self._returns and self._home is not None:
+        if self._returns and self.home is not None:
             end = motion.evaluate(np.array([motion.duration]))[0][:, 0]
             back = self._return_time(end)
             steps.append(f"returns ({back:.1f} s)")
@@ -491,16 +492,16 @@ class Supervisor:
 
     def _return_time(self, start: Array) -> float:
         """Duration of the return after the excitation [s]."""
-        assert self._home is not None
+        assert self.home is not None
         limits = slow_limits(self._limits) if self.rehearsing else self._limits
-        return return_motion(start, self._home, limits).duration
+        return return_motion(start, self.home, limits).duration
 
     def remaining(self, now: TimePoint) -> float:
         """Time until the end of the present motion, with its return [s]; 0 at rest."""
         if self.phase not in MOVING or self.command is None:
             return 0.0
         motion, left = self.command.trajectory, self.command.remaining(now.motion)
-        if isinstance(motion, Entered) and self._returns and self._home is not None:
+        if isinstance(motion, Entered) and self._returns and self.home is not None:
             left += self._return_time(motion.evaluate(np.array([motion.duration]))[0][:, 0])
         return left
 

@@ -8,6 +8,7 @@ import numpy as np
 from robot_dyn_id.arrays import Array
 from robot_dyn_id.errors import RobotDynIdError
 from robot_dyn_id.excitation.execution.approach import enter, return_motion
+from robot_dyn_id.excitation.execution.rehearsal import slow_limits
 from robot_dyn_id.excitation.execution.sampling import TrajectoryPoints
 from robot_dyn_id.excitation.limits import MotionLimits
 from robot_dyn_id.excitation.trajectory import Excitation
@@ -66,20 +67,26 @@ class EffortSource:
             if self._from_file:  # another model can still be received
                 raise
 
-    def refusal(self, position: Array | None, since: float) -> str:
+    def refusal(self, position: Array | None, since: float, home: Array | None = None) -> str:
         """Reason why the motion cannot begin with feed-forward efforts; empty if it can, or without feed-forward.
+
+        The robot must be at rest: the latest model is used from now on if it can be.
 
         Args:
             position: measured positions [rad or m], shape (n,); None before the first joint states.
             since: time of the excitation at which it begins [s].
+            home: configuration to which the robot only returns, slowly [rad or m], shape (n,); None for the excitation.
         """
         if not self._on or self._motion is None or position is None:  # without a robot there are other reasons
             return ""
         try:
             self._adopt()
-            if self._used is None:
+            if self._used is None or self._problem:
                 return f"feed_forward: {self._problem}"
             _, limits, excitation = self._motion
+            if home is not None:
+                self._used.check("the return", return_motion(position, home, slow_limits(limits)))
+                return ""
             self._used.check("the approach", enter(excitation, since, position, limits).lead)
             if self._returns:
                 end = excitation.evaluate(np.array([excitation.duration]))[0][:, 0]
@@ -96,7 +103,7 @@ class EffortSource:
         self._parameters, self._adopted = parameter_set(read_bounded(message, ParameterSetMsg)), False
 
     def _adopt(self) -> None:
-        """Use the model that was received last from now on.
+        """Use the model that was received last from now on; one that is refused leaves the model in use.
 
         Raises:
             RobotDynIdError: it belongs to another robot or other joints, its verdict is bad, it is not known what the
@@ -104,7 +111,7 @@ class EffortSource:
         """
         if self._parameters is None or self._motion is None or self._adopted:
             return
-        parameters, self._adopted, self._used = self._parameters, True, None
+        parameters, self._adopted = self._parameters, True
         model, _, excitation = self._motion
         try:
             check_robot(parameters, model.urdf)

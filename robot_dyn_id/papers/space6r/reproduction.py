@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 
 import numpy as np
@@ -153,7 +154,7 @@ def reproduce(extent: Extent, progress: Progress) -> Reproduction:
             for trial, outcome in zip(quiet.trials, quiet.outcomes["separable"], strict=True)
         ]
     )
-    figures += [*_of_orbit(extent.slow_seeds), *_of_remainder(), *_of_velocities(quiet, given.motion)]
+    figures += [*figures_in_orbit(extent.slow_seeds), *_of_remainder(), *_of_velocities(quiet, given.motion)]
     figures += [*_of_temperature(), *_of_weight(levels[0].trials[0])]
     return Reproduction("space6r", SOURCE, tuple(figures), notes(quiet), drawings(levels))
 
@@ -232,9 +233,10 @@ def _of_remainder() -> Iterator[Figure]:
     )
 
 
-def _of_orbit(draws: int) -> Iterator[Figure]:
+def figures_in_orbit(draws: int) -> Iterator[Figure]:
+    """Estimated rise of a breakaway torque and the time to its detection, one robot for each draw."""
     found = [FrictionRise.from_seed(seed) for seed in range(draws)]
-    lost = sum(np.isinf(one.delay) for one in found)
+    lost = sum(math.isinf(one.delay) for one in found)
     off = [abs(one.estimated - one.true) / one.true if np.isfinite(one.delay) else np.inf for one in found]
     first = found[0]
     yield Figure.from_spread(

@@ -199,7 +199,7 @@ def test_the_return_is_refused_like_every_motion():
     robot.t += 1.0
     assert "no joint states" in supervisor.return_home(robot.now, "")
     robot.step()
-    supervisor._home = LIMITS.hard_upper + 1.0
+    supervisor.home = LIMITS.hard_upper + 1.0
     assert "limit" in supervisor.return_home(robot.now, "")
     assert supervisor.phase == Phase.READY
 

@@ -8,15 +8,17 @@ import numpy as np
 import pytest
 from robot_dyn_id.msg import ExcitationStatus as Status
 from robot_dyn_id.msg import ParameterSet as ParameterSetMsg
+from std_srvs.srv import SetBool
 from support.excitation_cell import Cell
 from support.lifecycle import ACTIVATE, CLEANUP, CONFIGURE, DEACTIVATE, change
 from support.model_nodes import ARM, identified, message
 from support.ros_world import ros_arguments
 from support.simulator_scene import FRICTION
+from trajectory_msgs.msg import JointTrajectory
 
 from robot_dyn_id.errors import MotionError
 from robot_dyn_id.files.parameters import write_parameters
-from robot_dyn_id.nodes.runtime.robot_node import LATCHED
+from robot_dyn_id.nodes.runtime.robot_node import LATCHED, RELIABLE
 from robot_dyn_id.nodes.simulator import Simulator
 from robot_dyn_id.parameters import urdf_hash
 
@@ -123,3 +125,32 @@ def test_a_node_that_is_configured_for_another_robot_does_not_use_the_model_of_t
     world.until(lambda: words in cell.call("start").message, what="refusal")
     models.publish(message(replace(identified(), urdf=other, urdf_sha256=urdf_hash(other), robot_name="other")))
     world.until(lambda: cell.call("start").success, what="start with the model of this robot")
+
+
+def test_a_model_that_comes_during_the_motion_is_not_taken_over_by_a_refused_request(world, tmp_path):
+    cell = Cart(world, tmp_path).cell(feed_forward="identified_parameters", periods=4)
+    commands = world.heard(JointTrajectory, "joint_trajectory_controller/joint_trajectory", RELIABLE)
+    models = world.probe.create_publisher(ParameterSetMsg, "identified_parameters", LATCHED)
+    models.publish(message(identified()))
+    world.until(lambda: cell.node._efforts._parameters is not None, what="model")
+    cell.running()
+    refused = replace(identified(), verdict="bad", reasons=("a joint is at rest",))
+    before = cell.node._efforts._parameters
+    models.publish(message(refused))
+    world.until(lambda: cell.node._efforts._parameters is not before, what="the second model")
+    for name, request in (("start", None), ("pause", SetBool.Request(data=False))):
+        assert not cell.call(name, request).success
+    assert cell.call("stop").success
+    cell.until(Status.READY)
+    world.wait(0.2)
+    assert commands and all(len(point.effort) for command in commands for point in command.points)
+    count = len(commands)
+    for _ in range(2):
+        world.until(lambda: "a joint is at rest" in cell.call("return_to_start").message, what="refusal of the return")
+    assert "a joint is at rest" in cell.call("start").message
+    assert len(commands) == count
+    models.publish(message(identified()))
+    world.until(lambda: cell.call("return_to_start").success, what="the return")
+    cell.until(Status.RETURNING)
+    world.until(lambda: len(commands) > count, what="points of the return")
+    assert all(len(point.effort) for point in commands[-1].points)

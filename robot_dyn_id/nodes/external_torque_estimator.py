@@ -1,0 +1,316 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Node `external_torque_estimator`: torque and wrench of the environment by a momentum observer, and contacts."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from geometry_msgs.msg import WrenchStamped
+from sensor_msgs.msg import JointState
+from std_msgs.msg import String
+from std_srvs.srv import Trigger
+
+from robot_dyn_id.errors import InputError, RobotDynIdError
+from robot_dyn_id.model.description import is_same_robot
+from robot_dyn_id.model.kinematics import link_at_the_end
+from robot_dyn_id.msg import ExternalTorque
+from robot_dyn_id.msg import ParameterSet as ParameterSetMsg
+from robot_dyn_id.nodes.messages.conversions import parameter_set, read_bounded
+from robot_dyn_id.nodes.messages.joint_state import JointOrder, seconds
+from robot_dyn_id.nodes.messages.joint_state_source import names_parameter, subscribe, type_parameter
+from robot_dyn_id.nodes.runtime.diagnostics import Condition
+from robot_dyn_id.nodes.runtime.robot_node import (
+    ERROR,
+    LATCHED,
+    OK,
+    PUBLISHES,
+    SENSOR,
+    SERVES,
+    STALE,
+    STREAM,
+    SUBSCRIBES,
+    WARN,
+    Diagnosis,
+    Interface,
+    RobotNode,
+)
+from robot_dyn_id.nodes.runtime.ros_parameters import ros_parameter
+from robot_dyn_id.nodes.runtime.running import run
+from robot_dyn_id.online.contact import ContactMonitor, ContactSettings, ContactState
+from robot_dyn_id.online.external_wrench import COMPONENTS, FrameWrench, WrenchPrior
+from robot_dyn_id.online.momentum_observer import ObserverSettings
+from robot_dyn_id.parameters import ParameterSet
+from robot_dyn_id.simulation.plant import warm_up
+
+CHECK_PERIOD_S = 0.1
+"""Time between two reports of the condition [s]."""
+
+AUTO, MEASURED, DERIVED = "auto", "measured", "derived"
+
+
+@dataclass(frozen=True)
+class ExternalTorqueEstimatorSettings:
+    """ROS parameters of the estimator."""
+
+    frame: str = ros_parameter("", "Link at whose origin the wrench acts; empty: the one that the last joint moves")
+    gain: tuple[float, ...] = ros_parameter(
+        (60.0,),
+        "Gain of the observer, one value for all joints or one per joint; its inverse is the time constant",
+        "1/s",
+        0.1,
+    )
+    velocity: str = ros_parameter(
+        AUTO,
+        "Source of the velocities: measured, derived from the positions, or auto: measured where there are any",
+        choices=(AUTO, MEASURED, DERIVED),
+    )
+    cutoff: float = ros_parameter(
+        40.0,
+        "Cutoff frequency of the causal low-pass of derived velocities, and before presliding friction",
+        "Hz",
+        1.0,
+        500.0,
+    )
+    effort_delay: float = ros_parameter(
+        0.0, "Time by which efforts are late with respect to positions; negative: early", "s", -0.1, 0.1
+    )
+    rate: float = ros_parameter(250.0, "Maximum rate of tests and messages", "Hz", 1.0, 1000.0)
+    quiet: float = ros_parameter(60.0, "Duration of motion without contact for learning the thresholds", "s", 10.0)
+    false_alarms: float = ros_parameter(100.0, "Mean time between false alarms of all tests together", "h", 0.01)
+    expected_force: float = ros_parameter(100.0, "Prior standard deviation of each component of the force", "N", 0.1)
+    expected_moment: float = ros_parameter(
+        20.0, "The same of the moment; 0: contacts at the origin of the frame have none", "N m", 0.0
+    )
+    timeout: float = ros_parameter(0.5, "Age at which joint states are stale", "s", 0.01)
+    joint_states_type: str = type_parameter()
+    recorded_joints: tuple[str, ...] = names_parameter()
+
+
+class ExternalTorqueEstimator(RobotNode):
+    """Momentum observer with learned thresholds."""
+
+    NAME = "external_torque_estimator"
+    PURPOSE = "estimates the torque of the environment on the joints and its wrench at a frame, and reports contacts"
+    SETTINGS = ExternalTorqueEstimatorSettings
+    INTERFACES = (
+        Interface(
+            PUBLISHES, "external_torque", ExternalTorque, "Joint torque of the environment, contact and wrench", SENSOR
+        ),
+        Interface(
+            PUBLISHES,
+            "external_wrench",
+            WrenchStamped,
+            "Wrench of the environment on the frame; NaN in components that the joints do not measure; not published "
+            "during the learning",
+            SENSOR,
+        ),
+        Interface(SUBSCRIBES, "joint_states", JointState, "Measured joint states, or joint_states_type", STREAM),
+        Interface(SUBSCRIBES, "identified_parameters", ParameterSetMsg, "Identified model", LATCHED),
+        Interface(
+            SUBSCRIBES, "robot_description", String, "URDF, if published: the model must be of this robot", LATCHED
+        ),
+        Interface(SERVES, "~/reset", Trigger, "Restart the learning of noise and thresholds"),
+    )
+
+    def begin(self) -> None:
+        """Set the node up."""
+        self._torques, self._wrenches = self.publisher("external_torque"), self.publisher("external_wrench")
+        self._condition = Condition(self.get_logger())
+        self._monitor: ContactMonitor | None = None
+        self._state: ContactState | None = None
+        self._description, self._mismatch = "", ""
+        self._heard, self._measured = -math.inf, True
+        self._unmeasured: tuple[str, ...] = ()
+        warm_up()
+        self.subscription("robot_description", self._take_description)
+        self.subscription("identified_parameters", self._take_parameters, raw=True)
+        subscribe(self, self._take_state)
+        self.service("~/reset", self._reset)
+        self.create_timer(CHECK_PERIOD_S, self._look, clock=self.steady)
+        self._look()
+
+    # --- the robot and its model
+
+    def _take_description(self, message: Any) -> None:
+        self._description = message.data
+        self._compare()
+
+    def _take_parameters(self, message: Any) -> None:
+        try:
+            parameters = parameter_set(read_bounded(message, ParameterSetMsg))
+            if self._monitor is not None and _is_same_model(parameters, self._monitor.observer.parameters):
+                return
+            monitor = self._make_monitor(parameters)
+            model = monitor.observer.regressor.model
+            frame = self.settings.frame or link_at_the_end(model)
+            prior = WrenchPrior(self.settings.expected_force, self.settings.expected_moment)
+            self._wrench = FrameWrench(model, frame, prior)
+        except RobotDynIdError as error:
+            self._condition.refuse(f"identified_parameters: {error}")
+            return
+        if self._state is not None and self._state.contact:
+            self.get_logger().warning("the model changes during a contact: learning must begin without one")
+        self._monitor, self._state = monitor, None
+        self._order = JointOrder(parameters.joint_names)
+        self._message = ExternalTorque(joint_names=list(parameters.joint_names))
+        self._message.header.frame_id = frame
+        self._compare()
+        self.get_logger().info(f"{parameters.robot_name}: wrench at {frame}; learning needs motion without contact")
+        self._look()
+
+    def _make_monitor(self, parameters: ParameterSet) -> ContactMonitor:
+        settings = self.settings
+        return ContactMonitor(
+            parameters,
+            ObserverSettings(tuple(settings.gain), settings.cutoff, settings.effort_delay),
+            ContactSettings(settings.quiet, 3600.0 * settings.false_alarms, settings.rate),
+        )
+
+    def _compare(self) -> None:
+        """Compare the model with the robot that is described, if one is."""
+        self._mismatch = ""
+        if self._monitor is None or not self._description:
+            return
+        try:
+            same = is_same_robot(self._monitor.observer.parameters.urdf, self._description)
+        except RobotDynIdError as error:
+            self._condition.refuse(f"robot_description: {error}")
+            return
+        if not same:
+            self._mismatch = "the identified model is of another robot than robot_description"
+            self._look()
+
+    def _reset(self, request: Any, response: Any) -> Any:
+        """Restart, as if the model had just been received."""
+        if self._monitor is None:
+            response.message = "there is no model yet: waiting for identified_parameters"
+            return response
+        self._monitor, self._state = self._make_monitor(self._monitor.observer.parameters), None
+        response.success = True
+        response.message = f"learning restarts from {self.settings.quiet:g} s of motion"
+        self._look()
+        return response
+
+    # --- joint states
+
+    def _take_state(self, message: Any) -> None:
+        monitor = self._monitor
+        if monitor is None or self._mismatch or not self._order.concerns(message):
+            return
+        wanted = self.settings.velocity
+        measured = wanted == MEASURED or (wanted == AUTO and self._order.has(message, "velocity"))
+        try:
+            if measured:
+                q, dq, tau = self._order.read(message)
+            else:
+                (q, tau), dq = self._order.read(message, ("position", "effort")), None
+        except InputError as error:
+            self._condition.refuse(f"joint state: {error}")
+            return
+        self._heard, self._measured = self._seconds(), measured
+        state = monitor.add(seconds(message.header.stamp), q, dq, tau)
+        if state is None:
+            return
+        began = state.contact and not (self._state is not None and self._state.contact)
+        self._state = state
+        self._publish(message.header.stamp, state)
+        if began:
+            self._look()
+
+    def _publish(self, stamp: Any, state: ContactState) -> None:
+        assert self._monitor is not None
+        out, names = self._message, self._message.joint_names
+        out.header.stamp = stamp
+        out.torque = state.estimate.torque.tolist()
+        out.standard_deviation = np.sqrt(np.diag(state.covariance)).tolist()
+        out.limit = state.limits.tolist()
+        out.statistic, out.threshold = float(state.statistics[0]), float(state.thresholds[0])
+        out.contact = state.contact
+        out.contact_duration = state.estimate.t - state.since if state.contact else 0.0
+        out.contact_joints = [names[joint] for joint in state.joints]
+        out.learning = self._monitor.learning
+        wrench, covariance = np.full(6, np.nan), np.full((6, 6), np.nan)
+        self._unmeasured = COMPONENTS
+        if self._monitor.noise is not None:
+            found = self._wrench.estimate(state.estimate.q, state.estimate.torque, state.covariance)
+            wrench, covariance = found.published
+            self._unmeasured = found.unmeasured
+            stamped = WrenchStamped(header=out.header)
+            force, moment = stamped.wrench.force, stamped.wrench.torque
+            force.x, force.y, force.z, moment.x, moment.y, moment.z = wrench.tolist()
+            self._wrenches.publish(stamped)
+        out.wrench, out.wrench_covariance = wrench, covariance.ravel()
+        out.unmeasured = list(self._unmeasured)
+        self._torques.publish(out)
+
+    # --- condition
+
+    def _seconds(self) -> float:
+        return 1e-9 * float(self.steady.now().nanoseconds)
+
+    def _look(self) -> None:
+        """Report contact or learning, or what is missing."""
+        monitor = self._monitor
+        if monitor is None:
+            self._condition.report(STALE, "waiting for identified_parameters")
+            return
+        values = self._values(monitor)
+        age = self._seconds() - self._heard
+        if self._mismatch:
+            self._condition.report(ERROR, self._mismatch, values)
+        elif age > self.settings.timeout:
+            what = (
+                f"joint states are older than {self.settings.timeout:g} s" if math.isfinite(age) else "no joint states"
+            )
+            publishers = self.count_publishers("joint_states")
+            self._condition.report(STALE, f"{what}; joint_states has {publishers} publishers", values)
+        elif self._state is not None and self._state.contact:
+            self._condition.report(WARN, "contact", values)
+        elif monitor.noise is None and monitor.refusal:
+            self._condition.report(WARN, f"learning was refused and begins again: {monitor.refusal}", values)
+        elif monitor.noise is None:
+            self._condition.report(OK, "learning from motion without contact; contacts are not detected yet", values)
+        else:
+            self._condition.report(OK, "no contact", values)
+
+    def _values(self, monitor: ContactMonitor) -> dict[str, object]:
+        """Quantities behind the condition."""
+        names, parameters = monitor.observer.parameters.joint_names, monitor.observer.parameters
+        values: dict[str, object] = {
+            "motion that learning needs [s]": f"{monitor.learning:.0f}",
+            "interruptions of the joint states": monitor.observer.interruptions,
+            "velocities": "measured" if self._measured else "derived from the positions",
+            "effort": parameters.effort_kind,
+            "wrench components not measured": ", ".join(self._unmeasured) or "none",
+        }
+        state = self._state
+        if state is not None and monitor.noise is not None:
+            for name, torque, limit in zip(names, state.estimate.torque, state.limits, strict=True):
+                values[f"{name}: external torque (limit)"] = f"{torque:.3g} ({limit:.3g})"
+            values["joints beyond their limits"] = ", ".join(names[joint] for joint in state.joints) or "none"
+        return values
+
+    def diagnosis(self) -> Diagnosis:
+        """The condition that was reported last."""
+        return self._condition.remind()
+
+
+def _is_same_model(one: ParameterSet, other: ParameterSet) -> bool:
+    """Whether two sets predict the same: a set that is published again must not restart the learning."""
+    return (
+        one.urdf_sha256 == other.urdf_sha256
+        and one.joint_names == other.joint_names
+        and one.column_names == other.column_names
+        and np.array_equal(one.values, other.values)
+        and np.array_equal(one.covariance, other.covariance)
+        and np.array_equal(one.effort_factors, other.effort_factors)
+        and one.effort_kind == other.effort_kind
+    )
+
+
+def main() -> int:
+    """Run the node."""
+    return run(ExternalTorqueEstimator)

@@ -1,0 +1,161 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Motion for the calibration of gravity: poses that are held after an approach from both sides by all joints."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from robot_dyn_id.arrays import Array
+from robot_dyn_id.data.trajectory_rows import NANOSECONDS, TrajectoryRows
+from robot_dyn_id.errors import MotionError
+from robot_dyn_id.excitation.collision.clearance import PATH_STEP_RAD, Clearance
+from robot_dyn_id.excitation.limits import MotionLimits
+from robot_dyn_id.loads.gravity import gravity_regressor
+from robot_dyn_id.model.robot import RobotModel
+
+MARGIN_M = 0.01
+"""Minimum distance that is kept [m]: desktop arms are small."""
+
+LONGEST_S = 120.0
+"""Longest motion [s]."""
+
+HOLD_S = 1.0
+"""Time at rest at each pose [s]."""
+
+APPROACH = 0.12
+"""Distance of the points before a pose from it [rad or m]; at most a tenth of the joint's range."""
+
+FASTEST = 1.5
+"""Largest velocity [rad/s or m/s]: quasi-static."""
+
+CANDIDATES = 300
+"""Number of random poses from which those of the motion are chosen."""
+
+FEWEST_POSES = 8
+"""Fewest poses of a motion."""
+
+CHECK_STEPS = 2.0
+"""Distance of the checked points of a way, in `PATH_STEP_RAD`: the margin covers what lies between."""
+
+PEAK_VELOCITY, PEAK_ACCELERATION = 1.875, 10.0 / np.sqrt(3.0)
+"""Peaks of a quintic from rest to rest over unit distance and time."""
+
+
+@dataclass(frozen=True)
+class GravityPoses:
+    """Motion through poses; between two points all joints move on a straight line, from rest to rest.
+
+    Attributes:
+        times: times of the points from the start [s], shape (k,).
+        points: positions [rad or m], shape (n, k).
+        poses: number of poses, each held twice.
+    """
+
+    times: Array
+    points: Array
+    poses: int
+
+    def rows(self, joint_names: tuple[str, ...]) -> TrajectoryRows:
+        """Joint trajectory with zero velocity and acceleration at every point."""
+        zero = tuple((0.0,) * len(joint_names) for _ in self.times)
+        return TrajectoryRows(
+            joint_names,
+            tuple(round(time * NANOSECONDS) for time in self.times.tolist()),
+            tuple(map(tuple, self.points.T.tolist())),
+            zero,
+            zero,
+            tuple(() for _ in self.times),
+        )
+
+
+def plan_gravity_poses(
+    model: RobotModel, limits: MotionLimits, clearance: Clearance, margin: float = MARGIN_M, seed: int = 1
+) -> GravityPoses:
+    """Choose poses and the way through them.
+
+    The next pose is the one that increases the determinant of the information on masses and first moments most, per
+    time that it takes, among random poses whose way is free (greedy D-optimality).
+
+    Args:
+        model: robot model with n joints.
+        limits: motion limits.
+        clearance: collision check.
+        margin: minimum distance of the check [m].
+        seed: seed of the random poses.
+
+    Raises:
+        MotionError: too few poses can be reached in the time.
+    """
+    rng = np.random.default_rng(seed)
+    center, reach = limits.center_and_reach()
+    approach = np.minimum(APPROACH, 0.1 * reach)
+    poses = center[:, None] + (reach - approach)[:, None] * rng.uniform(-1.0, 1.0, (len(center), CANDIDATES))
+    poses = poses[:, clearance.smallest(poses)[0] >= margin]
+    if not poses.size:
+        raise MotionError(f"none of {CANDIDATES} random poses keeps {margin:g} m: check obstacles and limits")
+    rows = _scaled_rows(gravity_regressor(model, poses))
+    covariance = np.eye(rows.shape[2])
+    left, times, points, count = list(range(poses.shape[1])), [0.0], [_start(center, poses, clearance, margin)], 0
+    while left:
+        ways = [_way(limits, points[-1], poses[:, number], approach) for number in left]
+        gains = np.linalg.slogdet(np.eye(rows.shape[1]) + rows[left] @ covariance @ rows[left].transpose(0, 2, 1))[1]
+        order = np.argsort(-gains / np.array([duration[-1] for duration, _ in ways]))
+        chosen = next((k for k in order.tolist() if _fits(ways[k], points[-1], times[-1], clearance, margin)), None)
+        if chosen is None:
+            break
+        duration, way = ways[chosen]
+        times += (times[-1] + duration).tolist()
+        points += list(way)
+        new = rows[left.pop(chosen)]
+        covariance -= (
+            covariance @ new.T @ np.linalg.solve(np.eye(len(new)) + new @ covariance @ new.T, new @ covariance)
+        )
+        count += 1
+    if count < FEWEST_POSES:
+        raise MotionError(
+            f"only {count} poses can be reached in {LONGEST_S:g} s without collisions, and {FEWEST_POSES} are needed: "
+            "check obstacles and limits"
+        )
+    return GravityPoses(np.array(times), np.array(points).T, count)
+
+
+def _start(center: Array, poses: Array, clearance: Clearance, margin: float) -> Array:
+    """The middle of the limits, or the free pose that is closest to it."""
+    if clearance.smallest(center[:, None])[0][0] >= margin:
+        return np.asarray(center)
+    return np.asarray(poses[:, np.linalg.norm(poses - center[:, None], axis=0).argmin()])
+
+
+def _way(limits: MotionLimits, start: Array, pose: Array, approach: Array) -> tuple[Array, list[Array]]:
+    """Times from the start [s] and points of a pose that is reached and held from both sides."""
+    points = [pose - approach, pose, pose, pose + approach, pose, pose]
+    velocity, acceleration = np.minimum(limits.velocity, FASTEST), limits.acceleration
+    durations = []
+    for before, after in zip([start, *points[:-1]], points, strict=True):
+        way = np.abs(after - before)
+        needed = np.maximum(PEAK_VELOCITY * way / velocity, np.sqrt(PEAK_ACCELERATION * way / acceleration))
+        durations.append(float(needed.max()) or HOLD_S)
+    return np.cumsum(durations), points
+
+
+def _fits(way: tuple[Array, list[Array]], start: Array, begin: float, clearance: Clearance, margin: float) -> bool:
+    """Whether a way ends in time and keeps the minimum distance."""
+    durations, points = way
+    if begin + durations[-1] > LONGEST_S:
+        return False
+    parts = []
+    for before, after in zip([start, *points[:-1]], points, strict=True):
+        steps = 2 + int(np.abs(after - before).max() / (CHECK_STEPS * PATH_STEP_RAD))
+        parts.append(before[:, None] + (after - before)[:, None] * np.linspace(0.0, 1.0, steps))
+    return bool(clearance.smallest(np.concatenate(parts, axis=1))[0].min() >= margin)
+
+
+def _scaled_rows(regressor: Array) -> Array:
+    """Rows of each pose, shape (N, n, 4 b), relative to the RMS of each joint and, after that, of each column."""
+    rows = regressor.transpose(2, 1, 0)
+    for axes in ((0, 2), (0, 1)):
+        size = np.sqrt((rows**2).mean(axis=axes, keepdims=True))
+        rows = rows / np.where(size > 1e-9 * size.max(), size, np.inf)
+    return np.asarray(rows)

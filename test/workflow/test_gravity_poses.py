@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Motion for the calibration of gravity."""
+
+import numpy as np
+import pytest
+from support.low_cost_arm import LowCostArm
+from support.robots import URDFS, robot
+
+from robot_dyn_id.errors import MotionError
+from robot_dyn_id.excitation.collision.clearance import Clearance
+from robot_dyn_id.excitation.collision.meshes import folders_above
+from robot_dyn_id.excitation.limits import MotionLimits
+from robot_dyn_id.loads.gravity import calibrate_gravity
+from robot_dyn_id.signals.holds import find_holds
+from robot_dyn_id.workflow.gravity_poses import FASTEST, LONGEST_S, MARGIN_M, plan_gravity_poses
+
+MODEL = robot("so101")
+LIMITS = MotionLimits.from_model(MODEL, [5.0], 0.95, 0.05)
+
+
+@pytest.fixture(scope="module")
+def clearance():
+    return Clearance(MODEL, folders=folders_above(str(URDFS["so101"])))
+
+
+@pytest.fixture(scope="module")
+def motion(clearance):
+    return plan_gravity_poses(MODEL, LIMITS, clearance)
+
+
+def test_motion_is_slow_short_and_free_of_collisions(motion, clearance):
+    assert motion.times[-1] <= LONGEST_S
+    assert (np.diff(motion.times) > 0.0).all()
+    assert (motion.points >= LIMITS.lower[:, None]).all()
+    assert (motion.points <= LIMITS.upper[:, None]).all()
+    steps, durations = np.diff(motion.points, axis=1), np.diff(motion.times)
+    assert (1.875 * np.abs(steps) / durations).max() <= FASTEST * (1 + 1e-9)
+    rows = motion.rows(MODEL.joint_names)
+    assert len(rows.times) == 6 * motion.poses + 1
+    between = np.concatenate([motion.points[:, :-1] + share * steps for share in (0.0, 0.3, 0.77)], axis=1)
+    assert clearance.smallest(between)[0].min() > 0.5 * MARGIN_M
+
+
+def test_every_pose_is_held_from_both_sides(motion):
+    points = motion.points[:, 1:].reshape(len(motion.points), motion.poses, 6)
+    np.testing.assert_array_equal(points[..., 1], points[..., 4])
+    assert (points[..., 0] < points[..., 1]).all()
+    assert (points[..., 3] > points[..., 4]).all()
+
+
+def test_arm_that_follows_is_calibrated_within_five_percent(motion):
+    arm = LowCostArm(MODEL, seed=11)
+    recording = arm.record((motion.times, motion.points))
+    holds = find_holds([recording], MODEL.joint_names)
+    assert len(holds) == 2 * motion.poses
+    q = np.random.default_rng(1).uniform(LIMITS.lower, LIMITS.upper, (200, 6)).T
+    error = calibrate_gravity(MODEL, holds).effort(MODEL, q) - arm.effort(q)
+    assert np.sqrt((error**2).mean(axis=1) / (arm.effort(q) ** 2).mean(axis=1)).max() < 0.05
+
+
+def test_too_large_a_distance_is_refused(clearance):
+    with pytest.raises(MotionError):
+        plan_gravity_poses(MODEL, LIMITS, clearance, margin=0.018)
