@@ -28,7 +28,7 @@ SIMULATOR_TRAJECTORY = "joint_trajectory_controller/joint_trajectory"
 """Command topic of the simulator before remapping."""
 
 EXPECTED_EXIT_CODES = (0, INTERRUPTED, -signal.SIGINT)
-"""Exit codes of a node that ends on request of the launch, also while Python or the node is still loading."""
+"""Exit codes of a node that ends on request, also while Python or the node is still loading."""
 
 
 def declare_arguments(*names: str, **defaults: Any) -> list[DeclareLaunchArgument | OpaqueFunction]:
@@ -194,7 +194,7 @@ def _end_launch(event: ProcessExited, context: LaunchContext) -> Shutdown | None
     Raises:
         RobotDynIdError: the node has failed. Only an exception makes the exit code of `ros2 launch` other than 0.
     """
-    if event.returncode not in (EXPECTED_EXIT_CODES if context.is_shutdown else (0,)):
+    if event.returncode not in EXPECTED_EXIT_CODES:  # Ctrl-C in a terminal can reach a node before the launch
         raise RobotDynIdError(f"{event.process_name} has failed with exit code {event.returncode}")
     return None if context.is_shutdown else Shutdown(reason=f"{event.process_name} has ended")
 

@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -261,6 +262,17 @@ def test_a_launch_that_is_interrupted_has_not_failed(tmp_path):
         output = [next(line for line in process.stdout if "recording joint_states" in line)]
         process.send_signal(signal.SIGINT)
         output += process.communicate(timeout=60)[0].splitlines()
+    assert process.returncode == 0, output
+
+
+@genuine
+def test_a_node_that_is_interrupted_before_its_launch_has_not_failed(tmp_path):
+    with launch(ROOT / "launch" / "record.launch.py", f"bag:={tmp_path / 'bag'}") as process:
+        started = next(line for line in process.stdout if "process started with pid" in line)
+        time.sleep(0.1)  # Python has started and still loads the node
+        os.kill(int(started.split("[")[-1].split("]")[0]), signal.SIGINT)
+        output = process.communicate(timeout=60)[0]
+    assert "Caught exception" not in output
     assert process.returncode == 0, output
 
 
