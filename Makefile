@@ -13,7 +13,7 @@ stamp := $(venv)/installed
 checked := $(venv)/checked
 interfaces := $(venv)/interfaces
 environment := pyproject.toml setup.py
-sources := CMakeLists.txt package.xml $(shell find msg action config launch urdf robot_dyn_id -not -path '*__pycache__*' 2>/dev/null)
+sources := CMakeLists.txt package.xml $(shell find msg action cpp config launch urdf robot_dyn_id -not -path '*__pycache__*' 2>/dev/null)
 
 export ROS_DISTRO
 # The environment stands alone, whatever distribution or environment this shell has sourced.

@@ -176,6 +176,34 @@ def move_parameters(parameters: Array, source: Placement, target: Placement) -> 
     return np.asarray(np.linalg.solve(transform_parameters(target), transform_parameters(source) @ parameters))
 
 
+def move_payload(payload: Payload, link: str, source: Placement, target: Placement) -> Payload:
+    """A payload with its covariance in the frame of another link of the same body.
+
+    A parameter to which one contributes that the motion does not determine is not determined either.
+
+    Args:
+        payload: the payload.
+        link: the other link.
+        source: placement of the link of the payload.
+        target: placement of the other link.
+
+    Raises:
+        InputError: a joint lies between the two links.
+    """
+    matrix = np.column_stack([move_parameters(unit, source, target) for unit in np.eye(10)])
+    free = np.isin(INERTIAL_SYMBOLS, payload.not_excited)
+    unknown = (np.abs(matrix[:, free]) > np.sqrt(np.finfo(float).eps)).any(axis=1)
+    return replace(
+        payload,
+        link=link,
+        parameters=matrix @ payload.parameters,
+        covariance=matrix @ payload.covariance @ matrix.T,
+        unconstrained=matrix @ payload.unconstrained,
+        not_excited=tuple(str(symbol) for symbol in np.array(INERTIAL_SYMBOLS)[unknown]),
+        arm_slopes=None if payload.arm_slopes is None else matrix @ payload.arm_slopes,
+    )
+
+
 def central_slopes(parameters: Array) -> Array:
     """Derivatives of mass, center of mass and inertia about it by the ten parameters of a body, shape (10, 10)."""
     m, h = parameters[0], parameters[1:4]

@@ -6,7 +6,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 
 from sensor_msgs.msg import JointState
 from std_srvs.srv import SetBool, Trigger
@@ -91,7 +91,9 @@ class ExcitationPublisher(ManagedNode):
     PURPOSE = "moves the robot along an excitation on request, and brakes on any fault"
     SETTINGS = ExcitationSettings
     ENDS_ON_FAULT = True
-    INTERFACES = (
+    STATUS = "excitation_status"
+    UNREHEARSED = UNREHEARSED
+    INTERFACES: ClassVar[tuple[Interface, ...]] = (
         DESCRIPTION,
         Interface(SUBSCRIBES, "joint_states", JointState, "Measured joint states; any reliability", SENSOR),
         Interface(
@@ -166,7 +168,7 @@ class ExcitationPublisher(ManagedNode):
         self._motion_clock = MotionClock(self)
         self._clocks = ClockAgreement(SIMULATED_CLOCKS_AGREE if self._motion_clock.simulated else CLOCKS_AGREE)
         self._refusals = Changes()
-        self._status = StatusTopic(self, self.publisher("excitation_status"), settings.dry_run)
+        self._status = StatusTopic(self, self.publisher(self.STATUS), settings.dry_run)
         if settings.dry_run:
             self._preview = self.publisher("~/preview")
         for name, answer in (
@@ -274,8 +276,7 @@ class ExcitationPublisher(ManagedNode):
             self._supervisor.rehearsed = not self.settings.rehearsal or self._digest in self._rehearsed
             self._ready_since = self._motion_clock.now().steady
             when = "when all is ready" if self._start_pending else "when ~/start is called"
-            if not self.settings.rehearsal:
-                self.get_logger().warning(UNREHEARSED)
+            self._warn_unrehearsed()
         if plan.remark:
             self.get_logger().warning(plan.remark)
         self.get_logger().info(
@@ -481,9 +482,12 @@ class ExcitationPublisher(ManagedNode):
             self.get_logger().warning(f"not monitored: {blind}")
         if unmeasured := self._held.unmeasured():
             self.get_logger().warning(f"not in the joint states, and assumed in the collision check: {unmeasured}")
-        if not self.settings.rehearsal:
-            self.get_logger().warning(UNREHEARSED)
+        self._warn_unrehearsed()
         return ""
+
+    def _warn_unrehearsed(self) -> None:
+        if self.UNREHEARSED and not self.settings.rehearsal:
+            self.get_logger().warning(self.UNREHEARSED)
 
     def _attend(self, supervisor: Supervisor, now: TimePoint) -> None:
         """Note a rehearsal that has succeeded, begin the run after it, and report to the client of a goal."""

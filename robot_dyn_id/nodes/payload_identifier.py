@@ -35,7 +35,7 @@ from robot_dyn_id.files.payload import (
 from robot_dyn_id.findings import Finding, format_findings
 from robot_dyn_id.loads.declared import DeclaredPayload, DeclaredTest
 from robot_dyn_id.loads.identification import with_payload
-from robot_dyn_id.loads.payload import Payload, move_parameters
+from robot_dyn_id.loads.payload import Payload, move_parameters, move_payload
 from robot_dyn_id.loads.payload_accuracy import PayloadAccuracy
 from robot_dyn_id.model.kinematics import Placement, placement_of
 from robot_dyn_id.model.robot import RobotModel
@@ -46,7 +46,7 @@ from robot_dyn_id.nodes.messages.conversions import finding_message, parameter_s
 from robot_dyn_id.nodes.messages.joint_state import JointOrder
 from robot_dyn_id.nodes.payload.drivers import DRIVERS, FILE, NO_DRIVER, DriverClient
 from robot_dyn_id.nodes.payload.settings import PayloadSettings
-from robot_dyn_id.nodes.payload.wrist import WristExcitation, WristMotion
+from robot_dyn_id.nodes.payload.wrist import STATUS, WristExcitation, WristMotion
 from robot_dyn_id.nodes.recording.stream_recording import StreamRecording, wait_for_bags
 from robot_dyn_id.nodes.runtime.managed_node import ManagedNode
 from robot_dyn_id.nodes.runtime.robot_node import (
@@ -132,9 +132,7 @@ class PayloadIdentifier(ManagedNode):
         DESCRIPTION,
         Interface(SUBSCRIBES, "joint_states", JointState, "Measured joint states; any reliability", SENSOR),
         Interface(SUBSCRIBES, "identified_parameters", ParameterSetMsg, "Model of the bare arm", LATCHED),
-        Interface(
-            SUBSCRIBES, "excitation_status", ExcitationStatus, "State of the motion, which this node commands", LATCHED
-        ),
+        Interface(SUBSCRIBES, STATUS, ExcitationStatus, "State of the motion, which this node commands", LATCHED),
         Interface(PUBLISHES, "identifier_recording_status", RecordingStatus, "State of the recording", LATCHED),
         Interface(
             PUBLISHES,
@@ -162,7 +160,8 @@ class PayloadIdentifier(ManagedNode):
             "franka_msgs/srv/SetLoad",
             "Payload of a Franka robot, on the task WRITE; the service is set by the parameter driver_service",
         ),
-        *(Interface(CALLS, f"{name}/start", Trigger, "Start of a motion, in this process") for name in MOTIONS),
+        Interface(CALLS, f"{SLOW_TEST}/rehearse", Trigger, "Start of the slow test, in this process"),
+        Interface(CALLS, f"{MEASUREMENT}/start", Trigger, "Start of the measurement, in this process"),
     )
 
     COMPANIONS: ClassVar[Mapping[str, type[RobotNode]]] = dict.fromkeys(MOTIONS, WristExcitation)
@@ -192,7 +191,7 @@ class PayloadIdentifier(ManagedNode):
         self._loaded = self.publisher("~/loaded_parameters")
         self._goals = self.goal_server("~/identify_payload", self._begin_goal, self._cancel_goal)
         self.subscription("joint_states", self._receive)
-        self.subscription("excitation_status", self._follow)
+        self.subscription(STATUS, self._follow)
         self.create_timer(TICK_S, self._tick, clock=self.steady)
 
     # --- lifecycle ------------------------------------------------------------------------------------------------
@@ -420,7 +419,9 @@ class PayloadIdentifier(ManagedNode):
         return PayloadRun(motion, accuracy, designed.stored, self._identification)
 
     def _cancel_goal(self) -> None:
-        """Brake if the robot moves; computations end in the background."""
+        """Brake if the robot moves; computations end in the background, and a driver has to answer first."""
+        if self._stage is Stage.WRITE:
+            return
         if self._wrist is not None:
             self._stopped = "canceled"
             self._wrist.at_rest()
@@ -503,14 +504,16 @@ class PayloadIdentifier(ManagedNode):
             self._finish(Result.SUCCEEDED, outcome.accuracy.describe())
             return
         self._recording = StreamRecording(self, self._run_folder, "identifier_recording_status")
-        self._move(SLOW_TEST, "slow_test.yaml", self.settings.slow_speed)
-        self._enter(Stage.SLOW_TEST, outcome.accuracy.describe())
+        if self._move(SLOW_TEST, "slow_test.yaml", slow=True):
+            self._enter(Stage.SLOW_TEST, outcome.accuracy.describe())
 
-    def _move(self, name: str, file: str, speed: float) -> None:
+    def _move(self, name: str, file: str, slow: bool) -> bool:
+        """Begin a motion; returns whether there is one: otherwise the goal has ended."""
         try:
-            self._wrist = WristMotion(self, name, self._run_folder / file, speed)
+            self._wrist = WristMotion(self, name, self._run_folder / file, slow)
         except RobotDynIdError as error:
             self._finish(Result.UNSUITED, str(error))
+        return self._wrist is not None
 
     def _look_at_motion(self, wrist: WristMotion) -> None:
         """Advance with the motion."""
@@ -528,8 +531,8 @@ class PayloadIdentifier(ManagedNode):
         if self._stage is Stage.SLOW_TEST:
             if wrist.done:
                 self._remove_wrist()
-                self._move(MEASUREMENT, "trajectory.yaml", 1.0)
-                self._enter(Stage.WARM_UP)
+                if self._move(MEASUREMENT, "trajectory.yaml", slow=False):
+                    self._enter(Stage.WARM_UP)
         elif self._stage is Stage.WARM_UP:
             if wrist.elapsed >= warm and wrist.elapsed > 0.0:
                 self._recording.discard_part()
@@ -641,10 +644,10 @@ class PayloadIdentifier(ManagedNode):
             )
         mass, center, _ = central(parameters)
         words = f"{mass:.4g} kg at {np.round(center, 4).tolist()} m from {settings.driver_frame or 'the flange'}"
-        self._stage, self._remark = Stage.WRITE, words
         self._run_folder = self._folder
         if settings.driver == FILE:
-            written = replace(payload, link=settings.driver_frame or payload.link, parameters=parameters)
+            moved = move_payload(payload, settings.driver_frame or payload.link, at, flange)
+            written = replace(moved, parameters=parameters)  # the tool is taken as known
             file = output_folder(self._folder / "tools") / f"tool_{self._tool_number or number}.yaml"
             write_payload(file, written)
             self._written = f"tool {self._tool_number or number} is written to {file}: {words}"
@@ -652,6 +655,7 @@ class PayloadIdentifier(ManagedNode):
             assert self._driver is not None
             self._driver.send(parameters)
             self._written = f"the driver has taken the payload: {words}"
+        self._stage, self._remark = Stage.WRITE, words  # after what can be refused
 
     def _look_at_driver(self) -> None:
         refusal = "" if self._driver is None else self._driver.result()
@@ -686,7 +690,8 @@ class PayloadIdentifier(ManagedNode):
             self._remove_wrist()
         if self._goals.active:
             failed = self.internal_errors > 0
-            self._finish(Result.INTERNAL_ERROR if failed else Result.STOPPED, self._stopped)
+            unknown = "; the payload of the driver is not known" if self._stage is Stage.WRITE else ""
+            self._finish(Result.INTERNAL_ERROR if failed else Result.STOPPED, self._stopped + unknown)
         self._end_recording()
         return True
 

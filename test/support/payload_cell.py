@@ -43,7 +43,7 @@ SIMULATED = {
     **{"position_noise": 1e-5, "velocity_noise": 1e-3, "clock": "true"},
 }
 QUICK = {
-    **{"urdf": ARM, "link": LINK, "period": 2.0, "slow_speed": 0.5, "warm_up": 2.0, "duration": 8.0},
+    **{"urdf": ARM, "link": LINK, "period": 2.0, "warm_up": 2.0, "duration": 8.0},
     **{"acceleration": "[15.0]", "timeout": 2.0, "horizon": 3.0, "tracking_error": "[0.5]"},
     **{"allow_unchecked_collisions": "true", "use_sim_time": "true"},
 }

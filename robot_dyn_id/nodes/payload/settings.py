@@ -9,6 +9,7 @@ from typing import Any
 
 from rclpy.parameter import Parameter
 
+from robot_dyn_id.excitation.execution.rehearsal import REHEARSAL_SPEED
 from robot_dyn_id.nodes.excitation.settings import ExcitationSettings, MotionSettings
 from robot_dyn_id.nodes.payload.drivers import DRIVERS, FILE, NO_DRIVER
 from robot_dyn_id.nodes.runtime.managed_node import autostart_parameter
@@ -33,7 +34,13 @@ class PayloadSettings(MotionSettings):
         0.5, "Largest distance of a moving joint from the present configuration", "rad or m", 0.02, 3.2
     )
     period: float = ros_parameter(5.0, "Period of the motion", "s", 1.0, 20.0)
-    slow_speed: float = ros_parameter(0.1, "Speed of the slow test, which is one period of the motion", "", 0.02, 1.0)
+    slow_speed: float = ros_parameter(
+        REHEARSAL_SPEED,
+        "Speed of the slow test, which is one period of the motion, guarded as a rehearsal",
+        "",
+        0.02,
+        REHEARSAL_SPEED,
+    )
     warm_up: float = ros_parameter(10.0, "Duration of the motion before the measurement", "s", 0.0, 600.0)
     duration: float = ros_parameter(30.0, "Duration of the measurement", "s", 5.0, 600.0)
     expected_mass: float = ros_parameter(
@@ -101,11 +108,11 @@ def wrist_parameters(settings: PayloadSettings, **values: Any) -> list[Parameter
         settings: parameters of the payload identifier.
         **values: parameters of the excitation publisher.
     """
-    defaults = {item.name: item.default for item in fields(WristSettings)}
     given = {item.name: getattr(settings, item.name) for item in fields(MotionSettings)}
-    changed = {name: value for name, value in given.items() if repr(value) != repr(defaults[name])}
-    # the values of its own are given even where they are defaults: arguments of the process could be others
+    # given even where they are defaults: arguments of the process, which hold for it as well, could be others; "not
+    # given" is spelled nan or empty, and needs no value
     return [
         Parameter(name, value=list(value) if isinstance(value, tuple) else value)
-        for name, value in {**changed, **values}.items()
+        for name, value in {**given, **values}.items()
+        if repr(value) not in ("nan", "()")
     ]

@@ -4,19 +4,24 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from std_srvs.srv import Trigger
 
+from robot_dyn_id.errors import RobotDynIdError
 from robot_dyn_id.excitation.execution.recording_watch import REQUIRED
-from robot_dyn_id.excitation.execution.supervision import Phase
+from robot_dyn_id.excitation.execution.supervision import REHEARSED, Phase
 from robot_dyn_id.nodes.excitation_publisher import ExcitationPublisher
 from robot_dyn_id.nodes.payload.settings import WristSettings, wrist_parameters
 from robot_dyn_id.nodes.runtime.robot_node import RETIREMENT_S, RobotNode
 
 READY_TIMEOUT_S = 20.0
 """Longest time until the robot is ready to move [s]: other nodes and joint states must have been found."""
+
+STATUS = "payload_motion_status"
+"""Topic of the status: on that of excitations, an identifier of the arm would take the motion for one."""
 
 AT_REST = (Phase.WAITING, Phase.READY, Phase.DONE, Phase.FAULT)
 
@@ -26,6 +31,12 @@ class WristExcitation(ExcitationPublisher):
 
     NAME = "payload_excitation"
     SETTINGS = WristSettings
+    STATUS = STATUS
+    UNREHEARSED = ""  # the slow test has been the rehearsal, by another node
+    INTERFACES = tuple(
+        replace(interface, name=STATUS) if interface.name == ExcitationPublisher.STATUS else interface
+        for interface in ExcitationPublisher.INTERFACES
+    )
 
 
 class WristMotion:
@@ -38,24 +49,24 @@ class WristMotion:
         complete: whether the excitation was executed to its end.
     """
 
-    def __init__(self, node: RobotNode, name: str, trajectory: Path, speed: float) -> None:
+    def __init__(self, node: RobotNode, name: str, trajectory: Path, slow: bool) -> None:
         """Create the excitation publisher.
 
         Args:
             node: node that the motion is made for; its executor runs the excitation publisher as well.
             name: name of the excitation publisher.
             trajectory: file of the trajectory.
-            speed: time scaling of the trajectory.
+            slow: whether it is the slow test, which is guarded as a rehearsal and need not be recorded.
 
         Raises:
             RobotDynIdError: the trajectory does not fit the robot.
         """
         self.phase, self.reason, self.elapsed, self.complete = Phase.WAITING, "", 0.0, False
-        self._node, self._begun = node, time.monotonic()
+        self._node, self._begun, self._slow = node, time.monotonic(), slow
         self._started: Any = None
         self._moved = self._stopping = False
-        own: dict[str, Any] = {"trajectory": str(trajectory), "speed_scale": speed, "recording": REQUIRED}
-        own["rehearsal"] = False  # the slow test is one, by another node
+        own: dict[str, Any] = {"trajectory": str(trajectory), "recording": REQUIRED, "rehearsal": slow}
+        own["speed_scale"] = node.settings.slow_speed if slow else 1.0
         own["autostart"] = True  # it exists only while the node that makes it is active, or brakes
         self._publisher = WristExcitation(
             context=node.context,
@@ -65,7 +76,7 @@ class WristMotion:
         )
         node.executor.add_node(self._publisher)
         self._name = self._publisher.get_fully_qualified_name()
-        self._start = node.create_client(Trigger, f"{self._name}/start")
+        self._start = node.create_client(Trigger, f"{self._name}/{'rehearse' if slow else 'start'}")
 
     def receive(self, status: Any) -> None:
         """Take an `ExcitationStatus`; those of other publishers are ignored."""
@@ -97,16 +108,19 @@ class WristMotion:
     def failure(self) -> str:
         """Reason why the motion has ended before it was complete, or never began; empty if neither."""
         if self._publisher.end is not None:
-            return str(self._publisher.end)
+            end = self._publisher.end
+            return str(end) if isinstance(end, RobotDynIdError) else "internal error: the log has the details"
         if self.phase == Phase.FAULT:
             return self.reason
-        if self._moved and self.phase == Phase.READY:
+        if self._moved and self.phase == Phase.READY and not self.done:
             return self.reason or "stopped"
         return f"the robot is not ready to move: {self.reason}" if self.overdue else ""
 
     @property
     def done(self) -> bool:
         """Whether the motion was executed to its end, and the robot has returned."""
+        if self._slow:
+            return self._moved and self.phase == Phase.READY and self.reason == REHEARSED
         return self._moved and self.phase == Phase.DONE
 
     def at_rest(self) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import signal
 import sys
 import threading
 from collections.abc import Callable
@@ -166,6 +167,7 @@ def _remove_results(folder: Path) -> None:
 
 def _identify(task: IdentificationTask, pipe: Any) -> None:
     """The process of a job."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches it too; the node ends it, and removes its results
     threading.Thread(target=_end_with_parent, daemon=True).start()
     try:
         configuration = read_configuration(task.config or None)

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Requests of the services of drivers, in all versions of their definitions."""
 
+from dataclasses import fields
 from types import SimpleNamespace
 
 import numpy as np
@@ -11,9 +12,12 @@ from support.robots import brick
 
 from robot_dyn_id.dynamics.consistency import central
 from robot_dyn_id.errors import UsageError
-from robot_dyn_id.loads.payload import move_parameters
+from robot_dyn_id.excitation.execution.rehearsal import REHEARSAL_SPEED
+from robot_dyn_id.loads.payload import Payload, move_parameters, move_payload
 from robot_dyn_id.model.kinematics import Placement
 from robot_dyn_id.nodes.payload.drivers import DRIVERS, fill_franka, fill_ur
+from robot_dyn_id.nodes.payload.settings import PayloadSettings, wrist_parameters
+from robot_dyn_id.nodes.payload.wrist import WristExcitation
 
 TURN = np.array([[np.cos(0.7), -np.sin(0.7), 0.0], [np.sin(0.7), np.cos(0.7), 0.0], [0.0, 0.0, 1.0]])
 BODY = move_parameters(
@@ -81,3 +85,31 @@ def test_a_driver_whose_library_cannot_be_loaded_is_named(driver, tmp_path):
     ):
         service.load()
     assert service.load() is not None
+
+
+def test_a_payload_is_moved_with_its_covariance():
+    """A mass known to 0.1 kg and no moments: 0.1 m further out, the first moment is uncertain by 0.01 kg m."""
+    body, start = brick(2.0, (0.0, 0.0, 0.0), (0.1, 0.15, 0.2)), Placement(0, np.eye(3), np.zeros(3))
+    covariance = np.zeros((10, 10))
+    covariance[0, 0] = 0.01
+    moved = move_payload(
+        Payload("tool", body, covariance, body, ("Ixx",)),
+        "flange",
+        Placement(0, TURN, np.array([0.0, 0.0, 0.1])),
+        start,
+    )
+    np.testing.assert_allclose(np.sqrt(np.diag(moved.covariance))[:4], [0.1, 0.0, 0.0, 0.01], atol=1e-12)
+    assert moved.link == "flange"
+    assert moved.not_excited == ("Ixx", "Ixy", "Iyy")  # turned about z
+
+
+def test_the_motion_of_the_wrist_depends_on_no_arguments_of_the_process_and_is_no_excitation():
+    settings = PayloadSettings(link="tool")
+    given = {parameter.name for parameter in wrist_parameters(settings, speed_scale=1.0)}
+    assert given >= {"speed_scale", "timeout", "velocity_scale", "position_margin"}
+    assert "excitation_status" not in [interface.name for interface in WristExcitation.INTERFACES]
+
+
+def test_the_slow_test_is_as_slow_as_a_rehearsal():
+    (row,) = (item for item in fields(PayloadSettings) if item.name == "slow_speed")
+    assert row.default <= row.metadata["rule"].maximum <= REHEARSAL_SPEED
