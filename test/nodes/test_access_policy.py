@@ -101,7 +101,7 @@ VARIANTS = {
 
 
 SELDOM = (
-    *(f"{name}/start" for name in PayloadIdentifier.COMPANIONS),
+    *(f"{name}/{verb}" for name in PayloadIdentifier.COMPANIONS for verb in ("start", "rehearse")),
     *("io_and_status_controller/set_payload", "service_server/set_load", "identifier_recording_status"),
 )
 """Services of nodes that are there during a motion, and of drivers whose packages may not be installed."""

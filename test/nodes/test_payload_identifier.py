@@ -193,7 +193,7 @@ def test_what_is_missing_is_named(world, tmp_path):
 @pytest.mark.parametrize(
     ("wrong", "named"),
     [
-        ({"declared": "[-1.0]"}, "declared mass"),
+        ({"declared": "[-1.0]"}, "a declared payload has a mass of 0 or more"),
         ({"declared": "[1.0, 0.0]"}, "1, 4 or 10 numbers"),
         ({"declared": "[1.0]", "declared_file": "known.yaml"}, "one of them"),
         ({"driver": "ur", "driver_frame": "nowhere"}, "driver_frame"),
