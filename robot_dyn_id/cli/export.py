@@ -10,6 +10,7 @@ from typing import Any
 
 from robot_dyn_id.cli.findings import print_findings
 from robot_dyn_id.cli.outputs import add_force, claim
+from robot_dyn_id.cli.sources import add_compensation
 from robot_dyn_id.dynamics.compensation import decide_compensations
 from robot_dyn_id.dynamics.dynamics import check_robot
 from robot_dyn_id.errors import UsageError
@@ -18,7 +19,7 @@ from robot_dyn_id.files.parameters import read_parameters
 from robot_dyn_id.files.payload import read_payload
 from robot_dyn_id.findings import summarize_findings
 from robot_dyn_id.model.robot import RobotModel
-from robot_dyn_id.parameters import COMPENSATIONS, NONE
+from robot_dyn_id.parameters import NONE
 from robot_dyn_id.report.folder import output_folder
 from robot_dyn_id.text.files import write_atomically
 
@@ -32,14 +33,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--format", required=True, choices=[*FORMATS, *TOOL_FORMATS], help="format of the model")
     parser.add_argument("--out", required=True, metavar="FILE", help="model file to write")
-    parser.add_argument(
-        "--robot-compensates",
-        nargs="+",
-        choices=COMPENSATIONS[1:],
-        default=(),
-        metavar="WORD",
-        help="what the driver adds to a command: gravity, friction, coriolis or none; default: as the parameters state",
-    )
+    add_compensation(parser)
     add_force(parser)
 
 

@@ -9,12 +9,13 @@ from typing import Any
 
 from robot_dyn_id.cli.findings import print_findings
 from robot_dyn_id.cli.outputs import add_force, claim
+from robot_dyn_id.cli.sources import add_compensation
 from robot_dyn_id.dynamics.dynamics import Dynamics, check_robot
 from robot_dyn_id.errors import UsageError
 from robot_dyn_id.files.parameters import read_parameters
 from robot_dyn_id.findings import summarize_findings
 from robot_dyn_id.model.robot import RobotModel
-from robot_dyn_id.parameters import COMPENSATIONS, NONE
+from robot_dyn_id.parameters import NONE
 from robot_dyn_id.workflow.feed_forward import FilledTrajectory, fill_efforts, load_trajectory
 
 
@@ -31,14 +32,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--robot", required=True, metavar="URDF", help="URDF or xacro file that was identified")
     parser.add_argument("--parameters", required=True, metavar="FILE", help="parameters.yaml")
     parser.add_argument("--out", required=True, metavar="FILE", help="JointTrajectory with efforts (YAML)")
-    parser.add_argument(
-        "--robot-compensates",
-        nargs="+",
-        choices=COMPENSATIONS[1:],
-        default=(),
-        metavar="WORD",
-        help="what the driver adds to a command: gravity, friction, coriolis or none; default: as the parameters state",
-    )
+    add_compensation(parser)
     parser.add_argument("--topic", help="topic of a bag (default: its only one of the type JointTrajectory)")
     parser.add_argument("--message", type=int, metavar="N", help="message of a bag, from 0 (default: the only one)")
     parser.add_argument("--scale-to-limits", action="store_true", help="slow down until the torque limits are kept")

@@ -15,6 +15,7 @@ from robot_dyn_id.files.prior import read_prior
 from robot_dyn_id.findings import Finding, make_finding
 from robot_dyn_id.model.robot import STANDARD_GRAVITY, RobotModel
 from robot_dyn_id.model.urdf import RobotDescription
+from robot_dyn_id.parameters import COMPENSATIONS
 from robot_dyn_id.recordings.bag_files import is_bag
 
 
@@ -26,6 +27,18 @@ def add_configuration(parser: argparse.ArgumentParser, bags: bool = True) -> Non
     parser.add_argument("--topic", help="topic of bags with the joint states (default: the only one)")
     parser.add_argument(
         "--definitions", metavar="DIR", help="folder with .msg files of types whose definition a bag lacks"
+    )
+
+
+def add_compensation(parser: argparse.ArgumentParser) -> None:
+    """`--robot-compensates`, for commands whose output is commanded to a robot."""
+    parser.add_argument(
+        "--robot-compensates",
+        nargs="+",
+        choices=COMPENSATIONS[1:],
+        default=(),
+        metavar="WORD",
+        help="what the driver adds to a command: gravity, friction, coriolis or none; default: as the parameters state",
     )
 
 

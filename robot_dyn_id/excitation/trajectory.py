@@ -87,6 +87,25 @@ def smooth_step(x: Array) -> Sample:
     )
 
 
+STEP_PEAKS = 15.0 / 8.0, 10.0 / np.sqrt(3.0), 60.0
+"""Largest absolute values of the three derivatives of `smooth_step`."""
+
+
+def step_time(limits: MotionLimits, distance: Array) -> float:
+    """Shortest time in which all joints move by a `smooth_step` within their limits [s].
+
+    Args:
+        limits: motion limits of the n joints.
+        distance: distance of each joint [rad or m], shape (n,).
+    """
+    bounds = (limits.velocity, limits.acceleration, limits.jerk)
+    times = [
+        (peak * distance / bound) ** (1.0 / order)
+        for order, (peak, bound) in enumerate(zip(STEP_PEAKS, bounds, strict=True), start=1)
+    ]
+    return float(np.max(times))
+
+
 def smooth_ramp(x: Array) -> Array:
     """Integral of `smooth_step` from 0: 0 for negative arguments, x - 1/2 for arguments above 1."""
     inside = np.clip(x, 0.0, 1.0)

@@ -13,7 +13,7 @@ from robot_dyn_id.arrays import Array
 from robot_dyn_id.errors import InputError
 from robot_dyn_id.files.formats import FileFormat
 from robot_dyn_id.files.values import file_errors, read_value
-from robot_dyn_id.loads.gravity import BODY_COLUMNS, GravityCalibration, gravity_regressor
+from robot_dyn_id.loads.gravity import BODY_COLUMNS, GravityCalibration, gravity_effort
 from robot_dyn_id.model.description import hash_description
 from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.text.yaml import Row
@@ -53,12 +53,15 @@ class StoredGravity:
         """Effort of the drives against gravity in their unit at configurations `q` [rad or m], both of shape (n, N).
 
         Raises:
-            InputError: another robot.
+            InputError: another robot, or rows of another length.
         """
         same = hash_description(model.urdf) == self.urdf_sha256 and model.joint_names == self.joint_names
         if not (same and dict(model.held) == self.held and np.array_equal(model.gravity, self.gravity)):
             raise InputError("gravity was calibrated for another robot: another URDF, joints, or gravity vector")
-        return np.asarray(np.einsum("jc,cjk->jk", self.by_joint, gravity_regressor(model, q)))
+        bodies = len(model.body_names)
+        if self.by_joint.shape[1] != BODY_COLUMNS * bodies:
+            raise InputError(f"effort_per_mass_and_moment must have four numbers for each of {bodies} bodies")
+        return gravity_effort(self.by_joint, model, q)
 
 
 def gravity_summary(model: RobotModel, found: GravityCalibration) -> dict[str, Any]:

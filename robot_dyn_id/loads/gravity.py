@@ -104,7 +104,7 @@ class GravityCalibration:
 
     def effort(self, model: RobotModel, q: Array) -> Array:
         """Effort of the drives against gravity in their unit at configurations `q` [rad or m], both of shape (n, N)."""
-        return np.asarray(np.einsum("jc,cjk->jk", self.by_joint, gravity_regressor(model, q)))
+        return gravity_effort(self.by_joint, model, q)
 
 
 @dataclass(frozen=True)
@@ -158,6 +158,17 @@ def gravity_regressor(model: RobotModel, q: Array) -> Array:
     still = Motion(q, np.zeros_like(q), np.zeros_like(q))
     blocks = Regressor(model).dense(still).reshape(bodies, -1, *q.shape)[:, :BODY_COLUMNS]
     return np.ascontiguousarray(blocks.reshape(BODY_COLUMNS * bodies, *q.shape))
+
+
+def gravity_effort(by_joint: Array, model: RobotModel, q: Array) -> Array:
+    """Effort of the drives against gravity in their unit, shape (n, N).
+
+    Args:
+        by_joint: see `GravityCalibration`, shape (n, 4 b).
+        model: robot model with n joints and b bodies.
+        q: configurations [rad or m], shape (n, N).
+    """
+    return np.asarray(np.einsum("jc,cjk->jk", by_joint, gravity_regressor(model, q)))
 
 
 def calibrate_gravity(

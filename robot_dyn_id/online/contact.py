@@ -186,7 +186,7 @@ class ContactMonitor:
         self._learn_again()
         try:
             self.noise = learn_noise(
-                quiet, self.settings.false_alarm_interval, parameters.joint_names, parameters.held_out_nrmse
+                quiet, self.settings.false_alarm_interval, parameters.joint_names, parameters.held_out_shares
             )
             self.refusal = ""
         except InputError as error:

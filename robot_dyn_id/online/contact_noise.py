@@ -113,14 +113,16 @@ class QuietMotion:
     effort: Array
 
 
-def learn_noise(quiet: QuietMotion, interval: float, joint_names: Sequence[str], held_out_nrmse: Array) -> ContactNoise:
+def learn_noise(
+    quiet: QuietMotion, interval: float, joint_names: Sequence[str], held_out_shares: Array
+) -> ContactNoise:
     """Learn noise and thresholds.
 
     Args:
         quiet: estimates of motion without contact.
         interval: mean time between false alarms of all statistics together [s].
         joint_names: names of the n joints, for messages.
-        held_out_nrmse: NRMSE of the model on held-out data, shape (n,); NaN where it is not known.
+        held_out_shares: NRMSE of the model on held-out data, shape (n,); NaN where it is not known.
 
     Raises:
         InputError: the motion was too short, or disturbed; the joint or the time is named.
@@ -138,7 +140,7 @@ def learn_noise(quiet: QuietMotion, interval: float, joint_names: Sequence[str],
     robust = contact_statistics(quiet.torque, state_covariance(reference, known, quiet.reversal, extent))
     _refuse_disturbance(np.maximum.reduceat(robust[:, 0], first))
     means = np.add.reduceat(quiet.torque, first) / counts[:, None]
-    _refuse_persistent(means, known, quiet.effort, joint_names, held_out_nrmse)
+    _refuse_persistent(means, known, quiet.effort, joint_names, held_out_shares)
     covariance = moments.mean(axis=0)
     floor = 1e-12 * max(float(np.trace(covariance)), 1e-12)
     covariance = covariance + floor * np.eye(len(covariance))
@@ -194,7 +196,7 @@ def _refuse_disturbance(largest: Array) -> None:
 
 
 def _refuse_persistent(
-    means: Array, model: Array, effort: Array, joint_names: Sequence[str], held_out_nrmse: Array
+    means: Array, model: Array, effort: Array, joint_names: Sequence[str], held_out_shares: Array
 ) -> None:
     """Refuse torques that last for seconds and exceed what held-out data let expect.
 
@@ -202,12 +204,12 @@ def _refuse_persistent(
         InputError: with the joint.
     """
     lasting = np.sqrt(np.mean(means**2, axis=0))
-    expected = np.nan_to_num(held_out_nrmse) * np.sqrt(np.mean(effort**2, axis=0))
+    expected = np.nan_to_num(held_out_shares) * np.sqrt(np.mean(effort**2, axis=0))
     variance = np.mean(np.diagonal(model, axis1=1, axis2=2), axis=0)
     limit = PERSISTENT * np.sqrt(expected**2 + variance)
     ratio = lasting / np.maximum(limit, 1e-300)
-    worst = int(np.argmax(np.where(np.isfinite(held_out_nrmse), ratio, 0.0)))
-    if np.isfinite(held_out_nrmse[worst]) and ratio[worst] > 1.0:
+    worst = int(np.argmax(np.where(np.isfinite(held_out_shares), ratio, 0.0)))
+    if np.isfinite(held_out_shares[worst]) and ratio[worst] > 1.0:
         raise InputError(
             f"joint {joint_names[worst]} has an external torque of {lasting[worst]:.3g} that lasts, the model's errors "
             f"explain {limit[worst]:.3g}: a contact during the learning, a payload, or a model of another robot"

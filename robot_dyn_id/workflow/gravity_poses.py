@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -12,6 +12,7 @@ from robot_dyn_id.data.trajectory_rows import NANOSECONDS, TrajectoryRows
 from robot_dyn_id.errors import MotionError
 from robot_dyn_id.excitation.collision.clearance import PATH_STEP_RAD, Clearance
 from robot_dyn_id.excitation.limits import MotionLimits
+from robot_dyn_id.excitation.trajectory import step_time
 from robot_dyn_id.loads.gravity import gravity_regressor
 from robot_dyn_id.model.robot import RobotModel
 
@@ -38,9 +39,6 @@ FEWEST_POSES = 8
 
 CHECK_STEPS = 2.0
 """Distance of the checked points of a way, in `PATH_STEP_RAD`: the margin covers what lies between."""
-
-PEAK_VELOCITY, PEAK_ACCELERATION = 1.875, 10.0 / np.sqrt(3.0)
-"""Peaks of a quintic from rest to rest over unit distance and time."""
 
 
 @dataclass(frozen=True)
@@ -90,6 +88,7 @@ def plan_gravity_poses(
     """
     rng = np.random.default_rng(seed)
     center, reach = limits.center_and_reach()
+    limits = replace(limits, velocity=np.minimum(limits.velocity, FASTEST))
     approach = np.minimum(APPROACH, 0.1 * reach)
     poses = center[:, None] + (reach - approach)[:, None] * rng.uniform(-1.0, 1.0, (len(center), CANDIDATES))
     poses = poses[:, clearance.smallest(poses)[0] >= margin]
@@ -131,12 +130,10 @@ def _start(center: Array, poses: Array, clearance: Clearance, margin: float) -> 
 def _way(limits: MotionLimits, start: Array, pose: Array, approach: Array) -> tuple[Array, list[Array]]:
     """Times from the start [s] and points of a pose that is reached and held from both sides."""
     points = [pose - approach, pose, pose, pose + approach, pose, pose]
-    velocity, acceleration = np.minimum(limits.velocity, FASTEST), limits.acceleration
-    durations = []
-    for before, after in zip([start, *points[:-1]], points, strict=True):
-        way = np.abs(after - before)
-        needed = np.maximum(PEAK_VELOCITY * way / velocity, np.sqrt(PEAK_ACCELERATION * way / acceleration))
-        durations.append(float(needed.max()) or HOLD_S)
+    durations = [
+        step_time(limits, np.abs(after - before)) or HOLD_S
+        for before, after in zip([start, *points[:-1]], points, strict=True)
+    ]
     return np.cumsum(durations), points
 
 

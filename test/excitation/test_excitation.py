@@ -8,6 +8,8 @@ from support.simulated import LIFT
 
 from robot_dyn_id.errors import ModelError, UsageError
 from robot_dyn_id.excitation import random_fourier
+from robot_dyn_id.excitation.limits import MotionLimits
+from robot_dyn_id.excitation.trajectory import smooth_step, step_time
 from robot_dyn_id.model.robot import RobotModel
 
 
@@ -64,3 +66,18 @@ def test_a_joint_without_position_limits_moves_within_a_half_turn():
 def test_a_joint_that_may_not_move_is_named():
     with pytest.raises(ModelError, match="joint turn: "):
         random_fourier(RobotModel.from_urdf(UNLIMITED.format(speed=0)), 0)
+
+
+def test_the_shortest_step_reaches_one_limit_and_exceeds_none():
+    limits = MotionLimits.from_model(panda_arm(), [5.0], 0.5, 0.0, [40.0])
+    distance = np.array([1.0, 0.2, 0.01, 2.0, 0.0, 0.5, 1.5])
+    for scale in (1.0, 1e-3):  # by the velocity, and by the jerk
+        time = step_time(limits, scale * distance)
+        rates = smooth_step(np.linspace(1e-9, 1.0 - 1e-9, 20001))[1:]
+        use = [
+            scale * distance * np.abs(rate).max() / time**order / bound
+            for order, (rate, bound) in enumerate(
+                zip(rates, (limits.velocity, limits.acceleration, limits.jerk), strict=True), start=1
+            )
+        ]
+        assert np.max(use) == pytest.approx(1.0, rel=1e-6)

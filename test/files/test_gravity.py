@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """`gravity.yaml`: written and read back."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from support.low_cost_arm import LowCostArm
@@ -41,3 +43,11 @@ def test_damaged_files_are_refused(found, tmp_path, key, wrong):
     path.write_text("\n".join([*lines, wrong]) + "\n")
     with pytest.raises(InputError):
         read_gravity(path)
+
+
+def test_rows_for_another_number_of_bodies_are_refused(found, tmp_path):
+    write_gravity(tmp_path / "gravity.yaml", MODEL, found)
+    stored = read_gravity(tmp_path / "gravity.yaml")
+    shorter = replace(stored, by_joint=stored.by_joint[:, :-4])
+    with pytest.raises(InputError, match="four numbers for each of 3 bodies"):
+        shorter.effort(MODEL, np.zeros((3, 1)))

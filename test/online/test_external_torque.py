@@ -234,6 +234,17 @@ def test_a_contact_in_the_learning_is_noticed_and_refused(begin, end, push, word
     assert np.isnan(reported[-1].thresholds).all()
 
 
+def test_a_joint_without_held_out_torque_is_judged_by_the_error_of_all_joints():
+    t, motion = quiet_motion(22.0)
+    motion = motion.copy()
+    motion[2, :, 1] -= 1.0
+    errors = identified().held_out_nrmse.copy()
+    errors[1] = np.nan
+    monitor = ContactMonitor(replace(identified(), held_out_nrmse=errors), settings=SETTINGS)
+    played(monitor, t, motion)
+    assert monitor.noise is None and "lasts" in monitor.refusal
+
+
 def test_too_short_a_learning_is_refused():
     t, motion = quiet_motion(22.0)
     monitor = ContactMonitor(identified(), settings=ContactSettings(quiet=2.0))

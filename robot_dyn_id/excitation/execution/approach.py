@@ -10,7 +10,15 @@ import numpy as np
 from robot_dyn_id.arrays import Array
 from robot_dyn_id.errors import MotionError
 from robot_dyn_id.excitation.limits import MotionLimits
-from robot_dyn_id.excitation.trajectory import Sample, Trajectory, check_limits, compose, smooth_ramp, smooth_step
+from robot_dyn_id.excitation.trajectory import (
+    Sample,
+    Trajectory,
+    check_limits,
+    compose,
+    smooth_ramp,
+    smooth_step,
+    step_time,
+)
 
 MIN_APPROACH_S = 0.5
 """Minimum duration of an approach, in which the lag of a controller decays [s]."""
@@ -73,16 +81,7 @@ def return_motion(start: Array, goal: Array, limits: MotionLimits) -> PointToPoi
 
 
 def _plan_fastest(start: Array, goal: Array, limits: MotionLimits) -> PointToPoint:
-    distance = np.abs(goal - start)
-    speed, acceleration, jerk = 15.0 / 8.0, 10.0 / np.sqrt(3.0), 60.0  # peaks of the quintic of distance and duration 1
-    needed = np.array(
-        [
-            speed * distance / limits.velocity,
-            np.sqrt(acceleration * distance / limits.acceleration),
-            np.cbrt(jerk * distance / limits.jerk),
-        ]
-    )
-    return PointToPoint(start, goal, max(MIN_APPROACH_S, float(needed.max())))
+    return PointToPoint(start, goal, max(MIN_APPROACH_S, step_time(limits, np.abs(goal - start))))
 
 
 @dataclass(frozen=True)

@@ -19,10 +19,10 @@ from robot_dyn_id.arrays import Array, Mask
 from robot_dyn_id.errors import UsageError
 from robot_dyn_id.excitation.limits import MotionLimits
 from robot_dyn_id.excitation.parametrization import CenteredParametrization, Demand, moving_joints
-from robot_dyn_id.excitation.trajectory import Sample, multiply, smooth_step, window
+from robot_dyn_id.excitation.trajectory import Sample, multiply, smooth_step, step_time, window
 
-JERK_OF_STEP = 60.0
-"""Largest third derivative of `smooth_step`, at its ends."""
+TRANSIT_MARGIN = 1.0 + 1e-6
+"""Time of a transit relative to the shortest one, for rounding errors [-]."""
 
 
 @dataclass(frozen=True)
@@ -213,7 +213,7 @@ class SequentialParametrization(CenteredParametrization):
         )
         self._visits = max(1, demand.postures)
         self._free = demand.free_center or self._visits > 1
-        self._transit = transit_time(limits, 2.0 * self.reach) if self._visits > 1 else 0.0
+        self._transit = TRANSIT_MARGIN * step_time(limits, 2.0 * self.reach) if self._visits > 1 else 0.0
         visiting = replace(prototype, transit=self._transit, further=np.zeros((self._visits - 1, len(self.reach))))
         self.duration = visiting.duration
         self.passages = visiting.passages
@@ -255,20 +255,6 @@ class SequentialParametrization(CenteredParametrization):
         motion = self.trajectory(x)
         q, dq, ddq, dddq = np.stack([motion.move(joint, t) for joint in range(len(self.reach))], axis=1)
         return q, dq, ddq, dddq
-
-
-def transit_time(limits: MotionLimits, distance: Array) -> float:
-    """Time in which a quintic move of all joints keeps their limits [s].
-
-    Args:
-        limits: motion limits of the joints.
-        distance: distance of each joint [rad or m], shape (n,).
-    """
-    peaks = [np.abs(values).max() for values in smooth_step(np.linspace(0.0, 1.0, 1001))[1:]]
-    peaks[2] = JERK_OF_STEP
-    orders = ((limits.velocity, 1), (limits.acceleration, 2), (limits.jerk, 3))
-    times = [(peak * distance / limit) ** (1.0 / order) for peak, (limit, order) in zip(peaks, orders, strict=True)]
-    return float(np.max(times)) * (1.0 + 1e-6)
 
 
 def _windows(motion: SequentialMotion, width: float) -> tuple[tuple[float, float], ...]:
