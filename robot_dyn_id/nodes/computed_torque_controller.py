@@ -474,6 +474,8 @@ class ComputedTorqueController(ManagedNode):
         if self._deactivated is not None and (not fresh or self._commanded_share() == 0.0):
             self._end_fading()
         recent = self._seconds() - self._troubled < TROUBLE_REPORTED_S
+        if self.starting:
+            return
         if not self._active:
             self._condition.report(OK, f"{self.lifecycle}: no effort before the node is activated")
         elif self._robot is None:

@@ -13,6 +13,7 @@ from tempfile import mkstemp
 import numpy as np
 import pytest
 from support.commands import COMMAND, ROBOT, check_error_line, check_error_object, check_unchanged, command
+from support.processes import child
 from support.simulated import changed, save_npz
 
 from robot_dyn_id import __version__, faults
@@ -89,9 +90,7 @@ def test_ctrl_c(when, how, files, out, long_recording):
     words = ["identify", long_recording, "--robot", files / "arm.urdf", "--out", out, "--json", "--force"]
     environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1"}
     command = [sys.executable, "-c", LISTENING, *COMMAND, *map(str, words)]
-    with subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment
-    ) as process:
+    with child(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment) as process:
         output = ""
         for line in process.stderr:
             output += line
@@ -240,7 +239,7 @@ def test_a_full_disk_behind_standard_output_is_bad_input_and_not_a_fault(words, 
 
 @pytest.mark.parametrize("words", [["--json"], []], ids=str)
 def test_a_reader_that_has_gone_ends_the_command_quietly(words, files):
-    with subprocess.Popen(
+    with child(
         [*COMMAND, "base", "--robot", str(files / "arm.urdf"), *words],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,

@@ -17,6 +17,7 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray, String
 from support.lifecycle import ACTIVATE, ACTIVE_SHUTDOWN, CLEANUP, CONFIGURE, DEACTIVATE, change
 from support.model_nodes import ARM, RATED, identified, impossible, message, presliding
+from support.processes import child
 from support.ros_world import ros_arguments
 from support.simulator_scene import DEEP, RELIABLE, Commander, Scene, trajectory
 from trajectory_msgs.msg import JointTrajectory
@@ -326,7 +327,7 @@ def test_what_is_waited_for_is_a_warning_after_five_seconds_only(world):
 def test_control_c_ends_both_with_0():
     for module in ("computed_torque_controller", "torque_residual_monitor"):
         code = f"import sys; from robot_dyn_id.nodes.{module} import main; sys.exit(main())"
-        with subprocess.Popen([sys.executable, "-c", code], stderr=subprocess.PIPE, text=True) as process:
+        with child([sys.executable, "-c", code], stderr=subprocess.PIPE, text=True) as process:
             assert "waiting for" in process.stderr.readline()
             process.send_signal(signal.SIGINT)
             _, err = process.communicate(timeout=20)
@@ -505,7 +506,7 @@ if sys.argv[1] == "exception":
     ComputedTorqueController._effort = wrong
 sys.exit(main())
 """
-    with subprocess.Popen([sys.executable, "-c", broken, way], stderr=subprocess.PIPE, text=True) as process:
+    with child([sys.executable, "-c", broken, way], stderr=subprocess.PIPE, text=True) as process:
         try:
             world.until(lambda: arm.settled(identified()), 30.0, "efforts")
             if number is not None:

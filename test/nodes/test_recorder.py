@@ -4,7 +4,6 @@
 import os
 import resource
 import signal
-import subprocess
 import sys
 import threading
 import time
@@ -34,6 +33,7 @@ from support.joint_state_source import (
     bytes_on_disk,
     start_recorder,
 )
+from support.processes import child
 from trajectory_msgs.msg import JointTrajectory
 
 from robot_dyn_id.cli import main
@@ -411,7 +411,7 @@ rclpy.init()
 publisher = rclpy.create_node("texts").create_publisher(String, "joint_states", 1)
 time.sleep(60)
 """  # in another process: the middleware refuses it in one
-    with subprocess.Popen([sys.executable, "-c", code]) as other:
+    with child([sys.executable, "-c", code]) as other:
         source = line.source(listeners=0)
         process = line.process()
         status = line.until(RECORDING, reason="/joint_states is recorded as ")

@@ -13,6 +13,7 @@ from rcl_interfaces.msg import Log
 from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray, String
+from support.processes import child
 from support.robots import PLANAR3R
 from support.ros_world import ros_arguments
 from support.simulator_scene import DEEP, Commander, seconds, trajectory
@@ -260,9 +261,7 @@ def test_control_c_ends_it_while_xacro_expands_its_file(tmp_path):
     head = '<robot name="a" xmlns:xacro="http://www.ros.org/wiki/xacro">'
     endless.write_text(head + '<xacro:property name="b" value="${10 ** 10 ** 10}"/>${b}</robot>')
     command = [sys.executable, "-c", "import sys; from robot_dyn_id.nodes.simulator import main; sys.exit(main())"]
-    with subprocess.Popen(
-        [*command, "--ros-args", *ros_arguments(urdf=endless)], stderr=subprocess.PIPE, text=True
-    ) as process:
+    with child([*command, "--ros-args", *ros_arguments(urdf=endless)], stderr=subprocess.PIPE, text=True) as process:
         children, end = Path(f"/proc/{process.pid}/task/{process.pid}/children"), time.monotonic() + 60.0
         while not children.read_text().strip():
             assert time.monotonic() < end and process.poll() is None
@@ -279,7 +278,7 @@ def test_control_c_ends_it_while_xacro_expands_its_file(tmp_path):
 def test_control_c_ends_it_with_0():
     command = [sys.executable, "-c", "import sys; from robot_dyn_id.nodes.simulator import main; sys.exit(main())"]
     arguments = ["--ros-args", *ros_arguments(urdf=PLANAR3R)]
-    with subprocess.Popen([*command, *arguments], stderr=subprocess.PIPE, text=True) as process:
+    with child([*command, *arguments], stderr=subprocess.PIPE, text=True) as process:
         for line in process.stderr:
             if "holds its position" in line:
                 break

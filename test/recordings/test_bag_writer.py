@@ -17,6 +17,7 @@ from rosbags.interfaces import Qos, QosDurability, QosHistory, QosLiveliness, Qo
 from rosbags.rosbag2 import Reader
 from rosbags.rosbag2.metadata import dump_qos_v9
 from rosbags.typesys import Stores, get_typestore
+from support.processes import child
 from support.recording_files import (
     JOINT_STATE,
     JOINTS,
@@ -227,7 +228,7 @@ for number in range(10**6):
 def test_a_killed_writer_loses_less_than_a_second(tmp_path, moment):
     home = Path(robot_dyn_id.__file__).parents[1]
     command = [sys.executable, "-c", RECORD, str(tmp_path / "bag")]
-    with subprocess.Popen(command, cwd=home, stdout=subprocess.PIPE, text=True) as process:
+    with child(command, cwd=home, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         process.stdout.readline()
         time.sleep(moment)

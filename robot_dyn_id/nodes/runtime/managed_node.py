@@ -73,6 +73,11 @@ class ManagedNode(LifecycleNodeMixin, RobotNode):  # type: ignore[misc]
             machine.destroy_when_not_in_use()
 
     @property
+    def starting(self) -> bool:
+        """Whether the node is being configured and activated automatically, which is no condition to report."""
+        return not self._begun and self.settings.autostart
+
+    @property
     def lifecycle(self) -> str:
         """Label of the present state, such as `active`; that of the transition during one."""
         return str(self._state_machine.current_state[1])

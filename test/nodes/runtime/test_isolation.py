@@ -12,6 +12,7 @@ import rclpy
 from rclpy.node import Node
 from sensor_msgs.msg import JointState
 from support.follower import Follower
+from support.processes import child
 
 from robot_dyn_id.cli import demo
 from robot_dyn_id.errors import GraphError
@@ -88,7 +89,7 @@ def test_processes_at_the_same_time_get_domains_of_their_own():
         domains += {free_domain()}.difference(domains)
     code = f"from robot_dyn_id.nodes.runtime.isolation import *\nprint(keep_to_this_host(False, {domains}), flush=True)\ninput()"
     command, options = [sys.executable, "-c", code], {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
-    with subprocess.Popen(command, **options) as first, subprocess.Popen(command, **options) as second:
+    with child(command, **options) as first, child(command, **options) as second:
         taken = [process.stdout.readline().strip() for process in (first, second)]
         third = subprocess.run(command, capture_output=True, text=True, check=False, timeout=20)
         for process in (first, second):

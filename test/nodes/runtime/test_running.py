@@ -14,6 +14,7 @@ from rcl_interfaces.msg import Log
 from rclpy.qos import DurabilityPolicy, QoSProfile
 from std_msgs.msg import String
 from std_srvs.srv import Trigger
+from support.processes import child
 
 from robot_dyn_id.errors import InputError
 from robot_dyn_id.nodes.runtime.robot_node import RELIABLE, SERVES, SUBSCRIBES, Interface, RobotNode
@@ -106,9 +107,7 @@ sys.exit(start("robot_dyn_id.nodes.torque_residual_monitor"))
 
 
 def test_a_node_that_still_loads_ends_quietly():
-    with subprocess.Popen(
-        [sys.executable, "-c", LOADING], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    ) as process:
+    with child([sys.executable, "-c", LOADING], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         assert process.stdout.readline() == "loading\n"
         process.send_signal(signal.SIGINT)
         _, err = process.communicate(timeout=10)
@@ -150,7 +149,7 @@ def test_a_file_with_the_former_name_of_a_node_is_refused_when_it_starts(tmp_pat
 def test_a_node_ends_by_itself_with_a_code_or_a_reason():
     for how, code, words in (("4", 4, ""), ("UsageError('no such thing')", 2, "ticker: no such thing\n")):
         source = "from robot_dyn_id.errors import UsageError\n" + NODE.replace("self.ticks += 1", f"self.end = {how}")
-        with subprocess.Popen([sys.executable, "-c", source], stderr=subprocess.PIPE, text=True) as process:
+        with child([sys.executable, "-c", source], stderr=subprocess.PIPE, text=True) as process:
             _, err = process.communicate(timeout=20)
         assert (process.returncode, err) == (code, words)
 
@@ -158,7 +157,7 @@ def test_a_node_ends_by_itself_with_a_code_or_a_reason():
 def run_failing(place, text, folder):
     """The node of these tests with something else at one place: exit code, output, and lines of its errors."""
     assert place in NODE
-    with subprocess.Popen(
+    with child(
         [sys.executable, "-c", NODE.replace(place, text), "--ros-args", "-p", "rate:=1000.0"],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -315,7 +314,7 @@ def test_an_exception_ends_the_process_in_order_with_exit_code_4(place):
     source = NODE.replace(place, "raise KeyError('wrist')").replace(
         "    def begin", "    ENDS_ON_FAULT = True\n\n    def begin"
     )
-    with subprocess.Popen([sys.executable, "-c", source], stderr=subprocess.PIPE, text=True) as process:
+    with child([sys.executable, "-c", source], stderr=subprocess.PIPE, text=True) as process:
         _, err = process.communicate(timeout=20)
     assert process.returncode == 4
     assert "internal error" in err and "KeyError: 'wrist'" in err
