@@ -74,7 +74,7 @@ class ManagedNode(LifecycleNodeMixin, RobotNode):  # type: ignore[misc]
 
     @property
     def starting(self) -> bool:
-        """Whether the node is being configured and activated automatically, which is no condition to report."""
+        """Whether automatic configuration and activation are under way: monitors do not report that state."""
         return not self._begun and self.settings.autostart
 
     @property
