@@ -640,7 +640,8 @@ SECTIONS: Mapping[str, Mapping[str, Definition]] = {
         ),
         "effort_above_limit": Definition(
             "error",
-            "The 95 % upper bound of a joint's torque along a trajectory exceeds the effort limit of the URDF. The "
+            "The 95 % upper bound of a joint's torque along a trajectory, or of its command, which lacks what the "
+            "driver adds, exceeds the effort limit of the URDF. The "
             "bound contains the covariance of the parameters and the held-out error.",
             "slow the trajectory down",
         ),
