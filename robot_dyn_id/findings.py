@@ -553,7 +553,7 @@ SECTIONS: Mapping[str, Mapping[str, Definition]] = {
         ),
         "inertia_uncertain": Definition(
             "info",
-            "The standard deviation of a diagonal entry of the mass matrix exceeds `thresholds.inertia_share` of it, "
+            "Two standard deviations of a diagonal entry of the mass matrix exceed `thresholds.inertia_share` of it, "
             "or the entry is not positive.",
             "record faster motion of the joint, with frequent reversals",
         ),

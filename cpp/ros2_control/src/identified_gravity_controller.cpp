@@ -35,9 +35,7 @@ public:
       std::ifstream file(name);
       if (!file) { throw std::invalid_argument("parameters_file " + name + " cannot be read"); }
       const std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-      const Parameters set = Parameters::from_yaml(text);
-      if (set.verdict == "bad") { throw std::invalid_argument(name + ": its verdict is bad"); }
-      model_ = std::make_unique<Dynamics<>>(set);
+      model_ = std::make_unique<Dynamics<>>(Parameters::from_yaml(text));
       if (!model_->driver_known()) {
         throw std::invalid_argument(name + ": robot_compensates is unknown, a second gravity torque would lift the arm");
       }
