@@ -160,6 +160,7 @@ INSIDE = {
             "computed_torque_controller",
             "torque_residual_monitor",
             "external_torque_estimator",
+            "gravity_compensator",
             "tables",
             "access_policy",
             "launching",
