@@ -33,8 +33,8 @@ COMMENT = """\
 
 
 OTHER_ROBOT = (
-    "gravity was calibrated for another robot: another URDF, joints, or gravity vector; calibrate this one, or give the "
-    "URDF of the calibration"
+    "gravity was calibrated for another robot: another URDF, joints, or gravity vector; calibrate this one, or give "
+    "the URDF of the calibration"
 )
 
 JOINT_NUMBERS = ("friction", "gravity_rms", "residual_rms", "largest_effort")
@@ -109,7 +109,7 @@ def gravity_summary(model: RobotModel, found: GravityCalibration) -> dict[str, A
             "carries_weight": bool(found.carries_weight[number]),
             "friction": float(found.friction[number]),
             "offset": float(found.offsets[number]),
-            "gravity_rms": float(np.sqrt((found.weights[number] ** 2).mean())),
+            "gravity_rms": float(found.gravity_rms[number]),
             "residual_rms": float(found.residual_rms[number]),
             "largest_effort": float(found.largest[number]),
         }

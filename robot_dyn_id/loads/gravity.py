@@ -104,6 +104,11 @@ class GravityCalibration:
         return bool(np.isfinite(self.scale_deviation))
 
     @property
+    def gravity_rms(self) -> Array:
+        """RMS of the effort against gravity at the holds in drive units, shape (n,)."""
+        return np.asarray(np.sqrt((self.weights**2).mean(axis=1)))
+
+    @property
     def residual_rms(self) -> Array:
         """RMS of the residuals of each joint in drive units, shape (n,)."""
         return np.asarray(np.sqrt((self.residuals**2).mean(axis=1)))
@@ -222,7 +227,7 @@ def report_calibration(model: RobotModel, found: GravityCalibration) -> tuple[Fi
     if light:
         message = f"no weight was found on joint {', '.join(light)}: their effort against gravity is zero"
         findings.append(make_finding("gravity_joint_without_weight", message, light))
-    weight = np.sqrt((found.weights**2).mean(axis=1))
+    weight = found.gravity_rms
     for joint in np.flatnonzero(found.carries_weight & (found.residual_rms > LARGEST_RESIDUAL_RATIO * weight)):
         share = 100.0 * found.residual_rms[joint] / weight[joint]
         message = f"joint {names[joint]}: the residual is {share:.0f} % of the drive's gravity effort (RMS)"
@@ -262,7 +267,7 @@ class DriveQuality:
             )
 
     def drifting(self, joint_names: Sequence[str]) -> tuple[str, ...]:
-        """Names of the joints that may drift under compensation: friction is below two standard deviations of the error."""
+        """Names of the joints that may drift under compensation: their friction is below twice their residual."""
         weak = self.carries_weight & (np.abs(self.friction) < 2.0 * self.residual_rms)
         return tuple(name for name, may in zip(joint_names, weak, strict=True) if may)
 

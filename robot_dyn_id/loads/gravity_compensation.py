@@ -53,8 +53,8 @@ class GravityLaw:
         if len(beyond):
             joint = int(beyond[np.argmax(needed[beyond] / rated[beyond])])
             raise InputError(
-                f"gravity needs {needed[joint]:.4g} drive units to hold joint {self.model.joint_names[joint]} within its "
-                f"position limits, above the effort_limit {rated[joint]:.4g}: correct the limit, or calibrate again"
+                f"gravity needs {needed[joint]:.4g} drive units to hold joint {self.model.joint_names[joint]} within "
+                f"its position limits, above the effort_limit {rated[joint]:.4g}: correct the limit, or calibrate again"
             )
 
 
@@ -68,8 +68,8 @@ class GravityCompensation:
             law: gravity of the arm.
             rated: rated efforts in drive units, shape (n,).
             scale: commanded share of gravity [-].
-            ramp_time: duration of every change: from the present effort of the drives at the beginning, to another share
-                or another law, and to zero at the end [s].
+            ramp_time: duration of every change: from the present effort of the drives at the beginning, to another
+                share or another law, and to zero at the end [s].
         """
         self._law, self._scale = law, scale
         self._efforts = CommandedEfforts(rated, ramp_time, ramp_time)

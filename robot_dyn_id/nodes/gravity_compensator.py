@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Node `gravity_compensator`: holds the weight of an arm without torque sensors by efforts in the unit of its drives."""
+"""Node `gravity_compensator`: holds the weight of an arm without torque sensors by efforts in drive units."""
 
 from __future__ import annotations
 
@@ -26,6 +26,7 @@ from robot_dyn_id.nodes.runtime.robot_node import (
     LATCHED,
     OK,
     PUBLISHES,
+    RELIABLE,
     SENSOR,
     STALE,
     SUBSCRIBES,
@@ -70,8 +71,8 @@ class GravityCompensatorSettings:
     )
     ramp_time: float = ros_parameter(
         1.0,
-        "Duration of every change of the efforts: from those that the joint states have at the start (zero if they have "
-        "none), to another scale or calibration, and to zero at the end, when an arm without brakes sags",
+        "Duration of every change of the efforts: from those that the joint states have at the start (zero if they "
+        "have none), to another scale or calibration, and to zero at the end, when an arm without brakes sags",
         "s",
         0.05,
         4.0,
@@ -86,7 +87,9 @@ class GravityCompensator(ManagedNode):
     """Efforts against gravity in response to every joint state; see `GravityCompensation`."""
 
     NAME = "gravity_compensator"
-    PURPOSE = "holds the weight of an arm without torque sensors by efforts in drive units, from its gravity calibration"
+    PURPOSE = (
+        "holds the weight of an arm without torque sensors by efforts in drive units, from its gravity calibration"
+    )
     SETTINGS = GravityCompensatorSettings
     ENDS_ON_FAULT = True
     INTERFACES = (
@@ -95,7 +98,7 @@ class GravityCompensator(ManagedNode):
             "effort_command",
             Float64MultiArray,
             "Efforts in drive units, in the order of the parameter joints",
-            SENSOR,
+            RELIABLE,
         ),
         Interface(SUBSCRIBES, "joint_states", JointState, "Measured positions, and efforts for the start", SENSOR),
         DESCRIPTION,
@@ -233,8 +236,8 @@ class GravityCompensator(ManagedNode):
         wanted = self.settings.joints or names
         if sorted(wanted) != sorted(names):
             raise UsageError(
-                f"parameter joints: {', '.join(wanted)} are not the joints of the calibration, {', '.join(names)}: give "
-                "the order in which the controller takes them, or calibrate the joints that it commands"
+                f"parameter joints: {', '.join(wanted)} are not the joints of the calibration, {', '.join(names)}: "
+                "give the order in which the controller takes them, or calibrate the joints that it commands"
             )
         return [names.index(name) for name in wanted]
 
@@ -279,10 +282,8 @@ class GravityCompensator(ManagedNode):
         if len(compensation.limited):
             joint = int(compensation.limited[0])
             if self._seconds() - self._troubled > TROUBLE_REPORTED_S:  # one line for a trouble that lasts
-                self._trouble = (
-                    f"the effort of joint {compensation.joint_names[joint]} is limited to {compensation.rated[joint]:.4g} "
-                    "drive units: the arm may sink there"
-                )
+                name, rated = compensation.joint_names[joint], compensation.rated[joint]
+                self._trouble = f"the effort of joint {name} is limited to {rated:.4g} drive units: the arm may sink"
             self._troubled = self._seconds()
 
     def _publish(self, effort: Array) -> None:
@@ -335,7 +336,9 @@ class GravityCompensator(ManagedNode):
             return STALE, f"waiting for {self.resolve_topic_name(CALIBRATION)}", {}
         if not fresh:
             count = self.count_publishers("joint_states")
-            words = f"no joint states within {self.settings.timeout:g} s: no effort; joint_states has {count} publishers"
+            words = (
+                f"no joint states within {self.settings.timeout:g} s: no effort; joint_states has {count} publishers"
+            )
             return STALE, words, {}
         if not self.namesakes.settled:
             return STALE, f"no effort yet: {self.namesakes.obstacle()}", {}

@@ -361,7 +361,9 @@ class Simulator(RobotNode):
                     "there is no robot yet" if self._robot is None else "the parameter control is position"
                 )
             command = np.array(message.data)
-            self._robot.command_effort(self._drives.torque(command) if command.size == len(self._drives.gains) else command)
+            self._robot.command_effort(
+                self._drives.torque(command) if command.size == len(self._drives.gains) else command
+            )
             self._commanded = time.monotonic()
         except InputError as error:
             self._condition.refuse(f"effort command: {error}")

@@ -303,7 +303,9 @@ class SimulatorSettings:
                 raise UsageError("derivative_gains and integral_gains need proportional_gains")
             return None
         if self.control == EFFORT:
-            raise UsageError("proportional_gains need control to be position or either: effort commands are not fed back")
+            raise UsageError(
+                "proportional_gains need control to be position or either: effort commands are not fed back"
+            )
         return EffortGains(*(joint_array(getattr(self, name), joint_names, name) for name in names))
 
     def _tolerances(self, joint_names: Sequence[str]) -> Tolerances:

@@ -34,7 +34,7 @@ class Drives:
     def measured(self, q: Array, torque: Array, weight: Array) -> tuple[Array, Array]:
         """Positions of the encoders [rad or m] and efforts in drive units, shape (n,) each.
 
-        The backlash is quasi-static: the link hangs from its drive by half of the width, in the direction of its weight.
+        The backlash is quasi-static: the link hangs from its drive by half of the width, toward its weight.
 
         Args:
             q: positions of the links [rad or m], shape (n,).

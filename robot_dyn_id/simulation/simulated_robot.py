@@ -25,7 +25,7 @@ from robot_dyn_id.simulation.trajectory_tracking import TrajectoryTracker, Waypo
 
 POSITION, EFFORT, EITHER = "position", "effort", "either"
 MODES = (POSITION, EFFORT, EITHER)
-"""Command modes of a simulated robot: trajectories, efforts, or the one of them that is commanded, trajectories first."""
+"""Command modes of a simulated robot: trajectories, efforts, or trajectories until efforts are commanded."""
 
 BANDWIDTH = 60.0
 """Default bandwidth of the position controller [rad/s]."""

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The gravity-compensating node with a simulated arm without torque sensors, over real DDS."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from diagnostic_msgs.msg import DiagnosticStatus
