@@ -166,7 +166,7 @@ class RobotNode(Node):  # type: ignore[misc]
 
     @property
     def waitables(self) -> Iterator[Any]:
-        """What an executor waits for: nothing, as the node polls its waitables itself, see `WaitablePoller`."""
+        """Waitables for an executor: none, as the node polls them itself, see `WaitablePoller`."""
         return iter(())
 
     def add_waitable(self, waitable: Any) -> None:
