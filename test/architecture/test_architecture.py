@@ -125,6 +125,7 @@ INSIDE = {
         *(
             "holdout",
             "passivity",
+            "comparison",
             "extrapolation",
             "model",
             "scales",
