@@ -59,7 +59,7 @@ class GravityLaw:
 
 
 class GravityCompensation:
-    """Commanded efforts: a share of gravity within rated efforts, without jumps, and none for implausible positions."""
+    """Commanded efforts: a share of gravity within rated efforts, without jumps; implausible positions are refused."""
 
     def __init__(self, law: GravityLaw, rated: Array, scale: float, ramp_time: float) -> None:
         """Begin without a command.
@@ -166,7 +166,7 @@ class GravityCompensation:
             self._efforts.change()
         self._q = q
         share = 0.0 if self._releasing else self._scale
-        return self._efforts.command(share * self._law.effort(q), step)
+        return self._efforts.command(share * self._law.effort(q), step, 0.0)
 
     @property
     def _fastest(self) -> Array:

@@ -20,8 +20,8 @@ from robot_dyn_id.model.robot import RobotModel
 MARGIN_M = 0.01
 """Minimum distance that is kept [m]: desktop arms are small."""
 
-LONGEST_S = 120.0
-"""Longest motion [s]."""
+LONGEST_S = 110.0
+"""Longest motion [s]: approach, return and calibration end within two minutes."""
 
 HOLD_S = 0.8
 """Time at rest at each pose [s]."""
