@@ -21,6 +21,7 @@ def generate_launch_description():
                 compensate="true",
                 start="true",
                 rehearsal="false",  # nothing can be damaged by this simulator
+                use_sim_time="true",  # only simulated time can pause until the compensator has answered
                 recording="required",
                 robot="so101",
                 urdf=[share_path("urdf"), "/", LaunchConfiguration("robot"), ".urdf"],

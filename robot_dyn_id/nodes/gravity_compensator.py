@@ -78,7 +78,7 @@ class GravityCompensatorSettings:
         4.0,
     )
     timeout: float = ros_parameter(
-        0.1, "Age at which joint states are stale; zero effort is commanded then", "s", 0.002, 1.0
+        0.1, "Age at which joint states are stale; zero effort is commanded then", "s", 0.002, 10.0
     )
     autostart: bool = autostart_parameter()
 
@@ -354,7 +354,7 @@ class GravityCompensator(ManagedNode):
         """Reduce the efforts to zero; at once after an internal error, or without joint states."""
         self._release()
         self._active = False
-        if self.internal_errors:
+        if self.internal_errors or not self.count_publishers("joint_states"):
             self._command_rest()
             return True
         return not self._releasing

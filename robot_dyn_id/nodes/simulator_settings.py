@@ -194,8 +194,8 @@ class SimulatorSettings:
         Raises:
             UsageError: there is no simulated time, or the robot does not take effort commands.
         """
-        if self.effort_wait and not (self.clock and self.control == EFFORT):
-            raise UsageError("effort_wait needs clock to be true, and control to be effort")
+        if self.effort_wait and (not self.clock or self.control == POSITION):
+            raise UsageError("effort_wait needs clock to be true, and control to be effort or either")
         return self.effort_wait or math.inf
 
     @property

@@ -116,7 +116,7 @@ def test_a_former_name_that_an_including_file_passes_is_warned_of(name):
 
 def test_boolean_arguments_are_read_as_such():
     rows = [row for node in NODES for row in table(node.SETTINGS)]
-    booleans = {row.name for row in rows if isinstance(row.default, bool)} | {"use_sim_time"}
+    booleans = {row.name for row in rows if isinstance(row.default, bool)} | {"use_sim_time", "compensate"}
     assert {name for name, item in ARGUMENTS.items() if item.read is read_boolean} == booleans & set(ARGUMENTS)
 
 
@@ -130,7 +130,7 @@ OWN_DEFAULTS = {
     "control": {"robot", "urdf"},
     "excite": {"recording"},
     "external_torque": {"rehearsal", "robot", "start", "urdf"},
-    "gravity_calibration": {"compensate", "recording", "rehearsal", "robot", "start", "terms", "urdf"},
+    "gravity_calibration": {"compensate", "recording", "rehearsal", "robot", "start", "terms", "urdf", "use_sim_time"},
     "gravity_robot": {"recording"},
     "logistic2r": {"identification_config", "law", "recording", "rehearsal", "robot", "start", "urdf", "use_sim_time"},
     "offline": set(),
