@@ -136,7 +136,7 @@ class RobotNode(Node):  # type: ignore[misc]
         self._fault = ""
         self._destroyed = False
         self._goal_servers: list[GoalServer] = []
-        self._retired: list[Any] = []  # action clients that are out of use
+        self._retired: list[Callable[[], None]] = []  # destroy what is out of use
         self._logged_faults: set[tuple[str, int]] = set()
         try:
             self.settings: Any = declare(self, self.SETTINGS)
@@ -163,7 +163,8 @@ class RobotNode(Node):  # type: ignore[misc]
         self._destroyed = True
         while self._goal_servers:
             self._goal_servers.pop().destroy()
-        self._destroy_retired()
+        while self._retired:
+            self._retired.pop()()
         super().destroy_node()
 
     def retire(self, client: Any) -> None:
@@ -173,19 +174,32 @@ class RobotNode(Node):  # type: ignore[misc]
         would crash. And a client that is never destroyed keeps its node in the graph.
         """
         self.remove_waitable(client)
-        self._retired.append(client)
+
+        def destroy() -> None:
+            self.add_waitable(client)  # rclpy takes it away again
+            client.destroy()
+
+        self._retire(destroy)
+
+    def retire_companion(self, companion: RobotNode) -> None:
+        """Destroy a node that this one has made: for the same reason after a while, and with this node at the latest.
+
+        A companion that stays in the graph would count as another commander for whoever moves the robot next.
+        """
+        self.executor.remove_node(companion)
+        self._retire(companion.destroy_node)
+
+    def _retire(self, destroy: Callable[[], None]) -> None:
+        """Call `destroy` after a while, and when this node is destroyed at the latest."""
+        self._retired.append(destroy)
 
         def end() -> None:
             self.destroy_timer(timer)
-            self._destroy_retired()
+            if destroy in self._retired:
+                self._retired.remove(destroy)
+                destroy()
 
         timer = self.create_timer(RETIREMENT_S, end, clock=self.steady)
-
-    def _destroy_retired(self) -> None:
-        while self._retired:
-            client = self._retired.pop()
-            self.add_waitable(client)  # rclpy takes it away again
-            client.destroy()
 
     def stop(self) -> bool:
         """Begin to end: bring to rest what moves, finish files. Called again and again until it returns True.

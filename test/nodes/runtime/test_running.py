@@ -318,3 +318,13 @@ def test_an_exception_ends_the_process_in_order_with_exit_code_4(place):
         _, err = process.communicate(timeout=20)
     assert process.returncode == 4
     assert "internal error" in err and "KeyError: 'wrist'" in err
+
+
+def test_a_companion_that_was_retired_just_before_its_node_ends_leaves_the_graph(world):
+    node = world.add(Fragile)
+    companion = Fragile(context=node.context, cli_args=["--ros-args", "-r", "__node:=companion"])
+    node.executor.add_node(companion)
+    world.until(lambda: "companion" in world.probe.get_node_names())
+    node.retire_companion(companion)
+    world.remove(node)
+    world.until(lambda: "companion" not in world.probe.get_node_names(), 5.0, "the end of the companion")
