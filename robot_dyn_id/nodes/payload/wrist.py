@@ -132,4 +132,5 @@ class WristMotion:
     def destroy(self) -> None:
         """Remove the excitation publisher; the robot is at rest."""
         self._node.destroy_client(self._start)
-        self._node.retire_companion(self._publisher)
+        self._node.executor.remove_node(self._publisher)
+        self._publisher.destroy_node()
