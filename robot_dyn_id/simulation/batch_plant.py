@@ -151,7 +151,7 @@ class BatchPlant:
         )
 
     def _blocked(self, values: Array | Mask) -> Any:
-        """Lanes of blocks, shape (B, ..., L), from values of the robots, (E, ...); the last one fills the last block."""
+        """Lanes of blocks, shape (B, ..., L), from values of the robots, (E, ...); the last one fills up."""
         missing = self._shape[0] * self._shape[1] - len(values)
         padded = np.concatenate([values, np.repeat(values[-1:], missing, axis=0)])
         return np.ascontiguousarray(np.moveaxis(padded.reshape(*self._shape, *values.shape[1:]), 1, -1))

@@ -32,6 +32,17 @@ Start = Callable[[np.random.Generator, int], tuple[Array, Array]]
 class Episodes:
     """Course of the episodes of a vector environment.
 
+    Example:
+        ```python
+        def start(rng, count):
+            return rng.uniform(-0.1, 0.1, (count, 3)), np.zeros((count, 3))
+
+        batch = rdi.BatchSimulation(rdi.load_parameters("run/parameters.yaml"), 4)
+        short = rdi.Episodes(period=0.02, steps=50, start=start)
+        environment = rdi.RobotVectorEnv(batch, lambda q, dq, effort: -np.abs(q).sum(axis=1), short)
+        print(environment.reset(seed=0)[0])
+        ```
+
     Attributes:
         period: time between two actions [s].
         steps: number of actions after which an episode is truncated.
@@ -56,7 +67,7 @@ class Episodes:
             raise UsageError(f"steps: {self.steps}; give 1 or more")
 
 
-class RobotVectorEnv(VectorEnv):  # type: ignore[type-arg]
+class RobotVectorEnv(VectorEnv):  # type: ignore[misc]
     """Gymnasium vector environment of E simulated robots with n joints, without a task of its own.
 
     Example:

@@ -178,6 +178,7 @@ ONLY_IN = {
     "yaml": {"text", "recordings"},
     "launch": {"nodes"},
     "numba": {"kernels"},
+    "gymnasium": {"workflow"},
 }
 """Libraries that only some rooms may import (`cli` for the benchmarks, which time the peer)."""
 
