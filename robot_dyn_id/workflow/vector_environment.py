@@ -158,7 +158,9 @@ class RobotVectorEnv(VectorEnv):  # type: ignore[misc]
         if mode == AutoresetMode.SAME_STEP and self._ended.any():
             ended = self._ended.copy()
             final = np.full(self.num_envs, None, dtype=object)
-            final[ended] = list(self._observe()[ended])
+            observed = self._observe()
+            for number in np.flatnonzero(ended).tolist():
+                final[number] = observed[number]
             info |= {"final_obs": final, "_final_obs": ended, "final_info": values, "_final_info": ended}
             self._begin(ended)
         return self._observe(), rewards, terminated, truncated, info

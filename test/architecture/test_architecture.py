@@ -143,6 +143,7 @@ INSIDE = {
             "cross_validation",
             "correction",
             "selection",
+            "robot_draws",
         ),
         *("assembly", "prediction", "feed_forward", "motion_efforts", "forward_simulation", "pipeline", "iteration"),
     ),

@@ -12,10 +12,17 @@ from robot_dyn_id.dynamics.body_prior import BodyPrior
 from robot_dyn_id.dynamics.consistency import not_negative, pseudo_inertia
 from robot_dyn_id.dynamics.regressor import Regressor
 from robot_dyn_id.errors import InputError, UsageError
+from robot_dyn_id.estimators.consistent_fit import fit_consistent
 from robot_dyn_id.parameters import ParameterSet
 
 TRANSITIONS = 30
 """Steps of the Markov chain that replaces a rejected draw."""
+
+MIN_VARIANCE = 1e-15
+"""Variance, as a share of the largest, below which a direction of the parameters counts as certain."""
+
+PRIOR_STRENGTH = 1e-3
+"""Information of the prior bodies where the consistent robot nearest to the estimate is found; see `Consistent`."""
 
 
 @dataclass(frozen=True)
@@ -38,15 +45,16 @@ class RobotDraws:
 
 @dataclass(frozen=True)
 class _Posterior:
-    """Normal distribution of the base parameters about a consistent robot.
+    """Normal distribution of the base parameters, and how they are completed to all parameters of a robot.
 
     Attributes:
-        center: all c parameters of that robot, shape (c,).
+        center: all c parameters of the estimate, shape (c,).
         lift: change of all parameters for a change of the base parameters, shape (c, p): the least one in terms of the
             mass and length of each body.
         root: square root of the covariance of the base parameters, shape (p, p).
         bodies: number of the bodies.
         bounded: mask of the terms that cannot be negative, shape (c - 10 b,).
+        start: change that gives a consistent robot, shape (p,): zero for a consistent estimate.
     """
 
     center: Array
@@ -54,6 +62,7 @@ class _Posterior:
     root: Array
     bodies: int
     bounded: Mask
+    start: Array
 
     def sample(self, rng: np.random.Generator, count: int) -> Array:
         """Changes of the base parameters, shape (count, p)."""
@@ -78,8 +87,8 @@ def draw_robots(parameters: ParameterSet, count: int, seed: int, spread: float =
     least change, in terms of each body's mass and length, of those of the parameter set. A draw is consistent if every
     body's pseudo-inertia is positive definite, and friction and rotor inertia are not negative. The draws that are not
     are rejected, and replaced by elliptical slice sampling of the truncated distribution (Murray, Adams and MacKay
-    2010), `TRANSITIONS` steps from a consistent draw or from the estimate: its steps never leave the consistent set,
-    however small that is.
+    2010), `TRANSITIONS` steps from a consistent draw or from the consistent robot nearest to the estimate: its steps
+    never leave the consistent set, however small that is.
 
     Args:
         parameters: identified model.
@@ -89,7 +98,7 @@ def draw_robots(parameters: ParameterSet, count: int, seed: int, spread: float =
 
     Raises:
         UsageError: no robot is requested, or the spread is not a positive number.
-        InputError: the bodies of the model are not physically consistent, or the model has no covariance.
+        InputError: the model has no covariance, or no physically consistent robot is near it.
     """
     if count < 1:
         raise UsageError(f"number of robots: {count}; give 1 or more")
@@ -105,7 +114,7 @@ def draw_robots(parameters: ParameterSet, count: int, seed: int, spread: float =
     accepted = posterior.consistent(changes)
     rejected = np.flatnonzero(~accepted)
     if len(rejected):
-        pool = changes[accepted] if accepted.any() else np.zeros((1, len(known)))
+        pool = changes[accepted] if accepted.any() else posterior.start[None]
         changes[rejected] = _slice_sample(posterior, pool[rng.integers(len(pool), size=len(rejected))], rng)
     bodies = posterior.complete(changes)[:, : 10 * posterior.bodies].reshape(count, posterior.bodies, 10)
     held = tuple(name for name, flag in zip(parameters.names, known, strict=True) if not flag)
@@ -116,7 +125,7 @@ def _posterior(parameters: ParameterSet, regressor: Regressor, known: Mask, spre
     """The distribution; base parameters that are not `known`, shape (p,), do not vary.
 
     Raises:
-        InputError: the bodies are not physically consistent.
+        InputError: no consistent robot is near.
     """
     prior, terms = BodyPrior.from_model(regressor.model), len(regressor.term_columns)
     scales = np.append(prior.scales.ravel(), np.ones(terms))
@@ -124,16 +133,19 @@ def _posterior(parameters: ParameterSet, regressor: Regressor, known: Mask, spre
     covariance = np.where(known[:, None] & known, parameters.covariance, 0.0)
     variances, axes = np.linalg.eigh(0.5 * (covariance + covariance.T))
     root = spread * axes * np.sqrt(np.maximum(variances, 0.0))
+    bounded, start = not_negative(regressor), np.zeros(len(root))
     center = np.concatenate([parameters.standard_parameters, parameters.term_values])
-    bodies = len(regressor.model.body_names)
-    if not parameters.physically_consistent:  # the bodies of the prior, changed to give the identified torque
-        start = np.append(prior.bodies.ravel(), parameters.term_values)
-        center = start + lift @ (parameters.values - parameters.mapping @ start)
-    posterior = _Posterior(center, lift, root, bodies, not_negative(regressor))
-    if not posterior.consistent(np.zeros((1, len(root)))).all():
+    if not parameters.physically_consistent:
+        least = variances[variances > MIN_VARIANCE * variances[-1]].min()
+        information = (axes / np.sqrt(np.maximum(variances, least))).T
+        rows = information @ np.column_stack([parameters.mapping, parameters.values])
+        nearest = fit_consistent(rows.T @ rows, prior, bounded, PRIOR_STRENGTH).values
+        start = parameters.mapping @ nearest - parameters.values
+        center = nearest - lift @ start
+    posterior = _Posterior(center, lift, root, len(regressor.model.body_names), bounded, start)
+    if not posterior.consistent(start[None]).all():
         raise InputError(
-            "the bodies of the parameters are not physically consistent, so that no robot can be drawn near them: "
-            "identify with the estimator consistent"
+            "no physically consistent robot is near the identified parameters: identify with the estimator consistent"
         )
     return posterior
 
