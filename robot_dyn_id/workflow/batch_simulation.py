@@ -11,10 +11,10 @@ from numpy.typing import ArrayLike
 from robot_dyn_id.arrays import Array, Mask
 from robot_dyn_id.dynamics.dynamics import Dynamics
 from robot_dyn_id.errors import UsageError
+from robot_dyn_id.identification.robot_draws import RobotDraws, draw_robots
 from robot_dyn_id.parameters import ParameterSet
 from robot_dyn_id.simulation.batch_plant import BatchPlant
 from robot_dyn_id.simulation.controllers import usable_dynamics
-from robot_dyn_id.identification.robot_draws import RobotDraws, draw_robots
 
 LONGEST_S = 60.0
 """Longest duration of one call [s]."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Robots drawn from the posterior: consistent, distributed as stated, repeatable, refused where there are none."""
+"""Robots drawn from the posterior: consistent, distributed as stated, repeatable; wrong use is refused."""
 
 from dataclasses import replace
 from functools import cache
