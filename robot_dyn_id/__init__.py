@@ -25,6 +25,7 @@ Identification
     Settings             choices of an identification: terms, estimator, filter, thresholds
     ESTIMATORS           estimators by name
     validate             evaluate an identified model on other recordings
+    compare              compare identified models: parameters, torque and friction
 
 The identified model
     ParameterSet         identified parameters with covariance, provenance and training range
@@ -70,6 +71,7 @@ if TYPE_CHECKING:
     from robot_dyn_id.parameters import ParameterSet
     from robot_dyn_id.recordings import open_recording
     from robot_dyn_id.workflow.batch_simulation import BatchSimulation
+    from robot_dyn_id.workflow.comparison import compare
     from robot_dyn_id.workflow.excitation import design
     from robot_dyn_id.workflow.feed_forward import fill_efforts, load_trajectory
     from robot_dyn_id.workflow.files import export_mjcf, export_urdf, load_parameters, load_robot, save_parameters
@@ -100,6 +102,7 @@ _EXPORTS = {
     "RobotVectorEnv": "robot_dyn_id.workflow.vector_environment",
     "Settings": "robot_dyn_id.identification.settings",
     "base_parameters": "robot_dyn_id.dynamics.base_parameters",
+    "compare": "robot_dyn_id.workflow.comparison",
     "design": "robot_dyn_id.workflow.excitation",
     "export_mjcf": "robot_dyn_id.workflow.files",
     "export_urdf": "robot_dyn_id.workflow.files",
@@ -134,6 +137,7 @@ __all__ = [  # as literals, for tools that do not run the module
     "Settings",
     "__version__",
     "base_parameters",
+    "compare",
     "design",
     "export_mjcf",
     "export_urdf",
