@@ -3,8 +3,8 @@
 
 Runge-Kutta steps of fourth order of 1 ms of 512 copies of an arm with different masses, moving from rest. Peers step
 one robot. MuJoCo has no contacts and no joint limits here and takes all steps in one call; its `damping` is part of the
-smooth dynamics, its `frictionloss` a constraint, ours a smoothed sign. CPU time of one thread; for the second core, wall
-time.
+smooth dynamics, its `frictionloss` a constraint, ours a smoothed sign. CPU time of one thread; for the second core wall
+time is compared.
 """
 
 from __future__ import annotations
