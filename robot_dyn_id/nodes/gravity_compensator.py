@@ -222,6 +222,7 @@ class GravityCompensator(ManagedNode):
         places = self._places(names)
         if self._compensation is None:
             self._compensation = GravityCompensation(law, rated, self._scale, self.settings.ramp_time)
+            self._heard = self._seconds()  # joint states of these joints are expected from now on
         else:
             self._compensation.replace_law(law, rated)
         self._order, self._order_of_command = JointOrder(names), places
