@@ -99,7 +99,8 @@ INSIDE = {
         *("spikes", "resolution", "directions", "holds"),
     ),
     "excitation": (
-        *("limits", "placeholders", "trajectory", "parametrization", "forms", "__init__", "collision", "design"),
+        *("limits", "placeholders", "trajectory", "quintic_path", "parametrization", "forms", "__init__", "collision"),
+        "design",
         "execution",
     ),
     "estimators": (
@@ -144,6 +145,7 @@ INSIDE = {
             "cross_validation",
             "correction",
             "selection",
+            "robot_draws",
         ),
         *("assembly", "prediction", "feed_forward", "motion_efforts", "forward_simulation", "pipeline", "iteration"),
     ),
@@ -161,6 +163,8 @@ INSIDE = {
             "computed_torque_controller",
             "torque_residual_monitor",
             "external_torque_estimator",
+            "gravity_compensator",
+            "gravity_calibrator",
             "tables",
             "access_policy",
             "launching",
@@ -179,6 +183,7 @@ ONLY_IN = {
     "yaml": {"text", "recordings"},
     "launch": {"nodes"},
     "numba": {"kernels"},
+    "gymnasium": {"workflow"},
 }
 """Libraries that only some rooms may import (`cli` for the benchmarks, which time the peer)."""
 
