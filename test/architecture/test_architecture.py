@@ -99,7 +99,8 @@ INSIDE = {
         *("spikes", "resolution", "directions", "holds"),
     ),
     "excitation": (
-        *("limits", "placeholders", "trajectory", "parametrization", "forms", "__init__", "collision", "design"),
+        *("limits", "placeholders", "trajectory", "quintic_path", "parametrization", "forms", "__init__", "collision"),
+        "design",
         "execution",
     ),
     "estimators": (
@@ -162,6 +163,8 @@ INSIDE = {
             "computed_torque_controller",
             "torque_residual_monitor",
             "external_torque_estimator",
+            "gravity_compensator",
+            "gravity_calibrator",
             "tables",
             "access_policy",
             "launching",
