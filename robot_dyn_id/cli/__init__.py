@@ -4,6 +4,8 @@
 from __future__ import annotations
 
 import argparse
+import atexit
+import gc
 import importlib
 import io
 import json
@@ -42,6 +44,11 @@ VERBS = {
 }
 """Commands with their descriptions; `cli/<command>.py` has `add_arguments(parser)` and `run(arguments)`, which
 returns the exit code and the answer."""
+
+
+GARBAGE_THRESHOLD = 100_000
+"""Objects between two searches for unreachable cycles. Those of Python's default, 700, take a quarter of a second while
+libraries are imported, and find nothing."""
 
 
 class _Parser(argparse.ArgumentParser):
@@ -118,6 +125,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         141 if the reader of standard output has closed it.
     """
     given = list(sys.argv[1:] if arguments is None else arguments)
+    gc.set_threshold(GARBAGE_THRESHOLD)
+    atexit.register(gc.freeze)  # or Python's last search for cycles takes 0.4 s, in a process that ends anyhow
     # BLAS threads would only wait for each other: blocks of rows are small, and filtered in parallel.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     if isinstance(sys.stdout, io.TextIOWrapper):  # names of files may contain characters outside its encoding
