@@ -124,6 +124,7 @@ INSIDE = {
         *(
             "holdout",
             "passivity",
+            "comparison",
             "extrapolation",
             "model",
             "scales",

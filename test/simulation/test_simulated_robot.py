@@ -118,13 +118,14 @@ def test_computed_torque_makes_the_error_a_linear_oscillator():
     for k in range(400):
         t = k * 1e-3
         assert np.allclose(plant.q - wanted.q, 0.2 * (1 + w * t) * np.exp(-w * t), atol=2e-3)
-        plant.advance(law.effort(wanted, plant.q, plant.dq, 1e-3), 1e-3)
+        plant.advance(law.effort(wanted, plant.q, plant.dq, 1e-3).wanted, 1e-3)
 
 
 def test_computed_torque_is_inverse_dynamics_on_the_trajectory():
     dynamics, rng = arm(), np.random.default_rng(1)
     setpoint = Setpoint(*rng.normal(size=(3, 7)))
-    torque = ComputedTorque(dynamics, Gains.from_bandwidth(10.0)).effort(setpoint, setpoint.q, setpoint.dq, 1e-3)
+    law = ComputedTorque(dynamics, Gains.from_bandwidth(10.0))
+    torque = law.effort(setpoint, setpoint.q, setpoint.dq, 1e-3).wanted
     assert np.allclose(torque, dynamics.inverse_dynamics(*setpoint))
     assert np.allclose(wanted_acceleration(setpoint, setpoint.q, setpoint.dq, Gains(1.0, 1.0)), setpoint.ddq)
 
@@ -236,6 +237,6 @@ def test_computed_torque_follows_whatever_the_driver_adds():
         made = SimulatedRobot(dynamics, START, 1e-3, Actuation(mode=EFFORT, robot_compensates=parts))
         law = ComputedTorque(dynamics, Gains.from_bandwidth(15.0), DriverCompensation(dynamics, parts))
         for _ in range(1500):
-            made.command_effort(law.effort(wanted, made.plant.q, made.plant.dq, 1e-3))
+            made.command_effort(law.effort(wanted, made.plant.q, made.plant.dq, 1e-3).wanted)
             made.tick()
         assert np.abs(made.plant.q - START - 0.1).max() < 5e-3, parts
