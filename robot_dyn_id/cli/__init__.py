@@ -41,7 +41,7 @@ VERBS = {
     "recover": "recover a bag after a crash of the recorder or a full disk",
     "base": "list the base (minimal) parameters of a robot",
     "reproduce": "reproduce a published identification and compare the results",
-    "bench": "measure speed relative to peers in the same run, and the CPU time of identify",
+    "bench": "measure speed relative to peers in the same run, start times and the cost of identify",
 }
 """Commands with their descriptions; `cli/<command>.py` has `add_arguments(parser)` and `run(arguments)`, which
 returns the exit code and the answer."""

@@ -41,6 +41,7 @@ ROOMS = (
     "workflow",
     "__init__",
     "papers",
+    "bench",
     "nodes",
     "cli",
     "__main__",
@@ -75,6 +76,7 @@ INSIDE = {
             "left_out",
             "blocks",
             "term_states",
+            "running",
             "strokes",
             "processing",
             "cutoff",
@@ -172,7 +174,7 @@ INSIDE = {
 RANK = {name: place for place, name in enumerate(ROOMS)}
 
 ONLY_IN = {
-    "pinocchio": {"model", "dynamics", "excitation", "cli"},
+    "pinocchio": {"model", "dynamics", "excitation", "bench"},
     "coal": {"excitation"},
     "rclpy": {"nodes"},
     "matplotlib": {"report"},
@@ -180,7 +182,7 @@ ONLY_IN = {
     "launch": {"nodes"},
     "numba": {"kernels"},
 }
-"""Libraries that only some rooms may import (`cli` for the benchmarks, which time the peer)."""
+"""Libraries that only some rooms may import (`bench` times the peer)."""
 
 GENERATED = ("action", "msg", "srv")
 """Packages that the build makes of the interface definitions."""
