@@ -150,7 +150,6 @@ def _guarded(given: Sequence[str]) -> int:
         BrokenPipeError: the reader of standard output has closed it.
     """
     from robot_dyn_id.errors import InputError, InterruptedRun, MissingDefinitionError, RobotDynIdError, UsageError
-    from robot_dyn_id.faults import missing_library, reported
 
     try:
         return _run(given)
@@ -172,6 +171,8 @@ def _guarded(given: Sequence[str]) -> int:
         reason = error.strerror or str(error)
         return _fail(InputError(f"{where}: cannot be read or written ({reason})"), given)
     except Exception as fault:
+        from robot_dyn_id.faults import missing_library, reported  # slow to import
+
         return _fail(missing_library(fault) or reported(fault, ["robot-dyn-id", *given]), given)
 
 

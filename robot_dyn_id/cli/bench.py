@@ -92,10 +92,10 @@ def run(arguments: argparse.Namespace) -> tuple[int, dict[str, Any]]:
     if arguments.what == "command":
         return _command_times(arguments)
     folder = Path(arguments.out) if arguments.out else None
-    kept = Path(arguments.last) if arguments.last else folder / RESULTS if folder else None
-    last = read_run(kept) if kept is not None and (arguments.last or kept.is_file()) else None
     if folder:
         claim(arguments, folder / RESULTS, folder / PAGE)
+    kept = Path(arguments.last) if arguments.last else folder / RESULTS if folder else None
+    last = read_run(kept) if kept is not None and (arguments.last or kept.is_file()) else None
     measured_run = _measure(arguments)
     found = slower(measured_run, last) if last else []
     answer = {**measured_run.summary(), "command": [], "compared_with": str(kept) if last else None}
