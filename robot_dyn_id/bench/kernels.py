@@ -266,6 +266,7 @@ def _figaroh(arm: Arm) -> dict[str, Callable[[], object]] | str:
     robot.data = robot.model.createData()
     states = [np.ascontiguousarray(values.T) for values in (arm.motion.q, arm.motion.dq, arm.motion.ddq)]
     wanted = {"is_joint_torques": True, "has_friction": True, "has_joint_offset": True, "act_idxv": list(range(n))}
+    rigid = {"is_joint_torques": True, "act_idxv": list(range(n))}
     standard = dict.fromkeys((f"p{number}" for number in range(13 * n)), 0.0)
 
     def whole() -> None:
@@ -274,7 +275,7 @@ def _figaroh(arm: Arm) -> dict[str, Callable[[], object]] | str:
         double_QR(torque, build_regressor_reduced(regressor, gone), left, standard)
 
     return {
-        "figaroh regressor": lambda: build_regressor_basic(robot, *states, {"is_joint_torques": True}),
+        "figaroh regressor": lambda: build_regressor_basic(robot, *states, rigid),
         "figaroh": whole,
     }
 
