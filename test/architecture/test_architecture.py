@@ -146,6 +146,7 @@ INSIDE = {
             "cross_validation",
             "correction",
             "selection",
+            "robot_draws",
         ),
         *("assembly", "prediction", "feed_forward", "motion_efforts", "forward_simulation", "pipeline", "iteration"),
     ),
@@ -181,6 +182,7 @@ ONLY_IN = {
     "yaml": {"text", "recordings"},
     "launch": {"nodes"},
     "numba": {"kernels"},
+    "gymnasium": {"workflow"},
 }
 """Libraries that only some rooms may import (`bench` times the peer)."""
 

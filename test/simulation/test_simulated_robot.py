@@ -2,12 +2,14 @@
 """The simulated robot and its sensors: determinism, tracking, effort commands, noise, delay, pace."""
 
 import numpy as np
+import pinocchio
 import pytest
 from support.robots import panda_arm
 
 from robot_dyn_id.dynamics.compensation import DriverCompensation
 from robot_dyn_id.errors import InputError, UsageError
 from robot_dyn_id.excitation import random_fourier
+from robot_dyn_id.model.kinematics import placement_of
 from robot_dyn_id.simulation.controllers import ComputedTorque, Gains, wanted_acceleration
 from robot_dyn_id.simulation.plant import Plant, nominal_dynamics
 from robot_dyn_id.simulation.sensors import Sensors
@@ -70,6 +72,36 @@ def test_measured_efforts_are_those_of_the_motion():
     sliding = slice(150, 800)  # while Coulomb friction is saturated
     assert np.abs(dq[sliding]).min() > 0.04
     assert np.abs(tau[1:-1] - expected)[sliding].max() < 2e-3 * np.abs(tau).max()
+
+
+@pytest.mark.parametrize("link", ["panda_link4", "panda_link8"])
+def test_a_wrench_acts_at_the_origin_of_a_link_and_along_its_axes_until_it_ends(link):
+    """Joint torque against Pinocchio's Jacobian of the frame, and the acceleration that it causes."""
+    model, wrench = panda_arm(), np.array([5.0, -3.0, 8.0, 0.3, -0.2, 0.1])
+    dynamics = arm(0.0, 0.0)
+    made = SimulatedRobot(dynamics, START, 1e-3, Actuation(EFFORT))
+    truth = pinocchio.buildModelFromXML(model.urdf)
+    truth = pinocchio.buildReducedModel(truth, list(range(8, truth.njoints)), pinocchio.neutral(truth))
+    frame = truth.getFrameId(link)
+    jacobian = pinocchio.computeFrameJacobian(truth, truth.createData(), START, frame, pinocchio.ReferenceFrame.LOCAL)
+    gravity = dynamics.gravity(START)
+    made.command_effort(gravity)
+    made.apply_wrench(placement_of(model, link), wrench, 2.5e-3)
+    np.testing.assert_allclose(made.external_torque, jacobian.T @ wrench, atol=1e-12)
+    _, _, effort = made.tick()
+    np.testing.assert_allclose(effort, gravity, err_msg="the effort is that of the motors")
+    expected = dynamics.forward_dynamics(START, ZERO, gravity + jacobian.T @ wrench)
+    np.testing.assert_allclose(made.plant.dq, 1e-3 * expected, rtol=0.02, atol=1e-4)
+    made.tick()
+    assert made.external_torque is not None
+    made.tick()
+    assert made.external_torque is None, "after 2.5 ms"
+    made.apply_wrench(placement_of(model, link), wrench, 1.0)
+    made.apply_wrench(placement_of(model, link), 0.0 * wrench, 1.0)
+    assert not made.external_torque.any(), "the next wrench replaces it"
+    for wrong in (np.nan, 1e300):
+        with pytest.raises(InputError, match="not finite, or above"):
+            made.apply_wrench(placement_of(model, link), wrong * wrench, 1.0)
 
 
 def test_a_seed_is_a_run():
