@@ -25,6 +25,7 @@ from robot_dyn_id.files.configuration import shared_file
 from robot_dyn_id.model.robot import RobotModel, parse_with_pinocchio
 from robot_dyn_id.online.recursion import RecursiveLeastSquares
 from robot_dyn_id.progress import Progress, ignore_progress
+from robot_dyn_id.simulation.batch_plant import BatchPlant
 from robot_dyn_id.simulation.plant import Plant, nominal_dynamics
 
 PERIOD_SAMPLES, FEWER_SAMPLES = 1000, 200
@@ -32,6 +33,9 @@ PERIOD_SAMPLES, FEWER_SAMPLES = 1000, 200
 
 STEPS, UPDATES = 2000, 500
 """Simulated steps of 1 ms, and updates of a recursive estimate, of one run."""
+
+ROBOTS, BATCH_STEPS = 512, 50
+"""Robots that are simulated at once, and steps of 1 ms of one run."""
 
 VISCOUS = 1.0
 """Friction of the simulated arm, which MuJoCo has too [N m s/rad]."""
@@ -151,13 +155,22 @@ def _simulation(arm: Arm, repeats: int) -> list[Figure]:
 
     n = len(model.joint_names)
     start = np.linspace(-0.5, 0.5, n)
-    plant = Plant(nominal_dynamics(model, np.full(n, VISCOUS), np.zeros(n), 0.01), start)
+    simulated = nominal_dynamics(model, np.full(n, VISCOUS), np.zeros(n), 0.01)
+    plant = Plant(simulated, start)
+    many = BatchPlant(simulated, np.tile(simulated.parameters, (ROBOTS, 1)), start, threads=1)
+    every, rest = np.ones(ROBOTS, dtype=bool), np.zeros_like(start)
 
     def step() -> None:
         plant.q[:], plant.dq[:] = start, 0.0
         plant.advance(np.zeros(n), 1e-3 * STEPS)
 
+    def step_all() -> None:
+        many.place(every, start, rest)
+        for _ in range(BATCH_STEPS):
+            many.advance(np.zeros_like(many.q), 1e-3)
+
     contenders: dict[str, Callable[[], object]] = {
+        "batch": step_all,
         "ours": lambda: ours.forward_dynamics(q, dq, tau),
         "aba": loop,
         "steps": step,
@@ -175,8 +188,19 @@ def _simulation(arm: Arm, repeats: int) -> list[Figure]:
     return [
         ratio("forward dynamics against pin.aba", found["aba"], found["ours"], 3.5),
         ratio("forward dynamics against pin.abaInParallel, one thread", parallel, found["ours"], 2.3),
-        ratio("Runge-Kutta steps with viscous friction against MuJoCo", theirs, found["steps"], 2.0),
+        ratio("Runge-Kutta steps of one robot with viscous friction against MuJoCo", theirs, found["steps"], 2.0),
+        ratio(
+            f"Runge-Kutta steps of {ROBOTS} robots at once against MuJoCo",
+            theirs if isinstance(theirs, str) else _scaled(theirs, 1.0 / STEPS),
+            _scaled(found["batch"], 1.0 / (BATCH_STEPS * ROBOTS)),
+            2.0,
+        ),
     ]
+
+
+def _scaled(timing: Timing, factor: float) -> Timing:
+    """Time of a part of the work."""
+    return Timing(factor * timing.seconds, timing.spread)
 
 
 def _objective(arm: Arm, repeats: int) -> list[Figure]:
