@@ -101,7 +101,8 @@ INSIDE = {
         *("spikes", "resolution", "directions", "holds"),
     ),
     "excitation": (
-        *("limits", "placeholders", "trajectory", "parametrization", "forms", "__init__", "collision", "design"),
+        *("limits", "placeholders", "trajectory", "quintic_path", "parametrization", "forms", "__init__", "collision"),
+        "design",
         "execution",
     ),
     "estimators": (
@@ -164,6 +165,8 @@ INSIDE = {
             "computed_torque_controller",
             "torque_residual_monitor",
             "external_torque_estimator",
+            "gravity_compensator",
+            "gravity_calibrator",
             "tables",
             "access_policy",
             "launching",
