@@ -5,7 +5,6 @@ import json
 
 import pytest
 
-from robot_dyn_id.bench import commands
 from robot_dyn_id.bench.growth import GrowthPoint
 from robot_dyn_id.bench.measuring import Figure
 from robot_dyn_id.cli import bench
@@ -87,10 +86,3 @@ def test_help_needs_no_numerical_library():
         "assert not {'numpy', 'scipy', 'numba', 'importlib.metadata'} & set(sys.modules)"
     )
     subprocess.run([sys.executable, "-c", program], capture_output=True, check=True, timeout=60)
-
-
-def test_a_command_that_fails_is_a_fault(monkeypatch):
-    from robot_dyn_id.errors import InternalError
-
-    with pytest.raises(InternalError, match="predict ended with 2"):
-        commands.run_command(["predict"])
