@@ -19,7 +19,6 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.ndimage import maximum_filter1d
 
 from robot_dyn_id.arrays import Array, Integers, Mask
 from robot_dyn_id.dynamics.prior import Prior
@@ -29,6 +28,7 @@ from robot_dyn_id.errors import InputError
 from robot_dyn_id.signals.ends import filter_with_derivatives
 from robot_dyn_id.signals.filtering import LowPass, derivative
 from robot_dyn_id.signals.ranges import Ranges
+from robot_dyn_id.signals.running import running_maximum
 from robot_dyn_id.signals.strokes import RecordedStrokes
 from robot_dyn_id.signals.term_states import integrate_states
 from robot_dyn_id.signals.windows import Cut, FilteredWindow, Window
@@ -339,8 +339,8 @@ def at_rest(speeds: Array, rest: float, rate: float) -> Mask:
         rest: speed below which it is slow [rad/s or m/s].
         rate: samples per second [Hz].
     """
-    around = maximum_filter1d(np.abs(speeds), 1 + 2 * math.ceil(0.5 * REST_TIME_S * rate), mode="nearest")
-    return np.asarray(around < rest)
+    reach = math.ceil(0.5 * REST_TIME_S * rate)
+    return np.asarray(running_maximum(np.abs(speeds), reach, reach) < rest)
 
 
 def _tiles(regressor: Regressor, layout: Layout, windows: Iterable[FilteredWindow], plan: SignalPlan) -> Iterator[Tile]:
