@@ -41,6 +41,7 @@ ROOMS = (
     "workflow",
     "__init__",
     "papers",
+    "bench",
     "nodes",
     "cli",
     "__main__",
@@ -75,6 +76,7 @@ INSIDE = {
             "left_out",
             "blocks",
             "term_states",
+            "running",
             "strokes",
             "processing",
             "cutoff",
@@ -176,7 +178,7 @@ INSIDE = {
 RANK = {name: place for place, name in enumerate(ROOMS)}
 
 ONLY_IN = {
-    "pinocchio": {"model", "dynamics", "excitation", "cli"},
+    "pinocchio": {"model", "dynamics", "excitation", "bench"},
     "coal": {"excitation"},
     "rclpy": {"nodes"},
     "matplotlib": {"report"},
@@ -185,7 +187,7 @@ ONLY_IN = {
     "numba": {"kernels"},
     "gymnasium": {"workflow"},
 }
-"""Libraries that only some rooms may import (`cli` for the benchmarks, which time the peer)."""
+"""Libraries that only some rooms may import (`bench` times the peer)."""
 
 GENERATED = ("action", "msg", "srv")
 """Packages that the build makes of the interface definitions."""
