@@ -41,6 +41,7 @@ ROOMS = (
     "workflow",
     "__init__",
     "papers",
+    "bench",
     "nodes",
     "cli",
     "__main__",
@@ -75,6 +76,7 @@ INSIDE = {
             "left_out",
             "blocks",
             "term_states",
+            "running",
             "strokes",
             "processing",
             "cutoff",
@@ -99,7 +101,8 @@ INSIDE = {
         *("spikes", "resolution", "directions", "holds"),
     ),
     "excitation": (
-        *("limits", "placeholders", "trajectory", "parametrization", "forms", "__init__", "collision", "design"),
+        *("limits", "placeholders", "trajectory", "quintic_path", "parametrization", "forms", "__init__", "collision"),
+        "design",
         "execution",
     ),
     "estimators": (
@@ -162,6 +165,8 @@ INSIDE = {
             "computed_torque_controller",
             "torque_residual_monitor",
             "external_torque_estimator",
+            "gravity_compensator",
+            "gravity_calibrator",
             "tables",
             "access_policy",
             "launching",
@@ -173,7 +178,7 @@ INSIDE = {
 RANK = {name: place for place, name in enumerate(ROOMS)}
 
 ONLY_IN = {
-    "pinocchio": {"model", "dynamics", "excitation", "cli"},
+    "pinocchio": {"model", "dynamics", "excitation", "bench"},
     "coal": {"excitation"},
     "rclpy": {"nodes"},
     "matplotlib": {"report"},
@@ -182,7 +187,7 @@ ONLY_IN = {
     "numba": {"kernels"},
     "gymnasium": {"workflow"},
 }
-"""Libraries that only some rooms may import (`cli` for the benchmarks, which time the peer)."""
+"""Libraries that only some rooms may import (`bench` times the peer)."""
 
 GENERATED = ("action", "msg", "srv")
 """Packages that the build makes of the interface definitions."""
