@@ -83,6 +83,7 @@ def test_every_key_arrives(tmp_path):
         settings=Settings(
             cutoff=4.0,
             motion_cutoff=3.0,
+            sample_rate=250.0,
             filter_order=6,
             velocity="derivative",
             terms=(Viscous(), Coulomb(0.05), RotorInertia()),
