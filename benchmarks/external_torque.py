@@ -4,8 +4,8 @@
 The arm is the model that is identified from `panda_gaz2019` (of the folder that ROBOT_DYN_ID_DATA names), presliding
 friction included; the residuals of that model on both recordings, drawn in blocks, are added to the simulated efforts.
 Its monitor has another model, identified from 30 s of the simulated arm. Position servo and contact are simulated, the
-efforts answer a contact as those of a real arm. After a quiet minute come forces of 0.5 s in random directions that
-give at least 1 N m on a joint at 5 N, and the same directions at 2 and 10 N; and half an hour without contact.
+efforts answer a contact as those of a real arm. After a quiet minute come forces of 2, 5 and 10 N in turn, of 0.5 s, in
+random directions that give at least 1 N m on a joint at 5 N; and half an hour without contact.
 
 Compared on the same draws, with the same quiet minute and the same time between false alarms of each statistic:
 a plain momentum observer with a constant threshold for each joint, the same with the largest value of the quiet minute
@@ -22,19 +22,22 @@ if __name__ == "__main__":
     one_thread()
 
 import argparse
+import math
 import os
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from functools import cache
+from itertools import islice
 from pathlib import Path
 
 import numpy as np
 
-from robot_dyn_id.arrays import Array
+from robot_dyn_id.arrays import Array, Mask
 from robot_dyn_id.data.chunk import Chunk
 from robot_dyn_id.data.recording import ArrayRecording
 from robot_dyn_id.dynamics.dynamics import Dynamics
+from robot_dyn_id.dynamics.regressor import Regressor
 from robot_dyn_id.excitation import FourierSeries
 from robot_dyn_id.excitation.forms.registry import Demand
 from robot_dyn_id.excitation.limits import MotionLimits
@@ -43,12 +46,12 @@ from robot_dyn_id.identification.holdout import split
 from robot_dyn_id.identification.pipeline import identify
 from robot_dyn_id.identification.prediction import predict_recording
 from robot_dyn_id.identification.settings import Settings
-from robot_dyn_id.model.kinematics import Kinematics, Placement, placement_of
+from robot_dyn_id.model.kinematics import Kinematics, placement_of
 from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.online.changes import BLOCK, ChangeThresholds
-from robot_dyn_id.online.contact import ContactMonitor, ContactSettings
-from robot_dyn_id.online.external_wrench import WrenchPrior, estimate_wrench
-from robot_dyn_id.online.monitoring import ResidualMonitor
+from robot_dyn_id.online.contact import ContactMonitor, ContactSettings, ContactStates
+from robot_dyn_id.online.external_wrench import FrameWrench, WrenchPrior
+from robot_dyn_id.online.monitoring import Columns
 from robot_dyn_id.parameters import ParameterSet
 from robot_dyn_id.recordings import open_recording
 from robot_dyn_id.simulation.sensors import resample_residuals
@@ -71,6 +74,15 @@ WITHIN, CONTACT_S, PAUSE_S = 0.05, 0.5, 1.0
 
 READ_S = 0.4
 """Time in a contact at which its wrench is read [s]."""
+
+EVERY, CHUNK, CUTOFF = 2, 500, 10.0
+"""Joint states per test and per step of the detectors; cut-off of the residual with accelerations [Hz]."""
+
+REPEATED = 1e-6
+"""Largest difference of positions [rad] and velocities [rad/s] between two periods of a motion that repeats itself."""
+
+OTHER_S = 20.0
+"""Duration of each of the other motions, which begin elsewhere and a second later [s]."""
 
 NOISE = np.array([1e-5, 1e-3])
 """Standard deviations of positions [rad] and velocities [rad/s]."""
@@ -113,10 +125,18 @@ def motion(seed: int) -> Trajectory:
 
 @dataclass
 class Arm:
-    """The simulated arm, which repeats a motion; `states` yields what its driver reports."""
+    """The simulated arm, which repeats a motion; `states` yields what its driver reports.
+
+    Attributes:
+        seed: seed of the noise.
+        motion_seed: seed of the motion.
+        touched: whether the environment acts on it.
+        robot: the robot.
+    """
 
     seed: int
     motion_seed: int
+    touched: bool = False
     robot: SimulatedRobot = field(init=False)
 
     def __post_init__(self) -> None:
@@ -124,20 +144,33 @@ class Arm:
         self._motion = motion(self.motion_seed)
         start = self._motion.evaluate(np.zeros(1))[0][:, 0]
         self.robot = SimulatedRobot(Dynamics.from_parameters(measured()[0]), start, 1.0 / RATE)
-        self._rng = np.random.default_rng((self.seed, 1))
+        self._rng, self._ticks = np.random.default_rng((self.seed, 1)), 0
 
     def states(self, duration: float) -> Iterator[tuple[float, Array, Array, Array]]:
-        """Time, measured positions, velocities and efforts."""
-        residuals = measured()[1]
-        count, chunk = round(duration * RATE), round(self._motion.duration * RATE)
-        for begin in range(0, count, chunk):
-            follow(self.robot, self._motion)
-            noise = resample_residuals(residuals, chunk, round(BLOCK_S * RATE), self._rng)
-            for k in range(min(chunk, count - begin)):
-                t = self.robot.time
-                q, dq, effort = self.robot.tick()
-                errors = NOISE[:, None] * self._rng.normal(size=(2, len(q)))
-                yield t, q + errors[0], dq + errors[1], effort + noise[:, k]
+        """Time, measured positions, velocities and efforts.
+
+        An arm that nothing touches is simulated until its motion repeats itself: noise is of the sensors only.
+        """
+        residuals, count = measured()[1], round(self._motion.duration * RATE)
+        previous = latest = None
+        while (left := duration * RATE - self._ticks) > 0.5:
+            noise = resample_residuals(residuals, count, round(BLOCK_S * RATE), self._rng).T
+            errors = NOISE[:, None] * self._rng.normal(size=(count, 2, noise.shape[1]))
+            repeats = previous is not None and np.abs(latest[:, :2] - previous[:, :2]).max() < REPEATED
+            period = latest if repeats else self._simulate(count)
+            if not self.touched:
+                previous, latest = latest, period if repeats else np.array(list(period))
+                period = latest
+            for (q, dq, effort), error, residual in islice(zip(period, errors, noise, strict=True), math.ceil(left)):
+                t = self._ticks / RATE
+                self._ticks += 1
+                yield t, q + error[0], dq + error[1], effort + residual
+
+    def _simulate(self, count: int) -> Iterator[tuple[Array, Array, Array]]:
+        """True positions, velocities and efforts along the motion."""
+        follow(self.robot, self._motion)
+        for _ in range(count):
+            yield self.robot.tick()
 
 
 @cache
@@ -156,22 +189,21 @@ class Constant:
     def __init__(self, factor: float = 0.0) -> None:
         """With `factor` > 0: the largest value times this, else the level of `INTERVAL`."""
         self._factor = factor
-        self._learned: list[Array] = []
-        self._times: list[float] = []
+        self._learned: list[tuple[Array, Array]] = []
         self._thresholds: Array | None = None
 
-    def add(self, t: float, residual: Array, learning: bool) -> bool:
-        """Whether a joint exceeds its threshold."""
+    def add(self, t: Array, residual: Array, learning: bool) -> Mask:
+        """Whether a joint exceeds its threshold at N times, residuals of shape (N, n)."""
+        if learning:
+            self._learned.append((t, residual))
+            return np.full(len(t), False)
         if self._thresholds is None:
-            self._times.append(t)
-            self._learned.append(residual)
-            if learning:
-                return False
             self._thresholds = self._fit()
-        return bool(np.any(np.abs(residual) > self._thresholds))
+        return np.asarray(np.any(np.abs(residual) > self._thresholds, axis=1))
 
     def _fit(self) -> Array:
-        values, t = np.abs(self._learned), np.array(self._times)
+        t, values = (np.concatenate(parts) for parts in zip(*self._learned, strict=True))
+        values = np.abs(values)
         if self._factor:
             return np.asarray(self._factor * values.max(axis=0))
         scale = np.sqrt(np.mean(values**2, axis=0))
@@ -179,138 +211,175 @@ class Constant:
         first = np.unique(((t - t[0]) / BLOCK).astype(np.int64), return_index=True)[1]
         for block in np.maximum.reduceat((values / scale) ** 2, first):
             chance.add(block, BLOCK)
-        return np.asarray(scale * np.sqrt(chance.fit(INTERVAL * (1 + len(scale)))))
+        return np.asarray(scale * np.sqrt(chance.fit(INTERVAL * len(scale))))
 
 
-@dataclass
+class Accelerated:
+    """Residual of the torque with accelerations, as that of the torque_residual_monitor."""
+
+    def __init__(self) -> None:
+        """With the model of the monitor."""
+        self._parameters = model()
+        self._columns = Columns(Regressor.from_parameters(self._parameters), CUTOFF)
+
+    def add(self, t: Array, q: Array, dq: Array, tau: Array) -> tuple[Array, Array]:
+        """Times [s], shape (M,), and residuals, shape (M, n), at each `EVERY`-th of N joint states."""
+        values, slopes = self._columns.follow(t, np.stack([q, dq, tau], axis=1))
+        chosen = np.flatnonzero(self._columns.filter.settled_at(t))[::EVERY]
+        _, effort, columns = self._columns.assemble(values[chosen], slopes[chosen])
+        predicted = np.einsum("p,pnk->kn", self._parameters.values, columns[self._parameters.independent_columns])
+        return t[chosen], effort - predicted
+
+
 class Detectors:
     """All detectors on the same joint states.
 
     Attributes:
-        active: detectors in contact at the last state.
+        monitor: the detector of this package.
+        found: times of the tests of each detector, and whether it reported a contact there.
     """
 
-    monitor: ContactMonitor
-    residual: ResidualMonitor
-    constant: dict[str, Constant]
-    active: set[str] = field(default_factory=set)
-
-    @classmethod
-    def make(cls) -> Detectors:
+    def __init__(self) -> None:
         """With the model of the monitor."""
-        settings = ContactSettings(quiet=QUIET, false_alarm_interval=INTERVAL)
-        names = {CONSTANT: Constant(), LARGEST: Constant(1.2), ACCELERATION: Constant()}
-        return cls(ContactMonitor(model(), settings=settings), ResidualMonitor(model(), 10.0, 10.0), names)
+        self.monitor = ContactMonitor(model(), settings=ContactSettings(QUIET, INTERVAL, RATE / EVERY))
+        self._accelerated = Accelerated()
+        self._constant = {CONSTANT: Constant(), LARGEST: Constant(1.2), ACCELERATION: Constant()}
+        self.found: dict[str, list[tuple[Array, Mask]]] = {name: [] for name in (OURS, *self._constant)}
 
-    def add(self, t: float, q: Array, dq: Array, tau: Array) -> None:
-        """Add a joint state."""
-        valid = self.residual.add(t, q, dq, tau)
-        state = self.state = self.monitor.add(t, q, dq, tau)
-        if state is None:
-            return
+    def add(self, states: list[tuple[float, Array, Array, Array]]) -> ContactStates | None:
+        """Add joint states."""
+        chunk = tuple(np.array(x) for x in zip(*states, strict=True))
         learning = self.monitor.learning > 0.0
-        self.active = {OURS} if state.contact else set()
-        for name in (CONSTANT, LARGEST):
-            if self.constant[name].add(t, state.estimate.torque, learning):
-                self.active.add(name)
-        if valid and self.constant[ACCELERATION].add(t, self._accelerated(), learning):
-            self.active.add(ACCELERATION)
+        found = self.monitor.follow(*chunk)
+        if learning and self.monitor.refusal:
+            raise RuntimeError(f"the learning was refused: {self.monitor.refusal}")
+        t, residual = self._accelerated.add(*chunk)
+        if found is not None:
+            present = found.estimates.t, found.estimates.torque
+            self.found[OURS].append((present[0], found.contact))
+            for name, values in ((CONSTANT, present), (LARGEST, present), (ACCELERATION, (t, residual))):
+                self.found[name].append((values[0], self._constant[name].add(*values, learning)))
+        return found
 
-    def _accelerated(self) -> Array:
-        _, tau, columns = self.residual._columns.read()
-        return tau - self.residual.parameters.values @ columns[self.residual._independent]
+    def detections(self) -> dict[str, tuple[Array, Mask]]:
+        """Times of each detector, shape (M,), and whether it reported a contact."""
+        return {name: tuple(map(np.concatenate, zip(*parts, strict=True))) for name, parts in self.found.items()}
+
+
+@dataclass(frozen=True)
+class Push:
+    """A contact.
+
+    Attributes:
+        begin: time at which it begins [s].
+        force: size of the force [N].
+        wrench: wrench on the flange, along its axes, shape (6,).
+    """
+
+    begin: float
+    force: float
+    wrench: Array
 
 
 @dataclass(frozen=True)
 class Trial:
-    """One contact.
+    """Result of a contact.
 
     Attributes:
         force: size of the force [N].
-        torque: largest joint torque [N m].
         delays: time from its begin to the detection by each detector [s]; infinite without one, negative before it.
         error: estimated minus true wrench along the frame, shape (6,).
         sigma: standard deviations, shape (6,).
     """
 
     force: float
-    torque: float
     delays: dict[str, float]
     error: Array
     sigma: Array
 
 
-def contacts(seed: int, count: int, force: float) -> list[Trial]:
-    """`count` contacts of one size after a quiet minute."""
-    arm, detectors = Arm(seed, LEARNED), Detectors.make()
-    at, kinematics = placement_of(arm.robot.plant.dynamics.model, FLANGE), Kinematics(arm.robot.plant.dynamics.model)
-    rng, trials = np.random.default_rng(seed), []
-    states = arm.states(QUIET + 2.0 + 30.0 * count)
-    for t, *state in states:  # the quiet minute
-        detectors.add(t, *state)
-        if t > QUIET + 1.0 and detectors.monitor.learning == 0.0:
+class Pushes:
+    """Contacts of all forces in turn, in random directions."""
+
+    def __init__(self, seed: int, arm: Arm) -> None:
+        """Prepare those of an arm."""
+        model = arm.robot.plant.dynamics.model
+        self._robot, self._at, self._kinematics = arm.robot, placement_of(model, FLANGE), Kinematics(model)
+        self._rng = np.random.default_rng(seed)
+        self._next = QUIET + 2.0 + PAUSE_S
+        self.begun: list[Push] = []
+
+    def __call__(self, t: float) -> None:
+        """Begin a contact at the time t [s] if one is due and the joints measure a random direction."""
+        if t < self._next:
+            return
+        direction, force = self._rng.normal(size=3), FORCES[len(self.begun) % len(FORCES)]
+        jacobian = self._kinematics.poses(self._robot.plant.q[:, None]).jacobian(self._at)
+        wrench = np.append(direction / np.linalg.norm(direction), np.zeros(3))
+        if AT * np.abs(wrench @ jacobian).max() < LEAST_TORQUE:
+            return
+        self._robot.apply_wrench(self._at, force * wrench, CONTACT_S)
+        self.begun.append(Push(self._robot.time, force, force * wrench))
+        self._next = t + CONTACT_S + PAUSE_S * (1.0 + self._rng.random())
+
+
+def contacts(seed: int, count: int) -> list[Trial]:
+    """`count` contacts of each size after a quiet minute."""
+    arm, detectors = Arm(seed, LEARNED, touched=True), Detectors()
+    pushes, wrench = Pushes(seed, arm), FrameWrench(arm.robot.plant.dynamics.model, FLANGE, WrenchPrior())
+    chunk, read = [], []
+    for state in arm.states(1e6):
+        pushes(state[0])
+        chunk.append(state)
+        if len(chunk) < CHUNK:
+            continue
+        found, chunk = detectors.add(chunk), []
+        while found is not None and len(read) < len(pushes.begun):
+            push = pushes.begun[len(read)]
+            place = int(np.searchsorted(found.estimates.t, push.begin + READ_S))
+            if place == len(found):
+                break
+            one = found[place]
+            estimate = wrench.estimate(one.estimate.q, one.estimate.torque, one.covariance)
+            read.append((estimate.values - push.wrench, np.sqrt(np.diag(estimate.covariance))))
+        if len(read) >= count * len(FORCES):
             break
-        if t > QUIET + 2.0:
-            raise RuntimeError(f"the learning was refused: {detectors.monitor.refusal}")
-    quiet_until = t + PAUSE_S
-    begun, delays, wrench, read = np.inf, {}, np.zeros(6), None
-    for t, *state in states:
-        detectors.add(t, *state)
-        if t < quiet_until:
-            continue
-        if not np.isfinite(begun):
-            jacobian = kinematics.poses(arm.robot.plant.q[:, None]).jacobian(at)
-            direction = rng.normal(size=3)
-            wrench = np.append(force * direction / np.linalg.norm(direction), np.zeros(3))
-            torque = np.abs(wrench @ jacobian).max()
-            if torque * AT / force < LEAST_TORQUE:
-                continue
-            begun = arm.robot.time
-            arm.robot.apply_wrench(at, wrench, CONTACT_S)
-            delays = dict.fromkeys(detectors.active, -1.0)
-            read = None
-            continue
-        for name in detectors.active:
-            delays.setdefault(name, t - begun)
-        if read is None and t >= begun + READ_S and detectors.state is not None:
-            read = _read_wrench(detectors, kinematics, at)
-        if t > begun + CONTACT_S:
-            assert read is not None
-            trials.append(Trial(force, torque, delays, read[0] - wrench, read[1]))
-            begun, quiet_until = np.inf, t + PAUSE_S * (1.0 + rng.random())
-            if len(trials) == count:
-                return trials
-    raise RuntimeError("the motion ended before all contacts")
+    found = detectors.detections()
+    delays = [{name: _delay(*one, push.begin) for name, one in found.items()} for push in pushes.begun]
+    trials = zip(pushes.begun, delays, read, strict=False)
+    return [Trial(push.force, delay, *errors) for push, delay, errors in trials][: count * len(FORCES)]
 
 
-def _read_wrench(detectors: Detectors, kinematics: Kinematics, at: Placement) -> tuple[Array, Array]:
-    """Estimated wrench and its standard deviations."""
-    state = detectors.state
-    assert state is not None
-    jacobian = kinematics.poses(state.estimate.q[:, None]).jacobian(at)
-    found = estimate_wrench(jacobian, state.estimate.torque, state.covariance, WrenchPrior())
-    return found.values, np.sqrt(np.diag(found.covariance))
+def _delay(t: Array, active: Mask, begin: float) -> float:
+    """Time to the detection of a contact; infinite without one, negative if it was reported before."""
+    first, last = np.searchsorted(t, [begin, begin + CONTACT_S])
+    if active[first - 1]:
+        return -1.0
+    at = np.flatnonzero(active[first:last])
+    return float(t[first + at[0]] - begin) if len(at) else math.inf
 
 
 def false_alarms(seed: int, minutes: float, other: bool) -> dict[str, int]:
     """Number of times that each detector begins to report a contact without one, in the learned or in other motions."""
-    arm, detectors = Arm(seed, LEARNED), Detectors.make()
-    for t, *state in arm.states(QUIET + 2.0):
-        detectors.add(t, *state)
-    if detectors.monitor.learning > 0.0:
-        raise RuntimeError(f"the learning was refused: {detectors.monitor.refusal}")
-    counts, before = dict.fromkeys((OURS, *detectors.constant), 0), set(detectors.active)
-    each = 20.0 if other else 60.0 * minutes
-    for number in range(round(60.0 * minutes / each)):
-        begin = t + 1.0  # another motion begins elsewhere
-        later = Arm(seed + 1 + number, LEARNED + (1 + number) * other)
-        for t, *state in later.states(each):
-            t += begin
-            detectors.add(t, *state)
-            for name in detectors.active - before:
-                counts[name] += 1
-            before = set(detectors.active)
-    return counts
+    detectors = Detectors()
+    if not other:
+        _play(Arm(seed, LEARNED), QUIET + 2.0 + 60.0 * minutes, 0.0, detectors)
+    else:
+        _play(Arm(seed, LEARNED), QUIET + 2.0, 0.0, detectors)
+        for number in range(1, 1 + round(60.0 * minutes / OTHER_S)):
+            begin = QUIET + 3.0 + (number - 1) * (OTHER_S + 1.0)
+            _play(Arm(seed + number, LEARNED + number), OTHER_S, begin, detectors)
+    return {
+        name: int(np.count_nonzero(np.diff(active.astype(np.int8)) > 0))
+        for name, (_, active) in detectors.detections().items()
+    }
+
+
+def _play(arm: Arm, duration: float, begin: float, detectors: Detectors) -> None:
+    """Give the detectors the states of an arm, whose time is late by `begin` [s]."""
+    states = arm.states(duration)
+    while chunk := list(islice(states, CHUNK)):
+        detectors.add([(t + begin, *state) for t, *state in chunk])
 
 
 def page(trials: list[Trial], alarms: dict[str, tuple[int, int]], minutes: tuple[float, float]) -> str:
@@ -351,12 +420,10 @@ def main() -> None:
     parser.add_argument("--other", type=float, default=10.0, help="motions unlike the learned one, without contact")
     parser.add_argument("--seed", type=int, default=0)
     arguments = parser.parse_args()
-    trials = []
-    for force in FORCES:
-        trials += contacts(arguments.seed, arguments.contacts, force)
-        print(f"{force:g} N: done", file=sys.stderr)
     minutes = arguments.minutes, arguments.other
     learned, other = (false_alarms(arguments.seed + 100 + one, minutes[one], bool(one)) for one in (0, 1))
+    print(f"false alarms: {learned}, {other}", file=sys.stderr)
+    trials = contacts(arguments.seed, arguments.contacts)
     print(page(trials, {name: (learned[name], other[name]) for name in learned}, minutes))
 
 

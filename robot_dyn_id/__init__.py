@@ -25,6 +25,7 @@ Identification
     Settings             choices of an identification: terms, estimator, filter, thresholds
     ESTIMATORS           estimators by name
     validate             evaluate an identified model on other recordings
+    compare              compare identified models: parameters, torque and friction
 
 The identified model
     ParameterSet         identified parameters with covariance, provenance and training range
@@ -66,6 +67,7 @@ if TYPE_CHECKING:
     from robot_dyn_id.online.monitoring import ResidualMonitor
     from robot_dyn_id.parameters import ParameterSet
     from robot_dyn_id.recordings import open_recording
+    from robot_dyn_id.workflow.comparison import compare
     from robot_dyn_id.workflow.excitation import design
     from robot_dyn_id.workflow.feed_forward import fill_efforts, load_trajectory
     from robot_dyn_id.workflow.files import export_mjcf, export_urdf, load_parameters, load_robot, save_parameters
@@ -92,6 +94,7 @@ _EXPORTS = {
     "RobotModel": "robot_dyn_id.model.robot",
     "Settings": "robot_dyn_id.identification.settings",
     "base_parameters": "robot_dyn_id.dynamics.base_parameters",
+    "compare": "robot_dyn_id.workflow.comparison",
     "design": "robot_dyn_id.workflow.excitation",
     "export_mjcf": "robot_dyn_id.workflow.files",
     "export_urdf": "robot_dyn_id.workflow.files",
@@ -123,6 +126,7 @@ __all__ = [  # as literals, for tools that do not run the module
     "Settings",
     "__version__",
     "base_parameters",
+    "compare",
     "design",
     "export_mjcf",
     "export_urdf",

@@ -553,7 +553,7 @@ SECTIONS: Mapping[str, Mapping[str, Definition]] = {
         ),
         "inertia_uncertain": Definition(
             "info",
-            "The standard deviation of a diagonal entry of the mass matrix exceeds `thresholds.inertia_share` of it, "
+            "Two standard deviations of a diagonal entry of the mass matrix exceed `thresholds.inertia_share` of it, "
             "or the entry is not positive.",
             "record faster motion of the joint, with frequent reversals",
         ),
@@ -640,7 +640,8 @@ SECTIONS: Mapping[str, Mapping[str, Definition]] = {
         ),
         "effort_above_limit": Definition(
             "error",
-            "The 95 % upper bound of a joint's torque along a trajectory exceeds the effort limit of the URDF. The "
+            "The 95 % upper bound of a joint's torque along a trajectory, or of its command, which lacks what the "
+            "driver adds, exceeds the effort limit of the URDF. The "
             "bound contains the covariance of the parameters and the held-out error.",
             "slow the trajectory down",
         ),

@@ -311,14 +311,17 @@ class ParameterSet:
         """
         return np.asarray(self.held_out_shares * np.sqrt(np.mean(torque**2, axis=0)))
 
-    def refuse_bad_verdict(self) -> None:
+    def refuse_bad_verdict(self, action: str = "identify again") -> None:
         """Refuse a model that must not command torques.
+
+        Args:
+            action: advice to the user.
 
         Raises:
             InputError: the verdict is bad.
         """
         if self.verdict == "bad":
-            raise InputError(f"the verdict on the parameters is bad ({'; '.join(self.reasons)}): identify again")
+            raise InputError(f"the verdict on the parameters is bad ({'; '.join(self.reasons)}): {action}", action)
 
     def __post_init__(self) -> None:
         """Freeze the arrays and check every field: a set may come from a file or from any node of the network.

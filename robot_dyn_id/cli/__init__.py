@@ -30,6 +30,7 @@ VERBS = {
     "simulate": "simulate an identified model along a trajectory, or under recorded efforts",
     "export": "write an identified model as URDF, MJCF, C or C++ source code, or for controllers",
     "validate": "evaluate an identified model on other recordings",
+    "compare": "compare identified models: parameters, torque and friction",
     "payload": "identify mass, center of mass and inertia of a payload",
     "gravity": "calibrate gravity of an arm without torque sensors from poses held after an approach from both sides",
     "chain": "identify every body of a robot with 6-axis sensors in its hinges",

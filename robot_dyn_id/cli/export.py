@@ -14,7 +14,7 @@ from robot_dyn_id.cli.sources import add_compensation
 from robot_dyn_id.dynamics.compensation import decide_compensations
 from robot_dyn_id.dynamics.dynamics import check_robot
 from robot_dyn_id.errors import UsageError
-from robot_dyn_id.export import FORMATS, TOOL_FORMATS, Exported
+from robot_dyn_id.export import FORMATS, TOOL_FORMATS, Exported, export_model
 from robot_dyn_id.files.parameters import read_parameters
 from robot_dyn_id.files.payload import read_payload
 from robot_dyn_id.findings import summarize_findings
@@ -22,6 +22,9 @@ from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.parameters import NONE
 from robot_dyn_id.report.folder import output_folder
 from robot_dyn_id.text.files import write_atomically
+
+ROBOT_OPTIONS = ("robot_compensates", "allow_bad_verdict")
+"""Optional arguments of the formats of a robot."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -34,6 +37,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--format", required=True, choices=[*FORMATS, *TOOL_FORMATS], help="format of the model")
     parser.add_argument("--out", required=True, metavar="FILE", help="model file to write")
     add_compensation(parser)
+    parser.add_argument(
+        "--allow-bad-verdict", action="store_true", help="export parameters with the verdict bad: command no torques"
+    )
     add_force(parser)
 
 
@@ -58,21 +64,25 @@ def _check(arguments: argparse.Namespace) -> None:
         UsageError: they are not.
     """
     tool = arguments.format in TOOL_FORMATS
-    given = {name for name in ("robot", "parameters", "payload", "robot_compensates") if getattr(arguments, name)}
+    names = ("robot", "parameters", "payload", *ROBOT_OPTIONS)
+    given = {name for name in names if getattr(arguments, name)}
     needed = {"payload"} if tool else {"robot", "parameters"}
     for name in sorted(needed - given):
         raise UsageError(f"--format {arguments.format} needs --{name}")
-    for name in sorted(given - needed - (set() if tool else {"robot_compensates"})):
+    for name in sorted(given - needed - set(() if tool else ROBOT_OPTIONS)):
         raise UsageError(f"--{name.replace('_', '-')} is not used with --format {arguments.format}")
 
 
 def _robot(arguments: argparse.Namespace) -> tuple[str, Exported]:
     parameters = read_parameters(arguments.parameters)
     check_robot(parameters, RobotModel.from_file(arguments.robot))
+    if not arguments.allow_bad_verdict:
+        parameters.refuse_bad_verdict("identify again, or export it nevertheless by --allow-bad-verdict")
     if arguments.robot_compensates:
         stated = decide_compensations(parameters, arguments.robot_compensates)
         parameters = replace(parameters, robot_compensates=stated or (NONE,))
-    return f"{parameters.robot_name} with its identified parameters", FORMATS[arguments.format](parameters)
+    exported = export_model(arguments.format, parameters, arguments.allow_bad_verdict)
+    return f"{parameters.robot_name} with its identified parameters", exported
 
 
 def _tool(arguments: argparse.Namespace) -> tuple[str, Exported]:

@@ -16,7 +16,7 @@ from robot_dyn_id.recordings import files_of
 from robot_dyn_id.report.folder import PARAMETERS, check_output_folder
 
 INPUTS = (
-    *("data", "validate", "bare", "loaded", "bag", "trajectory", "motion"),
+    *("runs", "data", "validate", "bare", "loaded", "bag", "trajectory", "motion"),
     *("robot", "config", "design", "limits", "after", "prior", "parameters", "payload", "terms", "definitions"),
     *("manifest", "add", "tls_ca", "tls_cert", "tls_key"),
 )
@@ -109,7 +109,7 @@ def _behind_robot(arguments: argparse.Namespace) -> Iterator[Path]:
 
 
 def _option(name: str) -> str:
-    return {"data": "DATA", "bag": "BAG", "motion": "TRAJECTORY"}.get(name, f"--{name}")
+    return {"data": "DATA", "bag": "BAG", "motion": "TRAJECTORY", "runs": "RUN"}.get(name, f"--{name}")
 
 
 def _same(one: Path, other: Path) -> bool:

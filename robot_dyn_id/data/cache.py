@@ -1,13 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Cache of computed values, and recordings that are decoded once."""
+"""Cache of computed values."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from typing import Any, Generic, TypeVar
-
-from robot_dyn_id.data.chunk import Chunk
-from robot_dyn_id.data.recording import DerivedRecording, Recording
 
 Value = TypeVar("Value")
 
@@ -70,25 +67,3 @@ class Cache(Generic[Value]):
         self._values[key] = value
         while len(self._values) > self._entries:
             del self._values[next(iter(self._values))]
-
-
-class CachedRecording(DerivedRecording):
-    """A recording whose chunks are kept after the first pass, if they are not too large.
-
-    Estimation makes ten and more passes over the data; decoding would take most of its time.
-    """
-
-    def __init__(self, recording: Recording, limit: int = CACHE_LIMIT_BYTES) -> None:
-        """Wrap a recording.
-
-        Args:
-            recording: the recording.
-            limit: largest recording that is kept [bytes].
-        """
-        self.recording = recording
-        self._cache: Cache[Chunk] = Cache(limit)
-
-    def chunks(self, joints: Sequence[str]) -> Iterator[Chunk]:
-        """See `Recording.chunks`."""
-        names = tuple(joints)
-        return self._cache.stream(names, lambda: self.recording.chunks(names), lambda chunk: chunk.nbytes)

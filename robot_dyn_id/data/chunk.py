@@ -79,6 +79,8 @@ class Chunk:
 
     def joints(self, columns: Sequence[int]) -> Chunk:
         """The chunk with only some columns, in the order given."""
+        if list(columns) == list(range(self.q.shape[1])):
+            return self
         return Chunk(self.t, *(None if c is None else c[:, columns] for c in self._channels()))  # type: ignore[arg-type]
 
     @staticmethod

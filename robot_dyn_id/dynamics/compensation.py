@@ -71,6 +71,25 @@ def decide_compensations(parameters: ParameterSet, stated: Sequence[str] = ()) -
     return tuple(part for part in (given or stored) if part != NONE)
 
 
+def limit_command(command: ArrayLike, added: ArrayLike, limit: ArrayLike) -> Array:
+    """Limit a command so that neither it nor the torque of the motors exceeds the effort limits.
+
+    The motors give the command and what the driver adds to it. Where this addition alone exceeds twice the limit, no
+    command keeps both limits, and the command is at its own limit, against the addition.
+
+    Args:
+        command: effort to be commanded [N m or N], shape (n,) or (N, n).
+        added: torque that the driver adds to it, of the same shape, or 0.
+        limit: effort limits [N m or N], of all joints or shape (n,).
+
+    Returns:
+        Limited command, shape (n,) or (N, n).
+    """
+    limit = np.asarray(limit)
+    motor = np.clip(np.add(command, added), -limit, limit)
+    return np.asarray(np.clip(motor - added, -limit, limit))
+
+
 @dataclass(frozen=True)
 class DriverCompensation:
     """Torque that a driver adds to a command, computed with the identified model.

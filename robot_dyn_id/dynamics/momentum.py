@@ -13,7 +13,7 @@ from robot_dyn_id.arrays import Array
 from robot_dyn_id.dynamics.regressor import Regressor
 from robot_dyn_id.dynamics.terms import Term
 from robot_dyn_id.errors import UsageError
-from robot_dyn_id.kernels.momentum import momentum_columns
+from robot_dyn_id.kernels.momentum import momentum_along
 
 
 def accelerated(term: Term) -> bool:
@@ -62,16 +62,16 @@ class MomentumRegressor:
         self._rotors = np.flatnonzero(self._inertias.any(axis=(1, 2)))
 
     def columns(self, q: Array, dq: Array) -> tuple[Array, Array]:
-        """Columns of momentum and drift at one state, shape (c, n) each.
+        """Columns of momentum and drift at N states, shape (N, c, n) each.
 
         Args:
-            q: positions [rad or m], shape (n,).
-            dq: velocities, shape (n,).
+            q: positions [rad or m], shape (N, n).
+            dq: velocities, shape (N, n).
         """
-        momentum, drift = np.zeros((2, len(self.regressor.names), len(q)))
+        momentum, drift = np.zeros((2, len(q), len(self.regressor.names), q.shape[1]))
         links, work = self._arguments
         inertial = slice(10 * self._bodies)
         q, dq = np.ascontiguousarray(q, dtype=np.float64), np.ascontiguousarray(dq, dtype=np.float64)
-        momentum_columns(*links, q, dq, *work, momentum[inertial], drift[inertial])
-        momentum[self._rotors] += self._inertias[self._rotors] @ dq
+        momentum_along(*links, q, dq, *work, momentum[:, inertial], drift[:, inertial])
+        momentum[:, self._rotors] += np.einsum("cij,kj->kci", self._inertias[self._rotors], dq)
         return momentum, drift

@@ -41,6 +41,11 @@ class Tile:
     trial: int = 0
     t: Array | None = None
 
+    @property
+    def nbytes(self) -> int:
+        """Size of its arrays."""
+        return self.block.nbytes + (0 if self.t is None else self.t.nbytes)
+
 
 def find_used_rows(block: Array) -> Mask:
     """Samples of a tile's block that are not excluded, shape (N,)."""

@@ -39,9 +39,8 @@ def crisp_controllers(parameters: ParameterSet) -> Exported:
     smoothed Coulomb friction fc tanh(dq / w) is exact with fp1 = 2 fc and fp2 = 2 / w. Other dry friction is fitted.
 
     Raises:
-        InputError: a bad verdict, or it is not known what the driver adds to a command.
+        InputError: it is not known what the driver adds to a command.
     """
-    parameters.refuse_bad_verdict()
     compensated = decide_compensations(parameters)
     curves = FrictionCurves.from_parameters(parameters)
     fitted = [_sigmoid(speeds, dry) for speeds, dry in zip(curves.speeds, curves.dry, strict=True)]
@@ -93,9 +92,8 @@ def robotis_gravity_compensation(parameters: ParameterSet) -> Exported:
     It scales one velocity for friction and Coriolis torques: where the driver adds the latter, neither is compensated.
 
     Raises:
-        InputError: a bad verdict, or it is not known whether the driver adds gravity, or it does.
+        InputError: it is not known whether the driver adds gravity, or it does.
     """
-    parameters.refuse_bad_verdict()
     compensated = decide_compensations(parameters)
     if "gravity" in compensated:
         raise InputError(

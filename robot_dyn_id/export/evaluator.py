@@ -21,7 +21,7 @@ from robot_dyn_id.dynamics.dynamics import Dynamics
 from robot_dyn_id.dynamics.terms import TermGroup
 from robot_dyn_id.dynamics.terms.laws import ARCTAN, CONSTANT, DAHL, INERTIA, POWER, SIGN, SPRING, VISCOUS, FrictionLaw
 from robot_dyn_id.errors import InputError
-from robot_dyn_id.export.model import Exported, report_verdict
+from robot_dyn_id.export.model import Exported
 from robot_dyn_id.findings import Finding, make_finding
 from robot_dyn_id.parameters import UNKNOWN, ParameterSet
 
@@ -116,7 +116,7 @@ class _Source:
         fields |= {"function": "static inline", "const": ""}
         core = _filled(_template("evaluator_data.h.in") + _template("evaluator.h.in"), fields)
         core = _filled(core, {"joints": str(len(model.joint_names)), "name": name})
-        return cls(name, _comment(parameters), core, driver, (*terms.findings, *unknown, *report_verdict(parameters)))
+        return cls(name, _comment(parameters), core, driver, (*terms.findings, *unknown))
 
 
 @dataclass(frozen=True)

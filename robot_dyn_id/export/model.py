@@ -84,16 +84,8 @@ class ExportModel:
                 )
         faults = [f"joint {n}: {why}" for n, body in zip(names, bodies, strict=True) if (why := violation(body))]
         terms, findings = _placed(parameters, regressor, full[10 * len(names) :], places)
-        findings += (*_report_driver(parameters), *report_verdict(parameters))
+        findings += _report_driver(parameters)
         return cls(regressor, bodies, terms, findings, "; ".join(faults))
-
-
-def report_verdict(parameters: ParameterSet) -> tuple[Finding, ...]:
-    """Finding about parameters with the verdict bad, of which a format can hold no more than a comment."""
-    if parameters.verdict != "bad":
-        return ()
-    message = f"the verdict on the exported parameters is bad ({'; '.join(parameters.reasons)})"
-    return (make_finding("export_of_bad_verdict", message),)
 
 
 def _report_driver(parameters: ParameterSet) -> tuple[Finding, ...]:

@@ -2,7 +2,7 @@
 """Feed-forward efforts of a trajectory: commanded torques of the identified model, and the check of torque limits.
 
 A joint trajectory controller adds the `effort` of the trajectory points to its feedback. What the driver adds itself
-(`robot_compensates`) is subtracted; motors and their limits carry both.
+(`robot_compensates`) is subtracted. The motors give both; the effort limits apply to the commands and to the motors.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from robot_dyn_id.arrays import Array
-from robot_dyn_id.dynamics.compensation import DriverCompensation
+from robot_dyn_id.dynamics.compensation import DriverCompensation, limit_command
 from robot_dyn_id.dynamics.dynamics import Dynamics
 from robot_dyn_id.dynamics.regressor import Motion
 from robot_dyn_id.dynamics.terms import Term
@@ -49,11 +49,16 @@ EXCITE = "identify with an excitation in which this joint and those after it mov
 """Action against a torque without an upper bound."""
 
 
+MOTOR, COMMAND = "motor", "command"
+"""Efforts that are compared with the limits: of the motors, and of the commands, which lack what the driver adds."""
+
+
 class LargestEffort(NamedTuple):
     """Largest torque of a joint along a trajectory, relative to its limit.
 
     Attributes:
         joint: name of the joint.
+        of: `MOTOR` or `COMMAND`, whichever is larger.
         time: time of the largest upper bound [s from the start of the trajectory].
         effort: magnitude of the torque there [N m or N].
         bound: 95 % upper bound of that magnitude; inf where the torque depends on a parameter that is not identifiable.
@@ -62,6 +67,7 @@ class LargestEffort(NamedTuple):
     """
 
     joint: str
+    of: str
     time: float
     effort: float
     bound: float
@@ -79,7 +85,8 @@ class FeedForwardEfforts:
         motor: torque of the motors [N m or N], shape (N, n).
         commanded: torque without what the driver adds, shape (N, n).
         deviation: standard deviation of the motor torque, shape (N, n): parameter covariance, and held-out NRMSE times
-            the RMS torque of this trajectory.
+            the RMS torque of this trajectory. It is also that of the command, to which a controller's feedback adds the
+            error of the model.
         largest: largest torque of each joint, n.
         compensated: parts that the driver adds, of `COMPENSATED_PARTS`.
         findings: what the trajectory lacks, and where it extrapolates.
@@ -154,11 +161,11 @@ class FeedForward:
             q: positions [rad or m], shape (n,) or (N, n).
             dq: velocities, of the same shape.
             ddq: accelerations, of the same shape.
-            limit: largest torque of the motors [N m or N], of all joints or shape (n,); they carry the effort and what
-                the driver adds to it.
+            limit: largest effort, and largest torque of the motors, which give the effort and what the driver adds to
+                it [N m or N], of all joints or shape (n,).
         """
-        motor = np.clip(self.dynamics.inverse_dynamics(q, dq, ddq), -np.asarray(limit), limit)
-        return np.asarray(motor - self.compensation.torque(q, dq))
+        added = self.compensation.torque(q, dq)
+        return limit_command(self.dynamics.inverse_dynamics(q, dq, ddq) - added, added, limit)
 
     def along(self, waypoints: Waypoints) -> FeedForwardEfforts:
         """Efforts along a trajectory, as a joint trajectory controller interpolates it, with the check of the limits.
@@ -174,7 +181,7 @@ class FeedForward:
         q, dq, ddq = (np.ascontiguousarray(x.T) for x in samples[1:4])
         motion = Motion(q, dq, ddq, states=states)
         deviation = self._deviation(motion, motor)
-        largest = self._largest(samples.t, motor, deviation)
+        largest = self._largest(samples.t, motor, commanded, deviation)
         findings = (
             *self._report_derivatives(waypoints),
             *self._report_limits(),
@@ -241,11 +248,13 @@ class FeedForward:
             deviation = np.where(open_columns > 1e-9, np.inf, deviation)
         return np.asarray(np.hypot(deviation.T, np.nan_to_num(parameters.held_out_error(motor))))
 
-    def _largest(self, t: Array, motor: Array, deviation: Array) -> tuple[LargestEffort, ...]:
+    def _largest(self, t: Array, motor: Array, commanded: Array, deviation: Array) -> tuple[LargestEffort, ...]:
         model = self.dynamics.regressor.model
-        bound = np.abs(motor) + ONE_SIDED_95 * deviation
+        of = np.where(np.abs(motor) >= np.abs(commanded), MOTOR, COMMAND)
+        effort = np.maximum(np.abs(motor), np.abs(commanded))
+        bound = effort + ONE_SIDED_95 * deviation
         at = (np.argmax(bound, axis=0), np.arange(bound.shape[1]))
-        values = (t[at[0]], np.abs(motor)[at], bound[at], self.limit)
+        values = (of[at], t[at[0]], effort[at], bound[at], self.limit)
         return tuple(map(LargestEffort, model.joint_names, *(x.tolist() for x in values), model.effort_units))
 
     def _report_derivatives(self, waypoints: Waypoints) -> tuple[Finding, ...]:
@@ -298,14 +307,15 @@ def effort_limits(model: RobotModel) -> Array:
 
 def format_violation(violation: LargestEffort) -> str:
     """A violation as text."""
-    joint, time, effort, bound, limit, unit = violation
+    joint, of, time, effort, bound, limit, unit = violation
+    needed = f"{effort:.4g} {unit}" if of == MOTOR else f"a command of {effort:.4g} {unit}"
     if not np.isfinite(bound):
         return (
-            f"joint {joint} needs {effort:.4g} {unit} at {time:.3f} s, without an upper bound to compare with its "
+            f"joint {joint} needs {needed} at {time:.3f} s, without an upper bound to compare with its "
             f"limit of {limit:.4g} {unit}: a parameter in it is not identifiable"
         )
     return (
-        f"joint {joint} needs {effort:.4g} {unit} (95 % upper bound {bound:.4g}) at {time:.3f} s, above its limit of "
+        f"joint {joint} needs {needed} (95 % upper bound {bound:.4g}) at {time:.3f} s, above its limit of "
         f"{limit:.4g} {unit}"
     )
 

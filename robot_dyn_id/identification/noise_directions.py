@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, fields, replace
+from functools import cached_property
 from typing import Any, ClassVar, cast
 
 import numpy as np
@@ -73,10 +74,10 @@ class NoiseDirections:
 class _NoisyTrials(FilteredTrials):
     """Trials with additional noise of positions and velocities, as large as that of the recordings."""
 
-    def windows(self) -> Iterator[Window]:
+    def _windows(self, trial: int) -> Iterator[Window]:
         """See `FilteredTrials.windows`; every pass adds the same noise."""
-        rng, (of_position, of_velocity) = np.random.default_rng(0), sensor_noise(self.without_noise())
-        for window in super().windows():
+        rng, (of_position, of_velocity) = np.random.default_rng(trial), self._noise
+        for window in super()._windows(trial):
             q = window.q + of_position[:, None] * rng.normal(size=window.q.shape)
             dq = window.dq
             if dq is not None:
@@ -86,7 +87,12 @@ class _NoisyTrials(FilteredTrials):
     @classmethod
     def from_trials(cls, trials: FilteredTrials) -> _NoisyTrials:
         """Add noise to trials."""
-        return cls(**{item.name: getattr(trials, item.name) for item in fields(FilteredTrials)})
+        return cls(**{item.name: getattr(trials, item.name) for item in fields(FilteredTrials)} | {"store": None})
+
+    @cached_property
+    def _noise(self) -> tuple[Array, Array]:
+        """See `sensor_noise`."""
+        return sensor_noise(self.without_noise())
 
     def without_noise(self) -> FilteredTrials:
         """The trials as they were recorded."""

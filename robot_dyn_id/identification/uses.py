@@ -35,7 +35,7 @@ LEAST_LOAD_TORQUE = 1e-3
 """Torque of 1 kg at the last link below which a joint does not carry it [N m/kg or N/kg]."""
 
 CERTAINTY = 2.0
-"""Standard deviations of the gravity torque that are compared with its tolerance."""
+"""Standard deviations of a figure that follows from the parameter covariance, compared with its tolerance."""
 
 _MOTION_USES = ("feed_forward", "computed_torque", "forward_simulation")
 
@@ -152,7 +152,7 @@ def list_criteria(
         still = max(thresholds.friction_share * joint.friction, tolerated)
         moving = max(thresholds.torque_share * joint.rms, tolerated)
         spread = CERTAINTY * float(scales.gravity_deviation[number])
-        inertia = float(scales.inertia_deviation[number])
+        inertia = CERTAINTY * float(scales.inertia_deviation[number])
         add("gravity_compensation", "gravity_error_high", joint.name, joint.rmse, joint.unit, still)
         add("gravity_compensation", "gravity_uncertain", joint.name, spread, joint.unit, still)
         add("feed_forward", "torque_error_high", joint.name, joint.rmse, joint.unit, moving)
@@ -226,7 +226,7 @@ def _report(code: str, criteria: Sequence[Criterion], rollouts: Rollouts) -> Fin
             message = f"the held-out error exceeds what feed-forward and computed torque tolerate: joint {listed}"
             return make_finding("torque_error_high", message, joints)
         case "inertia_uncertain":
-            message = f"the relative standard deviation of the inertia exceeds what is tolerated: joint {listed}"
+            message = f"two relative standard deviations of the inertia exceed what is tolerated: joint {listed}"
             return make_finding("inertia_uncertain", message, joints)
         case "rollout_error_high":
             message = f"simulated for {LONG_S:g} s without feedback, the motion differs from the recorded one: {listed}"

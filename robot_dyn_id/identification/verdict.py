@@ -31,7 +31,7 @@ class Thresholds:
         friction_share: error that gravity compensation tolerates, as a share of the friction that holds the joint.
         rated_share: error that gravity compensation and feed-forward always tolerate, as a share of the rated effort.
         torque_share: error that feed-forward and computed torque tolerate, as a share of the RMS torque of the joint.
-        inertia_share: relative standard deviation of the inertia that computed torque tolerates.
+        inertia_share: error of the inertia (two relative standard deviations) that computed torque tolerates.
         rollout_share: position error after 1 s of simulation without feedback, as a share of the trained range.
         contact_share: smallest detectable external torque that collision detection tolerates, as a share of the rated
             effort.

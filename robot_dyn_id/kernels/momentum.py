@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Columns of the generalized momentum of a tree and of its drift, linear in the standard parameters, at one state.
+"""Columns of the generalized momentum of a tree and of its drift, linear in the standard parameters.
 
 The momentum is p = M(q) dq. Without friction and with the torque tau of motors and environment
 
@@ -116,3 +116,30 @@ def momentum_columns(  # type: ignore[no-untyped-def]
             drift[10 * i + 2, row] += gain * (z * a - x * c)
             drift[10 * i + 3, row] += gain * (x * b - y * a)
             k = parent[k]
+
+
+@compiled
+def momentum_along(  # type: ignore[no-untyped-def]
+    parent, leader, multiplier, offset, turn, shift, axis, gravity, q, dq, screws, pulls, momentum, drift
+):
+    """Fill the columns of `momentum_columns` at N states.
+
+    q and dq have the shape (N, n), momentum and drift (N, 10 b, n); the other arguments are the same.
+    """
+    for state in range(len(q)):
+        momentum_columns(
+            parent,
+            leader,
+            multiplier,
+            offset,
+            turn,
+            shift,
+            axis,
+            gravity,
+            q[state],
+            dq[state],
+            screws,
+            pulls,
+            momentum[state],
+            drift[state],
+        )

@@ -35,11 +35,12 @@ from robot_dyn_id.nodes.runtime.robot_node import (
 )
 from robot_dyn_id.nodes.runtime.ros_parameters import ros_parameter
 from robot_dyn_id.nodes.runtime.running import run
-from robot_dyn_id.parameters import COMPENSATIONS, UNKNOWN, ParameterSet
+from robot_dyn_id.parameters import COMPENSATED_PARTS, COMPENSATIONS, UNKNOWN, ParameterSet
 from robot_dyn_id.simulation.controllers import (
     CommandedEfforts,
     ComputedTorque,
     Gains,
+    LawEffort,
     ScaledNominalInertia,
     check_static_efforts,
     rated_efforts,
@@ -98,7 +99,8 @@ class ComputedTorqueControllerSettings:
     )
     effort_limit: tuple[float, ...] = ros_parameter(
         (),
-        "Rated effort, one value for all joints or one per joint; lowers limits of the URDF or replaces missing ones",
+        "Rated effort of the commands, and of the motors, which give a command and what the driver adds to it; one "
+        "value for all joints or one per joint; lowers limits of the URDF or replaces missing ones",
         "N m or N",
         0.0,
     )
@@ -153,7 +155,7 @@ class ComputedTorqueController(ManagedNode):
         self._commands, self._condition = self.publisher("effort_command"), Condition(self.get_logger())
         self._gains = self._feedback_gains()
         check_compensations(UNKNOWN, self.settings.robot_compensates)
-        self._compensation: DriverCompensation | None = None  # of the dynamics
+        self._compensation: DriverCompensation | None = None  # of the dynamics, before those are known of the URDF's
         self._dynamics: Dynamics | None = None
         self._law: ComputedTorque | None = None  # of the dynamics
         self._start: ScaledNominalInertia | None = None  # used until there are dynamics
@@ -334,10 +336,12 @@ class ComputedTorqueController(ManagedNode):
         try:
             rated = self._rated(model)
             self._check_gains(model)
-            self._start = ScaledNominalInertia.from_robot(self.settings.start_droop, model, self._gains)
+            start = ScaledNominalInertia.from_robot(self.settings.start_droop, model, self._gains)
         except RobotDynIdError as error:
             self._refused = f"no start without a model: {error}"
         else:
+            parts = tuple(part for part in self.settings.robot_compensates if part in COMPENSATED_PARTS)
+            self._start, self._compensation = start, DriverCompensation(start.prior, parts)
             self._begin_law(model, rated)
         self._look()
 
@@ -412,13 +416,14 @@ class ComputedTorqueController(ManagedNode):
         if share == 0.0:
             self._end_fading()
         else:
-            self._command(share * self._effort(self._tracker.setpoint(time), q, dq, step), step)
+            effort = self._effort(self._tracker.setpoint(time), q, dq, step)
+            self._command(effort._replace(wanted=share * effort.wanted), step)
 
-    def _command(self, wanted: Array, step: float) -> None:
+    def _command(self, effort: LawEffort, step: float) -> None:
         """Publish what the motors may be given of a law's effort."""
         efforts, model = self._efforts, self._model
         assert efforts is not None and model is not None
-        self._message.data = efforts.command(wanted, step).tolist()
+        self._message.data = efforts.command(effort.wanted, step, effort.added).tolist()
         self._commands.publish(self._message)
         if len(efforts.invalid):  # not held by setpoints that may have caused it
             self._tracker = None
@@ -435,14 +440,15 @@ class ComputedTorqueController(ManagedNode):
             return
         self._troubled = self._seconds()
 
-    def _effort(self, setpoint: Setpoint, q: Array, dq: Array, step: float) -> Array:
+    def _effort(self, setpoint: Setpoint, q: Array, dq: Array, step: float) -> LawEffort:
+        assert self._compensation is not None
         if self._dynamics is None or self._law is None:
             assert self._start is not None
-            return self._start.effort(setpoint, q, dq, self._gains)
+            return LawEffort(self._start.effort(setpoint, q, dq, self._gains), self._compensation.torque(q, dq))
         with np.errstate(all="ignore"):  # what is not finite is not commanded
             if self.settings.law == GRAVITY:
-                assert self._compensation is not None
-                return np.asarray(self._dynamics.gravity(q) - self._compensation.torque(q, np.zeros_like(q)))
+                wanted = self._dynamics.gravity(q) - self._compensation.torque(q, np.zeros_like(q))
+                return LawEffort(np.asarray(wanted), self._compensation.torque(q, dq))
             return self._law.effort(setpoint, q, dq, step)
 
     def _follow(self, data: bytes) -> None:

@@ -227,7 +227,8 @@ class ExternalTorqueEstimator(RobotNode):
         out.torque = state.estimate.torque.tolist()
         out.standard_deviation = np.sqrt(np.diag(state.covariance)).tolist()
         out.limit = state.limits.tolist()
-        out.statistic, out.threshold = float(state.statistics[0]), float(state.thresholds[0])
+        nearest = int(np.argmax(state.statistics[:, 0] / state.thresholds[:, 0]))
+        out.statistic, out.threshold = float(state.statistics[nearest, 0]), float(state.thresholds[nearest, 0])
         out.contact = state.contact
         out.contact_duration = state.estimate.t - state.since if state.contact else 0.0
         out.contact_joints = [names[joint] for joint in state.joints]

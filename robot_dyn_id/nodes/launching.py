@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import signal
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -20,15 +19,12 @@ from launch_ros.actions import Node
 from robot_dyn_id.errors import InputError, RobotDynIdError
 from robot_dyn_id.nodes.launch_arguments import ARGUMENTS, COMMON, check_names, read_argument, renamed_arguments
 from robot_dyn_id.nodes.runtime.parameter_files import check_parameter_file, refuse_renamed_sections
-from robot_dyn_id.nodes.starting import INTERRUPTED
+from robot_dyn_id.nodes.starting import has_failed
 
 PACKAGE = "robot_dyn_id"
 
 SIMULATOR_TRAJECTORY = "joint_trajectory_controller/joint_trajectory"
 """Command topic of the simulator before remapping."""
-
-EXPECTED_EXIT_CODES = (0, INTERRUPTED, -signal.SIGINT)
-"""Exit codes of a node that ends on request, also while Python or the node is still loading."""
 
 
 def declare_arguments(*names: str, **defaults: Any) -> list[DeclareLaunchArgument | OpaqueFunction]:
@@ -194,7 +190,7 @@ def _end_launch(event: ProcessExited, context: LaunchContext) -> Shutdown | None
     Raises:
         RobotDynIdError: the node has failed. Only an exception makes the exit code of `ros2 launch` other than 0.
     """
-    if event.returncode not in EXPECTED_EXIT_CODES:  # Ctrl-C in a terminal can reach a node before the launch
+    if has_failed(event.returncode, context.is_shutdown):
         raise RobotDynIdError(f"{event.process_name} has failed with exit code {event.returncode}")
     return None if context.is_shutdown else Shutdown(reason=f"{event.process_name} has ended")
 

@@ -13,6 +13,27 @@ INTERRUPTED = 130
 """Exit code of a process that Ctrl-C has ended, by custom of the shells."""
 
 
+EXPECTED_EXIT_CODES = (0, INTERRUPTED, -signal.SIGINT)
+"""Exit codes of a node that ends on request, also while Python or the node is still loading."""
+
+LOST_EXIT_CODE = 255
+"""Exit code that asyncio (CPython before 3.13.2) reports for a process that ends just when it is sent a signal.
+
+Sending the signal takes the exit code away from the watcher of the process ("Unknown child process pid"). No node of
+this package ends with this code.
+"""
+
+
+def has_failed(code: int, launch_ends: bool) -> bool:
+    """Decide whether a node that a launch has started has failed.
+
+    Args:
+        code: exit code as the launch reports it; Ctrl-C in a terminal can reach a node before the launch.
+        launch_ends: whether the launch is ending, when it sends signals to its processes.
+    """
+    return code not in EXPECTED_EXIT_CODES and not (launch_ends and code == LOST_EXIT_CODE)
+
+
 def start(module: str) -> NoReturn:
     """Load a node, run it, and end the process with its exit code.
 

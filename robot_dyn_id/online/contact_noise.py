@@ -5,20 +5,24 @@ The variance of the estimate has three parts: the noise that is learned here, th
 state, and the uncertainty of dry friction near zero velocity. The last one is at most the half range of the friction
 there, as of a uniform distribution. Which share of it the robot shows while it turns round is learned from reversals; a
 joint that stays slow for longer than there may be held by any friction.
+
+Tested are the present torque and the lasting one, which is low-passed over `LASTING_S`. Their noise is learned
+separately: how much of it the low-pass removes depends on its correlation in time.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from robot_dyn_id.arrays import Array, Mask
+from robot_dyn_id.arrays import Array, Integers, Mask
 from robot_dyn_id.errors import InputError
 from robot_dyn_id.online.changes import BLOCK, ChangeThresholds
-from robot_dyn_id.online.momentum_observer import TorqueEstimate
+from robot_dyn_id.online.momentum_observer import ObserverFilter, TorqueEstimates
+from robot_dyn_id.online.rows import Rows
 
 LEAST_BLOCKS = 8
 """Least number of blocks of one second that noise and thresholds are learned from."""
@@ -36,16 +40,90 @@ NEAR_ZERO = 0.5
 """Share of a joint's largest friction range from which on a sample counts as one of a reversal."""
 
 
-def state_covariance(noise: Array, model: Array, reversal: Array, shares: Array) -> Array:
+LASTING_S = 0.1
+"""Time constant of the low-pass of the lasting torque [s]: weak contacts stand out from noise that is averaged."""
+
+LASTING_SETTLED = 6.0
+"""Time constants after which its initial state has decayed, to 0.25 %."""
+
+
+@dataclass(frozen=True)
+class JudgedTorque(Rows):
+    """Torque that is tested for a contact at M times, with what its variance is made of.
+
+    Attributes:
+        torque: shape (M, n).
+        model: covariance due to that of the parameters, shape (M, n, n).
+        turning: half range of the friction near zero velocity at reversals, shape (M, n).
+        held: the same where the joint may be held by any friction, shape (M, n).
+        settled: whether the torque is tested, shape (M,).
+    """
+
+    torque: Array
+    model: Array
+    turning: Array
+    held: Array
+    settled: Mask
+
+    @classmethod
+    def from_estimates(cls, estimates: TorqueEstimates, crossing: Array) -> JudgedTorque:
+        """Present torque; `crossing` is the longest time for which joints are slow at reversals [s], shape (n,)."""
+        held = estimates.slow > crossing
+        split = np.where(held, 0.0, estimates.reversal), np.where(held, estimates.reversal, 0.0)
+        return cls(estimates.torque, estimates.model_covariance, *split, np.full(len(estimates), True))
+
+
+class LastingTorque:
+    """First-order low-pass of the tested torque: a second, slower observer.
+
+    Its variances are at most the low-passed ones, as the weights of the low-pass are positive and their sum is 1.
+    """
+
+    def __init__(self, joints: int) -> None:
+        """Start without torques."""
+        self._low_pass = ObserverFilter(np.full(joints, 1.0 / LASTING_S))
+        self._piece, self._begun, self._last = -1, -np.inf, -np.inf
+
+    def follow(self, present: JudgedTorque, t: Array, piece: Integers) -> JudgedTorque:
+        """Lasting torque at the same times.
+
+        Args:
+            present: present torque at M times.
+            t: times [s], shape (M,).
+            piece: number of the uninterrupted piece of each, shape (M,).
+        """
+        ends = [*(np.flatnonzero(np.diff(piece)) + 1).tolist(), len(t)]
+        parts = []
+        for begin, end in zip([0, *ends[:-1]], ends, strict=True):
+            if piece[begin] != self._piece:
+                self._low_pass.reset()
+                self._piece, self._begun, self._last = int(piece[begin]), float(t[begin]), float(t[begin])
+            parts.append(self._follow(present.take(slice(begin, end)), t[begin:end]))
+        return JudgedTorque.concatenate(parts)
+
+    def _follow(self, present: JudgedTorque, t: Array) -> JudgedTorque:
+        infinite = ~np.isfinite(np.diagonal(present.model, axis1=1, axis2=2))
+        model = np.where(np.isfinite(present.model), present.model, 0.0)
+        vectors = (present.torque, present.turning, present.held, infinite.astype(np.float64))
+        rows = np.concatenate([model, *(vector[:, None] for vector in vectors)], axis=1)
+        found = self._low_pass.follow(np.diff(t, prepend=self._last), rows)
+        self._last = float(t[-1])
+        model, (torque, turning, held, infinite) = found[:, :-4], found[:, -4:].swapaxes(0, 1)
+        joints = np.arange(torque.shape[1])
+        unsure = infinite > math.exp(-LASTING_SETTLED)
+        model[:, joints, joints] = np.where(unsure, np.inf, model[:, joints, joints])
+        return JudgedTorque(torque, model, turning, held, t - self._begun >= LASTING_SETTLED * LASTING_S)
+
+
+def state_covariance(noise: Array, model: Array, extent: Array) -> Array:
     """Covariance of an estimate, shape (..., n, n): noise, parameters, and friction near zero velocity.
 
     Args:
         noise: covariance of the noise, shape (n, n).
         model: covariance due to that of the parameters, shape (..., n, n).
-        reversal: half range of the friction within the uncertainty of the velocity, shape (..., n).
-        shares: share of that range which is uncertain, shape (..., n).
+        extent: half range of the friction that is uncertain, shape (..., n).
     """
-    uniform = np.square(shares * reversal) / 3.0
+    uniform = np.square(extent) / 3.0
     return np.asarray(noise + model + uniform[..., None] * np.eye(len(noise)))
 
 
@@ -76,84 +154,96 @@ class ContactNoise:
         covariance: covariance of the noise, shape (n, n).
         shares: share of the friction range near zero velocity that is uncertain, shape (n,).
         thresholds: thresholds of the statistics, shape (1 + n,).
-        crossing: longest time for which each joint was slow at a reversal [s], shape (n,).
         reversals: number of reversals of each joint in the learning, shape (n,).
     """
 
     covariance: Array
     shares: Array
     thresholds: Array
-    crossing: Array
     reversals: Array
 
-    def covariance_at(self, estimate: TorqueEstimate) -> Array:
-        """Covariance of an estimate, shape (n, n)."""
-        shares = np.where(estimate.slow > self.crossing, 1.0, self.shares)
-        return state_covariance(self.covariance, estimate.model_covariance, estimate.reversal, shares)
+    def covariance_at(self, tested: JudgedTorque) -> Array:
+        """Covariance of M torques, shape (M, n, n)."""
+        return state_covariance(self.covariance, tested.model, self.shares * tested.turning + tested.held)
+
+    def statistics_at(self, tested: JudgedTorque) -> Array:
+        """Test statistics of M torques, shape (M, 1 + n); zero where the torque is not tested."""
+        statistics = contact_statistics(tested.torque, self.covariance_at(tested))
+        return np.where(tested.settled[:, None], statistics, 0.0)
 
 
-@dataclass(frozen=True)
-class QuietMotion:
-    """Estimates of motion without contact, N samples.
-
-    Attributes:
-        block: number of the block of `BLOCK` seconds of each sample, shape (N,).
-        torque: shape (N, n).
-        model: covariance due to that of the parameters, shape (N, n, n).
-        reversal: half range of the friction, shape (N, n).
-        slow: time for which each joint has been slow [s], shape (N, n).
-        effort: low-passed effort, shape (N, n).
-    """
-
-    block: Array
-    torque: Array
-    model: Array
-    reversal: Array
-    slow: Array
-    effort: Array
-
-
-def learn_noise(
-    quiet: QuietMotion, interval: float, joint_names: Sequence[str], held_out_shares: Array
-) -> ContactNoise:
-    """Learn noise and thresholds.
+def learn_noise(quiet: JudgedTorque, block: Integers, interval: float) -> ContactNoise:
+    """Learn noise and thresholds of motion without contact.
 
     Args:
-        quiet: estimates of motion without contact.
-        interval: mean time between false alarms of all statistics together [s].
+        quiet: torque at N times.
+        block: number of the block of `BLOCK` seconds of each, shape (N,).
+        interval: mean time between false alarms of each statistic [s].
+
+    Raises:
+        InputError: the motion was too short.
+    """
+    quiet, block = quiet.take(quiet.settled), block[quiet.settled]
+    first = _first_of(block)
+    covariance = _moments(quiet.torque, first).mean(axis=0)
+    floor = 1e-12 * max(float(np.trace(covariance)), 1e-12)
+    covariance = covariance + floor * np.eye(len(covariance))
+    shares, reversals = _reversal_shares(quiet, np.diag(covariance))
+    noise = ContactNoise(covariance, shares, np.full(1 + len(covariance), np.nan), reversals)
+    largest = np.maximum.reduceat(noise.statistics_at(quiet), first)
+    freedom = np.ones(largest.shape[1])
+    freedom[0] = len(covariance)
+    thresholds = ChangeThresholds(freedom)
+    for each in largest:
+        thresholds.add(each, BLOCK)
+    return replace(noise, thresholds=thresholds.fit(interval))
+
+
+def check_quiet(
+    quiet: JudgedTorque, block: Integers, effort: Array, joint_names: Sequence[str], held_out_shares: Array
+) -> None:
+    """Refuse motion with contacts.
+
+    Args:
+        quiet: torque at N times.
+        block: number of the block of `BLOCK` seconds of each, shape (N,).
+        effort: low-passed effort, shape (N, n).
         joint_names: names of the n joints, for messages.
         held_out_shares: NRMSE of the model on held-out data, shape (n,); NaN where it is not known.
 
     Raises:
         InputError: the motion was too short, or disturbed; the joint or the time is named.
     """
-    _, first = np.unique(quiet.block, return_index=True)
-    if len(first) < LEAST_BLOCKS:
-        raise InputError(f"{len(first)} s of motion are too short to learn from: at least {LEAST_BLOCKS} s are needed")
-    products = quiet.torque[:, :, None] * quiet.torque[:, None, :]
-    counts = np.diff(np.append(first, len(quiet.block)))
-    moments = np.add.reduceat(products, first) / counts[:, None, None]
-    calm = _calm_half(moments)
-    reference = moments[calm].mean(axis=0)
+    first = _first_of(block)
+    moments = _moments(quiet.torque, first)
+    reference = moments[_calm_half(moments)].mean(axis=0)
     known = np.where(np.isfinite(quiet.model), quiet.model, 0.0)
-    extent = np.ones(quiet.torque.shape[1])
-    robust = contact_statistics(quiet.torque, state_covariance(reference, known, quiet.reversal, extent))
+    robust = contact_statistics(quiet.torque, state_covariance(reference, known, quiet.turning))
     _refuse_disturbance(np.maximum.reduceat(robust[:, 0], first))
+    counts = np.diff(np.append(first, len(block)))
     means = np.add.reduceat(quiet.torque, first) / counts[:, None]
-    _refuse_persistent(means, known, quiet.effort, joint_names, held_out_shares)
-    covariance = moments.mean(axis=0)
-    floor = 1e-12 * max(float(np.trace(covariance)), 1e-12)
-    covariance = covariance + floor * np.eye(len(covariance))
-    shares, reversals = _reversal_shares(quiet, np.diag(covariance))
-    statistics = contact_statistics(quiet.torque, state_covariance(covariance, quiet.model, quiet.reversal, shares))
-    largest = np.maximum.reduceat(statistics, first)
-    freedom = np.ones(largest.shape[1])
-    freedom[0] = len(covariance)
-    thresholds = ChangeThresholds(freedom)
-    for block in largest:
-        thresholds.add(block, BLOCK)
-    crossing = np.where(np.isfinite(quiet.slow), quiet.slow, 0.0).max(axis=0)
-    return ContactNoise(covariance, shares, thresholds.fit(interval * len(freedom)), crossing, reversals)
+    _refuse_persistent(means, known, effort, joint_names, held_out_shares)
+
+
+def _first_of(block: Integers) -> Integers:
+    """Index of the first sample of each block.
+
+    Raises:
+        InputError: there are too few blocks to learn from.
+    """
+    first = np.unique(block, return_index=True)[1]
+    if len(first) < LEAST_BLOCKS:
+        raise InputError(
+            f"{len(first)} s of uninterrupted motion are too short to learn from: at least {LEAST_BLOCKS} s are needed"
+        )
+    return np.asarray(first)
+
+
+def _moments(torque: Array, first: Integers) -> Array:
+    """Second moments of each block, shape (blocks, n, n)."""
+    products = torque[:, :, None] * torque[:, None, :]
+    counts = np.diff(np.append(first, len(torque)))
+    return np.asarray(np.add.reduceat(products, first) / counts[:, None, None])
 
 
 def _calm_half(moments: Array) -> Mask:
@@ -216,7 +306,7 @@ def _refuse_persistent(
         )
 
 
-def _reversal_shares(quiet: QuietMotion, noise: Array) -> tuple[Array, Array]:
+def _reversal_shares(quiet: JudgedTorque, noise: Array) -> tuple[Array, Array]:
     """Share of the friction range near zero velocity that is uncertain, and number of reversals, shape (n,) each.
 
     The share explains the excess of the second moment near zero velocity over the noise, at the upper 95 % confidence
@@ -225,7 +315,7 @@ def _reversal_shares(quiet: QuietMotion, noise: Array) -> tuple[Array, Array]:
     joints = quiet.torque.shape[1]
     shares, reversals = np.ones(joints), np.zeros(joints)
     for joint in range(joints):
-        extent = quiet.reversal[:, joint]
+        extent = quiet.turning[:, joint]
         near = extent > NEAR_ZERO * extent.max(initial=0.0)
         count = float(np.count_nonzero(np.diff(near.astype(np.int8)) > 0))
         reversals[joint] = count

@@ -8,6 +8,11 @@ import numpy as np
 from robot_dyn_id.arrays import Array
 from robot_dyn_id.dynamics.momentum import accelerated
 from robot_dyn_id.dynamics.regressor import Motion, Regressor
+from robot_dyn_id.dynamics.terms import Term
+from robot_dyn_id.dynamics.terms.groups import TermStates
+
+EQUAL = 1e-3
+"""Relative difference below which steps are equal: states are integrated along all of them at once."""
 
 
 class FrictionColumns:
@@ -39,29 +44,60 @@ class FrictionColumns:
         Returns:
             The columns at this state, shape (k, n).
         """
-        q = q[:, None]
-        groups = self._regressor.state_groups
-        if groups and np.isfinite(self._t):
-            step = t - self._t
-            self._states = {g.term: g.advance(self._states[g.term], self._q, q, step) for g in groups}
-        self._t, self._q = t, q
-        return self._evaluate(Motion(q, dq[:, None], np.zeros_like(q), states=self._states))[:, :, 0]
+        return self.follow(np.array([t]), q[:, None], dq[:, None])[:, :, 0]
+
+    def follow(self, t: Array, q: Array, dq: Array) -> Array:
+        """Add N positions and velocities.
+
+        Args:
+            t: increasing times, later than the previous ones [s], shape (N,).
+            q: positions, shape (n, N).
+            dq: velocities, shape (n, N).
+
+        Returns:
+            The columns at these states, shape (k, n, N).
+        """
+        states: TermStates | None = None
+        if self.has_states:
+            begun = np.isfinite(self._t)
+            path = np.concatenate([self._q, q], axis=1) if begun else q
+            steps = np.diff(t, prepend=self._t) if begun else np.diff(t)
+            states = self._integrate(path, steps)
+            self._states = {term: values[..., -1:] for term, values in states.items()}
+            states = {term: values[..., path.shape[1] - len(t) :] for term, values in states.items()}
+        self._t, self._q = float(t[-1]), q[:, -1:]
+        return self._evaluate(Motion(q, dq, np.zeros_like(q), states=states))
+
+    def _integrate(self, path: Array, steps: Array) -> dict[Term, Array]:
+        """States along positions of shape (n, M), with `steps`, shape (M - 1,), from the present states on."""
+        step = float(np.mean(steps)) if len(steps) else 0.0
+        if np.all(np.abs(steps - step) < EQUAL * step):
+            return self._regressor.integrate(path, step, self._states)
+        states = [self._states]
+        for k, each in enumerate(steps.tolist()):
+            pair = path[:, k : k + 1], path[:, k + 1 : k + 2]
+            states.append(
+                {
+                    group.term: group.advance(states[-1][group.term], *pair, each)
+                    for group in self._regressor.state_groups
+                }
+            )
+        return {term: np.concatenate([one[term] for one in states], axis=2) for term in self._states}
 
     def half_range(self, q: Array, dq: Array, width: Array, values: Array) -> Array:
-        """Half the change of the torque of these terms within an interval of the velocity, shape (n,) [N m or N].
+        """Half the change of the torque of these terms within an interval of the velocity, shape (n, N) [N m or N].
 
         States are those of long motions, so that the interval about zero holds friction of both directions.
 
         Args:
-            q: positions, shape (n,).
-            dq: velocities, shape (n,).
+            q: positions, shape (n, N).
+            dq: velocities, shape (n, N).
             width: half the width of the interval about the velocity of each joint, shape (n,).
             values: parameters of the columns, shape (k,).
         """
-        ends = np.stack([dq - width, dq + width], axis=1)
-        positions = np.repeat(q[:, None], 2, axis=1)
-        columns = self._evaluate(Motion(positions, ends, np.zeros_like(ends)))
-        low, high = np.tensordot(values, columns, 1).T
+        ends = np.concatenate([dq - width[:, None], dq + width[:, None]], axis=1)
+        columns = self._evaluate(Motion(np.tile(q, 2), ends, np.zeros_like(ends)))
+        low, high = np.split(np.tensordot(values, columns, 1), 2, axis=1)
         return np.asarray(0.5 * np.abs(high - low))
 
     def _evaluate(self, motion: Motion) -> Array:

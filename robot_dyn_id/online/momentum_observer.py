@@ -14,17 +14,20 @@ the last output and two inputs, with positive weights, for any gain and any peri
 
 from __future__ import annotations
 
-from collections import deque
+import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
-from robot_dyn_id.arrays import Array, Integers
+from robot_dyn_id.arrays import Array, Integers, Mask
 from robot_dyn_id.dynamics.momentum import MomentumRegressor
 from robot_dyn_id.dynamics.regressor import Regressor
 from robot_dyn_id.errors import InputError, UsageError
+from robot_dyn_id.kernels.recursive_filters import first_order
 from robot_dyn_id.online.friction_columns import FrictionColumns
 from robot_dyn_id.online.monitoring import MOVING_RATIO, CausalFilter
+from robot_dyn_id.online.rows import Rows
 from robot_dyn_id.parameters import ParameterSet
 
 SETTLED = 6.0
@@ -100,10 +103,63 @@ class TorqueEstimate:
     reversal: Array
     slow: Array
 
+
+@dataclass(frozen=True)
+class TorqueEstimates(Rows):
+    """Estimates at M times: arrays of the values of `TorqueEstimate`, with the times as the first axis.
+
+    Attributes:
+        t: times [s], shape (M,).
+        q: shape (M, n).
+        torque: shape (M, n).
+        effort: shape (M, n).
+        model_covariance: shape (M, n, n).
+        reversal: shape (M, n).
+        slow: shape (M, n).
+        piece: number of the uninterrupted piece of the joint states that each belongs to, shape (M,).
+    """
+
+    t: Array
+    q: Array
+    torque: Array
+    effort: Array
+    model_covariance: Array
+    reversal: Array
+    slow: Array
+    piece: Integers
+
+    def __getitem__(self, number: int) -> TorqueEstimate:
+        """One estimate."""
+        values = (self.q, self.torque, self.effort, self.model_covariance, self.reversal, self.slow)
+        return TorqueEstimate(float(self.t[number]), *(each[number] for each in values))
+
     @property
-    def moving(self) -> bool:
-        """Whether any joint moves."""
-        return bool(np.any(self.slow == 0.0))
+    def moving(self) -> Mask:
+        """Whether any joint moves, shape (M,)."""
+        return np.asarray(np.any(self.slow == 0.0, axis=1))
+
+
+@dataclass(frozen=True)
+class Observed(Rows):
+    """Input of estimates at the M joint states where the observer has settled.
+
+    Attributes:
+        t: times [s], shape (M,).
+        q: positions, shape (M, n).
+        columns: columns of the external torque, shape (M, p, n).
+        effort: low-passed effort, shape (M, n).
+        reversal: see `TorqueEstimate`, shape (M, n).
+        slow: see `TorqueEstimate`, shape (M, n).
+        piece: number of the uninterrupted piece of each, shape (M,).
+    """
+
+    t: Array
+    q: Array
+    columns: Array
+    effort: Array
+    reversal: Array
+    slow: Array
+    piece: Integers
 
 
 class ObserverFilter:
@@ -116,19 +172,28 @@ class ObserverFilter:
 
     def reset(self) -> None:
         """Begin again in steady state at the next sample."""
-        self._u: Array | None = None
+        self._last: tuple[Array, Array] | None = None
 
-    def add(self, step: float, u: Array) -> Array:
-        """Output after values u, shape (..., n), that come `step` [s] after the previous ones."""
-        if self._u is None:
-            self._u = self._y = u
-            return u
-        x = self._rate * step
+    def follow(self, step: Array, u: Array) -> Array:
+        """Outputs after N values.
+
+        Args:
+            step: time of each since the previous one [s], shape (N,); the first one is not read after a reset.
+            u: values, shape (N, m, n).
+
+        Returns:
+            Outputs, shape (N, m, n).
+        """
+        first = self._last is None
+        before, last = (u[0], u[0]) if self._last is None else self._last
+        inputs, y = np.concatenate([before[None], u]), np.empty((len(u) + 1, *u.shape[1:]))
+        y[0] = last
+        x = np.outer(np.concatenate([[1.0, 1.0 if first else step[0]], step[1:]]), self._rate)
         keep = np.exp(-x)
         share = -np.expm1(-x) / x
-        self._y = keep * self._y + (share - keep) * self._u + (1.0 - share) * u
-        self._u = u
-        return self._y
+        first_order(keep, share - keep, 1.0 - share, inputs, y)
+        self._last = u[-1], y[-1]
+        return y[1:]
 
 
 class Alignment:
@@ -141,33 +206,35 @@ class Alignment:
 
     def reset(self) -> None:
         """Discard all samples."""
-        self._past: deque[tuple[float, Array]] = deque()
+        self._past: tuple[Array, Array] | None = None
 
-    def add(self, t: float, motion: Array, effort: Array) -> tuple[Array, Array] | None:
-        """Add a sample.
+    def follow(self, t: Array, motion: Array, effort: Array) -> tuple[Array, Array, Mask]:
+        """Add N samples.
 
         Args:
-            t: time, later than that of the previous sample [s].
-            motion: positions and velocities, shape (2, n).
-            effort: shape (n,).
+            t: times, later than those of previous samples [s], shape (N,).
+            motion: positions and velocities, shape (N, 2, n).
+            effort: shape (N, n).
 
         Returns:
-            Motion and effort that belong together, the later of them interpolated; None until it is known.
+            Motion and effort that belong together, the later of them interpolated, and a mask of the samples where
+            both are known, shape (N,); only these are returned.
         """
         if self._delay == 0.0:
-            return motion, effort
-        early = motion if self._delay > 0.0 else effort
-        self._past.append((t, early))
+            return motion, effort, np.full(len(t), True)
+        times, values = t, motion if self._delay > 0.0 else effort
+        if self._past is not None:
+            times, values = np.concatenate([self._past[0], times]), np.concatenate([self._past[1], values])
         wanted = t - abs(self._delay)
-        while len(self._past) > 1 and self._past[1][0] <= wanted:
-            self._past.popleft()
-        first, value = self._past[0]
-        if first > wanted:
-            return None
-        if len(self._past) > 1:
-            second, other = self._past[1]
-            value = value + (wanted - first) / (second - first) * (other - value)
-        return (value, effort) if self._delay > 0.0 else (motion, value)
+        place = np.searchsorted(times, wanted, side="right") - 1
+        known = place >= 0
+        keep = max(int(place[-1]), 0)
+        self._past = times[keep:], values[keep:]
+        place, wanted = place[known], wanted[known]
+        share = (wanted - times[place]) / (times[place + 1] - times[place])
+        share = share.reshape(-1, *(1,) * (values.ndim - 1))
+        early = values[place] + share * (values[place + 1] - values[place])
+        return (early, effort[known], known) if self._delay > 0.0 else (motion[known], early, known)
 
 
 class MomentumObserver:
@@ -212,7 +279,7 @@ class MomentumObserver:
         self._unknown = np.flatnonzero(unknown)
         self._covariance = np.where(known & known[:, None], parameters.covariance, 0.0)
         self.interruptions = 0
-        self._last = -np.inf
+        self._last, self._piece = -np.inf, 0
         self._restart()
 
     def _restart(self) -> None:
@@ -222,6 +289,8 @@ class MomentumObserver:
         self._low_pass.reset()
         self._time, self._begun = -np.inf, np.inf
         self._moved = np.full(len(self.gain), -np.inf)
+        self._latest: Observed | None = None
+        self._piece += 1
 
     @property
     def settled(self) -> bool:
@@ -240,55 +309,117 @@ class MomentumObserver:
         Returns:
             Whether `estimate` is valid.
         """
-        gap = self._settings.longest_gap
-        if t <= self._last:
-            if t >= self._last - gap:
-                return False
-            self._restart()  # time was set back: a bag starts again
-            self._friction.reset()
-        elif t > self._last + gap:
-            self.interruptions += bool(np.isfinite(self._last))
-            self._restart()
-        if (dq is None) != self._differentiates:
-            self._differentiates = dq is None
-            self._restart()
-        self._last = t
-        tau = self._factors * tau
-        if dq is None:
-            (q, tau), (dq, _) = self._differentiator.add(t, np.array((q, tau)))
-            if not self._differentiator.settled:
-                return False
-        elif self._friction.has_states:
-            (q, dq, tau), _ = self._differentiator.add(t, np.array((q, dq, tau)))
-        aligned = self._alignment.add(t, np.array((q, dq)), tau)
-        if aligned is None:
+        observed = self.follow(np.array([t]), q[None], None if dq is None else dq[None], tau[None])
+        if not len(observed.t):
             return False
-        (q, dq), tau = aligned
-        self._follow(t, q, dq, tau)
-        return self.settled
-
-    def _follow(self, t: float, q: Array, dq: Array, tau: Array) -> None:
-        """Update the low-pass by a state whose motion and effort belong together."""
-        momentum, drift = self._momentum.columns(q, dq)
-        drift[self._friction.rows] -= self._friction.add(t, q, dq)
-        self._weighted = self.gain * momentum[self._columns]
-        width = self._friction.half_range(q, dq, self._width, self._friction_values)
-        rows = np.concatenate([self._weighted + drift[self._columns], tau[None], width[None]])
-        self._filtered = self._low_pass.add(t - self._time, rows)
-        self._begun = min(self._begun, t)
-        self._time, self._q = t, q
-        self._moved = np.where(np.abs(dq) > self._width, t, np.minimum(self._moved, t))
+        self._latest = observed
+        return True
 
     def estimate(self) -> TorqueEstimate:
-        """Estimate at the latest state."""
-        columns = self._weighted - self._filtered[:-2]  # (p, n)
-        effort, reversal = self._filtered[-2:]
-        covariance = columns.T @ self._covariance @ columns
-        unsure = np.any(columns[self._unknown] != 0.0, axis=0)
-        covariance[unsure, unsure] = np.inf
-        torque = self.parameters.values @ columns - effort
-        slow = self._time - self._moved
-        return TorqueEstimate(self._time, self._q, torque, effort, covariance, reversal, slow)
+        """Estimate at the latest state.
+
+        Raises:
+            UsageError: there is none.
+        """
+        if self._latest is None:
+            raise UsageError("the observer has not settled: there is no estimate")
+        return self.estimates(self._latest, np.array([len(self._latest.t) - 1]))[0]
+
+    def follow(self, t: Array, q: Array, dq: Array | None, tau: Array) -> Observed:
+        """Add N joint states, as `add` adds one.
+
+        Args:
+            t: times [s], shape (N,).
+            q: positions [rad or m], shape (N, n).
+            dq: velocities, shape (N, n), or None.
+            tau: efforts, shape (N, n).
+
+        Returns:
+            What `estimates` needs, at the states where the observer has settled.
+        """
+        parts = []
+        for chosen, interrupted, set_back in self._pieces(t):
+            self.interruptions += interrupted
+            if interrupted or set_back or not np.isfinite(self._last):
+                self._restart()
+            if set_back:
+                self._friction.reset()
+            if (dq is None) != self._differentiates:
+                self._differentiates = dq is None
+                self._restart()
+            self._last = float(t[chosen[-1]])
+            state = t[chosen], q[chosen], None if dq is None else dq[chosen], self._factors * tau[chosen]
+            part = self._follow(*state)
+            if part is not None:
+                parts.append(part)
+        if parts:
+            return Observed.concatenate(parts)
+        n, p = len(self.gain), len(self._columns)
+        none = np.empty((0, n))
+        return Observed(np.empty(0), none, np.empty((0, p, n)), none, none, none, np.empty(0, dtype=np.int64))
+
+    def _pieces(self, t: Array) -> Iterator[tuple[Integers, bool, bool]]:
+        """Indices of joint states without long gaps, whether a gap precedes them, and whether time was set back."""
+        gap, last = self._settings.longest_gap, self._last
+        chosen: list[int] = []
+        interrupted = set_back = False
+        for k, time in enumerate(t.tolist()):
+            if last - gap <= time <= last:
+                continue
+            if time < last or time > last + gap:  # a bag starts again, or joint states are missing
+                if chosen:
+                    yield np.array(chosen), interrupted, set_back
+                chosen, set_back = [], time < last
+                interrupted = not set_back and math.isfinite(last)
+            chosen.append(k)
+            last = time
+        if chosen:
+            yield np.array(chosen), interrupted, set_back
+
+    def _follow(self, t: Array, q: Array, dq: Array | None, tau: Array) -> Observed | None:
+        """Follow N joint states without long gaps; None if the observer has not settled at any of them."""
+        if dq is None:
+            (q, tau), (dq, _) = (x.swapaxes(0, 1) for x in self._differentiator.follow(t, np.stack([q, tau], axis=1)))
+            known = self._differentiator.settled_at(t)
+            t, q, dq, tau = t[known], q[known], dq[known], tau[known]
+        elif self._friction.has_states:
+            q, dq, tau = self._differentiator.follow(t, np.stack([q, dq, tau], axis=1))[0].swapaxes(0, 1)
+        if not len(t):
+            return None
+        motion, tau, known = self._alignment.follow(t, np.stack([q, dq], axis=1), tau)
+        if not known.any():
+            return None
+        return self._filter(t[known], motion[:, 0], motion[:, 1], tau)
+
+    def _filter(self, t: Array, q: Array, dq: Array, tau: Array) -> Observed | None:
+        """Run the low-pass over states whose motion and effort belong together."""
+        momentum, drift = self._momentum.columns(q, dq)
+        drift[:, self._friction.rows] -= self._friction.follow(t, q.T, dq.T).transpose(2, 0, 1)
+        weighted = self.gain * momentum[:, self._columns]
+        width = self._friction.half_range(q.T, dq.T, self._width, self._friction_values).T
+        rows = np.concatenate([weighted + drift[:, self._columns], tau[:, None], width[:, None]], axis=1)
+        filtered = self._low_pass.follow(np.diff(t, prepend=self._time), rows)
+        moved = np.maximum.accumulate(np.where(np.abs(dq) > self._width, t[:, None], self._moved), axis=0)
+        self._begun = min(self._begun, float(t[0]))
+        self._time, self._moved = float(t[-1]), moved[-1]
+        settled = t - self._begun >= SETTLED / self.gain.min()
+        if not settled.any():
+            return None
+        columns, slow = weighted - filtered[:, :-2], t[:, None] - moved
+        efforts = filtered[:, -2], filtered[:, -1]
+        return Observed(t, q, columns, *efforts, slow, np.full(len(t), self._piece)).take(settled)
+
+    def estimates(self, observed: Observed, chosen: Integers) -> TorqueEstimates:
+        """Estimates at some of the states that were followed."""
+        observed = observed.take(chosen)
+        columns = observed.columns  # (M, p, n)
+        covariance = columns.transpose(0, 2, 1) @ (self._covariance @ columns)
+        unsure = np.any(columns[:, self._unknown] != 0.0, axis=1)
+        joints = np.arange(columns.shape[2])
+        covariance[:, joints, joints] = np.where(unsure, np.inf, covariance[:, joints, joints])
+        torque = np.einsum("p,kpn->kn", self.parameters.values, columns) - observed.effort
+        rest = observed.reversal, observed.slow, observed.piece
+        return TorqueEstimates(observed.t, observed.q, torque, observed.effort, covariance, *rest)
 
 
 def _values_of(parameters: ParameterSet, columns: Integers, rows: Integers) -> Array:

@@ -13,6 +13,7 @@ from robot_dyn_id.dynamics.momentum import accelerated
 from robot_dyn_id.dynamics.regressor import Motion, Regressor
 from robot_dyn_id.identification import assembly
 from robot_dyn_id.identification.extrapolation import Excess, far_outside, list_excesses
+from robot_dyn_id.kernels.recursive_filters import second_order
 from robot_dyn_id.online.friction_columns import FrictionColumns
 from robot_dyn_id.online.watch import DEFAULT_SETTINGS, ModelWatch, WatchSettings
 from robot_dyn_id.parameters import ParameterSet
@@ -48,6 +49,7 @@ class CausalFilter:
     def __init__(self, cutoff: float) -> None:
         """Start without samples, for a cut-off [Hz]: w = 2 pi cutoff."""
         self._w = 2 * np.pi * cutoff
+        self._last: tuple[Array, Array, Array]
         self.reset()
 
     def reset(self) -> None:
@@ -56,8 +58,8 @@ class CausalFilter:
 
     @property
     def settled(self) -> bool:
-        """Whether the initial state has decayed to 0.3 %."""
-        return self._t - self._since >= 8.0 / self._w
+        """Whether the initial state has decayed to 0.3 % at the latest sample."""
+        return bool(self.settled_at(np.array(self._t)))
 
     def add(self, t: float, u: Array) -> tuple[Array, Array]:
         """Add a sample.
@@ -69,21 +71,40 @@ class CausalFilter:
         Returns:
             Output and its derivative.
         """
+        y, dy = self.follow(np.array([t]), np.asarray(u)[None])
+        return y[0], dy[0]
+
+    def settled_at(self, t: Array) -> Mask:
+        """Whether the initial state has decayed to 0.3 % at times since the latest reset, shape (N,)."""
+        return np.asarray(t - self._since >= 8.0 / self._w)
+
+    def follow(self, t: Array, u: Array) -> tuple[Array, Array]:
+        """Add N samples.
+
+        Args:
+            t: increasing times, later than those of previous samples [s], shape (N,).
+            u: values, shape (N, ...).
+
+        Returns:
+            Output and its derivative at each sample, shape (N, ...) each.
+        """
+        flat = np.reshape(u, (len(u), -1)).astype(np.float64, copy=False)
         if not np.isfinite(self._t):
-            self._t, self._since, self._u = t, t, u
-            self._y, self._dy = u, np.zeros_like(u)
-            return self._y, self._dy
-        w = self._w
-        h = t - self._t
-        slope = (u - self._u) / h
-        # the output follows a linear input with a lag of 2 / w; the initial difference decays
-        first = self._y - (self._u - 2.0 * slope / w)
-        second = self._dy - slope + w * first
-        decay = np.exp(-w * h)
-        self._y = u - 2.0 * slope / w + (first + second * h) * decay
-        self._dy = slope + (second - w * (first + second * h)) * decay
-        self._t, self._u = t, u
-        return self._y, self._dy
+            self._t, self._since = float(t[0]), float(t[0])
+            self._last = flat[0], flat[0], np.zeros(flat.shape[1])
+        before, y, dy = self._last
+        step = np.diff(t, prepend=[self._t, self._t])
+        inputs, outputs, slopes = np.concatenate([before[None], flat]), *np.empty((2, len(flat) + 1, flat.shape[1]))
+        outputs[0], slopes[0] = y, dy
+        begin = int(step[1] == 0.0)  # the first sample of all is the steady state itself
+        if begin:
+            outputs[1], slopes[1] = y, dy
+        second_order(
+            self._w, step[begin:], np.exp(-self._w * step[begin:]), inputs[begin:], outputs[begin:], slopes[begin:]
+        )
+        self._t = float(t[-1])
+        self._last = flat[-1], outputs[-1], slopes[-1]
+        return outputs[1:].reshape(np.shape(u)), slopes[1:].reshape(np.shape(u))
 
 
 @dataclass(frozen=True)
@@ -134,16 +155,34 @@ class Columns:
 
     def add(self, t: float, state: Array) -> None:
         """Add positions, velocities and torques at the time t [s], shape (3, n), later than the previous ones."""
-        rows = np.concatenate([state, self._friction.add(t, state[0], state[1])])
-        self._values, self._slopes = self.filter.add(t, rows)
+        values, slopes = self.follow(np.array([t]), state[None])
+        self._values, self._slopes = values[0], slopes[0]
+
+    def follow(self, t: Array, states: Array) -> tuple[Array, Array]:
+        """Add N states, as `add` adds one.
+
+        Args:
+            t: times [s], shape (N,).
+            states: positions, velocities and torques, shape (N, 3, n).
+
+        Returns:
+            The states and the columns of friction, low-passed, and their derivatives, shape (N, 3 + k, n) each.
+        """
+        friction = self._friction.follow(t, states[:, 0].T, states[:, 1].T)
+        return self.filter.follow(t, np.concatenate([states, friction.transpose(2, 0, 1)], axis=1))
 
     def read(self) -> tuple[Motion, Array, Array]:
         """Motion, torques, shape (n,), and columns, shape (c, n), all low-passed."""
-        q, dq, tau = self._values[:3]
-        columns = np.empty(self._shape)
-        motion = Motion(q[:, None], dq[:, None], self._slopes[1, :, None])
-        columns[self._smooth_rows] = self._smooth.dense(motion)[:, :, 0]
-        columns[self._friction.rows] = self._values[3:]
+        motion, tau, columns = self.assemble(self._values[None], self._slopes[None])
+        return motion, tau[0], columns[:, :, 0]
+
+    def assemble(self, values: Array, slopes: Array) -> tuple[Motion, Array, Array]:
+        """Motion, torques, shape (N, n), and columns, shape (c, n, N), of what `follow` returns."""
+        q, dq, tau = values[:, :3].swapaxes(0, 1)
+        motion = Motion(q.T.copy(), dq.T.copy(), slopes[:, 1].T.copy())
+        columns = np.empty((*self._shape, len(values)))
+        columns[self._smooth_rows] = self._smooth.dense(motion)
+        columns[self._friction.rows] = values[:, 3:].transpose(1, 2, 0)
         return motion, tau, columns
 
 

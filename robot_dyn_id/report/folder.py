@@ -18,6 +18,8 @@ from robot_dyn_id.text.files import part_of, write_atomically
 
 PARAMETERS, REPORT, PAGE = "parameters.yaml", "report.json", "report.html"
 
+COMPARISON, COMPARISON_PAGE = "comparison.json", "comparison.html"
+
 RESULTS = (PARAMETERS, REPORT, PAGE)
 """Files of a folder of results."""
 

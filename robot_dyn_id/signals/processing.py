@@ -197,7 +197,8 @@ def filter_window(window: Window, plan: SignalPlan, keep_edges: bool = False) ->
         dq, ddq = _rates_on_strokes(window, plan, dq, ddq)
     temperature = None if window.temperature is None else differentiated(window.temperature)[0]
     reference = None if window.reference is None else Motion(*differentiated(window.reference))
-    t, core = window.t[kept], slice(*(-(-end // plan.decimation) for end in (window.core.start, window.core.stop)))
+    t = window.t if plan.decimation == 1 else window.t[kept].copy()  # a view would keep all samples in memory
+    core = slice(*(-(-end // plan.decimation) for end in (window.core.start, window.core.stop)))
     index = np.arange(len(t))
     number = window.start // plan.decimation + index
     own = (index >= core.start) & (index < core.stop)
@@ -213,7 +214,7 @@ def filter_window(window: Window, plan: SignalPlan, keep_edges: bool = False) ->
         number=number,
         own=own,
         settled=slice(loose[0], len(t) - (0 if window.ends else loose[1])),
-        valid=_find_valid(window, plan)[:, kept],
+        valid=np.ascontiguousarray(_find_valid(window, plan)[:, kept]),
         reference=reference,
         trial=window.trial,
     )
@@ -294,6 +295,10 @@ class RecordedProblem(RegressorProblem):
             windows=windows,
             plan=plan,
         )
+
+    def compute_tiles(self, windows: Iterable[FilteredWindow]) -> Iterator[Tile]:
+        """Start a pass over the tiles of filtered windows, with the columns and the plan of this problem."""
+        return _tiles(self.regressor, Layout.from_columns(self.regressor, self.columns), windows, self.plan)
 
     def max_speeds(self) -> Array:
         """See `RegressorProblem.max_speeds`.

@@ -3,16 +3,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from operator import is_
 
 import numpy as np
 
 from robot_dyn_id.arrays import Array, Integers
 from robot_dyn_id.data.exclusion import excluded_mask
 from robot_dyn_id.data.recording import Recording
+from robot_dyn_id.data.stream_store import STREAMS, Identity, StreamStore
 from robot_dyn_id.dynamics.prior import Prior
+from robot_dyn_id.dynamics.problem import Tile
 from robot_dyn_id.dynamics.regressor import Regressor
 from robot_dyn_id.errors import InputError, UsageError
 from robot_dyn_id.parameters import ParameterSet
@@ -80,7 +83,7 @@ class FilteredTrials:
     """Recordings with all decisions about their signals: a stream of filtered windows.
 
     Iterating starts a new pass over all trials and yields the same windows each time; their segments are numbered
-    consecutively. No more than one window is in memory.
+    consecutively. Filtered windows are computed in the first pass, and read from a store in later ones.
 
     Attributes:
         recordings: the trials.
@@ -93,6 +96,8 @@ class FilteredTrials:
         known_ranges: ranges of their motion where they have been computed already.
         kept: blocks whose rows are used; None: all rows, guards included.
         zeros: zeros of the efforts in each recording, which are subtracted; None: there is only that of the model.
+        store: filtered windows of each recording and tiles of problems, shared with all trials that are derived from
+            these; None: every pass computes them again.
     """
 
     recordings: Sequence[Recording]
@@ -105,6 +110,7 @@ class FilteredTrials:
     known_ranges: Ranges | None = field(default=None, repr=False, compare=False)
     kept: KeptBlocks | None = None
     zeros: EffortZeros | None = None
+    store: StreamStore | None = field(default_factory=StreamStore, repr=False, compare=False)
 
     @classmethod
     def from_recordings(
@@ -137,21 +143,60 @@ class FilteredTrials:
         if settings.velocity == "logistic":
             plan = replace(plan, strokes=RecordedStrokes.from_recordings(recordings, joints))
         surveyed = surveyed.with_longest_gap(plan.longest_gap)
-        return cls(recordings, joints, drives, plan, need_effort, keep_edges, surveyed)
+        store = StreamStore(streams=STREAMS * (1 + len(recordings)))
+        return cls(recordings, joints, drives, plan, need_effort, keep_edges, surveyed, store=store)
 
     def __iter__(self) -> Iterator[FilteredWindow]:
         """Start a pass."""
-        for window in self.windows():
-            filtered = filter_window(window, self.plan, self.keep_edges)
-            margin = EXCLUDED_PERIODS / self.plan.low_pass.cutoff
-            excluded = excluded_mask(self.recordings[filtered.trial], self.joints, filtered.t, margin)
-            valid = filtered.valid & ~excluded
-            if self.kept is not None:
-                valid &= self.kept.mask(filtered.trial, filtered.t)
-            tau = filtered.tau
-            if self.zeros is not None and tau is not None:
-                tau = tau - self.zeros.values[filtered.trial][:, None]
-            yield replace(filtered, valid=valid, tau=tau)
+        base = 0
+        for trial, recording in enumerate(self.recordings):
+            last = -1
+            for window in self._filtered(trial):
+                last = window.segment
+                margin = EXCLUDED_PERIODS / self.plan.low_pass.cutoff
+                valid = window.valid & ~excluded_mask(recording, self.joints, window.t, margin)
+                if self.kept is not None:
+                    valid &= self.kept.mask(trial, window.t)
+                tau = window.tau
+                if self.zeros is not None and tau is not None:
+                    tau = tau - self.zeros.values[trial][:, None]
+                yield replace(window, segment=base + window.segment, trial=trial, valid=valid, tau=tau)
+            base += last + 1
+
+    def _filtered(self, trial: int) -> Iterator[FilteredWindow]:
+        """Start a pass over the filtered windows of one recording, their segments numbered from 0."""
+
+        def start() -> Iterator[FilteredWindow]:
+            for window in self._windows(trial):
+                yield filter_window(window, self.plan, self.keep_edges)
+
+        if self.store is None or self.plan.strokes is not None:
+            return start()
+        return self.store.stream(("windows", self._key_of(trial)), start, lambda window: window.nbytes)
+
+    def _key_of(self, trial: int) -> tuple[Hashable, ...]:
+        """Key of all that the filtered windows of one recording depend on."""
+        drives = tuple(sorted(self.drives.items())) if self.need_effort else None
+        plan = replace(self.plan, slowest=(), rest=0.0, row_stride=1, period=None)
+        return Identity(self.recordings[trial]), tuple(self.joints), drives, plan, self.keep_edges
+
+    def tiles(self, problem: RecordedProblem) -> Iterator[Tile]:
+        """Tiles of a problem of these trials, which are computed in its second pass at the latest.
+
+        Those of some blocks alone are those of all, with rows of zeros.
+        """
+        if self.store is None or self.plan.strokes is not None:
+            yield from problem.compute_tiles(self)
+            return
+        whole = replace(self, kept=None)
+        zeros = None if self.zeros is None else self.zeros.values.tobytes()
+        recordings = tuple(self._key_of(trial) for trial in range(len(self.recordings)))
+        key = ("tiles", recordings, self.plan, zeros, Identity(problem.regressor), problem.columns.tobytes())
+        for tile in self.store.stream(key, lambda: problem.compute_tiles(whole), lambda tile: tile.nbytes, skipped=1):
+            block = tile.block.copy()  # readers overwrite it
+            if self.kept is not None and tile.t is not None:
+                block[:, ~self.kept.mask(tile.trial, tile.t)] = 0.0
+            yield replace(tile, block=block)
 
     def along(self, regressor: Regressor) -> Iterator[FilteredWindow]:
         """Start a pass with the states of a regressor's terms in the motion, integrated along each segment.
@@ -163,14 +208,19 @@ class FilteredTrials:
     def windows(self) -> Iterator[Window]:
         """Start a pass over the windows before they are filtered."""
         base = 0
-        for trial, (recording, step) in enumerate(zip(self.recordings, self._steps, strict=True)):
+        for trial in range(len(self.recordings)):
             last = -1
-            drives, cut = self.drives if self.need_effort else None, replace(self.plan.cut, recorded_step=step)
-            cleaned = clean(recording, self.joints, drives, step, Repairs(), cut.longest_gap)
-            for window in windows(cleaned, cut):
+            for window in self._windows(trial):
                 last = window.segment
-                yield replace(window, segment=base + window.segment, trial=trial)
+                yield replace(window, segment=base + window.segment)
             base += last + 1
+
+    def _windows(self, trial: int) -> Iterator[Window]:
+        """Start a pass over the windows of one recording, their segments numbered from 0."""
+        recording, step = self.recordings[trial], self._steps[trial]
+        drives, cut = self.drives if self.need_effort else None, replace(self.plan.cut, recorded_step=step)
+        for window in windows(clean(recording, self.joints, drives, step, Repairs(), cut.longest_gap), cut):
+            yield replace(window, trial=trial)
 
     @cached_property
     def survey(self) -> Survey:
@@ -214,7 +264,8 @@ class FilteredTrials:
 
     def problem(self, regressor: Regressor, columns: Integers, prior: Prior | None = None) -> RecordedProblem:
         """Linear problem of some columns of a regressor; see `RecordedProblem.from_windows`."""
-        return RecordedProblem.from_windows(regressor, columns, self, self.plan, prior)
+        problem = RecordedProblem.from_windows(regressor, columns, self, self.plan, prior)
+        return replace(problem, tiles=lambda: self.tiles(problem))
 
     def require_length(self) -> None:
         """Refuse recordings that are too short for the filter.
@@ -271,6 +322,9 @@ class FilteredTrials:
             InputError: velocities are functions of the angle, and these recordings are not of strokes.
         """
         plan = self.plan
+        same = len(recordings) == len(self.recordings) and all(map(is_, recordings, self.recordings))
+        if same and self.kept is None and self.zeros is None:
+            return self
         if plan.strokes is not None:
             plan = replace(plan, strokes=RecordedStrokes.from_recordings(recordings, self.joints))
         return replace(self, plan=plan, recordings=recordings, surveyed=None, known_ranges=None, kept=None, zeros=None)

@@ -91,6 +91,14 @@ class FilteredWindow:
     trial: int = 0
 
     @property
+    def nbytes(self) -> int:
+        """Size of its arrays."""
+        motions = [motion for motion in (self.motion, self.reference) if motion is not None]
+        channels = [channel for one in motions for channel in (one.q, one.dq, one.ddq, one.temperature)]
+        arrays = (self.t, self.tau, self.number, self.own, self.valid, *channels)
+        return sum(array.nbytes for array in arrays if array is not None)
+
+    @property
     def used(self) -> Mask:
         """Samples of this window of which at least one joint has a row, shape (N,)."""
         return np.asarray(self.own & self.valid.any(axis=0))

@@ -5,12 +5,14 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from robot_dyn_id.arrays import Array
 from robot_dyn_id.dynamics.base_parameters import random_motion
-from robot_dyn_id.dynamics.compensation import DriverCompensation
+from robot_dyn_id.dynamics.compensation import DriverCompensation, limit_command
 from robot_dyn_id.dynamics.dynamics import Dynamics
 from robot_dyn_id.errors import InputError, UsageError
 from robot_dyn_id.kernels.trials import feedback
@@ -84,6 +86,18 @@ def wanted_acceleration(setpoint: Setpoint, q: Array, dq: Array, gains: Gains) -
     return np.asarray(setpoint.ddq + feedback(*errors, proportional, derivative, gains.exponent))
 
 
+class LawEffort(NamedTuple):
+    """Effort of a control law, and what the driver adds to it; the motors give their sum.
+
+    Attributes:
+        wanted: effort to be commanded [N m or N], shape (n,).
+        added: torque that the driver adds [N m or N], shape (n,).
+    """
+
+    wanted: Array
+    added: Array
+
+
 class ComputedTorque:
     """Control law tau = M(q) (ddq_d + Kd e' + Kp e) + h(q, dq), with the friction of the desired motion.
 
@@ -107,8 +121,8 @@ class ComputedTorque:
         """Prepare for setpoints that do not continue the previous ones; the friction states are kept."""
         self._aim = None
 
-    def effort(self, setpoint: Setpoint, q: Array, dq: Array, step: float) -> Array:
-        """Effort at a setpoint [N m or N], shape (n,).
+    def effort(self, setpoint: Setpoint, q: Array, dq: Array, step: float) -> LawEffort:
+        """Effort at a setpoint.
 
         Args:
             setpoint: desired position, velocity and acceleration.
@@ -121,10 +135,11 @@ class ComputedTorque:
         self._aim = setpoint.q
         torque = self.dynamics.inverse_dynamics(q, dq, wanted_acceleration(setpoint, q, dq, self.gains))
         sliding = self.dynamics.friction(q, setpoint.dq, self._states or None)
-        wanted = torque - self.dynamics.friction(q, dq) + sliding
-        if self.compensation is not None:
-            wanted -= self.compensation.torque(q, dq, setpoint.dq, self._states or None)
-        return np.asarray(wanted)
+        motor = torque - self.dynamics.friction(q, dq) + sliding
+        if self.compensation is None:
+            return LawEffort(motor, np.zeros_like(motor))
+        added = self.compensation.torque(q, dq, setpoint.dq, self._states or None)
+        return LawEffort(motor - added, added)
 
 
 @dataclass(frozen=True)
@@ -295,6 +310,8 @@ def check_static_efforts(dynamics: Dynamics, rated: Array, q: Array | None = Non
 class CommandedEfforts:
     """Conditioning of commanded efforts: finite, within the rated efforts, continuous when the control law changes.
 
+    The rated efforts limit the commands, and the commands with what the driver adds to them.
+
     Attributes:
         rated: rated efforts [N m or N], shape (n,).
         last: latest commanded efforts [N m or N], shape (n,); initially zero.
@@ -328,7 +345,7 @@ class CommandedEfforts:
         self.change()
         return self.last
 
-    def command(self, wanted: Array, step: float) -> Array:
+    def command(self, wanted: Array, step: float, added: ArrayLike) -> Array:
         """Compute the effort to be commanded.
 
         The difference between the last effort and the first of a new law fades out; feedback of the new law acts
@@ -337,22 +354,24 @@ class CommandedEfforts:
         Args:
             wanted: effort of the control law [N m or N], shape (n,).
             step: time since the previous command [s].
+            added: torque that the driver adds to the command [N m or N], shape (n,), or 0.
 
         Returns:
-            Effort [N m or N], shape (n,); zero for all joints if `wanted` is not finite.
+            Effort [N m or N], shape (n,); zero for all joints if `wanted` or `added` is not finite.
         """
-        self.invalid = np.flatnonzero(~np.isfinite(wanted))
+        motor = wanted + np.asarray(added)
+        self.invalid = np.flatnonzero(~np.isfinite(motor))
         if len(self.invalid):
             self.limited = np.zeros(0, dtype=np.int64)
             return self.rest()
+        possible = limit_command(wanted, added, self.rated)
         if self._changed:
-            self._gap, self._left, self._changed = self.last - np.clip(wanted, -self.rated, self.rated), 1.0, False
+            self._gap, self._left, self._changed = self.last - possible, 1.0, False
         else:
             self._left = max(0.0, self._left - step / self._duration) if self._duration > 0.0 else 0.0
         share = self._left**2 * (3.0 - 2.0 * self._left)
-        self.limited = np.flatnonzero(np.abs(wanted) > self.rated)
-        blended = np.clip(wanted, -self.rated, self.rated) + share * self._gap
-        self.last = np.clip(blended, -self.rated, self.rated)
+        self.limited = np.flatnonzero(np.maximum(np.abs(wanted), np.abs(motor)) > self.rated)
+        self.last = limit_command(possible + share * self._gap, added, self.rated)
         return self.last
 
 

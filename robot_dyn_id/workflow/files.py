@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from robot_dyn_id.dynamics.terms import Term
-from robot_dyn_id.export import FORMATS, Exported
+from robot_dyn_id.export import Exported, export_model
 from robot_dyn_id.files.parameters import read_parameters, write_parameters
 from robot_dyn_id.model.robot import STANDARD_GRAVITY, RobotModel
 from robot_dyn_id.model.urdf import RobotDescription
@@ -85,7 +85,7 @@ def save_parameters(parameters: ParameterSet, path: str | Path) -> None:
     write_parameters(path, parameters)
 
 
-def export_urdf(parameters: ParameterSet, path: str | Path) -> Exported:
+def export_urdf(parameters: ParameterSet, path: str | Path, allow_bad_verdict: bool = False) -> Exported:
     """Write the robot's URDF with the identified inertias and friction.
 
     Example:
@@ -97,17 +97,18 @@ def export_urdf(parameters: ParameterSet, path: str | Path) -> Exported:
     Args:
         parameters: the identified model.
         path: the file; it is replaced if it exists.
+        allow_bad_verdict: also export a model with the verdict bad, which must command no torques.
 
     Returns:
         The text, and warnings about terms that a URDF cannot carry.
 
     Raises:
-        InputError: parameters that a URDF cannot carry.
+        InputError: a bad verdict, or parameters that a URDF cannot carry.
     """
-    return _export("urdf", parameters, path)
+    return _export("urdf", parameters, path, allow_bad_verdict)
 
 
-def export_mjcf(parameters: ParameterSet, path: str | Path) -> Exported:
+def export_mjcf(parameters: ParameterSet, path: str | Path, allow_bad_verdict: bool = False) -> Exported:
     """Write a MuJoCo model with the identified inertias and friction.
 
     Example:
@@ -120,18 +121,19 @@ def export_mjcf(parameters: ParameterSet, path: str | Path) -> Exported:
     Args:
         parameters: the identified model.
         path: the file; it is replaced if it exists.
+        allow_bad_verdict: also export a model with the verdict bad, which must command no torques.
 
     Returns:
         The text, and warnings about terms that MJCF cannot carry.
 
     Raises:
-        InputError: parameters that MJCF cannot carry.
+        InputError: a bad verdict, or parameters that MJCF cannot carry.
     """
-    return _export("mjcf", parameters, path)
+    return _export("mjcf", parameters, path, allow_bad_verdict)
 
 
-def _export(name: str, parameters: ParameterSet, path: str | Path) -> Exported:
-    exported = FORMATS[name](parameters)
+def _export(name: str, parameters: ParameterSet, path: str | Path, allow_bad_verdict: bool) -> Exported:
+    exported = export_model(name, parameters, allow_bad_verdict)
     output_folder(Path(path).parent)
     write_atomically(Path(path), exported.text)
     return exported

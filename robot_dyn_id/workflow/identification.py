@@ -6,8 +6,9 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
-from robot_dyn_id.data.cache import CachedRecording
-from robot_dyn_id.data.recording import Recording
+from robot_dyn_id.data.recording import ArrayRecording, Recording
+from robot_dyn_id.data.stored import StoredRecording
+from robot_dyn_id.data.stream_store import StreamStore
 from robot_dyn_id.errors import UsageError
 from robot_dyn_id.files.configuration import Configuration
 from robot_dyn_id.identification import pipeline
@@ -121,8 +122,9 @@ def _identify(
     model: RobotModel, trials: DataSelection, settings: Settings, fixed: Collection[str], progress: Progress
 ) -> IdentificationResult:
     """Identify the joints of a model; `fixed` are the joints whose positions are known."""
+    store = StreamStore(streams=2 * len([*trials.recordings, *trials.held_out]))
     kept, kept_out = (
-        [CachedRecording(recording) for recording in group] for group in (trials.recordings, trials.held_out)
+        [_decoded_once(recording, store) for recording in group] for group in (trials.recordings, trials.held_out)
     )
     require_seconds([*kept, *kept_out], model.joint_names)
     training, validation = split(kept, model.joint_names, kept_out, trials.train_range)
@@ -134,6 +136,11 @@ def _identify(
     )
     evaluation = result.evaluation.with_findings(findings)
     return IdentificationResult.from_identification(replace(result, evaluation=evaluation))
+
+
+def _decoded_once(recording: Recording, store: StreamStore) -> Recording:
+    """The recording, whose chunks are kept unless they are in memory already."""
+    return recording if isinstance(recording, ArrayRecording) else StoredRecording(recording, store)
 
 
 def validate(

@@ -126,6 +126,7 @@ INSIDE = {
         *(
             "holdout",
             "passivity",
+            "comparison",
             "extrapolation",
             "model",
             "scales",

@@ -24,8 +24,8 @@ def test_momentum_and_drift_are_those_of_pinocchio(name):
     model = ROBOTS[name]()
     truth, columns = Truth(model), MomentumRegressor(Regressor(model))
     q, dq = np.random.default_rng(1).uniform(-1.5, 1.5, (2, len(model.joint_names), 3))
-    for k, (full, rate, _) in enumerate(truth._states(Motion(q, dq, dq))):
-        momentum, drift = (model.inertial_parameters @ each for each in columns.columns(q[:, k], dq[:, k]))
+    both = (model.inertial_parameters @ each for each in columns.columns(q.T, dq.T))
+    for (full, rate, _), momentum, drift in zip(truth._states(Motion(q, dq, dq)), *both, strict=True):
         mass = np.triu(pinocchio.crba(truth.model, truth.data, full))
         coriolis = pinocchio.computeCoriolisMatrix(truth.model, truth.data, full, rate)
         gravity = pinocchio.computeGeneralizedGravity(truth.model, truth.data, full)
@@ -38,9 +38,9 @@ def test_momentum_and_drift_are_those_of_pinocchio(name):
 def test_rotors_have_momentum_and_friction_has_none():
     model = panda_arm()
     regressor = Regressor(model, terms_on_joints(model, (Viscous(), Coulomb(), RotorInertia())))
-    q, dq = np.random.default_rng(2).uniform(-1.0, 1.0, (2, 7))
-    momentum, drift = MomentumRegressor(regressor).columns(q, dq)
+    q, dq = np.random.default_rng(2).uniform(-1.0, 1.0, (2, 1, 7))
+    (momentum,), (drift,) = MomentumRegressor(regressor).columns(q, dq)
     bodies, n = 70, 7
     assert not momentum[bodies : bodies + 2 * n].any()
-    np.testing.assert_array_equal(momentum[bodies + 2 * n :], np.diag(dq))
+    np.testing.assert_array_equal(momentum[bodies + 2 * n :], np.diag(dq[0]))
     assert not drift[bodies:].any()

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Parameters of other packages' controllers: their own formulas, written out here, give the identified friction."""
 
+import json
 from dataclasses import replace
 
 import numpy as np
@@ -13,8 +14,9 @@ from robot_dyn_id.cli import main
 from robot_dyn_id.dynamics.dynamics import Dynamics
 from robot_dyn_id.dynamics.terms import Coulomb, Dahl, Offset, Viscous
 from robot_dyn_id.errors import InputError
-from robot_dyn_id.export import FORMATS, TOOL_FORMATS
+from robot_dyn_id.export import FORMATS, TOOL_FORMATS, export_model
 from robot_dyn_id.export.friction_curves import FrictionCurves
+from robot_dyn_id.files.parameters import write_parameters
 from robot_dyn_id.files.payload import read_payload
 
 JOINTS = tuple(f"panda_joint{i}" for i in range(1, 8))
@@ -157,13 +159,20 @@ def test_the_parser_of_ros_reads_the_files(name, tmp_path):
 
 
 @pytest.mark.parametrize("name", FORMATS)
-def test_a_bad_verdict_commands_no_torque_and_is_reported_elsewhere(name):
+def test_a_bad_verdict_is_exported_only_on_request(name, tmp_path, capsys):
     parameters = panda(Coulomb(), verdict="bad", reasons=("the signs of two joints are wrong",))
-    if name in ("crisp_controllers", "gravity_compensation_controller"):
-        with pytest.raises(InputError, match="the verdict on the parameters is bad"):
-            FORMATS[name](parameters)
-    else:
-        assert "export_of_bad_verdict" in {finding.code for finding in FORMATS[name](parameters).findings}
+    with pytest.raises(InputError, match="the verdict on the parameters is bad"):
+        export_model(name, parameters)
+    (tmp_path / "arm.urdf").write_text(parameters.urdf)
+    write_parameters(tmp_path / "parameters.yaml", parameters)
+    out = tmp_path / "model"
+    words = ["export", "--robot", str(tmp_path / "arm.urdf"), "--parameters", str(tmp_path / "parameters.yaml")]
+    words += ["--format", name, "--out", str(out), "--json"]
+    assert main(words) == 3 and not out.exists()
+    assert "--allow-bad-verdict" in json.loads(capsys.readouterr().out)["error"]["message"]
+    assert main([*words, "--allow-bad-verdict"]) == 0
+    assert "export_of_bad_verdict" in {one["code"] for one in json.loads(capsys.readouterr().out)["findings"]}
+    assert out.read_text() == FORMATS[name](parameters).text
 
 
 @pytest.mark.parametrize("name", ["urdf", "mjcf"])
@@ -218,6 +227,7 @@ def test_the_command_writes_a_tool_and_needs_its_inputs(payload_file, tmp_path, 
         (tool, "--payload"),
         ([*tool, "--payload", "p", "--robot", "r"], "--robot is not used"),
         ([*tool, "--payload", "p", "--robot-compensates", "none"], "--robot-compensates is not used"),
+        ([*tool, "--payload", "p", "--allow-bad-verdict"], "--allow-bad-verdict is not used"),
         (robot, "--parameters"),
         ([*robot, "--robot", "r", "--parameters", "p", "--payload", "p"], "--payload is not used"),
     ):

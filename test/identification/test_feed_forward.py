@@ -12,7 +12,7 @@ from support.model_nodes import identified, presliding
 from robot_dyn_id.dynamics.compensation import DriverCompensation
 from robot_dyn_id.dynamics.terms import Stribeck, Viscous
 from robot_dyn_id.errors import InputError
-from robot_dyn_id.identification.feed_forward import EXCITE, ONE_SIDED_95, SLOWEST, FeedForward
+from robot_dyn_id.identification.feed_forward import EXCITE, ONE_SIDED_95, SLOWEST, FeedForward, format_violation
 from robot_dyn_id.simulation.trajectory_tracking import TrajectoryTracker, Waypoints
 from robot_dyn_id.workflow.feed_forward import fill_efforts
 
@@ -188,3 +188,29 @@ def test_friction_that_falls_with_the_speed_forbids_slow_motion_only():
     limit[0] = np.inf  # its friction rises with the speed
     speed, efforts = replace(model, limit=limit).slowed(motion)
     assert 0.1 < speed < 1.0 and not efforts.violations
+
+
+def test_the_command_alone_is_compared_with_the_limit_too():
+    """Where the driver adds gravity and an acceleration needs less, the command is larger than the motor torque."""
+    motion, driver = smooth(duration=0.6), feed_forward("gravity")
+    efforts = driver.along(motion)
+    joint = N - 1
+    largest = np.abs(efforts.commanded[:, joint]).max()
+    assert largest > 1.3 * np.abs(efforts.motor[:, joint]).max()
+    limited = replace(driver, limit=np.where(np.arange(N) == joint, 0.999 * largest, np.inf))
+    (violation,) = limited.along(motion).violations
+    assert violation.of == "command"
+    assert "needs a command of" in format_violation(violation)
+    assert violation.effort == pytest.approx(largest)
+
+
+def test_commands_and_motors_are_cut_off_at_the_limits():
+    motion, limit = smooth(duration=0.4), 2.0
+    for parts in (("none",), ("gravity",), ("gravity", "friction", "coriolis")):
+        model = feed_forward(*parts)
+        command = model.effort(motion.q, motion.dq, motion.ddq, limit)
+        motor = command + model.compensation.torque(motion.q, motion.dq)
+        assert np.abs(command).max() <= limit
+        inside = np.abs(motor - command) <= limit
+        assert np.abs(motor[inside]).max() <= limit + 1e-12
+        assert not inside.all() or np.abs(model.effort(motion.q, motion.dq, motion.ddq)).max() > limit

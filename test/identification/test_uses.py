@@ -234,8 +234,14 @@ CASES = {
     "torque, far": ("computed_torque", with_tip(rmse=0.31), "no", "torque_error_high"),
     "inertia": (
         "computed_torque",
-        with_scales(inertia_deviation=np.array([0.1, 0.21])),
+        with_scales(inertia_deviation=np.array([0.1, 0.105])),
         "limited",
+        "inertia_uncertain",
+    ),
+    "inertia, far": (
+        "computed_torque",
+        with_scales(inertia_deviation=np.array([0.1, 0.31])),
+        "no",
         "inertia_uncertain",
     ),
     "no inertia": (

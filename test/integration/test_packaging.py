@@ -164,6 +164,8 @@ def test_a_package_of_other_wheels_than_the_installed_ones_says_so_in_one_line(t
 def test_the_versions_agree():
     manifest = ElementTree.parse(ROOT / "package.xml").getroot()
     assert manifest.findtext("version") == robot_dyn_id.__version__
+    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
+    assert citation["version"] == robot_dyn_id.__version__
 
 
 def manifest_dependencies():

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The simulator over real DDS: trajectories, efforts, time, bad commands, namespaces, signals."""
 
+import math
 import signal
 import subprocess
 import sys
@@ -8,7 +9,9 @@ import time
 from pathlib import Path
 
 import numpy as np
+import pinocchio
 import pytest
+from geometry_msgs.msg import WrenchStamped
 from rcl_interfaces.msg import Log
 from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import JointState
@@ -23,7 +26,7 @@ from robot_dyn_id.errors import InputError, UsageError
 from robot_dyn_id.kernels.compiled import COMPILED
 from robot_dyn_id.kernels.stepping import advance, motor_effort
 from robot_dyn_id.model.robot import RobotModel
-from robot_dyn_id.nodes.runtime.robot_node import LATCHED, SENSOR
+from robot_dyn_id.nodes.runtime.robot_node import LATCHED, RELIABLE, SENSOR
 from robot_dyn_id.nodes.simulator import Simulator
 from robot_dyn_id.simulation.plant import nominal_dynamics
 
@@ -104,6 +107,42 @@ def test_efforts_are_followed_and_wrong_ones_refused(world):
     world.until(lambda: arm.states[-1].effort[0] == 0.0, what="zero effort after the timeout")
     held = sum(message.effort[0] == 0.01 for message in arm.states)
     assert 80 <= held <= 120, "0.1 s"
+
+
+def test_an_applied_wrench_loads_a_link_for_its_duration_and_others_are_refused(world):
+    """An arm that holds its position carries a force at a link by the torques of Pinocchio's Jacobian."""
+    arm = Commander(world, initial_position="[0.3, 0.9, -0.7]", gravity="[0.0, 0.0, 0.0]", wrench_duration="1.0")
+    publisher = world.probe.create_publisher(WrenchStamped, "applied_wrench", RELIABLE)
+    world.until(publisher.get_subscription_count, what="applied_wrench")
+    message = WrenchStamped()
+    message.wrench.force.y, message.wrench.torque.z = 4.0, 0.5
+    for frame, words in (("tool9", "no link is called tool9"), ("", "no link is called empty")):
+        message.header.frame_id = frame
+        publisher.publish(message)
+        world.until(lambda words=words: arm.logged(words), what=words)
+    message.header.frame_id, message.wrench.force.y = "link3", math.nan
+    publisher.publish(message)
+    world.until(lambda: arm.logged("is not finite"), what="refusal of NaN")
+    assert not np.any(arm.states[-1].effort)
+    message.wrench.force.y = 4.0
+    publisher.publish(message)
+    efforts = lambda: np.abs([state.effort for state in arm.states]).max(axis=1)  # noqa: E731
+    world.until(lambda: efforts().max() > 0.1, what="the force")
+    arm.passes(1.5)
+    pushed = np.flatnonzero(efforts() > 0.1)
+    model = pinocchio.buildModelFromUrdf(str(PLANAR3R))
+    state = arm.states[np.searchsorted([seconds(s.header.stamp) for s in arm.states], stamp(arm, pushed[0]) + 0.9)]
+    frame, local = model.getFrameId("link3"), pinocchio.ReferenceFrame.LOCAL
+    jacobian = pinocchio.computeFrameJacobian(model, model.createData(), np.array(state.position), frame, local)
+    expected = -jacobian.T @ np.array([0.0, 4.0, 0.0, 0.0, 0.0, 0.5])
+    np.testing.assert_allclose(state.effort, expected, atol=0.01 * np.abs(expected).max())
+    assert 0.9 < stamp(arm, pushed[-1]) - stamp(arm, pushed[0]) < 1.4, "1 s, and the way back"
+    assert np.abs(arm.states[-1].effort).max() < 0.01 * np.abs(expected).max()
+
+
+def stamp(arm, number):
+    """Time of a joint state [s]."""
+    return seconds(arm.states[number].header.stamp)
 
 
 def test_time_waits_for_effort_commands_but_not_forever(world):

@@ -28,7 +28,7 @@ PUSH = np.array([2.0, -1.5, 0.8])
 SETTINGS = ContactSettings(quiet=20.0)
 
 
-def states(parameters, duration, noise=0.0, seed=1, rate=RATE):
+def states(parameters, duration, noise=0.0, seed=1, rate=RATE, correlation=0.1):
     """Times and states q, dq, tau of a motion, shape (N,) and (3, N, n), by the model of a set."""
     regressor = Regressor.from_parameters(parameters)
     motion, t = random_fourier(regressor.model, 5), np.arange(round(duration * rate)) / rate
@@ -36,7 +36,7 @@ def states(parameters, duration, noise=0.0, seed=1, rate=RATE):
     moved = regressor.with_states(Motion(q, dq, ddq), 1.0 / rate)
     tau = regressor.torque(moved, parameters.values, parameters.independent_columns.astype(np.int64))
     sigmas = np.full(len(q), noise)
-    tau = tau + colored_noise(sigmas, len(t), rate, 0.1, np.random.default_rng(seed))
+    tau = tau + colored_noise(sigmas, len(t), rate, correlation, np.random.default_rng(seed))
     return t, np.array((q, dq, tau)).transpose(0, 2, 1)
 
 
@@ -53,11 +53,11 @@ def torques(observer, t, motion, velocity=True):
 def test_the_low_pass_is_exact_for_ramps_and_bounded_for_any_gain_and_period(ratio):
     rate, step = np.array([3.0]), ratio / 3.0
     low_pass = ObserverFilter(rate)
-    outputs = [low_pass.add(step, np.array([u]))[0] for u in (0.0, *np.arange(1.0, 6.0))]
+    outputs = low_pass.follow(np.full(6, step), np.arange(6.0).reshape(6, 1, 1))[:, 0, 0]
     t = step * np.arange(6)
     np.testing.assert_allclose(outputs, (t - (1.0 - np.exp(-3.0 * t)) / 3.0) / step, rtol=1e-6)
     low_pass.reset()
-    values = [low_pass.add(step, np.array([(-1.0) ** k]))[0] for k in range(200)]
+    values = low_pass.follow(np.full(200, step), ((-1.0) ** np.arange(200)).reshape(200, 1, 1))
     assert np.abs(values).max() <= 1.0
 
 
@@ -75,6 +75,33 @@ def test_the_observer_sees_the_external_torque_and_nothing_else(make, velocity):
     late = 0.0 if velocity and make is identified else 0.008  # of the low-pass
     rise = found[np.searchsorted(t, 2.0 + 1.0 / 60.0 + late)] / PUSH
     np.testing.assert_allclose(rise, 1.0 - np.exp(-1.0), atol=0.1)
+
+
+@pytest.mark.parametrize("delay", [0.0, 0.005, -0.005], ids=["no delay", "late", "early"])
+@pytest.mark.parametrize("velocity", [True, False], ids=["measured", "derived"])
+def test_many_joint_states_at_once_are_the_same_as_one_by_one(velocity, delay):
+    """With jitter, a gap, repeated states, and time that is set back, in pieces of any length."""
+    t, motion = states(presliding(), 3.0)
+    rng = np.random.default_rng(6)
+    t = t + rng.uniform(0.0, 1e-3, len(t))
+    kept = np.r_[0:200, 240:300, 295:310, 310:500, 20:120]
+    t, motion = t[kept], motion[:, kept]
+    one, many = (MomentumObserver(presliding(), ObserverSettings(effort_delay=delay)) for _ in range(2))
+    single = [(t[k], one.estimate()) for k in range(len(t)) if one.add(t[k], *_state(motion, k, velocity))]
+    found = []
+    for part in np.split(np.arange(len(t)), [1, 7, 150, 203, 204, 470]):
+        observed = many.follow(t[part], *_state(motion, part, velocity))
+        estimates = many.estimates(observed, np.arange(len(observed)))
+        found += [estimates[k] for k in range(len(estimates))]
+    assert one.interruptions == many.interruptions == 1
+    assert [time for time, _ in single] == [estimate.t for estimate in found] and len(found) > 250
+    for (_, expected), estimate in zip(single, found, strict=True):
+        for name in ("q", "torque", "effort", "model_covariance", "reversal", "slow"):
+            np.testing.assert_allclose(getattr(estimate, name), getattr(expected, name), rtol=1e-9, atol=1e-12)
+
+
+def _state(motion, k, velocity):
+    return motion[0, k], motion[1, k] if velocity else None, motion[2, k]
 
 
 def test_gains_of_single_joints_and_far_beyond_the_sampling_rate_are_stable():
@@ -175,6 +202,36 @@ def played(monitor, t, motion):
 @cache
 def quiet_motion(duration):
     return states(identified(), duration, NOISE)
+
+
+def test_a_recording_at_once_gives_the_contact_states_of_a_stream():
+    t, motion = states(identified(), 26.0, NOISE)
+    motion[2, t > 24.0, 1] -= 3.0
+    expected = played(ContactMonitor(identified(), settings=SETTINGS), t, motion)
+    monitor = ContactMonitor(identified(), settings=SETTINGS)
+    found = monitor.follow(t, *motion)
+    assert len(found) == len(expected) and found.contact[-1] and not found.contact[0]
+    np.testing.assert_allclose(found.since, [state.since for state in expected])
+    for k in (0, 100, len(expected) - 1):
+        assert found[k].joints == expected[k].joints and found[k].contact == expected[k].contact
+        np.testing.assert_allclose(found[k].statistics, expected[k].statistics, rtol=1e-6)
+        np.testing.assert_allclose(found[k].thresholds, expected[k].thresholds, rtol=1e-6)
+        np.testing.assert_allclose(found[k].covariance, expected[k].covariance, rtol=1e-6)
+
+
+def test_a_weak_contact_is_detected_by_the_lasting_torque():
+    """White noise of the efforts: the slower low-pass passes a tenth of its variance, and all of the contact."""
+    t, motion = states(identified(), 26.0, NOISE, correlation=1e-3)
+    limit = ContactMonitor(identified(), settings=SETTINGS)
+    limit.follow(t, *motion)
+    present, lasting = limit.noise
+    assert np.all(np.diag(lasting.covariance) < 0.3 * np.diag(present.covariance))
+    push = 0.5 * np.sqrt(present.thresholds[2] * present.covariance[1, 1])
+    motion[2, t > 24.0, 1] -= push
+    found = ContactMonitor(identified(), settings=SETTINGS).follow(t, *motion)
+    over = found.statistics > found.thresholds
+    assert not over[:, 0].any() and over[-1, 1, 0] and 24.05 < found.since[-1] < 24.5
+    assert found[-1].joints == (1,)
 
 
 def learned(settings=SETTINGS, duration=22.0):
@@ -332,6 +389,20 @@ def test_the_wrench_is_recovered_within_its_covariance():
     assert force.measured.all() and not force.covariance[3:].any()
 
 
+def test_components_of_an_oblique_direction_that_joints_do_not_measure_are_not_measured():
+    """Joints that measure a force along (1, 1, 0) only: neither x nor y is known, though their sum is."""
+    jacobian = np.zeros((6, 2))
+    jacobian[:, 0] = [1.0, 1.0, 0.0, 0.0, 0.0, 0.0]
+    jacobian[2, 1] = 1.0
+    found = estimate_wrench(jacobian, np.array([4.0, 3.0]), 0.01 * np.eye(2), WrenchPrior())
+    assert found.unmeasured == ("force x", "force y", "moment x", "moment y", "moment z")
+    values, covariance = found.published
+    assert np.isnan(values[[0, 1]]).all() and values[2] == pytest.approx(3.0, abs=0.01)
+    assert np.isinf(np.diag(covariance)[:2]).all() and covariance[2, 2] == pytest.approx(0.01, rel=0.01)
+    along = np.array([1.0, 1.0, 0.0, 0.0, 0.0, 0.0])
+    assert along @ found.covariance @ along == pytest.approx(0.01, rel=0.01), "the covariance holds the sum"
+
+
 def test_directions_that_joints_do_not_measure_are_reported():
     """A planar arm has no joint for forces along its axes; a stretched one has no joint for forces along its links."""
     model = RobotModel.from_file(PLANAR3R)
@@ -343,6 +414,10 @@ def test_directions_that_joints_do_not_measure_are_reported():
     )
     assert bent.measured.sum() == 3
     assert straight.measured.sum() == 2
+    values, covariance = bent.published
+    np.testing.assert_array_equal(np.isnan(values), ~bent.measured)
+    np.testing.assert_array_equal(np.isinf(np.diag(covariance)), ~bent.measured)
+    assert np.isfinite(covariance[np.ix_(bent.measured, bent.measured)]).all()
     for one in (bent, straight):
         deviations = np.sqrt(np.diag(one.covariance))
         np.testing.assert_allclose((deviations / WrenchPrior().deviations)[~one.measured], 1.0, atol=0.3)

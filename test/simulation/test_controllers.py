@@ -87,7 +87,7 @@ def test_commanded_efforts_are_finite_within_the_rating_and_without_jumps():
         wanted = law.copy()
         if k == 3000:
             wanted[0] = rng.choice([np.nan, np.inf, -np.inf])
-        given.append(efforts.command(wanted, 1e-3))
+        given.append(efforts.command(wanted, 1e-3, 0.0))
         assert efforts.invalid.tolist() == ([0] if k == 3000 else [])
         assert efforts.limited.tolist() == ([0] if 1000 <= k < 2000 else [])
     given = np.array(given)
@@ -101,4 +101,38 @@ def test_commanded_efforts_are_finite_within_the_rating_and_without_jumps():
 
 def test_a_ramp_of_no_time_is_a_jump():
     efforts = CommandedEfforts(np.full(1, 10.0), 0.0, 0.0)
-    assert [efforts.command(np.ones(1), 0.01)[0] for _ in range(3)] == [0.0, 1.0, 1.0]
+    assert [efforts.command(np.ones(1), 0.01, 0.0)[0] for _ in range(3)] == [0.0, 1.0, 1.0]
+
+
+@pytest.mark.parametrize(
+    ("wanted", "added", "expected"),
+    [
+        ([5.0, -5.0], [2.0, -2.0], [5.0, -5.0]),  # both within the rating
+        ([5.0, -5.0], [8.0, -8.0], [2.0, -2.0]),  # the motor is at its rating
+        ([-15.0, 15.0], [8.0, -8.0], [-10.0, 10.0]),  # the command is
+        ([0.0, 0.0], [12.0, -12.0], [-2.0, 2.0]),  # a driver that adds too much is relieved
+    ],
+)
+def test_neither_a_command_nor_the_motor_with_what_the_driver_adds_exceeds_the_rating(wanted, added, expected):
+    wanted, added = np.array(wanted), np.array(added)
+    efforts = CommandedEfforts(np.full(2, 10.0), start_time=0.0, blend_time=0.0)
+    efforts.command(wanted, 0.01, added)
+    assert efforts.command(wanted, 0.01, added) == pytest.approx(expected)
+    assert len(efforts.limited) == (0 if np.array_equal(wanted, expected) else 2)
+
+
+def test_blending_stays_within_the_rating_of_the_motor():
+    efforts = CommandedEfforts(np.full(1, 10.0), start_time=0.1, blend_time=0.5)
+    for _ in range(300):
+        efforts.command(np.full(1, 9.0), 1e-3, 0.0)
+    efforts.change()
+    motor = np.array([efforts.command(np.full(1, 3.0), 1e-3, 7.0)[0] + 7.0 for _ in range(600)])
+    assert motor.max() <= 10.0 + 1e-12
+    assert motor[-1] == pytest.approx(10.0)
+
+
+def test_an_addition_that_is_not_finite_is_zero_effort():
+    efforts = CommandedEfforts(np.full(2, 10.0), 0.0, 0.0)
+    efforts.command(np.ones(2), 0.01, 0.0)
+    assert not efforts.command(np.ones(2), 0.01, np.array([0.0, np.nan])).any()
+    assert efforts.invalid.tolist() == [1]

@@ -309,7 +309,7 @@ def follow(law, plant, amplitude):
         wanted = Setpoint(q, np.pi * amplitude * np.cos(wave), -(np.pi**2) * amplitude * np.sin(wave))
         if k == 0:
             plant.dq[:] = wanted.dq
-        plant.advance(law.effort(wanted, plant.q, plant.dq, 1e-3), 1e-3)
+        plant.advance(law.effort(wanted, plant.q, plant.dq, 1e-3).wanted, 1e-3)
         distance.append(np.abs(plant.q - q).max())
     return max(distance[1500:])
 

@@ -2,12 +2,14 @@
 """The simulated robot and its sensors: determinism, tracking, effort commands, noise, delay, pace."""
 
 import numpy as np
+import pinocchio
 import pytest
 from support.robots import panda_arm
 
 from robot_dyn_id.dynamics.compensation import DriverCompensation
 from robot_dyn_id.errors import InputError, UsageError
 from robot_dyn_id.excitation import random_fourier
+from robot_dyn_id.model.kinematics import placement_of
 from robot_dyn_id.simulation.controllers import ComputedTorque, Gains, wanted_acceleration
 from robot_dyn_id.simulation.plant import Plant, nominal_dynamics
 from robot_dyn_id.simulation.sensors import Sensors
@@ -72,6 +74,36 @@ def test_measured_efforts_are_those_of_the_motion():
     assert np.abs(tau[1:-1] - expected)[sliding].max() < 2e-3 * np.abs(tau).max()
 
 
+@pytest.mark.parametrize("link", ["panda_link4", "panda_link8"])
+def test_a_wrench_acts_at_the_origin_of_a_link_and_along_its_axes_until_it_ends(link):
+    """Joint torque against Pinocchio's Jacobian of the frame, and the acceleration that it causes."""
+    model, wrench = panda_arm(), np.array([5.0, -3.0, 8.0, 0.3, -0.2, 0.1])
+    dynamics = arm(0.0, 0.0)
+    made = SimulatedRobot(dynamics, START, 1e-3, Actuation(EFFORT))
+    truth = pinocchio.buildModelFromXML(model.urdf)
+    truth = pinocchio.buildReducedModel(truth, list(range(8, truth.njoints)), pinocchio.neutral(truth))
+    frame = truth.getFrameId(link)
+    jacobian = pinocchio.computeFrameJacobian(truth, truth.createData(), START, frame, pinocchio.ReferenceFrame.LOCAL)
+    gravity = dynamics.gravity(START)
+    made.command_effort(gravity)
+    made.apply_wrench(placement_of(model, link), wrench, 2.5e-3)
+    np.testing.assert_allclose(made.external_torque, jacobian.T @ wrench, atol=1e-12)
+    _, _, effort = made.tick()
+    np.testing.assert_allclose(effort, gravity, err_msg="the effort is that of the motors")
+    expected = dynamics.forward_dynamics(START, ZERO, gravity + jacobian.T @ wrench)
+    np.testing.assert_allclose(made.plant.dq, 1e-3 * expected, rtol=0.02, atol=1e-4)
+    made.tick()
+    assert made.external_torque is not None
+    made.tick()
+    assert made.external_torque is None, "after 2.5 ms"
+    made.apply_wrench(placement_of(model, link), wrench, 1.0)
+    made.apply_wrench(placement_of(model, link), 0.0 * wrench, 1.0)
+    assert not made.external_torque.any(), "the next wrench replaces it"
+    for wrong in (np.nan, 1e300):
+        with pytest.raises(InputError, match="not finite, or above"):
+            made.apply_wrench(placement_of(model, link), wrong * wrench, 1.0)
+
+
 def test_a_seed_is_a_run():
     def run(seed):
         made, sensors = robot(), SensorStream(Sensors(np.full(7, 0.1), 1e-4, 1e-3, 0.05), 1000.0, 0.0, seed)
@@ -118,13 +150,14 @@ def test_computed_torque_makes_the_error_a_linear_oscillator():
     for k in range(400):
         t = k * 1e-3
         assert np.allclose(plant.q - wanted.q, 0.2 * (1 + w * t) * np.exp(-w * t), atol=2e-3)
-        plant.advance(law.effort(wanted, plant.q, plant.dq, 1e-3), 1e-3)
+        plant.advance(law.effort(wanted, plant.q, plant.dq, 1e-3).wanted, 1e-3)
 
 
 def test_computed_torque_is_inverse_dynamics_on_the_trajectory():
     dynamics, rng = arm(), np.random.default_rng(1)
     setpoint = Setpoint(*rng.normal(size=(3, 7)))
-    torque = ComputedTorque(dynamics, Gains.from_bandwidth(10.0)).effort(setpoint, setpoint.q, setpoint.dq, 1e-3)
+    law = ComputedTorque(dynamics, Gains.from_bandwidth(10.0))
+    torque = law.effort(setpoint, setpoint.q, setpoint.dq, 1e-3).wanted
     assert np.allclose(torque, dynamics.inverse_dynamics(*setpoint))
     assert np.allclose(wanted_acceleration(setpoint, setpoint.q, setpoint.dq, Gains(1.0, 1.0)), setpoint.ddq)
 
@@ -236,6 +269,6 @@ def test_computed_torque_follows_whatever_the_driver_adds():
         made = SimulatedRobot(dynamics, START, 1e-3, Actuation(mode=EFFORT, robot_compensates=parts))
         law = ComputedTorque(dynamics, Gains.from_bandwidth(15.0), DriverCompensation(dynamics, parts))
         for _ in range(1500):
-            made.command_effort(law.effort(wanted, made.plant.q, made.plant.dq, 1e-3))
+            made.command_effort(law.effort(wanted, made.plant.q, made.plant.dq, 1e-3).wanted)
             made.tick()
         assert np.abs(made.plant.q - START - 0.1).max() < 5e-3, parts

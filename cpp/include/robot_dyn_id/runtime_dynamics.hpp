@@ -495,7 +495,7 @@ struct Parameters
   std::vector<std::string> term_names, term_joints, term_constant_names, term_constant_joints;
   std::vector<double> term_constant_values, load_parameters;
   std::vector<std::string> robot_compensates;
-  std::string verdict;  // "bad": no controller should use it
+  std::string verdict;  // "bad": it must not move a robot
 
   /// Copy the fields of a message `robot_dyn_id::msg::ParameterSet`, or of anything with these fields.
   template<class Message>
@@ -571,11 +571,13 @@ template<int N = 16>
 class Dynamics
 {
 public:
-  /// Throws std::invalid_argument if the set cannot be used.
-  explicit Dynamics(const Parameters & parameters) : joint_names_(parameters.joint_names)
+  /// Throws std::invalid_argument if the set cannot be used, or has a bad verdict, unless that is allowed: such a model
+  /// must not move a robot.
+  explicit Dynamics(const Parameters & parameters, bool allow_bad_verdict = false) : joint_names_(parameters.joint_names)
   {
     using detail::refuse;
     if (parameters.format_version != parameter_format_version) { refuse("another format_version"); }
+    if (parameters.verdict == "bad" && !allow_bad_verdict) { refuse("its verdict is bad: identify again"); }
     const std::size_t bodies = parameters.body_names.size(), joints = joint_names_.size();
     if (!joints || bodies > N || joints > N) { refuse("it has more bodies than the evaluator, or no joint"); }
     m_bodies = static_cast<int>(bodies);

@@ -32,9 +32,7 @@ public:
     std::ifstream file(value.as_string());
     if (!file) { throw std::invalid_argument(value.as_string() + " cannot be read"); }
     const std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-    const Parameters set = Parameters::from_yaml(text);
-    if (set.verdict == "bad") { throw std::invalid_argument(value.as_string() + ": its verdict is bad"); }
-    model_ = std::make_unique<Dynamics<>>(set);
+    model_ = std::make_unique<Dynamics<>>(Parameters::from_yaml(text));
   }
 
   Eigen::MatrixXd getInertiaMatrix(const Eigen::VectorXd & q) const override

@@ -35,9 +35,7 @@ public:
       std::ifstream file(name);
       if (!file) { throw std::invalid_argument("parameters_file " + name + " cannot be read"); }
       const std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-      const Parameters set = Parameters::from_yaml(text);
-      if (set.verdict == "bad") { throw std::invalid_argument(name + ": its verdict is bad"); }
-      model_ = std::make_unique<Dynamics<>>(set);
+      model_ = std::make_unique<Dynamics<>>(Parameters::from_yaml(text));
       if (!model_->driver_known()) {
         throw std::invalid_argument(name + ": robot_compensates is unknown, a second gravity torque would lift the arm");
       }
@@ -52,7 +50,7 @@ public:
       RCLCPP_ERROR(get_node()->get_logger(), "effort_limits needs a positive effort for each of %zu joints", model_->joints());
       return controller_interface::CallbackReturn::ERROR;
     }
-    for (std::vector<double> * one : {&q_, &dq_, &still_, &effort_}) { one->assign(model_->joints(), 0.0); }
+    for (std::vector<double> * one : {&q_, &dq_, &still_, &motor_, &effort_}) { one->assign(model_->joints(), 0.0); }
     return controller_interface::CallbackReturn::SUCCESS;
   }
 
@@ -79,8 +77,11 @@ public:
       dq_[j] = state_interfaces_[2 * j + 1].get_value();
     }
     bool finite = model_->command(q_.data(), still_.data(), nullptr, effort_.data());
+    model_->gravity(q_.data(), motor_.data());
     for (std::size_t j = 0; j < q_.size(); ++j) {
-      effort_[j] = std::clamp(effort_[j] - damping_ * dq_[j], -limits_[j], limits_[j]);
+      const double added = motor_[j] - effort_[j];  // by the driver; the motor gives the command and this
+      const double motor = std::clamp(motor_[j] - damping_ * dq_[j], -limits_[j], limits_[j]);
+      effort_[j] = std::clamp(motor - added, -limits_[j], limits_[j]);
       finite = finite && std::isfinite(effort_[j]);
     }
     for (std::size_t j = 0; j < q_.size(); ++j) {
@@ -91,7 +92,7 @@ public:
 
 private:
   std::unique_ptr<Dynamics<>> model_;
-  std::vector<double> limits_, q_, dq_, still_, effort_;
+  std::vector<double> limits_, q_, dq_, still_, motor_, effort_;
   double damping_ = 0.0;
 
   /// Interfaces of all joints, in the order of the parameter set.

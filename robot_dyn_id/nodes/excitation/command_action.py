@@ -46,7 +46,7 @@ class CommandAction:
             self._type: Any = interface_class(ACTION_TYPE)
         except InputError as error:
             raise UsageError(f"mode action: {error}, or set mode to trajectory") from None
-        self._node, self._guarded = node, node.guarded
+        self._guarded = node.guarded
         self._pieces = node.settings.horizon > 0.0
         self._name = node.resolve_service_name(node.settings.command_action)
         self._client = ActionClient(node, self._type, node.settings.command_action)
@@ -54,6 +54,7 @@ class CommandAction:
         self._rejected = False  # that one
         self._goal: Any = None  # the latest that was accepted, until it ends
         self._failure = ""
+        self._closed = False
 
     def obstacle(self) -> str:
         """See `CommandInterface`."""
@@ -74,10 +75,13 @@ class CommandAction:
 
     def close(self) -> None:
         """See `CommandInterface`."""
-        self._node.retire(self._client)
+        self._closed = True
+        self._client.destroy()
 
     def _answered(self, number: int, goal: Any) -> None:
         """A goal is accepted or rejected; the action has no words for the reason."""
+        if self._closed:
+            return
         if goal.accepted:
             self._goal = goal
             goal.get_result_async().add_done_callback(self._guarded(lambda done: self._ended(number, done.result())))

@@ -15,7 +15,7 @@ from robot_dyn_id.excitation.execution.recording_watch import REQUIRED
 from robot_dyn_id.excitation.execution.supervision import REHEARSED, Phase
 from robot_dyn_id.nodes.excitation_publisher import ExcitationPublisher
 from robot_dyn_id.nodes.payload.settings import WristSettings, wrist_parameters
-from robot_dyn_id.nodes.runtime.robot_node import RETIREMENT_S, RobotNode
+from robot_dyn_id.nodes.runtime.robot_node import RobotNode
 
 READY_TIMEOUT_S = 20.0
 """Longest time until the robot is ready to move [s]: other nodes and joint states must have been found."""
@@ -133,9 +133,4 @@ class WristMotion:
         """Remove the excitation publisher; the robot is at rest."""
         self._node.destroy_client(self._start)
         self._node.executor.remove_node(self._publisher)
-
-        def end() -> None:  # the executor may still have messages for its actions in its queue, see `retire`
-            self._node.destroy_timer(timer)
-            self._publisher.destroy_node()
-
-        timer = self._node.create_timer(RETIREMENT_S, end, clock=self._node.steady)
+        self._publisher.destroy_node()

@@ -6,7 +6,7 @@ from __future__ import annotations
 import functools
 import time
 import traceback
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
@@ -20,6 +20,7 @@ from robot_dyn_id.errors import InternalError, RobotDynIdError, UsageError
 from robot_dyn_id.nodes.runtime.goals import GoalServer
 from robot_dyn_id.nodes.runtime.namesakes import Namesakes
 from robot_dyn_id.nodes.runtime.ros_parameters import declare
+from robot_dyn_id.nodes.runtime.waitables import WaitablePoller
 
 LATCHED = QoSProfile(depth=1, reliability=ReliabilityPolicy.RELIABLE, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 """The latest message stays, for whoever comes later."""
@@ -34,9 +35,6 @@ STREAM = QoSProfile(depth=2000, reliability=ReliabilityPolicy.BEST_EFFORT)
 
 LAST_MESSAGES_TIMEOUT_S = 1.0
 """Time for which a node waits at its end until its last messages have been received [s]."""
-
-RETIREMENT_S = 1.0
-"""Time in which an executor has worked off what was in its queue [s]."""
 
 REFUSAL_PERIOD = 5.0
 """Shortest time between two log lines of callbacks that refuse their input [s]."""
@@ -127,6 +125,7 @@ class RobotNode(Node):  # type: ignore[misc]
             UsageError: a parameter that is unknown or wrong.
             RobotDynIdError: see `begin` of the node.
         """
+        self._poller: WaitablePoller | None = None
         try:
             super().__init__(self.NAME, automatically_declare_parameters_from_overrides=True, **options)
         except ValueError as error:  # an empty list in YAML has no type
@@ -136,12 +135,12 @@ class RobotNode(Node):  # type: ignore[misc]
         self._fault = ""
         self._destroyed = False
         self._goal_servers: list[GoalServer] = []
-        self._retired: list[Any] = []  # action clients that are out of use
         self._logged_faults: set[tuple[str, int]] = set()
         try:
             self.settings: Any = declare(self, self.SETTINGS)
             self.steady = Clock(clock_type=ClockType.STEADY_TIME)
             """Time that no other clock can halt: what watches for silence must not trust `use_sim_time`."""
+            self._poller = WaitablePoller(self, lambda: super(RobotNode, self).waitables)
             self._diagnostics = self.create_publisher(DIAGNOSTICS.type, DIAGNOSTICS.name, DIAGNOSTICS.qos)
             self.create_timer(1.0, self._diagnose, clock=self.steady)
             self.namesakes = Namesakes(self, DIAGNOSTICS, self._diagnose)
@@ -163,29 +162,24 @@ class RobotNode(Node):  # type: ignore[misc]
         self._destroyed = True
         while self._goal_servers:
             self._goal_servers.pop().destroy()
-        self._destroy_retired()
         super().destroy_node()
 
-    def retire(self, client: Any) -> None:
-        """Destroy an action client of this node after a while.
+    @property
+    def waitables(self) -> Iterator[Any]:
+        """Waitables for an executor: none, as the node polls them itself, see `WaitablePoller`."""
+        return iter(())
 
-        An EventsExecutor may have answers to the client in its queue, which it would hand to what is gone: the process
-        would crash. And a client that is never destroyed keeps its node in the graph.
-        """
-        self.remove_waitable(client)
-        self._retired.append(client)
+    def add_waitable(self, waitable: Any) -> None:
+        """Add an action or an event of the middleware."""
+        super().add_waitable(waitable)
+        if self._poller is not None:
+            self._poller.update()
 
-        def end() -> None:
-            self.destroy_timer(timer)
-            self._destroy_retired()
-
-        timer = self.create_timer(RETIREMENT_S, end, clock=self.steady)
-
-    def _destroy_retired(self) -> None:
-        while self._retired:
-            client = self._retired.pop()
-            self.add_waitable(client)  # rclpy takes it away again
-            client.destroy()
+    def remove_waitable(self, waitable: Any) -> None:
+        """Remove an action or an event of the middleware; it can be destroyed at once."""
+        super().remove_waitable(waitable)
+        if self._poller is not None:
+            self._poller.update()
 
     def stop(self) -> bool:
         """Begin to end: bring to rest what moves, finish files. Called again and again until it returns True.

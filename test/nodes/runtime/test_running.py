@@ -18,6 +18,7 @@ from support.processes import child
 
 from robot_dyn_id.errors import InputError
 from robot_dyn_id.nodes.runtime.robot_node import RELIABLE, SERVES, SUBSCRIBES, Interface, RobotNode
+from robot_dyn_id.nodes.starting import has_failed
 
 pytestmark = pytest.mark.real_time
 
@@ -104,6 +105,15 @@ sys.meta_path.insert(0, Slow())
 from robot_dyn_id.nodes.starting import start
 sys.exit(start("robot_dyn_id.nodes.torque_residual_monitor"))
 """
+
+
+def test_an_exit_code_that_was_lost_while_a_launch_ends_is_not_a_failure():
+    for code in (0, 130, -signal.SIGINT):
+        assert not has_failed(code, launch_ends=False)
+    for code in (1, 2, 3, 4, -signal.SIGSEGV, -signal.SIGKILL):
+        assert has_failed(code, launch_ends=True)
+    assert has_failed(255, launch_ends=False)
+    assert not has_failed(255, launch_ends=True)
 
 
 def test_a_node_that_still_loads_ends_quietly():

@@ -1,0 +1,275 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Comparison of two identified models: parameters, torque over the common training range, and held-out errors."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import chdtrc, ndtr
+
+from robot_dyn_id.arrays import Array, Integers, Mask
+from robot_dyn_id.dynamics.regressor import Motion, Regressor
+from robot_dyn_id.parameters import INERTIAL_SYMBOLS, ParameterSet
+
+FAMILY_ERROR = 0.01
+"""Probability that any parameter of two models of one robot is named as different (Holm)."""
+
+SAME_CONSTANT_RATIO = 0.05
+"""Relative difference of the constants of a term up to which its columns count as the same."""
+
+SAME_ROW_RATIO = 1e-6
+"""Difference, relative to the largest entry, up to which two combinations of columns are the same."""
+
+COMPARED_STATES = 1000
+"""Random states over the common training range at which torques are compared."""
+
+
+@dataclass(frozen=True)
+class ModelComparison:
+    """Differences of a model from a reference model.
+
+    The m compared parameters are base parameters of the model that are combinations of those of the reference too.
+
+    Attributes:
+        names: names of the compared parameters, m.
+        units: their units.
+        reference_values: values in the reference, SI, shape (m,).
+        values: values in the model, SI, shape (m,).
+        standard_deviations: standard deviations of the differences, shape (m,).
+        chi_square: squared Mahalanobis distance of all differences.
+        degrees: degrees of freedom, the rank of their covariance.
+        p_value: probability of a chi-square at least as large between two models of the same robot.
+        differing: parameters that differ at a family-wise error of `FAMILY_ERROR`, shape (m,).
+        not_compared: reason for each base parameter of either model that has no counterpart, by name.
+        torque: difference of the torques; None if the models have other joints or no common training range.
+    """
+
+    names: tuple[str, ...]
+    units: tuple[str, ...]
+    reference_values: Array
+    values: Array
+    standard_deviations: Array
+    chi_square: float
+    degrees: int
+    p_value: float
+    differing: Mask
+    not_compared: dict[str, str]
+    torque: TorqueDifference | None
+
+    @property
+    def sigmas(self) -> Array:
+        """Differences in standard deviations, shape (m,)."""
+        difference = self.values - self.reference_values
+        return np.divide(
+            difference, self.standard_deviations, out=np.zeros_like(difference), where=self.standard_deviations > 0.0
+        )
+
+    @property
+    def significant(self) -> bool:
+        """Whether the models differ by more than their uncertainty explains."""
+        return self.p_value < FAMILY_ERROR
+
+
+@dataclass(frozen=True)
+class TorqueDifference:
+    """Difference of the torques of two models at random states within the common training range.
+
+    Attributes:
+        joint_names: names of the n joints.
+        units: units of the torques.
+        rms: RMS difference of each joint, shape (n,).
+        expected: RMS that the covariances of both models explain, shape (n,); inf if a parameter is not identifiable.
+        torque_rms: RMS torque of the reference, shape (n,).
+    """
+
+    joint_names: tuple[str, ...]
+    units: tuple[str, ...]
+    rms: Array
+    expected: Array
+    torque_rms: Array
+
+
+def compare_models(reference: ParameterSet, other: ParameterSet) -> ModelComparison:
+    """Compare an identified model with a reference.
+
+    The base parameters of two sets may be named after other columns and combine other ones. Each base parameter of
+    `other` that is a linear combination of those of `reference`, column by column, is compared with this combination.
+    The two sets count as independent: common training data, or a common prior, make the differences smaller
+    than their standard deviations state.
+
+    Args:
+        reference: the model that differences refer to.
+        other: a model of the same robot, of another one of its type, or with other terms.
+
+    Raises:
+        InputError: a set that this version cannot read.
+    """
+    first, second = (Regressor.from_parameters(one) for one in (reference, other))
+    place = _matching_columns(reference, first, other, second)
+    rows, reasons = _common_rows(reference, other, place)
+    chosen = np.array(sorted(rows), dtype=np.int64)
+    weights = np.array([rows[i] for i in chosen.tolist()]).reshape(len(chosen), len(reference.names))
+    known_first = np.isfinite(reference.standard_deviations)
+    usable = np.isfinite(other.standard_deviations[chosen]) & ~(weights[:, ~known_first] != 0.0).any(axis=1)
+    for number in chosen[~usable].tolist():
+        reasons[other.names[number]] = "not identifiable from the training data of one of the models"
+    chosen, weights = chosen[usable], weights[usable][:, known_first]
+    covariance = (
+        other.covariance[np.ix_(chosen, chosen)]
+        + weights @ reference.covariance[np.ix_(known_first, known_first)] @ weights.T
+    )
+    reference_values, values = weights @ reference.values[known_first], other.values[chosen]
+    deviations = np.sqrt(np.maximum(np.diag(covariance), 0.0))
+    chi_square, degrees = mahalanobis(values - reference_values, covariance)
+    sigmas = np.divide(np.abs(values - reference_values), deviations, out=np.zeros(len(chosen)), where=deviations > 0.0)
+    return ModelComparison(
+        names=tuple(other.names[i] for i in chosen.tolist()),
+        units=tuple(other.units[i] for i in chosen.tolist()),
+        reference_values=reference_values,
+        values=values,
+        standard_deviations=deviations,
+        chi_square=chi_square,
+        degrees=degrees,
+        p_value=float(chdtrc(degrees, chi_square)) if degrees else math.nan,
+        differing=reject_holm(2.0 * ndtr(-sigmas), FAMILY_ERROR),
+        not_compared=reasons,
+        torque=_compare_torques((reference, first), (other, second)),
+    )
+
+
+def mahalanobis(difference: Array, covariance: Array) -> tuple[float, int]:
+    """Squared Mahalanobis distance of a difference, and the rank of its covariance.
+
+    Args:
+        difference: shape (m,).
+        covariance: shape (m, m); directions whose variance is rounding are left out.
+    """
+    scale = np.sqrt(np.maximum(np.diag(covariance), 0.0))
+    kept = scale > 0.0
+    if not kept.any():
+        return 0.0, 0
+    correlation = covariance[np.ix_(kept, kept)] / scale[kept] / scale[kept][:, None]
+    variances, directions = np.linalg.eigh(correlation)
+    strong = variances > len(variances) * np.finfo(np.float64).eps * variances[-1]
+    along = directions[:, strong].T @ (difference[kept] / scale[kept])
+    return float(np.sum(along**2 / variances[strong])), int(np.count_nonzero(strong))
+
+
+def reject_holm(p_values: Array, family_error: float) -> Mask:
+    """Hypotheses that Holm's step-down procedure rejects (Scandinavian Journal of Statistics 6, 1979), shape (m,).
+
+    Args:
+        p_values: shape (m,).
+        family_error: probability that any true hypothesis is rejected.
+    """
+    order = np.argsort(p_values)
+    passed = p_values[order] <= family_error / np.arange(len(p_values), 0, -1)
+    rejected = np.zeros(len(p_values), dtype=bool)
+    rejected[order[: int(np.argmin(np.append(passed, False)))]] = True
+    return rejected
+
+
+def _matching_columns(reference: ParameterSet, first: Regressor, other: ParameterSet, second: Regressor) -> Integers:
+    """Column of the reference that equals each column of the other set, shape (c,); -1 if there is none."""
+    bodies = {name: number for number, name in enumerate(reference.body_names)}
+    place = [
+        10 * bodies[name] + number if name in bodies else -1
+        for name in other.body_names
+        for number in range(len(INERTIAL_SYMBOLS))
+    ]
+    offset, used = 10 * len(reference.body_names), set[int]()
+    for column in second.term_columns:
+        found = -1
+        for number, candidate in enumerate(first.term_columns):
+            same = (column.term.name, column.coordinate.name, column.index) == (
+                candidate.term.name,
+                candidate.coordinate.name,
+                candidate.index,
+            )
+            if same and number not in used and _same_constants(column.term.constants, candidate.term.constants):
+                found = offset + number
+                used.add(number)
+                break
+        place.append(found)
+    return np.array(place, dtype=np.int64)
+
+
+def _same_constants(one: dict[str, float], two: dict[str, float]) -> bool:
+    """Whether two terms have nearly the same constants."""
+    return one.keys() == two.keys() and all(
+        math.isclose(one[name], two[name], rel_tol=SAME_CONSTANT_RATIO) for name in one
+    )
+
+
+def _common_rows(
+    reference: ParameterSet, other: ParameterSet, place: Integers
+) -> tuple[dict[int, Array], dict[str, str]]:
+    """Base parameters of the other set as combinations of those of the reference, by number, and why others are not.
+
+    Returns:
+        Weights of the base parameters of the reference, shape (p,), of each base parameter that can be compared;
+        reasons by name for all others, those of the reference that occur in no combination included.
+    """
+    rows, reasons = dict[int, Array](), dict[str, str]()
+    missing = place < 0
+    for number, row in enumerate(other.mapping):
+        if np.any(row[missing]):
+            reasons[other.names[number]] = "the reference does not have this term, or with other constants"
+            continue
+        own = np.zeros(len(reference.column_names))
+        own[place[~missing]] = row[~missing]
+        weights = own[reference.independent_columns]
+        if np.abs(weights @ reference.mapping - own).max() > SAME_ROW_RATIO * np.abs(own).max():
+            reasons[other.names[number]] = "another combination of columns: geometry or terms differ"
+            continue
+        rows[number] = weights
+    used = np.any([*rows.values(), np.zeros(len(reference.names))], axis=0)
+    for number in np.flatnonzero(~used).tolist():
+        reasons.setdefault(reference.names[number], "only the reference has it")
+    return rows, reasons
+
+
+def _compare_torques(
+    reference: tuple[ParameterSet, Regressor], other: tuple[ParameterSet, Regressor]
+) -> TorqueDifference | None:
+    """Difference of the torques at random states within the common training range; None if there is none."""
+    one, two = reference[0], other[0]
+    if set(one.joint_names) != set(two.joint_names):
+        return None
+    order = np.array([two.joint_names.index(name) for name in one.joint_names])
+    low, high = np.maximum(one.q_min, two.q_min[order]), np.minimum(one.q_max, two.q_max[order])
+    if np.any(low > high):
+        return None
+    speed, acceleration = (
+        np.minimum(getattr(one, name), getattr(two, name)[order])[:, None] for name in ("dq_max", "ddq_max")
+    )
+    q, dq, ddq = np.random.default_rng(0).uniform(-1.0, 1.0, (3, len(low), COMPARED_STATES))
+    motion = Motion(0.5 * (low + high)[:, None] + 0.5 * (high - low)[:, None] * q, speed * dq, acceleration * ddq)
+    torque, variance = _torques(*reference, motion)
+    back = np.argsort(order)
+    reordered = Motion(motion.q[back], motion.dq[back], motion.ddq[back])
+    torque_2, variance_2 = (values[order] for values in _torques(*other, reordered))
+    return TorqueDifference(
+        joint_names=one.joint_names,
+        units=reference[1].model.effort_units,
+        rms=_rms(torque_2 - torque),
+        expected=np.sqrt(np.mean(variance + variance_2, axis=1)),
+        torque_rms=_rms(torque),
+    )
+
+
+def _torques(parameters: ParameterSet, regressor: Regressor, motion: Motion) -> tuple[Array, Array]:
+    """Torques and their variances at N states, each of shape (n, N); terms are evaluated without a history."""
+    columns = regressor.dense(motion)[parameters.independent_columns]
+    known = np.isfinite(parameters.standard_deviations)
+    covariance = np.where(known[:, None] & known, parameters.covariance, 0.0)
+    variance = np.einsum("pjn,pq,qjn->jn", columns, covariance, columns, optimize=True)
+    variance[np.any(columns[~known] != 0.0, axis=(0, 2))] = np.inf
+    return np.asarray(np.einsum("p,pjn->jn", parameters.values, columns)), variance
+
+
+def _rms(values: Array) -> Array:
+    """RMS along the samples of values of shape (n, N)."""
+    return np.asarray(np.sqrt(np.mean(values**2, axis=1)))

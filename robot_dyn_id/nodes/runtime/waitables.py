@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Actions and middleware events of a node, which the node polls instead of its executor.
+
+An EventsExecutor (rclpy 7 to 9) crashes the process if one of them is removed while a message for it is in its queue:
+it drops the message, and with it the last reference to a Python object, without the global interpreter lock. What
+no executor holds can be removed at any time. Topics, services and timers are not concerned: their messages in the queue
+refer to no Python object.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from contextlib import ExitStack
+from typing import Any
+
+from rclpy.event_handler import EventHandler
+from rclpy.exceptions import InvalidHandle
+from rclpy.impl.implementation_singleton import rclpy_implementation
+from rclpy.waitable import NumberOfEntities
+
+ACTION_PERIOD_S = 0.01
+"""Time between two looks at the actions of a node [s]."""
+
+EVENT_PERIOD_S = 0.2
+"""Time between two looks at middleware events, such as lost messages [s]."""
+
+MOST_MESSAGES = 100
+"""Messages of one action that are taken at once."""
+
+
+class WaitablePoller:
+    """Timers of a node that execute its waitables; the one of the actions exists while there are any."""
+
+    def __init__(self, node: Any, waitables: Callable[[], Iterable[Any]]) -> None:
+        """Begin to poll.
+
+        Args:
+            node: the node, whose executor executes what is taken.
+            waitables: function that returns its waitables.
+        """
+        self._node, self._waitables = node, waitables
+        self._timer: Any = None
+        node.create_timer(EVENT_PERIOD_S, self._poll_events, clock=node.steady)
+        self.update()
+
+    def update(self) -> None:
+        """Adapt to waitables that were added or removed."""
+        present = any(self._actions())
+        if present and self._timer is None:
+            self._timer = self._node.create_timer(ACTION_PERIOD_S, self._poll_actions, clock=self._node.steady)
+        elif self._timer is not None and not present:
+            self._node.destroy_timer(self._timer)
+            self._timer = None
+
+    def _actions(self) -> list[Any]:
+        return [one for one in self._waitables() if not isinstance(one, EventHandler)]
+
+    def _poll_actions(self) -> None:
+        for _ in range(MOST_MESSAGES):
+            if not self._take(self._actions()):
+                return
+
+    def _poll_events(self) -> None:
+        self._take([one for one in self._waitables() if isinstance(one, EventHandler)])
+
+    def _take(self, waitables: Iterable[Any]) -> bool:
+        """Take one message of each waitable that has any, and have it executed; False if there was none."""
+        with ExitStack() as used:
+            numbers, present = NumberOfEntities(), []
+            for one in waitables:
+                try:
+                    used.enter_context(one)
+                except InvalidHandle:  # it is being destroyed
+                    continue
+                numbers += one.get_num_entities()
+                present.append(one)
+            if not present:
+                return False
+            context = self._node.context.handle
+            used.enter_context(context)
+            wait_set = rclpy_implementation.WaitSet(
+                numbers.num_subscriptions,
+                numbers.num_guard_conditions,
+                numbers.num_timers,
+                numbers.num_clients,
+                numbers.num_services,
+                numbers.num_events,
+                context,
+            )
+            wait_set.clear_entities()
+            for one in present:
+                one.add_to_wait_set(wait_set)
+            wait_set.wait(0)
+            taken = [(one, one.take_data()) for one in present if one.is_ready(wait_set)]
+        for one, data in taken:
+            self._node.executor.create_task(one.execute, data)
+        return bool(taken)

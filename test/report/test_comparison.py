@@ -1,0 +1,29 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Page and text of a comparison of models."""
+
+import html
+
+import pytest
+from support.given_parameters import parameter_set
+from support.model_nodes import identified, presliding
+from support.simulated import LIFT
+
+from robot_dyn_id.identification.comparison import compare_models
+from robot_dyn_id.report.comparison import comparison_page, comparison_summary, comparison_text
+
+
+@pytest.mark.parametrize("other", [presliding, lambda: parameter_set(LIFT)], ids=["other friction", "another robot"])
+def test_a_comparison_shows_what_is_common_and_names_the_rest(other):
+    models = (identified(), other())
+    given = (("<day> 1", "day 2"), models, (compare_models(*models),), ())
+    page, text, summary = comparison_page(*given), comparison_text(*given), comparison_summary(*given)
+    difference = summary["differences"][0]
+    assert html.escape("<day> 1") in page and "<day> 1" not in page
+    assert "<h3>Not compared</h3>" in page and all(
+        f"<code>{name}</code>" in page for name in difference["not_compared"]
+    )
+    common = set(models[0].joint_names) & set(models[1].joint_names)
+    assert bool(difference["parameters"]) == bool(difference["torque"]) == bool(common)
+    assert ("no parameter in common" in text) == ("Torques are not compared" in page) == (not common)
+    assert page.count("<svg") == 3
+    assert "nan" not in text and "NaN" not in page
