@@ -30,6 +30,7 @@ recorded_joints: [shoulder, elbow]
 definitions: /opt/messages
 cutoff: 4
 motion_cutoff: 3
+sample_rate: 250
 filter_order: 6
 velocity: derivative
 terms:

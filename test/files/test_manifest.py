@@ -47,5 +47,5 @@ def test_wrong_manifests_are_refused_with_the_file(tmp_path, text, reason):
 
 
 def test_a_missing_manifest_is_named(tmp_path):
-    with pytest.raises(InputError, match="none.yaml"):
+    with pytest.raises(InputError, match=r"none\.yaml"):
         read_manifest(tmp_path / "none.yaml")
