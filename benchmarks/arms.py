@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import xml.etree.ElementTree as ElementTree
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -64,6 +65,25 @@ def peer(arm: str) -> Any:
     whole = pinocchio.buildModelFromUrdf(str(urdf(arm)))
     held = [whole.getJointId(name) for name in ARMS[arm][1]]
     return pinocchio.buildReducedModel(whole, held, pinocchio.neutral(whole))
+
+
+def mujoco_model(arm: str) -> Any:
+    """MuJoCo's model, without shapes, the locked joints fixed; or why there is none."""
+    try:
+        import mujoco
+    except ImportError:
+        return "mujoco is not installed"
+    root = ElementTree.parse(urdf(arm)).getroot()
+    for link in root.iter("link"):
+        for shape in [*link.findall("visual"), *link.findall("collision")]:
+            link.remove(shape)
+    for joint in root.iter("joint"):
+        if joint.get("name") in ARMS[arm][1]:
+            joint.set("type", "fixed")
+    try:
+        return mujoco.MjModel.from_xml_string(ElementTree.tostring(root, encoding="unicode"))
+    except ValueError as error:
+        return f"MuJoCo refuses the URDF ({error})"
 
 
 def motion(robot: RobotModel, samples: int, seed: int = 0) -> Motion:

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // The peer of benchmarks/regressor.py: a C++ loop over Pinocchio's torque regressor.
-#include <pinocchio/algorithm/regressor.hpp>
+// Whole modules: single headers moved from Pinocchio 3 to 4.
+#if __has_include(<pinocchio/multibody.hpp>)
+#include <pinocchio/multibody.hpp>
+#include <pinocchio/serialization.hpp>
+#else
 #include <pinocchio/multibody/data.hpp>
 #include <pinocchio/multibody/model.hpp>
-#include <pinocchio/parsers/urdf.hpp>
-#include <pinocchio/algorithm/model.hpp>
-
-#include <string>
-#include <vector>
+#include <pinocchio/serialization/model.hpp>
+#endif
+#include <pinocchio/algorithm/regressor.hpp>
 
 namespace {
 using Matrix = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
@@ -15,13 +17,10 @@ pinocchio::Model model;
 pinocchio::Data data;
 }  // namespace
 
-extern "C" void load(const char * urdf, int held, const char ** names)
+// The model as `Model.saveToText` of Pinocchio's Python package writes it: no parser of URDFs is needed.
+extern "C" void load(const char * file)
 {
-  pinocchio::Model whole;
-  pinocchio::urdf::buildModel(urdf, whole);
-  std::vector<pinocchio::JointIndex> joints;
-  for (int i = 0; i < held; ++i) joints.push_back(whole.getJointId(names[i]));
-  model = pinocchio::buildReducedModel(whole, joints, Eigen::VectorXd::Zero(whole.nq));
+  model.loadFromText(file);
   data = pinocchio::Data(model);
 }
 

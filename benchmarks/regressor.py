@@ -22,6 +22,15 @@ from robot_dyn_id.arrays import Array
 from robot_dyn_id.dynamics.regressor import Regressor
 
 SIZES = (10_000, 100_000)
+DEFINITIONS = (
+    "BOOST_MPL_LIMIT_LIST_SIZE=30",
+    "BOOST_MPL_LIMIT_VECTOR_SIZE=30",
+    "BOOST_MPL_CFG_NO_PREPROCESSED_HEADERS",
+    "BOOST_FUSION_INVOKE_MAX_ARITY=12",
+    "PINOCCHIO_ENABLE_TEMPLATE_INSTANTIATION",
+)
+"""Definitions that Pinocchio's CMake targets give to the programs that use its headers."""
+
 LOOP, CPP, FIGAROH, EQUAL = 7.0, 3.5, {10_000: 18.0, 100_000: 40.0}, 1e-10
 
 
@@ -70,6 +79,8 @@ def _measure(arm: str, size: int) -> list[Goal]:
 def _compiled_loop(arm: str, states: tuple[Array, Array, Array], rows: Array) -> Callable[[], object] | str:
     """The C++ loop, or why there is none."""
     prefix = Path(pinocchio.__file__).resolve().parents[4]
+    if not any((prefix / "include").glob("boost/version.hpp")):
+        return "Boost's headers are not installed (pip install cmeel-boost)"
     folders = [prefix / "include", prefix / "include" / "eigen3", Path("/usr/include/eigen3")]
     if not (folders[0] / "pinocchio" / "algorithm" / "regressor.hpp").is_file():
         return "Pinocchio's headers are not installed"
@@ -81,13 +92,13 @@ def _compiled_loop(arm: str, states: tuple[Array, Array, Array], rows: Array) ->
         if made:
             return made
     library = ctypes.CDLL(str(target))
-    held = arms.ARMS[arm][1]
-    names = (ctypes.c_char_p * len(held))(*(name.encode() for name in held))
 
     def run() -> None:
         library.regressors(ctypes.c_long(len(rows)), *(ctypes.c_void_p(x.ctypes.data) for x in (*states, rows)))
 
-    library.load(str(arms.urdf(arm)).encode(), len(held), names)
+    with tempfile.TemporaryDirectory() as folder:
+        arms.peer(arm).saveToText(f"{folder}/model")
+        library.load(f"{folder}/model".encode())
     return run
 
 
@@ -96,7 +107,9 @@ def _compile(folders: list[Path], libraries: Path, target: Path) -> str:
     command = [
         "g++",
         "-O3",
+        "-DNDEBUG",
         "-std=c++17",
+        *(f"-D{definition}" for definition in DEFINITIONS),
         "-shared",
         "-fPIC",
         str(Path(__file__).with_name("pinocchio_loop.cpp")),
@@ -104,7 +117,7 @@ def _compile(folders: list[Path], libraries: Path, target: Path) -> str:
         f"-L{libraries}",
         f"-Wl,-rpath,{libraries}",
         "-lpinocchio_default",
-        "-lpinocchio_parsers",
+        "-lboost_serialization",
         "-o",
         str(target),
     ]

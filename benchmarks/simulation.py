@@ -77,19 +77,11 @@ def _ours(model: RobotModel, start: Array, effort: Array, coulomb: float) -> Cal
 
 def _mujoco(arm: str, start: Array) -> Callable[[], object] | str:
     """The same in MuJoCo, or why not."""
-    try:
-        import mujoco
-    except ImportError:
-        return "mujoco is not installed"
-    if arms.ARMS[arm][1]:
-        return "the fingers of this arm cannot be held in MuJoCo without constraints"
-    text = arms.urdf(arm).read_text().replace("package://", "")
-    try:
-        spec = mujoco.MjSpec.from_string(text)
-        spec.compiler.discardvisual = True
-        theirs = spec.compile()
-    except ValueError as error:
-        return f"MuJoCo refuses the URDF ({error})"
+    theirs = arms.mujoco_model(arm)
+    if isinstance(theirs, str):
+        return theirs
+    import mujoco
+
     theirs.opt.integrator, theirs.opt.timestep = mujoco.mjtIntegrator.mjINT_RK4, 1e-3
     theirs.opt.disableflags |= mujoco.mjtDisableBit.mjDSBL_CONTACT | mujoco.mjtDisableBit.mjDSBL_CONSTRAINT
     theirs.dof_damping[:] = VISCOUS

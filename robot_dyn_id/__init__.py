@@ -37,6 +37,9 @@ The identified model
     fill_efforts         fill the efforts of a trajectory and check torque limits
     predict              efforts along a recording
     simulate             motion along a trajectory, or under recorded efforts
+    BatchSimulation      thousands of copies stepped at once, the estimate or drawn from its uncertainty
+    RobotVectorEnv       Gymnasium vector environment of such copies (extra `gym`)
+    Episodes             period, length and initial states of its episodes
     export_urdf          write a URDF with the identified inertias
     export_mjcf          write a MuJoCo model
     ContactMonitor       external joint torque and contacts while the robot works
@@ -67,12 +70,14 @@ if TYPE_CHECKING:
     from robot_dyn_id.online.monitoring import ResidualMonitor
     from robot_dyn_id.parameters import ParameterSet
     from robot_dyn_id.recordings import open_recording
+    from robot_dyn_id.workflow.batch_simulation import BatchSimulation
     from robot_dyn_id.workflow.comparison import compare
     from robot_dyn_id.workflow.excitation import design
     from robot_dyn_id.workflow.feed_forward import fill_efforts, load_trajectory
     from robot_dyn_id.workflow.files import export_mjcf, export_urdf, load_parameters, load_robot, save_parameters
     from robot_dyn_id.workflow.identification import identify, validate
     from robot_dyn_id.workflow.prediction import predict, simulate
+    from robot_dyn_id.workflow.vector_environment import Episodes, RobotVectorEnv
 
 from robot_dyn_id.version import __version__
 
@@ -84,14 +89,17 @@ _EXPORTS = {
     "ESTIMATORS": "robot_dyn_id.estimators",
     "FORMS": "robot_dyn_id.excitation.forms.registry",
     "TERMS": "robot_dyn_id.dynamics.terms",
+    "BatchSimulation": "robot_dyn_id.workflow.batch_simulation",
     "ContactMonitor": "robot_dyn_id.online.contact",
     "Dynamics": "robot_dyn_id.dynamics.dynamics",
+    "Episodes": "robot_dyn_id.workflow.vector_environment",
     "FeedForward": "robot_dyn_id.identification.feed_forward",
     "ParameterSet": "robot_dyn_id.parameters",
     "Regressor": "robot_dyn_id.dynamics.regressor",
     "ResidualMonitor": "robot_dyn_id.online.monitoring",
     "RobotDynIdError": "robot_dyn_id.errors",
     "RobotModel": "robot_dyn_id.model.robot",
+    "RobotVectorEnv": "robot_dyn_id.workflow.vector_environment",
     "Settings": "robot_dyn_id.identification.settings",
     "base_parameters": "robot_dyn_id.dynamics.base_parameters",
     "compare": "robot_dyn_id.workflow.comparison",
@@ -115,14 +123,17 @@ __all__ = [  # as literals, for tools that do not run the module
     "ESTIMATORS",
     "FORMS",
     "TERMS",
+    "BatchSimulation",
     "ContactMonitor",
     "Dynamics",
+    "Episodes",
     "FeedForward",
     "ParameterSet",
     "Regressor",
     "ResidualMonitor",
     "RobotDynIdError",
     "RobotModel",
+    "RobotVectorEnv",
     "Settings",
     "__version__",
     "base_parameters",

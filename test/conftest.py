@@ -2,6 +2,7 @@
 """DDS of the tests stays on this host, in a domain reserved for this process: no test meets a robot or another test."""
 
 import os
+import re
 
 import pytest
 
@@ -10,6 +11,13 @@ from robot_dyn_id.nodes.runtime.isolation import keep_to_this_host
 # As the commands have it; and two test processes with threads on every core would stand in one another's way.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 keep_to_this_host(listen=False)
+
+
+def pytest_ignore_collect(collection_path, config):
+    """With `-m real_time`, do not even import a test file without such tests: each worker would, for a quarter minute."""
+    if config.option.markexpr == "real_time" and collection_path.suffix == ".py":
+        return re.search(r"\b(world|real_time)\b", collection_path.read_text(encoding="utf-8")) is None or None
+    return None
 
 
 @pytest.hookimpl(tryfirst=True)

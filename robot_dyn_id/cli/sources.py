@@ -75,7 +75,8 @@ def _check_bags(arguments: argparse.Namespace, configuration: Configuration) -> 
     """
     values = [getattr(arguments, name, None) or () for name in ("data", "validate", "bare", "loaded")]
     paths = [Path(path) for value in values for path in ([value] if isinstance(value, str) else value)]
-    entries = [name for name in ("channel_topics", "recorded_joints", "definitions") if getattr(configuration, name)]
+    names = ("topic", "reference_topic", "channel_topics", "recorded_joints", "definitions")
+    entries = [name for name in names if getattr(configuration, name)]
     if hasattr(arguments, "definitions") and entries and paths and not any(is_bag(path) for path in paths):
         raise UsageError(f"{', '.join(entries)}: only for bags, and no recording is a bag; leave this out")
 

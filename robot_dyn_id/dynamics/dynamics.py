@@ -322,7 +322,7 @@ class Dynamics:
             tree.axis,
             model.prismatic.astype(np.float64),
             tree.gravity,
-            self.parameters[: 10 * bodies].reshape(bodies, 10),
+            self.parameters[: 10 * bodies].reshape(bodies, 10, 1),
         )
 
     def _terms_torque(self, q: Array, dq: Array, ddq: Array, states: TermStates | None) -> Array:

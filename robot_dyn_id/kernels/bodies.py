@@ -23,7 +23,9 @@ MOMENT, FORCE = 24, 27  # wrench that the motion of this body, and of all that i
 FIRST, SECOND = 30, 33  # first moment (3), inertia xx xy yy xz yz zz (6), of the body, then of all that it carries
 EFFECT = 39  # moment (3) and force (3) that a unit acceleration of the joint needs
 COS, SIN, POSITION, SPEED, ACCELERATION = 45, 46, 47, 48, 49  # the joint's own
-ROWS = 50
+STANDARD = 50  # standard parameters of the body, in its own frame (10)
+MASS = 60  # mass of the body and all that it carries
+ROWS = 61
 
 
 @inlined
@@ -110,12 +112,12 @@ def move(n, p, i, turns, slides, work):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def weigh(n, i, parameters, work):  # type: ignore[no-untyped-def]
+def weigh(n, i, work):  # type: ignore[no-untyped-def]
     """First moment and inertia of body i along the axes of the base, h = R h_i, I = R I_i R'."""
-    hx, hy, hz = parameters[i, 1], parameters[i, 2], parameters[i, 3]
-    xx, xy, yy = parameters[i, 4], parameters[i, 5], parameters[i, 6]
-    xz, yz, zz = parameters[i, 7], parameters[i, 8], parameters[i, 9]
     for k in samples(n):
+        hx, hy, hz = work[i, STANDARD + 1, k], work[i, STANDARD + 2, k], work[i, STANDARD + 3, k]
+        xx, xy, yy = work[i, STANDARD + 4, k], work[i, STANDARD + 5, k], work[i, STANDARD + 6, k]
+        xz, yz, zz = work[i, STANDARD + 7, k], work[i, STANDARD + 8, k], work[i, STANDARD + 9, k]
         r00, r01, r02 = work[i, TURN, k], work[i, TURN + 1, k], work[i, TURN + 2, k]
         r10, r11, r12 = work[i, TURN + 3, k], work[i, TURN + 4, k], work[i, TURN + 5, k]
         r20, r21, r22 = work[i, TURN + 6, k], work[i, TURN + 7, k], work[i, TURN + 8, k]
@@ -134,9 +136,10 @@ def weigh(n, i, parameters, work):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def need(n, i, m, work):  # type: ignore[no-untyped-def]
+def need(n, i, work):  # type: ignore[no-untyped-def]
     """Wrench that the motion of body i needs: f = m a + dw x h + w x (w x h), n = I dw + w x I w + h x a."""
     for k in samples(n):
+        m = work[i, STANDARD, k]
         hx, hy, hz = work[i, FIRST, k], work[i, FIRST + 1, k], work[i, FIRST + 2, k]
         wx, wy, wz = work[i, RATE, k], work[i, RATE + 1, k], work[i, RATE + 2, k]
         ex, ey, ez = work[i, SPIN, k], work[i, SPIN + 1, k], work[i, SPIN + 2, k]
@@ -168,12 +171,14 @@ def hand_down(n, i, p, work):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def merge(n, i, p, m, work):  # type: ignore[no-untyped-def]
-    """Add the composite body i, of mass m, to its parent p."""
+def merge(n, i, p, work):  # type: ignore[no-untyped-def]
+    """Add the composite body i to its parent p."""
     for k in samples(n):
+        m = work[i, MASS, k]
         px, py, pz = work[i, ARM, k], work[i, ARM + 1, k], work[i, ARM + 2, k]
         hx, hy, hz = work[i, FIRST, k], work[i, FIRST + 1, k], work[i, FIRST + 2, k]
         gx, gy, gz = hx + m * px, hy + m * py, hz + m * pz
+        work[p, MASS, k] += m
         work[p, FIRST, k] += gx
         work[p, FIRST + 1, k] += gy
         work[p, FIRST + 2, k] += gz
@@ -188,9 +193,10 @@ def merge(n, i, p, m, work):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def accelerate(n, i, m, turns, slides, work):  # type: ignore[no-untyped-def]
-    """Wrench that a unit acceleration of the joint of composite body i, of mass m, needs."""
+def accelerate(n, i, turns, slides, work):  # type: ignore[no-untyped-def]
+    """Wrench that a unit acceleration of the joint of composite body i needs."""
     for k in samples(n):
+        m = work[i, MASS, k]
         hx, hy, hz = work[i, FIRST, k], work[i, FIRST + 1, k], work[i, FIRST + 2, k]
         zx, zy, zz = work[i, AXIS, k], work[i, AXIS + 1, k], work[i, AXIS + 2, k]
         x, y, z = zy * hz - zz * hy, zz * hx - zx * hz, zx * hy - zy * hx

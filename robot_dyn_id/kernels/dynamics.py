@@ -15,9 +15,11 @@ import numpy as np
 from robot_dyn_id.kernels.bodies import (
     EFFECT,
     FORCE,
+    MASS,
     MOMENT,
     PULL,
     ROWS,
+    STANDARD,
     TURN,
     accelerate,
     hand_down,
@@ -42,7 +44,7 @@ SINGULAR = 1e-14
 
 @inlined
 def _outward(  # type: ignore[no-untyped-def]
-    n, start, parent, leader, multiplier, offset, turn, shift, axis, slides, parameters, q, dq, ddq, work
+    n, start, parent, leader, multiplier, offset, turn, shift, axis, slides, q, dq, ddq, work
 ):
     """Motion of all bodies from the base on, and the wrench that each needs."""
     for body in range(parent.shape[0]):
@@ -51,8 +53,8 @@ def _outward(  # type: ignore[no-untyped-def]
         turn_body(n, p, i, turn, work)
         place(n, p, i, shift, axis, work)
         move(n, p, i, 1.0 - slides[body], slides[body], work)
-        weigh(n, i, parameters, work)
-        need(n, i, parameters[body, 0], work)
+        weigh(n, i, work)
+        need(n, i, work)
 
 
 @inlined
@@ -67,15 +69,17 @@ def _torque(n, parent, leader, multiplier, slides, work, sums):  # type: ignore[
 
 
 @inlined
-def _mass(n, joints, parent, leader, multiplier, slides, parameters, masses, work, sums):  # type: ignore[no-untyped-def]
+def _mass(n, joints, parent, leader, multiplier, slides, work, sums):  # type: ignore[no-untyped-def]
     """Lower triangle of the mass matrix, the rows of `sums` after the torque; the bodies merge towards the base."""
     bodies = parent.shape[0]
     for body in range(bodies):
-        masses[body] = parameters[body, 0]
+        i = np.uint64(body)
+        for k in samples(n):
+            work[i, MASS, k] = work[i, STANDARD, k]
     for reverse in range(bodies):
         body = bodies - 1 - reverse
         i, joint, ancestor = np.uint64(body), leader[body], body
-        accelerate(n, i, masses[body], 1.0 - slides[body], slides[body], work)
+        accelerate(n, i, 1.0 - slides[body], slides[body], work)
         while ancestor < bodies:
             a, other = np.uint64(ancestor), leader[ancestor]
             gain = multiplier[body] * multiplier[ancestor]
@@ -87,8 +91,7 @@ def _mass(n, joints, parent, leader, multiplier, slides, parameters, masses, wor
             project(n, a, i, felt, gain, row, work, sums)
             lever(n, i, a, work)
             ancestor = parent[ancestor]
-        merge(n, i, np.uint64(parent[body]), masses[body], work)
-        masses[parent[body]] += masses[body]
+        merge(n, i, np.uint64(parent[body]), work)
 
 
 @inlined
@@ -151,7 +154,7 @@ def _kernel(tile: int, width: int) -> Any:
         leader, multiplier, offset: position of body i's joint = multiplier[i] q[leader[i]] + offset[i], shape (b,).
         turn, shift, axis, gravity: those of `Tree`.
         slides: 1 for prismatic joints, else 0, shape (b,).
-        parameters: standard parameters, shape (b, 10).
+        parameters: standard parameters of all states, shape (b, 10, 1), or of each state, shape (b, 10, N).
         q, dq, ddq: motion of the joints, shape (n, N).
         slots, added: entries of the packed lower triangle of M, shape (r,), and what is added to them, (r, N).
         effort: torque that accelerates the joints from dq, less what ddq needs, shape (n, N).
@@ -189,23 +192,30 @@ def _kernel(tile: int, width: int) -> Any:
         base = np.uint64(bodies)
         work = np.zeros((bodies + 1, ROWS, width))
         sums = np.zeros((joints + packed + 3, width))
-        masses = np.zeros(bodies + 1)
+        shared = parameters.shape[2] == 1
+        if shared:
+            for body in range(bodies):
+                for r in range(10):
+                    work[body, STANDARD + r] = parameters[body, r, 0]
         for r in range(3):
             work[base, TURN + 4 * r] = 1.0
             work[base, PULL + r] = -gravity[r]
         for start in range(0, q.shape[1], tile):
             n = min(tile, q.shape[1] - start if tile > 1 else 1)
             sums[: joints + packed] = 0.0
-            _outward(
-                n, start, parent, leader, multiplier, offset, turn, shift, axis, slides, parameters, q, dq, ddq, work
-            )
+            if not shared:
+                for body in range(bodies):
+                    for r in range(10):
+                        for k in samples(n):
+                            work[body, STANDARD + r, k] = parameters[body, r, shifted(start, k)]
+            _outward(n, start, parent, leader, multiplier, offset, turn, shift, axis, slides, q, dq, ddq, work)
             _torque(n, parent, leader, multiplier, slides, work, sums)
             for j in range(torque.shape[0]):
                 for k in samples(n):
                     torque[j, shifted(start, k)] = sums[j, k]
             if mass.shape[0] + acceleration.shape[0] == 0:
                 continue
-            _mass(n, joints, parent, leader, multiplier, slides, parameters, masses, work, sums)
+            _mass(n, joints, parent, leader, multiplier, slides, work, sums)
             for r in range(slots.shape[0]):
                 for k in samples(n):
                     sums[joints + slots[r], k] += added[r, shifted(start, k)]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Forward simulation of one robot: Runge-Kutta steps of a tree with friction, many steps in one call.
+"""Forward simulation of one robot or of many: Runge-Kutta steps of a tree with friction, many steps in one call.
 
 Dry friction is stiff: the slope of smoothed Coulomb friction, and the stiffness of a Dahl element of 0.3 mrad, over the
 inertia of a wrist are far beyond what an explicit method takes at 1 kHz. So the dry friction of a step is one constant
@@ -11,6 +11,9 @@ friction. Laws that saturate (powers below 1, arctan) are dry up to the speed be
 and viscous above. A sign that fades with the speed (Stribeck friction) is dry with its strength at the start of the
 step, so that breakaway holds a joint until it is exceeded; where the step resolves the fall, the fourth-order method
 follows it within the step. Powers of 1 and more are viscous, springs part of the smooth dynamics.
+
+Many robots of the same tree and the same terms, each with its own parameters, are lanes: the last axis of all arrays.
+The compiler vectorizes what all lanes have in common; the search for the dry friction runs lane by lane.
 """
 
 from __future__ import annotations
@@ -20,7 +23,7 @@ import math
 import numpy as np
 
 from robot_dyn_id.kernels.compiled import compiled
-from robot_dyn_id.kernels.dynamics import dynamics_single
+from robot_dyn_id.kernels.dynamics import dynamics_single, dynamics_tiles
 
 SIGN, DAHL, POWER, ARCTAN, RISING = 0.0, 1.0, 2.0, 3.0, 4.0
 """Shapes of friction laws over the velocity v: tanh(v / c), with c = 0 the hard sign; the state z of a Dahl element
@@ -39,6 +42,9 @@ WEIGHTS, STARTS, LAWS = 14, 16, 17
 STABLE = 2.5
 """Greatest step times decay rate that the fourth-order method damps (its limit is 2.78)."""
 
+JOINT_NEWTON = 8
+"""Most iterations for the velocities of all coordinates together; three are usual."""
+
 SWEEPS = 100
 """Most rounds over the coordinates in search of the friction torques; five are usual."""
 
@@ -50,36 +56,60 @@ NEWTON = 60
 
 
 @compiled
-def _invert(joints, packed, factor, inverse):  # type: ignore[no-untyped-def]
-    """Inverse of a symmetric positive definite matrix from its packed lower triangle, by Cholesky factors."""
+def _invert(packed, factor, inverse):  # type: ignore[no-untyped-def]
+    """Inverses (n, n, L) of symmetric positive definite matrices from packed lower triangles, by Cholesky factors."""
+    joints, lanes = inverse.shape[0], inverse.shape[2]
+    total = np.empty(lanes)
     for i in range(joints):
         for j in range(i + 1):
-            total = packed[i * (i + 1) // 2 + j, 0]
+            for a in range(lanes):
+                total[a] = packed[i * (i + 1) // 2 + j, a]
             for k in range(j):
-                total -= factor[i, k] * factor[j, k]
-            factor[i, j] = math.sqrt(total) if i == j else total / factor[j, j]
+                for a in range(lanes):
+                    total[a] -= factor[i, k, a] * factor[j, k, a]
+            for a in range(lanes):
+                factor[i, j, a] = math.sqrt(total[a]) if i == j else total[a] / factor[j, j, a]
     for column in range(joints):
-        for i in range(joints):
-            total = 1.0 if i == column else 0.0
+        for i in range(column, joints):
+            for a in range(lanes):
+                total[a] = 1.0 if i == column else 0.0
             for k in range(column, i):
-                total -= factor[i, k] * inverse[k, column]
-            inverse[i, column] = total / factor[i, i] if i >= column else 0.0
-        for back in range(joints):
+                for a in range(lanes):
+                    total[a] -= factor[i, k, a] * inverse[k, column, a]
+            for a in range(lanes):
+                inverse[i, column, a] = total[a] / factor[i, i, a]
+        for back in range(joints - column):  # the inverse is symmetric: its lower triangle is enough
             i = joints - 1 - back
-            total = inverse[i, column]
+            for a in range(lanes):
+                total[a] = inverse[i, column, a]
             for k in range(i + 1, joints):
-                total -= factor[k, i] * inverse[k, column]
-            inverse[i, column] = total / factor[i, i]
+                for a in range(lanes):
+                    total[a] -= factor[k, i, a] * inverse[k, column, a]
+            for a in range(lanes):
+                inverse[i, column, a] = total[a] / factor[i, i, a]
+                inverse[column, i, a] = inverse[i, column, a]
 
 
 @compiled
-def _product(left, right, out):  # type: ignore[no-untyped-def]
-    """Matrix product: np.dot would bring BLAS threads for a handful of numbers."""
-    for i in range(left.shape[0]):
-        for j in range(right.shape[1]):
-            out[i, j] = 0.0
-            for k in range(right.shape[0]):
-                out[i, j] += left[i, k] * right[k, j]
+def _combine(weights, matrix, out):  # type: ignore[no-untyped-def]
+    """Products weights @ matrix of all lanes, shape (g, c, L), with `weights` of shape (g, n), mostly zeros."""
+    for i in range(weights.shape[0]):
+        for j in range(matrix.shape[1]):
+            for a in range(matrix.shape[2]):
+                out[i, j, a] = 0.0
+        for k in range(weights.shape[1]):
+            weight = weights[i, k]
+            if weight != 0.0:
+                for j in range(matrix.shape[1]):
+                    for a in range(matrix.shape[2]):
+                        out[i, j, a] += weight * matrix[k, j, a]
+
+
+@compiled
+def _slid(z, along, constant):  # type: ignore[no-untyped-def]
+    """State of a Dahl element after a displacement."""
+    toward = np.sign(along)
+    return toward - (toward - z) * math.exp(-abs(along) / constant)
 
 
 @compiled
@@ -94,10 +124,9 @@ def slide(weights, starts, laws, moved, slip):  # type: ignore[no-untyped-def]
         along = 0.0
         for j in range(weights.shape[1]):
             along += weights[i, j] * moved[j]
-        toward = np.sign(along)
         for k in range(starts[i], starts[i + 1]):
             if laws[k, SHAPE] == DAHL:
-                slip[k] = toward - (toward - slip[k]) * math.exp(-abs(along) / laws[k, CONSTANT])
+                slip[k] = _slid(slip[k], along, laws[k, CONSTANT])
 
 
 @compiled
@@ -236,12 +265,90 @@ def _least_root(  # type: ignore[no-untyped-def]
 
 
 @compiled
-def _dry_friction(step, free, response, viscous, starts, laws, torque, knee, slip, dry):  # type: ignore[no-untyped-def]
-    """Dry friction torques of all coordinates, coupled by the inertia, by Gauss-Seidel; `dry` is the first guess.
+def _resistance(y, step, viscous, first, last, laws, torque, knee, slip):  # type: ignore[no-untyped-def]
+    """Dry friction of a coordinate at the end of a step of velocity y, and its slope; see `_end_velocity`."""
+    speed, slope = abs(y), (viscous[0] if y > 0.0 else viscous[1])
+    value = slope * y
+    for k in range(first, last):
+        if torque[k] <= 0.0 or y * laws[k, SIDE] < 0.0 or knee[k] == 0.0:
+            continue
+        if laws[k, SHAPE] == DAHL:
+            toward = 1.0 if y > 0.0 else -1.0
+            left = (1.0 - toward * slip[k]) * math.exp(-step * speed / laws[k, CONSTANT])
+            value += torque[k] * toward * (1.0 - left)
+            slope += torque[k] * left * step / laws[k, CONSTANT]
+        else:
+            grown, steeper = _growth(laws[k, SHAPE], laws[k, CONSTANT], min(speed, knee[k]))
+            value += torque[k] * math.copysign(grown, y)
+            slope += torque[k] * steeper if speed < knee[k] else 0.0
+    return value, slope
 
+
+@compiled
+def _converge(step, free, response, viscous, starts, laws, torque, knee, slip, dry):  # type: ignore[no-untyped-def]
+    """Newton's method for the velocities of all coordinates, y + step R F(y) = free; arguments as in `_dry_friction`.
+
+    Its steps solve (1 + step R S) dy = step R (found - F(y)) with the slopes S of F, by the Cholesky factor of
+    1 + s step R s, where s = sqrt(S). Returns whether it converged: the friction that leads to y is F(y). `dry` is
+    changed only then. Laws with an infinite slope are not tried.
+    """
+    g = len(dry)
+    for k in range(len(laws)):
+        endless = laws[k, SHAPE] == POWER or (laws[k, SHAPE] == SIGN and laws[k, CONSTANT] == 0.0)
+        if endless and torque[k] > 0.0:
+            return False
+    y, found, value, slope = np.empty(g), dry.copy(), np.empty(g), np.empty(g)
+    residual, factor, solution = np.empty(g), np.empty((g, g)), np.empty(g)
+    for _ in range(JOINT_NEWTON):
+        change, largest = 0.0, 0.0
+        for i in range(g):
+            y[i] = free[i]
+            for j in range(g):
+                y[i] -= step * response[i, j] * found[j]
+        for i in range(g):
+            value[i], slope[i] = _resistance(y[i], step, viscous[i], starts[i], starts[i + 1], laws, torque, knee, slip)
+            residual[i] = value[i] - found[i]
+            change, largest = max(change, abs(residual[i])), max(largest, abs(value[i]))
+        if change <= CONVERGED * largest:
+            for i in range(g):
+                dry[i] = found[i]
+            return True
+        for i in range(g):
+            total = 0.0
+            for j in range(g):
+                total -= step * response[i, j] * residual[j]
+            root = math.sqrt(slope[i])
+            total *= root
+            for j in range(i + 1):
+                entry = step * root * response[i, j] * math.sqrt(slope[j])
+                for k in range(j):
+                    entry -= factor[i, k] * factor[j, k]
+                if i == j:
+                    factor[i, i] = math.sqrt(1.0 + entry)
+                else:
+                    factor[i, j] = entry / factor[j, j]
+                    total -= factor[i, j] * solution[j]
+            solution[i] = total / factor[i, i]
+        for back in range(g):
+            i = g - 1 - back
+            for k in range(i + 1, g):
+                solution[i] -= factor[k, i] * solution[k]
+            solution[i] /= factor[i, i]
+        for i in range(g):
+            found[i] = value[i] + math.sqrt(slope[i]) * solution[i]
+    return False
+
+
+@compiled
+def _dry_friction(step, free, response, viscous, starts, laws, torque, knee, slip, dry):  # type: ignore[no-untyped-def]
+    """Dry friction torques of all coordinates, coupled by the inertia; `dry` is the first guess.
+
+    Newton's method for all together, where it converges, else Gauss-Seidel:
     Every coordinate in turn takes the torque that the laws have at its velocity, the others' held. The torques are the
     minimum of a convex function, which this descends.
     """
+    if _converge(step, free, response, viscous, starts, laws, torque, knee, slip, dry):
+        return
     for _ in range(SWEEPS):
         change, largest = 0.0, 0.0
         for i in range(len(dry)):
@@ -263,39 +370,347 @@ def _dry_friction(step, free, response, viscous, starts, laws, torque, knee, sli
 
 @compiled
 def _speeds(weights, dq, out):  # type: ignore[no-untyped-def]
-    """Velocities of the coordinates, shape (g,)."""
+    """Velocities of the coordinates, shape (g, L), from those of the joints, (n, L)."""
     for i in range(weights.shape[0]):
-        out[i] = 0.0
+        for a in range(dq.shape[1]):
+            out[i, a] = 0.0
         for j in range(weights.shape[1]):
-            out[i] += weights[i, j] * dq[j]
+            if weights[i, j] != 0.0:
+                for a in range(dq.shape[1]):
+                    out[i, a] += weights[i, j] * dq[j, a]
 
 
 @compiled
-def _strengths(weights, starts, laws, load, torque):  # type: ignore[no-untyped-def]
-    """Torque per shape of each law under the loads of the joints, shape (n, 1)."""
+def _strengths(weights, starts, shares, load, torque):  # type: ignore[no-untyped-def]
+    """Torque per shape of each law, shape (m, L), under the loads of the joints, (n, L); see `advance_lanes`."""
     for i in range(weights.shape[0]):
-        along, square = 0.0, 0.0
+        square = 0.0
         for j in range(weights.shape[1]):
-            along += weights[i, j] * load[j, 0]
             square += weights[i, j] * weights[i, j]
         for k in range(starts[i], starts[i + 1]):
-            torque[k] = laws[k, FIXED] + laws[k, LOADED] * abs(along) / square
+            for a in range(load.shape[1]):
+                along = 0.0
+                for j in range(weights.shape[1]):
+                    along += weights[i, j] * load[j, a]
+                torque[k, a] = shares[k, 0, a] + shares[k, 1, a] * abs(along) / square
 
 
 @compiled
-def _smooth(speed, viscous, first, last, laws, torque, knee, fallen):  # type: ignore[no-untyped-def]
-    """Friction of one coordinate that is not dry: viscous and rising friction, saturating laws beyond their knees.
+def _risen(speed, lane, first, last, laws, torque, knee, fallen):  # type: ignore[no-untyped-def]
+    """Friction of one coordinate that is neither dry nor viscous: saturating laws beyond their knees, rising friction.
 
-    Where the step resolves how a law fades, also what it has faded since the start; see `fallen` of `advance`.
+    Where the step resolves how a law fades, also what it has faded since the start; see `fallen` of `_plan`.
     """
-    friction = (viscous[0] if speed > 0.0 else viscous[1]) * speed
+    friction = 0.0
     for k in range(first, last):
-        if knee[k] < np.inf and (torque[k] > 0.0 or laws[k, SHAPE] == RISING):
-            friction += torque[k] * _beyond(laws[k], knee[k], speed)
-        if fallen[k] >= 0.0 and speed * laws[k, SIDE] >= 0.0:
+        if knee[k, lane] < np.inf and (torque[k, lane] > 0.0 or laws[k, SHAPE] == RISING):
+            friction += torque[k, lane] * _beyond(laws[k], knee[k, lane], speed)
+        left = fallen[k, lane]
+        if left >= 0.0 and speed * laws[k, SIDE] >= 0.0:
             grown = _growth(laws[k, SHAPE], laws[k, CONSTANT], abs(speed))[0]
-            friction += torque[k] * (_share(laws[k], speed) - fallen[k]) * math.copysign(grown, speed)
+            friction += torque[k, lane] * (_share(laws[k], speed) - left) * math.copysign(grown, speed)
     return friction
+
+
+@compiled
+def _oppose(weights, starts, laws, viscous, busy, torque, knee, fallen, velocity, speed, friction):  # type: ignore[no-untyped-def]
+    """Friction of the coordinates that is not dry, shape (g, L), at velocities of the joints, (n, L).
+
+    viscous: viscous friction forward and backward, shape (g, 2, L).
+    busy: whether a coordinate has laws that are neither dry nor viscous in any lane, shape (g,).
+    torque, knee, fallen: see `_plan`.
+    speed: velocities of the coordinates, shape (g, L), filled.
+    """
+    _speeds(weights, velocity, speed)
+    for i in range(weights.shape[0]):
+        for a in range(velocity.shape[1]):
+            friction[i, a] = (viscous[i, 0, a] if speed[i, a] > 0.0 else viscous[i, 1, a]) * speed[i, a]
+        if busy[i]:
+            for a in range(velocity.shape[1]):
+                friction[i, a] += _risen(speed[i, a], a, starts[i], starts[i + 1], laws, torque, knee, fallen)
+
+
+@compiled
+def _plan(  # type: ignore[no-untyped-def]
+    lane,
+    step,
+    response,
+    viscous,
+    starts,
+    laws,
+    start,
+    slip,
+    torque,
+    explicit,
+    implicit,
+    held,
+    knee,
+    fallen,
+    known,
+    busy,
+):
+    """Divide the friction of one lane for one step into the part that the fourth-order method takes and the rest.
+
+    step, viscous, starts, laws, slip: see `advance_lanes`.
+    response: velocity of a coordinate per impulse on another one, shape (g, g, L).
+    start: velocities of the coordinates at the start, shape (g, L).
+    torque: torque per shape of each law, shape (m, L).
+    explicit, implicit: filled: viscous friction that the fourth-order method takes, and the rest, shape (g, 2, L).
+    held: filled: torque per shape of each law, faded as at the start, shape (m, L).
+    knee: filled: speed above which a law is not dry, shape (m, L).
+    fallen: filled: share of a law at the start where the step resolves how it fades, else -1, shape (m, L).
+    known: filled: friction that is taken as at the start, shape (g, L).
+    busy: set where the lane has laws that are neither dry nor viscous, shape (g,).
+
+    Returns whether the lane has any friction to be found implicitly.
+    """
+    g, rate, dry, any_saturating = len(start), 0.0, False, False
+    for k in range(len(laws)):
+        any_saturating = any_saturating or laws[k, SHAPE] in {POWER, ARCTAN}
+    stable = 0.5 * STABLE if any_saturating else STABLE  # half of it for the saturating laws
+    for i in range(g):
+        rate += max(viscous[i, 0, lane], viscous[i, 1, lane], 0.0) * response[i, i, lane]  # bounds the fastest decay
+    for i in range(g):
+        most = stable / (g * step * response[i, i, lane])
+        for side in range(2):
+            beyond = max(viscous[i, side, lane] - most, 0.0) if step * rate > stable else 0.0
+            implicit[i, side, lane], explicit[i, side, lane] = beyond, viscous[i, side, lane] - beyond
+            dry = dry or beyond > 0.0
+        known[i, lane], saturating = 0.0, 0.0
+        for k in range(starts[i], starts[i + 1]):
+            saturating += laws[k, SHAPE] in {POWER, ARCTAN}
+        for k in range(starts[i], starts[i + 1]):
+            strength, left = torque[k, lane], _share(laws[k], start[i, lane])
+            held[k, lane], fallen[k, lane], knee[k, lane] = strength * left, -1.0, np.inf
+            if laws[k, SHAPE] == RISING:
+                knee[k, lane] = 0.0
+                busy[i] = True
+            elif strength < 0.0:  # no real friction: taken at the velocity at the start
+                known[i, lane] += strength * _law(laws[k], slip[k, lane], start[i, lane])
+            elif strength > 0.0:
+                dry = True
+                if saturating > 0.0:
+                    knee[k, lane] = _knee(laws[k], most / (saturating * strength))
+                    busy[i] = busy[i] or knee[k, lane] < np.inf
+                if g * step * response[i, i, lane] * strength * STEEPEST <= laws[k, FADING] < np.inf:
+                    fallen[k, lane] = left
+                    busy[i] = True
+    return dry
+
+
+@compiled
+def _stick(lane, step, free, response, implicit, starts, laws, held, knee, slip, dry):  # type: ignore[no-untyped-def]
+    """Find the dry friction torques of one lane; arguments as in `_dry_friction`, with the lanes as last axis."""
+    g, m = len(free), len(laws)
+    unhindered, guess, couplings, viscous = np.empty(g), np.empty(g), np.empty((g, g)), np.empty((g, 2))
+    torque, knees, states = np.empty(m), np.empty(m), np.empty(m)
+    for i in range(g):
+        unhindered[i], guess[i] = free[i, lane], dry[i, lane]
+        viscous[i, 0], viscous[i, 1] = implicit[i, 0, lane], implicit[i, 1, lane]
+        for j in range(g):
+            couplings[i, j] = response[i, j, lane]
+    for k in range(m):
+        torque[k], knees[k], states[k] = held[k, lane], knee[k, lane], slip[k, lane]
+    _dry_friction(step, unhindered, couplings, viscous, starts, laws, torque, knees, states, guess)
+    for i in range(g):
+        dry[i, lane] = guess[i]
+
+
+@compiled
+def _evaluate(  # type: ignore[no-untyped-def]
+    tree, parameters, q, dq, ddq, slots, added, effort, torque, mass, acceleration, excess
+):
+    """Evaluate the kernel of `kernels.dynamics` that suits the number of lanes."""
+    if q.shape[1] == 1:
+        dynamics_single(*tree, parameters, q, dq, ddq, slots, added, effort, torque, mass, acceleration, excess)
+    else:
+        dynamics_tiles(*tree, parameters, q, dq, ddq, slots, added, effort, torque, mass, acceleration, excess)
+
+
+@compiled
+def advance_lanes(  # type: ignore[no-untyped-def]
+    parent,
+    leader,
+    multiplier,
+    offset,
+    turn,
+    shift,
+    axis,
+    slides,
+    gravity,
+    parameters,
+    slots,
+    added,
+    constant,
+    stiffness,
+    weights,
+    viscous,
+    starts,
+    laws,
+    loads,
+    shares,
+    effort,
+    step,
+    count,
+    q,
+    dq,
+    dry,
+    slip,
+    least,
+):
+    """Advance L states by some steps. Its arguments, with b bodies, n joints, g friction coordinates and m laws.
+
+    parent ... gravity: those of the kernels in `kernels.dynamics`.
+    parameters: standard parameters, shape (b, 10, L).
+    slots, added: rotor inertias: entries of the packed lower triangle of M, shape (r,), and values, (r, L).
+    constant: torque offsets, shape (n, L).
+    stiffness: torque of the springs over the positions, shape (n, n, L), or (0, 0, L) without any.
+    weights: velocities of the friction coordinates = weights @ dq, shape (g, n).
+    viscous: viscous friction of the coordinates forward and backward, shape (g, 2, L).
+    starts: first law of each coordinate, and their number at the end, shape (g + 1,).
+    laws: the other friction laws, a sum for each coordinate, shape (m, 6); see `SHAPE` and below. Their torques are
+        not read.
+    loads: standard parameters of which the load of the joints is computed, shape (b, 10, 1), or (0, 10, 1) for no load.
+    shares: torque per shape of each law, and the same per load, shape (m, 2, L).
+    effort: torques of the motors, constant all along, shape (n, L).
+    step, count: length [s] and number of the steps.
+    q, dq: the states, changed in place, shape (n, L).
+    dry: dry friction torques, first guess and result, shape (g, L).
+    slip: states of the Dahl elements, changed in place, shape (m, L); 0 for the other laws.
+    least: filled with the least excess of a pivot of M over rounding, shape (L,): 0 or less where M was not positive
+        definite. The states of such a lane are not valid; no other lane depends on them.
+
+    The load is that at the beginning of each step.
+    """
+    n, lanes, g, m = q.shape[0], q.shape[1], len(weights), len(laws)
+    tree = (parent, leader, multiplier, offset, turn, shift, axis, slides, gravity)
+    position, velocity, drive, rest = np.empty_like(q), np.empty_like(q), np.empty_like(q), np.zeros_like(q)
+    acceleration, mass, none = np.empty_like(q), np.empty((n * (n + 1) // 2, lanes)), np.empty((0, lanes))
+    excess, factor, inverse = np.empty(lanes), np.zeros((n, n, lanes)), np.zeros((n, n, lanes))
+    spread, response = np.empty((g, n, lanes)), np.empty((g, g, lanes))
+    turned = np.empty((n, g, lanes))
+    free, start, passed, known = np.empty((g, lanes)), np.empty((g, lanes)), np.empty((g, lanes)), np.empty((g, lanes))
+    explicit, implicit = np.empty((g, 2, lanes)), np.empty((g, 2, lanes))
+    torque, held, knee, fallen = np.empty((m, lanes)), np.empty((m, lanes)), np.empty((m, lanes)), np.empty((m, lanes))
+    moved, gained, remaining, load = np.empty_like(q), np.empty_like(q), np.empty_like(q), np.zeros_like(q)
+    busy, sprung, sliding = np.zeros(g, dtype=np.bool_), bool(np.any(stiffness)), False
+    sticks = np.zeros(lanes, dtype=np.bool_)
+    for k in range(m):
+        sliding = sliding or laws[k, SHAPE] == DAHL
+    for a in range(lanes):
+        least[a] = np.inf
+    for _ in range(count):
+        for j in range(n):  # in loops: checked assignments of slices take half of the compile time
+            for a in range(lanes):
+                position[j, a], velocity[j, a], drive[j, a] = q[j, a], dq[j, a], effort[j, a] - constant[j, a]
+            if sprung:
+                for k in range(n):
+                    for a in range(lanes):
+                        drive[j, a] -= stiffness[j, k, a] * q[k, a]
+        if len(loads) > 0:
+            _evaluate(tree, loads, position, velocity, rest, slots, added, none, load, none, none, excess)
+        _evaluate(tree, parameters, position, velocity, rest, slots, added, drive, none, mass, acceleration, excess)
+        for a in range(lanes):
+            least[a] = min(least[a], excess[a]) if excess[a] > 0.0 else 0.0
+        if not least.max() > 0.0:
+            break
+        _strengths(weights, starts, shares, load, torque)
+        _invert(mass, factor, inverse)
+        _combine(weights, inverse, spread)
+        for i in range(g):
+            for j in range(n):
+                for a in range(lanes):
+                    turned[j, i, a] = spread[i, j, a]
+        _combine(weights, turned, response)
+        _speeds(weights, dq, start)
+        for i in range(g):
+            busy[i] = False
+        for a in range(lanes):
+            sticks[a] = least[a] > 0.0 and _plan(
+                a,
+                step,
+                response,
+                viscous,
+                starts,
+                laws,
+                start,
+                slip,
+                torque,
+                explicit,
+                implicit,
+                held,
+                knee,
+                fallen,
+                known,
+                busy,
+            )
+        _oppose(weights, starts, laws, explicit, busy, torque, knee, fallen, dq, start, passed)
+        for i in range(g):
+            for a in range(lanes):
+                passed[i, a] += known[i, a]
+                free[i, a] = start[i, a]
+        for i in range(g):
+            for j in range(n):
+                if weights[i, j] != 0.0:
+                    for a in range(lanes):
+                        free[i, a] += step * weights[i, j] * acceleration[j, a]
+            for k in range(g):
+                for a in range(lanes):
+                    free[i, a] -= step * response[i, k, a] * passed[k, a]
+        for a in range(lanes):
+            if sticks[a]:
+                _stick(a, step, free, response, implicit, starts, laws, held, knee, slip, dry)
+            else:
+                for i in range(g):
+                    dry[i, a] = 0.0
+        for j in range(n):
+            for a in range(lanes):
+                remaining[j, a] = effort[j, a] - constant[j, a]
+            for i in range(g):
+                weight = weights[i, j]
+                for a in range(lanes):
+                    if weight != 0.0:
+                        remaining[j, a] -= weight * (dry[i, a] + known[i, a])
+                    acceleration[j, a] -= spread[i, j, a] * (dry[i, a] + passed[i, a])
+            for a in range(lanes):
+                moved[j, a], gained[j, a] = dq[j, a], acceleration[j, a]
+        for stage in range(3):
+            share, weight = (step, 1.0) if stage == 2 else (0.5 * step, 2.0)
+            for j in range(n):
+                for a in range(lanes):
+                    position[j, a] = q[j, a] + share * velocity[j, a]
+                    velocity[j, a] = dq[j, a] + share * acceleration[j, a]
+                    drive[j, a] = remaining[j, a]
+            if sprung:
+                for j in range(n):
+                    for k in range(n):
+                        for a in range(lanes):
+                            drive[j, a] -= stiffness[j, k, a] * position[k, a]
+            _oppose(weights, starts, laws, explicit, busy, torque, knee, fallen, velocity, start, passed)
+            for i in range(g):
+                for j in range(n):
+                    if weights[i, j] != 0.0:
+                        for a in range(lanes):
+                            drive[j, a] -= weights[i, j] * passed[i, a]
+            _evaluate(tree, parameters, position, velocity, rest, slots, added, drive, none, none, acceleration, excess)
+            for a in range(lanes):
+                least[a] = min(least[a], excess[a]) if excess[a] > 0.0 else 0.0
+            for j in range(n):
+                for a in range(lanes):
+                    moved[j, a] += weight * velocity[j, a]
+                    gained[j, a] += weight * acceleration[j, a]
+        for j in range(n):
+            for a in range(lanes):
+                moved[j, a] *= step / 6.0
+                q[j, a] += moved[j, a]
+                dq[j, a] += step / 6.0 * gained[j, a]
+        if sliding:
+            _speeds(weights, moved, start)
+            for i in range(g):
+                for k in range(starts[i], starts[i + 1]):
+                    if laws[k, SHAPE] == DAHL:
+                        for a in range(lanes):
+                            slip[k, a] = _slid(slip[k, a], start[i, a], laws[k, CONSTANT])
 
 
 @compiled
@@ -327,183 +742,46 @@ def advance(  # type: ignore[no-untyped-def]
     dry,
     slip,
 ):
-    """Advance one state by some steps. Its arguments, with b bodies, n joints, g friction coordinates and m laws.
+    """Advance one state by some steps: `advance_lanes` with one lane.
 
-    parent ... parameters: those of the kernels in `kernels.dynamics`.
-    slots, added: rotor inertias: entries of the packed lower triangle of M, shape (r,), and values, (r, 1).
-    constant: torque offsets, shape (n,).
-    stiffness: torque of the springs over the positions, shape (n, n).
-    weights: velocities of the friction coordinates = weights @ dq, shape (g, n).
-    viscous: viscous friction of the coordinates forward and backward, shape (g, 2).
-    starts: first law of each coordinate, and their number at the end, shape (g + 1,).
-    laws: the other friction laws, a sum for each coordinate, shape (m, 6); see `SHAPE` and below.
-    loads: standard parameters of which the load of the joints is computed, shape (b, 10), or (0, 10) for no load.
-    effort: torques of the motors, constant all along, shape (n,).
-    step, count: length [s] and number of the steps.
-    q, dq: the state, changed in place, shape (n,).
-    dry: dry friction torques, first guess and result, shape (g,).
-    slip: states of the Dahl elements, changed in place, shape (m,); 0 for the other laws.
-
-    The load is that at the beginning of each step. It returns the least excess of a pivot of M over rounding: 0 or less
-    where M was not positive definite.
+    Its arguments have no axis for the lanes, except `parameters`, `added` and `loads`; those of `laws` have their
+    torques. Returns the least excess of a pivot of M over rounding: 0 or less where M was not positive definite.
     """
-    n, g, m = len(q), len(dry), len(slip)
-    position, velocity, drive, rest = np.empty((n, 1)), np.empty((n, 1)), np.empty((n, 1)), np.zeros((n, 1))
-    acceleration, mass, none = np.empty((n, 1)), np.empty((n * (n + 1) // 2, 1)), np.empty((0, 1))
-    excess, factor, inverse = np.empty(1), np.zeros((n, n)), np.zeros((n, n))
-    spread, response, free, start = np.empty((g, n)), np.empty((g, g)), np.empty(g), np.empty(g)
-    explicit, implicit, torque, knee = np.empty((g, 2)), np.empty((g, 2)), np.empty(m), np.full(m, np.inf)
-    moved, gained, held, least = np.empty(n), np.empty(n), np.empty(n), np.inf
-    known, saturating, load, passed = np.empty(g), np.zeros(g), np.zeros((n, 1)), np.empty(g)
-    held_torque, fallen = np.empty(m), np.full(m, -1.0)  # strengths at the start; what is left of them there, or -1
-    for i in range(g):
-        for k in range(starts[i], starts[i + 1]):
-            saturating[i] += laws[k, SHAPE] in {POWER, ARCTAN}
-            if laws[k, SHAPE] == RISING:
-                knee[k] = 0.0
-    stable = 0.5 * STABLE if saturating.any() else STABLE  # half of it for the saturating laws
-    for _ in range(count):
-        for j in range(n):  # in loops: checked assignments of slices take half of the compile time
-            position[j, 0], velocity[j, 0], drive[j, 0] = q[j], dq[j], effort[j] - constant[j]
-            for k in range(n):
-                drive[j, 0] -= stiffness[j, k] * q[k]
-        if len(loads) > 0:
-            dynamics_single(
-                parent,
-                leader,
-                multiplier,
-                offset,
-                turn,
-                shift,
-                axis,
-                slides,
-                gravity,
-                loads,
-                position,
-                velocity,
-                rest,
-                slots,
-                added,
-                none,
-                load,
-                none,
-                none,
-                excess,
-            )
-        dynamics_single(
-            parent,
-            leader,
-            multiplier,
-            offset,
-            turn,
-            shift,
-            axis,
-            slides,
-            gravity,
-            parameters,
-            position,
-            velocity,
-            rest,
-            slots,
-            added,
-            drive,
-            none,
-            mass,
-            acceleration,
-            excess,
-        )
-        least = min(least, excess[0])
-        if not excess[0] > 0.0:
-            break
-        _strengths(weights, starts, laws, load, torque)
-        _invert(n, mass, factor, inverse)
-        _product(weights, inverse, spread)
-        _product(spread, weights.T, response)
-        _speeds(weights, dq, start)
-        rate = 0.0
-        for i in range(g):
-            rate += max(viscous[i, 0], viscous[i, 1], 0.0) * response[i, i]  # the trace bounds the fastest decay
-        for i in range(g):
-            most = stable / (g * step * response[i, i])
-            for side in range(2):
-                implicit[i, side] = max(viscous[i, side] - most, 0.0) if step * rate > stable else 0.0
-                explicit[i, side] = viscous[i, side] - implicit[i, side]
-            known[i] = 0.0
-            for k in range(starts[i], starts[i + 1]):
-                left = _share(laws[k], start[i])
-                held_torque[k], fallen[k] = torque[k] * left, -1.0
-                if laws[k, SHAPE] == RISING:
-                    continue
-                if torque[k] < 0.0:  # no real friction: taken at the velocity at the start
-                    known[i] += torque[k] * _law(laws[k], slip[k], start[i])
-                elif torque[k] > 0.0:
-                    knee[k] = _knee(laws[k], most / (saturating[i] * torque[k])) if saturating[i] > 0.0 else np.inf
-                    if g * step * response[i, i] * torque[k] * STEEPEST <= laws[k, FADING] < np.inf:
-                        fallen[k] = left
-            passed[i] = known[i] + _smooth(start[i], explicit[i], starts[i], starts[i + 1], laws, torque, knee, fallen)
-        for i in range(g):
-            free[i] = start[i]
-            for j in range(n):
-                free[i] += step * weights[i, j] * acceleration[j, 0]
-            for k in range(g):
-                free[i] -= step * response[i, k] * passed[k]
-        _dry_friction(step, free, response, implicit, starts, laws, held_torque, knee, slip, dry)
-        for j in range(n):
-            held[j] = effort[j] - constant[j]
-            for i in range(g):
-                held[j] -= weights[i, j] * (dry[i] + known[i])
-                acceleration[j, 0] -= spread[i, j] * (dry[i] + passed[i])
-        for j in range(n):
-            moved[j], gained[j] = dq[j], acceleration[j, 0]
-        for stage in range(3):
-            share = step if stage == 2 else 0.5 * step
-            for j in range(n):
-                position[j, 0] = q[j] + share * velocity[j, 0]
-            for j in range(n):
-                velocity[j, 0] = dq[j] + share * acceleration[j, 0]
-                drive[j, 0] = held[j]
-                for k in range(n):
-                    drive[j, 0] -= stiffness[j, k] * position[k, 0]
-            for i in range(g):
-                speed = 0.0
-                for j in range(n):
-                    speed += weights[i, j] * velocity[j, 0]
-                friction = _smooth(speed, explicit[i], starts[i], starts[i + 1], laws, torque, knee, fallen)
-                for j in range(n):
-                    drive[j, 0] -= weights[i, j] * friction
-            dynamics_single(
-                parent,
-                leader,
-                multiplier,
-                offset,
-                turn,
-                shift,
-                axis,
-                slides,
-                gravity,
-                parameters,
-                position,
-                velocity,
-                rest,
-                slots,
-                added,
-                drive,
-                none,
-                none,
-                acceleration,
-                excess,
-            )
-            least = min(least, excess[0])
-            weight = 1.0 if stage == 2 else 2.0
-            for j in range(n):
-                moved[j] += weight * velocity[j, 0]
-                gained[j] += weight * acceleration[j, 0]
-        for j in range(n):
-            moved[j] *= step / 6.0
-            q[j] += moved[j]
-            dq[j] += step / 6.0 * gained[j]
-        slide(weights, starts, laws, moved, slip)
-    return least
+    n, g, m = len(q), len(weights), len(laws)
+    shares, least = np.empty((m, 2, 1)), np.empty(1)
+    for k in range(m):
+        shares[k, 0, 0], shares[k, 1, 0] = laws[k, FIXED], laws[k, LOADED]
+    advance_lanes(
+        parent,
+        leader,
+        multiplier,
+        offset,
+        turn,
+        shift,
+        axis,
+        slides,
+        gravity,
+        parameters,
+        slots,
+        added,
+        constant.reshape(n, 1),
+        stiffness.reshape(n, n, 1),
+        weights,
+        viscous.reshape(g, 2, 1),
+        starts,
+        laws,
+        loads,
+        shares,
+        effort.reshape(n, 1),
+        step,
+        count,
+        q.reshape(n, 1),
+        dq.reshape(n, 1),
+        dry.reshape(g, 1),
+        slip.reshape(m, 1),
+        least,
+    )
+    return least[0]
 
 
 @compiled
@@ -539,7 +817,10 @@ def motor_effort(  # type: ignore[no-untyped-def]
     """
     n = len(q)
     torque, none, excess, result = np.empty((n, 1)), np.empty((0, 1)), np.empty(1), np.empty(n)
-    load, strength, speeds = np.zeros((n, 1)), np.empty(len(slip)), np.empty(len(weights))
+    load, strength, speeds = np.zeros((n, 1)), np.empty((len(slip), 1)), np.empty((len(weights), 1))
+    shares = np.empty((len(slip), 2, 1))
+    for k in range(len(slip)):
+        shares[k, 0, 0], shares[k, 1, 0] = laws[k, FIXED], laws[k, LOADED]
     dynamics_single(
         parent,
         leader,
@@ -595,12 +876,84 @@ def motor_effort(  # type: ignore[no-untyped-def]
         result[high] += added[r, 0] * ddq[low]
         if high != low:
             result[low] += added[r, 0] * ddq[high]
-    _strengths(weights, starts, laws, load, strength)
-    _speeds(weights, sliding, speeds)
+    _strengths(weights, starts, shares, load, strength)
+    _speeds(weights, sliding.reshape(n, 1), speeds)
     for i in range(len(weights)):
-        friction = (viscous[i, 0] if speeds[i] > 0.0 else viscous[i, 1]) * speeds[i]
+        speed = speeds[i, 0]
+        friction = (viscous[i, 0] if speed > 0.0 else viscous[i, 1]) * speed
         for k in range(starts[i], starts[i + 1]):
-            friction += strength[k] * _law(laws[k], slip[k], speeds[i])
+            friction += strength[k, 0] * _law(laws[k], slip[k], speed)
         for j in range(n):
             result[j] += weights[i, j] * friction
     return result
+
+
+@compiled
+def advance_blocks(  # type: ignore[no-untyped-def]
+    parent,
+    leader,
+    multiplier,
+    offset,
+    turn,
+    shift,
+    axis,
+    slides,
+    gravity,
+    parameters,
+    slots,
+    added,
+    constant,
+    stiffness,
+    weights,
+    viscous,
+    starts,
+    laws,
+    loads,
+    shares,
+    effort,
+    step,
+    count,
+    q,
+    dq,
+    dry,
+    slip,
+    least,
+    first,
+    last,
+):
+    """Call `advance_lanes` for blocks of lanes, from the block `first` to the one before `last`.
+
+    The blocks are the first axis of all arguments that have an axis for the lanes, except `loads`. What a block
+    contains does not depend on which call, hence on which core, it is part of.
+    """
+    for block in range(first, last):
+        advance_lanes(
+            parent,
+            leader,
+            multiplier,
+            offset,
+            turn,
+            shift,
+            axis,
+            slides,
+            gravity,
+            parameters[block],
+            slots,
+            added[block],
+            constant[block],
+            stiffness[block],
+            weights,
+            viscous[block],
+            starts,
+            laws,
+            loads,
+            shares[block],
+            effort[block],
+            step,
+            count,
+            q[block],
+            dq[block],
+            dry[block],
+            slip[block],
+            least[block],
+        )

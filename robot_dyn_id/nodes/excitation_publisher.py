@@ -93,6 +93,8 @@ class ExcitationPublisher(ManagedNode):
     ENDS_ON_FAULT = True
     STATUS = "excitation_status"
     UNREHEARSED = UNREHEARSED
+    REHEARSAL_OFF = "OFF: full speed was never rehearsed"
+    """Word of the diagnosis where the parameter `rehearsal` is false."""
     INTERFACES: ClassVar[tuple[Interface, ...]] = (
         DESCRIPTION,
         Interface(SUBSCRIBES, "joint_states", JointState, "Measured joint states; any reliability", SENSOR),
@@ -168,7 +170,7 @@ class ExcitationPublisher(ManagedNode):
         self._motion_clock = MotionClock(self)
         self._clocks = ClockAgreement(SIMULATED_CLOCKS_AGREE if self._motion_clock.simulated else CLOCKS_AGREE)
         self._refusals = Changes()
-        self._status = StatusTopic(self, self.publisher(self.STATUS), settings.dry_run)
+        self._status = StatusTopic(self, self.publisher(self.STATUS), settings.dry_run, self.REHEARSAL_OFF)
         if settings.dry_run:
             self._preview = self.publisher("~/preview")
         for name, answer in (
@@ -207,7 +209,7 @@ class ExcitationPublisher(ManagedNode):
         """
         if self._releasing and not self._release():
             raise MotionError("the robot still brakes")
-        self._source = RobotSource(self, self.settings.urdf, self.settings.joints, self._take_robot)
+        self._source = RobotSource(self, self.settings.urdf, self.settings.joints, self._take_robot, announce=False)
 
     def activate(self) -> None:
         """Offer commands to the controller.

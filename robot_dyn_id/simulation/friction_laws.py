@@ -38,7 +38,7 @@ class FrictionLaws:
         viscous: viscous friction forward and backward, shape (g, 2).
         starts: first law of each coordinate, and their number, shape (g + 1,).
         laws: see `kernels.stepping`, shape (m, 6).
-        loads: standard parameters that the load is computed from, shape (b, 10); (0, 10) if no law depends on it.
+        loads: standard parameters that the load is computed from, shape (b, 10, 1); (0, 10, 1) if no law depends on it.
         places: index of the law of each state of a term, shape (s, g), by term.
     """
 
@@ -106,7 +106,7 @@ class FrictionLaws:
             np.array([viscous.get(along, np.zeros(2)) for along in coordinates]).reshape(-1, 2),
             np.cumsum([0, *counts]),
             np.array([(*key[:3], *value, key[3]) for _, key, value in listed]).reshape(-1, 6),
-            regressor.load_bodies.reshape(-1, 10).copy() if loaded else np.empty((0, 10)),
+            regressor.load_bodies.reshape(-1, 10, 1).copy() if loaded else np.empty((0, 10, 1)),
             {term: np.array([[number[place] for place in row] for row in rows]) for term, rows in elements.items()},
         )
 

@@ -147,6 +147,7 @@ INSIDE = {
             "cross_validation",
             "correction",
             "selection",
+            "robot_draws",
         ),
         *("assembly", "prediction", "feed_forward", "motion_efforts", "forward_simulation", "pipeline", "iteration"),
     ),
@@ -182,6 +183,7 @@ ONLY_IN = {
     "yaml": {"text", "recordings"},
     "launch": {"nodes"},
     "numba": {"kernels"},
+    "gymnasium": {"workflow"},
 }
 """Libraries that only some rooms may import (`cli` for the benchmarks, which time the peer)."""
 

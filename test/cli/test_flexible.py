@@ -288,7 +288,8 @@ def test_other_formats_and_motions_that_rest_at_neither_end(fast, cli, tmp_path,
     recorded(tmp_path / "poses.csv", poses)
     joints = {name: {"ratio": RATIO, **({} if kind else {"torque_constant": 0.05})} for name in JOINTS}
     config = configured(tmp_path, joints=joints, motor_topic="/motors", experiments={"poses.csv": {"static": True}})
-    code, out, _ = cli(tmp_path / "poses.csv", motion, "--topic", "/joint_states", "--json", config=config)
+    topic = () if kind else ("--topic", "/joint_states")
+    code, out, _ = cli(tmp_path / "poses.csv", motion, *topic, "--json", config=config)
     answer = json.loads(out)
     assert (code, answer["unidentified"], codes(answer)) == (0, {}, ["nothing_held_out"])
     found = {one["name"]: one["value"] for one in answer["parameters"]}

@@ -210,9 +210,13 @@ def test_a_payload_says_nothing_about_the_joints_behind_it(files, tmp_path, cli)
         (["--wrench"], 2, "either --parameters"),
         (["--reaction"], 2, "--reaction"),
         (["--definitions", "/nonexistent"], 2, "definitions: only for bags"),
+        (["--topic", "/joint_states"], 2, "topic: only for bags"),
+        (["--config", "reference.yaml"], 2, "reference_topic: only for bags"),
     ],
 )
-def test_mistakes_in_one_line(files, tmp_path, cli, words, code, named):
+def test_mistakes_in_one_line(files, tmp_path, cli, words, code, named, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "reference.yaml").write_text("reference_topic: /joint_states_desired\n")
     found, _, printed = cli(*on_arm(files, tmp_path), *words)
     assert found == code
     assert len(printed.strip().splitlines()) == 1

@@ -104,4 +104,4 @@ def test_a_full_disk_ends_the_motion_and_no_node(world, tmp_path):
 def test_all_nodes_at_1_khz_with_flat_memory(world, tmp_path):
     from faults import endurance
 
-    kept(endurance.memory(world, tmp_path, 20.0))
+    kept(endurance.memory(world, tmp_path, 12.0))

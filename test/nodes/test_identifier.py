@@ -144,9 +144,7 @@ def franka(tmp_path_factory):
     return urdf, messages, result.parameters
 
 
-@pytest.mark.parametrize(
-    ("speed", "late"), [(20, 0.0), (20, 0.3), (20, 1.7), pytest.param(1, 0.3, marks=pytest.mark.slow)]
-)
+@pytest.mark.parametrize(("speed", "late"), [(20, 0.0), (10, 1.7)])
 def test_the_bag_of_a_real_arm_gives_what_its_file_gives_however_it_is_played(speed, late, world, franka, tmp_path):
     urdf, messages, expected = franka
     ears = Ears(world)

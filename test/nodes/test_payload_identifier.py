@@ -92,14 +92,14 @@ def test_a_transition_during_a_goal_brakes_and_ends_it(world, tmp_path, stage, l
     goal = cell.send()
     cell.until_stage(goal, stage)
     if stage != "check":
-        world.until(lambda: not at_rest(cell), 60.0, "motion")
+        world.until(lambda: goal.done or not at_rest(cell), 60.0, "motion")
     assert change(world, ACTIVE_SHUTDOWN if last == "shutdown" else DEACTIVATE, NODE)
     if last == "cleanup":
         assert change(world, CLEANUP, NODE)
     status, result = goal.end(20.0)
     assert (status, result.code) == (GoalStatus.STATUS_ABORTED, RESULT.STOPPED), result.message
     assert result.message == "stopped: the node was deactivated"
-    assert at_rest(cell)
+    world.until(lambda: at_rest(cell), 0.5, "rest, of which the simulator hears by the same queue")
     rest = cell.simulator._robot.plant.q.copy()
     world.until(lambda: not companions(world), 5.0, "the end of its companion")
     world.wait(0.5)
@@ -130,10 +130,11 @@ def test_a_goal_is_canceled_in_every_stage(world, tmp_path, stage):
 
 
 def test_a_payload_that_falls_off_is_not_identified(world, tmp_path):
-    cell = PayloadCell(world, tmp_path, duration=16.0)
+    cell = PayloadCell(world, tmp_path)
     goal = cell.send()
     cell.until_stage(goal, "measurement")
-    world.until(lambda: cell.node._recording is not None and cell.node._recording.parts, 60.0, "the first half")
+    first_half = lambda: cell.node._recording is not None and cell.node._recording.parts  # noqa: E731
+    world.until(lambda: goal.done or first_half(), 60.0, "the first half")
     cell.drop()
     _, result = goal.end(120.0)
     assert result.code == RESULT.FAILED, result.message

@@ -94,9 +94,11 @@ class PayloadCell:
         return result, list(dict.fromkeys(message.stage for message in goal.feedback))
 
     def until_stage(self, goal, stage, timeout=90.0):
-        self.world.until(
-            lambda: goal.done or any(message.stage == stage for message in goal.feedback), timeout, f"stage {stage}"
-        )
+        def reached():
+            return any(message.stage == stage for message in goal.feedback)
+
+        self.world.until(lambda: goal.done or reached(), timeout, f"stage {stage}")
+        assert reached(), goal.end()[1].message
 
     def drop(self):
         assert self.world.call(SetBool, "simulator/carry_payload", SetBool.Request(data=False)).success

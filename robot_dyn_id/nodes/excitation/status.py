@@ -22,26 +22,24 @@ PERIOD = 0.2
 LEVELS = {Phase.WAITING: WARN, Phase.FAULT: ERROR}
 
 
-REHEARSALS = {
-    ExcitationStatus.NOT_REHEARSED: "required before full speed",
-    ExcitationStatus.REHEARSED: "succeeded",
-    ExcitationStatus.NOT_REQUIRED: "OFF: full speed was never rehearsed",
-}
-"""Words of the diagnosis."""
-
-
 class StatusTopic:
     """Status topic: every change is published and logged, and the state is repeated periodically."""
 
-    def __init__(self, node: Node, topic: Any, dry_run: bool) -> None:
+    def __init__(self, node: Node, topic: Any, dry_run: bool, rehearsal_off: str) -> None:
         """Begin with nothing published.
 
         Args:
             node: node that publishes.
             topic: publisher of `ExcitationStatus`.
             dry_run: whether the robot is never commanded.
+            rehearsal_off: word of the diagnosis where no rehearsal is required.
         """
         self._node, self._topic = node, topic
+        self._rehearsals = {
+            ExcitationStatus.NOT_REHEARSED: "required before full speed",
+            ExcitationStatus.REHEARSED: "succeeded",
+            ExcitationStatus.NOT_REQUIRED: rehearsal_off,
+        }
         self._message = ExcitationStatus(node=node.get_fully_qualified_name(), dry_run=dry_run)
         self._published: tuple[Phase, str] = Phase.WAITING, "starting"
         self._published_at = -math.inf
@@ -95,7 +93,7 @@ class StatusTopic:
         message, (phase, reason) = self._message, self._published
         values = {
             "lifecycle": message.lifecycle,
-            "rehearsal": REHEARSALS[message.rehearsal],
+            "rehearsal": self._rehearsals[message.rehearsal],
             "elapsed [s]": f"{message.elapsed:.1f}",
             "duration [s]": f"{message.duration:.1f}",
         }

@@ -21,8 +21,6 @@ DESCRIPTION = Interface(
 FIRST, AGAIN = 5.0, 60.0
 """Time until the first warning that the description is absent, and between later ones [s]."""
 
-HINT = "; or name a file by the parameter urdf"
-
 ANY_ROBOT = """<robot name="any"><link name="base"/><link name="body"/><joint name="joint" type="continuous">
 <parent link="base"/><child link="body"/><axis xyz="0 0 1"/></joint></robot>"""
 
@@ -35,7 +33,13 @@ class RobotSource:
     """
 
     def __init__(
-        self, node: RobotNode, urdf: str, joints: Sequence[str], ready: Callable[[RobotModel], None], **options: Any
+        self,
+        node: RobotNode,
+        urdf: str,
+        joints: Sequence[str],
+        ready: Callable[[RobotModel], None],
+        announce: bool = True,
+        **options: Any,
     ) -> None:
         """Read the file, or wait for the topic.
 
@@ -44,6 +48,7 @@ class RobotSource:
             urdf: path of a URDF or xacro file; empty to wait for the topic.
             joints: the joints to keep; all that move if empty.
             ready: takes the model. A `RobotDynIdError` that it raises refuses the model like a broken URDF.
+            announce: whether to log at once that the robot is awaited; False for nodes that log their state.
             **options: `held` and `gravity` of `RobotModel.from_description`.
 
         Raises:
@@ -58,9 +63,10 @@ class RobotSource:
             return
         RobotModel.from_urdf(ANY_ROBOT)  # what loads libraries and takes long must not happen in a callback
         topic = node.resolve_topic_name(DESCRIPTION.name)
-        self.problem = f"waiting for {topic}: no publisher yet"
+        self.problem = f"waiting for {topic}: no publisher yet; or name a file by the parameter urdf"
         self._subscription = node.subscription(DESCRIPTION.name, self._received)
-        node.get_logger().info(self.problem)
+        if announce:
+            node.get_logger().info(self.problem)
         self._reminder: Any = node.create_timer(FIRST, self._remind, clock=node.steady)
 
     def close(self) -> None:
@@ -75,8 +81,6 @@ class RobotSource:
         self.problem = ""
 
     def _remind(self) -> None:
-        if self._text is None and HINT not in self.problem:
-            self.problem += HINT
         self._node.get_logger().warning(self.problem)
         self._wait(AGAIN)
 

@@ -9,6 +9,7 @@ from rcl_interfaces.msg import Log
 from std_msgs.msg import String
 
 from robot_dyn_id.errors import ModelError, UsageError
+from robot_dyn_id.nodes.excitation_publisher import ExcitationPublisher
 from robot_dyn_id.nodes.runtime.robot_node import LATCHED, RELIABLE, RobotNode
 from robot_dyn_id.nodes.runtime.robot_source import DESCRIPTION, RobotSource
 from robot_dyn_id.nodes.runtime.ros_parameters import ros_parameter
@@ -72,15 +73,21 @@ def test_a_node_that_is_refused_is_gone_from_the_graph(world):
 
 def test_a_topic_is_waited_for_and_reminded_of(world, log):
     node = world.add(Reader)
-    words = "waiting for /robot_description: no publisher yet"
+    words = "waiting for /robot_description: no publisher yet; or name a file by the parameter urdf"
     assert node.source.problem == words
-    world.until(lambda: words in log(), 3.0)
-    hint = words + "; or name a file by the parameter urdf"
-    assert hint not in log()
-    world.until(lambda: hint in log(), 15.0)
+    world.until(lambda: log().count(words) == 1, 3.0)
+    world.until(lambda: log().count(words) == 2, 15.0)
     world.probe.create_publisher(String, "robot_description", LATCHED).publish(String(data=ARM.read_text()))
     world.until(lambda: bool(node.models))
     assert node.source.problem == ""
+
+
+def test_a_node_that_logs_its_state_does_not_log_the_wait_twice(world):
+    lines = world.heard(Log, "/rosout", RELIABLE)
+    node = world.add(ExcitationPublisher)
+    world.until(lambda: any("waiting for /robot_description" in line.msg for line in lines), what="the state")
+    world.wait(0.5)
+    assert [line.msg for line in lines if "waiting for" in line.msg] == [node._source.problem]
 
 
 def test_what_cannot_be_used_is_reported_and_the_next_one_taken(world, log):

@@ -1,0 +1,186 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Many copies of an identified robot, stepped at once: with the estimate, or drawn from its uncertainty."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from robot_dyn_id.arrays import Array, Mask
+from robot_dyn_id.dynamics.dynamics import Dynamics
+from robot_dyn_id.errors import UsageError
+from robot_dyn_id.identification.robot_draws import RobotDraws, draw_robots
+from robot_dyn_id.parameters import ParameterSet
+from robot_dyn_id.simulation.batch_plant import BatchPlant
+from robot_dyn_id.simulation.controllers import usable_dynamics
+
+LONGEST_S = 60.0
+"""Longest duration of one call [s]."""
+
+
+class BatchSimulation:
+    """E copies of an identified robot with n joints under commanded efforts, stepped at once on all cores.
+
+    Example:
+        ```python
+        parameters = rdi.load_parameters("run/parameters.yaml")
+        batch = rdi.BatchSimulation(parameters, 64, seed=0)  # 64 robots from the posterior
+        for _ in range(10):
+            effort = -5.0 * batch.q - 0.5 * batch.dq
+            batch.step(effort, 0.01)
+        print(batch.q.mean(axis=0), batch.q.std(axis=0))
+        ```
+
+    Steps, friction and its internal states are those of `simulate`. Without a seed all copies are the estimate; with
+    one they are physically consistent draws from its uncertainty, see `draw_robots`. The same seed and number of
+    robots give the same bits on any number of cores.
+
+    Attributes:
+        joint_names: names of the joints, n.
+        effort_limit: effort limits of the URDF [N m or N], shape (n,); infinite for joints without a limit.
+        draws: the drawn robots; None without a seed.
+        effort: efforts that the motors applied in the last step [N m or N], shape (E, n).
+        limited: mask of the efforts that were clipped to the limits in the last step, shape (E, n).
+    """
+
+    def __init__(
+        self,
+        parameters: ParameterSet,
+        environments: int,
+        seed: int | None = None,
+        spread: float = 1.0,
+        threads: int = 0,
+    ) -> None:
+        """Make the robots, at rest in the middle of the trained positions.
+
+        Args:
+            parameters: identified model.
+            environments: number E of copies.
+            seed: seed of the draws; None: every copy is the estimate.
+            spread: factor of the standard deviations that robots are drawn with.
+            threads: number of threads; 0: one per core.
+
+        Raises:
+            UsageError: no environments, or a value out of range.
+            InputError: the verdict is bad, the mass matrix is not positive definite within the trained positions, a
+                term cannot be simulated, or no physically consistent robot can be drawn.
+        """
+        if environments < 1:
+            raise UsageError(f"environments: {environments}; give 1 or more")
+        parameters.refuse_bad_verdict()
+        self._dynamics = usable_dynamics(parameters, parameters.urdf, parameters.joint_names, needs_mass_matrix=True)
+        self.joint_names = parameters.joint_names
+        self.draws: RobotDraws | None = None
+        values = np.tile(parameters.values, (environments, 1))
+        if seed is not None:
+            self.draws = draw_robots(parameters, environments, seed, spread)
+            values = self.draws.values
+        full = np.zeros((environments, len(self._dynamics.regressor.names)))
+        full[:, self._dynamics.columns] = values
+        rated = self._dynamics.regressor.model.limits.effort
+        self.effort_limit = np.where(np.isfinite(rated) & (rated > 0.0), rated, np.inf)
+        self._values = values
+        middle = 0.5 * (parameters.q_min + parameters.q_max)
+        self._plant = BatchPlant(self._dynamics, full, middle, self.effort_limit, threads)
+        self.effort = np.zeros_like(self.q)
+        self.limited: Mask = np.zeros(self.q.shape, dtype=bool)
+
+    def __len__(self) -> int:
+        """Number of robots."""
+        return len(self._plant)
+
+    @property
+    def q(self) -> Array:
+        """Positions [rad or m], shape (E, n)."""
+        return self._plant.q
+
+    @property
+    def dq(self) -> Array:
+        """Velocities [rad/s or m/s], shape (E, n)."""
+        return self._plant.dq
+
+    @property
+    def diverged(self) -> Mask:
+        """Mask of the robots whose simulation has diverged, shape (E,); they keep their last state until a reset."""
+        return self._plant.diverged
+
+    @property
+    def position_limits(self) -> tuple[Array, Array]:
+        """Lower and upper position limits of the URDF [rad or m], shape (n,) each; the robots have no stops there."""
+        limits = self._dynamics.regressor.model.limits
+        return limits.lower, limits.upper
+
+    def dynamics(self, environment: int) -> Dynamics:
+        """Dynamics of one of the robots."""
+        return replace(self._dynamics, values=self._values[environment])
+
+    def reset(self, q: ArrayLike, dq: ArrayLike = 0.0, environments: ArrayLike | None = None) -> None:
+        """Place robots, with the friction states of an unknown past.
+
+        Args:
+            q: positions [rad or m], shape (n,), or (k, n) for k robots.
+            dq: velocities [rad/s or m/s], a number, or of shape (n,) or (k, n).
+            environments: mask of the robots, shape (E,), or their numbers, shape (k,); all by default.
+
+        Raises:
+            UsageError: arrays of another shape, numbers that are not finite, or robots that do not exist.
+        """
+        chosen = np.ones(len(self), dtype=bool)
+        if environments is not None:
+            given = np.asarray(environments)
+            try:
+                chosen[:] = False
+                chosen[given] = True
+            except IndexError:
+                raise UsageError(f"environments: give a mask of {len(self)} robots, or their numbers") from None
+            if given.dtype != bool and np.any(np.diff(given) <= 0):
+                raise UsageError("environments: give the numbers of the robots in ascending order")
+        shape = int(chosen.sum()), self.q.shape[1]
+        states = (_fitting(value, name, shape) for name, value in (("q", q), ("dq", dq)))
+        self._plant.place(chosen, *states)
+
+    def step(self, effort: ArrayLike, duration: float = 1e-3) -> Array:
+        """Advance all robots under constant efforts; efforts beyond the limits are clipped.
+
+        Args:
+            effort: commanded efforts [N m or N], shape (E, n).
+            duration: duration [s]; it is divided into equal steps of at most 1 ms.
+
+        Returns:
+            Efforts that the motors applied [N m or N], shape (E, n).
+
+        Raises:
+            UsageError: efforts of another shape or not finite, or a duration out of range.
+        """
+        if not 0.0 < duration <= LONGEST_S:
+            raise UsageError(f"duration: {duration:g} s; give more than 0 and at most {LONGEST_S:g} s")
+        given = np.asarray(effort, dtype=np.float64)
+        if given.shape != self.q.shape:
+            raise UsageError(f"effort: shape {given.shape}; give {self.q.shape}, one row per environment")
+        wrong = np.argwhere(~np.isfinite(given))
+        if len(wrong):
+            environment, joint = wrong[0].tolist()
+            raise UsageError(
+                f"effort: {given[environment, joint]} for joint {self.joint_names[joint]} of environment {environment}"
+            )
+        self.limited = np.abs(given) > self.effort_limit
+        self.effort = self._plant.advance(given, duration)
+        return self.effort
+
+
+def _fitting(value: ArrayLike, name: str, shape: tuple[int, int]) -> Array:
+    """A state of k robots, shape (k, n).
+
+    Raises:
+        UsageError: another shape, or numbers that are not finite.
+    """
+    given = np.asarray(value, dtype=np.float64)
+    try:
+        states = np.broadcast_to(given, shape)
+    except ValueError:
+        raise UsageError(f"{name}: shape {given.shape}; give ({shape[1]},) or {shape}") from None
+    if not np.isfinite(states).all():
+        raise UsageError(f"{name}: give finite numbers")
+    return states
