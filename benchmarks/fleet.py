@@ -44,7 +44,7 @@ CUTOFF_HZ = 5.0
 
 
 def detect():
-    """Which robots are named: 20 fleets, as rows at twice the cut-off with white noise in that band."""
+    """Robots that are named in 20 fleets, as rows at twice the cut-off with white noise in that band."""
     rate = 2.0 * CUTOFF_HZ
     sigma = NOISE_NM * np.sqrt(rate / RATE_HZ)
     arm = SimulatedFleet(1).arm

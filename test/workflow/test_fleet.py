@@ -247,3 +247,21 @@ def test_addresses_of_schedulers(address, certificates, insecure, error):
         return
     with pytest.raises(error):
         check_address(address, certificates, insecure)
+
+
+class Wearing(SimulatedFleet):
+    """Robots whose viscous friction of the first joint grows by a half from recording to recording."""
+
+    def record(self, robot, number, seed=None):
+        self.arm.parameters[30] *= 1.0 + 0.5 * number
+        try:
+            return super().record(robot, number, seed)
+        finally:
+            self.arm.parameters[30] /= 1.0 + 0.5 * number
+
+
+def test_drift_is_reported(tmp_path):
+    path = Wearing(1, 6, duration=6.0).write(tmp_path / "data", 3)
+    found = identify_fleet(read_manifest(path), InProcess(), tmp_path / "store")
+    messages = [one.message for one in found.findings if one.code == "robot_drifts"]
+    assert len(messages) == 1 and "fv1" in messages[0]
