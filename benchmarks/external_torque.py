@@ -12,6 +12,7 @@ a plain momentum observer with a constant threshold for each joint, the same wit
 times 1.2 as threshold, and the residual of the torque_residual_monitor, which needs accelerations.
 
     python benchmarks/external_torque.py --contacts 200 --minutes 30 > benchmarks/external_torque.md
+    python benchmarks/external_torque.py --drawing docs
 """
 
 from __future__ import annotations
@@ -54,6 +55,7 @@ from robot_dyn_id.online.external_wrench import FrameWrench, WrenchPrior
 from robot_dyn_id.online.monitoring import Columns
 from robot_dyn_id.parameters import ParameterSet
 from robot_dyn_id.recordings import open_recording
+from robot_dyn_id.report.drawing import Curve, Drawing, Panel, write_drawing
 from robot_dyn_id.simulation.sensors import resample_residuals
 from robot_dyn_id.simulation.simulated_robot import SimulatedRobot, follow
 from robot_dyn_id.version import __version__
@@ -323,17 +325,21 @@ class Pushes:
         self._next = t + CONTACT_S + PAUSE_S * (1.0 + self._rng.random())
 
 
+def _pushed(arm: Arm, pushes: Pushes) -> Iterator[tuple[float, Array, Array, Array]]:
+    """States of an arm with contacts, without end."""
+    for state in arm.states(1e6):
+        pushes(state[0])
+        yield state
+
+
 def contacts(seed: int, count: int) -> list[Trial]:
     """`count` contacts of each size after a quiet minute."""
     arm, detectors = Arm(seed, LEARNED, touched=True), Detectors()
     pushes, wrench = Pushes(seed, arm), FrameWrench(arm.robot.plant.dynamics.model, FLANGE, WrenchPrior())
-    chunk, read = [], []
-    for state in arm.states(1e6):
-        pushes(state[0])
-        chunk.append(state)
-        if len(chunk) < CHUNK:
-            continue
-        found, chunk = detectors.add(chunk), []
+    read: list[tuple[Array, Array]] = []
+    stream = _pushed(arm, pushes)
+    while len(read) < count * len(FORCES):
+        found = detectors.add(list(islice(stream, CHUNK)))
         while found is not None and len(read) < len(pushes.begun):
             push = pushes.begun[len(read)]
             place = int(np.searchsorted(found.estimates.t, push.begin + READ_S))
@@ -342,10 +348,8 @@ def contacts(seed: int, count: int) -> list[Trial]:
             one = found[place]
             estimate = wrench.estimate(one.estimate.q, one.estimate.torque, one.covariance)
             read.append((estimate.values - push.wrench, np.sqrt(np.diag(estimate.covariance))))
-        if len(read) >= count * len(FORCES):
-            break
-    found = detectors.detections()
-    delays = [{name: _delay(*one, push.begin) for name, one in found.items()} for push in pushes.begun]
+    detected = detectors.detections()
+    delays = [{name: _delay(*one, push.begin) for name, one in detected.items()} for push in pushes.begun]
     trials = zip(pushes.begun, delays, read, strict=False)
     return [Trial(push.force, delay, *errors) for push, delay, errors in trials][: count * len(FORCES)]
 
@@ -412,6 +416,42 @@ def page(trials: list[Trial], alarms: dict[str, tuple[int, int]], minutes: tuple
     return "\n".join(lines)
 
 
+def example(seed: int) -> Drawing:
+    """The first contact of each force: applied and estimated force, and the statistics over their limits."""
+    arm, detectors = Arm(seed, LEARNED, touched=True), Detectors()
+    pushes, parts = Pushes(seed, arm), []
+    stream = _pushed(arm, pushes)
+    while len(pushes.begun) <= len(FORCES):
+        found = detectors.add(list(islice(stream, CHUNK)))
+        if found is not None and pushes.begun:
+            parts.append(found)
+    states, begun = ContactStates.concatenate(parts), pushes.begun[: len(FORCES)]
+    begin, end = begun[0].begin - 0.5, begun[-1].begin + CONTACT_S + 0.5
+    states = states.take((states.estimates.t > begin) & (states.estimates.t < end))
+    t, frame = states.estimates.t, FrameWrench(arm.robot.plant.dynamics.model, FLANGE, WrenchPrior())
+    applied, estimated = np.zeros((2, len(t), 3))
+    for push in begun:
+        applied[(t >= push.begin) & (t < push.begin + CONTACT_S)] = push.wrench[:3]
+    for k in range(len(t)):
+        one = states[k]
+        estimated[k] = frame.estimate(one.estimate.q, one.estimate.torque, one.covariance).values[:3]
+    ratios = np.sqrt((states.statistics / states.thresholds).max(axis=2)).T
+    t = t - begin
+    sizes = (
+        Curve("applied", t, np.linalg.norm(applied, axis=1)),
+        Curve("estimated", t, np.linalg.norm(estimated, axis=1)),
+    )
+    named = zip(("present torque", "lasting torque", "limit"), (*ratios, np.ones(len(t))), strict=True)
+    return Drawing(
+        "external_torque",
+        "Contacts of 2, 5 and 10 N at the flange of a moving arm",
+        (
+            Panel("", "size of the force [N]", sizes),
+            Panel("time [s]", "amplitude over its limit", tuple(Curve(name, t, ratio) for name, ratio in named), "y"),
+        ),
+    )
+
+
 def main() -> None:
     """Parse, measure, print."""
     parser = argparse.ArgumentParser(description="Contacts and false alarms.")
@@ -419,7 +459,11 @@ def main() -> None:
     parser.add_argument("--minutes", type=float, default=30.0, help="motion without contact")
     parser.add_argument("--other", type=float, default=10.0, help="motions unlike the learned one, without contact")
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--drawing", metavar="DIR", help="only draw one contact of each force, external_torque.svg")
     arguments = parser.parse_args()
+    if arguments.drawing:
+        write_drawing(example(arguments.seed), Path(arguments.drawing))
+        return
     minutes = arguments.minutes, arguments.other
     learned, other = (false_alarms(arguments.seed + 100 + one, minutes[one], bool(one)) for one in (0, 1))
     print(f"false alarms: {learned}, {other}", file=sys.stderr)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Accuracy of the gravity calibration of a simulated low-cost arm (so101) without torque sensors.
 
-The planned motion of at most 120 s at 50 Hz; 12-bit encoders, 0.5 degrees of backlash, dry friction of 15 % of each
+The planned motion of at most 110 s at 50 Hz; 12-bit encoders, 0.5 degrees of backlash, dry friction of 15 % of each
 joint's peak gravity torque, unknown gains of both signs, masses off by up to 30 %, drive noise and rounding. Scored by
 the RMS of the error of the drive's gravity effort relative to its RMS, joint by joint, on 200 poses not used before.
 

@@ -4,6 +4,8 @@
 from __future__ import annotations
 
 import argparse
+import atexit
+import gc
 import importlib
 import io
 import json
@@ -40,10 +42,15 @@ VERBS = {
     "recover": "recover a bag after a crash of the recorder or a full disk",
     "base": "list the base (minimal) parameters of a robot",
     "reproduce": "reproduce a published identification and compare the results",
-    "bench": "measure speed relative to peers in the same run, and the CPU time of identify",
+    "bench": "measure speed relative to peers in the same run, start times and the cost of identify",
 }
 """Commands with their descriptions; `cli/<command>.py` has `add_arguments(parser)` and `run(arguments)`, which
 returns the exit code and the answer."""
+
+
+GARBAGE_THRESHOLD = 100_000
+"""Objects between two searches for unreachable cycles. Those of Python's default, 700, take a quarter of a second while
+libraries are imported, and find nothing."""
 
 
 class _Parser(argparse.ArgumentParser):
@@ -120,6 +127,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         141 if the reader of standard output has closed it.
     """
     given = list(sys.argv[1:] if arguments is None else arguments)
+    gc.set_threshold(GARBAGE_THRESHOLD)
+    atexit.register(gc.freeze)  # or Python's last search for cycles takes 0.4 s, in a process that ends anyhow
     # BLAS threads would only wait for each other: blocks of rows are small, and filtered in parallel.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     if isinstance(sys.stdout, io.TextIOWrapper):  # names of files may contain characters outside its encoding
@@ -142,7 +151,6 @@ def _guarded(given: Sequence[str]) -> int:
         BrokenPipeError: the reader of standard output has closed it.
     """
     from robot_dyn_id.errors import InputError, InterruptedRun, MissingDefinitionError, RobotDynIdError, UsageError
-    from robot_dyn_id.faults import missing_library, reported
 
     try:
         return _run(given)
@@ -164,6 +172,8 @@ def _guarded(given: Sequence[str]) -> int:
         reason = error.strerror or str(error)
         return _fail(InputError(f"{where}: cannot be read or written ({reason})"), given)
     except Exception as fault:
+        from robot_dyn_id.faults import missing_library, reported  # slow to import
+
         return _fail(missing_library(fault) or reported(fault, ["robot-dyn-id", *given]), given)
 
 

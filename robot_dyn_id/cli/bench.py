@@ -1,62 +1,60 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`robot-dyn-id bench`: speed as ratios to the same work done sample by sample with Pinocchio, in the same run.
-
-And the CPU time of the whole command `identify`, from the start of its process to its end.
-"""
+"""`robot-dyn-id bench`: speed against peers in the same run, cost of whole commands, comparison with the last run."""
 
 from __future__ import annotations
 
 import argparse
-import os
-import subprocess
-import sys
+import json
 import tempfile
 import time
-from collections.abc import Callable
 from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from robot_dyn_id.arrays import Array
+from robot_dyn_id.bench import commands
+from robot_dyn_id.bench.growth import growth_page, measure_growth
+from robot_dyn_id.bench.history import BenchRun, Slowdown, read_run, slower
+from robot_dyn_id.bench.kernels import measure_kernels
+from robot_dyn_id.bench.measuring import REPEATS, Figure
 from robot_dyn_id.cli import progress
+from robot_dyn_id.cli.outputs import add_force, claim
 from robot_dyn_id.data.chunk import Chunk
 from robot_dyn_id.data.recording import ArrayRecording
 from robot_dyn_id.dynamics.base_parameters import base_parameters
 from robot_dyn_id.dynamics.dynamics import Dynamics
 from robot_dyn_id.dynamics.prior import nominal_prior
-from robot_dyn_id.dynamics.problem import UnfilteredProblem
 from robot_dyn_id.dynamics.regressor import Motion, Regressor, terms_on_joints
 from robot_dyn_id.dynamics.terms import Coulomb, Offset, Viscous
-from robot_dyn_id.errors import InternalError, RobotDynIdError
+from robot_dyn_id.errors import RobotDynIdError, UsageError
 from robot_dyn_id.estimators import ESTIMATORS
-from robot_dyn_id.estimators.factors import Factors
 from robot_dyn_id.excitation import random_fourier
 from robot_dyn_id.excitation.trajectory import Trajectory
 from robot_dyn_id.files.configuration import shared_file
-from robot_dyn_id.model.robot import RobotModel, parse_with_pinocchio
-from robot_dyn_id.recordings.npz import write_npz
+from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.signals.filtering import LowPass
 from robot_dyn_id.signals.processing import SignalPlan
 from robot_dyn_id.signals.trials import FilteredTrials
 from robot_dyn_id.signals.windows import FilteredWindow
 from robot_dyn_id.simulation.closed_loop import ControllerModel, Replay
-from robot_dyn_id.simulation.sensors import Sensors, measured, simulated_recording
-
-REPEATS = 5
+from robot_dyn_id.simulation.sensors import Sensors, measured
+from robot_dyn_id.text.files import write_atomically
 
 RATE, CUTOFF = 100.0, 10.0
 """Sample rate and low-pass cutoff of the recording that estimators are timed on [Hz]."""
 
-COMMAND_RATE = 1000.0
-"""Sample rate of the recording that the command is timed on [Hz]."""
+SAMPLES, QUICK_SAMPLES, QUICK_REPEATS = 20_000, 10_000, 3
+"""Samples of the motion that kernels are timed on, and the smaller numbers of `--quick`."""
 
 COMMAND_SECONDS, COMMAND_SAMPLES = 10.0, 20_000
 """CPU time of the command that is not to be exceeded at that many samples, or at fewer [s]."""
 
 FIXED_SAMPLES = 2_000
 """Samples of the short recording that shows the cost of a start."""
+
+RESULTS, PAGE = "bench.json", "growth.html"
+"""Files of `--out`."""
 
 BANDWIDTH, STIFFNESS = 20.0, 50.0
 """Bandwidth of the critically damped PD controller of the recording [rad/s], and stiffness added to it to overcome the
@@ -68,29 +66,96 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "what",
         nargs="?",
-        choices=("speed", "estimators", "command"),
-        default="speed",
-        help="ratios to peers and the time of `identify` (default), the time of every estimator, or `identify` alone",
+        choices=("all", "speed", "starts", "estimators", "command"),
+        default="all",
+        help="everything but the estimators (default), kernels against peers, start times, the time of every "
+        "estimator, or `identify` without options alone",
     )
     parser.add_argument("--samples", type=int, help="samples of a 7-axis arm (default: 20000; of estimators 10000)")
+    parser.add_argument("--quick", action="store_true", help="fewer repetitions and smaller sizes, a minute in all")
+    parser.add_argument("--out", metavar="DIR", help=f"keep {RESULTS} and {PAGE}, which draws how the cost grows")
+    parser.add_argument("--last", metavar="FILE", help=f"earlier results to compare with (default: {RESULTS} in --out)")
+    add_force(parser)
 
 
 def run(arguments: argparse.Namespace) -> tuple[int, dict[str, Any]]:
-    """Measure and print; medians of CPU time of interleaved runs, the first of each left out."""
+    """Measure, print, and compare with the last run.
+
+    Raises:
+        UsageError: files are requested of a part that has none.
+        InputError: earlier results that cannot be read.
+    """
+    if arguments.what in ("estimators", "command") and (arguments.out or arguments.last or arguments.quick):
+        raise UsageError(f"--out, --last and --quick are not for `{arguments.what}`; leave them out")
     if arguments.what == "estimators":
         return _estimators(arguments)
-    goals = _speed(arguments) if arguments.what == "speed" else []
-    seconds = _command(arguments.samples or COMMAND_SAMPLES)
-    command = [_time_goal(samples, value) for samples, value in seconds.items()]
+    if arguments.what == "command":
+        return _command_times(arguments)
+    folder = Path(arguments.out) if arguments.out else None
+    if folder:
+        claim(arguments, folder / RESULTS, folder / PAGE)
+    kept = Path(arguments.last) if arguments.last else folder / RESULTS if folder else None
+    last = read_run(kept) if kept is not None and (arguments.last or kept.is_file()) else None
+    measured_run = _measure(arguments)
+    found = slower(measured_run, last) if last else []
+    answer = {**measured_run.summary(), "command": [], "compared_with": str(kept) if last else None}
+    answer["slower"] = [vars(one) for one in found]
+    if folder:
+        folder.mkdir(parents=True, exist_ok=True)
+        text = json.dumps(measured_run.summary(), indent=1, allow_nan=False)
+        write_atomically(folder / RESULTS, f"{text}\n")
+        write_atomically(folder / PAGE, growth_page(measured_run.growth))
+    if not arguments.json:
+        _print(measured_run, last, found)
+    return 0, answer
+
+
+def _measure(arguments: argparse.Namespace) -> BenchRun:
+    """Figures of the requested parts."""
+    quick, everything = arguments.quick, arguments.what == "all"
+    repeats = QUICK_REPEATS if quick else REPEATS
+    figures: list[Figure] = []
+    if arguments.what != "starts":
+        samples = arguments.samples or (QUICK_SAMPLES if quick else SAMPLES)
+        figures += measure_kernels(samples, repeats, progress)
+    if arguments.what != "speed":
+        figures += commands.measure_starts(repeats, progress)
+    if everything:
+        figures += commands.measure_commands(quick, progress)
+        progress("measuring: growth with samples, joints and parameters")
+    return BenchRun.from_figures(figures, measure_growth(quick) if everything or arguments.out else {}, quick)
+
+
+def _print(measured_run: BenchRun, last: BenchRun | None, found: list[Slowdown]) -> None:
+    """Table of the figures, of the growth, and of what got slower."""
+    width = max(len(figure.name) for figure in measured_run.figures)
+    for figure in measured_run.figures:
+        value = "not run" if figure.value is None else f"{figure.value:.4g} {figure.unit}"
+        goal = "" if figure.goal is None else f"(goal: at {'most' if figure.at_most else 'least'} {figure.goal:g})"
+        more = "missed" if figure.met is False else figure.why
+        print(f"{figure.name:<{width}}  {value:>14}  {goal} {more}".rstrip())
+    for what, points in measured_run.growth.items():
+        print(f"samples to parameters over {what}, us per sample: ", end="")
+        print(", ".join(f"{point.size}: {point.estimation:.3g}" for point in points))
+    if last is not None:
+        if (last.computer, last.quick) != (measured_run.computer, measured_run.quick):
+            print(f"the last run was on another computer or of another form: {last.computer}")
+        for one in found:
+            print(f"slower: {one.name}: {one.before:.4g} -> {one.now:.4g} {one.unit} (spread {100 * one.spread:.0f} %)")
+        if not found:
+            print("nothing got slower by more than the spread")
+
+
+def _command_times(arguments: argparse.Namespace) -> tuple[int, dict[str, Any]]:
+    """CPU time of `identify` without options against its limit."""
+    goals = [_time_goal(samples, value) for samples, value in _command(arguments.samples or COMMAND_SAMPLES).items()]
     if not arguments.json:
         for goal in goals:
-            print(f"{goal['ratio']:7.1f} x (goal {goal['goal']:g})  {goal['name']}")
-        for goal in command:
             print(
                 f"{goal['seconds']:7.1f} s (at most {goal['at_most']:g}{'' if goal['met'] else ', missed'})  "
                 f"CPU time of `identify`, {goal['samples']} samples of 7 joints at 1 kHz"
             )
-    return 0, {"goals": goals, "command": command}
+    return 0, {"goals": [], "command": goals}
 
 
 def _command(samples: int) -> dict[int, float]:
@@ -101,31 +166,24 @@ def _command(samples: int) -> dict[int, float]:
     Raises:
         InternalError: the command fails.
     """
-    description = shared_file("urdf/arm7.urdf")
-    model = RobotModel.from_file(description)
-    regressor = Regressor(model, terms_on_joints(model, (Viscous(), Coulomb(0.01), Offset())))
-    friction = np.ones(len(regressor.names) - len(model.inertial_parameters))
-    parameters = np.append(1.1 * model.inertial_parameters, friction)
-    sensors = Sensors(np.full(len(model.joint_names), 0.1), 1e-5, 1e-3)
     counts = sorted({min(FIXED_SAMPLES, samples), samples})
     seconds: dict[int, float] = {}
     with tempfile.TemporaryDirectory() as scratch:
         for count in (counts[0], *counts):
             progress(f"identify, {count} samples")
-            data = Path(scratch) / "data.npz"
-            t = np.arange(count) / COMMAND_RATE
-            made = simulated_recording(regressor, parameters, random_fourier(model, 1), t, sensors, 0).samples
-            assert made.dq is not None and made.tau is not None
-            write_npz(data, model.joint_names, made.t, q=made.q, dq=made.dq, tau=made.tau)
-            words = ["identify", data, "--robot", description, "--out", Path(scratch) / "run", "--force", "--json"]
-            before = os.times()
-            done = subprocess.run(
-                [sys.executable, "-m", "robot_dyn_id", *map(str, words)], capture_output=True, text=True, check=False
-            )
-            after = os.times()
-            if done.returncode > 1:  # 1: the verdict is bad
-                raise InternalError(f"identify ended with {done.returncode}: {done.stderr.strip()[-200:]}")
-            seconds[count] = after.children_user + after.children_system - before.children_user - before.children_system
+            data, out = Path(scratch) / f"data{count}.npz", Path(scratch) / "run"
+            if not data.exists():
+                commands.write_recording(data, count, commands.RATE)
+            words: list[str | Path] = [
+                "identify",
+                data,
+                "--robot",
+                shared_file("urdf/arm7.urdf"),
+                "--out",
+                out,
+                "--force",
+            ]
+            seconds[count] = commands.run_command(words).seconds
     return seconds
 
 
@@ -193,78 +251,7 @@ def _recording(dynamics: Dynamics, controller: ControllerModel, motion: Trajecto
     return replace(shown, samples=replace(shown.samples, reference=wanted.q[:, : len(true.t)].T))
 
 
-def _speed(arguments: argparse.Namespace) -> list[dict[str, Any]]:
-    """Ratios of kernels and estimators to their peers."""
-    model, samples = RobotModel.from_file(shared_file("urdf/arm7.urdf")), arguments.samples or 20_000
-    regressor = Regressor(model, terms_on_joints(model, (Viscous(), Coulomb(), Offset())))
-    independent = base_parameters(regressor).independent
-    motion = Motion(*random_fourier(model, 1).evaluate(np.linspace(0.0, 10.0, samples))[:3])
-    rng = np.random.default_rng(0)
-    torque = regressor.torque(motion, rng.normal(size=len(regressor.names)))
-    rigid, n = Regressor(model), len(model.joint_names)
-    dense, rows = np.zeros((10 * n, n, len(motion))), np.zeros((len(motion), n, 10 * n))
-    problem = UnfilteredProblem.from_samples(regressor, independent, motion, torque)
-    loop = _pinocchio_loop(model, motion, rows)
-
-    def stacked_least_squares() -> None:
-        loop()
-        friction = regressor.dense(motion)[10 * n :].transpose(2, 1, 0)
-        stack = np.concatenate([rows, friction], axis=2).reshape(len(motion) * n, -1)
-        np.linalg.lstsq(stack[:, independent], torque.T.ravel(), rcond=None)
-
-    progress("measuring")
-    seconds = interleaved(
-        {
-            "regressor": lambda: regressor_into(rigid, motion, dense),
-            "loop": loop,
-            "qr": lambda: Factors.from_problem(problem, method="qr").solve(np.ones(n)),
-            "gram": lambda: Factors.from_problem(problem, method="gram").solve(np.ones(n)),
-            "lstsq": stacked_least_squares,
-        }
-    )
-    return [
-        _goal("stacked regressor against a Python loop over Pinocchio", seconds["loop"] / seconds["regressor"], 7.0),
-        _goal("samples to parameters by QR against loop and lstsq", seconds["lstsq"] / seconds["qr"], 15.0),
-        _goal("samples to parameters by Gram against loop and lstsq", seconds["lstsq"] / seconds["gram"], 30.0),
-    ]
-
-
-def regressor_into(regressor: Regressor, motion: Motion, out: Array) -> None:
-    """Fill a preallocated dense regressor."""
-    regressor.dense(motion, out)
-
-
-def interleaved(contenders: dict[str, Callable[[], object]]) -> dict[str, float]:
-    """Median CPU time of each contender [s], all run in turn, the first round left out."""
-    times: dict[str, list[float]] = {name: [] for name in contenders}
-    for number in range(REPEATS + 1):
-        for name, work in contenders.items():
-            start = time.process_time()
-            work()
-            if number:
-                times[name].append(time.process_time() - start)
-    return {name: float(np.median(values)) for name, values in times.items()}
-
-
-def _pinocchio_loop(model: RobotModel, motion: Motion, rows: Array) -> Callable[[], None]:
-    import pinocchio
-
-    peer = parse_with_pinocchio(model.urdf, model.name, model.gravity)
-    data = peer.createData()
-    q, dq, ddq = (np.ascontiguousarray(values.T) for values in (motion.q, motion.dq, motion.ddq))
-
-    def loop() -> None:
-        for k in range(len(rows)):
-            rows[k] = pinocchio.computeJointTorqueRegressor(peer, data, q[k], dq[k], ddq[k])
-
-    return loop
-
-
 def _time_goal(samples: int, seconds: float) -> dict[str, Any]:
     """CPU time of the command against its limit, which grows with the samples above `COMMAND_SAMPLES`."""
     most = COMMAND_SECONDS * max(1.0, samples / COMMAND_SAMPLES)
     return {"samples": samples, "seconds": seconds, "at_most": most, "met": seconds <= most}
-
-
-def _goal(name: str, ratio: float, goal: float) -> dict[str, Any]:
-    return {"name": name, "ratio": ratio, "goal": goal, "met": bool(ratio >= goal)}

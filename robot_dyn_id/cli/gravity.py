@@ -18,22 +18,17 @@ from robot_dyn_id.excitation.collision.meshes import folders_above
 from robot_dyn_id.excitation.design.planning import motion_limits
 from robot_dyn_id.excitation.design.settings import DesignSettings
 from robot_dyn_id.excitation.placeholders import placeholder_limits, refuse_placeholders
-from robot_dyn_id.export.urdf import urdf_with_masses
-from robot_dyn_id.files.gravity import write_gravity
 from robot_dyn_id.files.joint_trajectory import write_joint_trajectory
-from robot_dyn_id.findings import summarize_findings
-from robot_dyn_id.loads.gravity import KnownWeight, calibrate_gravity, report_calibration
 from robot_dyn_id.model.urdf import RobotDescription
 from robot_dyn_id.report.folder import output_folder
-from robot_dyn_id.signals.holds import find_holds
-from robot_dyn_id.text.files import write_atomically
+from robot_dyn_id.workflow.gravity_calibration import (
+    CALIBRATED,
+    GRAVITY,
+    LoadedRecordings,
+    calibrate_recordings,
+)
 from robot_dyn_id.workflow.gravity_poses import plan_gravity_poses
 from robot_dyn_id.workflow.identification import open_all
-from robot_dyn_id.workflow.joints import report_recordings, robot_for
-
-GRAVITY = "gravity.yaml"
-
-CALIBRATED = "calibrated.urdf"
 
 POSES = "poses.yaml"
 
@@ -81,24 +76,14 @@ def run(arguments: argparse.Namespace) -> tuple[int, dict[str, Any]]:
     configuration = configuration_from(arguments)
     bare = open_all(arguments.data, configuration)
     loaded = open_all(arguments.loaded or (), configuration)
-    model = robot_for(RobotDescription.from_file(arguments.robot), configuration, [*bare, *loaded])
     known = None
     if loaded:
         center = np.array(arguments.known_center or (0.0, 0.0, 0.0))
-        holds = find_holds(loaded, model.joint_names)
-        known = KnownWeight.at_link(model, holds, arguments.known_mass, arguments.known_link, center)
-    found = calibrate_gravity(model, find_holds(bare, model.joint_names), known, arguments.trust_urdf_mass)
-    findings = (*report_recordings([*bare, *loaded], model.joint_names), *report_calibration(model, found))
-    answer: dict[str, Any] = {}
-    output_folder(folder)
-    if scaled:
-        exported = urdf_with_masses(model, found.bodies)
-        findings = (*findings, *exported.findings)
-        write_atomically(folder / CALIBRATED, exported.text)
-        answer["urdf_file"] = str(folder / CALIBRATED)
-    answer = write_gravity(folder / GRAVITY, model, found, **answer, **summarize_findings(findings))
-    answer["file"] = str(folder / GRAVITY)
-    print_findings(findings)
+        known = LoadedRecordings(loaded, arguments.known_mass, arguments.known_link, center)
+    robot = RobotDescription.from_file(arguments.robot)
+    result = calibrate_recordings(robot, bare, configuration, known, arguments.trust_urdf_mass)
+    answer = result.write(folder)
+    print_findings(result.findings)
     if not arguments.json:
         _print(answer)
     return 0, answer

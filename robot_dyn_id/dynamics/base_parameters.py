@@ -8,6 +8,7 @@ rule, and every other column as a combination of them.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -259,16 +260,18 @@ def _select(form: Echelon, sequence: Integers, pivots: str) -> Integers:
 
 
 def _leftmost(factor: Array, sequence: Integers, smallest: float) -> list[int]:
-    basis = np.zeros((factor.shape[0], 0))
-    chosen = []
-    for column in sequence:
-        rest = factor[:, column]
+    directions = np.empty((min(factor.shape[0], len(sequence)), factor.shape[0]))
+    chosen: list[int] = []
+    for column in sequence.tolist():
+        if len(chosen) == len(directions):
+            break
+        basis, rest = directions[: len(chosen)], factor[:, column]
         for _ in range(2):  # twice is enough for orthogonality to rounding (Kahan, Parlett)
-            rest = rest - basis @ (basis.T @ rest)
-        size = np.linalg.norm(rest)
-        if size > smallest and basis.shape[1] < factor.shape[0]:
-            basis = np.column_stack([basis, rest / size])
-            chosen.append(int(column))
+            rest = rest - (basis @ rest) @ basis
+        size = math.sqrt(rest @ rest)
+        if size > smallest:
+            np.divide(rest, size, out=directions[len(chosen)])
+            chosen.append(column)
     return chosen
 
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from scipy.optimize import minimize_scalar
 
 from robot_dyn_id.arrays import Array
 from robot_dyn_id.dynamics.compensation import decide_compensations
@@ -67,6 +66,7 @@ def crisp_friction(dq: Array, fp1: Array, fp2: Array, fp3: Array) -> Array:
 
 def _sigmoid(speeds: Array, dry: Array) -> tuple[float, float]:
     """Level fp1 and slope fp2 of the sigmoid that is nearest to the dry friction of a joint."""
+    from scipy.optimize import minimize_scalar  # slow to import
 
     def fit(log_slope: float) -> tuple[float, float]:
         shape = 0.5 * np.tanh(0.5 * np.exp(log_slope) * speeds)

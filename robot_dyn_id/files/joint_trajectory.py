@@ -19,6 +19,16 @@ CHANNELS = ("positions", "velocities", "accelerations", "effort")
 """Fields of a point, in the order of `TrajectoryRows`."""
 
 
+def is_joint_trajectory(path: str | Path) -> bool:
+    """Whether a file begins like a JointTrajectory or a goal that holds one, with `joint_names` and `points`."""
+    try:
+        with open(path, encoding="utf-8", errors="replace") as file:
+            lines = [line.strip() for line in file.read(4096).splitlines()]
+    except OSError:  # reported by the reader
+        return False
+    return "points:" in lines and any(line.startswith("joint_names:") for line in lines)
+
+
 def read_joint_trajectory(path: str | Path) -> TrajectoryRows:
     """Read the first trajectory of a file: a JointTrajectory, or a goal that holds one in `trajectory`.
 

@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.ndimage import maximum_filter1d
 
 from robot_dyn_id.arrays import Array, Integers, Mask
 from robot_dyn_id.dynamics.regressor import Motion
@@ -121,6 +120,8 @@ class Experiment:
             width: smoothing width of the Coulomb friction.
             low_pass: low-pass filter of the rows.
         """
+        from scipy.ndimage import maximum_filter1d  # slow to import, and seldom used
+
         slow = (np.abs(speed) <= max(self.slowest(angle, smooth, width, low_pass))).astype(np.uint8)
         reach = math.ceil(DECAYED * self._fine(low_pass).settling * self.rate)
         mixed = maximum_filter1d(slow, 2 * reach + 1, mode="wrap" if self.periodic else "nearest")

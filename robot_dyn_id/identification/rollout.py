@@ -97,9 +97,20 @@ class _Runs:
             InputError: the model cannot be simulated at all.
         """
         assert window.tau is not None
-        for k in np.flatnonzero(window.own & window.valid.all(axis=0)).tolist():
-            number = int(window.number[k])
-            if (window.segment, number) != (self.segment, self.following):
+        used = np.flatnonzero(window.own & window.valid.all(axis=0))
+        numbers = window.number[used]
+        breaks = np.append(np.flatnonzero(np.diff(numbers) != 1) + 1, len(used))
+        place = 0
+        while place < len(used):
+            k, number = int(used[place]), int(numbers[place])
+            continues = (window.segment, number) == (self.segment, self.following)
+            since = (number - self.begin) % self.interval
+            if continues and since and not self.active:  # on to the next start, or to an interruption
+                place = min(place + self.interval - since, int(breaks[np.searchsorted(breaks, place, side="right")]))
+                self.following = int(numbers[place - 1]) + 1
+                continue
+            place += 1
+            if not continues:
                 self.idle += [one.plant for one in self.active]
                 self.active, self.segment, self.begin = [], window.segment, number
             self.following = number + 1

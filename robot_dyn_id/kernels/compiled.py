@@ -4,11 +4,16 @@
 A kernel is written once. Its innermost loop reads `for k in samples(n):` and uses `k` only as an index of the last
 axis: compiled, `k` is a sample number and the loop is vectorized; without numba `samples` yields one slice, and the
 very same lines are NumPy operations on whole tiles. Both give the same results up to rounding.
+
+Machine code is kept on disk. numba loads it again while the file of the kernel itself is unchanged, but what is inlined
+in it comes from other files too: here it is valid for the sources of all kernels together.
 """
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Iterable
+from pathlib import Path
 from typing import Any, TypeVar
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -21,13 +26,28 @@ except ImportError:
 COMPILED = numba is not None
 """Whether kernels are compiled (numba is installed) or run as NumPy operations."""
 
+
+def hash_sources(folder: Path) -> str:
+    """SHA-256 of the names and the contents of the Python files of a folder."""
+    digest = hashlib.sha256()
+    for path in sorted(folder.glob("*.py")):
+        content = path.read_bytes()
+        digest.update(f"{path.name} {len(content)} ".encode() + content)
+    return digest.hexdigest()
+
+
 if COMPILED:
+    _SOURCES = hash_sources(Path(__file__).parent)
 
     def compiled(function: Function) -> Function:
         """Compile `function` on its first call and keep the machine code on disk."""
         # contract: fused multiply-add is the one liberty taken with floating point.
         jit = numba.njit(cache=True, nogil=True, fastmath={"contract"}, error_model="numpy")
-        return jit(function)  # type: ignore[no-any-return]
+        kernel = jit(function)
+        index: Any = getattr(getattr(kernel, "_cache", None), "_cache_file", None)
+        if hasattr(index, "_source_stamp"):  # not with NUMBA_DISABLE_JIT
+            index._source_stamp = index._source_stamp, _SOURCES
+        return kernel  # type: ignore[no-any-return]
 
     def inlined(function: Function) -> Function:
         """Compile `function` separately and inline its machine code, so that the callers' loops are vectorized.

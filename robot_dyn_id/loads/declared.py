@@ -12,7 +12,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.stats import chi2
 
 from robot_dyn_id.arrays import Array, Mask
 from robot_dyn_id.errors import InputError
@@ -133,6 +132,8 @@ def compare_declared(estimate: PayloadEstimate, declared: DeclaredPayload) -> De
     Raises:
         InputError: another link, or no declared parameter is identifiable.
     """
+    from scipy.stats import chi2  # slow to import
+
     if declared.link != estimate.link:
         raise InputError(
             f"the payload is declared in the frame of {declared.link} and identified in that of {estimate.link}"

@@ -54,6 +54,10 @@ ROWS_PER_UNKNOWN = 2.0
 SATURATED_HOLDS = 3
 """Number of holds, from both sides among them, at exactly the same largest effort that a drive at its limit shows."""
 
+UNUSABLE_RESIDUAL_RATIO = 0.5
+"""Residual of a joint relative to its gravity effort (RMS) from which on its compensation is refused [-]: two standard
+deviations of the error are then as large as the effort, whose sign is not known."""
+
 BODY_COLUMNS = 4
 """Columns of a body that weight depends on: mass and first moments."""
 
@@ -76,6 +80,7 @@ class GravityCalibration:
             about the bodies of all, shape (n, 4 b); 0 where no weight was found.
         weights: gravity effort of each drive at each hold by the model, in drive units, shape (n, N).
         residuals: drive minus model at each hold, shape (n, N).
+        largest: largest magnitude of each drive's effort at the holds, shape (n,).
         scale_deviation: relative standard deviation of the common scale of masses and gains: that of the gain known
             best; inf: arbitrary.
     """
@@ -90,12 +95,18 @@ class GravityCalibration:
     by_joint: Array
     weights: Array
     residuals: Array
+    largest: Array
     scale_deviation: float
 
     @property
     def has_scale(self) -> bool:
         """Whether masses and gains are known, rather than only their products."""
         return bool(np.isfinite(self.scale_deviation))
+
+    @property
+    def gravity_rms(self) -> Array:
+        """RMS of the effort against gravity at the holds in drive units, shape (n,)."""
+        return np.asarray(np.sqrt((self.weights**2).mean(axis=1)))
 
     @property
     def residual_rms(self) -> Array:
@@ -216,12 +227,49 @@ def report_calibration(model: RobotModel, found: GravityCalibration) -> tuple[Fi
     if light:
         message = f"no weight was found on joint {', '.join(light)}: their effort against gravity is zero"
         findings.append(make_finding("gravity_joint_without_weight", message, light))
-    weight = np.sqrt((found.weights**2).mean(axis=1))
+    weight = found.gravity_rms
     for joint in np.flatnonzero(found.carries_weight & (found.residual_rms > LARGEST_RESIDUAL_RATIO * weight)):
         share = 100.0 * found.residual_rms[joint] / weight[joint]
         message = f"joint {names[joint]}: the residual is {share:.0f} % of the drive's gravity effort (RMS)"
         findings.append(make_finding("gravity_residual_large", message, [str(names[joint])]))
     return tuple(findings)
+
+
+@dataclass(frozen=True)
+class DriveQuality:
+    """Accuracy of a calibration, joint by joint, in drive units, shape (n,) each.
+
+    Attributes:
+        carries_weight: joints on which weight acts.
+        friction: effort by which dry friction holds a joint.
+        gravity_rms: RMS of the effort against gravity at the holds.
+        residual_rms: RMS of the residuals.
+        largest: largest magnitude of the effort at the holds.
+    """
+
+    carries_weight: Mask
+    friction: Array
+    gravity_rms: Array
+    residual_rms: Array
+    largest: Array
+
+    def refuse_uncertain(self, joint_names: Sequence[str]) -> None:
+        """Refuse a calibration that may push a joint the wrong way.
+
+        Raises:
+            InputError: the residual of a joint is above `UNUSABLE_RESIDUAL_RATIO` times its gravity effort.
+        """
+        wrong = self.carries_weight & (self.residual_rms > UNUSABLE_RESIDUAL_RATIO * self.gravity_rms)
+        for joint in np.flatnonzero(wrong).tolist():
+            raise InputError(
+                f"joint {joint_names[joint]}: the calibration leaves a residual of {self.residual_rms[joint]:.3g}, as "
+                f"large as its gravity effort ({self.gravity_rms[joint]:.3g} RMS in drive units): calibrate again"
+            )
+
+    def drifting(self, joint_names: Sequence[str]) -> tuple[str, ...]:
+        """Names of the joints that may drift under compensation: their friction is below twice their residual."""
+        weak = self.carries_weight & (np.abs(self.friction) < 2.0 * self.residual_rms)
+        return tuple(name for name, may in zip(joint_names, weak, strict=True) if may)
 
 
 def nominal_bodies(model: RobotModel) -> Array:
@@ -317,6 +365,7 @@ class _Fit:
             np.where(weight[:, None], own, 0.0),
             np.where(weight[:, None], self.drive + errors - friction[:, None] * self.direction - offsets[:, None], 0.0),
             -errors,
+            np.abs(self.drive).max(axis=1),
             scale_deviation,
         )
 

@@ -114,6 +114,21 @@ ARGUMENTS: dict[str, LaunchArgument] = {
     "driver": LaunchArgument(
         "none", "Driver that an identified payload is written into on request", choices=("none", "file", "ur", "franka")
     ),
+    "calibration": LaunchArgument(
+        "", "File gravity.yaml of an earlier calibration, in use until the next one; empty: none"
+    ),
+    "trust_urdf_mass": LaunchArgument(
+        "false", "true: the total mass of the URDF fixes the scale of masses and gains", read_boolean
+    ),
+    "compensate": LaunchArgument(
+        "false",
+        "true: command efforts against gravity as soon as there is a calibration; false: wait for `ros2 lifecycle set "
+        "/gravity_compensator` with configure and activate",
+        read_boolean,
+    ),
+    "effort_controller": LaunchArgument(
+        "forward_effort_controller", "Name of the controller that takes efforts in drive units on its topic commands"
+    ),
     "law": LaunchArgument(
         "gravity_compensation",
         "Control law; computed_torque follows the topic computed_torque_controller/joint_trajectory",

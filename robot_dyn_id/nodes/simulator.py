@@ -187,6 +187,7 @@ class Simulator(RobotNode):
         joints = len(model.joint_names)
         self._bare, self._laden = dynamics, self.settings.laden(dynamics)
         self._sensors, robot = self.settings.sensors(model.joint_names), self.settings.robot(self._laden)
+        self._drives = self.settings.drives(model.joint_names)
         message = JointState(name=list(model.joint_names))
         message.position = message.velocity = message.effort = [0.0] * joints
         # the same memory: no array is made in a tick
@@ -196,7 +197,7 @@ class Simulator(RobotNode):
             self._description = self.publisher("robot_description")
             self._description.publish(String(data=model.urdf))
         self._robot, self._placements = robot, link_placements(model)
-        if self.settings.control == POSITION:
+        if self.settings.control != EFFORT:
             self._offer_controller(robot)
         self._report()
         factor = self.settings.factor
@@ -251,11 +252,19 @@ class Simulator(RobotNode):
         if number % self._every == 0:
             if self._clock_publisher:
                 self._clock_publisher.publish(Clock(clock=time_of_state))
-            for view, values in zip(self._views, self._sensors.measure(*state), strict=True):
+            for view, values in zip(self._views, self._sensors.measure(*self._driven(robot, state)), strict=True):
                 view[:] = values
             self._states.publish(self._message)
         if number % max(1, round(self.settings.rate / REPORTS_PER_SECOND)) == 0:
             self._report()
+
+    def _driven(self, robot: SimulatedRobot, state: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
+        """Positions, velocities and efforts of a state as the drives have them."""
+        if self._drives.direct:
+            return state
+        q, dq, torque = state
+        q, effort = self._drives.measured(q, torque, robot.weight)
+        return q, dq, effort
 
     def _publish_controller(self, interfaces: SimulatedController, number: int, state: tuple[Array, ...]) -> None:
         """Publish the state of the trajectory controller and feedback of its goal, if they are due."""
@@ -317,7 +326,7 @@ class Simulator(RobotNode):
     def _follow(self, data: bytes) -> None:
         robot = self._robot
         try:
-            if robot is None or self.settings.control != POSITION:
+            if robot is None or self.settings.control == EFFORT:
                 raise InputError("there is no robot yet" if robot is None else "the parameter control is effort")
             message = read_bounded(data, JointTrajectory)
             if message.points:
@@ -331,10 +340,12 @@ class Simulator(RobotNode):
         """Points of a trajectory and its start time [s].
 
         Raises:
-            InputError: it cannot be followed by this robot, or leaves its position limits.
+            InputError: it cannot be followed by this robot, or leaves its position limits; or effort commands are being
+                followed.
         """
         robot, stamp = self._robot, message.header.stamp
         assert robot is not None
+        robot.take_positions()
         model = robot.plant.dynamics.model
         rest = robot.tracker.setpoint(robot.time).q if self.settings.allow_partial_joints_goal else None
         points = waypoints(message, model.joint_names, rest)
@@ -345,11 +356,14 @@ class Simulator(RobotNode):
 
     def _take_effort(self, message: Any) -> None:
         try:
-            if self._robot is None or self.settings.control != EFFORT:
+            if self._robot is None or self.settings.control == POSITION:
                 raise InputError(
                     "there is no robot yet" if self._robot is None else "the parameter control is position"
                 )
-            self._robot.command_effort(np.array(message.data))
+            command = np.array(message.data)
+            self._robot.command_effort(
+                self._drives.torque(command) if command.size == len(self._drives.gains) else command
+            )
             self._commanded = time.monotonic()
         except InputError as error:
             self._condition.refuse(f"effort command: {error}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -21,6 +21,7 @@ from robot_dyn_id.model.urdf import RobotDescription
 from robot_dyn_id.nodes.runtime.ros_parameters import ros_parameter
 from robot_dyn_id.parameters import COMPENSATED_PARTS
 from robot_dyn_id.simulation.controllers import EffortGains
+from robot_dyn_id.simulation.drives import Drives
 from robot_dyn_id.simulation.plant import nominal_dynamics
 from robot_dyn_id.simulation.sensors import Sensors
 from robot_dyn_id.simulation.simulated_robot import (
@@ -34,6 +35,9 @@ from robot_dyn_id.simulation.simulated_robot import (
     SimulatedRobot,
 )
 from robot_dyn_id.simulation.trajectory_controller import STOPPED_VELOCITY_TOLERANCE, Tolerances
+
+BODY_PARAMETERS = 10
+"""Inertial parameters of a body: mass, first moments and inertia."""
 
 URDF, PARAMETERS = "urdf", "parameters"
 MODELS = (URDF, PARAMETERS)
@@ -51,6 +55,25 @@ class SimulatorSettings:
         choices=MODELS,
     )
     joints: tuple[str, ...] = ros_parameter((), "Moving joints, the others are locked; empty: all")
+    mass_factors: tuple[float, ...] = ros_parameter(
+        (),
+        "Factors of mass and inertia of the moving bodies in comparison with the URDF, which is published unchanged, "
+        "one for all or one per body; empty: 1",
+        minimum=0.01,
+    )
+    drive_gains: tuple[float, ...] = ros_parameter(
+        (),
+        "Joint torque per unit of the efforts in joint states and commands, one for all joints or one per joint; "
+        "negative where a drive counts in the other direction; empty: 1",
+        "N m or N",
+    )
+    backlash: tuple[float, ...] = ros_parameter(
+        (),
+        "Width of the backlash between encoder and link, one value for all joints or one per joint; quasi-static: the "
+        "link hangs from its drive by half of it",
+        "rad or m",
+        0.0,
+    )
     gravity: tuple[float, ...] = ros_parameter(STANDARD_GRAVITY, "Gravity in the base frame", "m/s^2")
     viscous: tuple[float, ...] = ros_parameter(
         (), "Viscous friction, one value for all joints or one per joint", "N m s or N s/m", 0.0
@@ -73,7 +96,12 @@ class SimulatorSettings:
     initial_position: tuple[float, ...] = ros_parameter(
         (), "Initial joint positions; empty: 0, or the nearest position within the limits", "rad or m"
     )
-    control: str = ros_parameter(POSITION, "Command interface: joint trajectories or effort commands", choices=MODES)
+    control: str = ros_parameter(
+        POSITION,
+        "Command interface: joint trajectories, effort commands, or either: trajectories until the first effort "
+        "command, and again from a trajectory that comes after the effort commands have ended",
+        choices=MODES,
+    )
     controller: str = ros_parameter(
         "joint_trajectory_controller", "Name of the trajectory controller: prefix of its topics and its action"
     )
@@ -166,8 +194,8 @@ class SimulatorSettings:
         Raises:
             UsageError: there is no simulated time, or the robot does not take effort commands.
         """
-        if self.effort_wait and not (self.clock and self.control == EFFORT):
-            raise UsageError("effort_wait needs clock to be true, and control to be effort")
+        if self.effort_wait and (not self.clock or self.control == POSITION):
+            raise UsageError("effort_wait needs clock to be true, and control to be effort or either")
         return self.effort_wait or math.inf
 
     @property
@@ -195,7 +223,24 @@ class SimulatorSettings:
             overlapping = [term.name for _, term, _ in further if name in {term.name, *term.includes}]
             if overlapping and given.any():
                 raise UsageError(f"{name}: {overlapping[0]} of {self.terms} contains this friction already")
-        return nominal_dynamics(model, viscous, coulomb, self.smoothing_width, further)
+        dynamics = nominal_dynamics(model, viscous, coulomb, self.smoothing_width, further)
+        if not self.mass_factors:
+            return dynamics
+        factors = np.repeat(joint_array(self.mass_factors, model.body_names, "mass_factors"), BODY_PARAMETERS)
+        values = dynamics.values.copy()
+        values[: len(factors)] *= factors
+        return replace(dynamics, values=values)
+
+    def drives(self, joint_names: Sequence[str]) -> Drives:
+        """Drives of the robot.
+
+        Raises:
+            UsageError: values for another number of joints, or a gain of zero.
+        """
+        gains = joint_array(self.drive_gains, joint_names, "drive_gains", 1.0)
+        if not gains.all():
+            raise UsageError(f"drive_gains {list(self.drive_gains)} must not be zero")
+        return Drives(gains, joint_array(self.backlash, joint_names, "backlash"))
 
     def laden(self, dynamics: Dynamics) -> Dynamics:
         """Dynamics of the robot with its payload.
@@ -221,10 +266,12 @@ class SimulatorSettings:
             RobotDynIdError: positions for another number of joints, dynamics that cannot be simulated, or a driver that
                 adds torques to effort commands though it takes none.
         """
-        if self.robot_compensates and self.control != EFFORT and not self.proportional_gains:
+        if self.mass_factors and self.model != URDF:
+            raise UsageError("mass_factors need model to be urdf: identified parameters are simulated as they are")
+        if self.robot_compensates and self.control == POSITION and not self.proportional_gains:
             raise UsageError(
-                "robot_compensates needs control to be effort, or proportional_gains: positions are followed without "
-                "effort commands"
+                "robot_compensates needs control to be effort or either, or proportional_gains: positions are followed "
+                "without effort commands"
             )
         dynamics = self.warmed(dynamics)
         model = dynamics.regressor.model
@@ -255,8 +302,10 @@ class SimulatorSettings:
             if self.derivative_gains or self.integral_gains:
                 raise UsageError("derivative_gains and integral_gains need proportional_gains")
             return None
-        if self.control != POSITION:
-            raise UsageError("proportional_gains need control to be position: effort commands are not fed back")
+        if self.control == EFFORT:
+            raise UsageError(
+                "proportional_gains need control to be position or either: effort commands are not fed back"
+            )
         return EffortGains(*(joint_array(getattr(self, name), joint_names, name) for name in names))
 
     def _tolerances(self, joint_names: Sequence[str]) -> Tolerances:

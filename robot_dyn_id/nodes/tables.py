@@ -12,6 +12,8 @@ from rclpy.qos import DurabilityPolicy, ReliabilityPolicy
 from robot_dyn_id.nodes.computed_torque_controller import ComputedTorqueController
 from robot_dyn_id.nodes.excitation_publisher import ExcitationPublisher
 from robot_dyn_id.nodes.external_torque_estimator import ExternalTorqueEstimator
+from robot_dyn_id.nodes.gravity_calibrator import GravityCalibrator
+from robot_dyn_id.nodes.gravity_compensator import GravityCompensator
 from robot_dyn_id.nodes.identifier import Identifier
 from robot_dyn_id.nodes.payload_identifier import PayloadIdentifier
 from robot_dyn_id.nodes.recorder import Recorder
@@ -28,6 +30,8 @@ NODES: tuple[type[RobotNode], ...] = (
     Identifier,
     PayloadIdentifier,
     ComputedTorqueController,
+    GravityCalibrator,
+    GravityCompensator,
     TorqueResidualMonitor,
     ExternalTorqueEstimator,
 )
@@ -38,8 +42,9 @@ HEAD = """# The nodes
 Generated from the declarations of the nodes; do not edit (`python -m robot_dyn_id.nodes.tables > docs/nodes.md`).
 
 Names of topics and services are relative: they follow the namespace of the node and can be remapped. Parameters are
-set in YAML or with `-p name:=value` when a node is started and cannot be changed afterwards; an unknown name, a wrong
-type or a value out of range is refused with a reason. Every node has `use_sim_time` (bool).
+set in YAML or with `-p name:=value` when a node is started and cannot be changed afterwards, unless the description
+says so; an unknown name, a wrong type or a value out of range is refused with a reason. Every node has `use_sim_time`
+(bool).
 
 Types are those of ROS 2. Arguments of the launch files, with defaults: `ros2 launch robot_dyn_id FILE --show-args`.
 
@@ -109,7 +114,8 @@ def _qos(item: Interface) -> str:
 
 def _parameter(row: ParameterRow) -> tuple[str, ...]:
     default = "" if row.default is MISSING else f"`{_literal(row.default)}`"
-    return f"`{row.name}`", row.type_name, default, row.rule.unit, row.rule.constraint(), row.rule.description
+    description = row.rule.description + ("; can be changed at any time" if row.rule.changeable else "")
+    return f"`{row.name}`", row.type_name, default, row.rule.unit, row.rule.constraint(), description
 
 
 def _literal(value: Any) -> str:

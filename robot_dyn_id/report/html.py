@@ -51,6 +51,7 @@ def write_html(path: Path, summary: dict[str, Any], evaluation: Evaluation, para
             frictions=list(_frictions(parameters)),
             colors=plots,
             units=regressor.model.effort_units,
+            drawn=len(evaluation.trace.t),
             has_nominal=bool(regressor.model.inertial_parameters.any()),
             weak=WEAK_TORQUE_SHARE,
             tolerance=MAX_DIFFERENCE_RATIO,

@@ -19,7 +19,6 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.ndimage import maximum_filter1d
 
 from robot_dyn_id.arrays import Array, Integers, Mask
 from robot_dyn_id.dynamics.prior import Prior
@@ -29,6 +28,7 @@ from robot_dyn_id.errors import InputError
 from robot_dyn_id.signals.ends import filter_with_derivatives
 from robot_dyn_id.signals.filtering import LowPass, derivative
 from robot_dyn_id.signals.ranges import Ranges
+from robot_dyn_id.signals.running import running_maximum
 from robot_dyn_id.signals.strokes import RecordedStrokes
 from robot_dyn_id.signals.term_states import integrate_states
 from robot_dyn_id.signals.windows import Cut, FilteredWindow, Window
@@ -56,6 +56,9 @@ ROWS_PER_PERIOD = 2.0
 """Rows kept per period of the cut-off: what the band holds. More rows carry nothing but what the filter left beyond it,
 and there an autoregressive model of the residuals fails."""
 
+
+ROWS_PER_TILE = 512
+"""Rows of a joint from which on a tile is not joined with the next one."""
 
 REST_TIME_S = 0.5
 """Shortest time in which a joint that is slow throughout is at rest [s]: at a reversal it is slow for milliseconds."""
@@ -286,7 +289,7 @@ class RecordedProblem(RegressorProblem):
             names=tuple(regressor.names[column] for column in columns),
             joint_names=regressor.model.joint_names,
             supports=layout.supports,
-            tiles=lambda: _tiles(regressor, layout, windows, plan),
+            tiles=lambda: _join_tiles(_tiles(regressor, layout, windows, plan)),
             rate=plan.row_rate,
             prior=prior,
             period=plan.period,
@@ -298,7 +301,8 @@ class RecordedProblem(RegressorProblem):
 
     def compute_tiles(self, windows: Iterable[FilteredWindow]) -> Iterator[Tile]:
         """Start a pass over the tiles of filtered windows, with the columns and the plan of this problem."""
-        return _tiles(self.regressor, Layout.from_columns(self.regressor, self.columns), windows, self.plan)
+        layout = Layout.from_columns(self.regressor, self.columns)
+        return _join_tiles(_tiles(self.regressor, layout, windows, self.plan))
 
     def max_speeds(self) -> Array:
         """See `RegressorProblem.max_speeds`.
@@ -335,8 +339,8 @@ def at_rest(speeds: Array, rest: float, rate: float) -> Mask:
         rest: speed below which it is slow [rad/s or m/s].
         rate: samples per second [Hz].
     """
-    around = maximum_filter1d(np.abs(speeds), 1 + 2 * math.ceil(0.5 * REST_TIME_S * rate), mode="nearest")
-    return np.asarray(around < rest)
+    reach = math.ceil(0.5 * REST_TIME_S * rate)
+    return np.asarray(running_maximum(np.abs(speeds), reach, reach) < rest)
 
 
 def _tiles(regressor: Regressor, layout: Layout, windows: Iterable[FilteredWindow], plan: SignalPlan) -> Iterator[Tile]:
@@ -370,3 +374,24 @@ def _tiles(regressor: Regressor, layout: Layout, windows: Iterable[FilteredWindo
             thinned = np.ascontiguousarray(plan.low_pass.apply(block, plan.rate)[:, rows])
             thinned[:, ~valid[joint] | slow[rows]] = 0.0
             yield Tile(joint, window.segment, thinned, window.trial, window.t[rows])
+
+
+def _join_tiles(tiles: Iterable[Tile]) -> Iterator[Tile]:
+    """Tiles of consecutive windows of a segment joined, until they have `ROWS_PER_TILE` rows.
+
+    Every pass over a tile has a cost that does not depend on its length, and few rows of a window are left.
+    """
+    held: dict[int, list[Tile]] = {}
+
+    def joined() -> Iterator[Tile]:
+        for parts in held.values():
+            t = None if parts[0].t is None else np.concatenate([part.t for part in parts if part.t is not None])
+            yield replace(parts[0], block=np.concatenate([part.block for part in parts], axis=1), t=t)
+
+    for tile in tiles:
+        parts = held.get(tile.joint, [])
+        if parts and (parts[0].segment != tile.segment or sum(len(p.block[-1]) for p in parts) >= ROWS_PER_TILE):
+            yield from joined()
+            held = {}
+        held.setdefault(tile.joint, []).append(tile)
+    yield from joined()

@@ -7,13 +7,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.ndimage import median_filter, minimum_filter1d, uniform_filter1d
 
 from robot_dyn_id.arrays import Array
 from robot_dyn_id.data.chunk import Chunk, with_margins
 from robot_dyn_id.data.recording import DerivedRecording, Recording
 from robot_dyn_id.errors import UnsafeDataError
 from robot_dyn_id.findings import Finding, make_finding
+from robot_dyn_id.signals.running import running_maximum, running_mean
 
 UNITS = {"milliseconds": 1e3, "microseconds": 1e6, "nanoseconds": 1e9}
 """Units of stamps that are not in seconds, per second."""
@@ -126,8 +126,7 @@ class SampleClock:
             return index
         order = np.arange(len(t), dtype=np.float64)
         ahead = np.concatenate([[0.0], np.cumsum(np.round(np.diff(t) / self.step))]) - order
-        size = LARGEST_BURST + 1
-        return np.asarray(order + minimum_filter1d(ahead, size, origin=-(size // 2), mode="nearest"))
+        return np.asarray(order - running_maximum(-ahead, 0, LARGEST_BURST))
 
 
 def examine_jitter(recording: Recording, joints: Sequence[str]) -> tuple[SampleClock | None, tuple[Finding, ...]]:
@@ -148,7 +147,9 @@ def examine_jitter(recording: Recording, joints: Sequence[str]) -> tuple[SampleC
     if len(t) < 4 * SMOOTHING_SAMPLES:
         return None, ()
     mean, median = float(t[-1] - t[0]) / (len(t) - 1), float(np.median(np.diff(t)))
-    jitter = float(np.std((t - uniform_filter1d(t, SMOOTHING_SAMPLES))[SMOOTHING_SAMPLES:-SMOOTHING_SAMPLES]))
+    half = SMOOTHING_SAMPLES // 2
+    lateness = t[half:-half] - running_mean(t, SMOOTHING_SAMPLES)
+    jitter = float(np.std(lateness[SMOOTHING_SAMPLES - half : -(SMOOTHING_SAMPLES - half)]))
     if jitter < LEAST_JITTER_RATIO * mean:
         return None, ()
     recorded = _interpolation_error(t, q)
@@ -190,6 +191,8 @@ def _jumps(t: Array, numbers: Array, clock: SampleClock) -> bool:
     changes[np.diff(t) > clock.gap] = 0.0
     if float(np.median(np.abs(changes))) > LARGEST_CLEAR_JITTER:
         return False
+    from scipy.ndimage import median_filter  # slow to import, and seldom used
+
     level = median_filter(np.cumsum(changes), LEVEL_SAMPLES)
     jumps = np.abs(level[LEVEL_SAMPLES:] - level[:-LEVEL_SAMPLES])
     scatter = 1.4826 * float(np.median(jumps))

@@ -14,7 +14,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.optimize import least_squares
 
 from robot_dyn_id.arrays import Array, Mask
 from robot_dyn_id.data.recording import Recording
@@ -191,6 +190,8 @@ def _moving(t: Array, q: Array) -> list[slice]:
 
 def _fit(t: Array, q: Array, trial: int, joint: int) -> tuple[JointStroke, float]:
     """Fit a logistic function; with the RMS deviation from it as a share of its span."""
+    from scipy.optimize import least_squares  # slow to import, and seldom used
+
     direction = float(np.sign(q[-1] - q[0])) or 1.0
     span, middle = 1.2 * abs(float(q[-1] - q[0])), float(t.mean())
     start = np.array([float(q.mean()), np.log(span), np.log(6.0 / float(t[-1] - t[0])), 0.0])

@@ -192,10 +192,14 @@ class FilteredTrials:
         zeros = None if self.zeros is None else self.zeros.values.tobytes()
         recordings = tuple(self._key_of(trial) for trial in range(len(self.recordings)))
         key = ("tiles", recordings, self.plan, zeros, Identity(problem.regressor), problem.columns.tobytes())
+        last, left_out = (-1, np.nan), np.zeros(0, dtype=bool)
         for tile in self.store.stream(key, lambda: problem.compute_tiles(whole), lambda tile: tile.nbytes, skipped=1):
             block = tile.block.copy()  # readers overwrite it
             if self.kept is not None and tile.t is not None:
-                block[:, ~self.kept.mask(tile.trial, tile.t)] = 0.0
+                place = (tile.segment, float(tile.t[0]))
+                if place != last:  # all joints have the same stamps
+                    last, left_out = place, ~self.kept.mask(tile.trial, tile.t)
+                block[:, left_out] = 0.0
             yield replace(tile, block=block)
 
     def along(self, regressor: Regressor) -> Iterator[FilteredWindow]:

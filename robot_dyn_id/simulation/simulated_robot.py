@@ -23,9 +23,9 @@ from robot_dyn_id.simulation.sensors import Sensors, colored_noise
 from robot_dyn_id.simulation.trajectory_controller import Tolerances, TrajectoryController, TrajectoryEnd
 from robot_dyn_id.simulation.trajectory_tracking import TrajectoryTracker, Waypoints
 
-POSITION, EFFORT = "position", "effort"
-MODES = (POSITION, EFFORT)
-"""Command modes of a simulated robot: trajectories or efforts."""
+POSITION, EFFORT, EITHER = "position", "effort", "either"
+MODES = (POSITION, EFFORT, EITHER)
+"""Command modes of a simulated robot: trajectories, efforts, or trajectories until efforts are commanded."""
 
 BANDWIDTH = 60.0
 """Default bandwidth of the position controller [rad/s]."""
@@ -142,7 +142,7 @@ class SimulatedRobot:
         plant: true state.
         period: time between ticks [s].
         time: time of the state [s].
-        controller: trajectory controller of the position mode.
+        controller: trajectory controller of the modes `POSITION` and `EITHER`.
         ended: end of a goal in the latest tick; None if none ended.
         effort: effort that the controller commanded in the latest tick [N m or N], shape (n,); None if it commands
             positions.
@@ -168,7 +168,7 @@ class SimulatedRobot:
         """
         actuation = actuation or Actuation()
         limits = dynamics.regressor.model.limits
-        position_mode = actuation.mode == POSITION
+        position_mode = actuation.mode != EFFORT
         self.plant = Plant(dynamics, q, limits.effort if actuation.limit_effort else None)
         self.period = period
         self.ticks = 0
@@ -176,12 +176,10 @@ class SimulatedRobot:
         self.controller = TrajectoryController(names, self.plant.q, period, actuation.tolerances, gains is not None)
         self.ended: TrajectoryEnd | None = None
         self.effort: Array | None = None
-        self._servo: PositionServo | EffortServo | None = None
-        self._bandwidth = actuation.bandwidth
-        if position_mode and gains is not None:
-            self._servo = EffortServo(gains, period)
-        elif position_mode:
-            self._servo = PositionServo(self.plant.dynamics, actuation.bandwidth, period)
+        self._gains, self._bandwidth = gains, actuation.bandwidth
+        self._servo: PositionServo | EffortServo | None = self._make_servo() if position_mode else None
+        self._takes_both = actuation.mode == EITHER
+        self._by_effort = not position_mode
         self._timeout = actuation.effort_timeout
         self._command = np.zeros(len(q))
         self._commanded = -np.inf
@@ -189,8 +187,26 @@ class SimulatedRobot:
         self._braked = actuation.brakes and actuation.mode == EFFORT
         self._kinematics = Kinematics(dynamics.regressor.model)
         self._contact: tuple[Placement, Array, float] | None = None
-        parts, takes_efforts = actuation.robot_compensates, not position_mode or gains is not None
+        parts, takes_efforts = actuation.robot_compensates, actuation.mode != POSITION or gains is not None
         self._compensation = DriverCompensation(dynamics, parts) if parts and takes_efforts else None
+
+    def _make_servo(self) -> PositionServo | EffortServo:
+        if self._gains is not None:
+            return EffortServo(self._gains, self.period)
+        return PositionServo(self.plant.dynamics, self._bandwidth, self.period)
+
+    def take_positions(self) -> None:
+        """Hold the present position, and follow trajectories again, after effort commands in the mode `EITHER`.
+
+        Raises:
+            InputError: effort commands are being followed.
+        """
+        if not (self._takes_both and self._by_effort):
+            return
+        if self._fresh:
+            raise InputError("effort commands are being followed: end them first")
+        self.controller.cancel(self.plant.q)
+        self._servo, self._by_effort = self._make_servo(), False
 
     def replace_dynamics(self, dynamics: Dynamics) -> None:
         """Go on with other dynamics from the present state, as a payload is taken up or dropped.
@@ -202,7 +218,7 @@ class SimulatedRobot:
         self.plant = Plant(dynamics, before.q, before.effort_limit)
         self.plant.dq[:], self.plant.dry[:], self.plant.slip[:] = before.dq, before.dry, before.slip
         if isinstance(self._servo, PositionServo):  # the other one needs no model
-            self._servo = PositionServo(self.plant.dynamics, self._bandwidth, self.period)
+            self._servo = self._make_servo()
 
     @property
     def time(self) -> float:
@@ -217,7 +233,7 @@ class SimulatedRobot:
     @property
     def doing(self) -> str:
         """Description of the present state."""
-        if self._servo is not None:
+        if not self._by_effort:
             return "holds its position" if self.tracker.resting(self.time) else "follows a trajectory"
         if self._braked:
             return "stands, its brakes closed until the first effort command"
@@ -237,7 +253,8 @@ class SimulatedRobot:
         """Set an effort command [N m or N], shape (n,).
 
         Raises:
-            InputError: wrong number of joints, or values that are not finite or too large.
+            InputError: wrong number of joints, values that are not finite or too large, or a trajectory is being
+                followed.
         """
         names = self.plant.dynamics.model.joint_names
         if effort.shape != (len(names),):
@@ -248,9 +265,11 @@ class SimulatedRobot:
         bad = np.flatnonzero(np.abs(effort) > LARGEST)
         if len(bad):
             raise InputError(f"the effort command of joint {names[bad[0]]} is {effort[bad[0]]:g}, above {LARGEST:g}")
+        if not self._by_effort and not self.tracker.resting(self.time):
+            raise InputError("a trajectory is being followed: end it first")
         self._command = effort
         self._commanded = self.time
-        self._braked = False
+        self._braked, self._by_effort = False, True
 
     def apply_wrench(self, at: Placement, wrench: Array, duration: float) -> None:
         """Apply a wrench of the environment, which replaces the present one.
@@ -266,6 +285,12 @@ class SimulatedRobot:
         if not (np.isfinite(wrench).all() and np.abs(wrench).max() <= LARGEST):
             raise InputError(f"the wrench {wrench.tolist()} is not finite, or above {LARGEST:g}")
         self._contact = at, wrench, self.time + duration
+
+    @property
+    def weight(self) -> Array:
+        """Torque that holds the robot at rest in its present position, without friction [N m or N], shape (n,)."""
+        still, dynamics = np.zeros_like(self.plant.q), self.plant.dynamics
+        return dynamics.effort(self.plant.q, still, still, still, dynamics.slip())
 
     @property
     def external_torque(self) -> Array | None:
@@ -294,12 +319,13 @@ class SimulatedRobot:
         return q, dq, effort
 
     def _wanted_effort(self, q: Array, dq: Array) -> Array:
-        if self._servo is not None:
+        if self._servo is not None and not self._by_effort:
             self.ended = self.controller.update(self.time, q, dq)
             command = self._servo.effort(self.tracker, self.time, q, dq, self.plant.effort_limit)
             if isinstance(self._servo, EffortServo):
                 self.effort = command
         else:
+            self.ended = None
             command = self._command if self._fresh else np.zeros_like(q)
         return command if self._compensation is None else command + self._compensation.torque(q, dq)
 

@@ -12,6 +12,7 @@ from robot_dyn_id.data.trajectory_rows import NANOSECONDS, TrajectoryRows
 from robot_dyn_id.errors import MotionError
 from robot_dyn_id.excitation.collision.clearance import PATH_STEP_RAD, Clearance
 from robot_dyn_id.excitation.limits import MotionLimits
+from robot_dyn_id.excitation.quintic_path import QuinticPath
 from robot_dyn_id.excitation.trajectory import step_time
 from robot_dyn_id.loads.gravity import gravity_regressor
 from robot_dyn_id.model.robot import RobotModel
@@ -19,11 +20,15 @@ from robot_dyn_id.model.robot import RobotModel
 MARGIN_M = 0.01
 """Minimum distance that is kept [m]: desktop arms are small."""
 
-LONGEST_S = 120.0
-"""Longest motion [s]."""
+LONGEST_S = 110.0
+"""Longest motion [s]: approach, return and calibration end within two minutes."""
 
-HOLD_S = 1.0
+HOLD_S = 0.8
 """Time at rest at each pose [s]."""
+
+APPROACH_S = 0.8
+"""Shortest time of the last `APPROACH` to a pose [s]: the inertia must not carry the joint against its friction, or the
+drive holds less than weight and friction afterwards."""
 
 APPROACH = 0.12
 """Distance of the points before a pose from it [rad or m]; at most a tenth of the joint's range."""
@@ -36,6 +41,9 @@ CANDIDATES = 300
 
 FEWEST_POSES = 8
 """Fewest poses of a motion."""
+
+PARTS_S = (0.0, APPROACH_S, HOLD_S, 0.0, APPROACH_S, HOLD_S)
+"""Shortest times of the parts of a pose: to its approach from below, approach, hold; the same from above [s]."""
 
 CHECK_STEPS = 2.0
 """Distance of the checked points of a way, in `PATH_STEP_RAD`: the margin covers what lies between."""
@@ -54,6 +62,12 @@ class GravityPoses:
     times: Array
     points: Array
     poses: int
+
+    @property
+    def path(self) -> QuinticPath:
+        """The motion as it is executed."""
+        zero = np.zeros_like(self.points)
+        return QuinticPath(self.times, self.points, zero, zero)
 
     def rows(self, joint_names: tuple[str, ...]) -> TrajectoryRows:
         """Joint trajectory with zero velocity and acceleration at every point."""
@@ -131,8 +145,8 @@ def _way(limits: MotionLimits, start: Array, pose: Array, approach: Array) -> tu
     """Times from the start [s] and points of a pose that is reached and held from both sides."""
     points = [pose - approach, pose, pose, pose + approach, pose, pose]
     durations = [
-        step_time(limits, np.abs(after - before)) or HOLD_S
-        for before, after in zip([start, *points[:-1]], points, strict=True)
+        least if after is before else max(step_time(limits, np.abs(after - before)), least)
+        for before, after, least in zip([start, *points[:-1]], points, PARTS_S, strict=True)
     ]
     return np.cumsum(durations), points
 

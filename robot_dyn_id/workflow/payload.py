@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
-from scipy.stats import chi2
 
 from robot_dyn_id.data.recording import Recording
 from robot_dyn_id.errors import InputError
@@ -122,6 +121,8 @@ def _change(first: PayloadEstimate, second: PayloadEstimate) -> str:
 
     The errors of the arm are common to both, so that the sum of the covariances is too large for the difference.
     """
+    from scipy.stats import chi2  # slow to import
+
     compared = (np.arange(10) < 4) & ~first.unexcited & ~second.unexcited
     if not compared.any():
         return ""

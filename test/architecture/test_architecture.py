@@ -42,6 +42,7 @@ ROOMS = (
     "workflow",
     "__init__",
     "papers",
+    "bench",
     "nodes",
     "cli",
     "__main__",
@@ -76,6 +77,7 @@ INSIDE = {
             "left_out",
             "blocks",
             "term_states",
+            "running",
             "strokes",
             "processing",
             "cutoff",
@@ -100,7 +102,8 @@ INSIDE = {
         *("spikes", "resolution", "directions", "holds"),
     ),
     "excitation": (
-        *("limits", "placeholders", "trajectory", "parametrization", "forms", "__init__", "collision", "design"),
+        *("limits", "placeholders", "trajectory", "quintic_path", "parametrization", "forms", "__init__", "collision"),
+        "design",
         "execution",
     ),
     "estimators": (
@@ -165,6 +168,8 @@ INSIDE = {
             "computed_torque_controller",
             "torque_residual_monitor",
             "external_torque_estimator",
+            "gravity_compensator",
+            "gravity_calibrator",
             "tables",
             "access_policy",
             "launching",
@@ -176,7 +181,7 @@ INSIDE = {
 RANK = {name: place for place, name in enumerate(ROOMS)}
 
 ONLY_IN = {
-    "pinocchio": {"model", "dynamics", "excitation", "cli"},
+    "pinocchio": {"model", "dynamics", "excitation", "bench"},
     "coal": {"excitation"},
     "rclpy": {"nodes"},
     "matplotlib": {"report"},
@@ -185,7 +190,7 @@ ONLY_IN = {
     "numba": {"kernels"},
     "gymnasium": {"workflow"},
 }
-"""Libraries that only some rooms may import (`cli` for the benchmarks, which time the peer)."""
+"""Libraries that only some rooms may import (`bench` times the peer)."""
 
 GENERATED = ("action", "msg", "srv")
 """Packages that the build makes of the interface definitions."""

@@ -52,7 +52,7 @@ EXCEPTIONS = {
     ): "xacro of a file of the user, in a process with limits, no shell",
     ("robot_dyn_id/__init__.py", "import of a name"): "a public name of the table _EXPORTS",
     ("robot_dyn_id/cli/__init__.py", "import of a name"): "a verb of the list VERBS",
-    ("robot_dyn_id/cli/bench.py", "subprocess"): "times this program's own command in a process of its own",
+    ("robot_dyn_id/bench/commands.py", "subprocess"): "times this program's own command in a process of its own",
     ("robot_dyn_id/cli/reproduce.py", "import of a name"): "a paper of the list of choices",
     (
         "robot_dyn_id/nodes/messages/message_types.py",

@@ -33,6 +33,7 @@ REQUIRED = {
     "iterate": ("--robot", "r", "--trajectory", "t"),
     "reproduce": ("planar3r",),
     "demo": (),
+    "bench": ("speed",),
     "recover": ("bag",),
 }
 """Verbs that write, with options that they need; none of these files exists."""
@@ -55,6 +56,7 @@ WRITES = {
     "iterate": ("parameters.yaml",),
     "reproduce": ("planar3r_errors.svg",),
     "demo": ("parameters.yaml", "report.json", "report.html", "arm.urdf", "plant.urdf", "training", "held_out", "twin"),
+    "bench": ("bench.json", "growth.html"),
     "recover": ("bag",),
 }
 """Files, or folders of bags, that each verb writes: into the folder that `--out` names, or as the file that it names."""

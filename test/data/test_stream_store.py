@@ -4,15 +4,12 @@
 from __future__ import annotations
 
 import resource
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 import pytest
 
-from robot_dyn_id.data.chunk import Chunk
-from robot_dyn_id.data.recording import ArrayRecording
-from robot_dyn_id.data.stored import StoredRecording
 from robot_dyn_id.data.stream_store import Identity, StreamStore
 
 COUNT = 5
@@ -112,26 +109,6 @@ def test_a_full_disk_costs_time_only() -> None:
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
     assert len(read(store, source)) == COUNT
     assert source.computed == 2 * COUNT
-
-
-def test_a_recording_is_decoded_once_for_the_same_joints() -> None:
-    passes = []
-
-    class Counted(ArrayRecording):
-        def chunks(self, joints: Sequence[str]) -> Iterator[Chunk]:
-            passes.append(tuple(joints))
-            yield from super().chunks(joints)
-
-    samples = Chunk(np.arange(10.0), np.arange(20.0).reshape(10, 2))
-    for limit in (0, 10_000):
-        passes.clear()
-        stored = StoredRecording(Counted("file", ("a", "b"), samples, chunk_size=4), StreamStore(limit))
-        for _ in range(3):
-            read_again = Chunk.join(list(stored.chunks(["b"])))
-            assert np.array_equal(read_again.q, samples.q[:, 1:]) and read_again.dq is None
-            assert not read_again.q.flags.writeable
-        list(stored.chunks(["a", "b"]))
-        assert passes == [("b",), ("a", "b")]
 
 
 def test_an_identity_is_equal_for_the_same_object_alone() -> None:

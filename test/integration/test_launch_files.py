@@ -116,7 +116,7 @@ def test_a_former_name_that_an_including_file_passes_is_warned_of(name):
 
 def test_boolean_arguments_are_read_as_such():
     rows = [row for node in NODES for row in table(node.SETTINGS)]
-    booleans = {row.name for row in rows if isinstance(row.default, bool)} | {"use_sim_time"}
+    booleans = {row.name for row in rows if isinstance(row.default, bool)} | {"use_sim_time", "compensate"}
     assert {name for name, item in ARGUMENTS.items() if item.read is read_boolean} == booleans & set(ARGUMENTS)
 
 
@@ -130,6 +130,8 @@ OWN_DEFAULTS = {
     "control": {"robot", "urdf"},
     "excite": {"recording"},
     "external_torque": {"rehearsal", "robot", "start", "urdf"},
+    "gravity_calibration": {"compensate", "recording", "rehearsal", "robot", "start", "terms", "urdf", "use_sim_time"},
+    "gravity_robot": {"recording"},
     "logistic2r": {"identification_config", "law", "recording", "rehearsal", "robot", "start", "urdf", "use_sim_time"},
     "offline": set(),
     "payload": {"link", "robot", "urdf"},
@@ -174,6 +176,8 @@ def test_every_scenario_has_a_launch_file():
         "control",
         "excite",
         "external_torque",
+        "gravity_calibration",
+        "gravity_robot",
         "logistic2r",
         "offline",
         "payload",
@@ -219,7 +223,7 @@ def test_only_simulated_robots_have_the_limits_of_the_demo_arm_by_default():
         "simulation.launch.py",
     ]
     needy = [path.name for path in LAUNCH if "require_parameters()" in path.read_text()]
-    assert needy == ["excite.launch.py", "robot.launch.py"], "those that move a real arm"
+    assert needy == ["excite.launch.py", "gravity_robot.launch.py", "robot.launch.py"], "those that move a real arm"
 
 
 def test_a_scenario_names_files_that_are_there_and_its_motion_fits_its_robot():
@@ -341,7 +345,7 @@ def test_a_configuration_that_is_not_there_ends_the_launch_before_any_node(path,
         InputError, match=r"robot:=absent: there is no .*absent.yaml; give params_file:=FILE, or one of"
     ):
         visit(path, robot="absent")
-    if path.name in ("excite.launch.py", "robot.launch.py"):
+    if path.name in ("excite.launch.py", "gravity_robot.launch.py", "robot.launch.py"):
         with pytest.raises(InputError, match=r"no parameters for your robot: give params_file:=FILE"):
             visit(path)
     else:

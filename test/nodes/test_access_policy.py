@@ -97,6 +97,8 @@ VARIANTS = {
     "computed_torque_controller": ({"urdf": str(ARM)}, {}),
     "torque_residual_monitor": ({},),
     "external_torque_estimator": ({},),
+    "gravity_calibrator": ({"urdf": str(ARM)}, {}),
+    "gravity_compensator": ({},),
 }
 
 

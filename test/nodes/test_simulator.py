@@ -133,7 +133,8 @@ def test_an_applied_wrench_loads_a_link_for_its_duration_and_others_are_refused(
     model = pinocchio.buildModelFromUrdf(str(PLANAR3R))
     state = arm.states[np.searchsorted([seconds(s.header.stamp) for s in arm.states], stamp(arm, pushed[0]) + 0.9)]
     frame, local = model.getFrameId("link3"), pinocchio.ReferenceFrame.LOCAL
-    jacobian = pinocchio.computeFrameJacobian(model, model.createData(), np.array(state.position), frame, local)
+    turned = np.array([(math.cos(q), math.sin(q)) for q in state.position]).ravel()  # joints without limits
+    jacobian = pinocchio.computeFrameJacobian(model, model.createData(), turned, frame, local)
     expected = -jacobian.T @ np.array([0.0, 4.0, 0.0, 0.0, 0.0, 0.5])
     np.testing.assert_allclose(state.effort, expected, atol=0.01 * np.abs(expected).max())
     assert 0.9 < stamp(arm, pushed[-1]) - stamp(arm, pushed[0]) < 1.4, "1 s, and the way back"

@@ -118,6 +118,17 @@ def test_the_page_shows_every_joint_and_parameter(tmp_path):
     assert len(text) < 2_000_000
 
 
+def test_the_page_states_how_many_samples_are_drawn(tmp_path):
+    result = identified()
+    assert "of them are drawn" not in page_of(tmp_path, result)
+    trace = result.evaluation.trace
+    thinned = replace(
+        trace, t=trace.t[::2], **{name: getattr(trace, name)[:, ::2] for name in ("measured", "raw", "predicted")}
+    )
+    result = replace(result, evaluation=replace(result.evaluation, trace=thinned))
+    assert f"{len(thinned.t):,} of them are drawn" in page_of(tmp_path, result)
+
+
 def test_the_page_and_the_table_answer_every_use(tmp_path):
     result = identified()
     page, text = Page(page_of(tmp_path, result)), evaluation_text(result.evaluation)

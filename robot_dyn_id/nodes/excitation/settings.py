@@ -21,9 +21,18 @@ from robot_dyn_id.excitation.execution.supervision import unobstructed
 from robot_dyn_id.excitation.limits import DEFAULT_ACCELERATION, DEFAULT_POSITION_MARGIN, scale_effort_limits
 from robot_dyn_id.excitation.parametrization import MAX_COUNTS
 from robot_dyn_id.excitation.placeholders import placeholder_limits, refuse_placeholders
-from robot_dyn_id.excitation.trajectory import Excitation, Repeated, Scaled, Trajectory
+from robot_dyn_id.excitation.quintic_path import QuinticPath
+from robot_dyn_id.excitation.trajectory import (
+    Excitation,
+    Repeated,
+    Scaled,
+    Trajectory,
+    check_excitation,
+    check_limits,
+)
 from robot_dyn_id.files.design import read_design_settings
 from robot_dyn_id.files.joint_limits import JointLimitsFile, read_joint_limits
+from robot_dyn_id.files.joint_trajectory import is_joint_trajectory, read_joint_trajectory
 from robot_dyn_id.files.trajectory import StoredExcitation, read_trajectory
 from robot_dyn_id.findings import format_findings
 from robot_dyn_id.model.joint_values import joint_array
@@ -32,12 +41,16 @@ from robot_dyn_id.nodes.messages.conversions import most_points
 from robot_dyn_id.nodes.runtime.managed_node import autostart_parameter
 from robot_dyn_id.nodes.runtime.ros_parameters import ros_parameter
 from robot_dyn_id.parameters import COMPENSATED_PARTS, NONE
+from robot_dyn_id.workflow.gravity_poses import plan_gravity_poses
 
 TRAJECTORY, ACTION = "trajectory", "action"
 COMMANDS = "joint_trajectory_controller/joint_trajectory"
 GOALS, ACTION_TYPE = "joint_trajectory_controller/follow_joint_trajectory", "control_msgs/action/FollowJointTrajectory"
 
 WAY_OUT = "have it checked (`robot-dyn-id design`), or set allow_unchecked_collisions to true"
+
+HELD_POSES = "held_poses"
+"""Form of the excitation whose poses are planned for the robot, see `plan_gravity_poses`."""
 
 APPROACH_SHARE = 0.1
 """Share of the points of one message that is kept for the approach, whose length is not known before the start."""
@@ -146,9 +159,15 @@ class ExcitationSettings(MotionSettings):
 
     trajectory: str = ros_parameter(
         "",
-        "File of a designed trajectory (trajectory.yaml); empty: a random one from the parameters form to posture",
+        "File of a designed trajectory (trajectory.yaml), or of a JointTrajectory with velocities and accelerations "
+        "(poses.yaml of `robot-dyn-id gravity --plan`); empty: one from the parameters form to posture",
     )
-    form: str = ros_parameter("fourier", "Form of the excitation", choices=tuple(FORMS))
+    form: str = ros_parameter(
+        "fourier",
+        f"Form of a random excitation; {HELD_POSES}: poses held after approaches from both sides, for the calibration "
+        "of gravity, to which the parameters from period to posture do not apply",
+        choices=(*FORMS, HELD_POSES),
+    )
     period: float = ros_parameter(
         10.0, "Period of the motion; with sequential forms of the motion of each joint", unit="s", minimum=0.1
     )
@@ -244,7 +263,7 @@ def make_plan(model: RobotModel, settings: ExcitationSettings) -> ExcitationPlan
         UsageError: lists of wrong lengths, or a demand that leaves no motion.
         InputError: a trajectory file that is broken or for another robot.
         ModelError: limits that leave a joint no motion.
-        MotionError: a motion outside the limits.
+        MotionError: a motion outside the limits, or no poses that can be reached.
     """
     acceleration, jerk, posture = (
         per_joint(name, getattr(settings, name), model, settings.joints) for name in ("acceleration", "jerk", "posture")
@@ -253,11 +272,17 @@ def make_plan(model: RobotModel, settings: ExcitationSettings) -> ExcitationPlan
     limits = MotionLimits.from_model(
         model, acceleration, settings.velocity_scale, settings.position_margin, jerk or (np.inf,)
     )
-    if settings.trajectory:
+    excitation: Excitation
+    stored, remark = None, ""
+    if settings.trajectory and is_joint_trajectory(settings.trajectory):
+        excitation, label = _from_points(model, limits, settings), settings.trajectory
+    elif settings.trajectory:
         stored, remark = _from_file(model, limits, settings)
         excitation, label = stored.excitation, f"{settings.trajectory} ({stored.cycle.name})"
+    elif settings.form == HELD_POSES:
+        poses = plan_gravity_poses(model, limits, _clearance(model, settings, None))
+        excitation, label = poses.path, f"{poses.poses} held poses"
     else:
-        stored, remark = None, ""
         excitation, label = make_excitation(settings.form, limits, _demand(settings, posture)), settings.form
     cycle = excitation.cycle if isinstance(excitation, Repeated) else excitation
     if (settings.speed_scale, settings.amplitude_scale) != (1.0, 1.0):
@@ -274,6 +299,8 @@ def make_plan(model: RobotModel, settings: ExcitationSettings) -> ExcitationPlan
     hit = clearance.collision(path, EXTRA_DEPTH_M if designed else 0.0)
     if hit:
         advice = "choose another posture, amplitude or seed, or give the surroundings as they are (ground, design)"
+        if settings.trajectory:
+            advice = "plan it again, or give the surroundings as they are (ground, design)"
         if stored is not None:
             advice = (
                 "design it again; if it was designed with an srdf or folders, name that design file (parameter design)"
@@ -406,6 +433,23 @@ def _from_file(model: RobotModel, limits: MotionLimits, settings: ExcitationSett
     except RobotDynIdError as error:
         raise type(error)(f"{settings.trajectory}: {error}") from None
     return stored, "; ".join(format_findings(findings))
+
+
+def _from_points(model: RobotModel, limits: MotionLimits, settings: ExcitationSettings) -> QuinticPath:
+    """Motion of a file with a JointTrajectory.
+
+    Raises:
+        InputError: a broken file, or one for other joints.
+        MotionError: a motion outside the limits, or that is not at rest at both ends.
+    """
+    rows = read_joint_trajectory(settings.trajectory)
+    try:
+        path = QuinticPath.from_rows(rows, model.joint_names)
+        check_excitation(path, 1, model.joint_names)
+        check_limits(Scaled(path, settings.speed_scale, settings.amplitude_scale), limits)
+    except RobotDynIdError as error:
+        raise type(error)(f"{settings.trajectory}: {error}") from None
+    return path
 
 
 def _check_points(settings: ExcitationSettings, excitation: Excitation, model: RobotModel) -> None:

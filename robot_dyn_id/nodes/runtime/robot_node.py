@@ -223,13 +223,14 @@ class RobotNode(Node):  # type: ignore[misc]
 
         @functools.wraps(callback)
         def call(*arguments: Any) -> Any:
+            if self._destroyed:  # a callback that was due already: some functions of destroyed handles crash
+                return None
             try:
                 return callback(*arguments)
             except RobotDynIdError as error:
                 self.get_logger().warning(f"refused: {error}", throttle_duration_sec=REFUSAL_PERIOD)
             except Exception as error:
-                if not self._destroyed:  # else a callback that was due already, of what is gone
-                    self.fault(error)
+                self.fault(error)
             return None
 
         return call
@@ -248,6 +249,8 @@ class RobotNode(Node):  # type: ignore[misc]
         """Create a service that answers even if its callback raises; see `rclpy.node.Node`."""
 
         def call(request: Any, answer: Any) -> Any:
+            if self._destroyed:
+                return answer
             try:
                 return callback(request, answer)
             except RobotDynIdError as error:

@@ -6,7 +6,7 @@ from __future__ import annotations
 import difflib
 import math
 from collections.abc import Sequence
-from dataclasses import MISSING, dataclass, field, fields
+from dataclasses import MISSING, dataclass, field, fields, replace
 from typing import Any, TypeVar, get_type_hints
 
 from rcl_interfaces.msg import FloatingPointRange, IntegerRange, ParameterDescriptor, ParameterType
@@ -39,6 +39,7 @@ class Rule:
         unit: empty if it has none.
         minimum, maximum: range of a number, or of each number of an array.
         choices: strings that are allowed; empty allows all.
+        changeable: whether it can be changed while the node runs, which the node follows by a callback of its own.
     """
 
     description: str
@@ -46,6 +47,7 @@ class Rule:
     minimum: float
     maximum: float
     choices: tuple[str, ...]
+    changeable: bool = False
 
     def constraint(self) -> str:
         """Allowed values as text; empty if all values are allowed."""
@@ -74,7 +76,7 @@ def ros_parameter(
     maximum: float = math.inf,
     choices: Sequence[str] = (),
 ) -> Any:
-    """Field of a settings dataclass that is a ROS parameter.
+    """Field of a settings dataclass that is a ROS parameter, which cannot be changed.
 
     Args:
         default: default value.
@@ -86,6 +88,12 @@ def ros_parameter(
     """
     rule = Rule(description, unit, minimum, maximum, tuple(choices))
     return field(default=default, metadata={"rule": rule})
+
+
+def changeable(parameter: Any) -> Any:
+    """The same field for a parameter that can be changed while the node runs."""
+    rule = replace(parameter.metadata["rule"], changeable=True)
+    return field(default=parameter.default, metadata={"rule": rule})
 
 
 @dataclass(frozen=True)
@@ -110,7 +118,7 @@ def table(settings: type) -> tuple[ParameterRow, ...]:
 def declare(node: Node, settings: type[Settings]) -> Settings:
     """Declare the parameters of a node and read the values that it was started with.
 
-    The parameters are read-only. The node must have been created with
+    The parameters are read-only, except for those that are `changeable`. The node must have been created with
     `automatically_declare_parameters_from_overrides`, so that misspelled names are detected.
 
     Raises:
@@ -170,7 +178,7 @@ def _descriptor(name: str, wanted: Any, rule: Rule) -> ParameterDescriptor:
         type=TYPES[wanted][0],
         description=rule.description + (f" [{rule.unit}]" if rule.unit else ""),
         additional_constraints=rule.constraint(),
-        read_only=True,
+        read_only=not rule.changeable,
     )
     bounded = rule.minimum > -math.inf or rule.maximum < math.inf
     if bounded and wanted is float:

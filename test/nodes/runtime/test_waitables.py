@@ -7,6 +7,8 @@ import sys
 import pytest
 from support.processes import child
 
+from robot_dyn_id.nodes.excitation_publisher import ExcitationPublisher
+
 pytestmark = pytest.mark.real_time
 
 ROUNDS = 20
@@ -90,3 +92,15 @@ def test_what_is_removed_while_messages_arrive_does_not_crash_the_process():
     with child(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         out, err = process.communicate(timeout=60)
     assert (process.returncode, out.splitlines()[-1:]) == (0, ["all rounds"]), err
+
+
+def test_a_callback_that_is_due_when_its_node_is_destroyed_comes_to_nothing(world):
+    """The lifecycle state of a destroyed node, which such a callback read, is a segmentation fault."""
+    node = world.add(ExcitationPublisher)
+    called = []
+    due = node.guarded(lambda: called.append(node.lifecycle))
+    due()
+    assert len(called) == 1
+    world.remove(node)
+    due()
+    assert len(called) == 1

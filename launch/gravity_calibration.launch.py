@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Gravity calibration of a simulated arm without torque sensors, and compensation with the result."""
+
+from launch import LaunchDescription
+from launch.substitutions import LaunchConfiguration
+
+from robot_dyn_id.nodes.launching import declare_arguments, share_path, start_node
+
+
+def generate_launch_description():
+    return LaunchDescription(
+        [
+            *declare_arguments(
+                "bag",
+                "folder",
+                "controller",
+                "trajectory",
+                "calibration",
+                "trust_urdf_mass",
+                "autostart",
+                compensate="true",
+                start="true",
+                rehearsal="false",  # nothing can be damaged by this simulator
+                use_sim_time="true",  # only simulated time can pause until the compensator has answered
+                recording="required",
+                robot="so101",
+                urdf=[share_path("urdf"), "/", LaunchConfiguration("robot"), ".urdf"],
+                terms=share_path("config", "terms", "so101.yaml"),
+            ),
+            start_node("simulator", ["urdf", "terms"], clock="{use_sim_time}", controller="{controller}"),
+            start_node(
+                "excitation_publisher",
+                ["start", "autostart", "rehearsal", "recording", "trajectory"],
+                command_topic="{controller}/joint_trajectory",
+                command_action="{controller}/follow_joint_trajectory",
+            ),
+            start_node("recorder", folder="{bag}"),
+            start_node("gravity_calibrator", ["folder", "trust_urdf_mass", "calibration"]),
+            start_node("gravity_compensator", autostart="{compensate}"),
+        ]
+    )

@@ -1,0 +1,174 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Compensation of gravity by drives without torque sensors: efforts that may be commanded, from measured positions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from robot_dyn_id.arrays import Array, Integers
+from robot_dyn_id.errors import InputError
+from robot_dyn_id.loads.gravity import gravity_effort
+from robot_dyn_id.model.robot import RobotModel
+from robot_dyn_id.simulation.controllers import CommandedEfforts
+
+POSES = 200
+"""Number of configurations in which the rated efforts are compared with gravity."""
+
+JUMP_MARGIN = 0.05
+"""Change of position from sample to sample that is always plausible [rad or m]: backlash, steps of an encoder."""
+
+JUMP_FACTOR = 2.0
+"""Velocity relative to the limit of the URDF above which a change of position is a fault of the bus or the encoder."""
+
+
+@dataclass(frozen=True)
+class GravityLaw:
+    """Gravity of an arm in drive units.
+
+    Attributes:
+        model: robot model with n joints.
+        by_joint: see `GravityCalibration`, shape (n, 4 b).
+    """
+
+    model: RobotModel
+    by_joint: Array
+
+    def effort(self, q: Array) -> Array:
+        """Effort of the drives at positions `q` [rad or m], both of shape (n,)."""
+        return gravity_effort(self.by_joint, self.model, q[:, None])[:, 0]
+
+    def check_rated(self, rated: Array) -> None:
+        """Check that the arm can be held within rated efforts in drive units, shape (n,).
+
+        Raises:
+            InputError: gravity needs more in a configuration within the position limits.
+        """
+        limits = self.model.limits
+        lower, upper = np.maximum(limits.lower, -np.pi), np.minimum(limits.upper, np.pi)
+        q = np.random.default_rng(0).uniform(lower, np.maximum(lower, upper), (POSES, len(lower))).T
+        needed = np.abs(gravity_effort(self.by_joint, self.model, q)).max(axis=1)
+        beyond = np.flatnonzero(needed > rated)
+        if len(beyond):
+            joint = int(beyond[np.argmax(needed[beyond] / rated[beyond])])
+            raise InputError(
+                f"gravity needs {needed[joint]:.4g} drive units to hold joint {self.model.joint_names[joint]} within "
+                f"its position limits, above the effort_limit {rated[joint]:.4g}: correct the limit, or calibrate again"
+            )
+
+
+class GravityCompensation:
+    """Commanded efforts: a share of gravity within rated efforts, without jumps; implausible positions are refused."""
+
+    def __init__(self, law: GravityLaw, rated: Array, scale: float, ramp_time: float) -> None:
+        """Begin without a command.
+
+        Args:
+            law: gravity of the arm.
+            rated: rated efforts in drive units, shape (n,).
+            scale: commanded share of gravity [-].
+            ramp_time: duration of every change: from the present effort of the drives at the beginning, to another
+                share or another law, and to zero at the end [s].
+        """
+        self._law, self._scale = law, scale
+        self._efforts = CommandedEfforts(rated, ramp_time, ramp_time)
+        self._q: Array | None = None
+        self._releasing = False
+
+    @property
+    def joint_names(self) -> tuple[str, ...]:
+        """Names of the n joints."""
+        return self._law.model.joint_names
+
+    @property
+    def rated(self) -> Array:
+        """Rated efforts in drive units, shape (n,)."""
+        return self._efforts.rated
+
+    @property
+    def limited(self) -> Integers:
+        """Indices of the joints whose latest effort was limited."""
+        return self._efforts.limited
+
+    @property
+    def scale(self) -> float:
+        """Commanded share of gravity [-]."""
+        return self._scale
+
+    @property
+    def holds(self) -> bool:
+        """Whether an effort is commanded."""
+        return bool(self._efforts.last.any())
+
+    @property
+    def released(self) -> bool:
+        """Whether a release is complete."""
+        return self._releasing and not self.holds
+
+    def rescale(self, scale: float) -> None:
+        """Begin to change the share of gravity."""
+        self._scale = scale
+        self._efforts.change()
+
+    def replace_law(self, law: GravityLaw, rated: Array) -> None:
+        """Begin to change to the gravity of another calibration of the same joints.
+
+        Raises:
+            InputError: other joints.
+        """
+        if law.model.joint_names != self.joint_names:
+            raise InputError(
+                f"its joints are {', '.join(law.model.joint_names)}, those of the calibration in use "
+                f"{', '.join(self.joint_names)}: restart the node to use it"
+            )
+        self._law, self._efforts.rated = law, rated
+        self._efforts.change()
+
+    def release(self) -> None:
+        """Begin to reduce the efforts to zero."""
+        if not self._releasing:
+            self._releasing = True
+            self._efforts.change()
+
+    def rest(self) -> Array:
+        """Command zero effort now, shape (n,); the next command begins from there, with the present share."""
+        self._q, self._releasing = None, False
+        return self._efforts.rest()
+
+    def command(self, q: Array, step: float, present: Array | None = None) -> Array:
+        """Efforts to be commanded in drive units, shape (n,).
+
+        The first command is the present effort of the drives: an arm that they hold by position does not fall when
+        efforts take over, and one that they do not hold begins at zero.
+
+        Args:
+            q: measured positions [rad or m], shape (n,).
+            step: time since the previous positions [s].
+            present: measured efforts in drive units, shape (n,); None: not known, the first command is zero.
+
+        Raises:
+            InputError: a position has changed faster than the joint can move; nothing else has changed then.
+        """
+        if self._q is not None:
+            moved = q - self._q
+            endless = np.isinf(self._law.model.limits.upper)  # an encoder may begin again after a turn
+            moved = np.where(endless, (moved + np.pi) % (2.0 * np.pi) - np.pi, moved)
+            farthest = JUMP_MARGIN + JUMP_FACTOR * np.where(self._fastest > 0.0, self._fastest, np.inf) * step
+            jumped = np.flatnonzero(np.abs(moved) > farthest)
+            if len(jumped):
+                joint = int(jumped[0])
+                raise InputError(
+                    f"position of joint {self.joint_names[joint]} jumps by {moved[joint]:.3g} in {step:.3g} s"
+                )
+        elif present is not None:
+            self._efforts.last = np.clip(present, -self.rated, self.rated)
+            self._efforts.change()
+        self._q = q
+        share = 0.0 if self._releasing else self._scale
+        return self._efforts.command(share * self._law.effort(q), step, 0.0)
+
+    @property
+    def _fastest(self) -> Array:
+        """Velocity limits of the URDF [rad/s or m/s], shape (n,)."""
+        return np.asarray(self._law.model.limits.velocity)

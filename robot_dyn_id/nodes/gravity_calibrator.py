@@ -1,0 +1,235 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Node `gravity_calibrator`: gravity of an arm in drive units, from poses that an excitation publisher has held."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from itertools import chain, count
+from pathlib import Path
+from typing import Any
+
+from sensor_msgs.msg import JointState
+from std_msgs.msg import String
+from std_srvs.srv import Trigger
+
+from robot_dyn_id.errors import InputError, RobotDynIdError, UsageError
+from robot_dyn_id.files.configuration import Configuration, read_configuration
+from robot_dyn_id.findings import format_findings
+from robot_dyn_id.model.robot import RobotModel
+from robot_dyn_id.model.urdf import RobotDescription
+from robot_dyn_id.msg import ExcitationStatus, RecordingStatus
+from robot_dyn_id.nodes.gravity_compensator import CALIBRATION
+from robot_dyn_id.nodes.recording.excitation_watch import Event, ExcitationWatch
+from robot_dyn_id.nodes.recording.stream_recording import StreamRecording, wait_for_bags
+from robot_dyn_id.nodes.runtime.diagnostics import Condition
+from robot_dyn_id.nodes.runtime.robot_node import (
+    ERROR,
+    LATCHED,
+    OK,
+    PUBLISHES,
+    SERVES,
+    STALE,
+    SUBSCRIBES,
+    WARN,
+    Diagnosis,
+    Interface,
+    RobotNode,
+)
+from robot_dyn_id.nodes.runtime.robot_source import DESCRIPTION, RobotSource
+from robot_dyn_id.nodes.runtime.ros_parameters import ros_parameter
+from robot_dyn_id.nodes.runtime.running import run
+from robot_dyn_id.recordings.rosbag2 import MessageReading, open_parts
+from robot_dyn_id.report.folder import output_folder
+from robot_dyn_id.text.files import read_text
+from robot_dyn_id.text.yaml import YAML_LIMIT
+from robot_dyn_id.workflow.gravity_calibration import CALIBRATED, GRAVITY, CalibrationResult, calibrate_recordings
+
+TIMER_PERIOD_S = 0.1
+
+
+@dataclass(frozen=True)
+class GravityCalibratorSettings:
+    """ROS parameters of the node."""
+
+    urdf: str = ros_parameter("", "URDF or xacro file; empty: received on the topic robot_description")
+    folder: str = ros_parameter("", "Folder for bags and gravity.yaml; empty: runs/gravity-<date and time>")
+    config: str = ros_parameter(
+        "", "Configuration of fixed joints, names of joints and gravity, as `robot-dyn-id gravity --config`"
+    )
+    trust_urdf_mass: bool = ros_parameter(
+        False, "The total mass of the URDF fixes the scale of masses and gains, and calibrated.urdf is written"
+    )
+    calibration: str = ros_parameter(
+        "", "File gravity.yaml of an earlier calibration that is published until the next one; empty: none"
+    )
+
+
+class GravityCalibrator(RobotNode):
+    """Calibration after every excitation that was observed from its beginning; see `calibrate_recordings`."""
+
+    NAME = "gravity_calibrator"
+    PURPOSE = "calibrates the gravity of an arm without torque sensors from poses that are held, and publishes it"
+    SETTINGS = GravityCalibratorSettings
+    INTERFACES = (
+        Interface(SUBSCRIBES, "joint_states", JointState, "Positions, and efforts in drive units; any reliability"),
+        DESCRIPTION,
+        Interface(SUBSCRIBES, "excitation_status", ExcitationStatus, "Start and end of the motion", LATCHED),
+        Interface(
+            PUBLISHES,
+            "identifier_recording_status",
+            RecordingStatus,
+            "State of the recording of live joint states",
+            LATCHED,
+        ),
+        Interface(PUBLISHES, CALIBRATION, String, "Text of gravity.yaml", LATCHED),
+        Interface(SERVES, "~/calibrate", Trigger, "Calibrate from all joint states that were received"),
+        Interface(SERVES, "~/reset", Trigger, "Leave out what was received so far"),
+    )
+
+    def begin(self) -> None:
+        """Set the node up.
+
+        Raises:
+            RobotDynIdError: files that cannot be read, or a folder that cannot be written or that holds a calibration.
+        """
+        settings: GravityCalibratorSettings = self.settings
+        self._configuration: Configuration = read_configuration(settings.config or None)
+        name = settings.folder or f"runs/gravity-{datetime.now():%Y%m%d-%H%M%S}"
+        self._folder = output_folder(Path(name).expanduser())
+        earlier = [file for file in (GRAVITY, CALIBRATED) if (self._folder / file).exists()]
+        if earlier:
+            raise UsageError(
+                f"parameter folder: {self._folder} holds {', '.join(earlier)} already; give another folder"
+            )
+        self._condition = Condition(self.get_logger())
+        self._calibrations = self.publisher(CALIBRATION)
+        self._robot: RobotDescription | None = None
+        self._outcome: tuple[bytes, str] | None = None
+        self._watch = ExcitationWatch()
+        if settings.calibration:
+            self._publish(settings.calibration)
+        self._recording = StreamRecording(self, self._folder, "identifier_recording_status")
+        self._source = RobotSource(self, settings.urdf, (), self._take_robot)
+        self.subscription("excitation_status", self._follow)
+        self.service("~/calibrate", self._on_calibrate)
+        self.service("~/reset", self._on_reset)
+        self.create_timer(TIMER_PERIOD_S, self._look, clock=self.steady)
+
+    def _take_robot(self, model: RobotModel) -> None:
+        self._robot = RobotDescription(model.urdf)
+
+    def _follow(self, status: Any) -> None:
+        """Calibrate when a motion that was observed from its start is complete."""
+        event, recording = self._watch.take(status), self._recording
+        if event == Event.BEGUN:
+            recording.discard_part()  # before, something else may have moved the arm
+            self._outcome = None
+        elif event == Event.EXECUTED:
+            recording.close_part()
+        elif event in (Event.OVER, Event.FAULT_ON_RETURN):
+            recording.discard_part()
+            self._calibrate()
+        elif event == Event.INCOMPLETE:
+            recording.close_part()
+            self._outcome = (
+                ERROR,
+                f"nothing is calibrated: {event.value} ({status.reason or 'no reason given'}); what was received stays "
+                f"in {self._folder}; start again, or call ~/calibrate to use it",
+            )
+
+    def _calibrate(self) -> str:
+        """Calibrate from the finished bags, write, and publish; returns the reason for a failure."""
+        bags = [str(bag.folder) for bag in self._recording.parts]
+        try:
+            result = self._calibration()
+            self._condition.report(OK, f"writing {self._folder}")
+            file = str(result.write(self._unused_folder())["file"])
+            self._publish(file)
+        except RobotDynIdError as error:
+            kept = f"; the recording stays in {', '.join(bags)}" if bags else ""
+            self._outcome = ERROR, f"calibration failed: {error}{kept}"
+            return self._outcome[1]
+        finally:
+            self._recording.reset()
+        warnings = [finding for finding in result.findings if finding.severity != "info"]
+        for line in format_findings(result.findings):
+            self.get_logger().info(line)
+        self._outcome = (WARN if warnings else OK), f"{_summary(result)}, in {file}"
+        return ""
+
+    def _calibration(self) -> CalibrationResult:
+        """Calibration from the finished bags.
+
+        Raises:
+            RobotDynIdError: no robot, no recording, or one that cannot be used.
+        """
+        if self._robot is None:
+            raise InputError(self._source.problem)
+        parts = self._recording.parts
+        if not parts:
+            publishers = self.count_publishers("joint_states")
+            raise InputError(f"no joint states were received; joint_states has {publishers} publishers")
+        reading = MessageReading(names=self._configuration.recorded_joints)
+        recording = open_parts(wait_for_bags(parts), None, reading)
+        trusted = self.settings.trust_urdf_mass
+        return calibrate_recordings(self._robot, [recording], self._configuration, trust_mass=trusted)
+
+    def _unused_folder(self) -> Path:
+        """Folder for the files of a calibration: those of earlier ones stay."""
+        later = (self._folder / f"calibration_{number}" for number in count(2))
+        return next(folder for folder in chain([self._folder], later) if not (folder / GRAVITY).exists())
+
+    def _publish(self, file: str) -> None:
+        """Publish the text of a calibration."""
+        self._calibrations.publish(String(data=read_text(file, "calibration of gravity", YAML_LIMIT, InputError)))
+
+    def _on_calibrate(self, request: Any, answer: Any) -> Any:
+        self._recording.close_part()
+        reason = self._calibrate()
+        self._look()
+        answer.success, answer.message = not reason, reason or self._outcome[1] if self._outcome else ""
+        return answer
+
+    def _on_reset(self, request: Any, answer: Any) -> Any:
+        answer.message = f"{self._recording.received} messages left out; their bags stay in {self._folder}"
+        answer.success, self._outcome = True, None
+        self._recording.reset()
+        return answer
+
+    def _look(self) -> None:
+        """Report the state."""
+        self._recording.publish_status()
+        if self._recording.failure:
+            self._condition.report(ERROR, self._recording.failure)
+        elif self._outcome is not None:
+            self._condition.report(*self._outcome)
+        elif self._robot is None:
+            waits = self._source.problem.startswith("waiting")
+            self._condition.report(STALE if waits else ERROR, self._source.problem)
+        else:
+            publishers = self.get_publishers_info_by_topic(self.resolve_topic_name("excitation_status"))
+            names = {f"{info.node_namespace.rstrip('/')}/{info.node_name}" for info in publishers}
+            waiting = self._watch.waiting(names).replace("~/identify", "~/calibrate")
+            self._condition.report(OK, f"waits for {waiting}")
+
+    def stop(self) -> bool:
+        """Finish the bags."""
+        self._recording.end()
+        return self._recording.finished()
+
+    def diagnosis(self) -> Diagnosis:
+        """The condition that was reported last."""
+        return self._condition.remind()
+
+
+def _summary(result: CalibrationResult) -> str:
+    """Accuracy of a calibration in one line."""
+    rows = zip(result.model.joint_names, result.found.gravity_rms, result.found.residual_rms, strict=True)
+    parts = [f"{name} {100.0 * rest / size:.1f} %" for name, size, rest in rows if size > 0.0]
+    return f"gravity calibrated from {result.found.residuals.shape[1]} holds; residual / gravity: {', '.join(parts)}"
+
+
+def main() -> int:
+    """Run the node."""
+    return run(GravityCalibrator)

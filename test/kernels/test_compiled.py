@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Machine code on disk follows every file that a kernel is made of."""
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from robot_dyn_id.kernels import compiled
+
+HELPER = "from compiled import inlined\n@inlined\ndef scaled(x):\n    return {factor} * x\n"
+KERNEL = (
+    "from compiled import compiled\nfrom helper import scaled\n@compiled\ndef run(x):\n    return scaled(x) + 1.0\n"
+)
+RUN = "import kernel\nprint(kernel.run(2.0), sum(kernel.run.stats.cache_hits.values()))"
+
+
+def run(folder):
+    done = subprocess.run(
+        [sys.executable, "-c", RUN], cwd=folder, capture_output=True, text=True, check=True, timeout=120
+    )
+    value, hits = done.stdout.split()
+    return float(value), int(hits)
+
+
+@pytest.mark.skipif(not compiled.COMPILED, reason="numba is not installed")
+def test_a_change_in_an_inlined_file_compiles_its_callers_again(tmp_path):
+    shutil.copy(compiled.__file__, tmp_path)
+    (tmp_path / "kernel.py").write_text(KERNEL)
+    (tmp_path / "helper.py").write_text(HELPER.format(factor="3.0"))
+    assert run(tmp_path) == (7.0, 0)
+    assert run(tmp_path) == (7.0, 1)
+    (tmp_path / "helper.py").write_text(HELPER.format(factor="5.0"))
+    assert run(tmp_path) == (11.0, 0)
+
+
+def test_every_kernel_is_in_the_folder_whose_sources_count():
+    package = Path(compiled.__file__).parents[1]
+    outside = [
+        path.name
+        for path in package.rglob("*.py")
+        if path.parent.name != "kernels" and ("@compiled" in path.read_text() or "import compiled" in path.read_text())
+    ]
+    assert not outside

@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Commanded efforts of gravity compensation in drive units."""
+
+import numpy as np
+import pytest
+from support.simulated import ARM
+
+from robot_dyn_id.errors import InputError
+from robot_dyn_id.loads.gravity import DriveQuality, nominal_bodies
+from robot_dyn_id.loads.gravity_compensation import GravityCompensation, GravityLaw
+from robot_dyn_id.model.robot import RobotModel
+
+MODEL = RobotModel.from_urdf(ARM)
+GAINS = np.array([0.01, -0.02, 0.05])
+LAW = GravityLaw(MODEL, nominal_bodies(MODEL).ravel() / GAINS[:, None])
+Q = np.array([0.1, 0.4, -0.3])
+FULL = LAW.effort(Q)
+RATED = np.full(3, 1.1 * np.abs(FULL).max())
+STEP = 0.02
+
+
+def make(scale=1.0, rated=RATED):
+    return GravityCompensation(LAW, rated, scale, 0.2)
+
+
+def run(compensation, count, q=Q):
+    return np.array([compensation.command(q, STEP) for _ in range(count)])
+
+
+def test_efforts_begin_at_zero_without_a_measured_effort_and_reach_the_share_of_gravity():
+    compensation = make(0.5)
+    efforts = run(compensation, 12)
+    np.testing.assert_array_equal(efforts[0], 0.0)
+    np.testing.assert_allclose(efforts[-1], 0.5 * FULL)
+    assert np.abs(np.diff(efforts, axis=0)).max() < 0.2 * np.abs(FULL).max()
+
+
+def test_efforts_begin_at_those_that_hold_the_arm():
+    compensation = make()
+    present = 0.9 * FULL + 0.01
+    np.testing.assert_allclose(compensation.command(Q, STEP, present), present)
+    np.testing.assert_allclose(run(compensation, 12)[-1], FULL)
+    clipped = make(rated=np.full(3, 1e-3)).command(Q, STEP, present)
+    np.testing.assert_allclose(clipped, np.sign(present) * 1e-3)
+
+
+def test_a_change_of_the_share_and_a_release_are_ramps_that_end():
+    compensation = make()
+    run(compensation, 12)
+    compensation.rescale(0.2)
+    efforts = run(compensation, 12)
+    np.testing.assert_allclose(efforts[0], FULL)
+    np.testing.assert_allclose(efforts[-1], 0.2 * FULL)
+    compensation.release()
+    assert not compensation.released
+    efforts = run(compensation, 12)
+    assert compensation.released and not efforts[-1].any()
+    assert np.abs(np.diff(efforts, axis=0)).max() < 0.05 * np.abs(FULL).max()
+    np.testing.assert_array_equal(compensation.rest(), 0.0)
+    assert not compensation.released
+
+
+def test_efforts_above_the_rated_ones_are_limited_and_named():
+    rated = 0.5 * np.abs(FULL).max() * np.ones(3)
+    compensation = make(rated=rated)
+    effort = run(compensation, 12)[-1]
+    assert np.abs(effort).max() == pytest.approx(rated[0])
+    assert compensation.limited.tolist() == [int(np.abs(FULL).argmax())]
+    with pytest.raises(InputError, match="above the effort_limit"):
+        LAW.check_rated(rated)
+
+
+def test_a_position_that_jumps_changes_nothing():
+    compensation = make()
+    last = run(compensation, 12)[-1]
+    with pytest.raises(InputError, match="position of joint elbow jumps by 2"):
+        compensation.command(Q + 2.0 * np.eye(3)[1], STEP)
+    np.testing.assert_allclose(compensation.command(Q, STEP), last)
+
+
+def test_another_calibration_blends_in_and_other_joints_are_refused():
+    compensation = make()
+    run(compensation, 12)
+    double = GravityLaw(MODEL, 0.8 * LAW.by_joint)
+    compensation.replace_law(double, RATED)
+    efforts = run(compensation, 12)
+    np.testing.assert_allclose(efforts[0], FULL)
+    np.testing.assert_allclose(efforts[-1], 0.8 * FULL)
+    part = RobotModel.from_urdf(ARM, ["shoulder", "elbow"])
+    with pytest.raises(InputError, match="its joints are shoulder, elbow"):
+        compensation.replace_law(GravityLaw(part, LAW.by_joint[:2]), RATED[:2])
+
+
+def test_a_calibration_is_refused_or_reported_by_its_residual():
+    carries, size = np.array([True, True, False]), np.full(3, 10.0)
+    good = DriveQuality(carries, np.array([2.0, 1.0, 1.0]), size, np.array([0.5, 0.8, 9.0]), size)
+    good.refuse_uncertain(MODEL.joint_names)
+    assert good.drifting(MODEL.joint_names) == ("elbow",)
+    bad = DriveQuality(carries, size, size, np.array([0.5, 5.1, 0.5]), size)
+    with pytest.raises(InputError, match="joint elbow: the calibration leaves a residual"):
+        bad.refuse_uncertain(MODEL.joint_names)
