@@ -250,18 +250,19 @@ def test_addresses_of_schedulers(address, certificates, insecure, error):
 
 
 class Wearing(SimulatedFleet):
-    """Robots whose viscous friction of the first joint grows by a half from recording to recording."""
+    """A fleet whose first robot wears: viscous friction of its first joint grows with every recording."""
 
     def record(self, robot, number, seed=None):
-        self.arm.parameters[30] *= 1.0 + 0.5 * number
+        grown = 1.0 + 0.5 * number if robot == 0 else 1.0
+        self.arm.parameters[30] *= grown
         try:
             return super().record(robot, number, seed)
         finally:
-            self.arm.parameters[30] /= 1.0 + 0.5 * number
+            self.arm.parameters[30] /= grown
 
 
 def test_drift_is_reported(tmp_path):
-    path = Wearing(1, 6, duration=6.0).write(tmp_path / "data", 3)
+    path = Wearing(4, 6, duration=6.0).write(tmp_path / "data", 3)
     found = identify_fleet(read_manifest(path), InProcess(), tmp_path / "store")
     messages = [one.message for one in found.findings if one.code == "robot_drifts"]
-    assert len(messages) == 1 and "fv1" in messages[0]
+    assert len(messages) == 1 and "R0000" in messages[0] and "fv1" in messages[0]
