@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Goal 9: a simulated second of an arm with friction, Runge-Kutta of fourth order at 1 kHz, against MuJoCo.
 
-MuJoCo carries a general engine's overhead; contacts and constraints are switched off here. Its friction is viscous
-only: `frictionloss` would be a constraint. Ours has viscous and Coulomb friction.
+MuJoCo carries a general engine's overhead; contacts and constraints are switched off here. Both step one robot. Its
+friction is viscous only: `frictionloss` would be a constraint. Ours has viscous and Coulomb friction.
 """
 
 from __future__ import annotations

@@ -18,6 +18,9 @@ from robot_dyn_id.parameters import ParameterSet
 TRANSITIONS = 30
 """Steps of the Markov chain that replaces a rejected draw."""
 
+HALVINGS = 30
+"""Most times that an inconsistent draw moves halfway to a consistent robot before its chain begins."""
+
 MIN_VARIANCE = 1e-15
 """Variance, as a share of the largest, below which a direction of the parameters counts as certain."""
 
@@ -49,6 +52,7 @@ class _Posterior:
 
     Attributes:
         center: all c parameters of the estimate, shape (c,).
+        mapping: base parameters of all parameters, shape (p, c).
         lift: change of all parameters for a change of the base parameters, shape (c, p): the least one in terms of the
             mass and length of each body.
         root: square root of the covariance of the base parameters, shape (p, p).
@@ -58,6 +62,7 @@ class _Posterior:
     """
 
     center: Array
+    mapping: Array
     lift: Array
     root: Array
     bodies: int
@@ -79,6 +84,23 @@ class _Posterior:
         signs = (full[:, first:] >= np.minimum(self.center[first:], 0.0)) | ~self.bounded
         return np.asarray(signs.all(axis=1) & _are_bodies(full[:, :first].reshape(-1, self.bodies, 10)).all(axis=1))
 
+    def move_inside(self, changes: Array) -> Array:
+        """Consistent changes near inconsistent ones, shape (E, p), within the set rather than on its boundary.
+
+        Terms with the wrong sign are reflected; what is still inconsistent moves halfway to the consistent robot of
+        `start`, as often as needed. A chain from a corner of the set would hardly move.
+        """
+        first, full = 10 * self.bodies, self.complete(changes)
+        reflected = np.zeros_like(full)
+        terms = full[:, first:]
+        reflected[:, first:] = np.where((terms < 0.0) & self.bounded, -2.0 * terms, 0.0)
+        inside = changes + reflected @ self.mapping.T
+        for _ in range(HALVINGS):
+            outside = ~self.consistent(inside)
+            inside[outside] = 0.5 * (inside[outside] + self.start)
+        inside[~self.consistent(inside)] = self.start
+        return np.asarray(inside)
+
 
 def draw_robots(parameters: ParameterSet, count: int, seed: int, spread: float = 1.0) -> RobotDraws:
     """Draw robots from the posterior of an identified model.
@@ -87,8 +109,8 @@ def draw_robots(parameters: ParameterSet, count: int, seed: int, spread: float =
     least change, in terms of each body's mass and length, of those of the parameter set. A draw is consistent if every
     body's pseudo-inertia is positive definite, and friction and rotor inertia are not negative. The draws that are not
     are rejected, and replaced by elliptical slice sampling of the truncated distribution (Murray, Adams and MacKay
-    2010), `TRANSITIONS` steps from a consistent draw or from the consistent robot nearest to the estimate: its steps
-    never leave the consistent set, however small that is.
+    2010), `TRANSITIONS` steps from a point of the consistent set near the rejected draw: its steps never leave the
+    set, however small that is.
 
     Args:
         parameters: identified model.
@@ -114,8 +136,7 @@ def draw_robots(parameters: ParameterSet, count: int, seed: int, spread: float =
     accepted = posterior.consistent(changes)
     rejected = np.flatnonzero(~accepted)
     if len(rejected):
-        pool = changes[accepted] if accepted.any() else posterior.start[None]
-        changes[rejected] = _slice_sample(posterior, pool[rng.integers(len(pool), size=len(rejected))], rng)
+        changes[rejected] = _slice_sample(posterior, posterior.move_inside(changes[rejected]), rng)
     bodies = posterior.complete(changes)[:, : 10 * posterior.bodies].reshape(count, posterior.bodies, 10)
     held = tuple(name for name, flag in zip(parameters.names, known, strict=True) if not flag)
     return RobotDraws(parameters.values + changes, bodies, len(rejected), held)
@@ -142,7 +163,7 @@ def _posterior(parameters: ParameterSet, regressor: Regressor, known: Mask, spre
         nearest = fit_consistent(rows.T @ rows, prior, bounded, PRIOR_STRENGTH).values
         start = parameters.mapping @ nearest - parameters.values
         center = nearest - lift @ start
-    posterior = _Posterior(center, lift, root, len(regressor.model.body_names), bounded, start)
+    posterior = _Posterior(center, parameters.mapping, lift, root, len(regressor.model.body_names), bounded, start)
     if not posterior.consistent(start[None]).all():
         raise InputError(
             "no physically consistent robot is near the identified parameters: identify with the estimator consistent"

@@ -20,6 +20,7 @@ import numpy as np
 
 from robot_dyn_id.arrays import Array, Integers, Mask
 from robot_dyn_id.errors import InputError
+from robot_dyn_id.kernels.recursive_filters import steps_since
 from robot_dyn_id.online.changes import BLOCK, ChangeThresholds
 from robot_dyn_id.online.momentum_observer import ObserverFilter, TorqueEstimates
 from robot_dyn_id.online.rows import Rows
@@ -106,7 +107,7 @@ class LastingTorque:
         model = np.where(np.isfinite(present.model), present.model, 0.0)
         vectors = (present.torque, present.turning, present.held, infinite.astype(np.float64))
         rows = np.concatenate([model, *(vector[:, None] for vector in vectors)], axis=1)
-        found = self._low_pass.follow(np.diff(t, prepend=self._last), rows)
+        found = self._low_pass.follow(steps_since(self._last, t), rows)
         self._last = float(t[-1])
         model, (torque, turning, held, infinite) = found[:, :-4], found[:, -4:].swapaxes(0, 1)
         joints = np.arange(torque.shape[1])

@@ -10,6 +10,7 @@ from robot_dyn_id.dynamics.momentum import accelerated
 from robot_dyn_id.dynamics.regressor import Motion, Regressor
 from robot_dyn_id.dynamics.terms import Term
 from robot_dyn_id.dynamics.terms.groups import TermStates
+from robot_dyn_id.kernels.recursive_filters import steps_since
 
 EQUAL = 1e-3
 """Relative difference below which steps are equal: states are integrated along all of them at once."""
@@ -61,7 +62,7 @@ class FrictionColumns:
         if self.has_states:
             begun = np.isfinite(self._t)
             path = np.concatenate([self._q, q], axis=1) if begun else q
-            steps = np.diff(t, prepend=self._t) if begun else np.diff(t)
+            steps = steps_since(self._t, t)[0 if begun else 1 :]
             states = self._integrate(path, steps)
             self._states = {term: values[..., -1:] for term, values in states.items()}
             states = {term: values[..., path.shape[1] - len(t) :] for term, values in states.items()}

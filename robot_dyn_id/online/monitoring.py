@@ -13,7 +13,7 @@ from robot_dyn_id.dynamics.momentum import accelerated
 from robot_dyn_id.dynamics.regressor import Motion, Regressor
 from robot_dyn_id.identification import assembly
 from robot_dyn_id.identification.extrapolation import Excess, far_outside, list_excesses
-from robot_dyn_id.kernels.recursive_filters import second_order
+from robot_dyn_id.kernels.recursive_filters import second_order, steps_since
 from robot_dyn_id.online.friction_columns import FrictionColumns
 from robot_dyn_id.online.watch import DEFAULT_SETTINGS, ModelWatch, WatchSettings
 from robot_dyn_id.parameters import ParameterSet
@@ -93,7 +93,7 @@ class CausalFilter:
             self._t, self._since = float(t[0]), float(t[0])
             self._last = flat[0], flat[0], np.zeros(flat.shape[1])
         before, y, dy = self._last
-        step = np.diff(t, prepend=[self._t, self._t])
+        step = np.concatenate([[0.0], steps_since(self._t, t)])
         inputs, outputs, slopes = np.concatenate([before[None], flat]), *np.empty((2, len(flat) + 1, flat.shape[1]))
         outputs[0], slopes[0] = y, dy
         begin = int(step[1] == 0.0)  # the first sample of all is the steady state itself

@@ -17,7 +17,7 @@ from robot_dyn_id.arrays import Array, Integers, Mask
 from robot_dyn_id.data.chunk import Chunk
 from robot_dyn_id.data.resampling import interpolate_cubic
 from robot_dyn_id.dynamics.regressor import Motion
-from robot_dyn_id.signals.bridging import CONTEXT_SAMPLES, bridge
+from robot_dyn_id.signals.bridging import CHANNELS, CONTEXT_SAMPLES, bridge
 from robot_dyn_id.signals.cleaning import GAP_STEPS
 
 SPLINE_REACH = 48
@@ -184,8 +184,10 @@ def _window(samples: Chunk, segment: int, begin: float, number: int, cut: Cut, c
     bridged = bridge(samples.take(slice(low, high)), step, max(cut.longest_gap, GAP_STEPS * step))
     near = bridged.samples
 
-    def resampled(values: Array | None) -> Array | None:
-        return None if values is None else np.ascontiguousarray(interpolate_cubic(t, near.t, values).T)
+    channels = {name: values for name in CHANNELS if (values := getattr(near, name)) is not None}
+    columns = interpolate_cubic(t, near.t, np.concatenate(list(channels.values()), axis=1))  # one spline: same stamps
+    parts = np.split(np.ascontiguousarray(columns.T), len(channels))
+    resampled: dict[str, Array] = dict(zip(channels, parts, strict=True))
 
     def on_grid(missing: Mask) -> Mask:
         """Samples that are closest to a missing one."""
@@ -195,18 +197,16 @@ def _window(samples: Chunk, segment: int, begin: float, number: int, cut: Cut, c
         before = np.maximum(after - 1, 0)
         return np.asarray(missing[np.where(t - near.t[before] < near.t[after] - t, before, after)].T)
 
-    positions = resampled(near.q)
-    assert positions is not None
     own = slice(number * cut.core - first, min((number + 1) * cut.core, last) - first)
     return Window(
         segment=segment,
         start=first,
         t=t,
-        q=positions,
-        dq=resampled(near.dq),
-        tau=resampled(near.tau),
-        temperature=resampled(near.temperature),
-        reference=resampled(near.reference),
+        q=resampled["q"],
+        dq=resampled.get("dq"),
+        tau=resampled.get("tau"),
+        temperature=resampled.get("temperature"),
+        reference=resampled.get("reference"),
         core=own,
         ends=ends,
         effort_missing=on_grid(bridged.effort_missing),

@@ -68,6 +68,18 @@ def test_rejected_draws_are_replaced_by_draws_of_the_truncated_distribution():
     assert np.delete(draws.values, where, axis=1).std(axis=0).max() < 1e-12
 
 
+def test_robots_vary_also_where_all_friction_was_estimated_as_zero():
+    """A corner of the consistent set, from which a random direction nearly never leads into it."""
+    parameters = parameter_set(ARM, terms=(Viscous(), Coulomb(0.01)), values=np.zeros(6))
+    friction = np.array([name[:2] in ("fv", "fc") for name in parameters.names])
+    covariance = np.diag(friction.astype(float))
+    draws = draw_robots(
+        replace(parameters, covariance=covariance, standard_deviations=np.sqrt(np.diag(covariance))), COUNT, seed=0
+    )
+    assert draws.rejected > 0.95 * COUNT
+    np.testing.assert_allclose(draws.values[:, friction].mean(axis=0), np.sqrt(2.0 / np.pi), atol=0.1)
+
+
 def test_the_seed_repeats_the_robots_and_spread_scales_their_deviations():
     parameters = identified(1e-3)
     one, again, other = (draw_robots(parameters, 50, seed) for seed in (3, 3, 4))

@@ -7,6 +7,7 @@ import json
 import re
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -104,6 +105,20 @@ def test_the_example_of_every_public_name_runs(name, names, capsys):
     assert examples, f"{name} has no example"
     for indent, code in examples:
         exec(inspect.cleandoc(indent + code), dict(names))
+
+
+def test_the_examples_of_many_robots_run(names, capsys):
+    gymnasium = pytest.importorskip("gymnasium")
+    page = (Path(__file__).resolve().parents[2] / "docs" / "simulation.md").read_text(encoding="utf-8")
+    section = page.partition("## Many robots at once")[2].partition("\n## ")[0]
+    code = re.findall(r"(?:^(?:    .*)?\n)+", section, re.M)
+    blocks = [inspect.cleandoc(block) for block in code if block.strip()]
+    assert len(blocks) == 2
+    shared = dict(names, gymnasium=gymnasium)
+    for block in blocks:
+        exec(block, shared)
+    assert shared["applied"].shape == (1000, 3)
+    assert shared["observations"].shape == (256, 6)
 
 
 def test_identify_equals_the_command_to_the_last_bit(folder, result, tmp_path):
