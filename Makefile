@@ -53,7 +53,7 @@ $(stamp): $(environment) $(sources)
 define create
 $(PYTHON) -m venv --clear $(venv)
 	@echo "Installing ROS 2 $(ROS_DISTRO) and the package into $(venv): two to three minutes, once"
-	$(venv)/bin/pip install --quiet --prefer-binary '.[$(ROS_DISTRO),build,build-$(ROS_DISTRO),search,network]'
+	$(venv)/bin/pip install --quiet --prefer-binary '.[$(ROS_DISTRO),build,build-$(ROS_DISTRO),search,network,fleet]'
 endef
 define refresh
 $(venv)/bin/pip install --quiet --no-deps --no-build-isolation .

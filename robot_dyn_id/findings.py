@@ -801,6 +801,38 @@ SECTIONS: Mapping[str, Mapping[str, Definition]] = {
             "record the experiments that the plan names",
         ),
     },
+    "Fleets": {
+        "recording_left_out": Definition(
+            "warning",
+            "A recording of the manifest cannot be read, is refused by a health check, has other choices than the "
+            "others, or is listed twice under different names.",
+            "correct the recording or its entry in the manifest, and run again: what is done is kept",
+        ),
+        "robot_differs": Definition(
+            "warning",
+            "The parameters of a robot differ from those of the other robots by more than their variation from robot "
+            "to robot and the noise explain (chi-square test, family-wise error 1 %): another payload, wear, another "
+            "part, efforts in another unit, or another robot under this serial number.",
+            "inspect the robot, above all the joints of the parameters that are named",
+        ),
+        "robot_recordings_disagree": Definition(
+            "warning",
+            "Recordings with one serial number differ more than those of one robot do: two robots share the number, "
+            "the robot was changed between them, or one is in another unit.",
+            "check the serial numbers, dates and configurations of the manifest",
+        ),
+        "robot_drifts": Definition(
+            "info",
+            "A parameter of a robot changes with time by more than the noise explains (family-wise error 1 %).",
+            "look at the trend: friction changes with temperature and wear",
+        ),
+        "fleet_small": Definition(
+            "info",
+            "The fleet has fewer robots than the variation from robot to robot can be estimated from: every robot is "
+            "identified from its own recordings alone, and none is compared.",
+            "record more robots of this type",
+        ),
+    },
 }
 """All findings by section."""
 

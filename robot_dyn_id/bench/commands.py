@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
-from robot_dyn_id.bench.measuring import Figure, timing
+from robot_dyn_id.bench.measuring import BenchFigure, timing
 from robot_dyn_id.dynamics.regressor import Motion, Regressor, terms_on_joints
 from robot_dyn_id.dynamics.terms import Coulomb, Offset, Viscous
 from robot_dyn_id.errors import InternalError
@@ -88,7 +88,7 @@ def run_command(words: Sequence[str | Path]) -> CommandCost:
     return CommandCost(used.ru_utime + used.ru_stime, float(peak) / 1024.0)
 
 
-def measure_starts(repeats: int = 5, progress: Progress = ignore_progress) -> list[Figure]:
+def measure_starts(repeats: int = 5, progress: Progress = ignore_progress) -> list[BenchFigure]:
     """CPU time of commands with little to compute, with a warm cache, and time of writing a report."""
     robot = shared_file("urdf/arm7.urdf")
     with tempfile.TemporaryDirectory() as scratch:
@@ -106,12 +106,12 @@ def measure_starts(repeats: int = 5, progress: Progress = ignore_progress) -> li
             progress(f"measuring: {name}")
             costs = [run_command(words) for _ in range(repeats + 1)][1:]  # the first one may compile
             found = timing([cost.seconds for cost in costs])
-            figures.append(Figure(name, found.seconds, "s", goal, True, found.spread))
+            figures.append(BenchFigure(name, found.seconds, "s", goal, True, found.spread))
         figures.append(_measure_report(data, folder / "report", repeats))
     return figures
 
 
-def _measure_report(data: Path, out: Path, repeats: int) -> Figure:
+def _measure_report(data: Path, out: Path, repeats: int) -> BenchFigure:
     """CPU time of writing the files of an identification, the first time included."""
     from robot_dyn_id.estimators import ESTIMATORS
     from robot_dyn_id.identification.settings import Settings
@@ -125,10 +125,12 @@ def _measure_report(data: Path, out: Path, repeats: int) -> Figure:
         start = time.process_time()
         result.save(out / str(number))
         seconds.append(time.process_time() - start)
-    return Figure("report and parameters of an identification", max(seconds), "s", 1.0, True, timing(seconds).spread)
+    return BenchFigure(
+        "report and parameters of an identification", max(seconds), "s", 1.0, True, timing(seconds).spread
+    )
 
 
-def measure_commands(quick: bool = False, progress: Progress = ignore_progress) -> list[Figure]:
+def measure_commands(quick: bool = False, progress: Progress = ignore_progress) -> list[BenchFigure]:
     """CPU time of `identify` per sample, that of a start left out, and its memory.
 
     Args:
@@ -160,25 +162,29 @@ def measure_commands(quick: bool = False, progress: Progress = ignore_progress) 
         automatic = identified(count, ".npz", ())
         more = automatic.seconds - whole.seconds
         figures += [
-            Figure(f"identify: automatic model, {count} samples, in addition", more, "s", 4.0 + 1e-5 * count, True),
-            Figure("identify: automatic model, whole command", automatic.seconds, "s"),
+            BenchFigure(
+                f"identify: automatic model, {count} samples, in addition", more, "s", 4.0 + 1e-5 * count, True
+            ),
+            BenchFigure("identify: automatic model, whole command", automatic.seconds, "s"),
         ]
         many = identified(MANY_SAMPLES, ".npz")
         growth = many.mebibytes - whole.mebibytes
         slope = np.log((many.seconds - start.seconds) / (whole.seconds - start.seconds)) / np.log(MANY_SAMPLES / count)
         figures += [
             _per_sample(f".npz at 1 kHz, pinned model, {MANY_SAMPLES} samples", start, many, MANY_SAMPLES, 8.0),
-            Figure(f"identify: slope of the time from {count} to {MANY_SAMPLES} samples", float(slope), "", 1.05, True),
-            Figure(f"identify: memory in addition at {MANY_SAMPLES} samples", growth, "MiB", 32.0, True)
+            BenchFigure(
+                f"identify: slope of the time from {count} to {MANY_SAMPLES} samples", float(slope), "", 1.05, True
+            ),
+            BenchFigure(f"identify: memory in addition at {MANY_SAMPLES} samples", growth, "MiB", 32.0, True)
             if np.isfinite(growth)
-            else Figure("identify: memory", None, "MiB", 32.0, True, why="/proc does not state it"),
+            else BenchFigure("identify: memory", None, "MiB", 32.0, True, why="/proc does not state it"),
         ]
     return figures
 
 
-def _per_sample(name: str, start: CommandCost, whole: CommandCost, count: int, goal: float) -> Figure:
+def _per_sample(name: str, start: CommandCost, whole: CommandCost, count: int, goal: float) -> BenchFigure:
     value = 1e6 * (whole.seconds - start.seconds) / (count - START_SAMPLES)
-    return Figure(f"identify: {name}, per sample", value, "us", goal, True)
+    return BenchFigure(f"identify: {name}, per sample", value, "us", goal, True)
 
 
 def write_recording(path: Path, samples: int, rate: float) -> None:

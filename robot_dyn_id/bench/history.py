@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from robot_dyn_id.bench.growth import GrowthPoint
-from robot_dyn_id.bench.measuring import Figure
+from robot_dyn_id.bench.measuring import BenchFigure
 from robot_dyn_id.errors import InputError
 from robot_dyn_id.version import __version__
 
@@ -43,11 +43,13 @@ class BenchRun:
     computer: str
     libraries: dict[str, str]
     quick: bool
-    figures: tuple[Figure, ...]
+    figures: tuple[BenchFigure, ...]
     growth: dict[str, list[GrowthPoint]]
 
     @classmethod
-    def from_figures(cls, figures: Sequence[Figure], growth: dict[str, list[GrowthPoint]], quick: bool) -> BenchRun:
+    def from_figures(
+        cls, figures: Sequence[BenchFigure], growth: dict[str, list[GrowthPoint]], quick: bool
+    ) -> BenchRun:
         """A run on this computer."""
         found = {}
         for name in LIBRARIES:
@@ -90,9 +92,9 @@ def read_run(path: Path) -> BenchRun:
         content = json.loads(path.read_text(encoding="utf-8"))
         if content["format"] != FORMAT:
             raise ValueError
-        names = [item.name for item in fields(Figure) if item.name != "value"]
+        names = [item.name for item in fields(BenchFigure) if item.name != "value"]
         figures = tuple(
-            Figure(value=goal["ratio"], **{name: goal[name] for name in names}) for goal in content["goals"]
+            BenchFigure(value=goal["ratio"], **{name: goal[name] for name in names}) for goal in content["goals"]
         )
         growth = {what: [GrowthPoint(**point) for point in points] for what, points in content["growth"].items()}
         known = {name: content[name] for name in ("version", "computer", "libraries", "quick")}
@@ -137,5 +139,5 @@ def slower(run: BenchRun, last: BenchRun) -> list[Slowdown]:
     return [slowdown for _, slowdown in sorted(found, key=lambda one: -one[0])]
 
 
-def _small_is_good(figure: Figure) -> bool:
+def _small_is_good(figure: BenchFigure) -> bool:
     return figure.at_most or figure.unit != "times"

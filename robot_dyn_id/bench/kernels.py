@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from robot_dyn_id.arrays import Array, Integers
-from robot_dyn_id.bench.measuring import REPEATS, Figure, Timing, interleaved, ratio
+from robot_dyn_id.bench.measuring import REPEATS, BenchFigure, Timing, interleaved, ratio
 from robot_dyn_id.dynamics.base_parameters import base_parameters
 from robot_dyn_id.dynamics.dynamics import Dynamics
 from robot_dyn_id.dynamics.problem import UnfilteredProblem
@@ -72,7 +72,7 @@ class Arm:
         return self.regressor.model
 
 
-def measure_kernels(samples: int, repeats: int = REPEATS, progress: Progress = ignore_progress) -> list[Figure]:
+def measure_kernels(samples: int, repeats: int = REPEATS, progress: Progress = ignore_progress) -> list[BenchFigure]:
     """Ratios of kernels to their peers.
 
     Args:
@@ -81,7 +81,7 @@ def measure_kernels(samples: int, repeats: int = REPEATS, progress: Progress = i
         progress: callback that receives one status line per stage.
     """
     arm = Arm.from_samples(samples)
-    figures: list[Figure] = []
+    figures: list[BenchFigure] = []
     for name, measure in (
         ("regressor and estimation", _estimation),
         ("base parameters", _base_parameters),
@@ -94,7 +94,7 @@ def measure_kernels(samples: int, repeats: int = REPEATS, progress: Progress = i
     return figures
 
 
-def _estimation(arm: Arm, repeats: int) -> list[Figure]:
+def _estimation(arm: Arm, repeats: int) -> list[BenchFigure]:
     """Stacked regressor, and samples to parameters."""
     rigid, n, samples = Regressor(arm.model), len(arm.model.joint_names), len(arm.motion)
     dense, rows = np.zeros((10 * n, n, samples)), np.zeros((samples, n, 10 * n))
@@ -132,12 +132,12 @@ def _estimation(arm: Arm, repeats: int) -> list[Figure]:
     ]
 
 
-def _base_parameters(arm: Arm, repeats: int) -> list[Figure]:
+def _base_parameters(arm: Arm, repeats: int) -> list[BenchFigure]:
     found = interleaved({"ours": lambda: base_parameters(arm.regressor)}, 3 * repeats)["ours"]
-    return [Figure("base parameters with friction", 1e3 * found.seconds, "ms", 5.0, True, found.spread)]
+    return [BenchFigure("base parameters with friction", 1e3 * found.seconds, "ms", 5.0, True, found.spread)]
 
 
-def _simulation(arm: Arm, repeats: int) -> list[Figure]:
+def _simulation(arm: Arm, repeats: int) -> list[BenchFigure]:
     """Forward dynamics of many states from base parameters, and steps of a simulation."""
     import pinocchio
 
@@ -203,7 +203,7 @@ def _scaled(timing: Timing, factor: float) -> Timing:
     return Timing(factor * timing.seconds, timing.spread)
 
 
-def _objective(arm: Arm, repeats: int) -> list[Figure]:
+def _objective(arm: Arm, repeats: int) -> list[BenchFigure]:
     """Condition number of a period of motion, by Gram matrices and by a loop with an SVD."""
     rigid, n = Regressor(arm.model), len(arm.model.joint_names)
     base = base_parameters(rigid)
@@ -230,7 +230,7 @@ def _objective(arm: Arm, repeats: int) -> list[Figure]:
     ]
 
 
-def _online(arm: Arm, repeats: int) -> list[Figure]:
+def _online(arm: Arm, repeats: int) -> list[BenchFigure]:
     """Recursive update of all base parameters, against a QR of the factor and the new rows."""
     p, n = len(arm.independent), len(arm.model.joint_names)
     rng = np.random.default_rng(0)
@@ -249,8 +249,8 @@ def _online(arm: Arm, repeats: int) -> list[Figure]:
     found = interleaved({"ours": update, "peer": restack}, repeats)
     own = found["ours"]
     return [
-        Figure("recursive update", 1e6 * own.seconds / UPDATES, "us", 1000.0, True, own.spread),
-        Figure(
+        BenchFigure("recursive update", 1e6 * own.seconds / UPDATES, "us", 1000.0, True, own.spread),
+        BenchFigure(
             "recursive update against a QR by NumPy",
             found["peer"].seconds / own.seconds,
             "times",

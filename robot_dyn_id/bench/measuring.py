@@ -30,7 +30,7 @@ class Timing:
 
 
 @dataclass(frozen=True)
-class Figure:
+class BenchFigure:
     """Result of a measurement.
 
     Attributes:
@@ -82,8 +82,8 @@ def timing(seconds: list[float]) -> Timing:
     return Timing(middle, 0.5 * (max(seconds) - min(seconds)) / middle if middle > 0.0 else 0.0)
 
 
-def ratio(name: str, peer: Timing | str, own: Timing, goal: float) -> Figure:
+def ratio(name: str, peer: Timing | str, own: Timing, goal: float) -> BenchFigure:
     """Time of a peer over that of this package; `peer` is the reason if there is none."""
     if isinstance(peer, str):
-        return Figure(name, None, "times", goal, why=peer)
-    return Figure(name, peer.seconds / own.seconds, "times", goal, spread=peer.spread + own.spread)
+        return BenchFigure(name, None, "times", goal, why=peer)
+    return BenchFigure(name, peer.seconds / own.seconds, "times", goal, spread=peer.spread + own.spread)

@@ -26,6 +26,7 @@ VERBS = {
     "demo": "run the complete pipeline on a simulated arm",
     "design": "design an excitation trajectory within limits",
     "identify": "identify a robot's dynamics from recordings",
+    "fleet": "identify many robots of one type, compare them, and name those that differ",
     "predict": "predict the torque along a recording",
     "feedforward": "fill the efforts of a trajectory from an identified model, and check torque limits",
     "simulate": "simulate an identified model along a trajectory, or under recorded efforts",

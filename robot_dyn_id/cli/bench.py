@@ -17,7 +17,7 @@ from robot_dyn_id.bench import commands
 from robot_dyn_id.bench.growth import growth_page, measure_growth
 from robot_dyn_id.bench.history import BenchRun, Slowdown, read_run, slower
 from robot_dyn_id.bench.kernels import measure_kernels
-from robot_dyn_id.bench.measuring import REPEATS, Figure
+from robot_dyn_id.bench.measuring import REPEATS, BenchFigure
 from robot_dyn_id.cli import progress
 from robot_dyn_id.cli.outputs import add_force, claim
 from robot_dyn_id.data.chunk import Chunk
@@ -114,7 +114,7 @@ def _measure(arguments: argparse.Namespace) -> BenchRun:
     """Figures of the requested parts."""
     quick, everything = arguments.quick, arguments.what == "all"
     repeats = QUICK_REPEATS if quick else REPEATS
-    figures: list[Figure] = []
+    figures: list[BenchFigure] = []
     if arguments.what != "starts":
         samples = arguments.samples or (QUICK_SAMPLES if quick else SAMPLES)
         figures += measure_kernels(samples, repeats, progress)

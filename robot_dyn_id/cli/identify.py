@@ -15,9 +15,11 @@ from robot_dyn_id.dynamics.terms.friction import FRICTION
 from robot_dyn_id.errors import UnsafeDataError
 from robot_dyn_id.estimators import ESTIMATORS, PRIOR_USERS
 from robot_dyn_id.estimators.essential import MAX_RELATIVE_DEVIATION
+from robot_dyn_id.files.factor import FACTOR, read_factor, write_factor
 from robot_dyn_id.model.urdf import RobotDescription
 from robot_dyn_id.report.folder import PAGE, PARAMETERS, RESULTS
 from robot_dyn_id.workflow.identification import DataSelection, identify_recordings, open_all
+from robot_dyn_id.workflow.updating import identify_with_factor
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -56,24 +58,41 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help=f"leave out parameters that are less certain than this (default: {MAX_RELATIVE_DEVIATION})",
     )
     parser.add_argument("--bootstrap", type=int, metavar="N", help="standard deviations from N draws of residuals")
+    parser.add_argument(
+        "--save-factor", action="store_true", help=f"write {FACTOR}, which --add updates later (estimator weighted)"
+    )
+    parser.add_argument(
+        "--add",
+        metavar="FACTOR",
+        help=f"{FACTOR} of earlier recordings, which are identified together with DATA (estimator weighted)",
+    )
     add_configuration(parser)
 
 
 def run(arguments: argparse.Namespace) -> tuple[int, dict[str, Any]]:
     """Identify, write, and print."""
     folder = Path(arguments.out)
-    claim(arguments, *(folder / name for name in RESULTS))
+    with_factor = arguments.save_factor or arguments.add is not None
+    claim(arguments, *(folder / name for name in (*RESULTS, *([FACTOR] if with_factor else []))))
     configuration = configuration_from(arguments)
     recordings = open_all(arguments.data, configuration)
     held_out = open_all(arguments.validate, configuration)
     train_range = tuple(arguments.train_range) if arguments.train_range else None
     robot = RobotDescription.from_file(arguments.robot)
+    selection = DataSelection(recordings, held_out, train_range)
     try:
-        result = identify_recordings(robot, configuration, DataSelection(recordings, held_out, train_range), progress)
+        if with_factor:
+            earlier = None if arguments.add is None else read_factor(arguments.add)
+            updated = identify_with_factor(robot, configuration, selection, earlier, progress)
+            result, factor = updated.result, updated.factor
+        else:
+            result, factor = identify_recordings(robot, configuration, selection, progress), None
     except UnsafeDataError as error:
         raise _with_option(error) from error
     progress(f"writing {folder}")
     summary = result.save(folder)
+    if factor is not None:
+        write_factor(folder / FACTOR, factor)
     if not arguments.json:
         print(f"{result} in {folder / PARAMETERS}; report in {folder / PAGE}")
     return int(result.evaluation.verdict.word == "bad"), summary

@@ -18,6 +18,7 @@ from robot_dyn_id.report.folder import PARAMETERS, check_output_folder
 INPUTS = (
     *("runs", "data", "validate", "bare", "loaded", "bag", "trajectory", "motion"),
     *("robot", "config", "design", "limits", "after", "prior", "parameters", "payload", "terms", "definitions", "last"),
+    *("manifest", "store", "add", "tls_ca", "tls_cert", "tls_key"),
 )
 """Arguments of verbs that name files or folders to read."""
 

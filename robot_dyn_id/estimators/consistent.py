@@ -105,7 +105,7 @@ class Consistent(CheckedOptions):
         least = np.divide(np.sqrt(np.diag(middle)), normal, out=np.zeros_like(normal), where=normal > 0.0)
         intervals, covariance = task.find_uncertainty(found, middle, least)
         solution = replace(ordinary, values=values)
-        estimate = Estimate.from_solution(problem, factors, ordinary, solution, covariance, noise)
+        estimate = Estimate.from_solution(problem.names, factors, ordinary, solution, covariance, noise)
         deviations = np.sqrt(np.diag(plain.inverse @ middle @ plain.inverse))
         return replace(
             estimate,

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar, Protocol
 
@@ -83,7 +84,7 @@ class Estimate:
     @classmethod
     def from_solution(
         cls,
-        problem: LinearProblem,
+        names: Sequence[str],
         rows: Factors,
         ordinary: Solution,
         solution: Solution,
@@ -93,7 +94,7 @@ class Estimate:
         """Make the estimate of a least-squares solution.
 
         Args:
-            problem: the problem that was solved, for the names of its parameters.
+            names: names of the p parameters.
             rows: its compressed rows, neither weighted nor whitened.
             ordinary: their ordinary solution: it determines which parameters the rows do not excite.
             solution: the solution to report.
@@ -109,7 +110,7 @@ class Estimate:
             residual_rms=np.sqrt(rows.squared_residuals(solution.values) / np.maximum(rows.counts, 1)),
             noise_rms=noise,
             rows=int(rows.counts.sum()),
-            unexcited=tuple(str(name) for name in np.array(problem.names)[solution.unexcited | ordinary.unexcited]),
+            unexcited=tuple(str(name) for name in np.array(names)[solution.unexcited | ordinary.unexcited]),
         )
 
 

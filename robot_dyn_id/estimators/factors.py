@@ -154,6 +154,21 @@ class Factors:
         found = tuple(zero_rounding_columns(np.triu(triangle)) for triangle in triangles)
         return cls(len(problem.names), problem.supports, found, counts)
 
+    @classmethod
+    def merged(cls, parts: Sequence[Factors]) -> Self:
+        """Factors of the rows of several problems with the same parameters, in any grouping within rounding.
+
+        Args:
+            parts: at least one.
+        """
+        first = parts[0]
+        triangles = tuple(
+            np.asarray(np.linalg.qr(np.concatenate([part.triangles[joint] for part in parts]), mode="r"))
+            for joint in range(len(first.triangles))
+        )
+        counts = np.asarray(np.sum([part.counts for part in parts], axis=0))
+        return cls(first.parameters, first.supports, triangles, counts)
+
     def keep(self, parameters: Integers) -> Factors:
         """Factors of the same rows with only some of the parameters, given in ascending order."""
         position = np.full(self.parameters, -1)

@@ -37,7 +37,7 @@ class WhitenedSolution:
     def make_estimate(self, problem: LinearProblem, regularized_towards: str = "") -> Estimate:
         """Make the estimate; its covariance is the inverse of the information of the white rows."""
         estimate = Estimate.from_solution(
-            problem, self.plain, self.ordinary, self.solution, self.solution.inverse, self.noise
+            problem.names, self.plain, self.ordinary, self.solution, self.solution.inverse, self.noise
         )
         return replace(estimate, regularized_towards=regularized_towards)
 

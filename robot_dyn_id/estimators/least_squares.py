@@ -45,7 +45,7 @@ class OrdinaryLeastSquares(CheckedOptions):
         noise, covariance = compute_sandwich(
             problem, solution.values, solution.inverse, weights, self.autoregressive_order
         )
-        return Estimate.from_solution(problem, factors, solution, solution, covariance, noise)
+        return Estimate.from_solution(problem.names, factors, solution, solution, covariance, noise)
 
 
 @dataclass(frozen=True)
@@ -79,7 +79,7 @@ class WeightedLeastSquares(CheckedOptions):
         noise, covariance = compute_sandwich(
             problem, solution.values, solution.inverse, weights, self.autoregressive_order
         )
-        return Estimate.from_solution(problem, factors, ordinary, solution, covariance, noise)
+        return Estimate.from_solution(problem.names, factors, ordinary, solution, covariance, noise)
 
 
 @dataclass(frozen=True)

@@ -68,7 +68,7 @@ class PeriodAveraged(CheckedOptions):
         spread *= t.ppf(INTERVAL_QUANTILE, freedom) / norm.ppf(INTERVAL_QUANTILE)
         covariance = rescale_covariance(solution.inverse, spread)
         ordinary = plain.solve(np.ones(len(plain.counts)))
-        estimate = Estimate.from_solution(problem, plain, ordinary, solution, covariance, np.sqrt(np.diag(noise)))
+        estimate = Estimate.from_solution(problem.names, plain, ordinary, solution, covariance, np.sqrt(np.diag(noise)))
         message = (
             f"rows are averages over {averages.periods} periods, standard deviations from Student's law with {freedom} "
             "degrees of freedom"

@@ -84,7 +84,7 @@ class Robust(CheckedOptions):
             now, noise = self._iterate(problem, lambda w=whitening: w.whiten_tiles(clean), now, self.loss)  # type: ignore[misc]
             solution, covariance = self._covariance(problem, lambda w=whitening: w.whiten_tiles(clean), now, noise)  # type: ignore[misc]
             taken = lagged.absorbed_autocovariance(covariance)
-        return Estimate.from_solution(problem, plain, ordinary, replace(solution, values=now), covariance, noise)
+        return Estimate.from_solution(problem.names, plain, ordinary, replace(solution, values=now), covariance, noise)
 
     def _iterate(self, problem: LinearProblem, source: TileSource, start: Array, loss: str) -> tuple[Array, Array]:
         """Reweight the rows until parameters and noise have converged.

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from robot_dyn_id.arrays import Array
@@ -58,15 +60,38 @@ def compute_score_covariance(
     Returns:
         RMS of each joint's white residual, shape (n,), and the covariance, shape (p, p).
     """
+    noise, joints = compute_joint_scores(problem, values, bread, weights, order, scores)
+    return noise, joints.total(weights**2)[:-1, :-1]
+
+
+def compute_joint_scores(
+    problem: LinearProblem,
+    values: Array,
+    bread: Array,
+    weights: Array,
+    order: int,
+    scores: LinearProblem | None = None,
+) -> tuple[Array, Grams]:
+    """Covariances Z' Omega Z of the joints' scores, with the arguments of `compute_sandwich`.
+
+    They are those of scores with weights of 1: of `total(weights**2)` the first p rows and columns are the covariance
+    of the score with weights.
+
+    Returns:
+        RMS of each joint's white residual, shape (n,), and the covariances as Gram matrices of the colored rows times
+        that RMS.
+    """
     lagged = LaggedGrams.from_problem(problem, order)
     residual = lagged.residual_autocovariance(values)
     autocovariance = residual * (lagged.counts / degrees_of_freedom(len(values), lagged.counts))[:, None]
     for _ in range(1 + DEGREES_OF_FREEDOM_PASSES):
         whitening = fit_whitening(autocovariance, lagged.counts)
         colored = Grams.from_problem(problem, whitening.color_tiles(scores or problem))
-        middle = colored.total(weights**2 * whitening.noise_rms)[:-1, :-1]
+        scaled = tuple(rms**2 * matrix for rms, matrix in zip(whitening.noise_rms, colored.matrices, strict=True))
+        joints = replace(colored, matrices=scaled)
+        middle = joints.total(weights**2)[:-1, :-1]
         autocovariance = residual + lagged.absorbed_autocovariance(bread @ middle @ bread.T)
-    return whitening.noise_rms, middle
+    return whitening.noise_rms, joints
 
 
 def rescale_covariance(covariance: Array, spread: Array) -> Array:

@@ -54,7 +54,7 @@ class TotalLeastSquares(CheckedOptions):
         values, inverse, share = solve_total_least_squares(factors.stack(weights), self.column_error)
         solution = replace(weighted, values=values, inverse=inverse)
         noise, covariance = compute_sandwich(problem, values, inverse, weights, self.autoregressive_order)
-        estimate = Estimate.from_solution(problem, factors, ordinary, solution, covariance, noise)
+        estimate = Estimate.from_solution(problem.names, factors, ordinary, solution, covariance, noise)
         message = (
             f"total least squares assumes independent errors of {share:.1%} of the RMS of each torque and of "
             f"{self.column_error * share:.1%} of that of each column"

@@ -3,7 +3,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -14,14 +16,64 @@ from robot_dyn_id.dynamics.regressor import Regressor
 from robot_dyn_id.dynamics.stored_terms import find_own_classes, list_states, list_stored_constants
 from robot_dyn_id.errors import storable
 from robot_dyn_id.estimators import Estimate
+from robot_dyn_id.estimators.row_statistics import RowStatistics
 from robot_dyn_id.identification.evaluation import Evaluation
+from robot_dyn_id.identification.factor import Factor
 from robot_dyn_id.identification.model import IdentifiedModel
 from robot_dyn_id.identification.settings import store_drives
-from robot_dyn_id.parameters import LONGEST_LINE, ParameterSet, urdf_hash
+from robot_dyn_id.identification.verdict import Thresholds
+from robot_dyn_id.parameters import LONGEST_LINE, ParameterSet, implied_compensations, urdf_hash
 from robot_dyn_id.signals.fingerprint import Fingerprint
 from robot_dyn_id.signals.ranges import Ranges
 from robot_dyn_id.signals.torque_shares import WEAK_TORQUE_SHARE, torque_shares
 from robot_dyn_id.signals.trials import FilteredTrials
+
+FROM_FACTORS = "identified from factors: its uses are not judged; validate it on a recording of this robot"
+"""Reason why the verdict on a set that was identified without its recordings is at best `suspect`."""
+
+
+@dataclass(frozen=True)
+class HeldOutErrors:
+    """Errors on recordings that a model was not identified from.
+
+    Attributes:
+        joints: NRMSE of each joint, NaN where nothing was left out, shape (n,).
+        all_joints: NRMSE of all joints; NaN where nothing was left out.
+    """
+
+    joints: Array
+    all_joints: float
+
+    @classmethod
+    def from_predictions(cls, recordings: Sequence[RowStatistics], values: Sequence[Array]) -> HeldOutErrors:
+        """Errors on recordings, by their statistics alone.
+
+        Args:
+            recordings: statistics of the rows of each recording.
+            values: base parameters that were identified without each recording, shape (p,) each.
+        """
+        squares, torques = (np.zeros(len(recordings[0].noise)) for _ in range(2))
+        for one, predicted in zip(recordings, values, strict=True):
+            squares += one.factors.squared_residuals(predicted)
+            torques += one.factors.squared_residuals(np.zeros_like(predicted))
+        known = np.where(torques > 0.0, torques, np.nan)
+        total = float(torques.sum())
+        return cls(np.sqrt(squares / known), float(np.sqrt(squares.sum() / total)) if total else np.nan)
+
+    @classmethod
+    def from_recordings(cls, recordings: Sequence[RowStatistics], names: tuple[str, ...]) -> HeldOutErrors:
+        """Errors on each recording of the estimate from all others; NaN for a single recording.
+
+        Args:
+            recordings: statistics of the rows of each recording.
+            names: names of the base parameters, p.
+        """
+        if len(recordings) < 2:
+            return cls(np.full(len(recordings[0].noise), np.nan), np.nan)
+        others = [
+            RowStatistics.merged([*recordings[:number], *recordings[number + 1 :]]) for number in range(len(recordings))
+        ]
+        return cls.from_predictions(recordings, [rows.estimate(names).values for rows in others])
 
 
 def assemble(
@@ -42,45 +94,11 @@ def assemble(
         estimator: name of the estimator.
         software_version: version of this package.
     """
-    regressor, base, estimate = identified.regressor, identified.base, identified.estimate
-    model, plan, trained = regressor.model, training.plan, training.ranges
-    inertial = 10 * len(model.body_names)
-    full = _representative(base, estimate)
-    spread = np.full(len(regressor.names), np.inf)
-    spread[base.independent] = estimate.standard_deviations
-    intervals = np.zeros((0, 2)) if estimate.intervals is None else estimate.intervals
+    plan = training.plan
+    model = identified.regressor.model
     gains, signs = store_drives(training.drives, model.joint_names)
-    shares = torque_shares(regressor, base.independent, estimate.values, estimate.standard_deviations, trained)
-    columns = regressor.term_columns
-    constants = list_stored_constants(regressor.terms, model.joint_names, model.body_names)
     return ParameterSet(
-        robot_name=model.name,
-        urdf=model.urdf,
-        urdf_sha256=urdf_hash(model.urdf),
-        joint_names=model.joint_names,
-        held_joint_names=tuple(model.held),
-        held_joint_positions=np.array(list(model.held.values()), dtype=np.float64),
-        gravity=model.gravity,
-        body_names=model.body_names,
-        names=base.names,
-        expressions=base.expressions,
-        units=base.units,
-        values=estimate.values,
-        standard_deviations=estimate.standard_deviations,
-        status=_status(shares, np.isin(base.names, estimate.unexcited)),
-        covariance=(estimate.covariance + estimate.covariance.T) / 2,  # products of ill-conditioned factors
-        column_names=base.column_names,
-        mapping=base.mapping,
-        independent_columns=base.independent.astype(np.uint32),
-        standard_parameters=full[:inertial],
-        physically_consistent=is_consistent(full[:inertial]),
-        term_names=tuple(column.term.name for column in columns),
-        term_joints=tuple(column.coordinate.name for column in columns),
-        term_values=full[inertial:],
-        term_standard_deviations=spread[inertial:],
-        term_constant_names=tuple(name for name, _, _ in constants),
-        term_constant_joints=tuple(joint for _, joint, _ in constants),
-        term_constant_values=np.array([value for _, _, value in constants], dtype=np.float64),
+        **_describe_model(identified, training.ranges),
         sample_rate=plan.rate,
         cutoff_frequency=plan.low_pass.cutoff,
         motion_cutoff_frequency=plan.motion_pass.cutoff,
@@ -96,24 +114,122 @@ def assemble(
         held_out_nrmse=np.array([joint.nrmse for joint in evaluation.held_out.joints]),
         held_out_all_joints_nrmse=evaluation.held_out.all_joints_nrmse,
         held_out_method=evaluation.held_out.method,
-        condition_number=estimate.condition_number,
-        condition_number_scaling="columns",
         verdict=evaluation.verdict.word,
         reasons=tuple(storable(reason, LONGEST_LINE) for reason in evaluation.verdict.reasons),
-        q_min=trained.q_min,
-        q_max=trained.q_max,
-        dq_max=trained.dq_max,
-        ddq_max=trained.ddq_max,
-        states=list_states(regressor.terms),
-        load_parameters=np.array(regressor.load_parameters),
         drive_gains=gains,
         drive_signs=signs,
         offset_deviations=training.offset_deviations,
-        interval_lows=intervals[:, 0],
-        interval_highs=intervals[:, 1],
         fit_for=tuple(judgment.fit for judgment in evaluation.uses),
-        term_classes=find_own_classes(term for _, term in regressor.terms),
     )
+
+
+def assemble_from_factor(
+    identified: IdentifiedModel, factor: Factor, held_out: HeldOutErrors, estimator: str, software_version: str
+) -> ParameterSet:
+    """Assemble a parameter set that was identified from a factor, without its recordings.
+
+    Its uses are not judged, and its verdict is at best `suspect`, as validation needs a recording.
+
+    Args:
+        identified: the identified model.
+        factor: the factor.
+        held_out: errors on recordings that were left out.
+        estimator: name of the estimator.
+        software_version: version of this package.
+    """
+    choices = factor.choices
+    bad = held_out.all_joints > Thresholds().bad_nrmse
+    return ParameterSet(
+        **_describe_model(identified, factor.ranges),
+        sample_rate=choices["sample_rate"] / choices["decimation"],
+        cutoff_frequency=choices["cutoff"],
+        motion_cutoff_frequency=choices["motion_cutoff"],
+        filter_order=choices["filter_order"],
+        velocity_source="recorded" if choices["velocity"] == "recorded" else "derivative",
+        **_describe_data(factor),
+        estimator=estimator,
+        software_version=software_version,
+        held_out_nrmse=held_out.joints,
+        held_out_all_joints_nrmse=held_out.all_joints,
+        held_out_method="recordings",
+        verdict="bad" if bad else "suspect",
+        reasons=(FROM_FACTORS,),
+        drive_gains=np.array(choices["drive_gains"], dtype=np.float64),
+        drive_signs=np.array(choices["drive_signs"], dtype=np.float64),
+        effort_kind=choices["effort_kind"],
+        robot_compensates=implied_compensations(choices["effort_kind"]),
+    )
+
+
+def with_data_of(parameters: ParameterSet, factor: Factor) -> ParameterSet:
+    """Parameter set with the provenance and the ranges of all recordings of a factor."""
+    ranges = {name: getattr(factor.ranges, name) for name in ("q_min", "q_max", "dq_max", "ddq_max")}
+    return replace(parameters, **_describe_data(factor), **ranges)
+
+
+def _describe_data(factor: Factor) -> dict[str, Any]:
+    """Fields of a parameter set that follow from the recordings of a factor."""
+    return {
+        "data_sources": tuple(storable(source, LONGEST_LINE) for source in factor.sources),
+        "data_sha256": factor.data_sha256,
+        "data_digests": factor.fingerprint.digests,
+        "data_starts": factor.fingerprint.starts,
+        "data_stops": factor.fingerprint.stops,
+    }
+
+
+def _describe_model(identified: IdentifiedModel, trained: Ranges) -> dict[str, Any]:
+    """Fields of a parameter set that follow from a model and the ranges of its training motion."""
+    regressor, base, estimate = identified.regressor, identified.base, identified.estimate
+    model = regressor.model
+    inertial = 10 * len(model.body_names)
+    full = _representative(base, estimate)
+    spread = np.full(len(regressor.names), np.inf)
+    spread[base.independent] = estimate.standard_deviations
+    intervals = np.zeros((0, 2)) if estimate.intervals is None else estimate.intervals
+    shares = torque_shares(regressor, base.independent, estimate.values, estimate.standard_deviations, trained)
+    columns = regressor.term_columns
+    constants = list_stored_constants(regressor.terms, model.joint_names, model.body_names)
+    return {
+        "robot_name": model.name,
+        "urdf": model.urdf,
+        "urdf_sha256": urdf_hash(model.urdf),
+        "joint_names": model.joint_names,
+        "held_joint_names": tuple(model.held),
+        "held_joint_positions": np.array(list(model.held.values()), dtype=np.float64),
+        "gravity": model.gravity,
+        "body_names": model.body_names,
+        "names": base.names,
+        "expressions": base.expressions,
+        "units": base.units,
+        "values": estimate.values,
+        "standard_deviations": estimate.standard_deviations,
+        "status": _status(shares, np.isin(base.names, estimate.unexcited)),
+        "covariance": (estimate.covariance + estimate.covariance.T) / 2,  # products of ill-conditioned factors
+        "column_names": base.column_names,
+        "mapping": base.mapping,
+        "independent_columns": base.independent.astype(np.uint32),
+        "standard_parameters": full[:inertial],
+        "physically_consistent": is_consistent(full[:inertial]),
+        "term_names": tuple(column.term.name for column in columns),
+        "term_joints": tuple(column.coordinate.name for column in columns),
+        "term_values": full[inertial:],
+        "term_standard_deviations": spread[inertial:],
+        "term_constant_names": tuple(name for name, _, _ in constants),
+        "term_constant_joints": tuple(joint for _, joint, _ in constants),
+        "term_constant_values": np.array([value for _, _, value in constants], dtype=np.float64),
+        "condition_number": estimate.condition_number,
+        "condition_number_scaling": "columns",
+        "q_min": trained.q_min,
+        "q_max": trained.q_max,
+        "dq_max": trained.dq_max,
+        "ddq_max": trained.ddq_max,
+        "states": list_states(regressor.terms),
+        "load_parameters": np.array(regressor.load_parameters),
+        "interval_lows": intervals[:, 0],
+        "interval_highs": intervals[:, 1],
+        "term_classes": find_own_classes(term for _, term in regressor.terms),
+    }
 
 
 def _representative(base: BaseParameters, estimate: Estimate) -> Array:

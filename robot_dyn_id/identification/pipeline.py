@@ -130,25 +130,11 @@ def identify(
     """
     method = held_out_method(training, held_out)
     fingerprint, repeated = _compare_recordings(training, held_out, model.joint_names, settings)
-    progress("comparing efforts and motion")
-    meaning = interpret_efforts(training, held_out, model, settings)
-    training, held_out = meaning.training, meaning.held_out
-    model, turned = _with_gravity_of_prior(meaning.model, settings)
-    settings = replace(settings, drives=meaning.drives)
-    regressor = _fixed_regressor(model, settings)
-    trials, findings = prepare_trials(training, regressor, settings, settings.signals, progress)
-    corrected = correct_trials(trials, model, settings)
-    kind = "gravity_compensated" if corrected.weightless else meaning.effort_kind
-    check_compensations(kind, settings.robot_compensates)
-    trials, model, findings = (
-        corrected.trials,
-        corrected.model,
-        (*repeated, *meaning.findings, *turned, *findings, *corrected.findings),
-    )
-    unloaded = regressor = _fixed_regressor(model, settings)
-    agreement = compare_with_nominal(model.joint_names, *nominal_agreement(regressor, trials))
-    findings += refuse(agreement, settings.ignore, trials.survey.sources)
-    trials, excluded = exclude_reversals(trials, settings.reversal_speed, settings.reversal_speeds, settings.rest_speed)
+    prepared = prepare_training(training, held_out, model, settings, progress)
+    trials, model, settings, kind = prepared.trials, prepared.model, prepared.settings, prepared.effort_kind
+    held_out, excluded = prepared.held_out, prepared.excluded
+    findings = (*repeated, *prepared.findings)
+    unloaded = _fixed_regressor(model, settings)
     selection = None
     if settings.chooses_model:
         options = replace(_options(settings, model), without_blocks=not held_out)
@@ -163,7 +149,7 @@ def identify(
     base = base_parameters(regressor, pivots=settings.pivots)
     fit = fit_model(trials, regressor, base, settings, progress)
     findings += (*excluded, *fit.findings, *_judge_training(fit.model, trials, settings))
-    findings += report_rest_left_out([*training, *held_out])
+    findings += report_rest_left_out([*prepared.read, *held_out])
     if held_out:
         progress("validating on held-out data")
         others, found = _prepare_held_out(held_out, trials, fit.model.regressor, settings)
@@ -193,6 +179,74 @@ def identify(
         identifiable=identifiability(fit.model.regressor, base, parameters.names, parameters.status),
         selection=selection,
     )
+
+
+@dataclass(frozen=True)
+class PreparedTrials:
+    """Training data that a model can be fitted to.
+
+    Attributes:
+        trials: the training data, corrected and filtered.
+        read: the recordings behind them, as their efforts are read.
+        held_out: recordings to validate on, as their efforts are read.
+        model: the robot, with the gravity that the efforts contain.
+        settings: the settings with the drives of the efforts.
+        effort_kind: content of the measured effort.
+        findings: findings about the data.
+        excluded: findings about rows that are excluded because of their velocity.
+    """
+
+    trials: FilteredTrials
+    read: Sequence[Recording]
+    held_out: Sequence[Recording]
+    model: RobotModel
+    settings: Settings
+    effort_kind: str
+    findings: tuple[Finding, ...]
+    excluded: tuple[Finding, ...]
+
+    @property
+    def fixed_regressor(self) -> Regressor:
+        """Robot with the terms that are known before any choice, and the load of a first fit."""
+        return with_fitted_load(_fixed_regressor(self.model, self.settings), self.trials)
+
+
+def prepare_training(
+    training: Sequence[Recording],
+    held_out: Sequence[Recording],
+    model: RobotModel,
+    settings: Settings,
+    progress: Progress = ignore_progress,
+) -> PreparedTrials:
+    """Read, check, correct and filter recordings to identify from.
+
+    Args:
+        training: trials to estimate from.
+        held_out: trials to validate on; only the meaning of their efforts is decided here.
+        model: the robot; its joints are identified.
+        settings: choices of the identification.
+        progress: callback that receives one status line per stage.
+
+    Raises:
+        InputError: data that cannot be used.
+        UnsafeDataError: a health check refuses the data.
+        UsageError: contradictory settings.
+    """
+    progress("comparing efforts and motion")
+    meaning = interpret_efforts(training, held_out, model, settings)
+    model, turned = _with_gravity_of_prior(meaning.model, settings)
+    settings = replace(settings, drives=meaning.drives)
+    regressor = _fixed_regressor(model, settings)
+    trials, findings = prepare_trials(meaning.training, regressor, settings, settings.signals, progress)
+    corrected = correct_trials(trials, model, settings)
+    kind = "gravity_compensated" if corrected.weightless else meaning.effort_kind
+    check_compensations(kind, settings.robot_compensates)
+    trials, model = corrected.trials, corrected.model
+    agreement = compare_with_nominal(model.joint_names, *nominal_agreement(_fixed_regressor(model, settings), trials))
+    findings = (*meaning.findings, *turned, *findings, *corrected.findings)
+    findings += refuse(agreement, settings.ignore, trials.survey.sources)
+    trials, excluded = exclude_reversals(trials, settings.reversal_speed, settings.reversal_speeds, settings.rest_speed)
+    return PreparedTrials(trials, meaning.training, meaning.held_out, model, settings, kind, findings, excluded)
 
 
 def _compare_recordings(

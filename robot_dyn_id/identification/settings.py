@@ -63,6 +63,7 @@ class Settings:
             recordings.
         motion_cutoff: cut-off frequency of the zero-phase low-pass filter of positions and velocities [Hz]; None:
             chosen with the model, or for other estimators equal to `cutoff`, or from the recordings if that is.
+        sample_rate: rate of the uniform grid that recordings are interpolated to [Hz]; None: from the recordings.
         filter_order: Butterworth order of each pass of both filters.
         velocity: `recorded`, `derivative` of the positions, `logistic`: functions of the angle on logistic strokes, or
             `auto`: recorded if it agrees with the positions.
@@ -93,6 +94,7 @@ class Settings:
     drives: Mapping[str, Drive] = field(default_factory=dict)
     cutoff: float | None = None
     motion_cutoff: float | None = None
+    sample_rate: float | None = None
     filter_order: int = 4
     velocity: str = "auto"
     pivots: str = "rref"
@@ -133,6 +135,8 @@ class Settings:
                 "essential together with estimator consistent, the default: it keeps all parameters; use essential "
                 "with estimator weighted, or leave it out"
             )
+        if self.sample_rate is not None and not 0.0 < self.sample_rate < math.inf:
+            raise UsageError(f"sample_rate must be positive, not {self.sample_rate}")
         if not 0.0 <= self.period < math.inf:
             raise UsageError(f"period must be 0 (unknown) or positive, not {self.period}")
         names = [coupling.name for coupling in self.couplings]
@@ -164,7 +168,14 @@ class Settings:
     @property
     def signals(self) -> SignalSettings:
         """Choices about signals."""
-        return SignalSettings(self.cutoff, self.filter_order, self.velocity, self.period, self.motion_cutoff)
+        return SignalSettings(
+            self.cutoff,
+            self.filter_order,
+            self.velocity,
+            self.period,
+            self.motion_cutoff,
+            sample_rate=self.sample_rate,
+        )
 
     def signals_of(self, parameters: ParameterSet) -> SignalSettings:
         """Choices about signals with the filters of a parameter set."""

@@ -49,12 +49,13 @@ class Ranges:
                 motion = window.motion.take(used)
                 speed, acceleration = np.abs(motion.dq).max(axis=1), np.abs(motion.ddq).max(axis=1)
                 here = cls(motion.q.min(axis=1), motion.q.max(axis=1), speed, acceleration)
-                ranges = here if ranges is None else ranges._union(here)
+                ranges = here if ranges is None else ranges.union(here)
         if ranges is None:
             raise InputError("no sample is left between the ends of the recordings: record longer")
         return ranges
 
-    def _union(self, other: Ranges) -> Ranges:
+    def union(self, other: Ranges) -> Ranges:
+        """Ranges of both motions."""
         return Ranges(
             np.minimum(self.q_min, other.q_min),
             np.maximum(self.q_max, other.q_max),

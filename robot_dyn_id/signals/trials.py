@@ -48,6 +48,7 @@ class SignalSettings:
         motion_cutoff: cut-off frequency of the zero-phase motion filter [Hz]; None: equal to `cutoff`, or from the
             recordings if that is.
         velocity_required: whether recorded velocities that are missing are refused; if not, derivatives replace them.
+        sample_rate: rate of the uniform grid that recordings are interpolated to [Hz]; None: from the recordings.
     """
 
     cutoff: float | None = None
@@ -56,6 +57,7 @@ class SignalSettings:
     period: float = 0.0
     motion_cutoff: float | None = None
     velocity_required: bool = True
+    sample_rate: float | None = None
 
     @classmethod
     def from_parameters(cls, parameters: ParameterSet, velocity: str = "auto") -> SignalSettings:
@@ -407,4 +409,5 @@ def plan_signals(surveyed: Survey, settings: SignalSettings) -> SignalPlan:
     motion_cutoff = settings.motion_cutoff
     if motion_cutoff is None:
         motion_cutoff = surveyed.motion_cutoff(recorded) if chosen else cutoff
-    return SignalPlan.from_low_pass(surveyed.rate, LowPass(cutoff, order), recorded, LowPass(motion_cutoff, order))
+    rate = settings.sample_rate or surveyed.rate
+    return SignalPlan.from_low_pass(rate, LowPass(cutoff, order), recorded, LowPass(motion_cutoff, order))

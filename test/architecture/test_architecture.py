@@ -32,6 +32,7 @@ ROOMS = (
     "simulation",
     "estimators",
     "identification",
+    "fleet",
     "online",
     "loads",
     "flexible",
@@ -109,6 +110,7 @@ INSIDE = {
         *("options", "factors", "contract", "weighting", "whitening", "sandwich", "feasible_gls", "newey_west"),
         *(
             "least_squares",
+            "row_statistics",
             "robust",
             "ridge",
             "map",
@@ -137,6 +139,7 @@ INSIDE = {
             "verdict",
             "uses",
             "settings",
+            "factor",
             "zeros",
             "residuals",
             "noise_directions",
@@ -154,7 +157,7 @@ INSIDE = {
     "files": (
         *("spelling", "values", "formats", "joint_limits", "parameters", "prior", "term_values", "trajectory"),
         *("joint_trajectory", "payload", "gravity", "chain", "design"),
-        *("flexible_section", "flexible", "configuration", "flexible_data"),
+        *("flexible_section", "flexible", "configuration", "flexible_data", "factor", "manifest"),
     ),
     "papers": ("figures", "inputs", "flexible2r", "logistic2r", "planar3r", "quaternion6r", "space6r"),
     "nodes": (

@@ -7,14 +7,14 @@ import pytest
 
 from robot_dyn_id.bench.growth import GrowthPoint, growth_page, serial_chain
 from robot_dyn_id.bench.history import BenchRun, read_run, slower
-from robot_dyn_id.bench.measuring import Figure, Timing, interleaved, ratio
+from robot_dyn_id.bench.measuring import BenchFigure, Timing, interleaved, ratio
 from robot_dyn_id.errors import InputError
 
 FIGURES = (
-    Figure("time", 2.0, "ms", 5.0, True, 0.1),
-    Figure("peer", 10.0, "times", 7.0, False, 0.1),
-    Figure("once", 1.0, "s"),
-    Figure("absent", None, "times", 2.0, why="not installed"),
+    BenchFigure("time", 2.0, "ms", 5.0, True, 0.1),
+    BenchFigure("peer", 10.0, "times", 7.0, False, 0.1),
+    BenchFigure("once", 1.0, "s"),
+    BenchFigure("absent", None, "times", 2.0, why="not installed"),
 )
 GROWTH = {"samples": [GrowthPoint(10, 1.0, 2.0), GrowthPoint(100, 1.0, 1.5)]}
 RUN = BenchRun.from_figures(FIGURES, GROWTH, True)

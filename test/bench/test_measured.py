@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What `bench` measures: kernels, and commands in processes of their own."""
+"""Commands in processes of their own, recordings, and the arm of `bench`."""
 
 import numpy as np
 import pytest

@@ -18,6 +18,7 @@ from robot_dyn_id.errors import InputError, UsageError
 REQUIRED = {
     "design": ("--robot", "r"),
     "identify": ("d", "--robot", "r"),
+    "fleet": ("identify", "m"),
     "predict": ("d", "--robot", "r", "--parameters", "p"),
     "feedforward": ("t", "--robot", "r", "--parameters", "p"),
     "simulate": ("d", "--robot", "r", "--parameters", "p"),
@@ -40,6 +41,7 @@ REQUIRED = {
 WRITES = {
     "design": ("trajectory.yaml", "preview.html"),
     "identify": ("parameters.yaml", "report.json", "report.html"),
+    "fleet": ("fleet.json", "fleet.html", "pooled.yaml"),
     "predict": ("tau.npz",),
     "feedforward": ("with_efforts.yaml",),
     "simulate": ("moved.npz", "bag"),

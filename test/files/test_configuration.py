@@ -30,6 +30,7 @@ recorded_joints: [shoulder, elbow]
 definitions: /opt/messages
 cutoff: 4
 motion_cutoff: 3
+sample_rate: 250
 filter_order: 6
 velocity: derivative
 terms:
@@ -83,6 +84,7 @@ def test_every_key_arrives(tmp_path):
         settings=Settings(
             cutoff=4.0,
             motion_cutoff=3.0,
+            sample_rate=250.0,
             filter_order=6,
             velocity="derivative",
             terms=(Viscous(), Coulomb(0.05), RotorInertia()),

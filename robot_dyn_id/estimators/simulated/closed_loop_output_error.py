@@ -81,7 +81,7 @@ class ClosedLoopOutputError(SimulationEstimator):
         noise = fit_whitening(lagged.residual_autocovariance(found.values), lagged.counts).noise_rms
         solution = replace(ordinary, values=found.values)
         return replace(
-            Estimate.from_solution(problem, plain, ordinary, solution, covariance, noise), findings=found.findings
+            Estimate.from_solution(problem.names, plain, ordinary, solution, covariance, noise), findings=found.findings
         )
 
 

@@ -64,7 +64,8 @@ class Instrumental(SimulationEstimator):
         )
         solution = replace(ordinary, values=found.values)
         return replace(
-            Estimate.from_solution(problem, found.rows, ordinary, solution, covariance, noise), findings=found.findings
+            Estimate.from_solution(problem.names, found.rows, ordinary, solution, covariance, noise),
+            findings=found.findings,
         )
 
 

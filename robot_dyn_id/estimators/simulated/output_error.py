@@ -50,7 +50,8 @@ class OutputError(SimulationEstimator):
         )
         solution = replace(ordinary, values=found.values)
         return replace(
-            Estimate.from_solution(problem, found.rows, ordinary, solution, covariance, noise), findings=found.findings
+            Estimate.from_solution(problem.names, found.rows, ordinary, solution, covariance, noise),
+            findings=found.findings,
         )
 
 

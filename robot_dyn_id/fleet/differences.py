@@ -1,0 +1,193 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Test of each robot against the rest of its fleet.
+
+The statistic of a robot is the squared Mahalanobis distance of its score from that of the mean of the others; its
+covariance contains the noise of the robot's recordings, the variation from robot to robot, and the uncertainty of the
+mean. It has a chi-square distribution if the robot is one of the fleet, with fewer degrees of freedom as the variances
+are estimates. Of fleets with many robots per parameter the covariance over robots is estimated itself, and the
+distribution is that of Hotelling. Statistics that are too large throughout the
+fleet are divided by the ratio of their median to the expected one (genomic control; Devlin and Roeder 1999): a noise
+model with too small variances would otherwise accuse sound robots. Robots are named with Holm's correction (1979),
+taken out, and the fleet is estimated again, until no further robot is named.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import chdtrc, chdtri, erfc, fdtrc, fdtri
+
+from robot_dyn_id.arrays import Array, Mask
+from robot_dyn_id.fleet.evidence import Evidence
+from robot_dyn_id.fleet.population import Population, VariationModel
+
+FAMILY_WISE_ERROR = 0.01
+"""Probability that any sound robot of a fleet is named."""
+
+ROUNDS = 10
+"""Largest number of times that robots are taken out."""
+
+MIN_ROBOTS = 8
+"""Fewest robots that are compared: the variance of the statistic exists from 7 on."""
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """A fleet, and the test of its robots against it.
+
+    Attributes:
+        population: the distribution over the robots that are not named.
+        statistics: chi-square statistic of each robot, inflation removed, shape (N,).
+        freedom: its degrees of freedom, shape (N,).
+        probabilities: probability of a statistic at least as large for a robot of the fleet, shape (N,).
+        adjusted: that probability with Holm's correction, shape (N,).
+        differs: robots that differ from the fleet, shape (N,).
+        inflation: factor by which all statistics were too large, at least 1.
+    """
+
+    population: Population
+    statistics: Array
+    freedom: Array
+    probabilities: Array
+    adjusted: Array
+    differs: Mask
+    inflation: float
+
+
+def compare_robots(
+    evidence: Evidence, spread: VariationModel, family_wise_error: float = FAMILY_WISE_ERROR
+) -> Comparison:
+    """Test each robot against the others.
+
+    Args:
+        evidence: what the robots' recordings say, of at least `MIN_ROBOTS` robots.
+        spread: how parameters vary.
+        family_wise_error: probability that any sound robot is named.
+    """
+    excluded = np.zeros(len(evidence), dtype=bool)
+    population = Population.from_evidence(evidence, spread, excluded)
+    for _ in range(ROUNDS):
+        comparison = _compare(population, family_wise_error)
+        if (comparison.differs == excluded).all() or np.count_nonzero(~comparison.differs) < MIN_ROBOTS:
+            break
+        excluded = comparison.differs
+        population = Population.from_evidence(evidence, spread, excluded, population)
+    plain = Population.from_evidence(evidence, spread, excluded, population, robust=False)
+    return _compare(plain, family_wise_error)
+
+
+def _compare(population: Population, family_wise_error: float) -> Comparison:
+    """Statistics and probabilities of all robots under a distribution that the named ones do not count in."""
+    evidence = population.evidence
+    counted = population.counted > 0.0
+    freedom = np.maximum(evidence.ranks, 1).astype(np.float64)
+    raw = np.array([_distance(population, robot) for robot in range(len(evidence))])
+    if population.is_refined:  # Hotelling: the covariance itself is an estimate, from robots and its prior
+        known = population.robots - 1.0 + len(evidence.scales)
+        rest = known - freedom + 1.0
+        share = rest / (known * freedom)
+        inflation = max(1.0, float(np.median((raw * share / fdtri(freedom, rest, 0.5))[counted])))
+        statistics = raw / inflation
+        probabilities = np.asarray(fdtrc(freedom, rest, statistics * share))
+    else:
+        scale, part = _heavier_tail(population.robots)
+        raw, freedom = raw / scale, freedom * part
+        inflation = max(1.0, float(np.median((raw / chdtri(freedom, 0.5))[counted])))
+        statistics = raw / inflation
+        probabilities = np.asarray(chdtrc(freedom, statistics))
+    adjusted = adjust_holm(probabilities)
+    return Comparison(population, statistics, freedom, probabilities, adjusted, adjusted < family_wise_error, inflation)
+
+
+def _heavier_tail(robots: int) -> tuple[float, float]:
+    """Scale and share of the degrees of freedom of a chi-square statistic whose variances are estimates.
+
+    Each term of the statistic is the square of a Student variate with the degrees of freedom of a variance over the
+    other robots. The scaled chi-square distribution with mean and variance of their sum is used (Satterthwaite 1946).
+
+    Args:
+        robots: number of robots that the variances are estimated from, at least `MIN_ROBOTS`.
+    """
+    known = float(max(robots, MIN_ROBOTS) - 2)
+    mean = known / (known - 2.0)
+    variance = 2.0 * known**2 * (known - 1.0) / ((known - 2.0) ** 2 * (known - 4.0))
+    scale = variance / (2.0 * mean)
+    return scale, mean / scale
+
+
+def _distance(population: Population, robot: int) -> float:
+    """Squared Mahalanobis distance of a robot's score from that of the mean of the others."""
+    e = population.evidence
+    mean, of_mean, variation = population.leave_out(robot)
+    design = e.designs[robot]
+    total = e.noise[robot] + design @ (variation + of_mean) @ design.T
+    residual = e.targets[robot] - design @ mean
+    return float(residual @ np.linalg.solve(total, residual))
+
+
+def adjust_holm(probabilities: Array) -> Array:
+    """Probabilities with Holm's correction for their number, shape (N,)."""
+    order = np.argsort(probabilities)
+    steps = probabilities[order] * np.arange(len(order), 0, -1)
+    adjusted = np.empty_like(probabilities)
+    adjusted[order] = np.minimum(1.0, np.maximum.accumulate(steps))
+    return adjusted
+
+
+@dataclass(frozen=True)
+class ParameterDifference:
+    """A base parameter of a robot that differs from the fleet.
+
+    Attributes:
+        name: name of the parameter.
+        value: estimate from the robot's own recordings.
+        fleet: mean of the other robots.
+        standard_deviation: standard deviation of the difference, variation from robot to robot included.
+        probability: probability of such a difference for a robot of the fleet, with Holm's correction.
+    """
+
+    name: str
+    value: float
+    fleet: float
+    standard_deviation: float
+    probability: float
+
+
+def name_differences(
+    comparison: Comparison, robot: int, names: Sequence[str], family_wise_error: float = FAMILY_WISE_ERROR
+) -> tuple[ParameterDifference, ...]:
+    """Name the parameters in which a robot differs from the fleet, the most significant first; at least one.
+
+    Args:
+        comparison: the test of all robots.
+        robot: number of the robot.
+        names: names of the base parameters, p.
+        family_wise_error: probability that any parameter that does not differ is named.
+    """
+    population = comparison.population
+    e = population.evidence
+    mean, of_mean, variation = population.leave_out(robot)
+    rank = int(e.ranks[robot])
+    design = e.designs[robot, :rank]
+    inverse = np.linalg.pinv(design)
+    own = inverse @ e.targets[robot, :rank]
+    spread = inverse @ e.noise[robot, :rank, :rank] @ inverse.T + variation + of_mean
+    spread *= comparison.inflation
+    spread[np.diag_indices(len(own))] += np.where(np.diag(inverse @ design) < 1.0 - 1e-6, np.inf, 0.0)  # not excited
+    sigma = np.sqrt(np.maximum(np.diag(spread), 1e-300))
+    distance = np.abs(own - mean) / sigma
+    adjusted = adjust_holm(np.asarray(erfc(distance / np.sqrt(2.0))))
+    order = np.argsort(-distance)
+    count = max(1, int(np.count_nonzero(adjusted < family_wise_error)))
+    return tuple(
+        ParameterDifference(
+            names[place],
+            float(own[place] * e.scales[place]),
+            float(mean[place] * e.scales[place]),
+            float(sigma[place] * e.scales[place]),
+            float(adjusted[place]),
+        )
+        for place in order[:count].tolist()
+    )

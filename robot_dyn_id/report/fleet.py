@@ -1,0 +1,29 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The page of a fleet: which robots differ, in what, and how parameters vary and drift."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from robot_dyn_id.report.html import page_environment
+from robot_dyn_id.text.files import write_atomically
+
+MOST_DETAILED = 200
+"""Number of robots up to which the page shows the drift of all of them; beyond it, of those that differ."""
+
+
+def write_fleet_page(path: Path, summary: dict[str, Any]) -> None:
+    """Write the page.
+
+    Args:
+        path: the file.
+        summary: content of `fleet.json`.
+
+    Raises:
+        InputError: the file cannot be written.
+    """
+    robots = sorted(summary["robots"], key=lambda one: (one["probability"], one["robot"]))
+    detailed = [one for one in robots if one["drift"] and (len(robots) <= MOST_DETAILED or one["differs"])]
+    page = page_environment().get_template("fleet.html.j2")
+    write_atomically(path, page.render(summary=summary, robots=robots, detailed=detailed))

@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Identification that keeps a factor of its recordings, and updates with further recordings from that factor."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from robot_dyn_id.estimators import Consistent, WeightedLeastSquares
+from robot_dyn_id.files.configuration import Configuration
+from robot_dyn_id.identification.assembly import with_data_of
+from robot_dyn_id.identification.factor import Factor, UpdatedLeastSquares, require_mergeable
+from robot_dyn_id.model.urdf import RobotDescription
+from robot_dyn_id.parameters import urdf_hash
+from robot_dyn_id.progress import Progress, ignore_progress
+from robot_dyn_id.workflow.identification import DataSelection, identify_recordings
+from robot_dyn_id.workflow.results import IdentificationResult, IdentifiedParameters
+
+
+@dataclass(frozen=True)
+class UpdatedIdentification:
+    """An identification, and the factor that continues it.
+
+    Attributes:
+        result: the identification; its evaluation is that on the recordings that were given.
+        factor: factor of all recordings, earlier ones included.
+    """
+
+    result: IdentificationResult
+    factor: Factor
+
+
+def identify_with_factor(
+    robot: RobotDescription,
+    configuration: Configuration,
+    trials: DataSelection,
+    earlier: Factor | None = None,
+    progress: Progress = ignore_progress,
+) -> UpdatedIdentification:
+    """Identify a robot from recordings and the factor of earlier ones, and make the factor of all of them.
+
+    The parameters are those of an identification from all recordings at once. Filters and sample rate are those of the
+    factor. The error is cross-validated on the blocks of the new recordings, with the earlier ones in every fold.
+
+    Args:
+        robot: plain URDF and its origin.
+        configuration: content of the configuration file; the estimator is `weighted`, or left to its default.
+        trials: the recordings.
+        earlier: factor of the earlier recordings; None: there are no earlier ones.
+        progress: callback that receives one status line per stage.
+
+    Raises:
+        InputError: a factor of another robot or of other options, which are named.
+        UsageError: an estimator or an option that factors do not suffice for.
+        RobotDynIdError: see `identify_recordings`.
+    """
+    settings = configuration.settings
+    if settings.estimator == Consistent():
+        settings = replace(settings, estimator=WeightedLeastSquares())
+    order = require_mergeable(settings)
+    if earlier is not None:
+        earlier.check_robot(urdf_hash(robot.text))
+        estimator = UpdatedLeastSquares(autoregressive_order=order, earlier=earlier)
+        settings = replace(earlier.complete(settings), estimator=estimator)
+    result = identify_recordings(robot, replace(configuration, settings=settings), trials, progress)
+    progress("making the factor")
+    model, kind = result.model, result.parameters.effort_kind
+    factor = Factor.from_trials(result.training, model.regressor, model.base, settings, kind)
+    if earlier is not None:
+        factor = Factor.merged([earlier, factor])
+        parameters = IdentifiedParameters.from_parameters(with_data_of(result.parameters, factor))
+        result = replace(result, parameters=parameters)
+    return UpdatedIdentification(result, factor)

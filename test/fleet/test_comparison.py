@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Comparison of the robots of simulated fleets: those that differ are named, the variation is recovered."""
+
+import numpy as np
+import pytest
+from support.fleets import FRICTION_SPREAD, SimulatedFleet
+
+from robot_dyn_id.estimators.row_statistics import RowStatistics
+from robot_dyn_id.fleet.differences import MIN_ROBOTS, adjust_holm, compare_robots, name_differences
+from robot_dyn_id.fleet.drift import DAY_S, RecordingAgreement, compare_recordings, fit_drift, overdispersion
+from robot_dyn_id.fleet.evidence import Evidence
+from robot_dyn_id.fleet.population import Population
+
+FLEET = SimulatedFleet(40, 5, payload=(4, 17), worn=(30,))
+
+
+@pytest.fixture(scope="module")
+def recordings():
+    return [[FLEET.rows(robot, number) for number in range(2)] for robot in range(FLEET.robots)]
+
+
+@pytest.fixture(scope="module")
+def evidence(recordings):
+    return Evidence.from_statistics([RowStatistics.merged(rows) for rows in recordings])
+
+
+@pytest.fixture(scope="module")
+def comparison(evidence):
+    return compare_robots(evidence, FLEET.variation(evidence.scales))
+
+
+def test_the_robots_that_differ_and_no_other_are_named(comparison):
+    assert np.flatnonzero(comparison.differs).tolist() == [4, 17, 30]
+
+
+def test_their_parameters_are_named(comparison):
+    names = FLEET.arm.base.names
+    worn = {one.name for one in name_differences(comparison, 30, names)}
+    assert worn & {"fv1", "fv2"} and not worn & {"fc1", "fc2", "fc3", "off1", "off2", "off3"}
+    loaded = {one.name for one in name_differences(comparison, 4, names)}
+    assert loaded & {"mz3", "mz2"} and not loaded & {"fv1", "fv2", "fv3"}
+
+
+def test_friction_varies_as_it_was_drawn(comparison):
+    population = comparison.population
+    found = dict(zip(population.spread.names, population.deviations.tolist(), strict=True))
+    friction = [found[name] for name in FLEET.arm.regressor.names[30:36]]
+    assert np.mean(friction) == pytest.approx(FRICTION_SPREAD, rel=0.2)
+
+
+def test_probabilities_of_sound_robots_are_uniform(comparison):
+    sound = np.sort(comparison.probabilities[~comparison.differs])
+    steps = (np.arange(len(sound)) + 0.5) / len(sound)
+    assert np.abs(sound - steps).max() < 1.63 / np.sqrt(len(sound))  # Kolmogorov and Smirnov, 1 %
+
+
+def test_a_robot_with_little_data_borrows_from_the_fleet(comparison, recordings):
+    population = comparison.population
+    columns = FLEET.arm.base.mapping
+    truth = [columns @ FLEET.parameters(robot) for robot in range(FLEET.robots)]
+    sound = [robot for robot in range(FLEET.robots) if not comparison.differs[robot]]
+    few = [population.predict_without(robot, recordings[robot][0]) for robot in sound]
+    own = [recordings[robot][0].estimate(FLEET.arm.base.names).values for robot in sound]
+    errors = [[np.linalg.norm(v - truth[r]) for v, r in zip(values, sound, strict=True)] for values in (few, own)]
+    assert np.median(errors[0]) < np.median(errors[1])
+    assert population.predict_without(0, None) == pytest.approx(population.mean, rel=0.1, abs=0.05)
+    values, covariance = population.predict(sound[0])
+    away = values - truth[sound[0]]
+    assert away @ np.linalg.pinv(covariance) @ away < 3.0 * len(away)
+
+
+def test_too_few_robots_that_do_not_count_end_the_search(evidence):
+    excluded = np.arange(len(evidence)) >= MIN_ROBOTS
+    population = Population.from_evidence(evidence, FLEET.variation(evidence.scales), excluded)
+    assert population.counted[MIN_ROBOTS:].max() == 0.0
+
+
+def test_holm_multiplies_by_what_is_left():
+    assert adjust_holm(np.array([0.03, 0.001, 0.02])) == pytest.approx([0.04, 0.003, 0.04])
+
+
+def test_recordings_of_one_robot_agree_and_those_of_two_do_not(recordings):
+    dispersion = overdispersion([compare_recordings(rows) for rows in recordings])
+    assert 1.0 <= dispersion < 1.5
+    assert compare_recordings(recordings[0]).probability(dispersion) > 1e-4
+    mixed = compare_recordings([recordings[0][0], recordings[4][1]])  # one of them has a payload
+    assert mixed.probability(dispersion) < 1e-9
+    assert compare_recordings(recordings[0][:1]) == RecordingAgreement(0.0, 0)
+    assert RecordingAgreement(0.0, 0).probability(1.0) == 1.0
+
+
+def test_drift_is_recovered_with_its_interval():
+    drifting = SimulatedFleet(1, 9)
+    friction = 30
+    rates = []
+    rows = []
+    true_rate = 0.01 * drifting.arm.parameters[friction]
+    for number in range(4):
+        changed = SimulatedFleet(1, 9)
+        shifted = changed.parameters(0)
+        shifted[friction] += number * true_rate
+        changed.parameters = lambda robot, shifted=shifted: shifted
+        rows.append(changed.rows(0, number, noise=0.01))
+    drift = fit_drift(rows, [number * DAY_S for number in range(4)])
+    place = FLEET.arm.base.names.index("fv1")
+    low, high = drift.intervals(1.0)[place]
+    assert low <= true_rate <= high and low > 0.0
+    others = np.delete(drift.intervals(1.0), place, axis=0)
+    rates = np.count_nonzero((others[:, 0] > 0.0) | (others[:, 1] < 0.0))
+    assert rates <= 4
+    assert fit_drift(rows, [0.0] * 4) is None

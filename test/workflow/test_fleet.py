@@ -1,0 +1,268 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Fleets from files: in this process, in local Dask processes, from object storage, and started again."""
+
+import json
+import os
+import signal
+import threading
+import time
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import yaml
+from support.fleets import SimulatedFleet
+
+from robot_dyn_id.errors import InputError, UsageError
+from robot_dyn_id.estimators import WeightedLeastSquares
+from robot_dyn_id.files.manifest import read_manifest
+from robot_dyn_id.files.parameters import read_parameters
+from robot_dyn_id.identification.settings import Settings
+from robot_dyn_id.recordings import open_recording
+from robot_dyn_id.signals.trials import FilteredTrials
+from robot_dyn_id.workflow import fleet_tasks
+from robot_dyn_id.workflow.fleet import identify_fleet
+from robot_dyn_id.workflow.fleet_tasks import MapTask, VersionError, digest_recording, map_recording
+from robot_dyn_id.workflow.scheduler import (
+    Certificates,
+    InProcess,
+    LostTaskError,
+    OnDask,
+    check_address,
+    open_executor,
+)
+
+FLEET = SimulatedFleet(9, 2, payload=(3,), duration=6.0)
+SIGNALS = {"config": "config.yaml"}
+
+
+@pytest.fixture(scope="module")
+def manifest(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("fleet")
+    path = FLEET.write(folder, 2, broken=((5, 1),), manifest=SIGNALS)
+    (folder / "config.yaml").write_text("cutoff: 5.0\nvelocity: derivative\nsample_rate: 100.0\n")
+    return path
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory):
+    return tmp_path_factory.mktemp("store")
+
+
+@pytest.fixture(scope="module")
+def result(manifest, store):
+    return identify_fleet(read_manifest(manifest), InProcess(), store)
+
+
+def test_the_robot_with_a_payload_is_named_and_the_broken_recording_left_out(result):
+    assert [one.robot for one in result.differing] == ["R0003"]
+    assert [one.entry.recording.rpartition("/")[2] for one in result.left_out] == ["R0005_1.npz"]
+    codes = {finding.code for finding in result.findings}
+    assert {"robot_differs", "recording_left_out"} <= codes
+    assert result.recordings == 17 and result.restored == 0
+
+
+def test_pooled_parameters_equal_those_of_one_problem(result, manifest):
+    left = {one.entry.recording for one in result.left_out}
+    entries = [e for e in read_manifest(manifest).recordings if e.robot != "R0003" and e.recording not in left]
+    settings = Settings(estimator=WeightedLeastSquares(), cutoff=5.0, velocity="derivative", sample_rate=100.0)
+    recordings = [open_recording(entry.recording) for entry in entries]
+    trials = FilteredTrials.from_recordings(recordings, FLEET.arm.joints, {}, settings.signals).decimated()
+    whole = WeightedLeastSquares().fit(trials.problem(FLEET.arm.regressor, FLEET.arm.base.independent))
+    pooled = result.configurations[0].pooled.values
+    assert np.abs(pooled - whole.values).max() <= 1e-9 * np.abs(whole.values).max()
+
+
+def test_results_are_files(result, tmp_path):
+    summary = result.save(tmp_path / "out")
+    stored = json.loads((tmp_path / "out" / "fleet.json").read_text())
+    assert stored["differing"] == summary["differing"] == ["R0003"]
+    assert stored["left_out"][0]["robot"] == "R0005"
+    robot = next(one for one in stored["robots"] if one["robot"] == "R0001")
+    parameters = read_parameters(tmp_path / "out" / robot["parameters_file"])
+    assert parameters.estimator == "fleet" and parameters.verdict == "suspect"
+    assert parameters.held_out_all_joints_nrmse < 0.3
+    assert len(robot["drift"]) == len(parameters.names)
+    page = (tmp_path / "out" / "fleet.html").read_text()
+    assert "R0003" in page and "R0005_1.npz" in page
+    assert (tmp_path / "out" / "factors" / "R0001.npz").stat().st_size < 100_000
+    assert read_parameters(tmp_path / "out" / "pooled.yaml").estimator == "weighted"
+
+
+def test_a_run_that_is_started_again_reads_the_store(result, manifest, store):
+    again = identify_fleet(read_manifest(manifest), InProcess(), store)
+    assert again.restored == 17
+    assert np.array_equal(again.configurations[0].pooled.values, result.configurations[0].pooled.values)
+
+
+def test_an_interrupted_reduction_continues(result, manifest, store, tmp_path, monkeypatch):
+    class Interrupted(Exception):
+        pass
+
+    def interrupt(recordings):
+        raise Interrupted
+
+    with monkeypatch.context() as patch:
+        patch.setattr("robot_dyn_id.workflow.fleet.summarize_robot", interrupt)
+        with pytest.raises(Interrupted):
+            identify_fleet(read_manifest(manifest), InProcess(), store)
+    assert identify_fleet(read_manifest(manifest), InProcess(), store).restored == 17
+
+
+def test_a_damaged_file_of_the_store_is_made_again(result, manifest, store):
+    damaged = sorted(store.glob("*.npz"))[0]
+    damaged.write_bytes(damaged.read_bytes()[:100])
+    assert identify_fleet(read_manifest(manifest), InProcess(), store).restored == 16
+
+
+def test_a_lost_worker_costs_time_only(result, manifest, tmp_path):
+    with open_executor(workers=2) as executor:
+        assert isinstance(executor, OnDask)
+        pids = list(executor.client.run(os.getpid).values())
+
+        def kill():
+            while len(list(tmp_path.glob("*.npz"))) < 4:
+                time.sleep(0.05)
+            os.kill(pids[0], signal.SIGKILL)
+
+        threading.Thread(target=kill, daemon=True).start()
+        found = identify_fleet(read_manifest(manifest), executor, tmp_path)
+    assert np.array_equal(found.configurations[0].pooled.values, result.configurations[0].pooled.values)
+    assert [one.robot for one in found.differing] == ["R0003"]
+
+
+def test_recordings_of_object_storage(result, manifest, tmp_path):
+    fsspec = pytest.importorskip("fsspec")
+    content = yaml.safe_load(manifest.read_text())
+    system = fsspec.filesystem("memory")
+    entries = content["recordings"][:4]
+    for entry in entries:
+        system.pipe(f"/fleet/{entry['recording']}", (manifest.parent / entry["recording"]).read_bytes())
+        entry["recording"] = f"memory://fleet/{entry['recording']}"
+    missing = {**entries[0], "recording": "memory://fleet/none.npz"}
+    here = manifest.parent / "memory.yaml"
+    here.write_text(yaml.safe_dump({**content, "recordings": [*entries, missing]}))
+    found = identify_fleet(read_manifest(here), InProcess(), tmp_path)
+    assert found.recordings == 4
+    assert "none.npz" in found.left_out[0].reason
+    assert {"fleet_small", "recording_left_out"} <= {finding.code for finding in found.findings}
+    assert np.isfinite(found.configurations[0].pooled.values).all()
+
+
+def test_two_robots_under_one_serial_number(result, manifest, tmp_path):
+    content = yaml.safe_load(manifest.read_text())
+    for entry in content["recordings"]:
+        if entry["recording"] == "R0003_1.npz":  # of the robot with the payload
+            entry["robot"] = "R0001"
+    here = manifest.parent / "mixed.yaml"
+    here.write_text(yaml.safe_dump(content))
+    found = identify_fleet(read_manifest(here), InProcess(), tmp_path)
+    messages = [one.message for one in found.findings if one.code == "robot_recordings_disagree"]
+    assert len(messages) == 1 and "R0001" in messages[0]
+    for entry in content["recordings"]:
+        if entry["robot"] == "R0001":
+            entry["robot_description"] = "other.urdf"
+    (manifest.parent / "other.urdf").write_text(FLEET.arm.text.replace('name="l3"', 'name="l3" '))
+    here.write_text(yaml.safe_dump(content))
+    with pytest.raises(InputError, match="robot R0001"):
+        identify_fleet(read_manifest(here), InProcess(), tmp_path)
+
+
+def test_recordings_in_other_units_are_found(result, manifest, tmp_path):
+    content = yaml.safe_load(manifest.read_text())
+    for entry in content["recordings"]:
+        if entry["robot"] == "R0007":
+            path = manifest.parent / entry["recording"]
+            with np.load(path) as archive:
+                values = dict(archive)
+            other = manifest.parent / f"scaled_{entry['recording']}"
+            np.savez(other, **{**values, "tau": 8.851 * values["tau"]})  # pound-force inches
+            entry["recording"] = other.name
+    here = manifest.parent / "units.yaml"
+    here.write_text(yaml.safe_dump(content))
+    found = identify_fleet(read_manifest(here), InProcess(), tmp_path)
+    left = {one.entry.robot for one in found.left_out}
+    assert "R0007" in {one.robot for one in found.differing} | left
+
+
+def test_a_recording_whose_workers_die_is_left_out(result, manifest, tmp_path):
+    class Dying(InProcess):
+        def run(self, function, tasks):
+            for number, one in super().run(function, tasks):
+                lost = function is map_recording and tasks[number].recording.endswith("R0002_0.npz")
+                yield number, LostTaskError("its workers died") if lost else one
+
+    found = identify_fleet(read_manifest(manifest), Dying(), tmp_path)
+    assert {one.entry.recording.rpartition("/")[2] for one in found.left_out} == {"R0002_0.npz", "R0005_1.npz"}
+
+
+def test_a_worker_of_another_version_is_refused(manifest, monkeypatch):
+    task = MapTask("none.npz", FLEET, None)
+    with pytest.raises(VersionError, match="expected 9"):
+        map_recording(replace(task, version="9.9.9"))
+    monkeypatch.setattr(fleet_tasks, "__version__", "0.0.1")
+    with pytest.raises(VersionError, match=r"runs robot_dyn_id 0\.0\.1"):
+        map_recording(task)
+
+
+def test_a_recording_listed_twice_is_used_once(manifest, tmp_path):
+    content = yaml.safe_load(manifest.read_text())
+    (manifest.parent / "copy.npz").write_bytes((manifest.parent / "R0000_0.npz").read_bytes())
+    entries = [content["recordings"][0], {**content["recordings"][0], "recording": "copy.npz"}]
+    here = manifest.parent / "twice.yaml"
+    here.write_text(yaml.safe_dump({**content, "recordings": entries}))
+    found = identify_fleet(read_manifest(here), InProcess(), tmp_path)
+    assert found.recordings == 1 and "content" in found.left_out[0].reason
+    assert digest_recording(str(manifest.parent / "none.npz")) == ""
+
+
+def test_nothing_that_can_be_used_is_an_error(manifest, tmp_path):
+    content = yaml.safe_load(manifest.read_text())
+    entries = [one for one in content["recordings"] if one["recording"] == "R0005_1.npz"]
+    here = manifest.parent / "nothing.yaml"
+    here.write_text(yaml.safe_dump({**content, "recordings": entries}))
+    with pytest.raises(InputError, match="none of the 1 recordings"):
+        identify_fleet(read_manifest(here), InProcess(), tmp_path)
+
+
+CERTIFICATES = Certificates("a", "b", "c")
+
+
+@pytest.mark.parametrize(
+    ("address", "certificates", "insecure", "error"),
+    [
+        ("tcp://10.0.0.1:8786", None, False, InputError),
+        ("tcp://10.0.0.1:8786", None, True, None),
+        ("tcp://127.0.0.1:8786", None, False, None),
+        ("tls://10.0.0.1:8786", None, False, UsageError),
+        ("tls://10.0.0.1:8786", CERTIFICATES, False, None),
+        ("10.0.0.1:8786", None, False, UsageError),
+        ("http://10.0.0.1:8786", None, False, UsageError),
+        ("tcp://10.0.0.1:port", None, True, UsageError),
+    ],
+)
+def test_addresses_of_schedulers(address, certificates, insecure, error):
+    if error is None:
+        check_address(address, certificates, insecure)
+        return
+    with pytest.raises(error):
+        check_address(address, certificates, insecure)
+
+
+class Wearing(SimulatedFleet):
+    """A fleet whose first robot wears: viscous friction of its first joint grows with every recording."""
+
+    def record(self, robot, number, seed=None):
+        grown = 1.0 + 0.5 * number if robot == 0 else 1.0
+        self.arm.parameters[30] *= grown
+        try:
+            return super().record(robot, number, seed)
+        finally:
+            self.arm.parameters[30] /= grown
+
+
+def test_drift_is_reported(tmp_path):
+    path = Wearing(4, 6, duration=6.0).write(tmp_path / "data", 3)
+    found = identify_fleet(read_manifest(path), InProcess(), tmp_path / "store")
+    messages = [one.message for one in found.findings if one.code == "robot_drifts"]
+    assert len(messages) == 1 and "R0000" in messages[0] and "fv1" in messages[0]
