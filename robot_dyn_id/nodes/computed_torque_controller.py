@@ -128,7 +128,7 @@ class ComputedTorqueController(ManagedNode):
     SETTINGS = ComputedTorqueControllerSettings
     ENDS_ON_FAULT = True
     INTERFACES = (
-        Interface(PUBLISHES, "effort_command", Float64MultiArray, "Efforts in the joint order of the model", SENSOR),
+        Interface(PUBLISHES, "effort_command", Float64MultiArray, "Efforts in the joint order of the model", RELIABLE),
         Interface(SUBSCRIBES, "joint_states", JointState, "Measured joint states", SENSOR),
         Interface(SUBSCRIBES, "robot_description", String, "URDF, if no file is given", LATCHED),
         Interface(

@@ -193,7 +193,7 @@ def test_a_refused_set_does_not_make_a_working_controller_let_go_of_the_arm(worl
 
 def test_efforts_stop_when_joint_states_stop_or_are_not_numbers(world, tmp_path):
     log = world.heard(Log, "/rosout", DEEP)
-    efforts = world.heard(Float64MultiArray, "effort_command", SENSOR)
+    efforts = world.heard(Float64MultiArray, "effort_command", RELIABLE)  # as controllers of ros2_control subscribe
     states = world.probe.create_publisher(JointState, "joint_states", RELIABLE)
     for topic, kind, content in (
         ("robot_description", String, String(data=ARM)),
