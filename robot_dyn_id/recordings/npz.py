@@ -351,14 +351,14 @@ def _header(archive: NpzFile, key: str) -> StoredArray | None:
     name = f"{key}.npy"
     if name not in archive.zip.namelist():  # no array at all
         return None
-    member: Any
-    with archive.zip.open(name) as member:
-        if not member.peek().startswith(np.lib.format.MAGIC_PREFIX):
+    stream: Any
+    with archive.zip.open(name) as stream:
+        if not stream.peek().startswith(np.lib.format.MAGIC_PREFIX):
             return None
-        version = np.lib.format.read_magic(member)
+        version = np.lib.format.read_magic(stream)
         read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
-        shape, fortran, kind = read(member)
-        header = StoredArray(shape, kind, fortran and len(shape) > 1, member.tell())
+        shape, fortran, kind = read(stream)
+        header = StoredArray(shape, kind, fortran and len(shape) > 1, stream.tell())
     if header.start + header.nbytes > archive.zip.getinfo(name).file_size:
         raise ValueError("more than there is")
     return header
