@@ -112,7 +112,7 @@ class RobotResult:
         statistic: chi-square statistic against the other robots; NaN for fleets that are too small.
         freedom: its degrees of freedom.
         probability: probability of such a statistic for a robot of the fleet, with Holm's correction.
-        differences: parameters in which it differs from the fleet; empty if it does not.
+        differences: parameters in which it differs from the fleet; empty if it does not, or was not compared.
         drift: linear drift of its parameters; None for recordings of a single date.
         agreement: probability of recordings that differ as much if they are of one robot, with Holm's correction.
         reduce_seconds: processor time of the reduction [s].
@@ -168,6 +168,11 @@ class ConfigurationResult:
     variations: tuple[Variation, ...]
     inflation: float
     dispersion: float
+
+    @property
+    def is_compared(self) -> bool:
+        """Whether there are enough robots to compare them."""
+        return len(self.robots) >= MIN_ROBOTS
 
 
 @dataclass(frozen=True)
@@ -234,6 +239,7 @@ def summarize_fleet(result: FleetResult) -> dict[str, Any]:
         "configurations": [
             {
                 "configuration": group.configuration,
+                "compared": group.is_compared,
                 "pooled_file": f"{POOLED}{_suffix(group.configuration)}.yaml",
                 "pooled_robots": list(group.pooled_robots),
                 "held_out_nrmse": group.pooled.held_out_all_joints_nrmse,
@@ -282,16 +288,22 @@ def _summarize_robot(one: RobotResult, group: ConfigurationResult) -> dict[str, 
         "configuration": one.configuration,
         "parameters_file": _robot_file(one),
         "dates": [datetime.fromtimestamp(date, timezone.utc).isoformat() for date in one.dates],
-        "differs": bool(one.differences),
+        "differs": bool(one.differences) if group.is_compared else None,
         "chi_square": one.statistic,
         "degrees_of_freedom": one.freedom,
-        "probability": one.probability,
+        "probability": one.probability if group.is_compared else None,
         "differences": [vars(difference) for difference in one.differences],
         "recordings_agree": one.agreement,
         "held_out_nrmse": one.parameters.held_out_all_joints_nrmse,
         "verdict": one.parameters.verdict,
         "drift": drift,
     }
+
+
+def format_probability(probability: float) -> str:
+    """A probability, with the least one that a double of normal precision holds as a bound: `p 1.2e-05`."""
+    least = np.finfo(np.float64).tiny
+    return f"p {probability:.1e}" if probability >= least else f"p < {least:.0e}"
 
 
 def _suffix(configuration: str) -> str:
@@ -736,16 +748,19 @@ def _report_robots(result: ConfigurationResult, names: Sequence[str]) -> list[Fi
     """Findings about robots that differ, whose recordings disagree, or that drift."""
     findings = []
     suffix = f" ({result.configuration})"
-    if len(result.robots) < MIN_ROBOTS:
+    if not result.is_compared:
         message = f"{len(result.robots)} robots{suffix}: too few to compare them, fewer than {MIN_ROBOTS}"
         findings.append(make_finding("fleet_small", message))
     for one in result.robots:
         if one.differences:
             listed = ", ".join(f"{d.name} {d.value:.3g} ({d.fleet:.3g})" for d in one.differences[:5])
-            message = f"robot {one.robot}{suffix} differs from the fleet (p {one.probability:.1e}): {listed}"
+            message = (
+                f"robot {one.robot}{suffix} differs from the fleet ({format_probability(one.probability)}): {listed}"
+            )
             findings.append(make_finding("robot_differs", message))
         if one.agreement < DISAGREEMENT:
-            message = f"the recordings of robot {one.robot}{suffix} disagree with one another (p {one.agreement:.1e})"
+            chance = format_probability(one.agreement)
+            message = f"the recordings of robot {one.robot}{suffix} disagree with one another ({chance})"
             findings.append(make_finding("robot_recordings_disagree", message))
     findings += _report_drift(result, names, suffix)
     return findings

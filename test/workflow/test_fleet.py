@@ -146,6 +146,9 @@ def test_recordings_of_object_storage(result, manifest, tmp_path):
     assert found.recordings == 4
     assert "none.npz" in found.left_out[0].reason
     assert {"fleet_small", "recording_left_out"} <= {finding.code for finding in found.findings}
+    summary = found.save(tmp_path / "out")
+    assert all(one["differs"] is None and one["probability"] is None for one in summary["robots"])
+    assert not summary["configurations"][0]["compared"]
     assert np.isfinite(found.configurations[0].pooled.values).all()
 
 
