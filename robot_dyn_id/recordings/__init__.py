@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from robot_dyn_id.errors import InputError
-from robot_dyn_id.recordings import csv, npz, rosbag2
+from robot_dyn_id.recordings import csv, rosbag2, streamed_npz
 from robot_dyn_id.recordings.bag_files import STORAGES, files_of, is_bag
 from robot_dyn_id.recordings.merged import ChannelTopics, merge
 from robot_dyn_id.recordings.npz import write_npz
@@ -17,7 +17,7 @@ from robot_dyn_id.recordings.referenced import Referenced
 __all__ = ["FORMATS", "FileRecording", "files_of", "open_recording", "write_npz"]
 
 FORMATS: Mapping[str, Callable[[Path], FileRecording]] = {
-    ".npz": npz.open_recording,
+    ".npz": streamed_npz.open_recording,
     ".csv": csv.open_recording,
 }
 """Functions that open a file by its suffix, bags aside; a new format is one module and one line."""

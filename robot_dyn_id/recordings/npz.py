@@ -46,7 +46,8 @@ MOTOR = "motor_"
 """Beginning of the keys and columns of the motors of flexible joints: `motor_q`, `motor_tau`, `motor_current`."""
 
 LARGEST = 2**30
-"""Largest size of all arrays of an archive [bytes]: all channels of 7 joints at 1 kHz for 50 minutes and more."""
+"""Largest size of all arrays of an archive that is held in memory [bytes]: all channels of 7 joints at 1 kHz for 50
+minutes and more."""
 
 UNSTAMPED = "no time stamp (t is NaN)"
 
@@ -122,7 +123,7 @@ def open_flags(path: Path) -> tuple[bool, bool, tuple[str, ...]]:
     Raises:
         InputError: not an archive, or flags of a wrong type.
     """
-    with reading(path), _archive(path) as archive:
+    with reading(path), open_archive(path) as archive:
         found = {key: _array(archive, key) for key in _FLAGS if key in archive.files}
         periodic = found.get("periodic", np.array(False))
         if periodic.dtype != bool or periodic.ndim:
@@ -137,7 +138,7 @@ def has_motors(path: Path) -> bool:
     Raises:
         InputError: not an archive.
     """
-    with reading(path), _archive(path) as archive:
+    with reading(path), open_archive(path) as archive:
         return any(f"{MOTOR}{key}" in archive.files for key in _CHANNELS)
 
 
@@ -158,8 +159,16 @@ def write_npz(path: Path, joint_names: Sequence[str], t: Array, **values: Array)
 
 
 @contextmanager
-def _archive(path: Path) -> Iterator[NpzFile]:
-    """An open archive."""
+def open_archive(path: Path, limit: float = math.inf) -> Iterator[NpzFile]:
+    """An open archive.
+
+    Args:
+        path: the file.
+        limit: largest size of all arrays [bytes]; that of compressed ones is at most `LARGEST`.
+
+    Raises:
+        Unreadable: not an archive, or a larger one.
+    """
     check_regular(path)
     if path.stat().st_size == 0:
         raise Unreadable("the file is empty; write it again")
@@ -170,38 +179,54 @@ def _archive(path: Path) -> Iterator[NpzFile]:
             raise Unreadable("not a .npz archive, or a damaged one; write it with numpy.savez") from None
         if not isinstance(archive, NpzFile):
             raise Unreadable("a single array (.npy), not a .npz archive; write it with numpy.savez")
-        _check_sizes(archive)
+        _check_sizes(archive, limit)
         yield archive
 
 
-def _check_sizes(archive: NpzFile) -> None:
+def _check_sizes(archive: NpzFile, limit: float) -> None:
     """Refuse archives that would fill the memory, by the sizes that their directory states (no more is unpacked).
 
     Raises:
-        Unreadable: larger than `LARGEST`.
+        Unreadable: larger than `limit`.
     """
     assert archive.zip is not None
-    total = sum(member.file_size for member in archive.zip.infolist())
-    if total > LARGEST:
+    members = archive.zip.infolist()
+    total = sum(member.file_size for member in members)
+    if any(member.compress_type != zipfile.ZIP_STORED for member in members):
+        limit = min(limit, LARGEST)  # little on the disk can be more than the disk holds
+    if total > limit:
         raise Unreadable(
-            f"its arrays take {total / 2**30:.1f} GiB, and at most {LARGEST / 2**30:g} GiB are held in memory; write "
-            "a bag or a .csv, which are read in parts, or several files"
+            f"its arrays take {total / 2**30:.1f} GiB, and at most {limit / 2**30:g} GiB are read of compressed "
+            "arrays, or of arrays in Fortran order; write C-ordered arrays with numpy.savez, or a bag"
         )
 
 
 def _load(path: Path, side: str, need_time: bool) -> tuple[dict[str, NDArray[np.generic]], tuple[str, ...]]:
     """Arrays of the known keys that are there, and the other keys."""
     required = ("t",) * need_time + (f"{side}q", "joint_names")
-    with _archive(path) as archive:
-        missing = [key for key in required if key not in archive.files]
-        if missing:
-            raise Unreadable(f"no key {', '.join(missing)}; it holds {', '.join(archive.files) or 'nothing'}")
+    with open_archive(path, LARGEST) as archive:
+        _require(archive, required)
         known = dict.fromkeys((*required, "t", *(f"{side}{key}" for key in _CHANNELS)))
         if side:
             known["motor_joint_names"] = None
         arrays = {key: _array(archive, key) for key in known if key in archive.files}
-        others = [key for key in archive.files if key not in (*known, *_UNUSED, *_CHANNELS)]
-        return arrays, tuple(key for key in others if not key.startswith(MOTOR))
+        return arrays, _ignored(archive, (*known, *_CHANNELS))
+
+
+def _require(archive: NpzFile, keys: Sequence[str]) -> None:
+    """Check that an archive has keys.
+
+    Raises:
+        Unreadable: it lacks some.
+    """
+    missing = [key for key in keys if key not in archive.files]
+    if missing:
+        raise Unreadable(f"no key {', '.join(missing)}; it holds {', '.join(archive.files) or 'nothing'}")
+
+
+def _ignored(archive: NpzFile, known: Sequence[str]) -> tuple[str, ...]:
+    """Keys of an archive that mean nothing here."""
+    return tuple(key for key in archive.files if key not in (*known, *_UNUSED) and not key.startswith(MOTOR))
 
 
 def _array(archive: np.lib.npyio.NpzFile, key: str) -> NDArray[np.generic]:
@@ -221,19 +246,122 @@ def _check_header(archive: NpzFile, key: str) -> None:
     Raises:
         ValueError: it states more.
     """
+    _header(archive, key)
+
+
+@dataclass(frozen=True)
+class StoredArray:
+    """Header of an array in an archive.
+
+    Attributes:
+        shape: its shape.
+        kind: type of its numbers.
+        fortran: whether its columns are stored one after the other.
+        start: size of the header [bytes].
+    """
+
+    shape: tuple[int, ...]
+    kind: np.dtype[Any]
+    fortran: bool
+    start: int
+
+    @property
+    def rows(self) -> int:
+        """Number of rows."""
+        return self.shape[0] if self.shape else 0
+
+    @property
+    def nbytes(self) -> int:
+        """Size of the array [bytes]."""
+        return math.prod(self.shape) * self.kind.itemsize
+
+
+@dataclass(frozen=True)
+class ArchiveLayout:
+    """Arrays of an archive.
+
+    Attributes:
+        channels: `t` and the channels of the links, by key.
+        ignored: keys that mean nothing here.
+    """
+
+    channels: dict[str, StoredArray]
+    ignored: tuple[str, ...]
+
+
+def layout_of(archive: NpzFile) -> ArchiveLayout:
+    """Headers of the time stamps and channels of an archive.
+
+    Raises:
+        Unreadable: a missing key, or an array that is damaged, of another type or of other dimensions.
+    """
+    _require(archive, ("t", "q", "joint_names"))
+    channels = {}
+    for key in ("t", *_CHANNELS):
+        if key not in archive.files:
+            continue
+        try:
+            header = _header(archive, key)
+        except _BROKEN:
+            raise Unreadable(f"{key} is damaged or holds Python objects; write plain arrays") from None
+        if header is None:
+            raise Unreadable(f"{key} is not an array; write it with numpy.savez")
+        _check_numbers(key, header.kind, header.shape, 1 if key == "t" else 2)
+        channels[key] = header
+    return ArchiveLayout(channels, _ignored(archive, ("t", "joint_names", *_CHANNELS)))
+
+
+def joint_names_of(archive: NpzFile) -> tuple[str, ...]:
+    """Names of the joints of an archive.
+
+    Raises:
+        Unreadable: they are not texts, or not unique.
+    """
+    return _names("joint_names", _array(archive, "joint_names"))
+
+
+def read_rows(member: Any, key: str, stored: StoredArray, rows: int) -> Array:
+    """Read the next rows of an array.
+
+    Args:
+        member: open member of the archive, where the rows begin.
+        key: its key.
+        stored: its header.
+        rows: number of rows.
+
+    Raises:
+        Unreadable: the array is damaged.
+    """
+    width = math.prod(stored.shape[1:])
+    try:
+        content = member.read(rows * width * stored.kind.itemsize)
+        values = np.frombuffer(content, dtype=stored.kind).reshape(rows, *stored.shape[1:])
+    except _BROKEN:
+        raise Unreadable(f"{key} is damaged or holds Python objects; write plain arrays") from None
+    return values.astype(np.float64)
+
+
+def _header(archive: NpzFile, key: str) -> StoredArray | None:
+    """Header of an array; None for a member that is not an `.npy` file.
+
+    Raises:
+        ValueError: it states more numbers than the file holds.
+    """
     assert archive.zip is not None
     name = f"{key}.npy"
     if name not in archive.zip.namelist():  # no array at all
-        return
-    member: Any
-    with archive.zip.open(name) as member:
-        if not member.peek().startswith(np.lib.format.MAGIC_PREFIX):
-            return
-        version = np.lib.format.read_magic(member)
+        return None
+    stream: Any
+    with archive.zip.open(name) as stream:
+        if not stream.peek().startswith(np.lib.format.MAGIC_PREFIX):
+            return None
+        version = np.lib.format.read_magic(stream)
         read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
-        shape, _, kind = read(member)
-    if math.prod(shape) * kind.itemsize > archive.zip.getinfo(name).file_size:
+        shape, fortran, kind = read(stream)
+        header = StoredArray(shape, kind, fortran and len(shape) > 1, stream.tell())
+    if header.start + header.nbytes > archive.zip.getinfo(name).file_size:
         raise ValueError("more than there is")
+    return header
 
 
 def _names(key: str, array: NDArray[np.generic]) -> tuple[str, ...]:
@@ -246,8 +374,13 @@ def _names(key: str, array: NDArray[np.generic]) -> tuple[str, ...]:
 
 
 def _numbers(key: str, array: NDArray[np.generic], dimensions: int) -> Array:
-    if array.dtype.kind not in "fiu":
-        raise Unreadable(f"{key} has type {array.dtype}, expected real numbers")
-    if array.ndim != dimensions:
-        raise Unreadable(f"{key} has shape {array.shape}, expected {dimensions} dimension(s)")
+    _check_numbers(key, array.dtype, array.shape, dimensions)
     return array.astype(np.float64)
+
+
+def _check_numbers(key: str, kind: np.dtype[Any], shape: tuple[int, ...], dimensions: int) -> None:
+    """Refuse arrays of another type, or with other dimensions."""
+    if kind.kind not in "fiu":
+        raise Unreadable(f"{key} has type {kind}, expected real numbers")
+    if len(shape) != dimensions:
+        raise Unreadable(f"{key} has shape {shape}, expected {dimensions} dimension(s)")

@@ -2,6 +2,7 @@
 """`.npz` and `.csv`: the truth, and every way in which they can be wrong."""
 
 import os
+import tracemalloc
 import zipfile
 from dataclasses import replace
 
@@ -10,13 +11,20 @@ import pytest
 from support.recording_files import JOINTS, samples
 
 from robot_dyn_id.errors import InputError
-from robot_dyn_id.recordings import open_recording, write_npz
+from robot_dyn_id.recordings import open_recording, streamed_npz, write_npz
 
 RNG = np.random.default_rng(0)
 T = 3.0 + np.arange(40) * 0.01 + RNG.uniform(0, 0.002, 40)
 Q, DQ, TAU, CURRENT, HEAT, AIM = RNG.normal(size=(6, 40, 3))
 CHANNELS = {"t": T, "q": Q, "dq": DQ, "tau": TAU, "current": CURRENT, "temperature": HEAT, "reference": AIM}
 FULL = {**CHANNELS, "joint_names": np.array(JOINTS)}
+
+
+@pytest.fixture(params=["held in memory", "read in parts"])
+def any_size(request, monkeypatch):
+    """Archives are read as small ones, or as large ones are."""
+    if request.param == "read in parts":
+        monkeypatch.setattr(streamed_npz, "HELD", -1)
 
 
 def npz(tmp_path, **changes):
@@ -33,6 +41,7 @@ def refused(path, complaint):
     assert caught.value.__suppress_context__
 
 
+@pytest.mark.usefixtures("any_size")
 def test_npz_with_everything(tmp_path):
     recording = open_recording(npz(tmp_path, ddq=Q, units="rad"))
     assert (recording.joint_names, recording.epoch, recording.effort_is_torque) == (JOINTS, 0, True)
@@ -45,11 +54,13 @@ def test_npz_with_everything(tmp_path):
     assert recording.findings(JOINTS) == ()
 
 
+@pytest.mark.usefixtures("any_size")
 def test_npz_with_the_least(tmp_path):
     chunk = samples(open_recording(npz(tmp_path, dq=None, tau=None, current=None, temperature=None, reference=None)))
     assert chunk.dq is chunk.tau is chunk.current is chunk.temperature is chunk.reference is None
 
 
+@pytest.mark.usefixtures("any_size")
 def test_npz_of_other_number_types(tmp_path):
     chunk = samples(open_recording(npz(tmp_path, t=np.arange(40), q=Q.astype(">f4"), tau=np.asfortranarray(TAU))))
     np.testing.assert_array_equal(chunk.t, np.arange(40.0))
@@ -57,6 +68,7 @@ def test_npz_of_other_number_types(tmp_path):
     np.testing.assert_array_equal(chunk.tau, TAU)
 
 
+@pytest.mark.usefixtures("any_size")
 def test_npz_gaps(tmp_path):
     t, q = T.copy(), Q.copy()
     t[[3, 7]], q[5, 1], q[6, 2] = (np.nan, np.inf), np.nan, np.inf
@@ -72,6 +84,7 @@ def test_npz_gaps(tmp_path):
     ]
 
 
+@pytest.mark.usefixtures("any_size")
 @pytest.mark.parametrize(
     ("changes", "complaint"),
     [
@@ -106,6 +119,7 @@ def test_npz_that_is_wrong(tmp_path, changes, complaint):
     refused(npz(tmp_path, **changes), complaint)
 
 
+@pytest.mark.usefixtures("any_size")
 def test_npz_that_is_none(tmp_path):
     path = tmp_path / "data.npz"
     with path.open("wb") as file:
@@ -118,6 +132,7 @@ def test_npz_that_is_none(tmp_path):
     refused(path, "t is not an array")
 
 
+@pytest.mark.usefixtures("any_size")
 @pytest.mark.parametrize("flips", [False, True])
 def test_npz_cut_or_damaged(tmp_path, flips):
     content = npz(tmp_path).read_bytes()
@@ -135,6 +150,35 @@ def test_npz_cut_or_damaged(tmp_path, flips):
             assert flips
         except InputError as error:
             assert str(path) in str(error) and "\n" not in str(error)
+
+
+@pytest.mark.parametrize("write", [np.savez, np.savez_compressed])
+def test_a_large_npz_is_read_in_parts(tmp_path, write, monkeypatch):
+    monkeypatch.setattr(streamed_npz, "HELD", 2**20)
+    rng, count = np.random.default_rng(2), 400_000
+    t, q = 0.001 * np.arange(count), rng.normal(size=(count, 7))
+    t[5] = np.nan
+    path = tmp_path / "large.npz"
+    write(path, t=t, q=q, tau=q, joint_names=np.array([f"j{i}" for i in range(7)]), torque=q[:1])
+    tracemalloc.start()
+    recording = open_recording(path)
+    names, total = recording.joint_names, np.zeros(7)
+    for chunk in recording.chunks(names):
+        total += chunk.tau.sum(axis=0)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 0.3 * q.nbytes
+    np.testing.assert_allclose(total, np.delete(q, 5, axis=0).sum(axis=0))
+    assert recording.dropped(names) == {"no time stamp (t is NaN)": 1}
+    assert len(recording.findings(names)) == 2  # the key that means nothing, and the sample
+
+
+def test_an_archive_that_changes_while_it_is_read_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr(streamed_npz, "HELD", -1)
+    recording = open_recording(npz(tmp_path))
+    npz(tmp_path, tau=None)
+    with pytest.raises(InputError, match="changed"):
+        samples(recording)
 
 
 def test_writing_npz(tmp_path):
