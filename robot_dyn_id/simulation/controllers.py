@@ -331,6 +331,7 @@ class CommandedEfforts:
         self.rated = rated
         self._start_time = start_time
         self._blend_time = blend_time
+        self._share = self._unrelieved = 0.0
         self.limited = self.invalid = np.zeros(0, dtype=np.int64)
         self.rest()
 
@@ -363,7 +364,8 @@ class CommandedEfforts:
         Returns:
             Effort [N m or N], shape (n,); zero for all joints if `wanted` or `added` is not finite.
         """
-        motor = wanted + np.asarray(added)
+        added = np.asarray(added, dtype=np.float64)
+        motor = wanted + added
         self.invalid = np.flatnonzero(~np.isfinite(motor))
         if len(self.invalid):
             self.limited = np.zeros(0, dtype=np.int64)

@@ -13,9 +13,9 @@ from rclpy.context import Context
 from rclpy.executors import MultiThreadedExecutor, SingleThreadedExecutor
 from rclpy.node import Node
 from rclpy.task import Future
+from robot_dyn_id.action import IdentifyRecordings
 from support.processes import child
 
-from robot_dyn_id.action import IdentifyRecordings
 from robot_dyn_id.nodes.excitation_publisher import ExcitationPublisher
 from robot_dyn_id.nodes.runtime.robot_node import RobotNode
 from robot_dyn_id.nodes.runtime.running import PATIENCE, make_executor, spin
@@ -181,9 +181,7 @@ def test_messages_are_executed_in_their_order_and_in_the_callback_group(make):
 def plain_servers(plain, callbacks):
     """Servers of the actions `first`, `second`, ... of a node, whose goals are given to callbacks."""
     return [
-        ActionServer(
-            plain, IdentifyRecordings, name, lambda goal: IdentifyRecordings.Result(), goal_callback=callback
-        )
+        ActionServer(plain, IdentifyRecordings, name, lambda goal: IdentifyRecordings.Result(), goal_callback=callback)
         for name, callback in zip(("first", "second"), callbacks, strict=True)
     ]
 
