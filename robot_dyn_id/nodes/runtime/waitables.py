@@ -137,7 +137,7 @@ class WaitablePoller:
 
 @types.coroutine
 def _continue(work: Coroutine[Any, Any, None], waits_for: Any) -> Generator[Any, None, None]:
-    """Continue a coroutine that waits: the executor is told for what."""
+    """Continue a coroutine that waits; yield to the executor what it waits for."""
     while True:
         yield waits_for
         try:
