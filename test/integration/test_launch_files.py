@@ -201,6 +201,13 @@ def test_a_configuration_sets_parameters_that_its_nodes_take(path, world):
             assert rows[parameter].rule.allows(values), f"{key}: {parameter}"
 
 
+def test_a_real_so101_gets_no_parameter_that_only_its_simulator_may_have():
+    """Long timeouts and no check of efforts belong to the launch file of the simulated arm."""
+    for key, content in yaml.safe_load((ROOT / "config" / "so101.yaml").read_text()).items():
+        if key != "/**/simulator":
+            assert content["ros__parameters"].keys().isdisjoint({"timeout", "horizon", "effort_scale"})
+
+
 @pytest.mark.parametrize("name", ["iiwa", "panda", "planar3r", "ur"])
 def test_what_is_designed_for_a_robot_is_within_the_limits_of_the_node_that_runs_it(name):
     node = yaml.safe_load((ROOT / "config" / f"{name}.yaml").read_text())["/**/excitation_publisher"]["ros__parameters"]
