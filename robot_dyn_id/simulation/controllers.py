@@ -344,8 +344,9 @@ class CommandedEfforts:
 
     def rest(self) -> Array:
         """Command zero effort, from which the next law is blended in; returns zeros, shape (n,)."""
-        self.last = self._whole = self._gap = np.zeros(len(self.rated))
+        self.last = self._gap = np.zeros(len(self.rated))
         self._left = self._share = self._unrelieved = 0.0
+        self._fade = 1.0
         self.change()
         return self.last
 
@@ -372,15 +373,15 @@ class CommandedEfforts:
             return self.rest()
         possible = limit_command(wanted, added, self.rated)
         if self._changed:
-            self._gap, self._left, self._changed = self._whole - possible, 1.0, False
+            self._gap, self._left, self._changed = self.last / self._fade - possible, 1.0, False
         else:
             self._left = max(0.0, self._left - step / self._duration) if self._duration > 0.0 else 0.0
         self._share = self._left**2 * (3.0 - 2.0 * self._left)
         self.limited = np.flatnonzero(np.maximum(np.abs(wanted), np.abs(motor)) > self.rated)
         excess = added - np.clip(added, -self.rated, self.rated)  # of the driver alone
         relieved = added - self._unrelieved * self._share * excess
-        self._whole = limit_command(possible + self._share * self._gap, relieved, self.rated)
-        self.last = fade * self._whole
+        self.last = fade * limit_command(possible + self._share * self._gap, relieved, self.rated)
+        self._fade = fade if fade > 0.0 else 1.0
         return self.last
 
 
