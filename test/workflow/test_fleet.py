@@ -21,7 +21,7 @@ from robot_dyn_id.identification.settings import Settings
 from robot_dyn_id.recordings import open_recording
 from robot_dyn_id.signals.trials import FilteredTrials
 from robot_dyn_id.workflow import fleet_tasks
-from robot_dyn_id.workflow.fleet import identify_fleet
+from robot_dyn_id.workflow.fleet import format_probability, identify_fleet
 from robot_dyn_id.workflow.fleet_tasks import MapTask, VersionError, digest_recording, map_recording
 from robot_dyn_id.workflow.scheduler import (
     Certificates,
@@ -269,3 +269,8 @@ def test_drift_is_reported(tmp_path):
     found = identify_fleet(read_manifest(path), InProcess(), tmp_path / "store")
     messages = [one.message for one in found.findings if one.code == "robot_drifts"]
     assert len(messages) == 1 and "R0000" in messages[0] and "fv1" in messages[0]
+
+
+def test_a_probability_is_never_zero():
+    assert format_probability(1.2e-5) == "p 1.2e-05"
+    assert format_probability(0.0) == "p < 2e-308"
