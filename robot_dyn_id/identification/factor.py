@@ -102,11 +102,18 @@ class Factor:
             parts: at least one.
 
         Raises:
-            InputError: a factor of another robot or of other choices.
+            InputError: a factor of another robot or of other choices, or two factors of the same samples.
         """
         first = parts[0]
-        for part in parts[1:]:
+        sources: dict[bytes, str] = {}
+        for part in parts:
             part.check_choices(first.choices)
+            digests, source = part.fingerprint.digests.tobytes(), ", ".join(part.sources[:1])
+            if digests and digests in sources:
+                raise InputError(
+                    f"{source} and {sources[digests]} are factors of the same samples; leave one of them out"
+                )
+            sources[digests] = source
         digest = hashlib.sha256("".join(part.data_sha256 for part in parts).encode()).hexdigest()
         return cls(
             choices=first.choices,

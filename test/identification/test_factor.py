@@ -86,3 +86,8 @@ def test_what_needs_the_data_themselves_is_refused(change):
     given = {**change} if change.get("estimator", 1) is not None else {"estimator": ESTIMATORS["consistent"]()}
     with pytest.raises(UsageError):
         require_mergeable(replace(SETTINGS, **given))
+
+
+def test_factors_of_the_same_samples_are_refused(factors):
+    with pytest.raises(InputError, match="same samples"):
+        Factor.merged([factors[0], factors[1], replace(factors[0], sources=("copy",))])
