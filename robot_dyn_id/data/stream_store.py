@@ -141,7 +141,10 @@ def _map_arrays(item: Any, kind: type, change: Callable[[Any], object]) -> Any:
 
 
 class StreamStore:
-    """Streams of dataclasses of arrays, by key. Items must not be changed by their readers."""
+    """Streams of dataclasses of arrays, by key. Items must not be changed by their readers.
+
+    Copies, also by pickle, are empty: they compute the items again.
+    """
 
     def __init__(self, limit: int = MEMORY_LIMIT_BYTES, streams: int = STREAMS) -> None:
         """Start empty.
@@ -153,6 +156,16 @@ class StreamStore:
         self._limit, self._streams = limit, streams
         self._stored: dict[Hashable, _StoredStream] = {}
         self._passes: dict[Hashable, int] = {}
+        self._closed = False
+
+    def __reduce__(self) -> tuple[type[StreamStore], tuple[int, int]]:
+        """An empty store of the same limits: files have no copies."""
+        return StreamStore, (self._limit, self._streams)
+
+    def close(self) -> None:
+        """Free memory and files; later passes compute the items again, and keep none."""
+        self._closed = True
+        self._stored.clear()
 
     def stream(
         self, key: Hashable, start: Callable[[], Iterator[Item]], size: Callable[[Item], int], skipped: int = 0
@@ -171,7 +184,7 @@ class StreamStore:
             yield from found
             return
         passes = self._passes[key] = self._passes.get(key, 0) + 1
-        if passes <= skipped:
+        if passes <= skipped or self._closed:
             yield from start()
             return
         stored: _StoredStream | None = _StoredStream()
@@ -182,7 +195,7 @@ class StreamStore:
                 except OSError:  # the disk is full: later passes compute the items again
                     stored = None
             yield item
-        if stored is None:
+        if stored is None or self._closed:
             return
         self._stored[key] = stored
         while len(self._stored) > self._streams:

@@ -173,7 +173,7 @@ def _check_choices(choices: Any, joints: int, parameters: int) -> None:
         and choices["decimation"] > 0
         and all(_are_numbers([choices[name]]) and choices[name] >= 0.0 for name in _NUMBERS)
         and min(choices[name] for name in ("sample_rate", "cutoff", "motion_cutoff")) > 0.0
-        and all(_are_numbers(choices[name]) and len(choices[name]) == joints for name in _OF_JOINTS)
+        and all(_are_numbers(choices[name]) and len(choices[name]) in (0, joints) for name in _OF_JOINTS)
         and _are_numbers(choices["gravity"])
         and len(choices["gravity"]) == 3
         and isinstance(choices["held"], Mapping)

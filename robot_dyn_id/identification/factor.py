@@ -29,6 +29,7 @@ from robot_dyn_id.parameters import urdf_hash
 from robot_dyn_id.signals.fingerprint import Fingerprint
 from robot_dyn_id.signals.processing import RecordedProblem
 from robot_dyn_id.signals.ranges import Ranges
+from robot_dyn_id.signals.reversals import AUTO
 from robot_dyn_id.signals.trials import FilteredTrials
 
 if TYPE_CHECKING:
@@ -212,6 +213,10 @@ def require_mergeable(settings: Settings) -> int:
         )
     if settings.essential or settings.bootstrap:
         raise UsageError("essential and bootstrap need the data themselves: leave them out where factors are used")
+    if AUTO in (settings.reversal_speed, *settings.reversal_speeds.values()):
+        raise UsageError(
+            f"reversal_speed {AUTO} depends on the noise of each recording: factors cannot be merged; state a speed"
+        )
     if any(term.signal == "load" for term in settings.fixed_terms):
         raise UsageError("load-dependent friction depends on a fit to all data: factors cannot be merged; leave it out")
     return estimator.autoregressive_order

@@ -3,6 +3,9 @@
 
 from __future__ import annotations
 
+import copy
+import os
+import pickle
 import resource
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -116,3 +119,22 @@ def test_an_identity_is_equal_for_the_same_object_alone() -> None:
     assert Identity(values) == Identity(values)
     assert hash(Identity(values)) == hash(Identity(values))
     assert Identity(values) != Identity([1.0])
+
+
+def test_copies_are_empty() -> None:
+    store, source = StreamStore(limit=0), Source()
+    read(store, source)
+    for other in (pickle.loads(pickle.dumps(store)), copy.deepcopy(store), copy.copy(store)):
+        again = Source()
+        assert [one.number for one in read(other, again)] == list(range(COUNT)) and again.computed == COUNT
+
+
+def test_a_closed_store_holds_no_file_and_computes_again() -> None:
+    files = len(os.listdir("/proc/self/fd"))
+    store, source = StreamStore(limit=0), Source()
+    read(store, source)
+    assert len(os.listdir("/proc/self/fd")) == files + 1
+    store.close()
+    read(store, source)
+    assert len(os.listdir("/proc/self/fd")) == files
+    assert source.computed == 2 * COUNT
