@@ -2,7 +2,7 @@
 """Streams of computed items that are computed once, and read again in later passes.
 
 Items stay in memory up to a limit that all streams share. Those beyond it are written to a temporary file without a
-name, so that memory does not grow with a recording.
+name, so that memory does not grow with a recording; files take at most half of the space that is free without them.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ class _StoredStream:
     file: IO[bytes] | None = None
     end: int = 0
 
-    def append(self, item: object, size: int, room: int) -> None:
+    def append(self, item: object, size: int, room: int, written: int = 0) -> None:
         """Append an item.
 
         Args:
@@ -87,6 +87,10 @@ class _StoredStream:
             size: its size [bytes].
             room: memory that is left for it [bytes]; an item that is larger is written to the file, with all others
                 that follow.
+            written: size of the files of all other streams [bytes].
+
+        Raises:
+            OSError: the files would take more than half of the space that is free without them.
         """
         if self.file is None and size <= room:
             self.items.append(item)
@@ -96,6 +100,9 @@ class _StoredStream:
         if self.file is None:
             # read at any place by passes that overlap; closed with the last reference
             self.file = tempfile.TemporaryFile(buffering=0)  # noqa: SIM115
+        space = os.fstatvfs(self.file.fileno())
+        if written + self.end + size > space.f_bavail * space.f_frsize - size:
+            raise OSError("too little space is left for a temporary file")
         self.items.append(_map_arrays(item, np.ndarray, self._write))
 
     def __iter__(self) -> Iterator[Any]:
@@ -191,8 +198,9 @@ class StreamStore:
         for item in start():
             if stored is not None:
                 try:
-                    stored.append(item, size(item), self._limit - self._in_memory - stored.nbytes)
-                except OSError:  # the disk is full: later passes compute the items again
+                    room = self._limit - self._in_memory - stored.nbytes
+                    stored.append(item, size(item), room, sum(one.end for one in self._stored.values()))
+                except OSError:  # too little space is left: later passes compute the items again
                     stored = None
             yield item
         if stored is None or self._closed:

@@ -236,22 +236,22 @@ def test_nothing_that_can_be_used_is_an_error(manifest, tmp_path):
         identify_fleet(read_manifest(here), InProcess(), tmp_path)
 
 
-def few(manifest, name, config=None):
-    """The manifest of the first two recordings."""
+def few(manifest, name, config=None, count=2):
+    """The manifest of the first recordings."""
     content = yaml.safe_load(manifest.read_text())
     here = manifest.parent / f"{name}.yaml"
     if config is not None:
         (manifest.parent / f"{name}_config.yaml").write_text(config)
         content["config"] = f"{name}_config.yaml"
-    here.write_text(yaml.safe_dump({**content, "recordings": content["recordings"][:2]}))
+    here.write_text(yaml.safe_dump({**content, "recordings": content["recordings"][:count]}))
     return read_manifest(here)
 
 
 def test_thresholds_of_the_configuration_judge_the_sets(manifest, tmp_path):
     signals = (manifest.parent / "config.yaml").read_text()
-    found = identify_fleet(few(manifest, "judged"), InProcess(), tmp_path)
+    found = identify_fleet(few(manifest, "judged", count=4), InProcess(), tmp_path)
     assert found.configurations[0].pooled.verdict == "suspect"
-    strict = few(manifest, "strict", f"{signals}thresholds: {{bad_nrmse: 0.0001}}\n")
+    strict = few(manifest, "strict", f"{signals}thresholds: {{bad_nrmse: 0.0001}}\n", 4)
     (group,) = identify_fleet(strict, InProcess(), tmp_path).configurations
     assert [group.pooled.verdict, group.robots[0].parameters.verdict] == ["bad", "bad"]
 
