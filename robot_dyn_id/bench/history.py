@@ -62,7 +62,7 @@ class BenchRun:
         return cls(__version__, _computer(), found, quick, tuple(figures), growth, samples)
 
     def unlike(self, other: BenchRun) -> tuple[str, ...]:
-        """What another run differs in, so that figures of both are not comparable: computer, quick form, samples."""
+        """Attributes in which another run differs, so that its figures are not compared: computer, form, samples."""
         return tuple(name for name in ("computer", "quick", "samples") if getattr(self, name) != getattr(other, name))
 
     def completed(self, other: BenchRun) -> BenchRun:
