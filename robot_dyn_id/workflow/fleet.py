@@ -515,24 +515,35 @@ def _reduce_recordings(
 def _of_equal_choices(reduced: _Reduced) -> tuple[_Reduced, Choices]:
     """The recordings whose factors can be merged: those with the most frequent choices, and these choices.
 
+    Of recordings of the same samples the first is used.
+
     Raises:
-        InputError: these are the fewer.
+        InputError: fewer than half have these choices.
     """
-    choices = [parse_factor(content, "factor").choices for content in reduced.factors]
+    choices, samples = [], []
+    for content in reduced.factors:
+        factor = parse_factor(content, "factor")
+        choices.append(factor.choices)
+        samples.append(factor.fingerprint.digests.tobytes())
     texts = [json.dumps(one, sort_keys=True) for one in choices]
-    frequent = Counter(texts).most_common(1)[0][0]
+    frequent, count = Counter(texts).most_common(1)[0]
     chosen = choices[texts.index(frequent)]
-    left_out = list(reduced.left_out)
-    for entry, content, text in zip(reduced.entries, reduced.factors, texts, strict=True):
-        if text != frequent:
+    left_out, used = list(reduced.left_out), []
+    first: dict[bytes, str] = {}
+    for number, (entry, content) in enumerate(zip(reduced.entries, reduced.factors, strict=True)):
+        if texts[number] != frequent:
             try:
                 parse_factor(content, entry.recording).check_choices(chosen)
             except InputError as error:
+                if 2 * count < len(texts):
+                    message = f"only {count} of {len(texts)} recordings were processed alike; the first other: {error}"
+                    raise InputError(message) from None
                 left_out.append(LeftOut(entry, str(error)))
-    used = [number for number, text in enumerate(texts) if text == frequent]
-    if 2 * len(used) < len(texts):
-        reason = left_out[len(reduced.left_out)].reason
-        raise InputError(f"only {len(used)} of {len(texts)} recordings were processed alike; the first other: {reason}")
+        elif samples[number] and samples[number] in first:
+            left_out.append(LeftOut(entry, f"the samples are those of {first[samples[number]]}"))
+        else:
+            first[samples[number]] = entry.recording
+            used.append(number)
     kept = [reduced.entries[n] for n in used], [reduced.factors[n] for n in used]
     return replace(reduced, entries=kept[0], factors=kept[1], left_out=left_out), chosen
 

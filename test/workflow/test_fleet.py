@@ -230,6 +230,17 @@ def test_a_recording_listed_twice_is_used_once(manifest, tmp_path):
     assert digest_recording(str(manifest.parent / "none.npz")) == ""
 
 
+def test_a_recording_that_was_saved_again_is_used_once(manifest, tmp_path):
+    content = yaml.safe_load(manifest.read_text())
+    with np.load(manifest.parent / "R0000_0.npz") as archive:
+        np.savez_compressed(manifest.parent / "again.npz", **archive)
+    entries = [*content["recordings"][:2], {**content["recordings"][0], "recording": "again.npz"}]
+    here = manifest.parent / "again.yaml"
+    here.write_text(yaml.safe_dump({**content, "recordings": entries}))
+    found = identify_fleet(read_manifest(here), InProcess(), tmp_path)
+    assert found.recordings == 2 and "samples" in found.left_out[0].reason
+
+
 def test_nothing_that_can_be_used_is_an_error(manifest, tmp_path):
     content = yaml.safe_load(manifest.read_text())
     entries = [one for one in content["recordings"] if one["recording"] == "R0005_1.npz"]
