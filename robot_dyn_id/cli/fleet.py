@@ -101,7 +101,8 @@ def _text(result: FleetResult, folder: Path) -> str:
     lines = [f"{robots} robots, {result.recordings} recordings, {len(result.left_out)} left out"]
     for one in result.differing:
         names = ", ".join(difference.name for difference in one.differences)
-        lines.append(f"robot {one.robot} differs from the fleet (p {one.probability:.1e}) in {names}")
+        where = names or "no single parameter significantly"
+        lines.append(f"robot {one.robot} differs from the fleet (p {one.probability:.1e}) in {where}")
     if not result.differing:
         lines.append("no robot differs from the fleet")
     lines += [f"left out: {one.entry.recording} of robot {one.entry.robot}: {one.reason}" for one in result.left_out]
