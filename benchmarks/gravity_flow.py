@@ -78,7 +78,8 @@ def drift(settings: SimulatorSettings, law: GravityLaw, rated: np.ndarray, q: np
     compensation = GravityCompensation(law, rated, 1.0, 1.0)
     for _ in range(round(seconds * settings.publish_rate)):
         position, _, effort = arm.read()
-        command = compensation.command(position, 1.0 / settings.publish_rate, effort)
+        compensation.observe(position, 1.0 / settings.publish_rate)
+        command = compensation.command(1.0 / settings.publish_rate, effort)
         arm.robot.command_effort(arm.drives.torque(command))
         farthest = np.maximum(farthest, np.abs(arm.robot.plant.q - begin))
     return farthest

@@ -33,9 +33,12 @@ def generate_launch_description():
                 ["start", "autostart", "rehearsal", "recording", "trajectory"],
                 command_topic="{controller}/joint_trajectory",
                 command_action="{controller}/follow_joint_trajectory",
+                timeout=2.0,  # a simulator on a busy computer may pause for longer than a robot's driver
+                horizon=4.0,  # for the same reason: a segment is replaced after a third of it
+                effort_scale=0.0,  # the efforts are in drive units, and the limits of the URDF in N m
             ),
             start_node("recorder", folder="{bag}"),
             start_node("gravity_calibrator", ["folder", "trust_urdf_mass", "calibration"]),
-            start_node("gravity_compensator", autostart="{compensate}"),
+            start_node("gravity_compensator", autostart="{compensate}", timeout=5.0),  # simulated time waits
         ]
     )

@@ -59,7 +59,11 @@ class GravityLaw:
 
 
 class GravityCompensation:
-    """Commanded efforts: a share of gravity within rated efforts, without jumps; implausible positions are refused."""
+    """Commanded efforts: a share of gravity within rated efforts, without jumps.
+
+    An encoder or a bus that fails can report a wrong position for good. While the position is implausible relative to
+    the last plausible one, the efforts fade to zero.
+    """
 
     def __init__(self, law: GravityLaw, rated: Array, scale: float, ramp_time: float) -> None:
         """Begin without a command.
@@ -71,10 +75,12 @@ class GravityCompensation:
             ramp_time: duration of every change: from the present effort of the drives at the beginning, to another
                 share or another law, and to zero at the end [s].
         """
-        self._law, self._scale = law, scale
+        self._law, self._scale, self._rated = law, scale, rated
         self._efforts = CommandedEfforts(rated, ramp_time, ramp_time)
+        self._limited: Integers = np.zeros(0, dtype=np.int64)
         self._q: Array | None = None
-        self._releasing = False
+        self._fault = ""
+        self._begun = self._releasing = False
 
     @property
     def joint_names(self) -> tuple[str, ...]:
@@ -84,17 +90,27 @@ class GravityCompensation:
     @property
     def rated(self) -> Array:
         """Rated efforts in drive units, shape (n,)."""
-        return self._efforts.rated
+        return self._rated
 
     @property
     def limited(self) -> Integers:
         """Indices of the joints whose latest effort was limited."""
-        return self._efforts.limited
+        return self._limited
 
     @property
     def scale(self) -> float:
         """Commanded share of gravity [-]."""
         return self._scale
+
+    @property
+    def begun(self) -> bool:
+        """Whether the first effort has been commanded; later ones do not need the measured efforts."""
+        return self._begun
+
+    @property
+    def fault(self) -> str:
+        """Why the positions are implausible; empty if they are not."""
+        return self._fault
 
     @property
     def holds(self) -> bool:
@@ -122,7 +138,7 @@ class GravityCompensation:
                 f"its joints are {', '.join(law.model.joint_names)}, those of the calibration in use "
                 f"{', '.join(self.joint_names)}: restart the node to use it"
             )
-        self._law, self._efforts.rated = law, rated
+        self._law, self._rated = law, rated
         self._efforts.change()
 
     def release(self) -> None:
@@ -132,41 +148,70 @@ class GravityCompensation:
             self._efforts.change()
 
     def rest(self) -> Array:
-        """Command zero effort now, shape (n,); the next command begins from there, with the present share."""
-        self._q, self._releasing = None, False
+        """Command zero effort now, shape (n,); the next command begins as the first one, with the present share.
+
+        The positions go on from the last plausible ones.
+        """
+        self._begun = self._releasing = False
         return self._efforts.rest()
 
-    def command(self, q: Array, step: float, present: Array | None = None) -> Array:
-        """Efforts to be commanded in drive units, shape (n,).
+    def restart(self) -> None:
+        """Rest, and take the next positions for true, wherever the arm is."""
+        self._q, self._fault = None, ""
+        self.rest()
+
+    def observe(self, q: Array, step: float) -> None:
+        """Take measured positions, or begin to fade if a position has changed faster than the joint can move.
+
+        Args:
+            q: measured positions [rad or m], shape (n,).
+            step: time since the previous positions, plausible or not [s]. Time in which implausible ones came does
+                not make a position plausible.
+        """
+        fault = self._jump(q, step)
+        if bool(fault) != bool(self._fault):
+            self._fault = fault
+            self._efforts.change()
+        if not fault:
+            self._q = q
+
+    def _jump(self, q: Array, step: float) -> str:
+        """Why positions do not follow the last plausible ones; empty if they do."""
+        if self._q is None:
+            return ""
+        moved = q - self._q
+        endless = np.isinf(self._law.model.limits.upper)  # an encoder may begin again after a turn
+        moved = np.where(endless, (moved + np.pi) % (2.0 * np.pi) - np.pi, moved)
+        farthest = JUMP_MARGIN + JUMP_FACTOR * np.where(self._fastest > 0.0, self._fastest, np.inf) * step
+        jumped = np.flatnonzero(np.abs(moved) > farthest)
+        if not len(jumped):
+            return ""
+        joint = int(jumped[0])
+        return f"position of joint {self.joint_names[joint]} jumps by {moved[joint]:.3g} in {step:.3g} s"
+
+    def command(self, step: float, present: Array | None = None) -> Array:
+        """Efforts to be commanded in drive units at the last plausible positions, shape (n,).
 
         The first command is the present effort of the drives: an arm that they hold by position does not fall when
         efforts take over, and one that they do not hold begins at zero.
 
         Args:
-            q: measured positions [rad or m], shape (n,).
-            step: time since the previous positions [s].
+            step: time since the previous command [s].
             present: measured efforts in drive units, shape (n,); None: not known, the first command is zero.
-
-        Raises:
-            InputError: a position has changed faster than the joint can move; nothing else has changed then.
         """
-        if self._q is not None:
-            moved = q - self._q
-            endless = np.isinf(self._law.model.limits.upper)  # an encoder may begin again after a turn
-            moved = np.where(endless, (moved + np.pi) % (2.0 * np.pi) - np.pi, moved)
-            farthest = JUMP_MARGIN + JUMP_FACTOR * np.where(self._fastest > 0.0, self._fastest, np.inf) * step
-            jumped = np.flatnonzero(np.abs(moved) > farthest)
-            if len(jumped):
-                joint = int(jumped[0])
-                raise InputError(
-                    f"position of joint {self.joint_names[joint]} jumps by {moved[joint]:.3g} in {step:.3g} s"
-                )
-        elif present is not None:
-            self._efforts.last = np.clip(present, -self.rated, self.rated)
-            self._efforts.change()
-        self._q = q
-        share = 0.0 if self._releasing else self._scale
-        return self._efforts.command(share * self._law.effort(q), step, 0.0)
+        if self._q is None:
+            return self.rest()
+        if not self._begun and not self._fault:
+            self._begun = True
+            if present is not None:
+                self._efforts.last = np.clip(present, -self._rated, self._rated)
+                self._efforts.change()
+        share = 0.0 if self._releasing or self._fault else self._scale
+        wanted = share * self._law.effort(self._q)
+        self._limited = np.flatnonzero(np.abs(wanted) > self._rated)
+        # another calibration may have lower rated efforts: the present ones fade to them
+        self._efforts.rated = np.maximum(self._rated, np.abs(self._efforts.last))
+        return self._efforts.command(np.clip(wanted, -self._rated, self._rated), step, 0.0)
 
     @property
     def _fastest(self) -> Array:

@@ -99,8 +99,9 @@ class ComputedTorqueControllerSettings:
     )
     effort_limit: tuple[float, ...] = ros_parameter(
         (),
-        "Rated effort of the commands, and of the motors, which give a command and what the driver adds to it; one "
-        "value for all joints or one per joint; lowers limits of the URDF or replaces missing ones",
+        "Rated effort of the commands, and of the motors, which give a command and what the driver adds to it (before "
+        "a model is identified its friction is unknown, and counts as 0); one value for all joints or one per joint; "
+        "lowers limits of the URDF or replaces missing ones",
         "N m or N",
         0.0,
     )
@@ -417,13 +418,13 @@ class ComputedTorqueController(ManagedNode):
             self._end_fading()
         else:
             effort = self._effort(self._tracker.setpoint(time), q, dq, step)
-            self._command(effort._replace(wanted=share * effort.wanted), step)
+            self._command(effort, step, share)
 
-    def _command(self, effort: LawEffort, step: float) -> None:
-        """Publish what the motors may be given of a law's effort."""
+    def _command(self, effort: LawEffort, step: float, share: float) -> None:
+        """Publish a share of what the motors may be given of a law's effort."""
         efforts, model = self._efforts, self._model
         assert efforts is not None and model is not None
-        self._message.data = efforts.command(effort.wanted, step, effort.added).tolist()
+        self._message.data = efforts.command(effort.wanted, step, effort.added, share).tolist()
         self._commands.publish(self._message)
         if len(efforts.invalid):  # not held by setpoints that may have caused it
             self._tracker = None
@@ -498,7 +499,9 @@ class ComputedTorqueController(ManagedNode):
         elif self._dynamics is not None:
             self._condition.report(OK, f"commands efforts by {self.settings.law}")
         elif self._start is not None:
-            self._condition.report(OK, f"commands efforts by the URDF's inertia, {self._start.scale:.3g} times")
+            law = f"commands efforts by the URDF's inertia, {self._start.scale:.3g} times"
+            friction = "friction" in self.settings.robot_compensates
+            self._condition.report(OK, law + friction * "; effort_limit leaves out the driver's friction, unknown yet")
         elif self._refused:
             self._condition.report(ERROR, self._refused)
         else:

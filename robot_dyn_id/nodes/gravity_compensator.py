@@ -43,8 +43,11 @@ CALIBRATION = "gravity_calibration"
 CHECKS_PER_TIMEOUT = 4
 """Checks of the age of the joint states per timeout."""
 
+TIMELY_STATES = 5
+"""Joint states that must follow each other within the timeout before an effort is commanded."""
+
 TROUBLE_REPORTED_S = 2.0
-"""Time for which an effort that was limited is reported [s]."""
+"""Time for which an effort that was limited and a refused joint state are reported [s]."""
 
 LARGEST_TEXT = 1_000_000
 """Length of a calibration on the topic above which it is not read."""
@@ -78,7 +81,12 @@ class GravityCompensatorSettings:
         4.0,
     )
     timeout: float = ros_parameter(
-        0.1, "Age at which joint states are stale; zero effort is commanded then", "s", 0.002, 10.0
+        0.1,
+        "Age at which joint states are stale, by their arrival and by their stamps; zero effort is commanded then, "
+        f"until {TIMELY_STATES} joint states in a row have come within it",
+        "s",
+        0.002,
+        10.0,
     )
     autostart: bool = autostart_parameter()
 
@@ -121,6 +129,8 @@ class GravityCompensator(ManagedNode):
         self._compensation: GravityCompensation | None = None
         self._drifting: tuple[str, ...] = ()
         self._heard, self._time, self._message = -math.inf, 0.0, Float64MultiArray()
+        self._timely = self._late = 0
+        self._refusal, self._refused_at = "", -math.inf
         self._trouble, self._troubled = "", -math.inf
         if not self.settings.calibration:
             self.subscription(CALIBRATION, self._take_calibration)
@@ -150,6 +160,8 @@ class GravityCompensator(ManagedNode):
             MotionError: the efforts still fade after a deactivation.
         """
         self._check_released()
+        if self._compensation is not None:
+            self._compensation.restart()
         self._active = True
         self._look()
 
@@ -195,8 +207,12 @@ class GravityCompensator(ManagedNode):
         try:
             if len(message.data) > LARGEST_TEXT:
                 raise InputError(f"it has {len(message.data)} characters, more than {LARGEST_TEXT}")
-            self._offered = parse_gravity(message.data, CALIBRATION)
-            self._decide()
+            before, self._offered = self._offered, parse_gravity(message.data, CALIBRATION)
+            try:
+                self._decide()
+            except RobotDynIdError:
+                self._offered = before
+                raise
         except RobotDynIdError as error:
             if self._compensation is None:
                 self._refused = f"calibration refused: {error}"
@@ -222,7 +238,8 @@ class GravityCompensator(ManagedNode):
         places = self._places(names)
         if self._compensation is None:
             self._compensation = GravityCompensation(law, rated, self._scale, self.settings.ramp_time)
-            self._heard = self._seconds()  # joint states of these joints are expected from now on
+            self._heard, self._time = self._seconds(), 0.0  # joint states of these joints are expected from now on
+            self._timely = self._late = 0
         else:
             self._compensation.replace_law(law, rated)
         self._order, self._order_of_command = JointOrder(names), places
@@ -258,17 +275,64 @@ class GravityCompensator(ManagedNode):
         compensation = self._compensation
         if compensation is None or not self._order.concerns(message):
             return
-        heard, time = self._seconds(), seconds(message.header.stamp)
-        step = time - self._time if time > self._time else heard - self._heard  # a driver without stamps
         try:
+            step = self._step(seconds(message.header.stamp))
             (q,) = self._order.read(message, ("position",))
-            if self._commanding():
-                present = self._order.read(message, ("effort",))[0] if self._order.has(message, "effort") else None
-                self._command(compensation.command(q, min(step, self.settings.timeout), present), compensation)
         except InputError as error:
-            self._condition.refuse(f"joint state: {error}")
+            self._refuse(str(error))
             return
+        self._note_arrival(seconds(message.header.stamp))
+        compensation.observe(q, step)
+        if compensation.fault:
+            self._refuse(compensation.fault)
+        if self._releasing or (self._commanding() and self._timely >= TIMELY_STATES):
+            present = None if compensation.begun else self._present(message)
+            self._command(compensation.command(min(step, self.settings.timeout), present), compensation)
+
+    def _step(self, time: float) -> float:
+        """Time since the last joint states that were used [s].
+
+        Args:
+            time: stamp [s]; 0: the driver gives none.
+
+        Raises:
+            InputError: the stamp is stale.
+        """
+        timeout, waited = self.settings.timeout, self._seconds() - self._heard
+        if time <= 0.0:
+            return waited
+        if 1e-9 * self.get_clock().now().nanoseconds - time > timeout:
+            raise InputError(f"its stamp is more than {timeout:g} s behind the clock of this node")
+        if time == self._time or (time < self._time and waited <= timeout):  # later: the robot's time began again
+            raise InputError("its stamp does not advance")
+        return time - self._time if time > self._time > 0.0 else waited
+
+    def _note_arrival(self, time: float) -> None:
+        """Count joint states that come in time, and those that do not; the latter end the efforts."""
+        heard = self._seconds()
+        if heard - self._heard <= self.settings.timeout:
+            self._timely += 1
+            self._late = 0 if self._timely >= TIMELY_STATES else self._late
+        else:
+            self._timely, self._late = 0, self._late + 1
+            if not self._releasing:
+                self._command_rest()
         self._heard, self._time = heard, time
+
+    def _present(self, message: JointState) -> Array | None:
+        """Measured efforts in drive units, shape (n,); None: not known."""
+        if not self._order.has(message, "effort"):
+            return None
+        try:
+            return self._order.read(message, ("effort",))[0]
+        except InputError as error:
+            self._condition.refuse(f"joint state: {error}: the efforts begin at zero")
+            return None
+
+    def _refuse(self, why: str) -> None:
+        """Count and report joint states that are not used."""
+        self._refusal, self._refused_at = why, self._seconds()
+        self._condition.refuse(f"joint state: {why}")
 
     def _commanding(self) -> bool:
         """Whether efforts are to be commanded; another node of this name may command the robot."""
@@ -335,12 +399,11 @@ class GravityCompensator(ManagedNode):
             return (STALE if source.problem.startswith("waiting") else ERROR), source.problem, {}
         if compensation is None:
             return STALE, f"waiting for {self.resolve_topic_name(CALIBRATION)}", {}
-        if not fresh:
-            count = self.count_publishers("joint_states")
-            words = (
-                f"no joint states within {self.settings.timeout:g} s: no effort; joint_states has {count} publishers"
-            )
-            return STALE, words, {}
+        if not fresh or self._timely < TIMELY_STATES:
+            return self._stale(fresh)
+        if compensation.fault:
+            where = "where the arm was last, or the node is activated again"
+            return ERROR, f"{compensation.fault}: no effort until it is {where}", {}
         if not self.namesakes.settled:
             return STALE, f"no effort yet: {self.namesakes.obstacle()}", {}
         if self._seconds() - self._troubled < TROUBLE_REPORTED_S:
@@ -350,6 +413,18 @@ class GravityCompensator(ManagedNode):
             names = ", ".join(self._drifting)
             return WARN, f"{text}; may drift, as friction is below the error of the calibration: {names}", {}
         return OK, text, {}
+
+    def _stale(self, fresh: bool) -> tuple[bytes, str, dict[str, object]]:
+        """Diagnostic level, message and values without timely joint states."""
+        now, timeout = self._seconds(), self.settings.timeout
+        if self._refused_at >= self._heard and now - self._refused_at < TROUBLE_REPORTED_S:
+            return ERROR, f"joint states are refused: {self._refusal}: no effort", {}
+        if self._late > 1 and now - self._heard < timeout + TROUBLE_REPORTED_S:
+            return ERROR, f"joint states come less often than every {timeout:g} s (parameter timeout): no effort", {}
+        if fresh:
+            return STALE, f"waiting for {TIMELY_STATES} joint states within {timeout:g} s of each other", {}
+        count = self.count_publishers("joint_states")
+        return STALE, f"no joint states within {timeout:g} s: no effort; joint_states has {count} publishers", {}
 
     def stop(self) -> bool:
         """Reduce the efforts to zero; at once after an internal error, or without joint states."""

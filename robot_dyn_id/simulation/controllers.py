@@ -310,7 +310,8 @@ def check_static_efforts(dynamics: Dynamics, rated: Array, q: Array | None = Non
 class CommandedEfforts:
     """Conditioning of commanded efforts: finite, within the rated efforts, continuous when the control law changes.
 
-    The rated efforts limit the commands, and the commands with what the driver adds to them.
+    The rated efforts limit the commands, and the commands with what the driver adds to them. Where the driver alone
+    exceeds them, zero effort does too: the relief of the motors then begins and ends as gradually as the commands.
 
     Attributes:
         rated: rated efforts [N m or N], shape (n,).
@@ -330,22 +331,26 @@ class CommandedEfforts:
         self.rated = rated
         self._start_time = start_time
         self._blend_time = blend_time
+        self._share = self._unrelieved = 0.0
         self.limited = self.invalid = np.zeros(0, dtype=np.int64)
         self.rest()
 
     def change(self) -> None:
         """Start to blend to the efforts of another law."""
+        moved = bool(self.last.any())
         self._changed = True
-        self._duration = self._blend_time if self.last.any() else self._start_time
+        self._duration = self._blend_time if moved else self._start_time
+        self._unrelieved = self._unrelieved * self._share if moved else 1.0
 
     def rest(self) -> Array:
         """Command zero effort, from which the next law is blended in; returns zeros, shape (n,)."""
         self.last = self._gap = np.zeros(len(self.rated))
-        self._left = 0.0
+        self._left = self._share = self._unrelieved = 0.0
+        self._fade = 1.0
         self.change()
         return self.last
 
-    def command(self, wanted: Array, step: float, added: ArrayLike) -> Array:
+    def command(self, wanted: Array, step: float, added: ArrayLike, fade: float = 1.0) -> Array:
         """Compute the effort to be commanded.
 
         The difference between the last effort and the first of a new law fades out; feedback of the new law acts
@@ -355,23 +360,28 @@ class CommandedEfforts:
             wanted: effort of the control law [N m or N], shape (n,).
             step: time since the previous command [s].
             added: torque that the driver adds to the command [N m or N], shape (n,), or 0.
+            fade: share of the effort that is commanded, 0 to 1; below 1 the law is released.
 
         Returns:
             Effort [N m or N], shape (n,); zero for all joints if `wanted` or `added` is not finite.
         """
-        motor = wanted + np.asarray(added)
+        added = np.asarray(added, dtype=np.float64)
+        motor = wanted + added
         self.invalid = np.flatnonzero(~np.isfinite(motor))
         if len(self.invalid):
             self.limited = np.zeros(0, dtype=np.int64)
             return self.rest()
         possible = limit_command(wanted, added, self.rated)
         if self._changed:
-            self._gap, self._left, self._changed = self.last - possible, 1.0, False
+            self._gap, self._left, self._changed = self.last / self._fade - possible, 1.0, False
         else:
             self._left = max(0.0, self._left - step / self._duration) if self._duration > 0.0 else 0.0
-        share = self._left**2 * (3.0 - 2.0 * self._left)
+        self._share = self._left**2 * (3.0 - 2.0 * self._left)
         self.limited = np.flatnonzero(np.maximum(np.abs(wanted), np.abs(motor)) > self.rated)
-        self.last = limit_command(possible + share * self._gap, added, self.rated)
+        excess = added - np.clip(added, -self.rated, self.rated)  # of the driver alone
+        relieved = added - self._unrelieved * self._share * excess
+        self.last = fade * limit_command(possible + self._share * self._gap, relieved, self.rated)
+        self._fade = fade if fade > 0.0 else 1.0
         return self.last
 
 

@@ -131,6 +131,7 @@ OWN_DEFAULTS = {
     "excite": {"recording"},
     "external_torque": {"rehearsal", "robot", "start", "urdf"},
     "gravity_calibration": {"compensate", "recording", "rehearsal", "robot", "start", "terms", "urdf", "use_sim_time"},
+    "gravity_compensation": set(),
     "gravity_robot": {"recording"},
     "logistic2r": {"identification_config", "law", "recording", "rehearsal", "robot", "start", "urdf", "use_sim_time"},
     "offline": set(),
@@ -177,6 +178,7 @@ def test_every_scenario_has_a_launch_file():
         "excite",
         "external_torque",
         "gravity_calibration",
+        "gravity_compensation",
         "gravity_robot",
         "logistic2r",
         "offline",
@@ -199,6 +201,13 @@ def test_a_configuration_sets_parameters_that_its_nodes_take(path, world):
             assert parameter in rows, f"{key}: {parameter}"
             values = tuple(value) if isinstance(value, list) else value
             assert rows[parameter].rule.allows(values), f"{key}: {parameter}"
+
+
+def test_a_real_so101_gets_no_parameter_that_only_its_simulator_may_have():
+    """Long timeouts and no check of efforts belong to the launch file of the simulated arm."""
+    for key, content in yaml.safe_load((ROOT / "config" / "so101.yaml").read_text()).items():
+        if key != "/**/simulator":
+            assert content["ros__parameters"].keys().isdisjoint({"timeout", "horizon", "effort_scale"})
 
 
 @pytest.mark.parametrize("name", ["iiwa", "panda", "planar3r", "ur"])

@@ -24,7 +24,12 @@ def make(scale=1.0, rated=RATED):
 
 
 def run(compensation, count, q=Q):
-    return np.array([compensation.command(q, STEP) for _ in range(count)])
+    return np.array([follow(compensation, q) for _ in range(count)])
+
+
+def follow(compensation, q=Q, present=None):
+    compensation.observe(q, STEP)
+    return compensation.command(STEP, present)
 
 
 def test_efforts_begin_at_zero_without_a_measured_effort_and_reach_the_share_of_gravity():
@@ -38,9 +43,9 @@ def test_efforts_begin_at_zero_without_a_measured_effort_and_reach_the_share_of_
 def test_efforts_begin_at_those_that_hold_the_arm():
     compensation = make()
     present = 0.9 * FULL + 0.01
-    np.testing.assert_allclose(compensation.command(Q, STEP, present), present)
+    np.testing.assert_allclose(follow(compensation, present=present), present)
     np.testing.assert_allclose(run(compensation, 12)[-1], FULL)
-    clipped = make(rated=np.full(3, 1e-3)).command(Q, STEP, present)
+    clipped = follow(make(rated=np.full(3, 1e-3)), present=present)
     np.testing.assert_allclose(clipped, np.sign(present) * 1e-3)
 
 
@@ -70,12 +75,59 @@ def test_efforts_above_the_rated_ones_are_limited_and_named():
         LAW.check_rated(rated)
 
 
-def test_a_position_that_jumps_changes_nothing():
+def test_a_position_that_jumps_once_changes_nothing():
     compensation = make()
     last = run(compensation, 12)[-1]
-    with pytest.raises(InputError, match="position of joint elbow jumps by 2"):
-        compensation.command(Q + 2.0 * np.eye(3)[1], STEP)
-    np.testing.assert_allclose(compensation.command(Q, STEP), last)
+    np.testing.assert_allclose(follow(compensation, Q + 2.0 * np.eye(3)[1]), last)
+    assert "position of joint elbow jumps by 2" in compensation.fault
+    np.testing.assert_allclose(follow(compensation), last)
+    assert not compensation.fault
+
+
+def test_a_position_that_stays_wrong_fades_the_efforts_until_it_is_plausible_or_a_restart():
+    wrong = Q + np.array([0.0, 1.5, 0.0])
+    compensation = make()
+    last = run(compensation, 12)[-1]
+    efforts = run(compensation, 100, wrong)
+    np.testing.assert_allclose(efforts[0], last)
+    assert np.abs(np.diff(efforts, axis=0)).max() < 0.2 * np.abs(FULL).max()
+    assert not efforts[11:].any() and compensation.fault
+    compensation.rest()
+    assert not run(compensation, 100, wrong).any(), "a rest does not make it true"
+    np.testing.assert_allclose(run(compensation, 12)[-1], FULL)
+    run(compensation, 100, wrong)
+    compensation.restart()
+    np.testing.assert_allclose(run(compensation, 12, wrong)[-1], np.clip(LAW.effort(wrong), -RATED, RATED))
+
+
+def test_the_time_without_positions_lets_the_arm_move():
+    compensation = make()
+    run(compensation, 12)
+    compensation.rest()
+    moved = Q + 0.5 * np.asarray(MODEL.limits.velocity)
+    compensation.observe(moved, 0.6)
+    assert not compensation.fault
+    present = 0.7 * LAW.effort(moved)
+    np.testing.assert_allclose(compensation.command(STEP, present), present)
+
+
+def test_a_restart_begins_at_the_efforts_of_the_drives_even_if_none_was_commanded():
+    compensation = make(scale=0.0)
+    assert not run(compensation, 12).any()
+    compensation.rescale(1.0)
+    compensation.restart()
+    np.testing.assert_allclose(follow(compensation, present=0.9 * FULL), 0.9 * FULL)
+
+
+def test_lower_rated_efforts_of_another_calibration_are_reached_by_a_ramp():
+    compensation = make()
+    last = run(compensation, 12)[-1]
+    compensation.replace_law(LAW, 0.3 * RATED)
+    efforts = run(compensation, 12)
+    np.testing.assert_allclose(efforts[0], last)
+    assert np.abs(np.diff(efforts, axis=0)).max() < 0.2 * np.abs(FULL).max()
+    np.testing.assert_allclose(efforts[-1], np.clip(FULL, -0.3 * RATED, 0.3 * RATED))
+    assert len(compensation.limited)
 
 
 def test_another_calibration_blends_in_and_other_joints_are_refused():

@@ -160,6 +160,14 @@ def test_without_a_usable_model_it_starts_by_the_urdf_and_reports_refusals(world
     world.until(lambda: scene.logged("commands efforts by computed_torque"), what="model")
 
 
+def test_a_start_without_a_model_reports_that_the_limit_leaves_out_the_friction_of_the_driver(world, tmp_path):
+    scene = Scene(world, tmp_path, control="effort", brakes="true")
+    arguments = ros_arguments(law="computed_torque", bandwidth="5.0", start_droop="0.3", robot_compensates="[friction]")
+    world.add(ComputedTorqueController, *arguments)
+    reported = "effort_limit leaves out the driver's friction"
+    world.until(lambda: reported in scene.level("computed_torque_controller")[1], what="start")
+
+
 @pytest.mark.parametrize("law", ["gravity_compensation", "computed_torque"])
 def test_a_refused_set_does_not_make_a_working_controller_let_go_of_the_arm(world, tmp_path, law):
     scene = Scene(world, tmp_path, control="effort")

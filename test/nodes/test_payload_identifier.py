@@ -100,8 +100,9 @@ def test_a_transition_during_a_goal_brakes_and_ends_it(world, tmp_path, stage, l
     assert (status, result.code) == (GoalStatus.STATUS_ABORTED, RESULT.STOPPED), result.message
     assert result.message == "stopped: the node was deactivated"
     world.until(lambda: at_rest(cell), 0.5, "rest, of which the simulator hears by the same queue")
-    rest = cell.simulator._robot.plant.q.copy()
     world.until(lambda: not companions(world), 5.0, "the end of its companion")
+    world.wait(0.5)  # the servo of the arm has followed the last setpoint
+    rest = cell.simulator._robot.plant.q.copy()
     world.wait(0.5)
     np.testing.assert_allclose(cell.simulator._robot.plant.q, rest, atol=1e-3)
     refused, _ = cell.run(TASKS.CHECK)

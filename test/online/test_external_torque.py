@@ -274,6 +274,21 @@ def test_the_joint_and_the_limits_of_a_contact_are_reported():
     assert abs(state.estimate.torque[1] - 3.0) < 4.0 * np.sqrt(state.covariance[1, 1])
 
 
+def test_the_end_of_a_strong_contact_is_late_by_the_decay_of_the_lasting_torque():
+    """As documented: (0.1 + 0.1 ln 2R) s for a contact that has lasted and was R times the limit."""
+    monitor, begin = learned()
+    lasting = monitor.noise[1]
+    t, motion = states(identified(), begin + 3.0, NOISE, seed=2)
+    later, end = t > begin, begin + 1.5
+    push = 40.0
+    motion[2, (t >= begin + 0.5) & (t < end), 1] -= push
+    found = monitor.follow(t[later], *motion[:, later])
+    ratio = push / np.sqrt(lasting.thresholds[2] * lasting.covariance[1, 1])
+    late = found.estimates.t[found.contact][-1] - end
+    assert ratio > 20.0
+    assert late == pytest.approx(0.1 + 0.1 * np.log(2.0 * ratio), abs=0.07), "and 0.02 s of the observer"
+
+
 @pytest.mark.parametrize(
     ("begin", "end", "push", "words"),
     [(15.0, 15.5, 3.0, "disturbance"), (3.0, 6.0, 3.0, "disturbance"), (0.0, 30.0, 1.0, "lasts")],

@@ -131,6 +131,21 @@ def test_blending_stays_within_the_rating_of_the_motor():
     assert motor[-1] == pytest.approx(10.0)
 
 
+@pytest.mark.parametrize("added", [130.0, -130.0, 250.0, 80.0])
+def test_a_driver_that_adds_more_than_the_rating_is_relieved_without_jumps(added):
+    """From rest, through a change during the start, to rest again: a step of 30 N m at once before."""
+    efforts, given = CommandedEfforts(np.full(1, 100.0), start_time=0.1, blend_time=0.5), [0.0]
+    for k in range(1400):
+        if k == 30:
+            efforts.change()
+        fade = min(1.0, (1399 - k) / 400)
+        given.append(float(efforts.command(np.zeros(1), 1e-3, np.full(1, added), fade)[0]))
+    given = np.array(given)
+    excess = max(abs(added) - 100.0, 0.0)
+    assert np.abs(np.diff(given)).max() <= 1.6 * excess / 100, "a smooth step over the start, 100 commands"
+    assert given[900] == pytest.approx(-np.sign(added) * min(excess, 100.0)) and given[-1] == 0.0
+
+
 def test_an_addition_that_is_not_finite_is_zero_effort():
     efforts = CommandedEfforts(np.full(2, 10.0), 0.0, 0.0)
     efforts.command(np.ones(2), 0.01, 0.0)

@@ -91,6 +91,10 @@ SIGN_GAIN_DEVIATIONS = 3.0
 MAX_COUPLINGS = 2
 """Most couplings that are taken."""
 
+MOST_SHARED_MOTION = 0.99
+"""Largest squared correlation of the velocities of two joints that are coupled: above, the columns of the coupling are
+those of the joints themselves, and the variance of the parameters is inflated more than a hundredfold."""
+
 LEAST_NORM_RATIO = 0.01
 """Least norm of a column, as a share of the largest of the same term, whose term stays although it is zero."""
 
@@ -368,6 +372,17 @@ def _with_motion_filter(trials: FilteredTrials, ratio: float | None, recorded: b
     return trials.with_motion(cutoff, plan.recorded_velocity if recorded is None else recorded)
 
 
+def _move_together(trials: FilteredTrials) -> Mask:
+    """Mask of the pairs of joints whose velocities are nearly proportional, shape (n, n)."""
+    joints = len(trials.joints)
+    moments = np.zeros((joints, joints))
+    for window in trials:
+        velocities = window.motion.dq[:, window.own]
+        moments += velocities @ velocities.T
+    scale = np.sqrt(np.diag(moments))
+    return np.asarray(moments**2 > MOST_SHARED_MOTION * np.outer(scale, scale) ** 2)
+
+
 def _report_tilt(model: RobotModel, turned: RobotModel, row: Tried) -> Finding:
     cosine = model.gravity @ turned.gravity / np.linalg.norm(model.gravity) ** 2
     degrees = float(np.degrees(np.arccos(np.clip(cosine, -1.0, 1.0))))
@@ -447,7 +462,15 @@ class _Wide:
         if bodies is None:
             families = tuple(family for family in families if family.name in BEFORE_LOAD)
         choosing = options.terms is None and not options.reduced and bodies is not None
-        couplings = list_couplings(model) if choosing and not options.couplings else ()
+        couplings: tuple[Coupling, ...] = ()
+        if choosing and not options.couplings:
+            together = _move_together(trials)
+            number = {name: place for place, name in enumerate(model.joint_names)}
+            couplings = tuple(
+                coupling
+                for coupling in list_couplings(model)
+                if not together[tuple(number[joint] for joint, _ in coupling.weights)]
+            )
         terms = [*options.simple_terms, *(term for family in families for term in family.terms)]
         placed = terms_on_joints(model, terms, (*options.couplings, *couplings))
         load = () if bodies is None else tuple(bodies.tolist())

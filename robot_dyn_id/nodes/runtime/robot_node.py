@@ -140,7 +140,7 @@ class RobotNode(Node):  # type: ignore[misc]
             self.settings: Any = declare(self, self.SETTINGS)
             self.steady = Clock(clock_type=ClockType.STEADY_TIME)
             """Time that no other clock can halt: what watches for silence must not trust `use_sim_time`."""
-            self._poller = WaitablePoller(self, lambda: super(RobotNode, self).waitables)
+            self._poller = WaitablePoller(self, lambda: () if self._destroyed else super(RobotNode, self).waitables)
             self._diagnostics = self.create_publisher(DIAGNOSTICS.type, DIAGNOSTICS.name, DIAGNOSTICS.qos)
             self.create_timer(1.0, self._diagnose, clock=self.steady)
             self.namesakes = Namesakes(self, DIAGNOSTICS, self._diagnose)

@@ -5,11 +5,16 @@ An EventsExecutor (rclpy 7 to 9) crashes the process if one of them is removed w
 it drops the message, and with it the last reference to a Python object, without the global interpreter lock. What
 no executor holds can be removed at any time. Topics, services and timers are not concerned: their messages in the queue
 refer to no Python object.
+
+Messages are executed by the timer that takes them, in the order in which they were taken, and so in the callback group
+of the node. As tasks of the executor they would be executed in any order: a SingleThreadedExecutor begins with the last
+one.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import types
+from collections.abc import Callable, Coroutine, Generator, Iterable
 from contextlib import ExitStack
 from typing import Any
 
@@ -40,11 +45,14 @@ class WaitablePoller:
         """
         self._node, self._waitables = node, waitables
         self._timer: Any = None
+        self._polling = False
         node.create_timer(EVENT_PERIOD_S, self._poll_events, clock=node.steady)
         self.update()
 
     def update(self) -> None:
         """Adapt to waitables that were added or removed."""
+        if self._polling:  # a timer is not destroyed by its own callback: later, by the one of the events
+            return
         present = any(self._actions())
         if present and self._timer is None:
             self._timer = self._node.create_timer(ACTION_PERIOD_S, self._poll_actions, clock=self._node.steady)
@@ -56,15 +64,20 @@ class WaitablePoller:
         return [one for one in self._waitables() if not isinstance(one, EventHandler)]
 
     def _poll_actions(self) -> None:
-        for _ in range(MOST_MESSAGES):
-            if not self._take(self._actions()):
-                return
+        self._polling = True
+        try:
+            for _ in range(MOST_MESSAGES):
+                if not self._take(self._actions()):
+                    return
+        finally:
+            self._polling = False
 
     def _poll_events(self) -> None:
+        self.update()
         self._take([one for one in self._waitables() if isinstance(one, EventHandler)])
 
     def _take(self, waitables: Iterable[Any]) -> bool:
-        """Take one message of each waitable that has any, and have it executed; False if there was none."""
+        """Take one message of each waitable that has any, and execute them; False if there was none."""
         with ExitStack() as used:
             numbers, present = NumberOfEntities(), []
             for one in waitables:
@@ -91,7 +104,43 @@ class WaitablePoller:
             for one in present:
                 one.add_to_wait_set(wait_set)
             wait_set.wait(0)
-            taken = [(one, one.take_data()) for one in present if one.is_ready(wait_set)]
+            taken = []
+            for one in present:
+                if one.is_ready(wait_set):
+                    try:
+                        taken.append((one, one.take_data()))
+                    except Exception as error:  # what was taken from others must not be lost
+                        self._node.fault(error)
         for one, data in taken:
-            self._node.executor.create_task(one.execute, data)
+            if any(one is other for other in self._waitables()):  # not removed by an earlier message
+                self._execute(one.execute(data))
         return bool(taken)
+
+    def _execute(self, work: Coroutine[Any, Any, None]) -> None:
+        """Execute a coroutine up to its end, or until it waits: the executor continues it then."""
+        try:
+            waits_for = work.send(None)
+        except StopIteration:
+            return
+        except Exception as error:
+            self._node.fault(error)
+            return
+
+        async def end() -> None:
+            try:
+                await _continue(work, waits_for)
+            except Exception as error:
+                self._node.fault(error)
+
+        self._node.executor.create_task(end)
+
+
+@types.coroutine
+def _continue(work: Coroutine[Any, Any, None], waits_for: Any) -> Generator[Any, None, None]:
+    """Continue a coroutine that waits; yield to the executor what it waits for."""
+    while True:
+        yield waits_for
+        try:
+            waits_for = work.send(None)
+        except StopIteration:
+            return
