@@ -123,7 +123,7 @@ def overdispersion(agreements: Sequence[RecordingAgreement]) -> float:
     """Variance of the noise between recordings of one robot over that within one (Birge ratio), at least 1.
 
     It is the median over the robots, so that a robot that wears does not widen the intervals of the others. Of fewer
-    than `MIN_REPEATED` robots with several recordings it is 1: such a median is no estimate.
+    than `MIN_REPEATED` robots with several recordings it is 1, as such a median says little.
 
     Args:
         agreements: agreement of the recordings of each robot.
