@@ -45,8 +45,8 @@ PINNED = ("--estimator", "weighted", "--friction", "coulomb")
 
 RUN = """
 import sys
-from robot_dyn_id.cli import main
-code = main(sys.argv[1:])
+from robot_dyn_id.cli import run_process
+code = run_process()
 peak = next(line.split()[1] for line in open("/proc/self/status") if line.startswith("VmHWM"))
 print("VmHWM", peak, file=sys.stderr)
 sys.exit(code)

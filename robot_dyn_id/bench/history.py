@@ -6,7 +6,7 @@ from __future__ import annotations
 import json
 import platform
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -35,6 +35,7 @@ class BenchRun:
         computer: processor and system.
         libraries: versions of the libraries and peers that are installed.
         quick: whether it was the quick form.
+        samples: samples of the motion that kernels were timed on.
         figures: the figures.
         growth: growth of the cost, see `bench.growth`.
     """
@@ -45,10 +46,11 @@ class BenchRun:
     quick: bool
     figures: tuple[BenchFigure, ...]
     growth: dict[str, list[GrowthPoint]]
+    samples: int = 0
 
     @classmethod
     def from_figures(
-        cls, figures: Sequence[BenchFigure], growth: dict[str, list[GrowthPoint]], quick: bool
+        cls, figures: Sequence[BenchFigure], growth: dict[str, list[GrowthPoint]], quick: bool, samples: int = 0
     ) -> BenchRun:
         """A run on this computer."""
         found = {}
@@ -57,7 +59,17 @@ class BenchRun:
                 found[name] = metadata.version(name)
             except metadata.PackageNotFoundError:
                 continue
-        return cls(__version__, _computer(), found, quick, tuple(figures), growth)
+        return cls(__version__, _computer(), found, quick, tuple(figures), growth, samples)
+
+    def unlike(self, other: BenchRun) -> tuple[str, ...]:
+        """Attributes in which another run differs, so that its figures are not compared: computer, form, samples."""
+        return tuple(name for name in ("computer", "quick", "samples") if getattr(self, name) != getattr(other, name))
+
+    def completed(self, other: BenchRun) -> BenchRun:
+        """The run with the figures of another one where it has none of its own."""
+        names = {figure.name for figure in self.figures}
+        rest = tuple(figure for figure in other.figures if figure.name not in names)
+        return replace(self, figures=(*self.figures, *rest), growth={**other.growth, **self.growth})
 
     def summary(self) -> dict[str, Any]:
         """Content of the file."""
@@ -67,6 +79,7 @@ class BenchRun:
             "computer": self.computer,
             "libraries": self.libraries,
             "quick": self.quick,
+            "samples": self.samples,
             "goals": [figure.summary() for figure in self.figures],
             "growth": {what: [vars(point) for point in points] for what, points in self.growth.items()},
         }
@@ -98,7 +111,7 @@ def read_run(path: Path) -> BenchRun:
         )
         growth = {what: [GrowthPoint(**point) for point in points] for what, points in content["growth"].items()}
         known = {name: content[name] for name in ("version", "computer", "libraries", "quick")}
-        return BenchRun(**known, figures=figures, growth=growth)
+        return BenchRun(**known, figures=figures, growth=growth, samples=int(content.get("samples", 0)))
     except OSError as error:
         raise InputError(f"{path}: cannot be read ({error.strerror})") from error
     except (ValueError, KeyError, TypeError, AttributeError) as error:
@@ -125,7 +138,9 @@ class Slowdown:
 
 
 def slower(run: BenchRun, last: BenchRun) -> list[Slowdown]:
-    """Figures that got worse by more than the spread of both runs, the worst first."""
+    """Figures that got worse by more than the spread of both runs, the worst first; none of runs that are unlike."""
+    if run.unlike(last):
+        return []
     earlier = {figure.name: figure for figure in last.figures}
     found = []
     for figure in run.figures:

@@ -117,6 +117,13 @@ def _parser(verb: str | None) -> tuple[argparse.ArgumentParser, list[str]]:
     return parser, options
 
 
+def run_process() -> int:
+    """Run the command of this process's command line, see `main`, in a process that ends with it."""
+    gc.set_threshold(GARBAGE_THRESHOLD)
+    atexit.register(gc.freeze)  # or Python's last search for cycles takes 0.4 s, in a process that ends anyhow
+    return main()
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command.
 
@@ -127,8 +134,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
         141 if the reader of standard output has closed it.
     """
     given = list(sys.argv[1:] if arguments is None else arguments)
-    gc.set_threshold(GARBAGE_THRESHOLD)
-    atexit.register(gc.freeze)  # or Python's last search for cycles takes 0.4 s, in a process that ends anyhow
     # BLAS threads would only wait for each other: blocks of rows are small, and filtered in parallel.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     if isinstance(sys.stdout, io.TextIOWrapper):  # names of files may contain characters outside its encoding

@@ -100,9 +100,13 @@ def run(arguments: argparse.Namespace) -> tuple[int, dict[str, Any]]:
     found = slower(measured_run, last) if last else []
     answer = {**measured_run.summary(), "command": [], "compared_with": str(kept) if last else None}
     answer["slower"] = [vars(one) for one in found]
+    answer["unlike"] = list(measured_run.unlike(last)) if last else []
     if folder:
         folder.mkdir(parents=True, exist_ok=True)
-        text = json.dumps(measured_run.summary(), indent=1, allow_nan=False)
+        stored = measured_run
+        if (folder / RESULTS).is_file() and not stored.unlike(before := read_run(folder / RESULTS)):
+            stored = stored.completed(before)  # the run of one part keeps the figures of the others
+        text = json.dumps(stored.summary(), indent=1, allow_nan=False)
         write_atomically(folder / RESULTS, f"{text}\n")
         write_atomically(folder / PAGE, growth_page(measured_run.growth))
     if not arguments.json:
@@ -115,15 +119,15 @@ def _measure(arguments: argparse.Namespace) -> BenchRun:
     quick, everything = arguments.quick, arguments.what == "all"
     repeats = QUICK_REPEATS if quick else REPEATS
     figures: list[BenchFigure] = []
+    samples = arguments.samples or (QUICK_SAMPLES if quick else SAMPLES)
     if arguments.what != "starts":
-        samples = arguments.samples or (QUICK_SAMPLES if quick else SAMPLES)
         figures += measure_kernels(samples, repeats, progress)
     if arguments.what != "speed":
         figures += commands.measure_starts(repeats, progress)
     if everything:
         figures += commands.measure_commands(quick, progress)
         progress("measuring: growth with samples, joints and parameters")
-    return BenchRun.from_figures(figures, measure_growth(quick) if everything or arguments.out else {}, quick)
+    return BenchRun.from_figures(figures, measure_growth(quick) if everything or arguments.out else {}, quick, samples)
 
 
 def _print(measured_run: BenchRun, last: BenchRun | None, found: list[Slowdown]) -> None:
@@ -138,8 +142,9 @@ def _print(measured_run: BenchRun, last: BenchRun | None, found: list[Slowdown])
         print(f"samples to parameters over {what}, us per sample: ", end="")
         print(", ".join(f"{point.size}: {point.estimation:.3g}" for point in points))
     if last is not None:
-        if (last.computer, last.quick) != (measured_run.computer, measured_run.quick):
-            print(f"the last run was on another computer or of another form: {last.computer}")
+        if unlike := measured_run.unlike(last):
+            print(f"not compared: the last run is of another {', '.join(unlike)} ({last.computer})")
+            return
         for one in found:
             print(f"slower: {one.name}: {one.before:.4g} -> {one.now:.4g} {one.unit} (spread {100 * one.spread:.0f} %)")
         if not found:

@@ -2,7 +2,7 @@
 """Streams of computed items that are computed once, and read again in later passes.
 
 Items stay in memory up to a limit that all streams share. Those beyond it are written to a temporary file without a
-name, so that memory does not grow with a recording.
+name, so that memory does not grow with a recording; files take at most half of the space that is free without them.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ class _StoredStream:
     file: IO[bytes] | None = None
     end: int = 0
 
-    def append(self, item: object, size: int, room: int) -> None:
+    def append(self, item: object, size: int, room: int, written: int = 0) -> None:
         """Append an item.
 
         Args:
@@ -87,6 +87,10 @@ class _StoredStream:
             size: its size [bytes].
             room: memory that is left for it [bytes]; an item that is larger is written to the file, with all others
                 that follow.
+            written: size of the files of all other streams [bytes].
+
+        Raises:
+            OSError: the files would take more than half of the space that is free without them.
         """
         if self.file is None and size <= room:
             self.items.append(item)
@@ -96,6 +100,9 @@ class _StoredStream:
         if self.file is None:
             # read at any place by passes that overlap; closed with the last reference
             self.file = tempfile.TemporaryFile(buffering=0)  # noqa: SIM115
+        space = os.fstatvfs(self.file.fileno())
+        if written + self.end + size > space.f_bavail * space.f_frsize - size:
+            raise OSError("too little space is left for a temporary file")
         self.items.append(_map_arrays(item, np.ndarray, self._write))
 
     def __iter__(self) -> Iterator[Any]:
@@ -141,7 +148,10 @@ def _map_arrays(item: Any, kind: type, change: Callable[[Any], object]) -> Any:
 
 
 class StreamStore:
-    """Streams of dataclasses of arrays, by key. Items must not be changed by their readers."""
+    """Streams of dataclasses of arrays, by key. Items must not be changed by their readers.
+
+    Copies, also by pickle, are empty: they compute the items again.
+    """
 
     def __init__(self, limit: int = MEMORY_LIMIT_BYTES, streams: int = STREAMS) -> None:
         """Start empty.
@@ -153,6 +163,16 @@ class StreamStore:
         self._limit, self._streams = limit, streams
         self._stored: dict[Hashable, _StoredStream] = {}
         self._passes: dict[Hashable, int] = {}
+        self._closed = False
+
+    def __reduce__(self) -> tuple[type[StreamStore], tuple[int, int]]:
+        """An empty store of the same limits: files have no copies."""
+        return StreamStore, (self._limit, self._streams)
+
+    def close(self) -> None:
+        """Free memory and files; later passes compute the items again, and keep none."""
+        self._closed = True
+        self._stored.clear()
 
     def stream(
         self, key: Hashable, start: Callable[[], Iterator[Item]], size: Callable[[Item], int], skipped: int = 0
@@ -171,18 +191,19 @@ class StreamStore:
             yield from found
             return
         passes = self._passes[key] = self._passes.get(key, 0) + 1
-        if passes <= skipped:
+        if passes <= skipped or self._closed:
             yield from start()
             return
         stored: _StoredStream | None = _StoredStream()
         for item in start():
             if stored is not None:
                 try:
-                    stored.append(item, size(item), self._limit - self._in_memory - stored.nbytes)
-                except OSError:  # the disk is full: later passes compute the items again
+                    room = self._limit - self._in_memory - stored.nbytes
+                    stored.append(item, size(item), room, sum(one.end for one in self._stored.values()))
+                except OSError:  # too little space is left: later passes compute the items again
                     stored = None
             yield item
-        if stored is None:
+        if stored is None or self._closed:
             return
         self._stored[key] = stored
         while len(self._stored) > self._streams:

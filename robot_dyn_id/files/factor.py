@@ -5,7 +5,9 @@ from __future__ import annotations
 
 import io
 import json
+import math
 import zipfile
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +34,16 @@ LARGEST = 64 * MIB
 
 _RANGES = ("q_min", "q_max", "dq_max", "ddq_max")
 
-_DAMAGED = (*(KeyError, ValueError, TypeError, EOFError, OSError, IndexError), zipfile.BadZipFile, NotImplementedError)
+_TEXTS = ("urdf_sha256", "velocity", "effort_kind")
+_COUNTS = ("decimation", "filter_order", "autoregressive_order")
+_NUMBERS = ("sample_rate", "cutoff", "motion_cutoff", "period", "rest_speed")
+_OF_JOINTS = ("reversal_speeds", "drive_gains", "drive_signs")
+"""Choices by the type of their values."""
+
+_DAMAGED = (
+    *(LookupError, ValueError, TypeError, AttributeError, EOFError, OSError, ArithmeticError),
+    *(MemoryError, RecursionError, RuntimeError, zipfile.BadZipFile, NotImplementedError),
+)
 
 
 def factor_bytes(factor: Factor) -> bytes:
@@ -75,8 +86,7 @@ def parse_factor(content: bytes, source: str) -> Factor:
         InputError: not a factor, damaged, or of another version of the format.
     """
     try:
-        with np.load(io.BytesIO(content), allow_pickle=False) as archive:
-            arrays = {name: archive[name] for name in archive.files}
+        arrays = _read_arrays(content)
         header = json.loads(arrays["header"].tobytes())
         if header.get("format") != FORMAT_LINE:
             raise ValueError("no factor")
@@ -119,27 +129,99 @@ def read_factor(path: str | Path) -> Factor:
     return parse_factor(content, str(path))
 
 
+def _read_arrays(content: bytes) -> dict[str, Array]:
+    """Arrays of an archive without compression, which are together no larger than the archive.
+
+    Raises:
+        ValueError: compressed arrays, Python objects, or sizes that do not fit.
+    """
+    with zipfile.ZipFile(io.BytesIO(content)) as archive:
+        members = archive.infolist()
+        stored = all(member.compress_type == zipfile.ZIP_STORED for member in members)
+        if not stored or sum(member.file_size for member in members) > len(content):
+            raise ValueError("compressed")
+        return {member.filename.removesuffix(".npy"): _parse_array(archive.read(member)) for member in members}
+
+
+def _parse_array(content: bytes) -> Array:
+    """Array of an `.npy` file, whose header states the size that the file has.
+
+    Raises:
+        ValueError: Python objects, or another size.
+    """
+    stream = io.BytesIO(content)
+    if np.lib.format.read_magic(stream) != (1, 0):
+        raise ValueError("version")
+    shape, fortran, kind = np.lib.format.read_array_header_1_0(stream)
+    start = stream.tell()
+    if kind.hasobject or fortran or min(shape, default=0) < 0:
+        raise ValueError("objects")
+    if math.prod(shape) * kind.itemsize != len(content) - start:
+        raise ValueError("size")
+    return np.frombuffer(content, kind, math.prod(shape), start).reshape(shape)
+
+
+def _check_choices(choices: Any, joints: int, parameters: int) -> None:
+    """Check names and types of the choices.
+
+    Raises:
+        ValueError: they are not those that factors have.
+    """
+    right = (
+        all(isinstance(choices[name], str) for name in _TEXTS)
+        and all(isinstance(choices[name], int) and choices[name] >= 0 for name in _COUNTS)
+        and choices["decimation"] > 0
+        and all(_are_numbers([choices[name]]) and choices[name] >= 0.0 for name in _NUMBERS)
+        and min(choices[name] for name in ("sample_rate", "cutoff", "motion_cutoff")) > 0.0
+        and all(_are_numbers(choices[name]) and len(choices[name]) in (0, joints) for name in _OF_JOINTS)
+        and _are_numbers(choices["gravity"])
+        and len(choices["gravity"]) == 3
+        and isinstance(choices["held"], Mapping)
+        and _are_numbers(list(choices["held"].values()))
+        and all(isinstance(name, str) for name in (*choices["joint_names"], *choices["column_names"]))
+        and all(_is_constant(*one) for one in choices["term_constants"])
+        and all(isinstance(column, int) for column in choices["independent_columns"])
+        and len(choices["independent_columns"]) == parameters
+    )
+    if not right:
+        raise ValueError("choices")
+
+
+def _is_constant(term: Any, joint: Any, value: Any) -> bool:
+    """Whether this is a constant of a term on a joint."""
+    return isinstance(term, str) and isinstance(joint, str) and _are_numbers([value])
+
+
+def _are_numbers(values: Any) -> bool:
+    """Whether this is a list of finite numbers."""
+    return isinstance(values, list) and all(type(one) in (int, float) and math.isfinite(one) for one in values)
+
+
 def _restore(header: dict[str, Any], arrays: dict[str, Any]) -> Factor:
     """The factor of a header and arrays.
 
     Raises:
-        ValueError: values that are not finite, or shapes that do not fit.
+        ValueError: choices, values or shapes that do not fit, or values that are not finite.
     """
     joints = len(header["choices"]["joint_names"])
     supports = tuple(np.asarray(arrays[f"support_{joint}"], dtype=np.int64) for joint in range(joints))
     parameters = int(header["parameters"])
+    _check_choices(header["choices"], joints, parameters)
     if any(len(support) and not 0 <= support.min() <= support.max() < parameters for support in supports):
         raise ValueError("support")
     triangles = tuple(np.triu(_unpack(arrays[f"triangle_{j}"], len(s) + 1)) for j, s in enumerate(supports))
     upper = [_unpack(arrays[f"score_{j}"], len(s)) for j, s in enumerate(supports)]
     ranges = _finite(arrays["ranges"]).reshape(len(_RANGES), joints)
     counts = np.asarray(arrays["counts"], dtype=np.int64).reshape(joints)
+    noise = _finite(arrays["noise"]).reshape(joints)
+    if counts.min(initial=0) < 0 or noise.min(initial=0.0) < 0.0 or int(header["dropped"]) < 0:
+        raise ValueError("negative")
     factors = Factors(parameters, supports, triangles, counts)
     scores = tuple(np.triu(matrix) + np.triu(matrix, 1).T for matrix in upper)
     starts, stops = _finite(arrays["spans"]).reshape(2, -1)
     return Factor(
         choices=header["choices"],
-        statistics=RowStatistics(factors, scores, _finite(arrays["noise"]).reshape(joints)),
+        statistics=RowStatistics(factors, scores, noise),
         sources=tuple(str(source) for source in header["sources"]),
         data_sha256=str(header["data_sha256"]),
         fingerprint=Fingerprint(np.asarray(arrays["digests"], dtype=np.uint32), starts, stops),

@@ -124,7 +124,12 @@ def assemble(
 
 
 def assemble_from_factor(
-    identified: IdentifiedModel, factor: Factor, held_out: HeldOutErrors, estimator: str, software_version: str
+    identified: IdentifiedModel,
+    factor: Factor,
+    held_out: HeldOutErrors,
+    thresholds: Thresholds,
+    estimator: str,
+    software_version: str,
 ) -> ParameterSet:
     """Assemble a parameter set that was identified from a factor, without its recordings.
 
@@ -134,11 +139,12 @@ def assemble_from_factor(
         identified: the identified model.
         factor: the factor.
         held_out: errors on recordings that were left out.
+        thresholds: thresholds of the verdict.
         estimator: name of the estimator.
         software_version: version of this package.
     """
     choices = factor.choices
-    bad = held_out.all_joints > Thresholds().bad_nrmse
+    bad = held_out.all_joints > thresholds.bad_nrmse
     return ParameterSet(
         **_describe_model(identified, factor.ranges),
         sample_rate=choices["sample_rate"] / choices["decimation"],

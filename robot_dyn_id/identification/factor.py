@@ -29,6 +29,7 @@ from robot_dyn_id.parameters import urdf_hash
 from robot_dyn_id.signals.fingerprint import Fingerprint
 from robot_dyn_id.signals.processing import RecordedProblem
 from robot_dyn_id.signals.ranges import Ranges
+from robot_dyn_id.signals.reversals import AUTO
 from robot_dyn_id.signals.trials import FilteredTrials
 
 if TYPE_CHECKING:
@@ -102,11 +103,18 @@ class Factor:
             parts: at least one.
 
         Raises:
-            InputError: a factor of another robot or of other choices.
+            InputError: a factor of another robot or of other choices, or two factors of the same samples.
         """
         first = parts[0]
-        for part in parts[1:]:
+        sources: dict[bytes, str] = {}
+        for part in parts:
             part.check_choices(first.choices)
+            digests, source = part.fingerprint.digests.tobytes(), ", ".join(part.sources[:1])
+            if digests and digests in sources:
+                raise InputError(
+                    f"{source} and {sources[digests]} are factors of the same samples; leave one of them out"
+                )
+            sources[digests] = source
         digest = hashlib.sha256("".join(part.data_sha256 for part in parts).encode()).hexdigest()
         return cls(
             choices=first.choices,
@@ -205,6 +213,10 @@ def require_mergeable(settings: Settings) -> int:
         )
     if settings.essential or settings.bootstrap:
         raise UsageError("essential and bootstrap need the data themselves: leave them out where factors are used")
+    if AUTO in (settings.reversal_speed, *settings.reversal_speeds.values()):
+        raise UsageError(
+            f"reversal_speed {AUTO} depends on the noise of each recording: factors cannot be merged; state a speed"
+        )
     if any(term.signal == "load" for term in settings.fixed_terms):
         raise UsageError("load-dependent friction depends on a fit to all data: factors cannot be merged; leave it out")
     return estimator.autoregressive_order

@@ -45,6 +45,9 @@ def _lines(names: Sequence[str], models: Models, differences: Differences, evalu
             f"{len(model.names)} base parameters, held-out NRMSE of its own "
             + ("unknown" if math.isnan(error) else f"{error:.2%}")
         )
+    kinds = list(dict.fromkeys(model.effort_kind for model in models))
+    if len(kinds) > 1:
+        yield f"the models were identified from efforts of different kinds: {', '.join(kinds)}"
     if evaluations:
         yield ""
         yield from _error_lines(names, evaluations)
@@ -70,6 +73,11 @@ def _difference_lines(name: str, reference: str, difference: ModelComparison) ->
             f"{name} and {reference} {word}: {len(difference.names)} parameters compared, chi-square "
             f"{difference.chi_square:.4g} with {difference.degrees} degrees of freedom, p = {difference.p_value:.2g}"
         )
+    elif difference.names:
+        yield f"{name} and {reference}: {len(difference.names)} parameters, not tested: the models have no covariance"
+        for row in _parameter_rows(difference):
+            if row["value"] != row["reference"]:
+                yield f"  {row['name']:<10} {row['reference']:>11.4g} -> {row['value']:<11.4g} {row['unit']}"
     else:
         yield f"{name} and {reference} have no parameter in common"
     for i in sorted(np.flatnonzero(difference.differing).tolist(), key=lambda i: -abs(difference.sigmas[i])):
@@ -104,6 +112,7 @@ def comparison_summary(
                 "urdf_sha256": model.urdf_sha256,
                 "verdict": model.verdict,
                 "estimator": model.estimator,
+                "effort_kind": model.effort_kind,
                 "terms": list(dict.fromkeys(model.term_names)),
                 "base_parameters": len(model.names),
                 "held_out_all_joints_nrmse": _finite(model.held_out_all_joints_nrmse),

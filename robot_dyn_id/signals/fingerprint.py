@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from robot_dyn_id.arrays import Array
 from robot_dyn_id.data.chunk import LATEST, Chunk
 from robot_dyn_id.data.recording import Recording
+from robot_dyn_id.errors import InputError
 from robot_dyn_id.findings import Finding, make_finding
 from robot_dyn_id.parameters import ParameterSet
 
@@ -33,6 +34,9 @@ MIN_SHARED_DIGESTS = 3
 
 REPORTED_SHARE = 0.05
 """Share of common samples, or of common time, above which it is reported."""
+
+REFUSED_SHARE = 0.5
+"""Share of common samples above which a recording is not added to earlier ones: most of it would count twice."""
 
 EARLIEST_CLOCK_S = 1e8
 """Time stamps below this [s] count from the start of a recording or a simulation, not from an epoch."""
@@ -164,4 +168,34 @@ def report_trained(
         findings.append(
             make_finding("held_out_in_training", f"{message}: the error there is that of the fit, not of a prediction")
         )
+    return tuple(findings)
+
+
+def report_added(
+    recordings: Sequence[Recording], fingerprints: Sequence[Fingerprint], earlier: Fingerprint, held_out: bool = False
+) -> tuple[Finding, ...]:
+    """Findings about recordings that repeat samples of the earlier ones that they are added to.
+
+    Args:
+        recordings: recordings that are added, or held out.
+        fingerprints: their fingerprints.
+        earlier: fingerprint of the earlier recordings.
+        held_out: whether the recordings are held out, and not added.
+
+    Raises:
+        InputError: most of a recording is among the earlier ones, or most of these are in it.
+    """
+    findings = []
+    for recording, ours in zip(recordings, fingerprints, strict=True):
+        share = max(ours.share_in(earlier), earlier.share_in(ours))
+        message = (
+            f"{recording.source} and the recordings of the factor have {share:.0%} of the samples of one in common"
+        )
+        if share > REFUSED_SHARE:
+            use = "held out" if held_out else "added"
+            raise InputError(f"{message}: it cannot be {use}; leave it out, or use a factor without it")
+        if share > REPORTED_SHARE and not held_out:
+            findings.append(make_finding("recording_repeated", message))
+    if held_out:
+        return report_trained(recordings, fingerprints, earlier, "recordings of the factor")
     return tuple(findings)

@@ -81,6 +81,10 @@ class BatchPlant:
         """Number of robots."""
         return len(self.q)
 
+    def __getstate__(self) -> dict[str, Any]:
+        """State of a copy, which makes threads of its own."""
+        return {**vars(self), "_pool": None}
+
     def place(self, robots: Mask, q: Array, dq: Array) -> None:
         """Place some robots, with the friction states of an unknown past.
 

@@ -130,6 +130,8 @@ class BatchSimulation:
         chosen = np.ones(len(self), dtype=bool)
         if environments is not None:
             given = np.asarray(environments)
+            if given.dtype != bool and np.any(given < 0):
+                raise UsageError("environments: the numbers of the robots begin at 0")
             try:
                 chosen[:] = False
                 chosen[given] = True

@@ -42,6 +42,7 @@ from robot_dyn_id.fleet.population import VariationModel
 from robot_dyn_id.identification.assembly import HeldOutErrors, assemble_from_factor
 from robot_dyn_id.identification.factor import Choices, Factor, require_mergeable
 from robot_dyn_id.identification.model import IdentifiedModel
+from robot_dyn_id.identification.verdict import Thresholds
 from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.model.urdf import RobotDescription
 from robot_dyn_id.parameters import ParameterSet, urdf_hash
@@ -327,10 +328,11 @@ class _Reduced:
 
 @dataclass(frozen=True)
 class _Model:
-    """Robot, terms and base parameters that all factors share."""
+    """Robot, terms and base parameters that all factors share, and thresholds of the verdicts."""
 
     regressor: Regressor
     base: BaseParameters
+    thresholds: Thresholds
 
 
 def identify_fleet(
@@ -485,6 +487,8 @@ def _reduce_recordings(
             reasons[number] = str(result)
         elif result.reason:
             reasons[number] = result.reason
+        elif not digests[number]:  # it would be compared with no other, and kept under no name
+            reasons[number] = "its content could not be read in the first pass; run the command again"
         else:
             factors[number] = result.factor
             seconds.append(result.seconds)
@@ -499,7 +503,11 @@ def _reduce_recordings(
 
 
 def _of_equal_choices(reduced: _Reduced) -> tuple[_Reduced, Choices]:
-    """The recordings whose factors can be merged: those with the most frequent choices, and these choices."""
+    """The recordings whose factors can be merged: those with the most frequent choices, and these choices.
+
+    Raises:
+        InputError: these are the fewer.
+    """
     choices = [parse_factor(content, "factor").choices for content in reduced.factors]
     texts = [json.dumps(one, sort_keys=True) for one in choices]
     frequent = Counter(texts).most_common(1)[0][0]
@@ -512,6 +520,9 @@ def _of_equal_choices(reduced: _Reduced) -> tuple[_Reduced, Choices]:
             except InputError as error:
                 left_out.append(LeftOut(entry, str(error)))
     used = [number for number, text in enumerate(texts) if text == frequent]
+    if 2 * len(used) < len(texts):
+        reason = left_out[len(reduced.left_out)].reason
+        raise InputError(f"only {len(used)} of {len(texts)} recordings were processed alike; the first other: {reason}")
     kept = [reduced.entries[n] for n in used], [reduced.factors[n] for n in used]
     return replace(reduced, entries=kept[0], factors=kept[1], left_out=left_out), chosen
 
@@ -521,7 +532,7 @@ def _restore_model(robot: RobotDescription, configuration: Configuration, choice
     model = RobotModel.from_description(robot, choices["joint_names"], choices["held"], tuple(choices["gravity"]))
     settings = configuration.settings
     regressor = Regressor(model, terms_on_joints(model, settings.fixed_terms, settings.couplings))
-    return _Model(regressor, base_parameters(regressor, pivots=settings.pivots))
+    return _Model(regressor, base_parameters(regressor, pivots=settings.pivots), settings.thresholds)
 
 
 def _summarize_robots(reduced: _Reduced, executor: Executor, progress: Progress) -> dict[tuple[str, str], RobotSummary]:
@@ -604,6 +615,7 @@ def _identify_group(
         IdentifiedModel(model.regressor, model.base, estimate),
         merged,
         HeldOutErrors.from_recordings(parts, model.base.names),
+        model.thresholds,
         WeightedLeastSquares.name,
         __version__,
     )
@@ -686,7 +698,7 @@ def _robot_result(member: _Member, number: int, comparison: Comparison | None, m
     return RobotResult(
         robot=member.key[0],
         configuration=member.key[1],
-        parameters=assemble_from_factor(identified, factor, held_out, ESTIMATOR, __version__),
+        parameters=assemble_from_factor(identified, factor, held_out, model.thresholds, ESTIMATOR, __version__),
         factor=factor,
         dates=tuple(date for _, date in member.recordings),
         statistic=statistic,

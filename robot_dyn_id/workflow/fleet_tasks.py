@@ -242,7 +242,10 @@ def _local(recording: str) -> Iterator[Path]:
     with tempfile.TemporaryDirectory(prefix="robot_dyn_id_") as folder:
         try:
             system, path = fsspec.core.url_to_fs(recording)
-            target = Path(folder) / Path(path.rstrip("/")).name
+            name = path.rstrip("/").rpartition("/")[2]
+            if name in ("", ".", ".."):
+                raise ValueError("the address ends with no name of a file or a folder")
+            target = Path(folder) / name
             system.get(path, str(target), recursive=system.isdir(path))
         except (OSError, ImportError, ValueError) as error:
             raise InputError(f"{recording}: cannot be read ({error})") from None

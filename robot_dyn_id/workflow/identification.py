@@ -97,7 +97,11 @@ def identify(
     """
     trials = DataSelection(_as_list(recordings), _as_list(held_out), train_range)
     model = match_joints(robot, trials.recordings, robot.held)
-    return _identify(model, trials, settings or Settings(), robot.held, progress)
+    result, decoded = _identify(model, trials, settings or Settings(), robot.held, progress)
+    for store in (decoded, result.training.store, result.evaluation.trials.store):
+        if store is not None:
+            store.close()  # a result may be kept for long, together with many others
+    return result
 
 
 def identify_recordings(
@@ -115,13 +119,17 @@ def identify_recordings(
         RobotDynIdError: see `identify`, and `robot_for`.
     """
     model = robot_for(robot, configuration, trials.recordings)
-    return _identify(model, trials, configuration.settings, configuration.held, progress)
+    return _identify(model, trials, configuration.settings, configuration.held, progress)[0]
 
 
 def _identify(
     model: RobotModel, trials: DataSelection, settings: Settings, fixed: Collection[str], progress: Progress
-) -> IdentificationResult:
-    """Identify the joints of a model; `fixed` are the joints whose positions are known."""
+) -> tuple[IdentificationResult, StreamStore]:
+    """Identify the joints of a model; `fixed` are the joints whose positions are known.
+
+    Returns:
+        The result, and the store of its decoded recordings.
+    """
     store = StreamStore(streams=2 * len([*trials.recordings, *trials.held_out]))
     kept, kept_out = (
         [_decoded_once(recording, store) for recording in group] for group in (trials.recordings, trials.held_out)
@@ -135,7 +143,7 @@ def _identify(
         *report_recordings(trials.all, model.joint_names),
     )
     evaluation = result.evaluation.with_findings(findings)
-    return IdentificationResult.from_identification(replace(result, evaluation=evaluation))
+    return IdentificationResult.from_identification(replace(result, evaluation=evaluation)), store
 
 
 def _decoded_once(recording: Recording, store: StreamStore) -> Recording:

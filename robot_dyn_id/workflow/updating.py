@@ -7,12 +7,16 @@ from dataclasses import dataclass, replace
 
 from robot_dyn_id.estimators import Consistent, WeightedLeastSquares
 from robot_dyn_id.files.configuration import Configuration
+from robot_dyn_id.findings import Finding
 from robot_dyn_id.identification.assembly import with_data_of
 from robot_dyn_id.identification.factor import Factor, UpdatedLeastSquares, require_mergeable
+from robot_dyn_id.identification.holdout import split
 from robot_dyn_id.model.urdf import RobotDescription
 from robot_dyn_id.parameters import urdf_hash
 from robot_dyn_id.progress import Progress, ignore_progress
+from robot_dyn_id.signals.fingerprint import Fingerprint, report_added
 from robot_dyn_id.workflow.identification import DataSelection, identify_recordings
+from robot_dyn_id.workflow.joints import robot_for
 from robot_dyn_id.workflow.results import IdentificationResult, IdentifiedParameters
 
 
@@ -49,7 +53,8 @@ def identify_with_factor(
         progress: callback that receives one status line per stage.
 
     Raises:
-        InputError: a factor of another robot or of other options, which are named.
+        InputError: a factor of another robot or of other options, which are named; or a recording that is among the
+            earlier ones, added or held out.
         UsageError: an estimator or an option that factors do not suffice for.
         RobotDynIdError: see `identify_recordings`.
     """
@@ -57,16 +62,33 @@ def identify_with_factor(
     if settings.estimator == Consistent():
         settings = replace(settings, estimator=WeightedLeastSquares())
     order = require_mergeable(settings)
+    findings: tuple[Finding, ...] = ()
     if earlier is not None:
         earlier.check_robot(urdf_hash(robot.text))
         estimator = UpdatedLeastSquares(autoregressive_order=order, earlier=earlier)
         settings = replace(earlier.complete(settings), estimator=estimator)
+        joints = robot_for(robot, configuration, trials.recordings).joint_names
+        findings = _compare_with_earlier(trials, joints, earlier.fingerprint)
     result = identify_recordings(robot, replace(configuration, settings=settings), trials, progress)
     progress("making the factor")
     model, kind = result.model, result.parameters.effort_kind
     factor = Factor.from_trials(result.training, model.regressor, model.base, settings, kind)
+    factor = replace(factor, fingerprint=Fingerprint.from_parameters(result.parameters))  # as they were recorded
     if earlier is not None:
         factor = Factor.merged([earlier, factor])
         parameters = IdentifiedParameters.from_parameters(with_data_of(result.parameters, factor))
-        result = replace(result, parameters=parameters)
+        result = replace(result, parameters=parameters, evaluation=result.evaluation.with_findings(findings))
     return UpdatedIdentification(result, factor)
+
+
+def _compare_with_earlier(trials: DataSelection, joints: tuple[str, ...], earlier: Fingerprint) -> tuple[Finding, ...]:
+    """Findings about samples that occur among the earlier recordings too, by which they count twice.
+
+    Raises:
+        InputError: most of a recording does.
+    """
+    training, held_out = split(list(trials.recordings), joints, list(trials.held_out), trials.train_range)
+    prints, others = ([Fingerprint.from_recording(one, joints) for one in group] for group in (training, held_out))
+    findings = report_added(training, prints, earlier)
+    validated = (held_out, others) if held_out else (training, prints)
+    return (*findings, *report_added(*validated, earlier, held_out=True))

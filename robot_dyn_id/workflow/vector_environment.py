@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -12,14 +11,16 @@ import numpy as np
 
 from robot_dyn_id.arrays import Array, Mask
 from robot_dyn_id.errors import UsageError
-from robot_dyn_id.workflow.batch_simulation import BatchSimulation
+from robot_dyn_id.workflow.batch_simulation import LONGEST_S, BatchSimulation
 
 try:
     import gymnasium
     from gymnasium.vector import AutoresetMode, VectorEnv
     from gymnasium.vector.utils import batch_space
-except ImportError:
-    raise UsageError("vector environments need Gymnasium: pip install 'robot-dyn-id[gym]'") from None
+
+    NEXT_STEP = AutoresetMode.NEXT_STEP
+except ImportError:  # the classes can be imported, and say what is missing when they are used
+    gymnasium, VectorEnv, NEXT_STEP = None, object, None
 
 Reward = Callable[[Array, Array, Array], Array]
 """Function of q, dq and effort, shape (E, n) each, to the rewards, shape (E,)."""
@@ -53,7 +54,7 @@ class Episodes:
     period: float = 0.01
     steps: int = 1000
     start: Start | None = None
-    autoreset: AutoresetMode = AutoresetMode.NEXT_STEP
+    autoreset: AutoresetMode = NEXT_STEP
 
     def __post_init__(self) -> None:
         """Check the values.
@@ -61,8 +62,8 @@ class Episodes:
         Raises:
             UsageError: a period or a number of steps out of range.
         """
-        if not 0.0 < self.period < math.inf:
-            raise UsageError(f"period: {self.period:g} s; give a positive number")
+        if not 0.0 < self.period <= LONGEST_S:
+            raise UsageError(f"period: {self.period:g} s; give more than 0 and at most {LONGEST_S:g} s")
         if self.steps < 1:
             raise UsageError(f"steps: {self.steps}; give 1 or more")
 
@@ -100,7 +101,12 @@ class RobotVectorEnv(VectorEnv):  # type: ignore[misc]
             batch: the robots; they belong to the environment from now on.
             reward: reward of the states after a step and the efforts during it.
             episodes: course of the episodes.
+
+        Raises:
+            UsageError: Gymnasium is not installed.
         """
+        if gymnasium is None:
+            raise UsageError("vector environments need Gymnasium: pip install 'robot-dyn-id[gym]'")
         self.batch, self.episodes, self._reward = batch, episodes or Episodes(), reward
         self.num_envs, joints = batch.q.shape
         limit = batch.effort_limit.astype(np.float32)

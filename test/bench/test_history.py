@@ -38,6 +38,17 @@ def test_what_got_worse_by_more_than_the_spread_is_named_the_worst_first():
     assert (found[0].before, found[0].now) == (10.0, 4.0)
 
 
+@pytest.mark.parametrize("change", [{"computer": "other"}, {"quick": False}, {"samples": 5}], ids=str)
+def test_runs_that_are_unlike_are_not_compared(change):
+    other = replace(changed(time=9.0), **change)
+    assert other.unlike(RUN) == tuple(change) and slower(other, RUN) == []
+
+
+def test_a_run_of_one_part_keeps_the_figures_of_the_others():
+    part = replace(changed(time=3.0), figures=changed(time=3.0).figures[:1], growth={})
+    assert part.completed(RUN) == replace(changed(time=3.0), growth=GROWTH)
+
+
 def test_results_are_read_as_they_were_written(tmp_path):
     import json
 

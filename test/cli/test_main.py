@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The program around the commands: wrong words, interruptions, faults of the package, and closed outputs."""
 
+import gc
 import json
 import os
 import signal
@@ -248,3 +249,9 @@ def test_a_reader_that_has_gone_ends_the_command_quietly(words, files):
         process.stdout.close()
         err = process.stderr.read()
     assert (process.returncode, err) == (141, "")
+
+
+def test_the_search_for_cycles_of_a_calling_program_stays_as_it_is():
+    before = gc.get_threshold()
+    assert main(["--version"]) == 0
+    assert gc.get_threshold() == before

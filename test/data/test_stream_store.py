@@ -3,9 +3,13 @@
 
 from __future__ import annotations
 
+import copy
+import os
+import pickle
 import resource
 from collections.abc import Iterator
 from dataclasses import dataclass
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -116,3 +120,43 @@ def test_an_identity_is_equal_for_the_same_object_alone() -> None:
     assert Identity(values) == Identity(values)
     assert hash(Identity(values)) == hash(Identity(values))
     assert Identity(values) != Identity([1.0])
+
+
+def test_copies_are_empty() -> None:
+    store, source = StreamStore(limit=0), Source()
+    read(store, source)
+    for other in (pickle.loads(pickle.dumps(store)), copy.deepcopy(store), copy.copy(store)):
+        again = Source()
+        assert [one.number for one in read(other, again)] == list(range(COUNT)) and again.computed == COUNT
+
+
+def test_a_closed_store_holds_no_file_and_computes_again() -> None:
+    files = len(os.listdir("/proc/self/fd"))
+    store, source = StreamStore(limit=0), Source()
+    read(store, source)
+    assert len(os.listdir("/proc/self/fd")) == files + 1
+    store.close()
+    read(store, source)
+    assert len(os.listdir("/proc/self/fd")) == files
+    assert source.computed == 2 * COUNT
+
+
+@pytest.mark.parametrize(("free", "computed"), [(10**6, 1), (300, 2)])
+def test_files_take_at_most_half_of_the_free_space(monkeypatch: pytest.MonkeyPatch, free: int, computed: int) -> None:
+    written: list[int] = []
+    write = os.pwrite
+
+    def pwrite(file: int, data: memoryview, place: int) -> int:
+        written.append(len(data))
+        return write(file, data, place)
+
+    def fstatvfs(_: int) -> SimpleNamespace:
+        return SimpleNamespace(f_bavail=free - sum(written), f_frsize=1)
+
+    monkeypatch.setattr(os, "pwrite", pwrite)
+    monkeypatch.setattr(os, "fstatvfs", fstatvfs)
+    store, source = StreamStore(limit=0), Source()
+    for _ in range(2):
+        assert len(read(store, source)) == COUNT
+    assert source.computed == computed * COUNT
+    assert sum(written) <= free // 2 * computed

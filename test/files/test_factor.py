@@ -3,6 +3,8 @@
 
 import io
 import json
+import tracemalloc
+import zipfile
 
 import numpy as np
 import pytest
@@ -19,7 +21,21 @@ from robot_dyn_id.signals.ranges import Ranges
 def factor():
     rows = SimulatedFleet(1).rows(0, 0)
     prints = Fingerprint(np.arange(3, dtype=np.uint32), np.array([1.0]), np.array([2.0]))
-    choices = {"urdf_sha256": "0" * 64, "joint_names": ["a", "b", "c"], "cutoff": 5.0}
+    choices = {
+        "urdf_sha256": "0" * 64,
+        "joint_names": ["a", "b", "c"],
+        "held": {"d": 0.5},
+        "gravity": [0.0, 0.0, -9.81],
+        "column_names": ["m", "fv"],
+        "independent_columns": list(range(rows.factors.parameters)),
+        "term_constants": [["coulomb", "a", 0.05]],
+        **dict.fromkeys(("sample_rate", "cutoff", "motion_cutoff"), 5.0),
+        **dict.fromkeys(("decimation", "filter_order", "autoregressive_order"), 2),
+        **dict.fromkeys(("period", "rest_speed"), 0.0),
+        **{name: [0.0, 0.0, 0.0] for name in ("reversal_speeds", "drive_gains", "drive_signs")},
+        "velocity": "derivative",
+        "effort_kind": "torque",
+    }
     ranges = Ranges(-np.ones(3), np.ones(3), np.ones(3), 2 * np.ones(3))
     return Factor(choices, rows, ("one",), "1" * 64, prints, ranges, 2)
 
@@ -43,6 +59,61 @@ def changed(factor, **arrays):
     return stream.getvalue()
 
 
+def with_header(factor, **changes):
+    with np.load(io.BytesIO(factor_bytes(factor))) as archive:
+        header = json.loads(archive["header"].tobytes()) | changes
+    return changed(factor, header=np.frombuffer(json.dumps(header).encode(), dtype=np.uint8))
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("urdf_sha256", None),
+        ("urdf_sha256", 5),
+        ("cutoff", "5"),
+        ("sample_rate", 0.0),
+        ("gravity", [0.0, 9.81]),
+        ("drive_gains", [1.0]),
+        ("decimation", 0),
+        ("independent_columns", [0, 1]),
+        ("held", ["d"]),
+        ("term_constants", ["coulomb"]),
+    ],
+)
+def test_choices_of_other_names_or_types_are_refused(factor, name, value):
+    choices = dict(factor.choices)
+    assert parse_factor(with_header(factor, choices=choices), "factor.npz").choices == choices
+    choices.pop(name)
+    with pytest.raises(InputError, match="damaged"):
+        parse_factor(with_header(factor, choices=choices), "factor.npz")
+    with pytest.raises(InputError, match="damaged"):
+        parse_factor(with_header(factor, choices={**choices, name: value}), "factor.npz")
+
+
+def test_compressed_arrays_are_refused_unread(tmp_path):
+    path = tmp_path / "factor.npz"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        stream = io.BytesIO()
+        np.lib.format.write_array(stream, np.zeros(2**22, dtype=np.uint8))
+        archive.writestr("header.npy", stream.getvalue())
+    tracemalloc.start()
+    try:
+        with pytest.raises(InputError, match="damaged"):
+            read_factor(path)
+        assert tracemalloc.get_traced_memory()[1] < 2**20
+    finally:
+        tracemalloc.stop()
+
+
+def test_a_header_that_states_another_size_is_refused(factor):
+    stream = io.BytesIO()
+    np.lib.format.write_array_header_1_0(stream, {"descr": "|u1", "fortran_order": False, "shape": (10**15,)})
+    with zipfile.ZipFile(content := io.BytesIO(), "w") as archive:
+        archive.writestr("header.npy", stream.getvalue())
+    with pytest.raises(InputError, match="damaged"):
+        parse_factor(content.getvalue(), "factor.npz")
+
+
 def test_damaged_files_are_refused(tmp_path, factor):
     good = factor_bytes(factor)
     header = np.frombuffer(json.dumps({"format": "robot_dyn_id factor", "format_version": 99}).encode(), dtype=np.uint8)
@@ -56,6 +127,10 @@ def test_damaged_files_are_refused(tmp_path, factor):
         changed(factor, support_0=np.array([0, 10_000])),
         changed(factor, noise=np.array([np.nan, 1.0, 1.0])),
         changed(factor, header=np.array([None], dtype=object)),
+        changed(factor, noise=np.array([-1.0, 1.0, 1.0])),
+        changed(factor, counts=np.array([-5, 1, 1])),
+        with_header(factor, dropped=-1),
+        with_header(factor, parameters=1),
     ]
     for content in wrong:
         with pytest.raises(InputError):

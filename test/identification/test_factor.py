@@ -11,6 +11,7 @@ from robot_dyn_id.dynamics.base_parameters import base_parameters
 from robot_dyn_id.dynamics.terms import Coulomb, Viscous
 from robot_dyn_id.errors import InputError, UsageError
 from robot_dyn_id.estimators import ESTIMATORS, WeightedLeastSquares
+from robot_dyn_id.files.factor import factor_bytes, parse_factor
 from robot_dyn_id.identification.factor import Factor, UpdatedLeastSquares, require_mergeable
 from robot_dyn_id.identification.pipeline import prepare_training
 from robot_dyn_id.identification.settings import Settings
@@ -80,9 +81,28 @@ def test_settings_are_completed_and_never_replaced(factors):
 
 
 @pytest.mark.parametrize(
-    "change", [{"estimator": ESTIMATORS["robust"]()}, {"bootstrap": 50}, {"essential": 0.3}, {"estimator": None}]
+    "change",
+    [
+        {"estimator": ESTIMATORS["robust"]()},
+        {"bootstrap": 50},
+        {"essential": 0.3},
+        {"estimator": None},
+        {"reversal_speed": "auto"},
+        {"reversal_speeds": {"wrist": "auto"}},
+    ],
 )
 def test_what_needs_the_data_themselves_is_refused(change):
     given = {**change} if change.get("estimator", 1) is not None else {"estimator": ESTIMATORS["consistent"]()}
     with pytest.raises(UsageError):
         require_mergeable(replace(SETTINGS, **given))
+
+
+def test_factors_of_the_same_samples_are_refused(factors):
+    with pytest.raises(InputError, match="same samples"):
+        Factor.merged([factors[0], factors[1], replace(factors[0], sources=("copy",))])
+
+
+def test_a_factor_of_recordings_is_read_back(factors):
+    again = parse_factor(factor_bytes(factors[0]), "again")
+    assert again.choices == factors[0].choices
+    assert Factor.merged([again, factors[1]]).sources == ("r1", "r2")

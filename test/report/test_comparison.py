@@ -2,7 +2,9 @@
 """Page and text of a comparison of models."""
 
 import html
+from dataclasses import replace
 
+import numpy as np
 import pytest
 from support.given_parameters import parameter_set
 from support.model_nodes import identified, presliding
@@ -27,3 +29,17 @@ def test_a_comparison_shows_what_is_common_and_names_the_rest(other):
     assert ("no parameter in common" in text) == ("Torques are not compared" in page) == (not common)
     assert page.count("<svg") == 3
     assert "nan" not in text and "NaN" not in page
+
+
+def test_models_without_covariance_are_not_tested_and_kinds_of_effort_are_named():
+    one = identified()
+    bare = replace(one, covariance=np.zeros_like(one.covariance), standard_deviations=np.zeros(len(one.values)))
+    larger = {name: 1.2 * getattr(bare, name) for name in ("values", "standard_parameters", "term_values")}
+    other = replace(bare, **larger, effort_kind="current", robot_compensates=("none",))
+    models = (replace(bare, effort_kind="torque", robot_compensates=("none",)), other)
+    given = (("a", "b"), models, (compare_models(*models),), ())
+    page, text, summary = comparison_page(*given), comparison_text(*given), comparison_summary(*given)
+    assert "not tested: the models have no covariance" in text and "Not tested" in page
+    assert f"{one.names[0]} " in text and "no parameter in common" not in text + page
+    assert "different kinds: torque, current" in text and "different kinds" in page
+    assert [model["effort_kind"] for model in summary["models"]] == ["torque", "current"]

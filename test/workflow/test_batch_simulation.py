@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Copies of an identified robot: the single simulator for each of them, efforts clipped, wrong use refused."""
 
+import copy
+import pickle
 from dataclasses import replace
 from functools import cache
 
@@ -11,6 +13,7 @@ from support.simulated import ARM
 
 from robot_dyn_id.dynamics.terms import Coulomb, Viscous
 from robot_dyn_id.errors import InputError, UsageError
+from robot_dyn_id.simulation.batch_plant import LANES
 from robot_dyn_id.simulation.plant import Plant
 from robot_dyn_id.workflow.batch_simulation import BatchSimulation
 
@@ -95,7 +98,18 @@ def test_wrong_efforts_durations_and_states_are_refused_by_name():
         batch.reset(np.zeros((3, 3)))
     with pytest.raises(UsageError, match="dq: give finite"):
         batch.reset(np.zeros(3), np.inf)
-    for wrong in ([2], [True], [1, 0], [0.5]):
+    for wrong in ([2], [True], [1, 0], [0.5], [-1], [-1, 0]):
         with pytest.raises(UsageError, match="environments"):
             batch.reset(np.zeros(3), environments=wrong)
     np.testing.assert_array_equal(batch.q, before)
+
+
+def test_a_batch_is_copied_with_its_state_after_steps_in_threads():
+    batch = BatchSimulation(identified(), 2 * LANES, threads=2)
+    effort = np.ones((2 * LANES, 3))
+    batch.step(effort, 0.01)
+    others = [copy.deepcopy(batch), pickle.loads(pickle.dumps(batch))]
+    batch.step(effort, 0.01)
+    for other in others:
+        other.step(effort, 0.01)
+        np.testing.assert_array_equal(other.q, batch.q)

@@ -5,7 +5,6 @@ import json
 import os
 import signal
 import threading
-import time
 from dataclasses import replace
 
 import numpy as np
@@ -15,14 +14,15 @@ from support.fleets import SimulatedFleet
 
 from robot_dyn_id.errors import InputError, UsageError
 from robot_dyn_id.estimators import WeightedLeastSquares
+from robot_dyn_id.files.factor import factor_bytes
 from robot_dyn_id.files.manifest import read_manifest
 from robot_dyn_id.files.parameters import read_parameters
 from robot_dyn_id.identification.settings import Settings
 from robot_dyn_id.recordings import open_recording
 from robot_dyn_id.signals.trials import FilteredTrials
 from robot_dyn_id.workflow import fleet_tasks
-from robot_dyn_id.workflow.fleet import identify_fleet
-from robot_dyn_id.workflow.fleet_tasks import MapTask, VersionError, digest_recording, map_recording
+from robot_dyn_id.workflow.fleet import _of_equal_choices, _Reduced, identify_fleet
+from robot_dyn_id.workflow.fleet_tasks import MapTask, VersionError, _local, digest_recording, map_recording
 from robot_dyn_id.workflow.scheduler import (
     Certificates,
     InProcess,
@@ -120,13 +120,24 @@ def test_a_lost_worker_costs_time_only(result, manifest, tmp_path):
         assert isinstance(executor, OnDask)
         pids = list(executor.client.run(os.getpid).values())
 
-        def kill():
-            while len(list(tmp_path.glob("*.npz"))) < 4:
-                time.sleep(0.05)
-            os.kill(pids[0], signal.SIGKILL)
+        ended, killed_at = threading.Event(), []
 
-        threading.Thread(target=kill, daemon=True).start()
-        found = identify_fleet(read_manifest(manifest), executor, tmp_path)
+        def kill():
+            while not ended.wait(0.02):
+                reduced = len(list(tmp_path.glob("*.npz")))
+                if reduced >= 1:
+                    os.kill(pids[0], signal.SIGKILL)
+                    killed_at.append(reduced)
+                    return
+
+        killer = threading.Thread(target=kill)
+        killer.start()
+        try:
+            found = identify_fleet(read_manifest(manifest), executor, tmp_path)
+        finally:
+            ended.set()
+            killer.join()
+    assert killed_at and killed_at[0] < 17  # before the last recording was reduced
     assert np.array_equal(found.configurations[0].pooled.values, result.configurations[0].pooled.values)
     assert [one.robot for one in found.differing] == ["R0003"]
 
@@ -223,6 +234,58 @@ def test_nothing_that_can_be_used_is_an_error(manifest, tmp_path):
     here.write_text(yaml.safe_dump({**content, "recordings": entries}))
     with pytest.raises(InputError, match="none of the 1 recordings"):
         identify_fleet(read_manifest(here), InProcess(), tmp_path)
+
+
+def few(manifest, name, config=None, count=2):
+    """The manifest of the first recordings."""
+    content = yaml.safe_load(manifest.read_text())
+    here = manifest.parent / f"{name}.yaml"
+    if config is not None:
+        (manifest.parent / f"{name}_config.yaml").write_text(config)
+        content["config"] = f"{name}_config.yaml"
+    here.write_text(yaml.safe_dump({**content, "recordings": content["recordings"][:count]}))
+    return read_manifest(here)
+
+
+def test_thresholds_of_the_configuration_judge_the_sets(manifest, tmp_path):
+    signals = (manifest.parent / "config.yaml").read_text()
+    found = identify_fleet(few(manifest, "judged", count=4), InProcess(), tmp_path)
+    assert found.configurations[0].pooled.verdict == "suspect"
+    strict = few(manifest, "strict", f"{signals}thresholds: {{bad_nrmse: 0.0001}}\n", 4)
+    (group,) = identify_fleet(strict, InProcess(), tmp_path).configurations
+    assert [group.pooled.verdict, group.robots[0].parameters.verdict] == ["bad", "bad"]
+
+
+def test_thresholds_that_follow_from_each_recording_are_refused(manifest, tmp_path):
+    with pytest.raises(UsageError, match="reversal_speed"):
+        identify_fleet(few(manifest, "auto", "cutoff: 5.0\nreversal_speed: auto\n"), InProcess(), tmp_path)
+
+
+def test_a_fleet_that_is_mostly_processed_otherwise_is_refused(result, manifest):
+    entries = read_manifest(manifest).recordings[:5]
+    factor = result.configurations[0].robots[0].factor
+    parts = [factor_bytes(replace(factor, choices={**factor.choices, "cutoff": 5.0 + n // 2})) for n in range(5)]
+    with pytest.raises(InputError, match="only 2 of 5"):
+        _of_equal_choices(_Reduced(list(entries), parts, [], 0, []))
+
+
+def test_a_recording_without_a_digest_is_left_out(manifest, tmp_path):
+    class Failing(InProcess):
+        def run(self, function, tasks):
+            for number, one in super().run(function, tasks):
+                yield number, "" if function is digest_recording and number == 0 else one
+
+    found = identify_fleet(few(manifest, "failing"), Failing(), tmp_path)
+    assert found.recordings == 1 and "first pass" in found.left_out[0].reason
+    assert len(list(tmp_path.glob("*.npz"))) == 1
+
+
+@pytest.mark.parametrize("address", ["memory://fleet/..", "memory://", "memory://fleet/./"])
+def test_addresses_without_a_name_are_refused(address, monkeypatch):
+    fsspec = pytest.importorskip("fsspec")
+    monkeypatch.setattr(fsspec.core, "url_to_fs", lambda url: (None, url.removeprefix("memory://")))
+    with pytest.raises(InputError, match="no name"), _local(address):
+        pass
 
 
 CERTIFICATES = Certificates("a", "b", "c")

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The vector environment follows Gymnasium's interface: spaces, seeds, ends of episodes, and the three autoresets."""
 
+import subprocess
+import sys
 from dataclasses import replace
 from functools import cache
 
@@ -148,7 +150,24 @@ def test_wrong_use_is_refused():
         env.step(np.where(np.arange(COUNT)[:, None] == 2, np.nan, np.zeros((COUNT, 3))))
     with pytest.raises(UsageError, match="reward: shape"):
         RobotVectorEnv(BatchSimulation(identified(), 2), lambda q, dq, effort: 0.0).step(np.zeros((2, 3)))
-    with pytest.raises(UsageError, match="period"):
-        Episodes(period=0.0)
+    for period in (0.0, 60.1, np.inf, np.nan):
+        with pytest.raises(UsageError, match="period"):
+            Episodes(period=period)
     with pytest.raises(UsageError, match="steps"):
         Episodes(steps=0)
+
+
+def test_without_gymnasium_its_names_exist_and_using_them_says_what_is_missing():
+    program = """
+import sys
+sys.modules["gymnasium"] = None
+import robot_dyn_id as rdi
+from robot_dyn_id import *
+assert hasattr(rdi, "RobotVectorEnv") and Episodes().steps == 1000
+try:
+    RobotVectorEnv(None, None)
+except rdi.RobotDynIdError as error:
+    print(error)
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=120)
+    assert "pip install 'robot-dyn-id[gym]'" in done.stdout
