@@ -11,7 +11,8 @@ from robot_dyn_id.cli import progress
 from robot_dyn_id.cli.outputs import add_force, claim
 from robot_dyn_id.errors import InputError, UsageError
 from robot_dyn_id.files.manifest import read_manifest
-from robot_dyn_id.workflow.fleet import PAGE, POOLED, REPORT, FleetResult, identify_fleet
+from robot_dyn_id.fleet.differences import MIN_ROBOTS
+from robot_dyn_id.workflow.fleet import PAGE, POOLED, REPORT, FleetResult, format_probability, identify_fleet
 from robot_dyn_id.workflow.scheduler import Certificates, check_address, open_executor
 
 
@@ -102,8 +103,11 @@ def _text(result: FleetResult, folder: Path) -> str:
     for one in result.differing:
         names = ", ".join(difference.name for difference in one.differences)
         where = names or "no single parameter significantly"
-        lines.append(f"robot {one.robot} differs from the fleet (p {one.probability:.1e}) in {where}")
-    if not result.differing:
+        lines.append(f"robot {one.robot} differs from the fleet ({format_probability(one.probability)}) in {where}")
+    for group in result.configurations:
+        if not group.is_compared:
+            lines.append(f"configuration {group.configuration}: not compared, fewer than {MIN_ROBOTS} robots")
+    if not result.differing and any(group.is_compared for group in result.configurations):
         lines.append("no robot differs from the fleet")
     lines += [f"left out: {one.entry.recording} of robot {one.entry.robot}: {one.reason}" for one in result.left_out]
     return "\n".join([*lines, f"parameters, factors and report in {folder / PAGE}"])

@@ -120,8 +120,14 @@ def _read_entries(value: Any, key: str) -> tuple[ManifestEntry, ...]:
 
 
 def _read_name(value: Any, key: str) -> str:
-    """A name; serial numbers may look like integers."""
-    return str(value) if type(value) is int else str(read_value(str, value, key))
+    """A name, which must be text: YAML turns 0012 into 10, and 1.50 into 1.5.
+
+    Raises:
+        InputError: not text.
+    """
+    if isinstance(value, (int, float, date)):
+        raise InputError(f"{key}: {value} is not text; quote it as it is on the robot, such as '0012'")
+    return str(read_value(str, value, key))
 
 
 def _read_date(value: Any, key: str) -> float:

@@ -19,7 +19,7 @@ the poses do not.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -47,6 +47,13 @@ repeat leave."""
 
 LARGEST_SCALE_DEVIATION = 0.2
 """Relative standard deviation of the scale by a known weight above which it is refused [-]: the URDF is as good."""
+
+MISFIT_PROBABILITY = 1e-6
+"""Probability at which the residual of the known weight is larger by chance than that of an unknown one [-]."""
+
+LARGEST_WEIGHT_RATIO = 1.0 + 4.0 * PRIOR_RATIO
+"""Ratio of the arm's weight to the URDF's above which, or below whose inverse, a known weight is refused [-]: four
+standard deviations of the prior in all links at once."""
 
 ROWS_PER_UNKNOWN = 2.0
 """Smallest number of drive values per unknown."""
@@ -195,16 +202,22 @@ def calibrate_gravity(
 
     Raises:
         InputError: fewer holds than unknowns need, a joint that was not moved or was approached from one side only, a
-            drive at its limit, a known weight that changes nothing, or a URDF without masses.
+            drive at its limit, a known weight that changes nothing or contradicts the poses or the URDF, or a URDF
+            without masses.
     """
+    if known is not None:
+        _refuse_repeated(bare, known.holds)
     fit = _Fit.prepare(model, [(bare, 0.0), *([(known.holds, 1.0)] if known else [])], known)
     found = fit.solve(scaled=trust_mass or known is not None)
     fit.check_saturation(model.joint_names, found.carries_weight)
-    if known is not None and not found.scale_deviation < LARGEST_SCALE_DEVIATION:
-        raise InputError(
-            "the known weight changes the drives too little to fix the scale of the masses "
-            f"(to {100.0 * found.scale_deviation:.0f} %): hold a heavier weight, in more poses"
-        )
+    if known is not None:
+        if not found.scale_deviation < LARGEST_SCALE_DEVIATION:
+            raise InputError(
+                "the known weight changes the drives too little to fix the scale of the masses "
+                f"(to {100.0 * found.scale_deviation:.0f} %): hold a heavier weight, in more poses"
+            )
+        fit.check_known(model.joint_names, known, len(bare.q.T))
+        fit.check_scale(found)
     return found
 
 
@@ -225,7 +238,7 @@ def report_calibration(model: RobotModel, found: GravityCalibration) -> tuple[Fi
         findings.append(make_finding("gravity_scale_unknown", message))
     light = names[~found.carries_weight].tolist()
     if light:
-        message = f"no weight was found on joint {', '.join(light)}: their effort against gravity is zero"
+        message = f"no weight was found on joint {', '.join(light)}: the effort against gravity is zero"
         findings.append(make_finding("gravity_joint_without_weight", message, light))
     weight = found.gravity_rms
     for joint in np.flatnonzero(found.carries_weight & (found.residual_rms > LARGEST_RESIDUAL_RATIO * weight)):
@@ -291,6 +304,8 @@ class _Fit:
     reach: float
     added: Array
     anchored: bool
+    unknown: int = 0
+    """Number of bodies, the last ones, of which nothing is known before: they may be negative."""
 
     @classmethod
     def prepare(cls, model: RobotModel, runs: Sequence[tuple[Holds, float]], known: KnownWeight | None) -> _Fit:
@@ -324,19 +339,8 @@ class _Fit:
         Raises:
             InputError: no joint carries weight.
         """
-        from scipy.optimize import least_squares  # slow to import
-
-        n, count = self.drive.shape
-        x, noise = self._start()
-        least = np.full(len(x), -np.inf)
-        least[3 * n :: BODY_COLUMNS] = 0.0
-        for _ in range(REWEIGHTINGS):
-            found = least_squares(self._excess, x, self._jacobian, args=(noise,), bounds=(least, np.inf), x_scale="jac")
-            x = found.x
-            errors = self._errors(x)
-            # three numbers of a joint and its share of the bodies are fitted
-            freedom = max(1.0, count - 3.0 - min(self.nominal.size, count - 4) / n)
-            noise = np.maximum(np.sqrt((errors**2).sum(axis=1) / freedom), _resolution(self.drive))
+        n = len(self.drive)
+        x, noise, _ = self._converged()
         jacobian = self._jacobian(x, noise)
         size = np.linalg.norm(jacobian, axis=0)  # columns differ by units: only scaled ones have a sensible rank
         size[size == 0.0] = 1.0
@@ -368,6 +372,74 @@ class _Fit:
             np.abs(self.drive).max(axis=1),
             scale_deviation,
         )
+
+    def check_known(self, names: Sequence[str], known: KnownWeight, bare: int) -> None:
+        """Refuse a known weight that does not explain the poses that are held with it.
+
+        The same poses are fitted with an unknown weight on the same bodies. Its residual is smaller by chance alone if
+        mass, link and center of the known one are right (F test of the two residuals, joint by joint).
+
+        Args:
+            names: names of the n joints.
+            known: the known weight.
+            bare: number of holds without it, which are the first ones.
+
+        Raises:
+            InputError: the residual of the known weight is too large.
+        """
+        from scipy.stats import f as fisher  # slow to import
+
+        carriers = np.flatnonzero(known.added.any(axis=1))
+        felt = self.regressor.reshape(-1, BODY_COLUMNS, *self.drive.shape)[carriers].copy()
+        felt[..., :bare] = 0.0
+        free = replace(
+            self,
+            regressor=np.concatenate([self.regressor, felt.reshape(-1, *self.drive.shape)]),
+            nominal=np.concatenate([self.nominal, np.zeros((len(carriers), BODY_COLUMNS))]),
+            added=np.zeros_like(self.added),
+            unknown=len(carriers),
+        )
+        _, noise, freedom = self._converged()
+        _, least, free_freedom = free._converged()
+        ratio = (noise / least) ** 2
+        worst = int(ratio.argmax())
+        if ratio[worst] > fisher.isf(MISFIT_PROBABILITY / len(ratio), freedom, free_freedom):
+            raise InputError(
+                f"the known weight does not explain the poses that are held with it: joint {names[worst]} has a "
+                f"residual of {noise[worst]:.3g} in drive units, and {least[worst]:.3g} with a weight that is not "
+                "known: check its mass, the link, its center in the frame of the link, and which recordings hold it"
+            )
+
+    def check_scale(self, found: GravityCalibration) -> None:
+        """Refuse a scale by a known weight that contradicts the masses of the URDF.
+
+        Raises:
+            InputError: the weight on the joints is not that of the URDF by a factor above `LARGEST_WEIGHT_RATIO`.
+        """
+        weights = [np.tensordot(bodies.ravel(), self.regressor, 1) for bodies in (found.bodies, self.nominal)]
+        ratio = float(np.linalg.norm(weights[0]) / np.linalg.norm(weights[1]))
+        if not 1.0 / LARGEST_WEIGHT_RATIO < ratio < LARGEST_WEIGHT_RATIO:
+            raise InputError(
+                f"by the known weight the arm is {ratio:.2g} times as heavy as in the URDF: check the known mass in "
+                "kg, or correct the masses in the URDF"
+            )
+
+    def _converged(self) -> tuple[Array, Array, float]:
+        """Solution, noise of each joint, shape (n,), and the noise's degrees of freedom."""
+        from scipy.optimize import least_squares  # slow to import
+
+        n, count = self.drive.shape
+        x, noise = self._start()
+        least = np.full(len(x), -np.inf)
+        least[3 * n : len(x) - BODY_COLUMNS * self.unknown : BODY_COLUMNS] = 0.0
+        # three numbers of a joint and its share of the bodies are fitted
+        freedom = max(1.0, count - 3.0 - min(self.nominal.size, count - 4) / n)
+        for _ in range(REWEIGHTINGS):
+            found = least_squares(self._excess, x, self._jacobian, args=(noise,), bounds=(least, np.inf), x_scale="jac")
+            x = found.x
+            noise = np.sqrt((self._errors(x) ** 2).sum(axis=1) / freedom)
+            noise = np.maximum(noise, _resolution(self.drive))
+        return x, noise, freedom
 
     def check_saturation(self, names: Sequence[str], carries_weight: Mask) -> None:
         """Refuse drives at their limit: friction would show between both sides, and weight between poses.
@@ -463,8 +535,12 @@ class _Fit:
 
     @property
     def _prior(self) -> Array:
-        """Standard deviations of the prior, shape (b, 4); bodies without mass have a thousandth of the arm's."""
+        """Standard deviations of the prior, shape (b, 4).
+
+        Bodies without mass have those of a thousandth of the arm's; those of unknown bodies are infinite.
+        """
         mass = np.maximum(self.nominal[:, :1], 1e-3 * self.nominal[:, 0].sum())
+        mass[len(mass) - self.unknown :] = np.inf
         return np.asarray(PRIOR_RATIO * mass * np.array([1.0, *([self.reach] * 3)]))
 
 
@@ -482,6 +558,16 @@ def _resolution(drive: Array) -> Array:
     size = np.abs(drive).max(axis=1)
     rounding = np.where(np.isfinite(smallest), smallest, 0.0) / np.sqrt(12.0)
     return np.asarray(np.maximum(rounding, 1e-9 * (size + 1e-9)))
+
+
+def _refuse_repeated(bare: Holds, loaded: Holds) -> None:
+    """Refuse a recording that is given both without and with the known weight: no weight was held in it."""
+    both = [set(map(bytes, np.concatenate([holds.q, holds.drive]).T.copy())) for holds in (bare, loaded)]
+    if 2 * len(both[0] & both[1]) > len(both[1]):
+        raise InputError(
+            "the poses with the known weight are those without it: the same recording is given twice; record poses "
+            "again with the weight"
+        )
 
 
 def _check_count(regressor: Array) -> None:

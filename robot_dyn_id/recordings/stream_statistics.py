@@ -79,8 +79,11 @@ class StreamStatistics:
 
     @property
     def rate(self) -> float:
-        """Messages per second of arrival [Hz], interruptions left out; 0 below two messages."""
-        return 1.0 / self.arrivals.mean if self.arrivals.mean > 0.0 else 0.0
+        """Messages per second [Hz], interruptions left out, by the same clock as `jitter`; 0 below two messages.
+
+        Arrivals in batches would give too high a rate: the wait for the first batch is in no interval.
+        """
+        return 1.0 / self._times.mean if self._times.mean > 0.0 else 0.0
 
     @property
     def jitter(self) -> float:

@@ -23,7 +23,9 @@ def write_fleet_page(path: Path, summary: dict[str, Any]) -> None:
     Raises:
         InputError: the file cannot be written.
     """
-    robots = sorted(summary["robots"], key=lambda one: (one["probability"], one["robot"]))
+    robots = sorted(
+        summary["robots"], key=lambda one: (1.0 if one["probability"] is None else one["probability"], one["robot"])
+    )
     detailed = [one for one in robots if one["drift"] and (len(robots) <= MOST_DETAILED or one["differs"])]
     page = page_environment().get_template("fleet.html.j2")
     write_atomically(path, page.render(summary=summary, robots=robots, detailed=detailed))

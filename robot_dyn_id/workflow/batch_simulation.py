@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import replace
 
 import numpy as np
@@ -10,7 +11,8 @@ from numpy.typing import ArrayLike
 
 from robot_dyn_id.arrays import Array, Mask
 from robot_dyn_id.dynamics.dynamics import Dynamics
-from robot_dyn_id.errors import UsageError
+from robot_dyn_id.errors import InputError, UsageError
+from robot_dyn_id.identification.passivity import report_driving_friction
 from robot_dyn_id.identification.robot_draws import RobotDraws, draw_robots
 from robot_dyn_id.parameters import ParameterSet
 from robot_dyn_id.simulation.batch_plant import BatchPlant
@@ -18,6 +20,9 @@ from robot_dyn_id.simulation.controllers import usable_dynamics
 
 LONGEST_S = 60.0
 """Longest duration of one call [s]."""
+
+REJECTED_SHARE = 0.5
+"""Share of rejected draws above which a warning is issued [-]: most robots are then not of the normal distribution."""
 
 
 class BatchSimulation:
@@ -63,26 +68,44 @@ class BatchSimulation:
             threads: number of threads; 0: one per core.
 
         Raises:
-            UsageError: no environments, or a value out of range.
-            InputError: the verdict is bad, the mass matrix is not positive definite within the trained positions, a
-                term cannot be simulated, or no physically consistent robot can be drawn.
+            UsageError: no parameter set, no environments, or a value out of range.
+            InputError: the verdict is bad, friction drives a joint within the trained speeds, the mass matrix is not
+                positive definite within the trained positions, a term cannot be simulated, or no physically consistent
+                robot can be drawn.
+
+        Warns:
+            UserWarning: more than half of the draws are rejected.
         """
+        if not isinstance(parameters, ParameterSet):
+            raise UsageError(f"parameters: {type(parameters).__name__}; give load_parameters(FILE)")
+        if seed is not None and seed < 0:
+            raise UsageError(f"seed: {seed}; give 0 or more, or None for copies of the estimate")
         if environments < 1:
             raise UsageError(f"environments: {environments}; give 1 or more")
         parameters.refuse_bad_verdict()
         self._dynamics = usable_dynamics(parameters, parameters.urdf, parameters.joint_names, needs_mass_matrix=True)
+        middle = 0.5 * (parameters.q_min + parameters.q_max)
+        for finding in report_driving_friction(self._dynamics, middle, parameters.dq_max):
+            raise InputError(f"{finding.message}: simulated motions run away", finding.action)
         self.joint_names = parameters.joint_names
         self.draws: RobotDraws | None = None
         values = np.tile(parameters.values, (environments, 1))
         if seed is not None:
             self.draws = draw_robots(parameters, environments, seed, spread)
+            rejected = self.draws.rejected
+            if rejected > REJECTED_SHARE * environments:
+                warnings.warn(
+                    f"{rejected} of {environments} draws were not physically consistent, and were replaced by draws "
+                    "from the truncated distribution: the parameters are too uncertain for their normal distribution; "
+                    "excite faster or longer, or give a smaller spread",
+                    stacklevel=2,
+                )
             values = self.draws.values
         full = np.zeros((environments, len(self._dynamics.regressor.names)))
         full[:, self._dynamics.columns] = values
         rated = self._dynamics.regressor.model.limits.effort
         self.effort_limit = np.where(np.isfinite(rated) & (rated > 0.0), rated, np.inf)
         self._values = values
-        middle = 0.5 * (parameters.q_min + parameters.q_max)
         self._plant = BatchPlant(self._dynamics, full, middle, self.effort_limit, threads)
         self.effort = np.zeros_like(self.q)
         self.limited: Mask = np.zeros(self.q.shape, dtype=bool)
@@ -126,6 +149,9 @@ class BatchSimulation:
 
         Raises:
             UsageError: arrays of another shape, numbers that are not finite, or robots that do not exist.
+
+        Warns:
+            UserWarning: a position beyond the limits of the URDF.
         """
         chosen = np.ones(len(self), dtype=bool)
         if environments is not None:
@@ -140,7 +166,16 @@ class BatchSimulation:
             if given.dtype != bool and np.any(np.diff(given) <= 0):
                 raise UsageError("environments: give the numbers of the robots in ascending order")
         shape = int(chosen.sum()), self.q.shape[1]
-        states = (_fitting(value, name, shape) for name, value in (("q", q), ("dq", dq)))
+        states = [_fitting(value, name, shape) for name, value in (("q", q), ("dq", dq))]
+        lower, upper = self.position_limits
+        beyond = np.argwhere((states[0] < lower) | (states[0] > upper))
+        if len(beyond):
+            robot, joint = beyond[0].tolist()
+            warnings.warn(
+                f"q: {states[0][robot, joint]:g} of joint {self.joint_names[joint]} is beyond its limits "
+                f"{lower[joint]:g} to {upper[joint]:g}: the simulation has no stops; give positions in rad or m",
+                stacklevel=2,
+            )
         self._plant.place(chosen, *states)
 
     def step(self, effort: ArrayLike, duration: float = 1e-3) -> Array:

@@ -12,7 +12,7 @@ from robot_dyn_id.files.parameters import read_parameters, write_parameters
 from robot_dyn_id.model.robot import STANDARD_GRAVITY, RobotModel
 from robot_dyn_id.model.urdf import RobotDescription
 from robot_dyn_id.parameters import ParameterSet
-from robot_dyn_id.report.folder import output_folder
+from robot_dyn_id.report.folder import PARAMETERS, output_folder
 from robot_dyn_id.text.files import write_atomically
 from robot_dyn_id.workflow.results import IdentifiedParameters
 
@@ -48,7 +48,7 @@ def load_robot(
 
 
 def load_parameters(path: str | Path, term_classes: Sequence[type[Term]] = ()) -> IdentifiedParameters:
-    """Load an identified parameter set from `parameters.yaml`.
+    """Load an identified parameter set from `parameters.yaml`, or from the folder that `identify` wrote it to.
 
     Example:
         ```python
@@ -57,13 +57,15 @@ def load_parameters(path: str | Path, term_classes: Sequence[type[Term]] = ()) -
         ```
 
     Args:
-        path: the file.
+        path: the file, or the folder with `parameters.yaml`.
         term_classes: classes of terms in it that are not part of this package.
 
     Raises:
         InputError: the file cannot be read, or is not a parameter set.
     """
-    return IdentifiedParameters.from_parameters(read_parameters(path, term_classes))
+    file = Path(path).expanduser()
+    file = file / PARAMETERS if file.is_dir() else file
+    return IdentifiedParameters.from_parameters(read_parameters(file, term_classes))
 
 
 def save_parameters(parameters: ParameterSet, path: str | Path) -> None:

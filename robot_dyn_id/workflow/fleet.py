@@ -113,7 +113,7 @@ class RobotResult:
         statistic: squared Mahalanobis distance from the other robots; NaN for fleets that are too small.
         freedom: its degrees of freedom.
         probability: probability of such a statistic for a robot of the fleet, with Holm's correction.
-        differs: whether it differs from the fleet.
+        differs: whether it differs from the fleet; False if it was not compared.
         differences: parameters in which it differs; may be empty, as several can differ by little each.
         drift: linear drift of its parameters; None for recordings of a single date.
         agreement: probability of recordings that differ as much if they are of one robot, with Holm's correction.
@@ -171,6 +171,11 @@ class ConfigurationResult:
     variations: tuple[Variation, ...]
     inflation: float
     dispersion: float
+
+    @property
+    def is_compared(self) -> bool:
+        """Whether there are enough robots to compare them."""
+        return len(self.robots) >= MIN_ROBOTS
 
 
 @dataclass(frozen=True)
@@ -237,6 +242,7 @@ def summarize_fleet(result: FleetResult) -> dict[str, Any]:
         "configurations": [
             {
                 "configuration": group.configuration,
+                "compared": group.is_compared,
                 "pooled_file": f"{POOLED}{_suffix(group.configuration)}.yaml",
                 "pooled_robots": list(group.pooled_robots),
                 "held_out_nrmse": group.pooled.held_out_all_joints_nrmse,
@@ -285,16 +291,22 @@ def _summarize_robot(one: RobotResult, group: ConfigurationResult) -> dict[str, 
         "configuration": one.configuration,
         "parameters_file": _robot_file(one),
         "dates": [datetime.fromtimestamp(date, timezone.utc).isoformat() for date in one.dates],
-        "differs": one.differs,
+        "differs": one.differs if group.is_compared else None,
         "chi_square": one.statistic,
         "degrees_of_freedom": one.freedom,
-        "probability": one.probability,
+        "probability": one.probability if group.is_compared else None,
         "differences": [vars(difference) for difference in one.differences],
         "recordings_agree": one.agreement,
         "held_out_nrmse": one.parameters.held_out_all_joints_nrmse,
         "verdict": one.parameters.verdict,
         "drift": drift,
     }
+
+
+def format_probability(probability: float) -> str:
+    """A probability, with the least one that a double of normal precision holds as a bound: `p 1.2e-05`."""
+    least = np.finfo(np.float64).tiny
+    return f"p {probability:.1e}" if probability >= least else f"p < {least:.0e}"
 
 
 def _suffix(configuration: str) -> str:
@@ -505,24 +517,35 @@ def _reduce_recordings(
 def _of_equal_choices(reduced: _Reduced) -> tuple[_Reduced, Choices]:
     """The recordings whose factors can be merged: those with the most frequent choices, and these choices.
 
+    Of recordings of the same samples the first is used.
+
     Raises:
-        InputError: these are the fewer.
+        InputError: fewer than half have these choices.
     """
-    choices = [parse_factor(content, "factor").choices for content in reduced.factors]
+    choices, samples = [], []
+    for content in reduced.factors:
+        factor = parse_factor(content, "factor")
+        choices.append(factor.choices)
+        samples.append(factor.fingerprint.digests.tobytes())
     texts = [json.dumps(one, sort_keys=True) for one in choices]
-    frequent = Counter(texts).most_common(1)[0][0]
+    frequent, count = Counter(texts).most_common(1)[0]
     chosen = choices[texts.index(frequent)]
-    left_out = list(reduced.left_out)
-    for entry, content, text in zip(reduced.entries, reduced.factors, texts, strict=True):
-        if text != frequent:
+    left_out, used = list(reduced.left_out), []
+    first: dict[bytes, str] = {}
+    for number, (entry, content) in enumerate(zip(reduced.entries, reduced.factors, strict=True)):
+        if texts[number] != frequent:
             try:
                 parse_factor(content, entry.recording).check_choices(chosen)
             except InputError as error:
+                if 2 * count < len(texts):
+                    message = f"only {count} of {len(texts)} recordings were processed alike; the first other: {error}"
+                    raise InputError(message) from None
                 left_out.append(LeftOut(entry, str(error)))
-    used = [number for number, text in enumerate(texts) if text == frequent]
-    if 2 * len(used) < len(texts):
-        reason = left_out[len(reduced.left_out)].reason
-        raise InputError(f"only {len(used)} of {len(texts)} recordings were processed alike; the first other: {reason}")
+        elif samples[number] and samples[number] in first:
+            left_out.append(LeftOut(entry, f"the samples are those of {first[samples[number]]}"))
+        else:
+            first[samples[number]] = entry.recording
+            used.append(number)
     kept = [reduced.entries[n] for n in used], [reduced.factors[n] for n in used]
     return replace(reduced, entries=kept[0], factors=kept[1], left_out=left_out), chosen
 
@@ -753,17 +776,20 @@ def _report_robots(result: ConfigurationResult, names: Sequence[str]) -> list[Fi
     """Findings about robots that differ, whose recordings disagree, or that drift."""
     findings = []
     suffix = f" ({result.configuration})"
-    if len(result.robots) < MIN_ROBOTS:
+    if not result.is_compared:
         message = f"{len(result.robots)} robots{suffix}: too few to compare them, fewer than {MIN_ROBOTS}"
         findings.append(make_finding("fleet_small", message))
     for one in result.robots:
         if one.differs:
             listed = ", ".join(f"{d.name} {d.value:.3g} ({d.fleet:.3g})" for d in one.differences[:5])
             listed = listed or "no single parameter differs significantly"
-            message = f"robot {one.robot}{suffix} differs from the fleet (p {one.probability:.1e}): {listed}"
+            message = (
+                f"robot {one.robot}{suffix} differs from the fleet ({format_probability(one.probability)}): {listed}"
+            )
             findings.append(make_finding("robot_differs", message))
         if one.agreement < DISAGREEMENT:
-            message = f"the recordings of robot {one.robot}{suffix} disagree with one another (p {one.agreement:.1e})"
+            chance = format_probability(one.agreement)
+            message = f"the recordings of robot {one.robot}{suffix} disagree with one another ({chance})"
             findings.append(make_finding("robot_recordings_disagree", message))
     findings += _report_drift(result, names, suffix)
     return findings

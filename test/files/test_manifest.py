@@ -16,13 +16,15 @@ def written(folder, text):
 
 def test_paths_begin_at_the_manifest(tmp_path):
     text = f"robot_description: arm.urdf\nconfig: c.yaml\nrecordings:\n- {ENTRY}\n"
-    text += "- {robot: 7, date: '2026-01-03T12:00:00+01:00', recording: s3://bucket/b.mcap, configuration: gripper}\n"
+    text += (
+        "- {robot: '007', date: '2026-01-03T12:00:00+01:00', recording: s3://bucket/b.mcap, configuration: gripper}\n"
+    )
     manifest = read_manifest(written(tmp_path, text))
     first, second = manifest.recordings
     assert manifest.robot_description == str(tmp_path / "arm.urdf")
     assert manifest.config == str(tmp_path / "c.yaml")
     assert (first.recording, first.configuration) == (str(tmp_path / "a.npz"), DEFAULT)
-    assert (second.robot, second.recording, second.key) == ("7", "s3://bucket/b.mcap", ("7", "gripper"))
+    assert (second.robot, second.recording, second.key) == ("007", "s3://bucket/b.mcap", ("007", "gripper"))
     assert second.date - first.date == 86400.0 + 11 * 3600.0
     assert is_address(second.recording) and not is_address(first.recording)
 
@@ -37,6 +39,13 @@ def test_paths_begin_at_the_manifest(tmp_path):
         ("robot_description: a.urdf\nrecordings:\n- {robot: R, date: noon, recording: a}\n", "not a date"),
         ("robot_description: a.urdf\nrecordings:\n- {robot: ../x, date: 2026-01-01, recording: a}\n", "name of a file"),
         ("robot_description: a.urdf\nrecordings:\n- {robot: R, date: 2026-01-01, recoding: a}\n", "recording"),
+        *(
+            (
+                f"robot_description: a.urdf\nrecordings:\n- {ENTRY}\n- {{robot: {serial}, date: 2026-01-01, recording: a}}\n",
+                r"recordings\[1\]\.robot.*quote",
+            )
+            for serial in ("0012", "10", "1.50", "true", "2026-01-01")
+        ),
         ("[1]", "keys"),
     ],
 )

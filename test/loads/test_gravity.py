@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Gravity calibration from poses held after an approach from both sides."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from support.low_cost_arm import LowCostArm
@@ -112,13 +114,41 @@ def test_weight_too_light_for_the_scale_is_refused():
         calibrated(arm, known=light)
 
 
+@pytest.fixture(scope="module")
+def weighed():
+    """Poses of an arm without and with a weight of 0.8 kg, and the weight as it is known."""
+    arm = LowCostArm(SMALL, seed=1)
+    bare = find_holds([arm.record()], SMALL.joint_names)
+
+    def known(holds=bare, mass=0.8, center=(0.05, 0.0, 0.1)):
+        return KnownWeight.at_link(SMALL, holds, mass, _child(SMALL.body_names[-1]), np.array(center))
+
+    return bare, find_holds([arm.record(added=known().added)], SMALL.joint_names), known
+
+
+@pytest.mark.parametrize(
+    ("wrong", "word"),
+    [
+        (lambda bare, heavy, known: (bare, known(bare)), "given twice"),
+        (lambda bare, heavy, known: (bare, known(replace(bare, drive=1.000001 * bare.drive))), "does not explain"),
+        (lambda bare, heavy, known: (heavy, known(bare)), "does not explain"),
+        (lambda bare, heavy, known: (bare, known(heavy, mass=8.0)), "does not explain|times as heavy"),
+        (lambda bare, heavy, known: (bare, known(heavy, mass=0.08)), "does not explain|times as heavy"),
+        (lambda bare, heavy, known: (bare, known(heavy, center=(0.0, 0.0, 0.0))), "does not explain"),
+    ],
+    ids=["same recording", "same poses without the weight", "swapped", "ten times", "a tenth", "no center"],
+)
+def test_known_weight_that_contradicts_the_poses_is_refused(weighed, wrong, word):
+    bare, known = wrong(*weighed)
+    with pytest.raises(InputError, match=word):
+        calibrate_gravity(SMALL, bare, known)
+
+
 def test_contact_shows_as_a_residual():
     arm = LowCostArm(SMALL)
     recording = arm.record()
     tau = recording.samples.tau.copy()
     tau[len(tau) // 2 : 3 * len(tau) // 4] += 0.5 * np.abs(tau).max(axis=0)
-    from dataclasses import replace
-
     touched = replace(recording, samples=replace(recording.samples, tau=tau))
     codes = [finding.code for finding in report_calibration(SMALL, calibrated(arm, touched))]
     assert "gravity_residual_large" in codes

@@ -38,6 +38,13 @@ def test_jitter_of_arrivals_where_there_are_no_stamps_or_they_stand():
         assert StreamStatistics().after(arrivals, stamps).jitter == pytest.approx(expected, rel=0.01)
 
 
+def test_rate_is_that_of_the_stamps_however_late_a_batch_arrives():
+    stamps = 10**18 + np.arange(500) * MS
+    arrivals = np.maximum(stamps, stamps[0] + 40 * MS)  # a queue that fills up before it is read
+    assert StreamStatistics().after(arrivals, stamps).rate == pytest.approx(1000.0, rel=1e-9)
+    assert StreamStatistics().after(arrivals, None).rate > 1050.0
+
+
 def test_a_first_stamp_of_zero_is_a_stamp():
     arrivals, stamps = regular()
     found = StreamStatistics().after(arrivals, stamps - stamps[0])

@@ -17,6 +17,7 @@ SUMMARY = {
     "configurations": [
         {
             "configuration": "default",
+            "compared": True,
             "held_out_nrmse": 0.1,
             "parameters": [{"name": "fv1", "unit": "N m s", "pooled": 1.0, "mean": None}],
             "variation": [{"name": "fv1", "relative_deviation": 0.1}],
@@ -46,3 +47,13 @@ def test_large_fleets_show_the_drift_of_those_that_differ(tmp_path):
     summary["robots"][7]["differs"] = True
     write_fleet_page(tmp_path / "fleet.html", summary)
     assert (tmp_path / "fleet.html").read_text().count("<details>") == 1
+
+
+def test_a_fleet_that_is_not_compared_is_not_called_equal(tmp_path):
+    summary = copy.deepcopy(SUMMARY)
+    summary["configurations"][0]["compared"] = False
+    summary["robots"] = [ROBOT | {"differs": None, "probability": None}]
+    write_fleet_page(tmp_path / "fleet.html", summary)
+    page = (tmp_path / "fleet.html").read_text()
+    assert "<strong>not compared</strong>" in page and "differ</strong>" not in page
+    assert 'class="banner suspect"' in page

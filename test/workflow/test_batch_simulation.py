@@ -78,6 +78,35 @@ def test_a_bad_verdict_is_refused_and_so_is_a_mass_matrix_that_is_none():
         BatchSimulation(replace(one, physically_consistent=False, **opposite), 2)
 
 
+def test_friction_that_drives_a_joint_is_refused():
+    friction = parameter_set(ARM, terms=(Viscous(), Coulomb(0.01)), values=-np.ones(6))
+    ranges = {name: getattr(identified(), name) for name in ("q_min", "q_max", "dq_max", "ddq_max")}
+    one = replace(friction, verdict="good", **ranges)
+    with pytest.raises(InputError, match="drives joints"):
+        BatchSimulation(one, 2)
+
+
+def test_draws_that_are_mostly_rejected_are_reported():
+    one = identified()
+    sigma = 2.0 * np.abs(one.values)
+    wide = replace(one, standard_deviations=sigma, covariance=np.diag(sigma**2))
+    with pytest.warns(UserWarning, match="physically consistent"):
+        BatchSimulation(wide, 20, seed=0)
+
+
+def test_no_parameter_set_and_a_negative_seed_are_refused():
+    with pytest.raises(UsageError, match="load_parameters"):
+        BatchSimulation("run/parameters.yaml", 2)
+    with pytest.raises(UsageError, match="seed: -1"):
+        BatchSimulation(identified(), 2, seed=-1)
+
+
+def test_a_position_beyond_the_limits_is_reported():
+    batch = BatchSimulation(identified(), 2)
+    with pytest.warns(UserWarning, match="99 of joint"):
+        batch.reset([99.0, 0.0, 0.0])
+
+
 @pytest.mark.parametrize("count", [0, -1])
 def test_no_environments_are_refused(count):
     with pytest.raises(UsageError, match=f"environments: {count}"):

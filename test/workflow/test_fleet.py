@@ -21,7 +21,7 @@ from robot_dyn_id.identification.settings import Settings
 from robot_dyn_id.recordings import open_recording
 from robot_dyn_id.signals.trials import FilteredTrials
 from robot_dyn_id.workflow import fleet_tasks
-from robot_dyn_id.workflow.fleet import _of_equal_choices, _Reduced, identify_fleet
+from robot_dyn_id.workflow.fleet import _of_equal_choices, _Reduced, format_probability, identify_fleet
 from robot_dyn_id.workflow.fleet_tasks import MapTask, VersionError, _local, digest_recording, map_recording
 from robot_dyn_id.workflow.scheduler import (
     Certificates,
@@ -157,6 +157,9 @@ def test_recordings_of_object_storage(result, manifest, tmp_path):
     assert found.recordings == 4
     assert "none.npz" in found.left_out[0].reason
     assert {"fleet_small", "recording_left_out"} <= {finding.code for finding in found.findings}
+    summary = found.save(tmp_path / "out")
+    assert all(one["differs"] is None and one["probability"] is None for one in summary["robots"])
+    assert not summary["configurations"][0]["compared"]
     assert np.isfinite(found.configurations[0].pooled.values).all()
 
 
@@ -225,6 +228,17 @@ def test_a_recording_listed_twice_is_used_once(manifest, tmp_path):
     found = identify_fleet(read_manifest(here), InProcess(), tmp_path)
     assert found.recordings == 1 and "content" in found.left_out[0].reason
     assert digest_recording(str(manifest.parent / "none.npz")) == ""
+
+
+def test_a_recording_that_was_saved_again_is_used_once(manifest, tmp_path):
+    content = yaml.safe_load(manifest.read_text())
+    with np.load(manifest.parent / "R0000_0.npz") as archive:
+        np.savez_compressed(manifest.parent / "again.npz", **archive)
+    entries = [*content["recordings"][:2], {**content["recordings"][0], "recording": "again.npz"}]
+    here = manifest.parent / "again.yaml"
+    here.write_text(yaml.safe_dump({**content, "recordings": entries}))
+    found = identify_fleet(read_manifest(here), InProcess(), tmp_path)
+    assert found.recordings == 2 and "samples" in found.left_out[0].reason
 
 
 def test_nothing_that_can_be_used_is_an_error(manifest, tmp_path):
@@ -329,3 +343,8 @@ def test_drift_is_reported(tmp_path):
     found = identify_fleet(read_manifest(path), InProcess(), tmp_path / "store")
     messages = [one.message for one in found.findings if one.code == "robot_drifts"]
     assert len(messages) == 1 and "R0000" in messages[0] and "fv1" in messages[0]
+
+
+def test_a_probability_is_never_zero():
+    assert format_probability(1.2e-5) == "p 1.2e-05"
+    assert format_probability(0.0) == "p < 2e-308"

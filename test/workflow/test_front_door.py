@@ -190,6 +190,11 @@ def test_parameters_make_the_dynamics_that_were_identified(names):
     )
 
 
+def test_parameters_load_from_the_folder_of_an_identification(names):
+    folder, file = (rdi.load_parameters(path) for path in ("run", "run/parameters.yaml"))
+    np.testing.assert_array_equal(folder.values, file.values)
+
+
 def test_a_design_keeps_its_options_and_refuses_unknown_ones(names, tmp_path):
     quick = {"draws": 4, "starts": 2, "finished": 1, "steps": 5}
     designed = rdi.design(names["robot"], period=5.0, clearance=0.0, acceleration={"all": 5.0}, search=quick)
