@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A fleet of simulated robots: which are named, what little data borrow, whether the parts agree, and the cost.
 
-`python benchmarks/fleet.py [detect|borrow|run]...`, all by default; rows for fleet.md are printed.
+`python benchmarks/fleet.py [detect|rates|borrow|run]...`, all by default; rows for fleet.md are printed.
 """
 
 import os
@@ -10,6 +10,7 @@ import sys
 import tempfile
 import threading
 import time
+from dataclasses import replace
 from pathlib import Path
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
@@ -41,6 +42,13 @@ ROBOTS, RECORDINGS, SEEDS = 200, 3, 20
 PAYLOAD, WORN_ROBOTS = (10, 60, 110), (35, 160)
 BROKEN = ((5, 0), (40, 2), (77, 1), (120, 0), (199, 2))
 CUTOFF_HZ = 5.0
+SOUND, ODD, RATE_SECONDS = 2000, 250, 15.0
+RATES = (
+    *((robots, 0, "") for robots in (8, 20, 40, 70, 100)),
+    *((robots, odd, kind) for robots, odd in ((12, 2), (20, 2), (30, 3), (73, 3)) for kind in ("worn", "loaded")),
+    (200, 5, "worn"),
+)
+"""Robots, robots that differ, and how."""
 
 
 def detect():
@@ -69,6 +77,37 @@ def detect():
         print(f"seed {seed}: {sorted(named)}, odd {most:.1e}, sound {least:.1e}", file=sys.stderr, flush=True)
     print(f"| the five robots and no other named | >= 19 of 20 | {exact} of {SEEDS} |")
     print(f"| seeds with a robot missed; with a sound one named | | {missed}; {families} |")
+
+
+def rates():
+    """False alarms and missed robots by fleet size: fleets are drawn from one pool of simulated robots."""
+    rate = 2.0 * CUTOFF_HZ
+    sigma = NOISE_NM * np.sqrt(rate / RATE_HZ)
+    arm = SimulatedFleet(1).arm
+    t = np.arange(int(SimulatedFleet(1).duration * rate)) / rate
+    rows = [MotionRows(arm, Motion(*random_fourier(arm.model, 1 + n).evaluate(t)[:3])) for n in range(RECORDINGS)]
+    loaded, worn = range(SOUND, SOUND + ODD), range(SOUND + ODD, SOUND + 2 * ODD)
+    pool = SimulatedFleet(SOUND + 2 * ODD, 77, tuple(loaded), tuple(worn), arm=arm)
+    rng = np.random.default_rng(1077)
+    drawn = [
+        RowStatistics.merged([one.draw(pool.parameters(robot), sigma, rng) for one in rows])
+        for robot in range(pool.robots)
+    ]
+    evidence = Evidence.from_statistics(drawn)
+    spread = pool.variation(evidence.scales)
+    for robots, odd, kind in RATES:
+        false = missed = fleets = 0
+        rng = np.random.default_rng((9, robots, odd))
+        begin = time.process_time()
+        while time.process_time() - begin < RATE_SECONDS:
+            chosen = rng.choice(SOUND, robots, replace=False)
+            chosen[:odd] = (worn if kind == "worn" else loaded).start + rng.choice(ODD, odd, replace=False)
+            arrays = {name: getattr(evidence, name)[chosen] for name in ("designs", "targets", "noise", "ranks")}
+            differs = compare_robots(replace(evidence, **arrays), spread).differs
+            fleets += 1
+            false += bool(differs[odd:].any())
+            missed += int(np.count_nonzero(~differs[:odd]))
+        print(f"| {robots} | {odd} {kind} | {false} of {fleets} | {missed} of {odd * fleets} |", flush=True)
 
 
 class MotionRows:
@@ -216,5 +255,5 @@ def costs(result):
 
 
 if __name__ == "__main__":
-    for name in sys.argv[1:] or ("detect", "borrow", "run"):
-        {"detect": detect, "borrow": borrow, "run": run}[name]()
+    for name in sys.argv[1:] or ("detect", "rates", "borrow", "run"):
+        {"detect": detect, "rates": rates, "borrow": borrow, "run": run}[name]()

@@ -811,8 +811,8 @@ SECTIONS: Mapping[str, Mapping[str, Definition]] = {
         "robot_differs": Definition(
             "warning",
             "The parameters of a robot differ from those of the other robots by more than their variation from robot "
-            "to robot and the noise explain (chi-square test, family-wise error 1 %): another payload, wear, another "
-            "part, efforts in another unit, or another robot under this serial number.",
+            "to robot and the noise explain (docs/fleet.md states how often sound robots are named): another payload, "
+            "wear, another part, efforts in another unit, or another robot under this serial number.",
             "inspect the robot, above all the joints of the parameters that are named",
         ),
         "robot_recordings_disagree": Definition(
@@ -823,7 +823,8 @@ SECTIONS: Mapping[str, Mapping[str, Definition]] = {
         ),
         "robot_drifts": Definition(
             "info",
-            "A parameter of a robot changes with time by more than the noise explains (family-wise error 1 %).",
+            "A parameter of a robot changes with time by more than the noise explains (Holm's correction, intended "
+            "family-wise error 1 %).",
             "look at the trend: friction changes with temperature and wear",
         ),
         "fleet_small": Definition(

@@ -102,7 +102,8 @@ def _text(result: FleetResult, folder: Path) -> str:
     lines = [f"{robots} robots, {result.recordings} recordings, {len(result.left_out)} left out"]
     for one in result.differing:
         names = ", ".join(difference.name for difference in one.differences)
-        lines.append(f"robot {one.robot} differs from the fleet ({format_probability(one.probability)}) in {names}")
+        where = names or "no single parameter significantly"
+        lines.append(f"robot {one.robot} differs from the fleet ({format_probability(one.probability)}) in {where}")
     for group in result.configurations:
         if not group.is_compared:
             lines.append(f"configuration {group.configuration}: not compared, fewer than {MIN_ROBOTS} robots")

@@ -18,6 +18,9 @@ from robot_dyn_id.fleet.evidence import Evidence
 DAY_S = 86400.0
 """Seconds of a day."""
 
+MIN_REPEATED = 5
+"""Fewest robots with several recordings that the noise between recordings is estimated from."""
+
 NORMAL_95 = 1.959963984540054
 """Half width of a 95 % interval in standard deviations."""
 
@@ -119,10 +122,34 @@ def compare_recordings(recordings: Sequence[RowStatistics]) -> RecordingAgreemen
 def overdispersion(agreements: Sequence[RecordingAgreement]) -> float:
     """Variance of the noise between recordings of one robot over that within one (Birge ratio), at least 1.
 
-    It is the median over the robots, so that a robot that wears does not widen the intervals of the others.
+    It is the median over the robots, so that a robot that wears does not widen the intervals of the others. Of fewer
+    than `MIN_REPEATED` robots with several recordings it is 1, as such a median says little.
 
     Args:
         agreements: agreement of the recordings of each robot.
     """
-    ratios = [one.statistic / float(chdtri(one.freedom, 0.5)) for one in agreements if one.freedom]
-    return max(1.0, float(np.median(ratios))) if ratios else 1.0
+    return _median_ratio(_ratios(agreements))
+
+
+def overdispersion_of_others(agreements: Sequence[RecordingAgreement]) -> Array:
+    """The same ratio for the test of each robot: that of the other robots, shape (N,).
+
+    A robot whose own recordings counted would excuse their disagreement.
+
+    Args:
+        agreements: agreement of the recordings of each robot.
+    """
+    ratios = _ratios(agreements)
+    return np.array([_median_ratio(np.delete(ratios, number)) for number in range(len(ratios))])
+
+
+def _ratios(agreements: Sequence[RecordingAgreement]) -> Array:
+    """Statistic of each robot over the median of its distribution; NaN without repetition, shape (N,)."""
+    freedom = np.array([one.freedom for one in agreements], dtype=np.float64)
+    statistics = np.array([one.statistic for one in agreements])
+    return np.where(freedom > 0.0, statistics / chdtri(np.maximum(freedom, 1.0), 0.5), np.nan)
+
+
+def _median_ratio(ratios: Array) -> float:
+    known = ratios[~np.isnan(ratios)]
+    return max(1.0, float(np.median(known))) if len(known) >= MIN_REPEATED else 1.0

@@ -3,8 +3,9 @@
 
 The parameters of robot r are theta_r = mu + b_r, where b_r varies from robot to robot: every standard parameter and
 every friction parameter has a relative standard deviation, common to a body or to a term of a joint. The deviations are
-variance components, estimated by restricted maximum likelihood with the MM algorithm of Zhou et al. (2019);
-robots that are far from the others count less, so that a few that differ do not widen the distribution.
+variance components, estimated by restricted maximum likelihood with the MM algorithm of Zhou et al. (2019) from the
+robots that count. For the test of a robot the covariance over the others is estimated itself, with that of the
+deviations as its prior: variations need not be in proportion to the sizes.
 
 The noise of a robot's score is not that of independent rows: its covariance is that of `RowStatistics`. All estimates
 are best linear predictions under it (Henderson 1975; Efron and Morris 1975 for the empirical-Bayes view).
@@ -17,7 +18,6 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
-from scipy.special import chdtri
 
 from robot_dyn_id.arrays import Array, Integers, Mask
 from robot_dyn_id.estimators.row_statistics import RowStatistics
@@ -31,13 +31,6 @@ ITERATIONS = 60
 
 TOLERANCE = 1e-3
 """Relative change of all standard deviations below which the iteration ends."""
-
-FULL_WEIGHT_QUANTILE = 0.95
-"""Quantile of the chi-square distribution up to which a robot has full weight; beyond it the weight falls as one over
-the statistic."""
-
-ROBOTS_PER_PARAMETER = 3
-"""Robots per base parameter from which on the covariance over robots is estimated itself, not the deviations alone."""
 
 LEAST_DEVIATION = 1e-4
 """Relative standard deviations below this are zero."""
@@ -137,30 +130,20 @@ class Population:
 
     @classmethod
     def from_evidence(
-        cls,
-        evidence: Evidence,
-        spread: VariationModel,
-        excluded: Mask,
-        start: Population | None = None,
-        robust: bool = True,
+        cls, evidence: Evidence, spread: VariationModel, counts: Mask, start: Population | None = None
     ) -> Population:
         """Estimate mean and deviations.
 
         Args:
             evidence: what the robots' recordings say.
             spread: how parameters vary.
-            excluded: robots that do not count, shape (N,).
+            counts: robots that count, shape (N,).
             start: an earlier estimate to start from.
-            robust: whether robots that are far from the others count less.
         """
         deviations = np.full(len(spread.names), INITIAL_DEVIATION) if start is None else start.deviations
-        counted = np.where(excluded, 0.0, 1.0)
-        limits = chdtri(np.maximum(evidence.ranks, 1), 1.0 - FULL_WEIGHT_QUANTILE)
+        counted = counts.astype(np.float64)
         for _ in range(ITERATIONS):
-            now = cls(evidence, spread, deviations, counted)
-            moments = now.moments
-            if robust:
-                counted = np.where(excluded, 0.0, np.minimum(1.0, limits / np.maximum(moments.statistics, 1e-300)))
+            moments = cls(evidence, spread, deviations, counted).moments
             change = np.sqrt(_ratio(counted @ moments.squares, counted @ moments.traces))
             deviations = deviations * change
             deviations = np.where(deviations < LEAST_DEVIATION, 0.1 * LEAST_DEVIATION, deviations)
@@ -248,38 +231,34 @@ class Population:
         moments, weight = self.moments, self.counted[robot]
         inverse = np.linalg.pinv(moments.mean_information - weight * moments.parts[robot], hermitian=True)
         mean = inverse @ (self.counted @ moments.targets - weight * moments.targets[robot])
-        if self.is_refined:
-            return mean, inverse, self._refined_without(robot)
-        squares = self.counted @ moments.squares - weight * moments.squares[robot]
-        traces = self.counted @ moments.traces - weight * moments.traces[robot]
-        deviations = self.deviations * np.sqrt(_ratio(squares, traces))
-        return mean, inverse, self.spread.covariance(deviations)
+        return mean, inverse, self._covariance_without(robot)
 
     @property
     def robots(self) -> int:
         """Number of robots that count."""
         return int(np.count_nonzero(self.counted))
 
-    @property
-    def is_refined(self) -> bool:
-        """Whether there are enough robots to estimate the covariance over robots itself."""
-        return self.robots >= ROBOTS_PER_PARAMETER * len(self.evidence.scales)
-
-    def _refined_without(self, robot: int) -> Array:
+    def _covariance_without(self, robot: int) -> Array:
         """Covariance over the other robots by a step of expectation maximization from that of the deviations.
 
         The deviations' covariance counts as much as one robot per parameter (inverse-Wishart prior).
         """
-        prior = len(self.evidence.scales)
-        others = self.counted.copy()
-        others[robot] = 0.0
-        total = np.einsum("r,rij->ij", others, self._second_moments)
-        return np.asarray((prior * self.spread.covariance(self.deviations) + total) / (prior + others.sum()))
+        prior, weight = len(self.evidence.scales), self.counted[robot]
+        total = self._sum_of_second_moments - weight * self._second_moments[robot]
+        return np.asarray((prior * self._variation + total) / (prior + self.counted.sum() - weight))
+
+    @cached_property
+    def _variation(self) -> Array:
+        return self.spread.covariance(self.deviations)
+
+    @cached_property
+    def _sum_of_second_moments(self) -> Array:
+        return np.asarray(np.einsum("r,rij->ij", self.counted, self._second_moments))
 
     @cached_property
     def _second_moments(self) -> Array:
         """Expectation of b b' of each robot given its recordings, shape (N, p, p)."""
-        moments, variation = self.moments, self.spread.covariance(self.deviations)
+        moments, variation = self.moments, self._variation
         pulls = moments.targets - moments.parts @ moments.mean  # X' V^-1 (y - X mu)
         expected = pulls @ variation
         return np.asarray(

@@ -36,7 +36,7 @@ from robot_dyn_id.fleet.differences import (
     compare_robots,
     name_differences,
 )
-from robot_dyn_id.fleet.drift import Drift, overdispersion
+from robot_dyn_id.fleet.drift import Drift, overdispersion, overdispersion_of_others
 from robot_dyn_id.fleet.evidence import Evidence
 from robot_dyn_id.fleet.population import VariationModel
 from robot_dyn_id.identification.assembly import HeldOutErrors, assemble_from_factor
@@ -110,10 +110,11 @@ class RobotResult:
         parameters: parameter set; it borrows from the fleet unless the robot differs from it.
         factor: factor of its recordings.
         dates: dates of its recordings [s since the Unix epoch].
-        statistic: chi-square statistic against the other robots; NaN for fleets that are too small.
+        statistic: squared Mahalanobis distance from the other robots; NaN for fleets that are too small.
         freedom: its degrees of freedom.
         probability: probability of such a statistic for a robot of the fleet, with Holm's correction.
-        differences: parameters in which it differs from the fleet; empty if it does not, or was not compared.
+        differs: whether it differs from the fleet; False if it was not compared.
+        differences: parameters in which it differs; may be empty, as several can differ by little each.
         drift: linear drift of its parameters; None for recordings of a single date.
         agreement: probability of recordings that differ as much if they are of one robot, with Holm's correction.
         reduce_seconds: processor time of the reduction [s].
@@ -127,6 +128,7 @@ class RobotResult:
     statistic: float
     freedom: float
     probability: float
+    differs: bool
     differences: tuple[ParameterDifference, ...]
     drift: Drift | None
     agreement: float
@@ -228,7 +230,7 @@ class FleetResult:
     @property
     def differing(self) -> tuple[RobotResult, ...]:
         """Results of the robots that differ from their fleet."""
-        return tuple(one for group in self.configurations for one in group.robots if one.differences)
+        return tuple(one for group in self.configurations for one in group.robots if one.differs)
 
 
 def summarize_fleet(result: FleetResult) -> dict[str, Any]:
@@ -289,7 +291,7 @@ def _summarize_robot(one: RobotResult, group: ConfigurationResult) -> dict[str, 
         "configuration": one.configuration,
         "parameters_file": _robot_file(one),
         "dates": [datetime.fromtimestamp(date, timezone.utc).isoformat() for date in one.dates],
-        "differs": bool(one.differences) if group.is_compared else None,
+        "differs": one.differs if group.is_compared else None,
         "chi_square": one.statistic,
         "degrees_of_freedom": one.freedom,
         "probability": one.probability if group.is_compared else None,
@@ -608,14 +610,16 @@ def _identify_group(
     factors = [parse_factor(one.factor, key[0]) for key, one in members.items()]
     names = [key[0] for key in members]
     rows = [factor.statistics for factor in factors]
-    dispersion = overdispersion([one.agreement for one in summaries])
+    repeats = [one.agreement for one in summaries]
+    dispersion = overdispersion(repeats)
     comparison = None
     if len(rows) >= MIN_ROBOTS:
         everyone = RowStatistics.merged(merge_tree(rows, executor)).estimate(model.base.names)
         evidence = Evidence.from_statistics(rows, dispersion)
         comparison = compare_robots(evidence, _spread(model, everyone, evidence.scales))
     differs = np.zeros(len(rows), dtype=bool) if comparison is None else comparison.differs
-    agreements = adjust_holm(np.array([one.agreement.probability(dispersion) for one in summaries]))
+    others = overdispersion_of_others(repeats).tolist()
+    agreements = adjust_holm(np.array([one.probability(rest) for one, rest in zip(repeats, others, strict=True)]))
     recordings = _recordings_of(members, reduced)
     robots = tuple(
         _robot_result(
@@ -723,6 +727,7 @@ def _robot_result(member: _Member, number: int, comparison: Comparison | None, m
         statistic=statistic,
         freedom=freedom,
         probability=probability,
+        differs=comparison is not None and bool(comparison.differs[number]),
         differences=differences,
         drift=member.summary.drift,
         agreement=member.agreement,
@@ -775,8 +780,9 @@ def _report_robots(result: ConfigurationResult, names: Sequence[str]) -> list[Fi
         message = f"{len(result.robots)} robots{suffix}: too few to compare them, fewer than {MIN_ROBOTS}"
         findings.append(make_finding("fleet_small", message))
     for one in result.robots:
-        if one.differences:
+        if one.differs:
             listed = ", ".join(f"{d.name} {d.value:.3g} ({d.fleet:.3g})" for d in one.differences[:5])
+            listed = listed or "no single parameter differs significantly"
             message = (
                 f"robot {one.robot}{suffix} differs from the fleet ({format_probability(one.probability)}): {listed}"
             )
