@@ -25,6 +25,7 @@ from scipy.special import fdtrc, fdtri, stdtr
 from robot_dyn_id.arrays import Array, Mask
 from robot_dyn_id.fleet.evidence import Evidence
 from robot_dyn_id.fleet.population import Population, VariationModel
+from robot_dyn_id.identification.comparison import adjust_holm
 
 FAMILY_WISE_ERROR = 0.01
 """Intended probability that any sound robot of a fleet is named; docs/fleet.md states the measured ones."""
@@ -153,15 +154,6 @@ def _distance(population: Population, robot: int) -> float:
     total = e.noise[robot] + design @ (variation + of_mean) @ design.T
     residual = e.targets[robot] - design @ mean
     return float(residual @ np.linalg.solve(total, residual))
-
-
-def adjust_holm(probabilities: Array) -> Array:
-    """Probabilities with Holm's correction for their number, shape (N,)."""
-    order = np.argsort(probabilities)
-    steps = probabilities[order] * np.arange(len(order), 0, -1)
-    adjusted = np.empty_like(probabilities)
-    adjusted[order] = np.minimum(1.0, np.maximum.accumulate(steps))
-    return adjusted
 
 
 @dataclass(frozen=True)

@@ -133,7 +133,7 @@ def compare_models(reference: ParameterSet, other: ParameterSet) -> ModelCompari
         chi_square=chi_square,
         degrees=degrees,
         p_value=float(chdtrc(degrees, chi_square)) if degrees else math.nan,
-        differing=reject_holm(2.0 * ndtr(-sigmas), FAMILY_ERROR),
+        differing=adjust_holm(np.asarray(2.0 * ndtr(-sigmas))) <= FAMILY_ERROR,
         not_compared=reasons,
         torque=_compare_torques((reference, first), (other, second)),
     )
@@ -157,18 +157,20 @@ def mahalanobis(difference: Array, covariance: Array) -> tuple[float, int]:
     return float(np.sum(along**2 / variances[strong])), int(np.count_nonzero(strong))
 
 
-def reject_holm(p_values: Array, family_error: float) -> Mask:
-    """Hypotheses that Holm's step-down procedure rejects (Scandinavian Journal of Statistics 6, 1979), shape (m,).
+def adjust_holm(probabilities: Array) -> Array:
+    """Probabilities with Holm's step-down correction for their number, shape (m,).
+
+    Those up to an error are rejected with that probability of rejecting any true hypothesis (Scandinavian Journal of
+    Statistics 6, 1979).
 
     Args:
-        p_values: shape (m,).
-        family_error: probability that any true hypothesis is rejected.
+        probabilities: shape (m,).
     """
-    order = np.argsort(p_values)
-    passed = p_values[order] <= family_error / np.arange(len(p_values), 0, -1)
-    rejected = np.zeros(len(p_values), dtype=bool)
-    rejected[order[: int(np.argmin(np.append(passed, False)))]] = True
-    return rejected
+    order = np.argsort(probabilities)
+    steps = probabilities[order] * np.arange(len(order), 0, -1)
+    adjusted = np.empty_like(probabilities)
+    adjusted[order] = np.minimum(1.0, np.maximum.accumulate(steps))
+    return adjusted
 
 
 def _matching_columns(reference: ParameterSet, first: Regressor, other: ParameterSet, second: Regressor) -> Integers:

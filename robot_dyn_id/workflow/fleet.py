@@ -32,7 +32,6 @@ from robot_dyn_id.fleet.differences import (
     MIN_ROBOTS,
     Comparison,
     ParameterDifference,
-    adjust_holm,
     compare_robots,
     name_differences,
 )
@@ -40,6 +39,7 @@ from robot_dyn_id.fleet.drift import Drift, overdispersion, overdispersion_of_ot
 from robot_dyn_id.fleet.evidence import Evidence
 from robot_dyn_id.fleet.population import VariationModel
 from robot_dyn_id.identification.assembly import HeldOutErrors, assemble_from_factor
+from robot_dyn_id.identification.comparison import adjust_holm
 from robot_dyn_id.identification.factor import Choices, Factor, require_mergeable
 from robot_dyn_id.identification.model import IdentifiedModel
 from robot_dyn_id.identification.verdict import Thresholds

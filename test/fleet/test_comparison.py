@@ -6,7 +6,7 @@ import pytest
 from support.fleets import FRICTION_SPREAD, SimulatedFleet
 
 from robot_dyn_id.estimators.row_statistics import RowStatistics
-from robot_dyn_id.fleet.differences import MIN_ROBOTS, adjust_holm, compare_robots, name_differences
+from robot_dyn_id.fleet.differences import MIN_ROBOTS, compare_robots, name_differences
 from robot_dyn_id.fleet.drift import (
     DAY_S,
     MIN_REPEATED,
@@ -18,6 +18,7 @@ from robot_dyn_id.fleet.drift import (
 )
 from robot_dyn_id.fleet.evidence import Evidence
 from robot_dyn_id.fleet.population import Population, VariationModel
+from robot_dyn_id.identification.comparison import adjust_holm
 
 FLEET = SimulatedFleet(40, 5, payload=(4, 17), worn=(30,))
 

@@ -12,7 +12,7 @@ from support.simulated import ARM, LIFT, Simulated
 
 from robot_dyn_id.dynamics.terms import Coulomb, Offset, Viscous
 from robot_dyn_id.estimators import ESTIMATORS
-from robot_dyn_id.identification.comparison import compare_models, mahalanobis, reject_holm
+from robot_dyn_id.identification.comparison import adjust_holm, compare_models, mahalanobis
 from robot_dyn_id.identification.pipeline import identify
 from robot_dyn_id.identification.settings import Settings
 
@@ -127,9 +127,9 @@ def test_models_of_the_same_robot_differ_as_often_as_the_test_states():
 
 def test_holm_is_bonferroni_for_the_smallest_and_stops_at_the_first_that_passes():
     p = np.array([0.04, 0.004, 0.011, 0.012])
-    assert reject_holm(p, 0.05).tolist() == [True, True, True, True]
-    assert reject_holm(p, 0.03).tolist() == [False, True, False, False]
-    assert reject_holm(np.zeros(0), 0.05).tolist() == []
+    assert (adjust_holm(p) <= 0.05).tolist() == [True, True, True, True]
+    assert (adjust_holm(p) <= 0.03).tolist() == [False, True, False, False]
+    assert (adjust_holm(np.zeros(0)) <= 0.05).tolist() == []
 
 
 def test_mahalanobis_leaves_out_directions_without_variance():
