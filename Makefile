@@ -2,6 +2,8 @@
 # Everything a machine without ROS 2 needs: Python >= 3.10 (headers, venv), gcc, g++, make and a package index.
 #   make demo, make test, make lint          on the wheels of ROS 2 Jazzy, in .venv/
 #   make test ROS_DISTRO=kilted              on those of Kilted, in .venv-kilted/
+#   make docs                                the documentation site, in build/site/
+#   make package                             source archive, wheel, and a new environment with the wheel alone
 #   make soak                                the fault suite: some hours; SOAK_FLAGS="--scale 0.05" or "--parts fuzz"
 #   make test PYTEST_FLAGS="-k base -x"      ROBOT_DYN_ID_DATA names the folder of the measured recordings, if any
 
@@ -12,15 +14,16 @@ venv := $(if $(filter jazzy,$(ROS_DISTRO)),.venv,.venv-$(ROS_DISTRO))
 stamp := $(venv)/installed
 checked := $(venv)/checked
 interfaces := $(venv)/interfaces
+documented := $(venv)/documented
 environment := pyproject.toml setup.py
-sources := CMakeLists.txt package.xml $(shell find msg action cpp config launch urdf robot_dyn_id -not -path '*__pycache__*' 2>/dev/null)
+sources := CMakeLists.txt package.xml $(shell find msg action cpp config data launch urdf robot_dyn_id -not -path '*__pycache__*' 2>/dev/null)
 
 export ROS_DISTRO
 # The environment stands alone, whatever distribution or environment this shell has sourced.
 unexport ROS_VERSION AMENT_PREFIX_PATH CMAKE_PREFIX_PATH COLCON_PREFIX_PATH PYTHONPATH LD_LIBRARY_PATH
 unexport _ROS_WHEELS_BOOTSTRAP_COMPLETE
 
-.PHONY: demo test lint soak clean
+.PHONY: demo test lint docs soak package clean
 
 demo: $(stamp)
 	$(venv)/bin/robot-dyn-id demo
@@ -36,6 +39,23 @@ lint: $(checked)
 	$(venv)/bin/ruff check .
 	$(venv)/bin/ruff format --check .
 	$(venv)/bin/mypy
+
+# The site, with warnings as errors: build/site/index.html.
+docs: $(documented)
+	$(venv)/bin/python -m sphinx -W --keep-going -q -b html docs build/site
+
+# The package as others get it: a source archive, the wheel of that archive, and an installation of the wheel in an
+# environment that holds nothing else. The build tools are those of $(venv).
+fresh := build/package
+package: $(stamp)
+	rm -rf $(fresh)
+	$(venv)/bin/python -c 'from setuptools.build_meta import build_sdist; build_sdist("$(fresh)")' > /dev/null
+	$(venv)/bin/pip wheel --quiet --no-deps --no-build-isolation --wheel-dir $(fresh) $(fresh)/*.tar.gz
+	$(PYTHON) -m venv $(fresh)/venv
+	$(fresh)/venv/bin/pip install --quiet --prefer-binary $(fresh)/*.whl
+	$(fresh)/venv/bin/robot-dyn-id --version
+	cd $(fresh) && venv/bin/robot-dyn-id try franka
+	$(PYTHON) .ci/size.py $(fresh)/venv
 
 # Everything of the suite that mounts, kills or floods is confined to its own processes, temporary folder and domain.
 soak: $(interfaces)
@@ -53,7 +73,7 @@ $(stamp): $(environment) $(sources)
 define create
 $(PYTHON) -m venv --clear $(venv)
 	@echo "Installing ROS 2 $(ROS_DISTRO) and the package into $(venv): two to three minutes, once"
-	$(venv)/bin/pip install --quiet --prefer-binary '.[$(ROS_DISTRO),build,build-$(ROS_DISTRO),search,network,fleet]'
+	$(venv)/bin/pip install --quiet --prefer-binary '.[$(ROS_DISTRO),build,build-$(ROS_DISTRO),search,network,fleet,plot]'
 endef
 define refresh
 $(venv)/bin/pip install --quiet --no-deps --no-build-isolation .
@@ -67,4 +87,9 @@ $(checked): $(environment) | $(stamp)
 # Stand-ins for the messages of robots' drivers, which no package index has; only tests use them.
 $(interfaces): $(checked) $(shell find test/interfaces -type f)
 	$(venv)/bin/python test/interfaces/build.py
+	touch $@
+
+# What only the site needs.
+$(documented): $(environment) | $(stamp)
+	$(venv)/bin/pip install --quiet --prefer-binary --no-build-isolation '.[$(ROS_DISTRO),docs]'
 	touch $@

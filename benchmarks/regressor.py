@@ -8,6 +8,7 @@ import subprocess
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 
 from measuring import Goal, at_least, at_most, interleaved, one_thread, script, skipped
 
@@ -134,13 +135,11 @@ def _figaroh(arm: str, states: tuple[Array, Array, Array], rows: Array) -> Calla
     """FIGAROH's regressor builder, or why there is none."""
     try:
         from figaroh.tools.regressor import build_regressor_basic
-        from figaroh.tools.robot import Robot
     except ImportError as error:
         return f"FIGAROH does not import: {error}"
-    robot = Robot(str(arms.urdf(arm)), package_dirs=None)
-    robot.model = arms.peer(arm)
+    robot = SimpleNamespace(model=arms.peer(arm))  # its own class loads meshes
     robot.data = robot.model.createData()
-    parameters = dict.fromkeys(("is_joint_torques",), True)
+    parameters = {"is_joint_torques": True, "act_idxv": list(range(robot.model.nv))}
     return lambda: build_regressor_basic(robot, *states, parameters)
 
 

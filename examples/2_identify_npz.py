@@ -2,6 +2,8 @@
 """Identification from an `.npz` file: t [s] (N,), q [rad], dq [rad/s], tau [N m] (N, joints) and joint_names.
 
 python examples/2_identify_npz.py [FOLDER]
+
+The plot needs the extra `plot` (matplotlib).
 """
 
 import sys

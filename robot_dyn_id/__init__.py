@@ -20,6 +20,7 @@ Excitation
     FORMS                forms of excitation by name
 
 Identification
+    load_example         load a measured recording that comes with the package, and its robot
     open_recording       open a rosbag2, .mcap, .db3, .npz or .csv file
     identify             identify a robot and validate the model on held-out data
     Settings             choices of an identification: terms, estimator, filter, thresholds
@@ -73,6 +74,7 @@ if TYPE_CHECKING:
     from robot_dyn_id.recordings import open_recording
     from robot_dyn_id.workflow.batch_simulation import BatchSimulation
     from robot_dyn_id.workflow.comparison import compare
+    from robot_dyn_id.workflow.examples import load_example
     from robot_dyn_id.workflow.excitation import design
     from robot_dyn_id.workflow.feed_forward import fill_efforts, load_trajectory
     from robot_dyn_id.workflow.files import export_mjcf, export_urdf, load_parameters, load_robot, save_parameters
@@ -109,6 +111,7 @@ _EXPORTS = {
     "export_urdf": "robot_dyn_id.workflow.files",
     "fill_efforts": "robot_dyn_id.workflow.feed_forward",
     "identify": "robot_dyn_id.workflow.identification",
+    "load_example": "robot_dyn_id.workflow.examples",
     "load_parameters": "robot_dyn_id.workflow.files",
     "load_robot": "robot_dyn_id.workflow.files",
     "load_trajectory": "robot_dyn_id.workflow.feed_forward",
@@ -144,6 +147,7 @@ __all__ = [  # as literals, for tools that do not run the module
     "export_urdf",
     "fill_efforts",
     "identify",
+    "load_example",
     "load_parameters",
     "load_robot",
     "load_trajectory",

@@ -199,5 +199,10 @@ class GraphError(RobotDynIdError):
 
 def suggestion(word: object, known: Sequence[str]) -> str:
     """Suggestion for an unknown word: the nearest known one, or all of them."""
+    return nearest(word, known).removeprefix("; ") or f"known are {', '.join(known)}"
+
+
+def nearest(word: object, known: Sequence[str]) -> str:
+    """End of a message: suggestion of the known word that is nearest to an unknown one; empty if none is near."""
     near = difflib.get_close_matches(str(word), known, 1, 0.5)
-    return f"did you mean {near[0]!r}?" if near else f"known are {', '.join(known)}"
+    return f"; did you mean {near[0]!r}?" if near else ""

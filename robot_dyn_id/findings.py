@@ -357,6 +357,12 @@ SECTIONS: Mapping[str, Mapping[str, Definition]] = {
             "apart that are one for exact angles.",
             "record a motion of the joints that the report names for each parameter",
         ),
+        "joints_in_proportion": Definition(
+            "info",
+            "The velocities of two joints are proportional in all training data (squared correlation above 0.99): "
+            "their friction and inertia have the same columns, so that only sums of them are determined.",
+            "record a motion that moves the joints separately",
+        ),
         "negative_parameter": Definition(
             "warning",
             "A friction, inertia or stiffness is negative by more than three standard deviations, which is not "
@@ -670,6 +676,11 @@ SECTIONS: Mapping[str, Mapping[str, Definition]] = {
         "term_not_exported": Definition(
             "info", "The format cannot store a term, or a friction that is negative.", "use the parameter file"
         ),
+        "name_not_exported": Definition(
+            "info",
+            "The format reserves a joint's name, or has it already: the joint is written with another one.",
+            "use the name of the message where the exported file is used",
+        ),
         "friction_approximated": Definition(
             "info",
             "A controller of another package has a friction model of its own: what it cannot hold (viscous friction, "
@@ -704,6 +715,12 @@ SECTIONS: Mapping[str, Mapping[str, Definition]] = {
             "The format has Coulomb friction without the elastic deflection before a joint slides: what is written is "
             "too large in motions that are shorter than the breakaway displacement.",
             "use the parameter file, or the node `simulator` with it",
+        ),
+        "gravity_not_exported": Definition(
+            "info",
+            "The model has another gravity vector than a level base on Earth, such as that of a tilted base, and the "
+            "format has no place for it.",
+            "give the gravity vector of the message to the tool, or turn the base there",
         ),
         "smoothing_not_exported": Definition(
             "info", "The format has Coulomb friction without a smoothing width.", "use the parameter file"
@@ -776,6 +793,12 @@ SECTIONS: Mapping[str, Mapping[str, Definition]] = {
             "Poses held at rest do not fit weight and dry friction: the arm was still settling, touched something, "
             "carried another weight, or has springs.",
             "record again: hold each pose for a second, from both sides, without contact",
+        ),
+        "load_fit_error": Definition(
+            "error",
+            "The identified payload or gains do not explain the recordings that they were identified from: another "
+            "load, another arm, a collision, or terms that the model lacks.",
+            "check the link, the payload, the model of the bare arm and the units of the efforts, then record again",
         ),
         "gain_not_identified": Definition(
             "info",

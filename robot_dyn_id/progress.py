@@ -1,11 +1,42 @@
 # SPDX-License-Identifier: Apache-2.0
 """Progress of long computations."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
-
-Progress = Callable[[str], None]
-"""Callback that receives one status line per stage."""
+from dataclasses import dataclass
 
 
-def ignore_progress(line: str) -> None:
+@dataclass(frozen=True)
+class Stage:
+    """Stage of a computation, and how much of it is done; `str` makes the status line.
+
+    Attributes:
+        text: name of the stage; all reports of one stage have the same.
+        done: amount of work that is done, in units of `total`.
+        total: amount of work of the stage; None if it is not known beforehand.
+        detail: intermediate result, such as the best value of a search.
+    """
+
+    text: str
+    done: float = 0.0
+    total: float | None = None
+    detail: str = ""
+
+    @property
+    def fraction(self) -> float | None:
+        """Fraction of the stage that is done, from 0 to 1; None if the total is not known."""
+        return None if not self.total else min(max(self.done / self.total, 0.0), 1.0)
+
+    def __str__(self) -> str:
+        """One line: name, amount, detail."""
+        amount = f": {self.done:.0f} of {self.total:.0f}" if self.total else ""
+        return f"{self.text}{amount}{f'; {self.detail}' if self.detail else ''}"
+
+
+Progress = Callable[[Stage], None]
+"""Callback that receives every stage at its begin, and again as its work is done."""
+
+
+def ignore_progress(stage: Stage) -> None:
     """Callback that does nothing."""

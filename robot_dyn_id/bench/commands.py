@@ -21,7 +21,7 @@ from robot_dyn_id.errors import InternalError
 from robot_dyn_id.excitation import random_fourier
 from robot_dyn_id.files.configuration import shared_file
 from robot_dyn_id.model.robot import RobotModel
-from robot_dyn_id.progress import Progress, ignore_progress
+from robot_dyn_id.progress import Progress, Stage, ignore_progress
 from robot_dyn_id.recordings.bag_writer import StampedSamples, write_joint_state_bag
 from robot_dyn_id.recordings.npz import write_npz
 from robot_dyn_id.simulation.sensors import Sensors
@@ -103,7 +103,7 @@ def measure_starts(repeats: int = 5, progress: Progress = ignore_progress) -> li
             ("start: base", base, 0.7),
             ("start: identify, 1000 samples, pinned model", identify, 1.5),
         ):
-            progress(f"measuring: {name}")
+            progress(Stage(f"measuring: {name}"))
             costs = [run_command(words) for _ in range(repeats + 1)][1:]  # the first one may compile
             found = timing([cost.seconds for cost in costs])
             figures.append(BenchFigure(name, found.seconds, "s", goal, True, found.spread))
@@ -135,14 +135,14 @@ def measure_commands(quick: bool = False, progress: Progress = ignore_progress) 
 
     Args:
         quick: a shorter recording, and neither memory nor the automatic model.
-        progress: callback that receives one status line per stage.
+        progress: callback that receives every stage of the work.
     """
     count = QUICK_SAMPLES if quick else SAMPLES
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch)
 
         def identified(samples: int, suffix: str, options: Sequence[str] = PINNED) -> CommandCost:
-            progress(f"measuring: identify, {samples} samples, {suffix.lstrip('.') or 'bag'}")
+            progress(Stage(f"measuring: identify, {samples} samples, {suffix.lstrip('.') or 'bag'}"))
             data = folder / f"data{samples}{suffix}"
             if not data.exists():
                 write_recording(data, samples, RATE)
@@ -158,28 +158,50 @@ def measure_commands(quick: bool = False, progress: Progress = ignore_progress) 
         ]
         if quick:
             return figures
-        identified(START_SAMPLES, ".npz", ())
-        automatic = identified(count, ".npz", ())
-        more = automatic.seconds - whole.seconds
-        figures += [
-            BenchFigure(
-                f"identify: automatic model, {count} samples, in addition", more, "s", 4.0 + 1e-5 * count, True
-            ),
-            BenchFigure("identify: automatic model, whole command", automatic.seconds, "s"),
-        ]
-        many = identified(MANY_SAMPLES, ".npz")
-        growth = many.mebibytes - whole.mebibytes
-        slope = np.log((many.seconds - start.seconds) / (whole.seconds - start.seconds)) / np.log(MANY_SAMPLES / count)
-        figures += [
-            _per_sample(f".npz at 1 kHz, pinned model, {MANY_SAMPLES} samples", start, many, MANY_SAMPLES, 8.0),
-            BenchFigure(
-                f"identify: slope of the time from {count} to {MANY_SAMPLES} samples", float(slope), "", 1.05, True
-            ),
-            BenchFigure(f"identify: memory in addition at {MANY_SAMPLES} samples", growth, "MiB", 32.0, True)
-            if np.isfinite(growth)
-            else BenchFigure("identify: memory", None, "MiB", 32.0, True, why="/proc does not state it"),
-        ]
+        identified(START_SAMPLES, ".npz", ())  # may compile
+        for samples in (count, MANY_SAMPLES):
+            pinned, automatic = (identified(samples, ".npz", options) for options in (PINNED, ()))
+            more, allowed = automatic.seconds - pinned.seconds, 4.0 + 1e-5 * samples
+            figures.append(
+                BenchFigure(f"identify: automatic model, {samples} samples, in addition", more, "s", allowed, True)
+            )
+        for kind, suffix, first, middle, goal in ((".npz", ".npz", start, whole, 8.0), (".mcap", "", short, bag, 15.0)):
+            many = identified(MANY_SAMPLES, suffix)
+            figures += [
+                _per_sample(f"{kind} at 1 kHz, pinned model, {MANY_SAMPLES} samples", first, many, MANY_SAMPLES, goal),
+                _slope(
+                    f"identify: slope of the time from {count} to {MANY_SAMPLES} samples, {kind}", first, middle, many
+                ),
+                _growth(f"identify: memory in addition at {MANY_SAMPLES} samples, {kind}", middle, many),
+            ]
+            if kind == ".mcap":
+                share = _decode(folder / f"data{MANY_SAMPLES}") / (many.seconds - first.seconds)
+                figures.append(BenchFigure("identify: share of the decoding of a bag", share, "", 0.5, True))
     return figures
+
+
+def _slope(name: str, start: CommandCost, middle: CommandCost, many: CommandCost) -> BenchFigure:
+    """Slope on a log-log scale of the CPU time less that of a start, from `SAMPLES` to `MANY_SAMPLES`."""
+    ratio = (many.seconds - start.seconds) / (middle.seconds - start.seconds)
+    return BenchFigure(name, float(np.log(ratio) / np.log(MANY_SAMPLES / SAMPLES)), "", 1.05, True)
+
+
+def _growth(name: str, middle: CommandCost, many: CommandCost) -> BenchFigure:
+    growth = many.mebibytes - middle.mebibytes
+    if not np.isfinite(growth):
+        return BenchFigure(name, None, "MiB", 32.0, True, why="/proc does not state it")
+    return BenchFigure(name, growth, "MiB", 32.0, True)
+
+
+def _decode(bag: Path) -> float:
+    """CPU time in which `identify` decodes a bag [s]: when it is opened, and in the first pass."""
+    from robot_dyn_id.recordings import open_recording
+
+    start = time.process_time()
+    recording = open_recording(bag)
+    for _ in recording.chunks(recording.joint_names):
+        pass
+    return time.process_time() - start
 
 
 def _per_sample(name: str, start: CommandCost, whole: CommandCost, count: int, goal: float) -> BenchFigure:

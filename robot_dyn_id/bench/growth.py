@@ -17,7 +17,8 @@ from robot_dyn_id.estimators.factors import Factors
 from robot_dyn_id.excitation import random_fourier
 from robot_dyn_id.files.configuration import shared_file
 from robot_dyn_id.model.robot import RobotModel
-from robot_dyn_id.report.chart import Axis, ChartPanel, Line, chart
+from robot_dyn_id.report.assets import page_environment
+from robot_dyn_id.report.interactive import Plot, PlotAxis, PlotSheet, Series, Table
 
 SAMPLES = (1_000, 3_000, 10_000, 30_000, 100_000, 300_000)
 JOINTS = (2, 4, 7, 10, 15, 20, 30)
@@ -27,9 +28,6 @@ TERMS: tuple[Term, ...] = (Viscous(), Coulomb(), Offset(), RotorInertia(), Sprin
 
 AT_SAMPLES = 5_000
 """Samples at which joints and parameters vary."""
-
-WIDTH_PT, HEIGHT_PT = 420.0, 220.0
-COLORS = {"regressor": "#9fb3c8", "samples to parameters": "#0b69a3"}
 
 LINK = """<link name="link{k}"><inertial><origin xyz="0.05 0.02 0.1"/><mass value="2"/>
 <inertia ixx="0.02" ixy="0.001" ixz="0.002" iyy="0.03" iyz="0.001" izz="0.01"/></inertial></link>
@@ -105,18 +103,17 @@ def _point(model: RobotModel, terms: Sequence[Term], samples: int, size: int | N
 
 
 def growth_page(growth: dict[str, list[GrowthPoint]]) -> str:
-    """Page with one chart for samples, joints and parameters each."""
-    parts = []
+    """Page with one plot for samples, joints and parameters each."""
+    sheet = PlotSheet()
     for what, points in growth.items():
-        sizes = np.array([float(point.size) for point in points])
-        curves = (
-            np.array([point.regressor for point in points]),
-            np.array([point.estimation for point in points]),
+        table = Table(
+            np.array([float(point.size) for point in points]),
+            (
+                Series("regressor", np.array([point.regressor for point in points]), "blue"),
+                Series("samples to parameters", np.array([point.estimation for point in points]), "orange"),
+            ),
         )
-        lines = tuple(Line(sizes, curve, color) for curve, color in zip(curves, COLORS.values(), strict=True))
-        panel = ChartPanel(lines, Axis(what, logarithmic=what == "samples"), Axis("CPU time per sample [us]"))
-        parts.append(f"<h2>{what}</h2>\n{chart(WIDTH_PT, HEIGHT_PT, [panel])}\n")
-    legend = ", ".join(f'<span style="color:{color}">{name}</span>' for name, color in COLORS.items())
-    head = '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8"><title>robot-dyn-id bench</title></head>'
-    text = f"<h1>Growth of the cost</h1>\n<p>{legend}; joints and parameters at {AT_SAMPLES} samples</p>"
-    return f"{head}\n<body>\n{text}\n{''.join(parts)}</body></html>\n"
+        axes = PlotAxis(what, logarithmic=what == "samples"), PlotAxis("CPU time per sample [us]")
+        sheet.add(what, Plot(f"CPU time per sample over the number of {what}", *axes, (table,)))
+    template = page_environment().get_template("growth.html.j2")
+    return template.render(sheet=sheet, growth=growth, at_samples=AT_SAMPLES)

@@ -71,6 +71,12 @@ class BenchRun:
         rest = tuple(figure for figure in other.figures if figure.name not in names)
         return replace(self, figures=(*self.figures, *rest), growth={**other.growth, **self.growth})
 
+    def without(self, slowdowns: Sequence[Slowdown], other: BenchRun) -> BenchRun:
+        """The run with the figures of another one where it is slower: they stay what later runs are compared with."""
+        worse = {slowdown.name for slowdown in slowdowns}
+        earlier = {figure.name: figure for figure in other.figures if figure.name in worse}
+        return replace(self, figures=tuple(earlier.get(figure.name, figure) for figure in self.figures))
+
     def summary(self) -> dict[str, Any]:
         """Content of the file."""
         return {

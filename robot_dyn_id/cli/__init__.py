@@ -20,10 +20,13 @@ from typing import TYPE_CHECKING, Any
 from robot_dyn_id.version import __version__
 
 if TYPE_CHECKING:
+    from robot_dyn_id.cli.terminal import Terminal
     from robot_dyn_id.errors import RobotDynIdError
+    from robot_dyn_id.progress import Stage
 
 VERBS = {
     "demo": "run the complete pipeline on a simulated arm",
+    "try": "identify a measured robot from a recording that comes with the package",
     "design": "design an excitation trajectory within limits",
     "identify": "identify a robot's dynamics from recordings",
     "fleet": "identify many robots of one type, compare them, and name those that differ",
@@ -43,10 +46,23 @@ VERBS = {
     "base": "list the base (minimal) parameters of a robot",
     "reproduce": "reproduce a published identification and compare the results",
     "bench": "measure speed relative to peers in the same run, start times and the cost of identify",
+    "watch": "show the nodes of a running robot in the terminal: rates, recording, excitation, residuals",
+    "node": "run a node of this package, as `ros2 run robot_dyn_id NODE` does",
+    "doctor": "check the installation: ROS 2, discovery, packages, compiled functions, clocks",
+    "completion": "print the script that completes commands and options in a shell",
 }
 """Commands with their descriptions; `cli/<command>.py` has `add_arguments(parser)` and `run(arguments)`, which
 returns the exit code and the answer."""
 
+
+OPEN_ENDED = ("node", "watch")
+"""Commands without progress: they run until they are ended."""
+
+KEPT = {
+    "demo": "what was recorded stays",
+    "try": "copies of the recording and of the robot stay; --force replaces them",
+}
+"""Files that an interrupted command leaves behind, as text; others write at their end."""
 
 GARBAGE_THRESHOLD = 100_000
 """Objects between two searches for unreachable cycles. Those of Python's default, 700, take a quarter of a second while
@@ -86,34 +102,95 @@ _interruptions: list[int] = []
 """Received termination signals. An exception raised inside a callback of a library is only printed by Python."""
 
 
+_ignored: list[int] = []
+"""Termination signals that are ignored because the command ends."""
+
+
 def _interrupt(number: int, frame: Any) -> None:
     _interruptions.append(number)
     raise KeyboardInterrupt
 
 
-def progress(line: str) -> None:
-    """Print a status line on standard error.
+_terminals: list[Terminal] = []
+"""The terminal of the running command, if one runs."""
+
+
+def progress(stage: Stage) -> None:
+    """Show the stage of the running command.
 
     Raises:
         KeyboardInterrupt: a termination signal was received, and its exception did not get here.
     """
     if _interruptions:
         raise KeyboardInterrupt
-    print(line, file=sys.stderr, flush=True)
+    _terminal().report(stage)
 
 
-def _parser(verb: str | None) -> tuple[argparse.ArgumentParser, list[str]]:
-    """The parser, and the options of a command."""
+def note(line: str) -> None:
+    """Print a line about the running command on standard error."""
+    _terminal().note(line)
+
+
+def show(value: object, suffix: str = "") -> None:
+    """Print a result of the running command, or a line of one, on standard output.
+
+    Args:
+        value: an identification, an evaluation, or text.
+        suffix: text that follows on the same line.
+    """
+    _terminal().show(value, suffix)
+
+
+def _terminal() -> Terminal:
+    from robot_dyn_id.cli.terminal import Terminal
+
+    if not _terminals:
+        _terminals.append(Terminal())
+    return _terminals[-1]
+
+
+class _Help(argparse.HelpFormatter):
+    """Formatter of help texts that keeps the lines of examples."""
+
+    def _fill_text(self, text: str, width: int, indent: str) -> str:
+        parts = text.split("\n\n")
+        filled = [
+            part if part.startswith("examples:") else super(_Help, self)._fill_text(part, width, indent)
+            for part in parts
+        ]
+        return "\n\n".join(filled)
+
+
+def make_parser(verb: str | None) -> tuple[argparse.ArgumentParser, list[str]]:
+    """The parser of command lines.
+
+    Args:
+        verb: command whose arguments are added; those of other commands would have to be imported.
+
+    Returns:
+        The parser, and the options of the command.
+    """
     options: list[str] = []
-    parser = _Parser(prog="robot-dyn-id", description="Identify the dynamics of robots from motion.")
+    parser = _Parser(
+        prog="robot-dyn-id",
+        description="Identify the dynamics of robots from motion.",
+        epilog="robot-dyn-id VERB --help shows the options of a command with examples.",
+    )
     parser.add_argument("--version", action="version", version=f"robot-dyn-id {__version__}")
     verbs = parser.add_subparsers(dest="verb", metavar="VERB", required=True)
     for name, text in VERBS.items():
-        sub = verbs.add_parser(name, help=text, description=f"{text[0].upper()}{text[1:]}.")
+        sub = verbs.add_parser(name, help=text, description=f"{text[0].upper()}{text[1:]}.", formatter_class=_Help)
         sub.add_argument("--json", action="store_true", help="answer with one JSON object on standard output")
+        amount = sub.add_mutually_exclusive_group()
+        amount.add_argument("-v", "--verbose", action="store_true", help="all stages with their times, all findings")
+        amount.add_argument("-q", "--quiet", action="store_true", help="print errors only, and the object of --json")
         if name == verb:
+            from robot_dyn_id.cli.examples import EXAMPLES
+
             importlib.import_module(f"robot_dyn_id.cli.{name}").add_arguments(sub)
-            options = sorted({"--help", *re.findall(r"--[a-z][a-z-]*", sub.format_usage())})
+            lines = "\n".join(f"  robot-dyn-id {line}" for line in EXAMPLES.get(name, ()))
+            sub.epilog = f"{sub.epilog or ''}\n\nexamples:\n{lines}".strip()
+            options = sorted({"--help", "--verbose", "--quiet", *re.findall(r"--[a-z][a-z-]*", sub.format_usage())})
     return parser, options
 
 
@@ -121,7 +198,9 @@ def run_process() -> int:
     """Run the command of this process's command line, see `main`, in a process that ends with it."""
     gc.set_threshold(GARBAGE_THRESHOLD)
     atexit.register(gc.freeze)  # or Python's last search for cycles takes 0.4 s, in a process that ends anyhow
-    return main()
+    code = _main(sys.argv[1:])
+    _ignore_interruptions()  # another Ctrl-C must not replace the exit code
+    return code
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -133,7 +212,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
         0 done; 1 done, and the verdict is bad; 2 wrong usage; 3 bad input; 4 a fault of this package; 130 interrupted;
         141 if the reader of standard output has closed it.
     """
-    given = list(sys.argv[1:] if arguments is None else arguments)
+    try:
+        return _main(list(sys.argv[1:] if arguments is None else arguments))
+    finally:
+        for number in _ignored:
+            signal.signal(number, _interrupt)
+        _ignored.clear()
+
+
+def _main(given: list[str]) -> int:
+    """Run a command, see `main`; after an error further interruptions are ignored."""
+    _replace_closed_streams()
+    if "_ARGCOMPLETE" in os.environ:  # the shell asks for completions
+        return int(importlib.import_module("robot_dyn_id.cli.completion").complete())
+    from robot_dyn_id.errors import InternalError
+
     # BLAS threads would only wait for each other: blocks of rows are small, and filtered in parallel.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     if isinstance(sys.stdout, io.TextIOWrapper):  # names of files may contain characters outside its encoding
@@ -147,6 +240,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except BrokenPipeError:
         _discard_output()
         return BROKEN_PIPE_EXIT_CODE
+    except Exception:  # of the report of an error; Python would end with 1, which is a bad verdict
+        return InternalError.exit_code
+    finally:
+        while _terminals:
+            _terminals.pop().close()
 
 
 def _guarded(given: Sequence[str]) -> int:
@@ -168,7 +266,8 @@ def _guarded(given: Sequence[str]) -> int:
     except RobotDynIdError as error:
         return _fail(error, given)
     except KeyboardInterrupt:
-        kept = "what was recorded stays" if _verb(given) == "demo" else "nothing was written"
+        _ignore_interruptions()
+        kept = KEPT.get(_verb(given) or "", "nothing was written")
         return _fail(InterruptedRun(f"interrupted, {kept}"), given)
     except BrokenPipeError:
         raise
@@ -197,11 +296,19 @@ def _run(given: Sequence[str]) -> int:
     for word in given:
         if word.startswith("--"):
             refuse_old_spelling(word.partition("=")[0])
-    parser, options = _parser(_verb(given))
-    if options:
+    parser, options = make_parser(_verb(given))
+    if options and _verb(given) != "node":  # words of ROS follow the name of a node
         _check_options(given, options)
     parsed = parser.parse_args(given)
+    from robot_dyn_id.cli.terminal import Terminal
+
+    terminal = Terminal(parsed.verb, quiet=parsed.quiet, verbose=parsed.verbose)
+    _terminals.append(terminal)
+    if parsed.verb not in OPEN_ENDED:
+        terminal.watch()
     code, answer = importlib.import_module(f"robot_dyn_id.cli.{parsed.verb}").run(parsed)
+    terminal.close()
+    terminal.print_times()
     if parsed.json:
         print(json.dumps(_finite(answer), allow_nan=False))
     sys.stdout.flush()
@@ -235,7 +342,18 @@ def _fail(error: RobotDynIdError, given: Sequence[str], prefix: str = "robot-dyn
     Returns:
         Its exit code.
     """
-    print(f"{prefix}{error}", file=sys.stderr)
+    _ignore_interruptions()
+    from robot_dyn_id.cli.terminal import print_error
+
+    try:
+        if _terminals:
+            _terminals[-1].close()
+            _terminals[-1].print_times()
+        print_error(f"{prefix}{error}")
+    except BrokenPipeError:
+        raise
+    except Exception:  # standard error cannot be written to: the exit code and --json remain
+        _terminals.clear()
     # The command line may not be parsable; argparse accepts abbreviations.
     as_json = any(len(word) > 2 and "--json".startswith(word) for word in given)
     try:
@@ -247,6 +365,21 @@ def _fail(error: RobotDynIdError, given: Sequence[str], prefix: str = "robot-dyn
     except OSError:  # standard output on a full disk: reported above; Python would write again at exit
         _discard_output()
     return error.exit_code
+
+
+def _ignore_interruptions() -> None:
+    """Ignore Ctrl-C and SIGTERM: the command ends anyhow."""
+    for number in (signal.SIGTERM, signal.SIGINT):
+        if signal.getsignal(number) == _interrupt:
+            signal.signal(number, signal.SIG_IGN)
+            _ignored.append(number)
+
+
+def _replace_closed_streams() -> None:
+    """Open the null device in place of standard streams that the caller has closed, which Python has as None."""
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:
+            setattr(sys, name, os.fdopen(os.open(os.devnull, os.O_WRONLY), "w", encoding="utf-8"))
 
 
 def _discard_output() -> None:

@@ -6,10 +6,10 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from robot_dyn_id.cli.sources import configuration_from, robot_from
+from robot_dyn_id.cli import show
 from robot_dyn_id.dynamics.base_parameters import PIVOTS, BaseParameters, base_parameters
 from robot_dyn_id.dynamics.regressor import Regressor, terms_on_joints
-from robot_dyn_id.model.robot import RobotModel
+from robot_dyn_id.model.robot import STANDARD_GRAVITY, RobotModel
 from robot_dyn_id.model.urdf import RobotDescription
 
 
@@ -25,13 +25,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> tuple[int, dict[str, Any]]:
     """Find the base parameters and print them."""
-    configuration = configuration_from(arguments)
-    model = robot_from(RobotDescription.from_file(arguments.robot), configuration)
-    given = arguments.config is not None
-    terms, couplings = (configuration.settings.fixed_terms, configuration.settings.couplings) if given else ((), ())
-    base = base_parameters(
-        Regressor(model, terms_on_joints(model, terms, couplings)), arguments.pivots or configuration.settings.pivots
-    )
+    regressor, pivots = _regressor_of(arguments)
+    model, base = regressor.model, base_parameters(regressor, arguments.pivots or pivots)
     if not arguments.json:
         _print(model, base)
     return 0, {
@@ -46,11 +41,25 @@ def run(arguments: argparse.Namespace) -> tuple[int, dict[str, Any]]:
     }
 
 
+def _regressor_of(arguments: argparse.Namespace) -> tuple[Regressor, str]:
+    """Regressor of the rigid bodies, with the terms of the configuration if there is one, and the rule of pivots."""
+    if arguments.config is None:
+        gravity = arguments.gravity or STANDARD_GRAVITY
+        return Regressor(
+            RobotModel.from_description(RobotDescription.from_file(arguments.robot), gravity=gravity)
+        ), PIVOTS[0]
+    from robot_dyn_id.cli.sources import configuration_from, robot_from  # slow to import: all estimators and formats
+
+    configuration = configuration_from(arguments)
+    model, settings = robot_from(RobotDescription.from_file(arguments.robot), configuration), configuration.settings
+    return Regressor(model, terms_on_joints(model, settings.fixed_terms, settings.couplings)), settings.pivots
+
+
 def _print(model: RobotModel, base: BaseParameters) -> None:
-    print(f"{model.name}: {len(base.names)} base parameters of {len(base.column_names)}")
+    show(f"{model.name}: {len(base.names)} base parameters of {len(base.column_names)}")
     for number, name in enumerate(model.body_names, start=1):
-        print(f"  joint {number}: {name}")
+        show(f"  joint {number}: {name}")
     width = max(len(name) for name in base.names)
     for name, text, unit in zip(base.names, base.expressions, base.units, strict=True):
-        print(f"{name:<{width}}  {unit:<8}  {text}")
-    print(f"not identifiable at all: {', '.join(base.unidentifiable) or 'none'}")
+        show(f"{name:<{width}}  {unit:<8}  {text}")
+    show(f"not identifiable at all: {', '.join(base.unidentifiable) or 'none'}")

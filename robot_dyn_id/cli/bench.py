@@ -14,11 +14,12 @@ from typing import Any
 import numpy as np
 
 from robot_dyn_id.bench import commands
+from robot_dyn_id.bench.fleet import measure_fleet
 from robot_dyn_id.bench.growth import growth_page, measure_growth
 from robot_dyn_id.bench.history import BenchRun, Slowdown, read_run, slower
 from robot_dyn_id.bench.kernels import measure_kernels
 from robot_dyn_id.bench.measuring import REPEATS, BenchFigure
-from robot_dyn_id.cli import progress
+from robot_dyn_id.cli import note, progress, show
 from robot_dyn_id.cli.outputs import add_force, claim
 from robot_dyn_id.data.chunk import Chunk
 from robot_dyn_id.data.recording import ArrayRecording
@@ -33,6 +34,7 @@ from robot_dyn_id.excitation import random_fourier
 from robot_dyn_id.excitation.trajectory import Trajectory
 from robot_dyn_id.files.configuration import shared_file
 from robot_dyn_id.model.robot import RobotModel
+from robot_dyn_id.progress import Stage
 from robot_dyn_id.signals.filtering import LowPass
 from robot_dyn_id.signals.processing import SignalPlan
 from robot_dyn_id.signals.trials import FilteredTrials
@@ -75,6 +77,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--quick", action="store_true", help="fewer repetitions and smaller sizes, a minute in all")
     parser.add_argument("--out", metavar="DIR", help=f"keep {RESULTS} and {PAGE}, which draws how the cost grows")
     parser.add_argument("--last", metavar="FILE", help=f"earlier results to compare with (default: {RESULTS} in --out)")
+    parser.add_argument(
+        "--accept-slower",
+        action="store_true",
+        help=f"keep slower figures, too, in {RESULTS} instead of earlier ones",
+    )
     add_force(parser)
 
 
@@ -87,6 +94,8 @@ def run(arguments: argparse.Namespace) -> tuple[int, dict[str, Any]]:
     """
     if arguments.what in ("estimators", "command") and (arguments.out or arguments.last or arguments.quick):
         raise UsageError(f"--out, --last and --quick are not for `{arguments.what}`; leave them out")
+    if arguments.accept_slower and not arguments.out:
+        raise UsageError("--accept-slower is for the results that --out keeps")
     if arguments.what == "estimators":
         return _estimators(arguments)
     if arguments.what == "command":
@@ -105,6 +114,8 @@ def run(arguments: argparse.Namespace) -> tuple[int, dict[str, Any]]:
         folder.mkdir(parents=True, exist_ok=True)
         stored = measured_run
         if (folder / RESULTS).is_file() and not stored.unlike(before := read_run(folder / RESULTS)):
+            if not arguments.accept_slower:
+                stored = stored.without(slower(stored, before), before)
             stored = stored.completed(before)  # the run of one part keeps the figures of the others
         text = json.dumps(stored.summary(), indent=1, allow_nan=False)
         write_atomically(folder / RESULTS, f"{text}\n")
@@ -122,11 +133,12 @@ def _measure(arguments: argparse.Namespace) -> BenchRun:
     samples = arguments.samples or (QUICK_SAMPLES if quick else SAMPLES)
     if arguments.what != "starts":
         figures += measure_kernels(samples, repeats, progress)
+        figures += measure_fleet(repeats)
     if arguments.what != "speed":
         figures += commands.measure_starts(repeats, progress)
     if everything:
         figures += commands.measure_commands(quick, progress)
-        progress("measuring: growth with samples, joints and parameters")
+        progress(Stage("measuring: growth with samples, joints and parameters"))
     return BenchRun.from_figures(figures, measure_growth(quick) if everything or arguments.out else {}, quick, samples)
 
 
@@ -137,18 +149,18 @@ def _print(measured_run: BenchRun, last: BenchRun | None, found: list[Slowdown])
         value = "not run" if figure.value is None else f"{figure.value:.4g} {figure.unit}"
         goal = "" if figure.goal is None else f"(goal: at {'most' if figure.at_most else 'least'} {figure.goal:g})"
         more = "missed" if figure.met is False else figure.why
-        print(f"{figure.name:<{width}}  {value:>14}  {goal} {more}".rstrip())
+        show(f"{figure.name:<{width}}  {value:>14}  {goal} {more}".rstrip())
     for what, points in measured_run.growth.items():
-        print(f"samples to parameters over {what}, us per sample: ", end="")
-        print(", ".join(f"{point.size}: {point.estimation:.3g}" for point in points))
+        costs = ", ".join(f"{point.size}: {point.estimation:.3g}" for point in points)
+        show(f"samples to parameters over {what}, us per sample: {costs}")
     if last is not None:
         if unlike := measured_run.unlike(last):
-            print(f"not compared: the last run is of another {', '.join(unlike)} ({last.computer})")
+            show(f"not compared: the last run is of another {', '.join(unlike)} ({last.computer})")
             return
         for one in found:
-            print(f"slower: {one.name}: {one.before:.4g} -> {one.now:.4g} {one.unit} (spread {100 * one.spread:.0f} %)")
+            show(f"slower: {one.name}: {one.before:.4g} -> {one.now:.4g} {one.unit} (spread {100 * one.spread:.0f} %)")
         if not found:
-            print("nothing got slower by more than the spread")
+            show("nothing got slower by more than the spread")
 
 
 def _command_times(arguments: argparse.Namespace) -> tuple[int, dict[str, Any]]:
@@ -156,7 +168,7 @@ def _command_times(arguments: argparse.Namespace) -> tuple[int, dict[str, Any]]:
     goals = [_time_goal(samples, value) for samples, value in _command(arguments.samples or COMMAND_SAMPLES).items()]
     if not arguments.json:
         for goal in goals:
-            print(
+            show(
                 f"{goal['seconds']:7.1f} s (at most {goal['at_most']:g}{'' if goal['met'] else ', missed'})  "
                 f"CPU time of `identify`, {goal['samples']} samples of 7 joints at 1 kHz"
             )
@@ -175,7 +187,7 @@ def _command(samples: int) -> dict[int, float]:
     seconds: dict[int, float] = {}
     with tempfile.TemporaryDirectory() as scratch:
         for count in (counts[0], *counts):
-            progress(f"identify, {count} samples")
+            progress(Stage(f"identify, {count} samples"))
             data, out = Path(scratch) / f"data{count}.npz", Path(scratch) / "run"
             if not data.exists():
                 commands.write_recording(data, count, commands.RATE)
@@ -203,24 +215,24 @@ def _estimators(arguments: argparse.Namespace) -> tuple[int, dict[str, Any]]:
     controller = _controller(dynamics, motion)
     plan = replace(SignalPlan.from_low_pass(RATE, LowPass(CUTOFF), False), row_stride=1).periodic(motion.period)
     seconds: dict[str, float] = {}
-    for samples in (min(count, 4000), count):
+    for run, samples in enumerate((min(count, 4000), count)):
         recording = _recording(dynamics, controller, motion, samples)
         trials = FilteredTrials([recording], model.joint_names, {}, plan)
         problem = trials.problem(regressor, base.independent, nominal_prior(model, base.mapping))
-        for name, kind in ESTIMATORS.items():
-            progress(f"{name}, {samples} samples")
+        for number, (name, kind) in enumerate(ESTIMATORS.items()):
+            progress(Stage("measuring estimators", run * len(ESTIMATORS) + number, 2 * len(ESTIMATORS), name))
             options = {"controller": controller} if "controller" in {item.name for item in fields(kind)} else {}  # type: ignore[arg-type]
             start = time.process_time()
             try:
                 kind(**options).fit(problem)
             except RobotDynIdError as error:
-                progress(str(error))
+                note(str(error))
                 seconds.pop(name, None)
             else:
                 seconds[name] = time.process_time() - start
     if not arguments.json:
         for name, value in seconds.items():
-            print(f"{value:8.2f} s  {name}")
+            show(f"{value:8.2f} s  {name}")
     return 0, {"goals": [], "samples": count, "seconds": seconds}
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from robot_dyn_id.cli import show
 from robot_dyn_id.cli.findings import print_findings
 from robot_dyn_id.cli.outputs import add_force, claim
 from robot_dyn_id.cli.sources import add_configuration, configuration_from, report_unused
@@ -77,20 +78,20 @@ def run(arguments: argparse.Namespace) -> tuple[int, dict[str, Any]]:
     print_findings(findings)
     if not arguments.json:
         _print(chain)
-        print(f"bodies in {file}")
+        show(f"bodies in {file}")
     return 0, {**summary, "file": str(file)}
 
 
 def _print(chain: IdentifiedChain) -> None:
     """A table of all parameters with their standard deviations."""
     estimate = chain.estimate
-    print("6-axis sensors in the hinges " + ", ".join(chain.bodies[hinge] for hinge in chain.hinges))
+    show("6-axis sensors in the hinges " + ", ".join(chain.bodies[hinge] for hinge in chain.hinges))
     for body, names, values, sigmas in zip(
         chain.bodies, estimate.names, estimate.values, estimate.standard_deviations, strict=True
     ):
-        print(f"{body}:")
+        show(f"{body}:")
         for name, unit, value, sigma in zip(names, estimate.units, values, sigmas, strict=True):
             found = f"{value:>12.6g} +- {sigma:<9.2g} {unit}" if np.isfinite(value) else "not identifiable"
-            print(f"  {name:<6} {found}")
+            show(f"  {name:<6} {found}")
     size = estimate.names.size
-    print(f"{estimate.rank} of {size} independent, {size - len(estimate.not_excited)} identifiable one by one")
+    show(f"{estimate.rank} of {size} independent, {size - len(estimate.not_excited)} identifiable one by one")

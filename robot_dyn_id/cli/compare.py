@@ -7,7 +7,7 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from robot_dyn_id.cli import progress
+from robot_dyn_id.cli import progress, show
 from robot_dyn_id.cli.outputs import add_force, claim
 from robot_dyn_id.cli.sources import add_configuration, configuration_from
 from robot_dyn_id.errors import UsageError
@@ -47,9 +47,9 @@ def run(arguments: argparse.Namespace) -> tuple[int, dict[str, Any]]:
     result = compare(models, _names(arguments.runs, files), recordings, configuration.settings, progress)
     summary = result.save(arguments.out) if arguments.out else result.summary()
     if not arguments.json:
-        print(result)
+        show(result)
         if arguments.out:
-            print(f"page in {Path(arguments.out) / COMPARISON_PAGE}")
+            show(f"page in {Path(arguments.out) / COMPARISON_PAGE}")
     return 0, summary
 
 

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from scipy.interpolate import CubicSpline
 
-from robot_dyn_id.cli import progress
+from robot_dyn_id.cli import note, progress, show
 from robot_dyn_id.cli.outputs import claim
 from robot_dyn_id.dynamics.dynamics import Dynamics
 from robot_dyn_id.errors import DeadlineError, GraphError, RobotDynIdError, UsageError
@@ -28,6 +28,7 @@ from robot_dyn_id.files.configuration import shared_file
 from robot_dyn_id.files.parameters import read_parameters
 from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.model.urdf import RobotDescription
+from robot_dyn_id.progress import Stage
 from robot_dyn_id.recordings import open_recording
 from robot_dyn_id.report.folder import PAGE, PARAMETERS, REPORT, RESULTS, output_folder, write_report
 from robot_dyn_id.signals.filtering import LowPass, derivative
@@ -85,7 +86,7 @@ def run(arguments: argparse.Namespace) -> tuple[int, dict[str, Any]]:
     write_robots(folder)
     domain = keep_to_this_host(listen=True)
     with _compiling(), composition() as ros:
-        progress(f"ROS domain {domain}, which was empty, and namespace {ros.namespace}")
+        note(f"ROS domain {domain}, which was empty, and namespace {ros.namespace}")
         truth, motion, failure = _identify(ros, folder, arguments.seed)
         namespace = ros.namespace
     summary = _with_truth(folder, namespace, truth, motion, failure, time.monotonic() - begin)
@@ -182,10 +183,13 @@ def _identify(ros: Any, folder: Path, seed: int) -> tuple[Dynamics, Any, str]:
         }
         return _record(ros, {"folder": str(folder / trial), "topics": topics, **SIMULATED_TIME}, excitation, config)
 
+    progress(Stage("starting the simulator"))
     simulator = ros.add(Simulator, {"urdf": str(plant), "seed": seed, "clock": True}, config)
-    progress(f"simulating {plant} at {simulator.settings.rate:g} Hz, sensors at {simulator.settings.publish_rate:g} Hz")
+    rates = f"{simulator.settings.rate:g} Hz, sensors at {simulator.settings.publish_rate:g} Hz"
+    note(f"simulating {plant} at {rates}")
     record("training")
     held_out = record("held_out")
+    progress(Stage("identifying"))
     ros.add(TorqueResidualMonitor, SIMULATED_TIME, config)
     reports = ros.heard(IdentificationReport, "identification_report", LATCHED)
     published = ros.heard(ParameterSetMsg, "identified_parameters", LATCHED)
@@ -210,6 +214,7 @@ def _follow_with_twin(ros: Any, record: Callable[[str, tuple[str, ...]], Any]) -
     from robot_dyn_id.nodes.simulator import Simulator
 
     try:
+        progress(Stage("starting the twin"))
         states, twins = (ros.heard(JointState, f"{name}joint_states", SENSOR) for name in ("", "twin/"))
         ros.until(lambda: len(states) > 0, STAGE_TIMEOUT_S, "joint states")
         twin = {"model": "parameters", **SIMULATED_TIME, "initial_position": list(states[-1].position)}
@@ -232,6 +237,7 @@ def _record(ros: Any, bag: dict[str, Any], excitation: dict[str, Any], config: t
     from robot_dyn_id.nodes.recorder import Recorder
     from robot_dyn_id.nodes.runtime.robot_node import LATCHED
 
+    progress(Stage(f"starting the excitation for {bag['folder']}"))
     recorder = ros.add(Recorder, bag, config)
     publisher = ros.add(ExcitationPublisher, excitation, config)
     statuses = ros.heard(ExcitationStatus, "excitation_status", LATCHED)
@@ -246,7 +252,7 @@ def _record(ros: Any, bag: dict[str, Any], excitation: dict[str, Any], config: t
         ros.wait(0.5)
         if statuses and statuses[-1].state == ExcitationStatus.RUNNING and int(statuses[-1].elapsed) // 5 > shown:
             shown = int(statuses[-1].elapsed) // 5
-            progress(f"recording {bag['folder']}: {statuses[-1].elapsed:.0f} of {statuses[-1].duration:.0f} s")
+            progress(Stage(f"recording {bag['folder']} [s]", statuses[-1].elapsed, statuses[-1].duration))
     if not ended() or statuses[-1].state == ExcitationStatus.FAULT:
         raise DeadlineError(
             f"the excitation did not end: {statuses[-1].reason if statuses else 'no status was received'}"
@@ -317,22 +323,22 @@ def twin_agreement(bag: Path, namespace: str) -> dict[str, Any]:
 def _print(folder: Path, summary: dict[str, Any]) -> None:
     """The table, and where everything is."""
     held_out, check, twin = summary["held_out"], summary["cross_check"], summary["twin"]
-    print(
+    show(
         "\n                       held out        twin against robot, correlation of\n"
         f"{'joint':<16} {'NRMSE':>7} {'URDF':>7} {'acceleration':>15} {'effort':>8}"
     )
     for number, joint in enumerate(held_out["joints"]):
         agreement = "" if twin is None else f"{twin['acceleration'][number]:>15.5f} {twin['effort'][number]:>8.4f}"
-        print(f"{joint['name']:<16} {joint['nrmse']:>7.1%} {joint['nominal_nrmse']:>7.1%} {agreement}")
-    print(
+        show(f"{joint['name']:<16} {joint['nrmse']:>7.1%} {joint['nominal_nrmse']:>7.1%} {agreement}")
+    show(
         f"all joints       {held_out['all_joints_nrmse']:>7.1%} {held_out['nominal_all_joints_nrmse']:>7.1%}   "
         f"against noisy sensors; against the true torque {summary['noise_free_nrmse']:.2%}"
     )
-    print(
+    show(
         f"cross-check: largest difference {check['max_difference']:.1e}, rank {check['rank_ours']} ours, "
         f"{check['rank_pinocchio']} Pinocchio's"
     )
     for warning in summary["warnings"]:
-        print(f"  ! {warning}")
-    print(f"verdict: {summary['verdict']}")
-    print(f"{summary['seconds']:.1f} s; bags, {PARAMETERS}, {REPORT} and {folder / PAGE}: open it")
+        show(f"  ! {warning}")
+    show(f"verdict: {summary['verdict']}")
+    show(f"{summary['seconds']:.1f} s; bags, {PARAMETERS}, {REPORT} and {folder / PAGE}: open it")

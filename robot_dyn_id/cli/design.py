@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from robot_dyn_id.cli import progress
+from robot_dyn_id.cli import note, progress, show
 from robot_dyn_id.cli.outputs import add_force, claim
 from robot_dyn_id.cli.sources import configuration_from, robot_from
 from robot_dyn_id.dynamics.dynamics import check_robot
@@ -102,8 +102,8 @@ def run(arguments: argparse.Namespace) -> tuple[int, dict[str, Any]]:
     model = limits.narrowed(model)
     regressor = replace(regressor, model=model)
     plan = make_design_task(settings, model, regressor, prior, include_prior=bool(arguments.after))
-    for note in plan.notes:
-        progress(f"  ! {note}")
+    for line in plan.notes:
+        note(f"  ! {line}")
     found = _design(plan, settings)
     folder = output_folder(arguments.out)
     about = f"{plan.objective} {found.objective_value:.6g} by {settings.optimizer}, seed {settings.seed}"
@@ -119,7 +119,7 @@ def run(arguments: argparse.Namespace) -> tuple[int, dict[str, Any]]:
     if not arguments.json:
         _print(found, targeted, path, folder)
         if plan.collision_note:
-            print(plan.collision_note)
+            show(plan.collision_note)
     return 0 if checked else 1, {
         "feasible": found.feasible and checked,
         "collision_check": plan.collision_check,
@@ -233,10 +233,10 @@ def _preview(path: Path, model: RobotModel, plan: DesignTask, found: Design, set
 
 
 def _print(found: Design, targeted: list[dict[str, Any]], path: Path, folder: Path) -> None:
-    print(design_text(found))
+    show(design_text(found))
     for row in targeted:
         before = "unknown" if row["standard_deviation"] is None else f"{row['standard_deviation']:.3g}"
-        print(f"  {row['name']}: value {row['value']:.4g}, standard deviation {before} -> {row['predicted']:.3g}")
+        show(f"  {row['name']}: value {row['value']:.4g}, standard deviation {before} -> {row['predicted']:.3g}")
     if found.interrupted:
-        print("interrupted: the best motion so far")
-    print(f"{found.evaluations} evaluations in {found.seconds:.1f} s; wrote {path} and {folder / 'preview.html'}")
+        show("interrupted: the best motion so far")
+    show(f"{found.evaluations} evaluations in {found.seconds:.1f} s; wrote {path} and {folder / 'preview.html'}")

@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from robot_dyn_id.cli import show
 from robot_dyn_id.cli.findings import print_findings
 from robot_dyn_id.cli.outputs import add_force, claim
 from robot_dyn_id.cli.sources import add_compensation
@@ -53,7 +54,7 @@ def run(arguments: argparse.Namespace) -> tuple[int, dict[str, Any]]:
     write_atomically(file, exported.text)
     print_findings(exported.findings)
     if not arguments.json:
-        print(f"{what} in {file}")
+        show(f"{what} in {file}")
     return 0, {"file": str(file), **summarize_findings(exported.findings)}
 
 

@@ -7,6 +7,7 @@ import argparse
 from pathlib import Path
 from typing import Any
 
+from robot_dyn_id.cli import show
 from robot_dyn_id.cli.findings import print_findings
 from robot_dyn_id.cli.outputs import add_force, claim
 from robot_dyn_id.cli.sources import add_compensation
@@ -54,7 +55,7 @@ def run(arguments: argparse.Namespace) -> tuple[int, dict[str, Any]]:
     print_findings(filled.findings)
     if not arguments.json:
         slowed = "" if filled.speed == 1.0 else f" at {filled.speed:.3g} of its speed"
-        print(f"{len(filled.trajectory.times)} points with efforts in {file}{slowed}")
+        show(f"{len(filled.trajectory.times)} points with efforts in {file}{slowed}")
     compensated = filled.compensated or (NONE,)
     answer = {"file": str(file), "speed": filled.speed, "robot_compensates": list(compensated), **_summary(filled)}
     return 0 if filled.within_limits else 1, {**answer, **summarize_findings(filled.findings)}

@@ -3,9 +3,9 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterable
 
+from robot_dyn_id.cli import note
 from robot_dyn_id.findings import Finding, format_finding
 
 OPTIONS = {
@@ -24,4 +24,4 @@ def advise(finding: Finding) -> str:
 def print_findings(findings: Iterable[Finding]) -> None:
     """Print findings on standard error, one line each."""
     for finding in findings:
-        print(f"  ! {advise(finding)}", file=sys.stderr)
+        note(f"  ! {advise(finding)}")

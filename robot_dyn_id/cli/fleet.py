@@ -7,11 +7,12 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from robot_dyn_id.cli import progress
+from robot_dyn_id.cli import progress, show
 from robot_dyn_id.cli.outputs import add_force, claim
 from robot_dyn_id.errors import InputError, UsageError
 from robot_dyn_id.files.manifest import read_manifest
 from robot_dyn_id.fleet.differences import MIN_ROBOTS
+from robot_dyn_id.progress import Stage
 from robot_dyn_id.workflow.fleet import PAGE, POOLED, REPORT, FleetResult, format_probability, identify_fleet
 from robot_dyn_id.workflow.scheduler import Certificates, check_address, open_executor
 
@@ -54,10 +55,10 @@ def run(arguments: argparse.Namespace) -> tuple[int, dict[str, Any]]:
     store = Path(arguments.store) if arguments.store else folder / "store"
     with open_executor(arguments.scheduler, arguments.workers, certificates, arguments.insecure) as executor:
         result = identify_fleet(manifest, executor, store, progress)
-    progress(f"writing {folder}")
+    progress(Stage(f"writing {folder}"))
     summary = result.save(folder)
     if not arguments.json:
-        print(_text(result, folder))
+        show(_text(result, folder))
     return 0, summary
 
 

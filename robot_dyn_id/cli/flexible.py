@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from robot_dyn_id.cli import progress
+from robot_dyn_id.cli import progress, show
 from robot_dyn_id.cli.findings import print_findings
 from robot_dyn_id.cli.outputs import add_force, claim
 from robot_dyn_id.cli.sources import add_configuration, configuration_from, report_unused, robot_from
@@ -30,11 +30,15 @@ from robot_dyn_id.flexible import (
     least_experiments,
     pseudo_plan,
 )
+from robot_dyn_id.flexible.curves import EquationCurve, equation_curves
 from robot_dyn_id.flexible.verdict import judge_flexible
 from robot_dyn_id.model.robot import STANDARD_GRAVITY, RobotModel
 from robot_dyn_id.model.urdf import RobotDescription
+from robot_dyn_id.progress import Stage
 from robot_dyn_id.recordings.rosbag2 import MessageReading
-from robot_dyn_id.report.folder import output_folder
+from robot_dyn_id.report.flexible import flexible_page
+from robot_dyn_id.report.folder import PAGE, output_folder
+from robot_dyn_id.report.result import write_result_page
 from robot_dyn_id.signals.filtering import LowPass
 from robot_dyn_id.version import __version__
 from robot_dyn_id.workflow.joints import report_unknown_joints, report_unrecorded, robot_for
@@ -52,7 +56,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of the command."""
     parser.add_argument("data", nargs="*", metavar="DATA", help="one file per experiment: rosbag2, .npz or .csv")
     parser.add_argument("--robot", required=True, metavar="URDF", help="URDF or xacro file")
-    parser.add_argument("--out", metavar="DIR", help=f"folder for {FILE}")
+    parser.add_argument("--out", metavar="DIR", help=f"folder for {FILE} and {PAGE}")
     parser.add_argument("--plan", action="store_true", help="list the experiments to record")
     parser.add_argument("--validate", nargs="+", default=[], metavar="DATA", help="other experiments to validate on")
     add_force(parser)
@@ -81,15 +85,30 @@ def run(arguments: argparse.Namespace) -> tuple[int, dict[str, Any]]:
     if not arguments.data or not arguments.out:
         raise UsageError("give DATA and --out DIR to identify, or --plan to learn which experiments are needed")
     folder = Path(arguments.out)
-    claim(arguments, folder / FILE)
-    stored = _identified(arguments, configuration, settings)
+    claim(arguments, folder / FILE, folder / PAGE)
+    stored, curves, units = _identified(arguments, configuration, settings)
     output_folder(folder)
     write_flexible(folder / FILE, stored)
+    answer = {**_answer(stored, folder / FILE), "page": str(folder / PAGE)}
+    page = flexible_page(answer, curves, units, stored.findings, _provenance(stored, arguments.robot))
+    write_result_page(folder / PAGE, page)
     print_findings(stored.findings)
     if not arguments.json:
         _print(stored)
-        print(f"\n{_count(stored)} in {folder / FILE}")
-    return int(stored.verdict.word == "bad"), _answer(stored, folder / FILE)
+        show(f"\n{_count(stored)} in {folder / FILE}; page in {folder / PAGE}")
+    return int(stored.verdict.word == "bad"), answer
+
+
+def _provenance(stored: StoredFlexible, robot: str) -> dict[str, str]:
+    """Origin of the result, by name."""
+    return {
+        "robot": f"{stored.robot_name}, {robot}",
+        "identified from": ", ".join(stored.data_sources),
+        "data, SHA-256": stored.data_sha256,
+        "URDF, SHA-256": stored.urdf_sha256,
+        "low-pass": f"{stored.low_pass.cutoff:g} Hz, Butterworth of order {stored.low_pass.order}, zero-phase",
+        "software": f"robot_dyn_id {stored.software_version}",
+    }
 
 
 def _settings(arguments: argparse.Namespace, configuration: Configuration) -> FlexibleSettings:
@@ -107,18 +126,17 @@ def _planned(model: FlexibleModel, settings: FlexibleSettings, quiet: bool) -> d
     used = list(dict.fromkeys(name.rpartition(": ")[0] for step in plan.steps for name in step.equations))
     least = least_experiments(model)
     if not quiet:
-        print(plan)
-        print(f"\nexperiments of this plan: {'; '.join(used)}")
-        print(
-            f"the minimal set with the same identifiable parameters: {'; '.join(least)}; the others improve precision"
-        )
-        print("record joint and motor angles, torque sensors and motor torques in each")
+        show(plan)
+        show(f"\nexperiments of this plan: {'; '.join(used)}")
+        show(f"the minimal set with the same identifiable parameters: {'; '.join(least)}; the others improve precision")
+        show("record joint and motor angles, torque sensors and motor torques in each")
     return {"plan": plan_summary(plan), "experiments": used, "least_experiments": list(least)}
 
 
 def _identified(
     arguments: argparse.Namespace, configuration: Configuration, settings: FlexibleSettings
-) -> StoredFlexible:
+) -> tuple[StoredFlexible, tuple[EquationCurve, ...], dict[str, str]]:
+    """Content of the file, curves of the page, and the unit of the effort of each joint."""
     groups = arguments.data, arguments.validate
     how = MessageReading.given(configuration.definitions, configuration.recorded_joints)
     recorded, others = (open_experiments(paths, configuration.topic, settings, how) for paths in groups)
@@ -140,7 +158,7 @@ def _identified(
         CUTOFF if configuration.settings.cutoff is None else configuration.settings.cutoff,
         configuration.settings.filter_order,
     )
-    progress(f"identifying {len(model.names)} parameters from {len(data.experiments)} experiments")
+    progress(Stage(f"identifying {len(model.names)} parameters from {len(data.experiments)} experiments"))
     found = identify_flexible(model, data.experiments, low_pass, settings.limit, settings.scaling)
     held_out = _held_out(model, more, low_pass, found.solution.values)
     findings = (
@@ -151,7 +169,7 @@ def _identified(
         *more.findings,
         *judge_flexible(model, found, held_out, configuration.settings.thresholds),
     )
-    return StoredFlexible.from_identification(
+    stored = StoredFlexible.from_identification(
         model,
         found,
         held_out,
@@ -161,6 +179,9 @@ def _identified(
         data_sha256=data.sha256,
         software_version=__version__,
     )
+    shown = more.experiments or data.experiments
+    curves = equation_curves(model, shown, low_pass, found.solution.values)
+    return stored, curves, dict(zip(robot.joint_names, robot.effort_units, strict=True))
 
 
 def _held_out(model: FlexibleModel, data: ExperimentData, low_pass: LowPass, values: Any) -> tuple[Agreement, ...]:
@@ -181,24 +202,24 @@ def _report_unused(
 
 
 def _print(stored: StoredFlexible) -> None:
-    print(stored.plan)
-    print(f"\n{'parameter':<12} {'value':>12}    {'sigma':<10} unit")
+    show(stored.plan)
+    show(f"\n{'parameter':<12} {'value':>12}    {'sigma':<10} unit")
     for name, value, sigma, unit in zip(
         stored.names, stored.values, stored.standard_deviations, stored.units, strict=True
     ):
         known = f"{value:>12.6g} +- {sigma:<10.2g} {unit}"
-        print(f"{name:<12} {'not identified' if math.isnan(value) else known}")
+        show(f"{name:<12} {'not identified' if math.isnan(value) else known}")
     shown, what = (stored.held_out, "held out") if stored.held_out else (stored.fit, "training data")
     width = max(len(one.equation) for one in shown)
-    print(f"\n{'equation':<{width}} {'RMS':>9} {'error':>9}  NRMSE  ({what})")
+    show(f"\n{'equation':<{width}} {'RMS':>9} {'error':>9}  NRMSE  ({what})")
     for one in shown:
         error = (
             "not evaluated: it contains a parameter that is not identified"
             if math.isnan(one.error)
             else (f"{one.error:>9.3g} {one.nrmse:>6.1%}")
         )
-        print(f"{one.equation:<{width}} {one.rms:>9.3g} {error}")
-    print(f"verdict: {stored.verdict.word}")
+        show(f"{one.equation:<{width}} {one.rms:>9.3g} {error}")
+    show(f"verdict: {stored.verdict.word}")
 
 
 def _count(stored: StoredFlexible) -> str:

@@ -8,6 +8,7 @@ import math
 from pathlib import Path
 from typing import Any
 
+from robot_dyn_id.cli import show
 from robot_dyn_id.cli.findings import print_findings
 from robot_dyn_id.cli.outputs import add_force, claim
 from robot_dyn_id.cli.sources import add_configuration, configuration_from
@@ -15,9 +16,13 @@ from robot_dyn_id.files.payload import read_payload
 from robot_dyn_id.findings import make_finding, summarize_findings
 from robot_dyn_id.loads.identification import identify_gains
 from robot_dyn_id.model.urdf import RobotDescription
-from robot_dyn_id.report.folder import output_folder
+from robot_dyn_id.report.folder import output_folder, page_of_file
+from robot_dyn_id.report.loads import gains_page
+from robot_dyn_id.report.result import write_result_page
+from robot_dyn_id.report.text import fit_text
 from robot_dyn_id.text.files import write_atomically
 from robot_dyn_id.text.yaml import yaml_text
+from robot_dyn_id.version import __version__
 from robot_dyn_id.workflow.identification import open_all
 from robot_dyn_id.workflow.joints import report_recordings, robot_for
 
@@ -30,7 +35,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--payload", required=True, metavar="FILE", help="link, mass, center_of_mass and inertia of the payload (YAML)"
     )
-    parser.add_argument("--out", required=True, metavar="FILE", help="configuration file with the gains to write")
+    written = "configuration file with the gains to write; next to gains.yaml, the page is gains_report.html"
+    parser.add_argument("--out", required=True, metavar="FILE", help=written)
     add_force(parser)
     add_configuration(parser)
 
@@ -38,11 +44,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> tuple[int, dict[str, Any]]:
     """Identify, write, and print."""
     file = Path(arguments.out)
-    claim(arguments, file)
+    page = page_of_file(file)
+    claim(arguments, file, page)
     configuration = configuration_from(arguments)
     bare, loaded = (open_all(paths, configuration) for paths in (arguments.bare, arguments.loaded))
     model = robot_for(RobotDescription.from_file(arguments.robot), configuration, [*bare, *loaded])
-    gains = identify_gains(bare, loaded, model, read_payload(arguments.payload), configuration.settings)
+    identified = identify_gains(bare, loaded, model, read_payload(arguments.payload), configuration.settings)
+    gains, fit = identified.gains, identified.fit
     joints = {
         g.joint: {"gain": abs(g.value), "sign": int(math.copysign(1, g.value))} for g in gains if math.isfinite(g.value)
     }
@@ -53,16 +61,28 @@ def run(arguments: argparse.Namespace) -> tuple[int, dict[str, Any]]:
     if unknown:
         message = f"this payload and these motions do not determine the gain of {', '.join(unknown)}"
         findings = (*findings, make_finding("gain_not_identified", message, unknown))
+    limit = configuration.settings.thresholds.bad_nrmse
+    verdict, findings = fit.verdict(not unknown, limit), (*findings, *fit.findings(limit))
+    provenance = {
+        "without the payload": ", ".join(arguments.bare),
+        "with it": ", ".join(arguments.loaded),
+        "payload": str(arguments.payload),
+        "robot": str(arguments.robot),
+        "software": f"robot_dyn_id {__version__}",
+    }
+    write_result_page(page, gains_page(identified, verdict, findings, provenance))
     print_findings(findings)
     if not arguments.json:
         for gain in gains:
             text = f"{gain.value:>10.5g} +- {gain.standard_deviation:<8.2g} effort per current"
             missing = "not identifiable from this payload and these motions"
-            print(f"{gain.joint:<24} {text if gain.joint in joints else missing}")
-        print(f"configuration with the gains in {file}")
+            show(f"{gain.joint:<24} {text if gain.joint in joints else missing}")
+        show(fit_text(fit, verdict))
+        show(f"configuration with the gains in {file}; page in {page}")
     answer = [
         {"joint": g.joint, "gain": g.value, "standard_deviation": g.standard_deviation}
         for g in gains
         if g.joint in joints
     ]
-    return 0, {"gains": answer, "not_identified": unknown, "file": str(file), **summarize_findings(findings)}
+    entries = {"gains": answer, "not_identified": unknown, "file": str(file), "page": str(page)}
+    return int(verdict == "bad"), {"verdict": verdict, **fit.summary(), **entries, **summarize_findings(findings)}

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from robot_dyn_id.cli import show
 from robot_dyn_id.cli.findings import print_findings
 from robot_dyn_id.cli.outputs import add_force, claim
 from robot_dyn_id.cli.sources import add_configuration, configuration_from, robot_from
@@ -111,9 +112,9 @@ def _planned(arguments: argparse.Namespace) -> dict[str, Any]:
     warnings = [*notes, *([clearance.note] if clearance.note else [])]
     seconds = float(motion.times[-1])
     if not arguments.json:
-        for note in warnings:
-            print(f"  ! {note}")
-        print(f"{motion.poses} poses, each held twice, {seconds:.0f} s, in {path}; begin at its first point")
+        for warning in warnings:
+            show(f"  ! {warning}")
+        show(f"{motion.poses} poses, each held twice, {seconds:.0f} s, in {path}; begin at its first point")
     return {
         "trajectory_file": str(path),
         "poses": motion.poses,
@@ -142,15 +143,15 @@ def _check_scale(arguments: argparse.Namespace) -> None:
 def _print(answer: dict[str, Any]) -> None:
     """A table of the joints, and one of the masses where they are known."""
     width = max(len(entry["name"]) for entry in answer["joints"])
-    print(f"{answer['poses']} holds; efforts in drive units, gains in N m or N per drive unit")
-    print(f"{'joint':<{width}}  {'gravity':>9}  {'friction':>9}  {'residual':>9}  gain")
+    show(f"{answer['poses']} holds; efforts in drive units, gains in N m or N per drive unit")
+    show(f"{'joint':<{width}}  {'gravity':>9}  {'friction':>9}  {'residual':>9}  gain")
     for entry in answer["joints"]:
         gain = f"{entry['gain']:.4g} +- {entry['gain_standard_deviation']:.2g}" if "gain" in entry else "-"
-        print(
+        show(
             f"{entry['name']:<{width}}  {entry['gravity_rms']:>9.4g}  {entry['friction']:>9.4g}  "
             f"{entry['residual_rms']:>9.3g}  {gain}"
         )
     for body in answer.get("bodies", ()):
-        print(f"mass behind {body['name']}: {body['mass']:.4g} +- {body['mass_standard_deviation']:.2g} kg")
+        show(f"mass behind {body['name']}: {body['mass']:.4g} +- {body['mass_standard_deviation']:.2g} kg")
     urdf = f"; URDF with these masses in {answer['urdf_file']}" if "urdf_file" in answer else ""
-    print(f"gravity in {answer['file']}{urdf}")
+    show(f"gravity in {answer['file']}{urdf}")

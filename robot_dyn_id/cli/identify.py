@@ -5,10 +5,11 @@ from __future__ import annotations
 
 import argparse
 import re
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-from robot_dyn_id.cli import progress
+from robot_dyn_id.cli import progress, show
 from robot_dyn_id.cli.outputs import add_force, claim
 from robot_dyn_id.cli.sources import add_configuration, configuration_from
 from robot_dyn_id.dynamics.terms.friction import FRICTION
@@ -17,6 +18,7 @@ from robot_dyn_id.estimators import ESTIMATORS, PRIOR_USERS
 from robot_dyn_id.estimators.essential import MAX_RELATIVE_DEVIATION
 from robot_dyn_id.files.factor import FACTOR, read_factor, write_factor
 from robot_dyn_id.model.urdf import RobotDescription
+from robot_dyn_id.progress import Stage
 from robot_dyn_id.report.folder import PAGE, PARAMETERS, RESULTS
 from robot_dyn_id.workflow.identification import DataSelection, identify_recordings, open_all
 from robot_dyn_id.workflow.updating import identify_with_factor
@@ -89,12 +91,13 @@ def run(arguments: argparse.Namespace) -> tuple[int, dict[str, Any]]:
             result, factor = identify_recordings(robot, configuration, selection, progress), None
     except UnsafeDataError as error:
         raise _with_option(error) from error
-    progress(f"writing {folder}")
-    summary = result.save(folder)
+    progress(Stage(f"writing {folder}"))
+    with closing(result):
+        summary = result.save(folder)
     if factor is not None:
         write_factor(folder / FACTOR, factor)
     if not arguments.json:
-        print(f"{result} in {folder / PARAMETERS}; report in {folder / PAGE}")
+        show(result, f" in {folder / PARAMETERS}; report in {folder / PAGE}")
     return int(result.evaluation.verdict.word == "bad"), summary
 
 

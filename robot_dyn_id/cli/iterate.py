@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from robot_dyn_id.arrays import Array
-from robot_dyn_id.cli import progress
+from robot_dyn_id.cli import progress, show
 from robot_dyn_id.cli.findings import print_findings
 from robot_dyn_id.cli.outputs import add_force, claim
 from robot_dyn_id.cli.sources import add_configuration, configuration_from, robot_from
@@ -32,6 +32,7 @@ from robot_dyn_id.identification.iteration import (
 from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.model.urdf import RobotDescription
 from robot_dyn_id.parameters import ParameterSet
+from robot_dyn_id.progress import Stage
 from robot_dyn_id.report.folder import output_folder
 from robot_dyn_id.simulation.controllers import Gains, check_robot
 from robot_dyn_id.simulation.sensors import Sensors
@@ -124,7 +125,9 @@ def run(arguments: argparse.Namespace) -> tuple[int, dict[str, Any]]:
     trials = _trials(arguments, model, stored.excitation)
 
     def trial(known: ParameterSet | None, number: int) -> Trial:
-        progress(f"trial {number} {'with the inertia of the URDF' if known is None else 'with the identified model'}")
+        progress(
+            Stage(f"trial {number} {'with the inertia of the URDF' if known is None else 'with the identified model'}")
+        )
         return trials(known, number)
 
     found = iterate(trial, TrialIdentifier(model, configuration.settings, __version__), max_trials=arguments.trials)
@@ -199,7 +202,7 @@ def _robot(arguments: argparse.Namespace, model: RobotModel) -> Dynamics:
 
 def _print(found: IterationResult[ParameterSet], path: Path) -> None:
     for number, error in enumerate(found.errors, 1):
-        print(f"trial {number}: tracking error {error:.3g} of the motion")
+        show(f"trial {number}: tracking error {error:.3g} of the motion")
     for refusal in found.refused:
-        print(f"refused: {refusal}")
-    print(f"{found.reason}\n" + (f"wrote {path}" if found.parameters is not None else "no model follows better"))
+        show(f"refused: {refusal}")
+    show(f"{found.reason}\n" + (f"wrote {path}" if found.parameters is not None else "no model follows better"))

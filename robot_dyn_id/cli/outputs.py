@@ -9,7 +9,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from robot_dyn_id.errors import RobotDynIdError, UsageError
-from robot_dyn_id.excitation.collision.meshes import find_mesh, folders_above
 from robot_dyn_id.files.configuration import files_named_in
 from robot_dyn_id.model.urdf import RobotDescription
 from robot_dyn_id.recordings import files_of
@@ -103,6 +102,8 @@ def _behind_robot(arguments: argparse.Namespace) -> Iterator[Path]:
         meshes = [mesh.get("filename", "") for mesh in description.root().iter("mesh")]
     except RobotDynIdError:  # the verb raises it again, with nothing written
         return
+    from robot_dyn_id.excitation.collision.meshes import find_mesh, folders_above  # slow to import, and seldom used
+
     yield from description.parts
     folders = folders_above(arguments.robot)
     yield from filter(None, (find_mesh(name, folders) for name in dict.fromkeys(meshes)))

@@ -11,10 +11,12 @@ from typing import Any
 
 import numpy as np
 
+from robot_dyn_id.cli import show
 from robot_dyn_id.cli.findings import print_findings
 from robot_dyn_id.cli.outputs import add_force, claim
 from robot_dyn_id.cli.sources import add_configuration, configuration_from
 from robot_dyn_id.dynamics.dynamics import check_robot
+from robot_dyn_id.dynamics.regressor import Regressor
 from robot_dyn_id.errors import UsageError
 from robot_dyn_id.files.parameters import read_parameters, write_parameters
 from robot_dyn_id.files.payload import MOMENTS, declared_payload, declared_summary, read_declared, write_payload
@@ -29,7 +31,11 @@ from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.model.urdf import RobotDescription
 from robot_dyn_id.parameters import ParameterSet
 from robot_dyn_id.recordings.wrenches import open_wrench
-from robot_dyn_id.report.folder import PARAMETERS, output_folder
+from robot_dyn_id.report.folder import PAGE, PARAMETERS, output_folder
+from robot_dyn_id.report.loads import SENSOR_UNITS, payload_page
+from robot_dyn_id.report.result import write_result_page
+from robot_dyn_id.report.text import fit_text
+from robot_dyn_id.version import __version__
 from robot_dyn_id.workflow.identification import open_all
 from robot_dyn_id.workflow.joints import report_recordings, robot_for
 
@@ -61,7 +67,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="test a declared payload: a file like payload.yaml, or 1, 4 or 10 numbers in the frame of the link: mass "
         "[kg], center of mass [m], inertia about it ixx ixy iyy ixz iyz izz [kg m^2]; exit code 1 if it is wrong",
     )
-    parser.add_argument("--out", required=True, metavar="DIR", help=f"folder for {PAYLOAD} and {PARAMETERS}")
+    parser.add_argument("--out", required=True, metavar="DIR", help=f"folder for {PAYLOAD}, {PARAMETERS} and {PAGE}")
     add_force(parser)
     add_configuration(parser)
 
@@ -73,13 +79,18 @@ def run(arguments: argparse.Namespace) -> tuple[int, dict[str, Any]]:
     if arguments.reaction and arguments.wrench is None:
         raise UsageError("--reaction is for a 6-axis sensor: give --wrench too, or leave it out")
     folder = Path(arguments.out)
-    files = (folder / PAYLOAD, *((folder / PARAMETERS,) if arguments.parameters else ()))
+    files = (folder / PAYLOAD, *((folder / PARAMETERS,) if arguments.parameters else ()), folder / PAGE)
     claim(arguments, *files)
     declared = _declared(arguments.declared, arguments.link, arguments.robot) if arguments.declared else None
     found = _from_wrench(arguments) if arguments.parameters is None else _from_torques(arguments)
     test = None if declared is None else compare_declared(found.estimate, declared)
     answer: dict[str, Any] = {} if test is None else {"declared": declared_summary(test)}
-    findings = (*found.findings, *(() if test is None else test.findings()))
+    fit = found.estimate.fit
+    assert fit is not None  # every estimate of a recording has one
+    limit = configuration_from(arguments).settings.thresholds.bad_nrmse
+    verdict = fit.verdict(not found.estimate.unexcited.any(), limit)
+    answer |= {"verdict": verdict, **fit.summary()}
+    findings = (*found.findings, *fit.findings(limit), *(() if test is None else test.findings()))
     if test is not None and not found.estimate.has_mass:  # no body to write: the test is the answer
         answer = {**found.entries, **answer, **summarize_findings(findings)}
         for file in files:  # with --force: an older payload is not that of this recording
@@ -93,27 +104,40 @@ def run(arguments: argparse.Namespace) -> tuple[int, dict[str, Any]]:
             answer["parameters_file"] = str(file.parent / PARAMETERS)
         more = {**found.entries, **answer, **summarize_findings(findings)}
         answer = {**write_payload(file, payload, **more), "file": str(file)}
+    provenance = {
+        "identified from": ", ".join(arguments.data),
+        "robot": str(arguments.robot),
+        "link": str(arguments.link),
+        "identified with": "a 6-axis sensor" if found.arm is None else f"joint torques, on {arguments.parameters}",
+        "software": f"robot_dyn_id {__version__}",
+    }
+    page = output_folder(folder) / PAGE
+    write_result_page(page, payload_page(answer, fit, found.units, findings, provenance))
+    answer["page"] = str(page)
     print_findings(findings)
     if not arguments.json:
         if "file" in answer:
             _print(payload)
         for name, (value, sigma) in found.entries.get("sensor_offsets", {}).items():
-            print(f"offset of {name}: {value:.4g} +- {sigma:.2g}")
+            show(f"offset of {name}: {value:.4g} +- {sigma:.2g}")
         if test is not None:
-            print(test.describe())
+            show(test.describe())
+        show(fit_text(fit, verdict))
         if "file" in answer:
             arm = f"; arm with it in {answer['parameters_file']}" if found.arm is not None else ""
-            print(f"payload in {answer['file']}{arm}")
-    return int(test is not None and not test.accepted), answer
+            show(f"payload in {answer['file']}{arm}")
+        show(f"page in {page}")
+    return int(verdict == "bad" or (test is not None and not test.accepted)), answer
 
 
 @dataclass(frozen=True)
 class _Found:
-    """Estimate of a payload, findings, further entries of the answer, and the arm without it."""
+    """Estimate of a payload, findings, further entries of the answer, units of the fit, and the arm without it."""
 
     estimate: PayloadEstimate
     findings: tuple[Finding, ...]
     entries: dict[str, Any]
+    units: dict[str, str]
     arm: ParameterSet | None = None
 
 
@@ -152,7 +176,8 @@ def _from_torques(arguments: argparse.Namespace) -> _Found:
     check_robot(arm, RobotModel.from_file(arguments.robot))
     recordings = open_all(arguments.data, configuration)
     estimate, findings = estimate_payload(recordings, arm, arguments.link, configuration.settings)
-    return _Found(estimate, (*findings, *report_recordings(recordings, arm.joint_names)), {}, arm)
+    units = dict(zip(arm.joint_names, Regressor.from_parameters(arm).model.effort_units, strict=True))
+    return _Found(estimate, (*findings, *report_recordings(recordings, arm.joint_names)), {}, units, arm)
 
 
 def _from_wrench(arguments: argparse.Namespace) -> _Found:
@@ -175,7 +200,7 @@ def _from_wrench(arguments: argparse.Namespace) -> _Found:
     if unknown:
         message = f"the offset of {', '.join(unknown)} cannot be separated from the tool"
         findings = (*findings, make_finding("sensor_offset_not_identified", message))
-    return _Found(estimate, findings, {"sensor_offsets": known})
+    return _Found(estimate, findings, {"sensor_offsets": known}, SENSOR_UNITS)
 
 
 def _print(payload: Payload) -> None:
@@ -184,8 +209,8 @@ def _print(payload: Payload) -> None:
     values += [payload.inertia["xyz".index(name[1]), "xyz".index(name[2])] for name in MOMENTS]
     names = ("mass", *(f"center {axis}" for axis in "xyz"), *(name.capitalize() for name in MOMENTS))
     units = ("kg", *("m",) * 3, *("kg m^2",) * 6)
-    print(f"in the frame of {payload.link}; moments of inertia about the center of mass")
+    show(f"in the frame of {payload.link}; moments of inertia about the center of mass")
     for name, unit, value, sigma in zip(names, units, values, payload.central_standard_deviations, strict=True):
-        print(
+        show(
             f"{name:<10} {value:>11.5g} +- {sigma:<9.2g} {unit}" if np.isfinite(sigma) else f"{name:<10} not identified"
         )

@@ -7,6 +7,7 @@ import argparse
 from pathlib import Path
 from typing import Any
 
+from robot_dyn_id.cli import show
 from robot_dyn_id.cli.findings import print_findings
 from robot_dyn_id.cli.outputs import add_force, claim
 from robot_dyn_id.cli.sources import add_configuration, configuration_from
@@ -45,5 +46,5 @@ def run(arguments: argparse.Namespace) -> tuple[int, dict[str, Any]]:
     prediction.save(file, recording.epoch)
     print_findings(prediction.findings)
     if not arguments.json:
-        print(f"{len(prediction.t)} predictions in {file}")
+        show(f"{len(prediction.t)} predictions in {file}")
     return 0, {"file": str(file), **summarize_findings(prediction.findings)}

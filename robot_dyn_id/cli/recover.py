@@ -4,11 +4,10 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from pathlib import Path
 from typing import Any
 
-from robot_dyn_id.cli import progress
+from robot_dyn_id.cli import note, progress, show
 from robot_dyn_id.cli.findings import print_findings
 from robot_dyn_id.findings import summarize_findings
 from robot_dyn_id.recordings.recovery import Recovery, recover, target_of
@@ -36,7 +35,7 @@ def run(arguments: argparse.Namespace) -> tuple[int, dict[str, Any]]:
         check_output_folder(target)
     found = recover(path, target, progress)
     for text in found.damage:
-        print(f"  ! {text}", file=sys.stderr)
+        note(f"  ! {text}")
     print_findings(found.findings)
     if not arguments.json:
         _print(found)
@@ -55,10 +54,10 @@ def run(arguments: argparse.Namespace) -> tuple[int, dict[str, Any]]:
 
 def _print(found: Recovery) -> None:
     if found.whole:
-        print(f"{found.bag} is whole, {sum(found.messages.values())} messages: nothing to recover")
+        show(f"{found.bag} is whole, {sum(found.messages.values())} messages: nothing to recover")
         return
     for name, count in found.messages.items():
-        print(f"{count:>9} messages of {name}")
+        show(f"{count:>9} messages of {name}")
     lost = "an unknown number of bytes" if found.lost_bytes is None else f"{found.lost_bytes} bytes"
-    print(f"{sum(found.messages.values())} messages in {found.seconds:.3f} s kept; {lost} of messages lost")
-    print(f"complete bag in {found.bag}; the original is {found.original}")
+    show(f"{sum(found.messages.values())} messages in {found.seconds:.3f} s kept; {lost} of messages lost")
+    show(f"complete bag in {found.bag}; the original is {found.original}")

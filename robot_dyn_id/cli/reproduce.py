@@ -8,13 +8,16 @@ import importlib
 from pathlib import Path
 from typing import Any
 
-from robot_dyn_id.cli import progress
+from robot_dyn_id.cli import progress, show
 from robot_dyn_id.cli.outputs import add_force, claim
 from robot_dyn_id.errors import UsageError
 from robot_dyn_id.papers import PAPERS
 from robot_dyn_id.papers.figures import MIN_DRAWS, Extent, Reproduction
 from robot_dyn_id.report.drawing import write_drawing
-from robot_dyn_id.report.folder import output_folder
+from robot_dyn_id.report.folder import output_folder, page_of_file
+from robot_dyn_id.report.reproduction import reproduction_page
+from robot_dyn_id.report.result import write_result_page
+from robot_dyn_id.version import __version__
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -26,7 +29,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--seeds", type=int, metavar="N", help=f"repetitions with other noise; default 1, {MIN_DRAWS} with --full"
     )
     parser.add_argument("--full", action="store_true", help="also the slow baselines")
-    parser.add_argument("--plots", metavar="DIR", help="write drawings that correspond to the paper's figures")
+    parser.add_argument(
+        "--plots", metavar="DIR", help="write the page, and drawings that correspond to the paper's figures"
+    )
     add_force(parser)
 
 
@@ -36,17 +41,26 @@ def run(arguments: argparse.Namespace) -> tuple[int, dict[str, Any]]:
     if seeds < 1:
         raise UsageError(f"--seeds {seeds}: at least 1")
     if arguments.plots:  # drawings are called after their paper
-        claim(arguments, *sorted(Path(arguments.plots).glob(f"{arguments.paper}_*.svg")))
+        drawn = sorted(Path(arguments.plots).glob(f"{arguments.paper}_*.svg"))
+        claim(arguments, *drawn, page_of_file(Path(arguments.plots) / arguments.paper))
     folder = output_folder(arguments.plots) if arguments.plots else None
     module = importlib.import_module(f"robot_dyn_id.papers.{arguments.paper}.reproduction")
     result: Reproduction = module.reproduce(Extent(seeds, arguments.full), progress)
     files = [str(write_drawing(drawing, folder)) for drawing in result.drawings] if folder else []
-    if not arguments.json:
-        print("\n".join([*result.table(), *(f"drawn: {file}" for file in files)]))
-    return int(any(figure.missed for figure in result.figures)), {
+    missed = sum(figure.missed for figure in result.figures)
+    answer: dict[str, Any] = {
         "paper": result.paper,
         "source": result.source,
         "figures": [figure.answer() for figure in result.figures],
         "notes": list(result.notes),
         "plots": files,
     }
+    lines = [*result.table(), *(f"drawn: {file}" for file in files)]
+    if folder:
+        page = page_of_file(folder / arguments.paper)
+        write_result_page(page, reproduction_page(answer, result.drawings, missed, f"robot_dyn_id {__version__}"))
+        answer["page"] = str(page)
+        lines.append(f"page in {page}")
+    if not arguments.json:
+        show("\n".join(lines))
+    return int(missed > 0), answer

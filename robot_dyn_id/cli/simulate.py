@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from robot_dyn_id.cli import progress
+from robot_dyn_id.cli import progress, show
 from robot_dyn_id.cli.findings import print_findings
 from robot_dyn_id.cli.outputs import add_force, claim, claim_folder
 from robot_dyn_id.cli.sources import add_configuration, configuration_from
@@ -22,6 +22,7 @@ from robot_dyn_id.files.trajectory import read_trajectory
 from robot_dyn_id.findings import summarize_findings
 from robot_dyn_id.identification.forward_simulation import SimulatedMotion
 from robot_dyn_id.model.urdf import RobotDescription
+from robot_dyn_id.progress import Stage
 from robot_dyn_id.recordings import write_npz
 from robot_dyn_id.recordings.bag_writer import StampedSamples, write_joint_state_bag
 from robot_dyn_id.report.folder import output_folder
@@ -69,20 +70,20 @@ def run(arguments: argparse.Namespace) -> tuple[int, dict[str, Any]]:
         stored = read_trajectory(arguments.trajectory)
         differs = stored.check_robot(dynamics.regressor.model, stored.limits)
         motion, epoch = stored.excitation, 0
-        progress(f"simulating {motion.duration:.0f} s along {arguments.trajectory}")
+        progress(Stage(f"simulating {motion.duration:.0f} s along {arguments.trajectory}"))
         rate = SIMULATION_RATE_HZ if arguments.rate is None else arguments.rate
         simulated = simulate(parameters, motion, rate, temperature=arguments.temperature or ())
         simulated = replace(simulated, findings=(*differs, *simulated.findings))
     else:
         recording = open_all([arguments.data], configuration)[0]
-        progress(f"simulating under the efforts of {arguments.data}")
+        progress(Stage(f"simulating under the efforts of {arguments.data}"))
         restart = math.inf if arguments.restart is None else arguments.restart
         simulated = simulate(parameters, recording, restart=restart, settings=configuration.settings)
         epoch = recording.epoch
     _write(out, parameters.joint_names, simulated, epoch)
     print_findings(simulated.findings)
     if not arguments.json:
-        print(f"{len(simulated.t)} samples in {out}")
+        show(f"{len(simulated.t)} samples in {out}")
     distance = dict(zip(parameters.joint_names, simulated.distance.tolist(), strict=True))
     return 0, {"file": str(out), **summarize_findings(simulated.findings), "largest_distance": distance}
 

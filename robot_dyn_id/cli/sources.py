@@ -17,6 +17,7 @@ from robot_dyn_id.model.robot import STANDARD_GRAVITY, RobotModel
 from robot_dyn_id.model.urdf import RobotDescription
 from robot_dyn_id.parameters import COMPENSATIONS
 from robot_dyn_id.recordings.bag_files import is_bag
+from robot_dyn_id.recordings.lerobot import is_episode
 
 
 def add_configuration(parser: argparse.ArgumentParser, bags: bool = True) -> None:
@@ -68,17 +69,27 @@ def configuration_from(arguments: argparse.Namespace) -> Configuration:
 
 
 def _check_bags(arguments: argparse.Namespace, configuration: Configuration) -> None:
-    """Refuse entries that only apply to bags where no recording of a command that reads bags is one.
+    """Refuse entries that only apply to bags, or to other kinds of recordings, where none is one.
 
     Raises:
         UsageError: such an entry, which would have no effect.
     """
     values = [getattr(arguments, name, None) or () for name in ("data", "validate", "bare", "loaded")]
     paths = [Path(path) for value in values for path in ([value] if isinstance(value, str) else value)]
-    names = ("topic", "reference_topic", "channel_topics", "recorded_joints", "definitions")
-    entries = [name for name in names if getattr(configuration, name)]
-    if hasattr(arguments, "definitions") and entries and paths and not any(is_bag(path) for path in paths):
-        raise UsageError(f"{', '.join(entries)}: only for bags, and no recording is a bag; leave this out")
+    if not hasattr(arguments, "definitions") or not paths:
+        return
+    for names, kind, applies in (
+        (("topic", "reference_topic", "channel_topics", "definitions"), "bags", is_bag),
+        (("recorded_joints",), "bags and tables without joint names", _may_lack_names),
+        (("position_unit",), "data sets of LeRobot", is_episode),
+    ):
+        entries = [name for name in names if getattr(configuration, name)]
+        if entries and not any(applies(path) for path in paths):
+            raise UsageError(f"{', '.join(entries)}: only for {kind}, and no recording is one; leave this out")
+
+
+def _may_lack_names(path: Path) -> bool:
+    return is_bag(path) or path.suffix != ".npz"
 
 
 def report_unused(configuration: Configuration, keys: Sequence[str], task: str) -> tuple[Finding, ...]:

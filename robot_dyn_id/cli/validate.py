@@ -7,7 +7,7 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from robot_dyn_id.cli import progress
+from robot_dyn_id.cli import progress, show
 from robot_dyn_id.cli.outputs import add_force, claim
 from robot_dyn_id.cli.sources import add_configuration, configuration_from
 from robot_dyn_id.dynamics.dynamics import check_robot
@@ -39,6 +39,6 @@ def run(arguments: argparse.Namespace) -> tuple[int, dict[str, Any]]:
     result = validate(parameters, recordings, configuration.settings, progress)
     summary = result.save(folder, arguments.parameters) if folder else result.summary(arguments.parameters)
     if not arguments.json:
-        print(result)
-        print(f"report in {folder / PAGE}" if folder else "no report was written; --out DIR writes one")
+        show(result)
+        show(f"report in {folder / PAGE}" if folder else "no report was written; --out DIR writes one")
     return int(result.verdict.word == "bad"), summary

@@ -44,7 +44,7 @@ class Identity:
         return id(self.value)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class _Place:
     """Array in a file.
 

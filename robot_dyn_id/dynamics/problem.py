@@ -65,6 +65,7 @@ class LinearProblem:
         rate: rows per second of every segment [Hz].
         prior: prior knowledge of the parameters, or None.
         period: period of the motion where it is known to be periodic [s].
+        values_only: whether only the values of its estimate are used: estimators may leave out the covariance.
     """
 
     names: tuple[str, ...]
@@ -74,6 +75,7 @@ class LinearProblem:
     rate: float
     prior: Prior | None = None
     period: float | None = None
+    values_only: bool = False
 
     def with_torques(self, torques: Mapping[int, Array]) -> LinearProblem:
         """The same problem with other torques; excluded samples stay excluded.
@@ -108,6 +110,7 @@ class LinearProblem:
             tiles,
             self.rate,
             period=self.period,
+            values_only=self.values_only,
         )
 
 

@@ -223,16 +223,9 @@ class Regressor:
         """
         tree = self.tree
         bodies = len(self.model.body_names)
-        q, dq, ddq = self.by_body(motion)
-        regressor_tiles(
-            *tree.blocks,
-            within_reach(q),
-            q,
-            dq,
-            ddq,
-            tree.pair_slots(slots),
-            out,
-        )
+        if (slots[: 10 * bodies] >= 0).any():
+            q, dq, ddq = self.by_body(motion)
+            regressor_tiles(*tree.blocks, within_reach(q), q, dq, ddq, tree.pair_slots(slots), out)
         signals = self.signals(motion)
         for group in self.term_groups:
             wanted = slots[10 * bodies + group.numbers]
@@ -324,16 +317,19 @@ class Regressor:
         for s, g, j in zip(symbol.tolist(), coordinate.tolist(), joint.tolist(), strict=True):
             np.multiply(columns[s, g], group.weights[g, j], out=out[slots[s, g, j]])
 
-    def dense(self, motion: Motion, out: Array | None = None) -> Array:
-        """The whole regressor, shape (c, n, N): `out.transpose(2, 1, 0)[k]` is Y at sample k.
+    def dense(self, motion: Motion, out: Array | None = None, columns: slice = slice(None)) -> Array:
+        """Consecutive columns of the regressor, shape (c, n, N): `out.transpose(2, 1, 0)[k]` is Y at sample k.
 
         Args:
             motion: N samples.
             out: zeros of that shape, to be filled; entries that are structurally zero are not written.
+            columns: the columns; all by default.
         """
-        c, n = self.structure.shape
+        structure = self.structure[columns]
+        c, n = structure.shape
         out = np.zeros((c, n, len(motion))) if out is None else out
-        slots = np.where(self.structure, np.arange(c * n).reshape(c, n), -1)
+        slots = np.full(self.structure.shape, -1)
+        slots[columns] = np.where(structure, np.arange(c * n).reshape(c, n), -1)
         self.fill(motion, slots, out.reshape(c * n, len(motion)))
         return out
 

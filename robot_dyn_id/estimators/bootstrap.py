@@ -8,17 +8,20 @@ a block begins at the same share of the rows of each. The estimator is applied t
 
 from __future__ import annotations
 
+from contextlib import closing
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from robot_dyn_id.arrays import Array, Mask
+from robot_dyn_id.cores import in_order
 from robot_dyn_id.dynamics.problem import LinearProblem, RegressorProblem, find_used_rows
 from robot_dyn_id.errors import ConvergenceError, UsageError
 from robot_dyn_id.estimators.contract import Estimate, Estimator
 from robot_dyn_id.estimators.sandwich import rescale_covariance
 from robot_dyn_id.findings import make_finding
+from robot_dyn_id.progress import Progress, Stage, ignore_progress
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -54,7 +57,7 @@ def bootstrap_estimate(
     problem: LinearProblem,
     estimate: Estimate,
     draws: int,
-    block: float = BLOCK_LENGTH_S,
+    progress: Progress = ignore_progress,
     seed: int = 0,
 ) -> Estimate:
     """Replace the standard deviations of an estimate by those of a bootstrap, and add intervals.
@@ -64,7 +67,7 @@ def bootstrap_estimate(
         problem: the problem that it was made from.
         estimate: the estimate; the correlations of its covariance are kept.
         draws: number of draws; the estimator is applied to each.
-        block: length of a block [s].
+        progress: callback that receives every draw, in this process.
         seed: seed of the random numbers.
 
     Raises:
@@ -73,17 +76,28 @@ def bootstrap_estimate(
     """
     check_bootstrap_draws(draws)
     rest = Residuals.from_estimate(problem, estimate)
-    rng = np.random.default_rng(seed)
-    found = []
-    failed = 0
-    for _ in range(draws):
+
+    def fit(draw: int) -> Array | str:
+        """Parameters of a draw, which has random numbers of its own; the reason if it does not converge."""
+        torques = rest.draw(np.random.default_rng((seed, draw)), round(BLOCK_LENGTH_S * problem.rate))
         try:
-            found.append(estimator.fit(problem.with_torques(rest.draw(rng, round(block * problem.rate)))).values)
+            return estimator.fit(problem.with_torques(torques)).values
         except ConvergenceError as error:
-            failed = failed + 1
-            reason = error
-            if failed > MAX_FAILED_SHARE * draws:
-                raise ConvergenceError(f"bootstrap: {failed} draws of {draws} fail, the last: {reason}") from None
+            return str(error)
+
+    found: list[Array] = []
+    failed = 0
+    stage = Stage("estimating again from draws (bootstrap)", 0, draws)
+    progress(stage)
+    with closing(in_order(fit, range(draws))) as results:
+        for number, values in enumerate(results):
+            progress(replace(stage, done=number + 1))
+            if isinstance(values, str):
+                failed += 1
+                if failed > MAX_FAILED_SHARE * draws:
+                    raise ConvergenceError(f"bootstrap: {failed} draws of {draws} fail, the last: {values}")
+            else:
+                found.append(values)
     spread = np.std(found, axis=0, ddof=1)
     if estimate.unconstrained is None:
         # reflected percentiles: the bias is removed
@@ -91,7 +105,7 @@ def bootstrap_estimate(
         intervals[np.isinf(estimate.standard_deviations)] = -np.inf, np.inf
     else:
         spread, intervals = _bounded_intervals(estimate, spread)
-    message = f"standard deviations from {draws} bootstrap samples of residuals in blocks of {block:g} s"
+    message = f"standard deviations from {draws} bootstrap samples of residuals in blocks of {BLOCK_LENGTH_S:g} s"
     return replace(
         estimate,
         covariance=rescale_covariance(estimate.covariance, spread),

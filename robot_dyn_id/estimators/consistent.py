@@ -110,6 +110,7 @@ class Consistent(CheckedOptions):
         return replace(
             estimate,
             regularized_towards=f"{prior_source(task, problem.prior)}, strength {self.known_strength:g}",
+            prior_strength=found.strength,
             full=found.values,
             intervals=np.where(np.isinf(estimate.standard_deviations)[:, None], task.unknown, intervals),
             unconstrained=plain.values,

@@ -51,6 +51,7 @@ class Estimate:
         unexcited: names of the parameters with a component in a direction that is not excited.
         regularized_towards: prior or target that biases the estimate; the covariance holds for parameters that are
             distributed as the prior assumes. Empty if there is no such target.
+        prior_strength: information of the prior on single links, see `Consistent`; 0 without, NaN if not known.
         constants: constants of terms that were chosen from the data.
         regressor: robot and terms with those constants; None where none were chosen.
         findings: findings about this estimate.
@@ -80,6 +81,7 @@ class Estimate:
     unconstrained_deviations: Array | None = field(default=None, repr=False)
     intervals: Array | None = field(default=None, repr=False)
     costs: Array | None = field(default=None, repr=False)
+    prior_strength: float = 0.0
 
     @classmethod
     def from_solution(

@@ -84,10 +84,13 @@ def check_limit(limit: float) -> None:
     """Check the threshold of the elimination; 0 disables it.
 
     Raises:
-        UsageError: a threshold that is negative or not finite.
+        UsageError: a threshold that is negative, or above 1: a larger deviation than the value itself.
     """
-    if not 0.0 <= limit < np.inf:
-        raise UsageError(f"essential: must be 0 (keep all) or a relative standard deviation above it, not {limit}")
+    if not 0.0 <= limit <= 1.0:
+        raise UsageError(
+            f"essential: must be 0 (keep all) or a relative standard deviation up to 1, such as "
+            f"{MAX_RELATIVE_DEVIATION}, not {limit:g}"
+        )
 
 
 def essential(

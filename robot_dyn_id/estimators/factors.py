@@ -20,6 +20,8 @@ from scipy.linalg import blas, lapack, solve_triangular
 from robot_dyn_id.arrays import Array, Integers
 from robot_dyn_id.dynamics.problem import LinearProblem, Tile, find_used_rows
 from robot_dyn_id.errors import InputError, UsageError
+from robot_dyn_id.kernels.compiled import COMPILED
+from robot_dyn_id.kernels.compression import add_products, add_rows
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -219,11 +221,17 @@ def zero_rounding_columns(rows: Array) -> Array:
 
 def _add_products(products: Array, rows: Array) -> Array:
     """Add rows to the upper triangle of R' R."""
+    if COMPILED:
+        add_products(products, np.ascontiguousarray(rows.T))
+        return products
     return np.asarray(blas.dsyrk(1.0, rows, beta=1.0, c=products, trans=1, overwrite_c=1))
 
 
 def _add_rows(triangle: Array, rows: Array) -> Array:
     """Add rows to the triangular R."""
+    if COMPILED:
+        add_rows(triangle, np.ascontiguousarray(rows.T))
+        return triangle
     panel = min(QR_BLOCK_COLUMNS, len(triangle))
     return np.asarray(lapack.dtpqrt(0, panel, triangle, rows, overwrite_a=1, overwrite_b=1)[0])
 

@@ -35,9 +35,11 @@ def compute_larger_sandwich(
 
     Returns:
         RMS of each joint's white residual, shape (n,), and the covariance, shape (p, p); correlations are those of
-        `compute_sandwich`.
+        `compute_sandwich`. NaN, without a pass over the rows, if only the values of the estimate are used.
     """
     noise, covariance = compute_sandwich(problem, values, bread, weights, order, columns)
+    if problem.values_only:
+        return noise, covariance
     scores = compute_newey_west(problem, columns, values, weights)
     spread = np.einsum("ij,jk,ik->i", bread, scores, bread)
     return noise, rescale_covariance(covariance, np.sqrt(np.maximum(np.diag(covariance), spread)))

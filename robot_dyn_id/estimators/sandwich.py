@@ -36,8 +36,11 @@ def compute_sandwich(
         scores: rows Z; by default those of the problem.
 
     Returns:
-        RMS of each joint's white residual, shape (n,), and the covariance, shape (p, p).
+        RMS of each joint's white residual, shape (n,), and the covariance, shape (p, p); NaN, without a pass over the
+        rows, if only the values of the estimate are used.
     """
+    if problem.values_only:
+        return np.full(len(weights), np.nan), np.full(bread.shape, np.nan)
     noise, middle = compute_score_covariance(problem, values, bread, weights, order, scores)
     return noise, bread @ middle @ bread.T
 

@@ -13,6 +13,8 @@ from robot_dyn_id.export.controller_parameters import (
 from robot_dyn_id.export.evaluator import c, cpp
 from robot_dyn_id.export.mjcf import mjcf
 from robot_dyn_id.export.model import Exported
+from robot_dyn_id.export.numpy_module import python
+from robot_dyn_id.export.sdf import sdf
 from robot_dyn_id.export.urdf import urdf
 from robot_dyn_id.findings import make_finding
 from robot_dyn_id.loads.payload import Payload
@@ -21,6 +23,8 @@ from robot_dyn_id.parameters import ParameterSet
 FORMATS: dict[str, Callable[[ParameterSet], Exported]] = {
     "urdf": urdf,
     "mjcf": mjcf,
+    "sdf": sdf,
+    "python": python,
     "c": c,
     "cpp": cpp,
     "crisp_controllers": crisp_controllers,

@@ -48,10 +48,10 @@ def cpp(parameters: ParameterSet) -> Exported:
         InputError: parameters that are not finite, or a term that is not a sum of friction laws.
     """
     source = _Source.from_parameters(parameters)
-    command = _filled(_template("evaluator_driver.hpp.in"), {"parts": source.driver}) if source.driver else ""
-    interface = _template("evaluator.hpp.in").replace("@command@", command)
+    command = fill_parts(read_template("evaluator_driver.hpp.in"), {"parts": source.driver}) if source.driver else ""
+    interface = read_template("evaluator.hpp.in").replace("@command@", command)
     fields = {"comment": source.comment, "name": source.name, "upper": source.name.upper(), "core": source.core}
-    return Exported(_filled(interface, fields), source.findings)
+    return Exported(fill_parts(interface, fields), source.findings)
 
 
 @dataclass(frozen=True)
@@ -114,8 +114,8 @@ class _Source:
         driver, unknown = _driver(parameters)
         fields |= {"driver": _driver_code(driver) if driver else ""}
         fields |= {"function": "static inline", "const": ""}
-        core = _filled(_template("evaluator_data.h.in") + _template("evaluator.h.in"), fields)
-        core = _filled(core, {"joints": str(len(model.joint_names)), "name": name})
+        core = fill_parts(read_template("evaluator_data.h.in") + read_template("evaluator.h.in"), fields)
+        core = fill_parts(core, {"joints": str(len(model.joint_names)), "name": name})
         return cls(name, _comment(parameters), core, driver, (*terms.findings, *unknown))
 
 
@@ -160,7 +160,7 @@ class _TermCode:
                 cold[group.term.name] = None
             if not np.any(values) or group.term.signal == "temperature":
                 continue
-            for law, weights, offset, value in _summands(group, values):
+            for law, weights, offset, value in list_summands(group, values):
                 along = tuple(weights.tolist())
                 if law.shape == INERTIA:
                     inertia += value * np.outer(weights, weights)
@@ -178,12 +178,16 @@ class _TermCode:
             _rotor_code(inertia),
             tuple(states),
             loaded,
-            _cold_finding(cold),
+            report_cold(cold),
         )
 
 
-def _summands(group: TermGroup, values: Array) -> list[tuple[FrictionLaw, Array, float, float]]:
+def list_summands(group: TermGroup, values: Array) -> list[tuple[FrictionLaw, Array, float, float]]:
     """Laws of a group with the coordinate's weights and offset, and their coefficient; zeros are left out.
+
+    Args:
+        group: terms on g coordinates.
+        values: parameters, shape (symbols, g).
 
     Raises:
         InputError: a term that is not a sum of laws.
@@ -281,7 +285,8 @@ def _rotor_code(inertia: Array) -> str:
     return "\n".join(["  if (ddq) {", *rows, "  }"]) + "\n" if rows else ""
 
 
-def _cold_finding(names: dict[str, None]) -> tuple[Finding, ...]:
+def report_cold(names: dict[str, None]) -> tuple[Finding, ...]:
+    """Finding about terms that depend on temperature, which source code leaves out."""
     if not names:
         return ()
     message = f"{', '.join(names)}: written at the reference temperature, where its torque is zero"
@@ -290,10 +295,16 @@ def _cold_finding(names: dict[str, None]) -> tuple[Finding, ...]:
 
 def _driver(parameters: ParameterSet) -> tuple[str, tuple[Finding, ...]]:
     """Parts that the driver adds to a command as text, and a finding if they are not known."""
+    unknown = report_unknown_driver(parameters)
+    return "" if unknown else ", ".join(parameters.robot_compensates), unknown
+
+
+def report_unknown_driver(parameters: ParameterSet) -> tuple[Finding, ...]:
+    """Finding about a driver of which it is not known what it adds to a command."""
     if parameters.robot_compensates != (UNKNOWN,):
-        return ", ".join(parameters.robot_compensates), ()
+        return ()
     message = "robot_compensates is unknown: the code has no function for commands, only the torque of the motors"
-    return "", (make_finding("driver_unknown", message),)
+    return (make_finding("driver_unknown", message),)
 
 
 _PARTS = {
@@ -320,8 +331,8 @@ def _driver_code(driver: str) -> str:
                     f"  @name@_{calls[part]};",
                     f"  for (int j = 0; j < @name@_joints; ++j) {{ tau[j] {sign}= part[j]; }}",
                 ]
-    return _filled(
-        _template("evaluator_driver.h.in"), {"parts": driver, "sums": "".join(f"{line}\n" for line in lines)}
+    return fill_parts(
+        read_template("evaluator_driver.h.in"), {"parts": driver, "sums": "".join(f"{line}\n" for line in lines)}
     )
 
 
@@ -351,8 +362,8 @@ def _identifier(name: str) -> str:
     return f"robot_{word}" if not word or word[0].isdigit() else word
 
 
-def _comment(parameters: ParameterSet) -> str:
-    """Origin and limits of the numbers."""
+def describe_origin(parameters: ParameterSet) -> list[str]:
+    """Origin and limits of the numbers, as lines of a comment."""
     joints = zip(
         parameters.joint_names, parameters.q_min, parameters.q_max, parameters.dq_max, parameters.ddq_max, strict=True
     )
@@ -368,15 +379,27 @@ def _comment(parameters: ParameterSet) -> str:
         ),
         "Outside these ranges the torque is an extrapolation.",
     ]
-    text = [line.replace("*/", "* /") for long in lines for line in textwrap.wrap(long, COMMENT_WIDTH)]
-    return "/*\n" + "".join(f" * {line}\n" for line in text) + " */\n"
+    return [line for long in lines for line in textwrap.wrap(long, COMMENT_WIDTH)]
 
 
-def _template(name: str) -> str:
+def _comment(parameters: ParameterSet) -> str:
+    """Origin and limits of the numbers, as a comment."""
+    lines = (line.replace("*/", "* /") for line in describe_origin(parameters))
+    return "/*\n" + "".join(f" * {line}\n" for line in lines) + " */\n"
+
+
+def read_template(name: str) -> str:
+    """Text of a template of this folder."""
     return files("robot_dyn_id.export").joinpath(name).read_text(encoding="utf-8")
 
 
-def _filled(template: str, fields: dict[str, str]) -> str:
+def fill_template(template: str, fields: dict[str, str]) -> str:
+    """A template with the texts of its fields, which it holds as `@field@`; fields within these texts stay."""
+    return re.sub(r"@(\w+)@", lambda found: fields.get(found[1], found[0]), template)
+
+
+def fill_parts(template: str, fields: dict[str, str]) -> str:
+    """A template of which some fields are parts with fields of their own: these are filled too, in the given order."""
     for field, text in fields.items():
         template = template.replace(f"@{field}@", text)
     return template

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""MJCF, the format of MuJoCo: bodies, joints, inertias; no shapes."""
+"""MJCF, the format of MuJoCo: bodies, joints, inertias, motors; no shapes."""
 
 from __future__ import annotations
 
@@ -44,6 +44,7 @@ def mjcf(parameters: ParameterSet) -> Exported:
         parent.append(body)
         elements.append(body)
     _followers(root, model)
+    _motors(root, model)
     ElementTree.indent(root)
     return Exported(ElementTree.tostring(root, encoding="unicode") + "\n", export.findings)
 
@@ -101,3 +102,13 @@ def _followers(root: ElementTree.Element, model: RobotModel) -> None:
         ElementTree.SubElement(
             equality, "joint", joint1=model.body_names[number], joint2=leader, polycoef=numbers(coefficients)
         )
+
+
+def _motors(root: ElementTree.Element, model: RobotModel) -> None:
+    """One motor per independent joint, named after it, whose control is the effort; limits are those of the URDF."""
+    actuators = ElementTree.SubElement(root, "actuator")
+    for index, name in enumerate(model.joint_names):
+        motor = ElementTree.SubElement(actuators, "motor", name=name, joint=name)
+        effort = float(model.limits.effort[index])
+        if np.isfinite(effort) and effort > 0.0:
+            motor.set("ctrlrange", numbers([-effort, effort]))

@@ -15,10 +15,15 @@ from robot_dyn_id.dynamics.terms import Term
 from robot_dyn_id.dynamics.terms.laws import DAHL, SIGN, FrictionLaw
 from robot_dyn_id.errors import InputError
 from robot_dyn_id.findings import Finding, format_findings, make_finding
+from robot_dyn_id.model.robot import STANDARD_GRAVITY, RobotModel
 from robot_dyn_id.parameters import COMPENSATED_PARTS, ParameterSet
 
 STATES = 200
 """Number of random states of the trained motion at which the torque of terms that are left out is evaluated."""
+
+
+GRAVITY_TOLERANCE = 0.005
+"""Difference of a component of the gravity vector from the standard one that is not reported [m/s^2]."""
 
 
 @dataclass(frozen=True)
@@ -37,6 +42,15 @@ class Exported:
     def warnings(self) -> tuple[str, ...]:
         """All findings as text."""
         return format_findings(self.findings)
+
+
+def report_gravity(model: RobotModel) -> tuple[Finding, ...]:
+    """Finding about a gravity vector that a format without one loses, if it is not that of a level base on Earth."""
+    if np.allclose(model.gravity, STANDARD_GRAVITY, rtol=0.0, atol=GRAVITY_TOLERANCE):
+        return ()
+    vector = " ".join(f"{component:.5g}" for component in model.gravity)
+    message = f"the gravity vector in the frame of the base, {vector} m/s^2, has no place in this format"
+    return (make_finding("gravity_not_exported", message),)
 
 
 @dataclass(frozen=True)
@@ -84,11 +98,11 @@ class ExportModel:
                 )
         faults = [f"joint {n}: {why}" for n, body in zip(names, bodies, strict=True) if (why := violation(body))]
         terms, findings = _placed(parameters, regressor, full[10 * len(names) :], places)
-        findings += _report_driver(parameters)
+        findings += report_driver(parameters)
         return cls(regressor, bodies, terms, findings, "; ".join(faults))
 
 
-def _report_driver(parameters: ParameterSet) -> tuple[Finding, ...]:
+def report_driver(parameters: ParameterSet) -> tuple[Finding, ...]:
     """Finding about a driver that adds torques which tools compute from the model, too."""
     added = [part for part in parameters.robot_compensates if part in COMPENSATED_PARTS]
     if not added:

@@ -12,7 +12,7 @@ import numpy as np
 from robot_dyn_id.arrays import Array
 from robot_dyn_id.dynamics.consistency import central, is_consistent, parameters_of, pseudo_inertia
 from robot_dyn_id.dynamics.terms.laws import SIGN, VISCOUS
-from robot_dyn_id.export.model import Exported, ExportModel
+from robot_dyn_id.export.model import Exported, ExportModel, report_gravity
 from robot_dyn_id.findings import Finding, make_finding
 from robot_dyn_id.model.kinematics import BASE, link_placements
 from robot_dyn_id.model.robot import RobotModel
@@ -50,7 +50,7 @@ def urdf(parameters: ParameterSet) -> Exported:
         findings.insert(0, make_finding("inertia_not_physical", message))
     text = document.toxml()
     document.unlink()
-    return Exported(text + "\n", (*findings, *model.findings))
+    return Exported(text + "\n", (*findings, *report_gravity(model.regressor.model), *model.findings))
 
 
 def urdf_with_masses(model: RobotModel, bodies: Array) -> Exported:

@@ -27,6 +27,7 @@ from robot_dyn_id.files.values import (
 from robot_dyn_id.identification.settings import EFFORT_KINDS, VELOCITIES, Settings
 from robot_dyn_id.model.urdf import RobotDescription
 from robot_dyn_id.parameters import NONE, ParameterSet
+from robot_dyn_id.recordings.meaning import POSITION_UNITS, ColumnMeaning
 from robot_dyn_id.recordings.merged import CHANNEL_WORDS, ChannelTopics
 from robot_dyn_id.signals.cleaning import Drive
 from robot_dyn_id.signals.reversals import AUTO
@@ -78,7 +79,8 @@ class Configuration:
         topic: topic of bags with the joint states; None: the only one.
         reference_topic: topic of the commanded positions in the same bags; None: they are not used.
         channel_topics: topics of the same bags with further channels, by `effort`, `current`, `temperature`.
-        recorded_joints: names of the joints where the messages of bags have none, in the order of their arrays.
+        recorded_joints: names of the joints where a file or the messages of bags have none, in their order.
+        position_unit: unit of positions of formats that leave it open, `rad` or `deg`; None: not stated.
         definitions: folder with `.msg` files of message types whose definition a bag lacks; None: there is none.
         flexible: flexible joints and their recordings, for flexible-joint identification.
         settings: settings of the identification; drives and reversal speeds are completed from `joints`.
@@ -91,6 +93,7 @@ class Configuration:
     reference_topic: str | None = None
     channel_topics: ChannelTopics = field(default_factory=dict)
     recorded_joints: tuple[str, ...] = ()
+    position_unit: str | None = None
     definitions: str | None = None
     flexible: FlexibleSettings | None = None
     settings: Settings = field(default_factory=Settings)
@@ -118,6 +121,11 @@ class Configuration:
     def held(self) -> dict[str, float]:
         """Positions of the locked joints, by joint name [rad or m]."""
         return {name: joint.held for name, joint in self.joints.items() if joint.held is not None}
+
+    @property
+    def column_meaning(self) -> ColumnMeaning:
+        """Statements about files that do not make them."""
+        return ColumnMeaning(self.recorded_joints, self.position_unit or "")
 
     def with_values(self, **values: Any) -> Configuration:
         """The configuration with other values of its attributes or of its settings, as a file would name them.
@@ -229,6 +237,7 @@ def _read_estimator(value: Any, key: str) -> Estimator:
 _READERS = {
     "velocity": choice(VELOCITIES),
     "effort_kind": choice(EFFORT_KINDS),
+    "position_unit": choice(list(POSITION_UNITS)),
     "robot_compensates": _read_compensations,
     "pivots": choice(PIVOTS),
     "channel_topics": _read_channel_topics,

@@ -11,7 +11,7 @@ from typing import Any
 from robot_dyn_id.errors import UsageError
 from robot_dyn_id.estimators.stepwise import MAX_CONDITION_NUMBER, SCALINGS
 from robot_dyn_id.files.values import choice, field_hints, read_mapping
-from robot_dyn_id.flexible import FlexibleJoint, FlexibleModel
+from robot_dyn_id.flexible.model import FlexibleJoint, FlexibleModel
 from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.signals.cleaning import Drive
 

@@ -12,6 +12,7 @@ import numpy as np
 from robot_dyn_id.dynamics.terms import Term
 from robot_dyn_id.errors import InputError
 from robot_dyn_id.files.formats import FileFormat
+from robot_dyn_id.files.parameters_header import describe_parameters
 from robot_dyn_id.files.values import file_errors, read_dataclass, read_value
 from robot_dyn_id.parameters import FORMAT_REMEDY, FORMAT_VERSION, UNKNOWN, FitFor, ParameterSet, stored_fields
 from robot_dyn_id.text.yaml import Row
@@ -20,7 +21,7 @@ FORMAT = FileFormat("parameters", FORMAT_VERSION, FORMAT_REMEDY)
 
 
 def write_parameters(path: str | Path, parameters: ParameterSet) -> None:
-    """Write a parameter set.
+    """Write a parameter set, below a comment that describes it.
 
     Raises:
         InputError: the file cannot be written.
@@ -32,7 +33,7 @@ def write_parameters(path: str | Path, parameters: ParameterSet) -> None:
         entry.use: {name: _plain(value) for name, value in vars(entry).items() if name != "use"}
         for entry in parameters.fit_for
     }
-    FORMAT.write(path, content)
+    FORMAT.write(path, content, describe_parameters(parameters))
 
 
 def read_parameters(path: str | Path, term_classes: Sequence[type[Term]] = ()) -> ParameterSet:

@@ -190,10 +190,43 @@ class TooSlow:
         )
 
 
+@dataclass(frozen=True)
+class FilteredRows:
+    """Rows of one equation of an experiment, of a block of its samples, filtered.
+
+    Attributes:
+        name: name of experiment and equation.
+        family: equations of one family may be solved together; see `Equations`.
+        rows: rows of all p parameters, shape (N, p).
+        target: what is measured [N m or N], shape (N,).
+        samples: numbers of the samples, shape (N,).
+        counted: samples of the whole experiment that count, shape (any,); the others were zero before the filter.
+    """
+
+    name: str
+    family: str
+    rows: Array
+    target: Array
+    samples: Integers
+    counted: Mask
+
+
 def equations(
     model: FlexibleModel, experiment: Experiment, low_pass: LowPass, too_slow: list[TooSlow] | None = None
 ) -> list[Equations]:
-    """Equations of an experiment, with columns and torques filtered alike.
+    """Equations of an experiment, with columns and torques filtered alike; see `filtered_rows`."""
+    found, shares = dict[str, Equations](), dict[str, float]()
+    for block in filtered_rows(model, experiment, low_pass, too_slow):
+        name, new = block.name, Equations.from_rows(block.name, block.family, block.rows, block.target)
+        found[name] = found[name].join_rows(new, len(model.names)) if name in found else new
+        shares[name] = float(block.counted.mean())
+    return [replace(one, count=max(1, round(shares[one.name] * one.count))) for one in found.values()]
+
+
+def filtered_rows(
+    model: FlexibleModel, experiment: Experiment, low_pass: LowPass, too_slow: list[TooSlow] | None = None
+) -> Iterator[FilteredRows]:
+    """Rows of the equations of an experiment, block by block, with columns and torques filtered alike.
 
     Samples whose friction is unknown, and those at the ends where the filter of the angles is one-sided, are set to
     zero on both sides before filtering, so that the rest of the equation still holds; see `Experiment.steady`.
@@ -209,8 +242,7 @@ def equations(
         UsageError: a cut-off too high for the rate.
     """
     _check(model, experiment)
-    states, within, size = experiment.states(low_pass), experiment.within(low_pass), len(model.names)
-    found, counted = dict[str, Equations](), dict[str, Mask]()
+    states, within, counted = experiment.states(low_pass), experiment.within(low_pass), dict[str, Mask]()
     for part, own in _blocks(experiment, low_pass):
         for row in rows_of(model, states.take(part)):
             name = f"{experiment.name}: {row.kind} of {row.joint}"
@@ -220,9 +252,8 @@ def equations(
                     too_slow.append(slow)
             if counted[name].any():
                 rows, target = _filtered(experiment, row, counted[name][part], own, low_pass)
-                new = Equations.from_rows(name, f"{experiment.name}: {row.kind}", rows, target)
-                found[name] = found[name].join_rows(new, size) if name in found else new
-    return [replace(one, count=max(1, round(counted[name].mean() * one.count))) for name, one in found.items()]
+                family = f"{experiment.name}: {row.kind}"
+                yield FilteredRows(name, family, rows, target, part[own], counted[name])
 
 
 def _blocks(experiment: Experiment, low_pass: LowPass) -> Iterator[tuple[Integers, Integers]]:

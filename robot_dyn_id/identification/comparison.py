@@ -22,6 +22,9 @@ SAME_CONSTANT_RATIO = 0.05
 SAME_ROW_RATIO = 1e-6
 """Difference, relative to the largest entry, up to which two combinations of columns are the same."""
 
+SHOWN_LOADINGS, LEAST_LOADING = 4, 0.3
+"""Number of parameters by which a combination is named, and their least loading as a share of the largest."""
+
 COMPARED_STATES = 1000
 """Random states over the common training range at which torques are compared."""
 
@@ -44,6 +47,7 @@ class ModelComparison:
         differing: parameters that differ at a family-wise error of `FAMILY_ERROR`, shape (m,).
         not_compared: reason for each base parameter of either model that has no counterpart, by name.
         torque: difference of the torques; None if the models have other joints or no common training range.
+        combination: combination of parameters that differs most; None without a covariance.
     """
 
     names: tuple[str, ...]
@@ -57,6 +61,7 @@ class ModelComparison:
     differing: Mask
     not_compared: dict[str, str]
     torque: TorqueDifference | None
+    combination: DifferingCombination | None = None
 
     @property
     def sigmas(self) -> Array:
@@ -70,6 +75,25 @@ class ModelComparison:
     def significant(self) -> bool:
         """Whether the models differ by more than their uncertainty explains."""
         return self.p_value < FAMILY_ERROR
+
+
+@dataclass(frozen=True)
+class DifferingCombination:
+    """Uncorrelated combination of parameters that contributes most to the chi-square of their differences.
+
+    Parameters whose estimates are correlated may differ together by far more than each of them alone.
+
+    Attributes:
+        names: parameters with the largest loadings, the largest first.
+        loadings: weight of each of them, of a unit vector, of the differences in their standard deviations.
+        sigmas: difference of the combination in its standard deviations.
+        share: share of the chi-square.
+    """
+
+    names: tuple[str, ...]
+    loadings: tuple[float, ...]
+    sigmas: float
+    share: float
 
 
 @dataclass(frozen=True)
@@ -136,6 +160,9 @@ def compare_models(reference: ParameterSet, other: ParameterSet) -> ModelCompari
         differing=adjust_holm(np.asarray(2.0 * ndtr(-sigmas))) <= FAMILY_ERROR,
         not_compared=reasons,
         torque=_compare_torques((reference, first), (other, second)),
+        combination=_find_combination(
+            tuple(other.names[i] for i in chosen.tolist()), values - reference_values, covariance
+        ),
     )
 
 
@@ -146,15 +173,44 @@ def mahalanobis(difference: Array, covariance: Array) -> tuple[float, int]:
         difference: shape (m,).
         covariance: shape (m, m); directions whose variance is rounding are left out.
     """
+    along, _, _ = _uncorrelated(difference, covariance)
+    return float(np.sum(along**2)), len(along)
+
+
+def _uncorrelated(difference: Array, covariance: Array) -> tuple[Array, Array, Integers]:
+    """A difference along the principal directions of its correlation.
+
+    Returns:
+        Its components in their standard deviations, shape (r,); the directions as columns, shape (k, r); numbers of the
+        k parameters that have a variance.
+    """
     scale = np.sqrt(np.maximum(np.diag(covariance), 0.0))
-    kept = scale > 0.0
-    if not kept.any():
-        return 0.0, 0
+    kept = np.flatnonzero(scale > 0.0)
+    if not len(kept):
+        return np.zeros(0), np.zeros((0, 0)), kept
     correlation = covariance[np.ix_(kept, kept)] / scale[kept] / scale[kept][:, None]
     variances, directions = np.linalg.eigh(correlation)
     strong = variances > len(variances) * np.finfo(np.float64).eps * variances[-1]
-    along = directions[:, strong].T @ (difference[kept] / scale[kept])
-    return float(np.sum(along**2 / variances[strong])), int(np.count_nonzero(strong))
+    along = directions[:, strong].T @ (difference[kept] / scale[kept]) / np.sqrt(variances[strong])
+    return along, directions[:, strong], kept
+
+
+def _find_combination(names: tuple[str, ...], difference: Array, covariance: Array) -> DifferingCombination | None:
+    """Principal direction of the correlation along which the difference is the most significant."""
+    along, directions, kept = _uncorrelated(difference, covariance)
+    if not len(along):
+        return None
+    number = int(np.argmax(np.abs(along)))
+    loadings = directions[:, number]
+    shown = np.argsort(-np.abs(loadings))[:SHOWN_LOADINGS]
+    shown = shown[np.abs(loadings[shown]) >= LEAST_LOADING * np.abs(loadings[shown[0]])]
+    turned = float(np.sign(loadings[shown[0]]))
+    return DifferingCombination(
+        names=tuple(names[kept[i]] for i in shown.tolist()),
+        loadings=tuple((turned * loadings[shown]).tolist()),
+        sigmas=turned * float(along[number]),
+        share=float(along[number] ** 2 / max(float(np.sum(along**2)), 1e-300)),
+    )
 
 
 def adjust_holm(probabilities: Array) -> Array:

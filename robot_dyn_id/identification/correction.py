@@ -26,6 +26,7 @@ from robot_dyn_id.signals.resolution import examine_resolution
 from robot_dyn_id.signals.samples import MotionSamples
 from robot_dyn_id.signals.spikes import DespikedRecording, examine_spikes
 from robot_dyn_id.signals.stamps import EvenlyStampedRecording, examine_jitter
+from robot_dyn_id.signals.survey import PERIODOGRAM
 from robot_dyn_id.signals.trials import FilteredTrials
 from robot_dyn_id.signals.weight_gains import CurrentRecording, WeightGain, estimate_weight_gains
 
@@ -176,6 +177,14 @@ def _report_gains(gains: Sequence[WeightGain]) -> tuple[Finding, ...]:
     return tuple(findings)
 
 
+FEWEST_POSITIONS = 8
+"""Least number of independent positions of the joints whose efforts are judged: a correlation of 0.8 of fewer is not
+significant at 1 %."""
+
+RESOLUTION_PERIODS = 2.0
+"""Half of the main lobe of a Hann window, times its length: bandwidths of short recordings are too large by it."""
+
+
 @dataclass(frozen=True)
 class CorrectedTrials:
     """Trials that a model can be identified from.
@@ -206,6 +215,7 @@ def correct_trials(trials: FilteredTrials, model: RobotModel, settings: Settings
     """
     samples = MotionSamples.from_trials(trials)
     diagnosis = diagnose(samples, model, independent_positions(trials.survey))
+    refuse_short(diagnosis.findings, settings.ignore, trials)
     findings = refuse(diagnosis.findings, settings.ignore, trials.survey.sources)
     findings += examine_directions(model.joint_names, samples.motion.q, samples.segment)
     weightless = diagnosis.weightless and settings.effort_kind == "auto"
@@ -213,6 +223,32 @@ def correct_trials(trials: FilteredTrials, model: RobotModel, settings: Settings
         model = replace(model, gravity=np.zeros(3))
     aligned, delayed = realign(trials, model) if diagnosis.sufficient else (trials, ())
     return CorrectedTrials(aligned, model, (*findings, *delayed), weightless)
+
+
+def refuse_short(findings: Sequence[Finding], ignore: Sequence[str], trials: FilteredTrials) -> None:
+    """Refuse data that seem faulty, but are too short to show it.
+
+    Args:
+        findings: findings about the efforts.
+        ignore: codes of errors that are overruled.
+        trials: the data.
+
+    Raises:
+        InputError: less than one periodogram, and an error about joints whose motions together hold fewer than
+            `FEWEST_POSITIONS` independent positions.
+    """
+    seconds = sum(trials.survey.durations)
+    bandwidth = np.maximum(trials.survey.bandwidth - RESOLUTION_PERIODS / max(trials.survey.durations), 0.0)
+    positions = dict(zip(trials.joints, (2.0 * seconds * bandwidth).tolist(), strict=True))
+    errors = [one for one in findings if one.severity == "error" and one.code not in ignore]
+    held = {sum(positions[name] for name in one.joints): one for one in errors if one.joints}
+    if not held or min(held) >= FEWEST_POSITIONS or seconds >= PERIODOGRAM:
+        return
+    raise InputError(
+        f"{trials.sources}: {seconds:.2g} s of motion are too short: they hold about {min(held):.0f} independent "
+        f"positions, and {FEWEST_POSITIONS} are needed to judge efforts: record longer (as far as they go, "
+        f"{held[min(held)].message})"
+    )
 
 
 def realign(trials: FilteredTrials, model: RobotModel) -> tuple[FilteredTrials, tuple[Finding, ...]]:

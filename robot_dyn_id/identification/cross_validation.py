@@ -9,14 +9,17 @@ less data than the one that is reported, hence slightly pessimistic.
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import closing
+from dataclasses import replace
 
+from robot_dyn_id.cores import in_order
 from robot_dyn_id.errors import ConvergenceError, InputError
 from robot_dyn_id.estimators import Estimator
 from robot_dyn_id.findings import Finding, make_finding
 from robot_dyn_id.identification.evaluation import HeldOutData
 from robot_dyn_id.identification.metrics import Fold
 from robot_dyn_id.identification.model import IdentifiedModel
-from robot_dyn_id.progress import Progress
+from robot_dyn_id.progress import Progress, Stage
 from robot_dyn_id.signals.trials import FilteredTrials
 
 METHOD = "cross_validation"
@@ -39,7 +42,7 @@ def cross_validate(
         trials: all training data.
         fit: identifies a model from the valid rows of trials.
         count: number of blocks.
-        progress: callback that receives one status line per block.
+        progress: callback that receives every stage of the work.
 
     Returns:
         The held-out data, and a finding about blocks without which no model could be identified.
@@ -51,14 +54,22 @@ def cross_validate(
     blocks = trials.blocks(count)
     folds: list[Fold] = []
     failures: list[ConvergenceError | InputError] = []
-    for number in range(blocks.count):
-        progress(f"cross-validating: block {number + 1} of {blocks.count}")
+
+    def fit_without(number: int) -> IdentifiedModel | ConvergenceError | InputError:
         try:
-            model = fit(trials.without_block(number, blocks))
+            return fit(trials.without_block(number, blocks))
         except (ConvergenceError, InputError) as error:
-            failures.append(error)
-            continue
-        folds.append(Fold.from_model(trials.block_only(number, blocks), model))
+            return error
+
+    stage = Stage("cross-validating by blocks", 0, blocks.count)
+    progress(stage)
+    with closing(in_order(fit_without, range(blocks.count))) as results:
+        for number, found in enumerate(results):
+            progress(replace(stage, done=number + 1))
+            if isinstance(found, ConvergenceError | InputError):
+                failures.append(found)
+            else:
+                folds.append(Fold.from_model(trials.block_only(number, blocks), found))
     if not folds:
         raise failures[0]
     findings: tuple[Finding, ...] = ()

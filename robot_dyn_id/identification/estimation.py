@@ -26,7 +26,7 @@ from robot_dyn_id.identification.zeros import add_deviations, center_rows
 from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.model.urdf import RobotDescription
 from robot_dyn_id.parameters import ParameterSet
-from robot_dyn_id.progress import Progress
+from robot_dyn_id.progress import Progress, Stage
 from robot_dyn_id.signals.health import check_motion_content
 from robot_dyn_id.signals.trials import FilteredTrials
 
@@ -61,21 +61,20 @@ def fit_model(
         regressor: robot and terms.
         base: their base parameters.
         settings: choices of the identification.
-        progress: callback that receives one status line per stage.
+        progress: callback that receives every stage of the work.
 
     Raises:
         InputError: too few rows.
         ConvergenceError: more than a tenth of the draws of a bootstrap do not converge.
     """
-    progress(f"estimating {len(base.names)} base parameters ({settings.estimator.name})")
+    progress(Stage(f"estimating {len(base.names)} base parameters ({settings.estimator.name})"))
     prior = choose_prior(settings, regressor, base)
-    problem = trials.problem(regressor, base.independent, prior)
+    problem = trials.problem(regressor, base.independent, prior, repeated=True)
     if trials.zeros is not None:
         problem = center_rows(problem, trials.zeros)
     estimate, estimator = fit_or_fall_back(settings.estimator, problem)
     if settings.bootstrap:
-        progress(f"estimating {settings.bootstrap} times more (bootstrap)")
-        estimate = bootstrap_estimate(estimator, problem, estimate, settings.bootstrap)
+        estimate = bootstrap_estimate(estimator, problem, estimate, settings.bootstrap, progress)
     if trials.zeros is not None:
         estimate = add_deviations(estimate, regressor, base, trials.zeros)
     model, elimination = _eliminate(IdentifiedModel(estimate.regressor or regressor, base, estimate), settings)
@@ -97,7 +96,9 @@ def fit_fold(trials: FilteredTrials, regressor: Regressor, base: BaseParameters,
         InputError: too few rows.
     """
     prior = choose_prior(settings, regressor, base)
-    estimate, _ = fit_or_fall_back(settings.estimator, trials.problem(regressor, base.independent, prior))
+    problem = trials.problem(regressor, base.independent, prior, repeated=True)
+    problem = replace(problem, values_only=not settings.essential)  # an elimination follows the standard deviations
+    estimate, _ = fit_or_fall_back(settings.estimator, problem)
     return _eliminate(IdentifiedModel(estimate.regressor or regressor, base, estimate), settings)[0]
 
 

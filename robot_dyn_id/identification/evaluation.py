@@ -8,8 +8,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from robot_dyn_id.arrays import Array
-from robot_dyn_id.data.recording import Recording
 from robot_dyn_id.dynamics.base_parameters import random_motion
 from robot_dyn_id.dynamics.crosscheck import PINOCCHIO_SAMPLES, CrossCheck, cross_check
 from robot_dyn_id.dynamics.regressor import Motion
@@ -21,6 +19,7 @@ from robot_dyn_id.identification.passivity import report_driving_friction
 from robot_dyn_id.identification.rollout import Rollouts, simulate_rollouts
 from robot_dyn_id.identification.scales import friction_levels, gravity_deviation, inertia_deviation
 from robot_dyn_id.identification.settings import Settings
+from robot_dyn_id.identification.trace import Trace
 from robot_dyn_id.identification.uses import (
     Criterion,
     ModelScales,
@@ -33,7 +32,6 @@ from robot_dyn_id.identification.verdict import Verdict, judge_cross_check, judg
 from robot_dyn_id.signals.cleaning import effort_sources
 from robot_dyn_id.signals.processing import SignalPlan
 from robot_dyn_id.signals.ranges import Ranges
-from robot_dyn_id.signals.stillness import stillness
 from robot_dyn_id.signals.trials import FilteredTrials
 
 MAX_REST_SHARE = 0.5
@@ -62,16 +60,6 @@ class HeldOutData:
 
 CHECKED_POSES = 10_000
 """Number of random poses in which the mass matrix of a physically consistent model is checked."""
-
-
-@dataclass(frozen=True)
-class Trace:
-    """Measured and predicted torque along held-out data, thinned for plots; shapes (N,) and (n, N)."""
-
-    t: Array
-    measured: Array
-    raw: Array
-    predicted: Array
 
 
 @dataclass(frozen=True)
@@ -140,7 +128,7 @@ def evaluate(model: IdentifiedModel, data: HeldOutData, trained: Ranges, setting
     """
     robot, held_out = model.regressor.model, data.trials
     efforts, findings = effort_sources(held_out.recordings[0], robot.joint_names, settings.drives)
-    findings += _report_rest(held_out.recordings, robot.joint_names)
+    findings += _report_rest(held_out)
     metrics = replace(compare(data.folds, trained), method=data.method)
     if not metrics.samples:
         raise InputError(f"{held_out.sources}: too short to validate on")
@@ -170,7 +158,7 @@ def evaluate(model: IdentifiedModel, data: HeldOutData, trained: Ranges, setting
         held_out=metrics,
         cross_check=check,
         findings=tuple(dict.fromkeys(findings)),
-        trace=_trace(data.folds, metrics.samples),
+        trace=Trace.from_folds(model, data.folds, metrics.samples),
         trials=held_out,
         efforts=efforts,
         indefinite=indefinite,
@@ -189,16 +177,15 @@ def _measure_scales(model: IdentifiedModel, folds: Sequence[Fold], poses: Motion
     )
 
 
-def _report_rest(recordings: Sequence[Recording], joints: Sequence[str]) -> tuple[Finding, ...]:
+def _report_rest(trials: FilteredTrials) -> tuple[Finding, ...]:
     """Findings about recordings that are partly at rest: warnings if this is most of their time.
 
     Raises:
         InputError: no recording moves.
     """
-    rests = [stillness(recording, joints) for recording in recordings]
-    sources = ", ".join(recording.source for recording in recordings)
+    recordings, rests = trials.recordings, trials.rests
     if not any(rest.moves for rest in rests):
-        raise InputError(f"{sources}: at rest throughout, cannot be used for validation: record motion")
+        raise InputError(f"{trials.sources}: at rest throughout, cannot be used for validation: record motion")
     share = sum(rest.at_rest for rest in rests) / sum(rest.length for rest in rests)
     return tuple(
         make_finding(
@@ -222,23 +209,3 @@ def _sample_motion(trials: FilteredTrials, samples: int) -> Motion:
         passed += len(own)
     q, dq, ddq = (np.concatenate([getattr(m, name) for m in picked], axis=1) for name in ("q", "dq", "ddq"))
     return Motion(q, dq, ddq)
-
-
-PLOTTED_SAMPLES = 3000
-"""Approximate number of samples kept for plots."""
-
-
-def _trace(folds: Sequence[Fold], samples: int) -> Trace:
-    stride = max(1, -(-samples // PLOTTED_SAMPLES))
-    parts: list[tuple[int, float, tuple[Array, Array, Array, Array]]] = []
-    for fold in folds:
-        plan = fold.trials.plan
-        for window in fold.trials.along(fold.regressor):
-            rows = np.flatnonzero(window.used)[::stride]
-            if window.tau is not None and len(rows):
-                measured = plan.low_pass.apply(window.tau, plan.rate)[:, rows]
-                predicted = fold.regressor.torque(window.motion.take(rows), fold.values, fold.columns)
-                values = window.t[rows], measured, window.tau[:, rows], predicted
-                parts.append((window.trial, float(values[0][0]), values))
-    parts.sort(key=lambda part: part[:2])
-    return Trace(*(np.concatenate([values[i] for _, _, values in parts], axis=-1) for i in range(4)))

@@ -13,7 +13,8 @@ from robot_dyn_id.dynamics.dynamics import Dynamics
 from robot_dyn_id.dynamics.regressor import Regressor
 from robot_dyn_id.identification.extrapolation import Excess, far_outside, list_excesses, torque_deviation
 from robot_dyn_id.identification.model import IdentifiedModel
-from robot_dyn_id.identification.scales import DETECTABLE_QUANTILE, ErrorHistogram, LoadFit, rate_effort
+from robot_dyn_id.identification.scales import DETECTABLE_QUANTILE, ApparentLoadFit, ErrorHistogram, rate_effort
+from robot_dyn_id.identification.spectrum import TorqueSpectra, WelchSums
 from robot_dyn_id.parameters import UNKNOWN
 from robot_dyn_id.signals.ranges import Ranges
 from robot_dyn_id.signals.trials import FilteredTrials
@@ -121,6 +122,7 @@ class HeldOut:
         unconstrained_nrmse: all-joint NRMSE without the bounds of the estimator; None if it has none.
         apparent_load: point mass at the last link that explains the errors best [kg], RMS over blocks of
             `LOAD_BLOCK_S`; NaN if not computed.
+        spectra: spectra of recorded torques and residuals; None if not computed.
     """
 
     joints: tuple[JointMetrics, ...]
@@ -133,6 +135,7 @@ class HeldOut:
     outside_of: tuple[Excess, ...] = ()
     unconstrained_nrmse: float | None = None
     apparent_load: float = np.nan
+    spectra: TorqueSpectra | None = field(default=None, repr=False)
 
     def with_friction(self, levels: Array) -> HeldOut:
         """The same metrics with the friction torque of each joint, shape (n,)."""
@@ -175,7 +178,8 @@ def compare(folds: Sequence[Fold], trained: Ranges | None = None) -> HeldOut:
     regressor, bounded = folds[0].regressor, all(fold.unconstrained is not None for fold in folds)
     nominal = np.flatnonzero(regressor.structure[: 10 * len(regressor.model.body_names)].any(axis=1))
     errors = ErrorHistogram.empty(len(regressor.model.joint_names))
-    loads = LoadFit(regressor, folds[0].trials.plan)
+    loads = ApparentLoadFit(regressor, folds[0].trials.plan)
+    spectra = _empty_spectra(folds[0], len(folds))
     for fold, piece, tau in _measured(folds):
         used, plan = piece.used, fold.trials.plan
         valid = piece.valid[:, used]
@@ -205,6 +209,7 @@ def compare(folds: Sequence[Fold], trained: Ranges | None = None) -> HeldOut:
         )
         errors.add(error, valid)
         loads.add(piece.segment, piece.number[used], motion, error, valid)
+        spectra.add(piece.segment, piece.number[used], np.stack([raw - predicted, raw]), valid)
         sums.largest = np.maximum(sums.largest, np.abs(error).max(axis=1))
         sums.peak = np.maximum(sums.peak, np.abs(measured).max(axis=1))
         sums.samples += measured.shape[1]
@@ -215,6 +220,7 @@ def compare(folds: Sequence[Fold], trained: Ranges | None = None) -> HeldOut:
     if not sums.samples:
         return HeldOut((), np.inf, np.inf, 0, 0.0)
     held_out = _conclude(regressor, sums, errors.quantile(DETECTABLE_QUANTILE), loads)
+    held_out = replace(held_out, spectra=spectra.conclude())
     if trained is None:
         return held_out
     shares = np.asarray(sums.outside) / sums.samples
@@ -224,6 +230,12 @@ def compare(folds: Sequence[Fold], trained: Ranges | None = None) -> HeldOut:
         outside=float(shares[3].mean()),
         outside_of=list_excesses(regressor.model.joint_names, shares[:3]),
     )
+
+
+def _empty_spectra(fold: Fold, folds: int) -> WelchSums:
+    """Sums for the spectra of held-out data that are divided into a number of folds."""
+    trials = fold.trials
+    return WelchSums.for_stretch(trials.plan.rate, max(trials.survey.durations) / folds, len(trials.joints))
 
 
 def _measured(folds: Sequence[Fold]) -> Iterator[tuple[Fold, FilteredWindow, Array]]:
@@ -262,7 +274,7 @@ def _list_slow_joints(regressor: Regressor, sums: _Sums, trained: Ranges) -> tup
     return tuple((name, s) for name, s in zip(names, share.tolist(), strict=True) if s < MIN_SPEED_SHARE)
 
 
-def _conclude(regressor: Regressor, sums: _Sums, detectable: Array, loads: LoadFit) -> HeldOut:
+def _conclude(regressor: Regressor, sums: _Sums, detectable: Array, loads: ApparentLoadFit) -> HeldOut:
     total, peak = sums.totals, np.asarray(sums.peak)
     rated = rate_effort(regressor.model.limits.effort, peak)
     load_torque, apparent_load = loads.solve(total["error2"] / np.maximum(total["count"], 1.0))

@@ -10,6 +10,7 @@ import numpy as np
 from robot_dyn_id.arrays import Array, Integers
 from robot_dyn_id.dynamics.base_parameters import BaseParameters
 from robot_dyn_id.dynamics.dynamics import Dynamics
+from robot_dyn_id.dynamics.link_body import stored_prior_strength
 from robot_dyn_id.dynamics.regressor import Motion, Regressor
 from robot_dyn_id.estimators import Estimate
 from robot_dyn_id.parameters import ParameterSet
@@ -55,6 +56,7 @@ class IdentifiedModel:
             residual_rms=unknown,
             noise_rms=unknown,
             rows=0,
+            prior_strength=stored_prior_strength(parameters),
         )
         return cls(regressor, base, estimate)
 

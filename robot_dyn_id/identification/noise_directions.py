@@ -217,6 +217,7 @@ def _restricted(problem: LinearProblem, found: NoiseDirections, center: Array) -
         tiles=tiles,
         rate=problem.rate,
         period=problem.period,
+        values_only=problem.values_only,
     )
 
 

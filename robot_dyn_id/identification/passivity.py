@@ -15,6 +15,9 @@ SPEED_SHARES = np.array([0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1.0])
 DRIVING_SHARE = 0.01
 """Driving torque that counts, as a share of the largest friction of the joint."""
 
+ROUNDING = 1e-8
+"""Driving torque that is rounding, as a share of the largest friction of the robot: tolerance of cone programs."""
+
 
 def report_driving_friction(dynamics: Dynamics, q: Array, speeds: Array) -> tuple[Finding, ...]:
     """Finding about joints that their own friction drives: simulated motions of them run away.
@@ -34,7 +37,9 @@ def report_driving_friction(dynamics: Dynamics, q: Array, speeds: Array) -> tupl
     torque = (dynamics.friction(np.tile(q, (len(dq), 1)), dq) - still)[np.arange(len(dq)), moving]
     braking = (torque * np.repeat(np.sign(shares), len(q))).reshape(len(shares), len(q))
     driving = np.maximum(-braking.min(axis=0), 0.0)
-    found = np.flatnonzero(driving > DRIVING_SHARE * np.abs(braking).max(axis=0)).tolist()
+    # the solver of a cone program stops at bounds within its own tolerance, relative to the whole problem
+    rounding = ROUNDING * np.abs(torque).max(initial=0.0)
+    found = np.flatnonzero(driving > np.maximum(DRIVING_SHARE * np.abs(braking).max(axis=0), rounding)).tolist()
     if not found:
         return ()
     units = dynamics.regressor.model.effort_units

@@ -29,6 +29,7 @@ from robot_dyn_id.identification.correction import (
     interpret_efforts,
     read_as_trained,
     realign,
+    refuse_short,
     report_compensated,
 )
 from robot_dyn_id.identification.cross_validation import METHOD, count_blocks, cross_validate
@@ -42,11 +43,12 @@ from robot_dyn_id.identification.model import IdentifiedModel
 from robot_dyn_id.identification.residuals import examine_held_out
 from robot_dyn_id.identification.selection.choice import GIVEN_PRIOR_STRENGTH, Options, Selection, choose_model
 from robot_dyn_id.identification.settings import Settings
+from robot_dyn_id.identification.shared_motion import report_shared_motion
 from robot_dyn_id.identification.verdict import judge_training
 from robot_dyn_id.model.robot import STANDARD_GRAVITY, RobotModel
 from robot_dyn_id.model.urdf import RobotDescription
 from robot_dyn_id.parameters import ParameterSet, implied_compensations
-from robot_dyn_id.progress import Progress, ignore_progress
+from robot_dyn_id.progress import Progress, Stage, ignore_progress
 from robot_dyn_id.signals.agreement import nominal_agreement
 from robot_dyn_id.signals.diagnosis import examine_lengths
 from robot_dyn_id.signals.fingerprint import Fingerprint, report_repeated, report_trained
@@ -121,7 +123,7 @@ def identify(
         model: the robot; its joints are identified.
         settings: choices of the identification.
         software_version: version that is written into the parameter set.
-        progress: callback that receives one status line per stage.
+        progress: callback that receives every stage of the work.
 
     Raises:
         InputError: data that cannot be used.
@@ -145,13 +147,13 @@ def identify(
         findings += selection.findings
     else:
         regressor = with_fitted_load(unloaded, trials)
-    progress("finding the base parameters")
+    progress(Stage("finding the base parameters"))
     base = base_parameters(regressor, pivots=settings.pivots)
     fit = fit_model(trials, regressor, base, settings, progress)
     findings += (*excluded, *fit.findings, *_judge_training(fit.model, trials, settings))
     findings += report_rest_left_out([*prepared.read, *held_out])
     if held_out:
-        progress("validating on held-out data")
+        progress(Stage("validating on held-out data"))
         others, found = _prepare_held_out(held_out, trials, fit.model.regressor, settings)
         findings += (*found, *examine_held_out(fit.model, others, trials.offset_deviations))
         data = HeldOutData.from_model(method, others, fit.model)
@@ -165,6 +167,7 @@ def identify(
         data, not_validated = cross_validate(trials, fit_part, count_blocks(settings.estimator), progress)
         findings += not_validated
     evaluation = evaluate(fit.model, data, trials.ranges, settings).with_findings(findings)
+    evaluation = replace(evaluation, findings=report_shared_motion(trials, evaluation.findings))
     parameters = replace(
         assemble(fit.model, evaluation, trials, fingerprint, fit.estimator, software_version),
         effort_kind=kind,
@@ -225,14 +228,14 @@ def prepare_training(
         held_out: trials to validate on; only the meaning of their efforts is decided here.
         model: the robot; its joints are identified.
         settings: choices of the identification.
-        progress: callback that receives one status line per stage.
+        progress: callback that receives every stage of the work.
 
     Raises:
         InputError: data that cannot be used.
         UnsafeDataError: a health check refuses the data.
         UsageError: contradictory settings.
     """
-    progress("comparing efforts and motion")
+    progress(Stage("comparing efforts and motion"))
     meaning = interpret_efforts(training, held_out, model, settings)
     model, turned = _with_gravity_of_prior(meaning.model, settings)
     settings = replace(settings, drives=meaning.drives)
@@ -244,6 +247,7 @@ def prepare_training(
     trials, model = corrected.trials, corrected.model
     agreement = compare_with_nominal(model.joint_names, *nominal_agreement(_fixed_regressor(model, settings), trials))
     findings = (*meaning.findings, *turned, *findings, *corrected.findings)
+    refuse_short(agreement, settings.ignore, trials)
     findings += refuse(agreement, settings.ignore, trials.survey.sources)
     trials, excluded = exclude_reversals(trials, settings.reversal_speed, settings.reversal_speeds, settings.rest_speed)
     return PreparedTrials(trials, meaning.training, meaning.held_out, model, settings, kind, findings, excluded)
@@ -360,7 +364,7 @@ def validate(
         parameters: the identified model.
         settings: drives of the joints that are not those of the parameter set, source of velocities, thresholds and
             health checks to overrule.
-        progress: callback that receives one status line per stage.
+        progress: callback that receives every stage of the work.
 
     Raises:
         InputError: data that cannot be used.
@@ -377,7 +381,7 @@ def validate(
     prints = [Fingerprint.from_recording(one, parameters.joint_names) for one in recordings]
     findings += report_trained(recordings, prints, Fingerprint.from_parameters(parameters))
     findings += report_compensated(parameters.effort_kind)
-    progress("predicting")
+    progress(Stage("predicting"))
     data = HeldOutData.from_model("recordings", trials, model)
     return evaluate(model, data, Ranges.from_parameters(parameters), settings).with_findings(findings)
 
@@ -396,7 +400,7 @@ def prepare_trials(
         regressor: robot and terms that the signals must suffice for.
         settings: drives of the joints, and health checks to overrule.
         signals: choices about signals.
-        progress: callback that receives one status line per stage.
+        progress: callback that receives every stage of the work.
 
     Returns:
         The filtered trials, and findings about them.
@@ -405,7 +409,7 @@ def prepare_trials(
         InputError: data that cannot be used.
         UnsafeDataError: a health check refuses the data.
     """
-    progress("surveying the recordings")
+    progress(Stage("surveying the recordings"))
     model = regressor.model
     sound, faults = correct_channels(recordings, model.joint_names, settings.drives)
     trials = FilteredTrials.from_recordings(sound, model.joint_names, settings.drives, signals)

@@ -7,8 +7,8 @@ times. Sums over short bins are kept, so that the memory does not grow with the 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -23,6 +23,16 @@ from robot_dyn_id.signals.trials import FilteredTrials
 
 BIN_S = 0.25
 """Length of a bin [s]."""
+
+MAX_BINS = 4096
+"""Largest number of bins that are kept: those of longer recordings are merged to bins of twice the length."""
+
+MAX_SHORT_BINS = 65536
+"""Largest number of bins of `BIN_S` whose largest residuals are kept (4.5 hours); of longer recordings these are the
+clearest ones, and the others are counted."""
+
+COUNTS_PER_OCTAVE, COUNTED_OCTAVES = 32, (-48, 48)
+"""Resolution and range of these counts, for magnitudes from 2^-48 to 2^48 N m or N."""
 
 BLOCKS, SHORTEST_BLOCK_S = 12, 2.5
 """Number of contiguous blocks of a recording whose scatter shows what is significant, and their least length."""
@@ -59,11 +69,86 @@ LOAD_COLUMNS = 4
 
 
 @dataclass(frozen=True)
+class ShortBins:
+    """Largest residuals of n joints in bins of `BIN_S`: of all bins, or of the B clearest and the counts of the others.
+
+    Attributes:
+        t: time of each bin [s], shape (B,).
+        trial: number of the trial of each bin, shape (B,).
+        largest: largest magnitude [N m or N], shape (n, B).
+        others: number of other bins by magnitude, shape (n, H).
+    """
+
+    t: Array
+    trial: Array
+    largest: Array
+    others: Integers
+
+    @classmethod
+    def empty(cls, joints: int) -> ShortBins:
+        """No bins of a number of joints."""
+        low, high = COUNTED_OCTAVES
+        counts = np.zeros((joints, (high - low) * COUNTS_PER_OCTAVE), dtype=np.int64)
+        return cls(np.zeros(0), np.zeros(0), np.zeros((joints, 0)), counts)
+
+    @property
+    def count(self) -> int:
+        """Number of all bins."""
+        return len(self.t) + int(self.others[0].sum())
+
+    @cached_property
+    def usual(self) -> Array:
+        """Quantile `USUAL_QUANTILE` of the largest magnitudes [N m or N], shape (n,)."""
+        if not self.others.any():
+            return np.asarray(np.quantile(self.largest, USUAL_QUANTILE, axis=1))
+        middle = 2.0 ** (COUNTED_OCTAVES[0] + (np.arange(self.others.shape[1]) + 0.5) / COUNTS_PER_OCTAVE)
+        found = []
+        for largest, counts in zip(self.largest, self.others, strict=True):
+            values = np.concatenate([largest, middle])
+            order = np.argsort(values)
+            below = np.cumsum(np.concatenate([np.ones(len(largest), dtype=np.int64), counts])[order])
+            found.append(values[order][np.searchsorted(below, USUAL_QUANTILE * below[-1])])
+        return np.array(found)
+
+    @cached_property
+    def ratio(self) -> Array:
+        """Largest magnitudes over the usual ones, shape (n, B)."""
+        usual = self.usual[:, None]
+        return np.divide(self.largest, usual, out=np.zeros_like(self.largest), where=usual > 0)
+
+    @cached_property
+    def clarity(self) -> Array:
+        """Geometric mean of the ratios of the two clearest joints, or the ratio of a single joint, shape (B,)."""
+        ordered = np.sort(self.ratio, axis=0)
+        return np.asarray(np.sqrt(ordered[-1] * ordered[-2]) if len(ordered) > 1 else ordered[-1])
+
+    def with_bins(self, t: Array, trial: Array, largest: Array) -> ShortBins:
+        """The same with later bins; if there are too many, half of the largest number are kept."""
+        whole = ShortBins(
+            np.append(self.t, t),
+            np.append(self.trial, trial),
+            np.concatenate([self.largest, largest], axis=1),
+            self.others,
+        )
+        if len(whole.t) <= MAX_SHORT_BINS:
+            return whole
+        order = np.argsort(-whole.clarity, kind="stable")
+        kept, rest = np.sort(order[: MAX_SHORT_BINS // 2]), order[MAX_SHORT_BINS // 2 :]
+        smallest = 2.0 ** COUNTED_OCTAVES[0]
+        octaves = np.log2(np.maximum(whole.largest[:, rest], smallest)) - COUNTED_OCTAVES[0]
+        place = np.minimum((octaves * COUNTS_PER_OCTAVE).astype(np.int64), self.others.shape[1] - 1)
+        counts = [np.bincount(one, minlength=self.others.shape[1]) for one in place]
+        return ShortBins(whole.t[kept], whole.trial[kept], whole.largest[:, kept], self.others + np.array(counts))
+
+
+@dataclass(frozen=True)
 class ResidualHistory:
     """Sums over B bins of the residuals of n joints, measured minus predicted torque, both low-passed.
 
     Attributes:
         joint_names: the joints.
+        width: length of a bin [s].
+        short: largest magnitudes in bins of `BIN_S`, however long the recordings are.
         t: time of each bin from the beginning of its trial [s], shape (B,).
         trial: number of the trial of each bin, shape (B,).
         count: number of samples, shape (n, B).
@@ -77,6 +162,8 @@ class ResidualHistory:
     """
 
     joint_names: tuple[str, ...]
+    width: float
+    short: ShortBins
     t: Array
     trial: Integers
     count: Array
@@ -91,15 +178,23 @@ class ResidualHistory:
     @classmethod
     def from_trials(cls, model: IdentifiedModel, trials: FilteredTrials) -> ResidualHistory | None:
         """Sum the residuals of a model along trials; None if no sample is usable."""
-        parts = list(_bin_sums(model, trials))
+        parts: list[tuple[Array, ...]] = []
+        width, most = BIN_S, max(MAX_BINS, 2 * len(trials.recordings))
+        names = model.regressor.model.joint_names
+        short = ShortBins.empty(len(names))
+        for part in _bin_sums(model, trials):
+            parts.append(part)
+            short = short.with_bins(part[0], part[1], part[_LARGEST])
+            while sum(len(one[0]) for one in parts) > most:
+                width *= 2.0
+                parts = [_merge_bins(_join_bins(parts), width)]
         if not parts:
             return None
-        t, trial, *sums = (
-            np.concatenate(arrays, axis=axis) for arrays, axis in zip(zip(*parts, strict=True), _AXES, strict=True)
-        )
+        t, trial, *sums = _join_bins(parts)
         starts = {number: t[trial == number].min() for number in np.unique(trial)}
-        begun = np.array([starts[number] for number in trial])
-        return cls(model.regressor.model.joint_names, t - begun, trial, *sums)
+        begun, short_begun = (np.array([starts[number] for number in numbers]) for numbers in (trial, short.trial))
+        short = replace(short, t=short.t - short_begun)
+        return cls(names, width, short, t - begun, trial.astype(np.int64), *sums)
 
     @cached_property
     def block(self) -> Integers:
@@ -107,7 +202,7 @@ class ResidualHistory:
         block, first = np.empty(len(self.t), dtype=np.int64), 0
         for number in np.unique(self.trial):
             inside = self.trial == number
-            length = float(self.t[inside].max()) + BIN_S
+            length = float(self.t[inside].max()) + self.width
             blocks = max(1, min(BLOCKS, int(length / SHORTEST_BLOCK_S)))
             block[inside] = first + np.minimum((self.t[inside] / length * blocks).astype(np.int64), blocks - 1)
             first += blocks
@@ -127,7 +222,36 @@ class ResidualHistory:
 
 
 _AXES = (0, 0, 1, 1, 1, 1, 2, 2, 1, 1)
-"""Axis of the bins in the arrays of `ResidualHistory`."""
+"""Axis of the bins in the arrays of `ResidualHistory`, from `t` on."""
+
+_LARGEST = 5
+"""Number of the largest magnitude among these arrays; all others but the first two are sums."""
+
+
+def _join_bins(parts: Sequence[tuple[Array, ...]]) -> tuple[Array, ...]:
+    """Sums of consecutive bins, end to end."""
+    return tuple(
+        np.concatenate(arrays, axis=axis) for arrays, axis in zip(zip(*parts, strict=True), _AXES, strict=True)
+    )
+
+
+def _merge_bins(sums: tuple[Array, ...], width: float) -> tuple[Array, ...]:
+    """Sums of bins that are merged to longer ones; trials stay apart.
+
+    Args:
+        sums: sums of consecutive bins, in the order of the attributes of `ResidualHistory`.
+        width: length of the longer bins [s].
+    """
+    t, trial = sums[:2]
+    edges = np.flatnonzero((np.diff(np.floor(t / width), prepend=-np.inf) != 0.0) | (np.diff(trial, prepend=-1) != 0))
+    return (
+        t[edges],
+        trial[edges],
+        *(
+            (np.maximum if number == _LARGEST else np.add).reduceat(one, edges, axis=axis)
+            for number, (one, axis) in enumerate(zip(sums[2:], _AXES[2:], strict=True), start=2)
+        ),
+    )
 
 
 @dataclass(frozen=True)
@@ -180,7 +304,7 @@ def _fit_trial(residuals: ResidualHistory, number: int) -> tuple[Array, Array]:
     """
     inside = residuals.trial == number
     t, block = residuals.t[inside], residuals.block[inside]
-    x = t / max(float(t.max()), BIN_S) - 0.5
+    x = t / max(float(t.max()), residuals.width) - 0.5
     edges = np.flatnonzero(np.diff(block, prepend=-1))
     f, ff, fr = residuals.friction[..., inside]
     one, r = residuals.count[:, inside], residuals.total[:, inside]
@@ -236,8 +360,7 @@ def _bin_sums(model: IdentifiedModel, trials: FilteredTrials) -> Iterator[tuple[
 def _load_torques(bodies: Regressor, motion: Motion) -> Array:
     """Torques of unit mass and unit first moments of the last body, shape (4, n, N)."""
     first = 10 * (len(bodies.model.body_names) - 1)
-    columns = [np.array([first + number]) for number in range(LOAD_COLUMNS)]
-    return np.stack([bodies.torque(motion, np.ones(1), column) for column in columns])
+    return bodies.dense(motion, columns=slice(first, first + LOAD_COLUMNS))
 
 
 def examine_residuals(model: IdentifiedModel, trials: FilteredTrials) -> tuple[Finding, ...]:
@@ -295,18 +418,14 @@ def _examine_friction(residuals: ResidualHistory, levels: Levels) -> tuple[Findi
 
 def _examine_contacts(residuals: ResidualHistory) -> tuple[Finding, ...]:
     """Short times of residuals far above the usual ones."""
-    usual = np.quantile(residuals.largest, USUAL_QUANTILE, axis=1, keepdims=True)
-    ratio = np.divide(residuals.largest, usual, out=np.zeros_like(residuals.largest), where=usual > 0)
-    ordered = np.sort(ratio, axis=0)
-    if len(ratio) > 1:
-        touched = np.sqrt(ordered[-1] * ordered[-2]) > CONTACT_RATIO
-    else:
-        touched = ordered[-1] > SINGLE_CONTACT_RATIO
-    if not touched.any() or touched.mean() > CONTACT_SHARE:
+    short = residuals.short
+    touched = short.clarity > (CONTACT_RATIO if len(residuals.joint_names) > 1 else SINGLE_CONTACT_RATIO)
+    # where all bins that are kept are large, others may be too
+    if not touched.any() or touched.all() or touched.sum() > CONTACT_SHARE * short.count:
         return ()
-    times = residuals.t[touched]
+    times = short.t[touched]
     first = times[np.flatnonzero(np.diff(times, prepend=-np.inf) > 2 * BIN_S)]
-    largest = ratio[:, touched].max(axis=1)
+    largest = short.ratio[:, touched].max(axis=1)
     joints = [name for name, one in zip(residuals.joint_names, largest, strict=True) if one > 0.5 * largest.max()]
     listed = ", ".join(f"{time:.1f} s" for time in first[:5]) + (", ..." if len(first) > 5 else "")
     message = (

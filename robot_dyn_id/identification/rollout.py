@@ -20,14 +20,15 @@ HORIZONS_S = (0.1, 1.0, 5.0)
 """Times after which the simulated positions are compared with the recorded ones [s]."""
 
 START_INTERVAL_S = 1.0
-"""Time between the starts of two rollouts [s]; longer in long recordings, see `MAX_ROLLOUT_SAMPLES`."""
+"""Time between the starts of two rollouts [s]; longer in long recordings, see `MAX_ROLLOUT_S`."""
 
 LONG_ROLLOUT_EVERY = 5
 """One rollout in this many is simulated to the last horizon, the others to the one before: errors there state little
 about the model and take most of the time."""
 
-MAX_ROLLOUT_SAMPLES = 20_000
-"""Largest number of simulated samples of all rollouts."""
+MAX_ROLLOUT_S, MAX_ROLLOUT_SAMPLES = 75.0, 20_000
+"""Largest simulated time of all rollouts [s], some 40 of them: the median of more changes little; and largest number of
+simulated samples."""
 
 MAX_PARTS = 3
 """Largest number of models, such as those of a cross-validation, that are simulated: each needs a pass over data."""
@@ -175,8 +176,9 @@ def simulate_rollouts(parts: Sequence[tuple[Dynamics, FilteredTrials]]) -> Rollo
         rate = trials.plan.rate
         # of all parts together, as each has its share of the samples
         mean_length = HORIZONS_S[-2] + (HORIZONS_S[-1] - HORIZONS_S[-2]) / LONG_ROLLOUT_EVERY
-        cost = sum(trials.survey.durations) * rate * mean_length / START_INTERVAL_S
-        interval = max(1, round(START_INTERVAL_S * rate * max(1.0, cost / MAX_ROLLOUT_SAMPLES)))
+        simulated = sum(trials.survey.durations) * mean_length / START_INTERVAL_S
+        excess = max(1.0, simulated / MAX_ROLLOUT_S, simulated * rate / MAX_ROLLOUT_SAMPLES)
+        interval = max(1, round(START_INTERVAL_S * rate * excess))
         runs = _Runs(dynamics, rate, interval, errors)
         try:
             for window in trials.along(dynamics.regressor):

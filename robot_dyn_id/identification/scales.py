@@ -77,7 +77,7 @@ class ErrorHistogram:
         return np.where(total[:, 0] > 0, 10.0 ** (bins / self.PER_DECADE + self.LOWEST), np.nan)
 
 
-class LoadFit:
+class ApparentLoadFit:
     """Fit of a point mass at the last link to the errors of a model, block by block.
 
     An arm without payload must show no payload: what the errors imitate is the resolution of payload estimation.

@@ -269,6 +269,12 @@ class UseJudgment:
     fit: FitFor
     joints: Mapping[str, str]
 
+    @property
+    def reason(self) -> str:
+        """Findings that lower an answer although the figure would not, as text; empty where the figure does."""
+        within = self.fit.figure <= self.fit.threshold
+        return f"because of {', '.join(self.fit.because)}" if within and self.fit.answer != YES else ""
+
 
 def judge_uses(
     joint_names: Sequence[str], criteria: Iterable[Criterion], findings: Iterable[Finding]

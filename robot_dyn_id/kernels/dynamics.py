@@ -190,6 +190,7 @@ def _kernel(tile: int, width: int) -> Any:
     ):
         bodies, joints, packed = parent.shape[0], q.shape[0], q.shape[0] * (q.shape[0] + 1) // 2
         base = np.uint64(bodies)
+        # zeros: rows that a body has no use for, such as the cosine of a prismatic joint, are multiplied by zero
         work = np.zeros((bodies + 1, ROWS, width))
         sums = np.zeros((joints + packed + 3, width))
         shared = parameters.shape[2] == 1
@@ -202,7 +203,9 @@ def _kernel(tile: int, width: int) -> Any:
             work[base, PULL + r] = -gravity[r]
         for start in range(0, q.shape[1], tile):
             n = min(tile, q.shape[1] - start if tile > 1 else 1)
-            sums[: joints + packed] = 0.0
+            for r in range(joints + packed):
+                for k in range(width):
+                    sums[r, k] = 0.0
             if not shared:
                 for body in range(bodies):
                     for r in range(10):

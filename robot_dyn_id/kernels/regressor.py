@@ -12,7 +12,8 @@ with h the first moment, a the acceleration of the frame's origin less gravity, 
 and trees need nothing more: followers add to the twist of the joint that leads them (G' Y).
 
 Samples are worked on in tiles. All loops over a tile read and write one small array, `now`, whose rows are known at
-compile time: only then can the compiler prove that stores do not overlap loads, and vectorize. What is constant over a
+compile time: only then can the compiler prove that stores do not overlap loads, and vectorize. Functions of more than a
+few rows are therefore inlined where the array is made. What is constant over a
 tile is read before the loop for the same reason. `now` holds one body at a time; its state is that of the body before,
 which is the parent along a chain and costs no copy.
 """
@@ -217,12 +218,14 @@ def copy(rows, n, source, source_row, target, target_row):  # type: ignore[no-un
             target[target_row + r, k] = source[source_row + r, k]
 
 
-@compiled
+@inlined
 def _read(i, n, start, angle, q, dq, ddq, now):  # type: ignore[no-untyped-def]
     """Motion of the joint of body i."""
-    for row, source in ((ANGLE, angle), (POSITION, q), (SPEED, dq), (ACCELERATION, ddq)):
-        for k in samples(n):
-            now[row, k] = source[i, shifted(start, k)]
+    for k in samples(n):
+        now[ANGLE, k] = angle[i, shifted(start, k)]
+        now[POSITION, k] = q[i, shifted(start, k)]
+        now[SPEED, k] = dq[i, shifted(start, k)]
+        now[ACCELERATION, k] = ddq[i, shifted(start, k)]
 
 
 @compiled
@@ -247,7 +250,7 @@ def leave(i, n, parent, gravity, states, now):  # type: ignore[no-untyped-def]
         copy(STATE, n, states, parent[i] * STATE, now, 0)
 
 
-@compiled
+@inlined
 def arrive(i, n, start, turn, shift, axis, angle, q, dq, ddq, states, now):  # type: ignore[no-untyped-def]
     """From the state of its parent to that of body i."""
     _read(i, n, start, angle, q, dq, ddq, now)

@@ -26,6 +26,7 @@ from robot_dyn_id.dynamics.problem import LinearProblem, Tile
 from robot_dyn_id.errors import InputError
 from robot_dyn_id.estimators.factors import Factors
 from robot_dyn_id.estimators.feasible_gls import solve_whitened
+from robot_dyn_id.loads.fit import LoadFit
 from robot_dyn_id.loads.payload import WHITENING_ORDER, WHITENING_PASSES
 
 IDENTIFIABLE_SIGMAS = 3.0
@@ -48,7 +49,20 @@ class DriveGain:
     standard_deviation: float
 
 
-def identify_drive_gains(bare: LinearProblem, loaded: LinearProblem, added: Array) -> tuple[DriveGain, ...]:
+@dataclass(frozen=True)
+class DriveGains:
+    """Gains of the drives of all joints.
+
+    Attributes:
+        gains: gain of each joint.
+        fit: fit to the currents of both runs.
+    """
+
+    gains: tuple[DriveGain, ...]
+    fit: LoadFit
+
+
+def identify_drive_gains(bare: LinearProblem, loaded: LinearProblem, added: Array) -> DriveGains:
     """Gain of the drive of every joint.
 
     Args:
@@ -63,9 +77,9 @@ def identify_drive_gains(bare: LinearProblem, loaded: LinearProblem, added: Arra
         raise InputError("the recordings with and without payload are not of the same joints and terms")
     if not np.any(added):
         raise InputError("the payload changes no joint torque: it needs a mass, on a link that moves")
-    solution = solve_whitened(
-        _together(bare, loaded, added), WHITENING_ORDER, WHITENING_PASSES, "qr", Factors.solve
-    ).solution
+    both = _together(bare, loaded, added)
+    found = solve_whitened(both, WHITENING_ORDER, WHITENING_PASSES, "qr", Factors.solve)
+    solution = found.solution
     places = np.cumsum([len(support) + 1 for support in bare.supports]) - 1
     gains = []
     for joint, place in zip(bare.joint_names, places, strict=True):
@@ -74,7 +88,7 @@ def identify_drive_gains(bare: LinearProblem, loaded: LinearProblem, added: Arra
         gains.append(
             DriveGain(joint, 1.0 / inverse, sigma / inverse**2) if identifiable else DriveGain(joint, np.nan, np.inf)
         )
-    return tuple(gains)
+    return DriveGains(tuple(gains), LoadFit.from_factors(both, found.plain, solution.values))
 
 
 def _together(bare: LinearProblem, loaded: LinearProblem, added: Array) -> LinearProblem:
@@ -90,7 +104,8 @@ def _together(bare: LinearProblem, loaded: LinearProblem, added: Array) -> Linea
         for number, tile in chain(((0, tile) for tile in bare.tiles()), ((1, tile) for tile in loaded.tiles())):
             columns, current = tile.block[:-1], tile.block[-1:]
             felt = number * added[bare.supports[tile.joint]] @ columns
-            yield Tile(tile.joint, 2 * tile.segment + number, np.concatenate([columns, felt[None], current]))
+            block = np.concatenate([columns, felt[None], current])
+            yield Tile(tile.joint, 2 * tile.segment + number, block, tile.trial, tile.t)
 
     supports = tuple(np.arange(first, last) for first, last in pairwise(ends))
     return LinearProblem(names, bare.joint_names, supports, tiles, loaded.rate)

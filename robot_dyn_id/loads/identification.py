@@ -19,7 +19,7 @@ from robot_dyn_id.dynamics.regressor import Regressor, terms_on_joints
 from robot_dyn_id.errors import InputError, UsageError
 from robot_dyn_id.findings import Finding, make_finding
 from robot_dyn_id.identification.settings import Settings
-from robot_dyn_id.loads.drive_gains import DriveGain, identify_drive_gains
+from robot_dyn_id.loads.drive_gains import DriveGains, identify_drive_gains
 from robot_dyn_id.loads.payload import (
     Payload,
     PayloadEstimate,
@@ -232,7 +232,8 @@ def estimate_tool(
             for channel in range(6):
                 parts = body[channel, _SUPPORTS[channel][:-1]], np.ones((1, len(window.t))), readings[None, channel]
                 block = np.concatenate(parts)
-                yield Tile(channel, window.segment, plan.low_pass.apply(block, plan.rate)[:, rows])
+                filtered = plan.low_pass.apply(block, plan.rate)[:, rows]
+                yield Tile(channel, window.segment, filtered, window.trial, window.t[rows])
 
     if not any(_covered(window, wrench, plan).any() for window in trials):
         raise InputError(
@@ -262,7 +263,7 @@ def identify_gains(
     model: RobotModel,
     payload: Payload,
     settings: Settings,
-) -> tuple[DriveGain, ...]:
+) -> DriveGains:
     """Identify the gain of every joint's drive from currents with and without a known payload.
 
     Args:

@@ -34,6 +34,7 @@ from robot_dyn_id.estimators.factors import MIN_SINGULAR_VALUE_RATIO, Factors, S
 from robot_dyn_id.estimators.feasible_gls import solve_whitened
 from robot_dyn_id.findings import Finding, make_finding
 from robot_dyn_id.identification.assembly import with_values
+from robot_dyn_id.loads.fit import LoadFit
 from robot_dyn_id.model.kinematics import BASE, Placement
 from robot_dyn_id.model.screw import transform
 from robot_dyn_id.parameters import INERTIAL_SYMBOLS, ParameterSet
@@ -134,6 +135,7 @@ class PayloadEstimate:
         unexcited: parameters that the motion does not determine, shape (10,).
         arm_slopes: derivatives of the values by the base parameters of the arm below, shape (10, p); None where no arm
             was needed.
+        fit: fit to the recording; None where the estimate is not that of a recording.
     """
 
     link: str
@@ -141,6 +143,7 @@ class PayloadEstimate:
     covariance: Array
     unexcited: Mask
     arm_slopes: Array | None = None
+    fit: LoadFit | None = None
 
     @property
     def has_mass(self) -> bool:
@@ -246,7 +249,8 @@ def estimate_on_arm(arm: ParameterSet, loaded: LinearProblem, link: str, at: Pla
     difference = found.solution.values - arm.values
     solution = Solution.from_rows(np.column_stack([rows @ added, rows @ difference]))
     slopes = -solution.inverse @ (rows @ added).T @ rows
-    return PayloadEstimate(link, solution.values, solution.inverse, solution.unexcited, slopes)
+    fit = LoadFit.from_factors(loaded, found.plain, arm.values + added @ solution.values)
+    return PayloadEstimate(link, solution.values, solution.inverse, solution.unexcited, slopes, fit)
 
 
 def check_carrier(link: str, at: Placement) -> None:
@@ -351,9 +355,10 @@ def estimate_at_sensor(wrench: LinearProblem, link: str) -> tuple[PayloadEstimat
     Returns:
         The estimate, the other parameters of the reading, and their standard deviations.
     """
-    found = solve_whitened(wrench, WHITENING_ORDER, WHITENING_PASSES, "qr", Factors.solve).solution
+    whitened = solve_whitened(wrench, WHITENING_ORDER, WHITENING_PASSES, "qr", Factors.solve)
+    found, fit = whitened.solution, LoadFit.from_factors(wrench, whitened.plain, whitened.solution.values)
     sigma = np.where(found.unexcited, np.inf, np.sqrt(np.diag(found.inverse)))
-    estimate = PayloadEstimate(link, found.values[:10], found.inverse[:10, :10], found.unexcited[:10])
+    estimate = PayloadEstimate(link, found.values[:10], found.inverse[:10, :10], found.unexcited[:10], fit=fit)
     return estimate, found.values[10:], sigma[10:]
 
 

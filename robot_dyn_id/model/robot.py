@@ -21,12 +21,15 @@ from typing import Any
 import numpy as np
 
 from robot_dyn_id.arrays import Array, Integers, Mask
-from robot_dyn_id.errors import ModelError, UsageError
+from robot_dyn_id.errors import ModelError, UsageError, nearest
 from robot_dyn_id.model.screw_chain import chain_urdf
 from robot_dyn_id.model.urdf import RobotDescription, mimics
 
 STANDARD_GRAVITY = (0.0, 0.0, -9.81)
 """Default gravity in the base frame, the value of Pinocchio [m/s^2]."""
+
+MAX_GRAVITY = 30.0
+"""Largest magnitude of a gravity vector [m/s^2]: above that of any planet of the solar system (Jupiter: 24.8)."""
 
 
 @dataclass(frozen=True)
@@ -162,6 +165,11 @@ class RobotModel:
         """
         if len(gravity) != 3 or not all(math.isfinite(number) for number in (*gravity, *(held or {}).values())):
             raise UsageError(f"gravity {list(gravity)} must be 3 numbers, held positions {held or {}} finite ones")
+        if math.hypot(*gravity) > MAX_GRAVITY:
+            raise UsageError(
+                f"gravity {list(gravity)} has a magnitude of {math.hypot(*gravity):.4g} m/s^2, above {MAX_GRAVITY:g}; "
+                "give the vector in m/s^2, as (0, 0, -9.81)"
+            )
         text, label = description.text, description.source
         tree = description.root()
         return _model_from(text, label, tree, joints, dict(held or {}), np.array(gravity, dtype=np.float64))
@@ -253,7 +261,9 @@ def _model_from(
     for name in [*(joints or ()), *held]:
         if name not in independent and not (name in held and name in followers):
             why = f"mimics {followers[name][0]}" if name in followers else "is not a moving joint of the robot"
-            raise ModelError(f"{label}: joint {name} {why}; its joints are {', '.join(independent)}")
+            raise ModelError(
+                f"{label}: joint {name} {why}; its joints are {', '.join(independent)}{nearest(name, independent)}"
+            )
     kept = [name for name in independent if joints is None or name in joints]
     if not kept:
         raise ModelError(f"{label}: no joint moves, there is nothing to identify")

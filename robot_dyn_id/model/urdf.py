@@ -122,7 +122,7 @@ def _parsed(text: str, source: str, error: type[InputError]) -> tuple[ElementTre
         parser.feed(text)
         return parser.close(), builder.namespaces
     except (ElementTree.ParseError, UnicodeEncodeError, _TooMuch) as problem:
-        raise error(f"{source}: broken XML ({problem})") from None
+        raise error(f"{source}: broken XML ({problem}); correct the file, or copy it again") from None
 
 
 class _TooMuch(Exception):
@@ -224,7 +224,17 @@ def _refuse_negative_masses(root: ElementTree.Element, label: str) -> None:
             except ValueError:
                 continue  # Pinocchio says so
             if value < 0.0:
-                raise ModelError(f"{label}: link {link.get('name')} has a negative mass ({value:g} kg)")
+                raise ModelError(f"{label}: link {link.get('name')} has a negative mass ({value:g} kg); correct it")
+
+
+def root_link(root: ElementTree.Element) -> str:
+    """Name of the link that no joint moves, the base frame.
+
+    Args:
+        root: parsed URDF, see `RobotDescription.root`.
+    """
+    children = {child.get("link") for child in root.findall("joint/child")}
+    return next(str(link.get("name")) for link in root.findall("link") if link.get("name") not in children)
 
 
 def mimics(root: ElementTree.Element, label: str) -> dict[str, tuple[str, float, float]]:

@@ -6,6 +6,7 @@ from __future__ import annotations
 import sys
 import threading
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
@@ -47,6 +48,7 @@ from robot_dyn_id.nodes.runtime.robot_node import (
 from robot_dyn_id.nodes.runtime.robot_source import DESCRIPTION, RobotSource
 from robot_dyn_id.nodes.runtime.ros_parameters import ros_parameter
 from robot_dyn_id.nodes.runtime.running import run
+from robot_dyn_id.progress import Stage
 from robot_dyn_id.recordings.background_writer import BackgroundWriter
 from robot_dyn_id.recordings.rosbag2 import MessageReading, open_parts
 from robot_dyn_id.report.folder import RESULTS, output_folder
@@ -314,14 +316,17 @@ class Identifier(RobotNode):
             reading = MessageReading(names=self._configuration.recorded_joints)
             recordings = self._data or [open_parts(wait_for_bags(parts), None, reading)]
             trials = DataSelection(recordings, self._held_out)
-            result = identify_recordings(robot, self._configuration, trials, self.get_logger().info)
-            self.get_logger().info(f"writing {self._folder}")
-            result.save(self._folder)
+            with closing(identify_recordings(robot, self._configuration, trials, self._log_stage)) as result:
+                self.get_logger().info(f"writing {self._folder}")
+                result.save(self._folder)
             self._outcome = result
         except RobotDynIdError as error:
             self._outcome = error
         except Exception as fault:  # otherwise the thread would end silently
             self._outcome = reported(fault, sys.argv)
+
+    def _log_stage(self, stage: Stage) -> None:
+        self.get_logger().info(str(stage))
 
     def _look(self) -> None:
         """Start with recordings once the robot is known, and report an identification that has ended."""

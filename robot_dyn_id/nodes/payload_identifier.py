@@ -88,7 +88,7 @@ MOTIONS = (SLOW_TEST, MEASUREMENT)
 Result = IdentifyPayload.Result
 
 
-class Stage(Enum):
+class PayloadStage(Enum):
     """Stages of a goal, by their names in the feedback."""
 
     CHECK = "check"
@@ -185,7 +185,7 @@ class PayloadIdentifier(ManagedNode):
         self._driver: DriverClient | None = None
         self._arm: ParameterSet | None = None
         self._drop_robot()
-        self._stage: Stage | None = None
+        self._stage: PayloadStage | None = None
         self._ending = self._stopped = ""
         self._count = 0
         self._loaded = self.publisher("~/loaded_parameters")
@@ -228,7 +228,7 @@ class PayloadIdentifier(ManagedNode):
     def deactivate(self) -> None:
         """Brake; the goal ends when the robot is at rest. A driver that has been given a payload may still answer."""
         self._active = False
-        if self._goals.active and self._stage is not Stage.WRITE:
+        if self._goals.active and self._stage is not PayloadStage.WRITE:
             self._stopped = "stopped: the node was deactivated"
             if self._wrist is None:
                 self._finish(Result.STOPPED, self._stopped)
@@ -344,7 +344,7 @@ class PayloadIdentifier(ManagedNode):
         motion = self._demands()
         self._count += 1
         self._run_folder = output_folder(self._folder / f"goal_{self._count}")
-        self._enter(Stage.CHECK)
+        self._enter(PayloadStage.CHECK)
         reference = self._usable_reference(motion.position)
         self._job = _Job(lambda: self._prepare(motion, reference))
 
@@ -420,7 +420,7 @@ class PayloadIdentifier(ManagedNode):
 
     def _cancel_goal(self) -> None:
         """Brake if the robot moves; computations end in the background, and a driver has to answer first."""
-        if self._stage is Stage.WRITE:
+        if self._stage is PayloadStage.WRITE:
             return
         if self._wrist is not None:
             self._stopped = "canceled"
@@ -452,10 +452,10 @@ class PayloadIdentifier(ManagedNode):
 
     def _advance(self) -> None:
         """Look at what the present stage waits for."""
-        if self._stage in (Stage.CHECK, Stage.ESTIMATE) and self._job is not None and self._job.done:
+        if self._stage in (PayloadStage.CHECK, PayloadStage.ESTIMATE) and self._job is not None and self._job.done:
             outcome, self._job = self._job.outcome, None
-            (self._checked if self._stage is Stage.CHECK else self._estimated)(outcome)
-        elif self._stage is Stage.WRITE:
+            (self._checked if self._stage is PayloadStage.CHECK else self._estimated)(outcome)
+        elif self._stage is PayloadStage.WRITE:
             self._look_at_driver()
         elif self._wrist is not None:
             self._look_at_motion(self._wrist)
@@ -465,7 +465,7 @@ class PayloadIdentifier(ManagedNode):
         if self._job is not None and self._job.done:
             self._job = None
 
-    def _enter(self, stage: Stage, remark: str = "") -> None:
+    def _enter(self, stage: PayloadStage, remark: str = "") -> None:
         self._stage, self._remark = stage, remark
         self.get_logger().info(f"{stage.value}{f': {remark}' if remark else ''}")
         self._publish_feedback()
@@ -487,9 +487,9 @@ class PayloadIdentifier(ManagedNode):
         settings: PayloadSettings = self.settings
         full = (settings.warm_up_periods + settings.measured_periods) * settings.period
         elapsed = 0.0 if self._wrist is None else self._wrist.elapsed
-        if self._stage is Stage.SLOW_TEST:
+        if self._stage is PayloadStage.SLOW_TEST:
             return max(settings.period / settings.slow_speed - elapsed, 0.0) + full
-        return max(full - elapsed, 0.0) if self._stage in (Stage.WARM_UP, Stage.MEASUREMENT) else 0.0
+        return max(full - elapsed, 0.0) if self._stage in (PayloadStage.WARM_UP, PayloadStage.MEASUREMENT) else 0.0
 
     def _checked(self, outcome: Any) -> None:
         """Take the designed motion, and begin the slow test."""
@@ -505,7 +505,7 @@ class PayloadIdentifier(ManagedNode):
             return
         self._recording = StreamRecording(self, self._run_folder, "identifier_recording_status")
         if self._move(SLOW_TEST, "slow_test.yaml", slow=True):
-            self._enter(Stage.SLOW_TEST, outcome.accuracy.describe())
+            self._enter(PayloadStage.SLOW_TEST, outcome.accuracy.describe())
 
     def _move(self, name: str, file: str, slow: bool) -> bool:
         """Begin a motion; returns whether there is one: otherwise the goal has ended."""
@@ -528,19 +528,19 @@ class PayloadIdentifier(ManagedNode):
         settings: PayloadSettings = self.settings
         warm = settings.warm_up_periods * settings.period
         half = warm + 0.5 * settings.measured_periods * settings.period
-        if self._stage is Stage.SLOW_TEST:
+        if self._stage is PayloadStage.SLOW_TEST:
             if wrist.done:
                 self._remove_wrist()
                 if self._move(MEASUREMENT, "trajectory.yaml", slow=False):
-                    self._enter(Stage.WARM_UP)
-        elif self._stage is Stage.WARM_UP:
+                    self._enter(PayloadStage.WARM_UP)
+        elif self._stage is PayloadStage.WARM_UP:
             if wrist.elapsed >= warm and wrist.elapsed > 0.0:
                 self._recording.discard_part()
-                self._enter(Stage.MEASUREMENT)
-        elif self._stage is Stage.MEASUREMENT:
+                self._enter(PayloadStage.MEASUREMENT)
+        elif self._stage is PayloadStage.MEASUREMENT:
             if wrist.complete:
                 self._recording.close_part()
-                self._enter(Stage.RETURN)
+                self._enter(PayloadStage.RETURN)
             elif wrist.elapsed >= half and not self._recording.parts:
                 self._recording.close_part()
         elif wrist.done:
@@ -548,7 +548,7 @@ class PayloadIdentifier(ManagedNode):
             parts = self._recording.parts[:2]
             self._end_recording()
             run, task = self._run, self._task
-            self._enter(Stage.ESTIMATE)
+            self._enter(PayloadStage.ESTIMATE)
             self._job = _Job(lambda: self._estimate(run, parts, task))
 
     def _remove_wrist(self) -> None:
@@ -655,7 +655,7 @@ class PayloadIdentifier(ManagedNode):
             assert self._driver is not None
             self._driver.send(parameters)
             self._written = f"the driver has taken the payload: {words}"
-        self._stage, self._remark = Stage.WRITE, words  # after what can be refused
+        self._stage, self._remark = PayloadStage.WRITE, words  # after what can be refused
 
     def _look_at_driver(self) -> None:
         refusal = "" if self._driver is None else self._driver.result()
@@ -670,7 +670,7 @@ class PayloadIdentifier(ManagedNode):
     # --- end ------------------------------------------------------------------------------------------------------
 
     def diagnosis(self) -> Diagnosis:
-        """Stage of the goal, or what is missing."""
+        """PayloadStage of the goal, or what is missing."""
         if self._stage is not None:
             return Diagnosis(OK, f"{self._stage.value}{f': {self._remark}' if self._remark else ''}")
         if self._source is None or not self._active:
@@ -690,7 +690,7 @@ class PayloadIdentifier(ManagedNode):
             self._remove_wrist()
         if self._goals.active:
             failed = self.internal_errors > 0
-            unknown = "; the payload of the driver is not known" if self._stage is Stage.WRITE else ""
+            unknown = "; the payload of the driver is not known" if self._stage is PayloadStage.WRITE else ""
             self._finish(Result.INTERNAL_ERROR if failed else Result.STOPPED, self._stopped + unknown)
         self._end_recording()
         return True

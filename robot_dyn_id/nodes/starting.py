@@ -9,6 +9,8 @@ import signal
 import sys
 from typing import NoReturn
 
+from robot_dyn_id.cores import use_one_core
+
 INTERRUPTED = 130
 """Exit code of a process that Ctrl-C has ended, by custom of the shells."""
 
@@ -44,6 +46,7 @@ def start(module: str) -> NoReturn:
         module: its name, such as `robot_dyn_id.nodes.torque_residual_monitor`.
     """
     signal.signal(signal.SIGINT, lambda number, frame: os._exit(INTERRUPTED))
+    use_one_core()  # the middleware has threads, which a fork would lose
     try:
         code = int(importlib.import_module(module).main())
     except Exception as fault:  # while it loads; `nodes.runtime.running` reports what happens later

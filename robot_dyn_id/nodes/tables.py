@@ -15,6 +15,7 @@ from robot_dyn_id.nodes.external_torque_estimator import ExternalTorqueEstimator
 from robot_dyn_id.nodes.gravity_calibrator import GravityCalibrator
 from robot_dyn_id.nodes.gravity_compensator import GravityCompensator
 from robot_dyn_id.nodes.identifier import Identifier
+from robot_dyn_id.nodes.marker_publisher import MarkerPublisher
 from robot_dyn_id.nodes.payload_identifier import PayloadIdentifier
 from robot_dyn_id.nodes.recorder import Recorder
 from robot_dyn_id.nodes.runtime.managed_node import ManagedNode
@@ -34,6 +35,7 @@ NODES: tuple[type[RobotNode], ...] = (
     GravityCompensator,
     TorqueResidualMonitor,
     ExternalTorqueEstimator,
+    MarkerPublisher,
 )
 """All nodes, in the order of the data flow."""
 
@@ -45,6 +47,9 @@ Names of topics and services are relative: they follow the namespace of the node
 set in YAML or with `-p name:=value` when a node is started and cannot be changed afterwards, unless the description
 says so; an unknown name, a wrong type or a value out of range is refused with a reason. Every node has `use_sim_time`
 (bool).
+
+`robot-dyn-id node NAME --ros-args ...` starts a node on every installation; where the command `ros2` is installed,
+`ros2 run robot_dyn_id NAME --ros-args ...` is the same. The wheels do not have it.
 
 Types are those of ROS 2. Arguments of the launch files, with defaults: `ros2 launch robot_dyn_id FILE --show-args`.
 
@@ -78,7 +83,7 @@ def _node(node: type[RobotNode]) -> str:
         [
             f"## {node.NAME}",
             "",
-            f"`ros2 run robot_dyn_id {node.NAME}`: {node.PURPOSE}{MANAGED if issubclass(node, ManagedNode) else ''}.",
+            f"`robot-dyn-id node {node.NAME}`: {node.PURPOSE}{MANAGED if issubclass(node, ManagedNode) else ''}.",
             "",
             *_grid(("", "name", "type", "QoS", "description"), interfaces),
             "",

@@ -16,6 +16,8 @@ from scipy.linalg import lapack, solve_triangular
 
 from robot_dyn_id.arrays import Array
 from robot_dyn_id.errors import InputError
+from robot_dyn_id.kernels.compiled import COMPILED
+from robot_dyn_id.kernels.compression import add_rows
 
 PANEL = 8
 """Block size of the triangular-pentagonal QR; small, as few rows are added at a time."""
@@ -98,6 +100,9 @@ class RecursiveLeastSquares:
         self._take(block)
 
     def _take(self, block: Array) -> None:
+        if COMPILED:
+            add_rows(self._factor, np.ascontiguousarray(block.T))
+            return
         panel = min(PANEL, self._p + 1)
         rows = np.asfortranarray(block)
         self._factor = lapack.dtpqrt(0, panel, self._factor, rows, overwrite_a=1, overwrite_b=1)[0]

@@ -3,22 +3,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from robot_dyn_id.errors import InputError
-from robot_dyn_id.recordings import csv, rosbag2, streamed_npz
+from robot_dyn_id.recordings import csv, lerobot, matlab, rosbag2, streamed_npz
 from robot_dyn_id.recordings.bag_files import STORAGES, files_of, is_bag
+from robot_dyn_id.recordings.meaning import STATED_BY_FILE, ColumnMeaning
 from robot_dyn_id.recordings.merged import ChannelTopics, merge
 from robot_dyn_id.recordings.npz import write_npz
 from robot_dyn_id.recordings.reading import FileRecording, reading
 from robot_dyn_id.recordings.referenced import Referenced
 
-__all__ = ["FORMATS", "FileRecording", "files_of", "open_recording", "write_npz"]
+__all__ = ["FORMATS", "ColumnMeaning", "FileRecording", "files_of", "open_recording", "write_npz"]
 
-FORMATS: Mapping[str, Callable[[Path], FileRecording]] = {
+FORMATS: Mapping[str, Callable[[Path, ColumnMeaning], FileRecording]] = {
     ".npz": streamed_npz.open_recording,
     ".csv": csv.open_recording,
+    matlab.SUFFIX: matlab.open_recording,
+    lerobot.SUFFIX: lerobot.open_recording,
 }
 """Functions that open a file by its suffix, bags aside; a new format is one module and one line."""
 
@@ -29,10 +32,10 @@ def open_recording(
     reference_topic: str | None = None,
     *,
     channel_topics: ChannelTopics | None = None,
-    joint_names: Sequence[str] = (),
+    columns: ColumnMeaning = STATED_BY_FILE,
     definitions: str | Path | None = None,
 ) -> FileRecording:
-    """Open a recording: a rosbag2 folder or one of its files, a `.npz` or a `.csv`.
+    """Open a recording: a rosbag2 folder or one of its files, a `.bag`, `.npz`, `.csv`, `.mat` or `.parquet`.
 
     Example:
         ```python
@@ -46,7 +49,8 @@ def open_recording(
         reference_topic: the topic of the commanded positions in a bag; None: no reference of its own. Other formats
             have their own channel.
         channel_topics: topics of a bag with further channels: `effort`, `current`, `temperature`.
-        joint_names: names of the joints where the messages of a bag have none, in the order of their arrays.
+        columns: names of the joints where a file or the messages of a bag have none; unit of the positions where the
+            format leaves it open (`.parquet`).
         definitions: folder with `.msg` files of message types whose definition a bag lacks.
 
     Raises:
@@ -55,14 +59,15 @@ def open_recording(
     """
     path = Path(path)
     if is_bag(path):
-        how = rosbag2.MessageReading.given(definitions, joint_names)
+        how = rosbag2.MessageReading.given(definitions, columns.joint_names)
         joints = rosbag2.open_recording(path, topic, how)
         recording = merge(joints, path, channel_topics, how) if channel_topics else joints
         if reference_topic is None:
             return recording
         return Referenced(recording, rosbag2.open_recording(path, reference_topic, how))
-    if path.suffix in FORMATS:
-        return FORMATS[path.suffix](path)
+    suffix = lerobot.SUFFIX if lerobot.is_episode(path) else path.suffix
+    if suffix in FORMATS:
+        return FORMATS[suffix](path, columns)
     with reading(path):
         what = "unknown kind of recording" if path.exists() else "no such file"
     suffixes = ", ".join((*STORAGES, *FORMATS))

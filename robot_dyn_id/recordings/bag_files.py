@@ -15,7 +15,7 @@ from typing import Any
 import zstandard
 
 from robot_dyn_id.errors import InputError
-from robot_dyn_id.recordings import db3, mcap
+from robot_dyn_id.recordings import db3, mcap, ros1
 from robot_dyn_id.recordings.reading import (
     RawMessage,
     Storage,
@@ -28,8 +28,10 @@ from robot_dyn_id.recordings.reading import (
 )
 from robot_dyn_id.text.yaml import read_yaml
 
-STORAGES: Mapping[str, Storage] = {".mcap": mcap, ".db3": db3}
+STORAGES: Mapping[str, Storage] = {".mcap": mcap, ".db3": db3, ros1.SUFFIX: ros1}
 """Storage by suffix; a new one is one module and one line."""
+
+_SUFFIXES = f"{', '.join(list(STORAGES)[:-1])} or {list(STORAGES)[-1]}"
 
 METADATA = "metadata.yaml"
 LARGEST_MESSAGE = 256 * 2**20
@@ -123,7 +125,8 @@ class Bag:
 
             with reading(file.source):
                 for topic, kind, log_time, data in file.storage.messages(file.path, topics, warn_of_file):
-                    yield topic, kind, log_time, uncompressed(data)
+                    packed = data.startswith(_ZSTD_MAGIC)  # here, as a call for each message takes longer
+                    yield topic, kind, log_time, uncompressed(data) if packed else data
 
 
 def uncompressed(message: bytes) -> bytes:
@@ -198,7 +201,7 @@ def _files_of(folder: Path) -> tuple[Path, ...]:
         return listed
     found = sorted((path for path in folder.iterdir() if is_storage(path)), key=_split_number)
     if not found:
-        raise Unreadable(f"no recording in this folder; it needs files ending in {' or '.join(STORAGES)}")
+        raise Unreadable(f"no recording in this folder; it needs files ending in {_SUFFIXES}")
     # The recorder names the parts of one bag NAME_0, NAME_1, ...
     if len({re.sub(r"_\d+$", "", _plain(path).stem) + _plain(path).suffix for path in found}) > 1:
         names = ", ".join(path.name for path in found)
@@ -246,7 +249,7 @@ def _check_compression(metadata: Path, files: Collection[Path]) -> None:
 
 def _opened(path: Path) -> BagFile:
     if not is_storage(path):
-        raise Unreadable(f"no storage file of rosbag2; it must end in {' or '.join(STORAGES)}")
+        raise Unreadable(f"no storage file of a bag; it must end in {_SUFFIXES}")
     check_regular(path)
     if path.suffix == _COMPRESSED:
         return _unpacked(path)

@@ -16,6 +16,8 @@ from robot_dyn_id.arrays import Array
 from robot_dyn_id.data.chunk import Chunk
 from robot_dyn_id.data.recording import columns_of
 from robot_dyn_id.findings import Finding
+from robot_dyn_id.recordings import rtde
+from robot_dyn_id.recordings.meaning import STATED_BY_FILE, ColumnMeaning
 from robot_dyn_id.recordings.npz import MOTOR
 from robot_dyn_id.recordings.reading import (
     Unreadable,
@@ -40,7 +42,14 @@ _PREFIXES = {
 }
 _UNUSED = "ddq_"  # part of the format, and no part of a sample
 _SEPARATORS = ",;\t"
+_BLANK = None  # any number of spaces, as `str.split` takes it
 _ROWS = 1024  # rows parsed at once
+
+VOCABULARIES = (rtde.own_names,)
+"""Functions that translate the column names of other tools, or return None; a new one is one module and one line."""
+
+SHOWN_COLUMNS = 8
+"""Number of names of a header that a message shows."""
 
 LONGEST_LINE = 2**20
 """Longest line of a table [characters]; a row of 100 joints with all channels takes some 10,000."""
@@ -54,7 +63,7 @@ class _Table:
     """MessageLayout of a file.
 
     Attributes:
-        separator: between cells.
+        separator: between cells; None: spaces.
         width: cells per row.
         start: line number of the header.
         time: column of the time stamps.
@@ -63,7 +72,7 @@ class _Table:
         ignored: names of columns that mean nothing here.
     """
 
-    separator: str
+    separator: str | None
     width: int
     start: int
     time: int
@@ -121,18 +130,19 @@ class CsvRecording:
         return (*unused, *report_dropped(self.source, self.counts, "row"))
 
 
-def open_recording(path: Path, side: str = "") -> CsvRecording:
+def open_recording(path: Path, meaning: ColumnMeaning = STATED_BY_FILE, side: str = "") -> CsvRecording:
     """Read a text table once, to find every fault before anything is computed.
 
     Args:
         path: path of the file.
+        meaning: names of the joints of tables of other tools.
         side: what the columns begin with: nothing, or `MOTOR` for those of the motors of flexible joints.
 
     Raises:
         InputError: no header, missing columns, or a line with too few cells or one that is not a number.
     """
     with reading(path):
-        table = _table(path, side)
+        table = _table(path, side, meaning)
         rows = kept = 0
         for block in _blocks(path, table, table.joints):
             rows += len(block)
@@ -186,24 +196,36 @@ def has_motors(path: Path) -> bool:
         return any(name.startswith(known) for name in _header(path)[0])
 
 
-def _header(path: Path) -> tuple[list[str], str, int]:
-    """The first line, commented out or not, with `t` and a `q_` column: its cells, their separator, its number."""
+def _header(path: Path, meaning: ColumnMeaning = STATED_BY_FILE) -> tuple[list[str], list[str], str | None, int]:
+    """The first line, commented out or not, with `t` and a `q_` column.
+
+    Returns:
+        Its cells as this package calls them, and as they are in the file; their separator; number of the line.
+    """
+    first: list[str] = []
     for number, line in _lines(path):
         text = line.strip().lstrip("#").strip()
-        separator = max(_SEPARATORS, key=text.count)
-        names = [cell.strip().strip('"') for cell in text.split(separator)]
+        separator = max(_SEPARATORS, key=text.count) if any(one in text for one in _SEPARATORS) else _BLANK
+        found = [cell.strip().strip('"') for cell in text.split(separator)]
+        translated = (vocabulary(found, meaning) for vocabulary in VOCABULARIES)
+        names = next((names for names in translated if names is not None), found)
         if _TIME in names and any(name.startswith("q_") for name in names):
-            return names, separator, number
+            return names, found, separator, number
+        first = first or (found if text else [])
         if _is_row(line):
             break
     if path.stat().st_size == 0:
         raise Unreadable("the file is empty; export it again")
-    raise Unreadable("no header; its first line must read t,q_<joint>,...,tau_<joint>,...")
+    shown = ", ".join(first[:SHOWN_COLUMNS]) + (", ..." if len(first) > SHOWN_COLUMNS else "")
+    raise Unreadable(
+        f"no header of a recording ({shown or 'nothing in it'}); its first line must read "
+        "t,q_<joint>,...,tau_<joint>,..., or timestamp,actual_q_0,... of RTDE"
+    )
 
 
-def _table(path: Path, side: str) -> _Table:
+def _table(path: Path, side: str, meaning: ColumnMeaning) -> _Table:
     """Find and understand the header."""
-    names, separator, number = _header(path)
+    names, written, separator, number = _header(path, meaning)
     own = {f"{side}{prefix}": channel for prefix, channel in _PREFIXES.items()}
     channels: dict[str, dict[str, int]] = {"q": {}}
     prefixes: set[str] = set()
@@ -211,7 +233,7 @@ def _table(path: Path, side: str) -> _Table:
     for column, name in enumerate(names):
         prefix = next((prefix for prefix in own if name.startswith(prefix)), None)
         if name in names[:column] and (prefix or name == _TIME):
-            raise Unreadable(f"column {name} is there twice; rename one")
+            raise Unreadable(f"column {written[column]} is there twice; rename one")
         if prefix:
             channels.setdefault(own[prefix], {})[name.removeprefix(prefix)] = column
             prefixes.add(prefix)
@@ -221,11 +243,16 @@ def _table(path: Path, side: str) -> _Table:
         raise Unreadable(
             f"{side}tau_ and {side}effort_ columns; keep {side}tau_ if they are in N m or N, else {side}effort_"
         )
-    for prefix in prefixes:
-        gaps = set(channels["q"]) ^ set(channels[own[prefix]])
-        if gaps:
-            names_of = ", ".join(sorted(gaps))
-            raise Unreadable(f"every joint needs the same columns; {side}q_ or {prefix} is missing for {names_of}")
+    joints = dict.fromkeys(name for channel in channels.values() for name in channel)
+    gaps = [
+        f"{prefix}{name}"
+        for prefix in own
+        if prefix in {*prefixes, f"{side}q_"}
+        for name in joints
+        if name not in channels[own[prefix]]
+    ]
+    if gaps:
+        raise Unreadable(f"every joint needs the same columns, and there is no {', '.join(gaps)}")
     effort = f"{side}effort_" in prefixes
     return _Table(separator, len(names), number, names.index(_TIME), channels, effort, tuple(ignored))
 

@@ -77,7 +77,7 @@ def open_experiment(
     else:
         links = open_recording(path)
         if path.suffix == ".csv" and csv.has_motors(path):
-            motors = csv.open_recording(path, MOTOR)
+            motors = csv.open_recording(path, side=MOTOR)
     if motors is None and not set(further).isdisjoint(links.joint_names):
         motors = links
     return RecordedExperiment(source_of(path), links, motors, static, periodic, moving)

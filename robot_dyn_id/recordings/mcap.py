@@ -21,7 +21,6 @@ import zstandard
 from mcap.data_stream import ReadDataStream
 from mcap.exceptions import McapError
 from mcap.opcode import Opcode
-from mcap.reader import make_reader
 from mcap.records import Channel, Chunk, Schema
 
 from robot_dyn_id.recordings.reading import (
@@ -299,6 +298,8 @@ def _lose(found: Salvage, count: int, what: str) -> None:
 
 def _indexed(path: Path) -> int | None:
     """Number of messages that the summary at the end of a file states; None if there is no sound summary."""
+    from mcap.reader import make_reader  # a fiftieth of a second of every start
+
     try:
         with path.open("rb") as stream:
             summary = make_reader(stream).get_summary()

@@ -33,7 +33,7 @@ from robot_dyn_id.recordings.reading import (
 )
 from robot_dyn_id.text.files import replacing
 
-_CHANNELS = ("q", "dq", "tau", "current", "temperature", "reference")
+CHANNELS = ("q", "dq", "tau", "current", "temperature", "reference")
 _FLAGS = ("moving", "periodic", "motor_joint_names")
 _UNUSED = ("ddq", "units", "wrench", *_FLAGS)  # part of the format, and no part of a sample
 _BROKEN = (
@@ -53,8 +53,8 @@ UNSTAMPED = "no time stamp (t is NaN)"
 
 
 @dataclass(frozen=True)
-class NpzRecording(ArrayRecording):
-    """Samples of a `.npz`, and what was left out of them.
+class KeyedRecording(ArrayRecording):
+    """Samples of a file of named arrays, and what was left out of them.
 
     Attributes:
         unstamped: number of samples without a time stamp.
@@ -74,7 +74,7 @@ class NpzRecording(ArrayRecording):
         return (*unused, *report_dropped(self.source, self.dropped(joints), "sample"))
 
 
-def open_recording(path: Path, side: str = "", need_time: bool = True, order: Sequence[str] = ()) -> NpzRecording:
+def open_recording(path: Path, side: str = "", need_time: bool = True, order: Sequence[str] = ()) -> KeyedRecording:
     """Read a `.npz`.
 
     Args:
@@ -88,21 +88,44 @@ def open_recording(path: Path, side: str = "", need_time: bool = True, order: Se
     """
     with reading(path):
         arrays, ignored = _load(path, side, need_time)
-        joints = _names("joint_names", arrays.pop("joint_names"))
-        own = arrays.pop("motor_joint_names", None)
-        values = {key: _numbers(key, array, 2) for key, array in arrays.items() if key != "t"}
-        columns = values[f"{side}q"].shape[1]
-        names = joints if not side else _motors(columns, own, joints, order)
-        t = _numbers("t", arrays["t"], 1) if "t" in arrays else np.arange(len(values[f"{side}q"]), dtype=np.float64)
-        for key, array in values.items():
-            if array.shape != (len(t), len(names)):
-                expected = f"{(len(t), len(names))} (t x joint_names)"
-                raise Unreadable(f"{key} has shape {array.shape}, expected {expected}")
-        stamped = np.isfinite(t)
-        if not stamped.any():
-            raise Unreadable("no samples")
+        return recording_of(path, arrays, ignored, side, order)
+
+
+def recording_of(
+    path: Path,
+    arrays: Mapping[str, NDArray[np.generic]],
+    ignored: tuple[str, ...],
+    side: str = "",
+    order: Sequence[str] = (),
+) -> KeyedRecording:
+    """Recording of named arrays, checked.
+
+    Args:
+        path: file that they are from.
+        arrays: `joint_names`, the channels and, unless the stamps count the samples, `t`; by key.
+        ignored: keys that mean nothing here.
+        side: see `open_recording`.
+        order: see `open_recording`.
+
+    Raises:
+        Unreadable: an array of wrong type or shape.
+    """
+    joints = _names("joint_names", arrays["joint_names"])
+    own = arrays.get("motor_joint_names")
+    further = ("t", "joint_names", "motor_joint_names")
+    values = {key: _numbers(key, array, 2) for key, array in arrays.items() if key not in further}
+    columns = values[f"{side}q"].shape[1]
+    names = joints if not side else _motors(columns, own, joints, order)
+    t = _numbers("t", arrays["t"], 1) if "t" in arrays else np.arange(len(values[f"{side}q"]), dtype=np.float64)
+    for key, array in values.items():
+        if array.shape != (len(t), len(names)):
+            expected = f"{(len(t), len(names))} (t x joint_names)"
+            raise Unreadable(f"{key} has shape {array.shape}, expected {expected}")
+    stamped = np.isfinite(t)
+    if not stamped.any():
+        raise Unreadable("no samples")
     samples = Chunk(t=t[stamped], **{key.removeprefix(side): finite(array[stamped]) for key, array in values.items()})
-    return NpzRecording(source_of(path), names, samples, unstamped=int((~stamped).sum()), ignored=ignored)
+    return KeyedRecording(source_of(path), names, samples, unstamped=int((~stamped).sum()), ignored=ignored)
 
 
 def _motors(
@@ -139,7 +162,7 @@ def has_motors(path: Path) -> bool:
         InputError: not an archive.
     """
     with reading(path), open_archive(path) as archive:
-        return any(f"{MOTOR}{key}" in archive.files for key in _CHANNELS)
+        return any(f"{MOTOR}{key}" in archive.files for key in CHANNELS)
 
 
 def write_npz(path: Path, joint_names: Sequence[str], t: Array, **values: Array) -> None:
@@ -206,11 +229,11 @@ def _load(path: Path, side: str, need_time: bool) -> tuple[dict[str, NDArray[np.
     required = ("t",) * need_time + (f"{side}q", "joint_names")
     with open_archive(path, LARGEST) as archive:
         _require(archive, required)
-        known = dict.fromkeys((*required, "t", *(f"{side}{key}" for key in _CHANNELS)))
+        known = dict.fromkeys((*required, "t", *(f"{side}{key}" for key in CHANNELS)))
         if side:
             known["motor_joint_names"] = None
         arrays = {key: _array(archive, key) for key in known if key in archive.files}
-        return arrays, _ignored(archive, (*known, *_CHANNELS))
+        return arrays, _ignored(archive, (*known, *CHANNELS))
 
 
 def _require(archive: NpzFile, keys: Sequence[str]) -> None:
@@ -297,7 +320,7 @@ def layout_of(archive: NpzFile) -> ArchiveLayout:
     """
     _require(archive, ("t", "q", "joint_names"))
     channels = {}
-    for key in ("t", *_CHANNELS):
+    for key in ("t", *CHANNELS):
         if key not in archive.files:
             continue
         try:
@@ -308,7 +331,7 @@ def layout_of(archive: NpzFile) -> ArchiveLayout:
             raise Unreadable(f"{key} is not an array; write it with numpy.savez")
         _check_numbers(key, header.kind, header.shape, 1 if key == "t" else 2)
         channels[key] = header
-    return ArchiveLayout(channels, _ignored(archive, ("t", "joint_names", *_CHANNELS)))
+    return ArchiveLayout(channels, _ignored(archive, ("t", "joint_names", *CHANNELS)))
 
 
 def joint_names_of(archive: NpzFile) -> tuple[str, ...]:

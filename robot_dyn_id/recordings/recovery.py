@@ -15,7 +15,7 @@ from mcap.well_known import SchemaEncoding
 
 from robot_dyn_id.errors import InputError, UsageError
 from robot_dyn_id.findings import Finding, make_finding
-from robot_dyn_id.progress import Progress, ignore_progress
+from robot_dyn_id.progress import Progress, Stage, ignore_progress
 from robot_dyn_id.recordings.bag_files import METADATA, Bag, information, is_storage, open_bag, uncompressed
 from robot_dyn_id.recordings.bag_writer import BagWriter, QosProfile, definition
 from robot_dyn_id.recordings.joint_states import NANOSECONDS
@@ -85,13 +85,13 @@ def recover(path: Path, target: Path, progress: Progress = ignore_progress) -> R
     Args:
         path: bag folder or storage file.
         target: see `target_of`.
-        progress: callback that receives one status line per stage.
+        progress: callback that receives every stage of the work.
 
     Raises:
         InputError: not a bag, nothing in it can be read, or the new bag cannot be written.
     """
     bag = open_bag(path)
-    progress(f"checking {path}")
+    progress(Stage(f"checking {path}"))
     found = _Pass(bag)
     for _ in found.messages():
         pass
@@ -102,7 +102,7 @@ def recover(path: Path, target: Path, progress: Progress = ignore_progress) -> R
         raise InputError(f"{path}: no whole message can be read ({'; '.join(damage)}); record again")
     part = target.with_name(f".{target.name}.{os.getpid()}.part")
     try:
-        progress(f"writing {target}")
+        progress(Stage(f"writing {target}"))
         findings = _write(_Pass(bag), found, part, _stem(target))
         original = _put_in_place(part, path, target)
     finally:

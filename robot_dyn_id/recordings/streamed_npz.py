@@ -16,6 +16,7 @@ from robot_dyn_id.data.chunk import Chunk
 from robot_dyn_id.data.recording import columns_of
 from robot_dyn_id.findings import Finding
 from robot_dyn_id.recordings import npz
+from robot_dyn_id.recordings.meaning import STATED_BY_FILE, ColumnMeaning
 from robot_dyn_id.recordings.reading import (
     FileRecording,
     Unreadable,
@@ -30,10 +31,14 @@ HELD = 2**26
 """Size of all arrays up to which an archive is held in memory [bytes]."""
 
 
-def open_recording(path: Path) -> FileRecording:
+def open_recording(path: Path, meaning: ColumnMeaning = STATED_BY_FILE) -> FileRecording:
     """Open a `.npz`: held in memory, or read in parts if its arrays are large.
 
     Arrays in Fortran order cannot be read row by row: with them an archive is held in memory whatever its size.
+
+    Args:
+        path: path of the file.
+        meaning: not needed, the format states everything.
 
     Raises:
         InputError: not an archive, a missing key, an array of wrong type or shape.

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,16 +14,13 @@ from robot_dyn_id.dynamics.regressor import Regressor
 from robot_dyn_id.identification.comparison import FAMILY_ERROR, ModelComparison
 from robot_dyn_id.identification.evaluation import Evaluation
 from robot_dyn_id.parameters import ParameterSet
-from robot_dyn_id.report.chart import Axis, Band, ChartPanel, CrossLine, Line, chart
-from robot_dyn_id.report.friction import FrictionCurve, friction_curve
-from robot_dyn_id.report.html import page_environment
-from robot_dyn_id.report.plots import timeline
+from robot_dyn_id.report.assets import page_environment
+from robot_dyn_id.report.friction import friction_curve
+from robot_dyn_id.report.interactive import Plot, PlotAxis, PlotRule, PlotSheet, Series, Table
+from robot_dyn_id.report.plots import TIME_GROUP, DisplayTime, effort_series
 
-COLORS = ("#243b53", "#e8590c", "#1c7ed6", "#2b8a3e", "#9c36b5", "#c92a2a", "#0b7285", "#846358")
-"""Colors of the models, repeated if there are more."""
-
-MEASURED = "#9fb3c8"
-"""Color of measured efforts."""
+MODEL_COLORS = ("ink", "orange", "blue", "green", "purple", "pink", "teal", "olive")
+"""Colors of the models, by their names in the style."""
 
 MAX_LISTED = 10
 """Largest number of names in a line of text; the page and `--json` have all."""
@@ -85,6 +83,8 @@ def _difference_lines(name: str, reference: str, difference: ModelComparison) ->
             f"  {difference.names[i]:<10} {difference.reference_values[i]:>11.4g} -> {difference.values[i]:<11.4g} "
             f"{difference.units[i]:<9} {difference.sigmas[i]:+.1f} sigma"
         )
+    if note := combination_note(difference):
+        yield f"  {note}"
     if difference.not_compared:
         missing = list(difference.not_compared)
         more = f" and {len(missing) - MAX_LISTED} more" if len(missing) > MAX_LISTED else ""
@@ -97,6 +97,19 @@ def _difference_lines(name: str, reference: str, difference: ModelComparison) ->
     for values in zip(torque.joint_names, torque.torque_rms, torque.rms, torque.expected, torque.units, strict=True):
         joint, rms, found, expected, unit = values
         yield f"  {joint:<38}{rms:>10.4g}{found:>12.3g}{expected:>10.2g}  {unit}"
+
+
+def combination_note(difference: ModelComparison) -> str:
+    """The combination that differs, where a significant difference is that of no single parameter; else empty."""
+    combination = difference.combination
+    if combination is None or not difference.significant or difference.differing.any():
+        return ""
+    terms = [f"{loading:+.2g} {name}" for name, loading in zip(combination.names, combination.loadings, strict=True)]
+    text = " ".join(terms).replace("+", "+ ").replace("-", "- ").removeprefix("+ ")
+    return (
+        f"no single parameter differs significantly, but a combination does: {text} (each in its standard deviations) "
+        f"by {combination.sigmas:+.1f} sigma, {combination.share:.0%} of the chi-square: estimates that are correlated"
+    )
 
 
 def comparison_summary(
@@ -138,6 +151,8 @@ def _difference_summary(name: str, difference: ModelComparison) -> dict[str, Any
         "degrees": difference.degrees,
         "p_value": _finite(difference.p_value),
         "significant": difference.significant,
+        "combination": None if difference.combination is None else vars(difference.combination),
+        "note": combination_note(difference),
         "family_error": FAMILY_ERROR,
         "parameters": _parameter_rows(difference),
         "not_compared": difference.not_compared,
@@ -189,67 +204,82 @@ def _error_rows(evaluations: Evaluations) -> list[dict[str, Any]]:
 
 def comparison_page(names: Sequence[str], models: Models, differences: Differences, evaluations: Evaluations) -> str:
     """Page with tables, friction curves over each other and predicted torques."""
+    sheet = PlotSheet()
     template = page_environment().get_template("comparison.html.j2")
     return template.render(
         summary=comparison_summary(names, models, differences, evaluations),
-        colors=[COLORS[number % len(COLORS)] for number in range(len(models))],
-        measured=MEASURED,
-        frictions=list(_frictions(models)),
-        torques=list(_torques(evaluations)),
+        colors=[_color(number) for number in range(len(models))],
+        frictions=list(_frictions(sheet, names, models)),
+        torques=list(_torques(sheet, names, evaluations)),
+        sheet=sheet,
     )
 
 
-def _frictions(models: Models) -> Iterator[tuple[str, str]]:
-    """Name of each joint with friction, and the chart of the curves of all models."""
+def _color(number: int) -> str:
+    """Color of a model; repeated if there are more models than colors."""
+    return MODEL_COLORS[number % len(MODEL_COLORS)]
+
+
+def _frictions(sheet: PlotSheet, names: Sequence[str], models: Models) -> Iterator[tuple[str, str]]:
+    """Name of each joint with friction, and the plot of the curves of all models with bands of two sigma."""
     regressors = [Regressor.from_parameters(model) for model in models]
-    for name in dict.fromkeys(name for model in models for name in model.joint_names):
+    for joint in dict.fromkeys(name for model in models for name in model.joint_names):
         curves = [
-            (COLORS[number % len(COLORS)], friction_curve(model, regressor, model.joint_names.index(name)))
+            (number, friction_curve(model, regressor, model.joint_names.index(joint)))
             for number, (model, regressor) in enumerate(zip(models, regressors, strict=True))
-            if name in model.joint_names
+            if joint in model.joint_names
         ]
-        shown = [(color, curve) for color, curve in curves if curve is not None]
+        shown = [(number, curve) for number, curve in curves if curve is not None]
         if shown:
-            yield name, _friction_chart(shown)
+            first = shown[0][1]
+            plot = Plot(
+                f"Friction of {joint} over speed",
+                PlotAxis(f"speed [{first.speed_unit}]"),
+                PlotAxis(f"effort [{first.unit}]"),
+                tuple(
+                    Table(curve.speed, tuple(effort_series(names[number], curve.effort, curve.sigma, _color(number))))
+                    for number, curve in shown
+                ),
+                rules=(PlotRule(0.0), PlotRule(0.0, vertical=True)),
+            )
+            yield joint, sheet.add(f"friction-{joint}", plot)
 
 
-def _friction_chart(curves: Sequence[tuple[str, FrictionCurve]]) -> str:
-    """Friction of a joint over its speed, a curve and a band of two standard deviations per model."""
-    bands = [
-        Band(curve.speed, curve.effort - 2.0 * curve.sigma, curve.effort + 2.0 * curve.sigma, color)
-        for color, curve in curves
-        if curve.sigma is not None
-    ]
-    lines = [Line(curve.speed, curve.effort, color, 1.5) for color, curve in curves]
-    fastest, (_, first) = max(float(curve.speed[-1]) for _, curve in curves), curves[0]
-    panel = ChartPanel(
-        (CrossLine(0.0), CrossLine(0.0, vertical=True), *bands, *lines),
-        x=Axis(f"speed [{first.speed_unit}]", (-fastest, fastest)),
-        y=Axis(f"effort [{first.unit}]"),
-    )
-    return chart(288.0, 173.0, (panel,))
-
-
-def _torques(evaluations: Evaluations) -> Iterator[tuple[str, str]]:
-    """Name of each joint, and the chart of its measured effort and of the errors of all models."""
-    for row in _error_rows(evaluations):
-        lines = list[Line]()
-        errors = list[Line]()
-        for number, one in enumerate(evaluations):
+def _torques(sheet: PlotSheet, names: Sequence[str], evaluations: Evaluations) -> Iterator[tuple[str, list[str]]]:
+    """Name of each joint, and the plots of its efforts and of the residuals of all models."""
+    rows = _error_rows(evaluations)
+    axes = [DisplayTime.from_stamps(one.trace.t, len(rows) * len(evaluations)) for one in evaluations]
+    for row in rows:
+        efforts, residuals = list[Table](), list[Table]()
+        for number, (one, axis) in enumerate(zip(evaluations, axes, strict=True)):
             joint = next((i for i, entry in enumerate(one.held_out.joints) if entry.name == row["joint"]), None)
             if joint is None:
                 continue
-            time, breaks, _ = timeline(one.trace.t)
-            measured, predicted = (
-                np.insert(values[joint], breaks, np.nan) for values in (one.trace.measured, one.trace.predicted)
-            )
-            if not lines:
-                lines.append(Line(time, measured, MEASURED, 2.0))
-            lines.append(Line(time, predicted, COLORS[number % len(COLORS)], 0.9))
-            errors.append(Line(time, predicted - measured, COLORS[number % len(COLORS)], 0.8))
-        above = ChartPanel(tuple(lines), y=Axis(f"effort [{row['unit']}]"), share=2.0)
-        below = ChartPanel((CrossLine(0.0), *errors), x=Axis("time [s]"), y=Axis(f"error [{row['unit']}]"))
-        yield row["joint"], chart(475.0, 209.0, (above, below))
+            measured, predicted = one.trace.measured[joint], one.trace.predicted[joint]
+            series = [Series(names[number], predicted, _color(number), width=1.2)]
+            if not efforts:
+                series.insert(0, Series("measured", measured, "pale", width=2.4))
+            efforts.append(axis.table(series))
+            residuals.append(axis.table([replace(series[-1], y=measured - predicted)]))
+        label, unit = axes[0].label, row["unit"]
+        effort = Plot(
+            f"Effort of {row['joint']} over time",
+            PlotAxis(label),
+            PlotAxis(f"effort [{unit}]"),
+            tuple(efforts),
+            TIME_GROUP,
+        )
+        residual = replace(
+            effort,
+            title=f"Residual of {row['joint']} over time",
+            y=PlotAxis(f"residual [{unit}]"),
+            tables=tuple(residuals),
+            height=130,
+        )
+        yield (
+            row["joint"],
+            [sheet.add(f"effort-{row['joint']}", effort), sheet.add(f"residual-{row['joint']}", residual)],
+        )
 
 
 def _finite(value: float) -> float | None:

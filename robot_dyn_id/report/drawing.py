@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import io
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -10,11 +12,13 @@ from typing import Any, Literal
 import numpy as np
 
 from robot_dyn_id.arrays import Array
-from robot_dyn_id.report.plots import ERROR, MEASURED, PREDICTED, STATUS, axes, svg
 from robot_dyn_id.text.files import write_atomically
 
-COLORS = (MEASURED, PREDICTED, ERROR, STATUS["good"], "#9c36b5", STATUS["weak"])
+COLORS = ("#243b53", "#e8590c", "#1c7ed6", "#2b8a3e", "#9c36b5", "#e67700")
 """Colors of curves, in their order."""
+
+AXIS, GRID = "#9fb3c8", "#e4e9ee"
+"""Colors of axes and ticks, and of grid lines."""
 
 
 @dataclass(frozen=True)
@@ -74,7 +78,7 @@ def write_drawing(drawing: Drawing, folder: Path) -> Path:
     Raises:
         InputError: the folder cannot be written to.
     """
-    figure, places = axes(7.2, 0.6 + 2.3 * len(drawing.panels), len(drawing.panels))
+    figure, places = _axes(7.2, 0.6 + 2.3 * len(drawing.panels), len(drawing.panels))
     figure.set_layout_engine("constrained")
     figure.suptitle(drawing.title, fontsize=10)
     for axis, panel in zip(places, drawing.panels, strict=True):
@@ -92,7 +96,7 @@ def write_drawing(drawing: Drawing, folder: Path) -> Path:
             # above the panel: inside it the legend may cover values
             axis.legend(fontsize=8, frameon=False, loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=4)
     file = folder / f"{drawing.name}.svg"
-    write_atomically(file, svg(figure))
+    write_atomically(file, _svg(figure))
     return file
 
 
@@ -106,3 +110,34 @@ def _draw(axis: Any, curve: Curve, color: str) -> None:
     else:
         style = {"ls": "", "marker": "o", "ms": 3.5} if curve.style == "points" else {"lw": 1.2}
         axis.plot(curve.x, curve.y, color=color, label=label, **style)
+
+
+def _axes(width: float, height: float, rows: int = 1, **options: Any) -> tuple[Any, list[Any]]:
+    """A figure of that size [inch] and its axes, the upper one first."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(width, height))
+    panels = list(figure.subplots(rows, 1, squeeze=False, **options)[:, 0])
+    for axis in panels:
+        axis.spines[["top", "right"]].set_visible(False)
+        axis.spines[["left", "bottom"]].set_color(AXIS)
+        axis.tick_params(labelsize=8, color=AXIS)
+        axis.xaxis.label.set_fontsize(8.5)
+        axis.yaxis.label.set_fontsize(8.5)
+        axis.grid(axis="y", color=GRID, lw=0.6)
+        axis.set_axisbelow(True)
+    return figure, panels
+
+
+def _svg(figure: Any) -> str:
+    """SVG of a figure, text to be put into a file."""
+    import matplotlib
+
+    text = io.StringIO()
+    # text stays text, and the same input gives the same bytes
+    with matplotlib.rc_context({"svg.fonttype": "none", "svg.hashsalt": "robot_dyn_id"}):
+        figure.savefig(text, format="svg", transparent=True, metadata={"Date": None})
+    drawn = text.getvalue()
+    drawn = re.sub(r"<metadata>.*?</metadata>", "", drawn[drawn.index("<svg") :], flags=re.S)
+    drawn = re.sub(r'<g id="[^"]*"', "<g", drawn)  # nothing refers to them
+    return re.sub(r' d="[^"]*"', lambda path: re.sub(r"(\.\d\d)\d+", r"\1", path[0]), drawn)

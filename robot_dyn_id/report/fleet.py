@@ -6,7 +6,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from robot_dyn_id.report.html import page_environment
+from robot_dyn_id.findings import Finding, rank_findings
+from robot_dyn_id.report.assets import page_environment
+from robot_dyn_id.report.interactive import PlotSheet
 from robot_dyn_id.text.files import write_atomically
 
 MOST_DETAILED = 200
@@ -28,4 +30,7 @@ def write_fleet_page(path: Path, summary: dict[str, Any]) -> None:
     )
     detailed = [one for one in robots if one["drift"] and (len(robots) <= MOST_DETAILED or one["differs"])]
     page = page_environment().get_template("fleet.html.j2")
-    write_atomically(path, page.render(summary=summary, robots=robots, detailed=detailed))
+    findings = rank_findings(map(Finding.from_summary, summary["findings"]))
+    write_atomically(
+        path, page.render(summary=summary, robots=robots, detailed=detailed, findings=findings, sheet=PlotSheet())
+    )

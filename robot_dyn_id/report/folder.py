@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from robot_dyn_id.errors import InputError
-from robot_dyn_id.identification.evaluation import Evaluation
+from robot_dyn_id.identification.explanation import ModelExplanation
 from robot_dyn_id.parameters import ParameterSet
 from robot_dyn_id.text.files import part_of, write_atomically
 
@@ -22,6 +22,11 @@ COMPARISON, COMPARISON_PAGE = "comparison.json", "comparison.html"
 
 RESULTS = (PARAMETERS, REPORT, PAGE)
 """Files of a folder of results."""
+
+
+def page_of_file(file: Path) -> Path:
+    """Page of a result that is one file: `gains_report.html` of `gains.yaml`."""
+    return file.with_name(f"{file.stem}_{PAGE}")
 
 
 def output_folder(path: str | Path) -> Path:
@@ -81,11 +86,13 @@ def _not_writable(folder: Path, error: OSError) -> InputError:
     return InputError(f"{folder}: cannot write there ({error.strerror or os.strerror(error.errno or 0)})")
 
 
-def write_results(folder: Path, summary: dict[str, Any], evaluation: Evaluation, parameters: ParameterSet) -> None:
+def write_results(
+    folder: Path, summary: dict[str, Any], explanation: ModelExplanation, parameters: ParameterSet
+) -> None:
     """Write `report.json` and `report.html`."""
     from robot_dyn_id.report.html import write_html
 
-    write_html(folder / PAGE, summary, evaluation, parameters)
+    write_html(folder / PAGE, summary, explanation, parameters)
     write_atomically(folder / REPORT, json.dumps(summary, indent=1, allow_nan=False) + "\n")
 
 

@@ -4,106 +4,132 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from robot_dyn_id.dynamics.crosscheck import MAX_DIFFERENCE_RATIO
+from robot_dyn_id.dynamics.link_body import WITHOUT_PRIOR
 from robot_dyn_id.dynamics.regressor import Regressor
-from robot_dyn_id.identification.evaluation import Evaluation
+from robot_dyn_id.findings import Finding, rank_findings
+from robot_dyn_id.identification.explanation import ModelExplanation
+from robot_dyn_id.identification.explanation.joints import JointExplanation
 from robot_dyn_id.parameters import ParameterSet
 from robot_dyn_id.report import plots
-from robot_dyn_id.report.friction import FrictionCurve, friction_curve, reversal_curve
+from robot_dyn_id.report.assets import number, page_environment, plus_minus
+from robot_dyn_id.report.bodies import bodies_scene
+from robot_dyn_id.report.friction import friction_curve, reversal_curve
+from robot_dyn_id.report.interactive import PlotSheet, script_safe
 from robot_dyn_id.report.summary import base_parameter_rows
+from robot_dyn_id.report.text import MAX_PRINTED_FINDINGS
 from robot_dyn_id.signals.torque_shares import WEAK_TORQUE_SHARE, torque_shares_of
 from robot_dyn_id.text.files import write_atomically
 
-if TYPE_CHECKING:
-    import jinja2
 
-
-def write_html(path: Path, summary: dict[str, Any], evaluation: Evaluation, parameters: ParameterSet) -> None:
+def write_html(path: Path, summary: dict[str, Any], explanation: ModelExplanation, parameters: ParameterSet) -> None:
     """Write the page.
 
     Args:
         path: the file.
         summary: from `report.summary`.
-        evaluation: what is shown.
+        explanation: what is shown.
         parameters: parameter set of the model that was evaluated.
 
     Raises:
         InputError: the file cannot be written.
     """
     regressor = Regressor.from_parameters(parameters)
-    shares = torque_shares_of(parameters, regressor)
+    sheet = PlotSheet()
+    axis = plots.DisplayTime.from_stamps(explanation.time.t, len(parameters.joint_names))
+    metrics = summary["held_out"]["joints"]
     page = (
         page_environment()
-        .get_template("template.html.j2")
+        .get_template("report.html.j2")
         .render(
+            sheet=sheet,
             summary=summary,
             parameters=parameters,
-            rows=[
-                {**row, **_written(row), "share": share if math.isfinite(share) else None}
-                for row, share in zip(base_parameter_rows(parameters), shares.tolist(), strict=True)
+            explanation=explanation,
+            uses=[
+                {**fit, "use": use, "reason": _reason(fit, summary["findings"])}
+                for use, fit in summary["fit_for"].items()
             ],
-            torques=[plots.torque_plot(evaluation, joint) for joint in range(len(parameters.joint_names))],
-            sigmas=plots.share_plot(parameters, shares),
-            frictions=list(_frictions(parameters)),
-            colors=plots,
+            findings=_ranked(summary),
+            max_findings=MAX_PRINTED_FINDINGS,
+            rows=_parameter_rows(parameters, regressor, explanation),
+            joints=[
+                {
+                    **metrics[number],
+                    "explained_by": joint,
+                    "torque": sheet.add(f"torque-{number}", plots.torque_plot(axis, joint)),
+                    "residual": sheet.add(f"residual-{number}", plots.residual_plot(axis, joint)),
+                    "parts": sheet.add(f"parts-{number}", plots.parts_plot(axis, joint)),
+                    "details": _details(sheet, joint, number),
+                    "coverage": sheet.add(
+                        f"coverage-{number}", plots.coverage_plot(joint, explanation.excitation[number])
+                    ),
+                    **_friction(sheet, parameters, regressor, joint, number),
+                }
+                for number, joint in enumerate(explanation.joints)
+            ],
+            parts=plots.PART_LOOKS,
             units=regressor.model.effort_units,
-            drawn=len(evaluation.trace.t),
+            axis=axis,
+            samples=len(explanation.time.t),
             has_nominal=bool(regressor.model.inertial_parameters.any()),
             weak=WEAK_TORQUE_SHARE,
+            contains_prior=bool(summary.get("regularized_towards")) or parameters.estimator not in WITHOUT_PRIOR,
             tolerance=MAX_DIFFERENCE_RATIO,
+            scene=script_safe(bodies_scene(regressor.model, parameters, explanation.links)),
         )
     )
     write_atomically(path, page)
 
 
-def page_environment() -> jinja2.Environment:
-    """Environment of the templates of this folder; text is escaped, a missing variable is an error."""
-    import jinja2
-
-    environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(Path(__file__).parent),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters.update(percent=percent, number=number)
-    return environment
-
-
-def percent(value: float | None) -> str:
-    """A ratio in per cent; a dash for what is not known."""
-    if value is None:
-        return "\N{EN DASH}"
-    text = f"{100 * value:.1f}" if abs(value) < 10 else f"{100 * value:,.0f}"
-    return text.replace("-", "\N{MINUS SIGN}") + "\N{NO-BREAK SPACE}%"
-
-
-def number(value: float | None, digits: int = 4, padded: bool = False) -> str:
-    """A number with that many significant digits, ending zeros kept if `padded`; a dash for what is not known."""
-    if value is None:
-        return "\N{EN DASH}"
-    text = f"{value:#.{digits}g}".rstrip(".") if padded else f"{value:.{digits}g}"
-    return text.replace("-", "\N{MINUS SIGN}")
+def _parameter_rows(
+    parameters: ParameterSet, regressor: Regressor, explanation: ModelExplanation
+) -> list[dict[str, Any]]:
+    """Base parameters with the values of the URDF, as numbers and as text; what is not known is None."""
+    shares = torque_shares_of(parameters, regressor).tolist()
+    rows = zip(base_parameter_rows(parameters), shares, explanation.parameters, strict=True)
+    return [
+        {
+            **row,
+            **_written(row),
+            **{
+                key: value if math.isfinite(value) else None
+                for key, value in {
+                    "share": share,
+                    "significance": compared.significance,
+                    "urdf": compared.urdf,
+                    "difference": compared.difference,
+                }.items()
+            },
+        }
+        for row, share, compared in rows
+    ]
 
 
-def plus_minus(value: float, sigma: float) -> tuple[str, str]:
-    """Value and sigma as text, to the second digit of sigma.
+def _details(sheet: PlotSheet, joint: JointExplanation, number: int) -> list[tuple[str, str]]:
+    """Captions and names of the plots of a residual over speed and position and as a spectrum."""
+    found = [
+        ("Residual over speed", sheet.add(f"speed-{number}", plots.scatter_plot(joint, "speed"))),
+        ("Residual over position", sheet.add(f"position-{number}", plots.scatter_plot(joint, "position"))),
+    ]
+    if joint.spectrum is not None:
+        plot = plots.spectrum_plot(joint.unit, joint.spectrum)
+        found.append(("Spectrum of the effort as recorded", sheet.add(f"spectrum-{number}", plot)))
+    return found
 
-    Both have the same exponent: `-0.0012`, `0.0023`, or `3.42e-07`, `0.11e-07`.
-    """
-    if not sigma > 0.0:
-        return number(value), number(sigma)
-    largest = max(abs(value), sigma)
-    exponent = 0 if 1e-3 <= largest < 1e5 else math.floor(math.log10(largest))
-    decimals = min(max(0, 1 - math.floor(math.log10(sigma)) + exponent), 9)
-    suffix = f"e{exponent:+03d}" if exponent else ""
-    value_text, sigma_text = (f"{x / 10.0**exponent:.{decimals}f}{suffix}" for x in (value, sigma))
-    return value_text.replace("-", "\N{MINUS SIGN}"), sigma_text.replace("-", "\N{MINUS SIGN}")
+
+def _ranked(summary: dict[str, Any]) -> list[list[Finding]]:
+    """Findings by code, the most useful first; see `rank_findings`."""
+    decisive = {code for fit in summary["fit_for"].values() for code in fit["because"]}
+    return rank_findings(map(Finding.from_summary, summary["findings"]), decisive)
+
+
+def _reason(fit: dict[str, Any], findings: list[dict[str, Any]]) -> str:
+    """Messages of the findings that an answer rests on; empty without one."""
+    return "; ".join(dict.fromkeys(one["message"] for one in findings if one["code"] in fit["because"]))
 
 
 def _written(row: dict[str, Any]) -> dict[str, Any]:
@@ -117,13 +143,17 @@ def _written(row: dict[str, Any]) -> dict[str, Any]:
     return {"value_text": value_text, "sigma_text": sigma_text, "interval_text": interval}
 
 
-def _frictions(parameters: ParameterSet) -> Iterator[tuple[FrictionCurve, str, str, list[dict[str, Any]]]]:
-    """Curve, its plot, that of presliding (empty without), and parameters of every joint that has friction."""
-    regressor, rows = Regressor.from_parameters(parameters), base_parameter_rows(parameters)
-    for joint in range(len(parameters.joint_names)):
-        curve = friction_curve(parameters, regressor, joint)
-        if curve is not None:
-            reversal = reversal_curve(parameters, regressor, joint)
-            presliding = "" if reversal is None else plots.reversal_plot(reversal)
-            shown = [{**rows[i], **_written(rows[i])} for i in curve.parameters]
-            yield curve, plots.friction_plot(curve), presliding, shown
+def _friction(
+    sheet: PlotSheet, parameters: ParameterSet, regressor: Regressor, joint: JointExplanation, number: int
+) -> dict[str, Any]:
+    """Friction curve of a joint, that of presliding, and their parameters; None where there is none."""
+    curve = friction_curve(parameters, regressor, number)
+    if curve is None:
+        return {"friction": None, "presliding": None, "friction_terms": [], "friction_known": True}
+    reversal, rows = reversal_curve(parameters, regressor, number), base_parameter_rows(parameters)
+    return {
+        "friction": sheet.add(f"friction-{number}", plots.friction_plot(curve, joint)),
+        "presliding": None if reversal is None else sheet.add(f"presliding-{number}", plots.reversal_plot(reversal)),
+        "friction_terms": [{**rows[i], **_written(rows[i])} for i in curve.parameters],
+        "friction_known": curve.sigma is not None,
+    }

@@ -1,136 +1,101 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Plots of the report, as SVG text to be put into a page. Names of joints stay out of them: the page escapes text."""
+"""Plots of the report. Names of joints stay out of them where the page has them as a caption."""
 
 from __future__ import annotations
 
-import io
-import re
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, replace
+from typing import Literal
 
 import numpy as np
 
 from robot_dyn_id.arrays import Array, Integers
-from robot_dyn_id.identification.evaluation import Evaluation
-from robot_dyn_id.parameters import ParameterSet
-from robot_dyn_id.report.chart import AXIS, GRID, Axis, Band, ChartPanel, CrossLine, Line, Stems, chart
+from robot_dyn_id.identification.explanation.excitation import JointExcitation
+from robot_dyn_id.identification.explanation.joints import JointExplanation, JointSpectrum
 from robot_dyn_id.report.friction import FrictionCurve, ReversalCurve
+from robot_dyn_id.report.interactive import Plot, PlotAxis, PlotRule, Series, Table, min_max_buckets
 from robot_dyn_id.report.margins import LimitRow
-from robot_dyn_id.signals.torque_shares import WEAK_TORQUE_SHARE
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure as Figure  # noqa: PLC0414 (for annotations elsewhere)
+MAX_PLOTTED_POINTS = 4000
+"""Largest number of places of a plotted curve over time."""
 
-MEASURED, PREDICTED, ERROR, RAW = "#243b53", "#e8590c", "#1c7ed6", "#c9d3dd"
-"""Colors of the curves, the legend's too."""
+MAX_PAGE_POINTS = 28_000
+"""Largest number of places of all joints' curves over time, so that the page remains below 3 MB."""
 
-STATUS = {"good": "#2b8a3e", "weak": "#e67700", "not excited": "#c92a2a"}
-"""Colors of the parameters."""
+TIME_GROUP = "time"
+"""Group of the plots that share the time that they show."""
 
-MARGIN = {"left": 0.105, "right": 0.99, "top": 0.97}
-"""Frame of a wide plot; fixed, as measuring every label takes half of the time."""
+PART_LOOKS = {
+    "gravity": ("gravity", "green"),
+    "inertia": ("inertia", "blue"),
+    "coriolis": ("Coriolis and centrifugal", "purple"),
+    "friction": ("friction", "pink"),
+    "rest": ("rest", "olive"),
+}
+"""Label and color of the causes of the predicted effort."""
 
-
-def torque_plot(evaluation: Evaluation, joint: int) -> str:
-    """Measured and predicted effort of a joint over the held-out data, with their difference below."""
-    curves, unit = _TorqueCurves.from_evaluation(evaluation, joint), evaluation.held_out.joints[joint].unit
-    starts = tuple(CrossLine(start, vertical=True, width=0.6, dash="1 2") for start in curves.starts.tolist())
-    time = curves.time
-    above = ChartPanel(
-        (
-            Line(time, curves.raw, RAW, 0.6),
-            Line(time, curves.measured, MEASURED, 1.3),
-            Line(time, curves.predicted, PREDICTED, 1.1),
-            *starts,
-        ),
-        y=Axis(f"effort [{unit}]", curves.limits),
-        share=3.0,
-    )
-    below = ChartPanel(
-        (CrossLine(0.0), Line(time, curves.predicted - curves.measured, ERROR, 0.8), *starts),
-        x=Axis(curves.time_label),
-        y=Axis(f"error [{unit}]"),
-    )
-    return chart(475.0, 209.0, (above, below))
-
-
-def torque_figure(evaluation: Evaluation) -> Figure:
-    """Measured and predicted effort of every joint over the held-out data, each with its error below."""
-    joints = evaluation.held_out.joints
-    figure, panels = axes(9.0, 2.4 * len(joints), 2 * len(joints), sharex=True, height_ratios=(3, 1) * len(joints))
-    for number, joint in enumerate(joints):
-        pair = panels[2 * number : 2 * number + 2]
-        _draw_torque(pair, evaluation, number)
-        pair[0].set_title(joint.name.replace("$", r"\$"), loc="left", fontsize=9)
-        if number + 1 < len(joints):
-            pair[1].set_xlabel("")
-    # above the panel: inside it the legend covers values
-    names = ["measured", "measured, filtered", "predicted"]
-    panels[0].legend(names, loc="lower right", bbox_to_anchor=(1.0, 1.0), frameon=False, fontsize=7.5, ncols=3)
-    figure.tight_layout()
-    return figure
+HIDDEN_OUTLIERS = (0.5, 99.5)
+"""Percentiles of the effort as recorded between which the vertical axis makes room for it."""
 
 
 @dataclass(frozen=True)
-class _TorqueCurves:
-    """Efforts of a joint over the held-out data, as they are drawn.
+class DisplayTime:
+    """Stamps of held-out data as an axis of plots that curves are brought to.
 
     Attributes:
-        time: horizontal axis [s], NaN at interruptions, shape (K,).
-        starts: where stretches after an interruption start [s].
-        raw: measured effort, shape (K,).
-        measured: measured effort, filtered, shape (K,).
-        predicted: predicted effort, shape (K,).
-        limits: limits of the vertical axis, which outliers of the measured effort exceed.
+        time: from 0, interruptions cut out, ascending, shape (K,).
+        breaks: where NaN is inserted into curves, so that no line crosses an interruption.
+        starts: where each stretch after an interruption starts [s].
+        buckets: number of buckets that curves are decimated to.
     """
 
     time: Array
+    breaks: Integers
     starts: Array
-    raw: Array
-    measured: Array
-    predicted: Array
-    limits: tuple[float, float]
+    buckets: int
 
     @classmethod
-    def from_evaluation(cls, evaluation: Evaluation, joint: int) -> _TorqueCurves:
-        """Curves of a joint."""
-        trace = evaluation.trace
-        time, breaks, starts = timeline(trace.t)
-        raw, measured, predicted = (
-            np.insert(values[joint], breaks, np.nan) for values in (trace.raw, trace.measured, trace.predicted)
-        )
-        shown = np.concatenate(
-            [trace.measured[joint], trace.predicted[joint], np.percentile(trace.raw[joint], (0.5, 99.5))]
-        )
-        room = 0.05 * float(np.ptp(shown)) or 1.0
-        limits = (float(shown.min()) - room, float(shown.max()) + room)
-        return cls(time, starts, raw, measured, predicted, limits)
+    def from_stamps(cls, t: Array, joints: int) -> DisplayTime:
+        """Axis of stamps that may jump, on a page with curves of that number of joints."""
+        time, breaks, starts = timeline(t)
+        places = np.flatnonzero(np.isnan(time))
+        time[places] = 0.5 * (time[places - 1] + time[places + 1])
+        return cls(time, breaks, starts, min(MAX_PLOTTED_POINTS, MAX_PAGE_POINTS // joints) // 2)
 
     @property
-    def time_label(self) -> str:
-        """Title of the horizontal axis."""
+    def decimated(self) -> bool:
+        """Whether curves are decimated."""
+        return len(self.time) > 2 * self.buckets
+
+    @property
+    def label(self) -> str:
+        """Title of the axis."""
         return "time [s], gaps cut out" if len(self.starts) else "time [s]"
 
+    def table(self, series: Sequence[Series]) -> Table:
+        """Curves over time, decimated if there are too many samples for a page."""
+        curves = [edge for one in series for edge in ((one.y,) if one.high is None else (one.y, one.high))]
+        time, found = min_max_buckets(
+            self.time,
+            [np.insert(curve, self.breaks, np.nan) for curve in curves],
+            self.buckets,
+            self.breaks + np.arange(len(self.breaks)),
+        )
+        edges = iter(found)
+        return Table(
+            time,
+            tuple(
+                Series(**{**vars(one), "y": next(edges), "high": None if one.high is None else next(edges)})
+                for one in series
+            ),
+        )
 
-def _draw_torque(panels: Sequence[Any], evaluation: Evaluation, joint: int) -> None:
-    """Draw a joint's efforts into the first and their difference into the second of two axes."""
-    above, below = panels
-    curves, unit = _TorqueCurves.from_evaluation(evaluation, joint), evaluation.held_out.joints[joint].unit
-    time = curves.time
-    above.plot(time, curves.raw, color=RAW, lw=0.6)
-    above.plot(time, curves.measured, color=MEASURED, lw=1.3)
-    above.plot(time, curves.predicted, color=PREDICTED, lw=1.1)
-    above.set_ylim(*curves.limits)
-    below.axhline(0.0, color=MEASURED, lw=0.5)
-    below.plot(time, curves.predicted - curves.measured, color=ERROR, lw=0.8)
-    for axis, label in ((above, "effort"), (below, "error")):
-        axis.set_ylabel(f"{label} [{unit}]")
-        axis.yaxis.set_label_coords(-0.085, 0.5)
-        for start in curves.starts:
-            axis.axvline(start, color=MEASURED, lw=0.6, ls=":")
-    below.margins(x=0.0)
-    below.set_xlabel(curves.time_label)
+    def plot(self, title: str, label: str, series: Sequence[Series], height: int = 220) -> Plot:
+        """Curves over time, which share zoom and cursor with all others."""
+        rules = tuple(PlotRule(start, vertical=True, color="pale") for start in self.starts.tolist())
+        return Plot(
+            title, PlotAxis(self.label), PlotAxis(label), (self.table(series),), TIME_GROUP, rules, height=height
+        )
 
 
 def timeline(t: Array) -> tuple[Array, Integers, Array]:
@@ -150,105 +115,152 @@ def timeline(t: Array) -> tuple[Array, Integers, Array]:
     return np.asarray(np.insert(time, breaks, np.nan)), breaks, time[breaks]
 
 
-def share_plot(parameters: ParameterSet, shares: Array) -> str:
-    """Torque of one standard deviation of every base parameter; those that are not identifiable are at the top edge.
-
-    Args:
-        parameters: the parameter set.
-        shares: from `torque_shares`, shape (p,).
-    """
-    shown = np.clip(shares, 1e-4, 1e2)
-    status = np.array(parameters.status)
-    stems = [
-        Stems(np.flatnonzero(status == word).astype(np.float64), shown[status == word], color)
-        for word, color in STATUS.items()
+def torque_plot(axis: DisplayTime, joint: JointExplanation) -> Plot:
+    """Measured and predicted effort of a joint over the held-out data, with the 95 % band of the prediction."""
+    series = joint.series
+    low, high = np.percentile(series.raw, HIDDEN_OUTLIERS)
+    curves = [
+        Series("as recorded", series.raw, "pale", width=1.0, scaled=False),
+        Series("measured, low-passed", series.measured, "ink", width=1.6),
+        Series("predicted", series.predicted, "orange", width=1.3),
     ]
-    limits = (0.6 * max(1e-4, shown.min(initial=1.0)), 1.6 * max(1.0, shown.max(initial=1.0)))
-    panel = ChartPanel(
-        (*stems, CrossLine(WEAK_TORQUE_SHARE, width=0.7, dash="3 2")),
-        x=Axis(limits=(-0.8, len(shown) - 0.2), names=tuple(parameters.names)),
-        y=Axis("torque of one sigma", limits, logarithmic=True),
+    if np.isfinite(series.half_width).any():
+        edges = series.predicted - series.half_width, series.predicted + series.half_width
+        curves.insert(0, Series("95 % band", edges[0], "orange", "band", high=edges[1]))
+    plot = axis.plot("Measured and predicted effort over time", f"effort [{joint.unit}]", curves)
+    # spikes of the recorded effort are cut by the frame, instead of the curves pressed together by them
+    return replace(plot, y=replace(plot.y, room=(float(low), float(high))))
+
+
+def residual_plot(axis: DisplayTime, joint: JointExplanation) -> Plot:
+    """Measured minus predicted effort of a joint over the held-out data."""
+    curves = [Series("measured minus predicted", joint.series.residual, "blue", width=1.0)]
+    return axis.plot("Residual over time", f"residual [{joint.unit}]", curves, height=160)
+
+
+def parts_plot(axis: DisplayTime, joint: JointExplanation) -> Plot:
+    """Predicted effort of a joint by cause over the held-out data."""
+    curves = [
+        Series(label, getattr(joint.series, name), color, width=1.3) for name, (label, color) in PART_LOOKS.items()
+    ]
+    return axis.plot("Predicted effort by cause over time", f"effort [{joint.unit}]", curves, height=368)
+
+
+def scatter_plot(joint: JointExplanation, over: Literal["speed", "position"]) -> Plot:
+    """Residual of a joint over its speed or position."""
+    unit = motion_unit(joint.unit) + ("/s" if over == "speed" else "")
+    return Plot(
+        f"Residual over {over}",
+        PlotAxis(f"{over} [{unit}]"),
+        PlotAxis(f"residual [{joint.unit}]"),
+        (_points(getattr(joint.scatter, over), Series("residual", joint.scatter.residual, "blue", "points")),),
+        rules=(PlotRule(0.0),),
+        legend=False,
     )
-    return chart(max(691.0, 9.4 * len(shown) + 72.0), 194.0, (panel,), bottom=37.0)
 
 
-def friction_plot(curve: FrictionCurve) -> str:
-    """Friction and offset of a joint over its trained speeds, with a band of two sigma."""
-    panel = ChartPanel(
-        (CrossLine(0.0), CrossLine(0.0, vertical=True), *_effort_marks(curve.speed, curve.effort, curve.sigma)),
-        x=Axis(f"speed [{curve.speed_unit}]", (float(curve.speed.min()), float(curve.speed.max()))),
-        y=Axis(f"effort [{curve.unit}]"),
+def spectrum_plot(unit: str, spectrum: JointSpectrum) -> Plot:
+    """Amplitude densities of the recorded effort of a joint and of its residual."""
+    positive = spectrum.frequency > 0.0
+    curves = (
+        Series("measured", spectrum.measured[positive], "ink"),
+        Series("residual", spectrum.residual[positive], "blue"),
     )
-    return chart(288.0, 173.0, (panel,))
+    return Plot(
+        "Amplitude density over frequency",
+        PlotAxis("frequency [Hz]"),
+        PlotAxis(f"density [{unit}/√Hz]", logarithmic=True),
+        (Table(spectrum.frequency[positive], curves),),
+        "frequency",
+        (PlotRule(spectrum.cutoff, vertical=True, color="bad", label="low-pass"),),
+    )
 
 
-def reversal_plot(curve: ReversalCurve) -> str:
+def friction_plot(curve: FrictionCurve, joint: JointExplanation) -> Plot:
+    """Friction and offset of a joint over its speeds: data, identified with a band of two sigma, and the URDF's."""
+    tables = [
+        _points(joint.scatter.speed, Series("measured less other causes", joint.scatter.friction, "soft", "points")),
+        Table(curve.speed, tuple(effort_series("identified", curve.effort, curve.sigma, "orange"))),
+    ]
+    if joint.friction_urdf is not None:
+        nominal = joint.friction_urdf.damping * curve.speed + joint.friction_urdf.friction * np.sign(curve.speed)
+        tables.append(Table(curve.speed, (Series("URDF", nominal, "green", dash=(6.0, 4.0)),)))
+    return Plot(
+        "Friction over speed",
+        PlotAxis(f"speed [{curve.speed_unit}]"),
+        PlotAxis(f"effort [{curve.unit}]"),
+        tuple(tables),
+        rules=(PlotRule(0.0), PlotRule(0.0, vertical=True)),
+    )
+
+
+def coverage_plot(joint: JointExplanation, excitation: JointExcitation) -> Plot:
+    """Speeds of a joint over its positions, with the limits of both in the URDF."""
+    points = Series("samples", joint.scatter.speed, "blue", "points")
+    rules = [PlotRule(float(end), vertical=True, color="bad") for end in excitation.position_limits]
+    rules += [PlotRule(side * excitation.speed_limit, color="bad") for side in (-1.0, 1.0)]
+    ends = (*excitation.position_limits.tolist(), *excitation.trained_positions.tolist())
+    known = [end for end in ends if np.isfinite(end)]
+    room = 0.03 * (max(known) - min(known)) or 1.0
+    return Plot(
+        "Speed over position",
+        PlotAxis(f"position [{excitation.unit}]", (min(known) - room, max(known) + room)),
+        PlotAxis(f"speed [{excitation.unit}/s]"),
+        (_points(joint.scatter.position, points),),
+        rules=tuple(rules),
+        height=180,
+        legend=False,
+    )
+
+
+def _points(places: Array, series: Series) -> Table:
+    order = np.argsort(places, kind="stable")
+    return Table(places[order], (replace(series, y=series.y[order]),))
+
+
+def motion_unit(effort_unit: str) -> str:
+    """Unit of the position of a joint with efforts of a unit."""
+    return "m" if effort_unit == "N" else "rad"
+
+
+def reversal_plot(curve: ReversalCurve) -> Plot:
     """Presliding friction of a joint over the displacement after a reversal, with a band of two sigma."""
-    panel = ChartPanel(
-        (CrossLine(0.0), *_effort_marks(curve.displacement, curve.effort, curve.sigma)),
-        x=Axis(f"displacement after a reversal [{curve.displacement_unit}]", logarithmic=True),
-        y=Axis(f"presliding [{curve.unit}]"),
+    return Plot(
+        "Presliding friction over the displacement after a reversal",
+        PlotAxis(f"displacement after a reversal [{curve.displacement_unit}]", logarithmic=True),
+        PlotAxis(f"presliding [{curve.unit}]"),
+        (Table(curve.displacement, tuple(effort_series("identified", curve.effort, curve.sigma, "orange"))),),
+        rules=(PlotRule(0.0),),
     )
-    return chart(288.0, 173.0, (panel,))
 
 
-def _effort_marks(place: Array, effort: Array, sigma: Array | None) -> tuple[Band | Line, ...]:
-    """An effort and its band of two sigma."""
-    line = Line(place, effort, PREDICTED, 1.5)
+def effort_series(label: str, effort: Array, sigma: Array | None, color: str) -> list[Series]:
+    """An effort, over its band of two sigma where there is one."""
+    line = Series(label, effort, color, width=1.8)
     if sigma is None:
-        return (line,)
-    return (Band(place, effort - 2.0 * sigma, effort + 2.0 * sigma, PREDICTED), line)
+        return [line]
+    return [Series("", effort - 2.0 * sigma, color, "band", high=effort + 2.0 * sigma), line]
 
 
-def limit_plot(t: Array, rows: Sequence[LimitRow], shown: Integers) -> str:
-    """Quantities of a joint over time, one below the other, with the limits that are near.
+def limit_plot(t: Array, row: LimitRow, shown: Integers) -> Plot:
+    """A quantity of a joint over time, with the limits that are near.
 
     Args:
         t: times [s], shape (N,).
-        rows: from `margins.limit_rows`.
+        row: from `margins.limit_rows`.
         shown: numbers of the samples that are drawn.
     """
-    figure, panels = axes(6.6, 0.45 + 1.15 * len(rows), len(rows), sharex=True)
-    figure.subplots_adjust(left=MARGIN["left"], right=MARGIN["right"], top=0.985, bottom=0.42 / figure.get_figheight())
-    for axis, row in zip(panels, rows, strict=True):
-        axis.plot(t[shown], row.values[shown], color=PREDICTED, lw=1.2)
-        room = 1.3 * max(row.highest - row.lowest, 1e-9)
-        for limit in (row.lower, row.upper):
-            if row.lowest - room <= limit <= row.highest + room:
-                axis.axhline(limit, color=STATUS["not excited"], lw=0.9, ls="--")
-        axis.set_ylabel(f"{row.quantity[:3]}. [{row.unit}]")
-        axis.yaxis.set_label_coords(-0.085, 0.5)
-        axis.margins(x=0.0)
-    panels[-1].set_xlabel("time [s]")
-    return svg(figure)
-
-
-def axes(width: float, height: float, rows: int = 1, **options: Any) -> tuple[Figure, list[Any]]:
-    """A figure of that size [inch] and its axes, the upper one first."""
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(width, height))
-    panels = list(figure.subplots(rows, 1, squeeze=False, **options)[:, 0])
-    for axis in panels:
-        axis.spines[["top", "right"]].set_visible(False)
-        axis.spines[["left", "bottom"]].set_color(AXIS)
-        axis.tick_params(labelsize=8, color=AXIS)
-        axis.xaxis.label.set_fontsize(8.5)
-        axis.yaxis.label.set_fontsize(8.5)
-        axis.grid(axis="y", color=GRID, lw=0.6)
-        axis.set_axisbelow(True)
-    return figure, panels
-
-
-def svg(figure: Any) -> str:
-    """A figure as text to be put into a page or a file."""
-    import matplotlib
-
-    text = io.StringIO()
-    # text stays text, and the same input gives the same bytes
-    with matplotlib.rc_context({"svg.fonttype": "none", "svg.hashsalt": "robot_dyn_id"}):
-        figure.savefig(text, format="svg", transparent=True, metadata={"Date": None})
-    svg = text.getvalue()
-    svg = re.sub(r"<metadata>.*?</metadata>", "", svg[svg.index("<svg") :], flags=re.S)
-    svg = re.sub(r'<g id="[^"]*"', "<g", svg)  # nothing refers to them, and a page must not hold one twice
-    return re.sub(r' d="[^"]*"', lambda path: re.sub(r"(\.\d\d)\d+", r"\1", path[0]), svg)
+    room = 1.3 * max(row.highest - row.lowest, 1e-9)
+    near = [limit for limit in (row.lower, row.upper) if row.lowest - room <= limit <= row.highest + room]
+    ends = (min([row.lowest, *near]), max([row.highest, *near]))
+    margin = 0.06 * (ends[1] - ends[0]) or 1.0
+    return Plot(
+        f"{row.quantity} of {row.joint} over time",
+        PlotAxis("time [s]"),
+        PlotAxis(f"{row.quantity[:3]}. [{row.unit}]", (ends[0] - margin, ends[1] + margin)),
+        (Table(t[shown], (Series(row.quantity, row.values[shown], "blue", width=1.6),)),),
+        TIME_GROUP,
+        tuple(PlotRule(limit, color="bad", label="limit") for limit in near),
+        height=130,
+        legend=False,
+    )

@@ -1,203 +1,75 @@
 // SPDX-License-Identifier: Apache-2.0
 "use strict";
-// The robot along its motion, on a 2D canvas: what is further away is painted first, no GPU is needed.
-const data = JSON.parse(document.getElementById("motion").textContent);
-const canvas = document.getElementById("view"), context = canvas.getContext("2d");
-const element = (name) => document.getElementById(name);
-const [play, slider, speed, clock, bones] = ["play", "time", "speed", "clock", "bones"].map(element);
-const values = [...document.querySelectorAll("#joints td.n")], cursors = [...document.querySelectorAll(".cursor")];
-const end = data.t[data.t.length - 1], begin = data.t[0];
-const LIGHT = [0.35, -0.45, 0.82];
+// The robot along its motion, with controls of the time.
+(() => {
+  const data = JSON.parse(document.getElementById("motion").textContent);
+  const element = (name) => document.getElementById(name);
+  const [play, slider, speed, clock, bones] = ["play", "time", "speed", "clock", "bones"].map(element);
+  const values = [...document.querySelectorAll("#positions td.n")];
+  const end = data.t[data.t.length - 1], begin = data.t[0];
+  let now = begin, running = false, before = 0;
 
-const add = (a, b) => [a[0] + b[0], a[1] + b[1], a[2] + b[2]];
-const sub = (a, b) => [a[0] - b[0], a[1] - b[1], a[2] - b[2]];
-const dot = (a, b) => a[0] * b[0] + a[1] * b[1] + a[2] * b[2];
-const cross = (a, b) => [a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]];
-const scale = (a, f) => [a[0] * f, a[1] * f, a[2] * f];
-const unit = (a) => scale(a, 1 / (Math.hypot(...a) || 1));
-
-function matrix(x, y, z, w) {
-  return [
-    [1 - 2 * (y * y + z * z), 2 * (x * y - z * w), 2 * (x * z + y * w)],
-    [2 * (x * y + z * w), 1 - 2 * (x * x + z * z), 2 * (y * z - x * w)],
-    [2 * (x * z - y * w), 2 * (y * z + x * w), 1 - 2 * (x * x + y * y)],
-  ];
-}
-
-// Frame number and share of the way to the next one.
-function frame(t) {
-  let low = 0, high = data.t.length - 1;
-  while (high - low > 1) {
-    const middle = (low + high) >> 1;
-    if (data.t[middle] <= t) low = middle;
-    else high = middle;
+  // Frame number and share of the way to the next one.
+  function frame(t) {
+    let low = 0, high = data.t.length - 1;
+    while (high - low > 1) {
+      const middle = (low + high) >> 1;
+      if (data.t[middle] <= t) low = middle;
+      else high = middle;
+    }
+    const step = data.t[high] - data.t[low];
+    return [low, high, step > 0 ? Math.min(1, Math.max(0, (t - data.t[low]) / step)) : 0];
   }
-  const step = data.t[high] - data.t[low];
-  return [low, high, step > 0 ? Math.min(1, Math.max(0, (t - data.t[low]) / step)) : 0];
-}
 
-// Rotation and position of every body; the base stands at the end of the list.
-function poses(t) {
-  const [a, b, share] = frame(t), found = [];
-  for (let i = 0; i < data.poses[a].length; i++) {
-    const p = data.poses[a][i], q = data.poses[b][i];
-    const side = p[3] * q[3] + p[4] * q[4] + p[5] * q[5] + p[6] * q[6] < 0 ? -1 : 1;
-    const mixed = p.map((x, k) => x * (1 - share) + (k < 3 ? 1 : side) * q[k] * share);
-    const length = Math.hypot(mixed[3], mixed[4], mixed[5], mixed[6]);
-    found.push({ turn: matrix(...mixed.slice(3).map((x) => x / length)), at: mixed.slice(0, 3) });
+  function poses() {
+    const [a, b, share] = frame(now);
+    const found = data.poses[a].map((p, i) => {
+      const q = data.poses[b][i], side = p[3] * q[3] + p[4] * q[4] + p[5] * q[5] + p[6] * q[6] < 0 ? -1 : 1;
+      const mixed = p.map((x, k) => x * (1 - share) + (k < 3 ? 1 : side) * q[k] * share);
+      const length = Math.hypot(mixed[3], mixed[4], mixed[5], mixed[6]);
+      return Scene.pose(mixed.map((x, k) => (k < 3 ? x : x / length)));
+    });
+    return [...found, Scene.base];
   }
-  found.push({ turn: matrix(0, 0, 0, 1), at: [0, 0, 0] });
-  return found;
-}
 
-const place = (pose, p) => add(pose.at, [dot(pose.turn[0], p), dot(pose.turn[1], p), dot(pose.turn[2], p)]);
+  const scene = Scene.create(element("view"), data, poses, () => bones.checked);
 
-const home = { azimuth: -0.9, height: 0.42, distance: 2.7 * data.radius, target: data.center };
-let camera = { ...home };
+  function draw(cursors = true) {
+    scene.draw();
+    const [a, b, share] = frame(now), length = end - begin || 1;
+    values.forEach((cell, j) => (cell.textContent = Charts.text(data.q[a][j] * (1 - share) + data.q[b][j] * share)));
+    clock.textContent = `${now.toFixed(2)} s of ${end.toFixed(2)} s`;
+    slider.value = String((now - begin) / length);
+    if (cursors) Charts.setTime(now);
+  }
 
-function projector() {
-  const { azimuth, height, distance, target } = camera;
-  const back = [Math.cos(height) * Math.cos(azimuth), Math.cos(height) * Math.sin(azimuth), Math.sin(height)];
-  const right = [-Math.sin(azimuth), Math.cos(azimuth), 0], up = cross(back, right);
-  const eye = add(target, scale(back, distance));
-  const width = canvas.clientWidth, tall = canvas.clientHeight, focus = 1.15 * Math.min(width, 1.6 * tall);
-  const near = 0.02 * data.radius;
-  const project = (p) => {
-    const v = sub(p, eye), depth = -dot(v, back);
-    if (depth < near) return null;
-    return [width / 2 + (focus * dot(v, right)) / depth, tall / 2 - (focus * dot(v, up)) / depth, depth];
+  function tick(stamp) {
+    if (!running) return;
+    now += Math.min(0.1, (stamp - before) / 1000) * Number(speed.value);
+    before = stamp;
+    if (now >= end) now = begin;
+    draw();
+    requestAnimationFrame(tick);
+  }
+
+  play.onclick = () => {
+    running = !running;
+    play.textContent = running ? "Pause" : "Play";
+    before = performance.now();
+    if (running) requestAnimationFrame(tick);
   };
-  return { project, eye, right, up, back, focus };
-}
-
-function grid(view, plane) {
-  const normal = plane.normal, side = unit(Math.abs(normal[2]) < 0.9 ? cross([0, 0, 1], normal) : cross([0, 1, 0], normal));
-  const other = cross(normal, side), middle = add(data.center, scale(normal, plane.height - dot(normal, data.center)));
-  const step = data.radius > 4 ? 1 : data.radius > 0.4 ? 0.2 : 0.05, count = Math.ceil((1.7 * data.radius) / step);
-  context.strokeStyle = plane.solid ? "#b9c6d3" : "#d9e2ec";
-  context.lineWidth = 1;
-  context.beginPath();
-  for (let i = -count; i <= count; i++) {
-    for (const [u, v] of [[side, other], [other, side]]) {
-      for (let k = -count; k < count; k++) {
-        const start = add(middle, add(scale(u, i * step), scale(v, k * step)));
-        const a = view.project(start), b = view.project(add(start, scale(v, step)));
-        if (a && b) context.moveTo(a[0], a[1]), context.lineTo(b[0], b[1]);
-      }
-    }
-  }
-  context.stroke();
-}
-
-function faces(view, placed) {
-  const drawn = [];
-  for (const shape of data.shapes) {
-    const pose = placed[shape.body < 0 ? placed.length - 1 : shape.body];
-    const world = [], flat = [];
-    for (let i = 0; i < shape.vertices.length; i += 3) {
-      world.push(place(pose, [shape.vertices[i], shape.vertices[i + 1], shape.vertices[i + 2]]));
-      flat.push(view.project(world[world.length - 1]));
-    }
-    for (const corners of shape.faces) {
-      if (corners.some((c) => !flat[c])) continue;
-      const [a, b, c] = corners.map((k) => world[k]);
-      let normal = unit(cross(sub(b, a), sub(c, a)));
-      if (dot(normal, sub(view.eye, a)) < 0) {
-        if (shape.closed) continue;
-        normal = scale(normal, -1);
-      }
-      const depth = corners.reduce((sum, k) => sum + flat[k][2], 0) / corners.length;
-      const light = 0.62 + 0.38 * dot(normal, unit(LIGHT));
-      const color = shape.color.map((part) => Math.round(Math.min(255, part * light)));
-      drawn.push({ depth, points: corners.map((k) => flat[k]), fill: `rgba(${color},${shape.opacity})`, solid: shape.opacity === 1 });
-    }
-  }
-  return drawn.sort((p, q) => q.depth - p.depth);
-}
-
-function skeleton(view, placed) {
-  context.lineCap = "round";
-  data.parents.forEach((parent, i) => {
-    const a = view.project(placed[parent < 0 ? placed.length - 1 : parent].at), b = view.project(placed[i].at);
-    if (!a || !b) return;
-    context.strokeStyle = "#e8590c";
-    context.lineWidth = 3;
-    context.beginPath(), context.moveTo(a[0], a[1]), context.lineTo(b[0], b[1]), context.stroke();
-    context.fillStyle = "#243b53";
-    context.beginPath(), context.arc(b[0], b[1], 4, 0, 7), context.fill();
+  slider.oninput = () => {
+    now = begin + Number(slider.value) * (end - begin);
+    draw();
+  };
+  Charts.onTime((time) => {
+    if (running || time === null) return;
+    now = Math.min(end, Math.max(begin, time));
+    draw(false);
   });
-}
-
-let now = begin, running = false, before = 0;
-
-function draw() {
-  const ratio = window.devicePixelRatio || 1, width = canvas.clientWidth, tall = canvas.clientHeight;
-  if (canvas.width !== Math.round(width * ratio) || canvas.height !== Math.round(tall * ratio)) {
-    canvas.width = Math.round(width * ratio);
-    canvas.height = Math.round(tall * ratio);
-  }
-  context.setTransform(ratio, 0, 0, ratio, 0, 0);
-  context.clearRect(0, 0, width, tall);
-  const view = projector(), placed = poses(now);
-  data.planes.forEach((plane) => grid(view, plane));
-  context.lineWidth = 0.7;
-  context.lineJoin = "round";
-  for (const face of faces(view, placed)) {
-    context.fillStyle = face.fill;
-    context.strokeStyle = face.solid ? face.fill : "rgba(0,0,0,0)"; // closes the seams between neighbours
-    context.beginPath();
-    face.points.forEach((p, i) => (i ? context.lineTo(p[0], p[1]) : context.moveTo(p[0], p[1])));
-    context.closePath(), context.fill(), context.stroke();
-  }
-  if (bones.checked) skeleton(view, placed);
-  const [a, b, share] = frame(now), length = end - begin || 1;
-  values.forEach((cell, j) => (cell.textContent = (data.q[a][j] * (1 - share) + data.q[b][j] * share).toFixed(4)));
-  clock.textContent = `${now.toFixed(2)} s of ${end.toFixed(2)} s`;
-  slider.value = String((now - begin) / length);
-  cursors.forEach((bar) => (bar.style.left = `${100 * (data.frame[0] + ((data.frame[1] - data.frame[0]) * (now - begin)) / length)}%`));
-}
-
-function tick(stamp) {
-  if (!running) return;
-  now += Math.min(0.1, (stamp - before) / 1000) * Number(speed.value);
-  before = stamp;
-  if (now >= end) now = begin;
+  bones.onchange = () => draw();
+  element("home").onclick = scene.reset;
+  element("nearer").onclick = () => scene.zoom(0.8);
+  element("farther").onclick = () => scene.zoom(1.25);
   draw();
-  requestAnimationFrame(tick);
-}
-
-play.onclick = () => {
-  running = !running;
-  play.textContent = running ? "Pause" : "Play";
-  before = performance.now();
-  if (running) requestAnimationFrame(tick);
-};
-slider.oninput = () => {
-  now = begin + Number(slider.value) * (end - begin);
-  draw();
-};
-bones.onchange = draw;
-element("home").onclick = () => {
-  camera = { ...home };
-  draw();
-};
-canvas.onpointerdown = (event) => canvas.setPointerCapture(event.pointerId);
-canvas.onpointermove = (event) => {
-  if (!event.buttons) return;
-  if (event.buttons === 1 && !event.shiftKey) {
-    camera.azimuth -= 0.008 * event.movementX;
-    camera.height = Math.max(-1.5, Math.min(1.5, camera.height + 0.008 * event.movementY));
-  } else {
-    const view = projector(), size = camera.distance / view.focus;
-    camera.target = add(camera.target, add(scale(view.right, -size * event.movementX), scale(view.up, size * event.movementY)));
-  }
-  draw();
-};
-canvas.oncontextmenu = (event) => event.preventDefault();
-canvas.addEventListener("wheel", (event) => {
-  event.preventDefault();
-  camera.distance = Math.max(0.1 * data.radius, Math.min(20 * data.radius, camera.distance * Math.exp(0.001 * event.deltaY)));
-  draw();
-}, { passive: false });
-window.onresize = draw;
-draw();
+})();

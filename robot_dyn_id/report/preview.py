@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,7 +11,6 @@ from typing import Any
 
 import numpy as np
 
-from robot_dyn_id.arrays import Array
 from robot_dyn_id.errors import UsageError
 from robot_dyn_id.excitation.collision.clearance import UNCHECKED, Clearance
 from robot_dyn_id.excitation.collision.obstacles import HalfSpace, Obstacle
@@ -20,9 +18,11 @@ from robot_dyn_id.excitation.collision.shapes import visual_geometry
 from robot_dyn_id.excitation.limits import MotionLimits
 from robot_dyn_id.model.kinematics import Kinematics
 from robot_dyn_id.model.robot import RobotModel
-from robot_dyn_id.report import plots
-from robot_dyn_id.report.html import page_environment
+from robot_dyn_id.report.assets import page_environment
+from robot_dyn_id.report.bodies import quaternions
+from robot_dyn_id.report.interactive import PlotSheet, script_safe
 from robot_dyn_id.report.margins import PlannedMotion, limit_rows, position_units
+from robot_dyn_id.report.plots import limit_plot
 from robot_dyn_id.report.solids import STAND_IN, drawn_shapes
 from robot_dyn_id.text.files import write_atomically
 
@@ -89,7 +89,7 @@ def write_preview(
     bodies = {shape.placement.body for shape in shapes}
     each = len(rows) // len(model.joint_names)
     shown = np.unique(np.linspace(0, len(motion.t) - 1, POINTS).astype(np.int64))
-    environment = page_environment()
+    environment, sheet = page_environment(), PlotSheet()
     environment.filters["finite"] = lambda value: value if math.isfinite(value) else None
     page = environment.get_template("preview.html.j2").render(
         title=options.title or f"Motion of {model.name}",
@@ -108,10 +108,17 @@ def write_preview(
         margin=options.margin,
         notes=list(dict.fromkeys(notes)),
         bones=not bodies.issuperset(range(len(model.body_names))),
-        plots=[plots.limit_plot(motion.t, rows[i : i + each], shown) for i in range(0, len(rows), each)],
-        colors=plots,
-        data=_script_safe(scene(model, motion, around, drawn_shapes(shapes, around))),
-        script=(Path(__file__).parent / "preview.js").read_text(encoding="utf-8"),
+        curves=[
+            (
+                model.joint_names[i // each],
+                [sheet.add(f"limit-{i + k}", limit_plot(motion.t, rows[i + k], shown)) for k in range(each)],
+            )
+            for i in range(0, len(rows), each)
+        ],
+        sheet=sheet,
+        drawn=len(shown),
+        samples=len(motion.t),
+        data=script_safe(scene(model, motion, around, drawn_shapes(shapes, around))),
     )
     write_atomically(path, page)
 
@@ -144,24 +151,9 @@ def scene(
         "joints": list(model.joint_names),
         "bodies": list(model.body_names),
         "parents": model.parent.tolist(),
-        "poses": np.round(np.concatenate([position, _quaternions(rotation)], axis=-1), DIGITS).tolist(),
+        "poses": np.round(np.concatenate([position, quaternions(rotation)], axis=-1), DIGITS).tolist(),
         "shapes": shapes,
         "planes": planes or [{"normal": [0.0, 0.0, 1.0], "height": 0.0, "solid": False}],
         "center": np.round((low + high) / 2.0, 4).tolist(),
         "radius": max(0.05, round(float(np.linalg.norm(high - low)) / 2.0, 4)),
-        "frame": [plots.MARGIN["left"], plots.MARGIN["right"]],
     }
-
-
-def _quaternions(rotation: Array) -> Array:
-    """Quaternions x y z w of rotations, shape (..., 3, 3) -> (..., 4)."""
-    from scipy.spatial.transform import Rotation
-
-    flat = Rotation.from_matrix(rotation.reshape(-1, 3, 3)).as_quat()
-    return np.asarray(flat).reshape(*rotation.shape[:-2], 4)
-
-
-def _script_safe(content: dict[str, Any]) -> str:
-    """JSON that cannot end the script element it stands in."""
-    text = json.dumps(content, allow_nan=False, separators=(",", ":"))
-    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")

@@ -12,12 +12,10 @@ from robot_dyn_id.excitation.collision.meshes import simplify
 from robot_dyn_id.excitation.collision.obstacles import Box, Obstacle
 from robot_dyn_id.excitation.collision.shapes import Shape
 from robot_dyn_id.model.kinematics import BASE, Placement
+from robot_dyn_id.report.turned import ROUND, Polygons, turned_profile
 
 FACES = 6000
 """Triangles of all meshes together: what a canvas draws thirty times a second, and keeps a page small."""
-
-ROUND = 20
-"""Corners of a circle."""
 
 LINKS = ((159, 179, 200), (188, 203, 219), (123, 147, 173))
 """Colors of the links, in turn."""
@@ -26,9 +24,6 @@ STAND_IN = (204, 93, 232)
 """Color of stand-ins, which are transparent too: they must not look like the robot."""
 
 OBSTACLE = (240, 190, 140)
-
-Polygons = tuple[Array, list[list[int]]]
-"""Corners [m], shape (c, 3), and the corners of each face, counted from outside against the clock."""
 
 
 def drawn_shapes(shapes: tuple[Shape, ...], obstacles: tuple[Obstacle, ...]) -> list[dict[str, Any]]:
@@ -79,27 +74,15 @@ def _primitive(kind: str, size: tuple[float, ...]) -> Polygons:
         return _box(size, 1)
     if kind == "sphere":
         angles = np.linspace(-np.pi / 2, np.pi / 2, ROUND // 2 + 1)
-        return _turned(size[0] * np.cos(angles), size[0] * np.sin(angles))
+        return turned_profile(size[0] * np.cos(angles), size[0] * np.sin(angles))
     radius, half = size[0], size[1] / 2.0
     if kind == "cylinder":
         heights = np.linspace(-half, half, 4)
-        return _turned(np.full(4, radius), heights)
+        return turned_profile(np.full(4, radius), heights)
     angles = np.linspace(0.0, np.pi / 2, ROUND // 4 + 1)
     profile = np.concatenate([radius * np.cos(angles[::-1]), radius * np.cos(angles)])
     heights = np.concatenate([-half - radius * np.sin(angles[::-1]), half + radius * np.sin(angles)])
-    return _turned(profile, heights)
-
-
-def _turned(radii: Array, heights: Array) -> Polygons:
-    """A profile turned about z, from below, with lids."""
-    angles = 2.0 * np.pi / ROUND * np.arange(ROUND)
-    circle = np.column_stack([np.cos(angles), np.sin(angles)])
-    rings = [np.column_stack([r * circle, np.full(ROUND, z)]) for r, z in zip(radii, heights, strict=True)]
-    faces = [list(range(ROUND))[::-1], list(range((len(rings) - 1) * ROUND, len(rings) * ROUND))]
-    for ring in range(len(rings) - 1):
-        below, above = ring * ROUND, (ring + 1) * ROUND
-        faces += [[below + i, below + (i + 1) % ROUND, above + (i + 1) % ROUND, above + i] for i in range(ROUND)]
-    return np.concatenate(rings), faces
+    return turned_profile(profile, heights)
 
 
 def _box(size: tuple[float, ...], tiles: int) -> Polygons:

@@ -4,10 +4,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from typing import Any
+
+import numpy as np
 
 from robot_dyn_id.findings import summarize_findings
 from robot_dyn_id.identification.evaluation import Evaluation
+from robot_dyn_id.identification.explanation import ModelExplanation, explain
 from robot_dyn_id.identification.pipeline import Identification
 from robot_dyn_id.identification.rollout import HORIZONS_S
 from robot_dyn_id.identification.uses import UseJudgment
@@ -16,8 +20,16 @@ from robot_dyn_id.signals.left_out import count_left_out
 from robot_dyn_id.signals.trials import FilteredTrials
 
 
-def identification_summary(identification: Identification, parameters_file: str) -> dict[str, Any]:
-    """Answer of `robot-dyn-id identify`. Numbers that are not finite are null."""
+def identification_summary(
+    identification: Identification, parameters_file: str, explanation: ModelExplanation | None = None
+) -> dict[str, Any]:
+    """Answer of `robot-dyn-id identify`. Numbers that are not finite are null.
+
+    Args:
+        identification: the identification.
+        parameters_file: file of its parameters.
+        explanation: its explanation; None: it is made.
+    """
     parameters, estimate = identification.parameters, identification.estimate
     training, used = identification.training, estimate.rows
     summary = _summary(identification.evaluation, training, parameters_file, used, parameters.condition_number)
@@ -33,6 +45,7 @@ def identification_summary(identification: Identification, parameters_file: str)
         "unconstrained_nrmse": _optional(identification.unconstrained_nrmse),
         "noise_rms": [_finite(value) for value in estimate.noise_rms],
         "base_parameters": base_parameter_rows(parameters),
+        **explanation_summary(explanation or explain(identification.evaluation, parameters, training)),
         "intervals": None
         if estimate.intervals is None
         else [[_finite(end) for end in pair] for pair in estimate.intervals],
@@ -88,8 +101,10 @@ def _essential(identification: Identification) -> dict[str, Any] | None:
     }
 
 
-def evaluation_summary(evaluation: Evaluation, parameters_file: str, parameters: ParameterSet) -> dict[str, Any]:
-    """Answer of `robot-dyn-id validate`; rows are samples times joints."""
+def evaluation_summary(
+    evaluation: Evaluation, parameters_file: str, parameters: ParameterSet, explanation: ModelExplanation | None = None
+) -> dict[str, Any]:
+    """Answer of `robot-dyn-id validate`; rows are samples times joints. Without an explanation it is made."""
     held_out, survey = evaluation.held_out, evaluation.trials.survey
     used = held_out.samples * len(held_out.joints)
     summary = _summary(evaluation, evaluation.trials, parameters_file, used, parameters.condition_number)
@@ -98,7 +113,58 @@ def evaluation_summary(evaluation: Evaluation, parameters_file: str, parameters:
         **summary,
         "held_out_sources": list(survey.sources),
         "sources": list(parameters.data_sources),
+        **explanation_summary(explanation or explain(evaluation, parameters)),
     }
+
+
+def explanation_summary(explanation: ModelExplanation) -> dict[str, Any]:
+    """Figures of an explanation without its curves; see the attributes of `ModelExplanation` and its parts."""
+    return {
+        "torque_by_cause": {
+            joint.name: {
+                "unit": joint.unit,
+                "rms": {cause: _finite(value) for cause, value in joint.rms.items()},
+                "rated": joint.rated,
+                "error_of_rated": joint.error_of_rated,
+                "coverage_95": _finite(joint.coverage_95),
+                "rest_terms": list(joint.rest_terms),
+                "merged": list(joint.merged),
+                "urdf_friction": None if joint.friction_urdf is None else vars(joint.friction_urdf),
+            }
+            for joint in explanation.joints
+        },
+        "links": [
+            {
+                "name": link.name,
+                "joint": link.joint,
+                "lumped": list(link.lumped),
+                "determined": link.determined,
+                "identified": _plain(vars(link.identified)),
+                "urdf": None if link.urdf is None else _plain(vars(link.urdf)),
+                "parameters": [_plain(vars(row)) for row in link.parameters],
+            }
+            for link in explanation.links
+        ],
+        "excitation": {
+            joint.name: _plain({key: value for key, value in vars(joint).items() if key != "name"})
+            for joint in explanation.excitation
+        },
+        "data_health": [_plain(vars(row)) for row in explanation.health],
+        "urdf_comparison": [_plain(vars(row)) for row in explanation.parameters],
+    }
+
+
+def _plain(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Numbers and arrays as JSON has them; what is not finite is null."""
+    return {key: _plain_value(value) for key, value in values.items()}
+
+
+def _plain_value(value: Any) -> Any:
+    if isinstance(value, np.ndarray):
+        value = value.tolist()
+    if isinstance(value, list | tuple):
+        return [_plain_value(one) for one in value]
+    return _finite(value) if isinstance(value, float) else value
 
 
 def base_parameter_rows(parameters: ParameterSet) -> list[dict[str, Any]]:
@@ -139,6 +205,7 @@ def _fit_for(judgment: UseJudgment) -> dict[str, Any]:
         "unit": fit.unit,
         "threshold": _finite(fit.threshold),
         "because": list(fit.because),
+        "reason": judgment.reason,
         "joints": list(fit.joints),
     }
 

@@ -5,14 +5,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from robot_dyn_id.excitation.design.search import Design
 from robot_dyn_id.findings import Finding, format_finding, rank_findings
 from robot_dyn_id.identification.evaluation import Evaluation
 from robot_dyn_id.identification.pipeline import Identification
+from robot_dyn_id.loads.fit import LoadFit
 from robot_dyn_id.parameters import ParameterSet
+
+if TYPE_CHECKING:
+    from robot_dyn_id.excitation.design.search import Design
 
 MAX_PRINTED_FINDINGS = 5
 """Number of findings that are printed in full; the report has all."""
@@ -26,11 +30,21 @@ def evaluation_text(evaluation: Evaluation) -> str:
     return "\n".join(_evaluation_lines(evaluation))
 
 
+def uses_text(evaluation: Evaluation) -> str:
+    """Table of uses: answer, figure and threshold of each, and the joints that limit it."""
+    return "\n".join(_use_lines(evaluation))
+
+
 def identification_text(result: Identification) -> str:
     """The table of the evaluation, the cost of physical consistency, and what a reduction has left out."""
-    lines = [*_evaluation_lines(result.evaluation), *_consistency_lines(result), *_essential_lines(result)]
-    lines += _choice_lines(result)
-    return "\n".join(lines)
+    return "\n".join([*_evaluation_lines(result.evaluation), *model_lines(result)])
+
+
+def model_lines(result: Identification) -> Iterator[str]:
+    """The cost of physical consistency, what a reduction has left out, and the terms that were chosen."""
+    yield from _consistency_lines(result)
+    yield from _essential_lines(result)
+    yield from _choice_lines(result)
 
 
 def _choice_lines(result: Identification) -> Iterator[str]:
@@ -52,6 +66,13 @@ def _choice_lines(result: Identification) -> Iterator[str]:
         left_out = [name.replace("_", " ") for name in result.selection.left_out]
         text = f"chosen by cross-validation: {', '.join(taken)}"
         yield text + (f"; left out: {', '.join(left_out)}" if left_out else "")
+
+
+def fit_text(fit: LoadFit, verdict: str) -> str:
+    """Fit of a load by joint or channel, and the verdict."""
+    rows = zip(fit.rows, fit.errors, strict=True)
+    errors = ", ".join(f"{row} {error:.1%}" for row, error in rows if math.isfinite(error))
+    return f"fit: error {fit.overall:.2%} of the measured values ({errors})\nverdict: {verdict}"
 
 
 def parameter_count_text(parameters: ParameterSet) -> str:
@@ -81,16 +102,35 @@ def design_text(found: Design) -> str:
 
 
 def _evaluation_lines(evaluation: Evaluation) -> Iterator[str]:
-    held_out, check = evaluation.held_out, evaluation.cross_check
     yield (
         f"{'joint':<24} {'RMS':>9} {'error':>9} {'NRMSE':>7} {'URDF':>7} {'corr.':>7}  (held-out effort; NRMSE of "
         "this model and of the URDF's own)"
     )
-    for joint in held_out.joints:
+    for name, rms, error, nrmse, nominal, correlation, unit in joint_rows(evaluation):
+        yield f"{name:<24} {rms:>9} {error:>9} {nrmse:>7} {nominal:>7} {correlation:>7}  {unit}"
+    yield from check_lines(evaluation)
+    yield from _use_lines(evaluation)
+    yield from finding_lines(evaluation.findings, decisive_codes(evaluation))
+    yield f"verdict: {evaluation.verdict.word}"
+
+
+def joint_rows(evaluation: Evaluation) -> Iterator[tuple[str, str, str, str, str, str, str]]:
+    """Name, RMS, error, NRMSE, NRMSE of the URDF, correlation and unit of the held-out effort of each joint."""
+    for joint in evaluation.held_out.joints:
         yield (
-            f"{joint.name:<24} {joint.rms:>9.3g} {joint.rmse:>9.3g} {_percent(joint.nrmse)} "
-            f"{_percent(joint.nominal_nrmse)} {joint.correlation:>7.3f}  {joint.unit}"
+            joint.name,
+            f"{joint.rms:.3g}",
+            f"{joint.rmse:.3g}",
+            _percent(joint.nrmse),
+            _percent(joint.nominal_nrmse),
+            f"{joint.correlation:.3f}",
+            joint.unit,
         )
+
+
+def check_lines(evaluation: Evaluation) -> Iterator[str]:
+    """Error of all joints, and the cross-check of the regressor."""
+    held_out, check = evaluation.held_out, evaluation.cross_check
     yield (
         f"all joints: NRMSE {held_out.all_joints_nrmse:.2%} (the URDF's own parameters: "
         f"{held_out.nominal_all_joints_nrmse:.2%}), low-pass {evaluation.plan.low_pass.cutoff:.3g} Hz"
@@ -100,42 +140,53 @@ def _evaluation_lines(evaluation: Evaluation) -> Iterator[str]:
         f"cross-check: largest difference {check.max_difference:.1e}, rank {check.rank_ours} (Pinocchio: "
         f"{check.rank_pinocchio})"
     )
-    yield from _use_lines(evaluation)
-    yield from finding_lines(evaluation.findings, {code for one in evaluation.uses for code in one.fit.because})
-    yield f"verdict: {evaluation.verdict.word}"
 
 
 def _use_lines(evaluation: Evaluation) -> Iterator[str]:
-    """Answer, figure and threshold of every use, and the joints that limit it."""
+    """A line for each use."""
+    for use, answer, figures, joints in use_rows(evaluation):
+        yield f"fit for {use + ':':<22} {answer:<8} {figures}{f'  ({joints})' if joints else ''}"
+
+
+def decisive_codes(evaluation: Evaluation) -> set[str]:
+    """Codes of the findings that answers about uses rest on."""
+    return {code for one in evaluation.uses for code in one.fit.because}
+
+
+def use_rows(evaluation: Evaluation) -> Iterator[tuple[str, str, str, str]]:
+    """Use, answer, figure with its threshold or what lowers the answer in spite of it, and the joints that limit it."""
     for judgment in evaluation.uses:
         fit = judgment.fit
-        joints = f"  ({', '.join(fit.joints)})" if fit.joints else ""
         figures = f"{_figure(fit.figure)} of {_figure(fit.threshold)} {fit.unit}".rstrip()
-        yield f"fit for {fit.use.replace('_', ' ') + ':':<22} {fit.answer:<8} {figures}{joints}"
+        figures += f", {judgment.reason}" if judgment.reason else ""
+        yield fit.use.replace("_", " "), fit.answer, figures, ", ".join(fit.joints)
 
 
 def _figure(value: float) -> str:
     return f"{value:.2g}" if math.isfinite(value) else "unknown" if math.isnan(value) else "infinite"
 
 
-def finding_lines(findings: Iterable[Finding], decisive: Collection[str] = ()) -> Iterator[str]:
-    """At most `MAX_PRINTED_FINDINGS` findings with their codes, the most useful first; see `rank_findings`.
+def finding_lines(
+    findings: Iterable[Finding], decisive: Collection[str] = (), most: int = MAX_PRINTED_FINDINGS
+) -> Iterator[str]:
+    """At most some findings with their codes, the most useful first; see `rank_findings`.
 
     Findings of one code share a line, which shows the first of them and the joints of the others.
 
     Args:
         findings: the findings.
         decisive: codes that answers about uses rest on.
+        most: number of lines; the codes of all others follow in one.
     """
     ranked = rank_findings(findings, decisive)
-    for group in ranked[:MAX_PRINTED_FINDINGS]:
-        yield f"  ! {group[0].severity} {group[0].code}: {format_finding(group[0])}{_others(group)}"
-    rest = ranked[MAX_PRINTED_FINDINGS:]
+    for group in ranked[:most]:
+        yield f"  ! {group[0].severity} {group[0].code}: {format_finding(group[0])}{name_others(group)}"
+    rest = ranked[most:]
     if rest:
         yield f"  ! further findings: {', '.join(group[0].code for group in rest)}"
 
 
-def _others(group: Sequence[Finding]) -> str:
+def name_others(group: Sequence[Finding]) -> str:
     """The joints of all but the first finding of a group, or the number of findings without joints."""
     if len(group) == 1:
         return ""
@@ -174,7 +225,7 @@ def _essential_lines(result: Identification) -> Iterator[str]:
 
 
 def _percent(ratio: float) -> str:
-    """A ratio in percent, seven characters wide."""
+    """A ratio in percent, at most seven characters wide."""
     if math.isnan(ratio):
-        return "      -"
-    return f"{ratio:>7.1%}" if ratio < LARGEST_PRINTED_RATIO else "  >999%"
+        return "-"
+    return f"{ratio:.1%}" if ratio < LARGEST_PRINTED_RATIO else ">999%"

@@ -55,11 +55,17 @@ LONGEST_PAUSE_STEPS = 5.0
 STEPS_PER_CHUNK = 2000
 """Number of steps per chunk whose size is kept."""
 
+MAX_STEPS = 2**16
+"""Largest number of steps whose size is kept; of longer recordings every second, fourth, ... of them."""
+
 DECIMALS = 9
 """Decimals of the values that are compared: a conversion of units may change the last bits."""
 
 EXTREMES = 6
 """Number of the largest and smallest distinct values that are counted."""
+
+OUTERMOST = 64
+"""Number of the largest and smallest samples of a chunk that are searched for distinct values first."""
 
 FEWEST_SATURATED, SATURATED_SHARE = 8, 1e-3
 """Number and share of samples at the very limit from which on a channel saturates."""
@@ -137,11 +143,8 @@ class _Extremes:
     def add(self, values: Array) -> None:
         """Continue with samples of a chunk, rounded, shape (N,)."""
         self.samples += len(values)
-        distinct, counts = np.unique(values[np.isfinite(values)], return_counts=True)
-        outer = {*range(min(EXTREMES, len(distinct))), *range(max(0, len(distinct) - EXTREMES), len(distinct))}
-        for place in outer:
-            number = float(distinct[place])
-            self.counts[number] = self.counts.get(number, 0) + int(counts[place])
+        for number, count in _count_outer(values[np.isfinite(values)]):
+            self.counts[number] = self.counts.get(number, 0) + count
         ordered = sorted(self.counts)
         kept = {*ordered[:EXTREMES], *ordered[-EXTREMES:]}
         self.counts = {number: count for number, count in self.counts.items() if number in kept}
@@ -161,6 +164,52 @@ class _Extremes:
         return limits
 
 
+def _count_outer(values: Array) -> list[tuple[float, int]]:
+    """The `EXTREMES` smallest and largest distinct values, and how often each of them occurs.
+
+    Args:
+        values: finite values, shape (N,).
+    """
+    if len(values) <= 4 * OUTERMOST:
+        distinct, counts = np.unique(values, return_counts=True)
+        pairs = list(zip(distinct.tolist(), counts.tolist(), strict=True))
+        return list(dict([*pairs[:EXTREMES], *pairs[-EXTREMES:]]).items())
+    ordered = np.partition(values, (OUTERMOST, len(values) - OUTERMOST))
+    found = []
+    for outer, is_low in ((ordered[:OUTERMOST], True), (ordered[-OUTERMOST:], False)):
+        distinct = np.unique(outer)
+        if len(distinct) <= EXTREMES:  # the innermost of them may occur among the other samples, too
+            distinct = np.unique(values)
+        kept = distinct[:EXTREMES] if is_low else distinct[-EXTREMES:]
+        beyond = values <= kept[-1] if is_low else values >= kept[0]
+        found.append(np.unique(values[beyond], return_counts=True))
+    low, high = (dict(zip(distinct.tolist(), counts.tolist(), strict=True)) for distinct, counts in found)
+    return list({**low, **high}.items())
+
+
+@dataclass
+class _Steps:
+    """Sizes of the steps between consecutive samples, evenly spaced and at most `MAX_STEPS` of them."""
+
+    parts: list[Array] = field(default_factory=list)
+    every: int = 1
+
+    def add(self, values: Array) -> None:
+        """Continue with samples of a chunk, shape (N,)."""
+        spacing = max(1, len(values) // STEPS_PER_CHUNK) * self.every
+        self.parts.append(np.abs(values[1::spacing] - values[:-1:spacing]))  # no view, which keeps all of its samples
+        while sum(map(len, self.parts)) > MAX_STEPS:
+            self.every *= 2
+            self.parts = [np.concatenate(self.parts)[::2].copy()]
+
+    @property
+    def usual(self) -> float:
+        """Largest usual step."""
+        steps = np.concatenate(self.parts) if self.parts else np.zeros(0)
+        steps = steps[np.isfinite(steps) & (steps > 0.0)]
+        return float(np.quantile(steps, USUAL_STEP_SHARE)) if len(steps) else 0.0
+
+
 @dataclass
 class _Channel:
     """Runs and extremes of one channel, collected chunk by chunk."""
@@ -168,7 +217,7 @@ class _Channel:
     runs: list[ConstantRun] = field(default_factory=list)
     samples: int = 0
     changes: int = 0
-    steps: list[Array] = field(default_factory=list)
+    steps: _Steps = field(default_factory=_Steps)
     extremes: _Extremes = field(default_factory=_Extremes)
     open: _OpenRun = field(default_factory=_OpenRun)
 
@@ -178,7 +227,7 @@ class _Channel:
         self.samples += len(values)
         starts = np.flatnonzero(values != np.concatenate([[self.open.value], values[:-1]]))  # NaN differs from itself
         self.changes += len(starts)
-        self.steps.append(np.abs(np.diff(values))[:: max(1, len(values) // STEPS_PER_CHUNK)])
+        self.steps.add(values)
         self.extremes.add(values)
         ends = np.concatenate([starts, [len(values)]])
         self.open.extend(t[: ends[0]], q[: ends[0]])
@@ -201,13 +250,6 @@ class _Channel:
         """Share of samples that differ from the one before, outside of long runs."""
         inside = sum(run.samples for run in self.runs)
         return (self.changes - len(self.runs)) / max(self.samples - inside, 1)
-
-    @property
-    def usual_step(self) -> float:
-        """Largest usual step between consecutive samples."""
-        steps = np.concatenate(self.steps) if self.steps else np.zeros(0)
-        steps = steps[np.isfinite(steps) & (steps > 0.0)]
-        return float(np.quantile(steps, USUAL_STEP_SHARE)) if len(steps) else 0.0
 
 
 @dataclass(frozen=True)
@@ -288,9 +330,9 @@ def _judge_effort(name: str, channel: _Channel, size: float, limits: Sequence[fl
         size: range of its positions [rad or m].
         limits: efforts at which the channel saturates.
     """
-    if sum(run.samples for run in channel.runs) > LARGEST_DEAD_SHARE * channel.samples:
+    if not channel.runs or sum(run.samples for run in channel.runs) > LARGEST_DEAD_SHARE * channel.samples:
         return []
-    usual = channel.usual_step
+    usual = channel.steps.usual
     changing = channel.change_share > LEAST_CHANGE_SHARE
     spans = []
     for run in channel.runs:
@@ -305,7 +347,9 @@ def _judge_effort(name: str, channel: _Channel, size: float, limits: Sequence[fl
 
 def _frozen(channel: _Channel) -> list[ConstantRun]:
     """Runs of positions that end with a jump: the joint went on moving."""
-    usual = channel.usual_step
+    if not channel.runs:
+        return []
+    usual = channel.steps.usual
     return [
         run
         for run in channel.runs

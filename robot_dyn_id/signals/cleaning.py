@@ -152,7 +152,7 @@ def clean(
         repairs.drop("time stamp repeated", int(np.count_nonzero(repeated)))
         repairs.drop("time stamp going backward", int(np.count_nonzero(keep & (ahead < 0.0))))
         keep &= ahead >= CLOSEST * step
-        chunk = chunk.take(keep)
+        chunk = chunk if keep.all() else chunk.take(keep)
         if not len(chunk):
             continue
         steps = np.diff(chunk.t, prepend=last if np.isfinite(last) else chunk.t[0])
@@ -196,7 +196,7 @@ def _usable(chunk: Chunk, repairs: Repairs) -> tuple[Chunk, Mask]:
         ("reference", chunk.reference, LARGEST_POSITION),
     )
     for name, values, largest in channels:
-        if values is None:
+        if values is None or _within(values, largest):
             continue
         finite = np.isfinite(values).all(axis=1)
         plausible = (np.abs(np.where(np.isfinite(values), values, 0.0)) <= largest).all(axis=1)
@@ -204,12 +204,12 @@ def _usable(chunk: Chunk, repairs: Repairs) -> tuple[Chunk, Mask]:
         repairs.drop(f"{name} implausibly large", int(np.count_nonzero(keep & finite & ~plausible)))
         keep = keep & finite & plausible
     dq, tau = (
-        None if values is None else np.where(np.abs(values) <= largest, values, np.nan)
+        values if values is None or _within(values, largest) else np.where(np.abs(values) <= largest, values, np.nan)
         for values, largest in ((chunk.dq, LARGEST_SPEED), (chunk.tau, LARGEST_EFFORT))
     )
-    if dq is not None:
+    if dq is not None and dq is not chunk.dq:
         repairs.miss("velocity", np.count_nonzero(~np.isfinite(dq) & keep[:, None], axis=0))
-    if tau is not None and chunk.tau is not None:
+    if tau is not None and chunk.tau is not None and tau is not chunk.tau:
         lost: Mask = np.asarray(~np.isfinite(tau) & keep[:, None])
         whole: Mask = np.asarray(lost.all(axis=1))
         finite = np.isfinite(chunk.tau).all(axis=1)
@@ -217,6 +217,11 @@ def _usable(chunk: Chunk, repairs: Repairs) -> tuple[Chunk, Mask]:
         repairs.drop("effort implausibly large", int(np.count_nonzero(whole & finite)))
         repairs.miss("effort", np.count_nonzero(lost & ~whole[:, None], axis=0))
     return replace(chunk, dq=dq, tau=tau), keep
+
+
+def _within(values: Array, largest: float) -> bool:
+    """Whether all values are numbers of at most this magnitude."""
+    return bool((np.abs(values) <= largest).all())  # false where not a number
 
 
 def with_efforts(raw: Chunk, recording: Recording, joints: Sequence[str], drives: Mapping[str, Drive]) -> Chunk:
@@ -228,30 +233,45 @@ def with_efforts(raw: Chunk, recording: Recording, joints: Sequence[str], drives
     Raises:
         InputError: no effort at all, or a current without a gain.
     """
-    if raw.tau is None and raw.current is None:
-        raise InputError(f"{recording.source}: no effort is recorded; identification needs efforts of every joint")
-    tau = np.empty_like(raw.q)
-    for column, joint in enumerate(joints):
-        channel, factor = _source(raw, recording, joint, drives.get(joint, Drive()))
-        tau[:, column] = channel[:, column] * factor
+    _check_gains(raw, recording, joints, drives)
+    sources = [_source(raw, recording, joint, drives.get(joint, Drive())) for joint in joints]
+    first = sources[0][0]
+    if all(channel is first and factor == 1.0 for channel, factor in sources):
+        tau = first
+    else:
+        tau = np.empty_like(raw.q)
+        for column, (channel, factor) in enumerate(sources):
+            tau[:, column] = channel[:, column] * factor
     return Chunk(t=raw.t, q=raw.q, dq=raw.dq, tau=tau, temperature=raw.temperature, reference=raw.reference)
 
 
 def _source(raw: Chunk, recording: Recording, joint: str, drive: Drive) -> tuple[Array, float]:
-    """The channel that a joint's effort is made of, and the factor.
-
-    Raises:
-        InputError: a current without a gain.
-    """
+    """The channel that a joint's effort is made of, and the factor; see `_check_gains`."""
     if drive.gain is not None and raw.current is not None:
         return raw.current, drive.gain * drive.sign
-    if raw.tau is None:
-        raise InputError(
-            f"{recording.source}: joint {joint} has only a current; give its gain [N m/A] and sign in the configuration"
-        )
+    assert raw.tau is not None
     if drive.gain is not None and recording.effort_is_torque:
         return raw.tau, 1.0
     return raw.tau, drive.sign * (1.0 if drive.gain is None else drive.gain)
+
+
+def _check_gains(raw: Chunk, recording: Recording, joints: Sequence[str], drives: Mapping[str, Drive]) -> None:
+    """Refuse a recording without efforts, and joints that have only a current and no gain.
+
+    Raises:
+        InputError: there are such joints; all of them are named.
+    """
+    if raw.tau is not None:
+        return
+    if raw.current is None:
+        raise InputError(f"{recording.source}: no effort is recorded; identification needs efforts of every joint")
+    missing = [joint for joint in joints if drives.get(joint, Drive()).gain is None]
+    if missing:
+        entries = ", ".join(f"{joint}: {{gain: ...}}" for joint in missing)
+        raise InputError(
+            f"{recording.source}: only currents of {', '.join(missing)} are recorded; give their gains [N m/A or N/A] "
+            f"in the configuration, `joints: {{{entries}}}`"
+        )
 
 
 def takes_current(raw: Chunk, joints: Sequence[str], drives: Mapping[str, Drive]) -> Mask:
@@ -286,6 +306,7 @@ def effort_sources(
     first = next((chunk for chunk in recording.chunks(joints) if len(chunk)), None)
     if first is None:
         return ("",) * len(joints), ()
+    _check_gains(first, recording, joints, drives)
     words, currents, unused = [], [], []
     for joint in joints:
         drive = drives.get(joint, Drive())

@@ -276,12 +276,12 @@ def _weightless(
     gravity: GravityFits, present: RigidFit, factors: WeightFactors, samples: MotionSamples, model: RobotModel
 ) -> bool:
     """Whether the efforts contain no weight in any direction of gravity, or a small rest of it."""
+    if factors.known and not factors.weightless:
+        return False
     direction = gravity.best_direction()
     none, best = gravity.without_gravity(), gravity.fit(direction)
     if not factors.known:
         return none.advantage(present) > WEIGHTLESS_ADVANTAGE and best.advantage(none) < WEIGHTLESS_ADVANTAGE
-    if not factors.weightless:
-        return False
     if best.advantage(none) < LEAST_ADVANTAGE:
         return True
     along = WeightFactors.from_samples(samples, replace(model, gravity=direction))

@@ -6,7 +6,8 @@ efforts then pass the regression filter side by side (parallel filtering, Gautie
 twice, would bias every parameter whose column is not smooth. Only then are rows thinned out.
 
 Estimation keeps every k-th sample of the filtered motion: what the motion filter leaves needs no more. Efforts pass a
-zero-phase anti-aliasing filter far above the regression filter before.
+zero-phase anti-aliasing filter far above the regression filter before; so do columns where they change within a sample,
+see `sharp_columns`.
 
 The cut-off of the motion filter determines how much noise of the positions enters the columns, that of the regression
 filter the band in which torques are compared.
@@ -29,6 +30,7 @@ from robot_dyn_id.signals.ends import filter_with_derivatives
 from robot_dyn_id.signals.filtering import LowPass, derivative
 from robot_dyn_id.signals.ranges import Ranges
 from robot_dyn_id.signals.running import running_maximum
+from robot_dyn_id.signals.sharp_columns import sharpen_columns
 from robot_dyn_id.signals.strokes import RecordedStrokes
 from robot_dyn_id.signals.term_states import integrate_states
 from robot_dyn_id.signals.windows import Cut, FilteredWindow, Window
@@ -150,6 +152,11 @@ class SignalPlan:
         return self.rate * self.decimation
 
     @property
+    def anti_aliasing(self) -> LowPass:
+        """Filter that efforts, and columns that change within a sample, pass before they are decimated."""
+        return LowPass(ANTI_ALIASING * self.rate, self.low_pass.order)
+
+    @property
     def longest_gap(self) -> float:
         """Longest gap that is bridged [s]: one period of the cut-off."""
         return min(1.0 / self.low_pass.cutoff, LONGEST_BRIDGE_S)
@@ -238,8 +245,7 @@ def _decimate(tau: Array | None, plan: SignalPlan) -> Array | None:
     """Efforts on the decimated grid, behind an anti-aliasing filter."""
     if tau is None or plan.decimation == 1:
         return tau
-    anti_aliasing = LowPass(ANTI_ALIASING * plan.rate, plan.low_pass.order)
-    return np.ascontiguousarray(anti_aliasing.apply(tau, plan.native_rate)[:, :: plan.decimation])
+    return np.ascontiguousarray(plan.anti_aliasing.apply(tau, plan.native_rate)[:, :: plan.decimation])
 
 
 def _find_valid(window: Window, plan: SignalPlan) -> Mask:
@@ -261,10 +267,12 @@ class RecordedProblem(RegressorProblem):
     Attributes:
         windows: filtered windows; iterating again starts a new pass.
         plan: decisions about the signals.
+        repeated: whether several passes over the tiles will be made.
     """
 
     windows: Iterable[FilteredWindow]
     plan: SignalPlan
+    repeated: bool = False
 
     @classmethod
     def from_windows(
@@ -363,6 +371,9 @@ def _tiles(regressor: Regressor, layout: Layout, windows: Iterable[FilteredWindo
             continue
         packed = np.empty((layout.starts[-1], len(window.motion)))
         regressor.fill(window.motion, layout.slots, packed)
+        if plan.decimation > 1:
+            filters = plan.anti_aliasing, plan.native_rate, plan.decimation
+            sharpen_columns(regressor, layout, window.motion, filters, packed)
         for joint, tau in enumerate(window.tau):
             block = layout.block(packed, joint)
             block[-1] = tau

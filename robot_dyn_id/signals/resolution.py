@@ -46,7 +46,11 @@ def examine_resolution(recording: Recording, joints: Sequence[str]) -> tuple[Fin
     """Finding about encoders whose readings are far apart."""
     steps = np.full(len(joints), np.inf)
     for chunk in recording.chunks(joints):
-        for joint, readings in enumerate(chunk.q.T):
+        open_joints = np.flatnonzero(steps > COARSEST_STEP)  # others are fine already, and steps only get smaller
+        if not len(open_joints):
+            break
+        for joint in open_joints.tolist():
+            readings = chunk.q[:, joint]
             step = position_step(readings[np.isfinite(readings)])
             if step or len(np.unique(readings)) >= FEWEST_READINGS:
                 steps[joint] = min(steps[joint], step)

@@ -147,6 +147,11 @@ class MotionSamples:
             ]
         )
 
+    @cached_property
+    def friction_bases(self) -> Array:
+        """Orthonormal basis of the columns of `friction` of each joint at its usable samples, shape (n, N, columns)."""
+        return np.stack([_orthonormal(of_joint.T) for of_joint in (self.friction * self.valid).transpose(1, 0, 2)])
+
     def with_order(self, order: Integers) -> MotionSamples:
         """The samples with the columns of all channels in another order.
 
@@ -157,7 +162,7 @@ class MotionSamples:
         def turned(motion: Motion) -> Motion:
             return Motion(motion.q[order], motion.dq[order], motion.ddq[order])
 
-        return replace(
+        moved = replace(
             self,
             motion=turned(self.motion),
             earlier=turned(self.earlier),
@@ -165,6 +170,8 @@ class MotionSamples:
             tau=self.tau[order],
             valid=self.valid[order],
         )
+        vars(moved)["friction_bases"] = self.friction_bases[order]  # each joint's own: not computed again
+        return moved
 
 
 def _presliding(q: Array, segment: Integers) -> Array:
@@ -229,12 +236,11 @@ class RigidRows:
         """
         usable = samples.valid
         columns = np.concatenate([Regressor(model).dense(samples.motion) for model in models]).transpose(1, 2, 0)
-        bases = np.stack([_orthonormal(of_joint.T) for of_joint in (samples.friction * usable).transpose(1, 0, 2)])
         tau = np.where(usable, samples.tau, 0.0)
         counts = np.maximum(usable.sum(axis=1), 1)
         mean = tau.sum(axis=1) / counts
         scale = np.sqrt((np.where(usable, tau - mean[:, None], 0.0) ** 2).sum(axis=1) / counts)
-        rows = cls(columns * usable[..., None], tau, bases, counts, scale)
+        rows = cls(columns * usable[..., None], tau, samples.friction_bases, counts, scale)
         return replace(rows, columns=rows.project(rows.columns), tau=rows.project(tau[..., None])[..., 0])
 
     def project(self, columns: Array) -> Array:
@@ -333,8 +339,8 @@ def solve_scaled(matrix: Array, product: Array) -> Array:
     """Solve normal equations that may be singular, with columns scaled to unit norm."""
     norm = np.sqrt(np.maximum(np.diag(matrix), 0.0))
     scale = np.maximum(norm, max(SMALLEST_NORM_RATIO * float(norm.max(initial=0.0)), 1e-150))
-    scaled = matrix / np.outer(scale, scale)
-    scaled[np.diag_indices(len(scaled))] += RIDGE
+    scaled = matrix / (scale[:, None] * scale)
+    scaled.flat[:: len(scaled) + 1] += RIDGE
     return np.asarray(np.linalg.solve(scaled, product / scale) / scale)
 
 

@@ -112,11 +112,11 @@ class _Sampled:
 
     def add(self, rows: Array) -> None:
         """Continue with consecutive rows."""
-        self.rows.append(rows[-self.total % self.every :: self.every])
+        self.rows.append(rows[-self.total % self.every :: self.every].copy())  # a view would keep all rows in memory
         self.total += len(rows)
         while sum(map(len, self.rows)) > SAMPLED:
             self.every *= 2
-            self.rows = [np.concatenate(self.rows)[::2]]
+            self.rows = [np.concatenate(self.rows)[::2].copy()]
 
 
 def examine_spikes(
@@ -182,9 +182,23 @@ def _median(values: Array) -> Array:
     """Running median of the known samples, shape (N, n); NaN where none is known. The outer samples are repeated."""
     reach = MEDIAN_SAMPLES // 2
     padded = np.pad(values, ((reach, reach), (0, 0)), mode="edge")
+    if np.isfinite(values).all():
+        return _median_of_known(padded)
     ordered = np.sort(sliding_window_view(padded, MEDIAN_SAMPLES, axis=0), axis=2)  # NaN last
     known = np.isfinite(ordered).sum(axis=2, keepdims=True)
     lower, upper = (np.maximum(known - 1, 0) // 2, known // 2)
     upper = np.minimum(upper, MEDIAN_SAMPLES - 1)
     middle = 0.5 * (np.take_along_axis(ordered, lower, axis=2) + np.take_along_axis(ordered, upper, axis=2))
     return np.asarray(middle[:, :, 0])
+
+
+def _median_of_known(padded: Array) -> Array:
+    """Running median of finite samples with the repeated outer ones: the smallest are sorted out until the middle."""
+    reach = MEDIAN_SAMPLES // 2
+    around = [padded[first : len(padded) - 2 * reach + first] for first in range(MEDIAN_SAMPLES)]
+    for place in range(reach + 1):
+        for after in range(MEDIAN_SAMPLES - 1, place, -1):
+            low = np.minimum(around[after - 1], around[after])
+            around[after] = np.maximum(around[after - 1], around[after])
+            around[after - 1] = low
+    return np.asarray(around[reach])

@@ -208,16 +208,17 @@ class _Ranges:
         tau = np.zeros_like(chunk.q) if chunk.tau is None else chunk.tau
         channels = [c for c in (chunk.q, chunk.dq, chunk.tau, chunk.temperature, chunk.reference) if c is not None]
         self.digest.update(np.column_stack([chunk.t, *channels]).tobytes())  # row by row, whatever the chunks
-        for name, values in {"q": chunk.q, "tau": tau}.items():
-            least, most = np.fmin.reduce(values, axis=0), np.fmax.reduce(values, axis=0)
+        q, tau = (np.ascontiguousarray(values.T) for values in (chunk.q, tau))
+        for name, values in {"q": q, "tau": tau}.items():
+            least, most = np.fmin.reduce(values, axis=1), np.fmax.reduce(values, axis=1)
             self.low[name] = np.fmin(self.low[name], least) if name in self.low else least
             self.high[name] = np.fmax(self.high[name], most) if name in self.high else most
         self.count += len(chunk)
         self.warm &= chunk.temperature is not None
-        self.known = self.known + np.isfinite(tau).sum(axis=0)
-        self.zeros = self.zeros + (tau == 0.0).sum(axis=0)
-        self.distinct = self.distinct or [set() for _ in range(chunk.q.shape[1])]
-        for values_of_joint, column in zip(self.distinct, tau.T, strict=True):
+        self.known = self.known + np.count_nonzero(np.isfinite(tau), axis=1)
+        self.zeros = self.zeros + np.count_nonzero(tau == 0.0, axis=1)
+        self.distinct = self.distinct or [set() for _ in tau]
+        for values_of_joint, column in zip(self.distinct, tau, strict=True):
             if len(values_of_joint) < 1000:
                 values_of_joint.update(np.unique(column[np.isfinite(column)])[:1000].tolist())
         before = self.trials.get(trial)
@@ -250,7 +251,7 @@ def survey(
             used = drives if need_effort else None
             for segment, chunk in clean(recording, joints, used, steps[trial], repairs, SURVEY_GAP_S):
                 ranges.add(trial, steps[trial], chunk)
-                yield segment, chunk
+                yield segment, Chunk(t=chunk.t, q=chunk.q, dq=chunk.dq)  # of which the spectra are
 
         for window in windows(watched(), Cut(step, length // 2, length // 4, SURVEY_GAP_S, steps[trial])):
             if window.q.shape[1] >= min(length, 16):
@@ -307,7 +308,8 @@ def _name_missing(recordings: Sequence[Recording], joints: Sequence[str]) -> str
         for chunk in recording.chunks(joints):
             found |= np.isfinite(chunk.q).any(axis=0)
     missing = [name for name, one in zip(joints, found, strict=True) if not one]
-    return f": positions of {', '.join(missing)} are never recorded; exclude these joints" if missing else ""
+    hint = "name the other joints in `identify: [...]` of the configuration"
+    return f": positions of {', '.join(missing)} are never recorded; {hint}" if missing else ""
 
 
 def _conclude(

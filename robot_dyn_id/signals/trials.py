@@ -24,7 +24,7 @@ from robot_dyn_id.signals.cleaning import Drive, Repairs, clean, median_step
 from robot_dyn_id.signals.filtering import LowPass
 from robot_dyn_id.signals.processing import RecordedProblem, SignalPlan, filter_window
 from robot_dyn_id.signals.ranges import Ranges
-from robot_dyn_id.signals.stillness import stillness
+from robot_dyn_id.signals.stillness import Stillness, stillness
 from robot_dyn_id.signals.strokes import RecordedStrokes
 from robot_dyn_id.signals.survey import Survey, survey
 from robot_dyn_id.signals.term_states import integrate_states
@@ -181,7 +181,7 @@ class FilteredTrials:
         return Identity(self.recordings[trial]), tuple(self.joints), drives, plan, self.keep_edges
 
     def tiles(self, problem: RecordedProblem) -> Iterator[Tile]:
-        """Tiles of a problem of these trials, which are computed in its second pass at the latest.
+        """Tiles of a problem of these trials, kept from its first pass on if it is repeated, else from the second.
 
         Those of some blocks alone are those of all, with rows of zeros.
         """
@@ -193,7 +193,8 @@ class FilteredTrials:
         recordings = tuple(self._key_of(trial) for trial in range(len(self.recordings)))
         key = ("tiles", recordings, self.plan, zeros, Identity(problem.regressor), problem.columns.tobytes())
         last, left_out = (-1, np.nan), np.zeros(0, dtype=bool)
-        for tile in self.store.stream(key, lambda: problem.compute_tiles(whole), lambda tile: tile.nbytes, skipped=1):
+        skipped = 0 if problem.repeated else 1
+        for tile in self.store.stream(key, lambda: problem.compute_tiles(whole), lambda tile: tile.nbytes, skipped):
             block = tile.block.copy()  # readers overwrite it
             if self.kept is not None and tile.t is not None:
                 place = (tile.segment, float(tile.t[0]))
@@ -252,6 +253,11 @@ class FilteredTrials:
         """Maximum speed of each joint [rad/s or m/s], shape (n,)."""
         return self.ranges.dq_max
 
+    @cached_property
+    def rests(self) -> tuple[Stillness, ...]:
+        """Time at rest in each recording."""
+        return tuple(stillness(recording, self.joints) for recording in self.recordings)
+
     @property
     def offset_deviations(self) -> Array:
         """Standard deviation of the zero of each joint's effort between recordings; empty if not known."""
@@ -266,9 +272,19 @@ class FilteredTrials:
         """Names of the recordings, for messages."""
         return ", ".join(recording.source for recording in self.recordings)
 
-    def problem(self, regressor: Regressor, columns: Integers, prior: Prior | None = None) -> RecordedProblem:
-        """Linear problem of some columns of a regressor; see `RecordedProblem.from_windows`."""
+    def problem(
+        self, regressor: Regressor, columns: Integers, prior: Prior | None = None, *, repeated: bool = False
+    ) -> RecordedProblem:
+        """Linear problem of some columns of a regressor; see `RecordedProblem.from_windows`.
+
+        Args:
+            regressor: robot and terms.
+            columns: columns that are the parameters, shape (p,).
+            prior: prior knowledge of the parameters, or None.
+            repeated: whether several passes over its tiles will be made, so that they are kept from the first one on.
+        """
         problem = RecordedProblem.from_windows(regressor, columns, self, self.plan, prior)
+        problem = replace(problem, repeated=repeated)
         return replace(problem, tiles=lambda: self.tiles(problem))
 
     def require_length(self) -> None:
@@ -343,7 +359,7 @@ class FilteredTrials:
             InputError: data that are too short for two blocks.
         """
         plan = self.plan
-        moving = [trial for trial, one in enumerate(self.recordings) if stillness(one, self.joints).moves]
+        moving = [trial for trial, rest in enumerate(self.rests) if rest.moves]
         stretches = [one for one in self.survey.stretches if one.trial in moving or not moving]
         edge, period = plan.edge / plan.rate, plan.period or 0.0
         return Blocks.from_stretches(stretches, count, plan.low_pass.cutoff, edge, period)

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import os
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from itertools import pairwise
@@ -12,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from robot_dyn_id.arrays import Array, Mask
+from robot_dyn_id.cores import available_cores
 from robot_dyn_id.dynamics.dynamics import Dynamics
 from robot_dyn_id.errors import InputError, UsageError
 from robot_dyn_id.kernels.stepping import FIXED, LOADED, advance_blocks
@@ -20,11 +20,6 @@ from robot_dyn_id.simulation.plant import steps
 
 LANES = 64
 """Most robots in a block, which are advanced together."""
-
-
-def available_cores() -> int:
-    """Number of cores that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 class BatchPlant:

@@ -36,7 +36,7 @@ def read_text(path: str | Path, what: str, limit: int, error: type[RobotDynIdErr
     except OSError as problem:
         reason = problem.strerror or str(problem)
     except UnicodeDecodeError:
-        reason = "not a text file"
+        reason = f"not a text file; give a file with a {what}"
     except (ValueError, RuntimeError):  # a null character, or the home folder of an unknown user
         reason = "not the name of a file"
     raise error(f"{path}: cannot read the {what} ({reason})")

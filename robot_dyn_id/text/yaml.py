@@ -27,6 +27,8 @@ LONGEST_NUMBER = 1_000
 _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 """Ten times as fast, where it was built."""
 
+_RESOLVER: Any = yaml.resolver.Resolver()
+
 _NUMBERS = ("tag:yaml.org,2002:int", "tag:yaml.org,2002:float")
 
 
@@ -56,7 +58,7 @@ def parse_yaml(text: str, source: str, error: type[RobotDynIdError] = InputError
         RobotDynIdError: not YAML, nested too deeply, too many values, or an alias within its own anchor.
     """
     try:
-        _check(text)  # before anything is built, since depth and aliases break the builder
+        _check(text, _KeysOnce())  # before anything is built, since depth and aliases break the builder
         return yaml.load(text, Loader=_LOADER)
     except (yaml.YAMLError, _Refused, ValueError) as problem:
         reason = " ".join(str(problem).split())[:120]
@@ -65,12 +67,61 @@ def parse_yaml(text: str, source: str, error: type[RobotDynIdError] = InputError
     raise error(f"{source}: not a YAML file ({reason})")
 
 
+class _KeysOnce:
+    """Check that no mapping has a key twice; loaders take the last one without a word."""
+
+    def __init__(self) -> None:
+        # Line of each key, a tag and a text, of the open mappings; None: a list.
+        self._open: list[dict[tuple[str | None, str], int] | None] = []
+        self._key_is_next: list[bool] = []
+
+    def see(self, event: Any) -> None:
+        """Take the next event.
+
+        Raises:
+            _Refused: a key that is there already.
+        """
+        if isinstance(event, yaml.CollectionEndEvent):
+            self._open.pop()
+            self._key_is_next.pop()
+            return
+        if not isinstance(event, yaml.NodeEvent):
+            return
+        if self._open and (keys := self._open[-1]) is not None:
+            if self._key_is_next[-1] and isinstance(event, yaml.ScalarEvent):
+                line = getattr(event.start_mark, "line", 0) + 1
+                key = (_tag(event), event.value)
+                if key in keys and key[0] != _MERGE:
+                    lines = "" if keys[key] == line else f", in lines {keys[key]} and {line}"
+                    raise _Refused(f"the key {event.value} is there twice{lines}: remove one of them")
+                keys[key] = line
+            self._key_is_next[-1] = not self._key_is_next[-1]
+        if isinstance(event, yaml.CollectionStartEvent):
+            self._open.append({} if isinstance(event, yaml.MappingStartEvent) else None)
+            self._key_is_next.append(True)
+
+
+_MERGE = "tag:yaml.org,2002:merge"
+"""Tag of `<<`, which takes over the keys of another mapping and may be there several times."""
+
+
+def _tag(event: Any) -> str | None:
+    """Tag of a scalar: `1` and `"1"` are different keys."""
+    if event.tag is not None or not event.implicit[0]:
+        return str(event.tag or "tag:yaml.org,2002:str")
+    return str(_RESOLVER.resolve(yaml.ScalarNode, event.value, (True, False)))
+
+
 class _Refused(Exception):
     """Why a text exceeds the limits."""
 
 
-def _check(text: str) -> None:
+def _check(text: str, keys: _KeysOnce) -> None:
     """Pass over the events of a text.
+
+    Args:
+        text: the text.
+        keys: takes every event.
 
     Raises:
         _Refused: more than the limits.
@@ -80,6 +131,7 @@ def _check(text: str) -> None:
     outer: list[tuple[str | None, int]] = []  # anchor of each open list or mapping, and values in front of it
     values = 0
     for event in yaml.parse(text, Loader=_LOADER):
+        keys.see(event)
         if isinstance(event, yaml.ScalarEvent):
             values += 1
             if len(event.value) > LONGEST_NUMBER and _may_be_number(event):

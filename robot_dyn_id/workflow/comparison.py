@@ -88,7 +88,7 @@ def compare(
         names: name of each model; by default `model 1` and so on.
         recordings: recordings that all models are evaluated on; they contain the joints of each.
         settings: gains, velocity source and thresholds of the evaluation.
-        progress: callback that receives one status line per stage.
+        progress: callback that receives every stage of the work.
 
     Raises:
         UsageError: fewer than two models, or another number of names.

@@ -96,7 +96,7 @@ def design(
         robot: the robot; all its joints move.
         file: design file with the demands.
         terms: terms to be identified in addition to the rigid bodies; by default viscous, Coulomb and offset.
-        progress: callback that receives one status line per stage.
+        progress: callback that receives every stage of the work.
         **options: keys of a design file, in place of its own.
 
     Raises:

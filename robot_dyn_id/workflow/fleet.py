@@ -46,7 +46,7 @@ from robot_dyn_id.identification.verdict import Thresholds
 from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.model.urdf import RobotDescription
 from robot_dyn_id.parameters import ParameterSet, urdf_hash
-from robot_dyn_id.progress import Progress, ignore_progress
+from robot_dyn_id.progress import Progress, Stage, ignore_progress
 from robot_dyn_id.report.fleet import write_fleet_page
 from robot_dyn_id.report.folder import output_folder
 from robot_dyn_id.text.files import write_atomically
@@ -356,7 +356,7 @@ def identify_fleet(
         manifest: the recordings.
         executor: where the tasks run.
         store: folder that keeps the factors of the recordings, by their content.
-        progress: callback that receives one status line per stage.
+        progress: callback that receives every stage of the work.
 
     Raises:
         InputError: robots with different robot descriptions, or no recording that can be used.
@@ -365,7 +365,7 @@ def identify_fleet(
     """
     robot = _describe_robot(manifest)
     configuration = _pinned(read_configuration(manifest.config))
-    progress(f"choosing the signals of {len(manifest.recordings)} recordings")
+    progress(Stage(f"choosing the signals of {len(manifest.recordings)} recordings"))
     configuration = choose_signals(manifest.recordings, robot, configuration, executor)
     kept = FactorStore.from_options(store, robot, configuration)
     reduced = _reduce_recordings(manifest.recordings, MapTask("", robot, configuration), executor, kept, progress)
@@ -375,7 +375,7 @@ def identify_fleet(
     groups = list(dict.fromkeys(entry.configuration for entry in reduced.entries))
     results, findings = [], list(_report_left_out(reduced.left_out))
     for group in groups:
-        progress(f"comparing the robots ({group})")
+        progress(Stage(f"comparing the robots ({group})"))
         members = {key: one for key, one in summaries.items() if key[1] == group}
         result, found = _identify_group(group, members, reduced, model, executor)
         results.append(result)
@@ -477,9 +477,9 @@ def _reduce_recordings(
     Raises:
         InputError: no recording can be used.
     """
-    progress(f"reading {len(entries)} recordings")
     digests = [""] * len(entries)
-    for number, digest in executor.run(digest_recording, [entry.recording for entry in entries]):
+    for done, (number, digest) in enumerate(executor.run(digest_recording, [entry.recording for entry in entries])):
+        progress(Stage("reading the recordings", done, len(entries)))
         digests[number] = digest if isinstance(digest, str) else ""
     reasons: dict[int, str] = {}
     first: dict[str, int] = {}
@@ -492,6 +492,7 @@ def _reduce_recordings(
     missing = [n for n in range(len(entries)) if n not in reasons and not factors.get(n)]
     restored = len(entries) - len(missing) - len(reasons)
     seconds = []
+    progress(Stage("reducing the recordings", 0, len(missing)))
     tasks = [replace(task, recording=entries[number].recording) for number in missing]
     for done, (place, result) in enumerate(executor.run(map_recording, tasks), start=1):
         number = missing[place]
@@ -505,8 +506,7 @@ def _reduce_recordings(
             factors[number] = result.factor
             seconds.append(result.seconds)
             store.put(digests[number], result.factor)
-        if done % 100 == 0:
-            progress(f"{done} of {len(missing)} recordings are reduced")
+        progress(Stage("reducing the recordings", done, len(missing)))
     used = [number for number in range(len(entries)) if number not in reasons]
     left_out = [LeftOut(entries[number], reasons[number]) for number in sorted(reasons)]
     if not used:
@@ -563,10 +563,10 @@ def _summarize_robots(reduced: _Reduced, executor: Executor, progress: Progress)
     groups: dict[tuple[str, str], list[tuple[bytes, float]]] = {}
     for entry, content in zip(reduced.entries, reduced.factors, strict=True):
         groups.setdefault(entry.key, []).append((content, entry.date))
-    progress(f"merging the recordings of {len(groups)} robots")
     keys = list(groups)
     found: dict[int, RobotSummary] = {}
-    for number, summary in executor.run(summarize_robot, [groups[key] for key in keys]):
+    for done, (number, summary) in enumerate(executor.run(summarize_robot, [groups[key] for key in keys])):
+        progress(Stage("merging the recordings of each robot", done, len(groups)))
         if isinstance(summary, LostTaskError):
             raise summary
         found[number] = summary

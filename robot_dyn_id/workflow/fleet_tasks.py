@@ -3,11 +3,15 @@
 
 from __future__ import annotations
 
+import fcntl
+import glob
 import hashlib
+import shutil
+import socket
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
@@ -34,6 +38,13 @@ from robot_dyn_id.workflow.joints import robot_for
 
 READ_BYTES = 2**20
 """Portion in which recordings are read for their digest [bytes]."""
+
+COPY_PREFIX, LOCK = f"robot_dyn_id_copy_{socket.gethostname()}_", "lock"
+"""Beginning of the names of folders for copies of recordings on this computer, and the file in them that their process
+locks: a folder that computers share does not show whether a process of another one holds its lock."""
+
+LEFT_OVER_S = 600.0
+"""Age of a folder, from which on it is removed if its lock is free [s]."""
 
 BROKEN = (RobotDynIdError, OSError, ValueError, ArithmeticError, np.linalg.LinAlgError)
 """Exceptions with which a recording is left out; all others are faults of this package."""
@@ -218,7 +229,7 @@ def _opened(task: MapTask) -> Iterator[FileRecording]:
             of_bags.topic,
             of_bags.reference_topic,
             channel_topics=of_bags.channel_topics,
-            joint_names=of_bags.recorded_joints,
+            columns=of_bags.column_meaning,
             definitions=of_bags.definitions,
         )
 
@@ -239,17 +250,50 @@ def _local(recording: str) -> Iterator[Path]:
         import fsspec
     except ImportError:
         raise InputError(f"{recording}: needs fsspec; install it with pip install '.[fleet]'") from None
-    with tempfile.TemporaryDirectory(prefix="robot_dyn_id_") as folder:
+    _remove_left_over()
+    with _locked_folder() as folder:
         try:
             system, path = fsspec.core.url_to_fs(recording)
             name = path.rstrip("/").rpartition("/")[2]
             if name in ("", ".", ".."):
                 raise ValueError("the address ends with no name of a file or a folder")
-            target = Path(folder) / name
+            target = folder / "copy" / name
+            target.parent.mkdir()
             system.get(path, str(target), recursive=system.isdir(path))
         except (OSError, ImportError, ValueError) as error:
             raise InputError(f"{recording}: cannot be read ({error})") from None
         yield target
+
+
+@contextmanager
+def _locked_folder() -> Iterator[Path]:
+    """A temporary folder, locked until this process ends, whatever ends it.
+
+    Where files cannot be locked, it is not: other processes cannot lock it either, and leave it.
+    """
+    with ExitStack() as kept:
+        while True:
+            folder = Path(
+                kept.enter_context(tempfile.TemporaryDirectory(prefix=COPY_PREFIX, ignore_cleanup_errors=True))
+            )
+            try:
+                lock = kept.enter_context((folder / LOCK).open("wb"))
+            except FileNotFoundError:  # removed as left over, by a process whose clock differs
+                continue
+            with suppress(OSError):
+                fcntl.flock(lock, fcntl.LOCK_EX)
+            if folder.is_dir():
+                break
+        yield folder
+
+
+def _remove_left_over() -> None:
+    """Remove copies of processes of this computer that were killed: nothing holds their locks any more."""
+    for folder in Path(tempfile.gettempdir()).glob(f"{glob.escape(COPY_PREFIX)}*"):
+        with suppress(OSError), (folder / LOCK).open("rb") as lock:
+            if time.time() - folder.stat().st_mtime > LEFT_OVER_S:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                shutil.rmtree(folder, ignore_errors=True)
 
 
 def _base(regressor: Regressor, pivots: str) -> BaseParameters:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 from robot_dyn_id.data.recording import ArrayRecording, Recording
 from robot_dyn_id.data.stored import StoredRecording
@@ -46,11 +47,15 @@ class DataSelection:
     train_range: tuple[float, float] | None = None
 
     def __post_init__(self) -> None:
-        """Check that no recording is trained on and validated on.
+        """Check that no recording is given twice, or trained on and validated on.
 
         Raises:
             UsageError: one is.
         """
+        for group in (self.recordings, self.held_out):
+            for number, one in enumerate(group):
+                if any(_is_same_file(one, other) for other in group[:number]):
+                    raise UsageError(f"{one.source}: is given twice; give each recording once")
         both = {recording.source for recording in self.recordings} & {recording.source for recording in self.held_out}
         if both:
             raise UsageError(
@@ -88,7 +93,7 @@ def identify(
         settings: terms, estimator, filter, thresholds; by default those of the command without options.
         held_out: trials to validate on; by default the model is cross-validated on the training data.
         train_range: seconds of the only recording to train on; the rest is held out.
-        progress: callback that receives one status line per stage.
+        progress: callback that receives every stage of the work.
 
     Raises:
         InputError: recordings that cannot be used, or that contain none of the robot's joints.
@@ -97,10 +102,8 @@ def identify(
     """
     trials = DataSelection(_as_list(recordings), _as_list(held_out), train_range)
     model = match_joints(robot, trials.recordings, robot.held)
-    result, decoded = _identify(model, trials, settings or Settings(), robot.held, progress)
-    for store in (decoded, result.training.store, result.evaluation.trials.store):
-        if store is not None:
-            store.close()  # a result may be kept for long, together with many others
+    result = _identify(model, trials, settings or Settings(), robot.held, progress)
+    result.close()  # it may be kept for long, together with many others
     return result
 
 
@@ -113,23 +116,22 @@ def identify_recordings(
         robot: plain URDF and its origin.
         configuration: content of the configuration file.
         trials: the recordings.
-        progress: callback that receives one status line per stage.
+        progress: callback that receives every stage of the work.
+
+    Returns:
+        The result, whose pages read the data again: the caller closes it when it has been saved.
 
     Raises:
         RobotDynIdError: see `identify`, and `robot_for`.
     """
     model = robot_for(robot, configuration, trials.recordings)
-    return _identify(model, trials, configuration.settings, configuration.held, progress)[0]
+    return _identify(model, trials, configuration.settings, configuration.held, progress)
 
 
 def _identify(
     model: RobotModel, trials: DataSelection, settings: Settings, fixed: Collection[str], progress: Progress
-) -> tuple[IdentificationResult, StreamStore]:
-    """Identify the joints of a model; `fixed` are the joints whose positions are known.
-
-    Returns:
-        The result, and the store of its decoded recordings.
-    """
+) -> IdentificationResult:
+    """Identify the joints of a model; `fixed` are the joints whose positions are known."""
     store = StreamStore(streams=2 * len([*trials.recordings, *trials.held_out]))
     kept, kept_out = (
         [_decoded_once(recording, store) for recording in group] for group in (trials.recordings, trials.held_out)
@@ -143,7 +145,7 @@ def _identify(
         *report_recordings(trials.all, model.joint_names),
     )
     evaluation = result.evaluation.with_findings(findings)
-    return IdentificationResult.from_identification(replace(result, evaluation=evaluation)), store
+    return IdentificationResult.from_identification(replace(result, evaluation=evaluation), store)
 
 
 def _decoded_once(recording: Recording, store: StreamStore) -> Recording:
@@ -169,7 +171,7 @@ def validate(
         parameters: the identified model; joints, terms and filter are its own.
         recordings: one recording, or several trials.
         settings: gains, velocity source and thresholds; by default those of the command without options.
-        progress: callback that receives one status line per stage.
+        progress: callback that receives every stage of the work.
 
     Raises:
         InputError: recordings that cannot be used.
@@ -190,11 +192,21 @@ def open_all(paths: Sequence[str], configuration: Configuration) -> list[FileRec
             configuration.topic,
             configuration.reference_topic,
             channel_topics=configuration.channel_topics,
-            joint_names=configuration.recorded_joints,
+            columns=configuration.column_meaning,
             definitions=configuration.definitions,
         )
         for path in paths
     ]
+
+
+def _is_same_file(one: Recording, other: Recording) -> bool:
+    """Whether two recordings are of the same file and topic, by whatever path."""
+    if getattr(one, "topic", None) != getattr(other, "topic", None):
+        return False
+    try:
+        return Path(one.source).samefile(other.source)
+    except (OSError, ValueError):  # not files
+        return False
 
 
 def _as_list(recordings: Recording | Sequence[Recording]) -> list[Recording]:

@@ -35,6 +35,14 @@ def match_joints(
     """
     recorded = [name for name in robot.joint_names if all(name in r.joint_names for r in recordings)]
     sources = ", ".join(r.source for r in recordings)
+    without = [r for r in recordings if not set(r.joint_names) & set(robot.joint_names)]
+    if not recorded and 0 < len(without) < len(recordings):
+        one = without[0]
+        raise InputError(
+            f"{one.source}: none of the robot's joints ({', '.join(robot.joint_names)}) is in it, and they are in "
+            f"{next(r.source for r in recordings if r not in without)}; it holds {', '.join(one.joint_names)}: leave "
+            "this recording out, if it is of another robot, or rename its joints"
+        )
     if not recorded:
         names = ", ".join(dict.fromkeys(n for r in recordings for n in r.joint_names)) or "no joints at all"
         raise InputError(

@@ -3,22 +3,24 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from robot_dyn_id.data.stream_store import StreamStore
 from robot_dyn_id.dynamics.dynamics import Dynamics
 from robot_dyn_id.files.parameters import write_parameters
 from robot_dyn_id.identification.evaluation import Evaluation
+from robot_dyn_id.identification.explanation import explain
 from robot_dyn_id.identification.pipeline import Identification
 from robot_dyn_id.parameters import ParameterSet
+from robot_dyn_id.report.figure import torque_figure
 from robot_dyn_id.report.folder import PARAMETERS, output_folder, write_results
-from robot_dyn_id.report.plots import torque_figure
 from robot_dyn_id.report.summary import evaluation_summary, identification_summary
 from robot_dyn_id.report.text import evaluation_text, identification_text, parameter_count_text
 
 if TYPE_CHECKING:
-    from robot_dyn_id.report.plots import Figure
+    from robot_dyn_id.report.figure import Figure
 
 
 @dataclass(frozen=True)
@@ -52,13 +54,27 @@ class IdentificationResult(Identification):
 
     `print(result)` shows the table of `robot-dyn-id identify`. The model is `result.parameters`, the verdict
     `result.evaluation.verdict`.
+
+    Attributes:
+        decoded: decoded recordings; None: they are in memory, or decoded in each pass.
     """
 
+    decoded: StreamStore | None = field(default=None, repr=False, compare=False)
+
     @classmethod
-    def from_identification(cls, identification: Identification) -> IdentificationResult:
+    def from_identification(
+        cls, identification: Identification, decoded: StreamStore | None = None
+    ) -> IdentificationResult:
         """The same values, with methods that print, write and draw them."""
         values = {item.name: getattr(identification, item.name) for item in fields(Identification)}
-        return cls(**{**values, "parameters": IdentifiedParameters.from_parameters(identification.parameters)})
+        parameters = IdentifiedParameters.from_parameters(identification.parameters)
+        return cls(**{**values, "parameters": parameters}, decoded=decoded)
+
+    def close(self) -> None:
+        """Free the memory and the temporary files of the recordings; later passes over them decode and filter again."""
+        for store in (self.decoded, self.training.store, self.evaluation.trials.store):
+            if store is not None:
+                store.close()
 
     def dynamics(self) -> Dynamics:
         """Inverse and forward dynamics of the identified robot."""
@@ -81,13 +97,18 @@ class IdentificationResult(Identification):
             InputError: the folder cannot be written to.
         """
         folder = output_folder(folder)
-        summary = identification_summary(self, str(folder / PARAMETERS))
-        write_results(folder, summary, self.evaluation, self.parameters)
+        explanation = explain(self.evaluation, self.parameters, self.training)
+        summary = identification_summary(self, str(folder / PARAMETERS), explanation)
+        write_results(folder, summary, explanation, self.parameters)
         write_parameters(folder / PARAMETERS, self.parameters)
         return summary
 
     def plot(self) -> Figure:
-        """Measured and predicted effort of every joint over the held-out data, as a matplotlib figure."""
+        """Measured and predicted effort of every joint over the held-out data, as a matplotlib figure.
+
+        Raises:
+            UsageError: matplotlib is not installed.
+        """
         return torque_figure(self.evaluation)
 
 
@@ -134,10 +155,15 @@ class ValidationResult(Evaluation):
         Raises:
             InputError: the folder cannot be written to.
         """
-        folder, summary = output_folder(folder), self.summary(parameters_file)
-        write_results(folder, summary, self, self.parameters)
+        folder, explanation = output_folder(folder), explain(self, self.parameters)
+        summary = evaluation_summary(self, parameters_file, self.parameters, explanation)
+        write_results(folder, summary, explanation, self.parameters)
         return summary
 
     def plot(self) -> Figure:
-        """Measured and predicted effort of every joint, as a matplotlib figure."""
+        """Measured and predicted effort of every joint, as a matplotlib figure.
+
+        Raises:
+            UsageError: matplotlib is not installed.
+        """
         return torque_figure(self)

@@ -95,7 +95,7 @@ class OnDask:
 
         waiting = iter(enumerate(tasks))
         numbers: dict[Any, int] = {}
-        pool = as_completed()
+        pool = as_completed(loop=self.client.loop)  # without it, one of the default client, which need not exist
 
         def submit() -> None:
             for number, task in waiting:

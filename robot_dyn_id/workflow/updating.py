@@ -13,7 +13,7 @@ from robot_dyn_id.identification.factor import Factor, UpdatedLeastSquares, requ
 from robot_dyn_id.identification.holdout import split
 from robot_dyn_id.model.urdf import RobotDescription
 from robot_dyn_id.parameters import urdf_hash
-from robot_dyn_id.progress import Progress, ignore_progress
+from robot_dyn_id.progress import Progress, Stage, ignore_progress
 from robot_dyn_id.signals.fingerprint import Fingerprint, report_added
 from robot_dyn_id.workflow.identification import DataSelection, identify_recordings
 from robot_dyn_id.workflow.joints import robot_for
@@ -50,7 +50,10 @@ def identify_with_factor(
         configuration: content of the configuration file; the estimator is `weighted`, or left to its default.
         trials: the recordings.
         earlier: factor of the earlier recordings; None: there are no earlier ones.
-        progress: callback that receives one status line per stage.
+        progress: callback that receives every stage of the work.
+
+    Returns:
+        The identification and the factor; the caller closes the former when it has been saved.
 
     Raises:
         InputError: a factor of another robot or of other options, which are named; or a recording that is among the
@@ -70,7 +73,7 @@ def identify_with_factor(
         joints = robot_for(robot, configuration, trials.recordings).joint_names
         findings = _compare_with_earlier(trials, joints, earlier.fingerprint)
     result = identify_recordings(robot, replace(configuration, settings=settings), trials, progress)
-    progress("making the factor")
+    progress(Stage("making the factor"))
     model, kind = result.model, result.parameters.effort_kind
     factor = Factor.from_trials(result.training, model.regressor, model.base, settings, kind)
     factor = replace(factor, fingerprint=Fingerprint.from_parameters(result.parameters))  # as they were recorded

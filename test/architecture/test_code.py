@@ -92,6 +92,7 @@ TESTED_ELSEWHERE = {
     "excitation/placeholders.py": "nodes/test_excitation_publisher.py",
     "excitation/execution/held_joints.py": "nodes/test_excitation_publisher.py",
     "files/payload.py": "cli/test_payload.py",
+    "report/figure.py": "workflow/test_front_door.py",
     "loads/payload_accuracy.py": "workflow/test_payload_motion.py",
     "files/chain.py": "cli/test_chain.py",
     "files/flexible.py": "cli/test_flexible.py",

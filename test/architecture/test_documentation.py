@@ -30,7 +30,18 @@ FACADE = re.compile(r"(?<![\w/.])rdi((?:\.[A-Za-z_]\w*)+)")
 SHORT = re.compile(r"`(?!robot_dyn_id\.)([a-z_]\w*(?:\.[a-z_]\w*)*)\.([A-Za-z_]\w*)`")
 """A module without its package, and a name in it."""
 
-FOREIGN = {"CoG", "friction", "gravity_compensation", "header", "pin", "result", "thresholds", "tool"}
+FOREIGN = {
+    "cmeel",
+    "observation",
+    "CoG",
+    "friction",
+    "gravity_compensation",
+    "header",
+    "pin",
+    "result",
+    "thresholds",
+    "tool",
+}
 """Names before a dot that are not modules of the package: messages, other packages, variables, keys."""
 
 SUFFIXES = {"csv", "db3", "html", "json", "jsonl", "md", "npz", "py", "svg", "toml", "urdf", "xml", "yaml"}

@@ -22,6 +22,9 @@ LEFT_OUT = (
 )
 """History, foreign text, the list itself, measured values, and the table of old spellings with its test."""
 
+RELEASED = ROOT / "test/files/release_0_1_0"
+"""Files as version 0.1.0 wrote them, with the words of that time."""
+
 FOLDERS = ("robot_dyn_id", "launch", "config", "msg", "action", "srv", "docs", "examples", "benchmarks", "test", "urdf")
 
 
@@ -58,7 +61,10 @@ def texts():
     return sorted(
         path
         for path in found
-        if str(path.relative_to(ROOT)) not in LEFT_OUT and "__pycache__" not in path.parts and path != Path(__file__)
+        if str(path.relative_to(ROOT)) not in LEFT_OUT
+        and "__pycache__" not in path.parts
+        and RELEASED not in path.parents
+        and path != Path(__file__)
     )
 
 

@@ -20,6 +20,7 @@ def sources():
         for path in paths
         if (path.suffix in SUFFIXES or path.name in NAMES)
         and "__pycache__" not in path.parts
+        and path.parent.name != "vendor"  # its README names the license
         and path.relative_to(ROOT).as_posix() not in GENERATED
     )
 

@@ -52,7 +52,20 @@ EXCEPTIONS = {
     ): "xacro of a file of the user, in a process with limits, no shell",
     ("robot_dyn_id/__init__.py", "import of a name"): "a public name of the table _EXPORTS",
     ("robot_dyn_id/cli/__init__.py", "import of a name"): "a verb of the list VERBS",
+    ("robot_dyn_id/flexible/__init__.py", "import of a name"): "a public name of the table _MODULES",
+    ("robot_dyn_id/cores.py", "ctypes.CDLL"): "the C library that this process already has, for prctl",
+    ("robot_dyn_id/cores.py", "pickle"): "results of its own forked processes, through a pipe that nothing else has",
+    (
+        "robot_dyn_id/report/compiled_templates.py",
+        "marshal",
+    ): "own templates, compiled to `__pycache__` next to them, from which Python runs the modules of this package too",
     ("robot_dyn_id/bench/commands.py", "subprocess"): "times this program's own command in a process of its own",
+    ("robot_dyn_id/cli/doctor.py", "import of a name"): "a package of the tables REQUIRED and OPTIONAL",
+    (
+        "robot_dyn_id/cli/doctor.py",
+        "ctypes.CDLL",
+    ): "the C library of this process: adjtimex, which reads the kernel clock",
+    ("robot_dyn_id/kernels/stored.py", "import of a name"): "a module of the folder kernels",
     ("robot_dyn_id/cli/reproduce.py", "import of a name"): "a paper of the list of choices",
     (
         "robot_dyn_id/nodes/messages/message_types.py",

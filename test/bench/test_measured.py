@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 from robot_dyn_id.bench.commands import PINNED, START_SAMPLES, run_command, write_recording
+from robot_dyn_id.bench.fleet import measure_fleet
 from robot_dyn_id.bench.kernels import ROBOTS, Arm
 from robot_dyn_id.errors import InternalError
 from robot_dyn_id.recordings import open_recording
@@ -32,3 +33,10 @@ def test_recordings_have_the_samples_of_their_format(tmp_path, suffix):
 def test_the_arm_has_the_parameters_of_the_goals():
     arm = Arm.from_samples(50)
     assert len(arm.independent) == 64 and arm.torque.shape == (7, 50) and ROBOTS == 512
+
+
+def test_the_merge_of_a_fleet_is_measured():
+    merge, size = measure_fleet(repeats=1)
+    assert (merge.unit, size.unit) == ("ms", "kB") and "64 parameters" in merge.name
+    assert 0.0 < merge.value < 1000.0
+    assert 10.0 < size.value < 200.0, "tens of kilobytes"

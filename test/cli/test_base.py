@@ -2,6 +2,8 @@
 """`robot-dyn-id base`."""
 
 import json
+import subprocess
+import sys
 
 from support.commands import JOINTS
 from support.simulated import Simulated
@@ -15,3 +17,20 @@ def test_base(files, cli):
     assert answer["count"] == len(answer["parameters"]) == len(Simulated(terms=()).base.names)
     assert all(set(one) == {"name", "expression", "unit"} for one in answer["parameters"])
     assert answer["joints"] == list(JOINTS)
+
+
+def test_an_empty_configuration_changes_nothing_but_friction(files, cli):
+    (files / "plain.yaml").write_text("terms: []\n")
+    for options in ((), ("--gravity", "0", "0", "0"), ("--pivots", "qr")):
+        words = ("base", "--robot", files / "arm.urdf", *options, "--json")
+        assert cli(*words)[:2] == cli(*words, "--config", files / "plain.yaml")[:2]
+
+
+def test_a_start_without_configuration_imports_neither_estimators_nor_formats(files):
+    """They and what they import take a third of the time of a start."""
+    script = "import sys; from robot_dyn_id.cli import main; main(sys.argv[1:]); print(*sys.modules, file=sys.stderr)"
+    words = [sys.executable, "-c", script, "base", "--robot", str(files / "arm.urdf")]
+    done = subprocess.run(words, capture_output=True, text=True, check=True, timeout=60)
+    loaded = done.stderr.split()
+    assert "robot_dyn_id.dynamics.base_parameters" in loaded
+    assert not {"robot_dyn_id.estimators", "robot_dyn_id.recordings"} & set(loaded)

@@ -47,13 +47,17 @@ def test_results_are_kept_and_compared_with_the_last(monkeypatch, cli, tmp_path)
     monkeypatch.setattr(bench, "measure_growth", lambda *_: {"samples": [GrowthPoint(10, 1.0, 2.0)]})
     out = tmp_path / "bench"
     assert json.loads(cli("bench", "speed", "--out", out, "--json")[1])["compared_with"] is None
-    assert "<svg" in (out / "growth.html").read_text()
+    assert "uPlot" in (out / "growth.html").read_text()
     code, _, err = cli("bench", "speed", "--out", out, "--json")
     assert code == 2 and "holds" in err
     value = 2.0
     answer = json.loads(cli("bench", "speed", "--out", out, "--force", "--json")[1])
     assert [(one["name"], one["before"], one["now"]) for one in answer["slower"]] == [("kernel", 1.0, 2.0)]
+    again = json.loads(cli("bench", "speed", "--out", out, "--force", "--json")[1])
+    assert [one["before"] for one in again["slower"]] == [1.0]  # a slower figure does not replace the earlier one
+    assert cli("bench", "speed", "--out", out, "--force", "--accept-slower")[0] == 0
     assert "nothing got slower" in cli("bench", "speed", "--last", out / "bench.json")[1]
+    assert cli("bench", "speed", "--accept-slower")[0] == 2
 
 
 def test_wrong_words_and_files_are_refused(cli, tmp_path):

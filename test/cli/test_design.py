@@ -2,6 +2,7 @@
 """`robot-dyn-id design`: files, JSON, sequential design, wrong usage."""
 
 import json
+import re
 from pathlib import Path
 
 import numpy as np
@@ -36,9 +37,9 @@ def design(capsys, tmp_path, *words, demands=QUICK, robot="planar3r"):
 
 
 def test_a_motion_is_written_with_its_margins_and_a_page(capsys, tmp_path):
-    code, out, err = design(capsys, tmp_path, "--json", "--periods", 3)
+    code, out, err = design(capsys, tmp_path, "--json", "--verbose", "--periods", 3)
     answer = json.loads(out)
-    assert code == 0 and answer["feasible"] and "start 1 of 1" in err
+    assert code == 0 and answer["feasible"] and "search from random motions" in err
     assert answer["condition_number"]["scaling"] == "columns" and answer["condition_number"]["value"] > 1.0
     assert (
         answer["objective"]["name"] == "d_optimal" and answer["objective"]["value"] < answer["objective"]["best_random"]
@@ -50,7 +51,7 @@ def test_a_motion_is_written_with_its_margins_and_a_page(capsys, tmp_path):
     assert stored.periods == 3 and stored.excitation.duration == 30.0 and stored.limits.acceleration[0] == 8.0
     assert stored.check_robot(model, stored.limits) == ()
     page = Path(answer["preview_file"]).read_text()
-    assert "planar3r" in page and "http" not in page.replace("http://www.w3.org", "")
+    assert "planar3r" in page and not re.search(r'(?:src|href)="?http', page)
 
 
 def test_only_the_named_joints_move(capsys, tmp_path):

@@ -21,6 +21,7 @@ from support.commands import (
 from support.recording_files import text_message, write_bag, write_mcap
 from support.robots import joint, link, urdf
 from support.simulated import ARM, changed, save_npz
+from support.temporary_files import count_temporary_files, keep_results
 
 from robot_dyn_id.dynamics.terms.friction import FRICTION
 from robot_dyn_id.files.parameters import read_parameters
@@ -44,10 +45,19 @@ def test_identify(files, tmp_path, cli, data):
     np.testing.assert_allclose(stored.values, expected.values, atol=1e-6)
     keys = ("answer", "figure", "unit", "threshold", "because", "joints")
     for fit in stored.fit_for:
-        assert answer["fit_for"][fit.use] == {
+        assert {key: answer["fit_for"][fit.use][key] for key in keys} == {
             key: list(value) if isinstance(value, tuple) else value
             for key, value in ((key, getattr(fit, key)) for key in keys)
         }
+
+
+@pytest.mark.parametrize("more", [(), ("--save-factor", "--estimator", "weighted", "--friction", "coulomb")], ids=str)
+def test_no_temporary_file_is_left_with_a_result(more, files, tmp_path, cli, monkeypatch):
+    before, kept = count_temporary_files(), keep_results(monkeypatch)
+    assert cli("identify", files / "data.npz", "--robot", files / "arm.urdf", "--out", tmp_path, *more)[0] == 0
+    ((_, during),) = kept
+    assert during > before
+    assert count_temporary_files() == before
 
 
 def test_without_json_a_table_is_printed(files, tmp_path, cli):
@@ -197,7 +207,11 @@ def with_options(*words):
 
 
 def twice(*words):
-    return lambda folder, recording: [*good(folder, recording), *good(folder, recording), *words]
+    def words_of(folder, recording):
+        other = changed(recording, tau=lambda tau: 1.001 * tau)
+        return [save_npz(folder / "other.npz", other), *good(folder, recording), *words]
+
+    return words_of
 
 
 def below_a_file(folder, recording):
@@ -268,7 +282,7 @@ BAD = {
     "currents without gains": (
         lambda f, r: [*saved("amps.npz", tau=None, current=r.samples.tau)(f, r), *unweighed(f)],
         3,
-        "shoulder has only a current",
+        "only currents of shoulder, elbow, wrist are recorded",
     ),
     "clock going backward": (saved("back.npz", t=lambda t: t[::-1]), 3, "back.npz: the time stamps never advance"),
     "clock going back and forth": (saved("saw.npz", t=lambda t: t - 0.5 * (t % 1.0 > 0.5)), 3, "going backward"),

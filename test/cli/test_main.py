@@ -4,6 +4,7 @@
 import gc
 import json
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -20,6 +21,8 @@ from support.simulated import changed, save_npz
 from robot_dyn_id import __version__, faults
 from robot_dyn_id.cli import main, progress
 from robot_dyn_id.errors import RobotDynIdError
+from robot_dyn_id.files.configuration import shared_file
+from robot_dyn_id.progress import Stage
 
 
 @pytest.mark.parametrize("words", [[], ["magic"], ["identify"], ["base"], ["base", "--robot"]], ids=str)
@@ -88,14 +91,14 @@ os.execvp(sys.argv[1], sys.argv[1:])"""
     ids=["early", "late", "terminated"],
 )
 def test_ctrl_c(when, how, files, out, long_recording):
-    words = ["identify", long_recording, "--robot", files / "arm.urdf", "--out", out, "--json", "--force"]
+    words = ["identify", long_recording, "--robot", files / "arm.urdf", "--out", out, "--json", "--force", "--verbose"]
     environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1"}
     command = [sys.executable, "-c", LISTENING, *COMMAND, *map(str, words)]
     with child(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment) as process:
         output = ""
         for line in process.stderr:
             output += line
-            if line.startswith(when):
+            if f"] {when}" in line:
                 break
         time.sleep(0.1)
         process.send_signal(how)
@@ -104,6 +107,61 @@ def test_ctrl_c(when, how, files, out, long_recording):
     check_error_line(output + rest, "interrupted, nothing was written")
     check_error_object(stdout, output + rest, 130)
     check_unchanged(out)
+
+
+INTERRUPTED_WHILE_IT_FAILS = """import os, signal, sys
+signal.signal(signal.SIGINT, signal.default_int_handler)
+import robot_dyn_id.cli as cli
+from robot_dyn_id.cli import terminal
+print_error = terminal.print_error
+def printed(text):
+    for number in (signal.SIGINT, signal.SIGTERM):
+        os.kill(os.getpid(), number)
+    print_error(text)
+terminal.print_error = printed
+code = cli.run_process()
+os.kill(os.getpid(), signal.SIGINT)
+sys.exit(code)
+"""
+
+
+def test_a_second_ctrl_c_keeps_message_and_exit_code():
+    words = [sys.executable, "-c", INTERRUPTED_WHILE_IT_FAILS, "base", "--robot", "none.urdf"]
+    found = subprocess.run(words, capture_output=True, text=True, timeout=60, check=False)
+    assert found.returncode == 3
+    check_error_line(found.stderr, "none.urdf")
+
+
+def test_a_calling_program_is_interrupted_again_after_a_failed_command(cli):
+    assert cli("base", "--robot", "none.urdf")[0] == 3
+    assert signal.getsignal(signal.SIGINT) != signal.SIG_IGN
+
+
+@pytest.mark.parametrize("closed", [">&-", "2>&-", ">&- 2>&-"])
+def test_closed_streams_are_no_bad_verdict(closed):
+    for robot, code in ((shared_file("urdf/arm7.urdf"), 0), ("none.urdf", 3)):
+        line = f"{shlex.join([*COMMAND, 'base', '--robot', str(robot)])} {closed}"
+        assert subprocess.run(["sh", "-c", line], timeout=60, check=False, capture_output=True).returncode == code
+
+
+def test_an_error_that_cannot_be_printed_keeps_its_exit_code(cli, monkeypatch):
+    def fails(*_):
+        raise RuntimeError("no terminal")
+
+    monkeypatch.setattr("robot_dyn_id.cli.terminal.print_error", fails)
+    assert cli("base", "--robot", "none.urdf")[0] == 3
+    monkeypatch.setattr("robot_dyn_id.cli._guarded", fails)
+    assert cli("base", "--robot", "none.urdf")[0] == 4
+
+
+def test_an_interrupted_try_says_what_stays(cli, monkeypatch, tmp_path):
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("robot_dyn_id.cli.try.identify_recordings", interrupted)
+    code, _, err = cli("try", "franka", "--out", tmp_path)
+    assert code == 130 and list(tmp_path.iterdir())
+    check_error_line(err, "copies of the recording and of the robot stay")
 
 
 def test_every_command_has_help(capsys):
@@ -122,9 +180,9 @@ def test_an_interruption_that_a_library_swallows_is_heeded_at_the_next_step():
     callback = Callback()
     del callback
     with pytest.raises(KeyboardInterrupt):
-        progress("writing")
+        progress(Stage("writing"))
     assert main(["--help"]) == 0  # another command starts without the interruption
-    progress("writing")
+    progress(Stage("writing"))
 
 
 def test_a_fault_of_the_tool_is_one_line_with_a_file_and_an_exit_code_of_its_own(files, cli, monkeypatch, tmp_path):

@@ -33,6 +33,7 @@ REQUIRED = {
     "iterate": ("--robot", "r", "--trajectory", "t"),
     "reproduce": ("planar3r",),
     "demo": (),
+    "try": ("franka",),
     "bench": ("speed",),
     "recover": ("bag",),
 }
@@ -48,14 +49,15 @@ WRITES = {
     "export": ("model.urdf",),
     "validate": ("report.json", "report.html"),
     "compare": ("comparison.json", "comparison.html"),
-    "payload": ("payload.yaml", "parameters.yaml"),
+    "payload": ("payload.yaml", "parameters.yaml", "report.html"),
     "chain": ("chain.yaml",),
     "gravity": ("gravity.yaml",),
     "gains": ("gains.yaml",),
-    "flexible": ("flexible.yaml",),
+    "flexible": ("flexible.yaml", "report.html"),
     "iterate": ("parameters.yaml",),
-    "reproduce": ("planar3r_errors.svg",),
+    "reproduce": ("planar3r_errors.svg", "planar3r_report.html"),
     "demo": ("parameters.yaml", "report.json", "report.html", "arm.urdf", "plant.urdf", "training", "held_out", "twin"),
+    "try": ("panda_exciting_trajectory.db3", "franka.urdf", "parameters.yaml", "report.json", "report.html"),
     "bench": ("bench.json", "growth.html"),
     "recover": ("bag",),
 }
@@ -122,6 +124,11 @@ def test_an_existing_output_is_refused_before_anything_is_read(verb, name, tmp_p
         assert "--force" not in message
     elif not folder:
         assert "--force" in message
+
+
+def test_an_existing_page_of_gains_is_refused(tmp_path, refused):
+    (tmp_path / "gains_report.html").write_text("of earlier")
+    assert "gains_report.html" in refused("gains", *REQUIRED["gains"], "--out", tmp_path / "gains.yaml")
 
 
 def parsed(verb, required, option, out):

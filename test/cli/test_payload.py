@@ -108,7 +108,12 @@ def test_payload_on_an_arm(files, tmp_path, cli):
     assert code == 0
     answer = json.loads(out)
     assert abs(answer["mass"] - 1.5) < 4.0 * answer["standard_deviations"]["mass"] < 0.1
+    assert 0.0 < answer["fit_error"] < 0.05 and set(answer["fit_errors"]) == set(Simulated().joints)
+    assert answer["verdict"] in ("good", "suspect")
     assert read_payload(answer["file"]).mass == answer["mass"]
+    assert answer["page"] == str(tmp_path / "report.html")
+    page = (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert f"Identified payload: {answer['verdict']}" in page and page.count("data-plot=") == 6
     stored = yaml.safe_load((tmp_path / "payload.yaml").read_text())
     assert stored["urdf"].startswith("<inertial>")
     bare, both = (read_parameters(f / "parameters.yaml") for f in (files / "bare", tmp_path))
@@ -126,6 +131,7 @@ def test_tool_at_a_sensor(files, tmp_path, cli, data):
     )
     assert (code, printed) == (0, "")
     answer = json.loads(out)
+    assert (tmp_path / "report.html").read_text(encoding="utf-8").count("data-plot=") == 12
     assert answer["mass"] == pytest.approx(1.5, rel=2e-3)
     np.testing.assert_allclose(answer["center_of_mass"], [0.05, 0.02, 0.1], atol=1e-3)
     assert answer["sensor_offsets"]["force z"][0] == pytest.approx(5.0, abs=0.05)
@@ -177,11 +183,16 @@ def test_gains(files, tmp_path, cli):
         "--json",
     )
     assert code == 0
+    assert json.loads(out)["page"] == str(tmp_path / "gains_report.html")
+    page = (tmp_path / "gains_report.html").read_text(encoding="utf-8")
+    assert "Gains of the drives: good" in page and page.count("data-plot=") == 6
     found = {one["joint"]: one for one in json.loads(out)["gains"]}
     for name, gain in zip(Simulated().joints, GAINS, strict=True):
         if name in found:
             assert abs(found[name]["gain"] - gain) < 4.0 * found[name]["standard_deviation"]
     assert {"elbow", "wrist"} <= found.keys()
+    answer = json.loads(out)
+    assert answer["verdict"] == ("suspect" if answer["not_identified"] else "good") and answer["fit_error"] < 0.05
     drives = read_configuration(tmp_path / "gains.yaml").settings.drives
     assert {name: drive.gain * drive.sign for name, drive in drives.items()} == pytest.approx(
         {name: one["gain"] for name, one in found.items()}
@@ -325,13 +336,14 @@ def test_no_payload_is_declared_and_none_is_there(files, tmp_path, cli):
 
 def test_the_payload_of_an_earlier_run_does_not_stay_where_there_is_none(files, tmp_path, cli):
     assert cli(*on_arm(files, tmp_path))[0] == 0
-    assert {file.name for file in tmp_path.iterdir()} == {"payload.yaml", "parameters.yaml"}
+    assert {file.name for file in tmp_path.iterdir()} == {"payload.yaml", "parameters.yaml", "report.html"}
     save_npz(tmp_path / "empty.npz", recorded(3, duration=20.0))
     words = [tmp_path / "empty.npz" if word == files / "loaded.npz" else word for word in on_arm(files, tmp_path)]
     code, out, _ = cli(*words, "--json", "--force", "--declared", 0)
     assert code == 0
     assert "file" not in json.loads(out)
-    assert {file.name for file in tmp_path.iterdir()} == {"empty.npz"}
+    assert {file.name for file in tmp_path.iterdir()} == {"empty.npz", "report.html"}
+    assert "Test of a declared payload" in (tmp_path / "report.html").read_text(encoding="utf-8")
 
 
 def test_no_tool_is_declared_and_none_is_at_the_sensor(files, tmp_path, cli):

@@ -19,6 +19,7 @@ from robot_dyn_id.estimators import (
     WeightedLeastSquares,
 )
 from robot_dyn_id.estimators.factors import Factors
+from robot_dyn_id.estimators.newey_west import compute_larger_sandwich
 from robot_dyn_id.estimators.whitening import LaggedGrams, fit_whitening
 from robot_dyn_id.signals.filtering import LowPass
 from robot_dyn_id.signals.processing import SignalPlan
@@ -219,3 +220,23 @@ def test_intervals_that_take_residuals_for_white_hold_it_clearly_less():
     print(f"naive: {naive:.3f}")
     assert naive < 0.85
     assert naive < (np.abs(errors(0.1, "weighted", 6)) < 1.96).mean() - 0.05
+
+
+@pytest.mark.parametrize("name", ["weighted", "ols"])
+def test_values_alone_are_the_same_without_a_pass_for_their_covariance(name):
+    whole, passes = problem(*rows(noise=(0.1, 2.0))), []
+
+    def tiles():
+        passes.append(1)
+        return whole.tiles()
+
+    estimate = ESTIMATORS[name]().fit(replace(whole, tiles=tiles, values_only=True))
+    np.testing.assert_array_equal(estimate.values, ESTIMATORS[name]().fit(whole).values)
+    assert np.isnan(estimate.covariance).all()
+    assert len(passes) == 1
+
+
+def test_the_larger_sandwich_makes_no_pass_for_values_alone():
+    whole = replace(problem(*rows(noise=(0.1, 2.0))), tiles=lambda: pytest.fail("a pass"), values_only=True)
+    noise, covariance = compute_larger_sandwich(whole, whole, TRUTH, np.eye(len(TRUTH)), np.ones(2), 6)
+    assert np.isnan(noise).all() and np.isnan(covariance).all()

@@ -11,6 +11,7 @@ import pinocchio
 import pytest
 from support.given_parameters import parameter_set
 from support.robots import MIMICS, OBLIQUE, PLANAR3R, URDFS, Truth, joint, link, ratio, urdf
+from support.sdf_reader import urdf_of
 from support.simulated import ARM
 
 from robot_dyn_id.cli import main
@@ -21,6 +22,7 @@ from robot_dyn_id.dynamics.regressor import Regressor
 from robot_dyn_id.dynamics.terms import TERMS, Coulomb, Offset, RotorInertia, Viscous
 from robot_dyn_id.errors import InputError
 from robot_dyn_id.export import mjcf as to_mjcf
+from robot_dyn_id.export import sdf as to_sdf
 from robot_dyn_id.export import urdf as to_urdf
 from robot_dyn_id.files.parameters import write_parameters
 from robot_dyn_id.model.robot import RobotModel
@@ -35,6 +37,8 @@ GRIPPED = urdf(
     links=6,
 )
 """Two joints with fixed links behind them, then one that turns and one that slides, which may be held."""
+
+STATES = 1000
 
 ROBOTS = {
     "oblique": (OBLIQUE, None, {}),
@@ -61,9 +65,63 @@ def test_a_written_urdf_reloads_with_the_same_torque(name):
     assert parameters.physically_consistent
     exported = to_urdf(parameters)
     model = RobotModel.from_urdf(exported.text, joints=joints, held=held)
-    motion = random_motion(model, 20)
+    motion = random_motion(model, STATES)
     assert ratio(Truth(model, model.held).torque(motion), rigid_torque(parameters, motion)) < 1e-9
     assert is_consistent(model.inertial_parameters)
+
+
+@pytest.mark.parametrize("name", ROBOTS)
+def test_a_written_sdf_describes_the_same_robot(name):
+    """By our own reading of the format: no consumer of it is installed."""
+    text, joints, held = ROBOTS[name]
+    parameters = parameter_set(text, joints, held, (Viscous(), Coulomb()), gravity=(1.0, -2.0, -9.0))
+    read, gravity = urdf_of(to_sdf(parameters).text)
+    model = RobotModel.from_urdf(read, joints=list(parameters.joint_names), gravity=gravity)
+    assert (model.joint_names, model.body_names) == (parameters.joint_names, parameters.body_names)
+    motion = random_motion(Regressor.from_parameters(parameters).model, STATES)
+    assert ratio(Truth(model).torque(motion), rigid_torque(parameters, motion)) < 1e-9
+    given = Regressor.from_parameters(parameters).model.limits
+    np.testing.assert_array_equal(model.limits.lower, given.lower)
+    rated = np.isfinite(given.effort) & (given.effort > 0.0)
+    np.testing.assert_array_equal(model.limits.effort[rated], given.effort[rated])
+    bodies = len(parameters.body_names)
+    dynamics = {one.get("name"): one.find("dynamics").attrib for one in ElementTree.fromstring(read).iter("joint")}
+    for number, body in enumerate(parameters.body_names):
+        assert float(dynamics[body]["damping"]) == parameters.term_values[number]
+        assert float(dynamics[body]["friction"]) == parameters.term_values[bodies + number]
+
+
+def test_names_that_sdf_reserves_or_has_twice_are_replaced_and_reported():
+    text = ARM
+    for old, new in zip(parameter_set(ARM).joint_names, ("base", "x::y", "__r__"), strict=True):
+        text = text.replace(f'<joint name="{old}"', f'<joint name="{new}"')
+    exported = to_sdf(parameter_set(text))
+    model = ElementTree.fromstring(exported.text).find("world/model")
+    names = [one.get("name") for one in model if one.tag in ("link", "joint")]
+    assert len(names) == len(set(names)) == 8
+    assert not [name for name in names if "::" in name or (name.startswith("__") and name.endswith("__"))]
+    (found,) = [one for one in exported.findings if one.code == "name_not_exported"]
+    assert found.joints == ("base", "x::y", "__r__")
+    read, gravity = urdf_of(exported.text)
+    motion = random_motion(RobotModel.from_urdf(text), STATES)
+    torque = Truth(RobotModel.from_urdf(read, gravity=gravity)).torque(motion)
+    assert ratio(torque, rigid_torque(parameter_set(text), motion)) < 1e-9
+
+
+def test_a_link_of_sdf_has_another_name_than_every_joint():
+    text = ARM
+    for old, new in zip(parameter_set(ARM).joint_names, ("a", "a_link", "fixed_to_world"), strict=True):
+        text = text.replace(f'<joint name="{old}"', f'<joint name="{new}"')
+    model = ElementTree.fromstring(to_sdf(parameter_set(text)).text).find("world/model")
+    names = [one.get("name") for one in model if one.tag in ("link", "joint")]
+    assert len(names) == len(set(names)) == 8
+
+
+def test_a_tilted_base_is_reported_where_the_format_has_no_gravity():
+    tilted, level = (parameter_set(ARM, gravity=vector) for vector in ((1.0, 0.0, -9.75), (0.0, 0.0, -9.81)))
+    for form, expected in ((to_urdf, True), (to_mjcf, False), (to_sdf, False)):
+        assert ("gravity_not_exported" in {one.code for one in form(tilted).findings}) == expected
+        assert "gravity_not_exported" not in {one.code for one in form(level).findings}
 
 
 def test_everything_else_in_a_urdf_is_kept():
@@ -179,12 +237,14 @@ class TestInconsistent:
     def test_mujoco_gets_none(self):
         with pytest.raises(InputError, match=r"MuJoCo refuses .*joint shoulder.*estimator: consistent"):
             to_mjcf(self.parameters(10.0))
+        with pytest.raises(InputError, match=r"Gazebo refuses .*joint shoulder.*estimator: consistent"):
+            to_sdf(self.parameters(10.0))
 
     def test_a_link_without_mass_is_named(self):
         massless = ARM
         for name in ("l1", "l2", "l3"):
             massless = re.sub(rf'<link name="{name}">.*?</link>', f'<link name="{name}"/>', massless)
-        for form in (to_urdf, to_mjcf):
+        for form in (to_urdf, to_mjcf, to_sdf):
             with pytest.raises(InputError, match=r"joint \w+: the parameters give its link no mass"):
                 form(parameter_set(massless, inertial=np.zeros(30)))
 
@@ -206,7 +266,7 @@ class TestMujoco:
         np.testing.assert_array_equal(model.dof_damping[order], parameters.term_values[:bodies])
         np.testing.assert_array_equal(model.dof_frictionloss[order], parameters.term_values[bodies : 2 * bodies])
         rotors = parameters.term_values[2 * bodies :]
-        motion, theirs = random_motion(regressor.model, 10), []
+        motion, theirs = random_motion(regressor.model, STATES), []
         for q, dq, ddq in zip(motion.q.T, motion.dq.T, motion.ddq.T, strict=True):
             data.qpos[order], data.qvel[order] = coupling @ q + offset, coupling @ dq
             mujoco.mj_forward(model, data)
@@ -216,6 +276,33 @@ class TestMujoco:
             torque = inertial[order] + data.qfrc_bias[order]
             theirs.append(coupling.T @ (torque - rotors * (coupling @ ddq)))
         assert ratio(np.array(theirs), rigid_torque(parameters, motion)) < 1e-9
+
+    def test_friction_and_motors_act_as_identified(self):
+        """Damping and armature exactly, dry friction as far as MuJoCo's soft constraints allow, and rated efforts."""
+        mujoco = pytest.importorskip("mujoco", reason="MuJoCo is not installed")
+        parameters = parameter_set(ARM, terms=(Viscous(), Coulomb(smoothing_width=0.0), RotorInertia()))
+        model = mujoco.MjModel.from_xml_string(to_mjcf(parameters).text)
+        data, dynamics = mujoco.MjData(model), Dynamics.from_parameters(parameters)
+        motion = random_motion(dynamics.regressor.model, STATES)
+        dry = parameters.term_values[3:6]
+        smooth, whole = [], []
+        for q, dq, ddq in zip(motion.q.T, motion.dq.T, motion.ddq.T, strict=True):
+            data.qpos[:], data.qvel[:], data.qacc[:] = q, dq, ddq
+            model.opt.disableflags = mujoco.mjtDisableBit.mjDSBL_CONSTRAINT
+            mujoco.mj_inverse(model, data)
+            smooth.append(data.qfrc_inverse.copy())
+            model.opt.disableflags = mujoco.mjtDisableBit.mjDSBL_LIMIT
+            mujoco.mj_inverse(model, data)
+            whole.append(data.qfrc_inverse.copy())
+        expected = dynamics.inverse_dynamics(motion.q.T, motion.dq.T, motion.ddq.T)
+        sliding = dry * np.sign(motion.dq.T)
+        assert ratio(np.array(smooth), expected - sliding) < 1e-9
+        added, speeds = np.array(whole) - np.array(smooth), motion.dq.T
+        assert np.all(np.abs(added) <= dry * (1.0 + 1e-9))
+        fast = np.abs(speeds) > 0.5 * np.abs(speeds).max(axis=0)
+        assert fast.any(axis=0).all()
+        assert np.all((added * np.sign(speeds) >= 0.9 * dry)[fast])
+        assert [model.actuator(name).ctrlrange.tolist() for name in parameters.joint_names] == [[-5.0, 5.0]] * 3
 
     def test_ranges_and_followers(self):
         mujoco = pytest.importorskip("mujoco", reason="MuJoCo is not installed")
@@ -243,7 +330,7 @@ class TestCommand:
         } | changed
         return ["export", *(str(word) for key, value in options.items() for word in (f"--{key}", value)), "--json"]
 
-    @pytest.mark.parametrize(("form", "root"), [("urdf", "robot"), ("mjcf", "mujoco")])
+    @pytest.mark.parametrize(("form", "root"), [("urdf", "robot"), ("mjcf", "mujoco"), ("sdf", "sdf")])
     def test_a_file_is_written(self, folder, capfd, form, root):
         assert main(self.words(folder, format=form)) == 0
         answer = json.loads(capfd.readouterr().out)
@@ -258,7 +345,7 @@ class TestCommand:
             ({"robot": folder / "other.urdf"}, 3, "another robot than small"),
             ({"parameters": folder / "none.yaml"}, 3, "cannot read the parameters"),
             ({"parameters": folder / "empty.yaml"}, 3, "not a parameters file"),
-            ({"format": "sdf"}, 2, "invalid choice: 'sdf'"),
+            ({"format": "step"}, 2, "invalid choice: 'step'"),
             ({"out": folder / "arm.urdf" / "model"}, 3, "is a file; give a folder"),
         ):
             assert main(self.words(folder, **changed)) == code

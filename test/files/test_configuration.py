@@ -27,6 +27,7 @@ topic: /arm/joint_states
 reference_topic: /arm/wanted
 channel_topics: {current: "/motors:effort", temperature: {elbow: /elbow/temperature}}
 recorded_joints: [shoulder, elbow]
+position_unit: deg
 definitions: /opt/messages
 cutoff: 4
 motion_cutoff: 3
@@ -80,6 +81,7 @@ def test_every_key_arrives(tmp_path):
         reference_topic="/arm/wanted",
         channel_topics={"current": "/motors:effort", "temperature": {"elbow": "/elbow/temperature"}},
         recorded_joints=("shoulder", "elbow"),
+        position_unit="deg",
         definitions="/opt/messages",
         settings=Settings(
             cutoff=4.0,

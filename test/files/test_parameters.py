@@ -2,6 +2,7 @@
 """`parameters.yaml`: equal to the last bit when read back, and every damage named."""
 
 import contextlib
+import re
 import resource
 import time
 from dataclasses import replace
@@ -33,10 +34,44 @@ def test_what_is_read_is_what_was_written(make, tmp_path):
 def test_the_file_is_readable_text(tmp_path):
     file = tmp_path / "parameters.yaml"
     write_parameters(file, identified_lift())
-    lines = file.read_text().splitlines()
+    text = file.read_text()
+    lines = [line for line in text.splitlines() if not line.startswith("#")]
     assert lines[:2] == ["format: robot_dyn_id parameters", f"format_version: {FORMAT_VERSION}"]
     assert "urdf: |" in "\n".join(lines) or any(line.startswith("urdf: <") for line in lines)
     assert sum(line.startswith("- [") for line in lines) == 2 * len(identified_lift().names)  # a row of a matrix a line
+
+
+def test_a_comment_at_the_top_describes_links_and_friction_joint_by_joint(tmp_path):
+    """Numbers that the data determine have a standard deviation, and no others."""
+    parameters, file = identified_lift(), tmp_path / "parameters.yaml"
+    write_parameters(file, parameters)
+    comment = [line for line in file.read_text().split("format:")[0].splitlines() if line]
+    assert all(line.startswith("#") for line in comment)
+    assert f"Verdict: {parameters.verdict}" in comment[0]
+    text = "\n".join(comment)
+    links, terms = text.index("Links, in the frame"), text.index("Friction and other terms")
+    assert text.index("Base parameters of the links") < links < terms
+    for section in (text[links:terms], text[terms:]):
+        places = [section.index(f"\n#   {name}") for name in parameters.body_names]
+        assert places == sorted(places)
+    shown = 0
+    for name, value, sigma in zip(parameters.names, parameters.values, parameters.standard_deviations, strict=True):
+        found = re.search(rf"\b{name} (\S+) \+- (\S+)", text)
+        assert float(found[1]) == pytest.approx(value, abs=0.06 * sigma)
+        assert float(found[2].rstrip(",")) == pytest.approx(sigma, rel=0.06)
+        shown += 1
+    assert shown == len(parameters.names)
+    lines = text[links:terms].splitlines()
+    alone = {name for name, other in zip(parameters.names, parameters.expressions, strict=True) if name == other}
+    for line in lines:
+        if line.startswith("#     mass"):
+            assert ("+-" in line) == bool(alone & {"m1", "m2"})
+
+
+def test_a_file_of_the_first_release_names_its_version_and_what_to_do(tmp_path):
+    (tmp_path / "old.yaml").write_text("# any comment\nformat: robot_dyn_id parameters 1\n")
+    with pytest.raises(InputError, match=r"format_version is missing.*identify the robot again"):
+        read_parameters(tmp_path / "old.yaml")
 
 
 @pytest.fixture(scope="module")
@@ -173,7 +208,7 @@ def test_files_that_cannot_be_read(tmp_path):
     with pytest.raises(InputError, match=r"cut\.yaml: "):
         read_parameters(file)
     file.write_bytes(b"\xff\xfe\x81")
-    with pytest.raises(InputError, match=r"cannot read the parameters \(not a text file\)"):
+    with pytest.raises(InputError, match=r"cannot read the parameters \(not a text file; "):
         read_parameters(file)
 
 

@@ -24,6 +24,7 @@ from robot_dyn_id.flexible import (
     pseudo_observations,
     pseudo_plan,
 )
+from robot_dyn_id.flexible.curves import equation_curves
 from robot_dyn_id.flexible.experiment import TooSlow, equations, rows_per_second
 from robot_dyn_id.flexible.rows import rows_of
 from robot_dyn_id.model.robot import RobotModel
@@ -274,6 +275,37 @@ def test_agreement_is_the_share_of_the_torque_that_is_wrong(followed):
     blind = {one.equation: one for one in agreements(smooth, found, unknown)}
     assert np.isnan(blind["both: spring of joint1"].nrmse)
     assert blind["both: motor of joint1"].nrmse < 1e-3
+
+
+def test_curves_are_both_sides_of_the_equations(followed):
+    smooth, both = followed
+    truth = true_values(smooth)
+    poses = FlexiblePlant(smooth, truth).poses("poses", np.random.default_rng(1).uniform(0.6, 1.6, (2, 20)))
+    curves = {one.equation: one for one in equation_curves(smooth, [both, poses], LowPass(8.0), truth)}
+    assert {name.split(": ")[1] for name in curves} == {
+        f"{kind} of {name}" for kind in ("link", "spring", "motor") for name in JOINTS
+    }
+    for one in curves.values():
+        assert len(one.t) == len(one.measured) == len(one.predicted)
+        assert np.nanstd(one.predicted - one.measured) < 1e-3 * np.nanstd(one.measured)
+        assert one.at_rest == one.equation.startswith("poses")
+    assert curves["both: link of joint1"].t[-1] == pytest.approx(5.0, abs=0.1)
+    assert curves["poses: link of joint1"].t.tolist() == list(range(20))
+    assert np.isnan(curves["both: link of joint1"].measured).any(), "samples whose friction is unknown"
+    unknown = np.where(np.array(smooth.names) == "K1", np.nan, truth)
+    assert set(curves) - {one.equation for one in equation_curves(smooth, [both, poses], LowPass(8.0), unknown)} == {
+        "both: spring of joint1",
+        "poses: spring of joint1",
+    }
+    blind = replace(smooth, joints=tuple(replace(one, torque_sensor=False) for one in smooth.joints))
+    values = np.array([dict(zip(smooth.names, truth, strict=True))[name] for name in blind.names])
+    (link,) = [
+        one for one in equation_curves(blind, [both], LowPass(8.0), values) if one.equation == "both: link of joint1"
+    ]
+    both_known = np.isfinite(link.measured)
+    sensed = curves["both: link of joint1"].measured  # with the offset of the sensor
+    assert np.corrcoef(link.measured[both_known], sensed[both_known])[0, 1] > 0.999
+    assert np.nanstd(link.predicted - link.measured) < 1e-3 * np.nanstd(link.measured)
 
 
 def test_the_speed_that_was_needed_is_reported_for_every_equation(followed):

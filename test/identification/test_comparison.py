@@ -15,6 +15,7 @@ from robot_dyn_id.estimators import ESTIMATORS
 from robot_dyn_id.identification.comparison import adjust_holm, compare_models, mahalanobis
 from robot_dyn_id.identification.pipeline import identify
 from robot_dyn_id.identification.settings import Settings
+from robot_dyn_id.report.comparison import combination_note
 
 TERMS = (Viscous(), Coulomb(), Offset())
 
@@ -81,6 +82,27 @@ def test_a_changed_parameter_is_named_with_its_difference():
     assert found.sigmas[place] == pytest.approx(12.0 / np.sqrt(2.0))
     elbow = np.arange(3) == 1
     assert np.all((found.torque.rms > 1e-6) == elbow)
+
+
+def test_a_difference_of_no_single_parameter_names_the_combination():
+    """Two estimates with a correlation of 0.999 differ by two sigma each in opposite directions: far more together."""
+    one = identified()
+    i, j = one.names.index("fv2"), one.names.index("fc2")
+    covariance = np.diag(np.diag(one.covariance))
+    sigma = np.sqrt(np.diag(covariance))
+    covariance[i, j] = covariance[j, i] = 0.999 * sigma[i] * sigma[j]
+    one = replace(one, covariance=covariance, interval_lows=np.zeros(0), interval_highs=np.zeros(0))
+    found = compare_models(one, shifted(shifted(one, i, 2.0), j, -2.0))
+    assert found.significant and not found.differing.any()
+    combination = found.combination
+    assert set(combination.names) == {"fv2", "fc2"}
+    assert combination.loadings[0] == pytest.approx(np.sqrt(0.5)) and combination.loadings[1] == pytest.approx(
+        -np.sqrt(0.5)
+    )
+    assert abs(combination.sigmas) == pytest.approx(4.0 / np.sqrt(2.0) / np.sqrt(2.0 * 0.001), rel=1e-6)
+    assert combination.sigmas**2 == pytest.approx(combination.share * found.chi_square)
+    assert all(name in combination_note(found) for name in ("fv2", "fc2"))
+    assert combination_note(compare_models(one, one)) == ""
 
 
 def test_what_has_no_counterpart_is_named():

@@ -45,11 +45,11 @@ def test_the_model_is_fitted_to_all_recordings(recording, result):
 
 
 def test_every_fold_is_the_identification_without_its_block(result):
-    trials, used = result.training, []
+    trials = result.training
     blocks = trials.blocks(5)
+    used = [{w.trial: w.t[w.used] for w in trials.without_block(number, blocks)} for number in range(5)]
 
     def fit(part):
-        used.append({w.trial: w.t[w.used] for w in part})
         problem = part.problem(ROBOT.regressor, ROBOT.base.independent)
         return replace(result.model, estimate=WeightedLeastSquares().fit(problem))
 

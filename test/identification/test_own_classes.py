@@ -15,6 +15,7 @@ from robot_dyn_id.errors import InputError, UsageError
 from robot_dyn_id.estimators import WeightedLeastSquares
 from robot_dyn_id.estimators.contract import Estimate
 from robot_dyn_id.files.parameters import read_parameters, write_parameters
+from robot_dyn_id.identification.explanation import explain
 from robot_dyn_id.identification.pipeline import identify, validate
 from robot_dyn_id.identification.settings import Settings
 from robot_dyn_id.options import Range
@@ -85,7 +86,8 @@ def test_a_stored_own_term_needs_its_class(result, tmp_path):
 def test_the_report_of_an_own_term_is_written(result, tmp_path):
     identification, _ = result
     summary = identification_summary(identification, "parameters.yaml")
-    write_results(tmp_path, summary, identification.evaluation, identification.parameters)
+    explanation = explain(identification.evaluation, identification.parameters, identification.training)
+    write_results(tmp_path, summary, explanation, identification.parameters)
     assert "fr1" in (tmp_path / "report.html").read_text()
 
 

@@ -40,6 +40,11 @@ def test_the_trained_speeds_decide():
     assert drivers(-0.5, 1.0, 0.0, (1.0, 5.0, 1.0)) == ("elbow",)
 
 
+def test_rounding_drives_nothing():
+    assert drivers((0.0, 5.0, 5.0), (-2e-12, 1.0, 1.0), 0.0) == ()
+    assert drivers((0.0, 5.0, 5.0), (-1e-3, 1.0, 1.0), 0.0) == ("shoulder",)
+
+
 def test_it_excludes_forward_simulation_of_that_joint():
     model = RobotModel.from_urdf(ARM)
     regressor = Regressor(model, terms_on_joints(model, [TERMS["viscous"]()]))

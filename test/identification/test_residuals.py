@@ -13,6 +13,7 @@ from robot_dyn_id.dynamics.base_parameters import base_parameters
 from robot_dyn_id.dynamics.regressor import Regressor, terms_on_joints
 from robot_dyn_id.dynamics.terms import Coulomb, Offset, RotorInertia, Viscous
 from robot_dyn_id.estimators import WeightedLeastSquares
+from robot_dyn_id.identification import residuals
 from robot_dyn_id.identification.model import IdentifiedModel
 from robot_dyn_id.identification.residuals import Levels, ResidualHistory, examine_held_out, examine_residuals
 from robot_dyn_id.signals.trials import FilteredTrials, SignalSettings
@@ -111,3 +112,46 @@ def test_sums_over_bins_are_those_of_the_samples(arm):
         error = error - trials.plan.low_pass.apply(model.torque(window.motion), trials.plan.rate)
         power, count = power + (error[:, window.own] ** 2).sum(axis=1), count + window.own.sum()
     np.testing.assert_allclose(ResidualHistory.from_trials(model, trials).rms, np.sqrt(power / count), rtol=1e-9)
+
+
+@pytest.mark.parametrize("most", [30, 1])
+def test_bins_of_long_recordings_are_merged(arm, monkeypatch, most):
+    """Memory is bounded, recordings stay apart, and all sums stay the same."""
+    model, trials = fitted(arm.robot, *(arm.record(number, duration=20.0).recording(arm.robot) for number in range(2)))
+    whole = ResidualHistory.from_trials(model, trials)
+    monkeypatch.setattr(residuals, "MAX_BINS", most)
+    merged = ResidualHistory.from_trials(model, trials)
+    assert len(np.unique(merged.trial)) == 2
+    assert len(merged.t) <= max(most, 4) < len(whole.t)
+    assert merged.width > whole.width == residuals.BIN_S
+    np.testing.assert_allclose(merged.rms, whole.rms, rtol=1e-12)
+    np.testing.assert_allclose(merged.load_gram.sum(axis=1), whole.load_gram.sum(axis=1), rtol=1e-9)
+    np.testing.assert_array_equal(merged.largest.max(axis=1), whole.largest.max(axis=1))
+
+
+@pytest.mark.parametrize("hours", [1, 12])
+def test_contacts_of_long_recordings_are_found(arm, monkeypatch, hours):
+    """Bins of the residuals of a recording of hours, in windows of 100 s, in which the arm touches something twice."""
+    model, trials = fitted(arm.robot, cut(clean_case(arm).training[0], 0.2, 0.45))
+    (whole,) = list(residuals._bin_sums(model, trials))[:1]
+    rng, count, joints = np.random.default_rng(0), 400, len(whole[2])
+
+    def windows(*_):
+        for number in range(36 * hours):
+            largest = np.abs(rng.normal(size=(joints, count))) + 1.0
+            if number in (5, 20):
+                largest[2:4, 100] = 15.0
+            pairs = zip(whole, residuals._AXES, strict=True)
+            sums = [np.repeat(one.take([0], axis=axis), count, axis) for one, axis in pairs]
+            sums[0], sums[residuals._LARGEST] = 100.0 * number + np.arange(count) * residuals.BIN_S, largest
+            yield tuple(sums)
+
+    monkeypatch.setattr(residuals, "_bin_sums", windows)
+    history = ResidualHistory.from_trials(model, trials)
+    assert len(history.t) <= residuals.MAX_BINS and len(history.short.t) <= residuals.MAX_SHORT_BINS
+    assert history.short.count == 14400 * hours
+    expected = 1.0 + 1.6449  # the 0.9 quantile of the magnitude of a normal number is 1.645
+    np.testing.assert_allclose(history.short.usual, expected, rtol=0.03)
+    (finding,) = residuals._examine_contacts(history)
+    assert "525.0 s, 2025.0 s" in finding.message
+    assert set(finding.joints) == set(arm.robot.joint_names[2:4])

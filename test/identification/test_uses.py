@@ -209,6 +209,14 @@ def test_small_torques_are_judged_in_newton_meters():
     assert judged(thresholds=Thresholds(rated_share=0.01))["feed_forward"].fit.joints == ("tip",)
 
 
+def test_an_answer_that_the_figure_does_not_explain_states_its_reason():
+    """`no 0.4 of 1` is a contradiction without the finding that it rests on."""
+    found = judged(findings=(make_finding("gain_inconsistent", "tip", ["tip"], "warning"),))
+    assert all(one.reason == "because of gain_inconsistent" for one in found.values())
+    assert all(one.reason == "" for one in judged().values())
+    assert judged(**with_tip(rmse=1e3))["gravity_compensation"].reason == ""
+
+
 def with_tip(**changes):
     return {"held_out": replace(HELD_OUT, joints=(ARM, replace(TIP, **changes)))}
 

@@ -224,3 +224,11 @@ def test_pip_refuses_an_unknown_distribution_in_one_line():
     done = subprocess.run(command, cwd=ROOT, env=shell, capture_output=True, text=True, check=False)
     assert done.returncode != 0
     assert re.fullmatch(r"ROS_DISTRO=atlantis: .*jazzy, kilted.*\n", done.stderr)
+
+
+def test_licenses_of_what_is_contained_are_installed_with_it():
+    files = PROJECT["license-files"]
+    assert {"LICENSE", "THIRD_PARTY.md"} <= set(files)
+    assert all((ROOT / file).is_file() for file in files)
+    assert re.search(r"install\(FILES LICENSE THIRD_PARTY.md ", (ROOT / "CMakeLists.txt").read_text(encoding="utf-8"))
+    assert "THIRD_PARTY.md" in (ROOT / "MANIFEST.in").read_text(encoding="utf-8")

@@ -200,7 +200,7 @@ def test_gains_from_a_known_payload():
         for robot, seed in ((panda(), 1), (loaded_panda(4.0), 2))
     ]
     runs = [replace(run, effort_is_torque=False) for run in runs]
-    found = identify_gains([runs[0]], [runs[1]], panda().model, known, Settings())
+    found = identify_gains([runs[0]], [runs[1]], panda().model, known, Settings()).gains
     values, sigmas = (np.array([getattr(gain, name) for gain in found]) for name in ("value", "standard_deviation"))
     identifiable = np.isfinite(values)
     assert identifiable[1:6].all()

@@ -449,7 +449,10 @@ def test_an_unreadable_file_is_named(tmp_path):
     assert refusal_of_file(tmp_path) == f"{tmp_path}: cannot read the robot description (Is a directory)"
     binary = tmp_path / "mesh.urdf"
     binary.write_bytes(bytes(range(256)))
-    assert refusal_of_file(binary) == f"{binary}: cannot read the robot description (not a text file)"
+    assert (
+        refusal_of_file(binary)
+        == f"{binary}: cannot read the robot description (not a text file; give a file with a robot description)"
+    )
     binary.write_bytes(b"")
     assert refusal_of_file(binary).startswith(f"{binary}: broken XML")
 

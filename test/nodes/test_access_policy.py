@@ -95,6 +95,7 @@ VARIANTS = {
         ),
     ),
     "computed_torque_controller": ({"urdf": str(ARM)}, {}),
+    "marker_publisher": ({},),
     "torque_residual_monitor": ({},),
     "external_torque_estimator": ({},),
     "gravity_calibrator": ({"urdf": str(ARM)}, {}),

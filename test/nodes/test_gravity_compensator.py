@@ -316,7 +316,7 @@ def test_the_documented_order_does_not_let_the_arm_fall(world, files):
     remapping = "effort_command:=forward_effort_controller/commands"
     given = ros_arguments(calibration=files / "gravity.yaml", timeout=1.0, autostart="false")
     world.add(GravityCompensator, *given, "-r", remapping)
-    steps = re.findall(r"^ +ros2 (?:control|lifecycle) .*", PAGE.read_text(), re.MULTILINE)
+    steps = re.findall(r"^ *ros2 (?:control|lifecycle) .*", PAGE.read_text(), re.MULTILINE)
     for step in steps:
         if "switch_controllers" in step:
             controller.activate()

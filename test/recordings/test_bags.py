@@ -248,8 +248,8 @@ def damaged_folder(tmp_path, name):
     elif name == "incomplete":
         (folder / "metadata.yaml").write_text("rosbag2_bagfile_information: {relative_file_paths: [gone_0.mcap]}")
     elif name == "foreign":
-        (folder / "part.bag").write_text("x")
-        (folder / "metadata.yaml").write_text("rosbag2_bagfile_information: {relative_file_paths: [part.bag]}")
+        (folder / "part.db").write_text("x")
+        (folder / "metadata.yaml").write_text("rosbag2_bagfile_information: {relative_file_paths: [part.db]}")
     elif name == "no messages":
         write_mcap(folder / "no.mcap", [])
     return folder
@@ -261,7 +261,7 @@ def damaged_folder(tmp_path, name):
         ("vacant", "vacant: no recording in this folder"),
         ("several", r"several: several bags and no metadata.yaml; give one of monday.mcap, tuesday.mcap"),
         ("incomplete", "incomplete: gone_0.mcap is missing, which metadata.yaml names"),
-        ("foreign", r"foreign/part.bag: no storage file of rosbag2; it must end in .mcap or .db3"),
+        ("foreign", r"foreign/part.db: no storage file of a bag; it must end in .mcap, .db3 or .bag"),
         ("no messages", "no messages: no topic of type|no messages: no usable JointState message"),
     ],
 )

@@ -11,7 +11,7 @@ from support.driver_messages import INTERFACES, cdr, header, message, stamped, w
 from support.recording_files import samples, truth
 
 from robot_dyn_id.errors import InputError, MissingDefinitionError
-from robot_dyn_id.recordings import open_recording
+from robot_dyn_id.recordings import ColumnMeaning, open_recording
 from robot_dyn_id.recordings.experiments import open_experiment
 from robot_dyn_id.recordings.rosbag2 import MessageReading
 
@@ -223,10 +223,10 @@ def test_messages_that_are_cut_or_lie_about_their_length_are_dropped(tmp_path):
 def test_axes_without_names_take_those_of_the_user_if_their_number_fits(tmp_path):
     path = bag(tmp_path / "bag", "lbr_fri_idl/msg/LBRState", lbr)
     names = tuple(f"lbr_{axis}" for axis in AXES)
-    recording = open_recording(path, joint_names=names)
+    recording = open_recording(path, columns=ColumnMeaning(names))
     assert_whole(recording, names, ("q", "tau"))
     with pytest.raises(InputError, match=r"no usable LBRState message on /state: .*arrays do not fit the joint names"):
-        open_recording(path, joint_names=names[:6])
+        open_recording(path, columns=ColumnMeaning(names[:6]))
 
 
 def test_experiments_with_flexible_joints_read_the_same_types(tmp_path):

@@ -7,7 +7,7 @@ from support.driver_messages import LATENCY, header, message, stamped, write_top
 from support.recording_files import SECOND, START, samples
 
 from robot_dyn_id.errors import InputError, UsageError
-from robot_dyn_id.recordings import open_recording
+from robot_dyn_id.recordings import ColumnMeaning, open_recording
 from robot_dyn_id.recordings.wrenches import open_wrench
 
 JOINTS = ("shoulder", "elbow")
@@ -79,7 +79,7 @@ def test_a_field_of_joint_states_and_an_array_without_stamps(tmp_path):
         plain=("std_msgs/msg/Float64MultiArray", stamped(slow, array)),
     )
     for topic in ("/warmth:effort", "/plain"):
-        recording = open_recording(path, channel_topics={"temperature": topic}, joint_names=JOINTS)
+        recording = open_recording(path, channel_topics={"temperature": topic}, columns=ColumnMeaning(JOINTS))
         chunk = samples(recording, JOINTS)
         expected = np.stack([line(chunk.t, 0), line(chunk.t, 1)], axis=1)
         np.testing.assert_allclose(chunk.temperature, expected, atol=1e-9, err_msg=topic)
@@ -146,7 +146,7 @@ def test_efforts_without_stamps_are_refused(tmp_path):
 
     path = bag(tmp_path / "bag", efforts=("std_msgs/msg/Float64MultiArray", stamped(FAST, array)))
     with pytest.raises(InputError, match="/efforts has no time stamps: its effort cannot be merged"):
-        open_recording(path, channel_topics={"effort": "/efforts"}, joint_names=JOINTS)
+        open_recording(path, channel_topics={"effort": "/efforts"}, columns=ColumnMeaning(JOINTS))
 
 
 def test_a_reference_on_another_clock_is_reported(tmp_path):

@@ -214,7 +214,7 @@ def test_what_cannot_be_recovered_is_refused_and_nothing_is_written(tmp_path, re
         ("text.mcap", "not an MCAP file"),
         ("text.db3", "not a readable rosbag2 database"),
         ("folder", "no recording in this folder"),
-        ("a.npz", "no storage file of rosbag2"),
+        ("a.npz", "no storage file of a bag"),
         ("proto.mcap", "encoded as xyz"),
     ):
         message = recover(tmp_path / name, code=3)

@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from support.given_parameters import parameter_set
+from support.html_page import Page, plots_of
 from support.model_nodes import identified, presliding
 from support.simulated import LIFT
 
@@ -27,8 +28,8 @@ def test_a_comparison_shows_what_is_common_and_names_the_rest(other):
     common = set(models[0].joint_names) & set(models[1].joint_names)
     assert bool(difference["parameters"]) == bool(difference["torque"]) == bool(common)
     assert ("no parameter in common" in text) == ("Torques are not compared" in page) == (not common)
-    assert page.count("<svg") == 3
-    assert "nan" not in text and "NaN" not in page
+    assert len(plots_of(page)) == page.count('<div data-plot="') == 3
+    assert "nan" not in text and "nan" not in Page(page).text.lower()
 
 
 def test_models_without_covariance_are_not_tested_and_kinds_of_effort_are_named():

@@ -3,32 +3,13 @@
 
 import copy
 
-from robot_dyn_id.report.fleet import MOST_DETAILED, write_fleet_page
+from support.fleet_summaries import FLEET, ROBOT
 
-ROBOT = {
-    **{"robot": "R1", "configuration": "default", "dates": ["2026-01-01"], "differs": False, "chi_square": 20.0},
-    **{"degrees_of_freedom": 24.0, "probability": 1.0, "differences": [], "recordings_agree": 1.0},
-    **{"held_out_nrmse": 0.02},
-    "drift": [{"name": "fv1", "unit": "N m s/d", "rate": 1e-3, "interval": [-1e-3, 3e-3]}],
-}
-SUMMARY = {
-    **{"differing": [], "left_out": [], "findings": [], "recordings": {"used": 1, "restored": 0, "left_out": 0}},
-    "signals": {"cutoff": 5.0, "motion_cutoff": 5.0, "velocity": "derivative"},
-    "configurations": [
-        {
-            "configuration": "default",
-            "compared": True,
-            "held_out_nrmse": 0.1,
-            "parameters": [{"name": "fv1", "unit": "N m s", "pooled": 1.0, "mean": None}],
-            "variation": [{"name": "fv1", "relative_deviation": 0.1}],
-        }
-    ],
-    "robots": [ROBOT],
-}
+from robot_dyn_id.report.fleet import MOST_DETAILED, write_fleet_page
 
 
 def test_names_of_files_and_robots_are_text(tmp_path):
-    summary = copy.deepcopy(SUMMARY)
+    summary = copy.deepcopy(FLEET)
     summary["left_out"] = [{"robot": "R2", "recording": "<script>.npz", "reason": "damaged"}]
     summary["robots"][0] |= {
         "differs": True,
@@ -37,12 +18,12 @@ def test_names_of_files_and_robots_are_text(tmp_path):
     }
     write_fleet_page(tmp_path / "fleet.html", summary)
     page = (tmp_path / "fleet.html").read_text()
-    assert "&lt;script&gt;.npz" in page and "<script>" not in page
+    assert "&lt;script&gt;.npz" in page and "<script>.npz" not in page
     assert "mz3" in page and "fv1" in page
 
 
 def test_large_fleets_show_the_drift_of_those_that_differ(tmp_path):
-    summary = copy.deepcopy(SUMMARY)
+    summary = copy.deepcopy(FLEET)
     summary["robots"] = [{**ROBOT, "robot": f"R{number}"} for number in range(MOST_DETAILED + 1)]
     summary["robots"][7]["differs"] = True
     write_fleet_page(tmp_path / "fleet.html", summary)
@@ -50,7 +31,7 @@ def test_large_fleets_show_the_drift_of_those_that_differ(tmp_path):
 
 
 def test_a_fleet_that_is_not_compared_is_not_called_equal(tmp_path):
-    summary = copy.deepcopy(SUMMARY)
+    summary = copy.deepcopy(FLEET)
     summary["configurations"][0]["compared"] = False
     summary["robots"] = [ROBOT | {"differs": None, "probability": None}]
     write_fleet_page(tmp_path / "fleet.html", summary)

@@ -9,7 +9,7 @@ from xml.sax.saxutils import escape
 
 import numpy as np
 import pytest
-from support.html_page import Page
+from support.html_page import Page, plots_of
 from support.simulated import ARM, GRIPPER, LIFT, TERMS, Simulated, changed
 
 from robot_dyn_id.dynamics.regressor import Regressor
@@ -17,11 +17,13 @@ from robot_dyn_id.dynamics.terms import Dahl, Offset, Viscous
 from robot_dyn_id.errors import InputError
 from robot_dyn_id.findings import CATALOG, format_finding, make_finding
 from robot_dyn_id.identification.assembly import with_values
+from robot_dyn_id.identification.explanation import explain
 from robot_dyn_id.identification.pipeline import identify, validate
 from robot_dyn_id.identification.settings import Settings
 from robot_dyn_id.parameters import ANSWERS, USES
+from robot_dyn_id.report.assets import number, percent, plus_minus
 from robot_dyn_id.report.friction import friction_curve, reversal_curve
-from robot_dyn_id.report.html import number, percent, plus_minus, write_html
+from robot_dyn_id.report.html import write_html
 from robot_dyn_id.report.plots import timeline
 from robot_dyn_id.report.summary import evaluation_summary, identification_summary
 from robot_dyn_id.report.text import MAX_PRINTED_FINDINGS, evaluation_text, finding_lines
@@ -44,7 +46,9 @@ def awkward():
 
 def page_of(folder, result, **changes):
     summary = identification_summary(result, "p.yaml") | changes
-    write_html(folder / "r.html", summary, result.evaluation, result.parameters)
+    write_html(
+        folder / "r.html", summary, explain(result.evaluation, result.parameters, result.training), result.parameters
+    )
     return (folder / "r.html").read_text(encoding="utf-8")
 
 
@@ -111,7 +115,11 @@ def test_the_page_shows_every_joint_and_parameter(tmp_path):
         assert name in page.text
     for digest in (result.parameters.data_sha256, result.parameters.urdf_sha256):
         assert digest in page.text
-    assert page.count("svg") == 3 + 1 + 3  # efforts, sigmas, friction
+    kinds = ("torque", "residual", "parts", "speed", "position", "spectrum", "coverage", "friction")
+    assert set(plots_of(text)) == {f"{kind}-{joint}" for kind in kinds for joint in range(3)}
+    assert sorted(a["data-plot"] for _, a in page.tags if "data-plot" in a) == sorted(plots_of(text))
+    for link in ("l1", "l2", "l3"):
+        assert page.text.count(link) >= 2
     for word in ("good", "weak", "not excited"):
         assert page.count("span", f"s-{word.split()[0]}") == result.parameters.status.count(word)
     assert [entry.name for entry in tmp_path.iterdir()] == ["r.html"]
@@ -120,13 +128,11 @@ def test_the_page_shows_every_joint_and_parameter(tmp_path):
 
 def test_the_page_states_how_many_samples_are_drawn(tmp_path):
     result = identified()
-    assert "of them are drawn" not in page_of(tmp_path, result)
-    trace = result.evaluation.trace
-    thinned = replace(
-        trace, t=trace.t[::2], **{name: getattr(trace, name)[:, ::2] for name in ("measured", "raw", "predicted")}
-    )
-    result = replace(result, evaluation=replace(result.evaluation, trace=thinned))
-    assert f"{len(thinned.t):,} of them are drawn" in page_of(tmp_path, result)
+    assert "samples are drawn" not in page_of(tmp_path, result)
+    drawn = len(result.evaluation.trace.t)
+    longer = replace(result.evaluation.held_out, samples=2 * drawn)
+    result = replace(result, evaluation=replace(result.evaluation, held_out=longer))
+    assert f"{drawn:,} of {2 * drawn:,} samples are drawn" in page_of(tmp_path, result)
 
 
 def test_the_page_and_the_table_answer_every_use(tmp_path):
@@ -170,18 +176,19 @@ def test_names_are_escaped(tmp_path):
             parameters_file="<i>",
         )
     )
-    assert page.count("script") == 0
+    assert page.count("script") == Page(page_of(tmp_path, identified())).count("script")
     assert "<script>" in page.text and AWKWARD in page.text
 
 
 def test_the_page_loads_nothing(tmp_path):
     text = page_of(tmp_path, identified())
     page = Page(text)
-    assert not {"script", "link", "img", "iframe", "object", "image"} & {tag for tag, _ in page.tags}
+    assert not {"link", "img", "iframe", "object", "image"} & {tag for tag, _ in page.tags}
     targets = [a[key] for _, a in page.tags for key in ("href", "xlink:href", "src") if key in a]
     assert targets and all(target.startswith("#") for target in targets)
     assert all(target.startswith("#") for target in re.findall(r"url\(['\"]?([^)]*)", text))
-    assert not re.search(r"https?://", re.sub(r'xmlns(:\w+)?="[^"]*"', "", text)) and "@import" not in text
+    assert set(re.findall(r"https?://[^\s)]*", text)) == {"https://github.com/leeoniya/uPlot"}  # a comment
+    assert "@import" not in text and "fetch(" not in text
 
 
 def test_the_same_result_gives_the_same_page(tmp_path):
@@ -193,7 +200,7 @@ def test_a_bad_verdict_stands_at_the_top(tmp_path):
     doubled = changed(Simulated().record(3, noise=0.1), tau=lambda tau: 2.5 * tau + 1.0)
     evaluation = validate([doubled], parameters, Settings(terms=TERMS))
     summary = evaluation_summary(evaluation, "p.yaml", parameters)
-    write_html(tmp_path / "r.html", summary, evaluation, parameters)
+    write_html(tmp_path / "r.html", summary, explain(evaluation, parameters), parameters)
     page = Page((tmp_path / "r.html").read_text(encoding="utf-8"))
     assert evaluation.verdict.word == "bad" and page.count("div", "bad") == 1
     first = page.text[: page.text.index("Prediction of held-out data")]
@@ -254,7 +261,9 @@ def test_presliding_friction_after_a_reversal():
 
 
 def test_the_page_shows_presliding_friction(tmp_path):
-    assert Page(page_of(tmp_path, identified(LIFT, (Viscous(), Dahl(), Offset())))).count("svg") == 2 + 1 + 2 * 2
+    plots = plots_of(page_of(tmp_path, identified(LIFT, (Viscous(), Dahl(), Offset()))))
+    assert {"presliding-0", "presliding-1", "friction-0", "friction-1"} <= set(plots)
+    assert plots["presliding-1"]["x"]["log"]
 
 
 def test_friction_that_was_not_excited_has_no_band():
@@ -287,6 +296,7 @@ def test_interruptions_are_cut_out_of_plots():
         (2.0, 150.0, ("2", "150")),
         (3.4212e-7, 1.1e-8, ("3.42e\u221207", "0.11e\u221207")),
         (0.0, 0.0, ("0", "0")),
+        (-0.001, 0.12, ("0.00", "0.12")),
     ],
 )
 def test_values_end_where_sigma_does(value, sigma, texts):
@@ -298,7 +308,8 @@ def test_numbers_as_text():
         "\u2013",
         "2.1\u00a0%",
         "\u221243.3\u00a0%",
-        "14,796\u00a0%",
+        "148\u00a0\u00d7",
     ]
+    assert [percent(x) for x in (-1e-5, 9.994, 622.65)] == ["0.0\u00a0%", "999.4\u00a0%", "623\u00a0\u00d7"]
     assert [number(x) for x in (None, -9.81, 1e-15)] == ["\u2013", "\u22129.81", "1e\u221215"]
     assert [number(x, 3, padded=True) for x in (0.8, 783.0, 1e-15)] == ["0.800", "783", "1.00e\u221215"]

@@ -9,6 +9,7 @@ from robot_dyn_id.data.chunk import Chunk
 from robot_dyn_id.data.exclusion import excluded_mask
 from robot_dyn_id.data.recording import ArrayRecording
 from robot_dyn_id.identification.correction import correct_channels
+from robot_dyn_id.signals import channel_faults
 from robot_dyn_id.signals.channel_faults import find_channel_faults
 from robot_dyn_id.signals.cleaning import Drive
 from robot_dyn_id.signals.trials import FilteredTrials, SignalSettings
@@ -140,3 +141,32 @@ def test_currents_are_examined_where_efforts_are_made_of_them(healthy):
 def test_most_of_a_recording_frozen_is_refused(healthy):
     (finding,) = find_channel_faults(frozen(healthy, 1, 700), ROBOT.joints, {}).findings
     assert (finding.code, finding.severity) == ("encoder_frozen", "error")
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        np.random.default_rng(0).normal(size=5000),
+        np.round(np.random.default_rng(1).normal(size=5000), 1),
+        np.sign(np.sin(np.arange(5000.0))),
+        np.clip(np.random.default_rng(2).normal(size=5000), -0.5, 0.3),
+        np.arange(7.0),
+        np.zeros(0),
+    ],
+)
+def test_outermost_values_are_counted_as_among_all_samples(values):
+    distinct, counts = np.unique(values, return_counts=True)
+    every = dict(zip(distinct.tolist(), counts.tolist(), strict=True))
+    outer = {number: every[number] for number in [*distinct[:6].tolist(), *distinct[-6:].tolist()]}
+    assert dict(channel_faults._count_outer(values)) == outer
+
+
+def test_the_memory_of_an_examination_does_not_grow_with_the_recording():
+    """One chunk after the other is added: neither their number nor their samples may stay."""
+    rng = np.random.default_rng(0)
+    steps = channel_faults._Steps()
+    for _ in range(100):
+        steps.add(rng.normal(size=8192))
+    held = sum(part.nbytes if part.base is None else part.base.nbytes for part in steps.parts)
+    assert held <= 8 * channel_faults.MAX_STEPS
+    assert steps.usual == pytest.approx(3.09 * np.sqrt(2.0), rel=0.1)

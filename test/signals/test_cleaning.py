@@ -124,7 +124,7 @@ def test_gains_and_signs(recording, drives, expected):
 
 
 def test_a_current_without_a_gain_is_refused_by_name():
-    with pytest.raises(InputError, match="joint b has only a current"):
+    with pytest.raises(InputError, match="only currents of b are recorded"):
         cleaned(electric(tau=False), {"a": Drive(1.0)})
 
 

@@ -55,7 +55,9 @@ def test_what_efforts_are_made_of(case):
         assert np.array_equal(made[:, column], source[:, column] * float(factor or 1))
 
 
-def test_a_current_without_a_gain_is_refused():
+def test_currents_without_gains_are_refused_and_all_named():
     recording = ArrayRecording("r", JOINTS, Chunk(T, Q, current=Q))
-    with pytest.raises(InputError, match="r: joint b has only a current"):
+    with pytest.raises(InputError, match="r: only currents of b are recorded"):
         effort_sources(recording, JOINTS, {"a": Drive(1.0)})
+    with pytest.raises(InputError, match="r: only currents of a, b are recorded"):
+        effort_sources(recording, JOINTS, {})

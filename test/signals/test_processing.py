@@ -8,8 +8,10 @@ import pytest
 from support.simulated import Simulated, changed
 
 from robot_dyn_id.dynamics.regressor import Layout
+from robot_dyn_id.dynamics.terms import Asymmetric, Coulomb, DoubleCoulomb, LoadCoulomb, Offset, Viscous
 from robot_dyn_id.errors import UsageError
 from robot_dyn_id.estimators import WeightedLeastSquares
+from robot_dyn_id.signals import processing, sharp_columns
 from robot_dyn_id.signals.filtering import LowPass, derivative
 from robot_dyn_id.signals.processing import SignalPlan
 from robot_dyn_id.signals.survey import survey
@@ -189,6 +191,47 @@ def test_the_decimated_grid_holds_the_samples_of_the_native_one():
     )
     assert full.rows == decimated.rows
     np.testing.assert_array_less(np.abs(decimated.values - full.values), 0.02 * full.standard_deviations)
+
+
+@pytest.mark.parametrize("rate", [500.0, 1000.0])
+@pytest.mark.parametrize(
+    "term", [Coulomb(3e-4), Coulomb(0.003), Coulomb(0.02), Coulomb(0.05), Asymmetric(0.001), DoubleCoulomb()], ids=repr
+)
+def test_sharp_friction_is_estimated_on_the_decimated_grid_as_at_the_full_rate(term, rate, monkeypatch):
+    robot = Simulated(terms=(Viscous(), Offset(), term)[isinstance(term, Asymmetric) :])
+    fast = robot.record(duration=20.0, rate=rate, noise=0.2)
+    coarse = FilteredTrials.from_recordings([fast], fast.joint_names, {}, SignalSettings(5.0)).decimated()
+    stride = coarse.plan.row_stride * coarse.plan.decimation
+    native = replace(coarse, plan=replace(coarse.plan, rate=rate, decimation=1, row_stride=stride))
+
+    def estimated(trials):
+        return WeightedLeastSquares().fit(trials.problem(robot.regressor, robot.base.independent))
+
+    full = estimated(native)
+
+    def error():
+        found = estimated(replace(coarse, store=None))
+        assert found.rows == full.rows
+        return np.max(np.abs(found.values - full.values) / full.standard_deviations)
+
+    assert error() < 0.02
+    if term.step_width < 0.01:  # and not so without
+        monkeypatch.setattr(processing, "sharpen_columns", lambda *arguments: None)
+        assert error() > 0.05
+
+
+def test_a_load_dependent_sharp_term_has_its_factor_between_the_samples_too(monkeypatch):
+    monkeypatch.setattr(sharp_columns, "MOST_REVERSALS", 5)  # in several parts
+    robot = Simulated(terms=(Viscous(), Coulomb(0.003), LoadCoulomb(0.003)))
+    fast = robot.record(duration=20.0, rate=500.0, noise=0.2)
+    coarse = FilteredTrials.from_recordings([fast], fast.joint_names, {}, SignalSettings(5.0)).decimated()
+    stride = coarse.plan.row_stride * coarse.plan.decimation
+    native = replace(coarse, plan=replace(coarse.plan, rate=500.0, decimation=1, row_stride=stride))
+    full, found = (
+        WeightedLeastSquares().fit(trials.problem(robot.regressor, robot.base.independent))
+        for trials in (native, coarse)
+    )
+    np.testing.assert_array_less(np.abs(found.values - full.values), 0.02 * full.standard_deviations)
 
 
 def test_a_periodic_motion_is_not_decimated():

@@ -9,6 +9,7 @@ from support.simulated import at_chunk_size, changed, sines
 
 from robot_dyn_id.data.chunk import Chunk
 from robot_dyn_id.data.recording import ArrayRecording
+from robot_dyn_id.signals import spikes
 from robot_dyn_id.signals.cleaning import Drive
 from robot_dyn_id.signals.directions import examine_directions
 from robot_dyn_id.signals.resolution import examine_resolution, position_step
@@ -162,3 +163,17 @@ def test_joints_that_turn_back_move_both_ways():
 def test_a_new_segment_is_no_motion():
     q = np.concatenate([np.linspace(0, 1, 100), np.linspace(0, 1, 100)])[None]
     assert examine_directions(("forward",), q, np.repeat([0, 1], 100))[0].joints == ("forward",)
+
+
+def test_the_median_of_known_samples_is_that_of_samples_of_which_some_are_missing():
+    values = np.round(np.random.default_rng(0).normal(size=(300, 3)), 1)
+    missing = np.concatenate([values, np.full((9, 3), np.nan)])
+    np.testing.assert_array_equal(spikes._median(values)[:290], spikes._median(missing)[:290])
+
+
+def test_sampled_rows_do_not_keep_those_between_them():
+    sampled = spikes._Sampled()
+    for _ in range(40):
+        sampled.add(np.zeros((8192, 3, 2)))
+    assert all(part.base is None or part.base.nbytes <= part.nbytes for part in sampled.rows)
+    assert sum(map(len, sampled.rows)) <= spikes.SAMPLED

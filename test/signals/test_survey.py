@@ -136,5 +136,5 @@ def test_joints_without_positions_are_named(recording):
         q[:, 1] = np.nan
         return q
 
-    with pytest.raises(InputError, match="positions of elbow are never recorded; exclude"):
+    with pytest.raises(InputError, match="positions of elbow are never recorded; name the other joints"):
         surveyed(changed(recording, q=lose))

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Parser of HTML reports."""
 
+import json
+import re
 from html.parser import HTMLParser
 
 VOID = {"meta", "br", "img", "link", "input", "hr"}
@@ -28,8 +30,13 @@ class Page(HTMLParser):
         assert self.open.pop() == tag
 
     def handle_data(self, data):
-        if self.open and self.open[-1] not in ("style", "title"):
+        if self.open and self.open[-1] not in ("style", "title", "script"):
             self.text += data
 
     def count(self, tag, kind=None):
         return sum(name == tag and kind in (None, *a.get("class", "").split()) for name, a in self.tags)
+
+
+def plots_of(text):
+    """Descriptions of the plots of a page, by name."""
+    return json.loads(re.search(r'<script type="application/json" id="plots">(.*?)</script>', text, re.S)[1])["plots"]

@@ -17,6 +17,7 @@ import robot_dyn_id as rdi
 from robot_dyn_id.cli import main
 from robot_dyn_id.data.chunk import Chunk
 from robot_dyn_id.data.recording import ArrayRecording
+from robot_dyn_id.errors import UsageError
 
 EXAMPLE = re.compile(r"^( *)```python\n(.*?)^ *```$", re.M | re.S)
 
@@ -111,8 +112,7 @@ def test_the_examples_of_many_robots_run(names, capsys):
     gymnasium = pytest.importorskip("gymnasium")
     page = (Path(__file__).resolve().parents[2] / "docs" / "simulation.md").read_text(encoding="utf-8")
     section = page.partition("## Many robots at once")[2].partition("\n## ")[0]
-    code = re.findall(r"(?:^(?:    .*)?\n)+", section, re.M)
-    blocks = [inspect.cleandoc(block) for block in code if block.strip()]
+    blocks = re.findall(r"^```python\n(.*?)^```$", section, re.M | re.S)
     assert len(blocks) == 2
     shared = dict(names, gymnasium=gymnasium)
     for block in blocks:
@@ -180,6 +180,12 @@ def test_the_plot_has_two_axes_per_joint(names, tmp_path):
     assert len(figure.axes) == 2 * 3
     figure.savefig(tmp_path / "torque.png")
     assert (tmp_path / "torque.png").stat().st_size > 10_000
+
+
+def test_a_plot_without_matplotlib_says_what_to_install(names, monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+    with pytest.raises(UsageError, match=r"robot-dyn-id\[plot\]"):
+        names["result"].plot()
 
 
 def test_parameters_make_the_dynamics_that_were_identified(names):

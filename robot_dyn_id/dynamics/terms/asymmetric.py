@@ -34,6 +34,11 @@ class Asymmetric(Term):
     includes: ClassVar[frozenset[str]] = frozenset(("viscous", "coulomb", "offset", "absolute_velocity"))
     option_ranges: ClassVar[OptionRanges] = {"smoothing_width": Range(0)}
 
+    @property
+    def step_width(self) -> float:
+        """See `Term.step_width`."""
+        return self.smoothing_width
+
     def columns(self, y: Array, dy: Array, ddy: Array) -> Array:
         """See `Term.columns`."""
         return np.concatenate([_halves(sign(dy, self.smoothing_width), dy), _halves(dy, dy)])

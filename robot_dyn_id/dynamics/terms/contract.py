@@ -13,6 +13,7 @@ known, the columns are those of `Term.columns`: the states of a motion that has 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, ClassVar
@@ -27,6 +28,10 @@ from robot_dyn_id.parameters import effort_unit_over
 
 if TYPE_CHECKING:
     from typing_extensions import Self
+
+
+FRICTION, REST = "friction", "rest"
+"""Causes of torque that terms count for: friction with the offsets of the efforts, and everything else."""
 
 
 @dataclass(frozen=True)
@@ -65,6 +70,7 @@ class Term(CheckedOptions):
         state_names: name of each internal state of a coordinate; empty for a memoryless term.
         state_parameters: constants of the state equation: fields of the term, which parameter sets list with the
             states.
+        cause: `FRICTION`, or `REST` of other torques such as springs, for the split of a torque by cause.
         peaked: whether the columns have a peak around rest, which may last for a few samples only.
         signal: signal that `factor` depends on: `load`, the torque of the URDF's rigid bodies without acceleration, or
             `temperature` of the joints; empty if there is no such factor.
@@ -75,6 +81,7 @@ class Term(CheckedOptions):
     not_negative: ClassVar[tuple[str, ...]] = ()
     differences: ClassVar[Mapping[str, str]] = {}
     includes: ClassVar[frozenset[str]] = frozenset()
+    cause: ClassVar[str] = FRICTION
     peaked: ClassVar[bool] = False
     signal: ClassVar[str] = ""
     state_names: ClassVar[tuple[str, ...]] = ()
@@ -175,6 +182,11 @@ class Term(CheckedOptions):
     def velocity_scales(self) -> tuple[float, ...]:
         """Velocities [rad/s or m/s] on whose scale the columns change: random states need such velocities, too."""
         return tuple(self.constants[free.name] for free in self.free_constants)
+
+    @property
+    def step_width(self) -> float:
+        """Velocity [rad/s or m/s] within which a column changes its sign at rest; 0: it jumps, infinite: none does."""
+        return math.inf
 
     def with_constants(self, values: Mapping[str, float]) -> Self:
         """Return the term with other values of some constants.

@@ -45,6 +45,11 @@ class DoubleCoulomb(Term):
     includes: ClassVar[frozenset[str]] = frozenset(("coulomb",))
     option_ranges: ClassVar[OptionRanges] = {"narrow_width": Range(0), "wide_width": Range(0)}
 
+    @property
+    def step_width(self) -> float:
+        """See `Term.step_width`."""
+        return min(self.narrow_width, self.wide_width)
+
     def columns(self, y: Array, dy: Array, ddy: Array) -> Array:
         """See `Term.columns`."""
         return np.array([sign(dy, self.narrow_width), sign(dy, self.wide_width)])

@@ -9,7 +9,7 @@ from typing import ClassVar
 import numpy as np
 
 from robot_dyn_id.arrays import Array
-from robot_dyn_id.dynamics.terms.contract import Term
+from robot_dyn_id.dynamics.terms.contract import REST, Term
 from robot_dyn_id.dynamics.terms.laws import INERTIA, FrictionLaw
 
 
@@ -23,6 +23,7 @@ class RotorInertia(Term):
     name: ClassVar[str] = "rotor_inertia"
     symbols: ClassVar[tuple[str, ...]] = ("Ir",)
     powers: ClassVar[tuple[tuple[float, float], ...]] = ((1, 2),)
+    cause: ClassVar[str] = REST
     not_negative: ClassVar[tuple[str, ...]] = symbols
 
     def columns(self, y: Array, dy: Array, ddy: Array) -> Array:

@@ -50,6 +50,11 @@ class SignTerm(Term):
         """See `Term.laws`."""
         return (FrictionLaw(SIGN, self.smoothing_width),)
 
+    @property
+    def step_width(self) -> float:
+        """See `Term.step_width`."""
+        return self.smoothing_width
+
     def columns(self, y: Array, dy: Array, ddy: Array) -> Array:
         """See `Term.columns`."""
         return sign(dy, self.smoothing_width)[None, :]

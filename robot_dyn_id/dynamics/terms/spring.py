@@ -9,7 +9,7 @@ from typing import ClassVar
 import numpy as np
 
 from robot_dyn_id.arrays import Array
-from robot_dyn_id.dynamics.terms.contract import Term
+from robot_dyn_id.dynamics.terms.contract import REST, Term
 from robot_dyn_id.dynamics.terms.laws import SPRING, FrictionLaw
 from robot_dyn_id.options import OptionRanges, Range
 
@@ -29,6 +29,7 @@ class Spring(Term):
     name: ClassVar[str] = "spring"
     symbols: ClassVar[tuple[str, ...]] = ("ks",)
     powers: ClassVar[tuple[tuple[float, float], ...]] = ((1, 0),)
+    cause: ClassVar[str] = REST
     option_ranges: ClassVar[OptionRanges] = {"rest_position": Range()}
 
     def columns(self, y: Array, dy: Array, ddy: Array) -> Array:

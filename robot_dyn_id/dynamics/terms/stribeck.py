@@ -44,6 +44,11 @@ class Stribeck(Term):
         "smoothing_width": Range(0),
     }
 
+    @property
+    def step_width(self) -> float:
+        """See `Term.step_width`."""
+        return self.smoothing_width
+
     def columns(self, y: Array, dy: Array, ddy: Array) -> Array:
         """See `Term.columns`."""
         s = sign(dy, self.smoothing_width)

@@ -22,9 +22,13 @@ class Genetic(CheckedOptions):
     """Genetic algorithm over linear parameters and nonlinear constants in a box: for comparison, as `pso`.
 
     Attributes:
-        box: see `ParticleSwarm`, as for the options not listed here.
+        box: half width of the box, as a share of each parameter's prior size.
+        ratio: maximum factor between a constant and its given value, up and down.
         population: number of members of a generation.
         generations: number of generations.
+        weighted: whether joints are weighted by 1 / RMS of their residuals; otherwise all rows have the same weight.
+        seed: seed of the random numbers.
+        autoregressive_order: AR order of the noise model; 0: white residuals.
     """
 
     box: float = 0.5

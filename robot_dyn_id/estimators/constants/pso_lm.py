@@ -27,8 +27,14 @@ class SwarmThenMarquardt(CheckedOptions):
     """`pso` followed by `lm`: for comparison with `separable`, which finds the same minimum faster.
 
     Attributes:
-        box: see `ParticleSwarm`, as for the options not listed here.
+        box: half width of the box, as a share of each parameter's prior size.
+        ratio: maximum factor between a constant and its given value, up and down.
+        particles: number of particles.
+        iterations: number of iterations of the swarm.
         steps: maximum number of Levenberg-Marquardt steps.
+        weighted: whether joints are weighted by 1 / RMS of their residuals; otherwise all rows have the same weight.
+        seed: seed of the random numbers.
+        autoregressive_order: AR order of the noise model; 0: white residuals.
     """
 
     box: float = 0.5

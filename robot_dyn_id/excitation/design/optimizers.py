@@ -4,7 +4,8 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -12,9 +13,11 @@ from typing import Any
 import numpy as np
 
 from robot_dyn_id.arrays import Array
+from robot_dyn_id.cores import in_order
 from robot_dyn_id.errors import UsageError
 from robot_dyn_id.excitation.design.objectives import Score
 from robot_dyn_id.excitation.design.problem import COARSE_SAMPLES, FINE_SAMPLES, DesignProblem
+from robot_dyn_id.progress import Stage
 
 COARSE_STEP_DIVISOR = 5
 """Divisor of the number of iterations on the coarse grid, which suffice to rank the starting points."""
@@ -82,14 +85,14 @@ class SearchEffort:
             raise UsageError("the probabilities of crossover and mutation must be within 0 and 1")
 
 
-Search = Callable[[DesignProblem, np.random.Generator, SearchEffort], Iterator[tuple[Array, str]]]
-"""Optimizer: yields candidate coefficients with a description of the stage.
+Search = Callable[[DesignProblem, np.random.Generator, SearchEffort], Iterator[tuple[Array, Stage]]]
+"""Optimizer: yields candidate coefficients with the stage of the search.
 
 The caller keeps the best candidate and may stop at any time.
 """
 
 
-def gradient(problem: DesignProblem, rng: np.random.Generator, effort: SearchEffort) -> Iterator[tuple[Array, str]]:
+def gradient(problem: DesignProblem, rng: np.random.Generator, effort: SearchEffort) -> Iterator[tuple[Array, Stage]]:
     """Sequential quadratic programming with exact gradients (SLSQP, Kraft 1988) from many starts.
 
     Random motions are compared, the best of them improved by some steps on a coarse grid, and the best of those
@@ -98,26 +101,34 @@ def gradient(problem: DesignProblem, rng: np.random.Generator, effort: SearchEff
     """
     coarse = problem.with_samples(COARSE_SAMPLES).with_smooth_objective(SMOOTH_SHARPNESS)
     finer = problem.with_samples(FINE_SAMPLES)
+    smooth, sharp = finer.with_smooth_objective(SMOOTH_SHARPNESS), finer.with_smooth_objective(SHARP_SHARPNESS)
     drawn = [problem.parametrization.random(rng, 1.0) for _ in range(effort.draws)]
     values = [coarse.objective_value(x) for x in drawn]
-    candidates = []
-    for number, start in enumerate(np.argsort(values, kind="stable")[: effort.starts], start=1):
-        x = _descend(coarse, drawn[start], -(-effort.steps // COARSE_STEP_DIVISOR))
+
+    def improve(x: Array) -> tuple[Array, float]:
+        """Some steps on the coarse grid, and the rank of what they lead to."""
+        x = _descend(coarse, x, -(-effort.steps // COARSE_STEP_DIVISOR))
         within = problem.scale_into_limits(x)
         # a small remaining violation, such as of minimum distances, is removed by the next stage
-        candidates.append((problem.objective_value(within) + max(0.0, float(coarse.excess(within).max())), x))
-        yield x, f"start {number} of {effort.starts}"
+        return x, problem.objective_value(within) + max(0.0, float(coarse.excess(within).max()))
+
+    def finish(x: Array) -> tuple[Array, float]:
+        """Steps until convergence, and the objective that they lead to."""
+        x = _descend(smooth, x, effort.steps)
+        x = x if sharp is finer else _descend(sharp, x, effort.steps)
+        return x, problem.objective_value(problem.scale_into_limits(x))
+
+    starts = [drawn[start] for start in np.argsort(values, kind="stable")[: effort.starts]]
+    candidates = []
+    for number, (x, rank) in enumerate(_searches(problem, improve, starts), start=1):
+        candidates.append((rank, x))
+        yield x, Stage("search from random motions", number, effort.starts)
     candidates.sort(key=lambda pair: pair[0])
     best, best_value = candidates[0][1], np.inf
-    for number, (_, start_x) in enumerate(candidates[: effort.finished], start=1):
-        x = _descend(finer.with_smooth_objective(SMOOTH_SHARPNESS), start_x, effort.steps)
-        x = (
-            x
-            if finer.with_smooth_objective(SHARP_SHARPNESS) is finer
-            else _descend(finer.with_smooth_objective(SHARP_SHARPNESS), x, effort.steps)
-        )
-        yield x, f"finish {number} of {effort.finished}"
-        if (value := problem.objective_value(problem.scale_into_limits(x))) < best_value:
+    chosen = [x for _, x in candidates[: effort.finished]]
+    for number, (x, value) in enumerate(_searches(problem, finish, chosen), start=1):
+        yield x, Stage("search to convergence", number, effort.finished)
+        if value < best_value:
             best, best_value = x, value
     yield (
         _descend(
@@ -126,8 +137,26 @@ def gradient(problem: DesignProblem, rng: np.random.Generator, effort: SearchEff
             POLISH_STEPS,
             POLISH_TOLERANCE,
         ),
-        "polish",
+        Stage("polish"),
     )
+
+
+def _searches(
+    problem: DesignProblem, search: Callable[[Array], tuple[Array, float]], starts: Sequence[Array]
+) -> Iterator[tuple[Array, float]]:
+    """Search from several starts on all cores; evaluations are counted when a result is there."""
+
+    def counted(x: Array) -> tuple[tuple[Array, float], int]:
+        before = len(problem.evaluations)
+        found = search(x)
+        count = len(problem.evaluations) - before
+        del problem.evaluations[before:]
+        return found, count
+
+    with closing(in_order(counted, starts)) as results:
+        for found, count in results:
+            problem.evaluations.extend([None] * count)
+            yield found
 
 
 def _descend(problem: DesignProblem, x: Array, steps: int, tolerance: float = TOLERANCE) -> Array:
@@ -158,7 +187,7 @@ def _descend(problem: DesignProblem, x: Array, steps: int, tolerance: float = TO
 def _population(module: str, name: str) -> Search:
     """Make a gradient-free optimizer of pymoo (Blank and Deb 2020), with requirements as a penalty."""
 
-    def search(problem: DesignProblem, rng: np.random.Generator, effort: SearchEffort) -> Iterator[tuple[Array, str]]:
+    def search(problem: DesignProblem, rng: np.random.Generator, effort: SearchEffort) -> Iterator[tuple[Array, Stage]]:
         try:
             algorithm_of = getattr(importlib.import_module(f"pymoo.algorithms.soo.nonconvex.{module}"), name)
             problem_of = importlib.import_module("pymoo.core.problem").Problem
@@ -185,7 +214,7 @@ def _population(module: str, name: str) -> Search:
                 best = values.min()
                 yield (
                     population.get("X")[int(np.argmin(values))],
-                    f"generation {algorithm.n_gen} of {effort.generations}",
+                    Stage("generations", algorithm.n_gen, effort.generations),
                 )
 
     return search

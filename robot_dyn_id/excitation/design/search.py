@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -15,7 +15,7 @@ from robot_dyn_id.excitation.design.optimizers import Search, SearchEffort
 from robot_dyn_id.excitation.design.problem import DesignProblem
 from robot_dyn_id.excitation.design.requirement import Margin
 from robot_dyn_id.excitation.trajectory import Excitation
-from robot_dyn_id.progress import Progress, ignore_progress
+from robot_dyn_id.progress import Progress, Stage, ignore_progress
 
 REDUCTION_FACTORS = (0.999, 0.99, 0.95, 0.8, 0.3)
 """Amplitude factors tried in turn on motions that violate efforts, distances or other coupled requirements [-]."""
@@ -80,12 +80,12 @@ class _Best:
     violation: float = np.inf
     history: list[tuple[int, float]] = field(default_factory=list)
 
-    def offer(self, x: Array, stage: str) -> None:
+    def offer(self, x: Array, stage: Stage) -> None:
         """Compare coefficients, scaled into the limits, with the best so far.
 
         Args:
             x: coefficients, shape (size,).
-            stage: stage of the search, for the progress line.
+            stage: stage of the search that they are from.
         """
         scaled, violation = self._scale_into_requirements(x)
         value = self.problem.objective_value(scaled)
@@ -101,7 +101,7 @@ class _Best:
             state = f"best {self.objective_value:.4f}"
         else:
             state = f"no feasible motion yet, limits exceeded by {self.violation:.1%}"
-        self.progress(f"{stage}: {value:.4f}; {state}")
+        self.progress(replace(stage, detail=f"{value:.4f}; {state}"))
 
     def _scale_into_requirements(self, x: Array) -> tuple[Array, float]:
         """Coefficients scaled into the motion limits, and if necessary into all requirements, with their violation.
@@ -156,7 +156,7 @@ def design(
         search: one of `OPTIMIZERS`.
         seed: seed of the search; the same seed yields the same motion.
         effort: effort spent on the search.
-        progress: callback that receives status lines.
+        progress: callback that receives every stage of the work.
 
     Raises:
         MotionError: no feasible motion was found; names the limits that the best one violates.
@@ -165,10 +165,11 @@ def design(
     began = time.perf_counter()
     rng = np.random.default_rng(seed)
     interrupted = False
+    progress(Stage(f"comparing {RANDOM_MOTIONS} random motions"))
     random_values = np.sort(
         [problem.objective_value(problem.parametrization.random(rng, 1.0)) for _ in range(RANDOM_MOTIONS)]
     )
-    progress(f"best of {RANDOM_MOTIONS} random motions: {random_values[0]:.4f}")
+    progress(Stage("searching", detail=f"best of {RANDOM_MOTIONS} random motions: {random_values[0]:.4f}"))
     best = _Best(problem, progress)
     try:
         for x, stage in search(problem, rng, effort or SearchEffort()):

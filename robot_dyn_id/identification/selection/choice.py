@@ -12,12 +12,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
 
 from robot_dyn_id.arrays import Array, Integers, Mask
+from robot_dyn_id.cores import in_order
 from robot_dyn_id.dynamics.body_prior import BodyPrior
 from robot_dyn_id.dynamics.consistency import not_negative
 from robot_dyn_id.dynamics.regressor import Regressor, terms_on_joints
@@ -45,8 +47,9 @@ from robot_dyn_id.identification.selection.families import (
     list_families,
 )
 from robot_dyn_id.identification.selection.tilt import DIRECTIONS, TiltedRegressor, tilted
+from robot_dyn_id.identification.shared_motion import find_shared_motion
 from robot_dyn_id.model.robot import RobotModel
-from robot_dyn_id.progress import Progress, ignore_progress
+from robot_dyn_id.progress import Progress, Stage, ignore_progress
 from robot_dyn_id.signals.blocks import Blocks
 from robot_dyn_id.signals.trials import FilteredTrials
 from robot_dyn_id.signals.zeros import FEWEST_RECORDINGS, EffortZeros
@@ -91,12 +94,10 @@ SIGN_GAIN_DEVIATIONS = 3.0
 MAX_COUPLINGS = 2
 """Most couplings that are taken."""
 
-MOST_SHARED_MOTION = 0.99
-"""Largest squared correlation of the velocities of two joints that are coupled: above, the columns of the coupling are
-those of the joints themselves, and the variance of the parameters is inflated more than a hundredfold."""
-
 LEAST_NORM_RATIO = 0.01
 """Least norm of a column, as a share of the largest of the same term, whose term stays although it is zero."""
+
+_SOURCES = {True: "recorded", False: "derived"}
 
 MAX_TILT_DEG = 10.0
 """Largest tilt of the base that is a small error of the mounting [deg]; a larger one is a wrong gravity vector."""
@@ -263,17 +264,17 @@ def choose_model(
         trials: training data.
         model: the robot.
         options: what may be chosen.
-        progress: callback that receives one status line per stage.
+        progress: callback that receives every stage of the work.
 
     Raises:
         InputError: data that are too short for cross-validation.
     """
     prior = options.prior or BodyPrior.from_model(model)
     blocks = _with_motion_filter(trials, min(MOTION_CUTOFF_RATIOS)).blocks()
-    progress("choosing the motion filter")
+    progress(Stage("choosing the motion filter"))
     first = _Wide.from_options(model, prior, options, trials, bodies=None)
     trials, bodies, tried = _choose_motion_filter(trials, first, blocks, options)
-    progress("comparing models")
+    progress(Stage("comparing models"))
     wide = _Wide.from_options(model, prior, options, trials, bodies)
     bodies = wide.fit_bodies(wide.validate(trials, blocks))  # without load-dependent friction they had to replace it
     wide = _Wide.from_options(model, prior, options, trials, bodies)
@@ -291,8 +292,11 @@ def choose_model(
             choice = wide.choose(validation)
     block_models: tuple[BlockModel, ...] = ()
     if options.without_blocks:
-        progress("repeating the choice without each block")
-        block_models = tuple(wide.without(validation, block, choice) for block in validation.blocks)
+        left_out = []
+        for number, block in enumerate(validation.blocks):
+            progress(Stage("repeating the choice without each block", number, len(validation.blocks)))
+            left_out.append(wide.without(validation, block, choice))
+        block_models = tuple(left_out)
     validation = choice.validation
     final = wide.consistent(validation, choice.candidate, all_rows=True)
     if validation.zeros:
@@ -334,20 +338,22 @@ def _choose_motion_filter(
     both = options.velocity and _has_comparable_velocity(trials)
     sources = (recorded, not recorded) if both else (recorded,)
     columns = wide.columns_of([family for family in wide.families if family.name in BEFORE_LOAD])
-    found: list[tuple[float, FilteredTrials, Array, str]] = []
-    reference = None
-    weights: Array | None = None
-    for source in sources:
-        for ratio in ratios:
-            filtered = _with_motion_filter(trials, ratio, source)
-            validation = wide.validate(filtered, blocks)
-            if weights is None or reference is None:
-                reference, weights = validation.errors(wide.reference), validation.weights
-            validation = validation.with_weights(weights)
-            loss, strength, _ = wide.least_loss(validation, columns, reference)
-            bodies = wide.consistent(validation, Candidate(columns, strength), all_rows=True)[: wide.inertial]
-            name = f"{filtered.plan.motion_pass.cutoff:.3g} Hz, {'recorded' if source else 'derived'} velocity"
-            found.append((loss, filtered, bodies, name))
+    filters = [_with_motion_filter(trials, ratio, source) for source in sources for ratio in ratios]
+    first = wide.validate(filters[0], blocks)
+    reference, weights = first.errors(wide.reference), first.weights
+
+    def judge(filtered: FilteredTrials) -> tuple[float, Array]:
+        """Loss with a filter, and the bodies."""
+        validation = first if filtered is filters[0] else wide.validate(filtered, blocks).with_weights(weights)
+        loss, strength, _ = wide.least_loss(validation, columns, reference)
+        return loss, wide.consistent(validation, Candidate(columns, strength), all_rows=True)[: wide.inertial]
+
+    with closing(in_order(judge, filters)) as results:
+        found = [
+            (loss, filtered, bodies, f"{plan.motion_pass.cutoff:.3g} Hz, {_SOURCES[plan.recorded_velocity]} velocity")
+            for (loss, bodies), filtered in zip(results, filters, strict=True)
+            for plan in (filtered.plan,)
+        ]
     best = min(range(len(found)), key=lambda place: found[place][0])
     tried = tuple(
         Tried("motion_filter", name, loss, np.nan, np.nan, place == best)
@@ -370,17 +376,6 @@ def _with_motion_filter(trials: FilteredTrials, ratio: float | None, recorded: b
     plan = trials.plan
     cutoff = plan.motion_pass.cutoff if ratio is None else ratio * plan.low_pass.cutoff
     return trials.with_motion(cutoff, plan.recorded_velocity if recorded is None else recorded)
-
-
-def _move_together(trials: FilteredTrials) -> Mask:
-    """Mask of the pairs of joints whose velocities are nearly proportional, shape (n, n)."""
-    joints = len(trials.joints)
-    moments = np.zeros((joints, joints))
-    for window in trials:
-        velocities = window.motion.dq[:, window.own]
-        moments += velocities @ velocities.T
-    scale = np.sqrt(np.diag(moments))
-    return np.asarray(moments**2 > MOST_SHARED_MOTION * np.outer(scale, scale) ** 2)
 
 
 def _report_tilt(model: RobotModel, turned: RobotModel, row: Tried) -> Finding:
@@ -464,7 +459,7 @@ class _Wide:
         choosing = options.terms is None and not options.reduced and bodies is not None
         couplings: tuple[Coupling, ...] = ()
         if choosing and not options.couplings:
-            together = _move_together(trials)
+            together = find_shared_motion(trials)
             number = {name: place for place, name in enumerate(model.joint_names)}
             couplings = tuple(
                 coupling

@@ -9,6 +9,7 @@ import signal
 import sys
 import threading
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,7 @@ from robot_dyn_id.faults import reported
 from robot_dyn_id.files.configuration import read_configuration
 from robot_dyn_id.model.urdf import RobotDescription
 from robot_dyn_id.nodes.messages.conversions import identification_report, parameter_set_message
+from robot_dyn_id.progress import Stage
 from robot_dyn_id.recordings.rosbag2 import MessageReading, open_parts
 from robot_dyn_id.report.folder import RESULTS, output_folder
 from robot_dyn_id.workflow.identification import DataSelection, identify_recordings, open_all
@@ -36,7 +38,7 @@ STAGES = (
     ("validating", 0.8),
     ("writing", 0.95),
 )
-"""Beginnings of status lines of an identification, and the fraction of the steps before each."""
+"""Beginnings of the names of stages of an identification, and the fraction of the work before each."""
 
 
 @dataclass(frozen=True)
@@ -143,16 +145,21 @@ class IdentificationJob:
                 if isinstance(received, JobOutcome):
                     outcome = received
                 else:
-                    self.stage = received
+                    self.stage = str(received)
                     self.fraction = max(self.fraction, _fraction(received))
         except (EOFError, OSError):  # the process has ended
             self._process.join()
         return outcome
 
 
-def _fraction(stage: str) -> float:
-    """Fraction of the steps before a stage; 0 for a line that is not the beginning of one."""
-    return max((fraction for words, fraction in STAGES if stage.startswith(words)), default=0.0)
+def _fraction(stage: Stage) -> float:
+    """Fraction of the work that is done; 0 in a stage that is not one of `STAGES`."""
+    places = [place for place, (words, _) in enumerate(STAGES) if stage.text.startswith(words)]
+    if not places:
+        return 0.0
+    begin = STAGES[places[-1]][1]
+    end = STAGES[places[-1] + 1][1] if places[-1] + 1 < len(STAGES) else 1.0
+    return begin + (stage.fraction or 0.0) * (end - begin)
 
 
 def _remove_results(folder: Path) -> None:
@@ -175,10 +182,10 @@ def _identify(task: IdentificationTask, pipe: Any) -> None:
         reading = MessageReading(names=configuration.recorded_joints)
         trials = recordings or [open_parts([Path(part) for part in task.parts], None, reading)]
         data = DataSelection(trials, open_all(task.validation, configuration))
-        result = identify_recordings(RobotDescription(task.urdf), configuration, data, pipe.send)
-        pipe.send(f"writing {task.folder}")
-        folder = output_folder(Path(task.folder))
-        result.save(folder)
+        with closing(identify_recordings(RobotDescription(task.urdf), configuration, data, pipe.send)) as result:
+            pipe.send(Stage(f"writing {task.folder}"))
+            folder = output_folder(Path(task.folder))
+            result.save(folder)
         report = serialize_message(identification_report(result, folder))
         pipe.send(JobOutcome(report, serialize_message(parameter_set_message(result.parameters))))
     except RobotDynIdError as error:

@@ -49,7 +49,7 @@ from robot_dyn_id.papers.flexible2r.excitation import (
     readings,
     searched,
 )
-from robot_dyn_id.progress import Progress
+from robot_dyn_id.progress import Progress, Stage
 from robot_dyn_id.report.drawing import Curve, Drawing, Panel
 
 __all__ = ["JOINTS", "PUBLISHED", "START", "from_the_start", "plan", "reproduce"]
@@ -156,13 +156,13 @@ def reproduce(extent: Extent, progress: Progress) -> Reproduction:
     drawings: list[Drawing] = []
     _excitation(extent, progress, figures, drawings)
     model = arm()
-    progress("ranks of pseudo-observations")
+    progress(Stage("ranks of pseudo-observations"))
     figures += [*_gravity(model), *_ranks(model)]
-    progress("simulation of the poses and of three motions")
+    progress(Stage("simulation of the poses and of three motions"))
     clean = experiments(model)
     recorded = noisy(clean, 0)
     figures += _stiffness(model, recorded[-1])
-    progress("range, time and sampling rate of the motion")
+    progress(Stage("range, time and sampling rate of the motion"))
     swept = _sweeps(model, extent.seeds)
     figures += _conclusions(swept)
     plain = {
@@ -210,7 +210,7 @@ def _excitation(extent: Extent, progress: Progress, figures: list[Figure], drawi
     )
     histories: dict[str, Design] = {}
     for case, published in PUBLISHED["friction"].items():
-        progress(f"excitation of {case}")
+        progress(Stage(f"excitation of {case}"))
         found = histories[f"{case}, gradients"] = searched(case, True, 8)
         reached = friction_condition(found.excitation)
         figures.append(
@@ -236,7 +236,7 @@ def _excitation(extent: Extent, progress: Progress, figures: list[Figure], drawi
             )
         )
         if case == "both" or extent.full:
-            progress(f"genetic search of {case}")
+            progress(Stage(f"genetic search of {case}"))
             figures.append(_genetic(case, published, extent, histories))
     drawings += [_searches(histories), _trajectories(histories)]
     for given, words in ((4, "no jerk at both ends"), (3, "7 conditions as printed")):
@@ -247,7 +247,7 @@ def _excitation(extent: Extent, progress: Progress, figures: list[Figure], drawi
                 target=TARGETS["free coefficients"][given],
             )
         )
-    progress("readings of the condition numbers without friction")
+    progress(Stage("readings of the condition numbers without friction"))
     for case, published in PUBLISHED["no friction"].items():
         every = list(readings(case))
         nearest = min(every, key=lambda one: abs(one.least - published))
@@ -392,7 +392,7 @@ def _identified(
     """Identify from every draw of noise in every order."""
     found = []
     for draw, recorded in enumerate(every, 1):
-        progress(f"identification in {len(ORDERS)} orders, draw {draw} of {len(every)}")
+        progress(Stage(f"identification in {len(ORDERS)} orders", draw - 1, len(every)))
         found.append({order: find(model, recorded) for order, find in ORDERS.items()})
     return found
 

@@ -49,7 +49,7 @@ from robot_dyn_id.papers.logistic2r.studies import (
     quiet,
     repeated,
 )
-from robot_dyn_id.progress import Progress
+from robot_dyn_id.progress import Progress, Stage
 from robot_dyn_id.simulation.controllers import Gains
 
 PUBLISHED: dict[str, Any] = {
@@ -152,15 +152,15 @@ def gains_of(joint: str) -> Gains:
 def reproduce(extent: Extent, progress: Progress) -> Reproduction:
     """Reproduce the paper's figures."""
     arm = LockableArm()
-    progress("designing strokes within the limits")
+    progress(Stage("designing strokes within the limits"))
     published, feasible = published_strokes(arm), feasible_strokes(arm)
-    progress("repeating the published and the feasible strokes")
+    progress(Stage("repeating the published and the feasible strokes"))
     runs = {
         "published": repeated(quiet(published, arm.nominal)),
         "feasible": repeated(quiet(feasible, arm.nominal)),
         "fitted": repeated(quiet(published, arm.nominal, start_inertia=FITTED_START)),
     }
-    progress("designing a Fourier series for as many rows")
+    progress(Stage("designing a Fourier series for as many rows"))
     fourier = FourierTrials(feasible, *fourier_series(feasible))
     once = fourier.repeated(arm.model.inertial_parameters, QUIET, 0).iterations[0].parameters
     searches = search_genetically(arm, extent, progress)
@@ -219,7 +219,7 @@ def search_genetically(arm: LockableArm, extent: Extent, progress: Progress) -> 
     sums, curves, failed = [], [], 0
     limits = limits_of(arm)
     for seed in range(extent.seeds):
-        progress(f"genetic algorithm of the paper, seed {seed + 1}")
+        progress(Stage("genetic algorithm of the paper", seed, extent.seeds))
         found = [evolve(limits, 2 * seed + joint) for joint in range(len(JOINTS))]
         sums.append(sum(float(curve[-1]) for _, curve in found))
         curves.append([curve for _, curve in found])

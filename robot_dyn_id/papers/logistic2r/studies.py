@@ -25,7 +25,7 @@ from robot_dyn_id.identification.pipeline import identify
 from robot_dyn_id.identification.settings import Settings
 from robot_dyn_id.papers.figures import Extent, Figure, Spread
 from robot_dyn_id.papers.logistic2r.strokes import PAPER, SAMPLE, ControlModel, Strokes, StrokeTrials
-from robot_dyn_id.progress import Progress
+from robot_dyn_id.progress import Progress, Stage
 from robot_dyn_id.simulation.controllers import Gains, ScaledNominalInertia
 from robot_dyn_id.simulation.sensors import Sensors
 
@@ -112,13 +112,13 @@ def of_starts(published: Strokes, feasible: Strokes, most: float, extent: Extent
     """
     count, rng, worst, failed = 50 if extent.full else 8, np.random.default_rng(0), [], []
     for k in range(count):
-        progress(f"arm {k + 1} of {count} with parameters up to {WRONG:.0%} off")
+        progress(Stage(f"arms with parameters up to {WRONG:.0%} off", k, count))
         theta = published.arm.nominal * rng.uniform(1.0 - WRONG, 1.0 + WRONG, 6)
         run = repeated(quiet(feasible, theta), 0.05)
         worst.append(run.best_error)
         if not worst[-1] < most:
             failed.append(f"arm {k + 1}, error {worst[-1]:.2g}: {run.found.reason}")
-    progress("other starts")
+    progress(Stage("other starts"))
     starts = (0.05, 0.2, 0.3, 0.5)
     errors = [repeated(quiet(published, published.arm.nominal, start)).error(3) for start in starts]
     share = 1.0 - len(failed) / count
@@ -227,7 +227,7 @@ def of_noise(fourier: FourierTrials, extent: Extent, progress: Progress) -> list
         found: dict[str, list[float]] = {"strokes": [], "once": [], "best": []}
         refused, held = 0, 0
         for seed in range(extent.seeds):
-            progress(f"noise of {angle:g} rad and {torque:g} N m, seed {seed + 1}")
+            progress(Stage(f"noise of {angle:g} rad and {torque:g} N m, seed {seed + 1}"))
             standard = arm_unlike_urdf(strokes, seed)
             theta = strokes.arm.base.mapping @ standard
             run = repeated(StrokeTrials(strokes, theta, START, sensors, seed=seed))

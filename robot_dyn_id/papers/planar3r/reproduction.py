@@ -44,7 +44,7 @@ from robot_dyn_id.papers.planar3r.experiment import (
     three_runs,
     validation,
 )
-from robot_dyn_id.progress import Progress
+from robot_dyn_id.progress import Progress, Stage
 from robot_dyn_id.report.drawing import Curve, Drawing
 from robot_dyn_id.version import __version__
 
@@ -148,9 +148,9 @@ def plan(joint: str, **given: Any) -> DesignTask:
 def reproduce(extent: Extent, progress: Progress) -> Reproduction:
     """Reproduce all steps of the paper from its URDF, then replace its three motions by one."""
     experiment = SimulatedExperiment.from_paper()
-    progress("base parameters, compared with Pinocchio's equations")
+    progress(Stage("base parameters, compared with Pinocchio's equations"))
     figures = [*equations(experiment.model)]
-    progress("condition numbers of the sines")
+    progress(Stage("condition numbers of the sines"))
     found, drawn = sines(experiment.model, progress)
     simulated, more = simulation(experiment, extent.seeds, progress)
     return Reproduction(
@@ -250,7 +250,7 @@ def sines(model: RobotModel, progress: Progress) -> tuple[list[Figure], Drawing]
     figures, curves, marks = [], [], []
     regressor = Regressor(model, terms_on_joints(model, FRICTION))
     for name, published in PUBLISHED["condition numbers"].items():
-        progress(f"designing a sine of {name}")
+        progress(Stage(f"designing a sine of {name}"))
         own = sine(model.joint_names.index(name), TURNS[name])
         best: Any = designed("planar3r", plan(name)).excitation
         own_figure, best_figure = (condition(regressor, motion) for motion in (own, best))
@@ -303,7 +303,7 @@ def condition(regressor: Regressor, motion: SequentialSine, samples: int = 4000)
 def simulation(experiment: SimulatedExperiment, draws: int, progress: Progress) -> tuple[list[Figure], list[Drawing]]:
     """Simulate the paper's three runs and one designed motion under the same noise, and evaluate the models."""
     motions, joint_by_joint = three_runs(TURNS), experiment.configuration.settings.estimator
-    progress("simulating the three runs, the one motion and the motion to predict")
+    progress(Stage("simulating the three runs, the one motion and the motion to predict"))
     runs, one, held = [experiment.run(m) for m in motions], [experiment.run(one_motion())], experiment.run(validation())
     ideal = joint_by_joint.fit(experiment.problem(experiment.exact(runs)))
     figures = [*exact_figures(experiment.errors([ideal])), *rank_test(experiment, runs)]
@@ -311,7 +311,7 @@ def simulation(experiment: SimulatedExperiment, draws: int, progress: Progress) 
     for name, trials, estimator in ((THREE, runs, joint_by_joint), (OWN, runs, joint_by_joint), (ONE, one, ALL_ROWS)):
         estimates = []
         for seed in range(draws):
-            progress(f"{name}: draw {seed + 1} of {draws}")
+            progress(Stage(f"draws of noise: {name}", seed, draws))
             problem = experiment.problem(experiment.measured(trials, seed), all_torques=name == THREE)
             estimates.append(estimator.fit(problem))
         found[name], sets[name] = experiment.errors(estimates), [experiment.dynamics(one) for one in estimates]

@@ -38,7 +38,7 @@ from robot_dyn_id.papers.quaternion6r.arm import (
 )
 from robot_dyn_id.papers.quaternion6r.euler import angle_rates, rate_angles
 from robot_dyn_id.parameters import INERTIAL_SYMBOLS
-from robot_dyn_id.progress import Progress
+from robot_dyn_id.progress import Progress, Stage
 from robot_dyn_id.report.drawing import Curve, Drawing, Panel
 
 SOURCE = "identification of a 6-DOF industrial robot as rigid bodies in quaternions, 2022"
@@ -178,14 +178,14 @@ def noisy_runs() -> tuple[NoisyRuns, ...]:
 def reproduce(extent: Extent, progress: Progress) -> Reproduction:
     """Reproduce the paper's figures."""
     arm = SpaceArm.from_urdf()
-    progress("the printed samples")
+    progress(Stage("the printed samples"))
     figures = _exact(arm)
     rounded = {
         digits: ParameterErrors.from_values(arm.printed(accelerated(PRINTED), digits).values, arm.truth)
         for digits in (8, 7, 6)
     }
     figures += rounded[7].below_published("7 digits")
-    progress("Tables 2 and 3")
+    progress(Stage("Tables 2 and 3"))
     figures += _tables(arm)
     for digits in (8, 6):
         figures.append(Figure(f"{digits} digits: largest error of inertia [%]", rounded[digits].relative))
@@ -202,16 +202,16 @@ def reproduce(extent: Extent, progress: Progress) -> Reproduction:
         figures += ParameterErrors.from_values(arm.printed(motion, 7).values, arm.truth).below_published(
             f"7 digits, {name}"
         )
-    progress("Euler angles")
+    progress(Stage("Euler angles"))
     figures += _angles(arm)
-    progress("fewer sensors")
+    progress(Stage("fewer sensors"))
     figures += _sensors(arm)
     postures = POSTURES * (3 if extent.full else 1)
-    progress(f"{postures} random postures")
+    progress(Stage(f"{postures} random postures"))
     figures += _postures(arm, postures)
     sigmas, ratios = {}, []
     for run in noisy_runs():
-        progress(f"0.1 % noise: {run.name}")
+        progress(Stage(f"0.1 % noise: {run.name}"))
         sigma, ours, own = run.errors(arm, max(DRAWS, extent.seeds))
         sigmas[run.name] = sigma.mean(axis=0)
         ratios.append((ours / sigma)[:, IDENTIFIABLE])

@@ -58,7 +58,7 @@ from robot_dyn_id.papers.space6r.trials import (
     Trials,
     states,
 )
-from robot_dyn_id.progress import Progress
+from robot_dyn_id.progress import Progress, Stage
 
 SOURCE = "Jing et al., Actuators 2025, 14(10), 497"
 
@@ -128,9 +128,9 @@ def slow_methods(full: bool) -> tuple[dict[str, Method], dict[str, str]]:
 
 def reproduce(extent: Extent, progress: Progress) -> Reproduction:
     """Reproduce ranks, excitation, comparison of estimators, and the claims about friction."""
-    progress("identifiable parameters")
+    progress(Stage("identifiable parameters"))
     figures = list(_of_ranks())
-    progress("excitation (half a minute)")
+    progress(Stage("excitation"))
     given = conditions()
     figures += _of_excitation(given.motion, extent)
     slow, missing = slow_methods(extent.full)
@@ -146,7 +146,7 @@ def reproduce(extent: Extent, progress: Progress) -> Reproduction:
     figures += figures_of_table_2(levels[0])
     for level in LEVELS:
         figures += figures_at_table_1(at_table_1(level, extent, progress))
-    progress("known gravity, friction in orbit, Stribeck velocities, temperature")
+    progress(Stage("known gravity, friction in orbit, Stribeck velocities, temperature"))
     quiet = levels[1]
     figures += figures_of_known_gravity(
         [

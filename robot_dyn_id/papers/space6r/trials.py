@@ -40,7 +40,7 @@ from robot_dyn_id.papers.space6r.published import (
     marquardt,
     to_columns,
 )
-from robot_dyn_id.progress import Progress
+from robot_dyn_id.progress import Progress, Stage
 
 TABLE_1 = {
     "Jm": (4.9695, 7.2326, 2.0867, 1e-6, 3.7425, 1.5),
@@ -415,14 +415,17 @@ class Trials:
             level: level of the noise.
             given: conditions of all draws.
             methods: method and number of draws, by name.
-            progress: callback that receives one status line per method.
+            progress: callback that receives every stage of the work.
         """
         count = max(draws for _, draws in methods.values())
         trials = tuple(NoisyTrial.from_seed(seed, level, given) for seed in range(count))
         outcomes = {}
         for name, (method, draws) in methods.items():
-            progress(f"noise x {level:g}, {given.rate:g} Hz: {name}")
-            outcomes[name] = tuple(method(trial) for trial in trials[:draws])
+            found = []
+            for draw, trial in enumerate(trials[:draws]):
+                progress(Stage(f"noise x {level:g}, {given.rate:g} Hz: {name}", draw, draws))
+                found.append(method(trial))
+            outcomes[name] = tuple(found)
         return cls(level, trials, {**outcomes, TRUTH: tuple(trial.judged_truth() for trial in trials)})
 
     def spread(self, method: str, what: Callable[[Outcome], float]) -> Spread:

@@ -183,14 +183,14 @@ def test_nothing_is_touched_and_the_workspace_is_kept():
 def test_an_interrupt_keeps_the_best_so_far():
     lines = []
 
-    def progress(line):
-        lines.append(line)
-        if line.startswith("start 1"):
+    def progress(stage):
+        lines.append(str(stage))
+        if str(stage).startswith("search from random motions: 1 of"):
             raise KeyboardInterrupt
 
     result = design(plan().problem, OPTIMIZERS["gradient"], 1, SearchEffort(**LITTLE), progress)
     assert result.interrupted and result.feasible
-    assert lines[-1].startswith("start 1")
+    assert lines[-1].startswith("search from random motions: 1 of")
 
 
 def test_prior_information_counts():

@@ -1,0 +1,30 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`robot-dyn-id node`: start of a node, also where there is no `ros2 run`."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from typing import Any
+
+from robot_dyn_id.nodes.starting import start
+
+NODES = (
+    *("excitation_publisher", "simulator", "recorder", "identifier", "payload_identifier"),
+    *("computed_torque_controller", "gravity_calibrator", "gravity_compensator"),
+    *("torque_residual_monitor", "external_torque_estimator", "marker_publisher"),
+)
+"""Names of the nodes; a test compares them with the nodes that the package installs."""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of the command."""
+    parser.epilog = "Parameters, topics and services of each node: docs/nodes.md."
+    parser.add_argument("name", metavar="NODE", choices=NODES, help=", ".join(NODES))
+    parser.add_argument("words", nargs=argparse.REMAINDER, metavar="--ros-args ...", help="arguments of the node")
+
+
+def run(arguments: argparse.Namespace) -> tuple[int, dict[str, Any]]:
+    """Run a node; the process ends with its exit code."""
+    sys.argv = [arguments.name, *arguments.words]
+    start(f"robot_dyn_id.nodes.{arguments.name}")

@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`robot-dyn-id try`."""
+
+from __future__ import annotations
+
+import argparse
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+from robot_dyn_id.cli import note, progress, show
+from robot_dyn_id.cli.outputs import add_force, claim
+from robot_dyn_id.files.configuration import Configuration
+from robot_dyn_id.model.urdf import RobotDescription
+from robot_dyn_id.recordings import open_recording
+from robot_dyn_id.report.folder import PAGE, PARAMETERS, RESULTS
+from robot_dyn_id.report.text import uses_text
+from robot_dyn_id.workflow.examples import EXAMPLES, MASS_PACKAGE, Example, load_example
+from robot_dyn_id.workflow.identification import DataSelection, identify_recordings
+from robot_dyn_id.workflow.results import IdentificationResult
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of the command."""
+    parser.add_argument("example", choices=list(EXAMPLES), help="measured recording that comes with the package")
+    parser.add_argument("--out", metavar="DIR", help="folder for all files (default: the example's name)")
+    add_force(parser)
+    parser.add_argument(
+        "--data",
+        dest="copy_only",
+        action="store_true",
+        help="only copy the recording and the URDF",
+    )
+    parser.add_argument(
+        "--masses",
+        choices=("auto", "none"),
+        default="auto",
+        help=f"auto: the URDF has the masses of {MASS_PACKAGE}, where that is installed; none: geometry alone",
+    )
+
+
+def run(arguments: argparse.Namespace) -> tuple[int, dict[str, Any]]:
+    """Copy the files, identify, print what the model is fit for and what to do next."""
+    example = load_example(arguments.example, with_masses=arguments.masses == "auto")
+    folder = Path(arguments.out or example.name)
+    claim(arguments, *(folder / name for name in (*example.file_names, *(() if arguments.copy_only else RESULTS))))
+    recording, robot = example.save(folder)
+    note(example.title)
+    note(f"robot: published kinematics and limits, {_masses_text(example)}")
+    files = {"recording": str(recording), "robot": str(robot), "masses": example.masses or None}
+    if arguments.copy_only:
+        if not arguments.json:
+            show(f"{recording}\n{robot}\n\nidentify with\n    {_identify(recording, robot, folder / 'run')}")
+        return 0, files
+    # From the copies: the identification is then that of the command `identify` which is shown.
+    trials = DataSelection([open_recording(recording)])
+    with closing(identify_recordings(RobotDescription.from_file(robot), Configuration(), trials, progress)) as result:
+        summary = result.save(folder)
+    if not arguments.json:
+        show(_result_text(result))
+        show(f"\n{_next_steps(recording, robot, folder)}")
+    return int(result.evaluation.verdict.word == "bad"), {**summary, **files}
+
+
+def _masses_text(example: Example) -> str:
+    return f"masses of {example.masses}" if example.masses else f"no masses (not published; {MASS_PACKAGE} has some)"
+
+
+def _result_text(result: IdentificationResult) -> str:
+    """Text of an identification with the table of uses at its end."""
+    uses = uses_text(result.evaluation).splitlines()
+    others = [line for line in str(result).splitlines() if line not in uses]
+    return "\n".join([*others, "", *uses])
+
+
+def _identify(recording: Path, robot: Path, folder: Path) -> str:
+    return f"robot-dyn-id identify {recording} --robot {robot} --out {folder}"
+
+
+def _next_steps(recording: Path, robot: Path, folder: Path) -> str:
+    """Commands that use the results: each runs as it is printed."""
+    model = f"--robot {robot} --parameters {folder / PARAMETERS}"
+    steps = {
+        "what the model may be used for, and why": f"open {folder / PAGE} in a browser",
+        "the same by the command for your own robot": _identify(recording, robot, folder / "run"),
+        "the torque that the model predicts": f"robot-dyn-id predict {recording} {model} --out {folder / 'torque.npz'}",
+        "the model for a simulator": f"robot-dyn-id export {model} --format mjcf --out {folder / 'model.xml'}",
+    }
+    return "\n".join(["next:", *(f"  {what}:\n    {command}" for what, command in steps.items())])

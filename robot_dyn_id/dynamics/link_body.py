@@ -1,0 +1,172 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A link as a body: mass, center of mass and inertia, with the standard deviations of what data determine."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from robot_dyn_id.arrays import Array
+from robot_dyn_id.dynamics.consistency import central, is_consistent
+from robot_dyn_id.parameters import INERTIAL_SYMBOLS, ParameterSet
+
+SYMBOLS = len(INERTIAL_SYMBOLS)
+"""Number of standard parameters of a body."""
+
+DETERMINED_SHARE = 0.5
+"""Standard deviation up to which data determine a parameter, as a share of its size on such a link: mass, mass times
+length, mass times length squared, or of the prior's standard deviation where that is less. With a greater one the data
+say less than the size of the robot, or the prior, does."""
+
+WITHOUT_PRIOR = frozenset(
+    {
+        *("ols", "weighted", "generalized", "robust", "period_averaged", "total_least_squares", "stepwise"),
+        *("instrumental", "output_error", "closed_loop_output_error", "separable", "lm", "ga", "pso", "pso_lm"),
+    }
+)
+"""Estimators whose covariance contains no prior; of all others, it may."""
+
+
+@dataclass(frozen=True)
+class LinkBody:
+    """Mass, center of mass and inertia of a body.
+
+    Attributes:
+        mass: mass [kg].
+        mass_sigma: its standard deviation; NaN if the data do not determine it.
+        center: center of mass in the frame of the body's joint [m], shape (3,); NaN without mass.
+        center_sigma: standard deviations, NaN as above, shape (3,).
+        inertia: inertia about the center of mass along the axes of the frame [kg m^2], shape (3, 3).
+        inertia_sigma: standard deviations, NaN as above, shape (3, 3).
+        principal: principal moments, ascending [kg m^2], shape (3,).
+        axes: directions of the principal axes in the frame, as columns, shape (3, 3).
+        semi_axes: semi-axes of the ellipsoid of uniform density with this mass and inertia along `axes` [m], shape
+            (3,); NaN for a body that cannot exist.
+        consistent: whether the body is physically consistent.
+    """
+
+    mass: float
+    mass_sigma: float
+    center: Array
+    center_sigma: Array
+    inertia: Array
+    inertia_sigma: Array
+    principal: Array
+    axes: Array
+    semi_axes: Array
+    consistent: bool
+
+    @classmethod
+    def from_parameters(cls, parameters: Array, covariance: Array | None = None) -> LinkBody:
+        """Describe a body.
+
+        Args:
+            parameters: its standard parameters, shape (10,).
+            covariance: their covariance, NaN in the rows and columns of what the data do not determine, shape (10, 10);
+                None: nothing is determined.
+        """
+        covariance = np.full((SYMBOLS, SYMBOLS), np.nan) if covariance is None else covariance
+        sigma = _propagate(parameters, covariance)
+        mass = float(parameters[0])
+        unknown = np.full(3, np.nan)
+        _, center, inertia = central(parameters) if mass != 0.0 else (mass, unknown, _tensor(parameters[4:]))
+        principal, axes = np.linalg.eigh(inertia)
+        axes[:, 2] *= np.linalg.det(axes)
+        second = 0.5 * principal.sum() - principal  # of mass along the axes [kg m^2]
+        solid = mass > 0.0 and bool(np.all(second > 0.0))
+        return cls(
+            mass=mass,
+            mass_sigma=float(sigma[0]),
+            center=center,
+            center_sigma=sigma[1:4],
+            inertia=inertia,
+            inertia_sigma=_tensor(sigma[4:]),
+            principal=principal,
+            axes=axes,
+            semi_axes=np.sqrt(5.0 * second / mass) if solid else unknown,
+            consistent=is_consistent(parameters),
+        )
+
+
+def _tensor(six: Array) -> Array:
+    """Symmetric matrix of xx xy yy xz yz zz."""
+    xx, xy, yy, xz, yz, zz = six
+    return np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
+
+
+def _propagate(parameters: Array, covariance: Array) -> Array:
+    """Standard deviations of mass, center and central inertia, to first order, shape (10,).
+
+    NaN where one of the parameters that a quantity depends on is not determined.
+    """
+    mass, moment = parameters[0], parameters[1:4]
+    jacobian = np.zeros((SYMBOLS, SYMBOLS))
+    jacobian[0, 0] = 1.0
+    if mass != 0.0:
+        center = moment / mass
+        jacobian[1:4, 0], jacobian[1:4, 1:4] = -center / mass, np.eye(3) / mass
+        jacobian[4:, 4:] = np.eye(6)
+        for row, (i, j) in enumerate(((0, 0), (0, 1), (1, 1), (0, 2), (1, 2), (2, 2)), start=4):
+            # I_c = I - (h'h E - h h') / m
+            same = float(i == j)
+            jacobian[row, 0] = same * center @ center - center[i] * center[j]
+            jacobian[row, 1:4] -= 2.0 * same * center
+            jacobian[row, 1 + i] += center[j]
+            jacobian[row, 1 + j] += center[i]
+    used = jacobian != 0.0
+    used[1:4, 0] = True  # a center at zero depends on the mass, too
+    known = np.isfinite(np.diag(covariance))
+    variance = np.einsum("ij,jk,ik->i", jacobian, np.where(np.isfinite(covariance), covariance, 0.0), jacobian)
+    complete = ~(used & ~known).any(axis=1) & (mass != 0.0)
+    return np.where(complete, np.sqrt(np.maximum(variance, 0.0)), np.nan)
+
+
+def lone_parameters(parameters: ParameterSet) -> dict[int, int]:
+    """Number of the base parameter of each standard parameter that is one, by column."""
+    bodies = len(parameters.body_names)
+    rows = np.flatnonzero(np.count_nonzero(parameters.mapping, axis=1) == 1)
+    columns = parameters.independent_columns.astype(np.int64)
+    return {int(columns[row]): int(row) for row in rows if columns[row] < SYMBOLS * bodies}
+
+
+def standard_covariance(parameters: ParameterSet) -> Array:
+    """Covariance of the standard parameters that the data determine alone; NaN elsewhere, shape (10 b, 10 b)."""
+    bodies = len(parameters.body_names)
+    covariance = np.full((SYMBOLS * bodies, SYMBOLS * bodies), np.nan)
+    known = {
+        column: row for column, row in lone_parameters(parameters).items() if parameters.status[row] != "not excited"
+    }
+    columns, rows = list(known), list(known.values())
+    covariance[np.ix_(columns, columns)] = parameters.covariance[np.ix_(rows, rows)]
+    return covariance
+
+
+def stored_prior_strength(parameters: ParameterSet) -> float:
+    """Strength of the prior in the covariance of a parameter set, see `Estimate`: 0 where there is none, else NaN.
+
+    A set does not hold it. With parameters that are not excited, a prior may have been used in their directions.
+    """
+    plain = parameters.estimator in WITHOUT_PRIOR and "not excited" not in parameters.status
+    return 0.0 if plain else np.nan
+
+
+def determined_covariance(parameters: ParameterSet, scales: Array, prior_strength: float) -> Array:
+    """`standard_covariance` with NaN also in the rows and columns of what data do not determine, shape (10 b, 10 b).
+
+    Args:
+        parameters: the parameter set.
+        scales: sizes of the parameters on such links, see `BodyPrior.scales`, shape (b, 10).
+        prior_strength: information of the prior that the covariance contains, see `Estimate`; NaN: not known, then
+            nothing counts as determined.
+    """
+    covariance = standard_covariance(parameters)
+    determined = np.zeros(len(covariance), dtype=bool)
+    if not np.isnan(prior_strength):
+        limits = DETERMINED_SHARE * scales.ravel() / np.sqrt(max(1.0, prior_strength))
+        determined = np.sqrt(np.diag(covariance)) <= limits
+        for column, row in lone_parameters(parameters).items():
+            determined[column] &= parameters.status[row] == "good"
+    covariance[~determined] = np.nan
+    covariance[:, ~determined] = np.nan
+    return covariance

@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A Python module with the complete dynamics of an identified model: one file that needs NumPy and nothing else."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from robot_dyn_id.dynamics.dynamics import Dynamics
+from robot_dyn_id.dynamics.terms.laws import CONSTANT, DAHL, INERTIA
+from robot_dyn_id.errors import InputError
+from robot_dyn_id.export.evaluator import (
+    describe_origin,
+    fill_template,
+    list_summands,
+    read_template,
+    report_cold,
+    report_unknown_driver,
+)
+from robot_dyn_id.export.model import Exported, report_driver
+from robot_dyn_id.findings import Finding
+from robot_dyn_id.parameters import NONE, UNKNOWN, ParameterSet
+
+
+def python(parameters: ParameterSet) -> Exported:
+    """A Python module with the dynamics of a parameter set.
+
+    Raises:
+        InputError: parameters that are not finite, or a term that is not a sum of friction laws.
+    """
+    dynamics = Dynamics.from_parameters(parameters)
+    if not np.isfinite(dynamics.parameters).all():
+        raise InputError("the parameters are not all finite: a model with them cannot be used by any tool")
+    regressor, model = dynamics.regressor, dynamics.regressor.model
+    bodies = len(model.body_names)
+    terms, findings = _write_terms(dynamics)
+    lines = (*describe_origin(parameters), *_describe_torque(parameters))
+    comment = "\n".join(lines).replace("\\", "\\\\").replace('"', "'")
+    fields = {
+        "comment": comment,
+        "joints": repr(tuple(model.joint_names)),
+        "gravity": repr(model.gravity.tolist()),
+        "parent": repr(tuple(model.parent.tolist())),
+        "leader": repr(model.leader.tolist()),
+        "multiplier": repr(model.multiplier.tolist()),
+        "offset": repr(model.offset.tolist()),
+        "prismatic": repr(tuple(model.prismatic.tolist())),
+        "rotation": _table(model.rotation.tolist()),
+        "translation": _table(model.translation.tolist()),
+        "axis": _table(model.axis.tolist()),
+        "parameters": _table(dynamics.parameters[: 10 * bodies].reshape(bodies, 10).tolist()),
+        "load_parameters": _table(regressor.load_bodies.reshape(bodies, 10).tolist()),
+        **terms,
+    }
+    text = fill_template(read_template("numpy_module.py.in"), fields)
+    return Exported(text, (*findings, *report_driver(parameters), *report_unknown_driver(parameters)))
+
+
+def _describe_torque(parameters: ParameterSet) -> list[str]:
+    """Whose torque the functions give, as lines of a comment."""
+    lines = ["Torques are those of the motors, as the efforts of the training data are."]
+    if parameters.robot_compensates == (UNKNOWN,):
+        return [
+            *lines,
+            "It is not known what the robot's driver adds to a command: do not send these torques as commands.",
+        ]
+    if NONE not in parameters.robot_compensates:
+        lines.append(f"The robot's driver adds {', '.join(parameters.robot_compensates)}: do not command these twice.")
+    return lines
+
+
+def _write_terms(dynamics: Dynamics) -> tuple[dict[str, str], tuple[Finding, ...]]:
+    """Fields of the terms, and findings about what is left out."""
+    model = dynamics.regressor.model
+    joints, first = len(model.joint_names), 10 * len(model.body_names)
+    inertia, constant = np.zeros((joints, joints)), np.zeros(joints)
+    states: dict[tuple[float, tuple[float, ...]], int] = {}
+    laws: list[str] = []
+    cold: dict[str, None] = {}
+    for group in dynamics.regressor.term_groups:
+        values = dynamics.parameters[first + group.numbers]
+        if not np.any(values):
+            continue
+        if group.term.signal == "temperature":
+            cold[group.term.name] = None
+            continue
+        for law, weights, offset, value in list_summands(group, values):
+            along = tuple(weights.tolist())
+            if law.shape == INERTIA:
+                inertia += value * np.outer(weights, weights)
+            elif law.shape == CONSTANT:
+                constant += value * weights
+            else:
+                state = states.setdefault((law.constant, along), len(states)) if law.shape == DAHL else -1
+                loaded = group.term.signal == "load"
+                fading = repr(law.fading) if np.isfinite(law.fading) else "np.inf"
+                parts = (repr(law.shape), value, law.constant, law.side, fading, along, offset, loaded, state)
+                laws.append(f"    ({', '.join(str(part) for part in parts)}),\n")
+    fields = {
+        "rotor_inertia": _table(inertia.tolist()),
+        "constant": repr(constant.tolist()),
+        "laws": "".join(laws),
+        "states": repr(tuple(states)),
+    }
+    return fields, report_cold(cold)
+
+
+def _table(rows: list[list[float]]) -> str:
+    """A nested list with one line per entry."""
+    return "[\n" + "".join(f"    {row!r},\n" for row in rows) + "]"

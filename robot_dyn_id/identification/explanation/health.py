@@ -1,0 +1,148 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Health of the data as a list of checks: what was checked and what was found, also where nothing was."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from robot_dyn_id.findings import Finding, format_counts
+from robot_dyn_id.signals.left_out import count_left_out
+from robot_dyn_id.signals.survey import Survey
+from robot_dyn_id.signals.trials import FilteredTrials
+
+CHECKS: Mapping[str, tuple[str, ...]] = {
+    "clock": ("clock_jitter", "clock_drift", "clocks_differ", "stamps_constant", "stamps_not_in_seconds"),
+    "gaps": ("clock_gaps",),
+    "rows": ("rows_unusable", "rows_dropped", "samples_dropped", "values_missing"),
+    "rest": ("rest_left_out", "validated_at_rest", "no_motion", "joint_barely_moves"),
+    "positions": ("positions_in_degrees", "position_limits_exceeded", "position_coarse", "encoder_frozen"),
+    "velocity": ("velocity_mismatch",),
+    "effort": ("effort_constant", "effort_coarse", "effort_frozen", "effort_outliers"),
+    "clipping": ("effort_saturated", "effort_above_limit"),
+    "delay": ("effort_delayed",),
+    "sign and unit": (
+        *("effort_sign", "effort_in_amperes", "effort_units", "effort_too_large", "gain_inconsistent"),
+        *("gain_unverifiable", "joints_swapped", "urdf_contradicted", "urdf_in_millimeters"),
+    ),
+    "gravity": ("effort_gravity_compensated", "effort_external", "gravity_direction", "base_tilted"),
+    "drift": ("effort_offset_drifts", "friction_drifts", "effort_zero_unknown"),
+    "contact": ("contact", "load_changed"),
+    "repetition": ("recording_repeated", "held_out_in_training"),
+}
+"""Checks of data, and codes of the findings that report them."""
+
+
+PASSED, LOOK, NOT_CHECKED = "passed", "look here", "not checked"
+"""Results of a check."""
+
+TRAINING_CHECKS = frozenset({"sign and unit", "gravity", "drift", "contact"})
+"""Checks that only an identification makes: efforts against the URDF, and residuals of one fit against each other."""
+
+
+@dataclass(frozen=True)
+class HealthCheck:
+    """One check of the data.
+
+    Attributes:
+        check: stable name, a key of `CHECKS`.
+        result: `PASSED`: checked, without a finding of severity warning or error; `LOOK`: with one; `NOT_CHECKED`: the
+            data do not allow this check, or it is made of training data only.
+        found: one sentence with figures.
+        codes: codes of the findings.
+        joints: joints that the findings concern.
+    """
+
+    check: str
+    result: str
+    found: str
+    codes: tuple[str, ...]
+    joints: tuple[str, ...]
+
+
+def explain_health(
+    trials: FilteredTrials, findings: Sequence[Finding], trained: bool = True
+) -> tuple[HealthCheck, ...]:
+    """List the checks of recordings.
+
+    Args:
+        trials: the recordings.
+        findings: findings about them.
+        trained: whether a model was identified from them, rather than validated on them.
+    """
+    rows = []
+    for check, codes in CHECKS.items():
+        own = [one for one in findings if one.code in codes]
+        text = _NOTES[check](trials) if check in _NOTES else "nothing found"
+        if own:
+            messages = "; ".join(dict.fromkeys(one.message for one in own))
+            text = f"{messages}; {text}" if check in _NOTES else messages
+        joints = tuple(dict.fromkeys(joint for one in own for joint in one.joints))
+        reason = _reason_unchecked(check, trials, trained)
+        if any(one.severity != "info" for one in own):
+            result = LOOK
+        elif reason or any(one.code == "gain_unverifiable" for one in own):
+            result = NOT_CHECKED
+            text = reason if reason and not own else text
+        else:
+            result = PASSED
+        rows.append(HealthCheck(check, result, text, tuple(dict.fromkeys(one.code for one in own)), joints))
+    return tuple(rows)
+
+
+def _reason_unchecked(check: str, trials: FilteredTrials, trained: bool) -> str:
+    """Why the data do not allow a check; empty if they do."""
+    if check == "velocity" and not trials.survey.has_velocity:
+        return "no velocities are recorded, positions are differentiated"
+    return "checked at an identification only" if check in TRAINING_CHECKS and not trained else ""
+
+
+def _note_clock(trials: FilteredTrials) -> str:
+    survey: Survey = trials.survey
+    seconds = sum(survey.durations)
+    return f"{survey.rate:.4g} samples per second, {seconds:.1f} s in {len(survey.trials)} recordings"
+
+
+def _note_gaps(trials: FilteredTrials) -> str:
+    repairs = trials.survey.repairs
+    return f"{repairs.gaps} gaps at which the data are split, {repairs.bridged} shorter ones bridged"
+
+
+def _note_rows(trials: FilteredTrials) -> str:
+    repairs = trials.survey.repairs
+    dropped = f" ({format_counts(repairs.dropped)})" if repairs.dropped else ""
+    missing = {channel: int(counts.sum()) for channel, counts in sorted(repairs.missing.items())}
+    absent = f", single values missing: {format_counts(missing)}" if missing else ""
+    return f"{repairs.total_dropped} of {repairs.rows} samples dropped{dropped}{absent}"
+
+
+def _note_rest(trials: FilteredTrials) -> str:
+    left_out = count_left_out(trials.recordings, trials.joints)
+    return f"rows left out on purpose: {format_counts(left_out)}" if left_out else "nothing left out"
+
+
+def _note_velocity(trials: FilteredTrials) -> str:
+    survey = trials.survey
+    if not survey.has_velocity:
+        return _reason_unchecked("velocity", trials, trained=True)
+    late = np.abs(survey.velocity_lag[np.isfinite(survey.velocity_lag)])
+    used = "used" if trials.plan.recorded_velocity else "not used"
+    return f"recorded velocities are {used}, delay against the positions up to {1e3 * late.max(initial=0.0):.1f} ms"
+
+
+def _note_effort(trials: FilteredTrials) -> str:
+    fewest = int(trials.survey.tau_distinct.min())
+    return f"at least {fewest}{' or more' if fewest >= 1000 else ''} distinct values of every joint"
+
+
+_NOTES: Mapping[str, Callable[[FilteredTrials], str]] = {
+    "clock": _note_clock,
+    "gaps": _note_gaps,
+    "rows": _note_rows,
+    "rest": _note_rest,
+    "velocity": _note_velocity,
+    "effort": _note_effort,
+}
+"""Figures of checks that are stated whatever was found."""

@@ -1,0 +1,297 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Torque of each joint in detail: causes of the prediction, its 95 % band, residuals over the motion, spectrum."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from xml.etree import ElementTree
+
+import numpy as np
+
+from robot_dyn_id.arrays import Array, Mask
+from robot_dyn_id.dynamics.regressor import Regressor
+from robot_dyn_id.dynamics.torque_parts import CAUSES, cause_of, merged_parameters
+from robot_dyn_id.identification.evaluation import Evaluation
+from robot_dyn_id.identification.spectrum import TorqueSpectra
+from robot_dyn_id.identification.trace import Trace
+from robot_dyn_id.parameters import ParameterSet
+
+BAND = 1.959963984540054
+"""Standard deviations of the ends of a 95 % interval of the normal distribution."""
+
+SPEED_BINS, FEWEST_OF_BIN = 12, 30
+"""Number of bins of the speed by which residuals are compared, and least number of samples of one."""
+
+SCATTER_SAMPLES = 1500
+"""Largest number of samples of a scatter plot."""
+
+
+@dataclass(frozen=True)
+class Scatter:
+    """Samples of a joint over its motion; shape (S,) each.
+
+    Attributes:
+        t: time stamps [s].
+        position: positions [rad or m].
+        speed: velocities [rad/s or m/s].
+        residual: measured minus predicted torque [N m or N].
+        friction: measured torque minus all predicted parts but friction: the data under the friction curve.
+    """
+
+    t: Array
+    position: Array
+    speed: Array
+    residual: Array
+    friction: Array
+
+
+@dataclass(frozen=True)
+class JointSpectrum:
+    """Amplitude densities of a joint; see `TorqueSpectra`.
+
+    Attributes:
+        frequency: frequencies [Hz], shape (F,).
+        residual: density of the recorded minus the predicted torque, shape (F,).
+        measured: density of the recorded torque, shape (F,).
+        cutoff: cut-off frequency of the filter of the efforts [Hz].
+        sections: number of sections that were averaged.
+    """
+
+    frequency: Array
+    residual: Array
+    measured: Array
+    cutoff: float
+    sections: int
+
+
+@dataclass(frozen=True)
+class UrdfFriction:
+    """Friction of a joint in the URDF: viscous `damping` [N m s or N s/m] and Coulomb `friction` [N m or N]."""
+
+    damping: float
+    friction: float
+
+
+@dataclass(frozen=True)
+class TorqueSeries:
+    """Torques of a joint at K samples [N m or N], shape (K,) each; the five causes add up to `predicted`.
+
+    Attributes:
+        raw: as recorded.
+        measured: low-passed.
+        predicted: predicted by a model that was identified without the sample.
+        residual: measured minus predicted.
+        half_width: half of the 95 % band of the measured torque about the prediction, see `_band_deviation`; NaN if
+            nothing is known that is independent of the sample.
+        gravity, inertia, coriolis, friction, rest: see `TorqueParts`.
+        valid: whether the sample counts.
+    """
+
+    raw: Array
+    measured: Array
+    predicted: Array
+    residual: Array
+    half_width: Array
+    gravity: Array
+    inertia: Array
+    coriolis: Array
+    friction: Array
+    rest: Array
+    valid: Mask
+
+
+@dataclass(frozen=True)
+class JointExplanation:
+    """Torque of one joint in detail.
+
+    Attributes:
+        name: name of the joint.
+        unit: N m or N.
+        rated: effort limit of the URDF; None without.
+        error_of_rated: RMS error on held-out data as a share of `rated`; None without.
+        series: torques over time.
+        rms: RMS of each cause and of the prediction (`total`), over the valid samples.
+        rest_terms: names of the terms that `rest` consists of, without those that are zero.
+        merged: expressions of base parameters of this joint that combine causes, each counted for its first name.
+        coverage_95: share of the valid samples within the 95 % band; NaN if the band of one is not known.
+        scatter: samples over the motion.
+        spectrum: spectra of residual and recorded torque; None if no stretch is long enough.
+        friction_urdf: friction in the URDF; None without.
+    """
+
+    name: str
+    unit: str
+    rated: float | None
+    error_of_rated: float | None
+    series: TorqueSeries
+    rms: dict[str, float]
+    rest_terms: tuple[str, ...]
+    merged: tuple[str, ...]
+    coverage_95: float
+    scatter: Scatter
+    spectrum: JointSpectrum | None
+    friction_urdf: UrdfFriction | None
+
+
+def explain_joints(
+    evaluation: Evaluation, parameters: ParameterSet, regressor: Regressor
+) -> tuple[JointExplanation, ...]:
+    """Explain the torque of every joint.
+
+    Args:
+        evaluation: evaluation on held-out data.
+        parameters: the parameter set.
+        regressor: its robot and terms.
+    """
+    frictions = read_urdf_friction(parameters.urdf)
+    return tuple(
+        _explain(evaluation, parameters, regressor, joint, frictions.get(name))
+        for joint, name in enumerate(parameters.joint_names)
+    )
+
+
+def _explain(
+    evaluation: Evaluation, parameters: ParameterSet, regressor: Regressor, joint: int, friction: UrdfFriction | None
+) -> JointExplanation:
+    metrics, model = evaluation.held_out.joints[joint], regressor.model
+    limit = float(model.limits.effort[joint])
+    rated = limit if np.isfinite(limit) and limit > 0.0 else None
+    series = _make_series(evaluation, parameters, joint)
+    valid = series.valid
+    inside = np.abs(series.residual[valid]) <= series.half_width[valid]
+    known = bool(valid.any()) and bool(np.isfinite(series.half_width[valid]).all())
+    columns = parameters.independent_columns.astype(np.int64)
+    acting = regressor.structure[columns, joint]
+    merged = [number for number in merged_parameters(regressor, columns, parameters.mapping) if acting[number]]
+    return JointExplanation(
+        name=metrics.name,
+        unit=metrics.unit,
+        rated=rated,
+        error_of_rated=None if rated is None or not metrics.is_validated else metrics.rmse / rated,
+        series=series,
+        rms={name: _rms(getattr(series, name)[valid]) for name in CAUSES} | {"total": _rms(series.predicted[valid])},
+        rest_terms=_name_rest(parameters, regressor, joint),
+        merged=tuple(parameters.expressions[number] for number in merged),
+        coverage_95=float(inside.mean()) if known else np.nan,
+        scatter=_make_scatter(evaluation, series, joint),
+        spectrum=_pick_spectrum(evaluation.held_out.spectra, joint, evaluation.plan.low_pass.cutoff),
+        friction_urdf=friction,
+    )
+
+
+def _make_series(evaluation: Evaluation, parameters: ParameterSet, joint: int) -> TorqueSeries:
+    trace = evaluation.trace
+    return TorqueSeries(
+        raw=trace.raw[joint],
+        measured=trace.measured[joint],
+        predicted=trace.predicted[joint],
+        residual=trace.residual[joint],
+        half_width=BAND * _band_deviation(trace, parameters, joint),
+        valid=trace.valid[joint],
+        **{name: getattr(trace.parts, name)[joint] for name in CAUSES},
+    )
+
+
+def _band_deviation(trace: Trace, parameters: ParameterSet, joint: int) -> Array:
+    """Standard deviation of the measured torque about the prediction, shape (K,); NaN if it is not known.
+
+    It uses no residual of the samples that it judges. Under cross-validation it is the residual of the other blocks at
+    the same speed, or the deviation by the covariance of the parameters where that is larger. For a recording that was
+    held out, it is that deviation and the residual of the training data together. A parameter set does not hold
+    residuals: for a validation, it is the error on held-out data that the set states, as a share of the predicted
+    torque, or the deviation by the covariance where that is larger.
+    """
+    folds, deviation, valid = np.unique(trace.fold), trace.deviation[joint], trace.valid[joint]
+    if len(folds) > 1:
+        spread = np.full(len(trace.t), np.nan)
+        for fold in folds:
+            own = trace.fold == fold
+            spread[own] = _residual_by_speed(
+                trace.residual[joint], trace.motion.dq[joint], valid & ~own, trace.motion.dq[joint, own]
+            )
+        return np.asarray(np.maximum(deviation, spread))
+    if np.isfinite(trace.residual_rms[joint]):
+        return np.asarray(np.hypot(deviation, trace.residual_rms[joint]))
+    stated = parameters.held_out_nrmse[joint] if len(parameters.held_out_nrmse) else np.nan
+    return np.asarray(np.maximum(deviation, stated * _rms(trace.predicted[joint, valid])))
+
+
+def _residual_by_speed(residual: Array, velocity: Array, known: Mask, wanted: Array) -> Array:
+    """RMS of the residuals of known samples at speeds like those that are wanted, shape (M,); NaN without samples.
+
+    The measured torque is low-passed and the prediction is not, so that residuals are larger where friction reverses.
+    Bins hold equal numbers of samples.
+
+    Args:
+        residual: residuals [N m or N], shape (K,).
+        velocity: velocities, shape (K,).
+        known: samples whose residuals may be used, shape (K,).
+        wanted: velocities of the samples that are judged, shape (M,).
+    """
+    speed, used = np.abs(velocity), np.flatnonzero(known)
+    if not len(used):
+        return np.full(len(wanted), np.nan)
+    bins = max(1, min(SPEED_BINS, len(used) // FEWEST_OF_BIN))
+    ordered = used[np.argsort(speed[used], kind="stable")]
+    parts = np.array_split(ordered, bins)
+    rms = np.array([np.sqrt(np.mean(residual[part] ** 2)) for part in parts])
+    edges = [speed[part[0]] for part in parts[1:]]
+    return np.asarray(rms[np.searchsorted(edges, np.abs(wanted), side="right")])
+
+
+def _make_scatter(evaluation: Evaluation, series: TorqueSeries, joint: int) -> Scatter:
+    trace = evaluation.trace
+    kept = np.flatnonzero(series.valid)
+    kept = kept[:: max(1, -(-len(kept) // SCATTER_SAMPLES))]
+    return Scatter(
+        t=trace.t[kept],
+        position=trace.motion.q[joint, kept],
+        speed=trace.motion.dq[joint, kept],
+        residual=series.residual[kept],
+        friction=(series.residual + series.friction)[kept],
+    )
+
+
+def _pick_spectrum(spectra: TorqueSpectra | None, joint: int, cutoff: float) -> JointSpectrum | None:
+    if spectra is None or not spectra.sections[joint]:
+        return None
+    sections = int(spectra.sections[joint])
+    return JointSpectrum(spectra.frequency, spectra.residual[joint], spectra.measured[joint], cutoff, sections)
+
+
+def _name_rest(parameters: ParameterSet, regressor: Regressor, joint: int) -> tuple[str, ...]:
+    """Terms of the cause `rest` that act on a joint."""
+    first = 10 * len(regressor.model.body_names)
+    columns, structure = parameters.independent_columns.astype(np.int64), regressor.structure
+    found = []
+    for column, value in zip(columns.tolist(), parameters.values.tolist(), strict=True):
+        if column < first or value == 0.0 or not structure[column, joint]:
+            continue
+        term = regressor.term_columns[column - first]
+        if cause_of(term, regressor.model) == "rest":
+            coupled = term.coordinate.name not in regressor.model.body_names
+            found.append(f"{term.term.name} of {term.coordinate.name}" if coupled else term.term.name)
+    return tuple(dict.fromkeys(found))
+
+
+def _rms(values: Array) -> float:
+    return float(np.sqrt(np.mean(values**2))) if len(values) else float("nan")
+
+
+def read_urdf_friction(text: str) -> dict[str, UrdfFriction]:
+    """Friction of the joints of a URDF that state it, by the name of the joint."""
+    found = {}
+    for joint in ElementTree.fromstring(text.lstrip("\ufeff \t\r\n")).iter("joint"):
+        element = joint.find("dynamics")
+        if element is not None:
+            damping, friction = (_number(element.get(key)) for key in ("damping", "friction"))
+            found[joint.get("name", "")] = UrdfFriction(damping, friction)
+    return found
+
+
+def _number(text: str | None) -> float:
+    """A number of a URDF, 0 where it is not stated or not a number."""
+    try:
+        return float(text or 0.0)
+    except ValueError:
+        return 0.0

@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Links as bodies in the 3D view of the report: ellipsoids of uniform density with their inertia."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from robot_dyn_id.arrays import Array
+from robot_dyn_id.dynamics.link_body import LinkBody
+from robot_dyn_id.identification.explanation.links import LinkExplanation
+from robot_dyn_id.model.kinematics import Kinematics
+from robot_dyn_id.model.robot import RobotModel
+from robot_dyn_id.parameters import ParameterSet
+from robot_dyn_id.report.turned import turned_profile
+
+IDENTIFIED, URDF = (217, 72, 15), (25, 113, 194)
+"""Colors of the bodies that were identified and of those of the URDF."""
+
+LATITUDES = 9
+"""Rings of an ellipsoid from pole to pole."""
+
+
+def bodies_scene(model: RobotModel, parameters: ParameterSet, links: Sequence[LinkExplanation]) -> dict[str, Any]:
+    """Content of the 3D view: the robot in the middle of its trained ranges with its links as bodies.
+
+    Keys as in `preview.scene`; `poses`: one position and quaternion per body; shapes also have `kind`, `identified` or
+    `urdf`, and `link`.
+    """
+    posture = 0.5 * (parameters.q_min + parameters.q_max)
+    poses = Kinematics(model).poses(posture[:, None])
+    rotation, position = poses.rotation[0, :-1], poses.position[0, :-1]
+    shapes = [
+        _shape(body, number, kind, link.name, color)
+        for number, link in enumerate(links)
+        for kind, body, color in (("identified", link.identified, IDENTIFIED), ("urdf", link.urdf, URDF))
+        if body is not None and np.isfinite(body.semi_axes).all()
+    ]
+    corners = [
+        np.reshape(shape["vertices"], (-1, 3)) @ rotation[shape["body"]].T + position[shape["body"]] for shape in shapes
+    ]
+    occupied = np.concatenate([position, np.zeros((1, 3)), *corners])
+    low, high = occupied.min(axis=0), occupied.max(axis=0)
+    return {
+        "parents": model.parent.tolist(),
+        "poses": np.round(np.concatenate([position, quaternions(rotation)], axis=-1), 6).tolist(),
+        "shapes": shapes,
+        "planes": [{"normal": [0.0, 0.0, 1.0], "height": 0.0, "solid": False}],
+        "center": np.round((low + high) / 2.0, 4).tolist(),
+        "radius": max(0.05, round(0.5 * float(np.linalg.norm(high - low)), 4)),
+    }
+
+
+def quaternions(rotation: Array) -> Array:
+    """Quaternions x y z w of rotations, by the largest component (Shepperd 1978), shape (..., 3, 3) -> (..., 4).
+
+    `scipy.spatial` has the same and takes longer to import than the whole page takes to write.
+    """
+    trace = np.trace(rotation, axis1=-2, axis2=-1)[..., None]
+    diagonal = np.diagonal(rotation, axis1=-2, axis2=-1)
+    # 4 q q^T: every row is the quaternion times four times one of its components
+    products = np.empty((*rotation.shape[:-2], 4, 4))
+    products[..., :3, :3] = rotation + np.swapaxes(rotation, -1, -2)
+    products[..., range(3), range(3)] = 1.0 - trace + 2.0 * diagonal
+    for i, j, k in ((0, 1, 2), (1, 2, 0), (2, 0, 1)):
+        products[..., i, 3] = products[..., 3, i] = rotation[..., k, j] - rotation[..., j, k]
+    products[..., 3, 3] = 1.0 + trace[..., 0]
+    largest = np.argmax(np.diagonal(products, axis1=-2, axis2=-1), axis=-1)
+    picked = np.take_along_axis(products, largest[..., None, None], axis=-2)[..., 0, :]
+    return np.asarray(picked / np.linalg.norm(picked, axis=-1, keepdims=True))
+
+
+def _shape(body: LinkBody, number: int, kind: str, link: str, color: tuple[int, int, int]) -> dict[str, Any]:
+    """Ellipsoid of a body in the frame of its joint."""
+    angles = np.linspace(-0.5 * np.pi, 0.5 * np.pi, LATITUDES)
+    corners, faces = turned_profile(np.cos(angles), np.sin(angles))
+    placed = body.center + (corners * body.semi_axes) @ body.axes.T
+    return {
+        "body": number,
+        "vertices": np.round(placed, 4).reshape(-1).tolist(),
+        "faces": faces,
+        "closed": True,
+        "color": color,
+        "opacity": 0.5 if kind == "identified" else 0.25,
+        "kind": kind,
+        "link": link,
+    }

@@ -1,0 +1,121 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`robot-dyn-id try`: from nothing to a table of uses, and every command that it shows runs."""
+
+import hashlib
+import json
+import re
+import shlex
+
+import numpy as np
+import pinocchio
+import pytest
+import yaml
+
+import robot_dyn_id as rdi
+from robot_dyn_id.cli import main
+from robot_dyn_id.errors import UsageError
+from robot_dyn_id.workflow.examples import load_example
+
+BAG_SHA256 = "6794c9dc89628d775bd77bfaee3ed73e0a7d7716401886e17e06d81ea3b7f299"
+"""Hash of the published file."""
+
+DENAVIT_HARTENBERG = (  # a, alpha, d of each joint, as the manufacturer publishes them (Craig)
+    (0.0, 0.0, 0.333),
+    (0.0, -np.pi / 2, 0.0),
+    (0.0, np.pi / 2, 0.316),
+    (0.0825, np.pi / 2, 0.0),
+    (-0.0825, -np.pi / 2, 0.384),
+    (0.0, np.pi / 2, 0.0),
+    (0.088, np.pi / 2, 0.0),
+)
+
+
+@pytest.fixture(scope="module")
+def tried(tmp_path_factory):
+    """Folder of a run as an installation without further packages makes it, and what it printed."""
+    folder = tmp_path_factory.mktemp("try")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        lines = []
+        patch.setattr("builtins.print", lambda *words, **_: lines.append(" ".join(map(str, words))))
+        assert main(["try", "franka", "--masses", "none"]) == 0
+    return folder, "\n".join(lines)
+
+
+def test_it_ends_with_the_uses_and_with_what_to_do_next(tried):
+    folder, printed = tried
+    report = json.loads((folder / "franka/report.json").read_text())
+    assert report["verdict"] in ("good", "suspect")
+    uses, _, steps = printed.partition("\nnext:\n")
+    assert all(line.startswith("fit for ") for line in uses.strip().splitlines()[-len(report["fit_for"]) :])
+    assert printed.count("fit for gravity compensation") == 1
+    assert len(re.findall("^    robot-dyn-id ", steps, re.M)) == 3
+
+
+@pytest.mark.parametrize("verb", ["predict", "export"])
+def test_the_shown_commands_run_as_they_are_printed(verb, tried, monkeypatch):
+    folder, printed = tried
+    monkeypatch.chdir(folder)
+    (command,) = re.findall(rf"^    robot-dyn-id ({verb} .*)$", printed, re.M)
+    assert main(shlex.split(command)) == 0
+
+
+@pytest.mark.slow
+def test_the_shown_identification_gives_the_same_model(tried, monkeypatch):
+    folder, printed = tried
+    monkeypatch.chdir(folder)
+    (command,) = re.findall(r"^    robot-dyn-id (identify .*)$", printed, re.M)
+    assert main(shlex.split(command)) == 0
+    one, other = (yaml.safe_load((folder / name / "parameters.yaml").read_text()) for name in ("franka", "franka/run"))
+    assert one["values"] == other["values"]
+
+
+def test_only_the_files_are_copied_on_request(tmp_path, capsys):
+    assert main(["try", "franka", "--data", "--out", str(tmp_path / "files"), "--json"]) == 0
+    answer = json.loads(capsys.readouterr().out)
+    robot, recording = rdi.load_robot(answer["robot"]), rdi.open_recording(answer["recording"])
+    assert set(robot.joint_names) == set(recording.joint_names)
+    assert {path.name for path in (tmp_path / "files").iterdir()} == {
+        "panda_exciting_trajectory.db3",
+        "franka.urdf",
+        "LICENSE.panda_exciting_trajectory",
+    }
+    assert "BSD 3-Clause License" in (tmp_path / "files/LICENSE.panda_exciting_trajectory").read_text()
+
+
+def test_an_unknown_example_is_refused_with_the_known_ones():
+    with pytest.raises(UsageError, match="franka"):
+        load_example("frank")
+
+
+def test_the_recording_is_the_published_one():
+    assert hashlib.sha256(load_example("franka").recording_file.read_bytes()).hexdigest() == BAG_SHA256
+
+
+@pytest.mark.parametrize("with_masses", [True, False])
+def test_the_robot_has_the_published_kinematics(with_masses):
+    example = load_example("franka", with_masses)
+    model = pinocchio.buildModelFromXML(example.description.text)
+    data = model.createData()
+    for q in np.random.default_rng(0).uniform(-2.0, 2.0, (5, 7)):
+        pinocchio.forwardKinematics(model, data, q)
+        pose = np.eye(4)
+        for number, ((a, alpha, d), angle) in enumerate(zip(DENAVIT_HARTENBERG, q, strict=True), start=1):
+            c, s, ca, sa = np.cos(angle), np.sin(angle), np.cos(alpha), np.sin(alpha)
+            pose = pose @ [
+                [c, -s, 0.0, a],
+                [s * ca, c * ca, -sa, -d * sa],
+                [s * sa, c * sa, ca, d * ca],
+                [0.0, 0.0, 0.0, 1.0],
+            ]
+            np.testing.assert_allclose(data.oMi[number].homogeneous, pose, atol=1e-12)
+
+
+def test_masses_are_those_of_the_installed_package():
+    example = load_example("franka")
+    if not example.masses:
+        pytest.skip("example-robot-data is not installed")
+    model = pinocchio.buildModelFromXML(example.description.text)
+    assert sum(inertia.mass for inertia in model.inertias) == pytest.approx(16.79, abs=0.02)
+    bare = pinocchio.buildModelFromXML(load_example("franka", with_masses=False).description.text)
+    assert sum(inertia.mass for inertia in bare.inertias) == 0.0
