@@ -15,6 +15,7 @@ import re
 import signal
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from robot_dyn_id.version import __version__
@@ -383,8 +384,9 @@ def _replace_closed_streams() -> None:
 
 
 def _discard_output() -> None:
-    """Redirect standard output to the null device."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    """Redirect standard output to the null device, unless a caller from Python has replaced it by an object."""
+    with suppress(io.UnsupportedOperation):  # no file descriptor: nothing is written again at exit
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _finite(value: Any) -> Any:

@@ -23,7 +23,7 @@ from scipy.interpolate import CubicSpline
 from robot_dyn_id.cli import note, progress, show
 from robot_dyn_id.cli.outputs import claim
 from robot_dyn_id.dynamics.dynamics import Dynamics
-from robot_dyn_id.errors import DeadlineError, GraphError, RobotDynIdError, UsageError
+from robot_dyn_id.errors import DeadlineError, GraphError, InternalError, RobotDynIdError, UsageError
 from robot_dyn_id.files.configuration import shared_file
 from robot_dyn_id.files.parameters import read_parameters
 from robot_dyn_id.model.robot import RobotModel
@@ -96,14 +96,18 @@ def run(arguments: argparse.Namespace) -> tuple[int, dict[str, Any]]:
 
 
 def composition() -> Any:
-    """The demo's `Composition`: all topics, `/clock` included, in a namespace; it ends if a robot joins the domain."""
+    """The demo's `Composition`: all topics, `/clock` included, in a namespace.
+
+    It ends if a robot joins the domain, or if a node fails.
+    """
     from robot_dyn_id.nodes.runtime.composition import Composition
     from robot_dyn_id.nodes.runtime.isolation import robots_outside
 
     namespace = f"/robot_dyn_id_demo_{secrets.token_hex(4)}"
 
-    def check(node: Any) -> None:
-        topic = robots_outside(node, namespace)
+    def check(ros: Composition) -> None:
+        ros.raise_faults()
+        topic = robots_outside(ros.client, namespace)
         if topic:
             raise GraphError(
                 f"a robot has joined the demo's ROS domain {os.environ['ROS_DOMAIN_ID']}, with the topic {topic}: "
@@ -223,6 +227,8 @@ def _follow_with_twin(ros: Any, record: Callable[[str, tuple[str, ...]], Any]) -
         ros.add(Simulator, twin, arguments=remappings, namespace=f"{ros.namespace}/twin")
         ros.until(lambda: len(twins) > 0 and ros.client.count_subscribers(TOPIC) > 1, STAGE_TIMEOUT_S, "the twin")
         record("twin", ("joint_states", "twin/joint_states"))
+    except InternalError:
+        raise
     except RobotDynIdError as error:
         return f"the twin did not follow the robot: {error}"
     return ""

@@ -16,6 +16,7 @@ from robot_dyn_id.cli.sources import add_configuration, configuration_from, robo
 from robot_dyn_id.errors import UsageError
 from robot_dyn_id.excitation.collision.clearance import Clearance
 from robot_dyn_id.excitation.collision.meshes import folders_above
+from robot_dyn_id.excitation.collision.obstacles import Scene
 from robot_dyn_id.excitation.design.planning import motion_limits
 from robot_dyn_id.excitation.design.settings import DesignSettings
 from robot_dyn_id.excitation.placeholders import placeholder_limits, refuse_placeholders
@@ -28,7 +29,7 @@ from robot_dyn_id.workflow.gravity_calibration import (
     LoadedRecordings,
     calibrate_recordings,
 )
-from robot_dyn_id.workflow.gravity_poses import plan_gravity_poses
+from robot_dyn_id.workflow.gravity_poses import MARGIN_M, plan_gravity_poses
 from robot_dyn_id.workflow.identification import open_all
 
 POSES = "poses.yaml"
@@ -105,7 +106,7 @@ def _planned(arguments: argparse.Namespace) -> dict[str, Any]:
         placeholder_limits(model, {}, ("position",)), "correct the limits of the URDF: the arm moves by them"
     )
     limits, notes = motion_limits(DesignSettings(), model)
-    clearance = Clearance(model, folders=folders_above(arguments.robot))
+    clearance = Clearance(model, Scene(margin=MARGIN_M), folders=folders_above(arguments.robot))
     motion = plan_gravity_poses(model, limits, clearance)
     output_folder(arguments.out)
     write_joint_trajectory(path, motion.rows(model.joint_names))

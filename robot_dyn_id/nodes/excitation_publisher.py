@@ -488,7 +488,8 @@ class ExcitationPublisher(ManagedNode):
         return ""
 
     def _warn_unrehearsed(self) -> None:
-        if self.UNREHEARSED and not self.settings.rehearsal:
+        """Warn before full speed, unless the robot is simulated, as its time is."""
+        if self.UNREHEARSED and not self.settings.rehearsal and not self._motion_clock.simulated:
             self.get_logger().warning(self.UNREHEARSED)
 
     def _attend(self, supervisor: Supervisor, now: TimePoint) -> None:

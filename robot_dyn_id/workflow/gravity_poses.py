@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -44,6 +45,9 @@ FEWEST_POSES = 8
 
 PARTS_S = (0.0, APPROACH_S, HOLD_S, 0.0, APPROACH_S, HOLD_S)
 """Shortest times of the parts of a pose: to its approach from below, approach, hold; the same from above [s]."""
+
+NAMED_PAIRS = 3
+"""Number of pairs that are named where poses collide."""
 
 CHECK_STEPS = 2.0
 """Distance of the checked points of a way, in `PATH_STEP_RAD`: the margin covers what lies between."""
@@ -98,16 +102,19 @@ def plan_gravity_poses(
         seed: seed of the random poses.
 
     Raises:
-        MotionError: too few poses can be reached in the time.
+        MotionError: too few poses can be reached in the time; names the pairs that are too close most often.
     """
     rng = np.random.default_rng(seed)
     center, reach = limits.center_and_reach()
     limits = replace(limits, velocity=np.minimum(limits.velocity, FASTEST))
     approach = np.minimum(APPROACH, 0.1 * reach)
     poses = center[:, None] + (reach - approach)[:, None] * rng.uniform(-1.0, 1.0, (len(center), CANDIDATES))
-    poses = poses[:, clearance.smallest(poses)[0] >= margin]
+    distances, pairs = clearance.smallest(poses)
+    close = distances < margin
+    obstruction = _obstruction(Counter(clearance.pairs[pair] for pair in pairs[close].tolist()), margin)
+    poses = poses[:, ~close]
     if not poses.size:
-        raise MotionError(f"none of {CANDIDATES} random poses keeps {margin:g} m: check obstacles and limits")
+        raise MotionError(f"none of {CANDIDATES} random poses can be held: {obstruction}")
     rows = _scaled_rows(gravity_regressor(model, poses))
     covariance = np.eye(rows.shape[2])
     left, times, points, count = list(range(poses.shape[1])), [0.0], [_start(center, poses, clearance, margin)], 0
@@ -129,9 +136,18 @@ def plan_gravity_poses(
     if count < FEWEST_POSES:
         raise MotionError(
             f"only {count} poses can be reached in {LONGEST_S:g} s without collisions, and {FEWEST_POSES} are needed: "
-            "check obstacles and limits"
+            f"of {CANDIDATES} random poses {obstruction}"
         )
     return GravityPoses(np.array(times), np.array(points).T, count)
+
+
+def _obstruction(counts: Counter[str], margin: float) -> str:
+    """Pairs that are too close most often, and what to do about them."""
+    named = ", ".join(f"{pair} in {count}" for pair, count in counts.most_common(NAMED_PAIRS))
+    return (
+        f"{sum(counts.values())} are closer than {margin:g} m to a collision ({named or 'no pair'}); correct the "
+        "collision shapes or the position limits in the URDF, or leave out the joints of other limbs"
+    )
 
 
 def _start(center: Array, poses: Array, clearance: Clearance, margin: float) -> Array:

@@ -2,6 +2,7 @@
 """The program around the commands: wrong words, interruptions, faults of the package, and closed outputs."""
 
 import gc
+import io
 import json
 import os
 import shlex
@@ -307,6 +308,16 @@ def test_a_reader_that_has_gone_ends_the_command_quietly(words, files):
         process.stdout.close()
         err = process.stderr.read()
     assert (process.returncode, err) == (141, "")
+
+
+class _Gone(io.StringIO):
+    def write(self, text):
+        raise BrokenPipeError
+
+
+def test_a_reader_of_an_object_without_file_descriptor_may_go_as_well(files, monkeypatch):
+    monkeypatch.setattr(sys, "stdout", _Gone())
+    assert main(["base", "--robot", str(files / "arm.urdf"), "--json"]) == 141
 
 
 def test_the_search_for_cycles_of_a_calling_program_stays_as_it_is():

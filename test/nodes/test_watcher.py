@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The observer of `robot-dyn-id watch` over real DDS, with running nodes and a published robot."""
 
+import io
 import json
+import sys
 import time
 from collections import deque
 
@@ -198,6 +200,12 @@ def test_a_namespace_leaves_out_the_nodes_of_other_robots(world):
     with Watcher("/left") as watcher:
         found = observe(world, watcher, lambda now: now["nodes"])
     assert [one["name"] for one in found["nodes"]] == ["/left/monitor"]
+
+
+def test_standard_error_need_not_have_a_file_descriptor(monkeypatch):
+    monkeypatch.setattr(sys, "stderr", io.StringIO())
+    with Watcher() as watcher:
+        watcher.observe(0.05)
 
 
 def test_an_empty_graph_names_what_to_check(world, watcher):

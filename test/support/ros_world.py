@@ -33,7 +33,7 @@ class World(Composition):
 
     def close(self) -> None:
         """End all nodes; a callback that raised an exception, which no node passes on, fails the test."""
-        broken = {node.get_name(): node._fault for node in self._nodes if getattr(node, "internal_errors", 0)}
+        broken = {node.get_name(): node.internal_error for node in self._nodes if getattr(node, "internal_errors", 0)}
         super().close()
         assert self.faults_expected or not broken, broken
 

@@ -9,6 +9,9 @@ from support.robots import URDFS, robot
 from robot_dyn_id.errors import MotionError
 from robot_dyn_id.excitation.collision.clearance import Clearance
 from robot_dyn_id.excitation.collision.meshes import folders_above
+from robot_dyn_id.excitation.collision.obstacles import Scene
+from robot_dyn_id.excitation.design.planning import motion_limits
+from robot_dyn_id.excitation.design.settings import DesignSettings
 from robot_dyn_id.excitation.limits import MotionLimits
 from robot_dyn_id.loads.gravity import calibrate_gravity
 from robot_dyn_id.signals.holds import find_holds
@@ -58,6 +61,17 @@ def test_arm_that_follows_is_calibrated_within_five_percent(motion):
     assert np.sqrt((error**2).mean(axis=1) / (arm.effort(q) ** 2).mean(axis=1)).max() < 0.05
 
 
-def test_too_large_a_distance_is_refused(clearance):
-    with pytest.raises(MotionError):
+@pytest.mark.parametrize("name", ["franka", "space6r", "tiago_no_hand"])
+def test_poses_are_found_where_stand_ins_are_larger_than_the_links(name):
+    """Stand-ins of neighbors but one overlap, or are closer than the margin, in most configurations."""
+    model = robot(name)
+    limits, _ = motion_limits(DesignSettings(), model)
+    folders = folders_above(str(URDFS[name])) if name in URDFS else ()
+    assert plan_gravity_poses(model, limits, Clearance(model, Scene(margin=MARGIN_M), folders=folders)).poses >= 15
+
+
+def test_too_large_a_distance_is_refused_with_the_pairs_that_collide(clearance):
+    with pytest.raises(
+        MotionError, match=r"random poses .*\d+ are closer than 0.018 m to a collision \(.* and .* in \d+"
+    ):
         plan_gravity_poses(MODEL, LIMITS, clearance, margin=0.018)

@@ -63,9 +63,10 @@ class Contacts:
     """Pairs that are treated specially.
 
     Attributes:
-        touching: pairs that always touch, with the configurations in which they do.
+        touching: pairs whose shapes say nothing about the links, with the reason.
         constant: pairs whose distance does not depend on the configuration.
-        thick: distance in the neutral configuration [m] of pairs with a stand-in that overlap there or always.
+        thick: distance in the neutral configuration [m] of pairs with a stand-in that are closer than the margin there
+            or always.
     """
 
     touching: dict[tuple[str, str], str]
@@ -74,7 +75,7 @@ class Contacts:
 
 
 def classify_contacts(
-    solids: Solids, candidates: Sequence[tuple[str, str]], around: Sequence[str], configurations: Array
+    solids: Solids, candidates: Sequence[tuple[str, str]], around: Sequence[str], configurations: Array, margin: float
 ) -> Contacts:
     """Classify pairs by their distances in sampled configurations.
 
@@ -83,6 +84,7 @@ def classify_contacts(
         candidates: pairs to be classified.
         around: names of the obstacles.
         configurations: neutral configuration followed by random ones [rad or m], shape (n, N).
+        margin: minimum distance that motions keep [m].
 
     Raises:
         UsageError: a link is always inside an obstacle other than the ground; allowed for a stand-in with a constant
@@ -95,16 +97,21 @@ def classify_contacts(
     constant = set()
     for pair, values in zip(candidates, distances, strict=True):
         always, same = bool((values <= 0.0).all()), bool(np.ptp(values) < CONSTANT_DISTANCE_M)
-        if always and pair[1] in around and pair[1] != GROUND and not (pair[0] in stand_ins and same):
+        links, approximate = pair[1] not in around, bool(stand_ins.intersection(pair))
+        if always and not links and pair[1] != GROUND and not (pair[0] in stand_ins and same):
             raise UsageError(
                 f"{pair[0]} is inside the obstacle {pair[1]} in every configuration: correct the obstacle, or "
                 "allow the pair"
             )
-        if always or (values[0] <= 0.0 and pair[1] not in around):
-            if not same and pair[1] not in around and stand_ins.intersection(pair):
+        near = links and not same and bool((values < margin).all())  # no motion can keep the margin
+        at_rest = links and bool(values[0] < margin if approximate and not same else values[0] <= 0.0)
+        if always or near or at_rest:
+            if links and approximate and not same:
                 thick[pair] = float(values[0])
+            elif always or not near:
+                touching[pair] = f"touch in {'every' if always else 'the neutral'} configuration"
             else:
-                touching[pair] = "in every configuration" if always else "in the neutral configuration"
+                touching[pair] = f"are closer than {margin:g} m in every configuration"
         elif values.max() < MAX_EXACT_DISTANCE_M and same:
             constant.add(pair)
     return Contacts(touching, frozenset(constant), thick)

@@ -13,7 +13,7 @@ import rclpy
 from rclpy.node import Node
 from rclpy.signals import SignalHandlerOptions
 
-from robot_dyn_id.errors import DeadlineError
+from robot_dyn_id.errors import DeadlineError, InternalError, RobotDynIdError
 from robot_dyn_id.nodes.runtime.running import PATIENCE, make_executor, spin
 
 
@@ -26,15 +26,15 @@ class Composition:
     """
 
     def __init__(
-        self, namespace: str = "", arguments: tuple[str, ...] = (), check: Callable[[Node], None] | None = None
+        self, namespace: str = "", arguments: tuple[str, ...] = (), check: Callable[[Composition], None] | None = None
     ) -> None:
         """Begin with no nodes but `client`.
 
         Args:
             namespace: default namespace of all nodes; empty or absolute.
             arguments: ROS arguments of all nodes, such as `-r old:=new`.
-            check: called with `client` at every look at a condition, at most `SLICE` apart; an error that it raises
-                ends the wait.
+            check: called with the composition at every look at a condition, at most `SLICE` apart; an error that it
+                raises ends the wait.
         """
         self.namespace, self._arguments, self._check = namespace, arguments, check
         self._context = rclpy.Context()
@@ -98,6 +98,20 @@ class Composition:
         if not self._spin(condition, timeout):
             raise DeadlineError(f"{what}: not within {timeout:g} s")
 
+    def raise_faults(self) -> None:
+        """Raise what a node has ended for, or what one of its callbacks has failed for.
+
+        Raises:
+            InternalError: an unexpected exception in a callback, whose traceback the node has logged.
+            RobotDynIdError: the reason why a node ended on its own.
+        """
+        for node in self._nodes:
+            if getattr(node, "internal_errors", 0):
+                name = node.get_fully_qualified_name()
+                raise InternalError(f"{name}: {node.internal_error}; its traceback is above: please report it")
+            if isinstance(end := getattr(node, "end", None), RobotDynIdError):
+                raise end
+
     def wait(self, seconds: float) -> None:
         """Spin for a while.
 
@@ -110,7 +124,7 @@ class Composition:
     def _spin(self, condition: Callable[[], bool], timeout: float = float("inf")) -> bool:
         def checked() -> bool:
             if self._check is not None:
-                self._check(self.client)
+                self._check(self)
             return condition()
 
         return spin(self._executor, checked, timeout)

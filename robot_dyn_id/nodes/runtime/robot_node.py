@@ -103,6 +103,7 @@ class RobotNode(Node):  # type: ignore[misc]
         settings: its ROS parameters, an instance of `SETTINGS`.
         end: reason why the node ends on its own, an error or an exit code; None while it runs.
         internal_errors: number of callbacks that ended in an unexpected exception.
+        internal_error: the latest of these exceptions in one line; empty without one.
         namesakes: other nodes of the same full name; the newer of two that are alive ends with a `GraphError`.
     """
 
@@ -132,7 +133,7 @@ class RobotNode(Node):  # type: ignore[misc]
             raise UsageError(f"a parameter has no value: leave it out ({error})") from None
         self.end: RobotDynIdError | int | None = None
         self.internal_errors = 0
-        self._fault = ""
+        self.internal_error = ""
         self._destroyed = False
         self._goal_servers: list[GoalServer] = []
         self._logged_faults: set[tuple[str, int]] = set()
@@ -205,12 +206,12 @@ class RobotNode(Node):  # type: ignore[misc]
         and the exit code of the process is that of `InternalError`. Where `ENDS_ON_FAULT`, the node ends after `stop`.
         """
         self.internal_errors += 1
-        self._fault = f"internal error: {type(error).__name__}: {' '.join(str(error).split())[:LONGEST_ERROR]}"
+        self.internal_error = f"internal error: {type(error).__name__}: {' '.join(str(error).split())[:LONGEST_ERROR]}"
         raised = traceback.extract_tb(error.__traceback__)[-1:]
         place = next(((frame.filename, frame.lineno or 0) for frame in raised), (type(error).__name__, 0))
         if place not in self._logged_faults:
             self._logged_faults.add(place)
-            self.get_logger().error(f"{self._fault}\n{''.join(traceback.format_exception(error))}")
+            self.get_logger().error(f"{self.internal_error}\n{''.join(traceback.format_exception(error))}")
         if self.ENDS_ON_FAULT and self.end is None:
             self.end = InternalError.exit_code
 
@@ -257,7 +258,7 @@ class RobotNode(Node):  # type: ignore[misc]
                 reason = str(error)
             except Exception as error:
                 self.fault(error)
-                reason = self._fault
+                reason = self.internal_error
             if hasattr(answer, "success") and hasattr(answer, "message"):
                 answer.success, answer.message = False, reason
             return answer
@@ -269,9 +270,9 @@ class RobotNode(Node):  # type: ignore[misc]
             found = self.diagnosis()
         except Exception as error:
             self.fault(error)
-            found = Diagnosis(ERROR, self._fault)
-        if self._fault:
-            found = Diagnosis(ERROR, self._fault, {**found.values, "internal errors": self.internal_errors})
+            found = Diagnosis(ERROR, self.internal_error)
+        if self.internal_error:
+            found = Diagnosis(ERROR, self.internal_error, {**found.values, "internal errors": self.internal_errors})
         status = DiagnosticStatus(level=found.level, name=self.get_fully_qualified_name(), message=found.message)
         values = {**found.values, **self.namesakes.values()}
         status.values = [KeyValue(key=key, value=str(value)) for key, value in values.items()]

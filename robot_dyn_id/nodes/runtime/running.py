@@ -9,6 +9,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Sequence
+from contextlib import redirect_stderr
 from typing import Any
 
 import rclpy
@@ -41,7 +42,8 @@ def make_executor(context: Any = None) -> Any:
         from rclpy.experimental import EventsExecutor
     except ImportError:
         return SingleThreadedExecutor(context=context)
-    return EventsExecutor(context=context)
+    with redirect_stderr(sys.__stderr__ or sys.stderr):  # rclpy gives it to faulthandler, which needs a file descriptor
+        return EventsExecutor(context=context)
 
 
 def spin(executor: Any, until: Callable[[], bool], timeout: float = float("inf")) -> bool:

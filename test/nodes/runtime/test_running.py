@@ -16,7 +16,8 @@ from std_msgs.msg import String
 from std_srvs.srv import Trigger
 from support.processes import child
 
-from robot_dyn_id.errors import InputError
+from robot_dyn_id.cli import demo
+from robot_dyn_id.errors import InputError, InternalError
 from robot_dyn_id.nodes.runtime.robot_node import RELIABLE, SERVES, SUBSCRIBES, Interface, RobotNode
 from robot_dyn_id.nodes.starting import has_failed
 
@@ -317,6 +318,13 @@ def test_a_node_that_moves_a_robot_ends_with_exit_code_4_after_an_exception(worl
     node = world.add(Moving)
     world.call(Trigger, "fragile/ask")
     assert node.end == 4
+
+
+def test_the_demo_ends_with_the_internal_error_of_a_node():
+    with demo.composition() as ros:
+        ros.add(Fragile)
+        with pytest.raises(InternalError, match="/fragile: internal error: KeyError: 'wrist'; its traceback is above"):
+            ros.call(Trigger, "fragile/ask")
 
 
 @pytest.mark.parametrize("place", ["self.ticks += 1", 'print("ready", flush=True)'])
