@@ -35,6 +35,7 @@ The identified model
     Dynamics             inverse and forward dynamics, mass matrix, gravity, friction
     FeedForward          efforts to be commanded, without those that the driver adds
     load_trajectory      load a JointTrajectory from YAML or a bag, or a designed trajectory
+    DriverCompensation   torque that the driver adds to a command, which a controller leaves out
     fill_efforts         fill the efforts of a trajectory and check torque limits
     predict              efforts along a recording
     simulate             motion along a trajectory, or under recorded efforts
@@ -59,6 +60,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from robot_dyn_id.dynamics.base_parameters import base_parameters
+    from robot_dyn_id.dynamics.compensation import DriverCompensation
     from robot_dyn_id.dynamics.dynamics import Dynamics
     from robot_dyn_id.dynamics.regressor import Regressor
     from robot_dyn_id.dynamics.terms import TERMS
@@ -94,6 +96,7 @@ _EXPORTS = {
     "TERMS": "robot_dyn_id.dynamics.terms",
     "BatchSimulation": "robot_dyn_id.workflow.batch_simulation",
     "ContactMonitor": "robot_dyn_id.online.contact",
+    "DriverCompensation": "robot_dyn_id.dynamics.compensation",
     "Dynamics": "robot_dyn_id.dynamics.dynamics",
     "Episodes": "robot_dyn_id.workflow.vector_environment",
     "FeedForward": "robot_dyn_id.identification.feed_forward",
@@ -129,6 +132,7 @@ __all__ = [  # as literals, for tools that do not run the module
     "TERMS",
     "BatchSimulation",
     "ContactMonitor",
+    "DriverCompensation",
     "Dynamics",
     "Episodes",
     "FeedForward",

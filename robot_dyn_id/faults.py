@@ -64,10 +64,12 @@ def missing_library(fault: BaseException) -> InputError | None:
 
 
 def _version(library: str) -> str:
-    try:
-        return metadata.version(library)
-    except metadata.PackageNotFoundError:
-        return "not installed"
+    for name in (f"ros-{library}", library):  # a wheel of ROS 2 holds the metadata of its sources, which lag behind
+        try:
+            return metadata.version(name)
+        except metadata.PackageNotFoundError:
+            continue
+    return "not installed"
 
 
 def _one_line(fault: BaseException) -> str:

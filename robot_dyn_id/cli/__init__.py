@@ -254,7 +254,7 @@ def _guarded(given: Sequence[str]) -> int:
     Raises:
         BrokenPipeError: the reader of standard output has closed it.
     """
-    from robot_dyn_id.errors import InputError, InterruptedRun, MissingDefinitionError, RobotDynIdError, UsageError
+    from robot_dyn_id.errors import InputError, MissingDefinitionError, RobotDynIdError, UsageError
 
     try:
         return _run(given)
@@ -267,9 +267,7 @@ def _guarded(given: Sequence[str]) -> int:
     except RobotDynIdError as error:
         return _fail(error, given)
     except KeyboardInterrupt:
-        _ignore_interruptions()
-        kept = KEPT.get(_verb(given) or "", "nothing was written")
-        return _fail(InterruptedRun(f"interrupted, {kept}"), given)
+        return _fail(_interrupted(given), given)
     except BrokenPipeError:
         raise
     except OSError as error:  # a full disk, a file that has vanished: not a fault of this package
@@ -277,9 +275,19 @@ def _guarded(given: Sequence[str]) -> int:
         reason = error.strerror or str(error)
         return _fail(InputError(f"{where}: cannot be read or written ({reason})"), given)
     except Exception as fault:
+        if _interruptions:  # its exception was lost in a callback of a library, such as the compiler, which failed then
+            return _fail(_interrupted(given), given)
         from robot_dyn_id.faults import missing_library, reported  # slow to import
 
         return _fail(missing_library(fault) or reported(fault, ["robot-dyn-id", *given]), given)
+
+
+def _interrupted(given: Sequence[str]) -> RobotDynIdError:
+    """The error of a command that a signal has ended; further signals are ignored."""
+    from robot_dyn_id.errors import InterruptedRun
+
+    _ignore_interruptions()
+    return InterruptedRun(f"interrupted, {KEPT.get(_verb(given) or '', 'nothing was written')}")
 
 
 def _run(given: Sequence[str]) -> int:

@@ -166,7 +166,7 @@ class Terminal:
     def _print_lines(self) -> None:
         """Print status lines until `close`: a stage that is new, or that has lasted long."""
         self._ended.wait(QUIET_START_S)
-        printed, when = "", 0.0
+        printed, begun, when = "", "", 0.0
         while not self._ended.wait(REFRESH_PERIOD_S):
             with fork_lock:
                 now, stage = time.monotonic(), self._stage
@@ -176,13 +176,13 @@ class Terminal:
                     wait = UNCHANGED_PERIOD_S  # it was printed as it began
                 if now - max(when, self._begin if stage is None else when) < wait:
                     continue
-                same = text == printed or stage is None
-                elapsed = f" ({now - self._since():.0f} s)" if same else ""
+                again = stage is None or stage.text == begun
+                elapsed = f" ({now - self._since():.0f} s)" if again else ""
                 if self.verbose:
                     self._verbose_line(f"{text}{elapsed}")
                 else:
                     print(f"{text}{elapsed}", file=sys.stderr, flush=True)
-                printed, when = text, now
+                printed, begun, when = text, "" if stage is None else stage.text, now
 
     def _since(self) -> float:
         """When the present stage began [s]."""

@@ -98,6 +98,14 @@ class DriverCompensation:
     in addition to their torque at rest), and what terms contribute at rest (springs, offsets). The driver's own model
     may differ: the difference is an error of the command.
 
+    Example:
+        ```python
+        parameters = rdi.load_parameters("run/parameters.yaml")
+        dynamics = parameters.dynamics()
+        driver = rdi.DriverCompensation.from_parameters(parameters, dynamics, ["gravity"])
+        command = dynamics.inverse_dynamics(q, dq, ddq) - driver.torque(q, dq)
+        ```
+
     Attributes:
         dynamics: dynamics of the robot.
         parts: compensated parts, of `COMPENSATED_PARTS`.

@@ -120,6 +120,61 @@ class _Source:
 
 
 @dataclass(frozen=True)
+class ExportedLaws:
+    """Terms of a robot as sums of laws on coordinates, those of friction and springs in the order of the terms.
+
+    Attributes:
+        inertia: rotor inertias, in addition to the mass matrix, shape (n, n).
+        constant: constant torque [N m or N], shape (n,).
+        friction: law, weights and offset of its coordinate, coefficient, and whether it is multiplied by the load.
+        states: breakaway displacement and coordinate of each state, with its number.
+        findings: findings about what is left out.
+    """
+
+    inertia: Array
+    constant: Array
+    friction: tuple[tuple[FrictionLaw, tuple[float, ...], float, float, bool], ...]
+    states: dict[tuple[float, tuple[float, ...]], int]
+    findings: tuple[Finding, ...]
+
+    @classmethod
+    def from_dynamics(cls, dynamics: Dynamics) -> ExportedLaws:
+        """Collect the terms whose parameters are not zero.
+
+        Raises:
+            InputError: a term that is not a sum of friction laws.
+        """
+        joints = len(dynamics.regressor.model.joint_names)
+        first = 10 * len(dynamics.regressor.model.body_names)
+        inertia, constant = np.zeros((joints, joints)), np.zeros(joints)
+        friction: list[tuple[FrictionLaw, tuple[float, ...], float, float, bool]] = []
+        states: dict[tuple[float, tuple[float, ...]], int] = {}
+        cold: dict[str, None] = {}
+        for group in dynamics.regressor.term_groups:
+            values = dynamics.parameters[first + group.numbers]
+            if not np.any(values):
+                continue
+            if group.term.signal == "temperature":
+                cold[group.term.name] = None
+                continue
+            for law, weights, offset, value in _list_summands(group, values):
+                along = tuple(weights.tolist())
+                if law.shape == INERTIA:
+                    inertia += value * np.outer(weights, weights)
+                elif law.shape == CONSTANT:
+                    constant += value * weights
+                else:
+                    friction.append((law, along, offset, value, group.term.signal == "load"))
+                    if law.shape == DAHL:
+                        states.setdefault((law.constant, along), len(states))
+        return cls(inertia, constant, tuple(friction), states, _report_cold(cold))
+
+    def state_of(self, law: FrictionLaw, along: tuple[float, ...], without: int) -> int:
+        """Number of the state of a law on a coordinate; `without` of a law that has none."""
+        return self.states[law.constant, along] if law.shape == DAHL else without
+
+
+@dataclass(frozen=True)
 class _TermCode:
     """Statements for the terms of a robot.
 
@@ -148,41 +203,27 @@ class _TermCode:
         Raises:
             InputError: a term that is not a sum of friction laws.
         """
-        joints = len(dynamics.regressor.model.joint_names)
-        first = 10 * len(dynamics.regressor.model.body_names)
-        inertia, constant = np.zeros((joints, joints)), np.zeros(joints)
-        states: dict[tuple[float, tuple[float, ...]], int] = {}
         sums: dict[tuple[tuple[float, ...], float], dict[bool, list[str]]] = {}
-        cold: dict[str, None] = {}
-        for group in dynamics.regressor.term_groups:
-            values = dynamics.parameters[first + group.numbers]
-            if group.term.signal == "temperature" and np.any(values):
-                cold[group.term.name] = None
-            if not np.any(values) or group.term.signal == "temperature":
-                continue
-            for law, weights, offset, value in list_summands(group, values):
-                along = tuple(weights.tolist())
-                if law.shape == INERTIA:
-                    inertia += value * np.outer(weights, weights)
-                elif law.shape == CONSTANT:
-                    constant += value * weights
-                else:
-                    state = states.setdefault((law.constant, along), len(states)) if law.shape == DAHL else 0
-                    parts = sums.setdefault((along, offset), {}).setdefault(group.term.signal == "load", [])
-                    parts.append(f"{value!r} * {_value(law, name, state)}")
+        laws = ExportedLaws.from_dynamics(dynamics)
+        for law, along, offset, value, pressed in laws.friction:
+            parts = sums.setdefault((along, offset), {}).setdefault(pressed, [])
+            parts.append(f"{value!r} * {_value(law, name, laws.state_of(law, along, 0))}")
         loaded = any(True in parts for parts in sums.values())
         return cls(
-            _torque_code(sums, constant, name),
-            _advance_code(states, name),
-            "".join(f"  mass[{i * joints + j}] += {float(inertia[i, j])!r};\n" for i, j in np.argwhere(inertia)),
-            _rotor_code(inertia),
-            tuple(states),
+            _torque_code(sums, laws.constant, name),
+            _advance_code(laws.states, name),
+            "".join(
+                f"  mass[{i * len(laws.constant) + j}] += {float(laws.inertia[i, j])!r};\n"
+                for i, j in np.argwhere(laws.inertia)
+            ),
+            _rotor_code(laws.inertia),
+            tuple(laws.states),
             loaded,
-            report_cold(cold),
+            laws.findings,
         )
 
 
-def list_summands(group: TermGroup, values: Array) -> list[tuple[FrictionLaw, Array, float, float]]:
+def _list_summands(group: TermGroup, values: Array) -> list[tuple[FrictionLaw, Array, float, float]]:
     """Laws of a group with the coordinate's weights and offset, and their coefficient; zeros are left out.
 
     Args:
@@ -285,7 +326,7 @@ def _rotor_code(inertia: Array) -> str:
     return "\n".join(["  if (ddq) {", *rows, "  }"]) + "\n" if rows else ""
 
 
-def report_cold(names: dict[str, None]) -> tuple[Finding, ...]:
+def _report_cold(names: dict[str, None]) -> tuple[Finding, ...]:
     """Finding about terms that depend on temperature, which source code leaves out."""
     if not names:
         return ()

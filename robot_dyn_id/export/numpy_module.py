@@ -6,14 +6,12 @@ from __future__ import annotations
 import numpy as np
 
 from robot_dyn_id.dynamics.dynamics import Dynamics
-from robot_dyn_id.dynamics.terms.laws import CONSTANT, DAHL, INERTIA
 from robot_dyn_id.errors import InputError
 from robot_dyn_id.export.evaluator import (
+    ExportedLaws,
     describe_origin,
     fill_template,
-    list_summands,
     read_template,
-    report_cold,
     report_unknown_driver,
 )
 from robot_dyn_id.export.model import Exported, report_driver
@@ -70,38 +68,19 @@ def _describe_torque(parameters: ParameterSet) -> list[str]:
 
 def _write_terms(dynamics: Dynamics) -> tuple[dict[str, str], tuple[Finding, ...]]:
     """Fields of the terms, and findings about what is left out."""
-    model = dynamics.regressor.model
-    joints, first = len(model.joint_names), 10 * len(model.body_names)
-    inertia, constant = np.zeros((joints, joints)), np.zeros(joints)
-    states: dict[tuple[float, tuple[float, ...]], int] = {}
+    found = ExportedLaws.from_dynamics(dynamics)
     laws: list[str] = []
-    cold: dict[str, None] = {}
-    for group in dynamics.regressor.term_groups:
-        values = dynamics.parameters[first + group.numbers]
-        if not np.any(values):
-            continue
-        if group.term.signal == "temperature":
-            cold[group.term.name] = None
-            continue
-        for law, weights, offset, value in list_summands(group, values):
-            along = tuple(weights.tolist())
-            if law.shape == INERTIA:
-                inertia += value * np.outer(weights, weights)
-            elif law.shape == CONSTANT:
-                constant += value * weights
-            else:
-                state = states.setdefault((law.constant, along), len(states)) if law.shape == DAHL else -1
-                loaded = group.term.signal == "load"
-                fading = repr(law.fading) if np.isfinite(law.fading) else "np.inf"
-                parts = (repr(law.shape), value, law.constant, law.side, fading, along, offset, loaded, state)
-                laws.append(f"    ({', '.join(str(part) for part in parts)}),\n")
+    for law, along, offset, value, loaded in found.friction:
+        state, fading = found.state_of(law, along, -1), repr(law.fading) if np.isfinite(law.fading) else "np.inf"
+        parts = (repr(law.shape), value, law.constant, law.side, fading, along, offset, loaded, state)
+        laws.append(f"    ({', '.join(str(part) for part in parts)}),\n")
     fields = {
-        "rotor_inertia": _table(inertia.tolist()),
-        "constant": repr(constant.tolist()),
+        "rotor_inertia": _table(found.inertia.tolist()),
+        "constant": repr(found.constant.tolist()),
         "laws": "".join(laws),
-        "states": repr(tuple(states)),
+        "states": repr(tuple(found.states)),
     }
-    return fields, report_cold(cold)
+    return fields, found.findings
 
 
 def _table(rows: list[list[float]]) -> str:

@@ -3,7 +3,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from itertools import count
 
 import numpy as np
 
@@ -11,6 +13,7 @@ from robot_dyn_id.dynamics.base_parameters import BaseParameters
 from robot_dyn_id.dynamics.body_prior import has_placeholder_masses
 from robot_dyn_id.dynamics.consistency import report_negative_terms
 from robot_dyn_id.dynamics.prior import Prior, check_prior_joints, earlier_prior, nominal_prior
+from robot_dyn_id.dynamics.problem import LinearProblem, Tile
 from robot_dyn_id.dynamics.regressor import Regressor
 from robot_dyn_id.errors import InputError
 from robot_dyn_id.estimators import Estimate
@@ -67,12 +70,13 @@ def fit_model(
         InputError: too few rows.
         ConvergenceError: more than a tenth of the draws of a bootstrap do not converge.
     """
-    progress(Stage(f"estimating {len(base.names)} base parameters ({settings.estimator.name})"))
+    stage = Stage(f"estimating {len(base.names)} base parameters ({settings.estimator.name})")
+    progress(stage)
     prior = choose_prior(settings, regressor, base)
     problem = trials.problem(regressor, base.independent, prior, repeated=True)
     if trials.zeros is not None:
         problem = center_rows(problem, trials.zeros)
-    estimate, estimator = fit_or_fall_back(settings.estimator, problem)
+    estimate, estimator = fit_or_fall_back(settings.estimator, _with_counted_passes(problem, stage, progress))
     if settings.bootstrap:
         estimate = bootstrap_estimate(estimator, problem, estimate, settings.bootstrap, progress)
     if trials.zeros is not None:
@@ -81,6 +85,17 @@ def fit_model(
     return Fit(
         model, estimator.name, elimination, (*_diagnose(model, trials, settings), *_compare_with_prior(model, prior))
     )
+
+
+def _with_counted_passes(problem: LinearProblem, stage: Stage, progress: Progress) -> LinearProblem:
+    """The same problem, of which every pass over the data is reported: the measure of how far an iteration has come."""
+    numbers = count(1)
+
+    def tiles() -> Iterator[Tile]:
+        progress(replace(stage, detail=f"pass {next(numbers)} over the data"))
+        return problem.tiles()
+
+    return replace(problem, tiles=tiles)
 
 
 def fit_fold(trials: FilteredTrials, regressor: Regressor, base: BaseParameters, settings: Settings) -> IdentifiedModel:

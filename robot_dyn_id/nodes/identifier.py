@@ -17,7 +17,7 @@ from sensor_msgs.msg import JointState
 from std_srvs.srv import Trigger
 
 from robot_dyn_id.action import IdentifyRecordings
-from robot_dyn_id.errors import InputError, RobotDynIdError, UsageError
+from robot_dyn_id.errors import InputError, InternalError, RobotDynIdError, UsageError
 from robot_dyn_id.faults import reported
 from robot_dyn_id.files.configuration import Configuration, read_configuration
 from robot_dyn_id.files.parameters import read_parameters
@@ -326,7 +326,8 @@ class Identifier(RobotNode):
             self._outcome = reported(fault, sys.argv)
 
     def _log_stage(self, stage: Stage) -> None:
-        self.get_logger().info(str(stage))
+        if not stage.detail:  # passes of an iteration would fill the log
+            self.get_logger().info(str(stage))
 
     def _look(self) -> None:
         """Start with recordings once the robot is known, and report an identification that has ended."""
@@ -338,6 +339,9 @@ class Identifier(RobotNode):
         outcome = self._outcome
         assert outcome is not None
         self._work = None
+        if isinstance(outcome, InternalError):
+            self.internal_errors += 1
+            self.internal_error = str(outcome)
         self._reports.publish(self._stamped(identification_report(outcome, self._folder)))
         if isinstance(outcome, RobotDynIdError):
             self.get_logger().error(f"nothing was identified: {outcome}")

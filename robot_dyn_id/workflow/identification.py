@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -133,6 +134,22 @@ def _identify(
 ) -> IdentificationResult:
     """Identify the joints of a model; `fixed` are the joints whose positions are known."""
     store = StreamStore(streams=2 * len([*trials.recordings, *trials.held_out]))
+    with ExitStack() as opened:
+        opened.callback(store.close)
+        result = _identify_stored(model, trials, settings, fixed, store, progress)
+        opened.pop_all()  # the caller closes it
+    return result
+
+
+def _identify_stored(
+    model: RobotModel,
+    trials: DataSelection,
+    settings: Settings,
+    fixed: Collection[str],
+    store: StreamStore,
+    progress: Progress,
+) -> IdentificationResult:
+    """Identify the joints of a model, see `_identify`; decoded recordings are kept in a store."""
     kept, kept_out = (
         [_decoded_once(recording, store) for recording in group] for group in (trials.recordings, trials.held_out)
     )

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 
 from robot_dyn_id.estimators import Consistent, WeightedLeastSquares
@@ -72,15 +73,18 @@ def identify_with_factor(
         settings = replace(earlier.complete(settings), estimator=estimator)
         joints = robot_for(robot, configuration, trials.recordings).joint_names
         findings = _compare_with_earlier(trials, joints, earlier.fingerprint)
-    result = identify_recordings(robot, replace(configuration, settings=settings), trials, progress)
-    progress(Stage("making the factor"))
-    model, kind = result.model, result.parameters.effort_kind
-    factor = Factor.from_trials(result.training, model.regressor, model.base, settings, kind)
-    factor = replace(factor, fingerprint=Fingerprint.from_parameters(result.parameters))  # as they were recorded
-    if earlier is not None:
-        factor = Factor.merged([earlier, factor])
-        parameters = IdentifiedParameters.from_parameters(with_data_of(result.parameters, factor))
-        result = replace(result, parameters=parameters, evaluation=result.evaluation.with_findings(findings))
+    with ExitStack() as opened:
+        result = identify_recordings(robot, replace(configuration, settings=settings), trials, progress)
+        opened.callback(result.close)
+        progress(Stage("making the factor"))
+        model, kind = result.model, result.parameters.effort_kind
+        factor = Factor.from_trials(result.training, model.regressor, model.base, settings, kind)
+        factor = replace(factor, fingerprint=Fingerprint.from_parameters(result.parameters))  # as they were recorded
+        if earlier is not None:
+            factor = Factor.merged([earlier, factor])
+            parameters = IdentifiedParameters.from_parameters(with_data_of(result.parameters, factor))
+            result = replace(result, parameters=parameters, evaluation=result.evaluation.with_findings(findings))
+        opened.pop_all()  # the caller closes it
     return UpdatedIdentification(result, factor)
 
 

@@ -19,7 +19,7 @@ from support.commands import COMMAND, ROBOT, check_error_line, check_error_objec
 from support.processes import child
 from support.simulated import changed, save_npz
 
-from robot_dyn_id import __version__, faults
+from robot_dyn_id import __version__, _installed_version, faults
 from robot_dyn_id.cli import main, progress
 from robot_dyn_id.errors import RobotDynIdError
 from robot_dyn_id.files.configuration import shared_file
@@ -172,6 +172,23 @@ def test_every_command_has_help(capsys):
 
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+def test_a_compiler_that_fails_because_its_callback_was_interrupted_is_an_interruption(files, cli, monkeypatch):
+    class Callback:
+        def __del__(self):
+            os.kill(os.getpid(), signal.SIGINT)
+
+    def compiled(*_):
+        callback = Callback()
+        del callback
+        raise RuntimeError("no compiled object yet")
+
+    monkeypatch.setattr("robot_dyn_id.cli.base.base_parameters", compiled)
+    code, _, err = cli("base", "--robot", files / "arm.urdf")
+    assert code == 130
+    check_error_line(err, "interrupted, nothing was written")
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 def test_an_interruption_that_a_library_swallows_is_heeded_at_the_next_step():
     class Callback:
         def __del__(self):  # what is raised here Python only prints
@@ -193,6 +210,7 @@ def test_a_fault_of_the_tool_is_one_line_with_a_file_and_an_exit_code_of_its_own
     monkeypatch.setattr("robot_dyn_id.cli.base.base_parameters", broken)
     monkeypatch.setattr(faults, "mkstemp", lambda **given: mkstemp(**given, dir=tmp_path))
     monkeypatch.setenv("SECRET_TOKEN", "a secret")
+    rclpy_version = _installed_version("ros_rclpy")
     code, stdout, err = cli("base", "--robot", files / "arm.urdf", "--json")
     assert code == 4
     error = check_error_object(stdout, err, 4)
@@ -204,6 +222,7 @@ def test_a_fault_of_the_tool_is_one_line_with_a_file_and_an_exit_code_of_its_own
     text = file.read_text()
     assert "Traceback (most recent call last)" in text and "in broken" in text
     assert f"robot_dyn_id {__version__}" in text and "numpy " in text
+    assert not rclpy_version or f"rclpy {rclpy_version}\n" in text
     assert f"command: robot-dyn-id base --robot {files / 'arm.urdf'} --json" in text
     assert "a secret" not in text
     code, stdout, _ = cli("base", "--robot", files / "arm.urdf")

@@ -107,8 +107,8 @@ class Composition:
         """
         for node in self._nodes:
             if getattr(node, "internal_errors", 0):
-                name = node.get_fully_qualified_name()
-                raise InternalError(f"{name}: {node.internal_error}; its traceback is above: please report it")
+                action = "report the fault with the traceback that the node has logged, or with the file that it names"
+                raise InternalError(f"{node.get_fully_qualified_name()}: {node.internal_error}", action)
             if isinstance(end := getattr(node, "end", None), RobotDynIdError):
                 raise end
 
