@@ -15,6 +15,9 @@ from typing import Any, Literal
 
 Severity = Literal["info", "warning", "error"]
 
+SIGNS: dict[Severity, str] = {"info": "-", "warning": "!", "error": "!"}
+"""Sign of a line of text about a finding."""
+
 SEVERITIES: tuple[Severity, ...] = ("info", "warning", "error")
 """In ascending order. Error: the data are refused, or the verdict is bad; warning: the verdict is suspect."""
 
@@ -329,6 +332,14 @@ SECTIONS: Mapping[str, Mapping[str, Definition]] = {
             "Currents came without gains, which are estimated from the masses of the URDF: all torques are as wrong as "
             "these masses are.",
             "give measured gains, `gain` [N m/A] of each joint, in the configuration",
+        ),
+        "gain_unknown": Definition(
+            "error",
+            "Currents, or motor torques, came without gains, and weight and inertia of some joints are too small to "
+            "estimate theirs from the masses of the URDF: the model predicts amperes there. All uses are answered with "
+            "no, and exports, controllers, payloads and simulations refuse the model.",
+            "measure the gains with a known weight (command `gains`), or give `gain` [N m/A or N/A], torque constant "
+            "times gear ratio, of each joint in the configuration, and identify again",
         ),
         "gain_unused": Definition(
             "warning",

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import Field, dataclass, field, fields
 from typing import Any
 
@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from robot_dyn_id.arrays import Array
 from robot_dyn_id.errors import InputError, storable
+from robot_dyn_id.findings import CATALOG
 
 INERTIAL_SYMBOLS = ("m", "mx", "my", "mz", "Ixx", "Ixy", "Iyy", "Ixz", "Iyz", "Izz")
 """Standard parameters of a body in its joint frame: mass, first moment, inertia about the frame's origin."""
@@ -30,16 +31,42 @@ def inertial_names(bodies: int) -> tuple[str, ...]:
     return tuple(f"{symbol}{body + 1}" for body in range(bodies) for symbol in INERTIAL_SYMBOLS)
 
 
-def effort_unit_over(effort_unit: str, coordinate: float, time: float) -> str:
+TORQUE_UNIT, FORCE_UNIT = "N m", "N"
+"""Units of the efforts of revolute and of prismatic joints."""
+
+DRIVE_UNITS = {"current": "A", "motor_torque": "N m (motor)"}
+"""Units of efforts whose drive gain is not known, by the kind of the effort."""
+
+
+def effort_unit_over(effort_unit: str, slides: bool, coordinate: float, time: float) -> str:
     """Unit of a parameter whose column has the unit (rad or m)^coordinate s^-time.
 
     Radians are left out, so that a viscous friction reads N m s and a rotor inertia kg m^2.
+
+    Args:
+        effort_unit: unit of the effort, N m or N, or one of `DRIVE_UNITS`.
+        slides: whether the coordinate is a length.
+        coordinate: exponent of the coordinate in the unit of the column.
+        time: exponent of the inverse time in the unit of the column.
     """
-    if (coordinate, time) == (1, 2):
-        return "kg" if effort_unit == "N" else "kg m^2"
+    if (coordinate, time) == (1, 2) and effort_unit in (TORQUE_UNIT, FORCE_UNIT):
+        return "kg" if slides else "kg m^2"
     seconds = "" if time == 0 else " s" if time == 1 else f" s^{time:.3g}"
-    meters = "" if coordinate == 0 or effort_unit != "N" else "/m" if coordinate == 1 else f"/m^{coordinate:.3g}"
+    meters = "" if coordinate == 0 or not slides else "/m" if coordinate == 1 else f"/m^{coordinate:.3g}"
     return f"{effort_unit}{seconds}{meters}"
+
+
+def inertial_units_over(effort_unit: str, slides: bool) -> tuple[str, ...]:
+    """Units of the ten standard parameters of a body that are determined by efforts without a known drive gain.
+
+    Args:
+        effort_unit: unit of the efforts, one of `DRIVE_UNITS`.
+        slides: whether the joint of these efforts is prismatic.
+    """
+    lengths = (0, *(1,) * 3, *(2,) * 6)  # kg m^length: the torque is such a parameter times m^(2 - length) / s^2
+    over = [(1 if slides else 2) - length for length in lengths]
+    meters = {2: "/m^2", 1: "/m", 0: "", -1: " m"}
+    return tuple(f"{effort_unit} s^2{meters[power]}" for power in over)
 
 
 FORMAT_VERSION = 2
@@ -48,6 +75,21 @@ counts as 1."""
 
 FORMAT_REMEDY = "identify the robot again with this version, or use the version that is named in software_version"
 """Advice on a parameter set of another format version."""
+
+GAIN_REMEDY = CATALOG["gain_unknown"].cure
+"""Advice on drive gains that are not known."""
+
+
+def describe_unknown_gains(units: Mapping[str, str]) -> str:
+    """Statement about joints whose drive gain is not known.
+
+    Args:
+        units: units of their efforts, by joint name.
+    """
+    unit = next(iter(units.values()))
+    names = ", ".join(units)
+    return f"the drive gain of {names} is not known: the model predicts their efforts in {unit}, not in N m or N"
+
 
 UNKNOWN = "unknown"
 """Word of fields that nothing has determined."""
@@ -216,7 +258,8 @@ class ParameterSet:
             `("unknown",)`, as a message in which the field is not filled must not count as a driver that adds nothing.
             Nothing determines it yet.
         drive_gains: gain of each joint, effort per recorded current [N m/A or N/A], shape (n,); 0: the recorded effort
-            is used; empty: that of all joints.
+            is used, which is the current itself where `effort_kind` is one, see `unknown_gains`; empty: 0 for all
+            joints.
         drive_signs: sign of each joint's recorded effort or current, 1 or -1, shape (n,); empty like `drive_gains`.
         offset_deviations: standard deviation of the zero of each joint's effort between the training recordings
             [N m or N], shape (n,); 0: no difference was found; empty: they were not compared. Where it is not 0, the
@@ -291,6 +334,23 @@ class ParameterSet:
     term_classes: tuple[type, ...] = field(default=(), repr=False, compare=False, metadata={"stored": False})
 
     @property
+    def unknown_gains(self) -> tuple[str, ...]:
+        """Joints whose effort is a current, or a motor torque, of unknown drive gain.
+
+        The model predicts that quantity there, not the torque of the joint, and must not command, simulate or estimate
+        torques.
+        """
+        if self.effort_kind not in DRIVE_UNITS:
+            return ()
+        gains = self.drive_gains.tolist() if len(self.drive_gains) else [0.0] * len(self.joint_names)
+        return tuple(name for name, gain in zip(self.joint_names, gains, strict=True) if not gain > 0.0)
+
+    @property
+    def drive_units(self) -> dict[str, str]:
+        """Units of the efforts of the joints of `unknown_gains`, by joint name."""
+        return dict.fromkeys(self.unknown_gains, DRIVE_UNITS.get(self.effort_kind, ""))
+
+    @property
     def effort_factors(self) -> Array:
         """Effort per effort or current that the drive of each joint reports, gain times sign, shape (n,)."""
         if not len(self.drive_gains):
@@ -311,15 +371,25 @@ class ParameterSet:
         """
         return np.asarray(self.held_out_shares * np.sqrt(np.mean(torque**2, axis=0)))
 
+    def refuse_unknown_gains(self) -> None:
+        """Refuse a model that predicts currents, where torques are needed.
+
+        Raises:
+            InputError: gains are not known, see `unknown_gains`.
+        """
+        if self.unknown_gains:
+            raise InputError(f"parameter set: {describe_unknown_gains(self.drive_units)}: {GAIN_REMEDY}", GAIN_REMEDY)
+
     def refuse_bad_verdict(self, action: str = "identify again") -> None:
         """Refuse a model that must not command torques.
 
         Args:
-            action: advice to the user.
+            action: advice to the user about a bad verdict.
 
         Raises:
-            InputError: the verdict is bad.
+            InputError: the verdict is bad, or gains are not known, see `unknown_gains`.
         """
+        self.refuse_unknown_gains()
         if self.verdict == "bad":
             raise InputError(f"the verdict on the parameters is bad ({'; '.join(self.reasons)}): {action}", action)
 

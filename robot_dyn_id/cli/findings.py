@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from robot_dyn_id.cli import note
-from robot_dyn_id.findings import Finding, format_finding
+from robot_dyn_id.findings import SIGNS, Finding, format_finding
 
 OPTIONS = {
     "nothing_held_out": "--validate DATA",
@@ -24,4 +24,4 @@ def advise(finding: Finding) -> str:
 def print_findings(findings: Iterable[Finding]) -> None:
     """Print findings on standard error, one line each."""
     for finding in findings:
-        note(f"  ! {advise(finding)}")
+        note(f"  {SIGNS[finding.severity]} {advise(finding)}")

@@ -17,7 +17,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from robot_dyn_id.findings import Finding, rank_findings
+from robot_dyn_id.findings import SIGNS, Finding, rank_findings
 from robot_dyn_id.identification.evaluation import Evaluation
 from robot_dyn_id.identification.pipeline import Identification
 from robot_dyn_id.report.text import (
@@ -39,8 +39,11 @@ STYLES = {
 }
 """Style of each word that is a judgment."""
 
-JUDGMENT = re.compile(rf"(?:verdict: |  ! |fit for [a-z ]+: +|)({'|'.join(STYLES)})\b")
+JUDGMENT = re.compile(rf"(?:verdict: |  [!-] |fit for [a-z ]+: +|)({'|'.join(STYLES)})\b")
 """Beginning of a line with a judgment: a verdict, a finding, a use, or a check of `doctor`."""
+
+FINDING = tuple(f"  {sign} " for sign in sorted(set(SIGNS.values())))
+"""Beginnings of a line about a finding."""
 
 COMMAND = re.compile(r"\s+robot-dyn-id ")
 """Beginning of a line with a command; it is not wrapped, so that it can be copied."""
@@ -126,10 +129,10 @@ def _line(line: str) -> RenderableType:
     match = JUDGMENT.match(line)
     if match is not None:
         text.stylize(STYLES[match.group(1)], *match.span(1))
-    if line.startswith("  ! ") and ": " in line:
+    if line.startswith(FINDING) and ": " in line:
         text.stylize("bold", line.index(" ", 4), line.index(": "))
     columns = [match.end() for match in re.finditer(r"\s{2,}", line) if match.end() <= LAST_COLUMN]
-    indent = 4 if line.startswith("  ! ") else columns[-1] if columns else 0
+    indent = 4 if line.startswith(FINDING) else columns[-1] if columns else 0
     if not indent or COMMAND.match(line):
         return text
     head, rest = text.divide([indent])

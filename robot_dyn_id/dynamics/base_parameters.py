@@ -97,8 +97,7 @@ def random_motion(model: RobotModel, count: int, seed: int = 0, moving: Sequence
     """
     rng = np.random.default_rng(seed)
     n = len(model.joint_names)
-    slides = np.array([unit == "N" for unit in model.effort_units])
-    reach = np.where(slides, 1.0, np.pi)[:, None]
+    reach = np.where(model.slides, 1.0, np.pi)[:, None]
     q, dq, ddq = (size * rng.uniform(-1, 1, (n, count)) for size in (reach, 2.0, 5.0))
     if moving is not None:
         still = np.setdiff1d(np.arange(n), moving)

@@ -130,6 +130,8 @@ class Dynamics:
     unknown past, `advance` carries them from one position to the next, and the methods take them as `states`. Without
     them friction is that of a long motion at the given velocity.
 
+    Efforts are in `effort_units`: N m or N, unless the model was identified from currents whose gain is not known.
+
     Attributes:
         regressor: robot and terms.
         columns: the independent columns, shape (p,).
@@ -158,6 +160,11 @@ class Dynamics:
         """Make the dynamics of the rigid bodies of the URDF, without friction."""
         values = model.inertial_parameters
         return cls(Regressor(model), np.arange(len(values)), values)
+
+    @property
+    def effort_units(self) -> tuple[str, ...]:
+        """Unit of each joint's effort; see `RobotModel.effort_units`."""
+        return self.regressor.model.effort_units
 
     def carrying(self, body: int, parameters: Array) -> Self:
         """The same robot with a further body fixed to one of its bodies.

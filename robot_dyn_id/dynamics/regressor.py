@@ -23,7 +23,7 @@ from robot_dyn_id.kernels.angles import within_reach
 from robot_dyn_id.kernels.regressor import regressor_tiles
 from robot_dyn_id.kernels.tree import Tree, build_tree
 from robot_dyn_id.model.robot import RobotModel
-from robot_dyn_id.parameters import INERTIAL_UNITS, ParameterSet, inertial_names
+from robot_dyn_id.parameters import FORCE_UNIT, TORQUE_UNIT, ParameterSet, inertial_names
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -68,7 +68,10 @@ def joint_coordinates(model: RobotModel) -> tuple[Coordinate, ...]:
             label=str(body + 1),
             weights=tuple(model.coupling[body]),
             offset=float(model.offset[body]),
-            effort_unit="N" if model.prismatic[body] else "N m",
+            effort_unit=model.drive_units.get(
+                model.joint_names[model.leader[body]], FORCE_UNIT if model.prismatic[body] else TORQUE_UNIT
+            ),
+            slides=bool(model.prismatic[body]),
         )
         for body, name in enumerate(model.body_names)
     )
@@ -84,8 +87,7 @@ def terms_on_joints(
     """
     find_own_classes([*terms, *(term for coupling in couplings for term in coupling.terms)])
     coordinates = joint_coordinates(model)
-    units = dict(zip(model.joint_names, model.effort_units, strict=True))
-    coupled = [(c.coordinate(units, model.body_names), term) for c in couplings for term in c.terms]
+    coupled = [(c.coordinate(model), term) for c in couplings for term in c.terms]
     return (*((coordinate, term) for term in terms for coordinate in coordinates), *coupled)
 
 
@@ -144,8 +146,7 @@ class Regressor:
                 are not those of the URDF and the terms, in their order; base parameters and standard parameters with
                 different torques.
         """
-        held = dict(zip(parameters.held_joint_names, parameters.held_joint_positions, strict=True))
-        model = RobotModel.from_urdf(parameters.urdf, parameters.joint_names, held, tuple(parameters.gravity))
+        model = RobotModel.from_parameters(parameters)
         terms = restore_terms(parameters, joint_coordinates(model), model)
         regressor = cls(model, terms, tuple(parameters.load_parameters.tolist()))
         columns = regressor.term_columns
@@ -197,8 +198,8 @@ class Regressor:
     @cached_property
     def units(self) -> tuple[str, ...]:
         """Unit of each column's parameter."""
-        return INERTIAL_UNITS * len(self.model.body_names) + tuple(
-            column.term.unit(column.coordinate.effort_unit, column.index) for column in self.term_columns
+        return self.model.inertial_units + tuple(
+            column.term.unit(column.coordinate, column.index) for column in self.term_columns
         )
 
     @cached_property

@@ -77,14 +77,13 @@ def restore_terms(
         term, _, constant = name.partition(".")
         constants.setdefault((term, joint), {})[constant] = float(value)
     known = {coordinate.name: coordinate for coordinate in coordinates}
-    units = dict(zip(model.joint_names, model.effort_units, strict=True))
     own = cast("tuple[type[Term], ...]", parameters.term_classes)
     classes = {**TERMS, **{kind.name: kind for kind in own}}
     terms = []
     try:
         for (term, name), weights in constants.items():
             if term == COUPLING_PREFIX:
-                known[name] = Coupling(name, tuple(weights.items())).coordinate(units, model.body_names)
+                known[name] = Coupling(name, tuple(weights.items())).coordinate(model)
         for name, joint in dict.fromkeys(zip(parameters.term_names, parameters.term_joints, strict=True)):
             if name not in classes or joint not in known:
                 raise InputError(f"parameter set: term {name} on {joint} is not known, and no given class has its name")

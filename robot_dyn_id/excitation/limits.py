@@ -90,7 +90,7 @@ class MotionLimits:
             raise UsageError(f"velocity scale {velocity_scale:g} must be within 0 and 1, margin {margin:g} at least 0")
         limits = cls(
             model.joint_names,
-            np.array([unit == "N" for unit in model.effort_units]),
+            model.slides,
             given.lower,
             given.upper,
             given.lower + margin,

@@ -63,7 +63,7 @@ def placeholder_limits(
     }
     values = {"position": limits.upper, "velocity": limits.velocity, "effort": limits.effort}
     return tuple(
-        Placeholder(name, kind, float(values[kind][j]), KINDS[kind][model.effort_units[j] == "N"])
+        Placeholder(name, kind, float(values[kind][j]), KINDS[kind][int(model.slides[j])])
         for j, name in enumerate(model.joint_names)
         for kind in KINDS
         if kind in kinds and suspicious[kind][j] and name not in known.get(kind, ())

@@ -51,8 +51,9 @@ def export_model(name: str, parameters: ParameterSet, allow_bad_verdict: bool = 
             every one of these formats, and do not know the verdict.
 
     Raises:
-        InputError: a bad verdict, or parameters that the format cannot carry.
+        InputError: a bad verdict, drive gains that are not known, or parameters that the format cannot carry.
     """
+    parameters.refuse_unknown_gains()
     if not allow_bad_verdict:
         parameters.refuse_bad_verdict()
     exported = FORMATS[name](parameters)

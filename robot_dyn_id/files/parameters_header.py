@@ -13,7 +13,7 @@ from robot_dyn_id.dynamics.body_prior import BodyPrior
 from robot_dyn_id.dynamics.link_body import SYMBOLS, LinkBody, determined_covariance, stored_prior_strength
 from robot_dyn_id.errors import InputError
 from robot_dyn_id.model.robot import RobotModel
-from robot_dyn_id.parameters import ParameterSet
+from robot_dyn_id.parameters import GAIN_REMEDY, INERTIAL_UNITS, ParameterSet, describe_unknown_gains
 
 NOTE = (
     "",
@@ -43,6 +43,9 @@ def _describe_origin(parameters: ParameterSet) -> Iterator[str]:
     if parameters.fit_for:
         uses = [f"{entry.use.replace('_', ' ')} {entry.answer}" for entry in parameters.fit_for]
         yield f"Fit for: {', '.join(uses)}."
+    if parameters.unknown_gains:
+        yield f"NOT A TORQUE MODEL: {describe_unknown_gains(parameters.drive_units)}."
+        yield f"To do: {GAIN_REMEDY}."
     yield from NOTE
 
 
@@ -66,10 +69,13 @@ def _list_base(parameters: ParameterSet) -> Iterator[str]:
 
 def _list_links(parameters: ParameterSet) -> Iterator[str]:
     """Mass, center of mass and central inertia of every body."""
-    covariance = _link_covariance(parameters)
+    covariance, units = _link_covariance(parameters), RobotModel.from_parameters(parameters).inertial_units
     yield "Links, in the frame of their joint: mass, center of mass, inertia about it"
     for number, name in enumerate(parameters.body_names):
         own = slice(SYMBOLS * number, SYMBOLS * (number + 1))
+        if units[own] != INERTIAL_UNITS:
+            yield f"  {name} (not listed: its parameters have units such as {units[own][-1]})"
+            continue
         body = LinkBody.from_parameters(parameters.standard_parameters[own], covariance[own, own])
         yield f"  {name}{'' if body.consistent else ' (no real body has these values)'}"
         yield f"    mass {_number(body.mass, body.mass_sigma)} kg"
@@ -90,10 +96,8 @@ def _link_covariance(parameters: ParameterSet) -> Array:
     strength, bodies = stored_prior_strength(parameters), len(parameters.body_names)
     scales = np.ones((bodies, SYMBOLS))
     if not math.isnan(strength):
-        held = dict(zip(parameters.held_joint_names, parameters.held_joint_positions.tolist(), strict=True))
         try:
-            model = RobotModel.from_urdf(parameters.urdf, parameters.joint_names, held, tuple(parameters.gravity))
-            scales = BodyPrior.from_model(model).scales
+            scales = BodyPrior.from_model(RobotModel.from_parameters(parameters)).scales
         except InputError:
             strength = math.nan
     return determined_covariance(parameters, scales, strength)
@@ -113,10 +117,11 @@ def _list_terms(parameters: ParameterSet) -> Iterator[str]:
         for name, sigma in zip(parameters.column_names[first:], parameters.term_standard_deviations, strict=True)
         if name in lone
     }
+    units = parameters.drive_units
     joints = [name for name in parameters.body_names if name in parameters.term_joints]
     others = [name for name in dict.fromkeys(parameters.term_joints) if name not in parameters.body_names]
     for joint in (*joints, *others):
-        yield f"  {joint}"
+        yield f"  {joint}{f' (effort in {units[joint]})' if joint in units else ''}"
         own = [number for number, name in enumerate(parameters.term_joints) if name == joint]
         for term in dict.fromkeys(parameters.term_names[number] for number in own):
             columns = [number for number in own if parameters.term_names[number] == term]

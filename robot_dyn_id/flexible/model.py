@@ -152,11 +152,12 @@ class FlexibleModel:
     def units(self) -> tuple[str, ...]:
         """Units of the parameters."""
         efforts = dict(zip(self.model.joint_names, self.model.effort_units, strict=True))
+        positions = dict(zip(self.model.joint_names, self.model.position_units, strict=True))
         motor = dict(zip((*MOTOR, MOTOR_OFFSET), ("kg m^2", "N m s", "N m", "N m"), strict=True))
         units = list(self.base.units)
         for joint in self.joints:
             effort = efforts[joint.name]
-            spring = {"K": f"{effort}/{'m' if effort == 'N' else 'rad'}", "preload": effort}
+            spring = {"K": f"{effort}/{positions[joint.name]}", "preload": effort}
             units += [(motor | spring)[symbol] for symbol in joint.symbols]
         return tuple(units)
 

@@ -46,7 +46,8 @@ class ModelComparison:
         p_value: probability of a chi-square at least as large between two models of the same robot.
         differing: parameters that differ at a family-wise error of `FAMILY_ERROR`, shape (m,).
         not_compared: reason for each base parameter of either model that has no counterpart, by name.
-        torque: difference of the torques; None if the models have other joints or no common training range.
+        torque: difference of the torques; None if the models have other joints, efforts in other units, or no common
+            training range.
         combination: combination of parameters that differs most; None without a covariance.
     """
 
@@ -230,7 +231,10 @@ def adjust_holm(probabilities: Array) -> Array:
 
 
 def _matching_columns(reference: ParameterSet, first: Regressor, other: ParameterSet, second: Regressor) -> Integers:
-    """Column of the reference that equals each column of the other set, shape (c,); -1 if there is none."""
+    """Column of the reference that equals each column of the other set, shape (c,); -1 if there is none.
+
+    Columns with parameters in other units, as drive gains are not known, are not equal.
+    """
     bodies = {name: number for number, name in enumerate(reference.body_names)}
     place = [
         10 * bodies[name] + number if name in bodies else -1
@@ -251,7 +255,8 @@ def _matching_columns(reference: ParameterSet, first: Regressor, other: Paramete
                 used.add(number)
                 break
         place.append(found)
-    return np.array(place, dtype=np.int64)
+    alike = [column >= 0 and first.units[column] == unit for column, unit in zip(place, second.units, strict=True)]
+    return np.where(alike, place, -1)
 
 
 def _same_constants(one: dict[str, float], two: dict[str, float]) -> bool:
@@ -274,7 +279,7 @@ def _common_rows(
     missing = place < 0
     for number, row in enumerate(other.mapping):
         if np.any(row[missing]):
-            reasons[other.names[number]] = "the reference does not have this term, or with other constants"
+            reasons[other.names[number]] = "the reference has no such term, or other constants or units"
             continue
         own = np.zeros(len(reference.column_names))
         own[place[~missing]] = row[~missing]
@@ -292,9 +297,9 @@ def _common_rows(
 def _compare_torques(
     reference: tuple[ParameterSet, Regressor], other: tuple[ParameterSet, Regressor]
 ) -> TorqueDifference | None:
-    """Difference of the torques at random states within the common training range; None if there is none."""
+    """Difference of the torques at random states within the common training range; None if they cannot be compared."""
     one, two = reference[0], other[0]
-    if set(one.joint_names) != set(two.joint_names):
+    if set(one.joint_names) != set(two.joint_names) or one.drive_units != two.drive_units:
         return None
     order = np.array([two.joint_names.index(name) for name in one.joint_names])
     low, high = np.maximum(one.q_min, two.q_min[order]), np.minimum(one.q_max, two.q_max[order])

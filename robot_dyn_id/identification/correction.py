@@ -15,7 +15,7 @@ from robot_dyn_id.errors import InputError
 from robot_dyn_id.findings import Finding, make_finding
 from robot_dyn_id.identification.settings import COMPENSATED_KINDS, CURRENT_KINDS, Settings
 from robot_dyn_id.model.robot import RobotModel
-from robot_dyn_id.parameters import UNKNOWN
+from robot_dyn_id.parameters import DRIVE_UNITS, UNKNOWN, describe_unknown_gains
 from robot_dyn_id.signals.channel_faults import find_channel_faults
 from robot_dyn_id.signals.cleaning import Drive
 from robot_dyn_id.signals.delays import EffortDelay, RealignedRecording, estimate_delay
@@ -73,7 +73,7 @@ class Meaning:
     Attributes:
         training: recordings to identify from.
         held_out: recordings to validate on.
-        model: the robot, without gravity where the efforts contain none.
+        model: the robot, without gravity where the efforts contain none, with the units of efforts of unknown gain.
         drives: gains and signs of all joints whose effort is a current.
         findings: findings about gains, and about efforts that are stated to contain no weight.
         effort_kind: content of the measured effort, one of `parameters.EFFORT_KINDS`; unknown if neither the settings
@@ -127,11 +127,14 @@ def interpret_efforts(
         )
     trained, validated = (read_as_trained(group, "current") for group in (training, held_out))
     signs = {name: settings.drives.get(name, Drive()).sign for name in missing}
-    unit = {**settings.drives, **{name: Drive(1.0, sign) for name, sign in signs.items()}}
+    unit = {**settings.drives, **{name: Drive.from_unknown_gain(sign) for name, sign in signs.items()}}
     trials = FilteredTrials.from_recordings(trained, joints, unit, settings.signals)
     gains = [gain for gain in estimate_weight_gains(MotionSamples.from_trials(trials), model) if gain.joint in missing]
     found = {g.joint: Drive(abs(g.value), signs[g.joint] * (1.0 if g.value > 0 else -1.0)) for g in gains if g.known}
-    return Meaning(trained, validated, model, {**unit, **found}, _report_gains(gains), stored)
+    drive_units = {name: DRIVE_UNITS[stored] for name in missing if name not in found}
+    findings = (*_report_gains(gains), *report_unknown_gains(drive_units))
+    model = replace(model, drive_units=drive_units)
+    return Meaning(trained, validated, model, {**unit, **found}, findings, stored)
 
 
 def read_as_trained(recordings: Sequence[Recording], effort_kind: str) -> list[Recording]:
@@ -161,20 +164,24 @@ def _has_currents_alone(recording: Recording, joints: Sequence[str]) -> bool:
 
 
 def _report_gains(gains: Sequence[WeightGain]) -> tuple[Finding, ...]:
-    """Findings about gains by the URDF's masses, and about joints without one."""
+    """Finding about gains by the URDF's masses."""
     known = [gain for gain in gains if gain.known]
-    unknown = [gain.joint for gain in gains if not gain.known]
-    findings = []
-    if known:
-        listed = ", ".join(f"{g.joint} {g.value:.4g} +- {g.standard_deviation:.2g}" for g in known)
-        message = f"gains are estimated from the URDF's masses [effort per current]: {listed}"
-        findings.append(make_finding("gains_from_masses", message, [gain.joint for gain in known]))
-    if unknown:
-        message = (
-            f"weight and inertia are too small for a gain of {', '.join(unknown)}: the model predicts currents there"
-        )
-        findings.append(make_finding("gain_unverifiable", message, unknown, "warning"))
-    return tuple(findings)
+    if not known:
+        return ()
+    listed = ", ".join(f"{g.joint} {g.value:.4g} +- {g.standard_deviation:.2g}" for g in known)
+    message = f"gains are estimated from the URDF's masses [effort per current]: {listed}"
+    return (make_finding("gains_from_masses", message, [gain.joint for gain in known]),)
+
+
+def report_unknown_gains(drive_units: Mapping[str, str]) -> tuple[Finding, ...]:
+    """Finding about joints whose efforts are currents of unknown gain.
+
+    Args:
+        drive_units: units of their efforts, by joint name.
+    """
+    if not drive_units:
+        return ()
+    return (make_finding("gain_unknown", describe_unknown_gains(drive_units), list(drive_units)),)
 
 
 FEWEST_POSITIONS = 8

@@ -58,7 +58,8 @@ class JointMetrics:
 
     Attributes:
         name: name of the joint.
-        unit: unit of the torque, N m or N.
+        unit: unit of the torque, N m or N, or that of a drive whose gain is not known.
+        slides: whether the joint is prismatic.
         rms: RMS of the low-passed measured torque.
         rmse: RMS error.
         nrmse: rmse / rms.
@@ -67,7 +68,7 @@ class JointMetrics:
         mean_error: mean absolute error (MAE); far below rmse where single samples are wrong.
         raw_nrmse: NRMSE against the measured torque as recorded, without low-pass filter.
         constant_nrmse: NRMSE of the best constant.
-        nominal_nrmse: NRMSE of the inertial parameters of the URDF.
+        nominal_nrmse: NRMSE of the inertial parameters of the URDF; NaN where the effort is not in their unit.
         own_nrmse: expected NRMSE from the parameter covariance, see `torque_uncertainty`; 0 if not computed.
         peak: largest absolute measured torque.
         detectable: absolute error that `DETECTABLE_QUANTILE` of the samples do not exceed: the smallest external torque
@@ -79,6 +80,7 @@ class JointMetrics:
 
     name: str
     unit: str
+    slides: bool
     rms: float
     rmse: float
     nrmse: float
@@ -276,7 +278,8 @@ def _list_slow_joints(regressor: Regressor, sums: _Sums, trained: Ranges) -> tup
 
 def _conclude(regressor: Regressor, sums: _Sums, detectable: Array, loads: ApparentLoadFit) -> HeldOut:
     total, peak = sums.totals, np.asarray(sums.peak)
-    rated = rate_effort(regressor.model.limits.effort, peak)
+    foreign = np.array([name in regressor.model.drive_units for name in regressor.model.joint_names])
+    rated = rate_effort(np.where(foreign, np.inf, regressor.model.limits.effort), peak)
     load_torque, apparent_load = loads.solve(total["error2"] / np.maximum(total["count"], 1.0))
     joints = []
     for j, name in enumerate(regressor.model.joint_names):
@@ -293,6 +296,7 @@ def _conclude(regressor: Regressor, sums: _Sums, detectable: Array, loads: Appar
             JointMetrics(
                 name=name,
                 unit=regressor.model.effort_units[j],
+                slides=bool(regressor.model.slides[j]),
                 rms=rms,
                 rmse=rmse,
                 nrmse=rmse / scale,
@@ -301,18 +305,18 @@ def _conclude(regressor: Regressor, sums: _Sums, detectable: Array, loads: Appar
                 mean_error=float(total["error1"][j] / n),
                 raw_nrmse=float(known * np.sqrt(total["raw2"][j] / max(total["tau_raw2"][j], 1e-300))),
                 constant_nrmse=float(np.sqrt(max(variance, 0.0))) / scale,
-                nominal_nrmse=float(np.sqrt(total["urdf2"][j] / n)) / scale,
+                nominal_nrmse=np.nan if foreign[j] else float(np.sqrt(total["urdf2"][j] / n)) / scale,
                 peak=float(known * peak[j]),
                 detectable=float(detectable[j]),
                 rated=float(known * rated[j]),
                 load_torque=float(load_torque[j]),
             )
         )
-    power = max(float(total["tau2"].sum()), 1e-300)
+    power, comparable = max(float(total["tau2"].sum()), 1e-300), float(total["tau2"][~foreign].sum())
     return HeldOut(
         joints=tuple(joints),
         all_joints_nrmse=float(np.sqrt(total["error2"].sum() / power)),
-        nominal_all_joints_nrmse=float(np.sqrt(total["urdf2"].sum() / power)),
+        nominal_all_joints_nrmse=float(np.sqrt(total["urdf2"][~foreign].sum() / comparable)) if comparable else np.nan,
         unconstrained_nrmse=float(np.sqrt(total["free2"].sum() / power)) if "free2" in total else None,
         samples=sums.samples,
         outside=0.0,

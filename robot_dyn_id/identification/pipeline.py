@@ -31,6 +31,7 @@ from robot_dyn_id.identification.correction import (
     realign,
     refuse_short,
     report_compensated,
+    report_unknown_gains,
 )
 from robot_dyn_id.identification.cross_validation import METHOD, count_blocks, cross_validate
 from robot_dyn_id.identification.estimation import describe_prior, fit_fold, fit_model
@@ -242,7 +243,8 @@ def prepare_training(
     regressor = _fixed_regressor(model, settings)
     trials, findings = prepare_trials(meaning.training, regressor, settings, settings.signals, progress)
     corrected = correct_trials(trials, model, settings)
-    kind = "gravity_compensated" if corrected.weightless else meaning.effort_kind
+    compensated = corrected.weightless and not model.drive_units  # a current stays one, with gravity or without
+    kind = "gravity_compensated" if compensated else meaning.effort_kind
     check_compensations(kind, settings.robot_compensates)
     trials, model = corrected.trials, corrected.model
     agreement = compare_with_nominal(model.joint_names, *nominal_agreement(_fixed_regressor(model, settings), trials))
@@ -306,10 +308,16 @@ def _fixed_regressor(model: RobotModel, settings: Settings) -> Regressor:
     """Robot with the terms that are known before any choice: none of them if they are chosen from the data.
 
     Raises:
-        InputError: a prior with other joints than are to be identified, or of another robot.
+        InputError: a prior with other joints than are to be identified, or other units of their efforts, or of another
+            robot.
     """
     if isinstance(settings.prior, ParameterSet):
         check_prior_robot(settings.prior, model)
+        if settings.prior.drive_units != model.drive_units:
+            raise InputError(
+                f"prior: the parameter set of {settings.prior.robot_name} has efforts in other units, as drive gains "
+                "are not known: identify both with the gains"
+            )
     if isinstance(settings.prior, ParameterSet) and settings.terms is None and not settings.couplings:
         if settings.prior.joint_names != model.joint_names:
             raise InputError(
@@ -367,7 +375,7 @@ def validate(
         progress: callback that receives every stage of the work.
 
     Raises:
-        InputError: data that cannot be used.
+        InputError: data that cannot be used, or gains of joints whose gain was not known when they were identified.
         UnsafeDataError: a health check refuses the data.
     """
     model = IdentifiedModel.from_parameters(parameters)
@@ -380,7 +388,7 @@ def validate(
     findings += examine_held_out(model, trials, parameters.offset_deviations)
     prints = [Fingerprint.from_recording(one, parameters.joint_names) for one in recordings]
     findings += report_trained(recordings, prints, Fingerprint.from_parameters(parameters))
-    findings += report_compensated(parameters.effort_kind)
+    findings += (*report_compensated(parameters.effort_kind), *report_unknown_gains(parameters.drive_units))
     progress(Stage("predicting"))
     data = HeldOutData.from_model("recordings", trials, model)
     return evaluate(model, data, Ranges.from_parameters(parameters), settings).with_findings(findings)

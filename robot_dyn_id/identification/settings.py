@@ -12,7 +12,7 @@ import numpy as np
 from robot_dyn_id.arrays import Array
 from robot_dyn_id.dynamics.compensation import check_compensations
 from robot_dyn_id.dynamics.terms import Coulomb, Coupling, Offset, Term, Viscous, refuse_overlaps
-from robot_dyn_id.errors import UsageError
+from robot_dyn_id.errors import InputError, UsageError
 from robot_dyn_id.estimators import PRIOR_USERS, Consistent, Estimator
 from robot_dyn_id.estimators.bootstrap import check_bootstrap_draws
 from robot_dyn_id.estimators.essential import check_limit
@@ -182,13 +182,25 @@ class Settings:
         return SignalSettings.from_parameters(parameters, self.velocity)
 
     def drives_of(self, parameters: ParameterSet) -> Mapping[str, Drive]:
-        """Drives that a parameter set was identified with; a gain or an opposite sign in the settings replaces them."""
+        """Drives that a parameter set was identified with; a gain or an opposite sign in the settings replaces them.
+
+        Raises:
+            InputError: the settings have the gain of a joint whose current the set predicts, as its gain was not known.
+        """
+        unknown = parameters.unknown_gains
+        late = [name for name in unknown if self.drives.get(name, Drive()).gain is not None]
+        if late:
+            raise InputError(
+                f"gain of {', '.join(late)}: it was not known when the model was identified, which predicts currents "
+                "there: identify again with this gain"
+            )
         drives = zip(
             parameters.joint_names, parameters.drive_gains.tolist(), parameters.drive_signs.tolist(), strict=False
         )
         stored = {name: Drive(gain or None, sign) for name, gain, sign in drives}
         given = {name: drive for name, drive in self.drives.items() if drive != Drive()}
-        return {**stored, **given}
+        found = {**stored, **given}
+        return {**found, **{name: Drive.from_unknown_gain(found.get(name, Drive()).sign) for name in unknown}}
 
 
 def store_drives(drives: Mapping[str, Drive], joints: Sequence[str]) -> tuple[Array, Array]:
@@ -196,4 +208,5 @@ def store_drives(drives: Mapping[str, Drive], joints: Sequence[str]) -> tuple[Ar
     of_joints = [drives.get(name, Drive()) for name in joints]
     if all(drive == Drive() for drive in of_joints):
         return np.zeros(0), np.zeros(0)
-    return np.array([drive.gain or 0.0 for drive in of_joints]), np.array([drive.sign for drive in of_joints])
+    gains = [drive.gain if drive.gain and drive.is_known else 0.0 for drive in of_joints]
+    return np.array(gains), np.array([drive.sign for drive in of_joints])

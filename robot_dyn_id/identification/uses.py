@@ -46,6 +46,7 @@ LOWERED_BY: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "effort_external": (NO, USES),
     "effort_units": (NO, USES),
     "gain_inconsistent": (NO, USES),
+    "gain_unknown": (NO, USES),
     "joints_swapped": (NO, USES),
     "urdf_in_millimeters": (NO, USES),
     "effort_gravity_compensated": (NO, _WEIGHT_USES),
@@ -174,7 +175,7 @@ def _list_rollout_criteria(
     for number, joint in enumerate(held_out.joints):
         if not joint.is_validated:
             continue
-        unit = "m" if joint.unit == "N" else "rad"
+        unit = "m" if joint.slides else "rad"
         distance = float(distances[number])
         short, long = rollouts.errors[:2, number].tolist()
         if np.isnan([short, long]).any():
@@ -197,7 +198,7 @@ def estimate_capacity(held_out: HeldOut) -> float:
     if not torque.max(initial=0.0) > LEAST_LOAD_TORQUE:
         return math.nan
     masses = np.divide(rated, torque, out=np.full(len(torque), np.inf), where=torque > 0.0)
-    rotary = np.array([joint.unit != "N" for joint in held_out.joints])
+    rotary = np.array([not joint.slides for joint in held_out.joints])
     # joints near the load carry little of it, and their drives are as weak
     carrying = (torque > 0.1 * torque[rotary].max(initial=0.0)) | ~rotary
     return float(masses[carrying].min(initial=np.inf)) if np.isfinite(torque).all() else math.nan
@@ -271,7 +272,12 @@ class UseJudgment:
 
     @property
     def reason(self) -> str:
-        """Findings that lower an answer although the figure would not, as text; empty where the figure does."""
+        """Findings that lower an answer although the figure would not, as text; empty where the figure does.
+
+        Without the gain of a drive the figures themselves mean nothing.
+        """
+        if "gain_unknown" in self.fit.because:
+            return "because of gain_unknown"
         within = self.fit.figure <= self.fit.threshold
         return f"because of {', '.join(self.fit.because)}" if within and self.fit.answer != YES else ""
 

@@ -106,9 +106,10 @@ def estimate_payload(
         The estimate, and findings about the recordings.
 
     Raises:
-        InputError: data that cannot be used, a link that does not move.
+        InputError: data that cannot be used, a link that does not move, an arm whose drive gains are not known.
         UnsafeDataError: the health gate refuses.
     """
+    arm.refuse_unknown_gains()
     regressor = Regressor.from_parameters(arm)
     at = placement_of(regressor.model, link)
     if options.friction_change:
@@ -135,8 +136,7 @@ def _payload_trials(
     findings = refuse(examine(trials.survey, regressor.model, signals.velocity), settings.ignore, trials.survey.sources)
     require_signals(regressor, trials.survey)
     travel = trials.ranges.q_max - trials.ranges.q_min
-    prismatic = np.array([unit == "N" for unit in regressor.model.effort_units])
-    moving = travel > np.where(prismatic, LEAST_TRAVEL_M, LEAST_TURN_RAD)
+    moving = travel > np.where(regressor.model.slides, LEAST_TRAVEL_M, LEAST_TURN_RAD)
     if not moving.any():  # accepted by the user's overruling: then all rows are what there is
         moving[:] = True
     resting = set(np.array(arm.joint_names)[~moving].tolist())
@@ -169,8 +169,9 @@ def with_payload(arm: ParameterSet, payload: Payload) -> ParameterSet:
     covariance is that of the sum.
 
     Raises:
-        InputError: a link that does not move with the arm's joints.
+        InputError: a link that does not move with the arm's joints, or an arm whose drive gains are not known.
     """
+    arm.refuse_unknown_gains()
     at = placement_of(Regressor.from_parameters(arm).model, payload.link)
     added = payload_mapping(arm, at)
     covariance = arm.covariance + added @ payload.covariance @ added.T

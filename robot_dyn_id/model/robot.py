@@ -14,7 +14,7 @@ import tempfile
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +24,7 @@ from robot_dyn_id.arrays import Array, Integers, Mask
 from robot_dyn_id.errors import ModelError, UsageError, nearest
 from robot_dyn_id.model.screw_chain import chain_urdf
 from robot_dyn_id.model.urdf import RobotDescription, mimics
+from robot_dyn_id.parameters import FORCE_UNIT, INERTIAL_UNITS, TORQUE_UNIT, ParameterSet, inertial_units_over
 
 STANDARD_GRAVITY = (0.0, 0.0, -9.81)
 """Default gravity in the base frame, the value of Pinocchio [m/s^2]."""
@@ -70,6 +71,7 @@ class RobotModel:
         gravity: gravity vector in the base frame [m/s^2], shape (3,).
         held: positions of the locked joints [rad or m].
         limits: limits of the independent joints.
+        drive_units: units of efforts that are not N m or N, as their drive gains are not known, by joint name.
     """
 
     name: str
@@ -88,6 +90,7 @@ class RobotModel:
     gravity: Array
     held: dict[str, float]
     limits: Limits = field(repr=False)
+    drive_units: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def coupling(self) -> Array:
@@ -97,9 +100,34 @@ class RobotModel:
         return matrix
 
     @property
+    def slides(self) -> Mask:
+        """Whether each independent joint is prismatic, shape (n,)."""
+        return self.prismatic[[self.body_names.index(name) for name in self.joint_names]]
+
+    @property
+    def position_units(self) -> tuple[str, ...]:
+        """Unit of each independent joint's position: m for prismatic joints, else rad."""
+        return tuple("m" if slides else "rad" for slides in self.slides)
+
+    @property
     def effort_units(self) -> tuple[str, ...]:
-        """Unit of each independent joint's effort: N for prismatic joints, else N m."""
-        return tuple("N" if self.prismatic[self.body_names.index(name)] else "N m" for name in self.joint_names)
+        """Unit of each independent joint's effort: N for prismatic joints, else N m; see `drive_units`."""
+        kinds = zip(self.joint_names, self.slides, strict=True)
+        return tuple(self.drive_units.get(name, FORCE_UNIT if slides else TORQUE_UNIT) for name, slides in kinds)
+
+    @property
+    def inertial_units(self) -> tuple[str, ...]:
+        """Unit of each standard parameter, shape (10 b,).
+
+        A body that is moved by joints with `drive_units` has the units that follow from the last of them: its
+        parameters are not in kg, kg m and kg m^2, as they also have to explain these efforts.
+        """
+        units: list[tuple[str, ...]] = []
+        for parent, leader in zip(self.parent.tolist(), self.leader.tolist(), strict=True):
+            drive = self.drive_units.get(self.joint_names[leader])
+            inherited = units[parent] if parent >= 0 else INERTIAL_UNITS
+            units.append(inertial_units_over(drive, bool(self.slides[leader])) if drive else inherited)
+        return tuple(unit for body in units for unit in body)
 
     @classmethod
     def from_urdf(
@@ -111,6 +139,13 @@ class RobotModel:
     ) -> RobotModel:
         """Model of the text of a plain URDF; see `from_description`."""
         return cls.from_description(RobotDescription(text), joints, held, gravity)
+
+    @classmethod
+    def from_parameters(cls, parameters: ParameterSet) -> RobotModel:
+        """Model of a parameter set: its own URDF, joints, locked joints, gravity and units of efforts."""
+        held = dict(zip(parameters.held_joint_names, parameters.held_joint_positions.tolist(), strict=True))
+        model = cls.from_urdf(parameters.urdf, parameters.joint_names, held, tuple(parameters.gravity))
+        return replace(model, drive_units=parameters.drive_units)
 
     @classmethod
     def from_file(

@@ -251,8 +251,8 @@ class MomentumObserver:
         """Start without joint states.
 
         Raises:
-            InputError: a set that this version cannot read, whose effort is the external torque itself, or whose
-                verdict is bad.
+            InputError: a set that this version cannot read, whose effort is the external torque itself, whose drive
+                gains are not known, or whose verdict is bad.
             UsageError: another number of gains than joints, or a term of the acceleration that is not an inertia.
         """
         if parameters.effort_kind == "external":
@@ -260,6 +260,7 @@ class MomentumObserver:
                 "effort_kind of the parameter set is external: the driver reports the external torque itself, and no "
                 "model of the robot predicts it; use that effort instead, or identify from measured efforts"
             )
+        parameters.refuse_unknown_gains()
         if parameters.verdict == "bad":
             reason = f" ({parameters.reasons[0]})" if parameters.reasons else ""
             raise InputError(f"the verdict of the parameter set is bad{reason}: identify the robot again")

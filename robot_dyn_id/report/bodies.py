@@ -33,8 +33,8 @@ def bodies_scene(model: RobotModel, parameters: ParameterSet, links: Sequence[Li
     poses = Kinematics(model).poses(posture[:, None])
     rotation, position = poses.rotation[0, :-1], poses.position[0, :-1]
     shapes = [
-        _shape(body, number, kind, link.name, color)
-        for number, link in enumerate(links)
+        _shape(body, model.body_names.index(link.joint), kind, link.name, color)
+        for link in links
         for kind, body, color in (("identified", link.identified, IDENTIFIED), ("urdf", link.urdf, URDF))
         if body is not None and np.isfinite(body.semi_axes).all()
     ]

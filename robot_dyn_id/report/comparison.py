@@ -13,7 +13,7 @@ import numpy as np
 from robot_dyn_id.dynamics.regressor import Regressor
 from robot_dyn_id.identification.comparison import FAMILY_ERROR, ModelComparison
 from robot_dyn_id.identification.evaluation import Evaluation
-from robot_dyn_id.parameters import ParameterSet
+from robot_dyn_id.parameters import ParameterSet, describe_unknown_gains
 from robot_dyn_id.report.assets import page_environment
 from robot_dyn_id.report.friction import friction_curve
 from robot_dyn_id.report.interactive import Plot, PlotAxis, PlotRule, PlotSheet, Series, Table
@@ -46,6 +46,9 @@ def _lines(names: Sequence[str], models: Models, differences: Differences, evalu
     kinds = list(dict.fromkeys(model.effort_kind for model in models))
     if len(kinds) > 1:
         yield f"the models were identified from efforts of different kinds: {', '.join(kinds)}"
+    for name, model in zip(names, models, strict=True):
+        if model.unknown_gains:
+            yield f"{name}: {describe_unknown_gains(model.drive_units)}"
     if evaluations:
         yield ""
         yield from _error_lines(names, evaluations)
@@ -91,7 +94,7 @@ def _difference_lines(name: str, reference: str, difference: ModelComparison) ->
         yield f"  not compared: {', '.join(missing[:MAX_LISTED])}{more}"
     torque = difference.torque
     if torque is None:
-        yield "  torques are not compared: other joints, or no common training range"
+        yield "  torques are not compared: other joints, other units, or no common training range"
         return
     yield f"  {'torque over the common training range':<38}{'RMS':>10}{'difference':>12}{'expected':>10}"
     for values in zip(torque.joint_names, torque.torque_rms, torque.rms, torque.expected, torque.units, strict=True):
@@ -126,6 +129,7 @@ def comparison_summary(
                 "verdict": model.verdict,
                 "estimator": model.estimator,
                 "effort_kind": model.effort_kind,
+                "unknown_gains": list(model.unknown_gains),
                 "terms": list(dict.fromkeys(model.term_names)),
                 "base_parameters": len(model.names),
                 "held_out_all_joints_nrmse": _finite(model.held_out_all_joints_nrmse),

@@ -54,11 +54,10 @@ def friction_curve(parameters: ParameterSet, regressor: Regressor, joint: int) -
     effort = _sum_columns(parameters, _columns_at(regressor, joint, speed))
     if effort is None or not fastest > 0:
         return None
-    unit = regressor.model.effort_units[joint]
     return FrictionCurve(
         joint=parameters.joint_names[joint],
-        unit=unit,
-        speed_unit="m/s" if unit == "N" else "rad/s",
+        unit=regressor.model.effort_units[joint],
+        speed_unit=f"{regressor.model.position_units[joint]}/s",
         speed=speed,
         effort=effort.values,
         sigma=effort.sigma,
@@ -109,8 +108,9 @@ def reversal_curve(parameters: ParameterSet, regressor: Regressor, joint: int) -
     effort = _sum_columns(parameters, columns)
     if effort is None:
         return None
-    unit = regressor.model.effort_units[joint]
-    return ReversalCurve(unit, "m" if unit == "N" else "rad", REVERSAL_DISPLACEMENTS, effort.values, effort.sigma)
+    model = regressor.model
+    units = model.effort_units[joint], model.position_units[joint]
+    return ReversalCurve(*units, REVERSAL_DISPLACEMENTS, effort.values, effort.sigma)
 
 
 SLIDING_DISPLACEMENT = 10.0

@@ -99,7 +99,7 @@ def limit_rows(model: RobotModel, motion: PlannedMotion, limits: MotionLimits | 
         else (limits.lower, limits.upper, limits.velocity, limits.acceleration)
     )
     rows = []
-    for j, (name, unit) in enumerate(zip(model.joint_names, position_units(model), strict=True)):
+    for j, (name, unit) in enumerate(zip(model.joint_names, model.position_units, strict=True)):
         rows += [
             LimitRow(name, "position", unit, motion.q[j], float(lower[j]), float(upper[j])),
             LimitRow(name, "velocity", f"{unit}/s", motion.dq[j], *_both(velocity[j])),
@@ -112,8 +112,3 @@ def limit_rows(model: RobotModel, motion: PlannedMotion, limits: MotionLimits | 
 
 def _both(limit: float) -> tuple[float, float]:
     return -float(limit), float(limit)
-
-
-def position_units(model: RobotModel) -> list[str]:
-    """Unit of each joint's position."""
-    return ["m" if unit == "N" else "rad" for unit in model.effort_units]

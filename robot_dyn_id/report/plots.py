@@ -148,7 +148,7 @@ def parts_plot(axis: DisplayTime, joint: JointExplanation) -> Plot:
 
 def scatter_plot(joint: JointExplanation, over: Literal["speed", "position"]) -> Plot:
     """Residual of a joint over its speed or position."""
-    unit = motion_unit(joint.unit) + ("/s" if over == "speed" else "")
+    unit = joint.position_unit + ("/s" if over == "speed" else "")
     return Plot(
         f"Residual over {over}",
         PlotAxis(f"{over} [{unit}]"),
@@ -216,11 +216,6 @@ def coverage_plot(joint: JointExplanation, excitation: JointExcitation) -> Plot:
 def _points(places: Array, series: Series) -> Table:
     order = np.argsort(places, kind="stable")
     return Table(places[order], (replace(series, y=series.y[order]),))
-
-
-def motion_unit(effort_unit: str) -> str:
-    """Unit of the position of a joint with efforts of a unit."""
-    return "m" if effort_unit == "N" else "rad"
 
 
 def reversal_plot(curve: ReversalCurve) -> Plot:

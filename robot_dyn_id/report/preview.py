@@ -21,7 +21,7 @@ from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.report.assets import page_environment
 from robot_dyn_id.report.bodies import quaternions
 from robot_dyn_id.report.interactive import PlotSheet, script_safe
-from robot_dyn_id.report.margins import PlannedMotion, limit_rows, position_units
+from robot_dyn_id.report.margins import PlannedMotion, limit_rows
 from robot_dyn_id.report.plots import limit_plot
 from robot_dyn_id.report.solids import STAND_IN, drawn_shapes
 from robot_dyn_id.text.files import write_atomically
@@ -94,7 +94,7 @@ def write_preview(
     page = environment.get_template("preview.html.j2").render(
         title=options.title or f"Motion of {model.name}",
         model=model,
-        units=position_units(model),
+        units=model.position_units,
         rows=rows,
         too_far=[row for row in rows if row.exceeded],
         encounters=[str(found) for found in clearance.encounters(motion.t, motion.q, options.margin)]

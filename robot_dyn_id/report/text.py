@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from robot_dyn_id.findings import Finding, format_finding, rank_findings
+from robot_dyn_id.findings import SIGNS, Finding, format_finding, rank_findings
 from robot_dyn_id.identification.evaluation import Evaluation
 from robot_dyn_id.identification.pipeline import Identification
 from robot_dyn_id.loads.fit import LoadFit
@@ -180,10 +180,12 @@ def finding_lines(
     """
     ranked = rank_findings(findings, decisive)
     for group in ranked[:most]:
-        yield f"  ! {group[0].severity} {group[0].code}: {format_finding(group[0])}{name_others(group)}"
+        first = group[0]
+        yield f"  {SIGNS[first.severity]} {first.severity} {first.code}: {format_finding(first)}{name_others(group)}"
     rest = ranked[most:]
     if rest:
-        yield f"  ! further findings: {', '.join(group[0].code for group in rest)}"
+        sign = "!" if any(SIGNS[one.severity] == "!" for group in rest for one in group) else "-"
+        yield f"  {sign} further findings: {', '.join(group[0].code for group in rest)}"
 
 
 def name_others(group: Sequence[Finding]) -> str:

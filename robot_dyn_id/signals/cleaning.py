@@ -43,10 +43,17 @@ class Drive:
     Attributes:
         gain: effort per motor current [N m/A or N/A]; None for drives that report N m or N.
         sign: 1, or -1 where the drive counts the other way.
+        is_known: whether the gain is known; if not, it is 1 and the effort is the current itself.
     """
 
     gain: float | None = None
     sign: float = 1.0
+    is_known: bool = True
+
+    @classmethod
+    def from_unknown_gain(cls, sign: float) -> Drive:
+        """Drive whose efforts are its currents, as its gain is not known."""
+        return cls(1.0, sign, is_known=False)
 
 
 @dataclass

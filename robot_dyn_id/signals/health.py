@@ -139,7 +139,7 @@ def _examine_efforts(survey: Survey) -> list[Finding]:
 
 
 def _examine_motion(survey: Survey, model: RobotModel) -> list[Finding]:
-    slides = np.array([unit == "N" for unit in model.effort_units])
+    slides = model.slides
     fixed = survey.q_max - survey.q_min < np.where(slides, LEAST_TRAVEL_M, LEAST_TURN_RAD)
     if fixed.all():
         return [make_finding("no_motion", "no joint moves: a static pose does not excite the dynamics")]

@@ -291,7 +291,7 @@ def check_static_efforts(dynamics: Dynamics, rated: Array, q: Array | None = Non
         InputError: the static effort of a joint exceeds its rated effort.
     """
     model = dynamics.regressor.model
-    reach = np.where(np.array(model.effort_units) == "N", 1.0, np.pi)  # for joints without limits
+    reach = np.where(model.slides, 1.0, np.pi)  # for joints without limits
     lower = np.where(np.isfinite(model.limits.lower), model.limits.lower, -reach)
     upper = np.where(np.isfinite(model.limits.upper), model.limits.upper, reach)
     poses = np.random.default_rng(0).uniform(lower, np.maximum(lower, upper), (POSES, len(lower)))

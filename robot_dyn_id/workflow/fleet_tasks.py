@@ -30,6 +30,7 @@ from robot_dyn_id.fleet.drift import Drift, RecordingAgreement, compare_recordin
 from robot_dyn_id.identification.factor import Factor
 from robot_dyn_id.identification.pipeline import prepare_training
 from robot_dyn_id.model.urdf import RobotDescription
+from robot_dyn_id.parameters import GAIN_REMEDY, describe_unknown_gains
 from robot_dyn_id.recordings import FileRecording, files_of, open_recording
 from robot_dyn_id.signals.survey import survey
 from robot_dyn_id.signals.trials import plan_signals
@@ -169,6 +170,8 @@ def map_recording(task: MapTask) -> Mapped:
         with _opened(task) as recording:
             model = robot_for(task.robot, task.configuration, [recording])
             prepared = prepare_training([recording], [], model, task.configuration.settings)
+            if prepared.model.drive_units:
+                raise InputError(f"{describe_unknown_gains(prepared.model.drive_units)}: {GAIN_REMEDY}", GAIN_REMEDY)
             regressor = prepared.fixed_regressor
             base = _base(regressor, prepared.settings.pivots)
             factor = Factor.from_trials(prepared.trials, regressor, base, prepared.settings, prepared.effort_kind)

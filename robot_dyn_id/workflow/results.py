@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,7 +14,7 @@ from robot_dyn_id.files.parameters import write_parameters
 from robot_dyn_id.identification.evaluation import Evaluation
 from robot_dyn_id.identification.explanation import explain
 from robot_dyn_id.identification.pipeline import Identification
-from robot_dyn_id.parameters import ParameterSet
+from robot_dyn_id.parameters import GAIN_REMEDY, ParameterSet, describe_unknown_gains
 from robot_dyn_id.report.figure import torque_figure
 from robot_dyn_id.report.folder import PARAMETERS, output_folder, write_results
 from robot_dyn_id.report.summary import evaluation_summary, identification_summary
@@ -44,7 +45,12 @@ class IdentifiedParameters(ParameterSet):
 
         Raises:
             InputError: a set that this version cannot read.
+
+        Warns:
+            UserWarning: drive gains are not known, so that efforts are not in N m or N, see `Dynamics.effort_units`.
         """
+        if self.unknown_gains:
+            warnings.warn(f"{describe_unknown_gains(self.drive_units)}: {GAIN_REMEDY}", stacklevel=2)
         return Dynamics.from_parameters(self)
 
 
@@ -77,8 +83,8 @@ class IdentificationResult(Identification):
                 store.close()
 
     def dynamics(self) -> Dynamics:
-        """Inverse and forward dynamics of the identified robot."""
-        return Dynamics.from_parameters(self.parameters)
+        """Inverse and forward dynamics of the identified robot; see `IdentifiedParameters.dynamics`."""
+        return IdentifiedParameters.from_parameters(self.parameters).dynamics()
 
     def __str__(self) -> str:
         """Held-out errors per joint, cross-check, warnings, verdict, and the number of parameters."""

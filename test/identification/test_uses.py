@@ -176,7 +176,7 @@ def test_a_model_without_forward_dynamics_has_no_rollouts(trials):
 
 
 ARM = JointMetrics(
-    *("arm", "N m", 10.0, 0.5, 0.05, 0.99, 1.0, 0.4, 0.06, 0.8, 0.3),
+    *("arm", "N m", False, 10.0, 0.5, 0.05, 0.99, 1.0, 0.4, 0.06, 0.8, 0.3),
     **{"peak": 20.0, "detectable": 1.5, "rated": 50.0, "friction": 1.0, "load_torque": 5.0},
 )
 TIP = replace(ARM, name="tip", rms=0.3, rmse=0.1, peak=0.6, detectable=0.4, rated=5.0, friction=0.2, load_torque=1.0)

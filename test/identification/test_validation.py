@@ -137,7 +137,7 @@ def test_zero_torque_gives_finite_metrics(recording):
     assert held_out.all_joints_nrmse > 1e6
 
 
-GOOD = JointMetrics("a", "N m", 10.0, 0.5, 0.05, 0.99, 1.0, 0.4, 0.06, 0.8, 0.3)
+GOOD = JointMetrics("a", "N m", False, 10.0, 0.5, 0.05, 0.99, 1.0, 0.4, 0.06, 0.8, 0.3)
 SMALL = replace(GOOD, name="b", rms=0.1, rmse=0.005)
 HELD_OUT = HeldOut((GOOD, SMALL), 0.05, 0.3, 1000, 0.0)
 

@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -141,10 +142,30 @@ def test_joints_of_every_kind_are_read():
     parents = {name: int(model.parent[i]) for name, i in bodies.items()}
     assert parents == {"turn": -1, "slide": bodies["turn"], "spin": bodies["slide"], "branch": bodies["turn"]}
     assert [name for name in model.body_names if model.prismatic[bodies[name]]] == ["slide"]
-    assert [unit == "N" for unit in model.effort_units] == [name == "slide" for name in model.joint_names]
+    assert model.slides.tolist() == [name == "slide" for name in model.joint_names]
+    assert dict(zip(model.joint_names, model.effort_units, strict=True))["slide"] == "N"
     assert np.allclose(model.axis[bodies["turn"]], np.array([0.3, -0.5, 0.8]) / np.sqrt(0.98), atol=1e-15)
     assert np.allclose(model.axis[bodies["slide"]], np.array([-0.6, 0.2, 0.4]) / np.sqrt(0.56), atol=1e-15)
     assert np.allclose(model.translation, [0.1, -0.2, 0.3], atol=0)
+
+
+def test_bodies_moved_by_currents_of_unknown_gain_have_no_kilograms():
+    model = RobotModel.from_urdf(OBLIQUE)
+    kilograms = ("kg", "kg m", "kg m^2")
+    for drive, expected in (
+        (
+            "spin",
+            {"turn": kilograms, "slide": kilograms, "branch": kilograms, "spin": ("A s^2/m^2", "A s^2/m", "A s^2")},
+        ),
+        ("slide", dict.fromkeys(("slide", "spin"), ("A s^2/m", "A s^2", "A s^2 m"))),
+        ("turn", dict.fromkeys(model.body_names, ("A s^2/m^2", "A s^2/m", "A s^2"))),
+    ):
+        driven = replace(model, drive_units={drive: "A"})
+        units = {name: driven.inertial_units[10 * body : 10 * body + 10] for body, name in enumerate(model.body_names)}
+        for name, (mass, moment, inertia) in expected.items():
+            assert units[name] == (mass, *(moment,) * 3, *(inertia,) * 6), name
+        efforts = dict(zip(model.joint_names, driven.effort_units, strict=True))
+        assert efforts == dict.fromkeys(model.joint_names, "N m") | {"slide": "N"} | {drive: "A"}
 
 
 def test_inertial_parameters_are_those_of_the_joint_frame():

@@ -157,6 +157,8 @@ def test_at_most_five_findings_are_printed_with_their_codes():
     assert lines[2].endswith("(and 2 more)")
     assert lines[5].endswith(", ".join(codes[5:]))
     assert len(list(finding_lines(findings[:5]))) == 5
+    (line,) = finding_lines([make_finding(codes[0], "found", severity="info")])
+    assert line.startswith(f"  - info {codes[0]}: found")
 
 
 def test_joints_of_further_findings_of_one_code_are_printed():

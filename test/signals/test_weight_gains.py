@@ -58,8 +58,9 @@ def test_a_joint_that_carries_nothing_has_no_gain(robot, currents):
     current = currents.samples.current.copy()
     current[:, 2] = noise
     meaning = interpret_efforts([changed(currents, current=current)], [], robot.model, Settings())
-    assert meaning.drives["wrist"].gain == 1.0
-    assert [(one.code, one.joints) for one in meaning.findings][1] == ("gain_unverifiable", ("wrist",))
+    assert meaning.drives["wrist"] == Drive.from_unknown_gain(1.0)
+    assert [(one.code, one.joints) for one in meaning.findings][1] == ("gain_unknown", ("wrist",))
+    assert meaning.model.effort_units == ("N m", "N m", "A")
 
 
 def test_currents_of_a_robot_without_masses_need_gains(robot, currents):

@@ -159,9 +159,9 @@ class Term(CheckedOptions):
         """
         raise NotImplementedError
 
-    def unit(self, effort_unit: str, index: int) -> str:
-        """Unit of the parameter of a column on a coordinate whose effort is in `effort_unit`, N m or N."""
-        return effort_unit_over(effort_unit, *self.powers[index])
+    def unit(self, coordinate: Coordinate, index: int) -> str:
+        """Unit of the parameter of a column on a coordinate."""
+        return effort_unit_over(coordinate.effort_unit, coordinate.slides, *self.powers[index])
 
     @property
     def laws(self) -> tuple[FrictionLaw, ...] | None:
@@ -234,7 +234,8 @@ class Coordinate:
         label: what is appended to the symbols of its columns.
         weights: shape (n,).
         offset: [rad or m].
-        effort_unit: N m or N.
+        effort_unit: N m or N, or the unit of a drive whose gain is not known.
+        slides: whether the coordinate is a length.
     """
 
     name: str
@@ -242,3 +243,4 @@ class Coordinate:
     weights: tuple[float, ...]
     offset: float
     effort_unit: str
+    slides: bool

@@ -7,13 +7,13 @@ both velocities and appear in the torque of both joints.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from robot_dyn_id.dynamics.terms.contract import Coordinate, Term, refuse_overlaps
 from robot_dyn_id.errors import UsageError
+from robot_dyn_id.model.robot import RobotModel
 
 COUPLING_PREFIX = "coupling"
 """Weights are stored among the constants of a parameter set, as `coupling.<joint>`."""
@@ -50,27 +50,29 @@ class Coupling:
         except UsageError as error:
             raise UsageError(f"coupling {self.name}: {error}") from None
 
-    def coordinate(self, units: Mapping[str, str], bodies: Sequence[str]) -> Coordinate:
+    def coordinate(self, model: RobotModel) -> Coordinate:
         """The coordinate on a robot.
-
-        Args:
-            units: unit of the effort of each joint, in their order.
-            bodies: names of all moving joints.
 
         Raises:
             UsageError: the name of a joint, a joint that is unknown or not identified, or revolute and prismatic joints
-                in one sum.
+                or efforts in several units in one sum.
         """
-        weights = dict(self.weights)
-        if self.name in bodies:
+        weights, joints = dict(self.weights), model.joint_names
+        if self.name in model.body_names:
             raise UsageError(f"coupling {self.name}: this is the name of a joint; call it something else")
-        missing = [joint for joint in weights if joint not in units]
+        missing = [joint for joint in weights if joint not in joints]
         if missing:
-            raise UsageError(f"coupling {self.name}: {', '.join(missing)} is not among the joints {', '.join(units)}")
-        kinds = {units[joint] for joint in weights}
-        if len(kinds) > 1:
+            raise UsageError(f"coupling {self.name}: {', '.join(missing)} is not among the joints {', '.join(joints)}")
+        kinds = {(bool(model.slides[j]), model.effort_units[j]) for j, joint in enumerate(joints) if joint in weights}
+        (slides, unit), *others = kinds
+        if any(other != slides for other, _ in others):
             raise UsageError(
                 f"coupling {self.name}: {', '.join(weights)} are prismatic and revolute: their sum has no unit"
             )
-        along = tuple(weights.get(joint, 0.0) for joint in units)
-        return Coordinate(self.name, f"_{self.name}", along, 0.0, kinds.pop())
+        if others:
+            raise UsageError(
+                f"coupling {self.name}: the efforts of {', '.join(weights)} have different units, as drive gains are "
+                "not known: give the gains, or leave the coupling out"
+            )
+        along = tuple(weights.get(joint, 0.0) for joint in joints)
+        return Coordinate(self.name, f"_{self.name}", along, 0.0, unit, slides)

@@ -15,7 +15,7 @@ from typing import ClassVar
 import numpy as np
 
 from robot_dyn_id.arrays import Array
-from robot_dyn_id.dynamics.terms.contract import Term
+from robot_dyn_id.dynamics.terms.contract import Coordinate, Term
 from robot_dyn_id.dynamics.terms.dahl import PreslidingTerm
 from robot_dyn_id.dynamics.terms.sign import SignTerm
 
@@ -35,7 +35,7 @@ class LoadTerm(Term):
         size = (weights**2).sum(axis=1, keepdims=True)
         return np.asarray((weights / size)[:, :, None] * np.sign(weights @ signal)[:, None, :])
 
-    def unit(self, effort_unit: str, index: int) -> str:
+    def unit(self, coordinate: Coordinate, index: int) -> str:
         """A share of the load has no unit."""
         return "1"
 

@@ -9,6 +9,7 @@ from typing import ClassVar
 import numpy as np
 
 from robot_dyn_id.arrays import Array
+from robot_dyn_id.dynamics.terms.contract import Coordinate
 from robot_dyn_id.dynamics.terms.sign import SignTerm
 from robot_dyn_id.options import OptionRanges, Range
 
@@ -40,6 +41,6 @@ class TemperatureCoulomb(SignTerm):
         shares = np.abs(weights) / np.abs(weights).sum(axis=1, keepdims=True)
         return np.asarray(shares @ signal - self.reference_temperature)
 
-    def unit(self, effort_unit: str, index: int) -> str:
+    def unit(self, coordinate: Coordinate, index: int) -> str:
         """Effort per kelvin."""
-        return f"{effort_unit}/K"
+        return f"{coordinate.effort_unit}/K"

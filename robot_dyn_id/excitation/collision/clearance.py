@@ -326,7 +326,7 @@ def path_times(motion: Trajectory, model: RobotModel) -> Array:
     """Times at which a motion is checked, between which joints move by about `PATH_STEP_RAD` or `PATH_STEP_M` [s]."""
     coarse = np.linspace(0.0, motion.duration, max(50, math.ceil(20.0 * motion.duration)))
     travel = np.abs(np.diff(motion.evaluate(coarse)[0], axis=1))
-    step = np.array([PATH_STEP_M if unit == "N" else PATH_STEP_RAD for unit in model.effort_units])
+    step = np.where(model.slides, PATH_STEP_M, PATH_STEP_RAD)
     counts = np.ceil((travel / step[:, None]).max(axis=0)).astype(np.int64)
     parts = [
         np.linspace(a, b, count, endpoint=False)

@@ -68,7 +68,7 @@ def motion_limits(settings: DesignSettings, model: RobotModel) -> tuple[MotionLi
     assumed = np.isnan(acceleration)
     notes = tuple(
         f"joint {model.joint_names[j]}: no acceleration limit given; {fallback[j]:.3g} "
-        f"{'m' if model.effort_units[j] == 'N' else 'rad'}/s^2 is assumed"
+        f"{model.position_units[j]}/s^2 is assumed"
         for j in np.flatnonzero(assumed)
     )
     jerk = joint_array(settings.jerk, model.joint_names, "jerk", math.inf)

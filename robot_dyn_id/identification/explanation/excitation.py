@@ -73,7 +73,7 @@ def _explain(trace: Trace, model: RobotModel, trained: Ranges) -> Iterator[Joint
         moving = top > 0.0
         yield JointExcitation(
             name=name,
-            unit="m" if model.effort_units[joint] == "N" else "rad",
+            unit=model.position_units[joint],
             position_limits=limits if limited else np.full(2, np.nan),
             speed_limit=fastest if np.isfinite(fastest) and fastest > 0.0 else np.nan,
             trained_positions=span,

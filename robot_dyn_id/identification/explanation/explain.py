@@ -18,7 +18,7 @@ from robot_dyn_id.identification.explanation.excitation import JointExcitation, 
 from robot_dyn_id.identification.explanation.health import HealthCheck, explain_health
 from robot_dyn_id.identification.explanation.joints import JointExplanation, explain_joints, read_urdf_friction
 from robot_dyn_id.identification.explanation.links import LinkExplanation, explain_links
-from robot_dyn_id.parameters import ParameterSet
+from robot_dyn_id.parameters import INERTIAL_UNITS, ParameterSet
 from robot_dyn_id.signals.ranges import Ranges
 from robot_dyn_id.signals.trials import FilteredTrials
 
@@ -129,13 +129,17 @@ def urdf_values(regressor: Regressor) -> Array:
     """Values of all columns in the URDF, shape (c,); NaN where it states none.
 
     Inertial parameters are stated unless they are missing or placeholders, viscous and Coulomb friction where a joint
-    has the tag `dynamics` and no other friction terms, which would be a part of the same friction.
+    has the tag `dynamics` and no other friction terms, which would be a part of the same friction. Nothing is stated in
+    the unit of a drive whose gain is not known.
     """
     model = regressor.model
     values = np.full(len(regressor.names), np.nan)
     if not has_placeholder_masses(model):
-        values[: model.inertial_parameters.size] = model.inertial_parameters
+        known = np.array(model.inertial_units) == np.tile(INERTIAL_UNITS, len(model.body_names))
+        values[: known.size] = np.where(known, model.inertial_parameters, np.nan)
     for joint, friction in read_urdf_friction(model.urdf).items():
+        if joint in model.drive_units:
+            continue
         places = _simple_friction(regressor, joint)
         for shape, value in ((VISCOUS, friction.damping), (SIGN, friction.friction)):
             if shape in places:

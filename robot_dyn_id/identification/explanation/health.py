@@ -25,7 +25,7 @@ CHECKS: Mapping[str, tuple[str, ...]] = {
     "delay": ("effort_delayed",),
     "sign and unit": (
         *("effort_sign", "effort_in_amperes", "effort_units", "effort_too_large", "gain_inconsistent"),
-        *("gain_unverifiable", "joints_swapped", "urdf_contradicted", "urdf_in_millimeters"),
+        *("gain_unverifiable", "gain_unknown", "joints_swapped", "urdf_contradicted", "urdf_in_millimeters"),
     ),
     "gravity": ("effort_gravity_compensated", "effort_external", "gravity_direction", "base_tilted"),
     "drift": ("effort_offset_drifts", "friction_drifts", "effort_zero_unknown"),

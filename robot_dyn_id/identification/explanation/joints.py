@@ -106,8 +106,9 @@ class JointExplanation:
 
     Attributes:
         name: name of the joint.
-        unit: N m or N.
-        rated: effort limit of the URDF; None without.
+        unit: unit of the effort, N m or N, or that of a drive whose gain is not known.
+        position_unit: rad or m.
+        rated: effort limit of the URDF; None without, or with an effort in another unit.
         error_of_rated: RMS error on held-out data as a share of `rated`; None without.
         series: torques over time.
         rms: RMS of each cause and of the prediction (`total`), over the valid samples.
@@ -116,11 +117,12 @@ class JointExplanation:
         coverage_95: share of the valid samples within the 95 % band; NaN if the band of one is not known.
         scatter: samples over the motion.
         spectrum: spectra of residual and recorded torque; None if no stretch is long enough.
-        friction_urdf: friction in the URDF; None without.
+        friction_urdf: friction in the URDF; None without, or with an effort in another unit.
     """
 
     name: str
     unit: str
+    position_unit: str
     rated: float | None
     error_of_rated: float | None
     series: TorqueSeries
@@ -143,9 +145,9 @@ def explain_joints(
         parameters: the parameter set.
         regressor: its robot and terms.
     """
-    frictions = read_urdf_friction(parameters.urdf)
+    frictions, foreign = read_urdf_friction(parameters.urdf), regressor.model.drive_units
     return tuple(
-        _explain(evaluation, parameters, regressor, joint, frictions.get(name))
+        _explain(evaluation, parameters, regressor, joint, frictions.get(name) if name not in foreign else None)
         for joint, name in enumerate(parameters.joint_names)
     )
 
@@ -155,7 +157,8 @@ def _explain(
 ) -> JointExplanation:
     metrics, model = evaluation.held_out.joints[joint], regressor.model
     limit = float(model.limits.effort[joint])
-    rated = limit if np.isfinite(limit) and limit > 0.0 else None
+    comparable = np.isfinite(limit) and limit > 0.0 and metrics.name not in model.drive_units
+    rated = limit if comparable else None
     series = _make_series(evaluation, parameters, joint)
     valid = series.valid
     inside = np.abs(series.residual[valid]) <= series.half_width[valid]
@@ -166,6 +169,7 @@ def _explain(
     return JointExplanation(
         name=metrics.name,
         unit=metrics.unit,
+        position_unit=model.position_units[joint],
         rated=rated,
         error_of_rated=None if rated is None or not metrics.is_validated else metrics.rmse / rated,
         series=series,

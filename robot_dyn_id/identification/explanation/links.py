@@ -79,6 +79,8 @@ def explain_links(
 ) -> tuple[LinkExplanation, ...]:
     """Describe the bodies of a parameter set next to those of its URDF, in the order of the bodies.
 
+    Bodies whose parameters depend on currents of unknown gain are left out: their numbers are no masses and inertias.
+
     Args:
         parameters: the parameter set.
         model: its robot.
@@ -94,6 +96,8 @@ def explain_links(
     found = []
     for number, joint in enumerate(model.body_names):
         own = slice(SYMBOLS * number, SYMBOLS * (number + 1))
+        if model.inertial_units[own] != INERTIAL_UNITS:
+            continue
         rows = tuple(listed[own])
         determined = sum(row.status == DETERMINED for row in rows)
         none = UNKNOWN if any(row.status == UNKNOWN for row in rows) else "no"

@@ -89,8 +89,8 @@ def list_families(has_temperature: bool) -> tuple[Family, ...]:
 def list_couplings(model: RobotModel) -> tuple[Coupling, ...]:
     """Sums and differences of two of the last joints of one kind, where their bodies follow one another."""
     last = range(max(0, len(model.joint_names) - WRIST_JOINTS), len(model.joint_names))
-    units = model.effort_units
-    pairs = [(a, b) for a, b in combinations(last, 2) if units[a] == units[b]]
+    kinds = list(zip(model.slides.tolist(), model.effort_units, strict=True))
+    pairs = [(a, b) for a, b in combinations(last, 2) if kinds[a] == kinds[b]]
     return tuple(
         Coupling(
             f"{model.joint_names[a]}_{word}_{model.joint_names[b]}",

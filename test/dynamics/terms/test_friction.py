@@ -31,6 +31,7 @@ from robot_dyn_id.dynamics.terms import (
     TemperatureCoulomb,
     Viscous,
 )
+from robot_dyn_id.dynamics.terms.contract import Coordinate
 from robot_dyn_id.dynamics.terms.friction import FRICTION, with_friction
 from robot_dyn_id.errors import InputError, UsageError
 from robot_dyn_id.excitation import random_fourier
@@ -169,7 +170,8 @@ def test_units():
     terms = (ImprovedStribeck(), Asymmetric(), LoadCoulomb(), TemperatureCoulomb(), Spring())
     terms += (SaturatingViscous(), AbsoluteVelocity())
     for effort, expected in units.items():
-        assert [term.unit(effort, i) for term in terms for i in range(len(term.symbols))] == expected
+        joint = Coordinate("joint", "1", (1.0,), 0.0, effort, slides=effort == "N")
+        assert [term.unit(joint, i) for term in terms for i in range(len(term.symbols))] == expected
 
 
 # --- Energy ------------------------------------------------------------------------------------------------------

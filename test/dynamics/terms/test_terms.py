@@ -98,7 +98,10 @@ def test_terms_are_found_by_their_names():
     ],
 )
 def test_the_unit_of_a_parameter_is_that_of_the_effort_over_its_column(effort, powers, unit):
-    assert effort_unit_over(effort, *powers) == unit
+    slides = effort == "N"
+    assert effort_unit_over(effort, slides, *powers) == unit
+    amperes = unit.replace(effort, "A") if "kg" not in unit else "A s^2/m" if slides else "A s^2"
+    assert effort_unit_over("A", slides, *powers) == amperes
 
 
 def test_terms_have_their_constants():
@@ -181,14 +184,14 @@ def test_coordinates_are_named_and_numbered_like_the_bodies():
     assert [c.label for c in coordinates] == ["1", "2", "3", "4", "5", "6"]
     assert np.array_equal([c.weights for c in coordinates], model.coupling)
     assert np.array_equal([c.offset for c in coordinates], model.offset)
-    units = {c.name: c.effort_unit for c in coordinates}
-    assert units == dict.fromkeys("abde", "N m") | dict.fromkeys("cf", "N")
+    units = {c.name: (c.effort_unit, c.slides) for c in coordinates}
+    assert units == dict.fromkeys("abde", ("N m", False)) | dict.fromkeys("cf", ("N", True))
 
 
 def test_a_coupling_of_two_joints_is_one_coordinate():
     """Friction at the motor of a coupled wrist, which turns with the difference of two joints."""
     model = panda_arm()
-    wrist = Coordinate("wrist", "67", (0.0,) * 5 + (1.0, -0.5), 0.1, "N m")
+    wrist = Coordinate("wrist", "67", (0.0,) * 5 + (1.0, -0.5), 0.1, "N m", slides=False)
     regressor = Regressor(model, ((wrist, Viscous()), (wrist, Offset())))
     motion = random_motion(model, 30, seed=5)
     rows, speed = term_rows(regressor, motion), motion.dq[5] - 0.5 * motion.dq[6]

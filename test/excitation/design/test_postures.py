@@ -28,7 +28,7 @@ FORMS = ("sequential_sine", "logistic")
 
 def task(name, form, **demands):
     model = robot(name)
-    chosen = [j for j, unit in zip(model.joint_names, model.effort_units, strict=True) if unit == "N m"]
+    chosen = [j for j, slides in zip(model.joint_names, model.slides, strict=True) if not slides]
     model = type(model).from_urdf(model.urdf, chosen)
     given = {"form": form, "acceleration": {"all": 4.0}, "clearance": 0.0, "period": 4.0, "search": LITTLE, **demands}
     return model, make_design_task(

@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Currents without a gain: the model is marked wherever it goes, and nothing takes its amperes for torques."""
+
+import numpy as np
+import pytest
+from support.simulated import Simulated, changed, estimator_of
+
+from robot_dyn_id.errors import InputError
+from robot_dyn_id.export import FORMATS, export_model
+from robot_dyn_id.files.parameters import read_parameters, write_parameters
+from robot_dyn_id.identification.comparison import compare_models
+from robot_dyn_id.identification.feed_forward import FeedForward
+from robot_dyn_id.identification.pipeline import identify, validate
+from robot_dyn_id.identification.settings import Settings
+from robot_dyn_id.loads.identification import PayloadOptions, estimate_payload
+from robot_dyn_id.online.momentum_observer import MomentumObserver
+from robot_dyn_id.parameters import USES
+from robot_dyn_id.signals.cleaning import Drive
+from robot_dyn_id.simulation.controllers import usable_dynamics
+from robot_dyn_id.workflow.results import IdentifiedParameters
+
+
+@pytest.fixture(scope="module")
+def currents():
+    recording = Simulated().record(duration=20.0, noise=0.02)
+    current = recording.samples.tau / [12.0, -30.0, 8.0]
+    current[:, 2] = np.random.default_rng(0).normal(size=len(current))  # nothing shows the gain of the wrist
+    return changed(recording, current=current, tau=None)
+
+
+@pytest.fixture(scope="module")
+def identified(currents):
+    settings = Settings(cutoff=5.0, estimator=estimator_of("weighted"))
+    return identify([currents], [], Simulated().model, settings, "test")
+
+
+def test_every_use_is_refused_with_the_reason(identified):
+    (finding,) = [one for one in identified.findings if one.code == "gain_unknown"]
+    assert (finding.severity, finding.joints) == ("error", ("wrist",))
+    assert identified.evaluation.verdict.word == "bad"
+    assert [one.fit.use for one in identified.evaluation.uses] == list(USES)
+    for one in identified.evaluation.uses:
+        assert one.fit.answer == "no" and "gain_unknown" in one.fit.because and "gain_unknown" in one.reason
+
+
+def test_amperes_are_not_written_as_torques(identified):
+    parameters = identified.parameters
+    assert [joint.unit for joint in identified.evaluation.held_out.joints] == ["N m", "N m", "A"]
+    units = dict(zip(parameters.names, parameters.units, strict=True))
+    wrist = {name: unit for name, unit in units.items() if name.endswith("3")}
+    assert wrist and all(unit.startswith("A") for unit in wrist.values())
+    assert {unit for name, unit in units.items() if name not in wrist} >= {"kg m^2", "N m", "N m s"}
+
+
+def test_the_mark_survives_a_file(identified, tmp_path):
+    write_parameters(tmp_path / "parameters.yaml", identified.parameters)
+    stored = read_parameters(tmp_path / "parameters.yaml")
+    assert stored.unknown_gains == identified.parameters.unknown_gains == ("wrist",)
+    assert stored.drive_gains[2] == 0.0 and (stored.drive_gains[:2] > 0.0).all()
+    header = (tmp_path / "parameters.yaml").read_text().split("\nformat_version")[0]
+    assert "NOT A TORQUE MODEL: the drive gain of wrist" in header
+    with pytest.warns(UserWarning, match="drive gain of wrist"):
+        dynamics = IdentifiedParameters.from_parameters(stored).dynamics()
+    assert dynamics.effort_units == ("N m", "N m", "A")
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_no_format_carries_amperes(identified, name):
+    with pytest.raises(InputError, match="drive gain of wrist"):
+        export_model(name, identified.parameters, allow_bad_verdict=True)
+
+
+def test_nothing_computes_torques_from_amperes(identified, currents):
+    parameters = identified.parameters
+    for use in (
+        lambda: FeedForward.from_parameters(parameters, ("none",)),
+        lambda: MomentumObserver(parameters),
+        lambda: estimate_payload([currents], parameters, "tool", Settings(), PayloadOptions()),
+        lambda: usable_dynamics(parameters, parameters.urdf, parameters.joint_names, needs_mass_matrix=False),
+    ):
+        with pytest.raises(InputError, match="drive gain of wrist"):
+            use()
+
+
+def test_validation_reports_it_and_refuses_a_gain_that_comes_late(identified, currents):
+    evaluation = validate([currents], identified.parameters, Settings())
+    assert evaluation.verdict.word == "bad" and "gain_unknown" in {one.code for one in evaluation.findings}
+    with pytest.raises(InputError, match="identify again"):
+        validate([currents], identified.parameters, Settings(drives={"wrist": Drive(8.0)}))
+
+
+def test_torques_and_amperes_are_not_compared(identified, currents):
+    settings = Settings(cutoff=5.0, estimator=estimator_of("weighted"), drives={"wrist": Drive(8.0)})
+    known = identify([currents], [], Simulated().model, settings, "test").parameters
+    assert known.unknown_gains == ()
+    comparison = compare_models(known, identified.parameters)
+    assert comparison.torque is None
+    assert not [name for name in comparison.names if name.endswith("3")]
