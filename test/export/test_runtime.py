@@ -153,6 +153,7 @@ def test_a_command_does_not_contain_what_the_driver_adds(parts, program, tmp_pat
         ("format_version: 2", "format_version: 1", "another format_version"),
         ("\nurdf:", "\nother:", "urdf is missing"),
         ("verdict: good", "verdict: bad", "its verdict is bad"),
+        ("effort_kind: unknown", "effort_kind: current", "the drive gain of"),
         ("term_names: [viscous", "term_names: [velvet", "term velvet is not known"),
         ("values: [", "values: [.nan, ", "another length"),
         ("<joint", "<jo", "is not in its URDF"),

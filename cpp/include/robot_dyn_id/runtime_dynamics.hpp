@@ -495,6 +495,8 @@ struct Parameters
   std::vector<std::string> term_names, term_joints, term_constant_names, term_constant_joints;
   std::vector<double> term_constant_values, load_parameters;
   std::vector<std::string> robot_compensates;
+  std::string effort_kind;  // "current" and "motor_torque" need a positive drive gain of every joint
+  std::vector<double> drive_gains;
   std::string verdict;  // "bad": it must not move a robot
 
   /// Copy the fields of a message `robot_dyn_id::msg::ParameterSet`, or of anything with these fields.
@@ -520,6 +522,8 @@ struct Parameters
     copy(made.term_constant_values, message.term_constant_values);
     copy(made.load_parameters, message.load_parameters);
     copy(made.robot_compensates, message.robot_compensates);
+    made.effort_kind = message.effort_kind;
+    copy(made.drive_gains, message.drive_gains);
     made.verdict = message.verdict;
     return made;
   }
@@ -552,6 +556,8 @@ struct Parameters
     made.load_parameters = file.list("load_parameters");
     made.robot_compensates = file.has("robot_compensates") ? file.texts("robot_compensates")
                                                            : std::vector<std::string>{"unknown"};
+    if (file.has("effort_kind")) { made.effort_kind = file.text("effort_kind"); }
+    if (file.has("drive_gains")) { made.drive_gains = file.list("drive_gains"); }
     return made;
   }
 };
@@ -571,14 +577,21 @@ template<int N = 16>
 class Dynamics
 {
 public:
-  /// Throws std::invalid_argument if the set cannot be used, or has a bad verdict, unless that is allowed: such a model
-  /// must not move a robot.
+  /// Throws std::invalid_argument if the set cannot be used, predicts currents as drive gains are not known, or has a bad
+  /// verdict, unless that is allowed: such a model must not move a robot.
   explicit Dynamics(const Parameters & parameters, bool allow_bad_verdict = false) : joint_names_(parameters.joint_names)
   {
     using detail::refuse;
     if (parameters.format_version != parameter_format_version) { refuse("another format_version"); }
     if (parameters.verdict == "bad" && !allow_bad_verdict) { refuse("its verdict is bad: identify again"); }
     const std::size_t bodies = parameters.body_names.size(), joints = joint_names_.size();
+    if (parameters.effort_kind == "current" || parameters.effort_kind == "motor_torque") {
+      for (std::size_t k = 0; k < joints; ++k) {
+        if (k >= parameters.drive_gains.size() || !(parameters.drive_gains[k] > 0.0)) {
+          refuse("it predicts currents, as the drive gain of " + joint_names_[k] + " is not known: identify with the gain");
+        }
+      }
+    }
     if (!joints || bodies > N || joints > N) { refuse("it has more bodies than the evaluator, or no joint"); }
     m_bodies = static_cast<int>(bodies);
     m_joints = static_cast<int>(joints);
