@@ -88,7 +88,7 @@ def describe_unknown_gains(units: Mapping[str, str]) -> str:
     """
     unit = next(iter(units.values()))
     names = ", ".join(units)
-    return f"the drive gain of {names} is not known: the model predicts their efforts in {unit}, not in N m or N"
+    return f"the drive gain of {names} is not known: the model predicts efforts in {unit} there, not in N m or N"
 
 
 UNKNOWN = "unknown"
