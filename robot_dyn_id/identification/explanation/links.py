@@ -79,7 +79,8 @@ def explain_links(
 ) -> tuple[LinkExplanation, ...]:
     """Describe the bodies of a parameter set next to those of its URDF, in the order of the bodies.
 
-    Bodies whose parameters depend on currents of unknown gain are left out: their numbers are no masses and inertias.
+    Bodies whose parameters depend on currents of unknown gain are left out: their numbers
+    are not masses and inertias.
 
     Args:
         parameters: the parameter set.
