@@ -5,16 +5,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TypeVar
 
 import numpy as np
 
 from robot_dyn_id.arrays import Array
 from robot_dyn_id.dynamics.dynamics import Dynamics
+from robot_dyn_id.dynamics.regressor import Motion
 from robot_dyn_id.errors import RobotDynIdError
 from robot_dyn_id.signals.trials import FilteredTrials
 from robot_dyn_id.signals.windows import FilteredWindow
-from robot_dyn_id.simulation.plant import Plant
+from robot_dyn_id.simulation.plant import CompiledDynamics
+from robot_dyn_id.simulation.plant_lanes import PlantLanes
 
 HORIZONS_S = (0.1, 1.0, 5.0)
 """Times after which the simulated positions are compared with the recorded ones [s]."""
@@ -52,25 +55,38 @@ class Rollouts:
 
 @dataclass
 class _Rollout:
-    """One simulation: the plant, the grid numbers of its start and its end, and whether it has diverged."""
+    """One simulation to come: its start, the efforts along it, and what it is compared with.
 
-    plant: Plant
+    Attributes:
+        dynamics: the model, at the temperatures of the start.
+        start: grid number of the start.
+        end: grid number of the end.
+        q, dq: state at the start, shape (n,) each.
+        slip: states of the friction laws at the start, shape (m,).
+        efforts: efforts from each sample to the next, in portions of shape (n, N).
+        recorded: recorded positions, shape (n,), at the horizons that the recording reaches, the first ones.
+    """
+
+    dynamics: CompiledDynamics
     start: int
     end: int
-    diverged: bool = False
+    q: Array
+    dq: Array
+    slip: Array
+    efforts: list[Array] = field(default_factory=list)
+    recorded: list[Array] = field(default_factory=list)
 
 
 @dataclass
 class _Runs:
-    """Simulations under way along one stream of windows, and the errors found so far.
+    """Simulations along one stream of windows.
 
     Attributes:
         dynamics: the model.
         rate: rate of the grid [Hz].
         interval: samples between the starts of two rollouts.
-        errors: absolute errors of finished horizons, each of shape (n,), by horizon; extended.
-        active: simulations under way.
-        idle: plants that can be used again.
+        found: all rollouts.
+        active: those whose end has not been reached.
         segment: number of the present segment.
         begin: grid number of the first sample of the present stretch: efforts of all joints without interruption.
         following: grid number that continues the stretch.
@@ -79,76 +95,101 @@ class _Runs:
     dynamics: Dynamics
     rate: float
     interval: int
-    errors: tuple[list[Array], ...]
+    found: list[_Rollout] = field(default_factory=list)
     active: list[_Rollout] = field(default_factory=list)
-    idle: list[Plant] = field(default_factory=list)
     segment: int = -1
     begin: int = 0
     following: int = -1
 
-    @property
+    @cached_property
     def offsets(self) -> list[int]:
         """Number of samples of each horizon."""
         return [max(1, round(horizon * self.rate)) for horizon in HORIZONS_S]
 
+    @cached_property
+    def compiled(self) -> CompiledDynamics:
+        """The model in the form of the kernels."""
+        return CompiledDynamics(self.dynamics)
+
+    @cached_property
+    def warms(self) -> bool:
+        """Whether a term of the model depends on temperatures."""
+        return any(group.term.signal == "temperature" for group in self.dynamics.regressor.term_groups)
+
     def add(self, window: FilteredWindow) -> None:
-        """Simulate along the samples of one window.
+        """Collect states and efforts of one window.
 
         Raises:
             InputError: the model cannot be simulated at all.
         """
         assert window.tau is not None
         used = np.flatnonzero(window.own & window.valid.all(axis=0))
-        numbers = window.number[used]
-        breaks = np.append(np.flatnonzero(np.diff(numbers) != 1) + 1, len(used))
-        place = 0
-        while place < len(used):
-            k, number = int(used[place]), int(numbers[place])
-            continues = (window.segment, number) == (self.segment, self.following)
-            since = (number - self.begin) % self.interval
-            if continues and since and not self.active:  # on to the next start, or to an interruption
-                place = min(place + self.interval - since, int(breaks[np.searchsorted(breaks, place, side="right")]))
-                self.following = int(numbers[place - 1]) + 1
-                continue
-            place += 1
-            if not continues:
-                self.idle += [one.plant for one in self.active]
+        efforts = 0.5 * (window.tau + np.append(window.tau[:, 1:], window.tau[:, -1:], axis=1))
+        for stretch in np.split(used, np.flatnonzero(np.diff(window.number[used]) != 1) + 1) if len(used) else ():
+            first, last = int(stretch[0]), int(stretch[-1])
+            number = int(window.number[first])
+            if (window.segment, number) != (self.segment, self.following):
                 self.active, self.segment, self.begin = [], window.segment, number
-            self.following = number + 1
-            self._compare(number, window.motion.q[:, k])
-            if (number - self.begin) % self.interval == 0:
-                plant = self.idle.pop() if self.idle else Plant(self.dynamics, window.motion.q[:, k])
-                plant.place(window.motion, k)
-                is_long = (number - self.begin) // self.interval % LONG_ROLLOUT_EVERY == 0
-                self.active.append(_Rollout(plant, number, number + self.offsets[-1 if is_long else -2]))
-            after = min(k + 1, window.tau.shape[1] - 1)
-            self._advance(0.5 * (window.tau[:, k] + window.tau[:, after]))
+            self.following = number + last - first + 1
+            for start in range(number + (self.begin - number) % self.interval, self.following, self.interval):
+                self._start(window.motion, first + start - number, start)
+            for one in self.active:
+                self._extend(one, window.motion.q[:, first : last + 1], efforts[:, first : last + 1], number)
+            self.active = [one for one in self.active if one.end >= self.following]
 
-    def _compare(self, number: int, q: Array) -> None:
-        """Note the errors of the rollouts that reach a horizon, and end those that reach their end."""
-        for one in self.active:
-            for offset, found in zip(self.offsets, self.errors, strict=True):
-                if number - one.start == offset:
-                    found.append(np.full(len(q), np.inf) if one.diverged else np.abs(one.plant.q - q))
-        for one in [one for one in self.active if number >= one.end]:
-            self._end(one)
+    def _start(self, motion: Motion, sample: int, number: int) -> None:
+        """Start a rollout in the state of a motion at one sample.
 
-    def _end(self, one: _Rollout) -> None:
-        """End a rollout; its plant is used again."""
-        self.active.remove(one)
-        self.idle.append(one.plant)
-
-    def _advance(self, effort: Array) -> None:
-        """Advance by one sample; a rollout that diverges has no finite error at its remaining horizons.
-
-        It stays under way, as it only counts at horizons that the recording reaches.
+        Raises:
+            InputError: the mass matrix is not positive definite.
         """
-        for one in self.active:
-            try:
-                if not one.diverged:
-                    one.plant.advance(effort, 1.0 / self.rate)
-            except RobotDynIdError:
-                one.diverged = True
+        at = motion.take(slice(sample, sample + 1))
+        q, dq = at.q[:, 0], at.dq[:, 0]
+        if not self.found:
+            self.dynamics.forward_dynamics(q, np.zeros_like(q), np.zeros_like(q))  # names the joint
+        compiled = self.compiled
+        if self.warms and at.temperature is not None:
+            compiled = CompiledDynamics(self.dynamics.at_temperature(at.temperature[:, 0]))
+        is_long = (number - self.begin) // self.interval % LONG_ROLLOUT_EVERY == 0
+        end = number + self.offsets[-1 if is_long else -2]
+        self.active.append(_Rollout(compiled, number, end, q.copy(), dq.copy(), compiled.slip(at.states)))
+        self.found.append(self.active[-1])
+
+    def _extend(self, one: _Rollout, q: Array, efforts: Array, number: int) -> None:
+        """Extend a rollout by the samples of a stretch, of which the first one has the grid number `number`."""
+        one.efforts.append(efforts[:, max(one.start - number, 0) : max(one.end - number, 0)].copy())
+        for offset in self.offsets:
+            place = one.start + offset - number
+            if 0 <= place < q.shape[1] and one.start + offset <= one.end:
+                one.recorded.append(q[:, place].copy())
+
+    def simulate(self) -> tuple[list[Array], ...]:
+        """Absolute errors at each horizon, of shape (n,); infinite after a rollout has diverged."""
+        errors: tuple[list[Array], ...] = tuple([] for _ in HORIZONS_S)
+        groups: dict[int, list[_Rollout]] = {}
+        for one in self.found:
+            if one.recorded:
+                groups.setdefault(id(one.dynamics), []).append(one)  # rollouts at temperatures are alone
+        for group in groups.values():
+            self._simulate(group, errors)
+        return errors
+
+    def _simulate(self, together: list[_Rollout], errors: tuple[list[Array], ...]) -> None:
+        """Simulate rollouts of the same dynamics together, those that reach a horizon on to the next one."""
+        states = (np.stack([getattr(one, name) for one in together], axis=1) for name in ("q", "dq", "slip"))
+        lanes, done = PlantLanes(together[0].dynamics, *states), 0
+        for horizon, (offset, found) in enumerate(zip(self.offsets, errors, strict=True)):
+            reaching = np.array([len(one.recorded) > horizon for one in together])
+            if not reaching.any():
+                return
+            lanes.take(reaching)
+            together = [one for one, flag in zip(together, reaching.tolist(), strict=True) if flag]
+            efforts = np.stack([np.concatenate(one.efforts, axis=1)[:, :offset] for one in together], axis=-1)
+            for sample in range(done, offset):
+                lanes.advance(efforts[:, sample], 1.0 / self.rate)
+            done = offset
+            for one, q, diverged in zip(together, lanes.q.T, lanes.diverged.tolist(), strict=True):
+                found.append(np.full(len(q), np.inf) if diverged else np.abs(q - one.recorded[horizon]))
 
 
 _Part = TypeVar("_Part")
@@ -179,11 +220,13 @@ def simulate_rollouts(parts: Sequence[tuple[Dynamics, FilteredTrials]]) -> Rollo
         simulated = sum(trials.survey.durations) * mean_length / START_INTERVAL_S
         excess = max(1.0, simulated / MAX_ROLLOUT_S, simulated * rate / MAX_ROLLOUT_SAMPLES)
         interval = max(1, round(START_INTERVAL_S * rate * excess))
-        runs = _Runs(dynamics, rate, interval, errors)
+        runs = _Runs(dynamics, rate, interval)
         try:
             for window in trials.along(dynamics.regressor):
                 if window.tau is not None:
                     runs.add(window)
+            for every, found in zip(errors, runs.simulate(), strict=True):
+                every += found
         except RobotDynIdError as error:
             return Rollouts(np.full((len(HORIZONS_S), joints), np.nan), 0, error.message)
     medians = [np.median(found, axis=0) if found else np.full(joints, np.nan) for found in errors]

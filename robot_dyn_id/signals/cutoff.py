@@ -3,8 +3,6 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 
 from robot_dyn_id.arrays import Array, Mask
@@ -144,10 +142,15 @@ def _find_noise(frequency: Array, power: Array, rate: float) -> float:
 def _find_roll_off(frequency: Array, power: Array, noise: float) -> float:
     """Highest frequency at which a motion has power [Hz]; 0 for a joint at rest."""
     count, step = len(frequency), frequency[1]
-    for k in np.unique(np.geomspace(count - 1, 1, 200).astype(int))[::-1]:
-        near = power[math.ceil(k / PROPORTIONAL_BAND) : min(int(k * PROPORTIONAL_BAND), count - 1) + 1]
+    numbers = np.unique(np.geomspace(count - 1, 1, 200).astype(int))[::-1]
+    first = np.ceil(numbers / PROPORTIONAL_BAND).astype(int)
+    stop = np.minimum((numbers * PROPORTIONAL_BAND).astype(int), count - 1) + 1
+    exceeding = np.append(0, np.cumsum(power > NOISE_RATIO * noise))
+    half = (stop - first + 1) // 2  # a median is only larger than what this many values exceed
+    for place in np.flatnonzero(exceeding[stop] - exceeding[first] >= half).tolist():
+        k = int(numbers[place])
         far = power[2 * k : 4 * k + 1]
         plateau = float(np.median(far)) if len(far) > k else 0.0
-        if np.median(near) > max(NOISE_RATIO * noise, ROLL_OFF_RATIO * plateau):
+        if np.median(power[first[place] : stop[place]]) > max(NOISE_RATIO * noise, ROLL_OFF_RATIO * plateau):
             return float(k * PROPORTIONAL_BAND * step)
     return 0.0

@@ -14,7 +14,7 @@ from robot_dyn_id.dynamics.dynamics import MAX_SINGLE_STATES, Dynamics
 from robot_dyn_id.dynamics.regressor import Motion, Regressor, terms_on_joints
 from robot_dyn_id.dynamics.terms import Coordinate, Coulomb, Dahl, Term, TermStates, Viscous
 from robot_dyn_id.errors import InputError
-from robot_dyn_id.kernels.stepping import LAWS, STARTS, WEIGHTS, advance, motor_effort, slide
+from robot_dyn_id.kernels.stepping import FIXED, LAWS, LOADED, STARTS, WEIGHTS, advance, motor_effort, slide
 from robot_dyn_id.kernels.trials import feedback
 from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.simulation.friction_laws import FrictionLaws
@@ -116,6 +116,28 @@ class CompiledDynamics:
             friction.starts,
             friction.laws,
             friction.loads,
+        )
+
+    def lanes(self, count: int) -> tuple[Any, ...]:
+        """First arguments of `kernels.stepping.advance_lanes` for a number of simulations of this robot."""
+
+        def repeat(values: Array) -> Array:
+            return np.repeat(values[..., None], count, axis=-1)
+
+        *tree, parameters, slots, inertia, constant, stiffness, weights, viscous, starts, laws, loads = self.arguments
+        return (
+            *tree,
+            repeat(parameters[..., 0]),
+            slots,
+            repeat(inertia[:, 0]),
+            repeat(constant),
+            repeat(stiffness),
+            weights,
+            repeat(viscous),
+            starts,
+            laws,
+            loads,
+            repeat(laws[:, [FIXED, LOADED]]),
         )
 
     def slip(self, states: TermStates | None = None) -> Array:

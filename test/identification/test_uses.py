@@ -13,7 +13,7 @@ from robot_dyn_id.dynamics.dynamics import Dynamics
 from robot_dyn_id.dynamics.regressor import Motion
 from robot_dyn_id.dynamics.terms import Offset, Viscous
 from robot_dyn_id.dynamics.terms.dahl import Dahl
-from robot_dyn_id.errors import ConvergenceError, UsageError
+from robot_dyn_id.errors import UsageError
 from robot_dyn_id.findings import CATALOG, make_finding
 from robot_dyn_id.identification.assembly import tracked, with_covariance
 from robot_dyn_id.identification.metrics import Fold, HeldOut, JointMetrics, compare
@@ -41,7 +41,8 @@ from robot_dyn_id.signals.filtering import LowPass
 from robot_dyn_id.signals.processing import SignalPlan
 from robot_dyn_id.signals.ranges import Ranges
 from robot_dyn_id.signals.trials import FilteredTrials
-from robot_dyn_id.simulation.plant import Plant
+from robot_dyn_id.simulation.plant import CompiledDynamics
+from robot_dyn_id.simulation.plant_lanes import PlantLanes
 
 METHOD = Path(__file__).parents[2] / "docs" / "method.md"
 ROBOT = Simulated()
@@ -159,12 +160,12 @@ def test_rollouts_cover_the_whole_recording(trials):
 
 
 def test_a_simulation_that_diverges_counts_only_at_horizons_in_the_recording(trials, monkeypatch):
-    def diverge(self, effort, step):
-        raise ConvergenceError("x")
+    def diverge(self, effort, duration):
+        self.diverged[:] = True
 
     short = changed(trials.recordings[0], rows=slice(0, 160))  # no rollout reaches the last horizon
     few = FilteredTrials([short], short.joint_names, {}, PLAN)
-    monkeypatch.setattr(Plant, "advance", diverge)
+    monkeypatch.setattr(PlantLanes, "advance", diverge)
     rollouts = simulate_rollouts([(Dynamics(ROBOT.regressor, ROBOT.base.independent, ROBOT.base_values), few)])
     assert np.isinf(rollouts.errors[0]).all() and np.isnan(rollouts.errors[2]).all() and rollouts.count > 0
 
@@ -356,8 +357,8 @@ def test_rollouts_start_with_the_states_of_friction(monkeypatch):
     dynamics = Dynamics(arm.regressor, arm.base.independent, arm.base_values)
     known = simulate_rollouts([(dynamics, trials)]).errors[0]
     assert np.all(known < 1e-3)
-    plain = Plant.place
-    monkeypatch.setattr(Plant, "place", lambda self, motion, k: plain(self, replace(motion, states=None), k))
+    plain = CompiledDynamics.slip
+    monkeypatch.setattr(CompiledDynamics, "slip", lambda self, states=None: plain(self))
     assert simulate_rollouts([(dynamics, trials)]).errors[0].max() > 3 * known.max()
 
 

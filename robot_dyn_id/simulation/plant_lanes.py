@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One robot simulated from many states at once, with the same parameters and efforts of their own."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from robot_dyn_id.arrays import Array, Mask
+from robot_dyn_id.kernels.stepping import advance_lanes
+from robot_dyn_id.simulation.plant import CompiledDynamics, steps
+
+
+class PlantLanes:
+    """L simulations of one robot with n joints, advanced together as vectors of the processor; see `Plant`.
+
+    Attributes:
+        q: positions [rad or m], shape (n, L), changed in place.
+        dq: velocities [rad/s or m/s], shape (n, L), changed in place.
+        diverged: mask of the simulations that have diverged, shape (L,); their states are zero.
+    """
+
+    def __init__(self, dynamics: CompiledDynamics, q: Array, dq: Array, slip: Array) -> None:
+        """Place the robots.
+
+        Args:
+            dynamics: compiled dynamics of the robot.
+            q: positions [rad or m], shape (n, L).
+            dq: velocities [rad/s or m/s], shape (n, L).
+            slip: states of the friction laws, shape (m, L).
+        """
+        self._dynamics = dynamics
+        self.q, self.dq, self._slip = (np.array(x, dtype=np.float64, order="C") for x in (q, dq, slip))
+        self._dry = np.zeros((dynamics.coordinates, q.shape[1]))
+        self.diverged: Mask = np.zeros(q.shape[1], dtype=bool)
+        self._arguments = dynamics.lanes(q.shape[1])
+
+    def take(self, lanes: Mask) -> None:
+        """Continue with some of the simulations, mask of shape (L,)."""
+        if lanes.all():
+            return
+        for name in ("q", "dq", "_slip", "_dry", "diverged"):
+            setattr(self, name, np.ascontiguousarray(getattr(self, name)[..., lanes]))
+        self._arguments = self._dynamics.lanes(len(self.diverged))
+
+    def advance(self, effort: Array, duration: float) -> None:
+        """Advance all simulations under constant torques in equal steps of at most `plant.STEP`.
+
+        Args:
+            effort: torques of the motors [N m or N], shape (n, L).
+            duration: duration [s].
+        """
+        count, least = steps(duration), np.empty(len(self.diverged))
+        state = np.ascontiguousarray(effort), duration / count, count, self.q, self.dq, self._dry, self._slip, least
+        advance_lanes(*(*self._arguments, *state))
+        valid = (least > 0.0) & np.isfinite(self.q).all(axis=0) & np.isfinite(self.dq).all(axis=0)
+        if not valid.all():
+            self.diverged |= ~valid
+            for values in (self.q, self.dq, self._dry, self._slip):
+                values[:, self.diverged] = 0.0
