@@ -11,7 +11,7 @@ from support.simulated import ARM, GRIPPER, LIFT, TERMS, Simulated, at_chunk_siz
 from robot_dyn_id.data.chunk import Chunk
 from robot_dyn_id.data.recording import ArrayRecording
 from robot_dyn_id.dynamics.regressor import Motion, Regressor, terms_on_joints
-from robot_dyn_id.dynamics.terms import RotorInertia
+from robot_dyn_id.dynamics.terms import Asymmetric, RotorInertia
 from robot_dyn_id.errors import InputError, UnsafeDataError, UsageError
 from robot_dyn_id.estimators import ESTIMATORS
 from robot_dyn_id.excitation import random_fourier
@@ -403,9 +403,11 @@ def test_terms_of_the_settings_are_those_of_the_result(robot, recording):
 
 
 def test_a_term_that_shows_only_in_combination_has_no_sigma_of_its_own(robot, recording):
-    parameters = run(robot, recording, settings=Settings(terms=(*TERMS, RotorInertia()))).parameters
+    parameters = run(robot, recording, settings=Settings(terms=(*TERMS, RotorInertia(), Asymmetric()))).parameters
     columns = parameters.column_names[30:]
-    alone = np.array([name in parameters.names for name in columns])
-    assert not alone[columns.index("Ir1")]
-    assert alone[columns.index("fv1")]
+    single = np.count_nonzero(parameters.mapping, axis=1) == 1
+    alone = np.isin(columns, np.array(parameters.names)[single])
+    assert not alone[columns.index("Ir1")] and alone[columns.index("off1")]
+    named = parameters.names.index("fv1")  # after one of the columns that it combines
+    assert not alone[columns.index("fv1")] and np.isfinite(parameters.standard_deviations[named])
     np.testing.assert_array_equal(np.isinf(parameters.term_standard_deviations), ~alone)

@@ -30,7 +30,7 @@ MOST_BYTES = {ParameterSetMsg: 2**26, JointTrajectory: 2**23}
 FLATTENED = ("states", "fit_for")
 """Fields of a parameter set that are several flat arrays in the message."""
 
-MATRICES = ("covariance", "mapping")
+MATRICES = ("covariance", "mapping", "residual_speeds", "residual_deviations")
 """Fields of a parameter set that are flat, row by row, in the message."""
 
 
@@ -94,11 +94,13 @@ def parameter_set(message: ParameterSetMsg) -> ParameterSet:
         elif isinstance(value, list):
             value = tuple(value)
         values[item.name] = value
-    shape = len(values["names"]), len(values["column_names"])
-    for name, columns in zip(MATRICES, (shape[0], shape[1]), strict=True):
-        if values[name].size != shape[0] * columns:
-            raise InputError(f"parameter set: {name} has {values[name].size} numbers, expected {shape[0] * columns}")
-        values[name] = values[name].reshape(shape[0], columns)
+    parameters, joints = len(values["names"]), len(values["joint_names"])
+    ranges = len(values["residual_speeds"]) // max(joints, 1)
+    shapes = ((parameters, parameters), (parameters, len(values["column_names"])), (joints, ranges), (joints, ranges))
+    for name, (rows, columns) in zip(MATRICES, shapes, strict=True):
+        if values[name].size != rows * columns:
+            raise InputError(f"parameter set: {name} has {values[name].size} numbers, expected {rows * columns}")
+        values[name] = values[name].reshape(rows, columns) if columns else values[name]
     return ParameterSet(**values)
 
 
