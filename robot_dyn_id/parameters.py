@@ -91,6 +91,10 @@ ANSWERS = ("yes", "limited", "no")
 """Answers to whether a model is fit for a use."""
 
 
+FILE_ONLY = {"message": False}
+"""Metadata of fields that messages do not hold."""
+
+
 @dataclass(frozen=True)
 class TermState:
     """Internal state of a term on one joint, such as the deflection of a Dahl element.
@@ -146,7 +150,8 @@ class ParameterSet:
             print(f"{name}: {value:.4g} +- {sigma:.2g}")
         ```
 
-    The message `robot_dyn_id/ParameterSet` and the file `parameters.yaml` have the same fields. With p base parameters,
+    The message `robot_dyn_id/ParameterSet` and the file `parameters.yaml` have the same fields, but for those that only
+    files hold, see `message_fields`. With p base parameters,
     c columns (10 per moving body, then the linear terms) and n joints:
 
     Attributes:
@@ -209,8 +214,7 @@ class ParameterSet:
         ddq_max: maximum accelerations in the training data [rad/s^2 or m/s^2], shape (n,).
         states: internal states of terms; empty if no term has any.
         prior_strength: information of the prior on single links that the covariance contains, see `Consistent`; 0
-            without a prior; NaN: not known. A negative number, as a message has in which the field is not filled, is
-            stored as NaN.
+            without a prior; NaN: not known. Messages hold neither it nor the residuals, which no node uses.
         residual_speeds: lower ends of the ranges of the speed that `residual_deviations` belong to, ascending, from 0
             on [rad/s or m/s], shape (n, k); empty: not known.
         residual_deviations: RMS of each joint's residuals of the training data in each of these ranges [N m or N],
@@ -291,9 +295,9 @@ class ParameterSet:
     interval_lows: Array = field(default_factory=lambda: np.zeros(0), repr=False)
     interval_highs: Array = field(default_factory=lambda: np.zeros(0), repr=False)
     held_out_method: str = UNKNOWN
-    prior_strength: float = math.nan
-    residual_speeds: Array = field(default_factory=lambda: np.zeros(0), repr=False)
-    residual_deviations: Array = field(default_factory=lambda: np.zeros(0), repr=False)
+    prior_strength: float = field(default=math.nan, metadata=FILE_ONLY)
+    residual_speeds: Array = field(default_factory=lambda: np.zeros(0), repr=False, metadata=FILE_ONLY)
+    residual_deviations: Array = field(default_factory=lambda: np.zeros(0), repr=False, metadata=FILE_ONLY)
     load_parameters: Array = field(default_factory=lambda: np.zeros(0), repr=False)
     data_digests: NDArray[np.uint32] = field(default_factory=lambda: np.zeros(0, dtype=np.uint32), repr=False)
     data_starts: Array = field(default_factory=lambda: np.zeros(0), repr=False)
@@ -352,8 +356,6 @@ class ParameterSet:
                 object.__setattr__(self, item.name, value)
         if not self.robot_compensates:
             object.__setattr__(self, "robot_compensates", (UNKNOWN,))
-        if self.prior_strength < 0.0:
-            object.__setattr__(self, "prior_strength", math.nan)
         _check_sizes(self)
         _check_words(self)
         _check_numbers(self)
@@ -404,8 +406,13 @@ def compensation_fault(effort_kind: str, robot_compensates: Sequence[str]) -> st
 
 
 def stored_fields() -> tuple[Field[Any], ...]:
-    """Fields of a parameter set that files and messages hold."""
+    """Fields of a parameter set that files hold."""
     return tuple(item for item in fields(ParameterSet) if item.metadata.get("stored", True))
+
+
+def message_fields() -> tuple[Field[Any], ...]:
+    """Fields of a parameter set that messages hold."""
+    return tuple(item for item in stored_fields() if item.metadata.get("message", True))
 
 
 LARGEST = 1e12
@@ -606,8 +613,8 @@ def _check_numbers(one: ParameterSet) -> None:
             raise _refused(f"{name} holds {bad[0]}, expected 0 or more")
     if len(one.interval_lows) and not np.all(one.interval_lows <= one.interval_highs):
         raise _refused("interval_lows holds NaN, or is greater than interval_highs")
-    if one.prior_strength > LARGEST:
-        raise _refused(f"prior_strength is {one.prior_strength}, expected at most {LARGEST:g}")
+    if not math.isnan(one.prior_strength) and not 0.0 <= one.prior_strength <= LARGEST:
+        raise _refused(f"prior_strength is {one.prior_strength}, expected 0 to {LARGEST:g}")
     if one.residual_speeds.size and (one.residual_speeds[:, 0].any() or np.any(np.diff(one.residual_speeds) < 0.0)):
         raise _refused("residual_speeds does not ascend from 0")
     for name in ("held_out_nrmse", "held_out_all_joints_nrmse"):  # NaN of a joint whose held-out torque is zero

@@ -69,7 +69,9 @@ def _list_unstored(content: Mapping[str, Any]) -> dict[str, Any]:
 
     With parameters that are not excited, a prior may have been used in their directions.
     """
-    plain = content.get("estimator") in WITHOUT_PRIOR and "not excited" not in content.get("status", ())
+    estimator, status = content.get("estimator"), content.get("status")
+    excited = isinstance(status, list) and "not excited" not in status
+    plain = isinstance(estimator, str) and estimator in WITHOUT_PRIOR and excited
     return {
         "robot_compensates": [UNKNOWN],
         "prior_strength": 0.0 if plain else math.nan,

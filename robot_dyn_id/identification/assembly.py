@@ -202,7 +202,7 @@ def _describe_model(identified: IdentifiedModel, trained: Ranges) -> dict[str, A
     model = regressor.model
     inertial = 10 * len(model.body_names)
     full = _representative(base, estimate)
-    spread = _column_deviations(base.mapping, base.independent, estimate.standard_deviations)
+    spread = column_deviations(base.mapping, base.independent, estimate.standard_deviations)
     intervals = np.zeros((0, 2)) if estimate.intervals is None else estimate.intervals
     shares = torque_shares(regressor, base.independent, estimate.values, estimate.standard_deviations, trained)
     columns = regressor.term_columns
@@ -259,7 +259,7 @@ def _representative(base: BaseParameters, estimate: Estimate) -> Array:
     return full
 
 
-def _column_deviations(mapping: Array, independent: Integers, sigma: Array) -> Array:
+def column_deviations(mapping: Array, independent: Integers, sigma: Array) -> Array:
     """Standard deviation of each column's own parameter, shape (c,); inf where only a combination is identifiable.
 
     Args:
@@ -315,7 +315,7 @@ def with_covariance(parameters: ParameterSet, covariance: Array, regressor: Regr
         interval_lows=np.zeros(0),
         interval_highs=np.zeros(0),
         status=_status(shares, np.zeros(len(sigma), dtype=bool)),
-        term_standard_deviations=_column_deviations(parameters.mapping, columns, sigma)[
+        term_standard_deviations=column_deviations(parameters.mapping, columns, sigma)[
             len(parameters.standard_parameters) :
         ],
     )

@@ -46,7 +46,7 @@ class ResidualProfile:
             velocity: velocities [rad/s or m/s], shape (n, N).
             valid: samples that count, shape (n, N).
         """
-        fewest = int(valid.sum(axis=1).min(initial=0))
+        fewest = int(valid.sum(axis=1).min())
         if not fewest:
             return None
         ranges = max(1, min(SPEED_RANGES, fewest // FEWEST_OF_RANGE))

@@ -114,8 +114,20 @@ def test_an_earlier_file_of_this_format_is_read(estimator, status, strength, con
     assert parameters.robot_compensates == ("unknown",)
 
 
-def test_a_strength_that_was_not_filled_is_not_known():
-    assert np.isnan(replace(identified_lift(), prior_strength=-1.0).prior_strength)
+@pytest.mark.parametrize(
+    ("name", "wrong", "words"),
+    [
+        ("prior_strength", -1.0, "prior_strength is -1.0, expected 0 to"),
+        ("prior_strength", np.inf, "prior_strength is inf"),
+        ("residual_deviations", np.full((2, 12), -1.0), "residual_deviations holds -1.0"),
+        ("residual_speeds", np.full((2, 12), 0.5), "residual_speeds does not ascend from 0"),
+        ("residual_speeds", np.zeros((2, 11)), "residual_deviations has shape"),
+    ],
+)
+def test_residuals_and_priors_that_no_identification_writes_are_refused(name, wrong, words):
+    assert identified_lift().residual_speeds.shape == (2, 12)
+    with pytest.raises(InputError, match=words):
+        replace(identified_lift(), **{name: wrong})
 
 
 @pytest.mark.parametrize("name", [item.name for item in stored_fields() if item.name not in ADDED])

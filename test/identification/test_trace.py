@@ -2,6 +2,7 @@
 """The trace of held-out data: equally spaced samples, and folds whose model has other columns than the final one."""
 
 from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 from support.simulated import ARM, Simulated
@@ -59,18 +60,22 @@ def test_samples_are_equally_spaced_and_their_number_does_not_grow(monkeypatch):
 
 
 def test_extremes_between_the_samples_are_kept():
-    """Of all samples, whatever the stride: each sample has the smallest and largest values up to the next one."""
+    """Of all samples, wherever windows end: each kept sample has the extremes of those up to the next one."""
     result = identified()
     trials = result.evaluation.trials
     fold = Fold.from_model(trials, result.model)
-    all_of, sparse = (ExtremeCurves(Thinning(stride)) for stride in (1, 7))
-    compare([fold], extremes=all_of)
+    whole, sparse, pieces = (ExtremeCurves(Thinning(stride)) for stride in (1, 7, 7))
+    compare([fold], extremes=whole)
     compare([fold], extremes=sparse)
-    every, kept = (np.concatenate(one.pieces, axis=-1) for one in (all_of, sparse))
+    every, kept = (np.concatenate(one.pieces, axis=-1) for one in (whole, sparse))
     np.testing.assert_array_equal(every[0], every[1])
     count = every.shape[-1]
-    assert kept.shape == (2, len(CURVES), 3, -(-count // 7)) and len(all_of.pieces) > 1
+    assert kept.shape == (2, len(CURVES), 3, -(-count // 7))
     for place in range(kept.shape[-1]):
         between = every[0][..., 7 * place : 7 * place + 7]
         np.testing.assert_array_equal(kept[0][..., place], between.min(axis=-1))
         np.testing.assert_array_equal(kept[1][..., place], between.max(axis=-1))
+    window = next(iter(trials))
+    for first, last in pairwise((0, 5, 8, 100, 101, 102, count)):
+        pieces.add(0, window, every[0][..., first:last])
+    np.testing.assert_array_equal(np.concatenate(pieces.pieces, axis=-1), kept)

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -78,7 +79,7 @@ def explain_health(
         trained: whether a model was identified from them, rather than validated on them.
     """
     rows = []
-    notes = {**_NOTES, "clipping": lambda trials: _note_clipping(trials, effort_limits)}
+    notes = {**_NOTES, "clipping": partial(_note_clipping, effort_limits=effort_limits)}
     for check, codes in CHECKS.items():
         own = [one for one in findings if one.code in codes]
         text = notes[check](trials) if check in notes else "nothing found"

@@ -20,7 +20,7 @@ from robot_dyn_id.identification.pipeline import Identification
 from robot_dyn_id.msg import Finding as FindingMsg
 from robot_dyn_id.msg import IdentificationReport
 from robot_dyn_id.msg import ParameterSet as ParameterSetMsg
-from robot_dyn_id.parameters import LONGEST_LINE, FitFor, ParameterSet, TermState, check_format_version, stored_fields
+from robot_dyn_id.parameters import LONGEST_LINE, FitFor, ParameterSet, TermState, check_format_version, message_fields
 from robot_dyn_id.simulation.trajectory_tracking import MOST_POINTS, PointRows, Waypoints
 
 MOST_BYTES = {ParameterSetMsg: 2**26, JointTrajectory: 2**23}
@@ -30,7 +30,7 @@ MOST_BYTES = {ParameterSetMsg: 2**26, JointTrajectory: 2**23}
 FLATTENED = ("states", "fit_for")
 """Fields of a parameter set that are several flat arrays in the message."""
 
-MATRICES = ("covariance", "mapping", "residual_speeds", "residual_deviations")
+MATRICES = ("covariance", "mapping")
 """Fields of a parameter set that are flat, row by row, in the message."""
 
 
@@ -64,7 +64,7 @@ def parameter_set_message(parameters: ParameterSet) -> ParameterSetMsg:
     message = ParameterSetMsg()
     _fill_states(message, parameters.states)
     _fill_fit_for(message, parameters.fit_for)
-    for item in stored_fields():
+    for item in message_fields():
         if item.name in FLATTENED:
             continue
         value = getattr(parameters, item.name)
@@ -85,7 +85,7 @@ def parameter_set(message: ParameterSetMsg) -> ParameterSet:
     """
     check_format_version(message.format_version)
     values: dict[str, Any] = {"states": _states(message), "fit_for": _fit_for(message)}
-    for item in stored_fields():
+    for item in message_fields():
         if item.name in FLATTENED:
             continue
         value = getattr(message, item.name)
@@ -94,13 +94,11 @@ def parameter_set(message: ParameterSetMsg) -> ParameterSet:
         elif isinstance(value, list):
             value = tuple(value)
         values[item.name] = value
-    parameters, joints = len(values["names"]), len(values["joint_names"])
-    ranges = len(values["residual_speeds"]) // max(joints, 1)
-    shapes = ((parameters, parameters), (parameters, len(values["column_names"])), (joints, ranges), (joints, ranges))
-    for name, (rows, columns) in zip(MATRICES, shapes, strict=True):
-        if values[name].size != rows * columns:
-            raise InputError(f"parameter set: {name} has {values[name].size} numbers, expected {rows * columns}")
-        values[name] = values[name].reshape(rows, columns) if columns else values[name]
+    shape = len(values["names"]), len(values["column_names"])
+    for name, columns in zip(MATRICES, (shape[0], shape[1]), strict=True):
+        if values[name].size != shape[0] * columns:
+            raise InputError(f"parameter set: {name} has {values[name].size} numbers, expected {shape[0] * columns}")
+        values[name] = values[name].reshape(shape[0], columns)
     return ParameterSet(**values)
 
 

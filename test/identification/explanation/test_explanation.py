@@ -131,8 +131,9 @@ def test_the_band_follows_noise_that_depends_on_the_speed():
     for law in (lambda speed: 0.05 + 0.4 * speed, lambda speed: 0.05 + 0.6 * np.exp(-speed / 0.1)):
 
         def noisy(recording, law=law):
-            size = law(np.abs(recording.dq))
-            return changed(recording, tau=recording.tau + size * rng.normal(size=recording.tau.shape))
+            samples = recording.samples
+            size = law(np.abs(samples.dq))
+            return changed(recording, tau=samples.tau + size * rng.normal(size=size.shape))
 
         training, other = (noisy(arm.record(seed)) for seed in (1, 2))
         result = identify([training], [other], arm.model, Settings(terms=TERMS), "test")
