@@ -125,7 +125,7 @@ def assemble(
     )
 
 
-def _describe_residuals(evaluation: Evaluation) -> dict[str, Array]:
+def _describe_residuals(evaluation: Evaluation) -> dict[str, Any]:
     """Fields of a parameter set about the residuals of the training data."""
     trace = evaluation.trace
     crossed = evaluation.held_out.method == "cross_validation"  # the training data themselves were held out

@@ -79,7 +79,8 @@ def explain_health(
         trained: whether a model was identified from them, rather than validated on them.
     """
     rows = []
-    notes = {**_NOTES, "clipping": partial(_note_clipping, effort_limits=effort_limits)}
+    clipping = partial(_note_clipping, effort_limits=effort_limits)
+    notes: Mapping[str, Callable[[FilteredTrials], str]] = {**_NOTES, "clipping": clipping}
     for check, codes in CHECKS.items():
         own = [one for one in findings if one.code in codes]
         text = notes[check](trials) if check in notes else "nothing found"

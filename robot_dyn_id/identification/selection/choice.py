@@ -92,9 +92,9 @@ ZERO_GAIN_DEVIATIONS = 3.0
 SIGN_GAIN_DEVIATIONS = 3.0
 """Least gain of free signs of friction or rotor inertia, in standard errors."""
 
-FEWEST_PERIODS = 4.0
+FEWEST_PERIODS = 3.5
 """Least duration of all recordings, times the bandwidth of the fastest joint. The spectrum of a recording that is
-shorter than its motion has a bandwidth of about three over its duration, whatever the motion."""
+shorter than its motion has a bandwidth of 3.0 to 3.4 over its duration, whatever the motion."""
 
 MAX_COUPLINGS = 2
 """Most couplings that are taken."""
