@@ -60,7 +60,7 @@ def test_samples_are_equally_spaced_and_their_number_does_not_grow(monkeypatch):
 
 
 def test_extremes_between_the_samples_are_kept():
-    """Of all samples, wherever windows end: each kept sample has the extremes of those up to the next one."""
+    """Each kept sample has the extremes of all samples up to the next one, wherever windows end."""
     result = identified()
     trials = result.evaluation.trials
     fold = Fold.from_model(trials, result.model)

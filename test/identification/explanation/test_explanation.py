@@ -125,7 +125,7 @@ def test_a_validation_has_the_band_of_the_identification():
 
 
 def test_the_band_follows_noise_that_depends_on_the_speed():
-    """Of two laws of the noise, growing with the speed and largest at rest; one sigma for all would cover neither."""
+    """Noise that grows with the speed, and noise that is largest at rest: one sigma for all would cover neither."""
     arm = Simulated(ARM)
     rng = np.random.default_rng(4)
     for law in (lambda speed: 0.05 + 0.4 * speed, lambda speed: 0.05 + 0.6 * np.exp(-speed / 0.1)):
