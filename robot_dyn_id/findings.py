@@ -977,16 +977,19 @@ _CAUSES = frozenset({"joints_assumed_fixed", "joints_unknown"})
 """Information that may explain errors."""
 
 
-def rank_findings(findings: Iterable[Finding], decisive: Collection[str] = ()) -> list[list[Finding]]:
+def rank_findings(
+    findings: Iterable[Finding], decisive: Collection[str] = (), concerning: Collection[str] = ()
+) -> list[list[Finding]]:
     """Findings by code, the most useful first: errors, warnings, information, and each of them from cause to effect.
 
     The sections of the catalog are in that order: faults of the recordings explain what follows, so that correcting
     them comes first. Information is led by the codes that decide about a use, and in the presence of errors by what was
-    assumed about the recordings; what needs no action comes last.
+    assumed about the recordings; codes that concern a use follow, then all others, and what needs no action comes last.
 
     Args:
         findings: the findings.
         decisive: codes that answers about uses rest on.
+        concerning: further codes that may lower answers about uses.
 
     Returns:
         The findings of each code and severity, in their order.
@@ -997,11 +1000,12 @@ def rank_findings(findings: Iterable[Finding], decisive: Collection[str] = ()) -
     place = {code: number for number, code in enumerate(CATALOG)}
     failed = any(one.severity == "error" for group in groups.values() for one in group)
 
-    def rank(group: Sequence[Finding]) -> tuple[int, bool, bool, int]:
+    def rank(group: Sequence[Finding]) -> tuple[int, bool, bool, bool, int]:
         one = group[0]
         cause = failed and one.code in _CAUSES and bool(one.action)
         later = one.severity == "info" and one.code not in decisive and not cause
-        return -SEVERITIES.index(one.severity), later, not one.action, place[one.code]
+        apart = later and one.code not in concerning
+        return -SEVERITIES.index(one.severity), later, not one.action, apart, place[one.code]
 
     return sorted(groups.values(), key=rank)
 

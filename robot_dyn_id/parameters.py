@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import Field, dataclass, field, fields
 from typing import Any
@@ -132,6 +133,10 @@ ANSWERS = ("yes", "limited", "no")
 """Answers to whether a model is fit for a use."""
 
 
+FILE_ONLY = {"message": False}
+"""Metadata of fields that messages do not hold."""
+
+
 @dataclass(frozen=True)
 class TermState:
     """Internal state of a term on one joint, such as the deflection of a Dahl element.
@@ -187,7 +192,8 @@ class ParameterSet:
             print(f"{name}: {value:.4g} +- {sigma:.2g}")
         ```
 
-    The message `robot_dyn_id/ParameterSet` and the file `parameters.yaml` have the same fields. With p base parameters,
+    The message `robot_dyn_id/ParameterSet` and the file `parameters.yaml` have the same fields, but for those that only
+    files hold, see `message_fields`. With p base parameters,
     c columns (10 per moving body, then the linear terms) and n joints:
 
     Attributes:
@@ -249,6 +255,12 @@ class ParameterSet:
         dq_max: maximum speeds in the training data [rad/s or m/s], shape (n,).
         ddq_max: maximum accelerations in the training data [rad/s^2 or m/s^2], shape (n,).
         states: internal states of terms; empty if no term has any.
+        prior_strength: information of the prior on single links that the covariance contains, see `Consistent`; 0
+            without a prior; NaN: not known. Messages hold neither it nor the residuals, which no node uses.
+        residual_speeds: lower ends of the ranges of the speed that `residual_deviations` belong to, ascending, from 0
+            on [rad/s or m/s], shape (n, k); empty: not known.
+        residual_deviations: RMS of each joint's residuals of the training data in each of these ranges [N m or N],
+            shape (n, k); see `ResidualProfile`.
         load_parameters: standard parameters that the load of load-dependent friction is computed from, 10 per body;
             empty: those of the URDF.
         fit_for: uses that the model is fit for; empty if they have not been judged.
@@ -326,6 +338,9 @@ class ParameterSet:
     interval_lows: Array = field(default_factory=lambda: np.zeros(0), repr=False)
     interval_highs: Array = field(default_factory=lambda: np.zeros(0), repr=False)
     held_out_method: str = UNKNOWN
+    prior_strength: float = field(default=math.nan, metadata=FILE_ONLY)
+    residual_speeds: Array = field(default_factory=lambda: np.zeros(0), repr=False, metadata=FILE_ONLY)
+    residual_deviations: Array = field(default_factory=lambda: np.zeros(0), repr=False, metadata=FILE_ONLY)
     load_parameters: Array = field(default_factory=lambda: np.zeros(0), repr=False)
     data_digests: NDArray[np.uint32] = field(default_factory=lambda: np.zeros(0, dtype=np.uint32), repr=False)
     data_starts: Array = field(default_factory=lambda: np.zeros(0), repr=False)
@@ -461,8 +476,13 @@ def compensation_fault(effort_kind: str, robot_compensates: Sequence[str]) -> st
 
 
 def stored_fields() -> tuple[Field[Any], ...]:
-    """Fields of a parameter set that files and messages hold."""
+    """Fields of a parameter set that files hold."""
     return tuple(item for item in fields(ParameterSet) if item.metadata.get("stored", True))
+
+
+def message_fields() -> tuple[Field[Any], ...]:
+    """Fields of a parameter set that messages hold."""
+    return tuple(item for item in stored_fields() if item.metadata.get("message", True))
 
 
 LARGEST = 1e12
@@ -548,12 +568,25 @@ def _check_sizes(one: ParameterSet) -> None:
         **dict.fromkeys(("drive_gains", "drive_signs"), (n if len(one.drive_gains) else 0,)),
         "offset_deviations": (n if len(one.offset_deviations) else 0,),
         **dict.fromkeys(("interval_lows", "interval_highs"), (p if len(one.interval_lows) else 0,)),
+        **dict.fromkeys(("residual_speeds", "residual_deviations"), _profile_shape(one, n)),
         "data_digests": (len(one.data_digests),),
         **dict.fromkeys(("data_starts", "data_stops"), (len(one.data_sources) if len(one.data_starts) else 0,)),
     }
     for name, expected in shapes.items():
         if np.shape(getattr(one, name)) != expected:
             raise _refused(f"{name} has shape {np.shape(getattr(one, name))}, expected {expected}")
+
+
+def _profile_shape(one: ParameterSet, joints: int) -> tuple[int, ...]:
+    """Expected shape of the residuals over speed.
+
+    Raises:
+        InputError: too many ranges.
+    """
+    shape = np.shape(one.residual_speeds)
+    if len(shape) == 2 and shape[1] > MOST_PER_ENTRY:
+        raise _refused(f"residual_speeds has {shape[1]} ranges, at most {MOST_PER_ENTRY} are read")
+    return (joints, shape[1]) if len(shape) == 2 and shape[1] else (0,)
 
 
 def _check_words(one: ParameterSet) -> None:
@@ -634,6 +667,8 @@ def _check_numbers(one: ParameterSet) -> None:
         "drive_gains",
         "drive_signs",
         "offset_deviations",
+        "residual_speeds",
+        "residual_deviations",
         "data_starts",
         "data_stops",
     )
@@ -642,12 +677,16 @@ def _check_numbers(one: ParameterSet) -> None:
         if len(bad):
             raise _refused(f"{name} holds {bad[0]}, expected finite numbers of magnitudes up to {LARGEST:g}")
     spreads = ("standard_deviations", "term_standard_deviations")
-    for name in (*spreads, "offset_deviations", "dq_max", "ddq_max"):
+    for name in (*spreads, "offset_deviations", "residual_deviations", "dq_max", "ddq_max"):
         bad = getattr(one, name)[~(getattr(one, name) >= 0.0)]
         if len(bad):
             raise _refused(f"{name} holds {bad[0]}, expected 0 or more")
     if len(one.interval_lows) and not np.all(one.interval_lows <= one.interval_highs):
         raise _refused("interval_lows holds NaN, or is greater than interval_highs")
+    if not math.isnan(one.prior_strength) and not 0.0 <= one.prior_strength <= LARGEST:
+        raise _refused(f"prior_strength is {one.prior_strength}, expected 0 to {LARGEST:g}")
+    if one.residual_speeds.size and (one.residual_speeds[:, 0].any() or np.any(np.diff(one.residual_speeds) < 0.0)):
+        raise _refused("residual_speeds does not ascend from 0")
     for name in ("held_out_nrmse", "held_out_all_joints_nrmse"):  # NaN of a joint whose held-out torque is zero
         bad = np.ravel(getattr(one, name))[np.ravel(getattr(one, name)) < 0.0]
         if len(bad):

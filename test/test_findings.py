@@ -19,6 +19,7 @@ from robot_dyn_id.findings import (
     summarize_findings,
     write_markdown,
 )
+from robot_dyn_id.identification.uses import CONCERNING_USES
 
 PACKAGE = Path(robot_dyn_id.__file__).parent
 ROOT = Path(__file__).resolve().parents[1]
@@ -113,6 +114,13 @@ def test_the_most_useful_findings_come_first():
     assert [one.message for one in ranked[1]] == ["3", "4"]
     excused = make_finding("clock_gaps", "short", severity="info")
     assert [len(group) for group in rank_findings([*findings, excused])] == [1, 2, 1, 1, 1, 1]
+
+
+def test_information_about_uses_comes_before_other_information():
+    """A prior from geometry concerns no use: what limits one is read first, also where another figure decides."""
+    found = [make_finding(code, code) for code in ("prior_from_geometry", "outside_training", "gravity_uncertain")]
+    order = [group[0].code for group in rank_findings(found, {"gravity_uncertain"}, CONCERNING_USES)]
+    assert order == ["gravity_uncertain", "outside_training", "prior_from_geometry"]
 
 
 def test_assumptions_about_the_recording_lead_where_a_model_fails():

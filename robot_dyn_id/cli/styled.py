@@ -20,6 +20,7 @@ from rich.text import Text
 from robot_dyn_id.findings import SIGNS, Finding, rank_findings
 from robot_dyn_id.identification.evaluation import Evaluation
 from robot_dyn_id.identification.pipeline import Identification
+from robot_dyn_id.identification.uses import CONCERNING_USES
 from robot_dyn_id.report.text import (
     MAX_PRINTED_FINDINGS,
     check_lines,
@@ -110,7 +111,7 @@ def _table(*names: str) -> Table:
 
 def _findings(findings: Iterable[Finding], decisive: Collection[str], most: int) -> Iterator[RenderableType]:
     """Severity, code and message of each finding, and what to do about it."""
-    ranked = rank_findings(findings, decisive)
+    ranked = rank_findings(findings, decisive, CONCERNING_USES)
     for group in ranked[:most]:
         first = group[0]
         style = STYLES.get(first.severity, "")

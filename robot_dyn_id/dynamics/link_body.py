@@ -19,14 +19,6 @@ DETERMINED_SHARE = 0.5
 length, mass times length squared, or of the prior's standard deviation where that is less. With a greater one the data
 say less than the size of the robot, or the prior, does."""
 
-WITHOUT_PRIOR = frozenset(
-    {
-        *("ols", "weighted", "generalized", "robust", "period_averaged", "total_least_squares", "stepwise"),
-        *("instrumental", "output_error", "closed_loop_output_error", "separable", "lm", "ga", "pso", "pso_lm"),
-    }
-)
-"""Estimators whose covariance contains no prior; of all others, it may."""
-
 
 @dataclass(frozen=True)
 class LinkBody:
@@ -142,28 +134,19 @@ def standard_covariance(parameters: ParameterSet) -> Array:
     return covariance
 
 
-def stored_prior_strength(parameters: ParameterSet) -> float:
-    """Strength of the prior in the covariance of a parameter set, see `Estimate`: 0 where there is none, else NaN.
-
-    A set does not hold it. With parameters that are not excited, a prior may have been used in their directions.
-    """
-    plain = parameters.estimator in WITHOUT_PRIOR and "not excited" not in parameters.status
-    return 0.0 if plain else np.nan
-
-
-def determined_covariance(parameters: ParameterSet, scales: Array, prior_strength: float) -> Array:
+def determined_covariance(parameters: ParameterSet, scales: Array) -> Array:
     """`standard_covariance` with NaN also in the rows and columns of what data do not determine, shape (10 b, 10 b).
+
+    Nothing counts as determined where the strength of the prior in the covariance is not known.
 
     Args:
         parameters: the parameter set.
         scales: sizes of the parameters on such links, see `BodyPrior.scales`, shape (b, 10).
-        prior_strength: information of the prior that the covariance contains, see `Estimate`; NaN: not known, then
-            nothing counts as determined.
     """
     covariance = standard_covariance(parameters)
     determined = np.zeros(len(covariance), dtype=bool)
-    if not np.isnan(prior_strength):
-        limits = DETERMINED_SHARE * scales.ravel() / np.sqrt(max(1.0, prior_strength))
+    if not np.isnan(parameters.prior_strength):
+        limits = DETERMINED_SHARE * scales.ravel() / np.sqrt(max(1.0, parameters.prior_strength))
         determined = np.sqrt(np.diag(covariance)) <= limits
         for column, row in lone_parameters(parameters).items():
             determined[column] &= parameters.status[row] == "good"

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
+from scipy.linalg import cholesky, solve_triangular
 
 from robot_dyn_id.arrays import Array, Integers, Mask
 from robot_dyn_id.dynamics.base_parameters import combine_columns
@@ -100,10 +101,8 @@ class Consistent(CheckedOptions):
         found = task.fit()
         values = task.mapping @ found.values
         noise, middle = compute_score_covariance(problem, values, plain.inverse, weights, self.autoregressive_order)
-        # A bound that the data contradict does not make a value certain: at least the deviation with all else known.
-        normal = np.sum(factors.stack(weights)[:, :-1] ** 2, axis=0)
-        least = np.divide(np.sqrt(np.diag(middle)), normal, out=np.zeros_like(normal), where=normal > 0.0)
-        intervals, covariance = task.find_uncertainty(found, middle, least)
+        information = np.sum(factors.stack(weights)[:, :-1] ** 2, axis=0)
+        intervals, covariance = task.find_uncertainty(found, middle, information)
         solution = replace(ordinary, values=values)
         estimate = Estimate.from_solution(problem.names, factors, ordinary, solution, covariance, noise)
         deviations = np.sqrt(np.diag(plain.inverse @ middle @ plain.inverse))
@@ -219,14 +218,18 @@ class ConsistentTask:
         """Intervals of base parameters that the data do not excite: all that the signs allow, shape (p, 2)."""
         return np.column_stack([np.where(self.signed, 0.0, -np.inf), np.full(len(self.mapping), np.inf)])
 
-    def find_uncertainty(self, fit: ConsistentFit, middle: Array, least: Array) -> tuple[Array, Array]:
+    def find_uncertainty(self, fit: ConsistentFit, middle: Array, information: Array) -> tuple[Array, Array]:
         """Find 95 % intervals of the base parameters, shape (p, 2), and a covariance that fits them, (p, p).
+
+        A bound that the data contradict does not make a value certain: an interval has at least the deviation with all
+        else known.
 
         Args:
             fit: the estimate.
             middle: covariance of the score of the weighted rows of the base parameters, shape (p, p).
-            least: least standard deviations, shape (p,).
+            information: squared norm of the weighted column of each base parameter, shape (p,).
         """
+        least = self._least_deviations(fit, middle, information)
         at = np.flatnonzero(fit.live)
         bounded = np.append(np.zeros(self.prior.bodies.size, dtype=bool), self.bounded)[at]
         scores = self.mapping.T @ middle @ self.mapping + self._prior_information(fit)
@@ -241,6 +244,25 @@ class ConsistentTask:
         deviations[places] = (np.maximum(high - values, values - low) / NORMAL)[self.signed]
         covariance = mapping @ normal.find_covariance(deviations) @ mapping.T
         return np.column_stack([low, high]), covariance
+
+    def _least_deviations(self, fit: ConsistentFit, middle: Array, information: Array) -> Array:
+        """Standard deviation of each base parameter with all others known, shape (p,); 0 without information.
+
+        The prior counts as it does in the covariance: its information is added to that of the data.
+        """
+        at = np.flatnonzero(fit.live)
+        normal, mapping = fit.normal[np.ix_(at, at)], self.mapping[:, at]
+        size = 1.0 / np.sqrt(np.diag(normal))
+        root = cholesky(normal * size * size[:, None] + RIDGE * np.eye(len(at)), lower=True)
+        rows = solve_triangular(root, (mapping * size).T, lower=True)
+        combined = rows.T @ rows
+        known = np.diag(combined) > 0.0
+        scale = 1.0 / np.sqrt(np.where(known, np.diag(combined), 1.0))
+        inverse = np.linalg.inv(combined * scale * scale[:, None] + RIDGE * np.eye(len(scale)))
+        of_prior = np.where(known, np.maximum(np.diag(inverse) * scale**2 - information, 0.0), 0.0)
+        total = information + of_prior
+        deviations = np.sqrt(np.diag(middle) + of_prior)
+        return np.divide(deviations, total, out=np.zeros_like(total), where=information > 0.0)
 
     def find_replaceable(self) -> Mask:
         """Base parameters of columns that other bounded columns of the same joint nearly replace, shape (p,)."""

@@ -83,6 +83,11 @@ class Estimate:
     costs: Array | None = field(default=None, repr=False)
     prior_strength: float = 0.0
 
+    @property
+    def known_prior_strength(self) -> float:
+        """Strength of the prior; NaN where the prior is not one on single links."""
+        return float("nan") if self.regularized_towards and not self.prior_strength else self.prior_strength
+
     @classmethod
     def from_solution(
         cls,

@@ -3,7 +3,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,14 @@ from robot_dyn_id.files.parameters_header import describe_parameters
 from robot_dyn_id.files.values import file_errors, read_dataclass, read_value
 from robot_dyn_id.parameters import FORMAT_REMEDY, FORMAT_VERSION, UNKNOWN, FitFor, ParameterSet, stored_fields
 from robot_dyn_id.text.yaml import Row
+
+WITHOUT_PRIOR = frozenset(
+    {
+        *("ols", "weighted", "generalized", "robust", "period_averaged", "total_least_squares", "stepwise"),
+        *("instrumental", "output_error", "closed_loop_output_error", "separable", "lm", "ga", "pso", "pso_lm"),
+    }
+)
+"""Estimators whose covariance contains no prior; of all others, it may."""
 
 FORMAT = FileFormat("parameters", FORMAT_VERSION, FORMAT_REMEDY)
 
@@ -48,10 +57,27 @@ def read_parameters(path: str | Path, term_classes: Sequence[type[Term]] = ()) -
             wrong type.
     """
     content = FORMAT.read(path)
-    content.setdefault("robot_compensates", [UNKNOWN])  # files in which it was not stored
+    for name, value in _list_unstored(content).items():
+        content.setdefault(name, value)
     given: dict[str, Any] = {"format_version": FORMAT.version, "term_classes": tuple(term_classes)}
     with file_errors(path, InputError):
         return read_dataclass(ParameterSet, content, readers=_READERS, complete=True, **given)
+
+
+def _list_unstored(content: Mapping[str, Any]) -> dict[str, Any]:
+    """Values of the fields that earlier files of this format do not hold.
+
+    With parameters that are not excited, a prior may have been used in their directions.
+    """
+    estimator, status = content.get("estimator"), content.get("status")
+    excited = isinstance(status, list) and "not excited" not in status
+    plain = isinstance(estimator, str) and estimator in WITHOUT_PRIOR and excited
+    return {
+        "robot_compensates": [UNKNOWN],
+        "prior_strength": 0.0 if plain else math.nan,
+        "residual_speeds": [],
+        "residual_deviations": [],
+    }
 
 
 def _read_fit_for(value: Any, key: str) -> tuple[FitFor, ...]:

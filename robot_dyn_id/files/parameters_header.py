@@ -10,7 +10,7 @@ import numpy as np
 
 from robot_dyn_id.arrays import Array
 from robot_dyn_id.dynamics.body_prior import BodyPrior
-from robot_dyn_id.dynamics.link_body import SYMBOLS, LinkBody, determined_covariance, stored_prior_strength
+from robot_dyn_id.dynamics.link_body import SYMBOLS, LinkBody, determined_covariance
 from robot_dyn_id.errors import InputError
 from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.parameters import GAIN_REMEDY, INERTIAL_UNITS, ParameterSet, describe_unknown_gains
@@ -93,14 +93,11 @@ def _link_covariance(parameters: ParameterSet) -> Array:
 
     Nothing counts as determined with a prior of unknown strength, or by a URDF that gives links no sizes.
     """
-    strength, bodies = stored_prior_strength(parameters), len(parameters.body_names)
-    scales = np.ones((bodies, SYMBOLS))
-    if not math.isnan(strength):
-        try:
-            scales = BodyPrior.from_model(RobotModel.from_parameters(parameters)).scales
-        except InputError:
-            strength = math.nan
-    return determined_covariance(parameters, scales, strength)
+    try:
+        scales = BodyPrior.from_model(RobotModel.from_parameters(parameters)).scales
+    except InputError:
+        scales = np.zeros((len(parameters.body_names), SYMBOLS))
+    return determined_covariance(parameters, scales)
 
 
 def _list_terms(parameters: ParameterSet) -> Iterator[str]:

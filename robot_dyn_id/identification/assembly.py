@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from robot_dyn_id.arrays import Array, Mask
+from robot_dyn_id.arrays import Array, Integers, Mask
 from robot_dyn_id.dynamics.base_parameters import BaseParameters
 from robot_dyn_id.dynamics.consistency import is_consistent
 from robot_dyn_id.dynamics.regressor import Regressor
@@ -20,6 +20,7 @@ from robot_dyn_id.estimators.row_statistics import RowStatistics
 from robot_dyn_id.identification.evaluation import Evaluation
 from robot_dyn_id.identification.factor import Factor
 from robot_dyn_id.identification.model import IdentifiedModel
+from robot_dyn_id.identification.residual_profile import ResidualProfile
 from robot_dyn_id.identification.settings import store_drives
 from robot_dyn_id.identification.verdict import Thresholds
 from robot_dyn_id.parameters import LONGEST_LINE, ParameterSet, implied_compensations, urdf_hash
@@ -119,8 +120,19 @@ def assemble(
         drive_gains=gains,
         drive_signs=signs,
         offset_deviations=training.offset_deviations,
+        **_describe_residuals(evaluation),
         fit_for=tuple(judgment.fit for judgment in evaluation.uses),
     )
+
+
+def _describe_residuals(evaluation: Evaluation) -> dict[str, Any]:
+    """Fields of a parameter set about the residuals of the training data."""
+    trace = evaluation.trace
+    crossed = evaluation.held_out.method == "cross_validation"  # the training data themselves were held out
+    profile = ResidualProfile.from_samples(trace.residual, trace.motion.dq, trace.valid) if crossed else trace.profile
+    if profile is None:
+        return {}
+    return {"residual_speeds": profile.speeds, "residual_deviations": profile.deviations}
 
 
 def assemble_from_factor(
@@ -190,8 +202,7 @@ def _describe_model(identified: IdentifiedModel, trained: Ranges) -> dict[str, A
     model = regressor.model
     inertial = 10 * len(model.body_names)
     full = _representative(base, estimate)
-    spread = np.full(len(regressor.names), np.inf)
-    spread[base.independent] = estimate.standard_deviations
+    spread = column_deviations(base.mapping, base.independent, estimate.standard_deviations)
     intervals = np.zeros((0, 2)) if estimate.intervals is None else estimate.intervals
     shares = torque_shares(regressor, base.independent, estimate.values, estimate.standard_deviations, trained)
     columns = regressor.term_columns
@@ -224,6 +235,7 @@ def _describe_model(identified: IdentifiedModel, trained: Ranges) -> dict[str, A
         "term_constant_names": tuple(name for name, _, _ in constants),
         "term_constant_joints": tuple(joint for _, joint, _ in constants),
         "term_constant_values": np.array([value for _, _, value in constants], dtype=np.float64),
+        "prior_strength": estimate.known_prior_strength,
         "condition_number": estimate.condition_number,
         "condition_number_scaling": "columns",
         "q_min": trained.q_min,
@@ -245,6 +257,20 @@ def _representative(base: BaseParameters, estimate: Estimate) -> Array:
     full = np.zeros(len(base.column_names))
     full[base.independent] = estimate.values
     return full
+
+
+def column_deviations(mapping: Array, independent: Integers, sigma: Array) -> Array:
+    """Standard deviation of each column's own parameter, shape (c,); inf where only a combination is identifiable.
+
+    Args:
+        mapping: combinations of columns that are the base parameters, shape (p, c).
+        independent: column that each base parameter is named after, shape (p,).
+        sigma: standard deviations of the base parameters, shape (p,).
+    """
+    found = np.full(mapping.shape[1], np.inf)
+    alone = np.count_nonzero(mapping, axis=1) == 1
+    found[independent[alone]] = sigma[alone]
+    return found
 
 
 def _status(shares: Array, unexcited: Mask) -> tuple[str, ...]:
@@ -282,8 +308,6 @@ def with_covariance(parameters: ParameterSet, covariance: Array, regressor: Regr
     columns = parameters.independent_columns.astype(np.int64)
     sigma = np.sqrt(np.diag(covariance))
     shares = torque_shares(regressor, columns, parameters.values, sigma, Ranges.from_parameters(parameters))
-    spread = np.full(len(parameters.column_names), np.inf)
-    spread[columns] = sigma
     return replace(
         parameters,
         covariance=covariance,
@@ -291,7 +315,9 @@ def with_covariance(parameters: ParameterSet, covariance: Array, regressor: Regr
         interval_lows=np.zeros(0),
         interval_highs=np.zeros(0),
         status=_status(shares, np.zeros(len(sigma), dtype=bool)),
-        term_standard_deviations=spread[len(parameters.standard_parameters) :],
+        term_standard_deviations=column_deviations(parameters.mapping, columns, sigma)[
+            len(parameters.standard_parameters) :
+        ],
     )
 
 

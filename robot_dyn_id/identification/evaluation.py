@@ -16,10 +16,12 @@ from robot_dyn_id.findings import Finding, format_findings, format_spans, make_f
 from robot_dyn_id.identification.metrics import Fold, HeldOut, compare, torque_uncertainty
 from robot_dyn_id.identification.model import IdentifiedModel
 from robot_dyn_id.identification.passivity import report_driving_friction
+from robot_dyn_id.identification.residual_profile import ResidualProfile
 from robot_dyn_id.identification.rollout import Rollouts, simulate_rollouts
 from robot_dyn_id.identification.scales import friction_levels, gravity_deviation, inertia_deviation
 from robot_dyn_id.identification.settings import Settings
-from robot_dyn_id.identification.trace import Trace
+from robot_dyn_id.identification.thinning import ExtremeCurves
+from robot_dyn_id.identification.trace import Trace, thin_out
 from robot_dyn_id.identification.uses import (
     Criterion,
     ModelScales,
@@ -114,7 +116,13 @@ class Evaluation:
         return replace(self, findings=tuple(dict.fromkeys((*self.findings, *findings))))
 
 
-def evaluate(model: IdentifiedModel, data: HeldOutData, trained: Ranges, settings: Settings) -> Evaluation:
+def evaluate(
+    model: IdentifiedModel,
+    data: HeldOutData,
+    trained: Ranges,
+    settings: Settings,
+    profile: ResidualProfile | None = None,
+) -> Evaluation:
     """Evaluate a model on held-out data: predict, cross-check the equations, and judge.
 
     Args:
@@ -122,6 +130,7 @@ def evaluate(model: IdentifiedModel, data: HeldOutData, trained: Ranges, setting
         data: held-out data, filtered like the training data, and the models that predict them.
         trained: ranges of the training motion.
         settings: thresholds of the verdict, and drives of the joints.
+        profile: residuals of the training data over the speed; None: not known, or these are the training data.
 
     Raises:
         InputError: data at rest throughout, or too short.
@@ -129,7 +138,8 @@ def evaluate(model: IdentifiedModel, data: HeldOutData, trained: Ranges, setting
     robot, held_out = model.regressor.model, data.trials
     efforts, findings = effort_sources(held_out.recordings[0], robot.joint_names, settings.drives)
     findings += _report_rest(held_out)
-    metrics = replace(compare(data.folds, trained), method=data.method)
+    extremes = ExtremeCurves(thin_out(held_out))
+    metrics = replace(compare(data.folds, trained, extremes), method=data.method)
     if not metrics.samples:
         raise InputError(f"{held_out.sources}: too short to validate on")
     metrics = metrics.with_uncertainty(
@@ -158,7 +168,7 @@ def evaluate(model: IdentifiedModel, data: HeldOutData, trained: Ranges, setting
         held_out=metrics,
         cross_check=check,
         findings=tuple(dict.fromkeys(findings)),
-        trace=Trace.from_folds(model, data.folds, metrics.samples),
+        trace=Trace.from_folds(model, data.folds, metrics.samples, extremes, profile),
         trials=held_out,
         efforts=efforts,
         indefinite=indefinite,

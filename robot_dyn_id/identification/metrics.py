@@ -15,6 +15,7 @@ from robot_dyn_id.identification.extrapolation import Excess, far_outside, list_
 from robot_dyn_id.identification.model import IdentifiedModel
 from robot_dyn_id.identification.scales import DETECTABLE_QUANTILE, ApparentLoadFit, ErrorHistogram, rate_effort
 from robot_dyn_id.identification.spectrum import TorqueSpectra, WelchSums
+from robot_dyn_id.identification.thinning import ExtremeCurves
 from robot_dyn_id.parameters import UNKNOWN
 from robot_dyn_id.signals.ranges import Ranges
 from robot_dyn_id.signals.trials import FilteredTrials
@@ -168,13 +169,14 @@ class _Sums:
             self.totals[name] = self.totals.get(name, 0.0) + value.sum(axis=1)
 
 
-def compare(folds: Sequence[Fold], trained: Ranges | None = None) -> HeldOut:
+def compare(folds: Sequence[Fold], trained: Ranges | None = None, extremes: ExtremeCurves | None = None) -> HeldOut:
     """Predict the torques of held-out data and compare them with the measured ones.
 
     Args:
         folds: held-out data, each with the model that predicts them; the low-pass filter of the data is applied to the
             measured efforts, never to the prediction.
         trained: ranges of the training motion; None: ranges are not compared.
+        extremes: collects the extremes of the curves for plots; None: they are not needed.
     """
     sums = _Sums()
     regressor, bounded = folds[0].regressor, all(fold.unconstrained is not None for fold in folds)
@@ -182,12 +184,15 @@ def compare(folds: Sequence[Fold], trained: Ranges | None = None) -> HeldOut:
     errors = ErrorHistogram.empty(len(regressor.model.joint_names))
     loads = ApparentLoadFit(regressor, folds[0].trials.plan)
     spectra = _empty_spectra(folds[0], len(folds))
-    for fold, piece, tau in _measured(folds):
+    for number, fold, piece, tau in _measured(folds):
         used, plan = piece.used, fold.trials.plan
         valid = piece.valid[:, used]
-        measured = np.where(valid, plan.low_pass.apply(tau, plan.rate)[:, used], 0.0)
+        measured = plan.low_pass.apply(tau, plan.rate)[:, used]
         motion = piece.motion.take(used)
-        predicted = np.where(valid, fold.regressor.torque(motion, fold.values, fold.columns), 0.0)
+        predicted = fold.regressor.torque(motion, fold.values, fold.columns)
+        if extremes is not None:
+            extremes.add(number, piece, (tau[:, used], measured, predicted, measured - predicted))
+        measured, predicted = np.where(valid, measured, 0.0), np.where(valid, predicted, 0.0)
         urdf = np.where(
             valid, fold.regressor.torque(motion, regressor.model.inertial_parameters[nominal], nominal), 0.0
         )
@@ -240,12 +245,12 @@ def _empty_spectra(fold: Fold, folds: int) -> WelchSums:
     return WelchSums.for_stretch(trials.plan.rate, max(trials.survey.durations) / folds, len(trials.joints))
 
 
-def _measured(folds: Sequence[Fold]) -> Iterator[tuple[Fold, FilteredWindow, Array]]:
-    """Windows with held-out rows, with their fold and their measured torque, shape (n, N)."""
-    for fold in folds:
+def _measured(folds: Sequence[Fold]) -> Iterator[tuple[int, Fold, FilteredWindow, Array]]:
+    """Windows with held-out rows, with number and value of their fold and their measured torque, shape (n, N)."""
+    for number, fold in enumerate(folds):
         for window in fold.trials.along(fold.regressor):
             if window.tau is not None and window.used.any():
-                yield fold, window, window.tau
+                yield number, fold, window, window.tau
 
 
 def torque_uncertainty(regressor: Regressor, columns: Integers, covariance: Array, trials: FilteredTrials) -> Array:

@@ -10,7 +10,6 @@ import numpy as np
 from robot_dyn_id.arrays import Array, Integers
 from robot_dyn_id.dynamics.base_parameters import BaseParameters
 from robot_dyn_id.dynamics.dynamics import Dynamics
-from robot_dyn_id.dynamics.link_body import stored_prior_strength
 from robot_dyn_id.dynamics.regressor import Motion, Regressor
 from robot_dyn_id.estimators import Estimate
 from robot_dyn_id.parameters import ParameterSet
@@ -56,7 +55,7 @@ class IdentifiedModel:
             residual_rms=unknown,
             noise_rms=unknown,
             rows=0,
-            prior_strength=stored_prior_strength(parameters),
+            prior_strength=parameters.prior_strength,
         )
         return cls(regressor, base, estimate)
 

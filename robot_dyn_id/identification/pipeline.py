@@ -41,10 +41,12 @@ from robot_dyn_id.identification.identifiability import Identifiability, identif
 from robot_dyn_id.identification.load import with_fitted_load
 from robot_dyn_id.identification.metrics import Fold
 from robot_dyn_id.identification.model import IdentifiedModel
+from robot_dyn_id.identification.residual_profile import ResidualProfile
 from robot_dyn_id.identification.residuals import examine_held_out
 from robot_dyn_id.identification.selection.choice import GIVEN_PRIOR_STRENGTH, Options, Selection, choose_model
 from robot_dyn_id.identification.settings import Settings
 from robot_dyn_id.identification.shared_motion import report_shared_motion
+from robot_dyn_id.identification.trace import thin_out
 from robot_dyn_id.identification.verdict import judge_training
 from robot_dyn_id.model.robot import STANDARD_GRAVITY, RobotModel
 from robot_dyn_id.model.urdf import RobotDescription
@@ -153,8 +155,11 @@ def identify(
     fit = fit_model(trials, regressor, base, settings, progress)
     findings += (*excluded, *fit.findings, *_judge_training(fit.model, trials, settings))
     findings += report_rest_left_out([*prepared.read, *held_out])
+    profile = None
     if held_out:
         progress(Stage("validating on held-out data"))
+        own = (Fold.from_model(trials, fit.model),) if selection is None else _list_folds(selection)
+        profile = ResidualProfile.from_folds(own, thin_out(trials))
         others, found = _prepare_held_out(held_out, trials, fit.model.regressor, settings)
         findings += (*found, *examine_held_out(fit.model, others, trials.offset_deviations))
         data = HeldOutData.from_model(method, others, fit.model)
@@ -167,7 +172,7 @@ def identify(
 
         data, not_validated = cross_validate(trials, fit_part, count_blocks(settings.estimator), progress)
         findings += not_validated
-    evaluation = evaluate(fit.model, data, trials.ranges, settings).with_findings(findings)
+    evaluation = evaluate(fit.model, data, trials.ranges, settings, profile).with_findings(findings)
     evaluation = replace(evaluation, findings=report_shared_motion(trials, evaluation.findings))
     parameters = replace(
         assemble(fit.model, evaluation, trials, fingerprint, fit.estimator, software_version),
@@ -329,7 +334,7 @@ def _fixed_regressor(model: RobotModel, settings: Settings) -> Regressor:
 
 
 def _list_folds(selection: Selection) -> tuple[Fold, ...]:
-    """Every block with the model that was chosen and fitted without it, and the zeros of the efforts elsewhere."""
+    """Every block with the model that was fitted without it, and the zeros of the efforts elsewhere."""
     return tuple(
         Fold(
             replace(selection.trials.block_only(one.block, selection.blocks), zeros=one.effort_zeros),
@@ -391,7 +396,8 @@ def validate(
     findings += (*report_compensated(parameters.effort_kind), *report_unknown_gains(parameters.drive_units))
     progress(Stage("predicting"))
     data = HeldOutData.from_model("recordings", trials, model)
-    return evaluate(model, data, Ranges.from_parameters(parameters), settings).with_findings(findings)
+    ranges, profile = Ranges.from_parameters(parameters), ResidualProfile.from_parameters(parameters)
+    return evaluate(model, data, ranges, settings, profile).with_findings(findings)
 
 
 def prepare_trials(

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
@@ -11,19 +12,27 @@ import numpy as np
 from robot_dyn_id.arrays import Array, Integers, Mask
 from robot_dyn_id.dynamics.regressor import Motion, Regressor
 from robot_dyn_id.dynamics.torque_parts import TorqueParts
-from robot_dyn_id.estimators import Estimate
 from robot_dyn_id.identification.extrapolation import torque_deviation
 from robot_dyn_id.identification.metrics import Fold
 from robot_dyn_id.identification.model import IdentifiedModel
+from robot_dyn_id.identification.residual_profile import ResidualProfile
+from robot_dyn_id.identification.thinning import ExtremeCurves, Thinning
+from robot_dyn_id.signals.trials import FilteredTrials
 from robot_dyn_id.signals.windows import FilteredWindow
 
 PLOTTED_SAMPLES = 6000
 """Approximate number of samples kept for plots."""
 
 
+def thin_out(trials: FilteredTrials) -> Thinning:
+    """Thinning of held-out data to about `PLOTTED_SAMPLES` samples."""
+    samples = math.ceil(sum(trials.survey.durations) * trials.plan.rate)
+    return Thinning(max(1, -(-samples // PLOTTED_SAMPLES)))
+
+
 @dataclass(frozen=True)
 class Trace:
-    """Every `stride`-th used sample of held-out data, in order of time; N samples of n joints.
+    """Every `stride`-th used sample of held-out data, see `Thinning`, in order of time; N samples of n joints.
 
     Attributes:
         t: time stamps [s], shape (N,).
@@ -36,8 +45,9 @@ class Trace:
         parts: the prediction by cause; their sum is `predicted`.
         deviation: standard deviation of the prediction due to the parameter covariance, shape (n, N).
         valid: whether the sample of a joint counts in the metrics, shape (n, N).
-        residual_rms: RMS residual of each joint in the training data [N m or N], shape (n,); NaN if not known.
-        prior_strength: information of the prior in the covariance, see `Estimate`.
+        profile: residuals of the training data over the speed; None if not known.
+        extremes: smallest and largest values of `raw`, `measured`, `predicted` and `residual` from each sample up to
+            the next one, shape (2, 4, n, N).
         stride: number of used samples of which one is kept.
         samples: number of used samples.
     """
@@ -52,33 +62,43 @@ class Trace:
     parts: TorqueParts = field(repr=False)
     deviation: Array = field(repr=False)
     valid: Mask = field(repr=False)
-    residual_rms: Array = field(repr=False)
-    prior_strength: float
+    profile: ResidualProfile | None = field(repr=False)
+    extremes: Array = field(repr=False)
     stride: int
     samples: int
 
     @classmethod
-    def from_folds(cls, model: IdentifiedModel, folds: Sequence[Fold], samples: int) -> Trace:
+    def from_folds(
+        cls,
+        model: IdentifiedModel,
+        folds: Sequence[Fold],
+        samples: int,
+        extremes: ExtremeCurves,
+        profile: ResidualProfile | None = None,
+    ) -> Trace:
         """Trace held-out data.
 
         Args:
             model: the identified model, whose covariance gives the deviation.
             folds: held-out data, each with the model that predicts them.
             samples: number of their used samples.
+            extremes: extremes of the curves of these folds, see `compare`.
+            profile: residuals of the training data; None: not known, or these folds are the training data.
         """
-        stride = max(1, -(-samples // PLOTTED_SAMPLES))
+        thinning, found = Thinning(extremes.thinning.stride), iter(extremes.pieces)
         pieces: list[_Piece] = []
         for number, fold in enumerate(folds):
-            passed = 0
             for window in fold.trials.along(fold.regressor):
                 used = np.flatnonzero(window.used)
-                rows, passed = used[-passed % stride :: stride], passed + len(used)
-                if window.tau is not None and len(rows):
-                    pieces.append(_Piece.from_window(model, fold, number, window, rows))
+                if window.tau is None or not len(used):
+                    continue
+                rows = used[thinning.pick(number, window, len(used))]
+                if len(rows):
+                    pieces.append(_Piece.from_window(model, fold, number, window, rows, next(found)))
         pieces.sort(key=lambda piece: (piece.trial, float(piece.t[0])))
         channels = {
             name: np.concatenate([getattr(piece, name) for piece in pieces], axis=-1)
-            for name in ("t", "measured", "raw", "predicted", "deviation", "valid")
+            for name in ("t", "measured", "raw", "predicted", "deviation", "valid", "extremes")
         }
         q, dq, ddq = np.concatenate([piece.motion for piece in pieces], axis=-1)
         return cls(
@@ -89,9 +109,8 @@ class Trace:
             },
             motion=Motion(q, dq, ddq),
             parts=TorqueParts(*np.concatenate([piece.parts for piece in pieces], axis=-1)),
-            residual_rms=model.estimate.residual_rms,
-            prior_strength=_prior_strength(model.estimate),
-            stride=stride,
+            profile=profile,
+            stride=thinning.stride,
             samples=samples,
         )
 
@@ -115,10 +134,11 @@ class _Piece:
     parts: Array
     deviation: Array
     valid: Mask
+    extremes: Array
 
     @classmethod
     def from_window(
-        cls, model: IdentifiedModel, fold: Fold, number: int, window: FilteredWindow, rows: Integers
+        cls, model: IdentifiedModel, fold: Fold, number: int, window: FilteredWindow, rows: Integers, extremes: Array
     ) -> _Piece:
         """Evaluate the models at some samples of a window of the fold `number` with measured torques."""
         assert window.tau is not None, "windows without efforts are skipped"
@@ -134,12 +154,8 @@ class _Piece:
             parts=TorqueParts.from_motion(fold.regressor, fold.columns, fold.values, motion).stacked,
             deviation=_deviation(model, fold.regressor, motion),
             valid=window.valid[:, rows],
+            extremes=extremes,
         )
-
-
-def _prior_strength(estimate: Estimate) -> float:
-    """Strength of the prior; NaN of an estimator that has another kind of prior."""
-    return np.nan if estimate.regularized_towards and not estimate.prior_strength else estimate.prior_strength
 
 
 def _deviation(model: IdentifiedModel, regressor: Regressor, motion: Motion) -> Array:

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from robot_dyn_id.arrays import Array
-from robot_dyn_id.findings import Finding, make_finding
+from robot_dyn_id.findings import SECTIONS, Finding, make_finding
 from robot_dyn_id.identification.metrics import HeldOut
 from robot_dyn_id.identification.rollout import HORIZONS_S, Rollouts
 from robot_dyn_id.identification.verdict import Thresholds
@@ -79,6 +79,10 @@ LOWERED_BY: Mapping[str, tuple[str, tuple[str, ...]]] = {
 
 ALWAYS_LOWERING = frozenset({"effort_gravity_compensated"})
 """Findings that lower answers at any severity: the user may state what they report, and the model still lacks it."""
+
+
+CONCERNING_USES = frozenset((*LOWERED_BY, *SECTIONS["Uses of a model"], "prediction_uncertain"))
+"""Findings that concern uses, of whatever severity: each lowers an answer as a warning, or states a figure of a use."""
 
 
 @dataclass(frozen=True)

@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from robot_dyn_id.dynamics.crosscheck import MAX_DIFFERENCE_RATIO
-from robot_dyn_id.dynamics.link_body import WITHOUT_PRIOR
 from robot_dyn_id.dynamics.regressor import Regressor
 from robot_dyn_id.findings import Finding, rank_findings
 from robot_dyn_id.identification.explanation import ModelExplanation
 from robot_dyn_id.identification.explanation.joints import JointExplanation
+from robot_dyn_id.identification.uses import CONCERNING_USES
 from robot_dyn_id.parameters import ParameterSet
 from robot_dyn_id.report import plots
 from robot_dyn_id.report.assets import number, page_environment, plus_minus
@@ -75,9 +75,10 @@ def write_html(path: Path, summary: dict[str, Any], explanation: ModelExplanatio
             units=regressor.model.effort_units,
             axis=axis,
             samples=len(explanation.time.t),
+            coverage=explanation.coverage_95,
             has_nominal=bool(regressor.model.inertial_parameters.any()),
             weak=WEAK_TORQUE_SHARE,
-            contains_prior=bool(summary.get("regularized_towards")) or parameters.estimator not in WITHOUT_PRIOR,
+            contains_prior=parameters.prior_strength != 0.0,
             tolerance=MAX_DIFFERENCE_RATIO,
             scene=script_safe(bodies_scene(regressor.model, parameters, explanation.links)),
         )
@@ -124,7 +125,7 @@ def _details(sheet: PlotSheet, joint: JointExplanation, number: int) -> list[tup
 def _ranked(summary: dict[str, Any]) -> list[list[Finding]]:
     """Findings by code, the most useful first; see `rank_findings`."""
     decisive = {code for fit in summary["fit_for"].values() for code in fit["because"]}
-    return rank_findings(map(Finding.from_summary, summary["findings"]), decisive)
+    return rank_findings(map(Finding.from_summary, summary["findings"]), decisive, CONCERNING_USES)
 
 
 def _reason(fit: dict[str, Any], findings: list[dict[str, Any]]) -> str:

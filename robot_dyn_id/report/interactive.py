@@ -41,6 +41,8 @@ class Series:
         scaled: whether the vertical axis makes room for it.
         shown: whether it is drawn before the user chooses.
         dash: lengths of dashes and gaps [px]; empty: solid.
+        extremes: smallest and largest value from each place up to the next one, for decimation, shape (2, N); None: y
+            holds all values.
     """
 
     label: str
@@ -52,6 +54,7 @@ class Series:
     scaled: bool = True
     shown: bool = True
     dash: tuple[float, ...] = ()
+    extremes: Array | None = None
 
 
 @dataclass(frozen=True)
@@ -218,17 +221,20 @@ def min_max_buckets(
 
     Args:
         x: shape (N,).
-        curves: values over x, each of shape (N,); NaN remains where a bucket holds nothing else.
+        curves: values over x, each of shape (N,), or smallest and largest values from each place up to the next one,
+            (2, N); NaN remains where a bucket holds nothing else.
         buckets: number of buckets.
         breaks: samples at which all curves are interrupted, ascending; each has a bucket of its own in addition, so
             that no bucket joins both sides and NaN remains there.
 
     Returns:
-        Places, shape (2 B,) with B buckets, and the decimated curves; the input where it has no more samples than that.
+        Places, shape (2 B,) with B buckets, and the decimated curves; the input where it has no more samples than that
+        and no curve has extremes.
     """
     curves = [np.asarray(curve, dtype=np.float64) for curve in curves]
-    if len(x) <= 2 * buckets:
+    if len(x) <= 2 * buckets and all(curve.ndim == 1 for curve in curves):
         return x, curves
+    buckets = min(buckets, len(x))
     alone = np.zeros(0, dtype=np.int64) if breaks is None else np.asarray(breaks, dtype=np.int64)
     edges = np.linspace(0, len(x), buckets + 1).astype(np.int64)
     edges = np.unique(np.concatenate([edges, alone, alone + 1]))
@@ -237,9 +243,10 @@ def min_max_buckets(
     places[0::2], places[1::2] = x[starts], x[(starts + edges[1:]) // 2]
     decimated = []
     for curve in curves:
-        low_filled, high_filled = np.where(np.isnan(curve), np.inf, curve), np.where(np.isnan(curve), -np.inf, curve)
-        low, high = np.minimum.reduceat(low_filled, starts), np.maximum.reduceat(high_filled, starts)
-        rising = curve[starts] <= curve[edges[1:] - 1]
+        least, most = curve if curve.ndim == 2 else (curve, curve)
+        low = np.minimum.reduceat(np.where(np.isnan(least), np.inf, least), starts)
+        high = np.maximum.reduceat(np.where(np.isnan(most), -np.inf, most), starts)
+        rising = least[starts] + most[starts] <= least[edges[1:] - 1] + most[edges[1:] - 1]
         pairs = np.column_stack([np.where(rising, low, high), np.where(rising, high, low)]).reshape(-1)
         decimated.append(np.where(np.isfinite(pairs), pairs, np.nan))
     return places, decimated

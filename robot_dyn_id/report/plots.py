@@ -74,10 +74,14 @@ class DisplayTime:
 
     def table(self, series: Sequence[Series]) -> Table:
         """Curves over time, decimated if there are too many samples for a page."""
-        curves = [edge for one in series for edge in ((one.y,) if one.high is None else (one.y, one.high))]
+        curves = [
+            edge
+            for one in series
+            for edge in ((one.y if one.extremes is None else one.extremes,) if one.high is None else (one.y, one.high))
+        ]
         time, found = min_max_buckets(
             self.time,
-            [np.insert(curve, self.breaks, np.nan) for curve in curves],
+            [np.insert(curve, self.breaks, np.nan, axis=-1) for curve in curves],
             self.buckets,
             self.breaks + np.arange(len(self.breaks)),
         )
@@ -85,7 +89,7 @@ class DisplayTime:
         return Table(
             time,
             tuple(
-                Series(**{**vars(one), "y": next(edges), "high": None if one.high is None else next(edges)})
+                replace(one, y=next(edges), high=None if one.high is None else next(edges), extremes=None)
                 for one in series
             ),
         )
@@ -120,12 +124,13 @@ def torque_plot(axis: DisplayTime, joint: JointExplanation) -> Plot:
     series = joint.series
     low, high = np.percentile(series.raw, HIDDEN_OUTLIERS)
     curves = [
-        Series("as recorded", series.raw, "pale", width=1.0, scaled=False),
-        Series("measured, low-passed", series.measured, "ink", width=1.6),
-        Series("predicted", series.predicted, "orange", width=1.3),
+        Series("as recorded", series.raw, "pale", width=1.0, scaled=False, extremes=series.extremes.get("raw")),
+        Series("measured, low-passed", series.measured, "ink", width=1.6, extremes=series.extremes.get("measured")),
+        Series("predicted", series.predicted, "orange", width=1.3, extremes=series.extremes.get("predicted")),
     ]
     if np.isfinite(series.half_width).any():
-        edges = series.predicted - series.half_width, series.predicted + series.half_width
+        least, most = series.extremes.get("predicted", (series.predicted, series.predicted))
+        edges = least - series.half_width, most + series.half_width
         curves.insert(0, Series("95 % band", edges[0], "orange", "band", high=edges[1]))
     plot = axis.plot("Measured and predicted effort over time", f"effort [{joint.unit}]", curves)
     # spikes of the recorded effort are cut by the frame, instead of the curves pressed together by them
@@ -134,7 +139,10 @@ def torque_plot(axis: DisplayTime, joint: JointExplanation) -> Plot:
 
 def residual_plot(axis: DisplayTime, joint: JointExplanation) -> Plot:
     """Measured minus predicted effort of a joint over the held-out data."""
-    curves = [Series("measured minus predicted", joint.series.residual, "blue", width=1.0)]
+    series = joint.series
+    curves = [
+        Series("measured minus predicted", series.residual, "blue", width=1.0, extremes=series.extremes.get("residual"))
+    ]
     return axis.plot("Residual over time", f"residual [{joint.unit}]", curves, height=160)
 
 

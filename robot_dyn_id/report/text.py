@@ -12,6 +12,7 @@ import numpy as np
 from robot_dyn_id.findings import SIGNS, Finding, format_finding, rank_findings
 from robot_dyn_id.identification.evaluation import Evaluation
 from robot_dyn_id.identification.pipeline import Identification
+from robot_dyn_id.identification.uses import CONCERNING_USES
 from robot_dyn_id.loads.fit import LoadFit
 from robot_dyn_id.parameters import ParameterSet
 
@@ -178,7 +179,7 @@ def finding_lines(
         decisive: codes that answers about uses rest on.
         most: number of lines; the codes of all others follow in one.
     """
-    ranked = rank_findings(findings, decisive)
+    ranked = rank_findings(findings, decisive, CONCERNING_USES)
     for group in ranked[:most]:
         first = group[0]
         yield f"  {SIGNS[first.severity]} {first.severity} {first.code}: {format_finding(first)}{name_others(group)}"

@@ -711,7 +711,14 @@ def _robot_result(member: _Member, number: int, comparison: Comparison | None, m
         population = comparison.population
         values, covariance = population.predict(number)
         sigma = np.sqrt(np.maximum(np.diag(covariance), 0.0))
-        estimate = replace(estimate, values=values, covariance=covariance, standard_deviations=sigma, unexcited=())
+        estimate = replace(
+            estimate,
+            values=values,
+            covariance=covariance,
+            standard_deviations=sigma,
+            unexcited=(),
+            prior_strength=np.nan,  # that of the fleet, which is not one on single links
+        )
         held_out = HeldOutErrors.from_predictions(
             rows, [population.predict_without(number, others) for others in _leaving_out(rows)]
         )

@@ -38,7 +38,8 @@ def test_the_file_is_readable_text(tmp_path):
     lines = [line for line in text.splitlines() if not line.startswith("#")]
     assert lines[:2] == ["format: robot_dyn_id parameters", f"format_version: {FORMAT_VERSION}"]
     assert "urdf: |" in "\n".join(lines) or any(line.startswith("urdf: <") for line in lines)
-    assert sum(line.startswith("- [") for line in lines) == 2 * len(identified_lift().names)  # a row of a matrix a line
+    rows = 2 * len(identified_lift().names) + 2 * len(identified_lift().joint_names)
+    assert sum(line.startswith("- [") for line in lines) == rows  # a row of a matrix a line
 
 
 def test_a_comment_at_the_top_describes_links_and_friction_joint_by_joint(tmp_path):
@@ -95,7 +96,41 @@ def refusal(tmp_path, content):
 every_field = pytest.mark.parametrize("name", [item.name for item in stored_fields()])
 
 
-@pytest.mark.parametrize("name", [item.name for item in stored_fields() if item.name != "robot_compensates"])
+ADDED = ("robot_compensates", "prior_strength", "residual_speeds", "residual_deviations")
+"""Fields that earlier files of this format do not hold."""
+
+
+@pytest.mark.parametrize(
+    ("estimator", "status", "strength"),
+    [("weighted", "good", 0.0), ("weighted", "not excited", np.nan), ("consistent", "good", np.nan)],
+)
+def test_an_earlier_file_of_this_format_is_read(estimator, status, strength, content, tmp_path):
+    earlier = {key: value for key, value in content.items() if key not in ADDED}
+    earlier |= {"estimator": estimator, "status": [status, *["good"] * (len(content["status"]) - 1)]}
+    (tmp_path / "earlier.yaml").write_text(yaml.dump(earlier))
+    parameters = read_parameters(tmp_path / "earlier.yaml")
+    np.testing.assert_equal(parameters.prior_strength, strength)
+    assert not parameters.residual_speeds.size and not parameters.residual_deviations.size
+    assert parameters.robot_compensates == ("unknown",)
+
+
+@pytest.mark.parametrize(
+    ("name", "wrong", "words"),
+    [
+        ("prior_strength", -1.0, "prior_strength is -1.0, expected 0 to"),
+        ("prior_strength", np.inf, "prior_strength is inf"),
+        ("residual_deviations", np.full((2, 12), -1.0), "residual_deviations holds -1.0"),
+        ("residual_speeds", np.full((2, 12), 0.5), "residual_speeds does not ascend from 0"),
+        ("residual_speeds", np.zeros((2, 11)), "residual_deviations has shape"),
+    ],
+)
+def test_residuals_and_priors_that_no_identification_writes_are_refused(name, wrong, words):
+    assert identified_lift().residual_speeds.shape == (2, 12)
+    with pytest.raises(InputError, match=words):
+        replace(identified_lift(), **{name: wrong})
+
+
+@pytest.mark.parametrize("name", [item.name for item in stored_fields() if item.name not in ADDED])
 def test_every_missing_field_is_named(name, content, tmp_path):
     rest = {key: value for key, value in content.items() if key != name}
     assert f"{name} is missing" in refusal(tmp_path, rest)

@@ -16,7 +16,7 @@ from robot_dyn_id.errors import InputError, UnsafeDataError, UsageError
 from robot_dyn_id.estimators import ESTIMATORS
 from robot_dyn_id.excitation import random_fourier
 from robot_dyn_id.files.parameters import read_parameters, write_parameters
-from robot_dyn_id.identification.assembly import with_values
+from robot_dyn_id.identification.assembly import column_deviations, with_values
 from robot_dyn_id.identification.holdout import held_out_method, split
 from robot_dyn_id.identification.pipeline import identify, validate
 from robot_dyn_id.identification.prediction import predict_recording
@@ -409,3 +409,6 @@ def test_a_term_that_shows_only_in_combination_has_no_sigma_of_its_own(robot, re
     assert not alone[columns.index("Ir1")]
     assert alone[columns.index("fv1")]
     np.testing.assert_array_equal(np.isinf(parameters.term_standard_deviations), ~alone)
+    mapping = np.array([[1.0, 0.0, 0.5, 0.0], [0.0, 1.0, 0.0, 0.0]])  # the first is named after a column of its sum
+    found = column_deviations(mapping, np.array([0, 1]), np.array([0.1, 0.2]))
+    np.testing.assert_array_equal(found, [np.inf, 0.2, np.inf, np.inf])

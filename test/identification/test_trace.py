@@ -2,6 +2,7 @@
 """The trace of held-out data: equally spaced samples, and folds whose model has other columns than the final one."""
 
 from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 from support.simulated import ARM, Simulated
@@ -11,11 +12,12 @@ from robot_dyn_id.dynamics.regressor import Regressor
 from robot_dyn_id.dynamics.terms import Dahl, Offset, Viscous
 from robot_dyn_id.estimators import ESTIMATORS
 from robot_dyn_id.identification import trace
-from robot_dyn_id.identification.metrics import Fold
+from robot_dyn_id.identification.metrics import Fold, compare
 from robot_dyn_id.identification.model import IdentifiedModel
 from robot_dyn_id.identification.pipeline import identify
 from robot_dyn_id.identification.settings import Settings
-from robot_dyn_id.identification.trace import Trace
+from robot_dyn_id.identification.thinning import CURVES, ExtremeCurves, Thinning
+from robot_dyn_id.identification.trace import Trace, thin_out
 
 TERMS = (Viscous(), Dahl(), Offset())
 
@@ -37,9 +39,11 @@ def test_a_final_model_with_fewer_terms_than_its_folds_keeps_their_history():
     covariance = model.estimate.covariance[np.ix_(numbers, numbers)]
     estimate = replace(model.estimate, values=model.values[numbers], covariance=covariance)
     samples = result.evaluation.held_out.samples
-    found = Trace.from_folds(IdentifiedModel(smaller, base, estimate), [fold], samples)
+    extremes = ExtremeCurves(thin_out(fold.trials))
+    compare([fold], extremes=extremes)
+    found = Trace.from_folds(IdentifiedModel(smaller, base, estimate), [fold], samples, extremes)
     own = Fold(result.evaluation.trials, smaller, base.independent, estimate.values)
-    expected = Trace.from_folds(IdentifiedModel(smaller, base, estimate), [own], samples)
+    expected = Trace.from_folds(IdentifiedModel(smaller, base, estimate), [own], samples, extremes)
     np.testing.assert_allclose(found.deviation, expected.deviation, rtol=1e-12)
     np.testing.assert_array_equal(found.predicted, result.evaluation.trace.predicted)
 
@@ -48,8 +52,30 @@ def test_samples_are_equally_spaced_and_their_number_does_not_grow(monkeypatch):
     monkeypatch.setattr(trace, "PLOTTED_SAMPLES", 300)
     result = identified()
     found, samples = result.evaluation.trace, result.evaluation.held_out.samples
-    assert found.stride == -(-samples // 300) and found.samples == samples
+    assert samples / 400 < found.stride <= samples / 200 and found.samples == samples
     assert len(found.t) == -(-samples // found.stride)
     np.testing.assert_allclose(np.diff(found.t), found.stride / result.evaluation.plan.rate, rtol=1e-6)
     for name in ("measured", "raw", "predicted", "deviation", "valid"):
         assert getattr(found, name).shape == (3, len(found.t))
+
+
+def test_extremes_between_the_samples_are_kept():
+    """Each kept sample has the extremes of all samples up to the next one, wherever windows end."""
+    result = identified()
+    trials = result.evaluation.trials
+    fold = Fold.from_model(trials, result.model)
+    whole, sparse, pieces = (ExtremeCurves(Thinning(stride)) for stride in (1, 7, 7))
+    compare([fold], extremes=whole)
+    compare([fold], extremes=sparse)
+    every, kept = (np.concatenate(one.pieces, axis=-1) for one in (whole, sparse))
+    np.testing.assert_array_equal(every[0], every[1])
+    count = every.shape[-1]
+    assert kept.shape == (2, len(CURVES), 3, -(-count // 7))
+    for place in range(kept.shape[-1]):
+        between = every[0][..., 7 * place : 7 * place + 7]
+        np.testing.assert_array_equal(kept[0][..., place], between.min(axis=-1))
+        np.testing.assert_array_equal(kept[1][..., place], between.max(axis=-1))
+    window = next(iter(trials))
+    for first, last in pairwise((0, 5, 8, 100, 101, 102, count)):
+        pieces.add(0, window, every[0][..., first:last])
+    np.testing.assert_array_equal(np.concatenate(pieces.pieces, axis=-1), kept)

@@ -3,7 +3,6 @@
 
 import os
 import time
-from dataclasses import fields
 from pathlib import Path
 
 import numpy as np
@@ -25,6 +24,7 @@ from robot_dyn_id.model.urdf import RobotDescription
 from robot_dyn_id.nodes.identifier import Identifier
 from robot_dyn_id.nodes.messages.conversions import parameter_set
 from robot_dyn_id.nodes.runtime.robot_node import LATCHED
+from robot_dyn_id.parameters import message_fields
 from robot_dyn_id.recordings import open_recording
 from robot_dyn_id.recordings.bag_files import open_bag
 from robot_dyn_id.recordings.bag_writer import StampedSamples, write_joint_state_bag
@@ -103,7 +103,7 @@ def received(node, count):
 
 def assert_same(heard, expected):
     """All but the names of the sources, to the last bit."""
-    for item in fields(expected):
+    for item in message_fields():
         ours, theirs = getattr(heard, item.name), getattr(expected, item.name)
         if isinstance(ours, np.ndarray):
             assert ours.tobytes() == theirs.tobytes(), item.name

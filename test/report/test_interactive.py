@@ -59,6 +59,18 @@ def test_decimation_keeps_the_extremes_and_their_order():
     assert same is t and kept is not None and len(kept) == len(t)
 
 
+def test_extremes_between_the_places_are_decimated_too():
+    """A spike between two samples of a thinned curve is drawn, also where there are few places."""
+    t = np.arange(100.0)
+    low, high = np.sin(t) - 0.1, np.sin(t) + 0.1
+    high[33], low[70] = 9.0, -7.0
+    for buckets in (10, 80, 4000):
+        places, (found,) = min_max_buckets(t, [np.stack([low, high])], buckets)
+        assert len(places) == len(found) <= 200 and np.all(np.diff(places) >= 0.0)
+        assert found.max() == 9.0 and found.min() == -7.0
+        assert abs(places[np.argmax(found)] - 33.0) <= 100 / buckets + 1.0
+
+
 def test_decimated_curves_keep_every_interruption():
     """One NaN per interruption, which a bucket of other samples would hide."""
     t = np.arange(20_000) * 0.01 + 5.0 * np.repeat([0, 1, 2, 3], [3003, 7000, 1, 9996])

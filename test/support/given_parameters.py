@@ -65,5 +65,6 @@ def parameter_set(text, joints=None, held=None, terms=(), values=None, inertial=
         term_constant_names=tuple(name for name, _, _ in constants),
         term_constant_joints=tuple(at for _, at, _ in constants),
         term_constant_values=np.array([value for _, _, value in constants]),
+        **dict.fromkeys(("residual_speeds", "residual_deviations"), np.zeros(0)),
         **dict.fromkeys(("held_out_nrmse", "q_min", "q_max", "dq_max", "ddq_max"), np.zeros(n)),
     )

@@ -79,6 +79,13 @@ class ModelExplanation:
     health: tuple[HealthCheck, ...]
     parameters: tuple[ParameterExplanation, ...]
 
+    @property
+    def coverage_95(self) -> float:
+        """Share of the valid samples of all joints within the 95 % band; NaN if that of a joint is not known."""
+        counts = np.array([np.count_nonzero(joint.series.valid) for joint in self.joints])
+        shares = np.array([joint.coverage_95 for joint in self.joints])
+        return float(np.average(shares, weights=counts)) if counts.any() else np.nan
+
 
 def explain(
     evaluation: Evaluation, parameters: ParameterSet, training: FilteredTrials | None = None
@@ -99,10 +106,12 @@ def explain(
     return ModelExplanation(
         time=TimeAxis(trace.t, trace.trial, trace.samples, trace.stride),
         joints=explain_joints(evaluation, parameters, regressor),
-        links=explain_links(parameters, regressor.model, trace.prior_strength),
+        links=explain_links(parameters, regressor.model),
         excitation=explain_excitation(trace, regressor.model, Ranges.from_parameters(parameters)),
         motion_source="training data" if crossed else "held-out data",
-        health=explain_health(training or evaluation.trials, evaluation.findings, training is not None),
+        health=explain_health(
+            training or evaluation.trials, evaluation.findings, regressor.model.limits.effort, training is not None
+        ),
         parameters=explain_parameters(parameters, regressor),
     )
 

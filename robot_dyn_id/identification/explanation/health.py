@@ -5,9 +5,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
+from robot_dyn_id.arrays import Array, Mask
 from robot_dyn_id.findings import Finding, format_counts
 from robot_dyn_id.signals.left_out import count_left_out
 from robot_dyn_id.signals.survey import Survey
@@ -21,7 +23,7 @@ CHECKS: Mapping[str, tuple[str, ...]] = {
     "positions": ("positions_in_degrees", "position_limits_exceeded", "position_coarse", "encoder_frozen"),
     "velocity": ("velocity_mismatch",),
     "effort": ("effort_constant", "effort_coarse", "effort_frozen", "effort_outliers"),
-    "clipping": ("effort_saturated", "effort_above_limit"),
+    "clipping": ("effort_saturated",),
     "delay": ("effort_delayed",),
     "sign and unit": (
         *("effort_sign", "effort_in_amperes", "effort_units", "effort_too_large", "gain_inconsistent"),
@@ -34,6 +36,9 @@ CHECKS: Mapping[str, tuple[str, ...]] = {
 }
 """Checks of data, and codes of the findings that report them."""
 
+
+NO_VELOCITY = "no velocities are recorded, positions are differentiated"
+"""Reason why recorded velocities are not checked."""
 
 PASSED, LOOK, NOT_CHECKED = "passed", "look here", "not checked"
 """Results of a check."""
@@ -63,24 +68,27 @@ class HealthCheck:
 
 
 def explain_health(
-    trials: FilteredTrials, findings: Sequence[Finding], trained: bool = True
+    trials: FilteredTrials, findings: Sequence[Finding], effort_limits: Array, trained: bool = True
 ) -> tuple[HealthCheck, ...]:
     """List the checks of recordings.
 
     Args:
         trials: the recordings.
         findings: findings about them.
+        effort_limits: effort limits of the URDF [N m or N], shape (n,); infinite or 0 without a limit.
         trained: whether a model was identified from them, rather than validated on them.
     """
     rows = []
+    clipping = partial(_note_clipping, effort_limits=effort_limits)
+    notes: Mapping[str, Callable[[FilteredTrials], str]] = {**_NOTES, "clipping": clipping}
     for check, codes in CHECKS.items():
         own = [one for one in findings if one.code in codes]
-        text = _NOTES[check](trials) if check in _NOTES else "nothing found"
+        text = notes[check](trials) if check in notes else "nothing found"
         if own:
             messages = "; ".join(dict.fromkeys(one.message for one in own))
-            text = f"{messages}; {text}" if check in _NOTES else messages
+            text = f"{messages}; {text}" if check in notes else messages
         joints = tuple(dict.fromkeys(joint for one in own for joint in one.joints))
-        reason = _reason_unchecked(check, trials, trained)
+        reason = _reason_unchecked(check, trials, effort_limits, trained)
         if any(one.severity != "info" for one in own):
             result = LOOK
         elif reason or any(one.code == "gain_unverifiable" for one in own):
@@ -92,10 +100,16 @@ def explain_health(
     return tuple(rows)
 
 
-def _reason_unchecked(check: str, trials: FilteredTrials, trained: bool) -> str:
+def _reason_unchecked(check: str, trials: FilteredTrials, effort_limits: Array, trained: bool) -> str:
     """Why the data do not allow a check; empty if they do."""
     if check == "velocity" and not trials.survey.has_velocity:
-        return "no velocities are recorded, positions are differentiated"
+        return NO_VELOCITY
+    if check == "clipping" and (limited := _is_limited(effort_limits)).sum() < len(limited):
+        without = ", ".join(np.array(trials.joints)[~limited].tolist())
+        return (
+            f"no effort stays at its largest or smallest value, but the URDF states no effort limit of {without}: a "
+            "drive at its limit behind a sensor that measures noise is not found"
+        )
     return "checked at an identification only" if check in TRAINING_CHECKS and not trained else ""
 
 
@@ -123,10 +137,26 @@ def _note_rest(trials: FilteredTrials) -> str:
     return f"rows left out on purpose: {format_counts(left_out)}" if left_out else "nothing left out"
 
 
+def _is_limited(effort_limits: Array) -> Mask:
+    """Joints with an effort limit, shape (n,)."""
+    return np.isfinite(effort_limits) & (effort_limits > 0.0)
+
+
+def _note_clipping(trials: FilteredTrials, effort_limits: Array) -> str:
+    """Largest effort as a share of the limit of its joint."""
+    limited = _is_limited(effort_limits)
+    if not limited.any():
+        return "the URDF states no effort limits"
+    largest = np.maximum(np.abs(trials.survey.tau_max), np.abs(trials.survey.tau_min))
+    shares = np.divide(largest, effort_limits, out=np.zeros_like(largest), where=limited)
+    joint = int(np.argmax(shares))
+    return f"efforts reach up to {shares[joint]:.0%} of the limit of the URDF ({trials.joints[joint]})"
+
+
 def _note_velocity(trials: FilteredTrials) -> str:
     survey = trials.survey
     if not survey.has_velocity:
-        return _reason_unchecked("velocity", trials, trained=True)
+        return NO_VELOCITY
     late = np.abs(survey.velocity_lag[np.isfinite(survey.velocity_lag)])
     used = "used" if trials.plan.recorded_velocity else "not used"
     return f"recorded velocities are {used}, delay against the positions up to {1e3 * late.max(initial=0.0):.1f} ms"

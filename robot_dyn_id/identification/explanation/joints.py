@@ -12,15 +12,14 @@ from robot_dyn_id.arrays import Array, Mask
 from robot_dyn_id.dynamics.regressor import Regressor
 from robot_dyn_id.dynamics.torque_parts import CAUSES, cause_of, merged_parameters
 from robot_dyn_id.identification.evaluation import Evaluation
+from robot_dyn_id.identification.residual_profile import ResidualProfile
 from robot_dyn_id.identification.spectrum import TorqueSpectra
+from robot_dyn_id.identification.thinning import CURVES
 from robot_dyn_id.identification.trace import Trace
 from robot_dyn_id.parameters import ParameterSet
 
 BAND = 1.959963984540054
 """Standard deviations of the ends of a 95 % interval of the normal distribution."""
-
-SPEED_BINS, FEWEST_OF_BIN = 12, 30
-"""Number of bins of the speed by which residuals are compared, and least number of samples of one."""
 
 SCATTER_SAMPLES = 1500
 """Largest number of samples of a scatter plot."""
@@ -85,6 +84,8 @@ class TorqueSeries:
             nothing is known that is independent of the sample.
         gravity, inertia, coriolis, friction, rest: see `TorqueParts`.
         valid: whether the sample counts.
+        extremes: smallest and largest values of `raw`, `measured`, `predicted` and `residual` from each sample up to
+            the next one, by name, shape (2, K) each; empty if these are all samples.
     """
 
     raw: Array
@@ -98,6 +99,7 @@ class TorqueSeries:
     friction: Array
     rest: Array
     valid: Mask
+    extremes: dict[str, Array]
 
 
 @dataclass(frozen=True)
@@ -192,6 +194,9 @@ def _make_series(evaluation: Evaluation, parameters: ParameterSet, joint: int) -
         residual=trace.residual[joint],
         half_width=BAND * _band_deviation(trace, parameters, joint),
         valid=trace.valid[joint],
+        extremes={name: trace.extremes[:, number, joint] for number, name in enumerate(CURVES)}
+        if trace.stride > 1
+        else {},
         **{name: getattr(trace.parts, name)[joint] for name in CAUSES},
     )
 
@@ -199,48 +204,24 @@ def _make_series(evaluation: Evaluation, parameters: ParameterSet, joint: int) -
 def _band_deviation(trace: Trace, parameters: ParameterSet, joint: int) -> Array:
     """Standard deviation of the measured torque about the prediction, shape (K,); NaN if it is not known.
 
-    It uses no residual of the samples that it judges. Under cross-validation it is the residual of the other blocks at
-    the same speed, or the deviation by the covariance of the parameters where that is larger. For a recording that was
-    held out, it is that deviation and the residual of the training data together. A parameter set does not hold
-    residuals: for a validation, it is the error on held-out data that the set states, as a share of the predicted
-    torque, or the deviation by the covariance where that is larger.
+    It uses no residual of the samples that it judges: under cross-validation the residuals of the other blocks at the
+    same speed, else those of the training data, and the deviation by the covariance of the parameters.
+    A parameter set without residuals has the error on held-out data that it states, as a share of the predicted torque.
     """
-    folds, deviation, valid = np.unique(trace.fold), trace.deviation[joint], trace.valid[joint]
+    deviation, velocity = trace.deviation[joint], trace.motion.dq
+    folds = np.unique(trace.fold)
     if len(folds) > 1:
         spread = np.full(len(trace.t), np.nan)
         for fold in folds:
             own = trace.fold == fold
-            spread[own] = _residual_by_speed(
-                trace.residual[joint], trace.motion.dq[joint], valid & ~own, trace.motion.dq[joint, own]
-            )
-        return np.asarray(np.maximum(deviation, spread))
-    if np.isfinite(trace.residual_rms[joint]):
-        return np.asarray(np.hypot(deviation, trace.residual_rms[joint]))
+            profile = ResidualProfile.from_samples(trace.residual, velocity, trace.valid & ~own)
+            if profile is not None:
+                spread[own] = profile.along(joint, velocity[joint, own])
+        return np.asarray(np.hypot(deviation, spread))
+    if trace.profile is not None:
+        return np.asarray(np.hypot(deviation, trace.profile.along(joint, velocity[joint])))
     stated = parameters.held_out_nrmse[joint] if len(parameters.held_out_nrmse) else np.nan
-    return np.asarray(np.maximum(deviation, stated * _rms(trace.predicted[joint, valid])))
-
-
-def _residual_by_speed(residual: Array, velocity: Array, known: Mask, wanted: Array) -> Array:
-    """RMS of the residuals of known samples at speeds like those that are wanted, shape (M,); NaN without samples.
-
-    The measured torque is low-passed and the prediction is not, so that residuals are larger where friction reverses.
-    Bins hold equal numbers of samples.
-
-    Args:
-        residual: residuals [N m or N], shape (K,).
-        velocity: velocities, shape (K,).
-        known: samples whose residuals may be used, shape (K,).
-        wanted: velocities of the samples that are judged, shape (M,).
-    """
-    speed, used = np.abs(velocity), np.flatnonzero(known)
-    if not len(used):
-        return np.full(len(wanted), np.nan)
-    bins = max(1, min(SPEED_BINS, len(used) // FEWEST_OF_BIN))
-    ordered = used[np.argsort(speed[used], kind="stable")]
-    parts = np.array_split(ordered, bins)
-    rms = np.array([np.sqrt(np.mean(residual[part] ** 2)) for part in parts])
-    edges = [speed[part[0]] for part in parts[1:]]
-    return np.asarray(rms[np.searchsorted(edges, np.abs(wanted), side="right")])
+    return np.asarray(np.hypot(deviation, stated * _rms(trace.predicted[joint, trace.valid[joint]])))
 
 
 def _make_scatter(evaluation: Evaluation, series: TorqueSeries, joint: int) -> Scatter:

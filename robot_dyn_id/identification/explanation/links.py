@@ -74,9 +74,7 @@ class LinkExplanation:
     parameters: tuple[LinkParameter, ...]
 
 
-def explain_links(
-    parameters: ParameterSet, model: RobotModel, prior_strength: float = 0.0
-) -> tuple[LinkExplanation, ...]:
+def explain_links(parameters: ParameterSet, model: RobotModel) -> tuple[LinkExplanation, ...]:
     """Describe the bodies of a parameter set next to those of its URDF, in the order of the bodies.
 
     Bodies whose parameters depend on currents of unknown gain are left out: their numbers
@@ -85,11 +83,9 @@ def explain_links(
     Args:
         parameters: the parameter set.
         model: its robot.
-        prior_strength: information of the prior that the covariance contains, see `Estimate`; NaN: not known, then
-            nothing counts as determined.
     """
-    covariance = determined_covariance(parameters, BodyPrior.from_model(model).scales, prior_strength)
-    words = (DETERMINED, UNKNOWN if np.isnan(prior_strength) else "weak")
+    covariance = determined_covariance(parameters, BodyPrior.from_model(model).scales)
+    words = (DETERMINED, UNKNOWN if np.isnan(parameters.prior_strength) else "weak")
     states = _list_states(parameters, covariance, words)
     nominal = None if has_placeholder_masses(model) else model.inertial_parameters
     listed = _list_parameters(parameters, covariance, states, nominal)

@@ -24,6 +24,7 @@ from robot_dyn_id.dynamics.body_prior import BodyPrior
 from robot_dyn_id.dynamics.consistency import not_negative
 from robot_dyn_id.dynamics.regressor import Regressor, terms_on_joints
 from robot_dyn_id.dynamics.terms import Coupling, Term
+from robot_dyn_id.errors import InputError
 from robot_dyn_id.estimators import Consistent, Estimator
 from robot_dyn_id.estimators.consistent_fit import fit_consistent
 from robot_dyn_id.findings import Finding, make_finding
@@ -91,6 +92,10 @@ ZERO_GAIN_DEVIATIONS = 3.0
 SIGN_GAIN_DEVIATIONS = 3.0
 """Least gain of free signs of friction or rotor inertia, in standard errors."""
 
+FEWEST_PERIODS = 3.5
+"""Least duration of all recordings, times the bandwidth of the fastest joint. The spectrum of a recording that is
+shorter than its motion has a bandwidth of 3.0 to 3.4 over its duration, whatever the motion."""
+
 MAX_COUPLINGS = 2
 """Most couplings that are taken."""
 
@@ -151,7 +156,7 @@ class ModelChoice:
 
 @dataclass(frozen=True)
 class BlockModel:
-    """Model that was chosen and fitted without one block.
+    """Model that was fitted, and unless only its residuals are needed also chosen, without one block.
 
     Attributes:
         block: number of the block.
@@ -181,7 +186,7 @@ class Selection:
         left_out: names of families that were tried and not taken.
         blocks: division of the data.
         wide: regressor of the models of the blocks.
-        block_models: the models that were chosen without each block.
+        block_models: the models that were fitted without each block, see `Options.without_blocks`.
         velocity_chosen: whether the source of the velocities was chosen.
         signed: names of columns of friction and rotor inertia whose signs are free.
         findings: findings about the choice.
@@ -229,7 +234,8 @@ class Options:
         base_tilt: whether a small tilt of the base is estimated.
         reduced: whether only the families that extrapolate are tried.
         prior: prior bodies; None: those of the URDF or its geometry.
-        without_blocks: whether the choice is repeated without each block, for cross-validation.
+        without_blocks: whether the choice is repeated without each block, for cross-validation; otherwise only the fit
+            of the model that was chosen is, for its residuals.
     """
 
     terms: tuple[Term, ...] | None = None
@@ -269,6 +275,7 @@ def choose_model(
     Raises:
         InputError: data that are too short for cross-validation.
     """
+    _require_periods(trials)
     prior = options.prior or BodyPrior.from_model(model)
     blocks = _with_motion_filter(trials, min(MOTION_CUTOFF_RATIOS)).blocks()
     progress(Stage("choosing the motion filter"))
@@ -290,13 +297,13 @@ def choose_model(
             wide = _Wide.from_options(turned, prior, options, trials, bodies)
             validation = wide.validate(trials, blocks)
             choice = wide.choose(validation)
-    block_models: tuple[BlockModel, ...] = ()
-    if options.without_blocks:
-        left_out = []
-        for number, block in enumerate(validation.blocks):
+    block_models = []
+    for number, block in enumerate(validation.blocks):
+        if options.without_blocks:
             progress(Stage("repeating the choice without each block", number, len(validation.blocks)))
-            left_out.append(wide.without(validation, block, choice))
-        block_models = tuple(left_out)
+            block_models.append(wide.without(validation, block, choice))
+        else:
+            block_models.append(wide.fit_block(choice.validation.without(block), choice.candidate, block))
     validation = choice.validation
     final = wide.consistent(validation, choice.candidate, all_rows=True)
     if validation.zeros:
@@ -315,11 +322,25 @@ def choose_model(
         left_out=tuple(f.name for f in options.families(trials) if f.name not in choice.families),
         blocks=blocks,
         wide=wide.without_tilt,
-        block_models=block_models,
+        block_models=tuple(block_models),
         velocity_chosen=options.velocity,
         signed=signed,
         findings=findings,
     )
+
+
+def _require_periods(trials: FilteredTrials) -> None:
+    """Refuse data of less than `FEWEST_PERIODS` of their own motion.
+
+    Raises:
+        InputError: too few periods.
+    """
+    seconds, bandwidth = sum(trials.survey.durations), float(trials.survey.bandwidth.max())
+    if seconds * bandwidth < FEWEST_PERIODS:
+        raise InputError(
+            f"{trials.sources}: {seconds:.2g} s hold {seconds * bandwidth:.1f} periods of the motion "
+            f"({bandwidth:.2g} Hz), too few to choose a model by cross-validation: record longer, or give the terms"
+        )
 
 
 def _choose_motion_filter(
@@ -764,7 +785,10 @@ class _Wide:
     def without(self, validation: CrossValidation, block: int, first: ModelChoice) -> BlockModel:
         """The whole choice, and its fit, without a block; see `choose`."""
         choice = self.choose(validation.without(block), first)
-        others, candidate = choice.validation, choice.candidate
+        return self.fit_block(choice.validation, choice.candidate, block)
+
+    def fit_block(self, others: CrossValidation, candidate: Candidate, block: int) -> BlockModel:
+        """Fit of a model without a block, which `others` do not contain."""
         values, free = (self.consistent(others, candidate, links=links) for links in (True, False))
         columns = np.flatnonzero((values != 0.0) | (free != 0.0))
         zeros = self.estimate_zeros(others, values) if others.zeros else None

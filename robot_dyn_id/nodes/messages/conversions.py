@@ -20,7 +20,7 @@ from robot_dyn_id.identification.pipeline import Identification
 from robot_dyn_id.msg import Finding as FindingMsg
 from robot_dyn_id.msg import IdentificationReport
 from robot_dyn_id.msg import ParameterSet as ParameterSetMsg
-from robot_dyn_id.parameters import LONGEST_LINE, FitFor, ParameterSet, TermState, check_format_version, stored_fields
+from robot_dyn_id.parameters import LONGEST_LINE, FitFor, ParameterSet, TermState, check_format_version, message_fields
 from robot_dyn_id.simulation.trajectory_tracking import MOST_POINTS, PointRows, Waypoints
 
 MOST_BYTES = {ParameterSetMsg: 2**26, JointTrajectory: 2**23}
@@ -64,7 +64,7 @@ def parameter_set_message(parameters: ParameterSet) -> ParameterSetMsg:
     message = ParameterSetMsg()
     _fill_states(message, parameters.states)
     _fill_fit_for(message, parameters.fit_for)
-    for item in stored_fields():
+    for item in message_fields():
         if item.name in FLATTENED:
             continue
         value = getattr(parameters, item.name)
@@ -85,7 +85,7 @@ def parameter_set(message: ParameterSetMsg) -> ParameterSet:
     """
     check_format_version(message.format_version)
     values: dict[str, Any] = {"states": _states(message), "fit_for": _fit_for(message)}
-    for item in stored_fields():
+    for item in message_fields():
         if item.name in FLATTENED:
             continue
         value = getattr(message, item.name)

@@ -14,7 +14,14 @@ from robot_dyn_id.dynamics.terms import Coulomb, Dahl, RotorInertia, Viscous
 from robot_dyn_id.dynamics.torque_parts import CAUSES
 from robot_dyn_id.findings import CATALOG, make_finding
 from robot_dyn_id.identification.explanation import explain
-from robot_dyn_id.identification.explanation.health import CHECKS, NOT_CHECKED, PASSED, TRAINING_CHECKS, explain_health
+from robot_dyn_id.identification.explanation.health import (
+    CHECKS,
+    LOOK,
+    NOT_CHECKED,
+    PASSED,
+    TRAINING_CHECKS,
+    explain_health,
+)
 from robot_dyn_id.identification.explanation.joints import SCATTER_SAMPLES
 from robot_dyn_id.identification.pipeline import identify, validate
 from robot_dyn_id.identification.settings import Settings
@@ -91,22 +98,52 @@ def test_a_wrong_prediction_leaves_its_band(name):
         assert joint.coverage_95 < sound.coverage_95
 
 
-def test_a_validation_has_no_band_without_a_stated_error():
+def test_a_validation_has_no_band_without_residuals_and_a_stated_error():
     result, _ = explained()
     arm = Simulated(ARM.replace("</joint>", FRICTION))
-    silent = replace(result.parameters, held_out_nrmse=np.full(len(result.parameters.joint_names), np.nan))
+    none = {"residual_speeds": np.zeros(0), "residual_deviations": np.zeros(0)}
+    silent = replace(result.parameters, held_out_nrmse=np.full(len(result.parameters.joint_names), np.nan), **none)
     evaluation = validate([arm.record(3, noise=0.1)], silent, Settings(terms=TERMS))
     for joint in explain(evaluation, silent).joints:
         assert np.isnan(joint.coverage_95) and np.isnan(joint.series.half_width).all()
 
 
-def test_a_validation_has_a_band_from_the_held_out_error_of_the_set():
-    result, _ = explained()
+def test_a_validation_has_the_band_of_the_identification():
+    """That of the residuals that the set holds; of an older set, that of the held-out error that it states."""
+    result, explanation = explained()
     arm = Simulated(ARM.replace("</joint>", FRICTION))
-    evaluation = validate([arm.record(3, noise=0.1)], result.parameters, Settings(terms=TERMS))
-    explanation = explain(evaluation, result.parameters)
-    assert all(0.9 < joint.coverage_95 <= 1.0 for joint in explanation.joints)
-    assert explanation.motion_source == "held-out data"
+    again = validate([arm.record(2, noise=0.1)], result.parameters, Settings(terms=TERMS))
+    for one, other in zip(explanation.joints, explain(again, result.parameters).joints, strict=True):
+        np.testing.assert_allclose(one.series.half_width, other.series.half_width, rtol=1e-9)
+        assert other.coverage_95 == one.coverage_95
+    older = replace(result.parameters, residual_speeds=np.zeros(0), residual_deviations=np.zeros(0))
+    evaluation = validate([arm.record(3, noise=0.1)], older, Settings(terms=TERMS))
+    found = explain(evaluation, older)
+    assert all(0.9 < joint.coverage_95 <= 1.0 for joint in found.joints)
+    assert found.motion_source == "held-out data"
+    assert found.coverage_95 == pytest.approx(np.mean([joint.coverage_95 for joint in found.joints]))
+
+
+def test_the_band_follows_noise_that_depends_on_the_speed():
+    """Noise that grows with the speed, and noise that is largest at rest: one sigma for all would cover neither."""
+    arm = Simulated(ARM)
+    rng = np.random.default_rng(4)
+    for law in (lambda speed: 0.05 + 0.4 * speed, lambda speed: 0.05 + 0.6 * np.exp(-speed / 0.1)):
+
+        def noisy(recording, law=law):
+            samples = recording.samples
+            size = law(np.abs(samples.dq))
+            return changed(recording, tau=samples.tau + size * rng.normal(size=size.shape))
+
+        training, other = (noisy(arm.record(seed)) for seed in (1, 2))
+        result = identify([training], [other], arm.model, Settings(terms=TERMS), "test")
+        explanation = explain(result.evaluation, result.parameters)
+        assert 0.92 < explanation.coverage_95 < 0.99
+        for joint, dq in zip(explanation.joints, result.evaluation.trace.motion.dq, strict=True):
+            inside = np.abs(joint.series.residual) <= joint.series.half_width
+            slow, fast = (np.abs(dq) < np.quantile(np.abs(dq), 0.2)), (np.abs(dq) > np.quantile(np.abs(dq), 0.8))
+            assert inside[slow].mean() > 0.85 and inside[fast].mean() > 0.85
+            assert np.ptp(joint.series.half_width) > 0.5 * joint.series.half_width.min()
 
 
 def test_samples_over_the_motion_are_those_of_the_trace():
@@ -218,13 +255,28 @@ class TestHealth:
         unverified = [one for one in result.findings if one.code == "gain_unverifiable"]
         assert (rows["sign and unit"].result == PASSED) == (not unverified)
         findings = [one for one in result.findings if one.code not in CHECKS["sign and unit"]]
+        limits = np.full(len(result.parameters.joint_names), 5.0)
         bare = result.training.with_recordings([changed(one, dq=None) for one in result.training.recordings])
-        assert {one.check: one.result for one in explain_health(bare, findings)}["velocity"] == NOT_CHECKED
+        assert {one.check: one.result for one in explain_health(bare, findings, limits)}["velocity"] == NOT_CHECKED
         info = make_finding("gain_unverifiable", "friction explains it", ("elbow",), "info")
-        judged = {one.check: one.result for one in explain_health(result.training, [*findings, info])}
+        judged = {one.check: one.result for one in explain_health(result.training, [*findings, info], limits)}
         assert judged["sign and unit"] == NOT_CHECKED
-        validated = {one.check: one.result for one in explain_health(result.training, findings, trained=False)}
+        validated = {one.check: one.result for one in explain_health(result.training, findings, limits, False)}
         assert {name for name, word in validated.items() if word == NOT_CHECKED} >= TRAINING_CHECKS
+
+    def test_clipping_is_not_checked_without_effort_limits(self):
+        result, explanation = explained()
+        (row,) = [row for row in explanation.health if row.check == "clipping"]
+        survey = result.training.survey
+        largest = np.maximum(np.abs(survey.tau_min), np.abs(survey.tau_max)).max()
+        assert row.result == PASSED and f"up to {largest / 5.0:.0%} of the limit" in row.found
+        joints = result.parameters.joint_names
+        for limits, unlimited in ((np.array([5.0, np.inf, 5.0]), joints[1]), (np.zeros(3), ", ".join(joints))):
+            rows = {one.check: one for one in explain_health(result.training, (), limits)}
+            assert rows["clipping"].result == NOT_CHECKED and unlimited in rows["clipping"].found
+        saturated = make_finding("effort_saturated", "at its limit", joints[:1])
+        rows = {one.check: one for one in explain_health(result.training, [saturated], np.zeros(3))}
+        assert rows["clipping"].result == LOOK
 
 
 def test_the_json_has_no_curves_and_no_numbers_that_are_not_finite():

@@ -12,6 +12,7 @@ from support.simulated import ARM
 
 from robot_dyn_id.dynamics.regressor import Regressor
 from robot_dyn_id.dynamics.terms import Viscous
+from robot_dyn_id.files.parameters import read_parameters, write_parameters
 from robot_dyn_id.files.parameters_header import describe_parameters
 from robot_dyn_id.identification.explanation.links import COMBINED, DETERMINED, UNKNOWN, WITHOUT_TORQUE, explain_links
 from robot_dyn_id.identification.model import IdentifiedModel
@@ -60,10 +61,9 @@ def test_a_value_with_a_deviation_as_large_as_the_robot_does_not_count_as_determ
 
 def test_a_deviation_that_the_prior_alone_explains_does_not_count_as_determined():
     parameters = identified()
-    model = Regressor.from_parameters(parameters).model
     words = []
     for strength in (0.0, 1e12, np.nan):
-        links = explain_links(parameters, model, strength)
+        links = explained(replace(parameters, prior_strength=strength))
         rows = [row for link in links for row in link.parameters]
         words.append({row.status for row in rows})
         numbers = [[row.sigma, row.difference] for row in rows if row.status != DETERMINED]
@@ -73,16 +73,25 @@ def test_a_deviation_that_the_prior_alone_explains_does_not_count_as_determined(
     assert [UNKNOWN in word for word in words] == [False, False, True]
 
 
-def test_a_file_states_of_each_estimator_whether_its_prior_is_known():
-    """A prior that data are mixed with is not stored: no sigma of a link, rather than that of the prior."""
-    parameters = replace(identified(), estimator="weighted", status=("good",) * len(identified().names))
-    for estimator, known in (("weighted", True), ("consistent", False), ("one of my own", False)):
-        stored = replace(parameters, estimator=estimator)
-        strength = IdentifiedModel.from_parameters(stored).estimate.prior_strength
-        assert np.isfinite(strength) == known
-        text = describe_parameters(stored)
-        links = text[text.index("# Links, in the frame") : text.index("# Friction")]
-        assert known or "+-" not in links
+@pytest.mark.parametrize("strength", [0.0, 3.0, np.nan])
+def test_a_stored_set_has_the_same_links_as_the_identification(strength, tmp_path):
+    """The strength of its prior is stored: no sigma of a link where it is not known, rather than that of the prior."""
+    parameters = replace(identified(), estimator="consistent", prior_strength=strength)
+    write_parameters(tmp_path / "p.yaml", parameters)
+    stored = read_parameters(tmp_path / "p.yaml")
+    np.testing.assert_equal(IdentifiedModel.from_parameters(stored).estimate.prior_strength, strength)
+    statuses = [[row.status for link in explained(one) for row in link.parameters] for one in (parameters, stored)]
+    assert statuses[0] == statuses[1]
+    assert (UNKNOWN in statuses[0]) == np.isnan(strength) != (DETERMINED in statuses[0])
+    text = describe_parameters(stored)
+    links = text[text.index("# Links, in the frame") : text.index("# Friction")]
+    assert not np.isnan(strength) or "+-" not in links
+
+
+def test_the_strength_of_an_unlike_prior_is_not_known():
+    estimate = IdentifiedModel.from_parameters(replace(identified(), prior_strength=2.0)).estimate
+    assert estimate.known_prior_strength == 2.0
+    assert np.isnan(replace(estimate, regularized_towards="an earlier set", prior_strength=0.0).known_prior_strength)
 
 
 def test_links_are_named_with_what_is_fixed_to_them():

@@ -22,7 +22,7 @@ from robot_dyn_id.nodes.messages.conversions import (
     parameter_set,
     parameter_set_message,
 )
-from robot_dyn_id.parameters import FORMAT_VERSION, stored_fields
+from robot_dyn_id.parameters import FORMAT_VERSION, message_fields
 
 LATCHED = QoSProfile(depth=1, reliability=ReliabilityPolicy.RELIABLE, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 
@@ -30,7 +30,7 @@ LATCHED = QoSProfile(depth=1, reliability=ReliabilityPolicy.RELIABLE, durability
 def test_every_field_of_the_message_is_a_field_of_the_value():
     in_message = set(ParameterSetMsg.get_fields_and_field_types()) - {"header"}
     flat = {name for name in in_message if name.startswith(("state_", "fit_for_"))}
-    assert in_message - flat | set(FLATTENED) == {item.name for item in stored_fields()}
+    assert in_message - flat | set(FLATTENED) == {item.name for item in message_fields()}
     assert len(flat) == 16
     assert ParameterSetMsg.FORMAT_VERSION == FORMAT_VERSION
 
