@@ -13,7 +13,6 @@ from robot_dyn_id.errors import UsageError
 from robot_dyn_id.excitation.limits import MotionLimits
 from robot_dyn_id.model.robot import RobotModel
 
-
 SAMPLING_TOLERANCE = 1e-6
 """Share of a limit by which a peak between the samples of a design's search may exceed it."""
 
