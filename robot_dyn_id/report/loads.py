@@ -93,7 +93,7 @@ def gains_page(
         "N m/A or N/A for currents in A. With a negative gain, positive current gives negative effort.",
         numbers=(1, 2, 4),
     )
-    fit = _fit_section(gains.fit, dict.fromkeys(gains.fit.rows, "as recorded"))
+    fit = _fit_section(gains.fit, dict.fromkeys(gains.fit.rows, "raw"))
     return ResultPage(
         "Gains of the drives", verdict, verdict, ADVICE[verdict], (table, fit), tuple(findings), provenance
     )

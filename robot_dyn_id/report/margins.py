@@ -10,8 +10,11 @@ import numpy as np
 
 from robot_dyn_id.arrays import Array
 from robot_dyn_id.errors import UsageError
-from robot_dyn_id.excitation.limits import LIMIT_TOLERANCE, MotionLimits
+from robot_dyn_id.excitation.limits import MotionLimits
 from robot_dyn_id.model.robot import RobotModel
+
+SAMPLING_TOLERANCE = 1e-6
+"""Share of a limit by which a peak between the samples of a design's search may exceed it."""
 
 
 @dataclass(frozen=True)
@@ -80,8 +83,8 @@ class LimitRow:
 
     @property
     def exceeded(self) -> bool:
-        """Whether it is beyond a limit, by more than rounding."""
-        return self.margin < -LIMIT_TOLERANCE * max(
+        """Whether it is beyond a limit, by more than the sampling of a design explains."""
+        return self.margin < -SAMPLING_TOLERANCE * max(
             1.0, *(abs(x) for x in (self.lower, self.upper) if math.isfinite(x)), 0.0
         )
 

@@ -131,6 +131,13 @@ def test_every_plot_is_drawn_without_a_message_on_the_console(tab, folder, name)
     assert tab.problems() == []
 
 
+@pytest.mark.parametrize("name", ["comparison", "fleet"])
+def test_units_do_not_make_the_rows_of_a_narrow_page_higher(tab, folder, name):
+    tab.open(folder / f"{name}.html", NARROW)
+    heights = tab.run("return [...document.querySelectorAll('td.unit')].map((one) => one.parentElement.offsetHeight)")
+    assert heights and max(heights) < 1.5 * min(heights)
+
+
 @pytest.mark.parametrize("name", PAGES)
 def test_a_narrow_page_has_no_overflow_and_readable_ticks(tab, folder, name):
     tab.open(folder / f"{name}.html", NARROW)

@@ -3,6 +3,7 @@
 
 import json
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -113,6 +114,9 @@ def test_violated_limits_are_reported_first(tmp_path):
     assert "does not fit" in bad.text and re.search(r"joint panda_joint\d: velocity is [\d.]+ rad/s beyond", bad.text)
     worst = [row for row in limit_rows(model, fast, limits) if row.exceeded]
     assert worst and all(row.margin == pytest.approx(row.upper - np.abs(row.values).max()) for row in worst)
+    row = max(limit_rows(model, motion, limits), key=lambda one: one.quantity == "velocity")
+    for beyond, exceeded in ((1e-7, False), (1e-5, True)):  # peaks between the samples of a design's search
+        assert replace(row, values=np.array([row.upper * (1.0 + beyond)])).exceeded == exceeded
     wall = parse_obstacles([{"name": "wall", "height": -0.05, "normal": [-1, 0, 0]}])
     hit = Clearance(model, Scene(wall, allowed=[("panda_link1", "wall"), ("panda_link0", "wall")]), folders=MESHES)
     text = Page(page_of(tmp_path, model, motion, limits=limits, folders=MESHES, clearance=hit)).text

@@ -3,7 +3,9 @@
 
 import importlib.util
 import shutil
+from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import numpy as np
 
@@ -72,12 +74,21 @@ def add_two_models(folder):
 
 def add_trajectory(folder):
     """A designed motion, `trajectory.yaml`."""
+    (folder / "trajectory.yaml").write_text(designed_motion((folder / "arm.urdf").read_text()))
+
+
+@cache
+def designed_motion(urdf):
+    """Text of the designed motion of an arm, which several pages use."""
     from robot_dyn_id.cli import main
 
-    (folder / "short.yaml").write_text("search: {draws: 20, starts: 2, finished: 1, steps: 30}\n")
-    words = ["design", "--robot", folder / "arm.urdf", "--design", folder / "short.yaml", "--out", folder / "designed"]
-    assert main([str(word) for word in words]) == 0
-    shutil.copy(folder / "designed" / "trajectory.yaml", folder)
+    with TemporaryDirectory() as name:
+        folder = Path(name)
+        (folder / "arm.urdf").write_text(urdf)
+        (folder / "short.yaml").write_text("search: {draws: 20, starts: 1, finished: 1, steps: 30}\n")
+        words = ("design", "--robot", folder / "arm.urdf", "--design", folder / "short.yaml", "--out", folder / "out")
+        assert main([str(word) for word in words]) == 0
+        return (folder / "out" / "trajectory.yaml").read_text()
 
 
 def point_mass(mass, center):
