@@ -18,6 +18,7 @@ import signal
 import struct
 import sys
 import threading
+import time
 import warnings
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import suppress
@@ -38,6 +39,16 @@ MOST_PROCESSES = 8
 CHECK_MS = 1000
 """Time without a result after which helpers are checked [ms]: the end of one is not noticed while another process holds
 its pipe."""
+
+PATIENCE_S = 60.0
+"""Time without any result after which the helpers are ended and this process computes alone [s]: a helper that waits
+forever, such as for a lock that no thread of its process holds, must not stop a command."""
+
+PATIENCE_RATIO = 10.0
+"""The same as a multiple of the longest item that this process has computed; the longer time counts."""
+
+THREADS = Path("/proc/self/task")
+"""Folder with one entry per thread of this process, those of libraries included."""
 
 CONTROL_GROUPS = Path("/sys/fs/cgroup")
 """Folder of the control groups, whose quotas containers set."""
@@ -99,15 +110,22 @@ def count_workers() -> int:
     """Number of processes that `in_order` uses: one per core, at most `MOST_PROCESSES`, or 1 where a fork is not safe.
 
     That is outside of Linux, in a thread, such as that of a Dask worker, while other threads than a `Companion` run,
-    where rclpy is imported, whose middleware has threads that Python does not know, and in a process that `in_order` or
-    `use_one_core` has limited.
+    also those of libraries, such as of a BLAS that uses several, where rclpy is imported, whose middleware starts
+    threads at any time, and in a process that `in_order` or `use_one_core` has limited.
     """
     if sys.platform != "linux" or _one_core.get() or "rclpy" in sys.modules:
         return 1
-    main = threading.main_thread()
-    others = [one for one in threading.enumerate() if one is not main and not isinstance(one, Companion)]
-    alone = not others and threading.current_thread() is main
+    companions = sum(isinstance(one, Companion) for one in threading.enumerate())
+    alone = threading.current_thread() is threading.main_thread() and _count_threads() <= 1 + companions
     return min(available_cores(), MOST_PROCESSES) if alone else 1
+
+
+def _count_threads() -> int:
+    """Number of threads of this process, those included that Python does not know."""
+    try:
+        return len(list(THREADS.iterdir()))
+    except OSError:  # not mounted: those that Python knows, and perhaps more
+        return sys.maxsize
 
 
 def in_order(function: Callable[[Item], Result], items: Sequence[Item]) -> Generator[Result, None, None]:
@@ -160,6 +178,7 @@ class _Crew:
         self._helpers: list[_Helper] = []
         self._done: dict[int, Any] = {}
         self._failed: set[int] = set()
+        self._longest_s, self._latest = 0.0, time.monotonic()
         self._waiting, end = os.pipe()
         os.write(end, b"".join(_NUMBER.pack(number) for number in range(len(items))))
         os.close(end)
@@ -173,7 +192,7 @@ class _Crew:
             signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
             try:
                 with fork_lock, warnings.catch_warnings():
-                    # of Python 3.12, about threads of libraries: idle ones of BLAS, which prepares for forks itself
+                    # of Python 3.12, about other threads: a `Companion`, which waits for the lock
                     warnings.simplefilter("ignore", DeprecationWarning)
                     process = os.fork()
                 if process == 0:
@@ -199,22 +218,31 @@ class _Crew:
                 taken = os.read(self._waiting, _NUMBER.size)
                 if taken:
                     (own,) = _NUMBER.unpack(taken)
+                    begun = time.monotonic()
                     try:
                         self._done[own] = self._function(self._items[own])
                     except Exception:
                         self._failed.add(own)
+                    self._latest = time.monotonic()
+                    self._longest_s = max(self._longest_s, self._latest - begun)
                 elif not self._helpers:
                     break
                 self._receive(wait=not taken)
+                if time.monotonic() - self._latest > max(PATIENCE_S, PATIENCE_RATIO * self._longest_s):
+                    self._end_helpers()
             # what failed, or was lost with a helper, is computed again: in its place, and for the exception
             yield self._done.pop(number) if number in self._done else self._function(self._items[number])
+            self._latest = time.monotonic()
 
     def close(self) -> None:
         """End all helpers."""
+        self._end_helpers()
+        os.close(self._waiting)
+
+    def _end_helpers(self) -> None:
         for helper in self._helpers:
             self._end(helper)
         self._helpers = []
-        os.close(self._waiting)
 
     def _receive(self, wait: bool) -> None:
         """Receive results of helpers, and notice those that have ended."""
@@ -234,6 +262,7 @@ class _Crew:
                 self._helpers.remove(helper)
                 self._end(helper)
             helper.received += data
+            self._latest = time.monotonic()
             while len(helper.received) >= _FRAME.size:
                 number, size = _FRAME.unpack_from(helper.received)
                 end = _FRAME.size + size

@@ -124,11 +124,39 @@ def test_a_process_uses_the_cores_that_it_may_use():
     assert done.stdout.split() == ["True", "1"]
 
 
+@pytest.mark.parametrize(
+    "start",
+    [
+        "_thread.start_new_thread(lock.acquire, ())",  # threading does not know it
+        "os.environ['OPENBLAS_NUM_THREADS'] = '2'; import numpy",
+    ],
+    ids=["unknown", "BLAS"],
+)
+def test_threads_of_libraries_prevent_forks(start):
+    script = f"""
+import _thread, os, time
+from robot_dyn_id import cores
+cores.available_cores = lambda: 2
+lock = _thread.allocate_lock()
+lock.acquire()
+print(cores.count_workers())
+{start}
+time.sleep(0.01)
+print(len(os.listdir("/proc/self/task")), cores.count_workers())
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=60)
+    alone, threads, others = done.stdout.split()
+    if threads == "1" and "numpy" in start:
+        pytest.skip("this BLAS has no threads")
+    assert (alone, threads, others) == ("2", "2", "1")
+
+
 def test_threads_prevent_forks_except_a_companion_which_waits_for_them():
     """The thread of a progress bar: no fork is made while it draws."""
     script = """
 import os, threading, time
 from robot_dyn_id import cores
+cores.available_cores = lambda: 2
 ended, drawn = threading.Event(), []
 def draw():
     while not ended.wait(0.001):
@@ -140,16 +168,19 @@ thread.start()
 print(cores.count_workers())
 ended.set()
 thread.join()
+while cores.count_workers() == 1:  # joined before the system has ended it
+    time.sleep(0.001)
 ended.clear()
 companion = cores.Companion(target=draw)
 companion.start()
 found = list(cores.in_order(lambda item: (time.sleep(0.05), cores.fork_lock.locked() and os.getpid())[1], range(8)))
+print(cores.count_workers())
 ended.set()
 companion.join()
-print(len({process for process in found if process != os.getpid() and process}), cores.count_workers(), len(drawn) > 2)
+print(len({process for process in found if process != os.getpid() and process}), len(drawn) > 2)
 """
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=60)
-    assert done.stdout.split() == ["1", "0", str(cores.available_cores()), "True"]
+    assert done.stdout.split() == ["1", "2", "0", "True"]
 
 
 ORPHANS = """
@@ -210,6 +241,40 @@ def test_a_helper_that_ends_while_another_process_holds_its_pipe_is_noticed(work
     begun = time.monotonic()
     assert list(cores.in_order(function, range(6))) == list(range(6))
     assert time.monotonic() - begun < 15.0
+
+
+def test_helpers_that_wait_forever_are_ended_and_their_items_computed_here(workers, monkeypatch):
+    """As after a fork while another thread holds a lock."""
+    monkeypatch.setattr(cores, "CHECK_MS", 20)
+    monkeypatch.setattr(cores, "PATIENCE_S", 0.2)
+    own, before, lock = os.getpid(), children(), threading.Lock()
+
+    def function(item):
+        if os.getpid() != own:
+            with lock:
+                lock.acquire()
+        time.sleep(0.01)
+        return item
+
+    def stop(number, frame):
+        raise TimeoutError("it waits forever, too")
+
+    previous = signal.signal(signal.SIGALRM, stop)
+    signal.alarm(30)
+    try:
+        assert list(cores.in_order(function, range(6))) == list(range(6))
+    finally:
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, previous)
+    assert children() == before
+
+
+def test_helpers_whose_items_take_long_are_not_ended(workers, monkeypatch):
+    monkeypatch.setattr(cores, "CHECK_MS", 20)
+    monkeypatch.setattr(cores, "PATIENCE_S", 0.0)
+    own = os.getpid()
+    found = processes_of(lambda item: time.sleep(0.1 if os.getpid() == own else 0.3), range(4))
+    assert len({process for process, _ in found}) == 3
 
 
 class OnlyHere:

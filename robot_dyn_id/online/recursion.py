@@ -17,7 +17,7 @@ from scipy.linalg import lapack, solve_triangular
 from robot_dyn_id.arrays import Array
 from robot_dyn_id.errors import InputError
 from robot_dyn_id.kernels.compiled import COMPILED
-from robot_dyn_id.kernels.compression import add_rows
+from robot_dyn_id.kernels.compression import add_few_rows
 
 PANEL = 8
 """Block size of the triangular-pentagonal QR; small, as few rows are added at a time."""
@@ -69,8 +69,8 @@ class RecursiveLeastSquares:
         self._p, self._turn = len(values), 0
         self._prior = np.column_stack([np.diag(1.0 / limits), values / limits])
         rows = self._prior if root is None else np.column_stack([root, root @ values])
-        self._factor = np.zeros((self._p + 1, self._p + 1), order="F")
-        self._take(rows)
+        self._factor = np.zeros((self._p + 1, self._p + 1))
+        self._take(rows, 1.0)
 
     def extended(self, limits: Array) -> RecursiveLeastSquares:
         """Copy with further parameters in front, of zero prior mean and standard deviations `limits`, shape (k,)."""
@@ -94,18 +94,17 @@ class RecursiveLeastSquares:
         block[: len(rows), :-1], block[: len(rows), -1] = rows, targets
         if keep < 1.0:
             # one row of the prior per step, all of them in p steps, at a cost that does not depend on p
-            self._factor *= math.sqrt(keep)
             block[-1] = math.sqrt(1.0 - keep**self._p) * self._prior[self._turn]
             self._turn = (self._turn + 1) % self._p
-        self._take(block)
+        self._take(block, math.sqrt(keep))
 
-    def _take(self, block: Array) -> None:
+    def _take(self, block: Array, scale: float) -> None:
+        """Add rows, shape (m, p + 1), to the factor times `scale`."""
         if COMPILED:
-            add_rows(self._factor, np.ascontiguousarray(block.T))
+            add_few_rows(self._factor, np.ascontiguousarray(block), scale)
             return
         panel = min(PANEL, self._p + 1)
-        rows = np.asfortranarray(block)
-        self._factor = lapack.dtpqrt(0, panel, self._factor, rows, overwrite_a=1, overwrite_b=1)[0]
+        self._factor = lapack.dtpqrt(0, panel, scale * self._factor, np.asfortranarray(block), overwrite_b=1)[0]
 
     @property
     def values(self) -> Array:

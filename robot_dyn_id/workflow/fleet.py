@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import math
 from collections import Counter
@@ -329,13 +330,29 @@ def finite(value: Any) -> Any:
 
 @dataclass(frozen=True)
 class _Reduced:
-    """Factors of the recordings of a fleet, in the order of the manifest."""
+    """Recordings of a fleet in the order of the manifest, whose factors are in the store.
+
+    Factors are read where they are needed: those of all recordings together could exceed the memory.
+    """
 
     entries: list[ManifestEntry]
-    factors: list[bytes]
+    digests: list[str]
+    store: FactorStore
     left_out: list[LeftOut]
     restored: int
     seconds: list[float]
+
+    def factor(self, number: int) -> bytes:
+        """Content of the file of a recording's factor.
+
+        Raises:
+            InputError: it is not in the store any more.
+        """
+        return self.store.read(self.digests[number])
+
+    def factors(self) -> Iterator[bytes]:
+        """Contents of the files of all factors."""
+        return map(self.factor, range(len(self.entries)))
 
 
 @dataclass(frozen=True)
@@ -388,7 +405,7 @@ def identify_fleet(
         restored=reduced.restored,
         signals={name: choices[name] for name in ("sample_rate", "decimation", "cutoff", "motion_cutoff", "velocity")},
         map_seconds=tuple(reduced.seconds),
-        factor_bytes=tuple(map(len, reduced.factors)),
+        factor_bytes=tuple(map(len, reduced.factors())),
     )
 
 
@@ -488,8 +505,8 @@ def _reduce_recordings(
             reasons[number] = f"the content is that of {entries[first[digest]].recording}"
         elif digest:
             first[digest] = number
-    factors = {number: store.get(digests[number]) for number in first.values()}
-    missing = [n for n in range(len(entries)) if n not in reasons and not factors.get(n)]
+    kept = {number for number in first.values() if store.get(digests[number])}
+    missing = [n for n in range(len(entries)) if n not in reasons and n not in kept]
     restored = len(entries) - len(missing) - len(reasons)
     seconds = []
     progress(Stage("reducing the recordings", 0, len(missing)))
@@ -503,7 +520,6 @@ def _reduce_recordings(
         elif not digests[number]:  # it would be compared with no other, and kept under no name
             reasons[number] = "its content could not be read in the first pass; run the command again"
         else:
-            factors[number] = result.factor
             seconds.append(result.seconds)
             store.put(digests[number], result.factor)
         progress(Stage("reducing the recordings", done, len(missing)))
@@ -511,7 +527,7 @@ def _reduce_recordings(
     left_out = [LeftOut(entries[number], reasons[number]) for number in sorted(reasons)]
     if not used:
         raise InputError(f"none of the {len(entries)} recordings can be used; the first: {left_out[0].reason}")
-    return _Reduced([entries[n] for n in used], [factors[n] for n in used], left_out, restored, seconds)
+    return _Reduced([entries[n] for n in used], [digests[n] for n in used], store, left_out, restored, seconds)
 
 
 def _of_equal_choices(reduced: _Reduced) -> tuple[_Reduced, Choices]:
@@ -522,23 +538,25 @@ def _of_equal_choices(reduced: _Reduced) -> tuple[_Reduced, Choices]:
     Raises:
         InputError: fewer than half have these choices.
     """
-    choices, samples = [], []
-    for content in reduced.factors:
+    choices: dict[bytes, Choices] = {}
+    hashes, samples = [], []
+    for content in reduced.factors():
         factor = parse_factor(content, "factor")
-        choices.append(factor.choices)
-        samples.append(factor.fingerprint.digests.tobytes())
-    texts = [json.dumps(one, sort_keys=True) for one in choices]
-    frequent, count = Counter(texts).most_common(1)[0]
-    chosen = choices[texts.index(frequent)]
+        hashes.append(hashlib.sha256(json.dumps(factor.choices, sort_keys=True).encode()).digest())
+        choices.setdefault(hashes[-1], factor.choices)
+        digests = factor.fingerprint.digests
+        samples.append(hashlib.sha256(digests.tobytes()).digest() if digests.size else b"")
+    frequent, count = Counter(hashes).most_common(1)[0]
+    chosen = choices[frequent]
     left_out, used = list(reduced.left_out), []
     first: dict[bytes, str] = {}
-    for number, (entry, content) in enumerate(zip(reduced.entries, reduced.factors, strict=True)):
-        if texts[number] != frequent:
+    for number, entry in enumerate(reduced.entries):
+        if hashes[number] != frequent:
             try:
-                parse_factor(content, entry.recording).check_choices(chosen)
+                parse_factor(reduced.factor(number), entry.recording).check_choices(chosen)
             except InputError as error:
-                if 2 * count < len(texts):
-                    message = f"only {count} of {len(texts)} recordings were processed alike; the first other: {error}"
+                if 2 * count < len(hashes):
+                    message = f"only {count} of {len(hashes)} recordings were processed alike; the first other: {error}"
                     raise InputError(message) from None
                 left_out.append(LeftOut(entry, str(error)))
         elif samples[number] and samples[number] in first:
@@ -546,8 +564,8 @@ def _of_equal_choices(reduced: _Reduced) -> tuple[_Reduced, Choices]:
         else:
             first[samples[number]] = entry.recording
             used.append(number)
-    kept = [reduced.entries[n] for n in used], [reduced.factors[n] for n in used]
-    return replace(reduced, entries=kept[0], factors=kept[1], left_out=left_out), chosen
+    kept = [reduced.entries[n] for n in used], [reduced.digests[n] for n in used]
+    return replace(reduced, entries=kept[0], digests=kept[1], left_out=left_out), chosen
 
 
 def _restore_model(robot: RobotDescription, configuration: Configuration, choices: Choices) -> _Model:
@@ -560,12 +578,11 @@ def _restore_model(robot: RobotDescription, configuration: Configuration, choice
 
 def _summarize_robots(reduced: _Reduced, executor: Executor, progress: Progress) -> dict[tuple[str, str], RobotSummary]:
     """Merge the recordings of each robot and configuration."""
-    groups: dict[tuple[str, str], list[tuple[bytes, float]]] = {}
-    for entry, content in zip(reduced.entries, reduced.factors, strict=True):
-        groups.setdefault(entry.key, []).append((content, entry.date))
+    groups = _group_by_robot(reduced)
     keys = list(groups)
     found: dict[int, RobotSummary] = {}
-    for done, (number, summary) in enumerate(executor.run(summarize_robot, [groups[key] for key in keys])):
+    tasks = ([(reduced.factor(n), reduced.entries[n].date) for n in numbers] for numbers in groups.values())
+    for done, (number, summary) in enumerate(executor.run(summarize_robot, tasks)):
         progress(Stage("merging the recordings of each robot", done, len(groups)))
         if isinstance(summary, LostTaskError):
             raise summary
@@ -620,10 +637,19 @@ def _identify_group(
     differs = np.zeros(len(rows), dtype=bool) if comparison is None else comparison.differs
     others = overdispersion_of_others(repeats).tolist()
     agreements = adjust_holm(np.array([one.probability(rest) for one, rest in zip(repeats, others, strict=True)]))
-    recordings = _recordings_of(members, reduced)
+    recordings = _group_by_robot(reduced)
     robots = tuple(
         _robot_result(
-            _Member(key, factors[number], summaries[number], recordings[key], float(agreements[number])),
+            _Member(
+                key,
+                factors[number],
+                summaries[number],
+                [
+                    (parse_factor(reduced.factor(n), reduced.entries[n].recording).statistics, reduced.entries[n].date)
+                    for n in recordings[key]
+                ],
+                float(agreements[number]),
+            ),
             number,
             comparison,
             model,
@@ -658,15 +684,12 @@ def _identify_group(
     return result, _report_robots(result, model.base.names)
 
 
-def _recordings_of(
-    members: Mapping[tuple[str, str], RobotSummary], reduced: _Reduced
-) -> dict[tuple[str, str], list[tuple[RowStatistics, float]]]:
-    """Statistics and date of the recordings of each robot."""
-    found: dict[tuple[str, str], list[tuple[RowStatistics, float]]] = {key: [] for key in members}
-    for entry, content in zip(reduced.entries, reduced.factors, strict=True):
-        if entry.key in found:
-            found[entry.key].append((parse_factor(content, entry.recording).statistics, entry.date))
-    return found
+def _group_by_robot(reduced: _Reduced) -> dict[tuple[str, str], list[int]]:
+    """Numbers of the recordings of each robot in each configuration."""
+    groups: dict[tuple[str, str], list[int]] = {}
+    for number, entry in enumerate(reduced.entries):
+        groups.setdefault(entry.key, []).append(number)
+    return groups
 
 
 @dataclass(frozen=True)

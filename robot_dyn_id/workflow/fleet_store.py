@@ -59,6 +59,20 @@ class FactorStore:
             return b""
         return content
 
+    def read(self, digest: str) -> bytes:
+        """The factor of a recording that this run has found or put here.
+
+        Raises:
+            InputError: it is not there any more.
+        """
+        path = self._path(digest)
+        try:
+            return path.read_bytes()
+        except OSError as error:
+            raise InputError(
+                f"{path}: removed during the run ({error.strerror or error}); run the command again"
+            ) from None
+
     def put(self, digest: str, content: bytes) -> None:
         """Keep the factor of the recording with a digest.
 

@@ -7,7 +7,7 @@ workers and this process. Schedulers on other computers are therefore used by TL
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
@@ -43,7 +43,7 @@ class Executor(Protocol):
     """Runs a function on many values."""
 
     def run(
-        self, function: Callable[[Task], Result], tasks: Sequence[Task]
+        self, function: Callable[[Task], Result], tasks: Iterable[Task]
     ) -> Iterator[tuple[int, Result | LostTaskError]]:
         """Run a function on each task.
 
@@ -66,7 +66,7 @@ class InProcess:
     """Runs the tasks in this process, one after the other."""
 
     def run(
-        self, function: Callable[[Task], Result], tasks: Sequence[Task]
+        self, function: Callable[[Task], Result], tasks: Iterable[Task]
     ) -> Iterator[tuple[int, Result | LostTaskError]]:
         """See `Executor.run`."""
         for number, task in enumerate(tasks):
@@ -84,7 +84,7 @@ class OnDask:
     client: Any
 
     def run(
-        self, function: Callable[[Task], Result], tasks: Sequence[Task]
+        self, function: Callable[[Task], Result], tasks: Iterable[Task]
     ) -> Iterator[tuple[int, Result | LostTaskError]]:
         """See `Executor.run`.
 

@@ -7,7 +7,7 @@ from scipy.linalg import lapack
 
 from robot_dyn_id.estimators import factors
 from robot_dyn_id.kernels.compiled import COMPILED
-from robot_dyn_id.kernels.compression import add_products, add_rows
+from robot_dyn_id.kernels.compression import add_few_rows, add_products, add_rows
 
 compiled_only = pytest.mark.skipif(not COMPILED, reason="numba is not installed: BLAS and LAPACK are used")
 
@@ -60,8 +60,26 @@ def test_columns_whose_squares_underflow_or_overflow_harm_none(scale, rows):
     block[3, :rows] *= scale
     expected, found = by_lapack([block]), np.zeros((9, 9), order="F")
     add_rows(found, block)
+    few = np.zeros((9, 9))
+    add_few_rows(few, np.ascontiguousarray(block.T), 1.0)
     norms = np.abs(expected).max(axis=0)
-    np.testing.assert_allclose(signed(found) / norms, expected / norms, rtol=0.0, atol=1e-13)
+    for one in (found, few):
+        np.testing.assert_allclose(signed(one) / norms, expected / norms, rtol=0.0, atol=1e-13)
+
+
+@compiled_only
+@pytest.mark.parametrize(("columns", "rows"), [(1, 1), (3, 8), (15, 7), (65, 9), (65, 40)])
+def test_triangle_of_a_scaled_one_and_few_rows_is_that_of_lapack(columns, rows):
+    rng = np.random.default_rng(columns)
+    block, found = rng.normal(size=(rows, columns)), np.tril(np.full((columns, columns), 7.0), -1)
+    found += np.triu(rng.normal(size=(columns, columns)))
+    block[:, columns // 2] = 0.0
+    expected = signed(np.linalg.qr(np.vstack([0.7 * np.triu(found), block]), mode="r"))
+    kept = block.copy()
+    add_few_rows(found, block, 0.7)
+    np.testing.assert_array_equal(block, kept)
+    np.testing.assert_array_equal(np.tril(found, -1), np.tril(np.full((columns, columns), 7.0), -1))
+    np.testing.assert_allclose(signed(found), expected, rtol=0.0, atol=1e-12)
 
 
 @compiled_only

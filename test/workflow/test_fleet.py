@@ -3,14 +3,20 @@
 
 import json
 import os
+import shutil
 import signal
+import subprocess
+import sys
 import threading
+import time
+import tracemalloc
 from dataclasses import replace
 
 import numpy as np
 import pytest
 import yaml
 from support.fleets import SimulatedFleet
+from support.processes import child
 
 from robot_dyn_id.errors import InputError, UsageError
 from robot_dyn_id.estimators import WeightedLeastSquares
@@ -22,7 +28,15 @@ from robot_dyn_id.recordings import open_recording
 from robot_dyn_id.signals.trials import FilteredTrials
 from robot_dyn_id.workflow import fleet_tasks
 from robot_dyn_id.workflow.fleet import _of_equal_choices, _Reduced, format_probability, identify_fleet
-from robot_dyn_id.workflow.fleet_tasks import MapTask, VersionError, _local, digest_recording, map_recording
+from robot_dyn_id.workflow.fleet_store import FactorStore
+from robot_dyn_id.workflow.fleet_tasks import (
+    MapTask,
+    VersionError,
+    _local,
+    digest_recording,
+    map_recording,
+    summarize_robot,
+)
 from robot_dyn_id.workflow.scheduler import (
     Certificates,
     InProcess,
@@ -107,6 +121,37 @@ def test_an_interrupted_reduction_continues(result, manifest, store, tmp_path, m
         with pytest.raises(Interrupted):
             identify_fleet(read_manifest(manifest), InProcess(), store)
     assert identify_fleet(read_manifest(manifest), InProcess(), store).restored == 17
+
+
+def test_factors_do_not_gather_in_memory(result, manifest, store):
+    """Between the first recording and the reduction of the first robot: the memory could not hold those of all."""
+    held = {}
+
+    class Measured(InProcess):
+        def run(self, function, tasks):
+            held.setdefault(function, tracemalloc.get_traced_memory()[0])
+            return super().run(function, tasks)
+
+    tracemalloc.start()
+    try:
+        found = identify_fleet(read_manifest(manifest), Measured(), store)
+    finally:
+        tracemalloc.stop()
+    assert found.restored == 17
+    assert held[summarize_robot] - held[map_recording] < 0.3 * sum(found.factor_bytes)
+
+
+def test_a_factor_that_is_removed_during_the_run_is_named(result, manifest, store, tmp_path):
+    kept = shutil.copytree(store, tmp_path / "store")
+
+    class Removing(InProcess):
+        def run(self, function, tasks):
+            if function is summarize_robot:
+                next(kept.glob("*.npz")).unlink()
+            return super().run(function, tasks)
+
+    with pytest.raises(InputError, match="removed during the run"):
+        identify_fleet(read_manifest(manifest), Removing(), kept)
 
 
 def test_a_damaged_file_of_the_store_is_made_again(result, manifest, store):
@@ -261,6 +306,22 @@ def few(manifest, name, config=None, count=2):
     return read_manifest(here)
 
 
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
+def test_a_command_that_is_interrupted_or_killed_is_continued(manifest, tmp_path, how):
+    entries = few(manifest, "stopped", count=6)
+    store, command = tmp_path / "store", ["fleet", "identify", str(manifest.parent / "stopped.yaml"), "--workers", "0"]
+    options = ["--out", str(tmp_path / "out"), "--store", str(store)]
+    with child([sys.executable, "-m", "robot_dyn_id", *command, *options], stderr=subprocess.DEVNULL) as process:
+        while len(list(store.glob("*.npz"))) < 2:
+            assert process.poll() is None, "it ended before it was stopped"
+            time.sleep(0.005)
+        process.send_signal(how)
+        assert process.wait() != 0
+    complete = len(list(store.glob("*.npz")))
+    assert 2 <= complete < 6
+    assert identify_fleet(entries, InProcess(), store).restored == complete
+
+
 def test_thresholds_of_the_configuration_judge_the_sets(manifest, tmp_path):
     signals = (manifest.parent / "config.yaml").read_text()
     found = identify_fleet(few(manifest, "judged", count=4), InProcess(), tmp_path)
@@ -275,12 +336,14 @@ def test_thresholds_that_follow_from_each_recording_are_refused(manifest, tmp_pa
         identify_fleet(few(manifest, "auto", "cutoff: 5.0\nreversal_speed: auto\n"), InProcess(), tmp_path)
 
 
-def test_a_fleet_that_is_mostly_processed_otherwise_is_refused(result, manifest):
+def test_a_fleet_that_is_mostly_processed_otherwise_is_refused(result, manifest, tmp_path):
     entries = read_manifest(manifest).recordings[:5]
     factor = result.configurations[0].robots[0].factor
-    parts = [factor_bytes(replace(factor, choices={**factor.choices, "cutoff": 5.0 + n // 2})) for n in range(5)]
+    kept, digests = FactorStore(tmp_path, ""), list("abcde")
+    for n, digest in enumerate(digests):
+        kept.put(digest, factor_bytes(replace(factor, choices={**factor.choices, "cutoff": 5.0 + n // 2})))
     with pytest.raises(InputError, match="only 2 of 5"):
-        _of_equal_choices(_Reduced(list(entries), parts, [], 0, []))
+        _of_equal_choices(_Reduced(list(entries), digests, kept, [], 0, []))
 
 
 def test_a_recording_without_a_digest_is_left_out(manifest, tmp_path):
