@@ -353,7 +353,7 @@ def test_helpers_and_limited_processes_compute_alone(workers, monkeypatch):
     own, count = os.getpid(), cores._one_core.get
     slow = [(os.getpid(), count()) for _ in cores.in_order(time.sleep, [0.0])]
     assert slow == [(own, False)]
-    found = processes_of(lambda item: (time.sleep(0.02), count())[1], range(8))
+    found = processes_of(lambda item: (time.sleep(0.2), count())[1], range(8))
     assert {limited for process, limited in found if process != own} == {True}
     assert {limited for process, limited in found if process == own} == {False}
 
