@@ -311,7 +311,10 @@ def test_a_command_that_is_interrupted_or_killed_is_continued(manifest, tmp_path
     entries = few(manifest, "stopped", count=6)
     store, command = tmp_path / "store", ["fleet", "identify", str(manifest.parent / "stopped.yaml"), "--workers", "0"]
     options = ["--out", str(tmp_path / "out"), "--store", str(store)]
-    with child([sys.executable, "-m", "robot_dyn_id", *command, *options], stderr=subprocess.DEVNULL) as process:
+    # tests that run in the background ignore interrupts, and so would the command
+    begin = "import signal, sys; signal.signal(signal.SIGINT, signal.default_int_handler); "
+    begin += "from robot_dyn_id.cli import main; sys.exit(main(sys.argv[1:]))"
+    with child([sys.executable, "-c", begin, *command, *options], stderr=subprocess.DEVNULL) as process:
         while len(list(store.glob("*.npz"))) < 2:
             assert process.poll() is None, "it ended before it was stopped"
             time.sleep(0.005)
