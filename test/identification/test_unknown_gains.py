@@ -6,6 +6,8 @@ import pytest
 from support.simulated import Simulated, changed, estimator_of
 
 from robot_dyn_id.errors import InputError
+from robot_dyn_id.excitation.design.planning import make_design_task
+from robot_dyn_id.excitation.design.settings import DesignSettings
 from robot_dyn_id.export import FORMATS, export_model
 from robot_dyn_id.files.parameters import read_parameters, write_parameters
 from robot_dyn_id.identification.comparison import compare_models
@@ -77,6 +79,7 @@ def test_nothing_computes_torques_from_amperes(identified, currents):
         lambda: MomentumObserver(parameters),
         lambda: estimate_payload([currents], parameters, "tool", Settings(), PayloadOptions()),
         lambda: usable_dynamics(parameters, parameters.urdf, parameters.joint_names, needs_mass_matrix=False),
+        lambda: make_design_task(DesignSettings(clearance=0.0), Simulated().model, Simulated().regressor, parameters),
     ):
         with pytest.raises(InputError, match="drive gain of wrist"):
             use()

@@ -122,11 +122,11 @@ class Clearance:
         """Select the pairs: all links of bodies that are not adjacent, and all moving links with all obstacles.
 
         Pairs of links that touch in all of many random configurations, or in the neutral one (0, or the middle of the
-        limits if 0 is outside them), are left out and noted: their shapes are larger than the real links. So are those
-        that are closer than the scene's margin in all of them. Where one of the shapes is a stand-in, it is made
-        thinner for this pair instead, until the pair keeps the margin in the neutral configuration. Links that touch
-        the ground in every configuration are left out and noted as well. Pairs whose distance does not depend on the
-        configuration are left out.
+        limits if 0 is outside them), are left out and noted: their shapes are larger than the real links. Where one
+        of the shapes is a stand-in, it is made thinner for this pair instead, until the pair keeps the margin in the
+        neutral configuration. Other pairs that are closer than the scene's margin in all configurations count as that
+        much farther apart: motions only avoid that they touch. Links that touch the ground in every configuration are
+        left out and noted as well. Pairs whose distance does not depend on the configuration are left out.
 
         The ground is the plane z = 0 of the base frame independent of the direction of gravity, as the base is mounted
         on a surface, which may be a floor, wall or ceiling. If shapes fixed to the base reach below it, such as a torso
@@ -174,7 +174,8 @@ class Clearance:
         contacts = classify_contacts(solids, candidates, around, configurations, scene.margin)
         touching = contacts.touching
         limit = scene.margin + FIT_MARGIN_M
-        offsets = {pair: limit - distance for pair, distance in contacts.thick.items()}
+        thinner = {pair: limit - distance for pair, distance in contacts.thick.items()}
+        offsets = {**thinner, **dict.fromkeys(contacts.near, scene.margin)}
         chosen = [pair for pair in candidates if pair not in touching and pair not in contacts.constant]
         self.model = model
         self.within = within
@@ -193,7 +194,11 @@ class Clearance:
             *(
                 f"{first} and {second}: {'overlap' if offset > limit else 'too close'} in the neutral configuration, "
                 f"which is ignored; their distance is that of shapes {offset:.3f} m thinner"
-                for (first, second), offset in offsets.items()
+                for (first, second), offset in thinner.items()
+            ),
+            *(
+                f"{first} and {second}: closer than {scene.margin:g} m in every configuration; only contact is avoided"
+                for first, second in sorted(contacts.near)
             ),
             *(() if chosen else ("no pair of links or obstacles can be checked for collisions",)),
         )

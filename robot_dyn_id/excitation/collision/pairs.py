@@ -67,11 +67,14 @@ class Contacts:
         constant: pairs whose distance does not depend on the configuration.
         thick: distance in the neutral configuration [m] of pairs with a stand-in that are closer than the margin there
             or always.
+        near: pairs of the URDF's shapes that are closer than the margin in every configuration, but do not touch in the
+            neutral one: no motion keeps the margin, but motions can avoid contact.
     """
 
     touching: dict[tuple[str, str], str]
     constant: frozenset[tuple[str, str]]
     thick: dict[tuple[str, str], float]
+    near: frozenset[tuple[str, str]]
 
 
 def classify_contacts(
@@ -90,11 +93,12 @@ def classify_contacts(
         UsageError: a link is always inside an obstacle other than the ground; allowed for a stand-in with a constant
             depth, such as a link that rotates above a table.
     """
-    distances = solids.paired(candidates).measure(configurations, MAX_EXACT_DISTANCE_M, slopes=False).values
+    within = max(MAX_EXACT_DISTANCE_M, margin)  # greater distances would be below the margin if they saturated before
+    distances = solids.paired(candidates).measure(configurations, within, slopes=False).values
     stand_ins = {shape.link for shape in solids.shapes if shape.stand_in}
     touching: dict[tuple[str, str], str] = {}
     thick: dict[tuple[str, str], float] = {}
-    constant = set()
+    constant, near = set(), set()
     for pair, values in zip(candidates, distances, strict=True):
         always, same = bool((values <= 0.0).all()), bool(np.ptp(values) < CONSTANT_DISTANCE_M)
         links, approximate = pair[1] not in around, bool(stand_ins.intersection(pair))
@@ -103,15 +107,14 @@ def classify_contacts(
                 f"{pair[0]} is inside the obstacle {pair[1]} in every configuration: correct the obstacle, or "
                 "allow the pair"
             )
-        near = links and not same and bool((values < margin).all())  # no motion can keep the margin
         at_rest = links and bool(values[0] < margin if approximate and not same else values[0] <= 0.0)
-        if always or near or at_rest:
+        if always or at_rest:
             if links and approximate and not same:
                 thick[pair] = float(values[0])
-            elif always or not near:
-                touching[pair] = f"touch in {'every' if always else 'the neutral'} configuration"
             else:
-                touching[pair] = f"are closer than {margin:g} m in every configuration"
+                touching[pair] = f"touch in {'every' if always else 'the neutral'} configuration"
+        elif links and not same and bool((values < margin).all()):
+            near.add(pair)
         elif values.max() < MAX_EXACT_DISTANCE_M and same:
             constant.add(pair)
-    return Contacts(touching, frozenset(constant), thick)
+    return Contacts(touching, frozenset(constant), thick, frozenset(near))

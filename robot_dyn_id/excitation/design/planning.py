@@ -134,7 +134,8 @@ def make_design_task(
         target: parameters that the motion is designed to identify; None: base parameters of the moving joints.
 
     Raises:
-        RobotDynIdError: settings that contradict the robot or each other.
+        RobotDynIdError: settings that contradict the robot or each other, or an earlier identification whose drive
+            gains are not known, as effort limits are no currents.
     """
     limits, notes = motion_limits(settings, model)
     reduced = ReducedRegressor.from_regressor(regressor)
@@ -247,6 +248,7 @@ def _torque_model(settings: DesignSettings, model: RobotModel, prior: ParameterS
     if prior is None:
         regressor, parameters = Regressor(model), model.inertial_parameters.copy()
     else:
+        prior.refuse_unknown_gains()
         regressor = Regressor.from_parameters(prior)
         parameters = np.concatenate([prior.standard_parameters, prior.term_values])
     if settings.payload:

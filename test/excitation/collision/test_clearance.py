@@ -191,6 +191,17 @@ def test_adjacent_links_and_permanent_contacts_are_left_out_and_noted():
     assert "panda_link5 and panda_link7" not in clearance.pairs
 
 
+@pytest.mark.parametrize(("margin", "added"), [(0.5, 0.0), (1.2, 1.2)])
+def test_contact_is_avoided_where_no_motion_keeps_the_margin(margin, added):
+    """Distances of a and b are below 1.1 m; also margins beyond the distance at which others saturate are compared."""
+    model = RobotModel.from_urdf(SLIDERS.replace('lower="-2" upper="2"', 'lower="-0.1" upper="0.8"'))
+    clearance = Clearance(model, Scene(ground=False, margin=margin), stand_ins=False, within=2.0)
+    note = f"a and b: closer than {margin:g} m in every configuration; only contact is avoided"
+    assert (note in clearance.notes) == (added > 0.0)
+    distances = clearance.distances(np.array([[0.7, 0.0, 0.0], [0.0, 0.0, 0.0]]).T)
+    np.testing.assert_allclose(distances[clearance.pairs.index("a and b")], added + np.array([0.0, 0.7]), atol=1e-9)
+
+
 def test_a_link_that_is_always_in_an_obstacle_is_an_error_unless_it_is_allowed():
     model = RobotModel.from_file(ARM7)
     floor = parse_obstacles([{"name": "floor", "height": 0.2}])
