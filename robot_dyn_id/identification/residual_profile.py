@@ -53,10 +53,13 @@ class ResidualProfile:
         speeds, deviations = np.zeros((len(residual), ranges)), np.empty((len(residual), ranges))
         for joint, used in enumerate(valid):
             speed = np.abs(velocity[joint, used])
-            order = np.argsort(speed, kind="stable")
-            parts = np.array_split(order, ranges)
-            speeds[joint, 1:] = [speed[part[0]] for part in parts[1:]]
-            deviations[joint] = [np.sqrt(np.mean(residual[joint, used][part] ** 2)) for part in parts]
+            parts = np.array_split(np.sort(speed), ranges)
+            speeds[joint, 1:] = [part[0] for part in parts[1:]]
+            # equal speeds, such as those of a joint at rest, belong to one range: others are empty, as the next one
+            place = np.searchsorted(speeds[joint, 1:], speed, side="right")
+            filled, of_filled = np.unique(place, return_inverse=True)
+            squares = np.bincount(of_filled, residual[joint, used] ** 2) / np.bincount(of_filled)
+            deviations[joint] = np.sqrt(squares)[np.searchsorted(filled, np.arange(ranges))]
         return cls(speeds, deviations)
 
     @classmethod
