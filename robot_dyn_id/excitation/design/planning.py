@@ -135,7 +135,7 @@ def make_design_task(
 
     Raises:
         RobotDynIdError: settings that contradict the robot or each other, or an earlier identification whose drive
-            gains are not known, as effort limits are no currents.
+            gains are not known: it predicts currents, which effort limits do not limit.
     """
     limits, notes = motion_limits(settings, model)
     reduced = ReducedRegressor.from_regressor(regressor)
