@@ -98,7 +98,8 @@ def classify_contacts(
     stand_ins = {shape.link for shape in solids.shapes if shape.stand_in}
     touching: dict[tuple[str, str], str] = {}
     thick: dict[tuple[str, str], float] = {}
-    constant, near = set(), set()
+    constant: set[tuple[str, str]] = set()
+    near: set[tuple[str, str]] = set()
     for pair, values in zip(candidates, distances, strict=True):
         always, same = bool((values <= 0.0).all()), bool(np.ptp(values) < CONSTANT_DISTANCE_M)
         links, approximate = pair[1] not in around, bool(stand_ins.intersection(pair))
