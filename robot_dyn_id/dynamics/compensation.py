@@ -50,8 +50,9 @@ def decide_compensations(parameters: ParameterSet, stated: Sequence[str] = ()) -
 
     Raises:
         UsageError: the statement contradicts the parameter set, or the kind of effort that it was identified from.
-        InputError: neither of them determines it.
+        InputError: neither of them determines it, or drive gains are not known.
     """
+    parameters.refuse_unknown_gains()
     check_compensations(parameters.effort_kind, stated)
     stored, given = (
         tuple(words) if words != (UNKNOWN,) else () for words in (parameters.robot_compensates, tuple(stated))

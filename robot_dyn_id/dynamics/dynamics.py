@@ -232,12 +232,16 @@ class Dynamics:
         return self.inverse_dynamics(q, dq, np.zeros(np.shape(q)), states)
 
     def gravity(self, q: ArrayLike) -> Array:
-        """Torque at rest, sensor offsets included [N m or N]."""
+        """Torque at rest: gravity, springs, sensor offsets [N m or N].
+
+        `friction` has the springs and offsets as well: the torque of a motion is `bias`, not the sum of both.
+        """
         return self.bias(q, np.zeros(np.shape(q)))
 
     def friction(self, q: ArrayLike, dq: ArrayLike, states: TermStates | None = None) -> Array:
         """Torque of all terms at zero acceleration: friction, springs, offsets [N m or N].
 
+        `gravity` has the springs and offsets as well: the torque of a motion is `bias`, not the sum of both.
         A base parameter that combines a term with inertias counts for its independent column.
         """
         shape, (position, velocity, rest) = self._joint_major(q, dq, np.zeros(np.shape(q)))

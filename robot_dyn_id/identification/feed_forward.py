@@ -152,7 +152,7 @@ class FeedForward:
         compensation = DriverCompensation.from_parameters(parameters, dynamics, robot_compensates)
         return cls(parameters, dynamics, compensation, effort_limits(dynamics.regressor.model))
 
-    def effort(self, q: ArrayLike, dq: ArrayLike, ddq: ArrayLike, limit: ArrayLike = np.inf) -> Array:
+    def effort(self, q: ArrayLike, dq: ArrayLike, ddq: ArrayLike, limit: ArrayLike | None = None) -> Array:
         """Effort to be commanded for a motion [N m or N], shape (n,) or (N, n).
 
         Friction is that of a long motion at the given velocity; `along` integrates presliding friction.
@@ -162,8 +162,9 @@ class FeedForward:
             dq: velocities, of the same shape.
             ddq: accelerations, of the same shape.
             limit: largest effort, and largest torque of the motors, which give the effort and what the driver adds to
-                it [N m or N], of all joints or shape (n,).
+                it [N m or N], of all joints or shape (n,); by default the attribute `limit`.
         """
+        limit = self.limit if limit is None else limit
         added = self.compensation.torque(q, dq)
         return limit_command(self.dynamics.inverse_dynamics(q, dq, ddq) - added, added, limit)
 

@@ -58,7 +58,7 @@ class MotionEfforts:
 
         A checked motion does not reach the limits. Braking from it, which cannot be checked before, can.
         """
-        return self.feed_forward.effort(points.q, points.dq, points.ddq, self.feed_forward.limit)
+        return self.feed_forward.effort(points.q, points.dq, points.ddq)
 
     def check(self, name: str, motion: Trajectory) -> tuple[Finding, ...]:
         """Check the torques of a motion that ends at rest.

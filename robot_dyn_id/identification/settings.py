@@ -208,5 +208,6 @@ def store_drives(drives: Mapping[str, Drive], joints: Sequence[str]) -> tuple[Ar
     of_joints = [drives.get(name, Drive()) for name in joints]
     if all(drive == Drive() for drive in of_joints):
         return np.zeros(0), np.zeros(0)
-    gains = [drive.gain if drive.gain and drive.is_known else 0.0 for drive in of_joints]
-    return np.array(gains), np.array([drive.sign for drive in of_joints])
+    gains = np.array([drive.gain if drive.gain and drive.is_known else 0.0 for drive in of_joints])
+    signs = np.array([drive.sign for drive in of_joints])
+    return np.abs(gains), np.where(gains < 0.0, -signs, signs)

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from robot_dyn_id.dynamics.crosscheck import CrossCheck
+from robot_dyn_id.errors import UsageError
 from robot_dyn_id.findings import Finding, Severity, format_findings, format_shares, make_finding
 from robot_dyn_id.identification.extrapolation import format_excesses, report_excesses
 from robot_dyn_id.identification.metrics import HeldOut, JointMetrics
@@ -57,6 +58,16 @@ class Thresholds:
     contact_share: float = 0.10
     payload_share: float = 0.02
     limited_ratio: float = 3.0
+
+    def __post_init__(self) -> None:
+        """Check the values.
+
+        Raises:
+            UsageError: a threshold that is negative or not a number.
+        """
+        for name, value in vars(self).items():
+            if not value >= 0.0:
+                raise UsageError(f"{name} must be 0 or larger, not {value:g}")
 
 
 @dataclass(frozen=True)

@@ -56,6 +56,9 @@ PATH_STEP_M = 0.005
 EXTRA_DEPTH_M = 1e-3
 """Additional penetration depth allowed on a path for pairs that overlap at its beginning [m]."""
 
+SATURATION_MARGIN_M = 1e-3
+"""Distance above the minimum distance at which distances of checks saturate [m]."""
+
 FIT_MARGIN_M = 0.01
 """Distance in addition to the margin that a stand-in can keep from obstacles in at least one configuration [m]."""
 
@@ -203,6 +206,7 @@ class Clearance:
             *(() if chosen else ("no pair of links or obstacles can be checked for collisions",)),
         )
         self._solids = solids.paired(chosen, [offsets.get(pair, 0.0) for pair in chosen])
+        self._kept = np.array([scene.margin if pair in offsets else 0.0 for pair in chosen])
 
     @property
     def note(self) -> str:
@@ -254,9 +258,7 @@ class Clearance:
         found: dict[int, Encounter] = {}
         for start in range(0, len(t), BLOCK_CONFIGURATIONS):
             times = t[start : start + BLOCK_CONFIGURATIONS]
-            values = self._solids.measure(
-                q[:, start : start + BLOCK_CONFIGURATIONS], margin + 1e-3, slopes=False
-            ).values
+            values = self._values_beyond(margin, q[:, start : start + BLOCK_CONFIGURATIONS])
             for pair in np.flatnonzero((values < margin).any(axis=1)):
                 close = times[values[pair] < margin]
                 worst = int(np.argmin(values[pair]))
@@ -295,7 +297,7 @@ class Clearance:
         """
         ends = motion.evaluate(np.array([0.0]))[0]
         known = ends if free is None else np.column_stack([ends, free])
-        least = self._solids.measure(known, 1e-6, slopes=False).values.min(axis=1, initial=0.0) - EXTRA_DEPTH_M
+        least = self._values_beyond(0.0, known).min(axis=1, initial=0.0) - EXTRA_DEPTH_M
         least[least >= -EXTRA_DEPTH_M] = 0.0
         return self._deepest(motion, least)
 
@@ -311,13 +313,23 @@ class Clearance:
         """
         return self._deepest(motion, np.full(len(self.pairs), -tolerance))
 
+    def _values_beyond(self, margin: float, q: Array) -> Array:
+        """Distances, exact below a minimum distance [m], shape (pairs, N) [m].
+
+        The distances of pairs with an offset are made for the margin of the scene: the part of it that is above the
+        minimum distance is subtracted, so that contact is contact for them, too.
+        """
+        spare = np.maximum(self._kept - margin, 0.0)
+        within = margin + SATURATION_MARGIN_M + spare.max(initial=0.0)
+        return self._solids.measure(np.ascontiguousarray(q), within, slopes=False).values - spare[:, None]
+
     def _deepest(self, motion: Trajectory, least: Array) -> str:
         """Description of the deepest violation of the minimum distances [m], shape (pairs,); empty if none."""
         t = path_times(motion, self.model)
         worst: Encounter | None = None
         for start in range(0, len(t), BLOCK_CONFIGURATIONS):
             times = t[start : start + BLOCK_CONFIGURATIONS]
-            values = self._solids.measure(motion.evaluate(times)[0], 1e-6, slopes=False).values
+            values = self._values_beyond(0.0, motion.evaluate(times)[0])
             for pair in np.flatnonzero((values < least[:, None]).any(axis=1)):
                 closest = int(np.argmin(values[pair]))
                 close = times[values[pair] < least[pair]]

@@ -200,6 +200,10 @@ def test_contact_is_avoided_where_no_motion_keeps_the_margin(margin, added):
     assert (note in clearance.notes) == (added > 0.0)
     distances = clearance.distances(np.array([[0.7, 0.0, 0.0], [0.0, 0.0, 0.0]]).T)
     np.testing.assert_allclose(distances[clearance.pairs.index("a and b")], added + np.array([0.0, 0.7]), atol=1e-9)
+    t, q = np.arange(3.0), np.array([[0.5, 0.8, 0.75], np.zeros(3), np.zeros(3)])
+    (contact,) = clearance.encounters(t, q)
+    assert (contact.pair, contact.begin, contact.end, contact.time) == ("a and b", 1.0, 2.0, 1.0)
+    assert contact.distance == pytest.approx(-0.1, abs=1e-9)
 
 
 def test_a_link_that_is_always_in_an_obstacle_is_an_error_unless_it_is_allowed():
