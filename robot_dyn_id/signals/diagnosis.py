@@ -29,7 +29,7 @@ from robot_dyn_id.signals.hypotheses import (
     friction_directions,
     pattern_cost,
 )
-from robot_dyn_id.signals.samples import MotionSamples, RigidFit, RigidRows
+from robot_dyn_id.signals.samples import MotionSamples, RigidFit, RigidGrams, RigidRows
 
 LEAST_ADVANTAGE = 1.0
 """Advantage from which on a hypothesis replaces the recording as it is: the product of the joints' residuals falls to
@@ -156,12 +156,11 @@ def diagnose(samples: MotionSamples, model: RobotModel, positions: float = np.in
     if currents:
         return EffortDiagnosis(currents)
     scales = ScaleProfile.from_grams(grams)
-    signs = SignPattern.from_grams(grams, factors)
-    if factors.reversed and signs.advantage < LEAST_ADVANTAGE and _drives(samples, model, present):
+    if factors.reversed and _drives(samples, model, present) and not _is_pattern(grams, factors):
         message = "the efforts of all joints have the opposite sign: friction would drive the motion"
         return EffortDiagnosis((make_finding("effort_sign", message, model.joint_names),))
     gains = estimate_gain_factors(rows, samples)
-    explained = _explain(gravity, present, scales, signs, factors, samples, model)
+    explained = _explain(gravity, grams, scales, factors, samples, model)
     if explained is None:
         contradicted = _report_contradicted(factors, present, rows, model)
         found = _report_driving(scales, factors, samples, model, present) or _report_gains(gains, factors, model)
@@ -232,6 +231,11 @@ def _report_gains(gains: Sequence[GainFactor], factors: WeightFactors, model: Ro
     apart = max(near[0].value, 1.0 / near[0].value)
     severity: Severity = "warning" if apart > WARNED_FACTOR else "info"
     return (make_finding("gain_inconsistent", message, names, severity),)
+
+
+def _is_pattern(grams: RigidGrams, factors: WeightFactors) -> bool:
+    """Whether only some of the efforts have the opposite sign."""
+    return SignPattern.from_grams(grams, factors).advantage >= LEAST_ADVANTAGE
 
 
 def _drives(samples: MotionSamples, model: RobotModel, fit: RigidFit) -> bool:
@@ -358,9 +362,8 @@ def _find_direction(gravity: GravityFits, factors: WeightFactors, samples: Motio
 
 def _explain(
     gravity: GravityFits,
-    present: RigidFit,
+    grams: RigidGrams,
     scales: ScaleProfile,
-    signs: SignPattern,
     factors: WeightFactors,
     samples: MotionSamples,
     model: RobotModel,
@@ -372,7 +375,7 @@ def _explain(
     if angle < OTHER_MOUNTING_DEG and model.gravity.any():
         direction = gravity.refine(model.gravity)
         angle = angle_between(direction, model.gravity)
-    mounted = gravity.fit(direction).advantage(present)
+    mounted = gravity.fit(direction).advantage(grams.fit())
     if angle > 179.9 and model.gravity.any():  # slow motion determines gravity up to its sign only
         mounted = max(mounted, LEAST_ADVANTAGE)
     least = LEAST_ADVANTAGE if angle > OTHER_MOUNTING_DEG else LEAST_TILT_ADVANTAGE
@@ -382,6 +385,7 @@ def _explain(
         "scale": scales.advantage / LEAST_ADVANTAGE,
         "signs": 0.0,
     }
+    signs = SignPattern.from_grams(grams, factors)
     if signs.several and signs.cost < _scale_cost(scales, factors):
         ratios |= {"scale": 0.0, "signs": signs.advantage / LEAST_ADVANTAGE}
     best = max(ratios, key=lambda name: ratios[name])

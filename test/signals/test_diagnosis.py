@@ -145,7 +145,7 @@ def test_all_joints_of_opposite_sign_are_named(robot, samples, opposite):
     assert found == [("effort_sign", "error", tuple(robot.joints[joint] for joint in opposite))]
 
 
-def test_without_masses_joints_of_opposite_sign_are_told_up_to_their_opposites(robot, samples):
+def test_without_masses_joints_of_opposite_sign_are_named_up_to_their_opposites(robot, samples):
     bare = replace(robot.model, inertial_parameters=0 * robot.model.inertial_parameters)
     signs = np.array([1.0, 1.0, -1.0, -1.0])
     (finding,) = diagnose(replace(samples, tau=samples.tau * signs[:, None]), bare).findings
