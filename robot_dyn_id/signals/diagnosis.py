@@ -16,17 +16,20 @@ from robot_dyn_id.arrays import Array, Mask
 from robot_dyn_id.findings import Finding, Severity, make_finding
 from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.signals.gain_factors import SIGNIFICANT_SIGMAS, GainFactor, estimate_gain_factors
+from robot_dyn_id.signals.health import AMPERES_RATIO
 from robot_dyn_id.signals.hypotheses import (
     LOADED_RATIO,
     STANDARD_WEIGHT,
     Exchange,
     GravityFits,
     ScaleProfile,
+    SignPattern,
     WeightFactors,
     find_exchange,
     friction_directions,
+    pattern_cost,
 )
-from robot_dyn_id.signals.samples import MotionSamples, RigidFit, RigidRows
+from robot_dyn_id.signals.samples import MotionSamples, RigidFit, RigidGrams, RigidRows
 
 LEAST_ADVANTAGE = 1.0
 """Advantage from which on a hypothesis replaces the recording as it is: the product of the joints' residuals falls to
@@ -37,6 +40,9 @@ LEAST_POSITIONS_RATIO = 1.5
 
 LEAST_EXCHANGE_ADVANTAGE = 2.0
 """Advantage from which on an exchange of two joints is reported; joints without weight exchange by chance."""
+
+CURRENT_SIGMAS = 10.0
+"""Standard deviations by which the weight in currents differs from zero."""
 
 LEAST_TILT_DEG, OTHER_MOUNTING_DEG = 1.5, 15.0
 """Angle between configured and estimated gravity that is reported, and from which on the data are refused."""
@@ -146,12 +152,15 @@ def diagnose(samples: MotionSamples, model: RobotModel, positions: float = np.in
     weightless = bool(model.gravity.any()) and _weightless(gravity, present, factors, samples, model)
     if weightless:
         return EffortDiagnosis(_report_weightless(rows, gravity.without_gravity(), model), _has_dynamics(rows, gravity))
+    currents = _judge_currents(factors, model)
+    if currents:
+        return EffortDiagnosis(currents)
     scales = ScaleProfile.from_grams(grams)
-    if factors.reversed and _drives(samples, model, present):
+    if factors.reversed and _drives(samples, model, present) and not _is_pattern(grams, factors):
         message = "the efforts of all joints have the opposite sign: friction would drive the motion"
         return EffortDiagnosis((make_finding("effort_sign", message, model.joint_names),))
     gains = estimate_gain_factors(rows, samples)
-    explained = _explain(gravity, present, scales, factors, samples, model)
+    explained = _explain(gravity, grams, scales, factors, samples, model)
     if explained is None:
         contradicted = _report_contradicted(factors, present, rows, model)
         found = _report_driving(scales, factors, samples, model, present) or _report_gains(gains, factors, model)
@@ -224,6 +233,11 @@ def _report_gains(gains: Sequence[GainFactor], factors: WeightFactors, model: Ro
     return (make_finding("gain_inconsistent", message, names, severity),)
 
 
+def _is_pattern(grams: RigidGrams, factors: WeightFactors) -> bool:
+    """Whether only some of the efforts have the opposite sign."""
+    return SignPattern.from_grams(grams, factors).advantage >= LEAST_ADVANTAGE
+
+
 def _drives(samples: MotionSamples, model: RobotModel, fit: RigidFit) -> bool:
     """Whether friction drives most joints instead of braking them."""
     return bool((friction_directions(samples, model, fit.values)[0] < 0.0).mean() > 0.5)
@@ -270,6 +284,21 @@ def _judge_unit(factors: WeightFactors, model: RobotModel) -> tuple[Finding, ...
         return ()
     message = f"efforts are {np.median(ratios):.3g} times the torque of the URDF's masses: they appear to be in N mm"
     return (make_finding("effort_units", message, _names(model, loaded)),)
+
+
+def _judge_currents(factors: WeightFactors, model: RobotModel) -> tuple[Finding, ...]:
+    """Finding about efforts in amperes: those of several loaded joints follow the weight, and are far below it."""
+    loaded = factors.loaded
+    ratios, deviations = factors.factors[loaded], factors.deviations[loaded]
+    small = (np.abs(ratios) < AMPERES_RATIO) & (np.abs(ratios) > CURRENT_SIGMAS * deviations)
+    if len(ratios) < 2 or not small.all():
+        return ()
+    size = float(np.median(np.abs(ratios)))
+    opposite = factors.factors < -CURRENT_SIGMAS * factors.deviations
+    message = f"efforts are {size:.2g} of the torque of the URDF's masses: they appear to be in amperes"
+    if opposite.any():
+        message += f", with the opposite sign for {', '.join(_names(model, opposite))}"
+    return (make_finding("effort_in_amperes", message, _names(model, loaded)),)
 
 
 def _weightless(
@@ -333,7 +362,7 @@ def _find_direction(gravity: GravityFits, factors: WeightFactors, samples: Motio
 
 def _explain(
     gravity: GravityFits,
-    present: RigidFit,
+    grams: RigidGrams,
     scales: ScaleProfile,
     factors: WeightFactors,
     samples: MotionSamples,
@@ -346,7 +375,7 @@ def _explain(
     if angle < OTHER_MOUNTING_DEG and model.gravity.any():
         direction = gravity.refine(model.gravity)
         angle = angle_between(direction, model.gravity)
-    mounted = gravity.fit(direction).advantage(present)
+    mounted = gravity.fit(direction).advantage(grams.fit())
     if angle > 179.9 and model.gravity.any():  # slow motion determines gravity up to its sign only
         mounted = max(mounted, LEAST_ADVANTAGE)
     least = LEAST_ADVANTAGE if angle > OTHER_MOUNTING_DEG else LEAST_TILT_ADVANTAGE
@@ -354,7 +383,11 @@ def _explain(
         "gravity": mounted / least if angle > LEAST_TILT_DEG else 0.0,
         "exchange": 0.0 if exchange is None else exchange.advantage / LEAST_EXCHANGE_ADVANTAGE,
         "scale": scales.advantage / LEAST_ADVANTAGE,
+        "signs": 0.0,
     }
+    signs = SignPattern.from_grams(grams, factors)
+    if signs.several and signs.cost < _scale_cost(scales, factors):
+        ratios |= {"scale": 0.0, "signs": signs.advantage / LEAST_ADVANTAGE}
     best = max(ratios, key=lambda name: ratios[name])
     if ratios[best] < 1.0:
         return None
@@ -362,10 +395,21 @@ def _explain(
         return ExplainedRecording(_report_gravity(direction, model), samples, replace(model, gravity=direction))
     if best == "exchange" and exchange is not None:
         return ExplainedRecording(_report_exchange(exchange, model), exchange.undo(samples), model)
+    if best == "signs":
+        corrected = replace(samples, tau=samples.tau * signs.signs[:, None])
+        return ExplainedRecording(_report_signs(signs, factors, model), corrected, model)
     joint, factor = scales.alternatives(SAME_ADVANTAGE)[0]
     tau = samples.tau.copy()
     tau[joint] /= factor
     return ExplainedRecording(_report_scale(scales, factors, model), replace(samples, tau=tau), model)
+
+
+def _scale_cost(scales: ScaleProfile, factors: WeightFactors) -> float:
+    """Cost of the best factor of one joint, comparable with that of a pattern of signs."""
+    signs = np.ones(len(factors.factors))
+    for joint, factor in scales.alternatives(0.0)[:1]:
+        signs[joint] = np.sign(factor)
+    return scales.least + pattern_cost(signs, factors.directions)
 
 
 def _magnitude(model: RobotModel) -> float:
@@ -395,6 +439,19 @@ def _report_exchange(exchange: Exchange, model: RobotModel) -> Finding:
     channels = exchange.channels
     message = f"{channels} of {names[0]} and {names[1]} are exchanged: with the two exchanged the dynamics fit"
     return make_finding("joints_swapped", message, names)
+
+
+def _report_signs(signs: SignPattern, factors: WeightFactors, model: RobotModel) -> Finding:
+    """Finding about several joints of opposite sign; about their opposites, too, where no weight decides."""
+    determined = ~signs.undetermined
+    named, others = signs.opposite & determined, ~signs.opposite & determined
+    message = f"the efforts of {', '.join(_names(model, named))} have the opposite sign of those of the other joints"
+    if not factors.directions[determined].any() and others.any():
+        message += f", or those of {', '.join(_names(model, others))} have: no masses of the URDF decide"
+        named = determined
+    if signs.undetermined.any():
+        message += f"; the signs of {', '.join(_names(model, signs.undetermined))} are not determined"
+    return make_finding("effort_sign", message, _names(model, named))
 
 
 def _report_scale(scales: ScaleProfile, factors: WeightFactors, model: RobotModel) -> Finding:

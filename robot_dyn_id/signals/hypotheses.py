@@ -8,7 +8,7 @@ Each hypothesis is a rigid-body fit with free inertial parameters, without the t
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import combinations, product
@@ -52,6 +52,13 @@ WEIGHTLESS_FACTOR = 0.2
 
 LEAST_INERTIA_FACTOR = 0.5
 """Factor of the URDF's inertial torque from which on efforts are torques."""
+
+DIRECTION_SIGMAS, DIRECTION_FACTOR = 10.0, 0.3
+"""Standard deviations, and factor of the URDF's weight, above which the sign of that factor counts."""
+
+SIGN_COST, CONTRADICTION_COST = 0.5, 1.5
+"""Sum of the logarithms of the residuals by which an opposite sign must improve the fit, and in addition one that the
+URDF's weight contradicts."""
 
 SMALLEST_WEIGHT_RATIO = 1e-3
 """Gravity torque of a joint, as a ratio to the largest one, that counts as zero."""
@@ -220,6 +227,12 @@ class WeightFactors:
         return len(factors) > 1 and bool((factors < -REVERSED_FACTOR).all())
 
     @property
+    def directions(self) -> Array:
+        """1 or -1 where the efforts clearly have, or oppose, the URDF's weight; 0 elsewhere, shape (n,)."""
+        clear = np.abs(self.factors) > np.maximum(DIRECTION_SIGMAS * self.deviations, DIRECTION_FACTOR)
+        return np.where(clear & np.isfinite(self.factors), np.sign(self.factors), 0.0)
+
+    @property
     def precise(self) -> Mask:
         """Joints whose factor is known within 10 %, shape (n,)."""
         return np.asarray(np.isfinite(self.factors) & (self.deviations < 0.1 * np.abs(self.factors)))
@@ -274,9 +287,14 @@ class ScaleProfile:
         return [(joint, GAINS[int(places[joint])]) for joint in near if GAINS[int(places[joint])] != 1.0]
 
     @property
+    def least(self) -> float:
+        """Smallest sum of the logarithms of the joints' residuals."""
+        return float(self._explaining.min())
+
+    @property
     def advantage(self) -> float:
         """Advantage of the best factor over the efforts as they are; see `RigidFit.advantage`."""
-        return float(self._present - self._explaining.min())
+        return float(self._present - self.least)
 
     def sharpness(self) -> Array:
         """Loss of a third and of three times each joint's effort, the smaller of both, above the present one."""
@@ -290,6 +308,92 @@ class ScaleProfile:
     @property
     def _present(self) -> float:
         return float(self.losses[0, GAINS.index(1.0)])
+
+
+@dataclass(frozen=True)
+class SignPattern:
+    """Signs of the efforts of all joints with which rigid-body dynamics fit best.
+
+    A pattern and its opposite fit equally well, as do the opposite signs of joints without common links: the URDF's
+    weight, and then the number of opposite signs, decide.
+
+    Attributes:
+        signs: 1, or -1 where the effort is opposite, shape (n,).
+        advantage: advantage over the efforts as they are; see `RigidFit.advantage`.
+        cost: sum of the logarithms of the residuals, with the `pattern_cost`.
+        fitting: whether the fit explains the efforts.
+        undetermined: joints whose sign neither the fit nor the URDF's weight determines, shape (n,).
+    """
+
+    signs: Array
+    advantage: float
+    cost: float
+    fitting: bool
+    undetermined: Mask
+
+    @classmethod
+    def from_grams(cls, grams: RigidGrams, factors: WeightFactors) -> SignPattern:
+        """Search by reversing one or two joints at a time, from the signs as recorded and from those of the weight."""
+        joints, evidence = len(grams.scale), factors.directions
+        losses: dict[tuple[float, ...], float] = {}
+
+        def loss(signs: Array) -> float:
+            key = tuple((signs * signs[0]).tolist())  # the opposite pattern fits equally well
+            if key not in losses:
+                losses[key] = float(np.log(grams.scaled(signs).fit().rms).sum())
+            return losses[key]
+
+        def cost(signs: Array) -> float:
+            return loss(signs) + pattern_cost(signs, evidence)
+
+        moves = [np.where(np.isin(np.arange(joints), pair), -1.0, 1.0) for pair in _small_sets(joints)]
+        best = np.ones(joints)
+        for start in (best, np.where(evidence < 0.0, -1.0, 1.0)):
+            reached = _descend(start, moves, cost)
+            best = reached if cost(reached) < cost(best) else best
+        present, single = loss(np.ones(joints)), moves[:joints]
+        changes = np.array([loss(best * move) - loss(best) for move in single])
+        fit = grams.scaled(best).fit()
+        effort = np.sqrt(grams.squares / grams.counts)
+        left = fit.rms / np.maximum(effort, 1e-300)
+        strong = effort >= STRONG_RATIO * effort.max(initial=0.0)
+        fitting = float(np.median(left[strong])) < FITTED_RATIO
+        return cls(best, present - loss(best), cost(best), fitting, (changes < SIGN_COST) & (evidence == 0.0))
+
+    @property
+    def opposite(self) -> Mask:
+        """Joints whose effort has the opposite sign, shape (n,)."""
+        return np.asarray(self.signs < 0.0)
+
+    @property
+    def several(self) -> bool:
+        """Whether the pattern explains the efforts by more than one opposite sign that is determined."""
+        return self.fitting and int((self.opposite & ~self.undetermined).sum()) > 1
+
+
+def pattern_cost(signs: Array, evidence: Array) -> float:
+    """Cost of opposite signs, in the unit of the sum of the logarithms of the residuals.
+
+    Args:
+        signs: 1 or -1 of each joint, shape (n,).
+        evidence: direction of the URDF's weight in the efforts, shape (n,); 0 where it is not known.
+    """
+    return SIGN_COST * float((signs < 0.0).sum()) + CONTRADICTION_COST * float((signs * evidence < 0.0).sum())
+
+
+def _small_sets(joints: int) -> list[tuple[int, ...]]:
+    """Single joints, then pairs."""
+    return [(joint,) for joint in range(joints)] + list(combinations(range(joints), 2))
+
+
+def _descend(signs: Array, moves: Sequence[Array], cost: Callable[[Array], float]) -> Array:
+    """Pattern from which no move lowers the cost."""
+    least = cost(signs)
+    while True:
+        following = min((signs * move for move in moves), key=cost)
+        if not cost(following) < least - 1e-9:
+            return signs
+        signs, least = following, cost(following)
 
 
 @dataclass(frozen=True)

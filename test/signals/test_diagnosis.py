@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Faults that the rigid-body dynamics of a recording show: each is named, and nothing else."""
 
+import re
 from dataclasses import replace
 from xml.etree import ElementTree
 
@@ -133,6 +134,33 @@ def test_one_wrong_gain_is_found_with_its_joint(robot, samples, factor, code, ma
     tau[2] *= factor
     model = robot.model if masses else replace(robot.model, inertial_parameters=0 * robot.model.inertial_parameters)
     assert codes(replace(samples, tau=tau), model) == [(code, "error", ("elbow",))]
+
+
+@pytest.mark.parametrize("opposite", [(1, 2), (0, 3), (0, 1, 2)])
+def test_all_joints_of_opposite_sign_are_named(robot, samples, opposite):
+    """Masses that are a fifth wrong, some too large and some too small, suffice."""
+    wrong = robot.model.inertial_parameters * np.repeat([0.8, 1.2, 0.8, 1.2], 10)
+    signs = np.where(np.isin(np.arange(4), opposite), -1.0, 1.0)
+    found = codes(replace(samples, tau=samples.tau * signs[:, None]), replace(robot.model, inertial_parameters=wrong))
+    assert found == [("effort_sign", "error", tuple(robot.joints[joint] for joint in opposite))]
+
+
+def test_without_masses_joints_of_opposite_sign_are_named_up_to_their_opposites(robot, samples):
+    bare = replace(robot.model, inertial_parameters=0 * robot.model.inertial_parameters)
+    signs = np.array([1.0, 1.0, -1.0, -1.0])
+    (finding,) = diagnose(replace(samples, tau=samples.tau * signs[:, None]), bare).findings
+    assert finding.code == "effort_sign" and finding.joints == robot.joints
+    assert {"base_turn, shoulder", "elbow, roll"} == set(
+        re.findall(r"base_turn, shoulder|elbow, roll", finding.message)
+    )
+
+
+def test_currents_are_named_with_the_joints_of_opposite_sign(robot, samples):
+    """Gains differ by joint, as those of a robot with two kinds of drives."""
+    gains = np.array([12.0, 14.0, -9.0, -20.0])
+    (finding,) = diagnose(replace(samples, tau=samples.tau / gains[:, None]), robot.model).findings
+    assert (finding.code, finding.severity) == ("effort_in_amperes", "error")
+    assert finding.message.endswith("amperes, with the opposite sign for elbow, roll")
 
 
 def test_the_opposite_sign_of_all_efforts_is_not_a_ceiling(robot, samples):
