@@ -13,7 +13,7 @@ from robot_dyn_id.files.parameters import read_parameters, write_parameters
 from robot_dyn_id.identification.comparison import compare_models
 from robot_dyn_id.identification.feed_forward import FeedForward
 from robot_dyn_id.identification.pipeline import identify, validate
-from robot_dyn_id.identification.settings import Settings
+from robot_dyn_id.identification.settings import Settings, store_drives
 from robot_dyn_id.loads.identification import PayloadOptions, estimate_payload
 from robot_dyn_id.online.momentum_observer import MomentumObserver
 from robot_dyn_id.parameters import USES
@@ -99,3 +99,8 @@ def test_torques_and_amperes_are_not_compared(identified, currents):
     comparison = compare_models(known, identified.parameters)
     assert comparison.torque is None
     assert not [name for name in comparison.names if name.endswith("3")]
+
+
+def test_a_negative_gain_is_its_amount_with_the_opposite_sign():
+    gains, signs = store_drives({"elbow": Drive(-8.7), "wrist": Drive(-2.0, sign=-1)}, ("lift", "elbow", "wrist"))
+    assert gains.tolist() == [0.0, 8.7, 2.0] and signs.tolist() == [1.0, -1.0, 1.0]
