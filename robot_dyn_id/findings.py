@@ -70,7 +70,8 @@ SECTIONS: Mapping[str, Mapping[str, Definition]] = {
         "effort_sign": Definition(
             "error",
             "The efforts of the named joints oppose the torque of the other joints' motion, or of the URDF's own "
-            "masses: their drives count in the other direction, the gravity vector is wrong, or an axis of the URDF is.",
+            "masses: their drives count in the other direction, the gravity vector is wrong, or an axis of the URDF "
+            "is.",
             "set `sign: -1` for the joints in the configuration, or correct the gravity vector or the axes of the URDF",
             overrulable=True,
         ),
