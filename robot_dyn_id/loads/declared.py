@@ -109,10 +109,10 @@ class DeclaredTest:
     def describe(self) -> str:
         """One sentence with the identified and the declared mass, and the result."""
         mass = self.declared.mass + self.differences[0] if self.names[:1] == ("mass",) else np.nan
-        identified = f"{mass:.4g} +- {self.standard_deviations[0]:.2g} kg identified" if np.isfinite(mass) else ""
+        identified = f", {mass:.4g} +- {self.standard_deviations[0]:.2g} kg identified without limits on the body"
         word = "agrees with" if self.accepted else "contradicts"
         return (
-            f"{self.declared.mass:.4g} kg declared{', ' + identified if identified else ''}: the declared payload "
+            f"{self.declared.mass:.4g} kg declared{identified if np.isfinite(mass) else ''}: the declared payload "
             f"{word} the recording (chi-square {self.statistic:.4g} with {self.degrees} degrees of freedom, "
             f"p = {self.p_value:.2g})"
         )

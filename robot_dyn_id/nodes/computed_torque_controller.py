@@ -35,7 +35,7 @@ from robot_dyn_id.nodes.runtime.robot_node import (
 )
 from robot_dyn_id.nodes.runtime.ros_parameters import ros_parameter
 from robot_dyn_id.nodes.runtime.running import run
-from robot_dyn_id.parameters import COMPENSATED_PARTS, COMPENSATIONS, UNKNOWN, ParameterSet
+from robot_dyn_id.parameters import ANSWERS, COMPENSATED_PARTS, COMPENSATIONS, UNKNOWN, ParameterSet
 from robot_dyn_id.simulation.controllers import (
     CommandedEfforts,
     ComputedTorque,
@@ -326,6 +326,10 @@ class ComputedTorqueController(ManagedNode):
         self._dynamics, self._compensation = dynamics, compensation
         self._law = ComputedTorque(dynamics, self._gains, compensation)
         self._begin_law(model, rated)
+        for fit in parameters.fit_for:
+            if fit.use == self.settings.law and fit.answer != ANSWERS[0]:
+                joints = f" ({', '.join(fit.joints)})" if fit.joints else ""
+                self.get_logger().warning(f"the model is fit for {fit.use}: {fit.answer}{joints}; see its report")
 
     def _begin_unknown(self) -> None:
         """Move by the URDF's inertia, if that is requested."""

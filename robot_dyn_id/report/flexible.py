@@ -12,7 +12,7 @@ from robot_dyn_id.report.assets import number, percent
 from robot_dyn_id.report.result import VALUE_COLUMNS, ResultPage, ResultSection, fit_plots, value_row
 
 ADVICE = {
-    "good": "Nothing in data or model calls for a correction.",
+    "good": "No check of data and model failed.",
     "suspect": "Read the findings before this model is used.",
     "bad": "Do not use this model.",
 }

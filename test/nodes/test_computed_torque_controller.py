@@ -30,7 +30,7 @@ from robot_dyn_id.nodes.computed_torque_controller import ComputedTorqueControll
 from robot_dyn_id.nodes.runtime.robot_node import LATCHED, SENSOR, STREAM
 from robot_dyn_id.nodes.simulator import Simulator
 from robot_dyn_id.nodes.torque_residual_monitor import TorqueResidualMonitor
-from robot_dyn_id.parameters import urdf_hash
+from robot_dyn_id.parameters import FitFor, urdf_hash
 
 DEEP_SENSOR = QoSProfile(depth=5000, reliability=ReliabilityPolicy.BEST_EFFORT)
 
@@ -42,9 +42,11 @@ def other_robot():
 
 def test_gravity_compensation_floats_the_arm(world, tmp_path):
     scene = Scene(world, tmp_path, control="effort")
-    scene.parameters.publish(message())
+    limited = FitFor("gravity_compensation", "limited", 2.0, "N m", 1.0, ("held_out_error",), ("elbow",))
+    scene.parameters.publish(message(replace(identified(), fit_for=(limited,))))
     world.add(ComputedTorqueController)
     world.until(lambda: scene.logged("commands efforts by gravity_compensation"), what="controller")
+    assert scene.logged("the model is fit for gravity_compensation: limited (elbow); see its report")
 
     def floats():
         begin = scene.position
