@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Computations on several cores: the same results as on one, bit for bit, whatever happens to a helper."""
 
+import ast
 import os
 import pickle
 import signal
@@ -397,3 +398,39 @@ def test_results_on_two_cores_are_those_on_one_bit_for_bit(numbers, workers):
     workers(2)
     together = numbers()
     assert pickle.dumps(together) == pickle.dumps(alone)
+
+
+def test_linear_algebra_stays_in_its_thread_inside_the_block_alone():
+    """Counted by another library, in a process whose BLAS has threads."""
+    script = """
+import os
+os.environ["OPENBLAS_NUM_THREADS"] = "2"
+import scipy.linalg, threadpoolctl
+from robot_dyn_id.cores import one_blas_thread
+
+def counts():
+    return [one["num_threads"] for one in threadpoolctl.threadpool_info() if one["internal_api"] == "openblas"]
+
+print(counts())
+with one_blas_thread():
+    print(counts())
+print(counts())
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=60)
+    before, inside, after = (ast.literal_eval(line) for line in done.stdout.splitlines())
+    if 2 not in before:
+        pytest.skip("this BLAS has no threads")
+    assert inside == [1] * len(before) and after == before
+
+
+def test_the_linear_algebra_of_a_node_has_no_threads(tmp_path):
+    (tmp_path / "short_node.py").write_text(
+        "import os\nmain = lambda: print(os.environ['OPENBLAS_NUM_THREADS']) or 0\n"
+    )
+    environment = {key: value for key, value in os.environ.items() if key != "OPENBLAS_NUM_THREADS"}
+    script = "from robot_dyn_id.nodes.starting import start; start('short_node')"
+    environment["PYTHONPATH"] = os.pathsep.join([str(tmp_path), environment.get("PYTHONPATH", "")])
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, env=environment, check=True, timeout=60
+    )
+    assert done.stdout.split() == ["1"]

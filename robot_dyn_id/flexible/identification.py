@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from robot_dyn_id.arrays import Array
+from robot_dyn_id.cores import one_blas_thread
 from robot_dyn_id.dynamics.base_parameters import random_motion
 from robot_dyn_id.dynamics.regressor import Motion
 from robot_dyn_id.errors import InputError
@@ -69,6 +70,7 @@ class FlexibleIdentification:
         return "\n".join([str(self.solution.plan), "", *lines])
 
 
+@one_blas_thread()
 def identify_flexible(
     model: FlexibleModel,
     experiments: Sequence[Experiment],

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from robot_dyn_id.cores import one_blas_thread
 from robot_dyn_id.data.recording import Recording
 from robot_dyn_id.dynamics.base_parameters import base_parameters
 from robot_dyn_id.dynamics.body_prior import BodyPrior
@@ -110,6 +111,7 @@ class Identification:
         return self.evaluation.findings
 
 
+@one_blas_thread()
 def identify(
     training: Sequence[Recording],
     held_out: Sequence[Recording],
@@ -367,6 +369,7 @@ def _options(settings: Settings, model: RobotModel) -> Options:
     )
 
 
+@one_blas_thread()
 def validate(
     recordings: Sequence[Recording], parameters: ParameterSet, settings: Settings, progress: Progress = ignore_progress
 ) -> Evaluation:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from robot_dyn_id.arrays import Array, Mask
+from robot_dyn_id.cores import one_blas_thread
 from robot_dyn_id.data.recording import Recording
 from robot_dyn_id.data.resampling import interpolate_linear
 from robot_dyn_id.data.wrench import WrenchRecording
@@ -84,6 +85,7 @@ def identify_payload(
     return estimate.payload(), findings
 
 
+@one_blas_thread()
 def estimate_payload(
     loaded: Sequence[Recording],
     arm: ParameterSet,
@@ -258,6 +260,7 @@ def _covered(window: FilteredWindow, wrench: WrenchRecording, plan: SignalPlan) 
     return np.asarray(window.own & inside & (window.number % plan.row_stride == 0))
 
 
+@one_blas_thread()
 def identify_gains(
     bare: Sequence[Recording],
     loaded: Sequence[Recording],

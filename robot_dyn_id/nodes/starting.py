@@ -46,6 +46,7 @@ def start(module: str) -> NoReturn:
         module: its name, such as `robot_dyn_id.nodes.torque_residual_monitor`.
     """
     signal.signal(signal.SIGINT, lambda number, frame: os._exit(INTERRUPTED))
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # its threads wait actively
     use_one_core()  # the middleware has threads, which a fork would lose
     try:
         code = int(importlib.import_module(module).main())

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from robot_dyn_id.arrays import Array
+from robot_dyn_id.cores import one_blas_thread
 from robot_dyn_id.errors import MotionError
 from robot_dyn_id.excitation.design.objectives import condition, condition_raw
 from robot_dyn_id.excitation.design.optimizers import Search, SearchEffort
@@ -142,6 +143,7 @@ class _Best:
         return max((-margin.margin / max(abs(margin.limit), 0.1) for margin in violated), default=0.0)
 
 
+@one_blas_thread()
 def design(
     problem: DesignProblem,
     search: Search,
