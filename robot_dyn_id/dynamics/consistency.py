@@ -23,6 +23,10 @@ SIGMAS = 3.0
 FLATTEST = 1e-4
 """Least second moment of mass of a body's prior, as a share of its greatest: a rod is 1/60 as thick as long."""
 
+ROUNDED = 1e-10
+"""Second moment about the center of mass, as a share of the largest squared distance of a center, that is a rounding
+error of the moments about the joint."""
+
 SMALLEST = 1e-2
 """Least radius of gyration of a body's prior, as a share of the robot's typical one."""
 
@@ -120,9 +124,8 @@ def solid(parameters: Array, names: Sequence[str]) -> tuple[Array, tuple[Finding
     lightest = LIGHTEST * masses[masses > 0.0].mean()
     spreads = [_spread(body) for body in parameters if body[0] >= lightest]
     greatest = [np.linalg.eigvalsh(spread)[-1] for spread in spreads]
-    typical = float(np.median([value for value in greatest if value > 0.0] or [0.0]))
     reach = float(np.max(np.linalg.norm(parameters[:, 1:4], axis=1) / np.maximum(masses, lightest)))
-    typical = typical or (0.1 * reach) ** 2
+    typical = float(np.median([value for value in greatest if value > ROUNDED * reach**2] or [(0.1 * reach) ** 2]))
     if not typical > 0.0:
         raise InputError(
             "the URDF gives no moving link an inertia or a center of mass off its joint: write estimates into it, or "

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from contextlib import suppress
 
 import numpy as np
 
@@ -69,7 +70,9 @@ def _list_base(parameters: ParameterSet) -> Iterator[str]:
 
 def _list_links(parameters: ParameterSet) -> Iterator[str]:
     """Mass, center of mass and central inertia of every body."""
-    covariance, units = _link_covariance(parameters), RobotModel.from_parameters(parameters).inertial_units
+    covariance, units = _link_covariance(parameters), INERTIAL_UNITS * len(parameters.body_names)
+    with suppress(InputError):  # a URDF that this version does not read
+        units = RobotModel.from_parameters(parameters).inertial_units
     yield "Links, in the frame of their joint: mass, center of mass, inertia about it"
     for number, name in enumerate(parameters.body_names):
         own = slice(SYMBOLS * number, SYMBOLS * (number + 1))

@@ -36,7 +36,8 @@ def test_models_without_covariance_are_not_tested_and_kinds_of_effort_are_named(
     one = identified()
     bare = replace(one, covariance=np.zeros_like(one.covariance), standard_deviations=np.zeros(len(one.values)))
     larger = {name: 1.2 * getattr(bare, name) for name in ("values", "standard_parameters", "term_values")}
-    other = replace(bare, **larger, effort_kind="current", robot_compensates=("none",))
+    drives = dict.fromkeys(("drive_gains", "drive_signs"), np.ones(len(bare.joint_names)))
+    other = replace(bare, **larger, **drives, effort_kind="current", robot_compensates=("none",))
     models = (replace(bare, effort_kind="torque", robot_compensates=("none",)), other)
     given = (("a", "b"), models, (compare_models(*models),), ())
     page, text, summary = comparison_page(*given), comparison_text(*given), comparison_summary(*given)

@@ -24,7 +24,6 @@ from robot_dyn_id.dynamics.body_prior import BodyPrior
 from robot_dyn_id.dynamics.consistency import not_negative
 from robot_dyn_id.dynamics.regressor import Regressor, terms_on_joints
 from robot_dyn_id.dynamics.terms import Coupling, Term
-from robot_dyn_id.errors import InputError
 from robot_dyn_id.estimators import Consistent, Estimator
 from robot_dyn_id.estimators.consistent_fit import fit_consistent
 from robot_dyn_id.findings import Finding, make_finding
@@ -91,10 +90,6 @@ ZERO_GAIN_DEVIATIONS = 3.0
 
 SIGN_GAIN_DEVIATIONS = 3.0
 """Least gain of free signs of friction or rotor inertia, in standard errors."""
-
-FEWEST_PERIODS = 3.5
-"""Least duration of all recordings, times the bandwidth of the fastest joint. The spectrum of a recording that is
-shorter than its motion has a bandwidth of 3.0 to 3.4 over its duration, whatever the motion."""
 
 MAX_COUPLINGS = 2
 """Most couplings that are taken."""
@@ -275,7 +270,6 @@ def choose_model(
     Raises:
         InputError: data that are too short for cross-validation.
     """
-    _require_periods(trials)
     prior = options.prior or BodyPrior.from_model(model)
     blocks = _with_motion_filter(trials, min(MOTION_CUTOFF_RATIOS)).blocks()
     progress(Stage("choosing the motion filter"))
@@ -327,20 +321,6 @@ def choose_model(
         signed=signed,
         findings=findings,
     )
-
-
-def _require_periods(trials: FilteredTrials) -> None:
-    """Refuse data of less than `FEWEST_PERIODS` of their own motion.
-
-    Raises:
-        InputError: too few periods.
-    """
-    seconds, bandwidth = sum(trials.survey.durations), float(trials.survey.bandwidth.max())
-    if seconds * bandwidth < FEWEST_PERIODS:
-        raise InputError(
-            f"{trials.sources}: {seconds:.2g} s hold {seconds * bandwidth:.1f} periods of the motion "
-            f"({bandwidth:.2g} Hz), too few to choose a model by cross-validation: record longer, or give the terms"
-        )
 
 
 def _choose_motion_filter(

@@ -5,11 +5,10 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from support.simulated import ARM, Simulated, changed
+from support.simulated import ARM, Simulated
 
 from robot_dyn_id.dynamics.regressor import Motion, Regressor
 from robot_dyn_id.dynamics.terms import Coulomb, Coupling, Dahl, LoadCoulomb, Offset, RotorInertia, Viscous
-from robot_dyn_id.errors import InputError
 from robot_dyn_id.estimators import Consistent
 from robot_dyn_id.excitation import random_fourier
 from robot_dyn_id.identification.pipeline import identify
@@ -42,17 +41,6 @@ def term_names(selection):
 def simple():
     robot = Simulated(ARM, SIMPLE)
     return robot, choose_model(record(robot), robot.model, replace(FIXED_FILTER, without_blocks=True))
-
-
-def test_less_than_a_few_periods_of_the_motion_are_refused_at_once():
-    """Half a second is shorter than its motion: the choice would take as long as for any recording, for nothing."""
-    robot = Simulated(ARM, SIMPLE)
-    recording = changed(robot.record(1, duration=25.0, noise=NOISE_NM), rows=slice(0, 50))
-    trials = FilteredTrials.from_recordings([recording], robot.joints, {}, SignalSettings())
-    stages = []
-    with pytest.raises(InputError, match=r"0\.49 s hold \d\.\d periods of the motion .*: record longer"):
-        choose_model(trials, robot.model, FIXED_FILTER, stages.append)
-    assert not stages
 
 
 class TestTerms:
