@@ -228,8 +228,12 @@ class Clearance:
         """Distances at configurations `q` [rad or m] of shape (n, N), shape (pairs, N) [m]."""
         return self.measure(q).values
 
-    def smallest(self, q: Array) -> tuple[Array, Integers]:
-        """Minimum distance at each configuration of `q`, shape (n, N).
+    def smallest(self, q: Array, margin: float | None = None) -> tuple[Array, Integers]:
+        """Minimum distance at each configuration.
+
+        Args:
+            q: configurations [rad or m], shape (n, N).
+            margin: minimum distance that is checked, 0: contact [m]; that of the scene by default.
 
         Returns:
             Minimum distances [m], shape (N,), and indices of their pairs, -1 if all distances saturate, shape (N,).
@@ -237,7 +241,9 @@ class Clearance:
         nearest, pairs = np.full(q.shape[1], self.within), np.full(q.shape[1], -1)
         for start in range(0, q.shape[1] * bool(self.pairs), BLOCK_CONFIGURATIONS):
             block = slice(start, start + BLOCK_CONFIGURATIONS)
-            values = self._solids.measure(np.ascontiguousarray(q[:, block]), self.within, slopes=False).values
+            spare = self._spare(margin)
+            within = self.within + spare.max(initial=0.0)
+            values = self._solids.measure(np.ascontiguousarray(q[:, block]), within, slopes=False).values - spare
             pair = np.argmin(values, axis=0)
             nearest[block] = np.minimum(values[pair, np.arange(len(pair))], self.within)
             pairs[block] = np.where(nearest[block] < self.within, pair, -1)
@@ -314,14 +320,17 @@ class Clearance:
         return self._deepest(motion, np.full(len(self.pairs), -tolerance))
 
     def _values_beyond(self, margin: float, q: Array) -> Array:
-        """Distances, exact below a minimum distance [m], shape (pairs, N) [m].
-
-        The distances of pairs with an offset are made for the margin of the scene: the part of it that is above the
-        minimum distance is subtracted, so that contact is contact for them, too.
-        """
-        spare = np.maximum(self._kept - margin, 0.0)
+        """Distances, exact below a minimum distance [m], shape (pairs, N) [m]."""
+        spare = self._spare(margin)
         within = margin + SATURATION_MARGIN_M + spare.max(initial=0.0)
-        return self._solids.measure(np.ascontiguousarray(q), within, slopes=False).values - spare[:, None]
+        return self._solids.measure(np.ascontiguousarray(q), within, slopes=False).values - spare
+
+    def _spare(self, margin: float | None) -> Array:
+        """Share of the offset of each pair that is made for a larger minimum distance, shape (pairs, 1) [m].
+
+        Offsets are made for the margin of the scene: without this share, contact is contact for these pairs, too.
+        """
+        return np.maximum(self._kept - (np.inf if margin is None else margin), 0.0)[:, None]
 
     def _deepest(self, motion: Trajectory, least: Array) -> str:
         """Description of the deepest violation of the minimum distances [m], shape (pairs,); empty if none."""

@@ -65,7 +65,7 @@ class MinimumDistance(Requirement):
             passed = [(stretch * begin - edge <= t) & (t <= stretch * end + edge) for begin, end in self._passages]
             selection = np.any(passed, axis=0)
             t, motion = t[selection], (np.ascontiguousarray(motion[0][:, selection]), *motion[1:])
-        distance, pair = self._clearance.smallest(motion[0])
+        distance, pair = self._clearance.smallest(motion[0], 0.0)
         worst = int(np.argmin(distance))
         name = self._clearance.pairs[pair[worst]] if pair[worst] >= 0 else "all pairs"
         nearest = float(distance[worst])
