@@ -44,6 +44,7 @@ def test_kernels_are_measured_against_their_peers(cli):
 def test_results_are_kept_and_compared_with_the_last(monkeypatch, cli, tmp_path):
     value = 1.0
     monkeypatch.setattr(bench, "measure_kernels", lambda *_: [BenchFigure("kernel", value, "ms", 5.0, True, 0.01)])
+    monkeypatch.setattr(bench, "measure_fleet", lambda *_: [])  # its times would be compared, too
     monkeypatch.setattr(bench, "measure_growth", lambda *_: {"samples": [GrowthPoint(10, 1.0, 2.0)]})
     out = tmp_path / "bench"
     assert json.loads(cli("bench", "speed", "--out", out, "--json")[1])["compared_with"] is None
