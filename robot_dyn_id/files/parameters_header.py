@@ -70,9 +70,11 @@ def _list_base(parameters: ParameterSet) -> Iterator[str]:
 
 def _list_links(parameters: ParameterSet) -> Iterator[str]:
     """Mass, center of mass and central inertia of every body."""
-    covariance, units = _link_covariance(parameters), INERTIAL_UNITS * len(parameters.body_names)
+    model = None
     with suppress(InputError):  # a URDF that this version does not read
-        units = RobotModel.from_parameters(parameters).inertial_units
+        model = RobotModel.from_parameters(parameters)
+    units = model.inertial_units if model else INERTIAL_UNITS * len(parameters.body_names)
+    covariance = _link_covariance(parameters, model)
     yield "Links, in the frame of their joint: mass, center of mass, inertia about it"
     for number, name in enumerate(parameters.body_names):
         own = slice(SYMBOLS * number, SYMBOLS * (number + 1))
@@ -91,15 +93,14 @@ def _list_links(parameters: ParameterSet) -> Iterator[str]:
             yield f"    inertia {label} {_vector(values, sigmas)} kg m^2"
 
 
-def _link_covariance(parameters: ParameterSet) -> Array:
+def _link_covariance(parameters: ParameterSet, model: RobotModel | None) -> Array:
     """Covariance of the parameters of links that the data determine alone, NaN elsewhere, shape (10 b, 10 b).
 
     Nothing counts as determined with a prior of unknown strength, or by a URDF that gives links no sizes.
     """
-    try:
-        scales = BodyPrior.from_model(RobotModel.from_parameters(parameters)).scales
-    except InputError:
-        scales = np.zeros((len(parameters.body_names), SYMBOLS))
+    scales = np.zeros((len(parameters.body_names), SYMBOLS))
+    with suppress(InputError):  # links without sizes
+        scales = BodyPrior.from_model(model).scales if model else scales
     return determined_covariance(parameters, scales)
 
 
