@@ -40,7 +40,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         nargs=2,
         type=float,
         metavar=("A", "B"),
-        help="train on these seconds of the recording, validate on the rest",
+        help="train on these seconds of the recording, validate on the rest, or on --validate alone",
     )
     parser.add_argument("--gravity", nargs=3, type=float, metavar=("X", "Y", "Z"), help="in the base frame [m/s^2]")
     parser.add_argument("--cutoff", type=float, metavar="HZ", help="zero-phase low-pass (default: from the data)")

@@ -6,6 +6,7 @@ All functions raise a `UsageError` whose message begins with the dotted key; `fi
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import MISSING, fields, is_dataclass
@@ -32,6 +33,9 @@ WORDS: dict[Any, str] = {str: "a string", int: "an integer", float: "a number", 
 
 LIST_WORDS: dict[Any, str] = {str: "strings", int: "integers", float: "numbers", bool: "true or false"}
 """The same for the entries of a list."""
+
+
+_EXPONENT = re.compile(r"[-+]?[0-9]+\.?[0-9]*[eE][-+]?[0-9]{1,3}")
 
 
 @contextmanager
@@ -203,8 +207,17 @@ def _scalar(kind: Any, value: Any, key: str) -> Any:
         except OverflowError:
             raise UsageError(f"{key}: must be a number below 1.8e308") from None
     if type(value) is not kind:
-        raise UsageError(f"{key}: must be {WORDS[kind]}, not {value!r}")
+        raise UsageError(f"{key}: must be {WORDS[kind]}, not {value!r}{_exponent_hint(kind, value)}")
     return np.nan if value != value else value  # YAML's NaN has a sign bit
+
+
+def _exponent_hint(kind: Any, value: Any) -> str:
+    """How to write an exponent: YAML 1.1 takes `1e9` for a text."""
+    if kind is not float or not isinstance(value, str) or not _EXPONENT.fullmatch(value):
+        return ""
+    mantissa, exponent = value.lower().split("e")
+    signed = exponent if exponent[0] in "+-" else f"+{exponent}"
+    return f"; write {mantissa if '.' in mantissa else mantissa + '.0'}e{signed}: YAML 1.1 needs the point and the sign"
 
 
 def _alternative(kinds: Sequence[Any], value: Any, key: str) -> Any:

@@ -12,6 +12,7 @@ from scipy.special import chdtrc, ndtr
 from robot_dyn_id.arrays import Array, Integers, Mask
 from robot_dyn_id.dynamics.regressor import Motion, Regressor
 from robot_dyn_id.parameters import INERTIAL_SYMBOLS, ParameterSet
+from robot_dyn_id.signals.fingerprint import REPORTED_SHARE, Fingerprint
 
 FAMILY_ERROR = 0.01
 """Probability that any parameter of two models of one robot is named as different (Holm)."""
@@ -49,6 +50,7 @@ class ModelComparison:
         torque: difference of the torques; None if the models have other joints, efforts in other units, or no common
             training range.
         combination: combination of parameters that differs most; None without a covariance.
+        shared_data: share of the training samples, or of the training time, of one model that are those of the other.
     """
 
     names: tuple[str, ...]
@@ -63,6 +65,7 @@ class ModelComparison:
     not_compared: dict[str, str]
     torque: TorqueDifference | None
     combination: DifferingCombination | None = None
+    shared_data: float = 0.0
 
     @property
     def sigmas(self) -> Array:
@@ -164,7 +167,15 @@ def compare_models(reference: ParameterSet, other: ParameterSet) -> ModelCompari
         combination=_find_combination(
             tuple(other.names[i] for i in chosen.tolist()), values - reference_values, covariance
         ),
+        shared_data=_share_data(Fingerprint.from_parameters(reference), Fingerprint.from_parameters(other)),
     )
+
+
+def _share_data(one: Fingerprint, other: Fingerprint) -> float:
+    """Share of the data of one fingerprint that are those of the other; 0 up to the share that counts as chance."""
+    pairs = ((one, other), (other, one))
+    share = max(max(ours.share_in(theirs), ours.overlap_with(theirs)) for ours, theirs in pairs)
+    return share if share > REPORTED_SHARE else 0.0
 
 
 def mahalanobis(difference: Array, covariance: Array) -> tuple[float, int]:

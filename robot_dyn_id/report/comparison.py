@@ -88,6 +88,8 @@ def _difference_lines(name: str, reference: str, difference: ModelComparison) ->
         )
     if note := combination_note(difference):
         yield f"  {note}"
+    if note := shared_data_note(difference):
+        yield f"  {note}"
     if difference.not_compared:
         missing = list(difference.not_compared)
         more = f" and {len(missing) - MAX_LISTED} more" if len(missing) > MAX_LISTED else ""
@@ -112,6 +114,16 @@ def combination_note(difference: ModelComparison) -> str:
     return (
         f"no single parameter differs significantly, but a combination does: {text} (each in its standard deviations) "
         f"by {combination.sigmas:+.1f} sigma, {combination.share:.0%} of the chi-square: estimates that are correlated"
+    )
+
+
+def shared_data_note(difference: ModelComparison) -> str:
+    """What common training data mean for the test; empty without them."""
+    if not difference.shared_data or not difference.degrees:
+        return ""
+    return (
+        f"{difference.shared_data:.0%} of the training data of one are those of the other: the test takes the models "
+        "for independent, and finds fewer differences than there are"
     )
 
 
@@ -157,6 +169,8 @@ def _difference_summary(name: str, difference: ModelComparison) -> dict[str, Any
         "significant": difference.significant,
         "combination": None if difference.combination is None else vars(difference.combination),
         "note": combination_note(difference),
+        "shared_data": difference.shared_data,
+        "shared_data_note": shared_data_note(difference),
         "family_error": FAMILY_ERROR,
         "parameters": _parameter_rows(difference),
         "not_compared": difference.not_compared,

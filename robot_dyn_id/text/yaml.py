@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
+from textwrap import shorten
 from typing import Any
 
 import yaml
@@ -20,6 +21,9 @@ DEEPEST = 50
 
 MOST_VALUES = 1_000_000
 """Largest number of values, those of aliases counted at each use; as many take some 600 MB while they are read."""
+
+LONGEST_REASON = 200
+"""Longest message of the YAML library that is passed on [characters]."""
 
 LONGEST_NUMBER = 1_000
 """Longest number [characters]; the time to convert one grows with the square of its length."""
@@ -61,7 +65,7 @@ def parse_yaml(text: str, source: str, error: type[RobotDynIdError] = InputError
         _check(text, _KeysOnce())  # before anything is built, since depth and aliases break the builder
         return yaml.load(text, Loader=_LOADER)
     except (yaml.YAMLError, _Refused, ValueError) as problem:
-        reason = " ".join(str(problem).split())[:120]
+        reason = shorten(" ".join(str(problem).split()), LONGEST_REASON, placeholder=" ...")
     except (LookupError, TypeError, AttributeError, OverflowError):  # such as `!!bool x`
         reason = "a value is not what its tag says"
     raise error(f"{source}: not a YAML file ({reason})")

@@ -86,6 +86,8 @@ def test_nan_has_no_sign():
     ("hint", "value", "words"),
     [
         (float, "1", "key: must be a number, not '1'"),
+        (float, "1e9", "key: must be a number, not '1e9'; write 1.0e+9: YAML 1.1 needs"),
+        (float, "-2.5E4", "key: must be a number, not '-2.5E4'; write -2.5e+4"),
         (float, True, "key: must be a number, not True"),
         (float, 10**400, "key: must be a number below"),
         (float | None, None, "key: must be a number, not None"),

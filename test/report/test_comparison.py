@@ -45,3 +45,13 @@ def test_models_without_covariance_are_not_tested_and_kinds_of_effort_are_named(
     assert f"{one.names[0]} " in text and "no parameter in common" not in text + page
     assert "different kinds: torque, current" in text and "different kinds" in page
     assert [model["effort_kind"] for model in summary["models"]] == ["torque", "current"]
+
+
+def test_common_training_data_are_named():
+    one = identified()
+    other = replace(one, data_digests=one.data_digests + np.uint32(1))
+    note = "100% of the training data of one are those of the other"
+    for against, shared in ((one, True), (other, False)):
+        given = (("a", "b"), (one, against), (compare_models(one, against),), ())
+        assert [note in text for text in (comparison_text(*given), comparison_page(*given))] == [shared, shared]
+        assert comparison_summary(*given)["differences"][0]["shared_data"] == float(shared)
