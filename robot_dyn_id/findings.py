@@ -754,6 +754,11 @@ SECTIONS: Mapping[str, Mapping[str, Definition]] = {
             "The motion does not determine some inertial parameters of the payload.",
             "turn the joints before the payload about all axes",
         ),
+        "payload_uncertain": Definition(
+            "warning",
+            "The standard deviation of the mass is above 10 % of it, or that of the center of mass above 2 cm.",
+            "record a longer motion that turns the payload over",
+        ),
         "payload_not_physical": Definition(
             "info",
             "The estimated inertia of the payload is not physically consistent; the consistent body closest to it is "

@@ -25,6 +25,7 @@ from robot_dyn_id.findings import Finding, make_finding, summarize_findings
 from robot_dyn_id.loads.declared import DeclaredPayload, compare_declared
 from robot_dyn_id.loads.identification import estimate_payload, estimate_tool, with_payload
 from robot_dyn_id.loads.payload import Payload, PayloadEstimate, move_parameters
+from robot_dyn_id.loads.payload_accuracy import report_uncertainty
 from robot_dyn_id.loads.wrench import CHANNELS
 from robot_dyn_id.model.kinematics import placement_of
 from robot_dyn_id.model.robot import RobotModel
@@ -88,16 +89,17 @@ def run(arguments: argparse.Namespace) -> tuple[int, dict[str, Any]]:
     fit = found.estimate.fit
     assert fit is not None  # every estimate of a recording has one
     limit = configuration_from(arguments).settings.thresholds.bad_nrmse
-    verdict = fit.verdict(not found.estimate.unexcited.any(), limit)
-    answer |= {"verdict": verdict, **fit.summary()}
     findings = (*found.findings, *fit.findings(limit), *(() if test is None else test.findings()))
-    if test is not None and not found.estimate.has_mass:  # no body to write: the test is the answer
+    payload = found.estimate.payload() if test is None or found.estimate.has_mass else None
+    rough = () if payload is None else report_uncertainty(payload)
+    verdict = fit.verdict(not found.estimate.unexcited.any() and not rough, limit)
+    answer |= {"verdict": verdict, **fit.summary()}
+    if payload is None:  # no body to write: the test is the answer
         answer = {**found.entries, **answer, **summarize_findings(findings)}
         for file in files:  # with --force: an older payload is not that of this recording
             file.unlink(missing_ok=True)
     else:
-        payload = found.estimate.payload()
-        findings = (*findings, *payload.findings)
+        findings = (*findings, *rough, *payload.findings)
         file = output_folder(arguments.out) / PAYLOAD
         if found.arm is not None:
             write_parameters(file.parent / PARAMETERS, with_payload(found.arm, payload))
@@ -116,7 +118,7 @@ def run(arguments: argparse.Namespace) -> tuple[int, dict[str, Any]]:
     answer["page"] = str(page)
     print_findings(findings)
     if not arguments.json:
-        if "file" in answer:
+        if payload is not None:
             _print(payload)
         for name, (value, sigma) in found.entries.get("sensor_offsets", {}).items():
             show(f"offset of {name}: {value:.4g} +- {sigma:.2g}")

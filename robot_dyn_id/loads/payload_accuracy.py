@@ -20,7 +20,8 @@ from robot_dyn_id.dynamics.problem import UnfilteredProblem
 from robot_dyn_id.dynamics.regressor import Motion, Regressor
 from robot_dyn_id.errors import InputError
 from robot_dyn_id.estimators.factors import Factors, Solution
-from robot_dyn_id.loads.payload import check_carrier, independent_rows, payload_mapping
+from robot_dyn_id.findings import Finding, make_finding
+from robot_dyn_id.loads.payload import Payload, check_carrier, independent_rows, payload_mapping
 from robot_dyn_id.model.kinematics import Placement
 from robot_dyn_id.parameters import INERTIAL_SYMBOLS, INERTIAL_UNITS, ParameterSet
 from robot_dyn_id.signals.processing import ROWS_PER_PERIOD
@@ -79,6 +80,23 @@ class PayloadAccuracy:
         known = [f"{symbol} +- {sigma:.2g} {unit}" for symbol, sigma, unit in every if np.isfinite(sigma)]
         absent = f"; not found for {self.expected_mass:g} kg: {', '.join(self.missing)}" if self.missing else ""
         return f"expected accuracy (larger errors if the torque error is correlated): {', '.join(known)}{absent}"
+
+
+def report_uncertainty(payload: Payload) -> tuple[Finding, ...]:
+    """Finding about a payload whose mass or center of mass is determined, but only roughly.
+
+    Args:
+        payload: an identified payload.
+    """
+    accuracy = PayloadAccuracy(payload.mass, payload.standard_deviations)
+    rough = ~accuracy.found & np.isfinite(accuracy.standard_deviations)
+    rough[4:] = False  # moments of inertia matter to fast motions alone
+    if not rough.any():
+        return ()
+    every = zip(INERTIAL_SYMBOLS, payload.parameters, accuracy.standard_deviations, INERTIAL_UNITS, rough, strict=True)
+    shown = ", ".join(f"{symbol} {value:.2g} +- {sigma:.2g} {unit}" for symbol, value, sigma, unit, one in every if one)
+    limits = f"{MASS_SHARE:.0%} of the mass, {CENTER_M * 100.0:g} cm of its center"
+    return (make_finding("payload_uncertain", f"standard deviations above the tolerance ({limits}): {shown}"),)
 
 
 def expected_noise(arm: ParameterSet, regressor: Regressor, motion: Motion) -> Array:

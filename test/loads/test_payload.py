@@ -35,8 +35,10 @@ from robot_dyn_id.loads.payload import (
     make_consistent_payload,
     transform_parameters,
 )
+from robot_dyn_id.loads.payload_accuracy import report_uncertainty
 from robot_dyn_id.loads.wrench import frame_motion, wrench_regressor
 from robot_dyn_id.model.kinematics import placement_of
+from robot_dyn_id.parameters import INERTIAL_SYMBOLS
 
 LINK = "panda_hand"
 NOISE = 0.2
@@ -282,3 +284,22 @@ def test_joints_at_rest_are_left_out():
     assert rest.joints == panda_arm().joint_names[:4]
     wrong = found[0][0].values - BRICK
     assert wrong @ np.linalg.solve(found[0][0].covariance, wrong) < 30.0
+
+
+@pytest.mark.parametrize(
+    ("sigmas", "named"),
+    [
+        ((0.05, 0.01), ()),
+        ((0.3, 0.01), ("m 2 +- 0.3 kg",)),
+        ((0.05, 3.0), ("mx ", "my ", "mz ")),
+        ((np.inf, np.inf), ()),  # reported as not identified
+    ],
+)
+def test_a_payload_that_is_determined_roughly_is_named(sigmas, named):
+    mass, moment = sigmas
+    deviations = np.array([mass, *(moment,) * 3, *(1.0,) * 6])
+    hidden = tuple(np.array(INERTIAL_SYMBOLS)[np.isinf(deviations)])
+    covariance = np.diag(np.where(np.isinf(deviations), 0.0, deviations) ** 2)
+    found = report_uncertainty(Payload(LINK, BRICK, covariance, BRICK, hidden))
+    assert [one.code for one in found] == ["payload_uncertain"] * bool(named)
+    assert all(name in one.message for one in found for name in named)
