@@ -212,7 +212,7 @@ def _scalar(kind: Any, value: Any, key: str) -> Any:
 
 
 def _exponent_hint(kind: Any, value: Any) -> str:
-    """How to write an exponent: YAML 1.1 takes `1e9` for a text."""
+    """Hint for an exponent without point or sign, which is text in YAML 1.1."""
     if kind is not float or not isinstance(value, str) or not _EXPONENT.fullmatch(value):
         return ""
     mantissa, exponent = value.lower().split("e")

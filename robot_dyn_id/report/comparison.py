@@ -118,7 +118,7 @@ def combination_note(difference: ModelComparison) -> str:
 
 
 def shared_data_note(difference: ModelComparison) -> str:
-    """What common training data mean for the test; empty without them."""
+    """Note on common training data and the test; empty without them."""
     if not difference.shared_data or not difference.degrees:
         return ""
     return (
