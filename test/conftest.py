@@ -25,13 +25,13 @@ def pytest_collection_modifyitems(config, items):
     """Mark tests of running nodes, whose deadlines need a computer with time to spare.
 
     They use the fixture `world`, or start processes and have the mark `real_time` of their own. Such a test is run
-    again if it fails, twice at most, and pytest lists it as rerun.
+    again once if it fails, and pytest lists it as rerun; `make test` then runs what still fails alone.
     """
     for item in items:
         if "world" in getattr(item, "fixturenames", ()):
             item.add_marker("real_time")
         if item.get_closest_marker("real_time") and config.pluginmanager.hasplugin("rerunfailures"):
-            item.add_marker(pytest.mark.flaky(reruns=2))
+            item.add_marker(pytest.mark.flaky(reruns=1))
 
 
 @pytest.fixture
