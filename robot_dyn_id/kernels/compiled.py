@@ -38,6 +38,16 @@ def hash_sources(folder: Path) -> str:
     return digest.hexdigest()
 
 
+def is_on_disk(kernel: Callable[..., Any]) -> bool:
+    """Whether machine code of a kernel is kept on disk, so that its first call need not compile it.
+
+    Args:
+        kernel: a compiled function; True for one that is never compiled.
+    """
+    index: Any = getattr(getattr(kernel, "_cache", None), "_cache_file", None)
+    return bool(index._load_index()) if hasattr(index, "_load_index") else True
+
+
 if COMPILED:
     _SOURCES = hash_sources(Path(__file__).parent)
 

@@ -14,15 +14,18 @@ HELPER = "from compiled import inlined\n@inlined\ndef scaled(x):\n    return {fa
 KERNEL = (
     "from compiled import compiled\nfrom helper import scaled\n@compiled\ndef run(x):\n    return scaled(x) + 1.0\n"
 )
-RUN = "import kernel\nprint(kernel.run(2.0), sum(kernel.run.stats.cache_hits.values()))"
+RUN = (
+    "import compiled, kernel\nkept = compiled.is_on_disk(kernel.run)\n"
+    "print(kernel.run(2.0), sum(kernel.run.stats.cache_hits.values()), kept)"
+)
 
 
 def run(folder):
     done = subprocess.run(
         [sys.executable, "-c", RUN], cwd=folder, capture_output=True, text=True, check=True, timeout=120
     )
-    value, hits = done.stdout.split()
-    return float(value), int(hits)
+    value, hits, kept = done.stdout.split()
+    return float(value), int(hits), kept == "True"
 
 
 @pytest.mark.skipif(not compiled.COMPILED, reason="numba is not installed")
@@ -30,10 +33,10 @@ def test_a_change_in_an_inlined_file_compiles_its_callers_again(tmp_path):
     shutil.copy(compiled.__file__, tmp_path)
     (tmp_path / "kernel.py").write_text(KERNEL)
     (tmp_path / "helper.py").write_text(HELPER.format(factor="3.0"))
-    assert run(tmp_path) == (7.0, 0)
-    assert run(tmp_path) == (7.0, 1)
+    assert run(tmp_path) == (7.0, 0, False)
+    assert run(tmp_path) == (7.0, 1, True)
     (tmp_path / "helper.py").write_text(HELPER.format(factor="5.0"))
-    assert run(tmp_path) == (11.0, 0)
+    assert run(tmp_path) == (11.0, 0, False)
 
 
 def test_every_kernel_is_in_the_folder_whose_sources_count():
