@@ -11,4 +11,4 @@ from robot_dyn_id.kernels.stepping import advance_lanes
 def note_compilation() -> None:
     """Print why the first identification of an installation takes long, if this is the first."""
     if not is_on_disk(advance_lanes):
-        note("first identification of this installation: it is compiled now, once, which takes one to two minutes")
+        note("first identification of this installation: its functions are compiled, once, for one to two minutes")

@@ -173,8 +173,7 @@ def compare_models(reference: ParameterSet, other: ParameterSet) -> ModelCompari
 
 def _share_data(one: Fingerprint, other: Fingerprint) -> float:
     """Share of the data of one fingerprint that are those of the other; 0 up to the share that counts as chance."""
-    pairs = ((one, other), (other, one))
-    share = max(max(ours.share_in(theirs), ours.overlap_with(theirs)) for ours, theirs in pairs)
+    share = max(one.common_with(other), one.overlap_with(other), other.overlap_with(one))
     return share if share > REPORTED_SHARE else 0.0
 
 

@@ -101,6 +101,10 @@ class Fingerprint:
         common = int(np.isin(ours, other.digests).sum())
         return common / len(ours) if common >= MIN_SHARED_DIGESTS else 0.0
 
+    def common_with(self, other: Fingerprint) -> float:
+        """Estimated share of the samples of one fingerprint that are those of the other; the larger of the two."""
+        return max(self.share_in(other), other.share_in(self))
+
     def overlap_with(self, other: Fingerprint) -> float:
         """Share of the time that lies in the time spans of another fingerprint's recordings, by the same clock."""
         total, inside = 0.0, 0.0
@@ -134,7 +138,7 @@ def report_repeated(recordings: Sequence[Recording], fingerprints: Sequence[Fing
     findings = []
     for number, (recording, ours) in enumerate(zip(recordings, fingerprints, strict=True)):
         for other, theirs in zip(recordings[:number], fingerprints[:number], strict=True):
-            share = max(ours.share_in(theirs), theirs.share_in(ours))
+            share = ours.common_with(theirs)
             if share > REPORTED_SHARE:
                 message = f"{recording.source} and {other.source} have {share:.0%} of the samples of one in common"
                 findings.append(make_finding("recording_repeated", message))
@@ -187,7 +191,7 @@ def report_added(
     """
     findings = []
     for recording, ours in zip(recordings, fingerprints, strict=True):
-        share = max(ours.share_in(earlier), earlier.share_in(ours))
+        share = ours.common_with(earlier)
         message = (
             f"{recording.source} and the recordings of the factor have {share:.0%} of the samples of one in common"
         )

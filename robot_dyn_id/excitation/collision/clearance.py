@@ -239,10 +239,10 @@ class Clearance:
             Minimum distances [m], shape (N,), and indices of their pairs, -1 if all distances saturate, shape (N,).
         """
         nearest, pairs = np.full(q.shape[1], self.within), np.full(q.shape[1], -1)
+        spare = self._spare(margin)
+        within = self.within + spare.max(initial=0.0)
         for start in range(0, q.shape[1] * bool(self.pairs), BLOCK_CONFIGURATIONS):
             block = slice(start, start + BLOCK_CONFIGURATIONS)
-            spare = self._spare(margin)
-            within = self.within + spare.max(initial=0.0)
             values = self._solids.measure(np.ascontiguousarray(q[:, block]), within, slopes=False).values - spare
             pair = np.argmin(values, axis=0)
             nearest[block] = np.minimum(values[pair, np.arange(len(pair))], self.within)
