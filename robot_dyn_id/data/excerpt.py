@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A part of a recording."""
+"""Parts of a recording."""
 
 from __future__ import annotations
 
@@ -55,6 +55,28 @@ class Excerpt(DerivedRecording):
             for start, stop in self.without:
                 keep &= (since < start) | (since > stop)
             yield chunk.take(keep)
+
+
+@dataclass(frozen=True)
+class SpannedRecording(DerivedRecording):
+    """The samples of a recording in some spans.
+
+    Attributes:
+        recording: the complete recording.
+        spans: spans of its stamps [s]; samples with start <= t < stop of one of them are kept.
+    """
+
+    recording: Recording
+    spans: tuple[Span, ...]
+
+    def chunks(self, joints: Sequence[str]) -> Iterator[Chunk]:
+        """See `Recording.chunks`; chunks without a sample are left out."""
+        for chunk in self.recording.chunks(joints):
+            keep = np.zeros(len(chunk), dtype=bool)
+            for start, stop in self.spans:
+                keep |= (chunk.t >= start) & (chunk.t < stop)
+            if keep.any():
+                yield chunk.take(keep)
 
 
 def inside_excerpt(recording: Recording, change: Callable[[Recording], Recording]) -> Recording:

@@ -18,7 +18,7 @@ from robot_dyn_id.identification.spectrum import TorqueSpectra, WelchSums
 from robot_dyn_id.identification.thinning import ExtremeCurves
 from robot_dyn_id.parameters import UNKNOWN
 from robot_dyn_id.signals.ranges import Ranges
-from robot_dyn_id.signals.trials import FilteredTrials
+from robot_dyn_id.signals.trials import FilteredTrials, measured_windows
 from robot_dyn_id.signals.windows import FilteredWindow
 
 
@@ -184,7 +184,7 @@ def compare(folds: Sequence[Fold], trained: Ranges | None = None, extremes: Extr
     errors = ErrorHistogram.empty(len(regressor.model.joint_names))
     loads = ApparentLoadFit(regressor, folds[0].trials.plan)
     spectra = _empty_spectra(folds[0], len(folds))
-    for number, fold, piece, tau in _measured(folds):
+    for number, fold, piece, tau in held_out_windows(folds):
         used, plan = piece.used, fold.trials.plan
         valid = piece.valid[:, used]
         measured = plan.low_pass.apply(tau, plan.rate)[:, used]
@@ -245,12 +245,11 @@ def _empty_spectra(fold: Fold, folds: int) -> WelchSums:
     return WelchSums.for_stretch(trials.plan.rate, max(trials.survey.durations) / folds, len(trials.joints))
 
 
-def _measured(folds: Sequence[Fold]) -> Iterator[tuple[int, Fold, FilteredWindow, Array]]:
-    """Windows with held-out rows, with number and value of their fold and their measured torque, shape (n, N)."""
-    for number, fold in enumerate(folds):
-        for window in fold.trials.along(fold.regressor):
-            if window.tau is not None and window.used.any():
-                yield number, fold, window, window.tau
+def held_out_windows(folds: Sequence[Fold]) -> Iterator[tuple[int, Fold, FilteredWindow, Array]]:
+    """Windows with held-out rows, with number and value of their fold, and their measured torque, shape (n, N)."""
+    for number, window in measured_windows([(fold.trials, fold.regressor) for fold in folds]):
+        assert window.tau is not None, "windows without efforts are skipped"
+        yield number, folds[number], window, window.tau
 
 
 def torque_uncertainty(regressor: Regressor, columns: Integers, covariance: Array, trials: FilteredTrials) -> Array:

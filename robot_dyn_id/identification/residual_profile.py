@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from robot_dyn_id.arrays import Array, Mask
-from robot_dyn_id.identification.metrics import Fold
+from robot_dyn_id.identification.metrics import Fold, held_out_windows
 from robot_dyn_id.identification.thinning import Thinning
 from robot_dyn_id.parameters import ParameterSet
 
@@ -71,18 +71,14 @@ class ResidualProfile:
             thinning: the samples that are used.
         """
         parts: list[tuple[Array, Array, Mask]] = []
-        for number, fold in enumerate(folds):
-            plan = fold.trials.plan
-            for window in fold.trials.along(fold.regressor):
-                used = np.flatnonzero(window.used)
-                if window.tau is None or not len(used):
-                    continue
-                rows = used[thinning.pick(number, window, len(used))]
-                if len(rows):
-                    motion = window.motion.take(rows)
-                    measured = plan.low_pass.apply(window.tau, plan.rate)[:, rows]
-                    predicted = fold.regressor.torque(motion, fold.values, fold.columns)
-                    parts.append((measured - predicted, motion.dq, window.valid[:, rows]))
+        for number, fold, window, tau in held_out_windows(folds):
+            used = np.flatnonzero(window.used)
+            rows = used[thinning.pick(number, window, len(used))]
+            if len(rows):
+                motion, plan = window.motion.take(rows), fold.trials.plan
+                measured = plan.low_pass.apply(tau, plan.rate)[:, rows]
+                predicted = fold.regressor.torque(motion, fold.values, fold.columns)
+                parts.append((measured - predicted, motion.dq, window.valid[:, rows]))
         if not parts:
             return None
         residual, velocity, valid = (np.concatenate(arrays, axis=1) for arrays in zip(*parts, strict=True))

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
@@ -14,10 +14,13 @@ from robot_dyn_id.arrays import Array
 from robot_dyn_id.dynamics.dynamics import Dynamics
 from robot_dyn_id.dynamics.regressor import Motion
 from robot_dyn_id.errors import RobotDynIdError
-from robot_dyn_id.signals.trials import FilteredTrials
+from robot_dyn_id.signals.trials import FilteredTrials, measured_windows
 from robot_dyn_id.signals.windows import FilteredWindow
 from robot_dyn_id.simulation.plant import CompiledDynamics
 from robot_dyn_id.simulation.plant_lanes import PlantLanes
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 HORIZONS_S = (0.1, 1.0, 5.0)
 """Times after which the simulated positions are compared with the recorded ones [s]."""
@@ -100,6 +103,16 @@ class _Runs:
     segment: int = -1
     begin: int = 0
     following: int = -1
+
+    @classmethod
+    def from_part(cls, dynamics: Dynamics, trials: FilteredTrials) -> Self:
+        """Runs of a model along recordings, with starts so far apart that all parts together stay below the limits."""
+        rate = trials.plan.rate
+        # of all parts together, as each has its share of the samples
+        mean_length = HORIZONS_S[-2] + (HORIZONS_S[-1] - HORIZONS_S[-2]) / LONG_ROLLOUT_EVERY
+        simulated = sum(trials.survey.durations) * mean_length / START_INTERVAL_S
+        excess = max(1.0, simulated / MAX_ROLLOUT_S, simulated * rate / MAX_ROLLOUT_SAMPLES)
+        return cls(dynamics, rate, max(1, round(START_INTERVAL_S * rate * excess)))
 
     @cached_property
     def offsets(self) -> list[int]:
@@ -213,21 +226,15 @@ def simulate_rollouts(parts: Sequence[tuple[Dynamics, FilteredTrials]]) -> Rollo
     """
     errors: tuple[list[Array], ...] = tuple([] for _ in HORIZONS_S)
     joints = len(parts[0][0].regressor.model.joint_names)
-    for dynamics, trials in _pick_parts(parts):
-        rate = trials.plan.rate
-        # of all parts together, as each has its share of the samples
-        mean_length = HORIZONS_S[-2] + (HORIZONS_S[-1] - HORIZONS_S[-2]) / LONG_ROLLOUT_EVERY
-        simulated = sum(trials.survey.durations) * mean_length / START_INTERVAL_S
-        excess = max(1.0, simulated / MAX_ROLLOUT_S, simulated * rate / MAX_ROLLOUT_SAMPLES)
-        interval = max(1, round(START_INTERVAL_S * rate * excess))
-        runs = _Runs(dynamics, rate, interval)
-        try:
-            for window in trials.along(dynamics.regressor):
-                if window.tau is not None:
-                    runs.add(window)
-            for every, found in zip(errors, runs.simulate(), strict=True):
-                every += found
-        except RobotDynIdError as error:
-            return Rollouts(np.full((len(HORIZONS_S), joints), np.nan), 0, error.message)
+    picked = _pick_parts(parts)
+    every = [_Runs.from_part(dynamics, trials) for dynamics, trials in picked]
+    try:
+        for number, window in measured_windows([(trials, dynamics.regressor) for dynamics, trials in picked]):
+            every[number].add(window)
+        for runs in every:
+            for of_horizon, found in zip(errors, runs.simulate(), strict=True):
+                of_horizon += found
+    except RobotDynIdError as error:
+        return Rollouts(np.full((len(HORIZONS_S), joints), np.nan), 0, error.message)
     medians = [np.median(found, axis=0) if found else np.full(joints, np.nan) for found in errors]
     return Rollouts(np.array(medians), len(errors[0]))

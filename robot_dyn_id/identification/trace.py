@@ -13,7 +13,7 @@ from robot_dyn_id.arrays import Array, Integers, Mask
 from robot_dyn_id.dynamics.regressor import Motion, Regressor
 from robot_dyn_id.dynamics.torque_parts import TorqueParts
 from robot_dyn_id.identification.extrapolation import torque_deviation
-from robot_dyn_id.identification.metrics import Fold
+from robot_dyn_id.identification.metrics import Fold, held_out_windows
 from robot_dyn_id.identification.model import IdentifiedModel
 from robot_dyn_id.identification.residual_profile import ResidualProfile
 from robot_dyn_id.identification.thinning import ExtremeCurves, Thinning
@@ -87,14 +87,11 @@ class Trace:
         """
         thinning, found = Thinning(extremes.thinning.stride), iter(extremes.pieces)
         pieces: list[_Piece] = []
-        for number, fold in enumerate(folds):
-            for window in fold.trials.along(fold.regressor):
-                used = np.flatnonzero(window.used)
-                if window.tau is None or not len(used):
-                    continue
-                rows = used[thinning.pick(number, window, len(used))]
-                if len(rows):
-                    pieces.append(_Piece.from_window(model, fold, number, window, rows, next(found)))
+        for number, fold, window, tau in held_out_windows(folds):
+            used = np.flatnonzero(window.used)
+            rows = used[thinning.pick(number, window, len(used))]
+            if len(rows):
+                pieces.append(_Piece.from_window(model, (number, fold), window, tau, rows, next(found)))
         pieces.sort(key=lambda piece: (piece.trial, float(piece.t[0])))
         channels = {
             name: np.concatenate([getattr(piece, name) for piece in pieces], axis=-1)
@@ -138,17 +135,23 @@ class _Piece:
 
     @classmethod
     def from_window(
-        cls, model: IdentifiedModel, fold: Fold, number: int, window: FilteredWindow, rows: Integers, extremes: Array
+        cls,
+        model: IdentifiedModel,
+        numbered: tuple[int, Fold],
+        window: FilteredWindow,
+        tau: Array,
+        rows: Integers,
+        extremes: Array,
     ) -> _Piece:
-        """Evaluate the models at some samples of a window of the fold `number` with measured torques."""
-        assert window.tau is not None, "windows without efforts are skipped"
+        """Evaluate the models at some samples of a window of a fold, which comes with its number."""
+        number, fold = numbered
         plan, motion = fold.trials.plan, window.motion.take(rows)
         return cls(
             t=window.t[rows],
             trial=window.trial,
             fold=number,
-            measured=plan.low_pass.apply(window.tau, plan.rate)[:, rows],
-            raw=window.tau[:, rows],
+            measured=plan.low_pass.apply(tau, plan.rate)[:, rows],
+            raw=tau[:, rows],
             predicted=fold.regressor.torque(motion, fold.values, fold.columns),
             motion=np.stack([motion.q, motion.dq, motion.ddq]),
             parts=TorqueParts.from_motion(fold.regressor, fold.columns, fold.values, motion).stacked,

@@ -10,12 +10,13 @@ trials differ in speed.
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
 
 from robot_dyn_id.arrays import Array, Integers, Mask
+from robot_dyn_id.data.chunk import Span
 from robot_dyn_id.errors import InputError
 
 BLOCKS = 8
@@ -26,6 +27,12 @@ GUARD_PERIODS = 0.5
 
 SHORTEST_PIECE_PERIODS = 4.0
 """Shortest piece of a trial that is a part of a block, in periods of the cut-off; the guards take one of them."""
+
+SPANS_PER_BLOCK = 4
+"""Most spans of a block that stand for all of it."""
+
+LARGEST_SPREAD_SHARE = 0.75
+"""Largest share of a block that its spans take; beyond it they would hardly be quicker than the whole block."""
 
 NO_BLOCK = -1
 """Block number of samples that belong to no block: guards, and the ends of segments. No fit uses them."""
@@ -121,6 +128,35 @@ class Blocks:
             first += number
         return cls(blocks, tuple(pieces))
 
+    def spread(self, duration: float, shortest: float) -> tuple[Piece, ...]:
+        """Spans of all blocks that together last about a given time, evenly distributed over each block.
+
+        Every trial has at least one.
+
+        Args:
+            duration: total time [s]; it is longer if the spans would be shorter than `shortest`.
+            shortest: shortest span [s].
+
+        Returns:
+            The spans; all pieces of a block that is hardly longer than its spans.
+        """
+        found: list[Piece] = []
+        for block in range(self.count):
+            pieces = [piece for piece in self.pieces if piece.block == block]
+            length = sum(piece.duration for piece in pieces)
+            count = int(np.clip(duration / self.count / shortest, 1, SPANS_PER_BLOCK))
+            span = max(duration / self.count / count, shortest)
+            if count * span > LARGEST_SPREAD_SHARE * length:
+                found += pieces
+                continue
+            for center in (np.arange(count) + 0.5) * length / count:
+                found += _cut(pieces, (center - 0.5 * span, center + 0.5 * span), block)
+        first = {piece.trial: piece for piece in reversed(self.pieces)}
+        for trial in sorted(set(first) - {piece.trial for piece in found}):
+            start = first[trial].start
+            found.append(replace(first[trial], stop=min(start + shortest, first[trial].stop)))
+        return tuple(found)
+
     def numbers(self, trial: int, t: Array) -> Integers:
         """Block of each sample of a trial, or `NO_BLOCK`; `ALL_FITS` for a trial without pieces; shape (N,).
 
@@ -157,7 +193,7 @@ class KeptBlocks:
         return np.isin(self.blocks.numbers(trial, t), list(self.kept))
 
 
-def _cut(stretches: Sequence[Stretch], span: tuple[float, float], block: int) -> list[Piece]:
+def _cut(stretches: Sequence[Stretch], span: Span, block: int) -> list[Piece]:
     """Pieces of a span of the joined time of several stretches [s]."""
     pieces, passed = [], 0.0
     for stretch in stretches:

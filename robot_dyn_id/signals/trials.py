@@ -11,8 +11,10 @@ from operator import is_
 import numpy as np
 
 from robot_dyn_id.arrays import Array, Integers
+from robot_dyn_id.data.excerpt import SpannedRecording
 from robot_dyn_id.data.exclusion import excluded_mask
 from robot_dyn_id.data.recording import Recording
+from robot_dyn_id.data.stored import StoredRecording
 from robot_dyn_id.data.stream_store import STREAMS, Identity, StreamStore
 from robot_dyn_id.dynamics.prior import Prior
 from robot_dyn_id.dynamics.problem import Tile
@@ -33,6 +35,9 @@ from robot_dyn_id.signals.zeros import EffortZeros
 
 EXCLUDED_PERIODS = 0.5
 """Time around efforts that are left out whose rows are left out too, in periods of the cut-off."""
+
+SHORTEST_SPAN_PERIODS = 40.0
+"""Shortest span of an excerpt, in periods of the cut-off; the cut ends of a segment take five of them."""
 
 
 @dataclass(frozen=True)
@@ -148,6 +153,10 @@ class FilteredTrials:
 
     def __iter__(self) -> Iterator[FilteredWindow]:
         """Start a pass."""
+        return map(self._select, self._undivided())
+
+    def _undivided(self) -> Iterator[FilteredWindow]:
+        """Start a pass with the rows of all blocks and the efforts as they are recorded."""
         base = 0
         for trial, recording in enumerate(self.recordings):
             last = -1
@@ -155,13 +164,17 @@ class FilteredTrials:
                 last = window.segment
                 margin = EXCLUDED_PERIODS / self.plan.low_pass.cutoff
                 valid = window.valid & ~excluded_mask(recording, self.joints, window.t, margin)
-                if self.kept is not None:
-                    valid &= self.kept.mask(trial, window.t)
-                tau = window.tau
-                if self.zeros is not None and tau is not None:
-                    tau = tau - self.zeros.values[trial][:, None]
-                yield replace(window, segment=base + window.segment, trial=trial, valid=valid, tau=tau)
+                yield replace(window, segment=base + window.segment, trial=trial, valid=valid)
             base += last + 1
+
+    def _select(self, window: FilteredWindow) -> FilteredWindow:
+        """An undivided window with the rows of the blocks that are kept, and its efforts less their zeros."""
+        valid, tau = window.valid, window.tau
+        if self.kept is not None:
+            valid = valid & self.kept.mask(window.trial, window.t)
+        if self.zeros is not None and tau is not None:
+            tau = tau - self.zeros.values[window.trial][:, None]
+        return replace(window, valid=valid, tau=tau)
 
     def _filtered(self, trial: int) -> Iterator[FilteredWindow]:
         """Start a pass over the filtered windows of one recording, their segments numbered from 0."""
@@ -173,6 +186,13 @@ class FilteredTrials:
         if self.store is None or self.plan.strokes is not None:
             return start()
         return self.store.stream(("windows", self._key_of(trial)), start, lambda window: window.nbytes)
+
+    @property
+    def signals_key(self) -> Hashable:
+        """Key that is equal for trials whose filtered windows differ in nothing but their blocks and zeros."""
+        if self.plan.strokes is not None:
+            return Identity(self)
+        return tuple(self._key_of(trial) for trial in range(len(self.recordings)))
 
     def _key_of(self, trial: int) -> tuple[Hashable, ...]:
         """Key of all that the filtered windows of one recording depend on."""
@@ -190,8 +210,7 @@ class FilteredTrials:
             return
         whole = replace(self, kept=None)
         zeros = None if self.zeros is None else self.zeros.values.tobytes()
-        recordings = tuple(self._key_of(trial) for trial in range(len(self.recordings)))
-        key = ("tiles", recordings, self.plan, zeros, Identity(problem.regressor), problem.columns.tobytes())
+        key = ("tiles", self.signals_key, self.plan, zeros, Identity(problem.regressor), problem.columns.tobytes())
         last, left_out = (-1, np.nan), np.zeros(0, dtype=bool)
         skipped = 0 if problem.repeated else 1
         for tile in self.store.stream(key, lambda: problem.compute_tiles(whole), lambda tile: tile.nbytes, skipped):
@@ -364,6 +383,32 @@ class FilteredTrials:
         edge, period = plan.edge / plan.rate, plan.period or 0.0
         return Blocks.from_stretches(stretches, count, plan.low_pass.cutoff, edge, period)
 
+    def excerpt(self, blocks: Blocks, samples: int) -> FilteredTrials:
+        """The same signals in about a given number of recorded samples, spans that are spread over all blocks.
+
+        What costs more passes than a result needs samples is computed from them. Trials that are not divided stay
+        complete, and so do those of a periodic motion and of logistic strokes.
+
+        Args:
+            blocks: division of the trials.
+            samples: number of recorded samples; there are more if spans would be shorter than
+                `SHORTEST_SPAN_PERIODS`. Shorter recordings are returned as they are.
+        """
+        plan = self.plan
+        used = sum(piece.duration for piece in blocks.pieces)
+        duration = samples / plan.native_rate
+        if plan.period is not None or plan.strokes is not None or used <= duration:
+            return self
+        pieces = blocks.spread(duration, SHORTEST_SPAN_PERIODS / plan.low_pass.cutoff)
+        store = StreamStore(streams=len(self.recordings))
+        divided = {piece.trial for piece in blocks.pieces}
+        parts: list[Recording] = []
+        for trial, recording in enumerate(self.recordings):
+            spans = tuple((piece.start, piece.stop) for piece in pieces if piece.trial == trial)
+            part = StoredRecording(SpannedRecording(recording, spans), store)
+            parts.append(part if trial in divided else recording)
+        return replace(self, recordings=parts, surveyed=self.survey, known_ranges=None, store=None)
+
     def without_block(self, number: int, blocks: Blocks | None = None) -> FilteredTrials:
         """The rows of all blocks but one; rows of that block and of the guards are zero.
 
@@ -387,6 +432,29 @@ class FilteredTrials:
 
     def _keep(self, blocks: Blocks, kept: frozenset[int]) -> FilteredTrials:
         return replace(self, surveyed=self.survey, known_ranges=None, kept=KeptBlocks(blocks, kept))
+
+
+def measured_windows(parts: Sequence[tuple[FilteredTrials, Regressor]]) -> Iterator[tuple[int, FilteredWindow]]:
+    """Start a pass over the windows with efforts and used rows of several parts, those of each part in order of time.
+
+    Parts of the same signals and regressor, such as the blocks of a cross-validation, share one pass.
+
+    Args:
+        parts: recordings, or some blocks of them, each with the regressor whose terms have states along them.
+
+    Yields:
+        Number of the part, and a window.
+    """
+    groups: dict[Hashable, list[int]] = {}
+    for number, (trials, regressor) in enumerate(parts):
+        groups.setdefault((trials.signals_key, Identity(regressor)), []).append(number)
+    for numbers in groups.values():
+        trials, regressor = parts[numbers[0]]
+        for window in integrate_states(trials._undivided(), regressor, 1.0 / trials.plan.rate):
+            for number in numbers:
+                own = parts[number][0]._select(window)
+                if own.tau is not None and own.used.any():
+                    yield number, own
 
 
 def require_signals(regressor: Regressor, surveyed: Survey) -> None:

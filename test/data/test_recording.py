@@ -8,7 +8,7 @@ import pytest
 from support.simulated import at_chunk_size, sines
 
 from robot_dyn_id.data.chunk import Chunk
-from robot_dyn_id.data.excerpt import Excerpt
+from robot_dyn_id.data.excerpt import Excerpt, SpannedRecording
 from robot_dyn_id.data.recording import ArrayRecording
 from robot_dyn_id.data.stored import StoredRecording
 from robot_dyn_id.data.stream_store import StreamStore
@@ -129,3 +129,11 @@ def test_a_stored_recording_is_read_once(limit):
     broken_off = StoredRecording(counted, StreamStore(limit))
     next(broken_off.chunks(("j0",)))
     assert len(list(broken_off.chunks(("j0",)))) == 15
+
+
+def test_spans_of_a_recording_are_those_of_its_stamps():
+    recording = replace(sines(7.0 + np.arange(100) * 0.1), chunk_size=7)
+    chunks = list(SpannedRecording(recording, ((7.55, 9.05), (16.85, 99.0))).chunks(("j0",)))
+    t = Chunk.join(chunks).t - 7.0
+    np.testing.assert_allclose(t, 0.1 * np.r_[6:21, 99:100], atol=1e-12)
+    assert all(len(chunk) for chunk in chunks)

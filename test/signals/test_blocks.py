@@ -1,14 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
 """Blocks of recordings: contiguous, even, with guards, and rows that are left out without new ends."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from support.simulated import Simulated, changed
 
+from robot_dyn_id.dynamics.regressor import Regressor, terms_on_joints
+from robot_dyn_id.dynamics.terms import Dahl
 from robot_dyn_id.errors import InputError
 from robot_dyn_id.estimators.factors import Factors
 from robot_dyn_id.signals.blocks import NO_BLOCK, Blocks, Stretch
-from robot_dyn_id.signals.trials import FilteredTrials, SignalSettings
+from robot_dyn_id.signals.trials import FilteredTrials, SignalSettings, measured_windows
+from robot_dyn_id.signals.zeros import EffortZeros
 
 ROBOT = Simulated()
 CUTOFF = 4.0
@@ -108,3 +113,64 @@ def test_short_data_make_fewer_blocks_and_too_short_ones_are_refused():
     assert Blocks.from_stretches([Stretch(0, 0.0, 1.5)], 8, CUTOFF, 0.5).count == 2
     with pytest.raises(InputError, match="too short"):
         Blocks.from_stretches([Stretch(0, 0.0, 0.9), Stretch(1, 0.0, 2.0)][:1], 8, CUTOFF, 0.5)
+
+
+class TestExcerpt:
+    """Spans that are spread over all blocks."""
+
+    def test_its_samples_are_those_of_all_data_and_come_from_every_block(self):
+        """The shortest span is 10 s at 4 Hz: one is taken from each block of 37 s."""
+        long = trials_of(ROBOT.record(duration=300.0, noise=0.05))
+        blocks = long.blocks()
+        part = long.excerpt(blocks, 10_000)
+        assert sum(p.duration for p in blocks.spread(100.0, 10.0)) == pytest.approx(100.0, rel=0.01)
+        stamps, spread = (np.concatenate([w.t[w.own] for w in one]) for one in (long, part))
+        every, some = (np.concatenate([w.motion.ddq[:, w.own] for w in one], axis=1) for one in (long, part))
+        places = np.rint((spread - stamps[0]) * long.plan.rate).astype(int)
+        np.testing.assert_allclose(stamps[places], spread, atol=1e-9)
+        np.testing.assert_allclose(some, every[:, places], atol=1e-3 * np.abs(every).max())
+        assert len(spread) == pytest.approx(0.875 * 10_000, rel=0.05)
+        counts = np.bincount(blocks.numbers(0, spread), minlength=8)
+        assert counts.min() > 0.8 * counts.max()
+
+    def test_a_short_recording_is_complete(self, trials):
+        assert trials.excerpt(trials.blocks(), 10_000) is trials
+        blocks = trials.blocks()
+        assert set(blocks.spread(60.0, 10.0)) == set(blocks.pieces)
+
+    def test_every_trial_has_a_span(self):
+        stretches = [Stretch(trial, 0.0, 200.0) for trial in range(20)]
+        blocks = Blocks.from_stretches(stretches, 8, CUTOFF, 1.0)
+        spans = blocks.spread(100.0, 10.0)
+        assert {span.trial for span in spans} == set(range(20))
+        assert sum(span.duration for span in spans) < 0.1 * 4000.0
+
+
+def test_parts_of_the_same_signals_share_a_pass_and_see_the_same_windows(trials):
+    """Blocks with other zeros of the efforts, and states of friction that continue through all of them."""
+    regressor = Regressor(ROBOT.model, terms_on_joints(ROBOT.model, (Dahl(),)))
+    blocks, rng = trials.blocks(), np.random.default_rng(0)
+    zeros = [EffortZeros(rng.normal(size=(2, len(ROBOT.joints))), np.ones(2, bool), np.ones((2, 1))) for _ in range(8)]
+    parts = [replace(trials.block_only(number, blocks), zeros=zeros[number]) for number in range(8)]
+    found = list(measured_windows([(part, regressor) for part in parts]))
+    for number, part in enumerate(parts):
+        together = [window for other, window in found if other == number]
+        alone = [window for window in part.along(regressor) if window.used.any()]
+        assert len(together) == len(alone) > 0
+        for one, other in zip(together, alone, strict=True):
+            assert (one.trial, one.segment) == (other.trial, other.segment)
+            for name in ("t", "tau", "valid", "number"):
+                np.testing.assert_array_equal(getattr(one, name), getattr(other, name))
+            np.testing.assert_array_equal(one.motion.q, other.motion.q)
+            np.testing.assert_array_equal(one.motion.states[Dahl()], other.motion.states[Dahl()])
+
+
+def test_parts_of_other_signals_have_passes_of_their_own(trials):
+    other = trials.with_motion(2.0, trials.plan.recorded_velocity)
+    regressor = ROBOT.regressor
+    found = list(measured_windows([(trials, regressor), (other, regressor)]))
+    for number, part in enumerate((trials, other)):
+        own = [window.motion.ddq for place, window in found if place == number]
+        expected = [window.motion.ddq for window in part if window.used.any()]
+        assert len(own) == len(expected)
+        assert all(np.array_equal(*pair) for pair in zip(own, expected, strict=True))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Choice of a model by blocked cross-validation, from one pass over the data for each motion filter and two for terms.
+"""Choice of a model by blocked cross-validation, from passes over an excerpt for motion filters and two for terms.
 
 Families of terms, zeros of the efforts, couplings and a tilt of the base are compared by fits with signs, the strength
 of the prior by fits that are physically consistent as well, all on Gram matrices of the blocks. The whole choice among
@@ -57,6 +57,9 @@ from robot_dyn_id.signals.zeros import FEWEST_RECORDINGS, EffortZeros
 MOTION_CUTOFF_RATIOS = (1.0, 0.4, 0.6, 1.6)
 """Cut-off frequencies of the motion filter that are tried, relative to that of the regression filter; the first is the
 default."""
+
+COMPARED_SAMPLES = 100_000
+"""Recorded samples that motion filters are compared on, of long recordings those of an excerpt: each needs a pass."""
 
 HIGHEST_CUTOFF_PER_RATE = 0.4
 """Highest cut-off of the motion filter that is tried, as a share of the sample rate."""
@@ -273,11 +276,13 @@ def choose_model(
     prior = options.prior or BodyPrior.from_model(model)
     blocks = _with_motion_filter(trials, min(MOTION_CUTOFF_RATIOS)).blocks()
     progress(Stage("choosing the motion filter"))
-    first = _Wide.from_options(model, prior, options, trials, bodies=None)
-    trials, bodies, tried = _choose_motion_filter(trials, first, blocks, options)
+    excerpt = trials.excerpt(blocks, COMPARED_SAMPLES)
+    first = _Wide.from_options(model, prior, options, excerpt, bodies=None)
+    excerpt, bodies, tried = _choose_motion_filter(excerpt, first, blocks, options)
+    trials = trials.with_motion(excerpt.plan.motion_pass.cutoff, excerpt.plan.recorded_velocity)
     progress(Stage("comparing models"))
     wide = _Wide.from_options(model, prior, options, trials, bodies)
-    bodies = wide.fit_bodies(wide.validate(trials, blocks))  # without load-dependent friction they had to replace it
+    bodies = wide.fit_bodies(wide.validate(excerpt, blocks))  # without load-dependent friction they had to replace it
     wide = _Wide.from_options(model, prior, options, trials, bodies)
     validation = wide.validate(trials, blocks)
     choice = wide.choose(validation)

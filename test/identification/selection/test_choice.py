@@ -12,6 +12,7 @@ from robot_dyn_id.dynamics.terms import Coulomb, Coupling, Dahl, LoadCoulomb, Of
 from robot_dyn_id.estimators import Consistent
 from robot_dyn_id.excitation import random_fourier
 from robot_dyn_id.identification.pipeline import identify
+from robot_dyn_id.identification.selection import choice
 from robot_dyn_id.identification.selection.block_grams import BlockGrams
 from robot_dyn_id.identification.selection.choice import Options, choose_model
 from robot_dyn_id.identification.settings import Settings
@@ -136,6 +137,21 @@ class TestFilter:
         plan = choose_model(trials, robot.model, options).trials.plan
         assert plan.recorded_velocity or plan.motion_pass.cutoff < plan.low_pass.cutoff
         assert plan.low_pass.cutoff == 8.0
+
+    def test_the_filter_of_a_long_recording_is_chosen_on_an_excerpt(self, monkeypatch):
+        """Terms are compared on all data, whatever the excerpt."""
+        robot = Simulated(ARM, SIMPLE)
+        recording = robot.record(1, duration=250.0, noise=NOISE_NM)
+        trials = FilteredTrials.from_recordings([recording], robot.joints, {}, SignalSettings(cutoff=8.0))
+        options = replace(FIXED_FILTER, motion_filter=True, terms=SIMPLE, base_tilt=False)
+        whole = choose_model(trials, robot.model, options)
+        monkeypatch.setattr(choice, "COMPARED_SAMPLES", 6000)
+        part = choose_model(trials, robot.model, options)
+        assert part.trials.plan == whole.trials.plan
+        compared = [[row for row in one.tried if row.step == "motion_filter"] for one in (part, whole)]
+        assert [row.name for row in compared[0]] == [row.name for row in compared[1]]
+        assert [row.loss for row in compared[0]] != [row.loss for row in compared[1]]
+        assert part.weights.tolist() == whole.weights.tolist() and part.strength == whole.strength
 
 
 class TestRepetition:
