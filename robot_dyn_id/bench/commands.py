@@ -158,7 +158,7 @@ def measure_commands(quick: bool = False, progress: Progress = ignore_progress) 
         ]
         if quick:
             return figures
-        identified(count, ".npz", ())  # may compile
+        identified(START_SAMPLES, ".npz", ())  # may compile
         for samples in (count, MANY_SAMPLES):
             pinned, automatic = (identified(samples, ".npz", options) for options in (PINNED, ()))
             more, allowed = automatic.seconds - pinned.seconds, 4.0 + 1e-5 * samples
