@@ -260,8 +260,10 @@ def _record(ros: Any, bag: dict[str, Any], excitation: dict[str, Any], config: t
             shown = int(statuses[-1].elapsed) // 5
             progress(Stage(f"recording {bag['folder']} [s]", statuses[-1].elapsed, statuses[-1].duration))
     if not ended() or statuses[-1].state == ExcitationStatus.FAULT:
+        reason = statuses[-1].reason if statuses else "no status was received"
         raise DeadlineError(
-            f"the excitation did not end: {statuses[-1].reason if statuses else 'no status was received'}"
+            f"the excitation did not end: {reason}; the arm is simulated in real time: end other programs that keep the "
+            "computer busy, and run the demo again"
         )
     answer = ros.call(Trigger, "recorder/stop")
     if not answer.success:

@@ -23,7 +23,7 @@ MODEL_COLORS = ("ink", "orange", "blue", "green", "purple", "pink", "teal", "oli
 """Colors of the models, by their names in the style."""
 
 MAX_LISTED = 10
-"""Largest number of names in a line of text; the page and `--json` have all."""
+"""Largest number of names in a line of text; the page, where more are folded, and `--json` have all."""
 
 Models = Sequence[ParameterSet]
 Differences = Sequence[ModelComparison]
@@ -227,6 +227,7 @@ def comparison_page(names: Sequence[str], models: Models, differences: Differenc
     return template.render(
         summary=comparison_summary(names, models, differences, evaluations),
         colors=[_color(number) for number in range(len(models))],
+        most_listed=MAX_LISTED,
         frictions=list(_frictions(sheet, names, models)),
         torques=list(_torques(sheet, names, evaluations)),
         sheet=sheet,
