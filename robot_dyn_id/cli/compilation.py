@@ -1,14 +1,57 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Note on the first identification after an installation, which compiles."""
+"""The first identification after an installation, which compiles: on two cores at once."""
 
 from __future__ import annotations
 
+import multiprocessing
+import os
+import signal
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+
 from robot_dyn_id.cli import note
+from robot_dyn_id.cores import available_cores
 from robot_dyn_id.kernels.compiled import is_on_disk
 from robot_dyn_id.kernels.stepping import advance_lanes
+from robot_dyn_id.simulation.plant_lanes import warm_up_lanes
+
+LEAST_CORES = 2
+"""Least number of cores on which another process compiles: on one it would only take time from this one."""
 
 
-def note_compilation() -> None:
-    """Print why the first identification of an installation takes long, if this is the first."""
-    if not is_on_disk(advance_lanes):
-        note("first identification of this installation: its functions are compiled, once, for one to two minutes")
+@contextmanager
+def first_identification() -> Iterator[None]:
+    """Explain why the first identification of an installation takes long, and compile its last functions meanwhile."""
+    if is_on_disk(advance_lanes):
+        yield
+        return
+    note("first identification of this installation: its functions are compiled, once, for about a minute")
+    with compiling(warm_up_lanes):
+        yield
+
+
+@contextmanager
+def compiling(*warm_ups: Callable[[], None]) -> Iterator[None]:
+    """Call functions that compile kernels in another process, so that their machine code is on disk when it is needed.
+
+    Args:
+        warm_ups: functions of modules, called one after the other.
+    """
+    if available_cores() < LEAST_CORES:
+        yield
+        return
+    process = multiprocessing.get_context("spawn").Process(target=_call, args=(warm_ups,), daemon=True)
+    process.start()
+    try:
+        yield
+    finally:
+        process.terminate()
+        process.join()
+
+
+def _call(warm_ups: tuple[Callable[[], None], ...]) -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the command, which ends this
+    os.nice(5)
+    with suppress(Exception):  # the command meets the same error where it can explain it
+        for warm_up in warm_ups:
+            warm_up()

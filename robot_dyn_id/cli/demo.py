@@ -5,14 +5,11 @@ from __future__ import annotations
 
 import argparse
 import json
-import multiprocessing
 import os
 import secrets
-import signal
 import time
 import xml.etree.ElementTree as ET
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -21,6 +18,7 @@ import numpy as np
 from scipy.interpolate import CubicSpline
 
 from robot_dyn_id.cli import note, progress, show
+from robot_dyn_id.cli.compilation import compiling
 from robot_dyn_id.cli.outputs import claim
 from robot_dyn_id.dynamics.dynamics import Dynamics
 from robot_dyn_id.errors import DeadlineError, GraphError, InternalError, RobotDynIdError, UsageError
@@ -85,7 +83,7 @@ def run(arguments: argparse.Namespace) -> tuple[int, dict[str, Any]]:
     folder = output_folder(arguments.out or Path("runs") / f"demo-{datetime.now():%Y%m%d-%H%M%S}")
     write_robots(folder)
     domain = keep_to_this_host(listen=True)
-    with _compiling(), composition() as ros:
+    with compiling(warm_up_regressor, warm_up_tiles), composition() as ros:
         note(f"ROS domain {domain}, which was empty, and namespace {ros.namespace}")
         truth, motion, failure = _identify(ros, folder, arguments.seed)
         namespace = ros.namespace
@@ -130,24 +128,6 @@ def with_own_joints(urdf: str) -> str:
     for joint in root.iter("joint"):
         joint.set("name", JOINT_PREFIX + joint.get("name", ""))
     return ET.tostring(root, encoding="unicode")
-
-
-@contextmanager
-def _compiling() -> Iterator[None]:
-    """Another process compiles what is needed later; an installation's first run would wait half a minute for it."""
-    process = multiprocessing.get_context("spawn").Process(target=_compile, daemon=True)
-    process.start()
-    try:
-        yield
-    finally:
-        process.terminate()
-
-
-def _compile() -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the demo, which ends this
-    os.nice(5)
-    warm_up_regressor()
-    warm_up_tiles()
 
 
 def heavier(urdf: str) -> str:
@@ -262,8 +242,8 @@ def _record(ros: Any, bag: dict[str, Any], excitation: dict[str, Any], config: t
     if not ended() or statuses[-1].state == ExcitationStatus.FAULT:
         reason = statuses[-1].reason if statuses else "no status was received"
         raise DeadlineError(
-            f"the excitation did not end: {reason}; the arm is simulated in real time: end other programs that keep the "
-            "computer busy, and run the demo again"
+            f"the excitation did not end: {reason}; the arm is simulated in real time: end other programs that keep "
+            "the computer busy, and run the demo again"
         )
     answer = ros.call(Trigger, "recorder/stop")
     if not answer.success:

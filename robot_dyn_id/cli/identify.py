@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from robot_dyn_id.cli import progress, show
-from robot_dyn_id.cli.compilation import note_compilation
+from robot_dyn_id.cli.compilation import first_identification
 from robot_dyn_id.cli.outputs import add_force, claim
 from robot_dyn_id.cli.sources import add_configuration, configuration_from
 from robot_dyn_id.dynamics.terms.friction import FRICTION
@@ -83,14 +83,14 @@ def run(arguments: argparse.Namespace) -> tuple[int, dict[str, Any]]:
     train_range = tuple(arguments.train_range) if arguments.train_range else None
     robot = RobotDescription.from_file(arguments.robot)
     selection = DataSelection(recordings, held_out, train_range)
-    note_compilation()
     try:
-        if with_factor:
-            earlier = None if arguments.add is None else read_factor(arguments.add)
-            updated = identify_with_factor(robot, configuration, selection, earlier, progress)
-            result, factor = updated.result, updated.factor
-        else:
-            result, factor = identify_recordings(robot, configuration, selection, progress), None
+        with first_identification():
+            if with_factor:
+                earlier = None if arguments.add is None else read_factor(arguments.add)
+                updated = identify_with_factor(robot, configuration, selection, earlier, progress)
+                result, factor = updated.result, updated.factor
+            else:
+                result, factor = identify_recordings(robot, configuration, selection, progress), None
     except UnsafeDataError as error:
         raise _with_option(error) from error
     progress(Stage(f"writing {folder}"))

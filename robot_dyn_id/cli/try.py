@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from robot_dyn_id.cli import note, progress, show
-from robot_dyn_id.cli.compilation import note_compilation
+from robot_dyn_id.cli.compilation import first_identification
 from robot_dyn_id.cli.outputs import add_force, claim
 from robot_dyn_id.files.configuration import Configuration
 from robot_dyn_id.model.urdf import RobotDescription
@@ -53,10 +53,11 @@ def run(arguments: argparse.Namespace) -> tuple[int, dict[str, Any]]:
         if not arguments.json:
             show(f"{recording}\n{robot}\n\nidentify with\n    {_identify(recording, robot, folder / 'run')}")
         return 0, files
-    note_compilation()
     # From the copies: the identification is then that of the command `identify` which is shown.
     trials = DataSelection([open_recording(recording)])
-    with closing(identify_recordings(RobotDescription.from_file(robot), Configuration(), trials, progress)) as result:
+    with first_identification():
+        result = identify_recordings(RobotDescription.from_file(robot), Configuration(), trials, progress)
+    with closing(result):
         summary = result.save(folder)
     if not arguments.json:
         show(_result_text(result))

@@ -59,7 +59,7 @@ SMALLEST = """<robot name="one"><link name="base"/><link name="arm"><inertial><m
 
 def warm_up() -> None:
     """Compile the simulation kernels with a minimal robot, so that later calls use the cached machine code."""
-    one, dynamics = np.ones(1), _smallest()
+    one, dynamics = np.ones(1), smallest_dynamics()
     plant = Plant(dynamics, one)
     plant.dynamics.slide(plant.slip, one)
     plant.advance(plant.dynamics.effort(one, one, one, one, plant.slip), STEP)
@@ -71,16 +71,17 @@ def warm_up() -> None:
 def warm_up_regressor() -> None:
     """Compile the regressor kernels, which `advance` does not need, so that another process can do it in parallel."""
     one = np.ones((1, 1))
-    _smallest().regressor.dense(Motion(one, one, one))
+    smallest_dynamics().regressor.dense(Motion(one, one, one))
 
 
 def warm_up_tiles() -> None:
     """Compile the dynamics of many states at once."""
     many = np.ones((2 * MAX_SINGLE_STATES, 1))
-    _smallest().inverse_dynamics(many, many, many)
+    smallest_dynamics().inverse_dynamics(many, many, many)
 
 
-def _smallest() -> Dynamics:
+def smallest_dynamics() -> Dynamics:
+    """Dynamics of a robot with one joint, for the compilation of kernels."""
     return nominal_dynamics(RobotModel.from_urdf(SMALLEST), np.ones(1), np.ones(1), 0.1)
 
 

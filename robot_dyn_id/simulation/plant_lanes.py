@@ -7,7 +7,7 @@ import numpy as np
 
 from robot_dyn_id.arrays import Array, Mask
 from robot_dyn_id.kernels.stepping import advance_lanes
-from robot_dyn_id.simulation.plant import CompiledDynamics, steps
+from robot_dyn_id.simulation.plant import STEP, CompiledDynamics, smallest_dynamics, steps
 
 
 class PlantLanes:
@@ -57,3 +57,10 @@ class PlantLanes:
             self.diverged |= ~valid
             for values in (self.q, self.dq, self._dry, self._slip):
                 values[:, self.diverged] = 0.0
+
+
+def warm_up_lanes() -> None:
+    """Compile the simulation of several states at once with a minimal robot."""
+    compiled = CompiledDynamics(smallest_dynamics())
+    two = np.ones((1, 2))
+    PlantLanes(compiled, two, two, np.repeat(compiled.slip()[:, None], 2, axis=1)).advance(two, STEP)

@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Compilation in a second process."""
+
+import multiprocessing
+import os
+import time
+
+import pytest
+from support.second_process import FILE, fail, report, report_and_stay
+
+from robot_dyn_id.cli import compilation
+from robot_dyn_id.cli.compilation import compiling
+
+
+@pytest.fixture
+def written(tmp_path, monkeypatch):
+    path = tmp_path / "process"
+    monkeypatch.setenv(FILE, str(path))
+    monkeypatch.setattr(compilation, "available_cores", lambda: 2)
+    return path
+
+
+def wait_for(path, deadline=60.0):
+    end = time.monotonic() + deadline
+    while not path.exists():
+        assert time.monotonic() < end
+        time.sleep(0.01)
+    number, nice = path.read_text().split()
+    return int(number), int(nice)
+
+
+def is_alive(number):
+    try:
+        os.kill(number, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+def test_another_process_compiles_and_gives_way_to_this_one(written):
+    with compiling(report):
+        number, nice = wait_for(written)
+    assert number != os.getpid() and nice > os.nice(0)
+
+
+def test_it_ends_with_the_command(written):
+    with pytest.raises(KeyboardInterrupt), compiling(report_and_stay):
+        number, _ = wait_for(written)
+        assert is_alive(number)
+        raise KeyboardInterrupt
+    assert not is_alive(number)
+
+
+def test_a_failure_there_is_not_one_of_the_command(written, capfd):
+    with compiling(report, fail):
+        wait_for(written)
+        (process,) = multiprocessing.active_children()
+        process.join(60.0)
+        assert process.exitcode == 0
+    assert capfd.readouterr().err == ""
+
+
+def test_on_one_core_there_is_none(written, monkeypatch):
+    monkeypatch.setattr(compilation, "available_cores", lambda: 1)
+    with compiling(report):
+        assert not multiprocessing.active_children()
