@@ -14,7 +14,7 @@ from robot_dyn_id.cli.compilation import first_identification
 from robot_dyn_id.cli.outputs import add_force, claim
 from robot_dyn_id.cli.sources import add_configuration, configuration_from
 from robot_dyn_id.dynamics.terms.friction import FRICTION
-from robot_dyn_id.errors import UnsafeDataError
+from robot_dyn_id.errors import UnsafeDataError, UsageError
 from robot_dyn_id.estimators import ESTIMATORS, PRIOR_USERS
 from robot_dyn_id.estimators.essential import MAX_RELATIVE_DEVIATION
 from robot_dyn_id.files.factor import FACTOR, read_factor, write_factor
@@ -76,6 +76,8 @@ def run(arguments: argparse.Namespace) -> tuple[int, dict[str, Any]]:
     """Identify, write, and print."""
     folder = Path(arguments.out)
     with_factor = arguments.save_factor or arguments.add is not None
+    if with_factor and arguments.estimator == "consistent":
+        raise UsageError("--estimator consistent: factors are of `weighted`: leave the option out, or the factor")
     claim(arguments, *(folder / name for name in (*RESULTS, *([FACTOR] if with_factor else []))))
     configuration = configuration_from(arguments)
     recordings = open_all(arguments.data, configuration)

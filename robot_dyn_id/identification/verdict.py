@@ -13,6 +13,9 @@ from robot_dyn_id.findings import Finding, Severity, format_findings, format_sha
 from robot_dyn_id.identification.extrapolation import format_excesses, report_excesses
 from robot_dyn_id.identification.metrics import HeldOut, JointMetrics
 
+ERROR_RATIOS = ("bad_nrmse", "joint_nrmse")
+"""Thresholds of errors relative to the torque: above 1 a model would be worse than none."""
+
 
 @dataclass(frozen=True)
 class Thresholds:
@@ -63,11 +66,15 @@ class Thresholds:
         """Check the values.
 
         Raises:
-            UsageError: a threshold that is negative or not a number.
+            UsageError: a threshold that is negative or not a number, or an error above the torque itself.
         """
         for name, value in vars(self).items():
             if not value >= 0.0:
                 raise UsageError(f"{name} must be 0 or larger, not {value:g}")
+            if name in ERROR_RATIOS and not value <= 1.0:
+                raise UsageError(
+                    f"{name} is a ratio from 0 to 1, not {value:g}: 30 % are 0.3, and 1 is the torque itself"
+                )
 
 
 @dataclass(frozen=True)

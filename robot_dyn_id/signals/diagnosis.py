@@ -79,6 +79,9 @@ CONTRADICTED_FACTOR, COMMON_FACTOR = 2.0, 1.5
 """Factor, or its inverse, between efforts and the URDF's weight that contradicts the URDF: of several joints, and
 common to all loaded joints."""
 
+EQUAL_FACTOR = 1.15
+"""Largest ratio of two of the factors of all loaded joints that have one cause, such as a unit or a gain of all."""
+
 FEWEST_CONTRADICTED = 2
 """Number of joints whose weight contradicts the URDF: that of one alone may have a wrong gain."""
 
@@ -209,7 +212,11 @@ def _report_contradicted(
     carries = (factors.rms > CARRYING_RATIO * largest) & (rows.scale > CARRYING_RATIO * rows.scale.max(initial=0.0))
     unexplained = carries & (fit.rms > UNEXPLAINED_RATIO * rows.scale)
     if not (many and unexplained.any()):
-        return (make_finding("urdf_contradicted", message, names, "info"),)
+        every = factors.factors[loaded & (factors.factors > 0.0)]
+        if loaded.sum() < FEWEST_CONTRADICTED or len(every) < loaded.sum() or every.max() > EQUAL_FACTOR * every.min():
+            return (make_finding("urdf_contradicted", message, names, "info"),)
+        message += f"; all loaded joints have nearly the same, as if efforts were {every.mean():.2g} times the torques"
+        return (make_finding("urdf_contradicted", message, names, "warning"),)
     message += f", and no bodies on its axes explain the effort of {', '.join(_names(model, unexplained))}"
     return (make_finding("urdf_contradicted", message, _names(model, contradicted | unexplained)),)
 

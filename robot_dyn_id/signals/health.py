@@ -203,7 +203,7 @@ def _examine_velocities(survey: Survey, velocity: str) -> list[Finding]:
     late_ms = 1e3 * float(np.median(survey.velocity_lag[known & (survey.bandwidth > 0)]))
     message = f"the recorded velocities disagree with the positions (median delay {late_ms:.0f} ms): "
     if velocity == "recorded":
-        return [make_finding("velocity_mismatch", f"{message}they are used as configured")]
+        return [make_finding("velocity_mismatch", f"{message}they are used all the same")]
     return [make_finding("velocity_mismatch", f"{message}derivatives of the positions are used", severity="info")]
 
 

@@ -47,14 +47,17 @@ class IdentifiedParameters(ParameterSet):
             InputError: a set that this version cannot read.
 
         Warns:
-            UserWarning: drive gains are not known, so that efforts are not in N m or N, see `Dynamics.effort_units`.
+            UserWarning: the verdict is bad; or drive gains are not known, so that efforts are not in N m or N, see
+                `Dynamics.effort_units`.
         """
+        if self.verdict == "bad":
+            warnings.warn(f"the model of {self.robot_name} is bad: do not control a robot with it", stacklevel=2)
         if self.unknown_gains:
             warnings.warn(f"{describe_unknown_gains(self.drive_units)}: {GAIN_REMEDY}", stacklevel=2)
         return Dynamics.from_parameters(self)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class IdentificationResult(Identification):
     """An identified model with its evaluation on held-out data.
 
@@ -85,6 +88,14 @@ class IdentificationResult(Identification):
     def dynamics(self) -> Dynamics:
         """Inverse and forward dynamics of the identified robot; see `IdentifiedParameters.dynamics`."""
         return IdentifiedParameters.from_parameters(self.parameters).dynamics()
+
+    def __repr__(self) -> str:
+        """Robot, verdict and error in one line, as for the last line of a notebook's cell."""
+        parameters = self.parameters
+        return (
+            f"<IdentificationResult: {parameters.robot_name}, {parameters.verdict}, {len(parameters.names)} base "
+            f"parameters, held-out NRMSE {parameters.held_out_all_joints_nrmse:.2%}; print() shows the tables>"
+        )
 
     def __str__(self) -> str:
         """Held-out errors per joint, cross-check, warnings, verdict, and the number of parameters."""

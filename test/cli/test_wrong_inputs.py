@@ -70,6 +70,18 @@ CASES = {  # preparation, command line, exit code, words of the line
         2,
         ("c.yaml", "bad_nrmse", "lines 3 and 4", "remove one"),
     ),
+    "a threshold in percent": (
+        lambda: text("c.yaml", "thresholds: {bad_nrmse: 30}"),
+        [*COMMAND, "--config", "c.yaml"],
+        2,
+        ("bad_nrmse", "ratio", "30 % are 0.3"),
+    ),
+    "a factor of another estimator": (
+        None,
+        [*COMMAND, "--save-factor", "--estimator", "consistent"],
+        2,
+        ("--estimator consistent", "weighted"),
+    ),
     "essential in percent": (
         None,
         [*COMMAND, "--essential", "5", "--estimator", "weighted"],

@@ -231,6 +231,8 @@ WRONG = {
     "prior: 1": "prior: must be a string, not 1",
     "thresholds: {explained: half}": "thresholds.explained: must be a number, not 'half'",
     "ignore: effort_sign": "ignore: must be a list, not 'effort_sign'",
+    "thresholds: {bad_nrmse: 30}": "bad_nrmse is a ratio from 0 to 1, not 30",
+    "thresholds: {joint_nrmse: 1.01}": "joint_nrmse is a ratio from 0 to 1, not 1.01",
     # values that no data could make right
     "cutoff: -1": "cut-off frequency must be positive, not -1.0 Hz",
     "cutoff: .nan": "cut-off frequency must be positive",

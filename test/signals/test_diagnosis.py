@@ -276,7 +276,22 @@ def test_a_urdf_of_another_robot_is_named(robot, samples):
     assert found["urdf_contradicted"] == "error", found
     heavier = replace(robot.model, inertial_parameters=2.5 * robot.model.inertial_parameters)
     found = {one.code: one.severity for one in diagnose(samples, heavier).findings}
+    assert found["urdf_contradicted"] == "warning" and "gain_inconsistent" not in found, found
+    shares = np.repeat([2.5, 2.5, 8.0, *[2.5] * (len(heavier.body_names) - 3)], 10)
+    unlike = replace(robot.model, inertial_parameters=shares * robot.model.inertial_parameters)
+    found = {one.code: one.severity for one in diagnose(samples, unlike).findings}
     assert found["urdf_contradicted"] == "info" and "gain_inconsistent" not in found, found
+
+
+@pytest.mark.parametrize("share", [0.5, 1.7, 3.0])
+def test_a_common_factor_of_all_efforts_is_a_warning(robot, recording, share):
+    """Half torques identify a model that lets the arm fall: only the masses of the URDF, 15 % too small, contradict it."""
+    scaled = samples_of(changed(recording, tau=lambda tau: share * tau), robot.joints)
+    (found,) = [one for one in diagnose(scaled, robot.model).findings if one.code == "urdf_contradicted"]
+    assert found.severity == "warning"
+    assert float(re.search(r"as if efforts were (\S+) times", found.message)[1]) == pytest.approx(
+        1.15 * share, rel=0.03
+    )
 
 
 def test_a_urdf_in_millimeters_is_found():

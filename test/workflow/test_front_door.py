@@ -7,6 +7,8 @@ import json
 import re
 import subprocess
 import sys
+import warnings
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -136,6 +138,13 @@ def test_a_result_prints_the_table_of_the_command(folder, names, capfd):
     assert capfd.readouterr().out.startswith(str(names["result"]))
 
 
+def test_a_result_at_the_end_of_a_cell_is_one_line(names):
+    result = names["result"]
+    text = repr(result)
+    assert len(text.splitlines()) == 1 and len(text) < 200
+    assert result.parameters.robot_name in text and result.evaluation.verdict.word in text
+
+
 def test_joints_that_are_not_recorded_are_fixed_as_by_the_command(folder, tmp_path, monkeypatch):
     monkeypatch.chdir(folder)
     arrays = dict(np.load("recording.npz"))
@@ -194,6 +203,16 @@ def test_parameters_make_the_dynamics_that_were_identified(names):
     np.testing.assert_array_equal(
         dynamics.inverse_dynamics(*states), names["result"].dynamics().inverse_dynamics(*states)
     )
+
+
+def test_dynamics_of_a_bad_model_warn(names):
+    result = names["result"]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        result.dynamics()
+    bad = replace(result.parameters, verdict="bad", reasons=("it fails",))
+    with pytest.warns(UserWarning, match="is bad: do not control a robot with it"):
+        bad.dynamics()
 
 
 def test_parameters_load_from_the_folder_of_an_identification(names):
