@@ -4,9 +4,12 @@
 from __future__ import annotations
 
 import os
+import shutil
 import sqlite3
+import struct
+import tempfile
 from collections.abc import Collection, Iterator
-from contextlib import closing
+from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -20,6 +23,18 @@ from robot_dyn_id.recordings.reading import (
     Unreadable,
     Warn,
 )
+
+MAGIC, HEADER_BYTES = b"SQLite format 3\0", 100
+"""First bytes of a database, and the length of its header."""
+
+CUT_OFF = "the file is cut off; copy it again, or write what is left of it with `robot-dyn-id recover`"
+"""Message about a file that is shorter than it was."""
+
+MOST_MISSING = 9
+"""Most bytes that are missing, as a multiple of those that are there: a header that states more is damaged."""
+
+FILL_BYTES = 2**20
+"""Number of bytes that are written at a time."""
 
 
 def topics(path: Path) -> dict[str, str]:
@@ -77,23 +92,64 @@ def salvage(path: Path, found: Salvage) -> Iterator[StoredMessage]:
     Raises:
         Unreadable: not a rosbag2 database.
     """
-    topics = _described(path)
-    found.topics.update({topic.name: topic for topic in topics.values()})
     query = "SELECT topic_id, timestamp, data FROM messages ORDER BY id"
     count = 0
-    with closing(_connect(path)) as database:
+    with _completed(path, found) as copies, ExitStack() as opened:
+        topics = _described(copies[0])
+        found.topics.update({topic.name: topic for topic in topics.values()})
+        databases = [opened.enter_context(closing(_connect(copy))) for copy in copies]
         try:
-            for number, log_time, data in database.execute(query):
+            for row, *others in zip(*(database.execute(query) for database in databases), strict=True):
+                number, log_time, data = row
+                if any(other != row for other in others):
+                    raise sqlite3.DatabaseError("a row that is not complete")
                 if number not in topics or not isinstance(data, bytes) or not isinstance(log_time, int):
                     raise sqlite3.DatabaseError("a row that is not a message")
                 yield StoredMessage(topics[number], log_time, log_time, data)
                 count += 1
-            (verdict,) = database.execute("PRAGMA quick_check(1)").fetchone()
+            (verdict,) = databases[0].execute("PRAGMA quick_check(1)").fetchone()
             if verdict != "ok":
                 raise sqlite3.DatabaseError(str(verdict))
         except sqlite3.Error as error:
             found.damage.append(f"damaged behind message {count} ({error})")
             found.lost_bytes = None
+
+
+@contextmanager
+def _completed(path: Path, found: Salvage) -> Iterator[tuple[Path, ...]]:
+    """The file, or two copies of a file that is cut off, with other bytes in place of those that are missing.
+
+    SQLite reads the rows in front of the end of the former only if the latter are there; rows that have some of them
+    differ between the copies.
+    """
+    missing = _count_missing(path)
+    if not missing:
+        yield (path,)
+        return
+    found.damage.append(f"cut off: {missing} bytes are missing")
+    found.lost_bytes = None
+    with tempfile.TemporaryDirectory() as folder:
+        copies = []
+        for fill in (b"\x00", b"\xff"):
+            copies.append(Path(folder) / f"{fill.hex()}.db3")
+            shutil.copyfile(path, copies[-1])
+            with copies[-1].open("ab") as file:
+                for start in range(0, missing, FILL_BYTES):
+                    file.write(fill * min(FILL_BYTES, missing - start))
+        yield tuple(copies)
+
+
+def _count_missing(path: Path) -> int:
+    """Number of bytes by which a file is shorter than its header states; 0 where the header does not state it."""
+    with path.open("rb") as file:
+        header = file.read(HEADER_BYTES)
+    if len(header) < HEADER_BYTES or not header.startswith(MAGIC):
+        return 0
+    page, changes, pages = struct.unpack_from(">H6xII", header, 16)
+    (known,) = struct.unpack_from(">I", header, 92)  # the number of changes at which the number of pages was written
+    present = path.stat().st_size
+    missing = max(0, (2**16 if page == 1 else page) * pages - present)
+    return missing if changes == known and missing <= MOST_MISSING * present else 0
 
 
 def _described(path: Path) -> dict[int, TopicDescription]:
@@ -166,7 +222,9 @@ def _topic_rows(path: Path) -> list[tuple[int, str, str]]:
             database.execute("SELECT topic_id, timestamp, data FROM messages LIMIT 0")
             (page_size,) = database.execute("PRAGMA page_size").fetchone()
     except (sqlite3.Error, UnicodeDecodeError) as error:
-        raise Unreadable(f"not a readable rosbag2 database ({error}); try `sqlite3 FILE .recover`") from None
+        if _count_missing(path):
+            raise Unreadable(CUT_OFF) from None
+        raise Unreadable(f"not a readable rosbag2 database ({error}); copy it again, or record again") from None
     if path.stat().st_size % page_size:  # SQLite would read zeros in place of what is missing of the last page
-        raise Unreadable("the file is cut off; copy it again, or try `sqlite3 FILE .recover`")
+        raise Unreadable(CUT_OFF)
     return [(number, str(name), str(kind)) for number, name, kind in rows]

@@ -384,3 +384,42 @@ def test_intact_qos_profiles_are_kept_when_others_are_damaged(tmp_path, recover)
     profiles = topic["topic_metadata"]["offered_qos_profiles"]
     profiles = yaml.safe_load(profiles) if isinstance(profiles, str) else profiles
     assert [profile["depth"] for profile in profiles] == [7]
+
+
+@pytest.mark.parametrize("lost", [100, 4096, 3 * 4096, 0.5], ids=["of a page", "a page", "pages", "half"])
+def test_a_database_that_was_cut_off_keeps_the_messages_in_front(lost, tmp_path, recover):
+    """SQLite itself refuses to open a database that ends too early at the end of a page."""
+    bag = write_bag(tmp_path / "bag", MESSAGES) / "bag.db3"
+    whole = bag.read_bytes()
+    cut = len(whole) - (int(lost * len(whole)) if lost < 1 else lost)
+    bag.write_bytes(whole[:cut])
+    with pytest.raises(InputError, match="the file is cut off; copy it again, or write what is left of it with"):
+        open_recording(bag)
+    answer = recover(bag, "--out", tmp_path / "out")
+    found = [data for _, data in read_by_others(tmp_path / "out")]
+    assert found == DATA[: len(found)] and answer["messages"] == len(found)
+    assert 0.1 * len(DATA) < len(found) < len(DATA)
+    assert any(f"cut off: {len(whole) - cut} bytes are missing" in text for text in answer["damage"])
+    assert bag.read_bytes() == whole[:cut] and answer["lost_bytes"] is None and not answer["whole"]
+
+
+def test_a_long_message_that_the_end_of_a_file_cuts_is_not_kept(tmp_path, recover):
+    """Its last part has a page of its own, in whose place SQLite would read any bytes."""
+    long = [(time, data + bytes(9000)) for time, data in MESSAGES[:20]]
+    bag = write_bag(tmp_path / "bag", long) / "bag.db3"
+    whole = bag.read_bytes()
+    for pages in range(1, 12):
+        bag.write_bytes(whole[: -4096 * pages])
+        recover(bag, "--out", tmp_path / f"out{pages}")
+        found = [data for _, data in read_by_others(tmp_path / f"out{pages}")]
+        assert found == [data for _, data in long[: len(found)]]
+        assert 10 < len(found) < 20 or pages < 4
+
+
+def test_a_header_that_states_too_much_is_no_reason_to_fill_a_disk(tmp_path, recover):
+    bag = write_bag(tmp_path / "bag", MESSAGES) / "bag.db3"
+    content = bytearray(bag.read_bytes())
+    content[28:32] = b"\xff\xff\xff\xff"
+    bag.write_bytes(content)
+    recover(bag, "--out", tmp_path / "out", code=3)
+    assert not (tmp_path / "out").exists()
