@@ -72,7 +72,8 @@ SECTIONS: Mapping[str, Mapping[str, Definition]] = {
             "The efforts of the named joints oppose the torque of the other joints' motion, or of the URDF's own "
             "masses: their drives count in the other direction, the gravity vector is wrong, or an axis of the URDF "
             "is.",
-            "set `sign: -1` for the joints in the configuration, or correct the gravity vector or the axes of the URDF",
+            "set `sign: -1` for the joints in the configuration, or remove it where it is set; or correct the gravity "
+            "vector or the axes of the URDF",
             overrulable=True,
         ),
         "effort_in_amperes": Definition(

@@ -37,7 +37,7 @@ MAX_ROLLOUT_S, MAX_ROLLOUT_SAMPLES = 75.0, 20_000
 simulated samples."""
 
 MAX_PARTS = 3
-"""Largest number of models, such as those of a cross-validation, that are simulated: each needs a pass over data."""
+"""Largest number of models, such as those of a cross-validation, that are simulated."""
 
 
 @dataclass(frozen=True)

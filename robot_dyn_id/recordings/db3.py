@@ -99,7 +99,8 @@ def salvage(path: Path, found: Salvage) -> Iterator[StoredMessage]:
         found.topics.update({topic.name: topic for topic in topics.values()})
         databases = [opened.enter_context(closing(_connect(copy))) for copy in copies]
         try:
-            for row, *others in zip(*(database.execute(query) for database in databases), strict=True):
+            rows = [database.execute(query) for database in databases]
+            for row, *others in zip(*rows, strict=False):  # if one of them ends early, the check below finds it
                 number, log_time, data = row
                 if any(other != row for other in others):
                     raise sqlite3.DatabaseError("a row that is not complete")
