@@ -45,7 +45,7 @@ def compiling(*warm_ups: Callable[[], None]) -> Iterator[None]:
     try:
         yield
     finally:
-        process.kill()  # a signal that no parent can have told it to ignore
+        process.kill()  # the only signal that a process cannot inherit as ignored
         process.join()
 
 
