@@ -437,7 +437,7 @@ class FilteredTrials:
 def measured_windows(parts: Sequence[tuple[FilteredTrials, Regressor]]) -> Iterator[tuple[int, FilteredWindow]]:
     """Start a pass over the windows with efforts and used rows of several parts, those of each part in order of time.
 
-    Parts of the same signals and regressor, such as the blocks of a cross-validation, share one pass.
+    Parts of the same signals and terms, such as the blocks of a cross-validation, share one pass.
 
     Args:
         parts: recordings, or some blocks of them, each with the regressor whose terms have states along them.
@@ -447,7 +447,7 @@ def measured_windows(parts: Sequence[tuple[FilteredTrials, Regressor]]) -> Itera
     """
     groups: dict[Hashable, list[int]] = {}
     for number, (trials, regressor) in enumerate(parts):
-        groups.setdefault((trials.signals_key, Identity(regressor)), []).append(number)
+        groups.setdefault((trials.signals_key, regressor.terms), []).append(number)  # states depend on terms alone
     for numbers in groups.values():
         trials, regressor = parts[numbers[0]]
         for window in integrate_states(trials._undivided(), regressor, 1.0 / trials.plan.rate):

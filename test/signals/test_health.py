@@ -198,7 +198,7 @@ def test_efforts_that_are_too_large_are_found_with_their_joint(healthy):
 
 @pytest.mark.parametrize(
     ("velocity", "words", "severity"),
-    [("auto", "derivatives of the positions", "info"), ("recorded", "as configured", "warning")],
+    [("auto", "derivatives of the positions", "info"), ("recorded", "all the same", "warning")],
 )
 def test_recorded_velocities_that_disagree_are_reported_where_they_matter(healthy, velocity, words, severity):
     samples = healthy.samples
