@@ -74,7 +74,7 @@ $(stamp): $(environment) $(sources)
 
 define create
 $(PYTHON) -m venv --clear $(venv)
-	@echo "Installing ROS 2 $(ROS_DISTRO) and the package into $(venv): two to three minutes, once"
+	@echo "Installing ROS 2 $(ROS_DISTRO) and the package into $(venv): two to five minutes, once"
 	$(venv)/bin/pip install --quiet --prefer-binary '.[$(ROS_DISTRO),build,build-$(ROS_DISTRO),search,network,fleet,plot]'
 endef
 define refresh

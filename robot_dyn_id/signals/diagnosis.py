@@ -212,8 +212,8 @@ def _report_contradicted(
     carries = (factors.rms > CARRYING_RATIO * largest) & (rows.scale > CARRYING_RATIO * rows.scale.max(initial=0.0))
     unexplained = carries & (fit.rms > UNEXPLAINED_RATIO * rows.scale)
     if not (many and unexplained.any()):
-        every = factors.factors[loaded & (factors.factors > 0.0)]
-        if loaded.sum() < FEWEST_CONTRADICTED or len(every) < loaded.sum() or every.max() > EQUAL_FACTOR * every.min():
+        every = factors.factors[loaded]
+        if len(every) < FEWEST_CONTRADICTED or not 0.0 < every.max() <= EQUAL_FACTOR * every.min():
             return (make_finding("urdf_contradicted", message, names, "info"),)
         message += f"; all loaded joints have nearly the same, as if efforts were {every.mean():.2g} times the torques"
         return (make_finding("urdf_contradicted", message, names, "warning"),)
