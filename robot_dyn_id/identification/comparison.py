@@ -300,7 +300,7 @@ def _common_rows(
         rows[number] = weights
     used = np.any([*rows.values(), np.zeros(len(reference.names))], axis=0)
     for number in np.flatnonzero(~used).tolist():
-        reasons.setdefault(reference.names[number], "only the reference has it")
+        reasons.setdefault(reference.names[number], "only in the reference")
     return rows, reasons
 
 
