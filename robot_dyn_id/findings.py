@@ -268,8 +268,8 @@ SECTIONS: Mapping[str, Mapping[str, Definition]] = {
         ),
         "load_changed": Definition(
             "warning",
-            "Another load at the last link explains most of the residuals of a recording, or of its clearest joint: "
-            "the tool or payload was changed between recordings.",
+            "Another load at the last link explains most of the residuals of a recording, of a stretch of it, or of "
+            "the clearest joint: the tool or payload was changed between recordings, or while one was recorded.",
             "identify and validate with the same tool, or describe each tool by a URDF of its own",
         ),
         "clock_drift": Definition(

@@ -632,6 +632,15 @@ def _tool_held_out(bench: Bench, strength: int, rng: np.random.Generator) -> Cas
     return Case(bench.robot, (trial.recording(bench.robot),), (other.recording(bench.robot),), size=f"{mass:.2g} kg")
 
 
+@_fault("load picked up while it is recorded", "load_changed", sized=True)
+def _load_picked_up(bench: Bench, strength: int, rng: np.random.Generator) -> Case:
+    trial = bench.record(duration=SLOW_S)
+    load, mass = _payload(bench, trial, strength)
+    carried = bench.regressor.torque(trial.motion, load) - bench.regressor.torque(trial.motion, bench.parameters)
+    carried[:, trial.t < rng.uniform(0.3, 0.7) * trial.t[-1]] = 0.0
+    return _case(bench, trial.recording(bench.robot, tau=_measured(trial) + carried), size=f"{mass:.2g} kg")
+
+
 # Training data as held-out data
 
 

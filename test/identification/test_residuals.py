@@ -55,6 +55,7 @@ def test_clean_recordings_show_nothing(arm):
         ("offset_jump", "effort_offset_drifts"),
         ("contact", "contact"),
         ("tool_among", "load_changed"),
+        ("load_picked_up", "load_changed"),
     ],
 )
 def test_faults_of_the_upper_strength_are_named(arm, key, code):
