@@ -143,4 +143,5 @@ def _number(value: float, sigma: float) -> str:
     if not (math.isfinite(sigma) and sigma > 0.0):
         return f"{value:.4g}"
     decimals = min(max(0, 1 - math.floor(math.log10(sigma))), 12)
-    return f"{value:.{decimals}f} +- {sigma:.{decimals}f}"
+    rounded = round(value, decimals) + 0.0  # no negative zero
+    return f"{rounded:.{decimals}f} +- {sigma:.{decimals}f}"

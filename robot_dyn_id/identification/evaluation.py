@@ -160,7 +160,7 @@ def evaluate(
         findings += (make_finding("mass_matrix_indefinite", message),)
     findings += report_driving_friction(model.dynamics, states.q.mean(axis=1), trained.dq_max)
     findings += judge_cross_check(check)
-    findings += judge_prediction(metrics, bool(robot.inertial_parameters.any()), settings.thresholds)
+    findings += judge_prediction(metrics, settings.thresholds)
     scales = _measure_scales(model, data.folds, states)
     criteria = list_criteria(metrics, scales, trained, settings.thresholds)
     findings += report_criteria(criteria, scales.rollouts)

@@ -69,7 +69,8 @@ class JointMetrics:
         mean_error: mean absolute error (MAE); far below rmse where single samples are wrong.
         raw_nrmse: NRMSE against the measured torque as recorded, without low-pass filter.
         constant_nrmse: NRMSE of the best constant.
-        nominal_nrmse: NRMSE of the inertial parameters of the URDF; NaN where the effort is not in their unit.
+        nominal_nrmse: NRMSE of the inertial parameters of the URDF; NaN where the effort is not in their unit, or the
+            URDF has none.
         own_nrmse: expected NRMSE from the parameter covariance, see `torque_uncertainty`; 0 if not computed.
         peak: largest absolute measured torque.
         detectable: absolute error that `DETECTABLE_QUANTILE` of the samples do not exceed: the smallest external torque
@@ -116,7 +117,7 @@ class HeldOut:
     Attributes:
         joints: metrics of each joint.
         all_joints_nrmse: norm of all errors / norm of all torques.
-        nominal_all_joints_nrmse: the same for the inertial parameters of the URDF.
+        nominal_all_joints_nrmse: the same for the inertial parameters of the URDF; NaN if it has none.
         samples: number of time samples compared.
         method: origin of the held-out data, one of `HELD_OUT_METHODS`.
         outside: share of all joints' samples far outside their trained ranges (by more than half); 0 if unknown.
@@ -283,6 +284,7 @@ def _list_slow_joints(regressor: Regressor, sums: _Sums, trained: Ranges) -> tup
 def _conclude(regressor: Regressor, sums: _Sums, detectable: Array, loads: ApparentLoadFit) -> HeldOut:
     total, peak = sums.totals, np.asarray(sums.peak)
     foreign = np.array([name in regressor.model.drive_units for name in regressor.model.joint_names])
+    known_to_urdf = ~foreign & regressor.model.inertial_parameters.any()
     rated = rate_effort(np.where(foreign, np.inf, regressor.model.limits.effort), peak)
     load_torque, apparent_load = loads.solve(total["error2"] / np.maximum(total["count"], 1.0))
     joints = []
@@ -309,18 +311,18 @@ def _conclude(regressor: Regressor, sums: _Sums, detectable: Array, loads: Appar
                 mean_error=float(total["error1"][j] / n),
                 raw_nrmse=float(known * np.sqrt(total["raw2"][j] / max(total["tau_raw2"][j], 1e-300))),
                 constant_nrmse=float(np.sqrt(max(variance, 0.0))) / scale,
-                nominal_nrmse=np.nan if foreign[j] else float(np.sqrt(total["urdf2"][j] / n)) / scale,
+                nominal_nrmse=float(np.sqrt(total["urdf2"][j] / n)) / scale if known_to_urdf[j] else np.nan,
                 peak=float(known * peak[j]),
                 detectable=float(detectable[j]),
                 rated=float(known * rated[j]),
                 load_torque=float(load_torque[j]),
             )
         )
-    power, comparable = max(float(total["tau2"].sum()), 1e-300), float(total["tau2"][~foreign].sum())
+    power, comparable = max(float(total["tau2"].sum()), 1e-300), float(total["tau2"][known_to_urdf].sum())
     return HeldOut(
         joints=tuple(joints),
         all_joints_nrmse=float(np.sqrt(total["error2"].sum() / power)),
-        nominal_all_joints_nrmse=float(np.sqrt(total["urdf2"][~foreign].sum() / comparable)) if comparable else np.nan,
+        nominal_all_joints_nrmse=float(np.sqrt(total["urdf2"][known_to_urdf].sum() / comparable)) if comparable else np.nan,
         unconstrained_nrmse=float(np.sqrt(total["free2"].sum() / power)) if "free2" in total else None,
         samples=sums.samples,
         outside=0.0,

@@ -49,6 +49,7 @@ LOWERED_BY: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "gain_unknown": (NO, USES),
     "joints_swapped": (NO, USES),
     "urdf_in_millimeters": (NO, USES),
+    "urdf_contradicted": (LIMITED, USES),
     "effort_gravity_compensated": (NO, _WEIGHT_USES),
     "gravity_direction": (NO, _WEIGHT_USES),
     "effort_frozen": (LIMITED, USES),

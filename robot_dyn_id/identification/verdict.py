@@ -105,12 +105,11 @@ def judge_cross_check(check: CrossCheck) -> tuple[Finding, ...]:
     return (make_finding("cross_check_failed", message),)
 
 
-def judge_prediction(held_out: HeldOut, has_nominal: bool, thresholds: Thresholds) -> tuple[Finding, ...]:
+def judge_prediction(held_out: HeldOut, thresholds: Thresholds) -> tuple[Finding, ...]:
     """Findings about the prediction of held-out data.
 
     Args:
         held_out: metrics.
-        has_nominal: whether the URDF has inertial parameters to compare with.
         thresholds: thresholds of the verdict.
     """
     findings = []
@@ -125,7 +124,7 @@ def judge_prediction(held_out: HeldOut, has_nominal: bool, thresholds: Threshold
     power = sum(joint.rms**2 for joint in validated)
     for joint in validated:
         findings += _judge_joint(joint, joint.rms**2 >= thresholds.constant_share**2 * power, thresholds)
-    if has_nominal and held_out.all_joints_nrmse > (1 + thresholds.nominal_margin) * held_out.nominal_all_joints_nrmse:
+    if held_out.all_joints_nrmse > (1 + thresholds.nominal_margin) * held_out.nominal_all_joints_nrmse:
         message = (
             f"held-out error {held_out.all_joints_nrmse:.1%} is worse than that of the URDF's own parameters, "
             f"{held_out.nominal_all_joints_nrmse:.1%}"

@@ -132,9 +132,11 @@ def joint_rows(evaluation: Evaluation) -> Iterator[tuple[str, str, str, str, str
 def check_lines(evaluation: Evaluation) -> Iterator[str]:
     """Error of all joints, and the cross-check of the regressor."""
     held_out, check = evaluation.held_out, evaluation.cross_check
+    nominal = held_out.nominal_all_joints_nrmse
+    urdf = "not known" if math.isnan(nominal) else f"{nominal:.2%}"
     yield (
         f"all joints: NRMSE {held_out.all_joints_nrmse:.2%} (the URDF's own parameters: "
-        f"{held_out.nominal_all_joints_nrmse:.2%}), low-pass {evaluation.plan.low_pass.cutoff:.3g} Hz"
+        f"{urdf}), low-pass {evaluation.plan.low_pass.cutoff:.3g} Hz"
         f"{', cross-validated' if held_out.method == 'cross_validation' else ''}"
     )
     yield (

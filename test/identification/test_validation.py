@@ -145,9 +145,9 @@ HELD_OUT = HeldOut((GOOD, SMALL), 0.05, 0.3, 1000, 0.0)
 FAILED = CrossCheck(1e-3, 0.0, 0.0, 0.0, 10, 10, 100)
 
 
-def judge(held_out=HELD_OUT, thresholds=Thresholds(), condition_number=50.0, dropped_share=0.0, has_nominal=True):  # noqa: B008
+def judge(held_out=HELD_OUT, thresholds=Thresholds(), condition_number=50.0, dropped_share=0.0):  # noqa: B008
     return (
-        *judge_prediction(held_out, has_nominal, thresholds),
+        *judge_prediction(held_out, thresholds),
         *judge_training(condition_number, dropped_share, thresholds),
     )
 
@@ -250,7 +250,7 @@ def test_each_rule_alone_gives_its_finding(rule):
         {"held_out": with_joints(GOOD, SMALL, all_joints_nrmse=0.3)},
         {"held_out": with_joints(replace(GOOD, nrmse=0.3), SMALL)},
         {"held_out": replace(HELD_OUT, all_joints_nrmse=0.109, nominal_all_joints_nrmse=0.1)},
-        {"held_out": replace(HELD_OUT, all_joints_nrmse=0.2, nominal_all_joints_nrmse=0.1), "has_nominal": False},
+        {"held_out": replace(HELD_OUT, all_joints_nrmse=0.2, nominal_all_joints_nrmse=float("nan"))},
         {"held_out": replace(HELD_OUT, outside=0.05)},
         {"dropped_share": 0.01},
     ],
