@@ -319,10 +319,11 @@ def _conclude(regressor: Regressor, sums: _Sums, detectable: Array, loads: Appar
             )
         )
     power, comparable = max(float(total["tau2"].sum()), 1e-300), float(total["tau2"][known_to_urdf].sum())
+    urdf_error = float(np.sqrt(total["urdf2"][known_to_urdf].sum() / comparable)) if comparable else np.nan
     return HeldOut(
         joints=tuple(joints),
         all_joints_nrmse=float(np.sqrt(total["error2"].sum() / power)),
-        nominal_all_joints_nrmse=float(np.sqrt(total["urdf2"][known_to_urdf].sum() / comparable)) if comparable else np.nan,
+        nominal_all_joints_nrmse=urdf_error,
         unconstrained_nrmse=float(np.sqrt(total["free2"].sum() / power)) if "free2" in total else None,
         samples=sums.samples,
         outside=0.0,

@@ -12,6 +12,7 @@ in it comes from other files too: here it is valid for the sources of all kernel
 from __future__ import annotations
 
 import hashlib
+import platform
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, TypeVar
@@ -49,7 +50,12 @@ def is_on_disk(kernel: Callable[..., Any]) -> bool:
 
 
 if COMPILED:
+    from llvmlite import binding
+
     _SOURCES = hash_sources(Path(__file__).parent)
+
+    MANY_REGISTERS = platform.machine() in {"aarch64", "arm64"} or binding.get_host_cpu_features().get("avx512f", False)
+    """Whether the processor has 32 vector registers; those of x86 without AVX-512 have 16."""
 
     def compiled(function: Function) -> Function:
         """Compile `function` on its first call and keep the machine code on disk."""
@@ -98,6 +104,7 @@ if COMPILED:
         return np.uintp(start + k)
 
 else:
+    MANY_REGISTERS = True
 
     def compiled(function: Function) -> Function:
         """Leave `function` as it is: it runs as NumPy operations."""

@@ -3,15 +3,16 @@
 
 A joint's rows have 10 to 60 columns. The routines of BLAS and LAPACK for matrices of that width reach a third of the
 speed that they have for wide ones. Here four columns meet four others: sixteen sums stay in registers while the samples
-pass, so that arithmetic and not memory limits the speed. The few rows of one sample have too few entries per column for
-that: there the columns of eight rows pass instead. Without numba BLAS and LAPACK are called.
+pass, or eight on processors with few registers, so that arithmetic and not memory limits the speed. The few rows of one
+sample have too few entries per column for that: there the columns of eight rows pass instead. Without numba BLAS and
+LAPACK are called.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from robot_dyn_id.kernels.compiled import compiled, inlined, inlined_sum
+from robot_dyn_id.kernels.compiled import MANY_REGISTERS, compiled, inlined, inlined_sum
 
 PRODUCT_SAMPLES = 1024
 """Samples whose products are summed together: 48 columns of them stay in the second cache."""
@@ -33,7 +34,7 @@ SMALLEST_LENGTH = float(np.finfo(np.float64).tiny)
 
 
 @inlined_sum
-def _dots(a, b, n, sums):  # type: ignore[no-untyped-def]
+def dots_together(a, b, n, sums):  # type: ignore[no-untyped-def]
     """Scalar products of four rows with four others, over n samples, to `sums`, shape (4, 4)."""
     a0, a1, a2, a3 = a
     b0, b1, b2, b3 = b
@@ -62,6 +63,31 @@ def _dots(a, b, n, sums):  # type: ignore[no-untyped-def]
     sums[1, 0], sums[1, 1], sums[1, 2], sums[1, 3] = s10, s11, s12, s13
     sums[2, 0], sums[2, 1], sums[2, 2], sums[2, 3] = s20, s21, s22, s23
     sums[3, 0], sums[3, 1], sums[3, 2], sums[3, 3] = s30, s31, s32, s33
+
+
+@inlined_sum
+def dots_in_turn(a, b, n, sums):  # type: ignore[no-untyped-def]
+    """The same as `dots_together`, two of the others after two: sixteen sums and their factors need 32 registers."""
+    a0, a1, a2, a3 = a
+    for c in range(0, GROUP, 2):
+        b0, b1 = b[c], b[c + 1]
+        s00 = s01 = s10 = s11 = s20 = s21 = s30 = s31 = 0.0
+        for k in range(n):
+            x0, x1, x2, x3 = a0[k], a1[k], a2[k], a3[k]
+            y0, y1 = b0[k], b1[k]
+            s00 += x0 * y0
+            s01 += x0 * y1
+            s10 += x1 * y0
+            s11 += x1 * y1
+            s20 += x2 * y0
+            s21 += x2 * y1
+            s30 += x3 * y0
+            s31 += x3 * y1
+        sums[0, c], sums[1, c], sums[2, c], sums[3, c] = s00, s10, s20, s30
+        sums[0, c + 1], sums[1, c + 1], sums[2, c + 1], sums[3, c + 1] = s01, s11, s21, s31
+
+
+_dots = dots_together if MANY_REGISTERS else dots_in_turn
 
 
 @inlined

@@ -7,7 +7,14 @@ from scipy.linalg import lapack
 
 from robot_dyn_id.estimators import factors
 from robot_dyn_id.kernels.compiled import COMPILED
-from robot_dyn_id.kernels.compression import add_few_rows, add_products, add_rows
+from robot_dyn_id.kernels.compression import (
+    GROUP,
+    add_few_rows,
+    add_products,
+    add_rows,
+    dots_in_turn,
+    dots_together,
+)
 
 compiled_only = pytest.mark.skipif(not COMPILED, reason="numba is not installed: BLAS and LAPACK are used")
 
@@ -90,6 +97,21 @@ def test_products_are_those_of_numpy(columns, samples):
     add_products(products, block)
     np.testing.assert_allclose(np.triu(products), np.triu(1.0 + block @ block.T), rtol=1e-12, atol=1e-10)
     np.testing.assert_array_equal(np.tril(products, -1), np.tril(np.ones_like(products), -1))
+
+
+@compiled_only
+@pytest.mark.parametrize("dots", [dots_together, dots_in_turn], ids=["many registers", "few"])
+def test_scalar_products_are_those_of_numpy_whatever_the_processor(dots):
+    numba = pytest.importorskip("numba")
+
+    @numba.njit  # the kernels are called by others only
+    def call(a, b, sums):
+        dots((a[0], a[1], a[2], a[3]), (b[0], b[1], b[2], b[3]), a.shape[1], sums)
+
+    a, b = np.random.default_rng(2).normal(size=(2, GROUP, 37))
+    found = np.full((GROUP, GROUP), np.nan)
+    call(a, b, found)
+    np.testing.assert_allclose(found, a @ b.T, rtol=0.0, atol=1e-13)
 
 
 def test_factors_without_numba_are_the_same(monkeypatch):
