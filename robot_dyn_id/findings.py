@@ -220,6 +220,13 @@ SECTIONS: Mapping[str, Mapping[str, Definition]] = {
             "Information if derivatives of the positions are used instead.",
             "use `velocity: derivative`, or correct the velocity filter of the driver",
         ),
+        "velocities_scaled": Definition(
+            "warning",
+            "Recorded velocities differ from the derivatives of the positions by the same factor on all joints: the "
+            "time stamps, or all velocities, are scaled. With wrong stamps all inertias are wrong by the square of the "
+            "factor.",
+            "check the sample rate and the unit of the time stamps; leave the velocities out if these are right",
+        ),
         "effort_delayed": Definition(
             "warning",
             "The inertial and gravity torque of the strong joints is late or early by a common time: efforts and "
@@ -565,6 +572,15 @@ SECTIONS: Mapping[str, Mapping[str, Definition]] = {
             "Two standard deviations of the torque at rest exceed the error that gravity compensation tolerates.",
             "record longer, in more positions of all joints",
         ),
+        "offset_large": Definition(
+            "info",
+            "The constant part of a joint's effort exceeds what gravity compensation, or feed-forward and computed "
+            "torque, tolerate as an error. No data of one sensor tell a wrong zero from a torque of the joint, and a "
+            "controller that commands a wrong zero pushes the joint. Collision detection and payloads, which measure "
+            "by the same sensor, are not concerned.",
+            "compare the effort of the joint at rest with its weight, correct the zero of the sensor, or command the "
+            "torque without this offset",
+        ),
         "torque_error_high": Definition(
             "info",
             "The held-out error of a joint exceeds both `thresholds.torque_share` of its RMS torque and "
@@ -778,6 +794,12 @@ SECTIONS: Mapping[str, Mapping[str, Definition]] = {
             "Joints are at rest while others move: dry friction holds them at any torque within its own, so that their "
             "efforts are not used.",
             "move these joints too if the mass is poorly identified",
+        ),
+        "arm_model_doubtful": Definition(
+            "warning",
+            "The model of the bare arm that a payload is identified on is not good itself: what is wrong in its "
+            "torques is in the payload, beyond the standard deviations.",
+            "identify the bare arm again, after the actions of its findings",
         ),
         "payload_changed": Definition(
             "error",

@@ -24,7 +24,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of the command."""
     parser.description = (
         "Fill the efforts of a trajectory for a joint trajectory controller, without what the driver adds to a "
-        "command, and check the torque of the motors against the effort limits of the URDF (95 %% upper bound). "
+        "command, and check the torque of the motors against the effort limits of the URDF (95 % upper bound). "
         "Missing velocities and accelerations are those of the splines that the controller interpolates."
     )
     parser.add_argument(

@@ -92,7 +92,8 @@ def run(arguments: argparse.Namespace) -> tuple[int, dict[str, Any]]:
     findings = (*found.findings, *fit.findings(limit), *(() if test is None else test.findings()))
     payload = found.estimate.payload() if test is None or found.estimate.has_mass else None
     rough = () if payload is None else report_uncertainty(payload)
-    verdict = fit.verdict(not found.estimate.unexcited.any() and not rough, limit)
+    sound = found.arm is None or found.arm.verdict == "good"
+    verdict = fit.verdict(sound and not found.estimate.unexcited.any() and not rough, limit)
     answer |= {"verdict": verdict, **fit.summary()}
     if payload is None:  # no body to write: the test is the answer
         answer = {**found.entries, **answer, **summarize_findings(findings)}

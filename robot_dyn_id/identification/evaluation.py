@@ -18,7 +18,12 @@ from robot_dyn_id.identification.model import IdentifiedModel
 from robot_dyn_id.identification.passivity import report_driving_friction
 from robot_dyn_id.identification.residual_profile import ResidualProfile
 from robot_dyn_id.identification.rollout import Rollouts, simulate_rollouts
-from robot_dyn_id.identification.scales import friction_levels, gravity_deviation, inertia_deviation
+from robot_dyn_id.identification.scales import (
+    constant_torques,
+    friction_levels,
+    gravity_deviation,
+    inertia_deviation,
+)
 from robot_dyn_id.identification.settings import Settings
 from robot_dyn_id.identification.thinning import ExtremeCurves
 from robot_dyn_id.identification.trace import Trace, thin_out
@@ -182,6 +187,7 @@ def _measure_scales(model: IdentifiedModel, folds: Sequence[Fold], poses: Motion
     regressor, columns, covariance = model.regressor, model.columns, model.estimate.covariance
     return ModelScales(
         gravity_deviation=gravity_deviation(regressor, columns, covariance, poses),
+        constant=constant_torques(regressor, columns, model.values, poses),
         inertia_deviation=inertia_deviation(regressor, columns, model.values, covariance, poses),
         rollouts=simulate_rollouts([(fold.dynamics, fold.trials) for fold in folds]),
     )

@@ -60,7 +60,10 @@ CONTACT_SHARE = 0.1
 
 LOAD_SHARE, LOAD_JOINT_SHARE = 0.2, 0.4
 """Share of the residual's power, and of that of the clearest joint, which a change of the last link's mass explains on
-data that it was not fitted to, above which the load has changed: sound recordings reach 0.06 and 0.26."""
+data that it was not fitted to, above which the load has changed: sound recordings reach 0.09 and 0.45."""
+
+LOAD_BLOCKS, SHORTEST_LOAD_BLOCK_S = 24, 0.5
+"""Number of contiguous blocks of a recording of which some may have another load than the rest, and least length."""
 
 FEWEST_LOAD_BLOCKS = 2
 """Least number of blocks with another load, and of those without it, in which a change of the load is sought."""
@@ -197,14 +200,18 @@ class ResidualHistory:
         short = replace(short, t=short.t - short_begun)
         return cls(names, width, short, t - begun, trial.astype(np.int64), *sums)
 
-    @cached_property
-    def block(self) -> Integers:
-        """Block of each bin, numbered consecutively over all trials, shape (B,)."""
+    def divide(self, most: int, shortest: float) -> Integers:
+        """Block of each bin, numbered consecutively over all trials, shape (B,).
+
+        Args:
+            most: largest number of blocks of a trial.
+            shortest: least length of a block [s].
+        """
         block, first = np.empty(len(self.t), dtype=np.int64), 0
         for number in np.unique(self.trial):
             inside = self.trial == number
             length = float(self.t[inside].max()) + self.width
-            blocks = max(1, min(BLOCKS, int(length / SHORTEST_BLOCK_S)))
+            blocks = max(1, min(most, int(length / shortest)))
             block[inside] = first + np.minimum((self.t[inside] / length * blocks).astype(np.int64), blocks - 1)
             first += blocks
         return block
@@ -304,7 +311,7 @@ def _fit_trial(residuals: ResidualHistory, number: int) -> tuple[Array, Array]:
     Standard deviations are infinite where a trial has too few blocks.
     """
     inside = residuals.trial == number
-    t, block = residuals.t[inside], residuals.block[inside]
+    t, block = residuals.t[inside], residuals.divide(BLOCKS, SHORTEST_BLOCK_S)[inside]
     x = t / max(float(t.max()), residuals.width) - 0.5
     edges = np.flatnonzero(np.diff(block, prepend=-1))
     f, ff, fr = residuals.friction[..., inside]
@@ -514,7 +521,7 @@ def _list_load_changes(residuals: ResidualHistory, number: int, weight: Array, *
     Mass and first moments are fitted to every other block, and judged on the blocks between them.
     """
     inside = residuals.trial == number
-    block, t = residuals.block[inside], residuals.t[inside]
+    block, t = residuals.divide(LOAD_BLOCKS, SHORTEST_LOAD_BLOCK_S)[inside], residuals.t[inside]
     edges = np.flatnonzero(np.diff(block, prepend=-1))
     grams = np.add.reduceat(residuals.load_gram[:, inside], edges, axis=1)
     products = np.add.reduceat(residuals.load_product[:, inside], edges, axis=1)

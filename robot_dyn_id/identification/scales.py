@@ -9,6 +9,7 @@ import numpy as np
 
 from robot_dyn_id.arrays import Array, Integers, Mask
 from robot_dyn_id.dynamics.regressor import Motion, Regressor
+from robot_dyn_id.dynamics.terms import Offset
 from robot_dyn_id.identification.extrapolation import torque_deviation
 from robot_dyn_id.signals.processing import SignalPlan
 from robot_dyn_id.signals.ranges import Ranges
@@ -161,6 +162,22 @@ def friction_levels(regressor: Regressor, columns: Integers, values: Array, moti
         torque = regressor.torque(turned, values, columns).reshape(joints, joints, samples)
         torques.append(np.einsum("jjk->jk", torque))
     return np.asarray(np.maximum(np.median(torques[0] - torques[1], axis=1) / 2.0, 0.0))
+
+
+def constant_torques(regressor: Regressor, columns: Integers, values: Array, motion: Motion) -> Array:
+    """Torque of each joint that depends on nothing, its identified offset [N m or N], shape (n,).
+
+    Args:
+        regressor: robot and terms.
+        columns: independent columns, shape (p,).
+        values: base parameters, shape (p,).
+        motion: any motion of the robot.
+    """
+    first = 10 * len(regressor.model.body_names)
+    constant = np.array([c >= first and isinstance(regressor.term_columns[c - first].term, Offset) for c in columns])
+    if not constant.any():
+        return np.zeros(len(motion.q))
+    return np.asarray(regressor.torque(motion.take(slice(0, 1)), values[constant], columns[constant])[:, 0])
 
 
 def gravity_deviation(regressor: Regressor, columns: Integers, covariance: Array, motion: Motion) -> Array:

@@ -59,6 +59,7 @@ LOWERED_BY: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "effort_offset_drifts": (LIMITED, ("gravity_compensation", "collision_detection", "payload")),
     "friction_drifts": (LIMITED, ("forward_simulation", "collision_detection")),
     "clock_drift": (LIMITED, (*_MOTION_USES, "collision_detection")),
+    "velocities_scaled": (LIMITED, (*_MOTION_USES, "collision_detection")),
     "one_way_motion": (LIMITED, _MOTION_USES),
     "friction_not_passive": (NO, ("forward_simulation",)),
     "links_contradicted": (LIMITED, ("computed_torque", "forward_simulation")),
@@ -126,11 +127,13 @@ class ModelScales:
 
     Attributes:
         gravity_deviation: standard deviation of the torque at rest [N m or N], shape (n,).
+        constant: constant torque of each joint, its identified offset [N m or N], shape (n,).
         inertia_deviation: relative standard deviation of the diagonal of the mass matrix, shape (n,).
         rollouts: simulations under the recorded efforts.
     """
 
     gravity_deviation: Array
+    constant: Array
     inertia_deviation: Array
     rollouts: Rollouts
 
@@ -158,9 +161,15 @@ def list_criteria(
         still = max(thresholds.friction_share * joint.friction, tolerated)
         moving = max(thresholds.torque_share * joint.rms, tolerated)
         spread = CERTAINTY * float(scales.gravity_deviation[number])
+        constant = abs(float(scales.constant[number]))
+        swing = joint.constant_nrmse * joint.rms
         inertia = CERTAINTY * float(scales.inertia_deviation[number])
         add("gravity_compensation", "gravity_error_high", joint.name, joint.rmse, joint.unit, still)
         add("gravity_compensation", "gravity_uncertain", joint.name, spread, joint.unit, still)
+        add("gravity_compensation", "offset_large", joint.name, constant, joint.unit, still)
+        commanded = max(thresholds.torque_share * swing, tolerated)
+        add("feed_forward", "offset_large", joint.name, constant, joint.unit, commanded)
+        add("computed_torque", "offset_large", joint.name, constant, joint.unit, commanded)
         add("feed_forward", "torque_error_high", joint.name, joint.rmse, joint.unit, moving)
         add("computed_torque", "torque_error_high", joint.name, joint.rmse, joint.unit, moving)
         add("computed_torque", "inertia_uncertain", joint.name, inertia, "", thresholds.inertia_share)
@@ -228,6 +237,9 @@ def _report(code: str, criteria: Sequence[Criterion], rollouts: Rollouts) -> Fin
         case "gravity_uncertain":
             message = f"two standard deviations of the gravity torque exceed what is tolerated: joint {listed}"
             return make_finding("gravity_uncertain", message, joints)
+        case "offset_large":
+            message = f"a constant torque was identified that a sensor's zero may be: joint {listed}"
+            return make_finding("offset_large", message, joints)
         case "torque_error_high":
             message = f"the held-out error exceeds what feed-forward and computed torque tolerate: joint {listed}"
             return make_finding("torque_error_high", message, joints)

@@ -126,7 +126,7 @@ def estimate_payload(
     estimate = estimate_on_arm(arm, problem, link, at)
     if options.reference:  # its errors are those of the reference, no longer those of the arm
         estimate = replace(estimate, arm_slopes=None)
-    return estimate, (*findings, *beyond, *_report_rest(arm, moving))
+    return estimate, (*_report_arm(arm), *findings, *beyond, *_report_rest(arm, moving))
 
 
 def _payload_trials(
@@ -148,6 +148,14 @@ def _payload_trials(
 def _only_about(finding: Finding, resting: Collection[str]) -> bool:
     """Whether a warning is about the motion of joints that are left out."""
     return finding.code == "joint_barely_moves" and set(finding.joints) <= set(resting)
+
+
+def _report_arm(arm: ParameterSet) -> tuple[Finding, ...]:
+    """Finding about a model of the bare arm that is not good."""
+    if arm.verdict == "good":
+        return ()
+    message = f"the verdict on the model of the bare arm is {arm.verdict} ({'; '.join(arm.reasons)})"
+    return (make_finding("arm_model_doubtful", message),)
 
 
 def _report_rest(arm: ParameterSet, moving: Mask) -> tuple[Finding, ...]:

@@ -192,12 +192,16 @@ def finding_lines(
 
 
 def name_others(group: Sequence[Finding]) -> str:
-    """The joints of all but the first finding of a group, or the number of findings without joints."""
+    """Joints that all but the first finding of a group are about, or the number of findings without joints."""
     if len(group) == 1:
         return ""
     first, *others = group
     joints = [joint for one in others for joint in one.joints if joint not in first.joints]
-    return f" (also: {', '.join(dict.fromkeys(joints))})" if joints else f" (and {len(others)} more)"
+    return (
+        f" (other findings with this code: {', '.join(dict.fromkeys(joints))})"
+        if joints
+        else f" (and {len(others)} more)"
+    )
 
 
 def _consistency_lines(result: Identification) -> Iterator[str]:

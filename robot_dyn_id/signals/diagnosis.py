@@ -213,7 +213,8 @@ def _report_contradicted(
     unexplained = carries & (fit.rms > UNEXPLAINED_RATIO * rows.scale)
     if not (many and unexplained.any()):
         every = factors.factors[loaded]
-        if len(every) < FEWEST_CONTRADICTED or not 0.0 < every.max() <= EQUAL_FACTOR * every.min():
+        all_differ = len(every) >= FEWEST_CONTRADICTED and (common == loaded).all()
+        if not all_differ or not 0.0 < every.max() <= EQUAL_FACTOR * every.min():
             return (make_finding("urdf_contradicted", message, names, "info"),)
         message += f"; all loaded joints have nearly the same, as if efforts were {every.mean():.2g} times the torques"
         return (make_finding("urdf_contradicted", message, names, "warning"),)

@@ -51,6 +51,11 @@ AMPERES_RATIO, TOO_LARGE_RATIO = 0.15, 4.0
 """Ratio of effort to nominal torque below which it looks like a current, and above which it is too large."""
 
 
+SCALED_VELOCITY, SCALED_SPREAD, LARGEST_SCALE = 0.05, 0.02, 10.0
+"""Ratio of the recorded velocities to the derivatives of the positions, less 1, above which time or velocities are
+scaled, its largest spread over the joints, and the largest ratio: larger ones are other units."""
+
+
 def check_ignored(codes: Iterable[str]) -> None:
     """Check that findings can be overruled.
 
@@ -198,13 +203,25 @@ def _examine_missing(survey: Survey) -> list[Finding]:
 def _examine_velocities(survey: Survey, velocity: str) -> list[Finding]:
     missing = survey.repairs.missing.get("velocity", 0) / max(1, survey.repairs.rows)  # a finding of its own
     known = np.isfinite(survey.velocity_gain) & (missing < MISSING_SHARE)
+    scaled = _examine_time_scale(survey.velocity_gain[known]) if survey.has_velocity else []
     if not survey.has_velocity or survey.velocity_agrees_where(known) or velocity == "derivative":
-        return []
+        return scaled
     late_ms = 1e3 * float(np.median(survey.velocity_lag[known & (survey.bandwidth > 0)]))
     message = f"the recorded velocities disagree with the positions (median delay {late_ms:.0f} ms): "
     if velocity == "recorded":
-        return [make_finding("velocity_mismatch", f"{message}they are used all the same")]
-    return [make_finding("velocity_mismatch", f"{message}derivatives of the positions are used", severity="info")]
+        return [*scaled, make_finding("velocity_mismatch", f"{message}they are used all the same")]
+    unused = f"{message}derivatives of the positions are used"
+    return [*scaled, make_finding("velocity_mismatch", unused, severity="info")]
+
+
+def _examine_time_scale(gain: Array) -> list[Finding]:
+    """Recorded velocities that are the same multiple of the derivatives of the positions on several joints."""
+    ratio = float(np.median(gain)) if len(gain) > 1 else 1.0
+    same = len(gain) > 1 and np.abs(gain / ratio - 1.0).max() < SCALED_SPREAD
+    if not same or not 1.0 / LARGEST_SCALE < ratio < LARGEST_SCALE or abs(ratio - 1.0) < SCALED_VELOCITY:
+        return []
+    message = f"on all joints the recorded velocities are {ratio:.3g} times the derivatives of the positions"
+    return [make_finding("velocities_scaled", message)]
 
 
 def compare_with_nominal(

@@ -183,7 +183,7 @@ ARM = JointMetrics(
 TIP = replace(ARM, name="tip", rms=0.3, rmse=0.1, peak=0.6, detectable=0.4, rated=5.0, friction=0.2, load_torque=1.0)
 HELD_OUT = HeldOut((ARM, TIP), 0.05, 0.3, 1000, 0.0, apparent_load=0.05)
 SMALL = Rollouts(np.full((3, 2), 0.005), 9)
-SCALES = ModelScales(np.array([0.1, 0.02]), np.array([0.05, 0.1]), SMALL)
+SCALES = ModelScales(np.array([0.1, 0.02]), np.array([0.5, -0.05]), np.array([0.05, 0.1]), SMALL)
 TRAINED = Ranges(np.array([-1.0, -1.0]), np.array([1.0, 1.0]), np.ones(2), np.ones(2))
 NAMES = ("arm", "tip")
 
@@ -239,6 +239,9 @@ CASES = {
         "limited",
         "gravity_uncertain",
     ),
+    "wrong zero": ("gravity_compensation", with_scales(constant=np.array([0.5, -0.21])), "limited", "offset_large"),
+    "wrong zero, far": ("gravity_compensation", with_scales(constant=np.array([0.5, 60.0])), "no", "offset_large"),
+    "commanded zero": ("feed_forward", with_scales(constant=np.array([0.5, -0.11])), "limited", "offset_large"),
     "torque": ("feed_forward", with_tip(rmse=0.11), "limited", "torque_error_high"),
     "torque, far": ("computed_torque", with_tip(rmse=0.31), "no", "torque_error_high"),
     "inertia": (

@@ -113,6 +113,7 @@ def test_joints_that_move_faster_than_on_the_bare_arm_are_named():
     slower = replace(arm, dq_max=arm.dq_max * np.array([0.5, 1, 1, 1, 1, 1, 1]))
     _, findings = identify_payload([recording], slower, LINK, SETTINGS)
     assert [(one.code, one.severity, one.joints) for one in findings] == [
+        ("arm_model_doubtful", "warning", ()),  # it was validated on its training data
         ("faster_than_arm", "info", ("panda_joint1",))
     ]
 
@@ -271,6 +272,16 @@ def test_a_reference_of_the_bare_arm_cancels_what_its_model_does_not_explain():
         squares.append(wrong @ np.linalg.solve(estimate.covariance, wrong))
     assert squares[1] < 30.0 < squares[0]  # chi-square of 10
     assert errors[1] < errors[0]
+
+
+def test_a_doubtful_model_of_the_arm_is_named():
+    recording = loaded_panda().record(seed=105, duration=20.0, noise=NOISE)
+    good = replace(bare_arm(1), verdict="good", reasons=())
+    doubtful = replace(good, verdict="suspect", reasons=("joint 5 is not identifiable",))
+    assert "arm_model_doubtful" not in {one.code for one in estimate_payload([recording], good, LINK, SETTINGS)[1]}
+    first, *_ = estimate_payload([recording], doubtful, LINK, SETTINGS)[1]
+    assert (first.code, first.severity) == ("arm_model_doubtful", "warning")
+    assert "suspect (joint 5 is not identifiable)" in first.message
 
 
 def test_joints_at_rest_are_left_out():

@@ -165,7 +165,7 @@ def test_at_most_five_findings_are_printed_with_their_codes():
 def test_joints_of_further_findings_of_one_code_are_printed():
     findings = [make_finding("joint_not_identifiable", f"{joint} is not", [joint]) for joint in ("a", "b", "c")]
     (line,) = finding_lines(findings)
-    assert line.endswith("(also: b, c)")
+    assert line.endswith("(other findings with this code: b, c)")
 
 
 def test_names_are_escaped(tmp_path):

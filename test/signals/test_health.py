@@ -209,6 +209,15 @@ def test_recorded_velocities_that_disagree_are_reported_where_they_matter(health
     assert not [one for one in examine(surveyed, ROBOT.model, "derivative") if one.code == "velocity_mismatch"]
 
 
+@pytest.mark.parametrize("factor", [0.8, 1.1, 2.0])
+def test_time_stamps_that_are_scaled_are_named(healthy, factor):
+    found = {one.code: one for one in findings(changed(healthy, t=lambda t: t[0] + factor * (t - t[0])))}
+    assert found["velocities_scaled"].severity == "warning"
+    assert f"{factor:.3g} times" in found["velocities_scaled"].message
+    one_joint = {one.code for one in findings(changed(healthy, dq=scaled(1, 1.2, 1)))}
+    assert "velocities_scaled" not in one_joint
+
+
 def test_a_short_recording_is_not_coarse_for_its_few_samples():
     short = ROBOT.record(1, duration=40.0)
     short = changed(short, slice(0, 45), tau=lambda tau: tau[:45])

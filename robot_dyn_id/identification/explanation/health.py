@@ -21,7 +21,7 @@ CHECKS: Mapping[str, tuple[str, ...]] = {
     "rows": ("rows_unusable", "rows_dropped", "samples_dropped", "values_missing"),
     "rest": ("rest_left_out", "validated_at_rest", "no_motion", "joint_barely_moves"),
     "positions": ("positions_in_degrees", "position_limits_exceeded", "position_coarse", "encoder_frozen"),
-    "velocity": ("velocity_mismatch",),
+    "velocity": ("velocity_mismatch", "velocities_scaled"),
     "effort": ("effort_constant", "effort_coarse", "effort_frozen", "effort_outliers"),
     "clipping": ("effort_saturated",),
     "delay": ("effort_delayed",),
