@@ -105,8 +105,8 @@ SECTIONS: Mapping[str, Mapping[str, Definition]] = {
             "factor of two, and no bodies on the axes of the URDF explain the effort of a joint: the URDF describes "
             "another robot. Information where bodies on its axes explain the efforts, but their weight differs as "
             "much, or on all loaded joints by more than 1.5: its masses are placeholders or another robot's, or all "
-            "gains are wrong. A warning where the ratio is nearly the same on all loaded joints: unit or gain of all "
-            "efforts may be wrong.",
+            "gains are wrong. A warning where the ratio is nearly the same on all loaded joints (information from 1.2 "
+            "to 1.5): unit or gain of all efforts may be wrong, which nothing but these masses could show.",
             "check that the URDF describes this robot (axes, zero positions, tool), and its masses",
             overrulable=True,
         ),

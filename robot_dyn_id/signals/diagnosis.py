@@ -79,8 +79,9 @@ CONTRADICTED_FACTOR, COMMON_FACTOR = 2.0, 1.5
 """Factor, or its inverse, between efforts and the URDF's weight that contradicts the URDF: of several joints, and
 common to all loaded joints."""
 
-EQUAL_FACTOR = 1.15
-"""Largest ratio of two of the factors of all loaded joints that have one cause, such as a unit or a gain of all."""
+EQUAL_FACTOR, EQUAL_LEAST = 1.15, 1.2
+"""Largest ratio of two of the factors of all loaded joints that have one cause, such as a unit or a gain of all, and
+the factor, or its inverse, from which on such a one is named."""
 
 FEWEST_CONTRADICTED = 2
 """Number of joints whose weight contradicts the URDF: that of one alone may have a wrong gain."""
@@ -203,21 +204,23 @@ def _report_contradicted(
     _, several = differing(CARRYING_RATIO, CONTRADICTED_FACTOR)
     loaded, common = differing(LOADED_RATIO, COMMON_FACTOR)
     many = several.sum() >= FEWEST_CONTRADICTED
-    if not many and not (loaded.sum() >= FEWEST_CONTRADICTED and (common == loaded).all()):
+    enough, every = loaded.sum() >= FEWEST_CONTRADICTED, factors.factors[loaded]
+    all_differ = enough and (common == loaded).all()
+    equal = enough and 0.0 < every.max() <= EQUAL_FACTOR * every.min()
+    _, slightly = differing(LOADED_RATIO, EQUAL_LEAST)
+    if not many and not all_differ and not (equal and (slightly == loaded).all()):
         return ()
-    contradicted = several if many else common
+    contradicted = several if many else common if all_differ else slightly
     names = _names(model, contradicted)
     listed = ", ".join(f"{name} {value:.2g}" for name, value in zip(names, factors.factors[contradicted], strict=True))
     message = f"the weight in the efforts, as a ratio to that of the URDF's masses, is {listed}"
     carries = (factors.rms > CARRYING_RATIO * largest) & (rows.scale > CARRYING_RATIO * rows.scale.max(initial=0.0))
     unexplained = carries & (fit.rms > UNEXPLAINED_RATIO * rows.scale)
     if not (many and unexplained.any()):
-        every = factors.factors[loaded]
-        all_differ = len(every) >= FEWEST_CONTRADICTED and (common == loaded).all()
-        if not all_differ or not 0.0 < every.max() <= EQUAL_FACTOR * every.min():
+        if not equal or not (slightly == loaded).all():
             return (make_finding("urdf_contradicted", message, names, "info"),)
         message += f"; all loaded joints have nearly the same, as if efforts were {every.mean():.2g} times the torques"
-        return (make_finding("urdf_contradicted", message, names, "warning"),)
+        return (make_finding("urdf_contradicted", message, names, "warning" if all_differ else "info"),)
     message += f", and no bodies on its axes explain the effort of {', '.join(_names(model, unexplained))}"
     return (make_finding("urdf_contradicted", message, _names(model, contradicted | unexplained)),)
 

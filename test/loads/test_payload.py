@@ -114,7 +114,7 @@ def test_joints_that_move_faster_than_on_the_bare_arm_are_named():
     _, findings = identify_payload([recording], slower, LINK, SETTINGS)
     assert [(one.code, one.severity, one.joints) for one in findings] == [
         ("arm_model_doubtful", "warning", ()),  # it was validated on its training data
-        ("faster_than_arm", "info", ("panda_joint1",))
+        ("faster_than_arm", "info", ("panda_joint1",)),
     ]
 
 
