@@ -275,7 +275,7 @@ SECTIONS: Mapping[str, Mapping[str, Definition]] = {
         ),
         "load_changed": Definition(
             "warning",
-            "Another load at the last link explains most of the residuals of a recording, of a stretch of it, or of "
+            "Another load at the last link explains more than 20 % of the residuals of a recording, and 40 % of those of "
             "the clearest joint: the tool or payload was changed between recordings, or while one was recorded.",
             "identify and validate with the same tool, or describe each tool by a URDF of its own",
         ),

@@ -538,8 +538,8 @@ def _list_load_changes(residuals: ResidualHistory, number: int, weight: Array, *
         if min(float(np.trace(one)) for one in weighted) <= 0.0:
             return None
         others = _solve(weighted, targets)[::-1]
-        power = np.einsum("hjk,hk->j", 2.0 * product - np.einsum("hjkl,hl->hjk", gram, others), others)
-        return power, float(_solve(weighted.sum(axis=0), targets.sum(axis=0))[0])
+        explained = np.einsum("hjk,hk->j", 2.0 * product - np.einsum("hjkl,hl->hjk", gram, others), others)
+        return explained, float(_solve(weighted.sum(axis=0), targets.sum(axis=0))[0])
 
     def change(explained: Array, mass: float, **times: float) -> _LoadChange:
         shares = np.divide(explained, power, out=np.zeros_like(power), where=power > 0)
