@@ -275,8 +275,8 @@ SECTIONS: Mapping[str, Mapping[str, Definition]] = {
         ),
         "load_changed": Definition(
             "warning",
-            "Another load at the last link explains more than 20 % of the residuals of a recording, and 40 % of those of "
-            "the clearest joint: the tool or payload was changed between recordings, or while one was recorded.",
+            "Another load at the last link explains more than 20 % of the residuals of a recording, and 40 % of those "
+            "of the clearest joint: the tool or payload was changed between recordings, or while one was recorded.",
             "identify and validate with the same tool, or describe each tool by a URDF of its own",
         ),
         "clock_drift": Definition(
