@@ -575,7 +575,7 @@ SECTIONS: Mapping[str, Mapping[str, Definition]] = {
         "offset_large": Definition(
             "info",
             "The constant part of a joint's effort exceeds what gravity compensation, or feed-forward and computed "
-            "torque, tolerate as an error. No data of one sensor tell a wrong zero from a torque of the joint, and a "
+            "torque, tolerate as an error. The data of one sensor cannot distinguish a wrong zero from a torque, and a "
             "controller that commands a wrong zero pushes the joint. Collision detection and payloads, which measure "
             "by the same sensor, are not concerned.",
             "compare the effort of the joint at rest with its weight, correct the zero of the sensor, or command the "

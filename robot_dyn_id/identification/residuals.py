@@ -65,6 +65,9 @@ data that it was not fitted to, above which the load has changed: sound recordin
 LOAD_BLOCKS, SHORTEST_LOAD_BLOCK_S = 24, 0.5
 """Number of contiguous blocks of a recording of which some may have another load than the rest, and least length."""
 
+LOAD_SPEED_SHARE = 0.05
+"""Velocity of a joint, as a share of the largest one until then, below which its residuals show no load."""
+
 FEWEST_LOAD_BLOCKS = 2
 """Least number of blocks with another load, and of those without it, in which a change of the load is sought."""
 
@@ -161,7 +164,8 @@ class ResidualHistory:
         largest: largest magnitude, shape (n, B).
         friction: sums of the predicted friction, of its square, and of its product with the residual, shape (3, n, B).
         effort: sums of the measured effort and of its square, shape (2, n, B).
-        load_gram: products of the columns of the last link's mass and first moments, shape (n, B, 4, 4).
+        load_gram: products of the columns of the last link's mass and first moments where a joint moves, shape
+            (n, B, 4, 4).
         load_product: their products with the residual, shape (n, B, 4).
     """
 
@@ -331,6 +335,7 @@ def _bin_sums(model: IdentifiedModel, trials: FilteredTrials) -> Iterator[tuple[
     """Sums over the bins of each window, in the order of the attributes of `ResidualHistory`."""
     regressor, plan = model.regressor, trials.plan
     bodies, inertial = Regressor(regressor.model), 10 * len(regressor.model.body_names)
+    fastest = np.zeros((len(regressor.model.joint_names), 1))
     sliding = np.array(
         [
             column >= inertial
@@ -348,7 +353,10 @@ def _bin_sums(model: IdentifiedModel, trials: FilteredTrials) -> Iterator[tuple[
         )
         residual = valid * (measured - predicted)
         friction = valid * regressor.torque(window.motion.take(own), model.values[sliding], model.columns[sliding])
-        load = valid * _load_torques(bodies, window.motion.take(own))
+        speed = np.abs(window.motion.dq[:, own])
+        fastest = np.maximum(fastest, speed.max(axis=1, keepdims=True))
+        moves = speed > LOAD_SPEED_SHARE * fastest  # dry friction holds a joint at rest at any torque within its own
+        load = valid * moves * _load_torques(bodies, window.motion.take(own))
         edges = np.flatnonzero(np.diff(np.floor(window.t[own] / BIN_S), prepend=-np.inf))
         pairs = [np.add.reduceat(one * load, edges, axis=2) for one in load]
         yield (
