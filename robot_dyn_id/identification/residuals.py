@@ -68,9 +68,6 @@ LOAD_BLOCKS, SHORTEST_LOAD_BLOCK_S = 24, 0.5
 LOAD_SPEED_SHARE = 0.05
 """Velocity of a joint, as a share of the largest one until then, below which its residuals show no load."""
 
-FEWEST_LOAD_BLOCKS = 2
-"""Least number of blocks with another load, and of those without it, in which a change of the load is sought."""
-
 LOAD_COLUMNS = 4
 """Mass and first moments of the last link, by which another load is found."""
 
@@ -204,22 +201,6 @@ class ResidualHistory:
         short = replace(short, t=short.t - short_begun)
         return cls(names, width, short, t - begun, trial.astype(np.int64), *sums)
 
-    def divide(self, most: int, shortest: float) -> Integers:
-        """Block of each bin, numbered consecutively over all trials, shape (B,).
-
-        Args:
-            most: largest number of blocks of a trial.
-            shortest: least length of a block [s].
-        """
-        block, first = np.empty(len(self.t), dtype=np.int64), 0
-        for number in np.unique(self.trial):
-            inside = self.trial == number
-            length = float(self.t[inside].max()) + self.width
-            blocks = max(1, min(most, int(length / shortest)))
-            block[inside] = first + np.minimum((self.t[inside] / length * blocks).astype(np.int64), blocks - 1)
-            first += blocks
-        return block
-
     @cached_property
     def swing(self) -> Array:
         """RMS of the effort of each joint about its mean [N m or N], shape (n,)."""
@@ -309,15 +290,30 @@ class Levels:
         return self.clearest_change(difference, np.sqrt(variance + others))
 
 
+def _block_edges(residuals: ResidualHistory, inside: Mask, most: int, shortest: float) -> Integers:
+    """First bin of each contiguous block of a trial.
+
+    Args:
+        residuals: residuals of all trials.
+        inside: bins of the trial, mask of shape (B,).
+        most: largest number of blocks.
+        shortest: least length of a block [s].
+    """
+    t = residuals.t[inside]
+    length = float(t.max()) + residuals.width
+    blocks = max(1, min(most, int(length / shortest)))
+    number = np.minimum((t / length * blocks).astype(np.int64), blocks - 1)
+    return np.flatnonzero(np.diff(number, prepend=-1))
+
+
 def _fit_trial(residuals: ResidualHistory, number: int) -> tuple[Array, Array]:
     """Parameters of `Levels.from_residuals` of one trial and their standard deviations, shape (n, 4) each.
 
     Standard deviations are infinite where a trial has too few blocks.
     """
     inside = residuals.trial == number
-    t, block = residuals.t[inside], residuals.divide(BLOCKS, SHORTEST_BLOCK_S)[inside]
+    t, edges = residuals.t[inside], _block_edges(residuals, inside, BLOCKS, SHORTEST_BLOCK_S)
     x = t / max(float(t.max()), residuals.width) - 0.5
-    edges = np.flatnonzero(np.diff(block, prepend=-1))
     f, ff, fr = residuals.friction[..., inside]
     one, r = residuals.count[:, inside], residuals.total[:, inside]
     zero = np.stack([one, one * x, f, f * x])
@@ -529,45 +525,43 @@ def _list_load_changes(residuals: ResidualHistory, number: int, weight: Array, *
     Mass and first moments are fitted to every other block, and judged on the blocks between them.
     """
     inside = residuals.trial == number
-    block, t = residuals.divide(LOAD_BLOCKS, SHORTEST_LOAD_BLOCK_S)[inside], residuals.t[inside]
-    edges = np.flatnonzero(np.diff(block, prepend=-1))
+    edges = _block_edges(residuals, inside, LOAD_BLOCKS, SHORTEST_LOAD_BLOCK_S)
+    count, starts = len(edges), residuals.t[inside][edges]
     grams = np.add.reduceat(residuals.load_gram[:, inside], edges, axis=1)
     products = np.add.reduceat(residuals.load_product[:, inside], edges, axis=1)
     power = residuals.power[:, inside].sum(axis=1)
-    if weight @ power <= 0.0:
-        return []
-    half = (block[edges] % 2).astype(bool)
+    halves = np.arange(count) % 2 == np.array([[1], [0]])
 
-    def explain(blocks: Mask) -> tuple[Array, float] | None:
-        """Power that a load of these blocks explains, per joint, and its mass; None where the load has no effect."""
-        parts = (blocks & half, blocks & ~half)
-        gram, product = (np.stack([sums[:, part].sum(axis=1) for part in parts]) for sums in (grams, products))
-        weighted, targets = np.einsum("j,hjkl->hkl", weight, gram), np.einsum("j,hjk->hk", weight, product)
-        if min(float(np.trace(one)) for one in weighted) <= 0.0:
-            return None
-        others = _solve(weighted, targets)[::-1]
-        explained = np.einsum("hjk,hk->j", 2.0 * product - np.einsum("hjkl,hl->hjk", gram, others), others)
-        return explained, float(_solve(weighted.sum(axis=0), targets.sum(axis=0))[0])
+    def explain(blocks: Mask) -> tuple[Array, Array]:
+        """Power per joint that one load of each set of blocks, (s, count), explains, (s, n), and its mass, (s,)."""
+        parts = (blocks[:, None] & halves).astype(np.float64)
+        gram, product = np.tensordot(parts, grams, (2, 1)), np.tensordot(parts, products, (2, 1))
+        weighted, targets = np.einsum("j,shjkl->shkl", weight, gram), np.einsum("j,shjk->shk", weight, product)
+        others = _solve(weighted, targets)[:, ::-1]
+        explained = np.einsum("shjk,shk->sj", 2.0 * product - np.einsum("shjkl,shl->shjk", gram, others), others)
+        return explained, _solve(weighted.sum(axis=1), targets.sum(axis=1))[:, 0]
 
     def change(explained: Array, mass: float, **times: float) -> _LoadChange:
         shares = np.divide(explained, power, out=np.zeros_like(power), where=power > 0)
-        return _LoadChange(float(weight @ explained / (weight @ power)), float(shares.max()), mass, **times)
+        return _LoadChange(float(weight @ explained / (weight @ power)), float(shares.max()), float(mass), **times)
 
-    everywhere = explain(np.ones(len(edges), dtype=bool))
-    if everywhere is None:
+    visible = halves & (np.einsum("j,jekk->e", weight, grams) > 0.0)
+    if weight @ power <= 0.0 or not visible.any(axis=1).all():
         return []
-    common = change(*everywhere)
+    everything = np.ones((1, count), dtype=bool)
+    common = change(*(values[0] for values in explain(everything)))
     changes = [common] if whole else []
-    for first, last in combinations(range(1, len(edges) + 1), 2):
-        stretch = np.zeros(len(edges), dtype=bool)
-        stretch[first:last] = True
-        if min(stretch.sum(), (~stretch).sum()) < FEWEST_LOAD_BLOCKS:
-            continue
-        within, without = explain(stretch), explain(~stretch)
-        if within is None or without is None:
-            continue
-        times = {"start": float(t[edges[first]]), "stop": float(t[edges[last]]) if last < len(edges) else np.inf}
-        stretched = change(within[0] + without[0], within[1] - without[1], **times)
+    bounds = np.array(list(combinations(range(1, count + 1), 2)), dtype=np.int64).reshape(-1, 2)
+    stretches = (np.arange(count) >= bounds[:, :1]) & (np.arange(count) < bounds[:, 1:])
+    judged = [(sets @ visible.T.astype(np.int64) > 0).all(axis=1) for sets in (stretches, ~stretches)]
+    chosen = np.logical_and(*judged)
+    if not chosen.any():
+        return changes
+    within, without = explain(stretches[chosen]), explain(~stretches[chosen])
+    for (first, last), explained, mass in zip(
+        bounds[chosen].tolist(), within[0] + without[0], within[1] - without[1], strict=True
+    ):
+        stretched = change(explained, mass, start=float(starts[first]), stop=float([*starts, np.inf][last]))
         if stretched.share > common.share + LOAD_SHARE:
             changes.append(stretched)
     return changes

@@ -206,9 +206,9 @@ def _report_contradicted(
     many = several.sum() >= FEWEST_CONTRADICTED
     enough, every = loaded.sum() >= FEWEST_CONTRADICTED, factors.factors[loaded]
     all_differ = enough and (common == loaded).all()
-    equal = enough and 0.0 < every.max() <= EQUAL_FACTOR * every.min()
     _, slightly = differing(LOADED_RATIO, EQUAL_LEAST)
-    if not many and not all_differ and not (equal and (slightly == loaded).all()):
+    equal = enough and (slightly == loaded).all() and 0.0 < every.max() <= EQUAL_FACTOR * every.min()
+    if not many and not all_differ and not equal:
         return ()
     contradicted = several if many else common if all_differ else slightly
     names = _names(model, contradicted)
@@ -217,7 +217,7 @@ def _report_contradicted(
     carries = (factors.rms > CARRYING_RATIO * largest) & (rows.scale > CARRYING_RATIO * rows.scale.max(initial=0.0))
     unexplained = carries & (fit.rms > UNEXPLAINED_RATIO * rows.scale)
     if not (many and unexplained.any()):
-        if not equal or not (slightly == loaded).all():
+        if not equal:
             return (make_finding("urdf_contradicted", message, names, "info"),)
         message += f"; all loaded joints have nearly the same, as if efforts were {every.mean():.2g} times the torques"
         return (make_finding("urdf_contradicted", message, names, "warning" if all_differ else "info"),)
