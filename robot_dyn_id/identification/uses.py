@@ -238,7 +238,7 @@ def _report(code: str, criteria: Sequence[Criterion], rollouts: Rollouts) -> Fin
             message = f"two standard deviations of the gravity torque exceed what is tolerated: joint {listed}"
             return make_finding("gravity_uncertain", message, joints)
         case "offset_large":
-            message = f"a constant torque was identified that a sensor's zero may be: joint {listed}"
+            message = f"efforts have a constant part, which may be a wrong zero of the sensor: joint {listed}"
             return make_finding("offset_large", message, joints)
         case "torque_error_high":
             message = f"the held-out error exceeds what feed-forward and computed torque tolerate: joint {listed}"
