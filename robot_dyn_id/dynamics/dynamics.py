@@ -209,7 +209,14 @@ class Dynamics:
             group.term: group.advance(states[group.term], before, after, step) for group in self.regressor.state_groups
         }
 
-    def inverse_dynamics(self, q: ArrayLike, dq: ArrayLike, ddq: ArrayLike, states: TermStates | None = None) -> Array:
+    def inverse_dynamics(
+        self,
+        q: ArrayLike,
+        dq: ArrayLike,
+        ddq: ArrayLike,
+        states: TermStates | None = None,
+        sliding: ArrayLike | None = None,
+    ) -> Array:
         """Torque of a motion [N m or N], friction and offsets included.
 
         Args:
@@ -217,15 +224,16 @@ class Dynamics:
             dq: velocities.
             ddq: accelerations.
             states: states of the terms, shape (s, g, N) each; None: without a history.
+            sliding: velocities of the friction and all other terms; None: `dq`.
 
         Raises:
             InputError: arrays of another number of joints.
             UsageError: a term that is not linear in the acceleration.
         """
-        shape, (position, velocity, acceleration) = self._joint_major(q, dq, ddq)
+        shape, (position, velocity, acceleration, slip) = self._joint_major(q, dq, ddq, dq if sliding is None else sliding)
         torque = np.empty_like(position)
         self._run((position, velocity, acceleration), _KernelArrays(torque=torque))
-        return self._time_major(torque + self._terms_torque(position, velocity, acceleration, states), shape)
+        return self._time_major(torque + self._terms_torque(position, slip, acceleration, states), shape)
 
     def bias(self, q: ArrayLike, dq: ArrayLike, states: TermStates | None = None) -> Array:
         """Torque at zero acceleration: Coriolis, centrifugal, gravity, friction, offsets [N m or N]."""

@@ -133,9 +133,8 @@ class ComputedTorque:
         if self._states and self._aim is not None:
             self._states = self.dynamics.advance(self._states, self._aim, setpoint.q, step)
         self._aim = setpoint.q
-        torque = self.dynamics.inverse_dynamics(q, dq, wanted_acceleration(setpoint, q, dq, self.gains))
-        sliding = self.dynamics.friction(q, setpoint.dq, self._states or None)
-        motor = torque - self.dynamics.friction(q, dq) + sliding
+        acceleration = wanted_acceleration(setpoint, q, dq, self.gains)
+        motor = self.dynamics.inverse_dynamics(q, dq, acceleration, self._states or None, setpoint.dq)
         if self.compensation is None:
             return LawEffort(motor, np.zeros_like(motor))
         added = self.compensation.torque(q, dq, setpoint.dq, self._states or None)
