@@ -89,7 +89,7 @@ SECTIONS: Mapping[str, Mapping[str, Definition]] = {
             "With another factor of one joint's effort the rigid-body dynamics of all joints fit, with free inertial "
             "parameters: its gain or unit differs from that of the other joints. Several joints are named where their "
             "efforts do not show which of them it is. A warning below a factor of two, information below 1.2.",
-            "correct `gain` or the unit of the joint",
+            "compare the effort of the joint with a known load, and correct its `gain` or unit if that confirms it",
             overrulable=True,
         ),
         "gain_unverifiable": Definition(

@@ -230,7 +230,8 @@ class Dynamics:
             InputError: arrays of another number of joints.
             UsageError: a term that is not linear in the acceleration.
         """
-        shape, (position, velocity, acceleration, slip) = self._joint_major(q, dq, ddq, dq if sliding is None else sliding)
+        sliding = dq if sliding is None else sliding
+        shape, (position, velocity, acceleration, slip) = self._joint_major(q, dq, ddq, sliding)
         torque = np.empty_like(position)
         self._run((position, velocity, acceleration), _KernelArrays(torque=torque))
         return self._time_major(torque + self._terms_torque(position, slip, acceleration, states), shape)

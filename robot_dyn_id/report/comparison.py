@@ -64,6 +64,7 @@ def _error_lines(names: Sequence[str], evaluations: Evaluations) -> Iterator[str
         values = "".join(f"{'-' if value is None else f'{value:.4g}':>16}" for value in row["rms_error"])
         yield f"{row['joint']:<28}{values}  {row['unit']}"
     yield f"{'all joints, NRMSE':<28}" + "".join(f"{one.held_out.all_joints_nrmse:>16.2%}" for one in evaluations)
+    yield from (f"  {note}" for note in trained_notes(names, evaluations))
 
 
 def _difference_lines(name: str, reference: str, difference: ModelComparison) -> Iterator[str]:
@@ -127,6 +128,16 @@ def shared_data_note(difference: ModelComparison) -> str:
     )
 
 
+def trained_notes(names: Sequence[str], evaluations: Evaluations) -> list[str]:
+    """Notes on the models that were identified from the recordings on which they are compared."""
+    return [
+        f"{name}: {finding.message}"
+        for name, evaluation in zip(names, evaluations, strict=False)
+        for finding in evaluation.findings
+        if finding.code == "held_out_in_training"
+    ]
+
+
 def comparison_summary(
     names: Sequence[str], models: Models, differences: Differences, evaluations: Evaluations
 ) -> dict[str, Any]:
@@ -155,6 +166,7 @@ def comparison_summary(
         ],
         "errors": _error_rows(evaluations),
         "all_joints_nrmse": [_finite(one.held_out.all_joints_nrmse) for one in evaluations],
+        "trained_notes": trained_notes(names, evaluations),
         "low_pass": models[0].cutoff_frequency if not evaluations else min(one.cutoff_frequency for one in models),
     }
 

@@ -271,7 +271,10 @@ def _check_gains(raw: Chunk, recording: Recording, joints: Sequence[str], drives
     if raw.tau is not None:
         return
     if raw.current is None:
-        raise InputError(f"{recording.source}: no effort is recorded; identification needs efforts of every joint")
+        raise InputError(
+            f"{recording.source}: no effort is recorded; identification needs efforts of every joint (effort of joint "
+            "states; tau or current of arrays)"
+        )
     missing = [joint for joint in joints if drives.get(joint, Drive()).gain is None]
     if missing:
         entries = ", ".join(f"{joint}: {{gain: ...}}" for joint in missing)

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """`robot-dyn-id compare`."""
 
+import html
 import json
 
 import pytest
@@ -31,6 +32,8 @@ def test_compare(runs, files, tmp_path, cli):
     assert page.count('<div data-plot="') == 3 + 2 * 3 and "friday" in page
     code, out, _ = cli(*words)
     assert code == 0 and "chi-square" in out and "friday" in out and "all joints" in out
+    (note,) = answer["trained_notes"]
+    assert note.startswith("friday: 100% of the samples of ") and note in out and note in html.unescape(page)
 
 
 @pytest.mark.parametrize(
