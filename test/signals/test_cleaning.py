@@ -93,7 +93,7 @@ def test_efforts_may_be_missing_if_they_are_not_needed():
     parts, repairs = cleaned(recording, None)
     assert not any("effort" in reason for reason in repairs.dropped)
     assert parts[0][1].tau is None
-    with pytest.raises(InputError, match="no effort is recorded; .* tau or current"):
+    with pytest.raises(InputError, match=r"no effort is recorded; .* tau or current"):
         cleaned(recording)
 
 
