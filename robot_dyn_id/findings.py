@@ -84,6 +84,12 @@ SECTIONS: Mapping[str, Mapping[str, Definition]] = {
             "masses of the URDF",
             overrulable=True,
         ),
+        "load_changed": Definition(
+            "warning",
+            "Another load at the last link explains more than 20 % of the residuals of a recording, and 40 % of those "
+            "of the clearest joint: the tool or payload was changed between recordings, or while one was recorded.",
+            "identify and validate with the same tool, or describe each tool by a URDF of its own",
+        ),
         "gain_inconsistent": Definition(
             "error",
             "With another factor of one joint's effort the rigid-body dynamics of all joints fit, with free inertial "
@@ -272,12 +278,6 @@ SECTIONS: Mapping[str, Mapping[str, Definition]] = {
             "For a short time the torque differs far more than usual from the model: the robot touched something, or "
             "the effort failed.",
             "record without contacts, or leave these times out",
-        ),
-        "load_changed": Definition(
-            "warning",
-            "Another load at the last link explains more than 20 % of the residuals of a recording, and 40 % of those "
-            "of the clearest joint: the tool or payload was changed between recordings, or while one was recorded.",
-            "identify and validate with the same tool, or describe each tool by a URDF of its own",
         ),
         "clock_drift": Definition(
             "warning",
