@@ -112,8 +112,9 @@ SECTIONS: Mapping[str, Mapping[str, Definition]] = {
             "another robot. Information where bodies on its axes explain the efforts, but their weight differs as "
             "much, or on all loaded joints by more than 1.5: its masses are placeholders or another robot's, or all "
             "gains are wrong. A warning where the ratio is nearly the same on all loaded joints (information from 1.2 "
-            "to 1.5): unit or gain of all efforts may be wrong, which nothing but these masses could show.",
-            "check that the URDF describes this robot (axes, zero positions, tool), and its masses",
+            "to 1.3): unit or gain of all efforts may be wrong, which nothing but these masses could show.",
+            "check that the URDF describes this robot (axes, zero positions, tool) and its masses, and the unit and "
+            "the gain of the efforts",
             overrulable=True,
         ),
         "effort_units": Definition(

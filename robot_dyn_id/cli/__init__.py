@@ -302,6 +302,9 @@ def _run(given: Sequence[str]) -> int:
     empty = next((word for word in given if not word or (word.startswith("--") and word.endswith("="))), None)
     if empty is not None:
         raise _WrongWords(f"robot-dyn-id: {empty or 'an argument'} is empty; is a variable of the shell not set?")
+    first, verb = given[0] if given else "", _verb(given)
+    if verb and first != verb and first not in {"-h", "--help", "--version"}:
+        raise _WrongWords(f"robot-dyn-id: {first} comes after the command: robot-dyn-id {verb} {first} ...")
     for word in given:
         if word.startswith("--"):
             refuse_old_spelling(word.partition("=")[0])

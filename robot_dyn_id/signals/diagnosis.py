@@ -79,9 +79,9 @@ CONTRADICTED_FACTOR, COMMON_FACTOR = 2.0, 1.5
 """Factor, or its inverse, between efforts and the URDF's weight that contradicts the URDF: of several joints, and
 common to all loaded joints."""
 
-EQUAL_FACTOR, EQUAL_LEAST = 1.15, 1.2
+EQUAL_FACTOR, EQUAL_LEAST, EQUAL_WARNED = 1.15, 1.2, 1.3
 """Largest ratio of two of the factors of all loaded joints that have one cause, such as a unit or a gain of all, and
-the factor, or its inverse, from which on such a one is named."""
+the factors, or their inverses, from which on such a one is named, and is a warning."""
 
 FEWEST_CONTRADICTED = 2
 """Number of joints whose weight contradicts the URDF: that of one alone may have a wrong gain."""
@@ -220,7 +220,8 @@ def _report_contradicted(
         if not equal:
             return (make_finding("urdf_contradicted", message, names, "info"),)
         message += f"; all loaded joints have nearly the same, as if efforts were {every.mean():.2g} times the torques"
-        return (make_finding("urdf_contradicted", message, names, "warning" if all_differ else "info"),)
+        warned = not 1.0 / EQUAL_WARNED < every.mean() < EQUAL_WARNED
+        return (make_finding("urdf_contradicted", message, names, "warning" if warned else "info"),)
     message += f", and no bodies on its axes explain the effort of {', '.join(_names(model, unexplained))}"
     return (make_finding("urdf_contradicted", message, _names(model, contradicted | unexplained)),)
 

@@ -101,6 +101,8 @@ def identify(
         UnsafeDataError: a health check refuses the data.
         UsageError: contradictory arguments or settings.
     """
+    if isinstance(robot, str | Path):
+        raise UsageError(f"{robot}: is a path: give load_robot(path)")
     trials = DataSelection(_as_list(recordings), _as_list(held_out), train_range)
     model = match_joints(robot, trials.recordings, robot.held)
     result = _identify(model, trials, settings or Settings(), robot.held, progress)
@@ -226,5 +228,15 @@ def _is_same_file(one: Recording, other: Recording) -> bool:
         return False
 
 
-def _as_list(recordings: Recording | Sequence[Recording]) -> list[Recording]:
-    return list(recordings) if isinstance(recordings, Sequence) else [recordings]
+def _as_list(recordings: Recording | Sequence[Recording] | str | Path) -> list[Recording]:
+    """A list of recordings.
+
+    Raises:
+        UsageError: a path in place of a recording.
+    """
+    trials: list[Recording] = []
+    for one in recordings if isinstance(recordings, Sequence) and not isinstance(recordings, str) else [recordings]:
+        if isinstance(one, str | Path):
+            raise UsageError(f"{one}: is a path: give open_recording(path)")
+        trials.append(one)
+    return trials

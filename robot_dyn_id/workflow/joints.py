@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import difflib
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 
 from robot_dyn_id.data.recording import Recording
@@ -13,6 +14,9 @@ from robot_dyn_id.findings import Finding, make_finding
 from robot_dyn_id.model.robot import STANDARD_GRAVITY, RobotModel
 from robot_dyn_id.model.urdf import RobotDescription
 from robot_dyn_id.recordings import FileRecording
+
+LEAST_SIMILARITY = 0.8
+"""Similarity of two names of joints, by difflib, from which on one may be the other misspelled."""
 
 
 def match_joints(
@@ -30,9 +34,10 @@ def match_joints(
         joints: joints to identify; by default all recorded ones that are not in `fixed`.
 
     Raises:
-        InputError: recordings that contain none of its joints, or not all of `joints`.
+        InputError: recordings that contain none of its joints, or not all of `joints`, or one with a misspelled name.
         UsageError: no joint is left.
     """
+    _check_spelling(robot, recordings, fixed)
     recorded = [name for name in robot.joint_names if all(name in r.joint_names for r in recordings)]
     sources = ", ".join(r.source for r in recordings)
     without = [r for r in recordings if not set(r.joint_names) & set(robot.joint_names)]
@@ -57,6 +62,35 @@ def match_joints(
         raise UsageError("every joint of the recording is held: there is nothing to identify")
     description = RobotDescription(robot.urdf, robot.name)
     return RobotModel.from_description(description, joints=wanted, held=fixed, gravity=tuple(robot.gravity))
+
+
+def _check_spelling(robot: RobotModel, recordings: Sequence[Recording], fixed: Collection[str]) -> None:
+    """Refuse a joint of the robot that a recording has under a misspelled name: it would be taken as fixed.
+
+    Raises:
+        InputError: a recorded name that the robot does not have has the digits of a joint that is missing, and its
+            letters in another order or case, or some more or fewer. Other letters may be those of another arm.
+    """
+    known = {*robot.joint_names, *robot.body_names, *robot.held, *fixed}
+    for recording in recordings:
+        missing = [name for name in robot.joint_names if name not in recording.joint_names and name not in fixed]
+        for name in recording.joint_names:
+            near = difflib.get_close_matches(name, missing, 1, LEAST_SIMILARITY) if name not in known else []
+            if near and _is_typing_error(name, near[0]):
+                raise InputError(
+                    f"{recording.source}: the robot has no joint {name}, and the recording has no {near[0]}: correct "
+                    "the name in the recording or in the URDF"
+                )
+
+
+def _is_typing_error(name: str, other: str) -> bool:
+    """Whether two names have the same digits, and one all letters of the other."""
+    digits, letters = (
+        [[char for char in word.casefold() if char.isalpha() == wanted and char.isalnum()] for word in (name, other)]
+        for wanted in (False, True)
+    )
+    more, fewer = Counter(letters[0]), Counter(letters[1])
+    return digits[0] == digits[1] and not (more - fewer and fewer - more)
 
 
 def robot_for(robot: RobotDescription, configuration: Configuration, recordings: Sequence[Recording]) -> RobotModel:

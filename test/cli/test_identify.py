@@ -267,6 +267,11 @@ BAD = {
         3,
         "joint elbow is not in it",
     ),
+    "letters of a joint exchanged": (
+        renamed(("shoulder", "eblow", "wrist")),
+        3,
+        "the robot has no joint eblow, and the recording has no elbow: correct",
+    ),
     "joint not in the URDF": (with_config("identify: [shoulder, elbov]"), 2, "elbov of the configuration is not a"),
     "gain of no joint": (with_config("joints: {elbov: {gain: 2}}"), 2, "elbov of the configuration is not a moving"),
     "broken XML": (with_robot(ARM[:-20]), 3, "other.urdf: broken XML"),

@@ -50,6 +50,11 @@ def test_a_misspelled_word_is_answered_by_the_nearest(words, nearest, cli):
     assert f"did you mean '{nearest}'?" in err
 
 
+def test_an_option_before_the_command_is_named(cli):
+    code, _, err = cli("-q", "identify", "a.npz")
+    assert (code, err) == (2, "robot-dyn-id: -q comes after the command: robot-dyn-id identify -q ...\n")
+
+
 def test_abbreviated_options_are_accepted(files, cli):
     assert cli("base", "--rob", files / "arm.urdf", "--js")[0] == 0
 

@@ -284,7 +284,8 @@ def test_a_urdf_of_another_robot_is_named(robot, samples):
 
 
 @pytest.mark.parametrize(
-    ("share", "severity"), [(0.5, "warning"), (0.7, "info"), (1.2, "info"), (1.7, "warning"), (3.0, "warning")]
+    ("share", "severity"),
+    [(0.5, "warning"), (0.7, "info"), (1.1, "info"), (1.2, "warning"), (1.7, "warning"), (3.0, "warning")],
 )
 def test_a_common_factor_of_all_efforts_is_named(robot, recording, share, severity):
     """Half torques identify a model that lets the arm fall: only the masses of the URDF, 15 % too small, contradict it."""

@@ -175,6 +175,15 @@ def test_held_out_recordings_and_ranges(folder, monkeypatch):
         rdi.identify(robot, recording, held_out=recording)
 
 
+def test_paths_in_place_of_what_they_hold_are_named(folder, monkeypatch):
+    monkeypatch.chdir(folder)
+    robot, recording = rdi.load_robot("arm.urdf"), rdi.open_recording("recording.npz")
+    with pytest.raises(UsageError, match=r"^arm.urdf: is a path: give load_robot\(path\)"):
+        rdi.identify("arm.urdf", recording)
+    with pytest.raises(UsageError, match=r"^recording.npz: is a path: give open_recording\(path\)"):
+        rdi.identify(robot, "recording.npz")
+
+
 def test_a_held_out_recording_without_a_joint_is_refused_by_its_name(folder, monkeypatch):
     monkeypatch.chdir(folder)
     robot, recording, other = rdi.load_robot("arm.urdf"), *map(rdi.open_recording, ("recording.npz", "other.npz"))
