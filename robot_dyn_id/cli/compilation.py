@@ -25,9 +25,15 @@ def first_identification() -> Iterator[None]:
     if is_on_disk(advance_lanes):
         yield
         return
-    note("first identification of this installation: its functions are compiled, once, for about a minute")
+    announce_compilation(advance_lanes)
     with compiling(warm_up_lanes):
         yield
+
+
+def announce_compilation(kernel: Callable[..., object]) -> None:
+    """Explain why the first run of an installation takes long, unless the machine code of a kernel is on disk."""
+    if not is_on_disk(kernel):
+        note("functions of this installation are compiled, once, for about a minute")
 
 
 @contextmanager

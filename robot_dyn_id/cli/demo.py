@@ -18,12 +18,13 @@ import numpy as np
 from scipy.interpolate import CubicSpline
 
 from robot_dyn_id.cli import note, progress, show
-from robot_dyn_id.cli.compilation import compiling
+from robot_dyn_id.cli.compilation import announce_compilation, compiling
 from robot_dyn_id.cli.outputs import claim
 from robot_dyn_id.dynamics.dynamics import Dynamics
 from robot_dyn_id.errors import DeadlineError, GraphError, InternalError, RobotDynIdError, UsageError
 from robot_dyn_id.files.configuration import shared_file
 from robot_dyn_id.files.parameters import read_parameters
+from robot_dyn_id.kernels.stepping import advance
 from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.model.urdf import RobotDescription
 from robot_dyn_id.progress import Stage
@@ -83,6 +84,7 @@ def run(arguments: argparse.Namespace) -> tuple[int, dict[str, Any]]:
     folder = output_folder(arguments.out or Path("runs") / f"demo-{datetime.now():%Y%m%d-%H%M%S}")
     write_robots(folder)
     domain = keep_to_this_host(listen=True)
+    announce_compilation(advance)
     with compiling(warm_up_regressor, warm_up_tiles), composition() as ros:
         note(f"ROS domain {domain}, which was empty, and namespace {ros.namespace}")
         truth, motion, failure = _identify(ros, folder, arguments.seed)

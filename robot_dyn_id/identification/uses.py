@@ -68,6 +68,7 @@ LOWERED_BY: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "positions_in_degrees": (NO, USES),
     "effort_too_large": (LIMITED, USES),
     "outside_training": (LIMITED, USES),
+    "held_out_in_training": (LIMITED, USES),
     "held_out_too_slow": (LIMITED, _MOTION_USES),
     "validated_at_rest": (LIMITED, (*_MOTION_USES, "collision_detection")),
     "joint_not_identifiable": (LIMITED, _MOTION_USES),

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Compilation in a second process."""
 
+import importlib
 import multiprocessing
 import os
 import time
@@ -9,7 +10,8 @@ import pytest
 from support.second_process import FILE, fail, report, report_and_stay
 
 from robot_dyn_id.cli import compilation
-from robot_dyn_id.cli.compilation import compiling
+from robot_dyn_id.cli.compilation import announce_compilation, compiling
+from robot_dyn_id.kernels.compiled import COMPILED
 
 
 @pytest.fixture
@@ -64,3 +66,18 @@ def test_on_one_core_there_is_none(written, monkeypatch):
     monkeypatch.setattr(compilation, "available_cores", lambda: 1)
     with compiling(report):
         assert not multiprocessing.active_children()
+
+
+KERNEL = "from robot_dyn_id.kernels.compiled import compiled\n\n\n@compiled\ndef twice(x):\n    return 2.0 * x\n"
+
+
+@pytest.mark.skipif(not COMPILED, reason="numba is not installed")
+def test_what_is_compiled_first_is_announced_once(tmp_path, monkeypatch, capfd):
+    (tmp_path / "one_kernel.py").write_text(KERNEL)
+    monkeypatch.syspath_prepend(tmp_path)
+    kernel = importlib.import_module("one_kernel").twice
+    announce_compilation(kernel)
+    assert "are compiled, once" in capfd.readouterr().err
+    assert kernel(1.5) == 3.0
+    announce_compilation(kernel)
+    assert capfd.readouterr().err == ""
