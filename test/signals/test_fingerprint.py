@@ -83,7 +83,7 @@ def test_a_parameter_set_recognizes_the_recordings_that_it_is_from(recording, pa
     assert finding.severity == "warning"
     assert finding.message.startswith("100% of the samples of part.npz are training data")
     assert evaluation.verdict.word == "suspect"
-    assert "yes" not in {use.answer for use in evaluation.uses}
+    assert "yes" not in {use.fit.answer for use in evaluation.uses}
     other = validate([ROBOT.record(seed=2, duration=20.0, noise=0.1)], stored, SETTINGS)
     assert "held_out_in_training" not in codes(other.findings)
 
