@@ -87,7 +87,7 @@ def commands_page() -> str:
 
 def argument_words(action: argparse.Action) -> str:
     """Names of an argument with its values, as code."""
-    choices = "{" + ",".join(map(str, action.choices)) + "}" if action.choices is not None else None
+    choices = "{" + ", ".join(map(str, action.choices)) + "}" if action.choices is not None else None
     metavar = action.metavar if action.metavar is not None else choices or action.dest.upper()
     words = " ".join(metavar) if isinstance(metavar, tuple) else str(metavar)
     if action.nargs in ("+", "*"):

@@ -66,7 +66,7 @@ def test_an_argument_is_shown_with_its_values():
     parser = argparse.ArgumentParser()
     assert argument_words(parser.add_argument("data", nargs="+", metavar="DATA")) == "`DATA ...`"
     assert argument_words(parser.add_argument("--gravity", nargs=3, metavar=("X", "Y", "Z"))) == "`--gravity X Y Z`"
-    assert argument_words(parser.add_argument("--kind", choices=["a", "b"])) == "`--kind {a,b}`"
+    assert argument_words(parser.add_argument("--kind", choices=["a", "b"])) == "`--kind {a, b}`"
     assert argument_words(parser.add_argument("--fast", action="store_true")) == "`--fast`"
 
 
