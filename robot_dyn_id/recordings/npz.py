@@ -244,7 +244,7 @@ def _require(archive: NpzFile, keys: Sequence[str]) -> None:
     """
     missing = [key for key in keys if key not in archive.files]
     if missing:
-        raise Unreadable(f"no key {', '.join(missing)}; it holds {', '.join(archive.files) or 'nothing'}: rename them")
+        raise Unreadable(f"no key {', '.join(missing)}; it holds {', '.join(archive.files) or 'nothing'}")
 
 
 def _ignored(archive: NpzFile, known: Sequence[str]) -> tuple[str, ...]:
