@@ -7,7 +7,7 @@ import multiprocessing
 import os
 import signal
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 
 from robot_dyn_id.cli import note
 from robot_dyn_id.cores import available_cores
@@ -22,18 +22,16 @@ LEAST_CORES = 2
 @contextmanager
 def first_identification() -> Iterator[None]:
     """Explain why the first identification of an installation takes long, and compile its last functions meanwhile."""
-    if is_on_disk(advance_lanes):
-        yield
-        return
-    announce_compilation(advance_lanes)
-    with compiling(warm_up_lanes):
+    with compiling(warm_up_lanes) if announce_compilation(advance_lanes) else nullcontext():
         yield
 
 
-def announce_compilation(kernel: Callable[..., object]) -> None:
-    """Explain why the first run of an installation takes long, unless the machine code of a kernel is on disk."""
-    if not is_on_disk(kernel):
-        note("functions of this installation are compiled, once, for about a minute")
+def announce_compilation(kernel: Callable[..., object]) -> bool:
+    """Explain why the first run of an installation takes long; False if the machine code of a kernel is on disk."""
+    if is_on_disk(kernel):
+        return False
+    note("functions of this installation are compiled, once, for about a minute")
+    return True
 
 
 @contextmanager

@@ -230,11 +230,11 @@ class Dynamics:
             InputError: arrays of another number of joints.
             UsageError: a term that is not linear in the acceleration.
         """
-        sliding = dq if sliding is None else sliding
-        shape, (position, velocity, acceleration, slip) = self._joint_major(q, dq, ddq, sliding)
+        shape, arrays = self._joint_major(q, ddq, dq, *(() if sliding is None else (sliding,)))
+        position, acceleration, velocity = arrays[:3]
         torque = np.empty_like(position)
         self._run((position, velocity, acceleration), _KernelArrays(torque=torque))
-        return self._time_major(torque + self._terms_torque(position, slip, acceleration, states), shape)
+        return self._time_major(torque + self._terms_torque(position, arrays[-1], acceleration, states), shape)
 
     def bias(self, q: ArrayLike, dq: ArrayLike, states: TermStates | None = None) -> Array:
         """Torque at zero acceleration: Coriolis, centrifugal, gravity, friction, offsets [N m or N]."""

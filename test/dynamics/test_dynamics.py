@@ -135,6 +135,18 @@ def test_terms_are_where_they_belong():
     )
 
 
+def test_friction_may_be_that_of_another_velocity():
+    robot = Simulated(ARM, TERMS)
+    dynamics = Dynamics(robot.regressor, np.arange(len(robot.parameters)), robot.parameters)
+    q, dq, ddq, sliding = np.random.default_rng(1).normal(size=(4, 20, 3))
+    changed = dynamics.inverse_dynamics(q, dq, ddq, sliding=sliding) - dynamics.inverse_dynamics(q, dq, ddq)
+    friction = dynamics.friction(q, sliding) - dynamics.friction(q, dq)
+    assert np.abs(friction).max() > 0.1
+    np.testing.assert_allclose(changed, friction, atol=1e-10)
+    with pytest.raises(InputError, match="do not fit together"):
+        dynamics.inverse_dynamics(q, dq, ddq, sliding=sliding[:7])
+
+
 def test_one_state_is_a_row_of_a_batch():
     dynamics, motion = dynamics_of(panda_arm()), random_motion(panda_arm(), 4, seed=2)
     q, dq, ddq = states(motion)
