@@ -21,7 +21,6 @@ sys.path.insert(0, str(HERE))
 
 from reference_pages import write_reference  # noqa: E402
 from remote_resources import check_site  # noqa: E402
-from snippets import summary  # noqa: E402
 
 from robot_dyn_id.files.configuration import shared_file  # noqa: E402
 from robot_dyn_id.version import __version__  # noqa: E402
@@ -55,8 +54,6 @@ rosdoc2_settings = {
 }
 
 myst_heading_anchors = 4
-
-rst_epilog = f".. |snippets| replace:: {summary(sorted(HERE.rglob('*.md')))}"
 
 napoleon_google_docstring = True
 napoleon_numpy_docstring = False

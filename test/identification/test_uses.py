@@ -44,7 +44,7 @@ from robot_dyn_id.signals.trials import FilteredTrials
 from robot_dyn_id.simulation.plant import CompiledDynamics
 from robot_dyn_id.simulation.plant_lanes import PlantLanes
 
-METHOD = Path(__file__).parents[2] / "docs" / "method.md"
+PAGE = Path(__file__).parents[2] / "docs" / "trust.md"
 ROBOT = Simulated()
 PLAN = SignalPlan.from_low_pass(100.0, LowPass(5.0), False)
 
@@ -366,7 +366,7 @@ def test_rollouts_start_with_the_states_of_friction(monkeypatch):
 
 
 def test_the_table_of_thresholds_is_complete():
-    rows = re.findall(r"^\| `(\w+)` \| ([\d.]+) \|", METHOD.read_text(encoding="utf-8"), re.MULTILINE)
+    rows = re.findall(r"^\| `(\w+)` \| ([\d.]+) \|", PAGE.read_text(encoding="utf-8"), re.MULTILINE)
     assert {name: float(value) for name, value in rows} == vars(Thresholds())
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from reference_pages import argument_words, commands_page, configuration_page, messages_page, options_page
 from remote_resources import remote_resources
-from snippets import snippets_of, summary
+from snippets import snippets_of
 
 import robot_dyn_id as rdi
 from robot_dyn_id.cli import VERBS
@@ -72,8 +72,11 @@ def test_an_argument_is_shown_with_its_values():
 
 def test_blocks_are_read_with_their_marks(tmp_path):
     page = tmp_path / "page.md"
-    page.write_text("Text\n\n*Not run: needs a robot.*\n\n```sh\nros2 run\n```\n\n```python\nx = 1\n```\n")
-    first, second = snippets_of(page)
-    assert (first.mark, first.runs) == ("Not run: needs a robot", False)
+    page.write_text(
+        "Text\n\n*Needs a robot.*\n\n```sh\nros2 run\n```\n\n```python\nx = 1\n```\n\n"
+        "<!-- Run by `Makefile` -->\n\n```sh\nmake\n```\n"
+    )
+    first, second, third = snippets_of(page)
+    assert (first.mark, first.runs) == ("Needs a robot", False)
     assert (second.mark, second.runs, second.code, second.line) == ("", True, "x = 1\n", 9)
-    assert summary([page]).startswith("1 of the 2 blocks")
+    assert (third.mark, third.runs) == ("Run by `Makefile`", False)
