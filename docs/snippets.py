@@ -23,7 +23,7 @@ SHOWN_LANGUAGES = ("text", "yaml", "json", "xml", "cpp", "cmake", "{toctree}", "
 """Languages of blocks that are only shown."""
 
 NEEDS = ("Needs a robot", "Needs a ROS 2 distribution")
-"""What blocks need that are not run, in the words of the page."""
+"""Needs of blocks that are not run, in the words of the page."""
 
 BLOCK = re.compile(
     r"(?:^(?:\*(?P<need>[^*\n]+)\.\*|<!-- (?P<mark>[^\n]+?) -->)\n\n?)?^```(?P<language>\S*)\n(?P<code>.*?)^```$",
