@@ -3,9 +3,8 @@
 
 import importlib
 import re
+from functools import cache
 from pathlib import Path
-
-import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [
@@ -53,7 +52,11 @@ CODE_FILES = {path.name for folder in FOLDERS for path in (ROOT / folder).rglob(
 
 CODE = sorted((ROOT / "robot_dyn_id").rglob("*.py"))
 
-every_page = pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
+
+def on_pages(wrong):
+    """Pages with what is wrong on them; `wrong` is a function of a page's text."""
+    found = {page.relative_to(ROOT).as_posix(): wrong(page.read_text(encoding="utf-8")) for page in PAGES}
+    return {page: names for page, names in found.items() if names}
 
 
 def exists(path):
@@ -96,9 +99,7 @@ def names(text):
         yield from (f"{module}.{name}" for name in re.findall(r"(?:^|[(,])\s*(\w+)", imported.partition("#")[0]))
 
 
-@every_page
-def test_paths_in_the_documentation_exist(page):
-    found = PATHS.findall(page.read_text(encoding="utf-8"))
+def test_paths_in_the_documentation_exist():
     headers = {
         path.relative_to(ROOT / "cpp" / "include").as_posix() for path in (ROOT / "cpp" / "include").rglob("*.hpp")
     }
@@ -107,35 +108,47 @@ def test_paths_in_the_documentation_exist(page):
         for file in (ROOT / "cpp" / "ros2_control").glob("*.xml")
         for name in re.findall(r'class name="([^"]+)"', file.read_text(encoding="utf-8"))
     }
-    known = headers | plugins
-    assert not [path for path in found if not exists(path) and not is_interface(path) and path not in known]
+
+    def missing(text):
+        found = set(PATHS.findall(text)) - headers - plugins
+        return [path for path in found if not exists(path) and not is_interface(path)]
+
+    assert on_pages(missing) == {}
 
 
-@every_page
-def test_files_of_code_in_the_documentation_exist(page):
-    assert set(FILES.findall(page.read_text(encoding="utf-8"))) <= CODE_FILES
+def test_files_of_code_in_the_documentation_exist():
+    assert on_pages(lambda text: set(FILES.findall(text)) - CODE_FILES) == {}
 
 
-@every_page
-def test_modules_and_attributes_in_the_documentation_resolve(page):
-    assert not [name for name in names(page.read_text(encoding="utf-8")) if not resolves(name)]
+def test_modules_and_attributes_in_the_documentation_resolve():
+    assert on_pages(lambda text: [name for name in names(text) if not resolves(name)]) == {}
 
 
+@cache
+def source(path):
+    return path.read_text(encoding="utf-8")
+
+
+@cache
 def dotted(path):
     """Name of the module of a file."""
     return ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
 
 
 def is_defined(name, path):
-    text = path.read_text(encoding="utf-8")
+    text = source(path)
     pattern = rf"\b{name}\b" if path.stem == "__init__" else rf"^\s*(?:(?:def|class) {name}\b|{name}\b.*[:=])"
     return re.search(pattern, text, re.M) is not None
 
 
-@every_page
-def test_names_behind_a_module_are_in_it(page):
-    """Where the name of the module is given without its package."""
-    for module, name in SHORT.findall(page.read_text(encoding="utf-8")):
+def undefined(text):
+    """Names of a text that are not in the module before them, which is given without its package."""
+    for module, name in set(SHORT.findall(text)):
         if module.split(".")[0] not in FOREIGN and name not in SUFFIXES:
             places = [path for path in CODE if f".{dotted(path)}".endswith(f".{module}")]
-            assert any(is_defined(name, path) for path in places), f"{module}.{name}"
+            if not any(is_defined(name, path) for path in places):
+                yield f"{module}.{name}"
+
+
+def test_names_behind_a_module_are_in_it():
+    assert on_pages(lambda text: list(undefined(text))) == {}

@@ -2,9 +2,8 @@
 """The language of the project: CONTRIBUTING.md lists words that are replaced by the field's own; none comes back."""
 
 import re
+from functools import cache
 from pathlib import Path
-
-import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -42,16 +41,20 @@ ALLOWED = re.compile(
 
 
 def avoided():
-    """A regular expression for the words of the table in CONTRIBUTING.md."""
+    """Regular expressions for the words and for the phrases of the table in CONTRIBUTING.md."""
     section = SECTION.search((ROOT / "CONTRIBUTING.md").read_text())
     assert section, "CONTRIBUTING.md has no section Language"
     rows = re.findall(r"^\| ([^|]+) \|", section[1], re.M)[1:]
     assert len(rows) >= 15
-    words = [word.strip() for row in rows for word in row.split(",")]
-    forms = [form for word in words for form in (word, word.capitalize(), word.upper())]
-    return (
-        "(?<![A-Za-z])(?:" + "|".join(re.escape(form).replace(r"\*", "[A-Za-z]*") for form in forms) + ")(?![A-Za-z])"
-    )
+    entries = [entry.strip() for row in rows for entry in row.split(",")]
+
+    def any_of(entries):
+        forms = [form for entry in entries for form in (entry, entry.capitalize(), entry.upper())]
+        return "|".join(re.escape(form).replace(r"\*", "[A-Za-z]*") for form in forms)
+
+    phrases = [entry for entry in entries if " " in entry]
+    words = [entry for entry in entries if " " not in entry]
+    return re.compile(any_of(words)), rf"(?<![A-Za-z])(?:{any_of(phrases)})(?![A-Za-z])"
 
 
 def texts():
@@ -70,11 +73,23 @@ def texts():
     )
 
 
-WORDS = re.compile("|".join([avoided(), *SHAPES]), re.M)
+WORDS, PHRASES = avoided()
+TURNS = re.compile("|".join([PHRASES, *SHAPES]), re.M)
 
 
-@pytest.mark.parametrize("path", texts(), ids=lambda path: str(path.relative_to(ROOT)))
-def test_words_that_are_avoided_do_not_come_back(path):
+@cache
+def is_avoided(word):
+    return WORDS.fullmatch(word) is not None
+
+
+def avoided_in(path):
+    """Places of a file with words that are avoided."""
     text = ALLOWED.sub("", path.read_text(encoding="utf-8", errors="replace"))
-    found = [f"{text.count(chr(10), 0, match.start()) + 1}: {match[0]!r}" for match in WORDS.finditer(text)]
-    assert not found, "\n".join([str(path.relative_to(ROOT)), *found])
+    words = (match for match in re.finditer("[A-Za-z]+", text) if is_avoided(match[0]))
+    for match in (*words, *TURNS.finditer(text)):
+        yield f"{path.relative_to(ROOT)}:{text.count(chr(10), 0, match.start()) + 1}: {match[0]!r}"
+
+
+def test_words_that_are_avoided_do_not_come_back():
+    found = [place for path in texts() for place in avoided_in(path)]
+    assert not found, "\n".join(found)

@@ -3,8 +3,6 @@
 
 from pathlib import Path
 
-import pytest
-
 ROOT = Path(__file__).resolve().parents[2]
 FOLDERS = ("robot_dyn_id", "launch", "msg", "action", "srv", "cpp", "examples", "benchmarks", "test", ".ci")
 SUFFIXES = {".py", ".msg", ".srv", ".action", ".cpp", ".hpp", ".js", ".css", ".sh"}
@@ -25,8 +23,11 @@ def sources():
     )
 
 
-@pytest.mark.parametrize("path", sources(), ids=lambda path: path.relative_to(ROOT).as_posix())
-def test_the_first_lines_name_the_license(path):
+def names_the_license(path):
     lines = path.read_text(encoding="utf-8").splitlines()[:2]
     first = lines[1] if lines and lines[0].startswith("#!") else (lines or [""])[0]
-    assert "SPDX-License-Identifier: Apache-2.0" in first
+    return "SPDX-License-Identifier: Apache-2.0" in first
+
+
+def test_the_first_lines_name_the_license():
+    assert [path.relative_to(ROOT).as_posix() for path in sources() if not names_the_license(path)] == []

@@ -4,7 +4,7 @@
 import ast
 from pathlib import Path
 
-import pytest
+from architecture import figures
 
 TESTS = Path(__file__).resolve().parents[1]
 FILES = sorted(TESTS.rglob("*.py"))
@@ -12,14 +12,17 @@ NAMES = {path.stem for path in FILES if path.stem.startswith("test_")} | {"conft
 
 
 def imported_modules(path):
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in figures.nodes(path):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
             yield node.module or "."
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda path: path.relative_to(TESTS).as_posix())
-def test_no_test_imports_a_test_file(path):
-    parts = {part for name in imported_modules(path) for part in name.split(".")}
-    assert not parts & NAMES, "share it in test/support/"
+def imports_a_test_file(path):
+    return not NAMES.isdisjoint(part for name in imported_modules(path) for part in name.split("."))
+
+
+def test_no_test_imports_a_test_file():
+    wrong = [path.relative_to(TESTS).as_posix() for path in FILES if imports_a_test_file(path)]
+    assert wrong == [], "share it in test/support/"
