@@ -116,6 +116,17 @@ class UnsafeDataError(InputError):
         message = f"{where}{'; '.join(format_findings(findings))} (findings: {codes})"
         return cls(message, "; ".join(one.action for one in findings if one.action), findings)
 
+    def with_causes(self, findings: Sequence[Finding]) -> UnsafeDataError:
+        """The error with other findings that may explain it.
+
+        Args:
+            findings: findings of any severity.
+        """
+        if not findings:
+            return self
+        message = f"{self.message}; possible cause: {'; '.join(format_findings(findings))}"
+        return UnsafeDataError(message, self.action, (*self.findings, *findings))
+
     def summary(self) -> dict[str, Any]:
         """The error as `--json` reports it, with its findings."""
         return {**super().summary(), "findings": [one.summary() for one in self.findings]}

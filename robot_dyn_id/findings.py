@@ -183,6 +183,12 @@ SECTIONS: Mapping[str, Mapping[str, Definition]] = {
             "microseconds or nanoseconds.",
             "convert the time stamps to seconds",
         ),
+        "sample_rate_low": Definition(
+            "error",
+            "Samples are more than 0.2 s apart: they show positions, but no accelerations. Stamps in milliseconds have "
+            "a finding of their own: in that unit these joints would be faster than any arm.",
+            "record the joint states at 50 Hz or more",
+        ),
         "clock_jitter": Definition(
             "info",
             "Time stamps jitter, but the samples are equally spaced, as their interpolation shows: they are stamped on "
@@ -334,6 +340,12 @@ SECTIONS: Mapping[str, Mapping[str, Definition]] = {
             "info",
             "Joints of the URDF are not recorded, and taken to be fixed at position 0.",
             "give their positions with `held` in the configuration if they are elsewhere",
+        ),
+        "fixed_joint_differs": Definition(
+            "warning",
+            "A joint that is fixed for the identification is recorded, and moves, or rests elsewhere, by more than "
+            "0.02 rad or 5 mm: its motion and pose are in the efforts of the others.",
+            "identify the joint too, or record again with this joint where it is fixed",
         ),
         "joints_unknown": Definition(
             "info", "Recorded joints are not moving joints of the URDF.", "check the names of the joints"

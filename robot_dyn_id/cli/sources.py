@@ -18,6 +18,7 @@ from robot_dyn_id.model.urdf import RobotDescription
 from robot_dyn_id.parameters import COMPENSATIONS
 from robot_dyn_id.recordings.bag_files import is_bag
 from robot_dyn_id.recordings.lerobot import is_episode
+from robot_dyn_id.workflow.joints import check_fixed
 
 
 def add_configuration(parser: argparse.ArgumentParser, bags: bool = True) -> None:
@@ -115,5 +116,6 @@ def robot_from(robot: RobotDescription, configuration: Configuration) -> RobotMo
     """
     gravity = configuration.gravity or STANDARD_GRAVITY
     whole = RobotModel.from_description(robot, gravity=gravity)
+    check_fixed(configuration.held, whole)
     moving = [name for name in configuration.identify or whole.joint_names if name not in configuration.held]
     return RobotModel.from_description(robot, joints=moving, held=configuration.held, gravity=gravity)

@@ -25,6 +25,7 @@ from robot_dyn_id.files.values import (
     read_value,
 )
 from robot_dyn_id.identification.settings import EFFORT_KINDS, VELOCITIES, Settings
+from robot_dyn_id.model.robot import check_gravity
 from robot_dyn_id.model.urdf import RobotDescription
 from robot_dyn_id.parameters import NONE, ParameterSet
 from robot_dyn_id.recordings.meaning import POSITION_UNITS, ColumnMeaning
@@ -102,8 +103,11 @@ class Configuration:
         """Complete the settings from the joints, and refuse contradictions.
 
         Raises:
-            UsageError: a joint that is both locked and to be identified, or a setting of a joint that is out of range.
+            UsageError: a joint that is both locked and to be identified, a setting of a joint that is out of range, or
+                a gravity vector in another unit.
         """
+        if self.gravity is not None:
+            check_gravity(self.gravity)
         drives = {name: Drive(joint.gain, joint.sign) for name, joint in self.joints.items()}
         speeds = {n: joint.reversal_speed for n, joint in self.joints.items() if joint.reversal_speed is not None}
         settings = replace(

@@ -32,6 +32,31 @@ STANDARD_GRAVITY = (0.0, 0.0, -9.81)
 MAX_GRAVITY = 30.0
 """Largest magnitude of a gravity vector [m/s^2]: above that of any planet of the solar system (Jupiter: 24.8)."""
 
+UNIT_TOLERANCE = 0.01
+"""Difference from 1 up to which the magnitude of a gravity vector is that of a unit vector."""
+
+
+def check_gravity(gravity: Sequence[float]) -> None:
+    """Check a gravity vector.
+
+    Args:
+        gravity: gravity vector in the base frame [m/s^2].
+
+    Raises:
+        UsageError: not three finite numbers, a unit vector, or a vector in another unit; the message has the vector of
+            this direction in m/s^2.
+    """
+    if len(gravity) != 3 or not all(math.isfinite(number) for number in gravity):
+        raise UsageError(f"gravity {list(gravity)} must be 3 numbers")
+    magnitude = math.hypot(*gravity)
+    if magnitude <= MAX_GRAVITY and abs(magnitude - 1.0) > UNIT_TOLERANCE:
+        return
+    what = f"a magnitude of {magnitude:.4g} m/s^2, above {MAX_GRAVITY:g}" if magnitude > MAX_GRAVITY else "length 1"
+    largest = max(map(abs, gravity))
+    direction = [number / largest for number in gravity]  # magnitudes of 1e300 have no finite sum of squares
+    standard = [round(9.81 * number / math.hypot(*direction), 3) + 0.0 for number in direction]
+    raise UsageError(f"gravity {list(gravity)} has {what}: give it in m/s^2, `gravity: {standard}`")
+
 
 @dataclass(frozen=True)
 class Limits:
@@ -196,15 +221,11 @@ class RobotModel:
 
         Raises:
             ModelError: broken, xacro, floating base, planar joint, closed loop, unknown joint, no joints.
-            UsageError: gravity is not a vector, or a held position is not a number.
+            UsageError: see `check_gravity`, or a held position is not a number.
         """
-        if len(gravity) != 3 or not all(math.isfinite(number) for number in (*gravity, *(held or {}).values())):
-            raise UsageError(f"gravity {list(gravity)} must be 3 numbers, held positions {held or {}} finite ones")
-        if math.hypot(*gravity) > MAX_GRAVITY:
-            raise UsageError(
-                f"gravity {list(gravity)} has a magnitude of {math.hypot(*gravity):.4g} m/s^2, above {MAX_GRAVITY:g}; "
-                "give the vector in m/s^2, as (0, 0, -9.81)"
-            )
+        check_gravity(gravity)
+        if not all(math.isfinite(number) for number in (held or {}).values()):
+            raise UsageError(f"held positions {held} must be finite")
         text, label = description.text, description.source
         tree = description.root()
         return _model_from(text, label, tree, joints, dict(held or {}), np.array(gravity, dtype=np.float64))

@@ -45,8 +45,8 @@ class LowPass:
         slowest = 2 * math.pi * self.cutoff * math.sin(math.pi / (2 * self.order))
         return 20.7 / slowest
 
-    def apply(self, values: Array, rate: float) -> Array:
-        """Filter along the last axis, samples at `rate` [Hz].
+    def require_rate(self, rate: float) -> None:
+        """Check that samples at `rate` [Hz] can be filtered.
 
         Raises:
             UsageError: the cut-off is too high for the sample rate.
@@ -55,6 +55,14 @@ class LowPass:
             raise UsageError(
                 f"the cut-off {self.cutoff:g} Hz is too high for data at {rate:.4g} Hz: use at most {0.4 * rate:.3g} Hz"
             )
+
+    def apply(self, values: Array, rate: float) -> Array:
+        """Filter along the last axis, samples at `rate` [Hz].
+
+        Raises:
+            UsageError: the cut-off is too high for the sample rate.
+        """
+        self.require_rate(rate)
         pad = min(values.shape[-1] - 1, math.ceil(self.settling / 4 * rate))
         return filter_both_ways(butterworth_sections(self.order, self.cutoff, rate), values, max(pad, 0))
 

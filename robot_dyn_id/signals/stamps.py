@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Time stamps: their unit, and jitter that the samples themselves do not have."""
+"""Time stamps: their unit and rate, and jitter that the samples themselves do not have."""
 
 from __future__ import annotations
 
@@ -19,7 +19,10 @@ UNITS = {"milliseconds": 1e3, "microseconds": 1e6, "nanoseconds": 1e9}
 """Units of stamps that are not in seconds, per second."""
 
 LONGEST_STEP_S = 0.2
-"""Longest plausible median step [s]: 5 Hz."""
+"""Longest median step that shows accelerations [s]: 5 Hz."""
+
+LARGEST_SPEED, SPEED_QUANTILE = 30.0, 0.9
+"""Speed that no joint of an arm has [rad/s or m/s], and the quantile over the samples that is compared with it."""
 
 EARLIEST_EPOCH_S, LATEST_EPOCH_S = 5e8, 5e9
 """Seconds since 1970 that stamps of a clock may have."""
@@ -53,9 +56,14 @@ SMOOTHING_SAMPLES = 101
 
 
 def examine_stamp_unit(recording: Recording, joints: Sequence[str]) -> tuple[Finding, ...]:
-    """Finding about stamps that are not in seconds."""
-    stamps = _first_samples(recording, joints)[0]
-    stamps = stamps[np.isfinite(stamps)]
+    """Finding about stamps that are not in seconds, or about samples that are too far apart.
+
+    Stamps that are far apart are in the unit in which they are not, unless the joints would be faster in it than any
+    arm: then they are in seconds, at a low rate.
+    """
+    stamps, positions = _first_samples(recording, joints)
+    usable = np.isfinite(stamps)
+    stamps, positions = stamps[usable], positions[usable]
     steps = np.diff(stamps)
     steps = steps[steps > 0.0]
     if not len(steps):
@@ -69,15 +77,28 @@ def examine_stamp_unit(recording: Recording, joints: Sequence[str]) -> tuple[Fin
     message = f"time stamps are {median:.3g} apart in the median, from {start:.3g} on"
     if median > LONGEST_STEP_S * UNITS[unit]:
         return (make_finding("stamps_not_in_seconds", f"{message}, which no unit of time explains"),)
+    if not epoch and _usual_travel(positions) > LARGEST_SPEED * median / UNITS[unit]:
+        message = f"samples are {median:.3g} s apart ({1.0 / median:.2g} Hz), which does not show accelerations"
+        return (make_finding("sample_rate_low", message),)
     message += f": they appear to be in {unit}"
     return (make_finding("stamps_not_in_seconds", message, action=f"divide the time stamps by {UNITS[unit]:.0e}"),)
 
 
+def _usual_travel(positions: Array) -> float:
+    """Distance that the fastest joint moves between two samples, without the largest ones; 0 without positions.
+
+    Args:
+        positions: shape (N, n), NaN where missing.
+    """
+    travel = np.fmax.reduce(np.abs(np.diff(positions, axis=0)), axis=1, initial=0.0)
+    return float(np.quantile(travel, SPEED_QUANTILE)) if len(travel) else 0.0
+
+
 def require_seconds(recordings: Sequence[Recording], joints: Sequence[str]) -> None:
-    """Refuse stamps that are not in seconds.
+    """Refuse stamps that are not in seconds, and samples that are too far apart.
 
     Raises:
-        UnsafeDataError: stamps in another unit.
+        UnsafeDataError: stamps in another unit, or at a low rate.
     """
     for recording in recordings:
         findings = examine_stamp_unit(recording, joints)

@@ -36,6 +36,9 @@ from robot_dyn_id.signals.zeros import EffortZeros
 EXCLUDED_PERIODS = 0.5
 """Time around efforts that are left out whose rows are left out too, in periods of the cut-off."""
 
+MAX_OVERSAMPLING = 10.0
+"""Largest rate of the uniform grid, as a multiple of the rate of the recordings: more samples hold nothing new."""
+
 SHORTEST_SPAN_PERIODS = 40.0
 """Shortest span of an excerpt, in periods of the cut-off; the cut ends of a segment take five of them."""
 
@@ -479,7 +482,8 @@ def plan_signals(surveyed: Survey, settings: SignalSettings) -> SignalPlan:
         settings: choices about signals.
 
     Raises:
-        UsageError: recorded velocities are requested, but not recorded.
+        UsageError: recorded velocities are requested, but not recorded, or the sample rate does not suit the recordings
+            or the filters.
     """
     velocity = settings.velocity
     if velocity == "recorded" and not surveyed.has_velocity:
@@ -494,4 +498,11 @@ def plan_signals(surveyed: Survey, settings: SignalSettings) -> SignalPlan:
     if motion_cutoff is None:
         motion_cutoff = surveyed.motion_cutoff(recorded) if chosen else cutoff
     rate = settings.sample_rate or surveyed.rate
+    if rate > MAX_OVERSAMPLING * surveyed.rate:
+        raise UsageError(
+            f"sample_rate {rate:g} Hz is more than {MAX_OVERSAMPLING:g} times the {surveyed.rate:.4g} Hz of "
+            f"{', '.join(surveyed.sources)}: leave it out, or give at most {MAX_OVERSAMPLING * surveyed.rate:.4g}"
+        )
+    if settings.sample_rate is not None:
+        LowPass(max(cutoff, motion_cutoff)).require_rate(rate)
     return SignalPlan.from_low_pass(rate, LowPass(cutoff, order), recorded, LowPass(motion_cutoff, order))

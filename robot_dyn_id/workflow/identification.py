@@ -11,7 +11,7 @@ from pathlib import Path
 from robot_dyn_id.data.recording import ArrayRecording, Recording
 from robot_dyn_id.data.stored import StoredRecording
 from robot_dyn_id.data.stream_store import StreamStore
-from robot_dyn_id.errors import UsageError
+from robot_dyn_id.errors import UnsafeDataError, UsageError
 from robot_dyn_id.files.configuration import Configuration
 from robot_dyn_id.identification import pipeline
 from robot_dyn_id.identification.holdout import split
@@ -25,6 +25,7 @@ from robot_dyn_id.signals.stamps import require_seconds
 from robot_dyn_id.version import __version__
 from robot_dyn_id.workflow.joints import (
     match_joints,
+    report_fixed,
     report_recordings,
     report_unknown_joints,
     report_unrecorded,
@@ -157,8 +158,13 @@ def _identify_stored(
     )
     require_seconds([*kept, *kept_out], model.joint_names)
     training, validation = split(kept, model.joint_names, kept_out, trials.train_range)
-    result = pipeline.identify(training, validation, model, settings, __version__, progress)
+    differing = report_fixed(model, trials.all)
+    try:
+        result = pipeline.identify(training, validation, model, settings, __version__, progress)
+    except UnsafeDataError as error:
+        raise error.with_causes(differing) from error
     findings = (
+        *differing,
         *report_unrecorded(model, fixed),
         *report_unknown_joints(trials.all, model),
         *report_recordings(trials.all, model.joint_names),
@@ -199,7 +205,8 @@ def validate(
     trials = _as_list(recordings)
     require_seconds(trials, parameters.joint_names)
     evaluation = pipeline.validate(trials, parameters, settings or Settings(), progress)
-    evaluation = evaluation.with_findings(report_recordings(trials, parameters.joint_names))
+    differing = report_fixed(RobotModel.from_parameters(parameters), trials)
+    evaluation = evaluation.with_findings((*differing, *report_recordings(trials, parameters.joint_names)))
     return ValidationResult.from_evaluation(evaluation, parameters)
 
 

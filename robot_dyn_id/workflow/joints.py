@@ -4,8 +4,11 @@
 from __future__ import annotations
 
 import difflib
+import math
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
+
+import numpy as np
 
 from robot_dyn_id.data.recording import Recording
 from robot_dyn_id.errors import InputError, UsageError
@@ -14,6 +17,8 @@ from robot_dyn_id.findings import Finding, make_finding
 from robot_dyn_id.model.robot import STANDARD_GRAVITY, RobotModel
 from robot_dyn_id.model.urdf import RobotDescription
 from robot_dyn_id.recordings import FileRecording
+from robot_dyn_id.signals.cleaning import LARGEST_POSITION
+from robot_dyn_id.signals.health import LEAST_TRAVEL_M, LEAST_TURN_RAD, LIMIT_TOLERANCE
 
 LEAST_SIMILARITY = 0.8
 """Similarity of two names of joints, by difflib, from which on one may be the other misspelled."""
@@ -99,10 +104,11 @@ def robot_for(robot: RobotDescription, configuration: Configuration, recordings:
     Raises:
         ModelError: the robot description cannot be used.
         InputError: see `match_joints`.
-        UsageError: the configuration names a joint that the robot does not have.
+        UsageError: the configuration names a joint that the robot does not have, or fixes one outside its limits.
     """
     whole = RobotModel.from_description(robot, gravity=configuration.gravity or STANDARD_GRAVITY)
     _check_names(configuration, whole)
+    check_fixed(configuration.held, whole)
     return match_joints(whole, recordings, configuration.held, configuration.identify)
 
 
@@ -113,6 +119,73 @@ def _check_names(configuration: Configuration, model: RobotModel) -> None:
             near = difflib.get_close_matches(name, movable, 1)
             hint = f"did you mean {near[0]}?" if near else f"its joints are {', '.join(model.joint_names)}"
             raise UsageError(f"{name} of the configuration is not a moving joint of {model.name}; {hint}")
+
+
+def check_fixed(fixed: Mapping[str, float], model: RobotModel) -> None:
+    """Check that joints are fixed within their limits, or within a full turn where the URDF gives none.
+
+    Args:
+        fixed: positions by joint name [rad or m].
+        model: the robot with these joints.
+
+    Raises:
+        UsageError: a position outside the limits.
+    """
+    limits = zip(model.joint_names, model.limits.lower, model.limits.upper, model.position_units, strict=True)
+    for name, lower, upper, unit in limits:
+        position = fixed.get(name, 0.0)
+        turn = 2.0 * math.pi if unit == "rad" else math.inf
+        low, high = lower if math.isfinite(lower) else -turn, upper if math.isfinite(upper) else turn
+        if position == 0.0 or low - LIMIT_TOLERANCE <= position <= high + LIMIT_TOLERANCE:
+            continue
+        radians = math.radians(position)
+        degrees = unit == "rad" and low - LIMIT_TOLERANCE <= radians <= high + LIMIT_TOLERANCE
+        hint = f": if these are degrees, give `held: {radians:.4g}`" if degrees else ""
+        raise UsageError(
+            f"joint {name}: held at {position:g} {unit}, outside its range from {low:.4g} to {high:.4g} {unit}{hint}"
+        )
+
+
+def report_fixed(model: RobotModel, recordings: Sequence[Recording]) -> tuple[Finding, ...]:
+    """Findings about fixed joints that are recorded, and move there or rest elsewhere.
+
+    Args:
+        model: the robot with its fixed joints.
+        recordings: recordings of it.
+    """
+    recorded = {name for recording in recordings for name in recording.joint_names}
+    if not recorded & set(model.held):
+        return ()
+    whole = RobotModel.from_urdf(model.urdf)
+    findings = []
+    for name, unit in zip(whole.joint_names, whole.position_units, strict=True):
+        if name not in model.held or name not in recorded:
+            continue
+        low, high = _range_of(name, [recording for recording in recordings if name in recording.joint_names])
+        least = LEAST_TURN_RAD if unit == "rad" else LEAST_TRAVEL_M
+        fixed = model.held[name]
+        if not max(high, fixed) - min(low, fixed) > least:  # also where no position is recorded
+            continue
+        message = f"{name} is fixed at {fixed:g} {unit}, but recorded from {low:.3g} to {high:.3g} {unit}"
+        moves = high - low > least
+        action = (
+            f"identify {name} too, or record again with this joint at rest"
+            if moves
+            else f"set `joints: {{{name}: {{held: {0.5 * (low + high):.4g}}}}}` in the configuration"
+        )
+        findings.append(make_finding("fixed_joint_differs", message, [name], action=action))
+    return tuple(findings)
+
+
+def _range_of(joint: str, recordings: Sequence[Recording]) -> tuple[float, float]:
+    """Least and greatest recorded position of a joint; infinite and reversed if there is none."""
+    low, high = math.inf, -math.inf
+    for recording in recordings:
+        for chunk in recording.chunks([joint]):
+            positions = chunk.q[np.abs(chunk.q) <= LARGEST_POSITION]
+            low = min(low, float(positions.min(initial=low)))
+            high = max(high, float(positions.max(initial=high)))
+    return low, high
 
 
 def report_unrecorded(model: RobotModel, given: Collection[str]) -> tuple[Finding, ...]:

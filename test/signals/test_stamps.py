@@ -46,6 +46,15 @@ def test_milliseconds_at_a_high_rate_are_named(start):
     require_seconds([changed(fast, t=lambda t: t + start)], ROBOT.joints)
 
 
+@pytest.mark.parametrize("rate", [1.0, 3.0])
+def test_a_low_rate_is_not_called_milliseconds(rate):
+    slow = ROBOT.record(duration=60.0, rate=rate)
+    with pytest.raises(UnsafeDataError) as error:
+        require_seconds([slow], ROBOT.joints)
+    assert [one.code for one in error.value.findings] == ["sample_rate_low"]
+    assert f"{rate:.2g} Hz" in error.value.message
+
+
 def jittering(recording, share):
     """Stamps of arrival: late by a random time, in order."""
     t = recording.samples.t

@@ -16,7 +16,14 @@ from robot_dyn_id.signals.survey import Survey
 from robot_dyn_id.signals.trials import FilteredTrials
 
 CHECKS: Mapping[str, tuple[str, ...]] = {
-    "clock": ("clock_jitter", "clock_drift", "clocks_differ", "stamps_constant", "stamps_not_in_seconds"),
+    "clock": (
+        "clock_jitter",
+        "clock_drift",
+        "clocks_differ",
+        "stamps_constant",
+        "stamps_not_in_seconds",
+        "sample_rate_low",
+    ),
     "gaps": ("clock_gaps",),
     "rows": ("rows_unusable", "rows_dropped", "samples_dropped", "values_missing"),
     "rest": ("rest_left_out", "validated_at_rest", "no_motion", "joint_barely_moves"),
