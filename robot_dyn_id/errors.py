@@ -84,6 +84,29 @@ class ModelError(InputError):
     advice = "correct the robot description"
 
 
+class MissingPackageError(ModelError):
+    """A xacro file needs a ROS package that is not found."""
+
+    code = "package_missing"
+    advice = "give the folder of the package, or set ROS_PACKAGE_PATH to a folder that contains it"
+
+
+class MissingArgumentError(ModelError):
+    """A xacro file needs an argument that is not given.
+
+    Attributes:
+        name: name of the argument.
+    """
+
+    code = "argument_missing"
+    advice = "give a value of the argument"
+
+    def __init__(self, message: str = "", action: str = "", name: str = "") -> None:
+        """Keep message, action, and the name of the argument."""
+        super().__init__(message, action)
+        self.name = name
+
+
 class MotionError(RobotDynIdError):
     """A motion would leave the limits of a joint, or may not begin where the robot is."""
 

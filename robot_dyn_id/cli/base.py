@@ -7,15 +7,15 @@ import argparse
 from typing import Any
 
 from robot_dyn_id.cli import show
+from robot_dyn_id.cli.robots import add_robot, read_robot
 from robot_dyn_id.dynamics.base_parameters import PIVOTS, BaseParameters, base_parameters
 from robot_dyn_id.dynamics.regressor import Regressor, terms_on_joints
 from robot_dyn_id.model.robot import STANDARD_GRAVITY, RobotModel
-from robot_dyn_id.model.urdf import RobotDescription
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of the command."""
-    parser.add_argument("--robot", required=True, metavar="URDF", help="URDF or xacro file")
+    add_robot(parser)
     parser.add_argument(
         "--gravity", nargs=3, type=float, metavar=("X", "Y", "Z"), help="gravity vector in the base frame [m/s^2]"
     )
@@ -45,13 +45,11 @@ def _regressor_of(arguments: argparse.Namespace) -> tuple[Regressor, str]:
     """Regressor of the rigid bodies, with the terms of the configuration if there is one, and the rule of pivots."""
     if arguments.config is None:
         gravity = arguments.gravity or STANDARD_GRAVITY
-        return Regressor(
-            RobotModel.from_description(RobotDescription.from_file(arguments.robot), gravity=gravity)
-        ), PIVOTS[0]
+        return Regressor(RobotModel.from_description(read_robot(arguments), gravity=gravity)), PIVOTS[0]
     from robot_dyn_id.cli.sources import configuration_from, robot_from  # slow to import: all estimators and formats
 
     configuration = configuration_from(arguments)
-    model, settings = robot_from(RobotDescription.from_file(arguments.robot), configuration), configuration.settings
+    model, settings = robot_from(read_robot(arguments), configuration), configuration.settings
     return Regressor(model, terms_on_joints(model, settings.fixed_terms, settings.couplings)), settings.pivots
 
 

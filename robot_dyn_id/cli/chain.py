@@ -12,12 +12,12 @@ import numpy as np
 from robot_dyn_id.cli import show
 from robot_dyn_id.cli.findings import print_findings
 from robot_dyn_id.cli.outputs import add_force, claim
+from robot_dyn_id.cli.robots import add_robot, read_robot
 from robot_dyn_id.cli.sources import add_configuration, configuration_from, report_unused
 from robot_dyn_id.errors import UsageError
 from robot_dyn_id.files.chain import write_chain
 from robot_dyn_id.findings import summarize_findings
 from robot_dyn_id.loads.chain_recording import PRECISION, IdentifiedChain, identify_recorded_chain
-from robot_dyn_id.model.urdf import RobotDescription
 from robot_dyn_id.recordings.wrenches import HINGES_KEY, open_hinge_wrenches
 from robot_dyn_id.report.folder import output_folder
 from robot_dyn_id.workflow.identification import open_all
@@ -38,7 +38,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "data", metavar="DATA", help=f"recording (.npz) with the wrenches of the hinges in the key {HINGES_KEY}"
     )
-    parser.add_argument("--robot", required=True, metavar="URDF", help="URDF or xacro file")
+    add_robot(parser)
     parser.add_argument(
         "--principal",
         action="store_true",
@@ -64,7 +64,7 @@ def run(arguments: argparse.Namespace) -> tuple[int, dict[str, Any]]:
     claim(arguments, Path(arguments.out) / FILE)
     configuration = configuration_from(arguments)
     (recording,) = open_all([arguments.data], configuration)
-    model = robot_for(RobotDescription.from_file(arguments.robot), configuration, [recording])
+    model = robot_for(read_robot(arguments), configuration, [recording])
     wrenches = open_hinge_wrenches(arguments.data, model.joint_names)
     chain = identify_recorded_chain(
         recording, wrenches, model, configuration.settings, arguments.principal, arguments.precision

@@ -12,12 +12,12 @@ import numpy as np
 
 from robot_dyn_id.cli import note, progress, show
 from robot_dyn_id.cli.outputs import add_force, claim
+from robot_dyn_id.cli.robots import add_robot, mesh_folders, read_robot
 from robot_dyn_id.cli.sources import configuration_from, robot_from
 from robot_dyn_id.dynamics.dynamics import check_robot
 from robot_dyn_id.dynamics.regressor import Regressor, terms_on_joints
 from robot_dyn_id.errors import MotionError, UsageError
 from robot_dyn_id.excitation.collision.clearance import NOT_CHECKED
-from robot_dyn_id.excitation.collision.meshes import folders_above
 from robot_dyn_id.excitation.collision.obstacles import GROUND
 from robot_dyn_id.excitation.design.objectives import OBJECTIVES
 from robot_dyn_id.excitation.design.optimizers import OPTIMIZERS
@@ -32,7 +32,6 @@ from robot_dyn_id.files.joint_limits import JointLimitsFile, read_joint_limits
 from robot_dyn_id.files.parameters import read_parameters
 from robot_dyn_id.files.trajectory import StoredExcitation, write_trajectory
 from robot_dyn_id.model.robot import RobotModel
-from robot_dyn_id.model.urdf import RobotDescription
 from robot_dyn_id.parameters import ParameterSet
 from robot_dyn_id.report.folder import output_folder
 from robot_dyn_id.report.text import design_text
@@ -43,7 +42,7 @@ GIVEN = ("form", "period", "periods", "harmonics", "objective", "optimizer", "se
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of the command."""
-    parser.add_argument("--robot", required=True, metavar="URDF", help="URDF or xacro file")
+    add_robot(parser)
     parser.add_argument("--out", required=True, metavar="DIR", help="folder for trajectory.yaml and preview.html")
     parser.add_argument("--design", metavar="FILE", help="demands: form, limits, obstacles, objective, ... (YAML)")
     parser.add_argument("--config", metavar="FILE", help="joints, gravity and terms of the identification (YAML)")
@@ -86,7 +85,7 @@ def run(arguments: argparse.Namespace) -> tuple[int, dict[str, Any]]:
     claim(arguments, *(Path(arguments.out) / name for name in ("trajectory.yaml", "preview.html")))
     prior = _earlier(arguments.after or arguments.parameters)
     if prior is not None:
-        check_robot(prior, RobotModel.from_file(arguments.robot))
+        check_robot(prior, RobotModel.from_description(read_robot(arguments)))
     model, regressor = _robot(arguments, prior if arguments.after else None)
     limits = read_joint_limits(arguments.limits, model) if arguments.limits else JointLimitsFile()
     settings = _settings(arguments, limits)
@@ -177,9 +176,7 @@ def _robot(arguments: argparse.Namespace, prior: ParameterSet | None) -> tuple[R
                 "only these can be designed for after it"
             )
         return regressor.model, regressor
-    model = robot_from(
-        RobotDescription.from_file(arguments.robot), replace(configuration, identify=joints or configuration.identify)
-    )
+    model = robot_from(read_robot(arguments), replace(configuration, identify=joints or configuration.identify))
     return model, Regressor(model, terms_on_joints(model, configuration.settings.fixed_terms))
 
 
@@ -189,7 +186,7 @@ def _settings(arguments: argparse.Namespace, limits: JointLimitsFile) -> DesignS
     if arguments.acceleration is not None:
         given["acceleration"] = {"all": arguments.acceleration}
     settings = read_design_settings(arguments.design, **given)
-    return replace(settings, folders=(*settings.folders, *folders_above(arguments.robot)))
+    return replace(settings, folders=(*settings.folders, *mesh_folders(arguments)))
 
 
 def _targeted(earlier: EarlierFit, found: Design) -> list[dict[str, Any]]:

@@ -11,6 +11,7 @@ from typing import Any
 from robot_dyn_id.cli import show
 from robot_dyn_id.cli.findings import print_findings
 from robot_dyn_id.cli.outputs import add_force, claim
+from robot_dyn_id.cli.robots import add_robot, read_robot
 from robot_dyn_id.cli.sources import add_compensation
 from robot_dyn_id.dynamics.compensation import decide_compensations
 from robot_dyn_id.dynamics.dynamics import check_robot
@@ -24,13 +25,13 @@ from robot_dyn_id.parameters import NONE
 from robot_dyn_id.report.folder import output_folder
 from robot_dyn_id.text.files import write_atomically
 
-ROBOT_OPTIONS = ("robot_compensates", "allow_bad_verdict")
+ROBOT_OPTIONS = ("robot_compensates", "allow_bad_verdict", "package", "xacro")
 """Optional arguments of the formats of a robot."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of the command."""
-    parser.add_argument("--robot", metavar="URDF", help="URDF or xacro file that was identified")
+    add_robot(parser, "URDF or xacro file that was identified", required=False)
     parser.add_argument("--parameters", metavar="FILE", help="parameters.yaml")
     parser.add_argument(
         "--payload", metavar="FILE", help=f"payload.yaml, for {' and '.join(TOOL_FORMATS)} instead of a robot"
@@ -76,7 +77,7 @@ def _check(arguments: argparse.Namespace) -> None:
 
 def _robot(arguments: argparse.Namespace) -> tuple[str, Exported]:
     parameters = read_parameters(arguments.parameters)
-    check_robot(parameters, RobotModel.from_file(arguments.robot))
+    check_robot(parameters, RobotModel.from_description(read_robot(arguments)))
     if not arguments.allow_bad_verdict:
         parameters.refuse_bad_verdict("identify again, or export it nevertheless by --allow-bad-verdict")
     if arguments.robot_compensates:

@@ -10,6 +10,7 @@ from typing import Any
 from robot_dyn_id.cli import show
 from robot_dyn_id.cli.findings import print_findings
 from robot_dyn_id.cli.outputs import add_force, claim
+from robot_dyn_id.cli.robots import add_robot, read_robot
 from robot_dyn_id.cli.sources import add_compensation
 from robot_dyn_id.dynamics.dynamics import Dynamics, check_robot
 from robot_dyn_id.errors import UsageError
@@ -30,7 +31,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "motion", metavar="TRAJECTORY", help="JointTrajectory as YAML or in a bag, or trajectory.yaml of `design`"
     )
-    parser.add_argument("--robot", required=True, metavar="URDF", help="URDF or xacro file that was identified")
+    add_robot(parser, "URDF or xacro file that was identified")
     parser.add_argument("--parameters", required=True, metavar="FILE", help="parameters.yaml")
     parser.add_argument("--out", required=True, metavar="FILE", help="JointTrajectory with efforts (YAML)")
     add_compensation(parser)
@@ -47,7 +48,7 @@ def run(arguments: argparse.Namespace) -> tuple[int, dict[str, Any]]:
     if arguments.message is not None and arguments.message < 0:
         raise UsageError(f"--message {arguments.message}: messages are numbered from 0")
     parameters = read_parameters(arguments.parameters)
-    check_robot(parameters, RobotModel.from_file(arguments.robot))
+    check_robot(parameters, RobotModel.from_description(read_robot(arguments)))
     model = Dynamics.from_parameters(parameters).regressor.model
     trajectory = load_trajectory(arguments.motion, model, arguments.topic, arguments.message)
     filled = fill_efforts(parameters, trajectory, arguments.robot_compensates, arguments.scale_to_limits)

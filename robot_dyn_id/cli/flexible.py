@@ -13,6 +13,7 @@ from typing import Any
 from robot_dyn_id.cli import progress, show
 from robot_dyn_id.cli.findings import print_findings
 from robot_dyn_id.cli.outputs import add_force, claim
+from robot_dyn_id.cli.robots import add_robot, read_robot
 from robot_dyn_id.cli.sources import add_configuration, configuration_from, report_unused, robot_from
 from robot_dyn_id.errors import UsageError
 from robot_dyn_id.files.configuration import Configuration
@@ -33,7 +34,6 @@ from robot_dyn_id.flexible import (
 from robot_dyn_id.flexible.curves import EquationCurve, equation_curves
 from robot_dyn_id.flexible.verdict import judge_flexible
 from robot_dyn_id.model.robot import STANDARD_GRAVITY, RobotModel
-from robot_dyn_id.model.urdf import RobotDescription
 from robot_dyn_id.progress import Stage
 from robot_dyn_id.recordings.rosbag2 import MessageReading
 from robot_dyn_id.report.flexible import flexible_page
@@ -55,7 +55,7 @@ UNUSED = (
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of the command."""
     parser.add_argument("data", nargs="*", metavar="DATA", help="one file per experiment: rosbag2, .npz or .csv")
-    parser.add_argument("--robot", required=True, metavar="URDF", help="URDF or xacro file")
+    add_robot(parser)
     parser.add_argument("--out", metavar="DIR", help=f"folder for {FILE} and {PAGE}")
     parser.add_argument("--plan", action="store_true", help="list the experiments to record")
     parser.add_argument("--validate", nargs="+", default=[], metavar="DATA", help="other experiments to validate on")
@@ -76,7 +76,7 @@ def run(arguments: argparse.Namespace) -> tuple[int, dict[str, Any]]:
     configuration = configuration_from(arguments)
     settings = _settings(arguments, configuration)
     gravity = configuration.gravity or STANDARD_GRAVITY
-    robot = RobotDescription.from_file(arguments.robot)
+    robot = read_robot(arguments)
     check_names(configuration.held, settings, RobotModel.from_description(robot, gravity=gravity).joint_names)
     if arguments.plan:
         if arguments.data or arguments.validate or arguments.out:
@@ -144,7 +144,7 @@ def _identified(
     if both:
         raise UsageError(f"{min(both)}: cannot be identified from and validated on at the same time")
     links = [one.links for one in (*recorded, *others)]
-    robot = robot_for(RobotDescription.from_file(arguments.robot), configuration, links)
+    robot = robot_for(read_robot(arguments), configuration, links)
     lacking = [joint.name for joint in settings.joints if joint.name not in robot.joint_names]
     if lacking:
         raise UsageError(

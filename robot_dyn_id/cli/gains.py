@@ -11,11 +11,11 @@ from typing import Any
 from robot_dyn_id.cli import show
 from robot_dyn_id.cli.findings import print_findings
 from robot_dyn_id.cli.outputs import add_force, claim
+from robot_dyn_id.cli.robots import add_robot, read_robot
 from robot_dyn_id.cli.sources import add_configuration, configuration_from
 from robot_dyn_id.files.payload import read_payload
 from robot_dyn_id.findings import make_finding, summarize_findings
 from robot_dyn_id.loads.identification import identify_gains
-from robot_dyn_id.model.urdf import RobotDescription
 from robot_dyn_id.report.folder import output_folder, page_of_file
 from robot_dyn_id.report.loads import gains_page
 from robot_dyn_id.report.result import write_result_page
@@ -31,7 +31,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of the command."""
     parser.add_argument("--bare", nargs="+", required=True, metavar="DATA", help="recordings without the payload")
     parser.add_argument("--loaded", nargs="+", required=True, metavar="DATA", help="recordings with it")
-    parser.add_argument("--robot", required=True, metavar="URDF", help="URDF or xacro file")
+    add_robot(parser)
     parser.add_argument(
         "--payload", required=True, metavar="FILE", help="link, mass, center_of_mass and inertia of the payload (YAML)"
     )
@@ -48,7 +48,7 @@ def run(arguments: argparse.Namespace) -> tuple[int, dict[str, Any]]:
     claim(arguments, file, page)
     configuration = configuration_from(arguments)
     bare, loaded = (open_all(paths, configuration) for paths in (arguments.bare, arguments.loaded))
-    model = robot_for(RobotDescription.from_file(arguments.robot), configuration, [*bare, *loaded])
+    model = robot_for(read_robot(arguments), configuration, [*bare, *loaded])
     identified = identify_gains(bare, loaded, model, read_payload(arguments.payload), configuration.settings)
     gains, fit = identified.gains, identified.fit
     joints = {

@@ -12,16 +12,15 @@ import numpy as np
 from robot_dyn_id.cli import show
 from robot_dyn_id.cli.findings import print_findings
 from robot_dyn_id.cli.outputs import add_force, claim
+from robot_dyn_id.cli.robots import add_robot, mesh_folders, read_robot
 from robot_dyn_id.cli.sources import add_configuration, configuration_from, robot_from
 from robot_dyn_id.errors import UsageError
 from robot_dyn_id.excitation.collision.clearance import Clearance
-from robot_dyn_id.excitation.collision.meshes import folders_above
 from robot_dyn_id.excitation.collision.obstacles import Scene
 from robot_dyn_id.excitation.design.planning import motion_limits
 from robot_dyn_id.excitation.design.settings import DesignSettings
 from robot_dyn_id.excitation.placeholders import placeholder_limits, refuse_placeholders
 from robot_dyn_id.files.joint_trajectory import write_joint_trajectory
-from robot_dyn_id.model.urdf import RobotDescription
 from robot_dyn_id.report.folder import output_folder
 from robot_dyn_id.workflow.gravity_calibration import (
     CALIBRATED,
@@ -38,7 +37,7 @@ POSES = "poses.yaml"
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of the command."""
     parser.add_argument("data", nargs="*", metavar="DATA", help="recordings of the arm (rosbag2, .npz, .csv)")
-    parser.add_argument("--robot", required=True, metavar="URDF", help="URDF or xacro file")
+    add_robot(parser)
     parser.add_argument(
         "--out", required=True, metavar="DIR", help=f"folder for {GRAVITY} and, with a scale, {CALIBRATED}"
     )
@@ -82,7 +81,7 @@ def run(arguments: argparse.Namespace) -> tuple[int, dict[str, Any]]:
     if loaded:
         center = np.array(arguments.known_center or (0.0, 0.0, 0.0))
         known = LoadedRecordings(loaded, arguments.known_mass, arguments.known_link, center)
-    robot = RobotDescription.from_file(arguments.robot)
+    robot = read_robot(arguments)
     result = calibrate_recordings(robot, bare, configuration, known, arguments.trust_urdf_mass)
     answer = result.write(folder)
     print_findings(result.findings)
@@ -101,12 +100,12 @@ def _planned(arguments: argparse.Namespace) -> dict[str, Any]:
         raise UsageError("--plan is about a motion that is still to be recorded: leave DATA and the scale out")
     path = Path(arguments.out) / POSES
     claim(arguments, path)
-    model = robot_from(RobotDescription.from_file(arguments.robot), configuration_from(arguments))
+    model = robot_from(read_robot(arguments), configuration_from(arguments))
     refuse_placeholders(
         placeholder_limits(model, {}, ("position",)), "correct the limits of the URDF: the arm moves by them"
     )
     limits, notes = motion_limits(DesignSettings(), model)
-    clearance = Clearance(model, Scene(margin=MARGIN_M), folders=folders_above(arguments.robot))
+    clearance = Clearance(model, Scene(margin=MARGIN_M), folders=mesh_folders(arguments))
     motion = plan_gravity_poses(model, limits, clearance)
     output_folder(arguments.out)
     write_joint_trajectory(path, motion.rows(model.joint_names))

@@ -12,13 +12,13 @@ from typing import Any
 from robot_dyn_id.cli import progress, show
 from robot_dyn_id.cli.compilation import first_identification
 from robot_dyn_id.cli.outputs import add_force, claim
+from robot_dyn_id.cli.robots import add_robot, read_robot
 from robot_dyn_id.cli.sources import add_configuration, configuration_from
 from robot_dyn_id.dynamics.terms.friction import FRICTION
 from robot_dyn_id.errors import UnsafeDataError, UsageError
 from robot_dyn_id.estimators import ESTIMATORS, PRIOR_USERS
 from robot_dyn_id.estimators.essential import MAX_RELATIVE_DEVIATION
 from robot_dyn_id.files.factor import FACTOR, read_factor, write_factor
-from robot_dyn_id.model.urdf import RobotDescription
 from robot_dyn_id.progress import Stage
 from robot_dyn_id.report.folder import PAGE, PARAMETERS, RESULTS
 from robot_dyn_id.workflow.identification import DataSelection, identify_recordings, open_all
@@ -30,7 +30,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "data", nargs="+", metavar="DATA", help="rosbag2 folder, .mcap, .db3, .npz or .csv; one trial each"
     )
-    parser.add_argument("--robot", required=True, metavar="URDF", help="URDF or xacro file")
+    add_robot(parser)
     parser.add_argument("--out", required=True, metavar="DIR", help="folder for parameters.yaml and the reports")
     add_force(parser)
     parser.add_argument(
@@ -83,7 +83,7 @@ def run(arguments: argparse.Namespace) -> tuple[int, dict[str, Any]]:
     recordings = open_all(arguments.data, configuration)
     held_out = open_all(arguments.validate, configuration)
     train_range = tuple(arguments.train_range) if arguments.train_range else None
-    robot = RobotDescription.from_file(arguments.robot)
+    robot = read_robot(arguments)
     selection = DataSelection(recordings, held_out, train_range)
     try:
         with first_identification():

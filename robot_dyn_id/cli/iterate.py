@@ -13,6 +13,7 @@ from robot_dyn_id.arrays import Array
 from robot_dyn_id.cli import progress, show
 from robot_dyn_id.cli.findings import print_findings
 from robot_dyn_id.cli.outputs import add_force, claim
+from robot_dyn_id.cli.robots import add_robot, read_robot
 from robot_dyn_id.cli.sources import add_configuration, configuration_from, robot_from
 from robot_dyn_id.dynamics.dynamics import Dynamics
 from robot_dyn_id.dynamics.regressor import Regressor
@@ -30,7 +31,6 @@ from robot_dyn_id.identification.iteration import (
     scale_inertia_for_motion,
 )
 from robot_dyn_id.model.robot import RobotModel
-from robot_dyn_id.model.urdf import RobotDescription
 from robot_dyn_id.parameters import ParameterSet
 from robot_dyn_id.progress import Stage
 from robot_dyn_id.report.folder import output_folder
@@ -49,7 +49,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "with the identified model, until the tracking error stops shrinking. A model that may not be used for control "
         "is not used; the last good one stays."
     )
-    parser.add_argument("--robot", required=True, metavar="URDF", help="URDF or xacro file")
+    add_robot(parser)
     parser.add_argument("--trajectory", required=True, metavar="FILE", help="trajectory.yaml that the robot follows")
     parser.add_argument("--out", required=True, metavar="DIR", help="folder for parameters.yaml")
     parser.add_argument(
@@ -119,7 +119,7 @@ def run(arguments: argparse.Namespace) -> tuple[int, dict[str, Any]]:
     if not 0.0 <= arguments.mismatch < 1.0:
         raise UsageError(f"--mismatch {arguments.mismatch:g}: at least 0 and below 1")
     configuration = configuration_from(arguments)
-    model = robot_from(RobotDescription.from_file(arguments.robot), configuration)
+    model = robot_from(read_robot(arguments), configuration)
     stored = read_trajectory(arguments.trajectory)
     findings = stored.check_robot(model, stored.limits)
     trials = _trials(arguments, model, stored.excitation)

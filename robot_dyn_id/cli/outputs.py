@@ -8,15 +8,28 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
+from robot_dyn_id.cli.robots import mesh_folders, read_robot
 from robot_dyn_id.errors import RobotDynIdError, UsageError
 from robot_dyn_id.files.configuration import files_named_in
-from robot_dyn_id.model.urdf import RobotDescription
 from robot_dyn_id.recordings import files_of
 from robot_dyn_id.report.folder import PARAMETERS, check_output_folder
 
 INPUTS = (
     *("runs", "data", "validate", "bare", "loaded", "bag", "trajectory", "motion"),
-    *("robot", "config", "design", "limits", "after", "prior", "parameters", "payload", "terms", "definitions", "last"),
+    *(
+        "robot",
+        "config",
+        "package",
+        "design",
+        "limits",
+        "after",
+        "prior",
+        "parameters",
+        "payload",
+        "terms",
+        "definitions",
+        "last",
+    ),
     *("manifest", "store", "add", "tls_ca", "tls_cert", "tls_key"),
 )
 """Arguments of verbs that name files or folders to read."""
@@ -98,14 +111,14 @@ def _behind_robot(arguments: argparse.Namespace) -> Iterator[Path]:
     if getattr(arguments, "robot", None) is None:
         return
     try:
-        description = RobotDescription.from_file(arguments.robot)
+        description = read_robot(arguments)
         meshes = [mesh.get("filename", "") for mesh in description.root().iter("mesh")]
     except RobotDynIdError:  # the verb raises it again, with nothing written
         return
-    from robot_dyn_id.excitation.collision.meshes import find_mesh, folders_above  # slow to import, and seldom used
+    from robot_dyn_id.excitation.collision.meshes import find_mesh  # slow to import, and seldom used
 
     yield from description.parts
-    folders = folders_above(arguments.robot)
+    folders = mesh_folders(arguments)
     yield from filter(None, (find_mesh(name, folders) for name in dict.fromkeys(meshes)))
 
 

@@ -14,6 +14,7 @@ import numpy as np
 from robot_dyn_id.cli import show
 from robot_dyn_id.cli.findings import print_findings
 from robot_dyn_id.cli.outputs import add_force, claim
+from robot_dyn_id.cli.robots import add_robot, read_robot
 from robot_dyn_id.cli.sources import add_configuration, configuration_from
 from robot_dyn_id.dynamics.dynamics import check_robot
 from robot_dyn_id.dynamics.regressor import Regressor
@@ -29,7 +30,6 @@ from robot_dyn_id.loads.payload_accuracy import report_uncertainty
 from robot_dyn_id.loads.wrench import CHANNELS
 from robot_dyn_id.model.kinematics import placement_of
 from robot_dyn_id.model.robot import RobotModel
-from robot_dyn_id.model.urdf import RobotDescription
 from robot_dyn_id.parameters import ParameterSet
 from robot_dyn_id.recordings.wrenches import open_wrench
 from robot_dyn_id.report.folder import PAGE, PARAMETERS, output_folder
@@ -46,7 +46,7 @@ PAYLOAD = "payload.yaml"
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of the command."""
     parser.add_argument("data", nargs="+", metavar="DATA", help="recordings with the payload (rosbag2, .npz, .csv)")
-    parser.add_argument("--robot", required=True, metavar="URDF", help="URDF or xacro file")
+    add_robot(parser)
     parser.add_argument("--link", required=True, help="link that carries the payload; with --wrench the sensor's frame")
     parser.add_argument("--parameters", metavar="FILE", help="parameters.yaml of the bare arm: from joint torques")
     parser.add_argument(
@@ -82,7 +82,7 @@ def run(arguments: argparse.Namespace) -> tuple[int, dict[str, Any]]:
     folder = Path(arguments.out)
     files = (folder / PAYLOAD, *((folder / PARAMETERS,) if arguments.parameters else ()), folder / PAGE)
     claim(arguments, *files)
-    declared = _declared(arguments.declared, arguments.link, arguments.robot) if arguments.declared else None
+    declared = _declared(arguments) if arguments.declared else None
     found = _from_wrench(arguments) if arguments.parameters is None else _from_torques(arguments)
     test = None if declared is None else compare_declared(found.estimate, declared)
     answer: dict[str, Any] = {} if test is None else {"declared": declared_summary(test)}
@@ -144,13 +144,14 @@ class _Found:
     arm: ParameterSet | None = None
 
 
-def _declared(words: Sequence[str], link: str, robot: str) -> DeclaredPayload:
-    """Declared payload of a file, or of numbers, in the frame of a link.
+def _declared(arguments: argparse.Namespace) -> DeclaredPayload:
+    """Declared payload of a file, or of numbers, in the frame of the link.
 
     Raises:
         UsageError: words that are neither a file nor numbers of a payload.
         InputError: a file that declares no payload.
     """
+    words, link = arguments.declared, arguments.link
     numbers = _numbers(words)
     if numbers:
         with file_errors("--declared", UsageError):
@@ -160,7 +161,7 @@ def _declared(words: Sequence[str], link: str, robot: str) -> DeclaredPayload:
     declared = read_declared(words[0], link)
     if declared.link == link:
         return declared
-    model = RobotModel.from_file(robot)
+    model = RobotModel.from_description(read_robot(arguments))
     places = placement_of(model, declared.link), placement_of(model, link)
     return replace(declared, link=link, parameters=move_parameters(declared.parameters, *places))
 
@@ -176,7 +177,7 @@ def _numbers(words: Sequence[str]) -> list[float]:
 def _from_torques(arguments: argparse.Namespace) -> _Found:
     configuration = configuration_from(arguments)
     arm = read_parameters(arguments.parameters)
-    check_robot(arm, RobotModel.from_file(arguments.robot))
+    check_robot(arm, RobotModel.from_description(read_robot(arguments)))
     recordings = open_all(arguments.data, configuration)
     estimate, findings = estimate_payload(recordings, arm, arguments.link, configuration.settings)
     units = dict(zip(arm.joint_names, Regressor.from_parameters(arm).model.effort_units, strict=True))
@@ -188,7 +189,7 @@ def _from_wrench(arguments: argparse.Namespace) -> _Found:
         raise UsageError("--wrench takes one recording: its offsets may differ from one to the next")
     configuration = configuration_from(arguments)
     (recording,) = open_all(arguments.data, configuration)
-    model = robot_for(RobotDescription.from_file(arguments.robot), configuration, [recording])
+    model = robot_for(read_robot(arguments), configuration, [recording])
     wrench = open_wrench(arguments.data[0], recording, arguments.wrench or None)
     estimate, offsets, sigmas = estimate_tool(
         recording, wrench, model, arguments.link, configuration.settings, arguments.reaction

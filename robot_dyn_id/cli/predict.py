@@ -10,6 +10,7 @@ from typing import Any
 from robot_dyn_id.cli import show
 from robot_dyn_id.cli.findings import print_findings
 from robot_dyn_id.cli.outputs import add_force, claim
+from robot_dyn_id.cli.robots import add_robot, read_robot
 from robot_dyn_id.cli.sources import add_configuration, configuration_from
 from robot_dyn_id.dynamics.dynamics import check_robot
 from robot_dyn_id.errors import UsageError
@@ -24,7 +25,7 @@ from robot_dyn_id.workflow.prediction import predict
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of the command."""
     parser.add_argument("data", metavar="DATA", help="rosbag2 folder, .mcap, .db3, .npz or .csv")
-    parser.add_argument("--robot", required=True, metavar="URDF", help="URDF or xacro file that was identified")
+    add_robot(parser, "URDF or xacro file that was identified")
     parser.add_argument("--parameters", required=True, metavar="FILE", help="parameters.yaml")
     parser.add_argument("--out", required=True, metavar="FILE.npz", help="t, joint_names, tau")
     add_force(parser)
@@ -39,7 +40,7 @@ def run(arguments: argparse.Namespace) -> tuple[int, dict[str, Any]]:
     claim(arguments, file)
     configuration = configuration_from(arguments)
     parameters = read_parameters(arguments.parameters)
-    check_robot(parameters, RobotModel.from_file(arguments.robot))
+    check_robot(parameters, RobotModel.from_description(read_robot(arguments)))
     recording = open_all([arguments.data], configuration)[0]
     output_folder(file.parent)
     prediction = predict(parameters, recording, configuration.settings.velocity)

@@ -15,13 +15,13 @@ import numpy as np
 from robot_dyn_id.cli import progress, show
 from robot_dyn_id.cli.findings import print_findings
 from robot_dyn_id.cli.outputs import add_force, claim, claim_folder
+from robot_dyn_id.cli.robots import add_robot, read_robot
 from robot_dyn_id.cli.sources import add_configuration, configuration_from
 from robot_dyn_id.errors import UsageError
 from robot_dyn_id.files.parameters import read_parameters
 from robot_dyn_id.files.trajectory import read_trajectory
 from robot_dyn_id.findings import summarize_findings
 from robot_dyn_id.identification.forward_simulation import SimulatedMotion
-from robot_dyn_id.model.urdf import RobotDescription
 from robot_dyn_id.progress import Stage
 from robot_dyn_id.recordings import write_npz
 from robot_dyn_id.recordings.bag_writer import StampedSamples, write_joint_state_bag
@@ -41,7 +41,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("data", nargs="?", metavar="DATA", help="recording whose efforts drive the model")
     parser.add_argument("--trajectory", metavar="FILE", help="trajectory.yaml that it follows instead")
-    parser.add_argument("--robot", required=True, metavar="URDF", help="URDF or xacro file that was identified")
+    add_robot(parser, "URDF or xacro file that was identified")
     parser.add_argument("--parameters", required=True, metavar="FILE", help="parameters.yaml")
     parser.add_argument("--out", required=True, help="FILE.npz (t, joint_names, q, dq, tau), or a new folder for a bag")
     parser.add_argument("--rate", type=float, metavar="HZ", help="with --trajectory: samples per second, default 1000")
@@ -63,7 +63,7 @@ def run(arguments: argparse.Namespace) -> tuple[int, dict[str, Any]]:
     _check(arguments, out)
     configuration = configuration_from(arguments)
     parameters = read_parameters(arguments.parameters)
-    urdf, joints = RobotDescription.from_file(arguments.robot).text, parameters.joint_names
+    urdf, joints = read_robot(arguments).text, parameters.joint_names
     dynamics = usable_dynamics(parameters, urdf, joints, needs_mass_matrix=True)
     output_folder(out.parent)
     if arguments.trajectory:

@@ -9,6 +9,7 @@ from typing import Any
 
 from robot_dyn_id.cli import progress, show
 from robot_dyn_id.cli.outputs import add_force, claim
+from robot_dyn_id.cli.robots import add_robot, read_robot
 from robot_dyn_id.cli.sources import add_configuration, configuration_from
 from robot_dyn_id.dynamics.dynamics import check_robot
 from robot_dyn_id.files.parameters import read_parameters
@@ -20,7 +21,7 @@ from robot_dyn_id.workflow.identification import open_all, validate
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of the command."""
     parser.add_argument("data", nargs="+", metavar="DATA", help="rosbag2 folder, .mcap, .db3, .npz or .csv")
-    parser.add_argument("--robot", required=True, metavar="URDF", help="URDF or xacro file that was identified")
+    add_robot(parser, "URDF or xacro file that was identified")
     parser.add_argument("--parameters", required=True, metavar="FILE", help="parameters.yaml")
     parser.add_argument("--out", metavar="DIR", help="folder for report.json and report.html (default: only print)")
     add_force(parser)
@@ -33,7 +34,7 @@ def run(arguments: argparse.Namespace) -> tuple[int, dict[str, Any]]:
         claim(arguments, *(Path(arguments.out) / name for name in (REPORT, PAGE)))
     configuration = configuration_from(arguments)
     parameters = read_parameters(arguments.parameters)
-    check_robot(parameters, RobotModel.from_file(arguments.robot))
+    check_robot(parameters, RobotModel.from_description(read_robot(arguments)))
     recordings = open_all(arguments.data, configuration)
     folder = output_folder(arguments.out) if arguments.out else None
     result = validate(parameters, recordings, configuration.settings, progress)

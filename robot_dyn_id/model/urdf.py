@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import re
 import xml.etree.ElementTree as ElementTree
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -64,17 +64,28 @@ class RobotDescription:
         object.__setattr__(self, "text", self.text.removeprefix("\ufeff"))
 
     @classmethod
-    def from_file(cls, path: str | Path) -> RobotDescription:
+    def from_file(
+        cls, path: str | Path, packages: Sequence[str | Path] = (), xacro: Mapping[str, str] | None = None
+    ) -> RobotDescription:
         """Read a URDF file, or expand a xacro file in a process with limits of time and memory.
 
+        Args:
+            path: the file.
+            packages: folders of ROS packages that a xacro file needs, or that contain some, see `find_package`.
+            xacro: values of the arguments of a xacro file.
+
         Raises:
+            MissingPackageError: a xacro file needs a ROS package that is not found.
+            MissingArgumentError: a xacro file needs an argument that is not given.
             ModelError: the file cannot be read, is too large, or cannot be expanded by xacro.
         """
         source = str(path)
         text = read_text(path, ANY_TEXT, URDF_LIMIT, ModelError)
         if ("xacro" in text or "$" in text) and _xacro_in(*_parsed(text, source, ModelError)):
-            expansion = expand(Path(path).expanduser(), URDF_LIMIT)
+            expansion = expand(Path(path).expanduser(), URDF_LIMIT, packages, xacro)
             return cls(expansion.text, source, expansion.parts)
+        if xacro:
+            raise ModelError(f"{source}: not a xacro file: it has no argument {next(iter(xacro))}")
         return cls(text, source)
 
     def root(self) -> ElementTree.Element:

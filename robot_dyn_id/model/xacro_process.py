@@ -6,18 +6,21 @@ The expressions of a xacro file are Python: one that never ends, or that fills t
 
 from __future__ import annotations
 
+import json
 import os
+import re
 import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from robot_dyn_id.errors import ModelError
+from robot_dyn_id.errors import MissingArgumentError, MissingPackageError, ModelError
+from robot_dyn_id.model.packages import package_folders
 
 TIME_LIMIT_S = 30.0
 """Longest time that the expansion of one file may take [s]."""
@@ -25,11 +28,20 @@ TIME_LIMIT_S = 30.0
 MEMORY_LIMIT = 2**30
 """Largest address space of the process that expands [bytes]; a file with 1000 links needs a tenth of it."""
 
-_PROGRAM = """
-import os, resource, signal, sys
+_NO_PACKAGE = 7
+"""Exit code of the process if the file needs a ROS package that is not found; the output is its name."""
+
+_NO_ARGUMENT = re.compile(r"Undefined substitution argument (\S+)")
+"""Message of xacro about an argument that has neither a value nor a default."""
+
+_PROGRAM = (
+    f"PACKAGE = {_NO_PACKAGE}"
+    + """
+import json, os, resource, signal, sys, types
 signal.signal(signal.SIGINT, signal.SIG_DFL)  # Ctrl-C ends any expression
 sys.path[:] = [folder for folder in sys.path if folder]  # no module of the working directory
 memory, seconds, limit, path = int(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3]), sys.argv[4]
+folders, assignments = json.loads(sys.argv[5]), json.loads(sys.argv[6])
 answer = os.fdopen(os.dup(1), "w", encoding="utf-8", errors="surrogateescape")
 silence = os.open(os.devnull, os.O_WRONLY)
 os.dup2(silence, 1)
@@ -37,10 +49,23 @@ os.dup2(silence, 2)
 resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
 resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))  # should the parent be gone
 resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-code = 1
+code, missing = 1, ""
 try:
+    from robot_dyn_id.model.packages import find_package
+
+    def find(name):
+        global missing
+        folder = find_package(name, folders)
+        if folder is None:
+            missing = name
+            raise KeyError(name)
+        return str(folder)
+
+    index = types.ModuleType("ament_index_python.packages")  # of which xacro uses this function
+    index.get_package_share_directory = find
+    sys.modules.update({"ament_index_python": types.ModuleType("ament_index_python"), index.__name__: index})
     import xacro
-    text = xacro.process_file(path).toxml()
+    text = xacro.process_file(path, mappings=assignments).toxml()
     code, text = (0, text) if len(text) <= limit else (1, f"its output is longer than {limit} characters")
     if code == 0:
         text = "\\0".join([text, *(os.path.abspath(part) for part in xacro.all_includes)])
@@ -55,10 +80,13 @@ except BaseException as error:  # xacro raises whatever its expressions raise, a
         text = f"it needs more than {memory >> 20} MiB of memory"
     elif any(isinstance(cause, RecursionError) for cause in causes):
         text = "its macros or expressions call themselves without an end"
+    elif missing:
+        code, text = PACKAGE, missing
 answer.write(text)
 answer.flush()
 os._exit(code)
 """
+)
 
 
 @dataclass(frozen=True)
@@ -74,19 +102,28 @@ class Expansion:
     parts: tuple[Path, ...]
 
 
-def expand(path: Path, limit: int) -> Expansion:
+def expand(
+    path: Path, limit: int, packages: Sequence[str | Path] = (), arguments: Mapping[str, str] | None = None
+) -> Expansion:
     """Expand a xacro file.
 
     Args:
         path: the file.
         limit: largest length of the output [characters].
+        packages: folders of ROS packages for `$(find NAME)`, see `find_package`; the package of the file and those next
+            to it are found without being given.
+        arguments: values of its arguments (`<xacro:arg>`).
 
     Raises:
+        MissingPackageError: it needs a ROS package that is not found.
+        MissingArgumentError: an argument has neither a value nor a default.
         ModelError: xacro refuses the file, or expanding it needs too much time or memory.
         KeyboardInterrupt: Ctrl-C; the process has ended.
     """
-    arguments = [str(number) for number in (MEMORY_LIMIT, int(TIME_LIMIT_S) + 1, limit)]
-    command = [sys.executable, "-c", _PROGRAM, *arguments, str(path.absolute())]
+    limits = [str(number) for number in (MEMORY_LIMIT, int(TIME_LIMIT_S) + 1, limit)]
+    folders = json.dumps([str(folder) for folder in package_folders(path, packages)])
+    values = json.dumps(dict(arguments or {}))
+    command = [sys.executable, "-c", _PROGRAM, *limits, str(path.absolute()), folders, values]
     process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
     try:
         with _signals(process.kill) as received:
@@ -101,6 +138,10 @@ def expand(path: Path, limit: int) -> Expansion:
     text, *parts = answer.split(b"\0")  # which neither XML nor a path can hold
     if process.returncode:
         reason = text.decode("utf-8", errors="replace") or f"its process ended by signal {-process.returncode}"
+        if process.returncode == _NO_PACKAGE:
+            raise MissingPackageError(f"{path}: needs the ROS package {reason}, which is not found")
+        if argument := _NO_ARGUMENT.match(reason):
+            raise MissingArgumentError(f"{path}: its argument {argument[1]} has no value", name=argument[1])
         raise ModelError(f"{path}: xacro cannot expand it ({reason})")
     return Expansion(text.decode("utf-8", errors="replace"), tuple(Path(os.fsdecode(part)) for part in parts))
 

@@ -22,6 +22,8 @@ def load_robot(
     joints: Sequence[str] | None = None,
     fixed: Mapping[str, float] | None = None,
     gravity: Sequence[float] = STANDARD_GRAVITY,
+    packages: Sequence[str | Path] = (),
+    xacro: Mapping[str, str] | None = None,
 ) -> RobotModel:
     """Load a robot from a URDF or xacro file.
 
@@ -36,11 +38,16 @@ def load_robot(
         joints: joints to identify; all others are fixed. By default all that move and are not in `fixed`.
         fixed: positions of fixed joints [rad or m]; 0 where not given.
         gravity: gravity vector in the base frame [m/s^2].
+        packages: folders of ROS packages that a xacro file needs (`$(find NAME)`), or that contain some. The package of
+            the file, those next to it, and those of `ROS_PACKAGE_PATH` are found without being given.
+        xacro: values of the arguments of a xacro file, such as `{"ur_type": "ur5e"}`.
 
     Raises:
+        MissingPackageError: a xacro file needs a ROS package that is not found.
+        MissingArgumentError: a xacro file needs an argument that is not given.
         ModelError: the file cannot be read, or describes a robot that is not a tree of revolute and prismatic joints.
     """
-    description, fixed = RobotDescription.from_file(path), dict(fixed or {})
+    description, fixed = RobotDescription.from_file(path, packages, xacro), dict(fixed or {})
     if joints is None and fixed:
         whole = RobotModel.from_description(description, gravity=gravity)
         joints = [name for name in whole.joint_names if name not in fixed]

@@ -388,7 +388,7 @@ BROKEN_XACRO = {
     "broken": (XACRO.replace("</robot>", ""), "broken XML", "line"),
     "value": (XACRO.replace("2 * mass", "mass / 0"), "xacro cannot expand it", "division by zero"),
     "missing file": (XACRO.replace("<link name=", '<xacro:include filename="gone"/><link name='), "gone"),
-    "missing package": (XACRO.replace("2 * mass", "1}$(find gone)${1"), "xacro cannot expand it"),
+    "missing package": (XACRO.replace("2 * mass", "1}$(find gone)${1"), "needs the ROS package gone"),
     "recursion": (
         XACRO.replace('<link name="${name}">', '<xacro:body name="b"/><link name="${name}">'),
         "call themselves without an end",

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import os
 import xml.parsers.expat as expat
 from collections.abc import Sequence
 from contextlib import suppress
@@ -14,6 +13,7 @@ import numpy as np
 
 from robot_dyn_id.arrays import Array, Integers
 from robot_dyn_id.errors import InputError
+from robot_dyn_id.model.packages import find_package, installed_folders
 from robot_dyn_id.model.urdf import DEEPEST
 from robot_dyn_id.text.files import MIB
 
@@ -25,16 +25,12 @@ Triangles = Integers
 FINEST_GRID_CELLS = 256.0
 """Number of cells of the finest grid along the longest edge of a mesh."""
 
-SEARCHED_LEVELS = 5
-"""Number of folders above a URDF file in which its meshes are searched."""
-
 
 def find_mesh(name: str, folders: Sequence[str | Path] = ()) -> Path | None:
     """Find the file of a mesh named in a URDF.
 
-    `package://NAME/rest` is searched as `NAME/rest` in the folders, then below the share folders of the ROS 2
-    installation (`AMENT_PREFIX_PATH`) and of `ROS_PACKAGE_PATH`; a folder may also be the package itself. Other
-    relative names are searched in the folders.
+    `package://NAME/rest` is searched in the package of this name, see `find_package`, and as `NAME/rest` in the
+    folders. Other relative names are searched in the folders.
 
     Args:
         name: file name in the URDF.
@@ -49,7 +45,8 @@ def find_mesh(name: str, folders: Sequence[str | Path] = ()) -> Path | None:
     package, rest = _parsed(name)
     candidates = [folder / package / rest for folder in searched]  # an absolute name is not changed
     if package:
-        candidates += [folder / rest for folder in searched if folder.name == package]
+        found = find_package(package, folders)
+        candidates += [] if found is None else [found / rest]
     return next((path for path in candidates if _is_file(path)), None)
 
 
@@ -68,16 +65,8 @@ def folders_searched(name: str, folders: Sequence[str | Path] = ()) -> tuple[Pat
     except ValueError:  # "http://[" is not an address
         return ()
     if scheme == "package":
-        return (*given, *_package_folders())
+        return (*given, *installed_folders())
     return (*given, Path()) if scheme in ("", "file") else ()
-
-
-def folders_above(file: str | Path) -> tuple[str, ...]:
-    """Folders above a URDF file that may contain its meshes; empty if the file does not exist."""
-    path = Path(file)
-    if not str(file) or not path.is_file():
-        return ()
-    return tuple(str(folder) for folder in list(path.resolve().parents)[:SEARCHED_LEVELS])
 
 
 def _parsed(name: str) -> tuple[str, str]:
@@ -86,13 +75,6 @@ def _parsed(name: str) -> tuple[str, str]:
     if parts.scheme == "package":
         return parts.netloc, unquote(parts.path).lstrip("/")
     return "", unquote(parts.path) if parts.scheme == "file" else name
-
-
-def _package_folders() -> list[Path]:
-    prefixes = [
-        Path(prefix) / "share" for prefix in os.environ.get("AMENT_PREFIX_PATH", "").split(os.pathsep) if prefix
-    ]
-    return prefixes + [Path(folder) for folder in os.environ.get("ROS_PACKAGE_PATH", "").split(os.pathsep) if folder]
 
 
 def read_mesh(path: Path, scale: Array) -> tuple[Array, Triangles]:

@@ -13,7 +13,6 @@ import numpy as np
 from robot_dyn_id.errors import MotionError, RobotDynIdError, UsageError
 from robot_dyn_id.excitation import FORMS, Demand, MotionLimits, make_excitation
 from robot_dyn_id.excitation.collision.clearance import EXTRA_DEPTH_M, NOT_CHECKED, UNCHECKED, Clearance
-from robot_dyn_id.excitation.collision.meshes import folders_above
 from robot_dyn_id.excitation.collision.obstacles import Surroundings
 from robot_dyn_id.excitation.execution.guard import GuardThresholds
 from robot_dyn_id.excitation.execution.recording_watch import AUTO, IGNORE, REQUIRED
@@ -36,6 +35,7 @@ from robot_dyn_id.files.joint_trajectory import is_joint_trajectory, read_joint_
 from robot_dyn_id.files.trajectory import StoredExcitation, read_trajectory
 from robot_dyn_id.findings import format_findings
 from robot_dyn_id.model.joint_values import joint_array
+from robot_dyn_id.model.packages import folders_above
 from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.nodes.messages.conversions import most_points
 from robot_dyn_id.nodes.runtime.managed_node import autostart_parameter

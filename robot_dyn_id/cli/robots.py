@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`--robot`, and the options of xacro files."""
+
+from __future__ import annotations
+
+import argparse
+
+from robot_dyn_id.errors import MissingArgumentError, MissingPackageError, UsageError
+from robot_dyn_id.model.packages import folders_above
+from robot_dyn_id.model.urdf import RobotDescription
+
+
+def add_robot(parser: argparse.ArgumentParser, text: str = "URDF or xacro file", required: bool = True) -> None:
+    """Add `--robot`, `--package` and `--xacro`.
+
+    Args:
+        parser: parser of the command.
+        text: help text of `--robot`.
+        required: whether the command needs a robot.
+    """
+    parser.add_argument("--robot", required=required, metavar="URDF", help=text)
+    parser.add_argument(
+        "--package",
+        action="append",
+        default=[],
+        metavar="DIR",
+        help="folder of a ROS package, or one that contains some, for $(find NAME) and package://NAME; repeatable",
+    )
+    parser.add_argument(
+        "--xacro",
+        action="append",
+        default=[],
+        metavar="NAME:=VALUE",
+        help="argument of a xacro file, as in ur_type:=ur5e; repeatable",
+    )
+
+
+def read_robot(arguments: argparse.Namespace) -> RobotDescription:
+    """The robot of `--robot`.
+
+    Raises:
+        UsageError: words of `--xacro` that are not NAME:=VALUE.
+        MissingPackageError: a xacro file needs a ROS package that is not found.
+        MissingArgumentError: a xacro file needs an argument that is not given.
+        ModelError: the file cannot be used.
+    """
+    values = {}
+    for word in getattr(arguments, "xacro", ()):  # not every command with a robot has the options
+        name, separator, value = word.partition(":=")
+        if not (name and separator):
+            raise UsageError(f"--xacro {word}: expected NAME:=VALUE, as in --xacro ur_type:=ur5e")
+        values[name] = value
+    try:
+        return RobotDescription.from_file(arguments.robot, getattr(arguments, "package", ()), values)
+    except MissingPackageError as error:
+        raise MissingPackageError(f"{error.message}: give its folder with --package DIR") from None
+    except MissingArgumentError as error:
+        raise MissingArgumentError(f"{error.message}: give it with --xacro {error.name}:=VALUE") from None
+
+
+def mesh_folders(arguments: argparse.Namespace) -> tuple[str, ...]:
+    """Folders in which the meshes of `--robot` are searched: those of `--package`, and the ones above the file."""
+    return (*getattr(arguments, "package", ()), *folders_above(arguments.robot))
