@@ -112,7 +112,8 @@ SECTIONS: Mapping[str, Mapping[str, Definition]] = {
             "another robot. Information where bodies on its axes explain the efforts, but their weight differs as "
             "much, or on all loaded joints by more than 1.5: its masses are placeholders or another robot's, or all "
             "gains are wrong. A warning where the ratio is nearly the same on all loaded joints (information from 1.2 "
-            "to 1.3): unit or gain of all efforts may be wrong, which nothing but these masses could show.",
+            "to 1.3): unit or gain of all efforts may be wrong, which nothing but these masses could show. Beyond a "
+            "factor of three on all of them a model is made, and its verdict is bad.",
             "check that the URDF describes this robot (axes, zero positions, tool) and its masses, and the unit and "
             "the gain of the efforts",
             overrulable=True,
@@ -708,7 +709,8 @@ SECTIONS: Mapping[str, Mapping[str, Definition]] = {
         ),
         "export_of_bad_verdict": Definition(
             "warning",
-            "The verdict on the exported parameters is bad: torques that are computed from them can be wrong.",
+            "The verdict on the exported parameters is bad, or holding the arm takes more than its effort limits: "
+            "torques that are computed from them can be wrong.",
             "identify again; command no torques of this model",
         ),
         "friction_left_out": Definition(

@@ -28,6 +28,9 @@ from robot_dyn_id.text.files import write_atomically
 ROBOT_OPTIONS = ("robot_compensates", "allow_bad_verdict", "package", "xacro")
 """Optional arguments of the formats of a robot."""
 
+ALLOWED_BY = "identify again, or export it nevertheless by --allow-bad-verdict"
+"""Advice about a model that must not command torques."""
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of the command."""
@@ -40,7 +43,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--out", required=True, metavar="FILE", help="model file to write")
     add_compensation(parser)
     parser.add_argument(
-        "--allow-bad-verdict", action="store_true", help="export parameters with the verdict bad: command no torques"
+        "--allow-bad-verdict",
+        action="store_true",
+        help="export a model that is refused, as of a bad verdict: command no torques",
     )
     add_force(parser)
 
@@ -78,12 +83,10 @@ def _check(arguments: argparse.Namespace) -> None:
 def _robot(arguments: argparse.Namespace) -> tuple[str, Exported]:
     parameters = read_parameters(arguments.parameters)
     check_robot(parameters, RobotModel.from_description(read_robot(arguments)))
-    if not arguments.allow_bad_verdict:
-        parameters.refuse_bad_verdict("identify again, or export it nevertheless by --allow-bad-verdict")
     if arguments.robot_compensates:
         stated = decide_compensations(parameters, arguments.robot_compensates)
         parameters = replace(parameters, robot_compensates=stated or (NONE,))
-    exported = export_model(arguments.format, parameters, arguments.allow_bad_verdict)
+    exported = export_model(arguments.format, parameters, arguments.allow_bad_verdict, ALLOWED_BY)
     return f"{parameters.robot_name} with its identified parameters", exported
 
 

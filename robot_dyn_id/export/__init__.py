@@ -4,6 +4,8 @@
 from collections.abc import Callable
 from dataclasses import replace
 
+from robot_dyn_id.dynamics.dynamics import Dynamics
+from robot_dyn_id.errors import InputError
 from robot_dyn_id.export.controller_parameters import (
     admittance_controller,
     cartesian_controllers,
@@ -16,9 +18,10 @@ from robot_dyn_id.export.model import Exported
 from robot_dyn_id.export.numpy_module import python
 from robot_dyn_id.export.sdf import sdf
 from robot_dyn_id.export.urdf import urdf
-from robot_dyn_id.findings import make_finding
+from robot_dyn_id.findings import Finding, make_finding
 from robot_dyn_id.loads.payload import Payload
 from robot_dyn_id.parameters import ParameterSet
+from robot_dyn_id.simulation.controllers import credible_limits, refuse_unsafe
 
 FORMATS: dict[str, Callable[[ParameterSet], Exported]] = {
     "urdf": urdf,
@@ -41,23 +44,32 @@ TOOL_FORMATS: dict[str, Callable[[Payload], Exported]] = {
 __all__ = ["FORMATS", "TOOL_FORMATS", "Exported", "export_model"]
 
 
-def export_model(name: str, parameters: ParameterSet, allow_bad_verdict: bool = False) -> Exported:
+def export_model(
+    name: str, parameters: ParameterSet, allow_bad_verdict: bool = False, action: str = "identify again"
+) -> Exported:
     """Write a parameter set in the format of another tool.
+
+    Tools compute torques from every one of these formats, and know neither verdict nor uses: a model that no controller
+    may use is refused, see `refuse_unsafe`.
 
     Args:
         name: format, a key of `FORMATS`.
         parameters: identified parameter set.
-        allow_bad_verdict: also export a set with the verdict bad, which a finding reports. Tools compute torques from
-            every one of these formats, and do not know the verdict.
+        allow_bad_verdict: also export a set that must not command torques, which a finding reports.
+        action: advice to the user about such a set.
 
     Raises:
-        InputError: a bad verdict, drive gains that are not known, or parameters that the format cannot carry.
+        InputError: a set that must not command torques, drive gains that are not known, or parameters that the format
+            cannot carry.
     """
     parameters.refuse_unknown_gains()
-    if not allow_bad_verdict:
-        parameters.refuse_bad_verdict()
+    dynamics = Dynamics.from_parameters(parameters)
+    findings: tuple[Finding, ...] = ()
+    try:
+        refuse_unsafe(parameters, dynamics, credible_limits(dynamics.regressor.model), action)
+    except InputError as error:
+        if not allow_bad_verdict:
+            raise
+        findings = (make_finding("export_of_bad_verdict", f"the exported model must not command torques: {error}"),)
     exported = FORMATS[name](parameters)
-    if parameters.verdict != "bad":
-        return exported
-    message = f"the verdict on the exported parameters is bad ({'; '.join(parameters.reasons)})"
-    return replace(exported, findings=(make_finding("export_of_bad_verdict", message), *exported.findings))
+    return replace(exported, findings=(*findings, *exported.findings))

@@ -21,7 +21,7 @@ from robot_dyn_id.signals.cleaning import Drive
 from robot_dyn_id.signals.delays import EffortDelay, RealignedRecording, estimate_delay
 from robot_dyn_id.signals.diagnosis import diagnose
 from robot_dyn_id.signals.directions import examine_directions
-from robot_dyn_id.signals.health import independent_positions, refuse
+from robot_dyn_id.signals.health import independent_positions, overrule, refuse
 from robot_dyn_id.signals.resolution import examine_resolution
 from robot_dyn_id.signals.samples import MotionSamples
 from robot_dyn_id.signals.spikes import DespikedRecording, examine_spikes
@@ -224,6 +224,7 @@ def correct_trials(trials: FilteredTrials, model: RobotModel, settings: Settings
     diagnosis = diagnose(samples, model, independent_positions(trials.survey))
     refuse_short(diagnosis.findings, settings.ignore, trials)
     findings = refuse(diagnosis.findings, settings.ignore, trials.survey.sources)
+    findings += overrule(diagnosis.doubts, settings.ignore)
     findings += examine_directions(model.joint_names, samples.motion.q, samples.segment)
     weightless = diagnosis.weightless and settings.effort_kind == "auto"
     if weightless:

@@ -144,7 +144,7 @@ def evaluate(
     efforts, findings = effort_sources(held_out.recordings[0], robot.joint_names, settings.drives)
     findings += _report_rest(held_out)
     extremes = ExtremeCurves(thin_out(held_out))
-    metrics = replace(compare(data.folds, trained, extremes), method=data.method)
+    metrics = replace(compare(data.folds, trained, extremes, settings.thresholds.explained), method=data.method)
     if not metrics.samples:
         raise InputError(f"{held_out.sources}: too short to validate on")
     metrics = metrics.with_uncertainty(

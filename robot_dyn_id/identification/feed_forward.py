@@ -22,9 +22,9 @@ from robot_dyn_id.dynamics.terms import Term
 from robot_dyn_id.errors import InputError
 from robot_dyn_id.findings import Finding, make_finding
 from robot_dyn_id.identification.extrapolation import far_outside, list_excesses, report_excesses, torque_deviation
-from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.parameters import ParameterSet
 from robot_dyn_id.signals.ranges import Ranges
+from robot_dyn_id.simulation.controllers import credible_limits, effort_limits, refuse_unsafe
 from robot_dyn_id.simulation.trajectory_tracking import Waypoints, WaypointSamples
 
 if TYPE_CHECKING:
@@ -144,11 +144,13 @@ class FeedForward:
                 set states.
 
         Raises:
-            InputError: a bad verdict, or it is not known what the driver adds.
+            InputError: a model that must not command torques (see `refuse_unsafe`), or it is not known what the driver
+                adds.
             UsageError: `robot_compensates` contradicts the parameter set.
         """
         parameters.refuse_bad_verdict()
         dynamics = Dynamics.from_parameters(parameters)
+        refuse_unsafe(parameters, dynamics, credible_limits(dynamics.regressor.model))
         compensation = DriverCompensation.from_parameters(parameters, dynamics, robot_compensates)
         return cls(parameters, dynamics, compensation, effort_limits(dynamics.regressor.model))
 
@@ -298,12 +300,6 @@ class FeedForward:
     def _report_range(self, motion: Motion) -> tuple[Finding, ...]:
         shares = far_outside(motion, Ranges.from_parameters(self.parameters)).mean(axis=2)
         return report_excesses(list_excesses(self.parameters.joint_names, shares), "warning")
-
-
-def effort_limits(model: RobotModel) -> Array:
-    """Effort limits of a robot [N m or N], shape (n,); inf where it has none."""
-    effort = model.limits.effort
-    return np.where(np.isfinite(effort) & (effort > 0.0), effort, np.inf)
 
 
 def format_violation(violation: LargestEffort) -> str:

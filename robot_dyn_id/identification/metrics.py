@@ -77,7 +77,8 @@ class JointMetrics:
             that stands out from the model's errors.
         rated: rated effort, see `rate_effort`; NaN if not computed.
         friction: friction torque at low speed, see `friction_levels`; 0 if not computed.
-        load_torque: RMS torque of a point mass of 1 kg at the last link [N m/kg or N/kg]; NaN if not computed.
+        load_torque: RMS torque of a point mass of 1 kg at the last link [N m/kg or N/kg]; 0 where the model explains
+            too little for its errors to show a payload; NaN if not computed.
     """
 
     name: str
@@ -125,7 +126,7 @@ class HeldOut:
         outside_of: joints and quantities that are far outside in more than `REPORTED_SHARE` of the samples.
         unconstrained_nrmse: all-joint NRMSE without the bounds of the estimator; None if it has none.
         apparent_load: point mass at the last link that explains the errors best [kg], RMS over blocks of
-            `LOAD_BLOCK_S`; NaN if not computed.
+            `LOAD_BLOCK_S`, by the joints with a `load_torque`; NaN if not computed.
         spectra: spectra of recorded torques and residuals; None if not computed.
     """
 
@@ -170,7 +171,12 @@ class _Sums:
             self.totals[name] = self.totals.get(name, 0.0) + value.sum(axis=1)
 
 
-def compare(folds: Sequence[Fold], trained: Ranges | None = None, extremes: ExtremeCurves | None = None) -> HeldOut:
+def compare(
+    folds: Sequence[Fold],
+    trained: Ranges | None = None,
+    extremes: ExtremeCurves | None = None,
+    explained: float = 0.0,
+) -> HeldOut:
     """Predict the torques of held-out data and compare them with the measured ones.
 
     Args:
@@ -178,6 +184,7 @@ def compare(folds: Sequence[Fold], trained: Ranges | None = None, extremes: Extr
             measured efforts, never to the prediction.
         trained: ranges of the training motion; None: ranges are not compared.
         extremes: collects the extremes of the curves for plots; None: they are not needed.
+        explained: explained share of a joint's torque variance below which a payload is not looked for in its errors.
     """
     sums = _Sums()
     regressor, bounded = folds[0].regressor, all(fold.unconstrained is not None for fold in folds)
@@ -227,7 +234,7 @@ def compare(folds: Sequence[Fold], trained: Ranges | None = None, extremes: Extr
         sums.fastest = np.maximum(sums.fastest, np.abs(motion.dq).max(axis=1))
     if not sums.samples:
         return HeldOut((), np.inf, np.inf, 0, 0.0)
-    held_out = _conclude(regressor, sums, errors.quantile(DETECTABLE_QUANTILE), loads)
+    held_out = _conclude(regressor, sums, errors.quantile(DETECTABLE_QUANTILE), loads, explained)
     held_out = replace(held_out, spectra=spectra.conclude())
     if trained is None:
         return held_out
@@ -281,12 +288,16 @@ def _list_slow_joints(regressor: Regressor, sums: _Sums, trained: Ranges) -> tup
     return tuple((name, s) for name, s in zip(names, share.tolist(), strict=True) if s < MIN_SPEED_SHARE)
 
 
-def _conclude(regressor: Regressor, sums: _Sums, detectable: Array, loads: ApparentLoadFit) -> HeldOut:
+def _conclude(
+    regressor: Regressor, sums: _Sums, detectable: Array, loads: ApparentLoadFit, explained: float
+) -> HeldOut:
     total, peak = sums.totals, np.asarray(sums.peak)
     foreign = np.array([name in regressor.model.drive_units for name in regressor.model.joint_names])
     known_to_urdf = ~foreign & regressor.model.inertial_parameters.any()
     rated = rate_effort(np.where(foreign, np.inf, regressor.model.limits.effort), peak)
-    load_torque, apparent_load = loads.solve(total["error2"] / np.maximum(total["count"], 1.0))
+    count = np.maximum(total["count"], 1.0)
+    error, variance = total["error2"] / count, total["tau2"] / count - (total["tau"] / count) ** 2
+    load_torque, apparent_load = loads.solve(error, ~(error > (1.0 - explained) * variance))
     joints = []
     for j, name in enumerate(regressor.model.joint_names):
         n = total["count"][j] or np.nan  # without samples: all figures are NaN

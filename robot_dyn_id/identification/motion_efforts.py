@@ -13,8 +13,9 @@ from robot_dyn_id.errors import InputError, MotionError
 from robot_dyn_id.excitation.execution.sampling import TrajectoryPoints, preview
 from robot_dyn_id.excitation.trajectory import Trajectory
 from robot_dyn_id.findings import Finding
-from robot_dyn_id.identification.feed_forward import EXCITE, FeedForward, effort_limits, format_violation
+from robot_dyn_id.identification.feed_forward import EXCITE, FeedForward, format_violation
 from robot_dyn_id.model.robot import RobotModel
+from robot_dyn_id.simulation.controllers import effort_limits
 from robot_dyn_id.simulation.trajectory_tracking import Waypoints
 
 if TYPE_CHECKING:

@@ -118,24 +118,26 @@ class ApparentLoadFit:
             key = segment, block
             self._sums[key] = self._sums.get(key, 0.0) + parts[:, blocks == block].sum(axis=1)
 
-    def solve(self, variance: Array) -> tuple[Array, float]:
+    def solve(self, variance: Array, counts: Mask) -> tuple[Array, float]:
         """Weighted least squares.
 
         Args:
             variance: mean squared error of each joint, shape (n,).
+            counts: joints whose model explains their effort, shape (n,): a joint that measures little but friction and
+                noise has small errors, which would hide a payload that it does not feel.
 
         Returns:
-            RMS torque of 1 kg at each joint, shape (n,), and the RMS of the fitted mass over the blocks [kg], weighted
-            with their length; NaN without samples.
+            RMS torque of 1 kg at each joint that counts, shape (n,), 0 at others, and the RMS of the fitted mass over
+            the blocks [kg], weighted with their length; NaN without samples.
         """
         if not self._sums:
             return np.full(len(variance), np.nan), np.nan
         sums = np.array(list(self._sums.values()))
-        squares, products = np.split(sums[:, :-1], 2, axis=1)
+        squares, products = (part * counts for part in np.split(sums[:, :-1], 2, axis=1))
         weights = 1.0 / np.maximum(variance, 1e-300)
         count = sums[:, -1]
         information = squares @ weights
-        used = information > 1e-6 * information.max()
+        used = information > 1e-6 * max(float(information.max()), 1e-300)
         load = (products @ weights)[used] / information[used] if used.any() else np.zeros(0)
         mass = float(np.sqrt(np.average(load**2, weights=count[used]))) if len(load) else np.nan
         return np.sqrt(squares.sum(axis=0) / count.sum()), mass

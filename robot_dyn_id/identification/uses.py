@@ -207,7 +207,7 @@ def _list_rollout_criteria(
 def estimate_capacity(held_out: HeldOut) -> float:
     """Point mass at the last link that needs the rated effort of one joint in the poses of the motion [kg].
 
-    NaN if no joint carries it.
+    NaN if no joint whose effort the model explains carries it.
     """
     rated = np.array([joint.rated for joint in held_out.joints])
     torque = np.array([joint.load_torque for joint in held_out.joints])
@@ -265,7 +265,7 @@ def _report(code: str, criteria: Sequence[Criterion], rollouts: Rollouts) -> Fin
         case _:
             message = f"the errors of the model imitate a payload of {_format(criteria[0])}"
             if math.isnan(criteria[0].figure):
-                message = "no joint of the model carries a payload at the last link"
+                message = "no joint whose effort the model explains carries a payload at the last link"
             return make_finding("payload_resolution_low", message)
 
 

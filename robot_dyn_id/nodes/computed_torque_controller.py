@@ -42,8 +42,8 @@ from robot_dyn_id.simulation.controllers import (
     Gains,
     LawEffort,
     ScaledNominalInertia,
-    check_static_efforts,
     rated_efforts,
+    refuse_unsafe,
     usable_dynamics,
 )
 from robot_dyn_id.simulation.plant import warm_up
@@ -320,7 +320,8 @@ class ComputedTorqueController(ManagedNode):
         compensation = DriverCompensation.from_parameters(parameters, dynamics, self.settings.robot_compensates)
         rated = self._rated(model)
         self._check_gains(model)
-        check_static_efforts(dynamics, rated, None if used is None or self._tracker is None else self._q)
+        position = None if used is None or self._tracker is None else self._q
+        refuse_unsafe(parameters, dynamics, rated, q=position)
         if self._dynamics is None:  # an arm without a model hangs away from its setpoint: it is held where it is
             self._tracker = None
         self._dynamics, self._compensation = dynamics, compensation

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from robot_dyn_id.arrays import Array, Mask
+from robot_dyn_id.dynamics.body_prior import has_placeholder_masses
 from robot_dyn_id.findings import Finding, Severity, make_finding
 from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.signals.gain_factors import SIGNIFICANT_SIGMAS, GainFactor, estimate_gain_factors
@@ -70,7 +71,8 @@ COARSE_FACTOR = 1.1
 """Wrong factor of a joint's effort that the data would have to show; joints where they would not are reported."""
 
 LARGEST_LIMIT = 3.0
-"""Largest wrong factor that is reported as not found; the scale of a joint counts as verified within it."""
+"""Largest wrong factor that is reported as not found; the scale of a joint counts as verified within it. Efforts whose
+loaded joints are all beyond it command no torques."""
 
 CARRYING_RATIO = 0.03
 """Torque of a joint, as a ratio to the largest one, above which it counts when URDF and efforts are compared."""
@@ -82,6 +84,12 @@ common to all loaded joints."""
 EQUAL_FACTOR, EQUAL_LEAST, EQUAL_WARNED = 1.15, 1.2, 1.3
 """Largest ratio of two of the factors of all loaded joints that have one cause, such as a unit or a gain of all, and
 the factors, or their inverses, from which on such a one is named, and is a warning."""
+
+WRONG_SCALE_ACTION = (
+    "compare an effort with a known weight and correct unit or gain of the efforts (1 kgf cm is 0.0981 N m), or the "
+    "masses of the URDF; state `ignore: [urdf_contradicted]` if only they are wrong"
+)
+"""Action against efforts whose scale the weight contradicts by more than `LARGEST_LIMIT` on all loaded joints."""
 
 FEWEST_CONTRADICTED = 2
 """Number of joints whose weight contradicts the URDF: that of one alone may have a wrong gain."""
@@ -111,11 +119,14 @@ class EffortDiagnosis:
 
     Attributes:
         findings: the findings.
+        doubts: errors that do not refuse the data, as a model may predict such efforts well, but make its verdict bad:
+            a scale of all efforts that the masses of the URDF contradict, and nothing else could verify.
         weightless: whether the efforts contain no weight, as those of drivers that compensate gravity.
         sufficient: whether the motion suffices for a diagnosis.
     """
 
     findings: tuple[Finding, ...]
+    doubts: tuple[Finding, ...] = ()
     weightless: bool = False
     sufficient: bool = True
 
@@ -155,7 +166,8 @@ def diagnose(samples: MotionSamples, model: RobotModel, positions: float = np.in
         return EffortDiagnosis(unit)
     weightless = bool(model.gravity.any()) and _weightless(gravity, present, factors, samples, model)
     if weightless:
-        return EffortDiagnosis(_report_weightless(rows, gravity.without_gravity(), model), _has_dynamics(rows, gravity))
+        found, dynamic = _report_weightless(rows, gravity.without_gravity(), model), _has_dynamics(rows, gravity)
+        return EffortDiagnosis(found, weightless=dynamic)
     currents = _judge_currents(factors, model)
     if currents:
         return EffortDiagnosis(currents)
@@ -166,14 +178,14 @@ def diagnose(samples: MotionSamples, model: RobotModel, positions: float = np.in
     gains = estimate_gain_factors(rows, samples)
     explained = _explain(gravity, grams, scales, factors, samples, model)
     if explained is None:
-        contradicted = _report_contradicted(factors, present, rows, model)
+        contradicted, doubts = _report_contradicted(factors, present, rows, model)
         found = _report_driving(scales, factors, samples, model, present) or _report_gains(gains, factors, model)
-        return EffortDiagnosis((*contradicted, *found, *_report_unverified(scales, gains, factors, model)))
-    contradicted = _report_contradicted(*_examine_corrected(explained), explained.model)
+        return EffortDiagnosis((*contradicted, *found, *_report_unverified(scales, gains, factors, model)), doubts)
+    contradicted, doubts = _report_contradicted(*_examine_corrected(explained), explained.model)
     found = (explained.finding,)
     if explained.finding.severity == "warning" and explained.finding.code == "gain_inconsistent":
         found = _report_gains(gains, factors, model) or found
-    return EffortDiagnosis((*contradicted, *found))
+    return EffortDiagnosis((*contradicted, *found), doubts)
 
 
 def _examine_corrected(explained: ExplainedRecording) -> tuple[WeightFactors, RigidFit, RigidRows]:
@@ -184,14 +196,15 @@ def _examine_corrected(explained: ExplainedRecording) -> tuple[WeightFactors, Ri
 
 def _report_contradicted(
     factors: WeightFactors, fit: RigidFit, rows: RigidRows, model: RobotModel
-) -> tuple[Finding, ...]:
-    """Finding about a URDF whose weight differs from that in the efforts on several joints.
+) -> tuple[tuple[Finding, ...], tuple[Finding, ...]]:
+    """Findings about a URDF whose weight differs from that in the efforts, and doubts about the scale of all efforts.
 
-    An error where in addition no bodies on its axes explain the effort of a joint that carries weight. Efforts with
-    hardly any of the URDF's weight are currents or external torques, which have findings of their own.
+    A finding is an error where in addition no bodies on the URDF's axes explain the effort of a joint that carries
+    weight. Efforts with hardly any of the URDF's weight are currents or external torques, which have findings of their
+    own. For doubts see `EffortDiagnosis`.
     """
     if factors.weightless:
-        return ()
+        return (), ()
     size = np.abs(factors.factors)
     largest = factors.rms.max(initial=0.0)
     known = np.isfinite(size) & (factors.deviations < 0.1 * np.maximum(size, 1.0))
@@ -208,22 +221,36 @@ def _report_contradicted(
     all_differ = enough and (common == loaded).all()
     _, slightly = differing(LOADED_RATIO, EQUAL_LEAST)
     equal = enough and (slightly == loaded).all() and 0.0 < every.max() <= EQUAL_FACTOR * every.min()
-    if not many and not all_differ and not equal:
-        return ()
-    contradicted = several if many else common if all_differ else slightly
+    carrying, apart = differing(CARRYING_RATIO, LARGEST_LIMIT)
+    alone = not enough and (apart == carrying).all()  # one loaded joint may have a wrong mass: the others must agree
+    beyond = (enough or alone) and _is_common_scale(every) and not has_placeholder_masses(model)
+    if not many and not all_differ and not equal and not beyond:
+        return (), ()
+    contradicted = loaded if beyond else several if many else common if all_differ else slightly
+    carries = (factors.rms > CARRYING_RATIO * largest) & (rows.scale > CARRYING_RATIO * rows.scale.max(initial=0.0))
+    unexplained = carries & (fit.rms > UNEXPLAINED_RATIO * rows.scale)
     names = _names(model, contradicted)
     listed = ", ".join(f"{name} {value:.2g}" for name, value in zip(names, factors.factors[contradicted], strict=True))
     message = f"the weight in the efforts, as a ratio to that of the URDF's masses, is {listed}"
-    carries = (factors.rms > CARRYING_RATIO * largest) & (rows.scale > CARRYING_RATIO * rows.scale.max(initial=0.0))
-    unexplained = carries & (fit.rms > UNEXPLAINED_RATIO * rows.scale)
-    if not (many and unexplained.any()):
-        if not equal:
-            return (make_finding("urdf_contradicted", message, names, "info"),)
-        message += f"; all loaded joints have nearly the same, as if efforts were {every.mean():.2g} times the torques"
-        warned = not 1.0 / EQUAL_WARNED < every.mean() < EQUAL_WARNED
-        return (make_finding("urdf_contradicted", message, names, "warning" if warned else "info"),)
-    message += f", and no bodies on its axes explain the effort of {', '.join(_names(model, unexplained))}"
-    return (make_finding("urdf_contradicted", message, _names(model, contradicted | unexplained)),)
+    if many and unexplained.any():
+        message += f", and no bodies on its axes explain the effort of {', '.join(_names(model, unexplained))}"
+        return (make_finding("urdf_contradicted", message, _names(model, contradicted | unexplained)),), ()
+    if beyond:
+        median = float(np.median(every))
+        message += f": efforts are {median:.2g} times the torques, or the masses {1.0 / median:.2g} times the real ones"
+        return (), (make_finding("urdf_contradicted", message, names, "error", WRONG_SCALE_ACTION),)
+    if not equal:
+        return (make_finding("urdf_contradicted", message, names, "info"),), ()
+    message += f"; all loaded joints have nearly the same, as if efforts were {every.mean():.2g} times the torques"
+    warned = not 1.0 / EQUAL_WARNED < every.mean() < EQUAL_WARNED
+    return (make_finding("urdf_contradicted", message, names, "warning" if warned else "info"),), ()
+
+
+def _is_common_scale(factors: Array) -> bool:
+    """Whether factors of the loaded joints are all beyond `LARGEST_LIMIT`, and agree with the URDF but for a scale."""
+    if not len(factors) or not factors.min() > 0.0 or not factors.max() < CONTRADICTED_FACTOR * factors.min():
+        return False
+    return bool(factors.min() > LARGEST_LIMIT or factors.max() < 1.0 / LARGEST_LIMIT)
 
 
 def _report_gains(gains: Sequence[GainFactor], factors: WeightFactors, model: RobotModel) -> tuple[Finding, ...]:

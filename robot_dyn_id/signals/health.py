@@ -99,6 +99,13 @@ def soften_for_validation(findings: Iterable[Finding]) -> tuple[Finding, ...]:
     )
 
 
+def overrule(findings: Iterable[Finding], ignore: Sequence[str]) -> tuple[Finding, ...]:
+    """The findings, errors whose codes the user overrules as warnings."""
+    return tuple(
+        replace(one, severity="warning") if one.severity == "error" and one.code in ignore else one for one in findings
+    )
+
+
 def refuse(findings: Iterable[Finding], ignore: Sequence[str], sources: Sequence[str]) -> tuple[Finding, ...]:
     """Refuse data with errors.
 
@@ -113,9 +120,7 @@ def refuse(findings: Iterable[Finding], ignore: Sequence[str], sources: Sequence
     Raises:
         UnsafeDataError: an error that is not overruled.
     """
-    judged = tuple(
-        replace(one, severity="warning") if one.severity == "error" and one.code in ignore else one for one in findings
-    )
+    judged = overrule(findings, ignore)
     errors = tuple(one for one in judged if one.severity == "error")
     if errors:
         raise UnsafeDataError.from_findings(errors, sources)

@@ -252,6 +252,40 @@ def usable_dynamics(
     return dynamics
 
 
+def refuse_unsafe(
+    parameters: ParameterSet, dynamics: Dynamics, rated: Array, action: str = "identify again", q: Array | None = None
+) -> None:
+    """Refuse a model that must not command torques, as every controller and every export does.
+
+    Args:
+        parameters: parameter set.
+        dynamics: its dynamics.
+        rated: rated efforts [N m or N], shape (n,); inf where none is known.
+        action: advice to the user.
+        q: present positions [rad or m], shape (n,); see `check_static_efforts`.
+
+    Raises:
+        InputError: a bad verdict, drive gains that are not known, or a static effort above the rated one.
+    """
+    parameters.refuse_bad_verdict(action)
+    check_static_efforts(dynamics, rated, action, q)
+
+
+def effort_limits(model: RobotModel) -> Array:
+    """Effort limits of a robot [N m or N], shape (n,); inf where its URDF has none, 0 included."""
+    effort = model.limits.effort
+    return np.where(np.isfinite(effort) & (effort > 0.0), effort, np.inf)
+
+
+def credible_limits(model: RobotModel) -> Array:
+    """Effort limits by which a model can be refused [N m or N], shape (n,); inf where the URDF has none.
+
+    Several joints that all have the same limit have placeholders.
+    """
+    limits = effort_limits(model)
+    return np.full(len(limits), np.inf) if len(limits) > 1 and (limits == limits[0]).all() else limits
+
+
 def rated_efforts(model: RobotModel, given: Sequence[float] = ()) -> Array:
     """Largest efforts that may be commanded [N m or N], shape (n,).
 
@@ -267,23 +301,26 @@ def rated_efforts(model: RobotModel, given: Sequence[float] = ()) -> Array:
     if not all(0.0 < effort < np.inf for effort in given):
         raise UsageError(f"effort_limit {list(given)} must hold positive, finite efforts")
     limits = joint_array(given, model.joint_names, "effort_limit", np.inf)
-    urdf = model.limits.effort
-    rated = np.minimum(limits, np.where(np.isfinite(urdf) & (urdf > 0.0), urdf, np.inf))
+    rated = np.minimum(limits, effort_limits(model))
     unknown = np.flatnonzero(np.isinf(rated))
     if len(unknown):
+        missing = model.limits.effort[unknown[0]]
         raise InputError(
-            f"joint {model.joint_names[unknown[0]]} has no effort limit in the URDF ({urdf[unknown[0]]:g}): write its "
+            f"joint {model.joint_names[unknown[0]]} has no effort limit in the URDF ({missing:g}): write its "
             "rated effort into the URDF, or set the parameter effort_limit"
         )
     return np.asarray(rated)
 
 
-def check_static_efforts(dynamics: Dynamics, rated: Array, q: Array | None = None) -> None:
+def check_static_efforts(
+    dynamics: Dynamics, rated: Array, action: str = "identify again", q: Array | None = None
+) -> None:
     """Check that the arm can be held within the rated efforts.
 
     Args:
         dynamics: dynamics of the arm.
-        rated: rated efforts [N m or N], shape (n,).
+        rated: rated efforts [N m or N], shape (n,); inf where none is known.
+        action: advice to the user.
         q: present positions [rad or m], shape (n,), checked in addition to configurations within the position limits.
 
     Raises:
@@ -302,7 +339,7 @@ def check_static_efforts(dynamics: Dynamics, rated: Array, q: Array | None = Non
         raise InputError(
             f"the model needs {excess[joint]:.4g} {model.effort_units[joint]} to hold joint {model.joint_names[joint]} "
             f"within its position limits, above the rated {rated[joint]:.4g}: check units, gravity and URDF, "
-            "and identify again"
+            f"and {action}"
         )
 
 

@@ -18,6 +18,7 @@ from robot_dyn_id.export import FORMATS, TOOL_FORMATS, export_model
 from robot_dyn_id.export.friction_curves import FrictionCurves
 from robot_dyn_id.files.parameters import write_parameters
 from robot_dyn_id.files.payload import read_payload
+from robot_dyn_id.parameters import urdf_hash
 
 JOINTS = tuple(f"panda_joint{i}" for i in range(1, 8))
 N = len(JOINTS)
@@ -173,6 +174,24 @@ def test_a_bad_verdict_is_exported_only_on_request(name, tmp_path, capsys):
     assert main([*words, "--allow-bad-verdict"]) == 0
     assert "export_of_bad_verdict" in {one["code"] for one in json.loads(capsys.readouterr().out)["findings"]}
     assert out.read_text() == FORMATS[name](parameters).text
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_a_model_that_the_motors_cannot_hold_is_exported_only_on_request(name):
+    """The efforts of all joints in another unit, where no mass of the URDF shows it: the controller node refuses it."""
+    sound = panda(Coulomb())
+    heavy = {key: 1e3 * getattr(sound, key) for key in ("values", "standard_parameters", "term_values")}
+    heavy = replace(sound, **heavy)
+    with pytest.raises(InputError, match="above the rated"):
+        export_model(name, heavy)
+    (finding,) = (
+        one for one in export_model(name, heavy, allow_bad_verdict=True).findings if one.code == "export_of_bad_verdict"
+    )
+    assert "above the rated" in finding.message
+    alike = heavy.urdf
+    for effort in ("87.0", "12.0"):
+        alike = alike.replace(f'effort="{effort}"', 'effort="10"')
+    export_model(name, replace(heavy, urdf=alike, urdf_sha256=urdf_hash(alike)))  # one number for all: a placeholder
 
 
 @pytest.mark.parametrize("name", ["urdf", "mjcf"])

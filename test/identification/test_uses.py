@@ -13,9 +13,11 @@ from robot_dyn_id.dynamics.dynamics import Dynamics
 from robot_dyn_id.dynamics.regressor import Motion
 from robot_dyn_id.dynamics.terms import Offset, Viscous
 from robot_dyn_id.dynamics.terms.dahl import Dahl
-from robot_dyn_id.errors import UsageError
+from robot_dyn_id.errors import InputError, UsageError
+from robot_dyn_id.export import export_model
 from robot_dyn_id.findings import CATALOG, make_finding
 from robot_dyn_id.identification.assembly import tracked, with_covariance
+from robot_dyn_id.identification.feed_forward import FeedForward
 from robot_dyn_id.identification.metrics import Fold, HeldOut, JointMetrics, compare
 from robot_dyn_id.identification.pipeline import identify, validate
 from robot_dyn_id.identification.rollout import Rollouts, simulate_rollouts
@@ -134,6 +136,23 @@ def test_the_apparent_load_is_the_mass_that_the_model_has_not(trials, mass):
     capacity = estimate_capacity(held_out)
     torques = [joint.load_torque for joint in held_out.joints]
     assert capacity == pytest.approx(min(j.rated / t for j, t in zip(held_out.joints, torques, strict=True) if t > 0.5))
+
+
+def test_a_joint_that_the_model_does_not_explain_shows_no_payload(trials):
+    """Its effort is small noise, so that small errors would hide a load that it does not feel."""
+    rng, tip = np.random.default_rng(3), 10 * (len(ROBOT.model.body_names) - 1)
+    noise = rng.normal(size=len(trials.recordings[0].samples.t))
+    still = changed(trials.recordings[0], tau=lambda tau: np.column_stack([*tau.T[:-1], 0.01 * noise]))
+    loaded = ROBOT.parameters.copy()
+    loaded[tip] += 0.3
+    loaded = ROBOT.base.mapping @ loaded
+    fold = Fold(replace(trials, recordings=(still,)), ROBOT.regressor, ROBOT.base.independent, loaded)
+    held_out = compare([fold], explained=0.5)
+    last = held_out.joints[-1]
+    assert last.explained < 0.5 and last.load_torque == 0.0
+    assert held_out.apparent_load == pytest.approx(0.3, abs=0.03)
+    assert estimate_capacity(held_out) > 10.0 * last.rated, "not the rated effort of the joint that carries nothing"
+    assert np.isnan(estimate_capacity(compare([fold], explained=1.1))), "no joint is left"
 
 
 def test_rollouts_of_the_true_robot_stay_and_those_of_a_wrong_one_leave(trials):
@@ -398,3 +417,19 @@ def test_a_driver_that_adds_nothing_contradicts_efforts_that_are_found_to_contai
     settings = Settings(terms=TERMS, estimator=estimator_of("weighted"), robot_compensates=("none",))
     with pytest.raises(UsageError, match="gravity_compensated and robot_compensates \\[none\\]"):
         identify([recording], [], ROBOT.model, settings, "1")
+
+
+@pytest.mark.parametrize("ignore", [(), ("urdf_contradicted",)])
+def test_efforts_in_another_unit_command_no_torques(ignore):
+    """kgf cm: the prediction is as good as that of N m, and only the masses of the URDF contradict it."""
+    recordings = [changed(ROBOT.record(seed, duration=20.0, noise=0.05), tau=lambda tau: 10.2 * tau) for seed in (1, 2)]
+    settings = Settings(terms=TERMS, estimator=estimator_of("weighted"), ignore=ignore)
+    result = identify(recordings[:1], recordings[1:], ROBOT.model, settings, "1")
+    assert result.evaluation.held_out.all_joints_nrmse < 0.1
+    assert result.parameters.verdict == ("suspect" if ignore else "bad")
+    assert {one.fit.answer for one in result.evaluation.uses} <= ({"limited", "no"} if ignore else {"no"})
+    if not ignore:
+        with pytest.raises(InputError, match="weight in the efforts"):
+            export_model("python", result.parameters)
+        with pytest.raises(InputError, match="weight in the efforts"):
+            FeedForward.from_parameters(result.parameters, ("none",))

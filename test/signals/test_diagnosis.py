@@ -285,14 +285,19 @@ def test_a_urdf_of_another_robot_is_named(robot, samples):
 
 @pytest.mark.parametrize(
     ("share", "severity"),
-    [(0.5, "warning"), (0.7, "info"), (1.1, "info"), (1.2, "warning"), (1.7, "warning"), (3.0, "warning")],
+    [
+        *((0.5, "warning"), (0.7, "info"), (1.1, "info"), (1.2, "warning"), (1.7, "warning")),
+        *((0.25, "error"), (3.0, "error"), (9.81, "error")),
+    ],
 )
 def test_a_common_factor_of_all_efforts_is_named(robot, recording, share, severity):
     """Half torques identify a model that lets the arm fall: only the masses of the URDF, 15 % too small, contradict it."""
     scaled = samples_of(changed(recording, tau=lambda tau: share * tau), robot.joints)
-    (found,) = [one for one in diagnose(scaled, robot.model).findings if one.code == "urdf_contradicted"]
+    diagnosis = diagnose(scaled, robot.model)
+    (found,) = [one for one in (*diagnosis.findings, *diagnosis.doubts) if one.code == "urdf_contradicted"]
     assert found.severity == severity
-    assert float(re.search(r"as if efforts were (\S+) times", found.message)[1]) == pytest.approx(
+    assert (found in diagnosis.doubts) == (severity == "error")
+    assert float(re.search(r"efforts (?:are|were) (\S+) times", found.message)[1]) == pytest.approx(
         1.15 * share, rel=0.03
     )
 

@@ -74,7 +74,7 @@ def test_a_model_whose_weight_the_motors_cannot_carry_is_refused():
     pose = np.array([0.0, 40.0, 0.0])  # beyond the limits, where a spring would be stretched
     worst = np.abs(good.gravity(pose)).max()
     with pytest.raises(InputError, match="above the rated"):
-        check_static_efforts(good, np.full(3, 0.999 * worst), pose)
+        check_static_efforts(good, np.full(3, 0.999 * worst), q=pose)
 
 
 def test_commanded_efforts_are_finite_within_the_rating_and_without_jumps():
