@@ -952,6 +952,11 @@ class Finding:
         if self.severity not in SEVERITIES:
             raise ValueError(f"finding {self.code}: unknown severity {self.severity!r}")
 
+    @property
+    def definition(self) -> Definition:
+        """Entry of the catalog: cause and usual cure."""
+        return CATALOG[self.code]
+
     def __str__(self) -> str:
         """The finding as one line; see `format_finding`."""
         return format_finding(self)

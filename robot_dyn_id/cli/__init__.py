@@ -132,14 +132,13 @@ def note(line: str) -> None:
     _terminal().note(line)
 
 
-def show(value: object, suffix: str = "") -> None:
+def show(value: object) -> None:
     """Print a result of the running command, or a line of one, on standard output.
 
     Args:
         value: an identification, an evaluation, or text.
-        suffix: text that follows on the same line.
     """
-    _terminal().show(value, suffix)
+    _terminal().show(value)
 
 
 def _terminal() -> Terminal:

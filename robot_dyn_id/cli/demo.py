@@ -19,17 +19,19 @@ from scipy.interpolate import CubicSpline
 
 from robot_dyn_id.cli import note, progress, show
 from robot_dyn_id.cli.compilation import announce_compilation, compiling
+from robot_dyn_id.cli.next_steps import show_next_steps
 from robot_dyn_id.cli.outputs import claim
 from robot_dyn_id.dynamics.dynamics import Dynamics
 from robot_dyn_id.errors import DeadlineError, GraphError, InternalError, RobotDynIdError, UsageError
 from robot_dyn_id.files.configuration import shared_file
 from robot_dyn_id.files.parameters import read_parameters
+from robot_dyn_id.identification.pipeline import Identification
 from robot_dyn_id.kernels.stepping import advance
 from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.model.urdf import RobotDescription
 from robot_dyn_id.progress import Stage
 from robot_dyn_id.recordings import open_recording
-from robot_dyn_id.report.folder import PAGE, PARAMETERS, REPORT, RESULTS, output_folder, write_report
+from robot_dyn_id.report.folder import PARAMETERS, REPORT, RESULTS, output_folder, write_report
 from robot_dyn_id.signals.filtering import LowPass, derivative
 from robot_dyn_id.simulation.plant import warm_up_regressor, warm_up_tiles
 
@@ -87,11 +89,14 @@ def run(arguments: argparse.Namespace) -> tuple[int, dict[str, Any]]:
     announce_compilation(advance)
     with compiling(warm_up_regressor, warm_up_tiles), composition() as ros:
         note(f"ROS domain {domain}, which was empty, and namespace {ros.namespace}")
-        truth, motion, failure = _identify(ros, folder, arguments.seed)
+        result, truth, motion, failure = _identify(ros, folder, arguments.seed)
         namespace = ros.namespace
     summary = _with_truth(folder, namespace, truth, motion, failure, time.monotonic() - begin)
     if not arguments.json:
-        _print(folder, summary)
+        show(result)
+        _show_truth(summary, failure)
+        robot = ("--robot", str(folder / DESCRIPTION))
+        show_next_steps(folder, robot, (str(folder / "held_out"),), result.parameters, summary)
     return int(summary["verdict"] == "bad"), summary
 
 
@@ -144,11 +149,12 @@ def heavier(urdf: str) -> str:
     return ET.tostring(root, encoding="unicode")
 
 
-def _identify(ros: Any, folder: Path, seed: int) -> tuple[Dynamics, Any, str]:
+def _identify(ros: Any, folder: Path, seed: int) -> tuple[Identification, Dynamics, Any, str]:
     """All nodes, until the twin has followed the robot.
 
     Returns:
-        The true dynamics, the held-out excitation, and why the twin did not follow; empty if it did.
+        The identification, the true dynamics, the held-out excitation, and why the twin did not follow; empty if it
+        did.
     """
     from robot_dyn_id.msg import IdentificationReport
     from robot_dyn_id.msg import ParameterSet as ParameterSetMsg
@@ -180,7 +186,7 @@ def _identify(ros: Any, folder: Path, seed: int) -> tuple[Dynamics, Any, str]:
     reports = ros.heard(IdentificationReport, "identification_report", LATCHED)
     published = ros.heard(ParameterSetMsg, "identified_parameters", LATCHED)
     bags = {"data": [str(folder / "training")], "validation": [str(folder / "held_out")]}
-    ros.add(Identifier, {"urdf": urdf, "folder": str(folder), **bags, **SIMULATED_TIME}, config)
+    identifier = ros.add(Identifier, {"urdf": urdf, "folder": str(folder), **bags, **SIMULATED_TIME}, config)
     ros.until(lambda: len(reports) > 0, STAGE_TIMEOUT_S, "the identification")
     if reports[0].verdict == "failed":
         raise DeadlineError(f"nothing was identified: {'; '.join(reports[0].reasons)}")
@@ -189,7 +195,7 @@ def _identify(ros: Any, folder: Path, seed: int) -> tuple[Dynamics, Any, str]:
         ros.until(lambda: len(published) > 0, STAGE_TIMEOUT_S, "the identified parameters")
         failure = _follow_with_twin(ros, record)
     motion = make_plan(RobotModel.from_file(urdf), held_out).excitation
-    return simulator.settings.nominal(RobotDescription.from_file(plant)), motion, failure
+    return identifier.outcome, simulator.settings.nominal(RobotDescription.from_file(plant)), motion, failure
 
 
 def _follow_with_twin(ros: Any, record: Callable[[str, tuple[str, ...]], Any]) -> str:
@@ -310,25 +316,14 @@ def twin_agreement(bag: Path, namespace: str) -> dict[str, Any]:
     return {**agreement, "lag": lag}
 
 
-def _print(folder: Path, summary: dict[str, Any]) -> None:
-    """The table, and where everything is."""
-    held_out, check, twin = summary["held_out"], summary["cross_check"], summary["twin"]
-    show(
-        "\n                       held out        twin against robot, correlation of\n"
-        f"{'joint':<16} {'NRMSE':>7} {'URDF':>7} {'acceleration':>15} {'effort':>8}"
-    )
-    for number, joint in enumerate(held_out["joints"]):
-        agreement = "" if twin is None else f"{twin['acceleration'][number]:>15.5f} {twin['effort'][number]:>8.4f}"
-        show(f"{joint['name']:<16} {joint['nrmse']:>7.1%} {joint['nominal_nrmse']:>7.1%} {agreement}")
-    show(
-        f"all joints       {held_out['all_joints_nrmse']:>7.1%} {held_out['nominal_all_joints_nrmse']:>7.1%}   "
-        f"against noisy sensors; against the true torque {summary['noise_free_nrmse']:.2%}"
-    )
-    show(
-        f"cross-check: largest difference {check['max_difference']:.1e}, rank {check['rank_ours']} ours, "
-        f"{check['rank_pinocchio']} Pinocchio's"
-    )
-    for warning in summary["warnings"]:
-        show(f"  ! {warning}")
-    show(f"verdict: {summary['verdict']}")
-    show(f"{summary['seconds']:.1f} s; bags, {PARAMETERS}, {REPORT} and {folder / PAGE}: open it")
+def _show_truth(summary: dict[str, Any], failure: str) -> None:
+    """Print what only a simulation provides: the error of the true torque, and how well the twin agrees."""
+    show(f"\nagainst the true torque of the simulated arm: NRMSE {summary['noise_free_nrmse']:.2%}")
+    if summary["twin"] is not None:
+        names = [joint["name"] for joint in summary["held_out"]["joints"]]
+        for quantity in ("acceleration", "effort"):
+            least, name = min(zip(summary["twin"][quantity], names, strict=True))
+            show(f"twin that knows only the model: correlation of the {quantity} at least {least:.4f} ({name})")
+    if failure:
+        show(f"  ! {failure}")
+    show(f"{summary['seconds']:.1f} s")

@@ -11,16 +11,17 @@ from typing import Any
 
 from robot_dyn_id.cli import progress, show
 from robot_dyn_id.cli.compilation import first_identification
+from robot_dyn_id.cli.next_steps import show_next_steps
 from robot_dyn_id.cli.outputs import add_force, claim
-from robot_dyn_id.cli.robots import add_robot, read_robot
-from robot_dyn_id.cli.sources import add_configuration, configuration_from
+from robot_dyn_id.cli.robots import add_robot, read_robot, robot_words
+from robot_dyn_id.cli.sources import add_configuration, configuration_from, configuration_words
 from robot_dyn_id.dynamics.terms.friction import FRICTION
 from robot_dyn_id.errors import UnsafeDataError, UsageError
 from robot_dyn_id.estimators import ESTIMATORS, PRIOR_USERS
 from robot_dyn_id.estimators.essential import MAX_RELATIVE_DEVIATION
 from robot_dyn_id.files.factor import FACTOR, read_factor, write_factor
 from robot_dyn_id.progress import Stage
-from robot_dyn_id.report.folder import PAGE, PARAMETERS, RESULTS
+from robot_dyn_id.report.folder import RESULTS
 from robot_dyn_id.workflow.identification import DataSelection, identify_recordings, open_all
 from robot_dyn_id.workflow.updating import identify_with_factor
 
@@ -101,7 +102,9 @@ def run(arguments: argparse.Namespace) -> tuple[int, dict[str, Any]]:
     if factor is not None:
         write_factor(folder / FACTOR, factor)
     if not arguments.json:
-        show(result, f" in {folder / PARAMETERS}; report in {folder / PAGE}")
+        show(result)
+        prediction = ((arguments.validate or arguments.data)[0], *configuration_words(arguments))
+        show_next_steps(folder, robot_words(arguments), prediction, result.parameters, summary)
     return int(result.evaluation.verdict.word == "bad"), summary
 
 

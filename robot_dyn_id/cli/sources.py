@@ -32,6 +32,12 @@ def add_configuration(parser: argparse.ArgumentParser, bags: bool = True) -> Non
     )
 
 
+def configuration_words(arguments: argparse.Namespace) -> tuple[str, ...]:
+    """The options of `add_configuration` as the command line has them."""
+    given = {name: getattr(arguments, name) for name in ("config", "topic", "definitions")}
+    return tuple(word for name, value in given.items() if value is not None for word in (f"--{name}", value))
+
+
 def add_compensation(parser: argparse.ArgumentParser) -> None:
     """`--robot-compensates`, for commands whose output is commanded to a robot."""
     parser.add_argument(

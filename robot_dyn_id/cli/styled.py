@@ -28,7 +28,6 @@ from robot_dyn_id.report.text import (
     joint_rows,
     model_lines,
     name_others,
-    parameter_count_text,
     use_rows,
 )
 
@@ -53,25 +52,22 @@ LAST_COLUMN = 48
 """Rightmost place of a last column that continuations are indented to."""
 
 
-def print_styled(value: object, stream: TextIO, suffix: str = "", verbose: bool = False) -> None:
+def print_styled(value: object, stream: TextIO, verbose: bool = False) -> None:
     """Print a result on a terminal.
 
     Args:
         value: an identification, an evaluation, or anything with a text.
         stream: the terminal.
-        suffix: text that follows on the last line.
         verbose: whether all findings are printed.
     """
     console = Console(file=stream, highlight=False, soft_wrap=False)
     most = sys.maxsize if verbose else MAX_PRINTED_FINDINGS
     if isinstance(value, Identification):
-        count = f"{parameter_count_text(value.parameters)}{suffix}"
-        lines = ["", *model_lines(value), "", count]
-        console.print(*_evaluation(value.evaluation, most), *map(_line, lines), sep="\n")
+        console.print(*_evaluation(value.evaluation, most, model_lines(value)), sep="\n")
     elif isinstance(value, Evaluation):
         console.print(*_evaluation(value, most), sep="\n")
     else:
-        for line in f"{value}{suffix}".split("\n"):
+        for line in str(value).split("\n"):
             console.print(_line(line), soft_wrap=COMMAND.match(line) is not None)
 
 
@@ -80,8 +76,8 @@ def print_styled_error(text: str, stream: TextIO) -> None:
     Console(file=stream, highlight=False).print(Text(text, "red"), soft_wrap=True)
 
 
-def _evaluation(evaluation: Evaluation, most: int) -> Iterator[RenderableType]:
-    """Tables of joints and uses, findings, and the verdict."""
+def _evaluation(evaluation: Evaluation, most: int, model: Iterable[str] = ()) -> Iterator[RenderableType]:
+    """Table of joints, lines about the model, table of uses, findings, and the verdict."""
     joints = _table("joint", "RMS", "error", "NRMSE", "URDF", "corr.", "unit")
     for column in joints.columns[1:6]:
         column.justify, column.no_wrap = "right", True
@@ -89,7 +85,7 @@ def _evaluation(evaluation: Evaluation, most: int) -> Iterator[RenderableType]:
         joints.add_row(*row)
     yield joints
     yield Text("held-out effort; NRMSE of this model and of the URDF's own", "dim")
-    yield from map(_line, check_lines(evaluation))
+    yield from map(_line, (*check_lines(evaluation), *model))
     uses = _table("fit for", "", "figure", "joints that limit it")
     for use, answer, figures, names in use_rows(evaluation):
         uses.add_row(use, Text(answer, STYLES.get(answer, "")), figures, names)

@@ -127,17 +127,17 @@ class Terminal:
         else:
             print(text, file=sys.stderr, flush=True)
 
-    def show(self, value: object, suffix: str = "") -> None:
-        """Print a result, or a line of one, and what follows on the same line, on standard output."""
+    def show(self, value: object) -> None:
+        """Print a result, or a line of one, on standard output."""
         self.close()
         if self.quiet:
             return
         if draws_on(sys.stdout):
             from robot_dyn_id.cli.styled import print_styled
 
-            print_styled(value, sys.stdout, suffix, self.verbose)
+            print_styled(value, sys.stdout, self.verbose)
         else:
-            print(f"{value}{suffix}")
+            print(value)
             if self.verbose:
                 for line in further_findings(value):
                     print(line)

@@ -10,15 +10,14 @@ from typing import Any
 
 from robot_dyn_id.cli import note, progress, show
 from robot_dyn_id.cli.compilation import first_identification
+from robot_dyn_id.cli.next_steps import command, show_next_steps
 from robot_dyn_id.cli.outputs import add_force, claim
 from robot_dyn_id.files.configuration import Configuration
 from robot_dyn_id.model.urdf import RobotDescription
 from robot_dyn_id.recordings import open_recording
-from robot_dyn_id.report.folder import PAGE, PARAMETERS, RESULTS
-from robot_dyn_id.report.text import uses_text
+from robot_dyn_id.report.folder import RESULTS
 from robot_dyn_id.workflow.examples import EXAMPLES, MASS_PACKAGE, Example, load_example
 from robot_dyn_id.workflow.identification import DataSelection, identify_recordings
-from robot_dyn_id.workflow.results import IdentificationResult
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -41,7 +40,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> tuple[int, dict[str, Any]]:
-    """Copy the files, identify, print what the model is fit for and what to do next."""
+    """Copy the files, identify, and print the result with what to do next."""
     example = load_example(arguments.example, with_masses=arguments.masses == "auto")
     folder = Path(arguments.out or example.name)
     claim(arguments, *(folder / name for name in (*example.file_names, *(() if arguments.copy_only else RESULTS))))
@@ -60,8 +59,9 @@ def run(arguments: argparse.Namespace) -> tuple[int, dict[str, Any]]:
     with closing(result):
         summary = result.save(folder)
     if not arguments.json:
-        show(_result_text(result))
-        show(f"\n{_next_steps(recording, robot, folder)}")
+        show(result)
+        again = {"same by the command for your own robot": _identify(recording, robot, folder / "run")}
+        show_next_steps(folder, ("--robot", str(robot)), (str(recording),), result.parameters, summary, again)
     return int(result.evaluation.verdict.word == "bad"), {**summary, **files}
 
 
@@ -69,24 +69,5 @@ def _masses_text(example: Example) -> str:
     return f"masses of {example.masses}" if example.masses else f"no masses (not published; {MASS_PACKAGE} has some)"
 
 
-def _result_text(result: IdentificationResult) -> str:
-    """Text of an identification with the table of uses at its end."""
-    uses = uses_text(result.evaluation).splitlines()
-    others = [line for line in str(result).splitlines() if line not in uses]
-    return "\n".join([*others, "", *uses])
-
-
 def _identify(recording: Path, robot: Path, folder: Path) -> str:
-    return f"robot-dyn-id identify {recording} --robot {robot} --out {folder}"
-
-
-def _next_steps(recording: Path, robot: Path, folder: Path) -> str:
-    """Commands that use the results: each runs as it is printed."""
-    model = f"--robot {robot} --parameters {folder / PARAMETERS}"
-    steps = {
-        "what the model may be used for, and why": f"open {folder / PAGE} in a browser",
-        "the same by the command for your own robot": _identify(recording, robot, folder / "run"),
-        "the torque that the model predicts": f"robot-dyn-id predict {recording} {model} --out {folder / 'torque.npz'}",
-        "the model for a simulator": f"robot-dyn-id export {model} --format mjcf --out {folder / 'model.xml'}",
-    }
-    return "\n".join(["next:", *(f"  {what}:\n    {command}" for what, command in steps.items())])
+    return command("identify", str(recording), "--robot", str(robot), "--out", str(folder))

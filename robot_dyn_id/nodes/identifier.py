@@ -87,7 +87,11 @@ class IdentifierSettings:
 
 
 class Identifier(RobotNode):
-    """Records live joint states to a bag and identifies from it, by the same pipeline as from recordings."""
+    """Records live joint states to a bag and identifies from it, by the same pipeline as from recordings.
+
+    Attributes:
+        outcome: latest identification, or why there is none; None before the first ends.
+    """
 
     NAME = "identifier"
     PURPOSE = "identifies the robot dynamics from live joint states or from recordings, and publishes the model"
@@ -154,7 +158,7 @@ class Identifier(RobotNode):
         self._reports = self.publisher("identification_report")
         self._robot: RobotDescription | None = None
         self._work: threading.Thread | None = None
-        self._outcome: Identification | RobotDynIdError | None = None
+        self.outcome: Identification | RobotDynIdError | None = None
         self._recording: StreamRecording | None = None
         self._watch = ExcitationWatch()
         self._logged_waiting = ""
@@ -250,7 +254,7 @@ class Identifier(RobotNode):
         """
         robot = self._ready()
         parts = () if self._data else self._received_parts()
-        self._outcome = None
+        self.outcome = None
         self._work = threading.Thread(target=self._run, args=(parts, robot), daemon=True)
         self._work.start()
         sources = [recording.source for recording in self._data] or [str(bag.folder) for bag in parts]
@@ -319,11 +323,11 @@ class Identifier(RobotNode):
             with closing(identify_recordings(robot, self._configuration, trials, self._log_stage)) as result:
                 self.get_logger().info(f"writing {self._folder}")
                 result.save(self._folder)
-            self._outcome = result
+            self.outcome = result
         except RobotDynIdError as error:
-            self._outcome = error
+            self.outcome = error
         except Exception as fault:  # otherwise the thread would end silently
-            self._outcome = reported(fault, sys.argv)
+            self.outcome = reported(fault, sys.argv)
 
     def _log_stage(self, stage: Stage) -> None:
         if not stage.detail:  # passes of an iteration would fill the log
@@ -332,11 +336,11 @@ class Identifier(RobotNode):
     def _look(self) -> None:
         """Start with recordings once the robot is known, and report an identification that has ended."""
         self._goals.tick()
-        if self._data and self._robot is not None and self._work is None and self._outcome is None:
+        if self._data and self._robot is not None and self._work is None and self.outcome is None:
             self.get_logger().info(self._begin())
         if self._work is None or self._work.is_alive():
             return
-        outcome = self._outcome
+        outcome = self.outcome
         assert outcome is not None
         self._work = None
         if isinstance(outcome, InternalError):
@@ -383,12 +387,12 @@ class Identifier(RobotNode):
             values["waits for"] = waiting
         if self._recording is not None and self._recording.failure:
             return Diagnosis(ERROR, self._recording.failure, values)
-        if isinstance(self._outcome, RobotDynIdError):
-            return Diagnosis(ERROR, str(self._outcome), values)
+        if isinstance(self.outcome, RobotDynIdError):
+            return Diagnosis(ERROR, str(self.outcome), values)
         if self._work is not None or self._goals.running:
             return Diagnosis(OK, "identifying", values)
-        if isinstance(self._outcome, Identification):
-            word = self._outcome.evaluation.verdict.word
+        if isinstance(self.outcome, Identification):
+            word = self.outcome.evaluation.verdict.word
             return Diagnosis({"good": OK, "suspect": WARN}.get(word, ERROR), f"identified, verdict {word}", values)
         if self._robot is None:
             return Diagnosis(WARN, self._source.problem, values)

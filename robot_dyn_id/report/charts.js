@@ -406,9 +406,25 @@ const Charts = (() => {
     if (output) output.textContent = `${count} of ${table.tBodies[0].rows.length} shown`;
   }
 
+  // A link into folded parts opens them, and the explanation of the finding that it leads to.
+  function reveal() {
+    const place = location.hash && document.getElementById(location.hash.slice(1));
+    if (!place) return;
+    place.querySelectorAll(":scope > details.why").forEach((one) => (one.open = true));
+    for (let one = place.closest("details"); one; one = one.parentElement.closest("details")) one.open = true;
+    place.scrollIntoView();
+  }
+
   boxes().forEach((box) => watcher.observe(box));
   toolbar();
   tables();
+  reveal();
+  window.addEventListener("hashchange", reveal);
+  document.addEventListener("click", (event) => {
+    const link = event.target.closest('a[href^="#"]');
+    if (link && link.hash === location.hash) reveal(); // the same link again
+  });
+  document.addEventListener("toggle", resize, true);
   window.addEventListener("resize", resize);
   window.addEventListener("beforeprint", () => print(true));
   window.addEventListener("afterprint", () => print(false));

@@ -4,6 +4,8 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,14 +17,17 @@ from robot_dyn_id.identification.explanation.joints import JointExplanation
 from robot_dyn_id.identification.uses import CONCERNING_USES
 from robot_dyn_id.parameters import ParameterSet
 from robot_dyn_id.report import plots
+from robot_dyn_id.report.advice import advise
 from robot_dyn_id.report.assets import number, page_environment, plus_minus
 from robot_dyn_id.report.bodies import bodies_scene
 from robot_dyn_id.report.friction import friction_curve, reversal_curve
 from robot_dyn_id.report.interactive import PlotSheet, script_safe
 from robot_dyn_id.report.summary import base_parameter_rows
-from robot_dyn_id.report.text import MAX_PRINTED_FINDINGS
 from robot_dyn_id.signals.torque_shares import WEAK_TORQUE_SHARE, torque_shares_of
 from robot_dyn_id.text.files import write_atomically
+
+MAX_SHOWN_FINDINGS = 3
+"""Number of findings in the summary of a page; the others are folded."""
 
 
 def write_html(path: Path, summary: dict[str, Any], explanation: ModelExplanation, parameters: ParameterSet) -> None:
@@ -41,6 +46,7 @@ def write_html(path: Path, summary: dict[str, Any], explanation: ModelExplanatio
     sheet = PlotSheet()
     axis = plots.DisplayTime.from_stamps(explanation.time.t, len(parameters.joint_names))
     metrics = summary["held_out"]["joints"]
+    rows = _parameter_rows(parameters, regressor, explanation)
     page = (
         page_environment()
         .get_template("report.html.j2")
@@ -49,16 +55,18 @@ def write_html(path: Path, summary: dict[str, Any], explanation: ModelExplanatio
             summary=summary,
             parameters=parameters,
             explanation=explanation,
-            uses=[
-                {**fit, "use": use, "reason": _reason(fit, summary["findings"])}
-                for use, fit in summary["fit_for"].items()
-            ],
+            uses=[{**fit, "use": use} for use, fit in summary["fit_for"].items()],
             findings=_ranked(summary),
-            max_findings=MAX_PRINTED_FINDINGS,
-            rows=_parameter_rows(parameters, regressor, explanation),
+            max_findings=MAX_SHOWN_FINDINGS,
+            advice=advise(parameters, summary),
+            rows=rows,
+            counts=_counted("zero" if row["zero"] else row["status"] for row in rows),
+            zero_reasons=_zero_reasons(rows),
+            results=_counted(row.result for row in explanation.health),
             joints=[
                 {
                     **metrics[number],
+                    "worse": _worse_than_constant(metrics[number]),
                     "explained_by": joint,
                     "torque": sheet.add(f"torque-{number}", plots.torque_plot(axis, joint)),
                     "residual": sheet.add(f"residual-{number}", plots.residual_plot(axis, joint)),
@@ -96,6 +104,7 @@ def _parameter_rows(
         {
             **row,
             **_written(row),
+            "zero": row["value"] == 0.0,
             **{
                 key: value if math.isfinite(value) else None
                 for key, value in {
@@ -128,9 +137,21 @@ def _ranked(summary: dict[str, Any]) -> list[list[Finding]]:
     return rank_findings(map(Finding.from_summary, summary["findings"]), decisive, CONCERNING_USES)
 
 
-def _reason(fit: dict[str, Any], findings: list[dict[str, Any]]) -> str:
-    """Messages of the findings that an answer rests on; empty without one."""
-    return "; ".join(dict.fromkeys(one["message"] for one in findings if one["code"] in fit["because"]))
+def _worse_than_constant(metrics: dict[str, Any]) -> bool:
+    """Whether the best constant would predict a joint's effort as well."""
+    error, constant = metrics["nrmse"], metrics["constant_nrmse"]
+    return error is None or constant is None or error >= constant
+
+
+def _counted(words: Iterable[str]) -> str:
+    """Number of each word, the most frequent first: `13 passed, 2 not checked`."""
+    return ", ".join(f"{count} {word}" for word, count in Counter(words).most_common())
+
+
+def _zero_reasons(rows: Sequence[dict[str, Any]]) -> str:
+    """Reasons for parameters that are exactly zero, with their number."""
+    words = {True: "not identifiable from these data", False: "at their bound, as these data need none of them"}
+    return _counted(words[row["status"] == "not excited"] for row in rows if row["zero"])
 
 
 def _written(row: dict[str, Any]) -> dict[str, Any]:

@@ -169,7 +169,7 @@ const Scene = (() => {
       event.preventDefault();
       act();
     };
-    window.addEventListener("resize", draw);
+    new ResizeObserver(draw).observe(canvas); // also when its part of the page is unfolded
     Charts.onStyle(draw);
     return { draw, zoom, reset };
   }

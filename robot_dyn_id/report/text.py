@@ -31,18 +31,14 @@ def evaluation_text(evaluation: Evaluation) -> str:
     return "\n".join(_evaluation_lines(evaluation))
 
 
-def uses_text(evaluation: Evaluation) -> str:
-    """Table of uses: answer, figure and threshold of each, and the joints that limit it."""
-    return "\n".join(_use_lines(evaluation))
-
-
 def identification_text(result: Identification) -> str:
-    """The table of the evaluation, the cost of physical consistency, and what a reduction has left out."""
-    return "\n".join([*_evaluation_lines(result.evaluation), *model_lines(result)])
+    """Errors per joint, the model and how it was chosen, uses, findings and verdict."""
+    return "\n".join(_evaluation_lines(result.evaluation, model_lines(result)))
 
 
 def model_lines(result: Identification) -> Iterator[str]:
-    """The cost of physical consistency, what a reduction has left out, and the terms that were chosen."""
+    """The size of the model, the cost of physical consistency, what a reduction has left out, and the chosen terms."""
+    yield parameter_count_text(result.parameters)
     yield from _consistency_lines(result)
     yield from _essential_lines(result)
     yield from _choice_lines(result)
@@ -77,10 +73,12 @@ def fit_text(fit: LoadFit, verdict: str) -> str:
 
 
 def parameter_count_text(parameters: ParameterSet) -> str:
-    """Number of base parameters by kind, and of those that are poorly identified."""
+    """Number of base parameters by kind, of those that are zero, and of the others that are poorly identified."""
     inertial = int(np.count_nonzero(parameters.independent_columns < 10 * len(parameters.body_names)))
-    count, weak = len(parameters.names), sum(word != "good" for word in parameters.status)
-    return f"{count} base parameters ({inertial} of inertia, {count - inertial} of other terms; {weak} weak)"
+    count, zero = len(parameters.names), np.asarray(parameters.values) == 0.0
+    weak = sum(word != "good" for word, none in zip(parameters.status, zero, strict=True) if not none)
+    kinds = f"{inertial} of inertia, {count - inertial} of other terms"
+    return f"{count} base parameters ({kinds}; {np.count_nonzero(zero)} zero, {weak} weak)"
 
 
 def design_text(found: Design) -> str:
@@ -102,7 +100,8 @@ def design_text(found: Design) -> str:
     return "\n".join(lines)
 
 
-def _evaluation_lines(evaluation: Evaluation) -> Iterator[str]:
+def _evaluation_lines(evaluation: Evaluation, model: Iterable[str] = ()) -> Iterator[str]:
+    """Errors and cross-check, lines about the model, uses, findings, and at the end the verdict."""
     yield (
         f"{'joint':<24} {'RMS':>9} {'error':>9} {'NRMSE':>7} {'URDF':>7} {'corr.':>7}  (held-out effort; NRMSE of "
         "this model and of the URDF's own)"
@@ -110,6 +109,7 @@ def _evaluation_lines(evaluation: Evaluation) -> Iterator[str]:
     for name, rms, error, nrmse, nominal, correlation, unit in joint_rows(evaluation):
         yield f"{name:<24} {rms:>9} {error:>9} {nrmse:>7} {nominal:>7} {correlation:>7}  {unit}"
     yield from check_lines(evaluation)
+    yield from model
     yield from _use_lines(evaluation)
     yield from finding_lines(evaluation.findings, decisive_codes(evaluation))
     yield f"verdict: {evaluation.verdict.word}"

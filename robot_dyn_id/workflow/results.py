@@ -18,7 +18,7 @@ from robot_dyn_id.parameters import GAIN_REMEDY, ParameterSet, describe_unknown_
 from robot_dyn_id.report.figure import torque_figure
 from robot_dyn_id.report.folder import PARAMETERS, output_folder, write_results
 from robot_dyn_id.report.summary import evaluation_summary, identification_summary
-from robot_dyn_id.report.text import evaluation_text, identification_text, parameter_count_text
+from robot_dyn_id.report.text import evaluation_text, identification_text
 
 if TYPE_CHECKING:
     from robot_dyn_id.report.figure import Figure
@@ -98,8 +98,8 @@ class IdentificationResult(Identification):
         )
 
     def __str__(self) -> str:
-        """Held-out errors per joint, cross-check, warnings, verdict, and the number of parameters."""
-        return f"{identification_text(self)}\n\n{parameter_count_text(self.parameters)}"
+        """Held-out errors per joint, cross-check, the model, uses, findings, and the verdict."""
+        return identification_text(self)
 
     def save(self, folder: str | Path) -> dict[str, Any]:
         """Write `parameters.yaml`, `report.json` and `report.html`, and replace those of an earlier run.

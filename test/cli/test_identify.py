@@ -3,6 +3,7 @@
 
 import json
 import re
+import shlex
 from dataclasses import replace
 
 import numpy as np
@@ -13,6 +14,7 @@ from support.commands import (
     check_answer,
     check_error_line,
     check_error_object,
+    check_order,
     check_unchanged,
     csv,
     messages,
@@ -49,6 +51,19 @@ def test_identify(files, tmp_path, cli, data):
             key: list(value) if isinstance(value, tuple) else value
             for key, value in ((key, getattr(fit, key)) for key in keys)
         }
+
+
+def test_it_prints_in_the_order_of_all_identifications_and_what_runs_next(files, tmp_path, cli):
+    folder, config = tmp_path / "a folder", tmp_path / "a file.yaml"
+    config.write_text("cutoff: 5.0\n")
+    robot, options = files / "arm.urdf", ("--config", config)
+    words = (files / "data.npz", "--validate", files / "other.npz", "--robot", robot, "--out", folder, *options)
+    code, out, _ = cli("identify", *words)
+    assert code == 0
+    check_order(out)
+    commands = re.findall(r"^    robot-dyn-id (.*)$", out, re.M)
+    assert str(files / "other.npz") in commands[0] and shlex.quote(str(config)) in commands[0]
+    assert commands and all(cli(*shlex.split(command))[0] == 0 for command in commands)
 
 
 @pytest.mark.parametrize("more", [(), ("--save-factor", "--estimator", "weighted", "--friction", "coulomb")], ids=str)

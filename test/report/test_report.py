@@ -21,6 +21,7 @@ from robot_dyn_id.identification.explanation import explain
 from robot_dyn_id.identification.pipeline import identify, validate
 from robot_dyn_id.identification.settings import Settings
 from robot_dyn_id.parameters import ANSWERS, USES
+from robot_dyn_id.report.advice import STEPS, advise
 from robot_dyn_id.report.assets import number, percent, plus_minus
 from robot_dyn_id.report.friction import friction_curve, reversal_curve
 from robot_dyn_id.report.html import write_html
@@ -148,6 +149,31 @@ def test_the_page_and_the_table_answer_every_use(tmp_path):
         assert page.count("span", f"a-{answer}") == count
 
 
+def answering(summary, **answers):
+    """The summary with other answers about uses, all limited by one joint."""
+    changed = {use: {**summary["fit_for"][use], "answer": answer, "joints": ["j2"]} for use, answer in answers.items()}
+    return {**summary, "fit_for": {**summary["fit_for"], **changed}}
+
+
+def test_advice_carries_the_limit_of_a_use_and_is_silent_about_unfit_ones():
+    parameters = identified().parameters
+    summary = identification_summary(identified(), "p.yaml")
+    everything = answering(summary, **dict.fromkeys(USES, "yes"))
+    assert advise(parameters, everything) == list(STEPS)
+    partly = advise(parameters, answering(everything, forward_simulation="limited", feed_forward="no"))
+    assert [one.use for one in partly] == [use for use in USES if use != "feed_forward"]
+    assert [one.text for one in partly if "limited" in one.text] == ["model for a simulator (limited: j2)"]
+    assert advise(parameters, {**everything, "verdict": "bad"}) == []
+
+
+def test_no_export_is_advised_that_would_be_refused():
+    parameters = identified().parameters
+    everything = answering(identification_summary(identified(), "p.yaml"), **dict.fromkeys(USES, "yes"))
+    refused = replace(parameters, verdict="bad")
+    assert not any(one.command[0] == "export" for one in advise(refused, everything))
+    assert any(one.command[0] == "export" for one in advise(parameters, everything))
+
+
 def test_at_most_five_findings_are_printed_with_their_codes():
     codes = list(CATALOG)[:8]
     findings = [make_finding(code, f"{code} found", severity="warning") for code in [*codes, codes[2], codes[2]]]
@@ -216,7 +242,7 @@ def test_a_cross_check_without_numbers_is_a_failure_on_the_page(tmp_path):
     result = identified()
     broken = replace(result, evaluation=judged(result.evaluation, regressor=np.nan, rank_ours=1))
     page = Page(page_of(tmp_path, broken))
-    assert page.count("span", "no") == 3  # at the top, the regressor, the rank
+    assert page.count("span", "no") == 2  # the regressor, the rank
     assert Page(page_of(tmp_path, result)).count("span", "no") == 0
 
 

@@ -3,6 +3,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 
@@ -40,6 +41,14 @@ def check_answer(answer):
     assert set(answer["cross_check"]) >= {"max_difference", "rank_ours", "rank_pinocchio"}
     assert set(answer["rows"]) >= {"used", "dropped"}
     return answer
+
+
+def check_order(text):
+    """The sections that every identification prints, in one order: errors, model, uses, verdict, what is next."""
+    model = r"^\d+ base parameters \("
+    sections = (r"^joint ", r"^all joints:", model, "gravity compensation", "^verdict: ", "^next:", "^    open ")
+    places = [re.search(section, text, re.M) for section in sections]
+    assert all(places) and [one.start() for one in places] == sorted(one.start() for one in places), text
 
 
 def saved(name, **changes):

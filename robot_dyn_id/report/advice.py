@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Next steps with an identified model: for each use that it is fit for, with the limit where the answer has one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from robot_dyn_id.errors import RobotDynIdError
+from robot_dyn_id.export import export_model
+from robot_dyn_id.parameters import ParameterSet
+
+
+@dataclass(frozen=True)
+class Step:
+    """Step that a model is fit for.
+
+    Attributes:
+        use: one of `USES`.
+        text: result of the step in words; with the joints that limit it where the answer is `limited`.
+        command: command of the package with its options, without files.
+        file: usual name of the file that it writes from the model and a recording of the identification; empty: it
+            needs more than these, such as a running robot.
+    """
+
+    use: str
+    text: str
+    command: tuple[str, ...]
+    file: str = ""
+
+
+STEPS = (
+    Step("gravity_compensation", "controller that carries the weight", ("node", "computed_torque_controller")),
+    Step("feed_forward", "torque that the model predicts", ("predict",), "torque.npz"),
+    Step("computed_torque", "model in C++ for a controller", ("export", "--format", "cpp"), "model.hpp"),
+    Step("forward_simulation", "model for a simulator", ("export", "--format", "mjcf"), "model.xml"),
+    Step("collision_detection", "external torque of a running arm", ("node", "external_torque_estimator")),
+    Step("payload", "load at the last link, from a recording with it", ("payload",)),
+)
+"""Steps by use."""
+
+
+def advise(parameters: ParameterSet, summary: Mapping[str, Any]) -> list[Step]:
+    """Steps that make sense: none for a use with the answer `no`, and no export that would be refused.
+
+    Args:
+        parameters: the model.
+        summary: `verdict` and `fit_for` of `report.summary`.
+    """
+    found = []
+    for step in STEPS:
+        fit = summary["fit_for"][step.use]
+        if summary["verdict"] == "bad" or fit["answer"] == "no" or not _possible(parameters, step):
+            continue
+        limit = f" (limited: {', '.join(fit['joints']) or 'all joints'})" if fit["answer"] == "limited" else ""
+        found.append(replace(step, text=step.text + limit))
+    return found
+
+
+def _possible(parameters: ParameterSet, step: Step) -> bool:
+    """Whether the format of an export can carry the model."""
+    try:
+        if step.command[0] == "export":
+            export_model(step.command[-1], parameters)
+    except RobotDynIdError:
+        return False
+    return True
