@@ -13,7 +13,7 @@ from robot_dyn_id.parameters import ParameterSet
 
 
 @dataclass(frozen=True)
-class Step:
+class NextStep:
     """Step that a model is fit for.
 
     Attributes:
@@ -31,18 +31,18 @@ class Step:
 
 
 STEPS = (
-    Step("gravity_compensation", "controller that carries the weight", ("node", "computed_torque_controller")),
-    Step("feed_forward", "torque that the model predicts", ("predict",), "torque.npz"),
-    Step("computed_torque", "model in C++ for a controller", ("export", "--format", "cpp"), "model.hpp"),
-    Step("forward_simulation", "model for a simulator", ("export", "--format", "mjcf"), "model.xml"),
-    Step("collision_detection", "external torque of a running arm", ("node", "external_torque_estimator")),
-    Step("payload", "load at the last link, from a recording with it", ("payload",)),
+    NextStep("gravity_compensation", "controller that carries the weight", ("node", "computed_torque_controller")),
+    NextStep("feed_forward", "torque that the model predicts", ("predict",), "torque.npz"),
+    NextStep("computed_torque", "model in C++ for a controller", ("export", "--format", "cpp"), "model.hpp"),
+    NextStep("forward_simulation", "model for a simulator", ("export", "--format", "mjcf"), "model.xml"),
+    NextStep("collision_detection", "external torque of a running arm", ("node", "external_torque_estimator")),
+    NextStep("payload", "load at the last link, from a recording with it", ("payload",)),
 )
 """Steps by use."""
 
 
-def advise(parameters: ParameterSet, summary: Mapping[str, Any]) -> list[Step]:
-    """Steps that make sense: none for a use with the answer `no`, and no export that would be refused.
+def advise(parameters: ParameterSet, summary: Mapping[str, Any]) -> list[NextStep]:
+    """Steps that make sense: not for a use with the answer `no`, and without exports that would be refused.
 
     Args:
         parameters: the model.
@@ -58,7 +58,7 @@ def advise(parameters: ParameterSet, summary: Mapping[str, Any]) -> list[Step]:
     return found
 
 
-def _possible(parameters: ParameterSet, step: Step) -> bool:
+def _possible(parameters: ParameterSet, step: NextStep) -> bool:
     """Whether the format of an export can carry the model."""
     try:
         if step.command[0] == "export":

@@ -20,6 +20,9 @@ LIBRARY = "uPlot"
 SCRIPTS = ("charts", "scene", "preview", "bodies")
 """Own scripts, each a file of that name."""
 
+MAX_SHOWN_FINDINGS = 3
+"""Number of findings that a page shows in full; the others are folded."""
+
 LARGEST_PERCENT = 10.0
 """Ratio from which a multiple is easier to read than a percentage."""
 

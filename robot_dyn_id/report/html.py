@@ -18,16 +18,13 @@ from robot_dyn_id.identification.uses import CONCERNING_USES
 from robot_dyn_id.parameters import ParameterSet
 from robot_dyn_id.report import plots
 from robot_dyn_id.report.advice import advise
-from robot_dyn_id.report.assets import number, page_environment, plus_minus
+from robot_dyn_id.report.assets import MAX_SHOWN_FINDINGS, number, page_environment, plus_minus
 from robot_dyn_id.report.bodies import bodies_scene
 from robot_dyn_id.report.friction import friction_curve, reversal_curve
 from robot_dyn_id.report.interactive import PlotSheet, script_safe
 from robot_dyn_id.report.summary import base_parameter_rows
 from robot_dyn_id.signals.torque_shares import WEAK_TORQUE_SHARE, torque_shares_of
 from robot_dyn_id.text.files import write_atomically
-
-MAX_SHOWN_FINDINGS = 3
-"""Number of findings in the summary of a page; the others are folded."""
 
 
 def write_html(path: Path, summary: dict[str, Any], explanation: ModelExplanation, parameters: ParameterSet) -> None:

@@ -14,7 +14,7 @@ import numpy as np
 
 from robot_dyn_id.arrays import Array
 from robot_dyn_id.findings import Finding, rank_findings
-from robot_dyn_id.report.assets import page_environment, plus_minus
+from robot_dyn_id.report.assets import MAX_SHOWN_FINDINGS, page_environment, plus_minus
 from robot_dyn_id.report.interactive import Plot, PlotAxis, PlotSheet, Series, Table
 from robot_dyn_id.report.plots import TIME_GROUP, DisplayTime
 from robot_dyn_id.text.files import write_atomically
@@ -83,7 +83,9 @@ def write_result_page(path: Path, page: ResultPage) -> None:
         for plot in (plot for _, drawn in section.plots for plot in drawn):
             names[plot.title] = sheet.add(f"plot-{len(names)}", plot)
     template = page_environment().get_template("result.html.j2")
-    write_atomically(path, template.render(page=page, names=names, findings=rank_findings(page.findings), sheet=sheet))
+    findings = rank_findings(page.findings)
+    text = template.render(page=page, names=names, findings=findings, max_findings=MAX_SHOWN_FINDINGS, sheet=sheet)
+    write_atomically(path, text)
 
 
 def value_row(name: str, value: float, sigma: float | None, unit: str) -> tuple[str, ...]:

@@ -17,6 +17,7 @@ from support.simulated import TERMS, Simulated
 
 from robot_dyn_id.bench.growth import GrowthPoint, growth_page
 from robot_dyn_id.excitation import Demand, MotionLimits, make_excitation
+from robot_dyn_id.findings import CATALOG
 from robot_dyn_id.identification.comparison import compare_models
 from robot_dyn_id.identification.explanation import explain
 from robot_dyn_id.identification.pipeline import identify
@@ -33,6 +34,12 @@ from robot_dyn_id.report.summary import identification_summary
 ARM7 = PLANAR3R.parent / "arm7.urdf"
 PAGES = ("report", "comparison", "fleet", "preview", "growth", "result")
 NARROW, WIDE = 390, 1400
+LONG = {
+    **{f"joint{number}": f"joint{number}_of_the_left_arm_{'x' * 70}" for number in range(1, 8)},
+    **{"p.yaml": f"/home/user/{'recordings_of_today/' * 9}p.yaml", "trial": "a_very_long_folder/" * 9},
+    **{word: f"{word}_{'y' * 90}" for word in ("one", "two", "robot_dyn_id", "arm7", "link7", "fleet", "Fit", "mass")},
+}
+"""Names and paths as awkward as users have them, by those of the pages."""
 MIN_TICK_PX = 11
 MIN_PRINTED_PLOT_BYTES = 500
 
@@ -82,6 +89,11 @@ def write_pages(folder):
     write_result_page(folder / "result.html", example_page())
     points = [GrowthPoint(size, 1.0, 5.0 + size / 1e4) for size in (1000, 10_000, 100_000)]
     (folder / "growth.html").write_text(growth_page({"samples": points, "joints": points}), encoding="utf-8")
+    for name in PAGES:
+        text = (folder / f"{name}.html").read_text(encoding="utf-8")
+        for word, long in LONG.items():
+            text = re.sub(rf"(?<![\w/-]){re.escape(word)}(?![\w-])", long, text)
+        (folder / f"long-{name}.html").write_text(text, encoding="utf-8")
 
 
 def repeated(evaluation, samples):
@@ -136,6 +148,52 @@ def test_units_do_not_make_the_rows_of_a_narrow_page_higher(tab, folder, name):
     tab.open(folder / f"{name}.html", NARROW)
     heights = tab.run("return [...document.querySelectorAll('td.unit')].map((one) => one.parentElement.offsetHeight)")
     assert heights and max(heights) < 1.5 * min(heights)
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_long_names_and_paths_do_not_widen_a_page(tab, folder, name):
+    assert len((folder / f"long-{name}.html").read_text()) > len((folder / f"{name}.html").read_text())
+    for width in (NARROW, WIDE):
+        tab.open(folder / f"long-{name}.html", width)
+        assert tab.run("return document.documentElement.scrollWidth") <= width
+        assert tab.run(WIDER) == []
+
+
+FOLDED = "return [...document.querySelectorAll('details')].filter((one) => one.open).length"
+
+
+def at(path, place):
+    """Address of a place of a page."""
+    return f"{path.as_uri()}#{place}"
+
+
+def test_the_summary_fits_a_screen_and_the_rest_is_folded(tab, folder):
+    tab.open(folder / "report.html")
+    tab.driver.refresh()
+    assert tab.run(FOLDED) == 0
+    assert tab.run("return document.querySelector('.summary').getBoundingClientRect().bottom") <= 900
+    assert tab.run("return document.documentElement.scrollHeight") < 1800
+    assert all(tab.run("return [...document.querySelectorAll('.part > summary span')].map((s) => s.textContent)"))
+
+
+@pytest.mark.parametrize("script", [True, False])
+def test_a_link_opens_the_folded_part_that_it_leads_to(tab, folder, script):
+    tab.open(folder / "report.html", script=script)
+    tab.driver.get("about:blank")
+    tab.driver.get(at(folder / "report.html", "joint-3"))
+    heading = tab.driver.find_element("css selector", "#joint-3 h3")
+    assert heading.is_displayed()
+    assert not tab.driver.find_element("css selector", "#parameters").is_displayed()
+
+
+def test_the_name_of_a_finding_leads_to_its_explanation(tab, folder):
+    tab.open(folder / "report.html")
+    tab.driver.refresh()
+    links = tab.driver.find_elements("css selector", "#uses a.code")
+    assert links
+    links[0].click()
+    explanation = tab.driver.find_element("css selector", f"{tab.run('return location.hash')} .why p")
+    assert explanation.is_displayed() and explanation.text.startswith(CATALOG[links[0].text].cause)
 
 
 @pytest.mark.parametrize("name", PAGES)
@@ -232,6 +290,8 @@ def test_print_has_every_plot_and_no_cut_columns(tab, folder, name):
 
 def test_without_scripts_tables_remain_and_a_sentence_explains_the_missing_plots(tab, folder):
     tab.open(folder / "report.html", script=False)
+    for summary in tab.driver.find_elements("css selector", ".part > summary"):
+        summary.click()
     text = tab.driver.find_element("css selector", "main").text
     assert "Plots need JavaScript" in text and "gravity compensation" in text
     assert all(name in text for name in ("joint1", "fv3", "SHA-256"))

@@ -123,8 +123,23 @@ def test_the_page_shows_every_joint_and_parameter(tmp_path):
         assert page.text.count(link) >= 2
     for word in ("good", "weak", "not excited"):
         assert page.count("span", f"s-{word.split()[0]}") == result.parameters.status.count(word)
+    for code in {one.code for one in result.evaluation.findings}:
+        assert CATALOG[code].cause in page.text
     assert [entry.name for entry in tmp_path.iterdir()] == ["r.html"]
     assert len(text) < 2_000_000
+
+
+def test_parameters_that_are_zero_are_folded_and_never_good(tmp_path):
+    result = identified()
+    names, values = result.parameters.names, result.parameters.values.copy()
+    values[[names.index("fv1"), names.index("fc2")]] = 0.0
+    result = replace(result, parameters=replace(result.parameters, values=values))
+    text = page_of(tmp_path, result)
+    rows, zeros = (text[text.index(f'id="{table}"') :].split("</table>")[0] for table in ("base", "zeros"))
+    assert all(f"<td>{name}</td>" in zeros and f"<td>{name}</td>" not in rows for name in ("fv1", "fc2"))
+    assert zeros.count("<tr>") == 3 and "pill" not in zeros
+    assert "2 more are zero" in text and f"{len(names)} parameters: " in text and "2 zero" in text
+    assert "; 2 zero, " in str(result)
 
 
 def test_the_page_states_how_many_samples_are_drawn(tmp_path):
