@@ -27,7 +27,7 @@ from robot_dyn_id.report.friction import friction_curve, reversal_curve
 from robot_dyn_id.report.html import write_html
 from robot_dyn_id.report.plots import timeline
 from robot_dyn_id.report.summary import evaluation_summary, identification_summary
-from robot_dyn_id.report.text import MAX_PRINTED_FINDINGS, evaluation_text, finding_lines
+from robot_dyn_id.report.text import MAX_PRINTED_FINDINGS, evaluation_text, finding_lines, identification_text
 
 AWKWARD = '<b>&"j1'
 JOINT_KEYS = ("name", "rmse", "nrmse", "correlation", "max_error", "unit")
@@ -133,13 +133,13 @@ def test_parameters_that_are_zero_are_folded_and_never_good(tmp_path):
     result = identified()
     names, values = result.parameters.names, result.parameters.values.copy()
     values[[names.index("fv1"), names.index("fc2")]] = 0.0
-    result = replace(result, parameters=replace(result.parameters, values=values))
+    result = replace(result, parameters=with_values(result.parameters, values))
     text = page_of(tmp_path, result)
     rows, zeros = (text[text.index(f'id="{table}"') :].split("</table>")[0] for table in ("base", "zeros"))
     assert all(f"<td>{name}</td>" in zeros and f"<td>{name}</td>" not in rows for name in ("fv1", "fc2"))
     assert zeros.count("<tr>") == 3 and "pill" not in zeros
     assert "2 more are zero" in text and f"{len(names)} parameters: " in text and "2 zero" in text
-    assert "; 2 zero, " in str(result)
+    assert "; 2 zero, " in identification_text(result)
 
 
 def test_the_page_states_how_many_samples_are_drawn(tmp_path):
