@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import platform
+import re
 import shlex
 import sys
 import traceback
@@ -17,6 +18,15 @@ from robot_dyn_id.version import __version__
 
 LIBRARIES = ("numpy", "scipy", "pin", "numba", "mcap", "rosbags", "PyYAML", "zstandard", "rclpy")
 """Libraries whose versions are reported."""
+
+REFUSALS = ("failed to initialize", "error creating node")
+"""Beginnings of the errors of rclpy (RCLError) if it cannot start with the environment of the process."""
+
+ROS_VARIABLES = ("ROS_", "RMW_", "FASTDDS_", "FASTRTPS_", "CYCLONEDDS_", "ZENOH_")
+"""Beginnings of the environment variables that choose how ROS 2 communicates."""
+
+ROS_FACTS = ("ROS_DISTRO", "ROS_VERSION", "ROS_PYTHON_VERSION")
+"""Environment variables that only state what is sourced."""
 
 
 def reported(fault: BaseException, command: Sequence[str]) -> InternalError:
@@ -48,8 +58,14 @@ def reported(fault: BaseException, command: Sequence[str]) -> InternalError:
     return InternalError(f"{what}; the traceback is in {file}: please report it")
 
 
-def missing_library(fault: BaseException) -> InputError | None:
+def setup_error(fault: BaseException) -> InputError | None:
     """The error for a library that is not installed, or for ROS 2 that is not set up; None for every other fault."""
+    if type(fault).__name__ == "RCLError" and str(fault).startswith(REFUSALS):
+        text = re.sub(r"[ ,]* at (/\S+|\S+\.c):\d+", "", " ".join(str(fault).split()))
+        names = [name for name in sorted(os.environ) if name.startswith(ROS_VARIABLES) and name not in ROS_FACTS]
+        listed = ", ".join(f"{name}={os.environ[name]}" for name in names)
+        action = f"correct or unset what the shell sets: {listed}" if listed else "run `robot-dyn-id doctor`"
+        return InputError(f"ROS 2 does not start: {text}; {action}", action)
     if not isinstance(fault, ModuleNotFoundError) or fault.name is None:
         return None
     generated = "robot_dyn_id.msg"  # the Python modules of the messages, which the build makes

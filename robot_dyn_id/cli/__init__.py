@@ -276,9 +276,9 @@ def _guarded(given: Sequence[str]) -> int:
     except Exception as fault:
         if _interruptions:  # its exception was lost in a callback of a library, such as the compiler, which failed then
             return _fail(_interrupted(given), given)
-        from robot_dyn_id.faults import missing_library, reported  # slow to import
+        from robot_dyn_id.faults import reported, setup_error  # slow to import
 
-        return _fail(missing_library(fault) or reported(fault, ["robot-dyn-id", *given]), given)
+        return _fail(setup_error(fault) or reported(fault, ["robot-dyn-id", *given]), given)
 
 
 def _interrupted(given: Sequence[str]) -> RobotDynIdError:

@@ -83,9 +83,9 @@ def run(arguments: argparse.Namespace) -> tuple[int, dict[str, Any]]:
         raise UsageError(f"--seed {arguments.seed}: is negative; give 0 or more")
     if arguments.out:
         claim(arguments, *(Path(arguments.out) / name for name in OUTPUTS))
+    domain = keep_to_this_host(listen=True)
     folder = output_folder(arguments.out or Path("runs") / f"demo-{datetime.now():%Y%m%d-%H%M%S}")
     write_robots(folder)
-    domain = keep_to_this_host(listen=True)
     announce_compilation(advance)
     with compiling(warm_up_regressor, warm_up_tiles), composition() as ros:
         note(f"ROS domain {domain}, which was empty, and namespace {ros.namespace}")

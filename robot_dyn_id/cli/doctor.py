@@ -20,7 +20,8 @@ from typing import Any
 
 import robot_dyn_id
 from robot_dyn_id.cli import show
-from robot_dyn_id.errors import InputError
+from robot_dyn_id.errors import InputError, UsageError
+from robot_dyn_id.faults import setup_error
 
 OK, WARN, PROBLEM = "ok", "warn", "problem"
 
@@ -236,12 +237,27 @@ def _middleware() -> Check:
     middleware = os.environ.get("RMW_IMPLEMENTATION") or "the default of the distribution"
     others = [f"{name}={os.environ[name]}" for name in DISCOVERY if os.environ.get(name)]
     text = f"{middleware}; ROS_DOMAIN_ID {domain}, discovery {reach}{''.join(f', {one}' for one in others)}"
+    refusal = _refusal()
+    if refusal:
+        return Check("middleware", PROBLEM, text, refusal)
     if not domain.isdigit() or int(domain) > MAX_DDS_DOMAIN:
         return Check("middleware", WARN, text, f"set ROS_DOMAIN_ID to 0 to {MAX_DDS_DOMAIN}")
     if os.environ.get("ROS_LOCALHOST_ONLY", "0") != "0":
         action = "ROS_LOCALHOST_ONLY is deprecated: set ROS_AUTOMATIC_DISCOVERY_RANGE=LOCALHOST"
         return Check("middleware", WARN, f"{text}, ROS_LOCALHOST_ONLY", action)
     return Check("middleware", OK, text)
+
+
+def _refusal() -> str:
+    """Reason for which ROS 2 would end this process, with what to do; empty if it would not."""
+    from robot_dyn_id.nodes.runtime.middleware import check_domain, check_middleware
+
+    try:
+        check_middleware()
+        check_domain()
+    except UsageError as error:
+        return str(error)
+    return ""
 
 
 def _multicast() -> Check:
@@ -282,12 +298,15 @@ def _self_test() -> Check:
     name = "self-test"
     if not _is_there("rclpy"):
         return Check(name, WARN, "not run: rclpy is missing")
+    if _refusal():
+        return Check(name, WARN, "not run: see the middleware above")
     from robot_dyn_id.nodes.runtime.loopback import exchange_message
 
     try:
         found = exchange_message(EXCHANGE_TIMEOUT_S)
     except Exception as fault:  # the middleware raises many kinds
-        return Check(name, PROBLEM, f"nodes cannot be made: {fault}", "check RMW_IMPLEMENTATION and ROS_DOMAIN_ID")
+        error = setup_error(fault) or InputError(f"nodes cannot be made: {fault}", "check the variables above")
+        return Check(name, PROBLEM, str(error).removesuffix(f"; {error.action}"), error.action)
     others = f"; {len(found.others)} other nodes in the domain" if found.others else "; no other node in the domain"
     if found.seconds is None:
         return Check(

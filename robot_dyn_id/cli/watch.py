@@ -39,12 +39,16 @@ def run(arguments: argparse.Namespace) -> tuple[int, dict[str, Any]]:
     """Show the state of the graph until Ctrl-C, or once.
 
     Raises:
-        UsageError: a wrong time or namespace.
+        UsageError: a wrong time or namespace, or a middleware or ROS domain that cannot be used.
     """
     if not (math.isfinite(arguments.wait) and arguments.wait > 0.0):
         raise UsageError(f"--wait {arguments.wait:g}: give a time above 0")
     if arguments.namespace and not arguments.namespace.startswith("/"):
         raise UsageError(f"--namespace {arguments.namespace}: give an absolute namespace, /{arguments.namespace}")
+    from robot_dyn_id.nodes.runtime.middleware import check_domain, check_middleware
+
+    check_middleware()
+    check_domain()
     from robot_dyn_id.nodes.watcher import Watcher
 
     once = arguments.once or arguments.json or not draws_on(sys.stdout)

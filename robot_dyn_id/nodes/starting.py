@@ -49,6 +49,10 @@ def start(module: str) -> NoReturn:
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # its threads wait actively
     use_one_core()  # the middleware has threads, which a fork would lose
     try:
+        from robot_dyn_id.nodes.runtime.middleware import check_domain, check_middleware
+
+        check_middleware()
+        check_domain()
         code = int(importlib.import_module(module).main())
     except Exception as fault:  # while it loads; `nodes.runtime.running` reports what happens later
         code = _failed(module, fault)
@@ -60,8 +64,9 @@ def start(module: str) -> NoReturn:
 
 def _failed(module: str, fault: Exception) -> int:
     """Print why a node cannot be loaded; returns the exit code."""
-    from robot_dyn_id.faults import missing_library, reported
+    from robot_dyn_id.errors import RobotDynIdError
+    from robot_dyn_id.faults import reported, setup_error
 
-    error = missing_library(fault) or reported(fault, sys.argv)
+    error = fault if isinstance(fault, RobotDynIdError) else setup_error(fault) or reported(fault, sys.argv)
     print(f"{module.rpartition('.')[2]}: {error}", file=sys.stderr)
     return error.exit_code

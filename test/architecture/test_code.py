@@ -150,7 +150,7 @@ def test_the_places_of_tests_exist():
 
 
 def test_every_folder_of_tests_is_a_folder_of_the_package():
-    own = {"support", "architecture", "integration", "consumer", "examples"}
+    own = {"support", "architecture", "integration", "examples"}
     folders = {path.parent.relative_to(TESTS) for path in TESTS.rglob("test_*.py")}
     assert {folder for folder in folders if folder.parts[:1] != () and folder.parts[0] not in own} <= {
         path.relative_to(ROOT) for path in figures.folders(ROOT)

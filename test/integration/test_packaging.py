@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The package as others meet it: installed, built by colcon, found by CMake, on the right distribution."""
 
-import importlib
+import importlib.util
 import os
 import re
 import shutil
@@ -11,10 +11,17 @@ import xml.etree.ElementTree as ElementTree
 from importlib import metadata
 from pathlib import Path
 
+import numpy as np
 import pytest
 import yaml
+from support.given_parameters import parameter_set
+from support.simulated import ARM
 
 import robot_dyn_id
+from robot_dyn_id.cli.doctor import MIN_PYTHON
+from robot_dyn_id.dynamics.dynamics import Dynamics
+from robot_dyn_id.dynamics.terms import Viscous
+from robot_dyn_id.files.parameters import write_parameters
 
 try:
     import tomllib
@@ -70,13 +77,28 @@ def prefix():
     return Path(importlib.import_module("robot_dyn_id.msg").__file__).parents[5]
 
 
-def test_a_cpp_package_finds_and_uses_the_message(tmp_path):
+def test_the_cpp_example_is_built_as_documented_and_agrees_with_python(tmp_path):
+    """Without LD_LIBRARY_PATH on the wheels, where no documented command sets it."""
     if CMAKE is None:
         pytest.skip("cmake is not installed")
     shell = environment(prefix())
-    run(CMAKE, "-S", ROOT / "test/consumer", "-B", tmp_path, env=shell)
-    run(CMAKE, "--build", tmp_path, env=shell)
-    assert run(tmp_path / "consumer", env=shell) == "ok\n"
+    if (Path(sys.prefix) / "share/rosidl_default_generators").exists():
+        del shell["LD_LIBRARY_PATH"]
+    parameters = parameter_set(ARM, terms=(Viscous(),))
+    write_parameters(tmp_path / "parameters.yaml", parameters)
+
+    run(CMAKE, "-S", ROOT / "examples/cpp", "-B", tmp_path / "build", env=shell)
+    run(CMAKE, "--build", tmp_path / "build", env=shell)
+    run(CMAKE, "--install", tmp_path / "build", "--prefix", tmp_path / "installed", env=shell)
+
+    dynamics, n = Dynamics.from_parameters(parameters), len(parameters.joint_names)
+    rest = dynamics.gravity(np.full(n, 0.3))
+    moving = dynamics.inverse_dynamics(*(np.full(n, value) for value in (0.3, 0.2, 0.1)))
+    for program in ("build/identified_dynamics", "installed/bin/identified_dynamics"):
+        lines = run(tmp_path / program, tmp_path / "parameters.yaml", env=shell).splitlines()[1:]
+        assert [line.split()[0] for line in lines] == list(parameters.joint_names)
+        torques = np.array([line.split()[1:] for line in lines], dtype=float)
+        np.testing.assert_allclose(torques, np.column_stack([moving, rest]), rtol=1e-6, atol=1e-12)
 
 
 def test_the_executable_may_be_imported_by_the_processes_that_it_starts():
@@ -84,6 +106,54 @@ def test_the_executable_may_be_imported_by_the_processes_that_it_starts():
     script = prefix() / "lib/robot_dyn_id/robot-dyn-id"
     code = f"import runpy; runpy.run_path({str(script)!r}, run_name='__mp_main__'); print('imported')"
     assert run(sys.executable, "-c", code) == "imported\n"
+
+
+# --- The environment of `make` ------------------------------------------------------------------------------
+
+
+def script(name):
+    """Return the module of a script of `.ci`."""
+    spec = importlib.util.spec_from_file_location(name, ROOT / f".ci/{name}.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_what_keeps_the_environment_from_being_made_is_one_line():
+    check = script("prerequisites")
+    assert PROJECT["requires-python"] == ">={}.{}".format(*check.OLDEST)
+    assert check.OLDEST == MIN_PYTHON
+    assert check.obstacle((3, 11), "x86_64", []) == ""
+    for version, machine, missing, words in (
+        ((3, 9), "x86_64", [], "PYTHON=python3.13"),
+        ((3, 14), "x86_64", [], "3.10 to 3.13"),
+        ((3, 12), "aarch64", [], "colcon"),
+        ((3, 12), "x86_64", ["the module ensurepip", "g++"], "python3.12-venv"),
+    ):
+        line = check.obstacle(version, machine, missing)
+        assert words in line and "\n" not in line
+        assert all(name in line for name in missing)
+
+
+def test_a_trimmed_environment_has_the_same_libraries_once_and_no_headers(tmp_path):
+    packages = tmp_path / "lib/python3.11/site-packages"
+    headers, libraries = packages / "cmeel.prefix/include/boost", packages / "cmeel.prefix/lib"
+    for folder in (headers, libraries):
+        folder.mkdir(parents=True)
+    (headers / "version.hpp").write_text("1")
+    for name, text in {"liba.so": "a", "liba.so.1": "a", "libb.so": "b", "a.py": "a"}.items():
+        (libraries / name).write_text(text)
+    script("trim").trim(tmp_path)
+    assert not headers.parent.exists()
+    assert sorted(file.name for file in libraries.iterdir()) == ["a.py", "liba.so", "liba.so.1", "libb.so"]
+    assert {file.name: file.read_text() for file in libraries.glob("lib*")} == {
+        **{"liba.so": "a", "liba.so.1": "a"},
+        "libb.so": "b",
+    }
+    assert {file.name: file.stat().st_nlink for file in libraries.iterdir()} == {
+        **{"a.py": 1, "liba.so": 2, "liba.so.1": 2},
+        "libb.so": 1,
+    }
 
 
 # --- colcon -------------------------------------------------------------------------------------------------

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from robot_dyn_id.errors import GraphError
+from robot_dyn_id.nodes.runtime.middleware import check_middleware
 
 DOMAINS = range(1, 101)
 """Domains to choose from: robots use 0 by default, and above 100 the ports of DDS overlap those that Linux assigns."""
@@ -69,7 +70,9 @@ def keep_to_this_host(listen: bool, domains: Iterable[int] | None = None) -> int
 
     Raises:
         GraphError: no domain is empty.
+        UsageError: RMW_IMPLEMENTATION names a middleware that is not installed.
     """
+    check_middleware()
     if domains is None:
         domains = random.sample(DOMAINS, len(DOMAINS))
     users = os.environ.get("ROS_DOMAIN_ID")

@@ -18,7 +18,7 @@ from rclpy.signals import SignalHandlerOptions
 from rclpy.task import Future
 
 from robot_dyn_id.errors import InternalError, RobotDynIdError, UsageError
-from robot_dyn_id.faults import reported
+from robot_dyn_id.faults import reported, setup_error
 from robot_dyn_id.nodes.runtime.parameter_files import origin, refuse_renamed_section_of
 from robot_dyn_id.nodes.runtime.robot_node import RobotNode
 from robot_dyn_id.nodes.runtime.ros_parameters import table
@@ -111,9 +111,9 @@ def run(make: type[RobotNode], arguments: Sequence[str] | None = None) -> int:
         print(f"{make.NAME}: {error}{origin(str(error), command)}", file=sys.stderr)
         return error.exit_code
     except Exception as fault:
-        internal = reported(fault, command)
-        print(f"{make.NAME}: {internal}", file=sys.stderr)
-        return internal.exit_code
+        other = setup_error(fault) or reported(fault, command)
+        print(f"{make.NAME}: {other}", file=sys.stderr)
+        return other.exit_code
     finally:
         if node is not None:
             node.destroy_node()
@@ -125,10 +125,14 @@ def _initialize(arguments: Sequence[str] | None) -> None:
 
     Raises:
         UsageError: the arguments of ROS, or a file of parameters among them, cannot be parsed.
+        InputError: there are no such arguments: the environment is refused.
     """
     try:
         rclpy.init(args=arguments, signal_handler_options=SignalHandlerOptions.NO)
     except Exception as error:  # rclpy has no public class for what rcl refuses
+        refused = setup_error(error)
+        if refused and "--ros-args" not in (arguments or sys.argv):
+            raise refused from None
         text = re.sub(r",? at (/\S+|\S+\.c):\d+", "", " ".join(str(error).split()))
         raise UsageError(f"cannot start with these ROS arguments: {text}") from None
 
