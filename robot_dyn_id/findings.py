@@ -331,6 +331,11 @@ SECTIONS: Mapping[str, Mapping[str, Definition]] = {
             "Two topics of a bag have clocks that differ by more than 50 ms, by the arrival of their messages.",
             "synchronize the clocks of the publishers, or stamp both topics on the same computer",
         ),
+        "topic_chosen": Definition(
+            "info",
+            "A bag has several topics of joint states with the same joints; the one called joint_states is read.",
+            "name the topic with `topic` in the configuration",
+        ),
         "type_definition_missing": Definition(
             "info",
             "The definition of a message type is neither in the bag nor installed.",

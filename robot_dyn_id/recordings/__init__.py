@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 
 from robot_dyn_id.errors import InputError
@@ -61,6 +62,9 @@ def open_recording(
     if is_bag(path):
         how = rosbag2.MessageReading.given(definitions, columns.joint_names)
         joints = rosbag2.open_recording(path, topic, how)
+        used = _topics_of(reference_topic, channel_topics or {})
+        others = {topic: names for topic, names in joints.others.items() if topic.strip("/") not in used}
+        joints = replace(joints, others=others)
         recording = merge(joints, path, channel_topics, how) if channel_topics else joints
         if reference_topic is None:
             return recording
@@ -73,3 +77,11 @@ def open_recording(
     suffixes = ", ".join((*STORAGES, *FORMATS))
     known = f"give a bag folder or a file ending in {suffixes}"
     raise InputError(f"{path}: {what}; {known}")
+
+
+def _topics_of(reference_topic: str | None, channel_topics: ChannelTopics) -> set[str]:
+    """Topics that are read for a purpose of their own, without the first slash and the name of a field."""
+    topics = [] if reference_topic is None else [reference_topic]
+    for given in channel_topics.values():
+        topics += [given] if isinstance(given, str) else given.values()
+    return {topic.partition(":")[0].strip("/") for topic in topics}

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 
 import numpy as np
@@ -48,6 +49,7 @@ class BagRecording:
         inventory: messages that are used and left out, determined when the bag was opened.
         effort_is_torque: whether the type of the messages states that efforts are in N m or N; JointState does not.
         chunk_size: samples per chunk.
+        others: joints of the other topics of this type, by topic; empty where the topic was named.
     """
 
     source: str
@@ -59,6 +61,7 @@ class BagRecording:
     inventory: TopicInventory = field(repr=False)
     effort_is_torque: bool = False
     chunk_size: int = 8192
+    others: Mapping[str, tuple[str, ...]] = field(default_factory=dict, repr=False)
 
     def chunks(self, joints: Sequence[str]) -> Iterator[Chunk]:
         """Stream the samples that hold all of `joints`; see `Recording.chunks`.
@@ -87,6 +90,11 @@ class BagRecording:
             message = f"{source}: all messages have the same time stamp; arrival times are used instead"
             damage.append(make_finding("stamps_constant", message))
         unused = report_unused(source, "interfaces", self.inventory.unused)
+        same = [topic for topic, names in self.others.items() if set(names) & set(joints)]
+        if same:
+            message = f"{self.source}: {self.topic} is read, and not {', '.join(same)}, with joints of the same names"
+            action = f"set `topic: {same[0]}` in the configuration if that is the robot"
+            damage.append(make_finding("topic_chosen", message, action=action))
         return (*damage, *unused, *report_dropped(source, self.dropped(joints), "message"))
 
     def _pieces(self, joints: Sequence[str]) -> Iterator[Chunk]:
@@ -146,7 +154,21 @@ def open_parts(paths: Sequence[Path], topic: str | None, reading: MessageReading
         reasons = "; ".join(found.describe(())) or f"there is none, {_ENDED}"
         raise InputError(f"{bag.source}: no usable {found.word} message on {chosen}: {reasons}")
     torque = decoder.kind.effort_is_torque
-    return BagRecording(bag.source, found.joint_names, found.epoch, chosen, bag, decoder, found, torque)
+    others = _list_others(bag, chosen, decoder) if topic is None else {}
+    return BagRecording(bag.source, found.joint_names, found.epoch, chosen, bag, decoder, found, torque, others=others)
+
+
+def _list_others(bag: Bag, chosen: str, decoder: Decoder) -> dict[str, tuple[str, ...]]:
+    """Joints of the first message of each other topic of the same type, by topic."""
+    joints: dict[str, tuple[str, ...]] = {}
+    for topic, kind in bag.topics().items():
+        if topic == chosen or kind != decoder.kind.name:
+            continue
+        first = islice(_messages(bag, topic, decoder, lambda _: None), 1)
+        joints[topic] = tuple(
+            name for batch, _ in decode_batches(first, decoder) for group in batch.groups for name in group.names
+        )
+    return joints
 
 
 @dataclass(frozen=True)

@@ -220,6 +220,20 @@ def test_the_default_topic(tmp_path, topic, others):
         assert_equal(samples(recording), EXPECTED)
 
 
+def test_a_topic_with_the_same_joints_that_is_not_read_is_named(tmp_path):
+    other = ("/sim/joint_states", JOINT_STATE, EXPECTED.messages())
+    folder = write_bag(tmp_path / "bag", EXPECTED.messages(), "/joint_states", others=[other])
+
+    def findings(*topics):
+        recording = open_recording(folder, *topics)
+        return [one for one in recording.findings(recording.joint_names) if one.code == "topic_chosen"]
+
+    (finding,) = findings()
+    assert "/joint_states is read, and not /sim/joint_states" in finding.message
+    assert "`topic: /sim/joint_states`" in finding.action
+    assert findings("/joint_states") == findings(None, "/sim/joint_states") == []
+
+
 def test_ambiguous_topics_are_listed(tmp_path):
     folder = write_bag(
         tmp_path / "bag", EXPECTED.messages(), "/a/joint_states", others=[("/b/joint_states", JOINT_STATE)]
