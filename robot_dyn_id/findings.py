@@ -55,6 +55,13 @@ SECTIONS: Mapping[str, Mapping[str, Definition]] = {
             "record a motion of all joints",
             overrulable=True,
         ),
+        "position_noise": Definition(
+            "error",
+            "The positions of a joint scatter by more than 0.02 rad or 5 mm without a motion: more than half of their "
+            "variance changes from sample to sample.",
+            "check the encoder and the channel of the positions",
+            overrulable=True,
+        ),
         "positions_in_degrees": Definition(
             "error",
             "Positions exceed a full turn and the position limits of the URDF.",
@@ -171,6 +178,23 @@ SECTIONS: Mapping[str, Mapping[str, Definition]] = {
             "The effort of a joint is exactly constant for a time in which the joint moves, or after which the effort "
             "jumps, while it otherwise changes from sample to sample. These rows are left out.",
             "check the connection of the effort sensor",
+        ),
+        "positions_wrapped": Definition(
+            "info",
+            "The angle of a joint jumps by whole turns, or is a whole turn outside of the limits of the URDF: it is "
+            "wrapped to 0 to 2 pi, or to -pi to pi. It is continued across the jumps.",
+        ),
+        "encoder_spikes": Definition(
+            "info",
+            "Positions jump by more than five times what the joint otherwise moves from sample to sample, and return "
+            "after at most ten samples. These samples are left out.",
+            "check the encoder, its cable, and the driver that publishes its positions",
+        ),
+        "encoder_jumps": Definition(
+            "warning",
+            "Positions jump by more than five times what the joint otherwise moves from sample to sample, and do not "
+            "return: the encoder has lost its zero, or the file holds two recordings.",
+            "check the encoder; split the recording at these times",
         ),
         "encoder_frozen": Definition(
             "warning",

@@ -22,6 +22,7 @@ from robot_dyn_id.signals.delays import EffortDelay, RealignedRecording, estimat
 from robot_dyn_id.signals.diagnosis import diagnose
 from robot_dyn_id.signals.directions import examine_directions
 from robot_dyn_id.signals.health import independent_positions, overrule, refuse
+from robot_dyn_id.signals.positions import ContinuedRecording, examine_positions
 from robot_dyn_id.signals.resolution import examine_resolution
 from robot_dyn_id.signals.samples import MotionSamples
 from robot_dyn_id.signals.spikes import DespikedRecording, examine_spikes
@@ -32,6 +33,28 @@ from robot_dyn_id.signals.weight_gains import CurrentRecording, WeightGain, esti
 
 REALIGNMENTS = 3
 """Number of times that a delay is estimated and compensated; each removes what the linearization left."""
+
+
+def correct_positions(
+    recordings: Sequence[Recording], model: RobotModel
+) -> tuple[list[Recording], tuple[Finding, ...]]:
+    """Continue angles that are wrapped to one turn, and leave out spikes of encoders.
+
+    Args:
+        recordings: the recordings.
+        model: the robot.
+
+    Returns:
+        The recordings, and findings about them.
+    """
+    corrected: list[Recording] = []
+    findings: list[Finding] = []
+    for recording in recordings:
+        complete = recording.recording if isinstance(recording, Excerpt) else recording
+        faults, found = examine_positions(complete, model)
+        corrected.append(inside_excerpt(recording, partial(ContinuedRecording, faults=faults)) if faults else recording)
+        findings += found
+    return corrected, tuple(findings)
 
 
 def correct_channels(

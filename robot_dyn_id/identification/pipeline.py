@@ -26,6 +26,7 @@ from robot_dyn_id.findings import Finding, make_finding
 from robot_dyn_id.identification.assembly import assemble
 from robot_dyn_id.identification.correction import (
     correct_channels,
+    correct_positions,
     correct_trials,
     interpret_efforts,
     read_as_trained,
@@ -244,6 +245,7 @@ def prepare_training(
         UsageError: contradictory settings.
     """
     progress(Stage("comparing efforts and motion"))
+    (training, continued), (held_out, others) = (correct_positions(group, model) for group in (training, held_out))
     meaning = interpret_efforts(training, held_out, model, settings)
     model, turned = _with_gravity_of_prior(meaning.model, settings)
     settings = replace(settings, drives=meaning.drives)
@@ -255,7 +257,7 @@ def prepare_training(
     check_compensations(kind, settings.robot_compensates)
     trials, model = corrected.trials, corrected.model
     agreement = compare_with_nominal(model.joint_names, *nominal_agreement(_fixed_regressor(model, settings), trials))
-    findings = (*meaning.findings, *turned, *findings, *corrected.findings)
+    findings = (*continued, *others, *meaning.findings, *turned, *findings, *corrected.findings)
     refuse_short(agreement, settings.ignore, trials)
     findings += refuse(agreement, settings.ignore, trials.survey.sources)
     trials, excluded = exclude_reversals(trials, settings.reversal_speed, settings.reversal_speeds, settings.rest_speed)
@@ -388,9 +390,10 @@ def validate(
     """
     model = IdentifiedModel.from_parameters(parameters)
     settings = replace(settings, drives=settings.drives_of(parameters))
-    read = read_as_trained(recordings, parameters.effort_kind)
+    continued, jumps = correct_positions(recordings, model.regressor.model)
+    read = read_as_trained(continued, parameters.effort_kind)
     trials, findings = prepare_trials(read, model.regressor, settings, settings.signals_of(parameters), progress)
-    findings = soften_for_validation(findings)
+    findings = (*jumps, *soften_for_validation(findings))
     trials, delayed = realign(trials, model.regressor.model)
     findings += (*delayed, *_judge_training(model, trials, settings))
     findings += examine_held_out(model, trials, parameters.offset_deviations)

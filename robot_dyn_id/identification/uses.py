@@ -54,6 +54,7 @@ LOWERED_BY: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "gravity_direction": (NO, _WEIGHT_USES),
     "effort_frozen": (LIMITED, USES),
     "encoder_frozen": (LIMITED, USES),
+    "encoder_jumps": (LIMITED, USES),
     "fixed_joint_differs": (LIMITED, USES),
     "load_changed": (LIMITED, USES),
     "contact": (LIMITED, ("collision_detection", "payload")),

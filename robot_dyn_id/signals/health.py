@@ -31,6 +31,9 @@ COARSE_VALUES = 50
 LEAST_TURN_RAD, LEAST_TRAVEL_M = 0.02, 0.005
 """Range of a joint's positions below which it does not count as moving."""
 
+NOISE_WHITENESS = 0.5
+"""Whiteness of positions without a bandwidth above which they are noise; see `Survey.whiteness`."""
+
 LIMIT_TOLERANCE = 0.05
 """Distance outside a position limit that is tolerated [rad or m]."""
 
@@ -153,6 +156,12 @@ def _examine_motion(survey: Survey, model: RobotModel) -> list[Finding]:
     fixed = survey.q_max - survey.q_min < np.where(slides, LEAST_TRAVEL_M, LEAST_TURN_RAD)
     if fixed.all():
         return [make_finding("no_motion", "no joint moves: a static pose does not excite the dynamics")]
+    noise = ~fixed & (survey.bandwidth == 0.0) & (survey.whiteness > NOISE_WHITENESS)
+    if noise.any():
+        joints = _select(survey.joint_names, noise)
+        size = float((survey.q_max - survey.q_min)[noise].max())
+        message = f"the positions of {', '.join(joints)} are noise: they scatter by {size:.2g} from sample to sample"
+        return [make_finding("position_noise", message, joints)]
     if fixed.any():
         joints = _select(survey.joint_names, fixed)
         moves = "moves" if len(joints) == 1 else "move"

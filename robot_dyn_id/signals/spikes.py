@@ -71,7 +71,7 @@ class DespikedRecording(DerivedRecording):
             if values is None or not (spikes := find_spikes(values, limits)[due]).any():
                 yield chunk
                 continue
-            median, current = _median(values)[due], takes_current(around, joints, self.drives)
+            median, current = running_median(values)[due], takes_current(around, joints, self.drives)
             yield replace(
                 chunk,
                 tau=None if chunk.tau is None else np.where(spikes & ~current, median, chunk.tau),
@@ -83,14 +83,15 @@ MARGIN = MEDIAN_SAMPLES // 2 + SURROUNDING_SAMPLES // 2
 """Number of samples on both sides that decide whether a sample is a spike."""
 
 
-def find_spikes(values: Array, limits: Array) -> Mask:
+def find_spikes(values: Array, limits: Array, largest_group: int = LARGEST_GROUP) -> Mask:
     """Isolated samples far from the median of those around them, shape (N, n).
 
     Args:
         values: a channel of consecutive samples, NaN where missing, shape (N, n).
         limits: distance from the median above which a sample may be a spike, shape (n,).
+        largest_group: see `LARGEST_GROUP`.
     """
-    distance = np.abs(values - _median(values))
+    distance = np.abs(values - running_median(values))
     spikes: Mask = distance > limits
     for row, joint in np.argwhere(spikes):
         part = slice(max(0, row - SURROUNDING_SAMPLES // 2), row + SURROUNDING_SAMPLES // 2 + 1)
@@ -98,12 +99,12 @@ def find_spikes(values: Array, limits: Array) -> Mask:
         others = values[part, joint][~far]
         others = others[np.isfinite(others)]
         agree = len(others) >= MEDIAN_SAMPLES // 2 and distance[row, joint] > ISOLATION * float(np.ptp(others))
-        spikes[row, joint] = agree and np.count_nonzero(far) <= LARGEST_GROUP
+        spikes[row, joint] = agree and np.count_nonzero(far) <= largest_group
     return spikes
 
 
 @dataclass
-class _Sampled:
+class SampledRows:
     """Evenly spaced samples of a recording, whatever its chunks: rows of values, at most `SAMPLED`."""
 
     rows: list[Array] = field(default_factory=list)
@@ -132,12 +133,12 @@ def examine_spikes(
     Returns:
         Distance from the median above which an isolated sample is a spike, by joint; finding about spikes.
     """
-    sampled, farthest = _Sampled(), np.zeros(len(joints))
+    sampled, farthest = SampledRows(), np.zeros(len(joints))
     for around, due in with_margins(recording.chunks(joints), MARGIN):
         values = reported_efforts(around, joints, drives)
         if values is None:
             return {}, ()
-        distance = np.abs(values - _median(values))[due]
+        distance = np.abs(values - running_median(values))[due]
         farthest = np.fmax(farthest, np.fmax.reduce(distance, initial=0.0))
         speed = np.abs(np.gradient(around.q, axis=0))[due] if len(around) > 1 else np.zeros_like(distance)
         sampled.add(np.stack([distance, values[due], speed], axis=1))
@@ -178,7 +179,7 @@ def _limit(distance: Array, values: Array, speed: Array) -> float:
     return max(SPIKE_RATIO * max(deviations), RANGE_SHARE * float(high - low))
 
 
-def _median(values: Array) -> Array:
+def running_median(values: Array) -> Array:
     """Running median of the known samples, shape (N, n); NaN where none is known. The outer samples are repeated."""
     reach = MEDIAN_SAMPLES // 2
     padded = np.pad(values, ((reach, reach), (0, 0)), mode="edge")

@@ -84,6 +84,7 @@ class Survey:
         tau_distinct: number of distinct effort values (up to 1000).
         zero_rows: share of the samples in which the effort is exactly zero.
         bandwidth: frequency below which the motion lies [Hz]; 0 for joints at rest.
+        whiteness: variance of the steps between samples over twice that of the positions: 1 for white noise.
         speed: RMS velocity [rad/s or m/s].
         derived_limit: frequency up to which second derivatives of the positions are exact [Hz], see
             `cutoff.acceleration_limit`.
@@ -111,6 +112,7 @@ class Survey:
     tau_distinct: Integers
     zero_rows: Array
     bandwidth: Array
+    whiteness: Array
     speed: Array
     derived_limit: Array
     recorded_limit: Array
@@ -325,6 +327,7 @@ def _conclude(
     still = ranges.high["q"] - ranges.low["q"] < 1e-9
     of_joints = [motion_bandwidth(frequency, power, 1.0 / step) for power in spectra.density]
     bandwidth, speed = np.where(still, 0.0, np.array(of_joints).T)
+    total = spectra.position.sum(axis=1)
     derived_limit = np.array([acceleration_limit(frequency, power, 1.0 / step, 2) for power in spectra.density])
     recorded_limit = derived_limit
     if spectra.recorded is not None:
@@ -359,6 +362,7 @@ def _conclude(
         tau_distinct=np.array([len(distinct) for distinct in ranges.distinct]),
         zero_rows=np.asarray(ranges.zeros) / known,
         bandwidth=bandwidth,
+        whiteness=spectra.position @ (1.0 - np.cos(2 * np.pi * frequency * step)) / np.maximum(total, 1e-300),
         speed=speed,
         derived_limit=derived_limit,
         recorded_limit=recorded_limit,

@@ -102,7 +102,7 @@ INSIDE = {
             "diagnosis",
         ),
         "reversals",
-        *("spikes", "resolution", "directions", "holds"),
+        *("spikes", "positions", "resolution", "directions", "holds"),
     ),
     "excitation": (
         *("limits", "placeholders", "trajectory", "quintic_path", "parametrization", "forms", "__init__", "collision"),

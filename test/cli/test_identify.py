@@ -312,6 +312,11 @@ BAD = {
         "still.npz: the time stamps never advance",
     ),
     "degrees": (saved("deg.npz", q=np.degrees, dq=np.degrees), 3, "positions_in_degrees"),
+    "noise": (
+        saved("noise.npz", q=lambda q: np.random.default_rng(0).normal(size=q.shape), dq=None),
+        3,
+        "the positions of shoulder, elbow, wrist are noise",
+    ),
     "one sample": (saved("one.npz", rows=slice(1)), 3, "one.npz: only 1 sample"),
     "ten samples": (saved("ten.npz", rows=slice(10)), 3, "ten.npz"),
     "too short": (

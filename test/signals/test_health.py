@@ -70,6 +70,12 @@ FAULTS = {
         "error",
         ROBOT.joints,
     ),
+    "noise": (
+        {"q": lambda q: np.column_stack([q[:, :2], 0.3 * np.random.default_rng(0).normal(size=len(q))]), "dq": None},
+        "position_noise",
+        "error",
+        ("wrist",),
+    ),
     "limits": ({"q": shifted(0, 0.8, 0)}, "position_limits_exceeded", "warning", ("elbow",)),
     "rows": ({"tau": loses_rows(0.3)}, "rows_unusable", "error", ()),
     "gap": ({"t": lambda t: t + (t > 15)}, "clock_gaps", "warning", ()),

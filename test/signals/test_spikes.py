@@ -168,11 +168,11 @@ def test_a_new_segment_is_no_motion():
 def test_the_median_of_known_samples_is_that_of_samples_of_which_some_are_missing():
     values = np.round(np.random.default_rng(0).normal(size=(300, 3)), 1)
     missing = np.concatenate([values, np.full((9, 3), np.nan)])
-    np.testing.assert_array_equal(spikes._median(values)[:290], spikes._median(missing)[:290])
+    np.testing.assert_array_equal(spikes.running_median(values)[:290], spikes.running_median(missing)[:290])
 
 
 def test_sampled_rows_do_not_keep_those_between_them():
-    sampled = spikes._Sampled()
+    sampled = spikes.SampledRows()
     for _ in range(40):
         sampled.add(np.zeros((8192, 3, 2)))
     assert all(part.base is None or part.base.nbytes <= part.nbytes for part in sampled.rows)
