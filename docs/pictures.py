@@ -3,9 +3,10 @@
 
     python docs/pictures.py [NAME...]
 
-writes `docs/images/`; without names, all pictures. It needs the environment of the tests with the extra `plot`, and the
-distribution's Chromium (`.ci/browser`). The measured robots of the gallery need `ROBOT_DYN_ID_DATA`, the folder of the
-measured recordings; only drawings of them are kept.
+writes `docs/images/`; without names, all pictures. Those of the report hold a hash of the page's templates, so that a
+test finds them out of date; CI draws them again for the site. It needs the environment of the tests with the extra
+`plot`, and the distribution's Chromium (`.ci/browser`). The measured robots of the gallery need `ROBOT_DYN_ID_DATA`,
+the folder of the measured recordings; only drawings of them are kept.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from pathlib import Path
 
 import numpy as np
 from PIL import Image
+from PIL.PngImagePlugin import PngInfo
 from rich.console import Console
 from rich.terminal_theme import MONOKAI
 from rich.text import Text
@@ -41,12 +43,16 @@ sys.path[:0] = [str(ROOT / "test"), str(ROOT / "examples")]
 
 import simulated_arm  # noqa: E402
 from support.browser import Browser, browser  # noqa: E402
+from support.pictures import KEY, hash_of_report  # noqa: E402
 
 COLUMNS = 116
 """Width of the terminal [characters]."""
 
 WIDTH = 1200
 """Width of the browser window [px]."""
+
+REPORT = ("report", "report_joint")
+"""Pictures of the report."""
 
 COLORS = 160
 """Colors of a picture."""
@@ -66,13 +72,15 @@ CONTROL_TIME_S = 6.0
 
 
 def save(image: Image.Image, name: str) -> None:
-    """Write a picture with few colors."""
+    """Write a picture with few colors; in those of the report, the hash of what they are drawn from."""
     folder = HERE / "images"
     folder.mkdir(exist_ok=True)
     path = folder / f"{name}.png"
-    image.convert("RGB").quantize(COLORS, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE).save(
-        path, optimize=True
-    )
+    content = PngInfo()
+    if name in REPORT:
+        content.add_text(KEY, hash_of_report())
+    few = image.convert("RGB").quantize(COLORS, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE)
+    few.save(path, optimize=True, pnginfo=content)
     print(f"{path.relative_to(ROOT)}: {image.width} x {image.height}, {path.stat().st_size / 1000:.0f} kB")
 
 
@@ -113,10 +121,17 @@ def open_page(path: Path, height: int = 900) -> Iterator[Browser]:
     with tempfile.TemporaryDirectory() as profile, browser(Path(profile)) as tab:
         tab.command("Emulation.setDeviceMetricsOverride", width=WIDTH, height=height, deviceScaleFactor=1, mobile=False)
         tab.driver.get(path.as_uri())
-        if tab.run("return typeof Charts !== 'undefined'"):
-            tab.run("Charts.drawAll()")
-            tab.run("return new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve)))")
+        draw_plots(tab)
         yield tab
+
+
+def draw_plots(tab: Browser) -> None:
+    """Draw all plots of the parts of a page that are unfolded."""
+    if tab.run("return typeof Charts !== 'undefined'"):
+        wait = "return new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve)))"
+        tab.run(wait)  # a link has unfolded its part
+        tab.run("Charts.drawAll()")
+        tab.run(wait)
 
 
 def shoot(tab: Browser, selector: str, name: str, max_height: int = 4000) -> None:
@@ -151,11 +166,13 @@ def draw_terminal() -> None:
 
 
 def draw_report() -> None:
-    """Parts of the report of the Franka arm: uses and findings, one joint."""
+    """Parts of the report of the Franka arm: the screen that decides, one joint."""
     franka_run()
     with open_page(work_folder() / "franka" / "report.html") as tab:
-        shoot(tab, "body", "report", max_height=900)
-        shoot(tab, "#joints .joint:nth-of-type(4)", "report_joint")
+        shoot(tab, "body", REPORT[0], max_height=900)
+        tab.run("location.hash = 'joint-4'")
+        draw_plots(tab)
+        shoot(tab, "#joint-4", REPORT[1])
 
 
 def draw_franka() -> None:

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from PIL import Image
+from support.pictures import KEY, hash_of_report
 from support.simulated import ARM, Simulated, save_npz
 
 import robot_dyn_id as rdi
@@ -99,6 +101,12 @@ def test_no_paragraph_of_the_readme_is_longer_than_four_lines():
 def test_pictures_are_small():
     for picture in (ROOT / "docs" / "images").glob("*.png"):
         assert picture.stat().st_size < 200_000, picture
+
+
+@pytest.mark.parametrize("name", ["report", "report_joint"])
+def test_pictures_of_the_report_are_of_the_present_page(name):
+    with Image.open(ROOT / "docs" / "images" / f"{name}.png") as picture:
+        assert picture.text.get(KEY) == hash_of_report(), "draw them again: python docs/pictures.py report terminal"
 
 
 def test_the_page_on_python_runs_and_names_everything_public(folder, capsys):
