@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import TextIO
 
 from rich.console import Console, RenderableType
@@ -20,16 +20,18 @@ from rich.text import Text
 from robot_dyn_id.findings import SIGNS, Finding, rank_findings
 from robot_dyn_id.identification.evaluation import Evaluation
 from robot_dyn_id.identification.pipeline import Identification
-from robot_dyn_id.identification.uses import CONCERNING_USES
+from robot_dyn_id.identification.uses import CONCERNING_USES, UseJudgment
 from robot_dyn_id.report.text import (
     MAX_PRINTED_FINDINGS,
     check_lines,
     decisive_codes,
     joint_rows,
     model_lines,
+    more_findings,
     name_others,
-    use_rows,
+    note_lines,
 )
+from robot_dyn_id.report.uses import HEADS, answer_rows, use_rows
 
 STYLES = {
     **{"good": "bold green", "suspect": "bold yellow", "bad": "bold red", "failed": "bold red"},
@@ -86,16 +88,30 @@ def _evaluation(evaluation: Evaluation, most: int, model: Iterable[str] = ()) ->
     yield joints
     yield Text("held-out effort; NRMSE of this model and of the URDF's own", "dim")
     yield from map(_line, (*check_lines(evaluation), *model))
-    uses = _table("fit for", "", "figure", "joints that limit it")
-    for use, answer, figures, names in use_rows(evaluation):
-        uses.add_row(use, Text(answer, STYLES.get(answer, "")), figures, names)
-    if uses.rows:
+    if judgments := evaluation.uses:
         yield ""
-        yield uses
+        yield from _uses(judgments)
         yield ""
     yield from _findings(evaluation.findings, decisive_codes(evaluation), most)
     yield ""
     yield Text.assemble("verdict: ", (evaluation.verdict.word, STYLES.get(evaluation.verdict.word, "")))
+
+
+def _uses(judgments: Sequence[UseJudgment]) -> Iterator[RenderableType]:
+    """Table of the uses by joint, table of the uses of the arm, and notes."""
+    by_joint = _table("uses by joint", *("\n".join(HEADS[one.fit.use]) for one in judgments))
+    for column in by_joint.columns[1:]:
+        column.no_wrap = True
+    for name, answers in answer_rows(judgments):
+        by_joint.add_row(name, *(Text(answer, STYLES.get(answer, "")) for answer in answers))
+    yield by_joint
+    yield ""
+    arm = _table("fit for", "", "figure", "worst joint")
+    for use, answer, figures, joint in use_rows(judgments):
+        arm.add_row(use, Text(answer, STYLES.get(answer, "")), figures, joint)
+    yield arm
+    for line in note_lines(judgments):
+        yield Text(line, no_wrap=True, overflow="ignore") if line.startswith(" ") else Text(line)
 
 
 def _table(*names: str) -> Table:
@@ -116,8 +132,7 @@ def _findings(findings: Iterable[Finding], decisive: Collection[str], most: int)
         if first.action:
             yield Padding(Text(f"-> {first.action}", "italic"), (0, 0, 0, 4))
     if ranked[most:]:
-        names = ", ".join(group[0].code for group in ranked[most:])
-        yield Text(f"further findings: {names} (all with -v)", "dim")
+        yield Text(more_findings(ranked[most:]), "dim")
 
 
 def _line(line: str) -> RenderableType:

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -68,7 +68,11 @@ class Prior:
         return np.column_stack([root, root @ self.mapping[:, known] @ self.values[known]])
 
     def report_contradictions(
-        self, names: Sequence[str], values: Array, standard_deviations: Array
+        self,
+        names: Sequence[str],
+        values: Array,
+        standard_deviations: Array,
+        joints_of: Callable[[Collection[str]], tuple[str, ...]],
     ) -> tuple[Finding, ...]:
         """Finding about base parameters that contradict the prior, if there are any.
 
@@ -80,6 +84,7 @@ class Prior:
             names: names of the base parameters, p.
             values: estimated values, shape (p,).
             standard_deviations: standard deviations of the estimates, shape (p,); infinite ones are not compared.
+            joints_of: joints that the parameters of these names belong to.
         """
         known = np.isfinite(self.scales)
         size = np.linalg.norm(self.mapping[:, known] * self.scales[known], axis=1)
@@ -89,9 +94,10 @@ class Prior:
         worst = [place for place in np.argsort(-far)[:3] if far[place] > 1.0]
         if not worst:
             return ()
-        listed = ", ".join(f"{names[place]} {values[place]:.3g} ({self.center[place]:.3g})" for place in worst)
+        joints = joints_of([names[place] for place in worst])
         count = f"{np.count_nonzero(far > 1.0)} of {len(names)} parameters"
-        return (make_finding("prior_contradicted", f"{count} contradict those of the {self.source}: {listed}"),)
+        message = f"{count} contradict those of the {self.source}, most on joint {', '.join(joints)}"
+        return (make_finding("prior_contradicted", message, joints),)
 
     @cached_property
     def _determined(self) -> tuple[Array, Array]:

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -213,6 +213,18 @@ class Regressor:
         for number, column in enumerate(self.term_columns):
             mask[10 * len(tree.parent) + number] = np.array(column.coordinate.weights) != 0.0
         return mask
+
+    def joints_of(self, names: Collection[str]) -> tuple[str, ...]:
+        """Joints whose links or terms the columns of these names describe, in the order of the robot."""
+        moved, bodies = np.zeros(len(self.model.joint_names), dtype=bool), len(self.model.body_names)
+        for number, name in enumerate(self.names):
+            if name not in names:
+                continue
+            if number < 10 * bodies:
+                moved[self.model.leader[number // 10]] = True
+            else:
+                moved |= np.array(self.term_columns[number - 10 * bodies].coordinate.weights) != 0.0
+        return tuple(name for name, flag in zip(self.model.joint_names, moved, strict=True) if flag)
 
     def fill(self, motion: Motion, slots: Integers, out: Array) -> None:
         """Write the structurally non-zero entries at the rows of `out` that `slots` names.

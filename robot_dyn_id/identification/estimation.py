@@ -190,11 +190,17 @@ def _report_unexcited(model: IdentifiedModel) -> tuple[Finding, ...]:
     alone = [name for name in names if name not in together]
     findings: tuple[Finding, ...] = ()
     if alone:
-        findings += (make_finding("not_excited", f"not excited by these data: {', '.join(alone)}"),)
+        joints = model.regressor.joints_of(alone)
+        message = f"{len(alone)} parameters of joint {', '.join(joints)} are not excited by these data"
+        findings += (make_finding("not_excited", message, joints),)
     if together:
-        message = f"not separable by any motion, as axes are nearly perpendicular or parallel: {', '.join(together)}"
+        joints = model.regressor.joints_of(together)
+        message = (
+            f"{len(together)} parameters of joint {', '.join(joints)} are not separable by any motion, as axes are "
+            "nearly perpendicular or parallel"
+        )
         action = "none: only a combination of them acts on the torque"
-        findings += (make_finding("not_excited", message, (), "info", action),)
+        findings += (make_finding("not_excited", message, joints, "info", action),)
     return findings
 
 
@@ -204,4 +210,6 @@ def _compare_with_prior(model: IdentifiedModel, prior: Prior | None) -> tuple[Fi
         return ()
     estimate = model.estimate
     same_base = replace(prior, mapping=model.base.mapping)
-    return same_base.report_contradictions(model.base.names, estimate.values, estimate.standard_deviations)
+    return same_base.report_contradictions(
+        model.base.names, estimate.values, estimate.standard_deviations, model.regressor.joints_of
+    )

@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 
 import numpy as np
 
@@ -36,6 +37,15 @@ LEAST_LOAD_TORQUE = 1e-3
 
 CERTAINTY = 2.0
 """Standard deviations of a figure that follows from the parameter covariance, compared with its tolerance."""
+
+FEWEST_DIGITS, MOST_DIGITS = 2, 6
+"""Significant digits of a figure and its threshold; more than the fewest only where these do not differ."""
+
+LARGEST_PRINTED = 1e6
+"""Figure above which a message does not print its digits, and below whose inverse it is 0."""
+
+MOST_REDUCED = 2
+"""Numbers of joints left out that are suggested."""
 
 _MOTION_USES = ("feed_forward", "computed_torque", "forward_simulation")
 
@@ -271,11 +281,38 @@ def _report(code: str, criteria: Sequence[Criterion], rollouts: Rollouts) -> Fin
 
 
 def _format(one: Criterion) -> str:
-    """Figure and threshold: `1.2 of 0.8 N m`, or `40% of 20%`."""
-    if not one.unit:
-        figure = f"{one.figure:.0%}" if math.isfinite(one.figure) else "infinite"
-        return f"{figure} of {one.threshold:.0%}"
-    return f"{one.figure:.3g} of {one.threshold:.3g} {one.unit}"
+    return format_figure(one.figure, one.threshold, one.unit)
+
+
+def format_figure(figure: float, threshold: float, unit: str) -> str:
+    """Figure and threshold as users read them: `1.2 of 0.8 N m`, or `40% of 20%`."""
+    one, other = figure_texts(figure, threshold, unit)
+    return f"{one} of {other} {unit}".rstrip()
+
+
+def figure_texts(figure: float, threshold: float, unit: str) -> tuple[str, str]:
+    """Figure and threshold without their unit; ratios in percent.
+
+    Both have two significant digits, or as many as it takes to differ.
+    """
+    scale, sign = (1.0, "") if unit else (100.0, "%")
+    texts = "", ""
+    for digits in range(FEWEST_DIGITS, MOST_DIGITS + 1):
+        texts = _plain(scale * figure, digits, sign), _plain(scale * threshold, digits, sign)
+        if texts[0] != texts[1] or figure == threshold:
+            break
+    return texts
+
+
+def _plain(value: float, digits: int, sign: str) -> str:
+    """A number without exponent."""
+    if math.isnan(value):
+        return "unknown"
+    if abs(value) >= LARGEST_PRINTED:
+        return "infinite" if math.isinf(value) else f">{LARGEST_PRINTED:.0f}{sign}"
+    if abs(value) < 1.0 / LARGEST_PRINTED:
+        return f"0{sign}"
+    return np.format_float_positional(value, precision=digits, unique=False, fractional=False, trim="-") + sign
 
 
 @dataclass(frozen=True)
@@ -284,11 +321,13 @@ class UseJudgment:
 
     Attributes:
         fit: answer about the whole arm, the worst one of its joints.
-        joints: answer about each joint.
+        joints: answer about each joint, in the order of the robot.
+        joint: joint that the figure is of; empty: of the whole arm.
     """
 
     fit: FitFor
     joints: Mapping[str, str]
+    joint: str = ""
 
     @property
     def reason(self) -> str:
@@ -346,4 +385,50 @@ def _judge_use(
     because = tuple(dict.fromkeys(code for answer, code in reasons if answer == whole))
     limiting = tuple(name for name, answer in answers.items() if answer == whole) if whole != YES else ()
     joints = () if len(limiting) == len(joint_names) else limiting
-    return UseJudgment(FitFor(use, whole, worst.figure, worst.unit, worst.threshold, because, joints), answers)
+    fit = FitFor(use, whole, worst.figure, worst.unit, worst.threshold, because, joints)
+    return UseJudgment(fit, answers, worst.joint)
+
+
+@dataclass(frozen=True)
+class ReducedFit:
+    """Uses that a model is fit for on some of its joints, but not on all.
+
+    Attributes:
+        without: joints that are left out.
+        identify: joints that remain.
+        uses: uses with the answer yes on each of these.
+        order: all joints in the order of the robot.
+    """
+
+    without: tuple[str, ...]
+    identify: tuple[str, ...]
+    uses: tuple[str, ...]
+    order: tuple[str, ...]
+
+
+def reduce_joints(judgments: Sequence[UseJudgment]) -> tuple[ReducedFit, ...]:
+    """Joints without which a model is fit for further uses, the fewest first, each time for more uses than before.
+
+    At least half of the joints remain, and at most `MOST_REDUCED` ways are stated.
+
+    Args:
+        judgments: answers about the uses, of all joints.
+    """
+    order = tuple(judgments[0].joints) if judgments else ()
+    failing = {
+        one.fit.use: frozenset(name for name, answer in one.joints.items() if answer != YES)
+        for one in judgments
+        if one.fit.answer != YES
+    }
+    sets = {
+        frozenset().union(*chosen) for n in range(1, len(failing) + 1) for chosen in combinations(failing.values(), n)
+    }
+    found: list[ReducedFit] = []
+    for left_out in sorted(
+        sets, key=lambda names: (len(names), [order.index(name) for name in order if name in names])
+    ):
+        uses = tuple(use for use, names in failing.items() if names and names <= left_out)
+        if 2 * len(left_out) <= len(order) and len(uses) > (len(found[-1].uses) if found else 0):
+            without = tuple(name for name in order if name in left_out)
+            found.append(ReducedFit(without, tuple(name for name in order if name not in left_out), uses, order))
+    return tuple(found[:MOST_REDUCED])

@@ -14,7 +14,7 @@ from robot_dyn_id.dynamics.regressor import Regressor
 from robot_dyn_id.findings import Finding, rank_findings
 from robot_dyn_id.identification.explanation import ModelExplanation
 from robot_dyn_id.identification.explanation.joints import JointExplanation
-from robot_dyn_id.identification.uses import CONCERNING_USES
+from robot_dyn_id.identification.uses import CONCERNING_USES, figure_texts
 from robot_dyn_id.parameters import ParameterSet
 from robot_dyn_id.report import plots
 from robot_dyn_id.report.advice import advise
@@ -23,6 +23,7 @@ from robot_dyn_id.report.bodies import bodies_scene
 from robot_dyn_id.report.friction import friction_curve, reversal_curve
 from robot_dyn_id.report.interactive import PlotSheet, script_safe
 from robot_dyn_id.report.summary import base_parameter_rows
+from robot_dyn_id.report.uses import LIMITED_MEANS, list_joints
 from robot_dyn_id.signals.torque_shares import WEAK_TORQUE_SHARE, torque_shares_of
 from robot_dyn_id.text.files import write_atomically
 
@@ -52,7 +53,9 @@ def write_html(path: Path, summary: dict[str, Any], explanation: ModelExplanatio
             summary=summary,
             parameters=parameters,
             explanation=explanation,
-            uses=[{**fit, "use": use} for use, fit in summary["fit_for"].items()],
+            uses=[{**fit, "use": use, "texts": _use_texts(fit)} for use, fit in summary["fit_for"].items()],
+            without=_without(summary),
+            limited_means=LIMITED_MEANS,
             findings=_ranked(summary),
             max_findings=MAX_SHOWN_FINDINGS,
             advice=advise(parameters, summary),
@@ -89,6 +92,24 @@ def write_html(path: Path, summary: dict[str, Any], explanation: ModelExplanatio
         )
     )
     write_atomically(path, page)
+
+
+def _use_texts(fit: dict[str, Any]) -> tuple[str, str]:
+    """Figure of a use and its limit without their unit; a dash where they are unknown."""
+    figure, threshold = (math.nan if fit[key] is None else fit[key] for key in ("figure", "threshold"))
+    one, other = figure_texts(figure, threshold, fit["unit"])
+    return _for_page(one), _for_page(other)
+
+
+def _for_page(text: str) -> str:
+    """A figure as the page writes numbers."""
+    return text.replace("unknown", number(None)).replace("%", "\N{NO-BREAK SPACE}%")
+
+
+def _without(summary: dict[str, Any]) -> list[dict[str, Any]]:
+    """Uses that fewer joints are fit for, with the joints that are left out as text."""
+    order = [joint["name"] for joint in summary["held_out"]["joints"]]
+    return [{**one, "without_text": list_joints(one["without"], order)} for one in summary["fit_for_without"]]
 
 
 def _parameter_rows(

@@ -14,7 +14,7 @@ from robot_dyn_id.identification.evaluation import Evaluation
 from robot_dyn_id.identification.explanation import ModelExplanation, explain
 from robot_dyn_id.identification.pipeline import Identification
 from robot_dyn_id.identification.rollout import HORIZONS_S
-from robot_dyn_id.identification.uses import UseJudgment
+from robot_dyn_id.identification.uses import UseJudgment, reduce_joints
 from robot_dyn_id.parameters import ParameterSet
 from robot_dyn_id.signals.left_out import count_left_out
 from robot_dyn_id.signals.trials import FilteredTrials
@@ -207,6 +207,7 @@ def _fit_for(judgment: UseJudgment) -> dict[str, Any]:
         "because": list(fit.because),
         "reason": judgment.reason,
         "joints": list(fit.joints),
+        "by_joint": dict(judgment.joints),
     }
 
 
@@ -256,6 +257,10 @@ def _summary(
         "verdict": evaluation.verdict.word,
         "reasons": list(evaluation.verdict.reasons),
         "fit_for": {judgment.fit.use: _fit_for(judgment) for judgment in uses},
+        "fit_for_without": [
+            {"without": list(one.without), "identify": list(one.identify), "uses": list(one.uses)}
+            for one in reduce_joints(uses)
+        ],
         "held_out": {
             "method": held_out.method,
             "all_joints_nrmse": _finite(held_out.all_joints_nrmse),

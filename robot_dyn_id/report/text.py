@@ -12,14 +12,23 @@ import numpy as np
 from robot_dyn_id.findings import SIGNS, Finding, format_finding, rank_findings
 from robot_dyn_id.identification.evaluation import Evaluation
 from robot_dyn_id.identification.pipeline import Identification
-from robot_dyn_id.identification.uses import CONCERNING_USES
+from robot_dyn_id.identification.uses import CONCERNING_USES, UseJudgment, reduce_joints
 from robot_dyn_id.loads.fit import LoadFit
-from robot_dyn_id.parameters import ParameterSet
+from robot_dyn_id.parameters import ANSWERS, ParameterSet
+from robot_dyn_id.report.uses import (
+    HEADS,
+    LIMITED_MEANS,
+    answer_rows,
+    has_limited,
+    identify_line,
+    reduced_text,
+    use_rows,
+)
 
 if TYPE_CHECKING:
     from robot_dyn_id.excitation.design.search import Design
 
-MAX_PRINTED_FINDINGS = 5
+MAX_PRINTED_FINDINGS = 3
 """Number of findings that are printed in full; the report has all."""
 
 LARGEST_PRINTED_RATIO = 9.995
@@ -110,7 +119,7 @@ def _evaluation_lines(evaluation: Evaluation, model: Iterable[str] = ()) -> Iter
         yield f"{name:<24} {rms:>9} {error:>9} {nrmse:>7} {nominal:>7} {correlation:>7}  {unit}"
     yield from check_lines(evaluation)
     yield from model
-    yield from _use_lines(evaluation)
+    yield from use_lines(evaluation.uses)
     yield from finding_lines(evaluation.findings, decisive_codes(evaluation))
     yield f"verdict: {evaluation.verdict.word}"
 
@@ -145,28 +154,34 @@ def check_lines(evaluation: Evaluation) -> Iterator[str]:
     )
 
 
-def _use_lines(evaluation: Evaluation) -> Iterator[str]:
-    """A line for each use."""
-    for use, answer, figures, joints in use_rows(evaluation):
-        yield f"fit for {use + ':':<22} {answer:<8} {figures}{f'  ({joints})' if joints else ''}"
+def use_lines(judgments: Sequence[UseJudgment]) -> Iterator[str]:
+    """A table of answers by joint, a line about the arm for each use, and what fewer joints are fit for."""
+    if not judgments:
+        return
+    heads = [HEADS[one.fit.use] for one in judgments]
+    widths = [max(map(len, (*head, *ANSWERS))) for head in heads]
+    first = max(map(len, (*judgments[0].joints, "uses by joint")))
+    table = [("uses by joint", *(head[0] for head in heads)), ("", *(head[1] for head in heads))]
+    for cells in (*table, *((name, *answers) for name, answers in answer_rows(judgments))):
+        row = [f"{cell:<{width}}" for cell, width in zip(cells, (first, *widths), strict=True)]
+        yield "  ".join(row).rstrip()
+    for use, answer, figures, joint in use_rows(judgments):
+        yield f"fit for {use + ':':<22} {answer:<8} {figures}{f'  ({joint})' if joint else ''}"
+    yield from note_lines(judgments)
+
+
+def note_lines(judgments: Sequence[UseJudgment]) -> Iterator[str]:
+    """Explanation of limited answers, and what fewer joints are fit for with the line of the configuration."""
+    if has_limited(judgments):
+        yield LIMITED_MEANS
+    for reduced in reduce_joints(judgments):
+        yield reduced_text(reduced)
+        yield f"    {identify_line(reduced)}"
 
 
 def decisive_codes(evaluation: Evaluation) -> set[str]:
     """Codes of the findings that answers about uses rest on."""
     return {code for one in evaluation.uses for code in one.fit.because}
-
-
-def use_rows(evaluation: Evaluation) -> Iterator[tuple[str, str, str, str]]:
-    """Use, answer, figure with its threshold or what lowers the answer in spite of it, and the joints that limit it."""
-    for judgment in evaluation.uses:
-        fit = judgment.fit
-        figures = f"{_figure(fit.figure)} of {_figure(fit.threshold)} {fit.unit}".rstrip()
-        figures += f", {judgment.reason}" if judgment.reason else ""
-        yield fit.use.replace("_", " "), fit.answer, figures, ", ".join(fit.joints)
-
-
-def _figure(value: float) -> str:
-    return f"{value:.2g}" if math.isfinite(value) else "unknown" if math.isnan(value) else "infinite"
 
 
 def finding_lines(
@@ -179,7 +194,7 @@ def finding_lines(
     Args:
         findings: the findings.
         decisive: codes that answers about uses rest on.
-        most: number of lines; the codes of all others follow in one.
+        most: number of lines; the number of all others follows in one.
     """
     ranked = rank_findings(findings, decisive, CONCERNING_USES)
     for group in ranked[:most]:
@@ -188,7 +203,12 @@ def finding_lines(
     rest = ranked[most:]
     if rest:
         sign = "!" if any(SIGNS[one.severity] == "!" for group in rest for one in group) else "-"
-        yield f"  {sign} further findings: {', '.join(group[0].code for group in rest)}"
+        yield f"  {sign} {more_findings(rest)}"
+
+
+def more_findings(groups: Sequence[Sequence[Finding]]) -> str:
+    """Number of the findings that are not printed."""
+    return f"and {len(groups)} more: see the report"
 
 
 def name_others(group: Sequence[Finding]) -> str:

@@ -20,14 +20,22 @@ from robot_dyn_id.identification.assembly import with_values
 from robot_dyn_id.identification.explanation import explain
 from robot_dyn_id.identification.pipeline import identify, validate
 from robot_dyn_id.identification.settings import Settings
-from robot_dyn_id.parameters import ANSWERS, USES
+from robot_dyn_id.identification.uses import UseJudgment, format_figure, reduce_joints
+from robot_dyn_id.parameters import ANSWERS, USES, FitFor
 from robot_dyn_id.report.advice import STEPS, advise
 from robot_dyn_id.report.assets import number, percent, plus_minus
 from robot_dyn_id.report.friction import friction_curve, reversal_curve
 from robot_dyn_id.report.html import write_html
 from robot_dyn_id.report.plots import timeline
 from robot_dyn_id.report.summary import evaluation_summary, identification_summary
-from robot_dyn_id.report.text import MAX_PRINTED_FINDINGS, evaluation_text, finding_lines, identification_text
+from robot_dyn_id.report.text import (
+    MAX_PRINTED_FINDINGS,
+    evaluation_text,
+    finding_lines,
+    identification_text,
+    use_lines,
+)
+from robot_dyn_id.report.uses import list_joints
 
 AWKWARD = '<b>&"j1'
 JOINT_KEYS = ("name", "rmse", "nrmse", "correlation", "max_error", "unit")
@@ -161,7 +169,9 @@ def test_the_page_and_the_table_answer_every_use(tmp_path):
         assert f"fit for {judgment.fit.use.replace('_', ' ')}:" in text
     for answer in ANSWERS:
         count = sum(judgment.fit.answer == answer for judgment in uses)
-        assert page.count("span", f"a-{answer}") == count
+        by_joint = sum(list(judgment.joints.values()).count(answer) for judgment in uses)
+        ways = len(reduce_joints(uses)) if answer == "yes" else 0
+        assert page.count("span", f"a-{answer}") == 2 * count + by_joint + ways
 
 
 def answering(summary, **answers):
@@ -189,16 +199,85 @@ def test_no_export_is_advised_that_would_be_refused():
     assert any(one.command[0] == "export" for one in advise(parameters, everything))
 
 
-def test_at_most_five_findings_are_printed_with_their_codes():
+TIAGO = ("torso_lift_joint", *(f"arm_{number}_joint" for number in range(1, 8)))
+"""Names of a mobile manipulator."""
+
+
+def judgment(use, worst=(), answer="no", names=TIAGO, **values):
+    """Answer about a use that some joints limit."""
+    answers = {name: answer if name in worst else "yes" for name in names}
+    whole = answer if worst else "yes"
+    fit = FitFor(
+        use, whole, **{"figure": 159.2, "unit": "N m", "threshold": 0.8, "because": (), "joints": worst} | values
+    )
+    return UseJudgment(fit, answers, worst[0] if worst else "")
+
+
+def judgments(names=TIAGO):
+    wrist = names[-3:]
+    return (
+        judgment("gravity_compensation", names[:1], names=names),
+        judgment("feed_forward", names[:1], "limited", names=names, figure=0.2004, threshold=0.2),
+        judgment("computed_torque", (names[0], *wrist), names=names, unit="", figure=7.2, threshold=0.2),
+        judgment("forward_simulation", (), names=names, figure=0.1, threshold=0.3, unit="rad"),
+        judgment("collision_detection", (), names=names, figure=0.1, threshold=2.0, unit="N"),
+        judgment("payload", (), names=names, figure=0.0184, threshold=0.04, unit="kg"),
+    )
+
+
+@pytest.mark.parametrize("count", [8, 12])
+def test_uses_are_answered_by_joint_within_eighty_columns(count):
+    names = TIAGO if count == 8 else tuple(f"left_leg_{number}_joint" for number in range(12))
+    lines = list(use_lines(judgments(names)))
+    table = dict(line.split(maxsplit=1) for line in lines[2 : 2 + count])
+    assert tuple(table) == names
+    assert table[names[0]].split() == ["no", "limited", "no", "yes", "yes", "yes"]
+    assert table[names[-1]].split() == ["yes", "yes", "no", "yes", "yes", "yes"]
+    arm = lines[2 + count : 8 + count]
+    assert all(line.startswith("fit for ") for line in arm)
+    assert any(line.endswith(f"limited  0.2004 of 0.2 N m  ({names[0]})") for line in arm)
+    assert any("720% of 20%" in line for line in arm) and any("160 of 0.8 N m" in line for line in arm)
+    notes = lines[8 + count :]
+    assert notes[0].startswith("limited: ")
+    assert notes[1].startswith(f"without {names[0]}: yes for gravity compensation, feed forward, ")
+    assert notes[2].strip() == f"identify: [{', '.join(names[1:])}]"
+    assert f"without {names[0]}, {names[-3]} to {names[-1]}: yes for " in notes[3]
+    assert max(map(len, lines[: 8 + count])) <= 80
+
+
+def test_no_way_is_suggested_that_leaves_less_than_half_of_the_joints_or_none():
+    assert reduce_joints((judgment("payload", TIAGO),)) == () == reduce_joints((judgment("payload", TIAGO[:5]),))
+    assert reduce_joints((judgment("payload"),)) == () == reduce_joints(())
+    (one,) = reduce_joints((judgment("feed_forward", TIAGO[4:]), judgment("payload", TIAGO)))
+    assert (one.without, one.identify, one.uses) == (TIAGO[4:], TIAGO[:4], ("feed_forward",))
+
+
+def test_figures_are_written_out_and_differ_from_their_limit():
+    assert format_figure(159.2, 0.8, "N") == "160 of 0.8 N"
+    assert format_figure(0.2004, 0.2, "rad") == "0.2004 of 0.2 rad"
+    assert format_figure(0.2004, 0.2, "") == "20.04% of 20%"
+    assert format_figure(0.5, 0.5, "kg") == "0.5 of 0.5 kg"
+    assert format_figure(1e40, 0.5, "kg") == ">1000000 of 0.5 kg"
+    assert format_figure(np.nan, np.nan, "kg") == "unknown of unknown kg"
+    assert format_figure(np.inf, 0.2, "") == "infinite of 20%"
+    assert format_figure(1e-12, 0.01, "rad") == "0 of 0.01 rad"
+
+
+def test_three_joints_in_a_row_are_a_range():
+    assert list_joints({TIAGO[0], *TIAGO[5:]}, TIAGO) == "torso_lift_joint, arm_5_joint to arm_7_joint"
+    assert list_joints(TIAGO[1:3], TIAGO) == "arm_1_joint, arm_2_joint"
+
+
+def test_at_most_three_findings_are_printed_with_their_codes():
     codes = list(CATALOG)[:8]
     findings = [make_finding(code, f"{code} found", severity="warning") for code in [*codes, codes[2], codes[2]]]
     lines = list(finding_lines(findings))
-    assert len(lines) == MAX_PRINTED_FINDINGS + 1 == 6
-    for code, line in zip(codes[:5], lines[:5], strict=True):
+    assert len(lines) == MAX_PRINTED_FINDINGS + 1 == 4
+    for code, line in zip(codes[:3], lines[:3], strict=True):
         assert f"! warning {code}: {code} found" in line
     assert lines[2].endswith("(and 2 more)")
-    assert lines[5].endswith(", ".join(codes[5:]))
-    assert len(list(finding_lines(findings[:5]))) == 5
+    assert lines[3] == "  ! and 5 more: see the report"
+    assert len(list(finding_lines(findings[:3]))) == 3
     (line,) = finding_lines([make_finding(codes[0], "found", severity="info")])
     assert line.startswith(f"  - info {codes[0]}: found")
 
