@@ -39,7 +39,7 @@ from robot_dyn_id.dynamics.regressor import Motion, Regressor, TermColumn, terms
 from robot_dyn_id.dynamics.terms import TERMS
 from robot_dyn_id.estimators import Consistent
 from robot_dyn_id.excitation import FourierSeries, random_fourier
-from robot_dyn_id.files.configuration import shared_file
+from robot_dyn_id.files.shared import shared_file
 from robot_dyn_id.identification.selection.choice import Options, choose_model
 from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.signals.trials import FilteredTrials, SignalSettings

@@ -42,7 +42,7 @@ from robot_dyn_id.dynamics.terms import Coulomb, Offset, Viscous
 from robot_dyn_id.estimators.factors import compress_rows
 from robot_dyn_id.estimators.weighting import solve_reweighted
 from robot_dyn_id.excitation import random_fourier
-from robot_dyn_id.files.configuration import shared_file
+from robot_dyn_id.files.shared import shared_file
 from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.signals.trials import FilteredTrials, SignalSettings, plan_signals
 from robot_dyn_id.simulation.sensors import Sensors, sample_times, simulated_recording

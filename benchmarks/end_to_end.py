@@ -21,7 +21,7 @@ import tempfile
 from pathlib import Path
 
 from robot_dyn_id.bench.commands import PINNED, RATE, START_SAMPLES, run_command, write_recording
-from robot_dyn_id.files.configuration import shared_file
+from robot_dyn_id.files.shared import shared_file
 
 SAMPLES, RATIO = 100_000, 20.0
 NAME = f"end to end, {SAMPLES} samples: identify against FIGAROH"

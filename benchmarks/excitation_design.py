@@ -37,6 +37,7 @@ from robot_dyn_id.files.design import design_settings
 ACCELERATION = (15.0, 7.5, 10.0, 12.5, 15.0, 20.0, 20.0)
 RANDOM, FREE = 1000, 1000
 MANY = SearchEffort(draws=300, starts=24, finished=8)
+WHOLE = {"clearance": 0.0, "velocity_scale": 0.95, "effort_scale": 1.0, "friction": 0.0}
 WIDTH = 0.03  # of the smoothed Coulomb friction [rad/s]
 WORST, PER_SEED, MEDIAN, WITH_CLEARANCE, DEVIATION = 10, 2.7, 3.0, 2.0, 0.6
 
@@ -46,9 +47,7 @@ def planned(**demands) -> DesignTask:
     model = arms.model("panda")
     regressor = Regressor(model, terms_on_joints(model, (Viscous(), Coulomb(WIDTH))))
     acceleration = dict(zip(model.joint_names, ACCELERATION, strict=True))
-    return make_design_task(
-        design_settings(acceleration=acceleration, **{"clearance": 0.0, **demands}), model, regressor
-    )
+    return make_design_task(design_settings(acceleration=acceleration, **{**WHOLE, **demands}), model, regressor)
 
 
 def rightmost(base: BaseParameters, regressor: Regressor) -> BaseParameters:

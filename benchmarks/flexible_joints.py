@@ -9,7 +9,7 @@ import numpy as np
 from measuring import Goal, at_most, script
 
 from robot_dyn_id.excitation import random_fourier
-from robot_dyn_id.files.configuration import shared_file
+from robot_dyn_id.files.shared import shared_file
 from robot_dyn_id.flexible import (
     CUTOFF,
     FlexibleJoint,

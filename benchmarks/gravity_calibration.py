@@ -28,10 +28,10 @@ from support.low_cost_arm import LowCostArm
 from support.robots import URDFS, robot
 
 from robot_dyn_id.excitation.collision.clearance import Clearance
-from robot_dyn_id.excitation.collision.meshes import folders_above
 from robot_dyn_id.excitation.design.planning import motion_limits
 from robot_dyn_id.excitation.design.settings import DesignSettings
 from robot_dyn_id.loads.gravity import calibrate_gravity
+from robot_dyn_id.model.packages import folders_above
 from robot_dyn_id.signals.holds import find_holds
 from robot_dyn_id.workflow.gravity_poses import plan_gravity_poses
 

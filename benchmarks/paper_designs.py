@@ -18,7 +18,7 @@ import numpy as np
 import pinocchio
 
 from robot_dyn_id.excitation.design.search import Design
-from robot_dyn_id.files.configuration import shared_file
+from robot_dyn_id.files.shared import shared_file
 from robot_dyn_id.papers.flexible2r import reproduction as flexible2r
 from robot_dyn_id.papers.inputs import designed, settings_of
 from robot_dyn_id.papers.logistic2r import reproduction as logistic2r

@@ -109,7 +109,9 @@ def study() -> Study:
     """Design the motion, and identify the bare arm once for all that does not depend on the noise."""
     regressor = arms.with_friction(ARM)
     acceleration = dict(zip(regressor.model.joint_names, (15.0, 7.5, 10.0, 12.5, 15.0, 20.0, 20.0), strict=True))
-    settings = DesignSettings(acceleration=acceleration, objective="d_optimal", clearance=0.0)
+    settings = DesignSettings(
+        acceleration=acceleration, objective="d_optimal", clearance=0.0, velocity_scale=0.95, effort_scale=1.0
+    )
     motion = Twice(
         design(make_design_task(settings, regressor.model, regressor).problem, OPTIMIZERS["gradient"]).excitation
     )

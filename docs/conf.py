@@ -22,7 +22,7 @@ sys.path.insert(0, str(HERE))
 from reference_pages import write_reference  # noqa: E402
 from remote_resources import check_site  # noqa: E402
 
-from robot_dyn_id.files.configuration import shared_file  # noqa: E402
+from robot_dyn_id.files.shared import shared_file  # noqa: E402
 from robot_dyn_id.version import __version__  # noqa: E402
 
 REPOSITORY = "https://github.com/robot-dyn-id/robot_dyn_id/blob/main/"

@@ -19,7 +19,7 @@ from robot_dyn_id.dynamics.regressor import Motion, Regressor, terms_on_joints
 from robot_dyn_id.dynamics.terms import Coulomb, Offset, Viscous
 from robot_dyn_id.errors import InternalError
 from robot_dyn_id.excitation import random_fourier
-from robot_dyn_id.files.configuration import shared_file
+from robot_dyn_id.files.shared import shared_file
 from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.progress import Progress, Stage, ignore_progress
 from robot_dyn_id.recordings.bag_writer import StampedSamples, write_joint_state_bag

@@ -15,7 +15,7 @@ from robot_dyn_id.dynamics.regressor import Motion, Regressor, terms_on_joints
 from robot_dyn_id.dynamics.terms import AbsoluteVelocity, Coulomb, Offset, RotorInertia, Spring, Stribeck, Term, Viscous
 from robot_dyn_id.estimators.factors import Factors
 from robot_dyn_id.excitation import random_fourier
-from robot_dyn_id.files.configuration import shared_file
+from robot_dyn_id.files.shared import shared_file
 from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.report.assets import page_environment
 from robot_dyn_id.report.interactive import Plot, PlotAxis, PlotSheet, Series, Table

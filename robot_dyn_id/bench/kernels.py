@@ -21,7 +21,7 @@ from robot_dyn_id.estimators.factors import Factors
 from robot_dyn_id.excitation import random_fourier
 from robot_dyn_id.excitation.design.information import Information
 from robot_dyn_id.excitation.design.objectives import condition
-from robot_dyn_id.files.configuration import shared_file
+from robot_dyn_id.files.shared import shared_file
 from robot_dyn_id.model.robot import RobotModel, parse_with_pinocchio
 from robot_dyn_id.online.recursion import RecursiveLeastSquares
 from robot_dyn_id.progress import Progress, Stage, ignore_progress

@@ -32,7 +32,7 @@ from robot_dyn_id.errors import RobotDynIdError, UsageError
 from robot_dyn_id.estimators import ESTIMATORS
 from robot_dyn_id.excitation import random_fourier
 from robot_dyn_id.excitation.trajectory import Trajectory
-from robot_dyn_id.files.configuration import shared_file
+from robot_dyn_id.files.shared import shared_file
 from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.progress import Stage
 from robot_dyn_id.signals.filtering import LowPass

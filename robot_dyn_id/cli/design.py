@@ -16,9 +16,8 @@ from robot_dyn_id.cli.robots import add_robot, mesh_folders, read_robot
 from robot_dyn_id.cli.sources import configuration_from, robot_from
 from robot_dyn_id.dynamics.dynamics import check_robot
 from robot_dyn_id.dynamics.regressor import Regressor, terms_on_joints
-from robot_dyn_id.errors import MotionError, UsageError
+from robot_dyn_id.errors import UsageError
 from robot_dyn_id.excitation.collision.clearance import NOT_CHECKED
-from robot_dyn_id.excitation.collision.obstacles import GROUND
 from robot_dyn_id.excitation.design.objectives import OBJECTIVES
 from robot_dyn_id.excitation.design.optimizers import OPTIMIZERS
 from robot_dyn_id.excitation.design.planning import DesignTask, given_limits, least_known_parameters, make_design_task
@@ -30,6 +29,7 @@ from robot_dyn_id.excitation.placeholders import placeholder_limits, refuse_plac
 from robot_dyn_id.files.design import read_design_settings
 from robot_dyn_id.files.joint_limits import JointLimitsFile, read_joint_limits
 from robot_dyn_id.files.parameters import read_parameters
+from robot_dyn_id.files.shared import is_of_robot
 from robot_dyn_id.files.trajectory import StoredExcitation, write_trajectory
 from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.parameters import ParameterSet
@@ -45,7 +45,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_robot(parser)
     parser.add_argument("--out", required=True, metavar="DIR", help="folder for trajectory.yaml and preview.html")
     parser.add_argument("--design", metavar="FILE", help="demands: form, limits, obstacles, objective, ... (YAML)")
-    parser.add_argument("--config", metavar="FILE", help="joints, gravity and terms of the identification (YAML)")
+    parser.add_argument(
+        "--config",
+        metavar="FILE",
+        help="joints, gravity and terms of the identification (YAML), or the name of a robot (such as ur5e), which "
+        "also gives the demands",
+    )
     parser.add_argument("--limits", metavar="FILE", help="joint limits in the format of MoveIt's joint_limits.yaml")
     parser.add_argument(
         "--after", metavar="RUN", help="earlier identification: target its poorly identified parameters"
@@ -83,6 +88,8 @@ def run(arguments: argparse.Namespace) -> tuple[int, dict[str, Any]]:
     if arguments.after and arguments.parameters:
         raise UsageError("--after brings its own parameters: leave --parameters out")
     claim(arguments, *(Path(arguments.out) / name for name in ("trajectory.yaml", "preview.html")))
+    if arguments.design is None and arguments.config is not None and is_of_robot(arguments.config):
+        arguments.design = arguments.config
     prior = _earlier(arguments.after or arguments.parameters)
     if prior is not None:
         check_robot(prior, RobotModel.from_description(read_robot(arguments)))
@@ -103,7 +110,7 @@ def run(arguments: argparse.Namespace) -> tuple[int, dict[str, Any]]:
     plan = make_design_task(settings, model, regressor, prior, include_prior=bool(arguments.after))
     for line in plan.notes:
         note(f"  ! {line}")
-    found = _design(plan, settings)
+    found = design(plan.problem, OPTIMIZERS[settings.optimizer], settings.seed, settings.search, progress)
     folder = output_folder(arguments.out)
     about = f"{plan.objective} {found.objective_value:.6g} by {settings.optimizer}, seed {settings.seed}"
     excitation: Any = repeat_cycle(found.excitation, plan.problem.parametrization, settings.demand.periods)
@@ -116,11 +123,16 @@ def run(arguments: argparse.Namespace) -> tuple[int, dict[str, Any]]:
     _preview(folder / "preview.html", model, plan, found, settings)
     targeted = _targeted(plan.earlier, found) if plan.earlier is not None else []
     if not arguments.json:
+        show(plan.usage)
         _print(found, targeted, path, folder)
         if plan.collision_note:
             show(plan.collision_note)
     return 0 if checked else 1, {
         "feasible": found.feasible and checked,
+        "velocity_scale": settings.velocity_scale,
+        "effort_scale": settings.effort_scale,
+        "friction": plan.torques.friction,
+        "posture": dict(zip(model.joint_names, plan.problem.parametrization.center.tolist(), strict=True)),
         "collision_check": plan.collision_check,
         "stand_ins": list(plan.clearance.stand_ins) if plan.clearance is not None else [],
         "objective": {
@@ -139,18 +151,6 @@ def run(arguments: argparse.Namespace) -> tuple[int, dict[str, Any]]:
         "trajectory_file": str(path),
         "preview_file": str(folder / "preview.html"),
     }
-
-
-def _design(plan: DesignTask, settings: DesignSettings) -> Design:
-    try:
-        return design(plan.problem, OPTIMIZERS[settings.optimizer], settings.seed, settings.search, progress)
-    except MotionError as error:
-        if f" and {GROUND}: " not in str(error):
-            raise
-        raise MotionError(
-            f"{error}; if the ground is not at z = 0 of the base, give its height, or false, as `ground` in the design "
-            "file; else choose a `posture` above it"
-        ) from None
 
 
 def _finite(value: float) -> float | None:
@@ -224,7 +224,7 @@ def _preview(path: Path, model: RobotModel, plan: DesignTask, found: Design, set
             obstacles=plan.surroundings.obstacles,
             folders=settings.folders,
             clearance=plan.clearance,
-            words=plan.collision_note,
+            words="; ".join(part for part in (plan.collision_note, plan.usage) if part),
         ),
     )
 

@@ -6,7 +6,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "demo": ("demo", "demo --out runs/demo --seed 2"),
     "design": (
         "design --robot arm.urdf --out design",
-        "design --robot arm.urdf --design config/design/ur.yaml --limits joint_limits.yaml --out design",
+        "design --robot arm.urdf --config ur5e --limits joint_limits.yaml --out design",
         "design --robot arm.urdf --after run --out design2      # a motion for what is poorly identified in `run`",
     ),
     "identify": (

@@ -23,7 +23,11 @@ from robot_dyn_id.workflow.joints import check_fixed
 
 def add_configuration(parser: argparse.ArgumentParser, bags: bool = True) -> None:
     """`--config`; for commands that read bags `--topic` and `--definitions`."""
-    parser.add_argument("--config", metavar="FILE", help="gains, joints, filter, terms, estimator, thresholds (YAML)")
+    parser.add_argument(
+        "--config",
+        metavar="FILE",
+        help="gains, joints, filter, terms, estimator, thresholds (YAML), or the name of a robot (such as ur5e)",
+    )
     if not bags:
         return
     parser.add_argument("--topic", help="topic of bags with the joint states (default: the only one)")

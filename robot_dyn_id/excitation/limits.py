@@ -22,8 +22,14 @@ DEFAULT_POSITION_MARGIN = 0.05
 DEFAULT_ACCELERATION = 5.0
 """Default acceleration limit of the node; a design assumes at most this if none is given [rad/s^2 or m/s^2]."""
 
-DEFAULT_VELOCITY_SCALE = 0.95
+DEFAULT_VELOCITY_SCALE = 0.5
 """Default fraction of the velocity limits used by a design [-]; the node allows the full limit."""
+
+DEFAULT_EFFORT_SCALE = 0.7
+"""Default fraction of the effort limits used by a design [-], friction included; the node stops a robot at 0.9."""
+
+REST_SPEED = 0.05
+"""Measured speed below which a joint counts as at rest [rad/s or m/s]."""
 
 FREE_REACH_RAD = np.pi / 2
 """Range to either side of the center for a revolute joint without position limits [rad]."""

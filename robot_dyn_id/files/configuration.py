@@ -11,10 +11,11 @@ from typing import Any
 
 from robot_dyn_id.dynamics.base_parameters import PIVOTS
 from robot_dyn_id.dynamics.terms import TERMS, Coupling, Term
-from robot_dyn_id.errors import InputError, UsageError
+from robot_dyn_id.errors import UsageError
 from robot_dyn_id.estimators import ESTIMATORS, Consistent, Estimator
 from robot_dyn_id.files.flexible_section import FlexibleSettings, read_flexible_section
 from robot_dyn_id.files.prior import read_prior
+from robot_dyn_id.files.shared import read_section
 from robot_dyn_id.files.values import (
     check_keys,
     choice,
@@ -32,7 +33,6 @@ from robot_dyn_id.recordings.meaning import POSITION_UNITS, ColumnMeaning
 from robot_dyn_id.recordings.merged import CHANNEL_WORDS, ChannelTopics
 from robot_dyn_id.signals.cleaning import Drive
 from robot_dyn_id.signals.reversals import AUTO
-from robot_dyn_id.text.yaml import read_yaml
 
 OF_JOINTS = ("drives", "reversal_speeds")
 """Settings that the section `joints` gives; all others are keys of the file."""
@@ -147,14 +147,14 @@ class Configuration:
 
 
 def read_configuration(path: str | Path | None) -> Configuration:
-    """Read a configuration file; None is the default configuration.
+    """Read a configuration file, or that of a robot by its name, see `robot_names`; None is the default configuration.
 
     Raises:
         UsageError: not readable, an unknown key (the nearest known one is named), a wrong type or value.
     """
     if path is None:
         return Configuration()
-    content = read_yaml(path, "configuration", UsageError)
+    content = read_section(path, "identification", "configuration")
     with file_errors(path, UsageError):
         return parse_configuration({} if content is None else content)
 
@@ -165,7 +165,7 @@ def files_named_in(path: str | Path) -> tuple[Path, ...]:
     Raises:
         UsageError: the configuration is not readable.
     """
-    content = read_yaml(path, "configuration", UsageError)
+    content = read_section(path, "identification", "configuration")
     prior = content.get("prior") if isinstance(content, dict) else None
     return (Path(prior).expanduser(),) if isinstance(prior, str) else ()
 
@@ -253,17 +253,3 @@ _READERS = {
     "flexible": read_flexible_section,
 }
 """Readers of keys that need more than a type hint."""
-
-
-def shared_file(name: str) -> Path:
-    """A file that comes with the package: `urdf/...`, `config/...`, from the source tree or the installed share folder.
-
-    Raises:
-        InputError: it is not there.
-    """
-    package = Path(__file__).resolve().parents[1]
-    # <prefix>/lib/pythonX/site-packages/robot_dyn_id, or the root of the source tree
-    for folder in (package.parent, *(above / "share" / "robot_dyn_id" for above in package.parents)):
-        if (folder / name).is_file():
-            return folder / name
-    raise InputError(f"{name} is not installed with this package")

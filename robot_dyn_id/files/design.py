@@ -10,8 +10,8 @@ from robot_dyn_id.errors import UsageError
 from robot_dyn_id.excitation.design.optimizers import SearchEffort
 from robot_dyn_id.excitation.design.settings import DEMAND_KEYS, DesignSettings
 from robot_dyn_id.excitation.parametrization import Demand
+from robot_dyn_id.files.shared import read_section
 from robot_dyn_id.files.values import field_hints, file_errors, read_dataclass, read_mapping
-from robot_dyn_id.text.yaml import read_yaml
 
 
 def design_settings(**keys: Any) -> DesignSettings:
@@ -33,13 +33,13 @@ def read_design_settings(path: str | Path | None, **given: Any) -> DesignSetting
     """Read a design file.
 
     Args:
-        path: the file; None for no file.
+        path: the file, or the name of a robot, see `robot_names`; None for no file.
         given: values by key that replace those of the file.
 
     Raises:
         UsageError: not readable, an unknown key (the nearest known one is named), or a value of the wrong type.
     """
-    content = None if path is None else read_yaml(path, "design file", UsageError)
+    content = None if path is None else read_section(path, "design", "design file")
     hints = field_hints(DesignSettings) | {key: field_hints(Demand)[key] for key in DEMAND_KEYS}
     known = {key: hint for key, hint in hints.items() if key != "demand"}
     with file_errors(path, UsageError):

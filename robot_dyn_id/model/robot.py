@@ -299,7 +299,17 @@ def reduced_pinocchio(model: Any, bodies: Sequence[str], held: Mapping[str, floa
     names = list(model.names)[1:]
     positions = np.array([held.get(name, 0.0) for name in names])
     locked = [model.getJointId(name) for name in names if name not in bodies]
-    return pinocchio.buildReducedModel(model, locked, configuration_of(model, names, positions)) if locked else model
+    if not locked:
+        return model
+    model, links = model.copy(), {}
+    for frame in model.frames:  # Pinocchio finds a joint by its name, which a link must not have then
+        if frame.name in names and frame.type == pinocchio.BODY:
+            links[f"{frame.name} "] = frame.name
+            frame.name = f"{frame.name} "
+    reduced = pinocchio.buildReducedModel(model, locked, configuration_of(model, names, positions))
+    for frame in reduced.frames:
+        frame.name = links.get(frame.name, frame.name)
+    return reduced
 
 
 def _model_from(

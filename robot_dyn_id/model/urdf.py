@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Mapping, Sequence
@@ -279,3 +280,21 @@ def mimics(root: ElementTree.Element, label: str) -> dict[str, tuple[str, float,
             raise ModelError(f"{label}: joint {name} mimics itself")
         resolved[name] = (leader, multiplier, offset)
     return resolved
+
+
+def joint_friction(root: ElementTree.Element) -> dict[str, tuple[float, float]]:
+    """Viscous [N m s/rad or N s/m] and dry friction [N m or N] of every joint with an element `dynamics`.
+
+    Numbers that are negative or not finite count as 0.
+    """
+    found = {}
+    for joint in root.findall("joint"):
+        dynamics = joint.find("dynamics")
+        if dynamics is not None:
+            viscous, dry = (float(dynamics.get(key, "0")) for key in ("damping", "friction"))
+            found[joint.get("name", "")] = (_positive(viscous), _positive(dry))
+    return found
+
+
+def _positive(value: float) -> float:
+    return value if 0.0 < value < math.inf else 0.0

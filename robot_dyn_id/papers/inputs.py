@@ -12,8 +12,8 @@ from robot_dyn_id.excitation.design.optimizers import OPTIMIZERS
 from robot_dyn_id.excitation.design.planning import DesignTask, make_design_task
 from robot_dyn_id.excitation.design.search import Design, design
 from robot_dyn_id.excitation.design.settings import DesignSettings
-from robot_dyn_id.files.configuration import shared_file
 from robot_dyn_id.files.design import read_design_settings
+from robot_dyn_id.files.shared import shared_file
 from robot_dyn_id.model.robot import STANDARD_GRAVITY, RobotModel
 from robot_dyn_id.text.yaml import read_yaml
 

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from robot_dyn_id.data.recording import Recording
 from robot_dyn_id.errors import RobotDynIdError, UsageError, suggestion
-from robot_dyn_id.files.configuration import shared_file
+from robot_dyn_id.files.shared import shared_file
 from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.model.urdf import RobotDescription
 from robot_dyn_id.recordings import open_recording

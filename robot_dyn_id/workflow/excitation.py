@@ -63,7 +63,7 @@ class DesignResult:
     def __str__(self) -> str:
         """Margins, objective, condition number, and what had to be assumed."""
         notes = [f"  ! {note}" for note in (self.task.collision_note, *self.task.notes) if note]
-        return "\n".join([design_text(self.design), *notes])
+        return "\n".join([self.task.usage, design_text(self.design), *notes])
 
     def save(self, file: str | Path) -> None:
         """Write `trajectory.yaml`, which the excitation publisher and `robot-dyn-id simulate` read.

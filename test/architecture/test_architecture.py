@@ -106,6 +106,7 @@ INSIDE = {
     ),
     "excitation": (
         *("limits", "placeholders", "trajectory", "quintic_path", "parametrization", "forms", "__init__", "collision"),
+        "center",
         "design",
         "execution",
     ),
@@ -167,6 +168,7 @@ INSIDE = {
         *(
             "spelling",
             "values",
+            "shared",
             "formats",
             "joint_limits",
             "parameters_header",

@@ -10,6 +10,7 @@ import pytest
 import yaml
 
 from robot_dyn_id.cli import main
+from robot_dyn_id.excitation.design.torques import TorqueModel
 from robot_dyn_id.files.trajectory import read_trajectory
 from robot_dyn_id.model.robot import RobotModel
 
@@ -285,6 +286,23 @@ def test_placeholder_limits_are_refused_with_the_lines_to_fill_in(capsys, tmp_pa
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.parametrize("period", ["0.01", "1e9"])
+def test_a_period_that_no_recording_shows_is_wrong_usage(capsys, tmp_path, period):
+    code, _, err = run(capsys, tmp_path, BARE, "--period", period, demands=DEEP)
+    assert code == 2 and "choose a longer" in err and not (tmp_path / "out").exists()
+
+
+def test_a_configuration_of_a_robot_brings_its_demands(capsys, tmp_path):
+    file = tmp_path / "robot.yaml"
+    file.write_text(yaml.safe_dump({"design": {**QUICK, "seed": 4}, "identification": {"identify": ["joint1"]}}))
+    words = ["design", "--robot", str(URDFS / "planar3r.urdf"), "--config", str(file), "--out", str(tmp_path / "out")]
+    code = main([*words, "--json"])
+    answer = json.loads(capsys.readouterr().out)
+    assert code == 0 and list(answer["posture"]) == ["joint1"] and answer["velocity_scale"] == 0.5
+    assert read_trajectory(answer["trajectory_file"]).limits.acceleration.tolist() == [8.0]
+    assert main([*words[:-3], "ur5f", *words[-2:]]) == 2 and "no robot of that name" in capsys.readouterr().err
+
+
 def test_placeholder_limits_are_cured_by_a_file_or_the_design(capsys, tmp_path):
     robot = changed(tmp_path, SPEED, 'velocity="10" effort="50"')
     limits = tmp_path / "joint_limits.yaml"
@@ -293,7 +311,7 @@ def test_placeholder_limits_are_cured_by_a_file_or_the_design(capsys, tmp_path):
     demands = {**DEEP, "velocity_limit": {"joint2": 1.5}}
     code, out, _ = run(capsys, tmp_path, robot, "--json", "--force", demands=demands)
     assert code == 0
-    assert read_trajectory(json.loads(out)["trajectory_file"]).limits.velocity[1] == pytest.approx(0.95 * 1.5)
+    assert read_trajectory(json.loads(out)["trajectory_file"]).limits.velocity[1] == pytest.approx(0.5 * 1.5)
     zero = changed(tmp_path, 'effort="50"', 'effort="0"')
     assert run(capsys, tmp_path, zero, "--force", demands={**DEEP, "effort_limit": {"joint2": 60.0}})[0] == 0
     assert run(capsys, tmp_path, zero, "--force", demands={**DEEP, "effort_scale": 0.0})[0] == 0
@@ -316,6 +334,9 @@ def test_what_is_designed_by_default_is_taken_by_the_executor_by_default(capsys,
     plan = make_plan(model, ExcitationSettings(urdf=str(robot), trajectory=answer["trajectory_file"]))
     t = np.arange(0.0, plan.excitation.duration, 1e-3)
     q, dq, _, _ = plan.excitation.evaluate(t)
-    assert (np.abs(dq).max(axis=1) <= 0.95 * model.limits.velocity * (1.0 + 1e-5)).all()
+    assert (np.abs(dq).max(axis=1) <= 0.5 * model.limits.velocity * (1.0 + 1e-5)).all()
+    motion = plan.excitation.evaluate(t)
+    needed = np.abs(TorqueModel.from_model(model, 0.1).torque(motion)).max(axis=1)
+    assert (needed <= 0.7 * model.limits.effort * (1.0 + 1e-4)).all()
     assert (q.min(axis=1) >= model.limits.lower + 0.05 - 1e-6).all()
     assert (q.max(axis=1) <= model.limits.upper - 0.05 + 1e-6).all()

@@ -14,8 +14,8 @@ from support.recording_files import joint_state, write_bag
 from robot_dyn_id.cli import main
 from robot_dyn_id.errors import InputError
 from robot_dyn_id.excitation import random_fourier
-from robot_dyn_id.files.configuration import shared_file
 from robot_dyn_id.files.flexible import read_flexible, write_flexible
+from robot_dyn_id.files.shared import shared_file
 from robot_dyn_id.flexible import FlexibleJoint, FlexibleModel, FlexiblePlant, Noise
 from robot_dyn_id.model.urdf import RobotDescription
 from robot_dyn_id.papers.flexible2r.arm import RATIO, arm, motion_of, true_values

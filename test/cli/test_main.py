@@ -22,7 +22,7 @@ from support.simulated import changed, save_npz
 from robot_dyn_id import __version__, _installed_version, faults
 from robot_dyn_id.cli import main, progress
 from robot_dyn_id.errors import RobotDynIdError
-from robot_dyn_id.files.configuration import shared_file
+from robot_dyn_id.files.shared import shared_file
 from robot_dyn_id.progress import Stage
 
 

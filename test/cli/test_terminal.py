@@ -20,7 +20,7 @@ from robot_dyn_id.cli.completion import SHELLS
 from robot_dyn_id.cli.examples import EXAMPLES
 from robot_dyn_id.cli.node import NODES
 from robot_dyn_id.cli.terminal import Terminal
-from robot_dyn_id.files.configuration import shared_file
+from robot_dyn_id.files.shared import shared_file
 from robot_dyn_id.progress import Stage
 
 COLOR = re.compile(r"\x1b\[[0-9;]*3[0-7][0-9;]*m")

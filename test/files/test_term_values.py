@@ -6,7 +6,7 @@ import pytest
 from support.robots import panda_arm
 
 from robot_dyn_id.errors import UsageError
-from robot_dyn_id.files.configuration import shared_file
+from robot_dyn_id.files.shared import shared_file
 from robot_dyn_id.files.term_values import read_term_values
 from robot_dyn_id.papers.inputs import model_of
 from robot_dyn_id.papers.space6r.trials import TABLE_1

@@ -11,7 +11,7 @@ from robot_dyn_id.dynamics.base_parameters import compute_echelon
 from robot_dyn_id.dynamics.regressor import Motion
 from robot_dyn_id.errors import InputError, ModelError, UsageError
 from robot_dyn_id.estimators.stepwise import Equations, Observability, plan_steps, solve_steps
-from robot_dyn_id.files.configuration import shared_file
+from robot_dyn_id.files.shared import shared_file
 from robot_dyn_id.flexible import (
     Experiment,
     FlexibleJoint,

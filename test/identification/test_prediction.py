@@ -6,7 +6,7 @@ import pytest
 from support.simulated import ARM, LIFT, TERMS, Simulated, changed
 
 from robot_dyn_id.estimators import WeightedLeastSquares
-from robot_dyn_id.files.configuration import shared_file
+from robot_dyn_id.files.shared import shared_file
 from robot_dyn_id.identification.holdout import split
 from robot_dyn_id.identification.pipeline import identify
 from robot_dyn_id.identification.prediction import predict_recording

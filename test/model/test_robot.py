@@ -30,6 +30,7 @@ from robot_dyn_id.dynamics.base_parameters import random_motion
 from robot_dyn_id.dynamics.regressor import Regressor
 from robot_dyn_id.errors import ModelError, UsageError
 from robot_dyn_id.model import xacro_process
+from robot_dyn_id.model.kinematics import link_placements
 from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.model.urdf import URDF_LIMIT
 
@@ -132,6 +133,13 @@ def test_models_that_are_left_out_are_refused(name, why):
 
 
 # --- What is read ------------------------------------------------------------------------------------------------
+
+
+def test_a_joint_with_the_name_of_a_link_can_be_locked():
+    whole = RobotModel.from_file(URDFS["so100"])
+    arm = RobotModel.from_file(URDFS["so100"], whole.joint_names[:-1])
+    assert whole.joint_names[-1] == "gripper" and arm.joint_names == whole.joint_names[:-1]
+    assert link_placements(arm)["gripper"].body == 4
 
 
 def test_joints_of_every_kind_are_read():

@@ -30,9 +30,9 @@ from trajectory_msgs.msg import JointTrajectory
 
 from robot_dyn_id.errors import DeadlineError, InputError, ModelError, MotionError, UsageError
 from robot_dyn_id.excitation import FORMS, Demand, MotionLimits, make_excitation
-from robot_dyn_id.excitation.execution.feedback import REST_SPEED
 from robot_dyn_id.excitation.execution.sampling import TrajectoryPoints
 from robot_dyn_id.excitation.execution.supervision import Phase
+from robot_dyn_id.excitation.limits import REST_SPEED
 from robot_dyn_id.files.trajectory import StoredExcitation, read_trajectory, write_trajectory
 from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.nodes.excitation.settings import ExcitationSettings, make_plan

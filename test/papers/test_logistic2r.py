@@ -10,7 +10,8 @@ from robot_dyn_id.dynamics.base_parameters import base_parameters
 from robot_dyn_id.dynamics.dynamics import Dynamics
 from robot_dyn_id.dynamics.regressor import Regressor
 from robot_dyn_id.errors import InputError
-from robot_dyn_id.files.configuration import read_configuration, shared_file
+from robot_dyn_id.files.configuration import read_configuration
+from robot_dyn_id.files.shared import shared_file
 from robot_dyn_id.identification.iteration import SimulatedTrials
 from robot_dyn_id.identification.pipeline import identify
 from robot_dyn_id.kernels.trials import feedback

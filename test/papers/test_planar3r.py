@@ -9,8 +9,8 @@ import pytest
 
 from robot_dyn_id.dynamics.regressor import Regressor, terms_on_joints
 from robot_dyn_id.estimators import ESTIMATORS
-from robot_dyn_id.files.configuration import shared_file
 from robot_dyn_id.files.joint_limits import read_joint_limits
+from robot_dyn_id.files.shared import shared_file
 from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.papers.planar3r import experiment as planar3r_experiment
 from robot_dyn_id.papers.planar3r import reproduction as planar3r

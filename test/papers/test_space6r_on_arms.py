@@ -11,8 +11,8 @@ from support.simulated import save_npz
 from robot_dyn_id.cli import main
 from robot_dyn_id.dynamics.regressor import Regressor
 from robot_dyn_id.excitation import MotionLimits, random_fourier
-from robot_dyn_id.files.configuration import shared_file
 from robot_dyn_id.files.parameters import read_parameters
+from robot_dyn_id.files.shared import shared_file
 from robot_dyn_id.files.term_values import read_term_values
 from robot_dyn_id.files.trajectory import StoredExcitation, write_trajectory
 from robot_dyn_id.model.robot import RobotModel

@@ -8,12 +8,12 @@ from support.robots import URDFS, robot
 
 from robot_dyn_id.errors import MotionError
 from robot_dyn_id.excitation.collision.clearance import Clearance
-from robot_dyn_id.excitation.collision.meshes import folders_above
 from robot_dyn_id.excitation.collision.obstacles import Scene
 from robot_dyn_id.excitation.design.planning import motion_limits
 from robot_dyn_id.excitation.design.settings import DesignSettings
 from robot_dyn_id.excitation.limits import MotionLimits
 from robot_dyn_id.loads.gravity import calibrate_gravity
+from robot_dyn_id.model.packages import folders_above
 from robot_dyn_id.signals.holds import find_holds
 from robot_dyn_id.workflow.gravity_poses import FASTEST, LONGEST_S, MARGIN_M, plan_gravity_poses
 

@@ -4,15 +4,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import numpy as np
 
 from robot_dyn_id.arrays import Array
-from robot_dyn_id.dynamics.regressor import Motion, Regressor
+from robot_dyn_id.dynamics.regressor import Motion
 from robot_dyn_id.errors import UsageError
 from robot_dyn_id.excitation.design.information import regressor_gradient
 from robot_dyn_id.excitation.design.requirement import Margin, Requirement, combine_sides, nearest_margin, zero_gradient
+from robot_dyn_id.excitation.design.torques import TorqueModel
 from robot_dyn_id.excitation.limits import MotionLimits
 from robot_dyn_id.excitation.trajectory import Sample
 
@@ -60,23 +60,6 @@ class JointLimits(Requirement):
             nearest_margin(f"{word} of {self._limits.joint_names[j]}", unit, t, motion[order][j], lower, upper)
             for order, j, lower, upper, _, word, unit in self._rows
         )
-
-
-@dataclass(frozen=True)
-class TorqueModel:
-    """Model of the torques needed by a motion, from the URDF or identified.
-
-    Attributes:
-        regressor: regressor of the robot and its terms.
-        parameters: parameters of all columns, shape (c,).
-    """
-
-    regressor: Regressor
-    parameters: Array
-
-    def torque(self, motion: Sample) -> Array:
-        """Torque or force of every joint [N m or N], shape (n, N)."""
-        return self.regressor.torque(Motion(*motion[:3]), self.parameters)
 
 
 class EffortLimits(Requirement):

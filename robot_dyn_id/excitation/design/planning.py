@@ -15,22 +15,24 @@ import numpy as np
 from robot_dyn_id.arrays import Array
 from robot_dyn_id.dynamics.base_parameters import BaseParameters, base_parameters
 from robot_dyn_id.dynamics.regressor import Regressor
-from robot_dyn_id.errors import UsageError, suggestion
+from robot_dyn_id.errors import MotionError, UsageError, suggestion
+from robot_dyn_id.excitation.center import DIGITS, Load, choose_center
 from robot_dyn_id.excitation.collision.clearance import NOT_CHECKED, UNCHECKED, Clearance
 from robot_dyn_id.excitation.collision.obstacles import Surroundings
 from robot_dyn_id.excitation.collision.workspace import Workspace
 from robot_dyn_id.excitation.design.information import Information
-from robot_dyn_id.excitation.design.joint_requirements import EffortLimits, ExcludedBand, JointLimits, TorqueModel
+from robot_dyn_id.excitation.design.joint_requirements import EffortLimits, ExcludedBand, JointLimits
 from robot_dyn_id.excitation.design.objectives import OBJECTIVES, Objective, a_optimal
 from robot_dyn_id.excitation.design.postures import choose_postures
-from robot_dyn_id.excitation.design.problem import DesignProblem
+from robot_dyn_id.excitation.design.problem import COARSE_SAMPLES, DesignProblem
 from robot_dyn_id.excitation.design.reduction import EarlierFit, ReducedRegressor
 from robot_dyn_id.excitation.design.requirement import Requirement
-from robot_dyn_id.excitation.design.settings import DesignSettings
+from robot_dyn_id.excitation.design.settings import FEWEST_SAMPLES, DesignSettings
 from robot_dyn_id.excitation.design.space_requirements import MinimumDistance, WorkspaceLimits
+from robot_dyn_id.excitation.design.torques import TorqueModel
 from robot_dyn_id.excitation.forms.registry import make_parametrization
-from robot_dyn_id.excitation.limits import DEFAULT_ACCELERATION, MotionLimits, scale_effort_limits
-from robot_dyn_id.excitation.parametrization import Parametrization, moving_joints
+from robot_dyn_id.excitation.limits import DEFAULT_ACCELERATION, REST_SPEED, MotionLimits, scale_effort_limits
+from robot_dyn_id.excitation.parametrization import Demand, Parametrization, moving_joints
 from robot_dyn_id.model.joint_values import joint_array
 from robot_dyn_id.model.kinematics import placement_of
 from robot_dyn_id.model.robot import RobotModel
@@ -89,6 +91,7 @@ class DesignTask:
         clearance: collision check; None if collisions are not checked.
         surroundings: surroundings of the robot, stored with the motion.
         notes: assumed limits, terms that are left out, and collision pairs that are not checked.
+        usage: shares of the rated speeds and efforts that the motion may use, and the friction in them, in words.
         earlier: earlier identification whose information is added to that of the motion; None: none is.
     """
 
@@ -100,6 +103,7 @@ class DesignTask:
     clearance: Clearance | None
     surroundings: Surroundings
     notes: tuple[str, ...]
+    usage: str
     earlier: EarlierFit | None = None
 
     @property
@@ -140,19 +144,22 @@ def make_design_task(
     limits, notes = motion_limits(settings, model)
     reduced = ReducedRegressor.from_regressor(regressor)
     notes += tuple(f"term {name}: the motion is designed without it" for name in reduced.left_out)
-    posture = _positions(settings.posture, model, "posture")
     amplitude = joint_array(settings.amplitude, model.joint_names, "amplitude", 0.0)
-    demand = replace(settings.demand, posture=posture, amplitude=tuple(amplitude) if settings.amplitude else ())
+    demand = replace(settings.demand, amplitude=tuple(amplitude) if settings.amplitude else ())
     moving = moving_joints(limits, demand).tolist()
+    surroundings = Surroundings(settings.ground, tuple(settings.obstacles), tuple(settings.allowed), settings.clearance)
+    clearance = _clearance(settings, model, surroundings)
+    torques = _torque_model(settings, model, prior)
+    effort = scale_effort_limits(model.limits.effort, settings.effort_scale)
+    posture, remark = _posture(settings, model, limits, demand, clearance, _load(torques, effort))
+    notes += (remark,) if remark else ()
+    demand = replace(demand, posture=posture)
     base = target or _select_parameters(settings, base_parameters(reduced.regressor, moving=moving))
     earlier = EarlierFit.from_parameters(prior, reduced, base) if prior and include_prior else None
     information = Information(reduced.regressor, base, torque_noise(settings.noise, model))
     demand = choose_postures(settings.form, demand, limits, information)
     family = make_parametrization(settings.form, limits, demand)
-    surroundings = Surroundings(settings.ground, tuple(settings.obstacles), tuple(settings.allowed), settings.clearance)
-    clearance = _clearance(settings, model, surroundings)
-    torques = _torque_model(settings, model, prior)
-    effort = scale_effort_limits(model.limits.effort, settings.effort_scale)
+    check_waves(family, limits, settings.rate)
     requirements = list(_requirements(settings, model, limits, family, clearance))
     if np.isfinite(effort).any():
         requirements.insert(1, EffortLimits(torques, effort))
@@ -167,7 +174,102 @@ def make_design_task(
         np.zeros((len(base.names),) * 2) if earlier is None else earlier.information,
     )
     notes = (*notes, *(clearance.notes if clearance else ()))
-    return DesignTask(problem, name, limits, torques, effort, clearance, surroundings, notes, earlier)
+    usage = _usage(settings, torques, effort)
+    return DesignTask(problem, name, limits, torques, effort, clearance, surroundings, notes, usage, earlier)
+
+
+def _usage(settings: DesignSettings, torques: TorqueModel, effort: Array) -> str:
+    """Shares of the limits that a motion may use, in words."""
+    speeds = f"limits: at most {settings.velocity_scale:.0%} of the rated speeds"
+    if not np.isfinite(effort).any():
+        return f"{speeds}; efforts are not limited"
+    return f"{speeds} and {settings.effort_scale:.0%} of the rated efforts, with {torques.friction}"
+
+
+def _load(torques: TorqueModel, effort: Array) -> Load | None:
+    """Largest static effort of a joint relative to its limit; None if efforts are not limited."""
+    if not np.isfinite(effort).any():
+        return None
+    return lambda q: np.asarray(np.abs(torques.at_rest(q) / effort[:, None]).max(axis=0))
+
+
+def _posture(
+    settings: DesignSettings,
+    model: RobotModel,
+    limits: MotionLimits,
+    demand: Demand,
+    clearance: Clearance | None,
+    load: Load | None,
+) -> tuple[tuple[float, ...], str]:
+    """Center of the motion, and a note if it is another one than the user expects.
+
+    Raises:
+        UsageError: positions of some joints only.
+        MotionError: the given configuration collides, or none has free space around it.
+    """
+    given = _positions(settings.posture, model, "posture")
+    if clearance is None or demand.free_center:
+        return given, ""
+    if given:
+        position, _ = limits.center_and_reach(given)
+        nearest, pair = clearance.smallest(position[:, None], 0.0)
+        if nearest[0] < 0.0:
+            raise MotionError(
+                f"posture: {clearance.pairs[pair[0]]} overlap by {-nearest[0]:.3g} m in this configuration, so that no "
+                "motion around it is free; choose another one, or leave the key out"
+            )
+        return given, ""
+    moving = np.isin(np.arange(len(limits.joint_names)), moving_joints(limits, demand))
+    center = choose_center(limits, clearance, load, moving)
+    if not center.free:
+        line = format_posture(model.joint_names, center.position)
+        raise MotionError(
+            f"no configuration with free space around it was found for the center of the motion: {center.obstruction}; "
+            f"give one in the design file, with your own values:\n{line}\nor correct the surroundings (ground: false "
+            "if there is no ground at z = 0 of the base, ground: -0.5 if it is lower)"
+        )
+    if not center.obstruction:
+        return (), ""
+    return tuple(center.position.tolist()), (
+        f"posture: the middle of the position limits is not free ({center.obstruction}); chosen instead, and to be "
+        f"changed in the design file: {format_posture(model.joint_names, center.position)}"
+    )
+
+
+def format_posture(joint_names: Sequence[str], position: Array) -> str:
+    """Line of a design file with a configuration [rad or m]."""
+    pairs = ", ".join(f"{name}: {value:.{DIGITS}f}" for name, value in zip(joint_names, position + 0.0, strict=True))
+    return f"posture: {{{pairs}}}"
+
+
+def check_waves(family: Parametrization, limits: MotionLimits, rate: float) -> None:
+    """Check that a recording can show the motions of a family, and that they move the robot.
+
+    Args:
+        family: family of motions.
+        limits: motion limits of the joints.
+        rate: sampling rate of the recording [Hz].
+
+    Raises:
+        UsageError: too few samples of the fastest wave, or no motion within the limits is faster than noise.
+    """
+    x = family.random(np.random.default_rng(0), 1.0)
+    trajectory = family.trajectory(x)
+    samples = rate * trajectory.fastest
+    if 0.0 < samples < FEWEST_SAMPLES:
+        raise UsageError(
+            f"the fastest wave of the motion takes {trajectory.fastest:.3g} s: {samples:.2g} samples at the rate of "
+            f"{rate:g} Hz, fewer than {FEWEST_SAMPLES}; choose a longer period, fewer "
+            "harmonics or lower frequencies, or give the rate of your recording (rate)"
+        )
+    speed = np.abs(family.sample(x, np.linspace(0.0, family.duration, COARSE_SAMPLES))[1]).max(axis=1)
+    slow = (speed < REST_SPEED) & (speed < 0.5 * limits.velocity)
+    if slow.all():
+        raise UsageError(
+            f"a motion of {family.duration:.3g} s within the limits is not faster than {speed.max():.2g} rad/s or m/s, "
+            f"as noise is (below {REST_SPEED:g}): choose a longer period if the acceleration limits it, a shorter "
+            "one if the range does"
+        )
 
 
 def _positions(values: Mapping[str, float], model: RobotModel, key: str) -> tuple[float, ...]:
@@ -245,15 +347,8 @@ def _requirements(
 
 
 def _torque_model(settings: DesignSettings, model: RobotModel, prior: ParameterSet | None) -> TorqueModel:
-    if prior is None:
-        regressor, parameters = Regressor(model), model.inertial_parameters.copy()
-    else:
-        prior.refuse_unknown_gains()
-        regressor = Regressor.from_parameters(prior)
-        parameters = np.concatenate([prior.standard_parameters, prior.term_values])
-    if settings.payload:
-        parameters[: 10 * len(model.body_names)] += payload_parameters(model, settings.payload)
-    return TorqueModel(regressor, parameters)
+    torques = TorqueModel.from_model(model, settings.friction) if prior is None else TorqueModel.from_parameters(prior)
+    return torques.with_load(payload_parameters(model, settings.payload)) if settings.payload else torques
 
 
 def payload_parameters(model: RobotModel, payload: Mapping[str, Any]) -> Array:

@@ -21,6 +21,9 @@ from robot_dyn_id.progress import Progress, Stage, ignore_progress
 REDUCTION_FACTORS = (0.999, 0.99, 0.95, 0.8, 0.3)
 """Amplitude factors tried in turn on motions that violate efforts, distances or other coupled requirements [-]."""
 
+LAST_FACTORS = (0.5, 0.25, 0.1, 0.05)
+"""Amplitude factors tried in turn on the best motion if no feasible one was found: close to a free center it is [-]."""
+
 REPAIRABLE_EXCESS = 0.3
 """Largest excess relative to the limit for which a smaller amplitude is tried [-]."""
 
@@ -104,6 +107,20 @@ class _Best:
             state = f"no feasible motion yet, limits exceeded by {self.violation:.1%}"
         self.progress(replace(stage, detail=f"{value:.4f}; {state}"))
 
+    def shrink(self) -> None:
+        """Reduce the amplitude of the best motion until it is feasible, if that is possible."""
+        if self.x is None or self.violation <= 0.0:
+            return
+        infeasible = 1.0
+        for factor in LAST_FACTORS:
+            reduced, remaining = self._reduce(self.x, factor)
+            if remaining <= 0.0:
+                self.x, self.violation = self._maximize_amplitude(self.x, reduced, factor, infeasible), 0.0
+                self.objective_value = self.problem.objective_value(self.x)
+                self.history.append((len(self.problem.evaluations), self.objective_value))
+                return
+            infeasible = factor
+
     def _scale_into_requirements(self, x: Array) -> tuple[Array, float]:
         """Coefficients scaled into the motion limits, and if necessary into all requirements, with their violation.
 
@@ -176,6 +193,7 @@ def design(
     try:
         for x, stage in search(problem, rng, effort or SearchEffort()):
             best.offer(x, stage)
+        best.shrink()
     except KeyboardInterrupt:
         interrupted = True
         if best.x is None:

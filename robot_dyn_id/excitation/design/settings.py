@@ -11,11 +11,15 @@ from robot_dyn_id.errors import UsageError, suggestion
 from robot_dyn_id.excitation.collision.obstacles import DEFAULT_CLEARANCE_M
 from robot_dyn_id.excitation.design.objectives import OBJECTIVES
 from robot_dyn_id.excitation.design.optimizers import OPTIMIZERS, SearchEffort
-from robot_dyn_id.excitation.limits import DEFAULT_POSITION_MARGIN, DEFAULT_VELOCITY_SCALE
+from robot_dyn_id.excitation.design.torques import DEFAULT_FRICTION_SHARE
+from robot_dyn_id.excitation.limits import DEFAULT_EFFORT_SCALE, DEFAULT_POSITION_MARGIN, DEFAULT_VELOCITY_SCALE
 from robot_dyn_id.excitation.parametrization import Demand
 
 STAND_INS = ("capsules", "none")
 """Approximations of links without shapes in the collision check."""
+
+FEWEST_SAMPLES = 10
+"""Fewest samples of a recording in the fastest wave of a motion."""
 
 DEMAND_KEYS = (
     "period",
@@ -44,7 +48,8 @@ class DesignSettings:
             configuration.
         form: form of the motion, a key of `FORMS`.
         demand: requirements on the motion; its posture and amplitude are set once the robot is known.
-        posture: center configuration by joint name [rad or m].
+        posture: center configuration by joint name [rad or m]; by default the middle of the position limits, or where
+            it has no free space around it a configuration that has, see `choose_center`.
         amplitude: fixed amplitudes by joint name [rad or m].
         acceleration, jerk: limits by joint name [rad/s^2 or m/s^2; rad/s^3 or m/s^3]; `all` applies to the joints that
             are not named.
@@ -52,6 +57,8 @@ class DesignSettings:
         velocity_scale: usable fraction of the velocity limits.
         margin: distance kept to the position limits [rad or m].
         effort_scale: usable fraction of the effort limits; 0: efforts are not limited.
+        friction: assumed dry friction of joints without friction in the URDF, relative to their effort limits; without
+            an identified model, efforts include it.
         payload: point mass carried during the motion, `{link: tool0, mass: 2.0, position: [x, y, z]}` [kg, m].
         clearance: minimum distance between links, and between links and obstacles [m]; 0: collisions are not checked.
         stand_ins: approximation of links without shapes, one of `STAND_INS`.
@@ -85,7 +92,8 @@ class DesignSettings:
     effort_limit: Mapping[str, float] = field(default_factory=dict)
     velocity_scale: float = DEFAULT_VELOCITY_SCALE
     margin: float = DEFAULT_POSITION_MARGIN
-    effort_scale: float = 1.0
+    effort_scale: float = DEFAULT_EFFORT_SCALE
+    friction: float = DEFAULT_FRICTION_SHARE
     payload: Mapping[str, Any] = field(default_factory=dict)
     clearance: float = DEFAULT_CLEARANCE_M
     stand_ins: str = "capsules"
@@ -116,12 +124,18 @@ class DesignSettings:
                 raise UsageError(f"{key}: unknown value; {suggestion(getattr(self, key), list(known))}")
         if not self.stand_ins:
             raise UsageError(f"stand_ins: must be one of {', '.join(STAND_INS)}")
+        if 0.0 < self.rate * self.demand.period < FEWEST_SAMPLES:
+            raise UsageError(
+                f"period {self.demand.period:g} s has {self.rate * self.demand.period:.2g} samples at the rate of "
+                f"{self.rate:g} Hz, fewer than {FEWEST_SAMPLES}: choose a longer one, or give your rate (rate)"
+            )
         if self.seed < 0:
             raise UsageError(f"seed: {self.seed} is negative; give 0 or more")
         if self.parameters and self.objective != "a_optimal":
             raise UsageError("parameters is only used by the objective a_optimal: set it, or remove parameters")
-        if not 0.0 <= self.effort_scale <= 1.0:
-            raise UsageError(f"effort_scale must be within 0 and 1, not {self.effort_scale:g}")
+        for key in ("effort_scale", "friction"):
+            if not 0.0 <= getattr(self, key) <= 1.0:
+                raise UsageError(f"{key} must be within 0 and 1, not {getattr(self, key):g}")
         if self.quiet_band and (len(self.quiet_band) != 2 or self.demand.free_period):
             raise UsageError("quiet_band needs the two ends of the band [Hz] and free_period: false")
         for key, wanted in (("payload", ("link", "mass", "position")), ("workspace", ("link", "lower", "upper"))):

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from robot_dyn_id.arrays import Array
-from robot_dyn_id.excitation.execution.guard import REST_SPEED, Guard, GuardThresholds
-from robot_dyn_id.excitation.limits import MotionLimits
+from robot_dyn_id.excitation.execution.guard import Guard, GuardThresholds
+from robot_dyn_id.excitation.limits import REST_SPEED, MotionLimits
 
 MAX_POSITION = 1e6
 """Magnitude above which measured positions are invalid [rad or m]."""

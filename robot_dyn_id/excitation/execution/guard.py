@@ -9,13 +9,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from robot_dyn_id.arrays import Array
-from robot_dyn_id.excitation.limits import MotionLimits
+from robot_dyn_id.excitation.limits import REST_SPEED, MotionLimits
 
 MIN_VIOLATIONS = 3
 """Minimum number of consecutive violations before a fault is raised."""
-
-REST_SPEED = 0.05
-"""Measured speed below which a joint counts as at rest [rad/s or m/s]."""
 
 
 @dataclass(frozen=True)

@@ -16,9 +16,9 @@ from robot_dyn_id.excitation.execution.approach import Entered, PointToPoint, ap
 from robot_dyn_id.excitation.execution.braking import Braking
 from robot_dyn_id.excitation.execution.command import Command
 from robot_dyn_id.excitation.execution.feedback import Feedback, TimePoint
-from robot_dyn_id.excitation.execution.guard import REST_SPEED, GuardThresholds
+from robot_dyn_id.excitation.execution.guard import GuardThresholds
 from robot_dyn_id.excitation.execution.rehearsal import REHEARSAL_SPEED, ExcitationRun, slow_limits
-from robot_dyn_id.excitation.limits import MotionLimits
+from robot_dyn_id.excitation.limits import REST_SPEED, MotionLimits
 from robot_dyn_id.excitation.trajectory import Excitation, Trajectory
 
 SETTLING_TIME_S = 1.0

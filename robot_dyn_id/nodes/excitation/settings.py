@@ -10,8 +10,10 @@ from functools import partial
 
 import numpy as np
 
+from robot_dyn_id.arrays import Array
 from robot_dyn_id.errors import MotionError, RobotDynIdError, UsageError
 from robot_dyn_id.excitation import FORMS, Demand, MotionLimits, make_excitation
+from robot_dyn_id.excitation.center import DIGITS, choose_center
 from robot_dyn_id.excitation.collision.clearance import EXTRA_DEPTH_M, NOT_CHECKED, UNCHECKED, Clearance
 from robot_dyn_id.excitation.collision.obstacles import Surroundings
 from robot_dyn_id.excitation.execution.guard import GuardThresholds
@@ -194,7 +196,10 @@ class ExcitationSettings(MotionSettings):
     seed: int = ros_parameter(1, "Seed of the random coefficients", minimum=0)
     amplitude_share: float = ros_parameter(0.8, "Fraction of the motion limits that is used", minimum=0.01, maximum=1.0)
     posture: tuple[float, ...] = ros_parameter(
-        (), "Center of the motion; empty: middle of the position limits", unit="rad or m"
+        (),
+        "Center of the motion; empty: middle of the position limits, or a configuration with free space around it "
+        "where the middle has none",
+        unit="rad or m",
     )
     speed_scale: float = ros_parameter(1.0, "Time scaling; 0.5 takes twice as long", minimum=0.001, maximum=1.0)
     amplitude_scale: float = ros_parameter(1.0, "Amplitude scaling about the center", minimum=0.001, maximum=1.0)
@@ -273,7 +278,7 @@ def make_plan(model: RobotModel, settings: ExcitationSettings) -> ExcitationPlan
         model, acceleration, settings.velocity_scale, settings.position_margin, jerk or (np.inf,)
     )
     excitation: Excitation
-    stored, remark = None, ""
+    stored, remark, clearance = None, "", None
     if settings.trajectory and is_joint_trajectory(settings.trajectory):
         excitation, label = _from_points(model, limits, settings), settings.trajectory
     elif settings.trajectory:
@@ -283,7 +288,11 @@ def make_plan(model: RobotModel, settings: ExcitationSettings) -> ExcitationPlan
         poses = plan_gravity_poses(model, limits, _clearance(model, settings, None))
         excitation, label = poses.path, f"{poses.poses} held poses"
     else:
-        excitation, label = make_excitation(settings.form, limits, _demand(settings, posture)), settings.form
+        label = settings.form
+        if not posture and not settings.allow_unchecked_collisions:
+            clearance = _clearance(model, settings, None)
+            posture, remark = _chosen_posture(model, limits, clearance, settings)
+        excitation = make_excitation(settings.form, limits, _demand(settings, posture))
     cycle = excitation.cycle if isinstance(excitation, Repeated) else excitation
     if (settings.speed_scale, settings.amplitude_scale) != (1.0, 1.0):
         excitation = Scaled(excitation, settings.speed_scale, settings.amplitude_scale)
@@ -293,7 +302,7 @@ def make_plan(model: RobotModel, settings: ExcitationSettings) -> ExcitationPlan
         remark = "; ".join(part for part in (remark, "nothing is checked for collisions, as allowed") if part)
         return ExcitationPlan(limits, excitation, thresholds, label, remark)
     path = Scaled(cycle, 1.0, settings.amplitude_scale)
-    clearance = _clearance(model, settings, stored)
+    clearance = clearance or _clearance(model, settings, stored)
     # a designed motion may touch by rounding errors: another amplitude or another URDF is another path
     designed = stored is not None and not remark and settings.amplitude_scale == 1.0
     hit = clearance.collision(path, EXTRA_DEPTH_M if designed else 0.0)
@@ -311,6 +320,34 @@ def make_plan(model: RobotModel, settings: ExcitationSettings) -> ExcitationPlan
         remark = "; ".join(part for part in (remark, words) if part)
     ends = path.evaluate(np.array([0.0, path.duration]))[0]
     return ExcitationPlan(limits, excitation, thresholds, label, remark, partial(clearance.obstruction, free=ends))
+
+
+def _chosen_posture(
+    model: RobotModel, limits: MotionLimits, clearance: Clearance, settings: ExcitationSettings
+) -> tuple[tuple[float, ...], str]:
+    """Center of a random motion where none is given, and a remark if it is not the middle of the limits.
+
+    Raises:
+        MotionError: no configuration has free space around it.
+    """
+    names = settings.joints or model.joint_names
+
+    def line(position: Array) -> str:
+        values = dict(zip(model.joint_names, position.tolist(), strict=True))
+        return f"posture: [{', '.join(f'{values[name] + 0.0:.{DIGITS}f}' for name in names)}]"
+
+    center = choose_center(limits, clearance)
+    if not center.free:
+        raise MotionError(
+            f"no configuration with free space around it was found for the center of the motion: {center.obstruction}; "
+            f"give the parameter with your own values, {line(center.position)}, or the surroundings as they are "
+            "(ground, design)"
+        )
+    if not center.obstruction:
+        return (), ""
+    return tuple(center.position.tolist()), (
+        f"the middle of the position limits is not free ({center.obstruction}); chosen instead: {line(center.position)}"
+    )
 
 
 def with_true_limits(model: RobotModel, settings: MotionSettings) -> RobotModel:

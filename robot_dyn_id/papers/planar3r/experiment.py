@@ -20,7 +20,8 @@ from robot_dyn_id.excitation.forms.registry import make_excitation
 from robot_dyn_id.excitation.forms.sequential import SequentialSine
 from robot_dyn_id.excitation.parametrization import Demand
 from robot_dyn_id.excitation.trajectory import Trajectory
-from robot_dyn_id.files.configuration import Configuration, read_configuration, shared_file
+from robot_dyn_id.files.configuration import Configuration, read_configuration
+from robot_dyn_id.files.shared import shared_file
 from robot_dyn_id.files.trajectory import read_trajectory
 from robot_dyn_id.model.robot import STANDARD_GRAVITY, RobotModel
 from robot_dyn_id.papers.inputs import model_of, node_parameters, settings_of

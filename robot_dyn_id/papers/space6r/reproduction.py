@@ -15,7 +15,7 @@ from robot_dyn_id.excitation import random_fourier
 from robot_dyn_id.excitation.design.objectives import condition_raw
 from robot_dyn_id.excitation.design.planning import DesignTask
 from robot_dyn_id.excitation.trajectory import Repeated
-from robot_dyn_id.files.configuration import shared_file
+from robot_dyn_id.files.shared import shared_file
 from robot_dyn_id.files.trajectory import read_trajectory
 from robot_dyn_id.model.robot import STANDARD_GRAVITY
 from robot_dyn_id.papers.figures import Extent, Figure, Reproduction, Spread, missing_extra

@@ -9,7 +9,7 @@ from support.simulated import ARM
 
 from robot_dyn_id.excitation import Demand, MotionLimits, make_excitation
 from robot_dyn_id.excitation.execution.feedback import TimePoint
-from robot_dyn_id.excitation.execution.guard import REST_SPEED, GuardThresholds
+from robot_dyn_id.excitation.execution.guard import GuardThresholds
 from robot_dyn_id.excitation.execution.rehearsal import REHEARSAL_SPEED, ExcitationRun, motion_digest, slow_limits
 from robot_dyn_id.excitation.execution.supervision import (
     NOT_REHEARSED,
@@ -18,6 +18,7 @@ from robot_dyn_id.excitation.execution.supervision import (
     Phase,
     Supervisor,
 )
+from robot_dyn_id.excitation.limits import REST_SPEED
 from robot_dyn_id.excitation.trajectory import Scaled
 from robot_dyn_id.model.robot import RobotModel
 

@@ -14,9 +14,9 @@ from robot_dyn_id.excitation.execution.approach import Entered, PointToPoint
 from robot_dyn_id.excitation.execution.braking import Braking
 from robot_dyn_id.excitation.execution.clocks import ClockAgreement
 from robot_dyn_id.excitation.execution.feedback import Feedback, TimePoint
-from robot_dyn_id.excitation.execution.guard import REST_SPEED, GuardThresholds
+from robot_dyn_id.excitation.execution.guard import GuardThresholds
 from robot_dyn_id.excitation.execution.supervision import Phase, Supervisor
-from robot_dyn_id.excitation.limits import scale_effort_limits
+from robot_dyn_id.excitation.limits import REST_SPEED, scale_effort_limits
 from robot_dyn_id.model.robot import RobotModel
 
 NAMES = ["shoulder", "elbow", "wrist"]

@@ -16,7 +16,7 @@ from support.processes import child
 
 from robot_dyn_id.cli import demo
 from robot_dyn_id.errors import GraphError
-from robot_dyn_id.files.configuration import shared_file
+from robot_dyn_id.files.shared import shared_file
 from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.nodes.runtime import isolation
 from robot_dyn_id.nodes.runtime.isolation import keep_to_this_host

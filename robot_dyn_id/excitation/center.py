@@ -1,0 +1,131 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Center of a motion: the middle of the position limits, or a configuration with free space around it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from robot_dyn_id.arrays import Array, Mask
+from robot_dyn_id.excitation.collision.clearance import Clearance
+from robot_dyn_id.excitation.limits import FREE_REACH_M, FREE_REACH_RAD, MotionLimits
+
+CANDIDATES = 300
+"""Number of random configurations from which a center is chosen."""
+
+COMPARED = 30
+"""Number of free ones among them whose surroundings are compared."""
+
+NEIGHBORS = 40
+"""Number of random configurations around a center in which its surroundings are evaluated."""
+
+NEAR_SHARE, WIDE_SHARE = 0.1, 0.5
+"""Distance of the neighbors relative to the range of a motion: all near ones must be free, most wide ones should be."""
+
+DIGITS = 2
+"""Decimal places of a chosen position [rad or m]."""
+
+NAMED_PAIRS = 3
+"""Number of pairs that are named where no configuration is free."""
+
+
+Load = Callable[[Array], Array]
+"""Largest static effort of a joint relative to its limit in configurations [rad or m] of shape (n, N), shape (N,)."""
+
+
+@dataclass(frozen=True)
+class Center:
+    """Center of a motion.
+
+    Attributes:
+        position: configuration [rad or m], shape (n,).
+        free: share of the configurations in its wide surroundings that are free; 0 if its near surroundings are not.
+        obstruction: reason why the middle of the position limits is not the center; empty if it is.
+    """
+
+    position: Array
+    free: float
+    obstruction: str
+
+
+def choose_center(
+    limits: MotionLimits,
+    clearance: Clearance,
+    load: Load | None = None,
+    moving: Mask | None = None,
+) -> Center:
+    """Choose the center of a motion: the middle of the position limits if it is free, or the freest configuration.
+
+    A configuration is free if nothing touches and no joint is overloaded by the weight. A center needs free
+    configurations all around it. The same arguments yield the same center.
+
+    Args:
+        limits: motion limits of n joints.
+        clearance: collision check.
+        load: static efforts; None: they are not limited.
+        moving: joints that move, shape (n,); None: all.
+
+    Returns:
+        The center; its `free` is 0 if no configuration has free surroundings.
+    """
+    middle, reach = limits.center_and_reach()
+    widest = np.where(limits.prismatic, FREE_REACH_M, FREE_REACH_RAD)
+    room = np.minimum(reach, widest) * (1.0 if moving is None else moving)
+    rng = np.random.default_rng(0)
+    around = room[:, None] * rng.uniform(-1.0, 1.0, (len(middle), NEIGHBORS))
+
+    def is_free(q: Array) -> Mask:
+        if not q.size:
+            return np.zeros(0, dtype=bool)
+        loaded = np.zeros(q.shape[1], dtype=bool) if load is None else load(q) > 1.0
+        return np.asarray((clearance.smallest(q, 0.0)[0] > 0.0) & ~loaded)
+
+    def shares(centers: Array) -> Array:
+        """Share of free wide neighbors of each center, 0 for those with near neighbors that are not free."""
+
+        def neighbors_free(chosen: Array, share: float) -> Mask:
+            q = chosen[:, :, None] + share * around[:, None]
+            return is_free(q.reshape(len(middle), chosen.shape[1] * NEIGHBORS)).reshape(-1, NEIGHBORS)
+
+        values = np.zeros(centers.shape[1])
+        safe = np.flatnonzero(is_free(centers))
+        safe = safe[neighbors_free(centers[:, safe], NEAR_SHARE).all(axis=1)]
+        values[safe] = neighbors_free(centers[:, safe], WIDE_SHARE).mean(axis=1)
+        return values
+
+    at_middle = float(shares(middle[:, None])[0])
+    if at_middle > 0.0:
+        return Center(middle, at_middle, "")
+    unlimited = np.isinf(limits.lower) & np.isinf(limits.upper)
+    spread = np.where(unlimited, 2.0 * widest, np.minimum(reach / 2.0, 2.0 * widest))
+    drawn = middle[:, None] + spread[:, None] * rng.uniform(-1.0, 1.0, (len(middle), CANDIDATES))
+    drawn = np.round(drawn, DIGITS)
+    found = drawn[:, is_free(drawn)][:, :COMPARED]
+    values = shares(found)
+    if not values.any():
+        return Center(middle, 0.0, _obstruction(drawn, clearance, load))
+    best = int(np.argmax(values))
+    position, free = found[:, best], float(values[best])
+    plain = np.round(middle, DIGITS)
+    for j in range(len(middle)):  # joints that do not matter stay in the middle
+        changed = position.copy()
+        changed[j] = plain[j]
+        value = float(shares(changed[:, None])[0])
+        if value >= free:
+            position, free = changed, value
+    nearby = np.column_stack([middle, middle[:, None] + NEAR_SHARE * around])
+    return Center(position, free, _obstruction(nearby, clearance, load))
+
+
+def _obstruction(q: Array, clearance: Clearance, load: Load | None) -> str:
+    """Pairs that touch in most of some configurations, shape (n, N), and the number of those with overloaded joints."""
+    distances, pairs = clearance.smallest(q, 0.0)
+    touching = Counter(clearance.pairs[pair] for pair in pairs[distances <= 0.0].tolist())
+    parts = [f"{name} touch in {count}" for name, count in touching.most_common(NAMED_PAIRS)]
+    overloaded = 0 if load is None else int(np.count_nonzero(load(q) > 1.0))
+    if overloaded:
+        parts.append(f"the weight is above the usable efforts in {overloaded}")
+    return f"{', '.join(parts)} of {q.shape[1]} configurations"
