@@ -309,7 +309,7 @@ SECTIONS: Mapping[str, Mapping[str, Definition]] = {
             "warning",
             "For a short time the torque differs far more than usual from the model: the robot touched something, or "
             "the effort failed.",
-            "record without contacts, or leave these times out",
+            "record without contacts, or leave these times out with `exclude` in the configuration",
         ),
         "clock_drift": Definition(
             "warning",
@@ -366,6 +366,7 @@ SECTIONS: Mapping[str, Mapping[str, Definition]] = {
             "install the package of the message type and recover the bag again",
         ),
         "rest_left_out": Definition("info", "The robot is at rest for more than 5 s; that time is left out."),
+        "times_excluded": Definition("info", "Times of a recording are left out as `exclude` states."),
         "joints_assumed_fixed": Definition(
             "info",
             "Joints of the URDF are not recorded, and taken to be fixed at position 0.",

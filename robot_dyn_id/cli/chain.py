@@ -28,7 +28,7 @@ FILE = "chain.yaml"
 UNUSED = (
     *("reference_topic", "flexible", "terms", "couplings", "estimator", "drives", "pivots", "prior"),
     *("reversal_speed", "reversal_speeds", "rest_speed", "period", "essential", "bootstrap", "thresholds"),
-    *("ignore", "effort_kind", "channel_topics", "recorded_joints", "definitions"),
+    *("ignore", "effort_kind", "channel_topics", "recorded_joints", "definitions", "exclude"),
 )
 """Keys of the configuration that do not apply: efforts are not read, and least squares finds the bodies alone."""
 

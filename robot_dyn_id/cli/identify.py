@@ -14,7 +14,7 @@ from robot_dyn_id.cli.compilation import first_identification
 from robot_dyn_id.cli.next_steps import show_next_steps
 from robot_dyn_id.cli.outputs import add_force, claim
 from robot_dyn_id.cli.robots import add_robot, read_robot, robot_words
-from robot_dyn_id.cli.sources import add_configuration, configuration_from, configuration_words
+from robot_dyn_id.cli.sources import add_configuration, add_exclusion, configuration_from, configuration_words
 from robot_dyn_id.dynamics.terms.friction import FRICTION
 from robot_dyn_id.errors import UnsafeDataError, UsageError
 from robot_dyn_id.estimators import ESTIMATORS, PRIOR_USERS
@@ -44,6 +44,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar=("A", "B"),
         help="train on these seconds of the recording, validate on the rest, or on --validate alone",
     )
+    add_exclusion(parser)
     parser.add_argument("--gravity", nargs=3, type=float, metavar=("X", "Y", "Z"), help="in the base frame [m/s^2]")
     parser.add_argument("--cutoff", type=float, metavar="HZ", help="zero-phase low-pass (default: from the data)")
     parser.add_argument("--estimator", choices=list(ESTIMATORS), help="default: consistent")

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from robot_dyn_id.dynamics.terms.friction import with_friction
@@ -42,6 +42,18 @@ def configuration_words(arguments: argparse.Namespace) -> tuple[str, ...]:
     return tuple(word for name, value in given.items() if value is not None for word in (f"--{name}", value))
 
 
+def add_exclusion(parser: argparse.ArgumentParser) -> None:
+    """`--exclude`, for commands that can leave times of a recording out."""
+    parser.add_argument(
+        "--exclude",
+        nargs=2,
+        type=float,
+        action="append",
+        metavar=("A", "B"),
+        help="leave these seconds of the recording out, as findings count them; repeatable",
+    )
+
+
 def add_compensation(parser: argparse.ArgumentParser) -> None:
     """`--robot-compensates`, for commands whose output is commanded to a robot."""
     parser.add_argument(
@@ -74,6 +86,10 @@ def configuration_from(arguments: argparse.Namespace) -> Configuration:
         given["terms"] = with_friction(configuration.settings.fixed_terms, arguments.friction)
     if getattr(arguments, "prior", None) is not None:
         given["prior"] = read_prior(arguments.prior)
+    if getattr(arguments, "exclude", None):
+        if isinstance(configuration.settings.exclude, Mapping):
+            raise UsageError("--exclude: the configuration names the recordings under `exclude`: add the times there")
+        given["exclude"] = (*configuration.settings.exclude, *map(tuple, arguments.exclude))
     configuration = configuration.with_values(**given)
     _check_bags(arguments, configuration)
     return configuration

@@ -10,7 +10,7 @@ from typing import Any
 from robot_dyn_id.cli import progress, show
 from robot_dyn_id.cli.outputs import add_force, claim
 from robot_dyn_id.cli.robots import add_robot, read_robot
-from robot_dyn_id.cli.sources import add_configuration, configuration_from
+from robot_dyn_id.cli.sources import add_configuration, add_exclusion, configuration_from
 from robot_dyn_id.dynamics.dynamics import check_robot
 from robot_dyn_id.files.parameters import read_parameters
 from robot_dyn_id.model.robot import RobotModel
@@ -25,6 +25,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--parameters", required=True, metavar="FILE", help="parameters.yaml")
     parser.add_argument("--out", metavar="DIR", help="folder for report.json and report.html (default: only print)")
     add_force(parser)
+    add_exclusion(parser)
     add_configuration(parser)
 
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from robot_dyn_id.data.chunk import Span
 from robot_dyn_id.dynamics.base_parameters import PIVOTS
 from robot_dyn_id.dynamics.terms import TERMS, Coupling, Term
 from robot_dyn_id.errors import UsageError
@@ -25,7 +26,7 @@ from robot_dyn_id.files.values import (
     read_mapping,
     read_value,
 )
-from robot_dyn_id.identification.settings import EFFORT_KINDS, VELOCITIES, Settings
+from robot_dyn_id.identification.settings import EFFORT_KINDS, VELOCITIES, Exclusions, Settings
 from robot_dyn_id.model.robot import check_gravity
 from robot_dyn_id.model.urdf import RobotDescription
 from robot_dyn_id.parameters import NONE, ParameterSet
@@ -217,6 +218,14 @@ def _read_channel_topics(value: Any, key: str) -> ChannelTopics:
     return topics
 
 
+def _read_exclude(value: Any, key: str) -> Exclusions:
+    """Spans of the only recording, `[[53.2, 53.6]]`, or by recording, `{a.npz: [[53.2, 53.6]]}`."""
+    if not isinstance(value, dict):
+        spans: tuple[Span, ...] = read_value(tuple[Span, ...], value, key)
+        return spans
+    return {str(name): read_value(tuple[Span, ...], spans, f"{key}.{name}") for name, spans in value.items()}
+
+
 def _read_couplings(value: Any, key: str) -> tuple[Coupling, ...]:
     couplings = []
     for name, entry in read_value(dict[str, Any], value, key).items():
@@ -250,6 +259,7 @@ _READERS = {
     "estimator": _read_estimator,
     "prior": _read_prior,
     "reversal_speed": _read_reversal_speed,
+    "exclude": _read_exclude,
     "flexible": read_flexible_section,
 }
 """Readers of keys that need more than a type hint."""

@@ -5,9 +5,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 
-from robot_dyn_id.data.chunk import Span
-from robot_dyn_id.data.excerpt import Excerpt
+import numpy as np
+
+from robot_dyn_id.data.chunk import LATEST, Span
+from robot_dyn_id.data.excerpt import Excerpt, whole_of
 from robot_dyn_id.data.recording import Recording
 from robot_dyn_id.errors import UsageError
 from robot_dyn_id.findings import format_spans
@@ -40,7 +43,42 @@ def split(
     """
     if train_range is not None:
         return _split_at(recordings, joints, validation, train_range)
-    return [_leave_out_rest(recording, stillness(recording, joints)) for recording in recordings], list(validation)
+    training = [_leave_out_rest(recording, stillness(whole_of(recording), joints)) for recording in recordings]
+    return training, list(validation)
+
+
+def exclude_spans(recording: Recording, joints: Sequence[str], spans: Sequence[Span]) -> Excerpt:
+    """Leave times of a recording out.
+
+    Args:
+        recording: the complete recording.
+        joints: names of the joints.
+        spans: starts and stops [s], counted from the first stamp of the recording.
+
+    Raises:
+        UsageError: a span that is empty, reversed or outside of the recording, or spans that leave nothing.
+    """
+    first, latest, kept = np.nan, -np.inf, 0
+    excerpt = Excerpt(recording, -math.inf, math.inf, excluded=tuple(sorted(spans)))
+    for chunk in recording.chunks(joints):
+        stamps = chunk.t[np.abs(chunk.t) <= LATEST]
+        if len(stamps):
+            first = float(stamps[0]) if np.isnan(first) else first
+            latest = max(latest, float(stamps.max()))
+    length = latest - first
+    for start, stop in spans:
+        if not start < stop:
+            raise UsageError(f"exclude {start:g} to {stop:g} s: the first must be less than the second")
+        if not (stop > 0.0 and start < length):
+            raise UsageError(
+                f"exclude {start:g} to {stop:g} s: {recording.source} lasts from 0 to {length:.1f} s, counted from its "
+                "first sample"
+            )
+    for chunk in excerpt.chunks(joints):
+        kept += len(chunk)
+    if not kept:
+        raise UsageError(f"exclude: nothing of {recording.source} is left, which lasts {length:.1f} s")
+    return excerpt
 
 
 def held_out_method(training: Sequence[Recording], held_out: Sequence[Recording]) -> str:
@@ -52,12 +90,15 @@ def held_out_method(training: Sequence[Recording], held_out: Sequence[Recording]
     """
     if not held_out:
         return "cross_validation"
-    trained = [_whole(recording) for recording in training]
-    return "range" if any(_whole(recording) is one for recording in held_out for one in trained) else "recordings"
+    trained = [whole_of(recording) for recording in training]
+    return "range" if any(whole_of(recording) is one for recording in held_out for one in trained) else "recordings"
 
 
-def _whole(recording: Recording) -> Recording:
-    return recording.recording if isinstance(recording, Excerpt) else recording
+def _cut(recording: Recording, start: float, stop: float, without: tuple[Span, ...] = ()) -> Excerpt:
+    """Part of a recording; what is excluded from it stays excluded."""
+    if isinstance(recording, Excerpt):
+        return replace(recording, start=start, stop=stop, without=without)
+    return Excerpt(recording, start, stop, without)
 
 
 def _leave_out_rest(recording: Recording, rest: Stillness, span: Span = (-math.inf, math.inf)) -> Recording:
@@ -67,7 +108,7 @@ def _leave_out_rest(recording: Recording, rest: Stillness, span: Span = (-math.i
     if not without and span == (-math.inf, math.inf):
         return recording
     ends_at_rest = bool(without) and without[-1][1] == rest.length
-    return Excerpt(recording, start, min(stop, rest.length) if ends_at_rest else stop, without)
+    return _cut(recording, start, min(stop, rest.length) if ends_at_rest else stop, without)
 
 
 def _split_at(
@@ -84,10 +125,10 @@ def _split_at(
         raise UsageError(
             f"a training range requires a single recording, not {len(recordings)}: specify held-out recordings instead"
         )
-    train: list[Recording] = [Excerpt(recordings[0], start, stop)]
+    train: list[Recording] = [_cut(recordings[0], start, stop)]
     if validation:
         return train, list(validation)
-    rest = stillness(recordings[0], joints)
+    rest = stillness(whole_of(recordings[0]), joints)
     if start >= rest.length:
         raise UsageError(
             f"training range {start:g} to {stop:g} s: {recordings[0].source} is only {rest.length:.1f} s long"

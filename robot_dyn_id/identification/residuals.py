@@ -7,14 +7,18 @@ times. Sums over short bins are kept, so that the memory does not grow with the 
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import combinations
+from pathlib import Path
 
 import numpy as np
 
 from robot_dyn_id.arrays import Array, Integers, Mask
+from robot_dyn_id.data.chunk import Span
+from robot_dyn_id.data.excerpt import first_stamp, whole_of
 from robot_dyn_id.dynamics.regressor import Motion, Regressor
 from robot_dyn_id.dynamics.terms import Offset, RotorInertia
 from robot_dyn_id.findings import Finding, format_shares, make_finding
@@ -152,9 +156,11 @@ class ResidualHistory:
     Attributes:
         joint_names: the joints.
         width: length of a bin [s].
-        short: largest magnitudes in bins of `BIN_S`, however long the recordings are.
+        short: largest magnitudes in bins of `BIN_S`, however long the recordings are; their times count from the first
+            stamp of the complete recording.
         t: time of each bin from the beginning of its trial [s], shape (B,).
         trial: number of the trial of each bin, shape (B,).
+        sources: names of the complete recordings, by number of the trial.
         count: number of samples, shape (n, B).
         total: sum of the residuals [N m or N], shape (n, B).
         power: sum of their squares, shape (n, B).
@@ -171,6 +177,7 @@ class ResidualHistory:
     short: ShortBins
     t: Array
     trial: Integers
+    sources: tuple[str, ...]
     count: Array
     total: Array
     power: Array
@@ -197,9 +204,11 @@ class ResidualHistory:
             return None
         t, trial, *sums = _join_bins(parts)
         starts = {number: t[trial == number].min() for number in np.unique(trial)}
-        begun, short_begun = (np.array([starts[number] for number in numbers]) for numbers in (trial, short.trial))
-        short = replace(short, t=short.t - short_begun)
-        return cls(names, width, short, t - begun, trial.astype(np.int64), *sums)
+        begun = np.array([starts[number] for number in trial])
+        first = {int(number): first_stamp(trials.recordings[int(number)], names) for number in starts}
+        short = replace(short, t=short.t - np.array([first[int(number)] for number in short.trial]))
+        sources = tuple(whole_of(recording).source for recording in trials.recordings)
+        return cls(names, width, short, t - begun, trial.astype(np.int64), sources, *sums)
 
     @cached_property
     def swing(self) -> Array:
@@ -435,15 +444,30 @@ def _examine_contacts(residuals: ResidualHistory) -> tuple[Finding, ...]:
     # where all bins that are kept are large, others may be too
     if not touched.any() or touched.all() or touched.sum() > CONTACT_SHARE * short.count:
         return ()
-    times = short.t[touched]
-    first = times[np.flatnonzero(np.diff(times, prepend=-np.inf) > 2 * BIN_S)]
     largest = short.ratio[:, touched].max(axis=1)
     joints = [name for name, one in zip(residuals.joint_names, largest, strict=True) if one > 0.5 * largest.max()]
-    listed = ", ".join(f"{time:.1f} s" for time in first[:5]) + (", ..." if len(first) > 5 else "")
+    found: dict[str, list[Span]] = {}
+    for number in np.unique(short.trial[touched]).tolist():
+        times = short.t[touched & (short.trial == number)]
+        begins = np.flatnonzero(np.diff(times, prepend=-np.inf) > 2 * BIN_S)
+        ends = times[np.append(begins[1:], len(times)) - 1] + BIN_S
+        found[residuals.sources[int(number)]] = list(zip(times[begins].tolist(), ends.tolist(), strict=True))
+    several = len(residuals.sources) > 1
+    first = [f"{start:.1f} s" + several * f" of {source}" for source, spans in found.items() for start, _ in spans]
+    listed = ", ".join(first[:5]) + (", ..." if len(first) > 5 else "")
     message = (
         f"for a short time the torque differs far more than usual from the model ({', '.join(joints)}): at {listed}"
     )
-    return (make_finding("contact", message, joints),)
+    lines = {source: f"[{', '.join(map(_exclusion_of, spans))}]" for source, spans in found.items()}
+    entries = ", ".join(f"{json.dumps(Path(source).name)}: {line}" for source, line in lines.items())
+    line = f"{{{entries}}}" if several else next(iter(lines.values()))
+    action = f"record without contacts, or leave these times out with `exclude: {line}` in the configuration"
+    return (make_finding("contact", message, joints, action=action),)
+
+
+def _exclusion_of(span: Span) -> str:
+    """A span with a bin on both sides, as the configuration states it."""
+    return f"[{max(0.0, span[0] - BIN_S):.1f}, {span[1] + BIN_S:.1f}]"
 
 
 def examine_held_out(model: IdentifiedModel, held_out: FilteredTrials, deviations: Array) -> tuple[Finding, ...]:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from robot_dyn_id.arrays import Array
+from robot_dyn_id.data.chunk import Span
 from robot_dyn_id.dynamics.compensation import check_compensations
 from robot_dyn_id.dynamics.terms import Coulomb, Coupling, Offset, Term, Viscous, refuse_overlaps
 from robot_dyn_id.errors import InputError, UsageError
@@ -36,6 +37,9 @@ EFFORT_KINDS = ("auto", "torque", *CURRENT_KINDS, *COMPENSATED_KINDS, "external"
 
 DEFAULT_TERMS: tuple[Term, ...] = (Viscous(), Coulomb(), Offset())
 """Terms where none are given and none are chosen."""
+
+Exclusions = Mapping[str, tuple[Span, ...]] | tuple[Span, ...]
+"""Starts and stops of times that are left out [s]: of the only recording, or by the name of a recording."""
 
 VELOCITIES = ("auto", "recorded", "derivative", "logistic")
 """Sources of velocities and accelerations."""
@@ -86,6 +90,8 @@ class Settings:
             torques without weight where the data show it.
         robot_compensates: torques that the robot's driver adds to a command, of `COMPENSATIONS`, which the parameter
             set stores for controllers; empty: what the kind of the efforts implies.
+        exclude: starts and stops of times that are left out [s], counted from the first stamp of a recording: of the
+            only one that is trained or validated on, or by the names of recordings or their paths.
     """
 
     terms: tuple[Term, ...] | None = None
@@ -110,6 +116,7 @@ class Settings:
     ignore: tuple[str, ...] = ()
     effort_kind: str = "auto"
     robot_compensates: tuple[str, ...] = ()
+    exclude: Exclusions = ()
 
     def __post_init__(self) -> None:
         """Check the settings.

@@ -32,9 +32,12 @@ def count_left_out(recordings: Sequence[Recording], joints: Sequence[str]) -> Ma
     for recording in recordings:
         view: object = recording
         while isinstance(view, DerivedRecording):
-            if isinstance(view, Excerpt) and view.without:
-                complete = _count_samples(replace(view, without=()), joints)
-                add("rest_left_out", len(joints) * (complete - _count_samples(view, joints)))
+            if isinstance(view, Excerpt) and view.left_out:
+                moving = _count_samples(replace(view, excluded=()), joints)
+                if view.without:
+                    complete = _count_samples(replace(view, without=(), excluded=()), joints)
+                    add("rest_left_out", len(joints) * (complete - moving))
+                add("times_excluded", len(joints) * (moving - _count_samples(view, joints)))
             elif isinstance(view, ExcludingRecording):
                 for code, count in view.count_efforts(joints).items():
                     add(code, count)

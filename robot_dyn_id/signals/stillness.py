@@ -131,12 +131,22 @@ def _spans(numbers: Sequence[int], moves: Mask, length: float) -> tuple[Span, ..
 
 
 def report_rest_left_out(recordings: Sequence[Recording]) -> tuple[Finding, ...]:
-    """Findings about time at rest that was left out, one for each file."""
-    spans: dict[str, dict[Span, None]] = {}
+    """Findings about time that was left out, at rest or as the user states, one of each for each file."""
+    rest: dict[str, dict[Span, None]] = {}
+    stated: dict[str, dict[Span, None]] = {}
     for recording in recordings:
-        if isinstance(recording, Excerpt) and recording.without:
-            spans.setdefault(recording.recording.source, {}).update(dict.fromkeys(recording.without))
-    return tuple(
-        make_finding("rest_left_out", f"{source} is at rest {format_spans(sorted(of_file))}, which is left out")
-        for source, of_file in spans.items()
+        if isinstance(recording, Excerpt):
+            for found, spans in ((rest, recording.without), (stated, recording.excluded)):
+                found.setdefault(recording.recording.source, {}).update(dict.fromkeys(spans))
+    return (
+        *(
+            make_finding("rest_left_out", f"{source} is at rest {format_spans(sorted(spans))}, which is left out")
+            for source, spans in rest.items()
+            if spans
+        ),
+        *(
+            make_finding("times_excluded", f"{source}: left out as stated, {format_spans(sorted(spans))}")
+            for source, spans in stated.items()
+            if spans
+        ),
     )

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -14,14 +14,15 @@ from robot_dyn_id.data.stream_store import StreamStore
 from robot_dyn_id.errors import UnsafeDataError, UsageError
 from robot_dyn_id.files.configuration import Configuration
 from robot_dyn_id.identification import pipeline
-from robot_dyn_id.identification.holdout import split
-from robot_dyn_id.identification.settings import Settings
+from robot_dyn_id.identification.holdout import exclude_spans, split
+from robot_dyn_id.identification.settings import Exclusions, Settings
 from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.model.urdf import RobotDescription
 from robot_dyn_id.parameters import ParameterSet
 from robot_dyn_id.progress import Progress, ignore_progress
 from robot_dyn_id.recordings import FileRecording, open_recording
 from robot_dyn_id.signals.stamps import require_seconds
+from robot_dyn_id.signals.stillness import report_rest_left_out
 from robot_dyn_id.version import __version__
 from robot_dyn_id.workflow.joints import (
     match_joints,
@@ -133,7 +134,11 @@ def identify_recordings(
 
 
 def _identify(
-    model: RobotModel, trials: DataSelection, settings: Settings, fixed: Collection[str], progress: Progress
+    model: RobotModel,
+    trials: DataSelection,
+    settings: Settings,
+    fixed: Collection[str],
+    progress: Progress,
 ) -> IdentificationResult:
     """Identify the joints of a model; `fixed` are the joints whose positions are known."""
     store = StreamStore(streams=2 * len([*trials.recordings, *trials.held_out]))
@@ -157,6 +162,7 @@ def _identify_stored(
         [_decoded_once(recording, store) for recording in group] for group in (trials.recordings, trials.held_out)
     )
     require_seconds([*kept, *kept_out], model.joint_names)
+    kept, kept_out = exclude_times(kept, kept_out, model.joint_names, settings.exclude)
     training, validation = split(kept, model.joint_names, kept_out, trials.train_range)
     differing = report_fixed(model, trials.all)
     try:
@@ -171,6 +177,51 @@ def _identify_stored(
     )
     evaluation = result.evaluation.with_findings(findings)
     return IdentificationResult.from_identification(replace(result, evaluation=evaluation), store)
+
+
+def exclude_times(
+    training: Sequence[Recording], held_out: Sequence[Recording], joints: Sequence[str], exclude: Exclusions
+) -> tuple[list[Recording], list[Recording]]:
+    """Leave times of recordings out.
+
+    Args:
+        training: recordings to train on, or to validate a model on.
+        held_out: recordings that are held out.
+        joints: names of the joints.
+        exclude: starts and stops [s], counted from the first stamp of a recording: of the only one to train on, or by
+            the name of its file or folder, or its path.
+
+    Returns:
+        Both without these times.
+
+    Raises:
+        UsageError: several recordings and no name, an unknown or ambiguous name, or spans that do not fit.
+    """
+    recordings = [*training, *held_out]
+    if not isinstance(exclude, Mapping):
+        if exclude and len(training) > 1:
+            name = Path(training[0].source).name
+            raise UsageError(
+                f"exclude: there are {len(training)} recordings; name one: `exclude: {{{name}: [[A, B]]}}`"
+            )
+        return [exclude_spans(one, joints, exclude) if exclude else one for one in training], list(held_out)
+    for name in exclude:
+        count = sum(_is_named(one, name) for one in recordings)
+        if count != 1:
+            sources = ", ".join(one.source for one in recordings)
+            what = "is the name of several: give the path" if count else "is not one of the recordings"
+            raise UsageError(f"exclude: {name} {what} ({sources})")
+
+    def left(recording: Recording) -> Recording:
+        own = [span for name, spans in exclude.items() if _is_named(recording, name) for span in spans]
+        return exclude_spans(recording, joints, own) if own else recording
+
+    return [left(one) for one in training], [left(one) for one in held_out]
+
+
+def _is_named(recording: Recording, name: str) -> bool:
+    """Whether a name is that of a recording, or its path."""
+    return name in (recording.source, Path(recording.source).name)
 
 
 def _decoded_once(recording: Recording, store: StreamStore) -> Recording:
@@ -204,9 +255,12 @@ def validate(
     """
     trials = _as_list(recordings)
     require_seconds(trials, parameters.joint_names)
-    evaluation = pipeline.validate(trials, parameters, settings or Settings(), progress)
+    settings = settings or Settings()
+    kept, _ = exclude_times(trials, (), parameters.joint_names, settings.exclude)
+    evaluation = pipeline.validate(kept, parameters, settings, progress)
     differing = report_fixed(RobotModel.from_parameters(parameters), trials)
-    evaluation = evaluation.with_findings((*differing, *report_recordings(trials, parameters.joint_names)))
+    excluded = report_rest_left_out(kept)
+    evaluation = evaluation.with_findings((*differing, *excluded, *report_recordings(trials, parameters.joint_names)))
     return ValidationResult.from_evaluation(evaluation, parameters)
 
 

@@ -15,12 +15,16 @@ def test_validate(files, tmp_path, cli):
         files / "arm.urdf",
         "--parameters",
         files / "parameters.yaml",
+        "--exclude",
+        5,
+        6,
         "--out",
         tmp_path,
         "--json",
     )
     assert code == 0
     answer = check_answer(json.loads(out))
+    assert "times_excluded" in {one["code"] for one in answer["findings"]}
     assert answer["held_out"]["all_joints_nrmse"] < 0.1
     assert json.loads((tmp_path / "report.json").read_text()) == answer
 

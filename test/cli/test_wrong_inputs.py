@@ -118,6 +118,24 @@ CASES = {  # preparation, command line, exit code, words of the line
         2,
         ("wrist: held at 400 rad, outside its range from",),
     ),
+    "an excluded time that ends before it begins": (
+        None,
+        [*COMMAND, "--exclude", "5", "3"],
+        2,
+        ("exclude 5 to 3 s", "the first must be less"),
+    ),
+    "an excluded time outside of the recording": (
+        lambda: text("c.yaml", "exclude: [[40, 41]]"),
+        [*COMMAND, "--config", "c.yaml"],
+        2,
+        ("exclude 40 to 41 s", "data.npz lasts from 0 to 30.0 s"),
+    ),
+    "an excluded time without its own brackets": (
+        lambda: text("c.yaml", "exclude: [40, 41]"),
+        [*COMMAND, "--config", "c.yaml"],
+        2,
+        ("c.yaml: exclude[0]", "2 numbers"),
+    ),
     "a sample rate far above that of the recording": (
         lambda: text("c.yaml", "sample_rate: 10000000"),
         [*COMMAND, "--config", "c.yaml"],

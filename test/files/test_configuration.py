@@ -54,6 +54,7 @@ thresholds: {bad_nrmse: 0.2, joint_nrmse: 0.4, constant_share: 0.1, nominal_marg
 ignore: [effort_sign, positions_in_degrees]
 effort_kind: torque
 robot_compensates: [gravity, coriolis]
+exclude: {monday.npz: [[5, 6.5], [0, 1]]}
 flexible:
   joints: {elbow: {ratio: -101, torque_sensor: false, motor: m2, torque_constant: 0.1}, shoulder: {ratio: 50}}
   smoothing_width: 0.002
@@ -106,6 +107,7 @@ def test_every_key_arrives(tmp_path):
             ignore=("effort_sign", "positions_in_degrees"),
             effort_kind="torque",
             robot_compensates=("gravity", "coriolis"),
+            exclude={"monday.npz": ((5.0, 6.5), (0.0, 1.0))},
             drives={
                 "shoulder": Drive(13.6, -1.0),
                 "wrist": Drive(None, 1.0),

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Faults that residuals show, on simulated arms whose friction the model does not contain exactly."""
 
+import json
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -14,6 +16,7 @@ from robot_dyn_id.dynamics.regressor import Regressor, terms_on_joints
 from robot_dyn_id.dynamics.terms import Coulomb, Offset, RotorInertia, Viscous
 from robot_dyn_id.estimators import WeightedLeastSquares
 from robot_dyn_id.identification import residuals
+from robot_dyn_id.identification.holdout import exclude_spans
 from robot_dyn_id.identification.model import IdentifiedModel
 from robot_dyn_id.identification.residuals import Levels, ResidualHistory, examine_held_out, examine_residuals
 from robot_dyn_id.signals.trials import FilteredTrials, SignalSettings
@@ -61,6 +64,19 @@ def test_clean_recordings_show_nothing(arm):
 def test_faults_of_the_upper_strength_are_named(arm, key, code):
     case = FAULTS[key].apply(arm, 2, np.random.default_rng(0))
     assert code in codes(examine_residuals(*fitted(arm.robot, *case.training)))
+
+
+def test_the_entry_of_a_contact_leaves_it_out(arm):
+    """The times of the finding, as the configuration states them, are those of the contacts."""
+    (recording,) = FAULTS["contact"].apply(arm, 2, np.random.default_rng(0)).training
+    (contact,) = (one for one in examine_residuals(*fitted(arm.robot, recording)) if one.code == "contact")
+    spans = json.loads(re.search(r"`exclude: (.*?)`", contact.action).group(1))
+    left = exclude_spans(recording, arm.robot.joint_names, [tuple(span) for span in spans])
+    assert "contact" not in codes(examine_residuals(*fitted(arm.robot, left)))
+    later = replace(recording, source="later.npz", samples=replace(recording.samples, t=recording.samples.t + 1000.0))
+    (same,) = (one for one in examine_residuals(*fitted(arm.robot, later, recording)) if one.code == "contact")
+    assert "s of later.npz" in same.message
+    assert f'"later.npz": {spans}' in same.action
 
 
 def test_another_tool_in_held_out_data_is_named(arm):
@@ -136,6 +152,7 @@ def test_contacts_of_long_recordings_are_found(arm, monkeypatch, hours):
     model, trials = fitted(arm.robot, cut(clean_case(arm).training[0], 0.2, 0.45))
     (whole,) = list(residuals._bin_sums(model, trials))[:1]
     rng, count, joints = np.random.default_rng(0), 400, len(whole[2])
+    begin = trials.recordings[0].samples.t[0]
 
     def windows(*_):
         for number in range(36 * hours):
@@ -144,7 +161,7 @@ def test_contacts_of_long_recordings_are_found(arm, monkeypatch, hours):
                 largest[2:4, 100] = 15.0
             pairs = zip(whole, residuals._AXES, strict=True)
             sums = [np.repeat(one.take([0], axis=axis), count, axis) for one, axis in pairs]
-            sums[0], sums[residuals._LARGEST] = 100.0 * number + np.arange(count) * residuals.BIN_S, largest
+            sums[0], sums[residuals._LARGEST] = begin + 100.0 * number + np.arange(count) * residuals.BIN_S, largest
             yield tuple(sums)
 
     monkeypatch.setattr(residuals, "_bin_sums", windows)
