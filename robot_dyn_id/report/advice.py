@@ -10,6 +10,7 @@ from typing import Any
 from robot_dyn_id.errors import RobotDynIdError
 from robot_dyn_id.export import export_model
 from robot_dyn_id.parameters import ParameterSet
+from robot_dyn_id.report.uses import list_joints
 
 
 @dataclass(frozen=True)
@@ -53,7 +54,8 @@ def advise(parameters: ParameterSet, summary: Mapping[str, Any]) -> list[NextSte
         fit = summary["fit_for"][step.use]
         if summary["verdict"] == "bad" or fit["answer"] == "no" or not _possible(parameters, step):
             continue
-        limit = f" (limited: {', '.join(fit['joints']) or 'all joints'})" if fit["answer"] == "limited" else ""
+        joints = list_joints(fit["joints"], parameters.joint_names) or "all joints"
+        limit = f" (limited: {joints})" if fit["answer"] == "limited" else ""
         found.append(replace(step, text=step.text + limit))
     return found
 

@@ -53,7 +53,15 @@ def write_html(path: Path, summary: dict[str, Any], explanation: ModelExplanatio
             summary=summary,
             parameters=parameters,
             explanation=explanation,
-            uses=[{**fit, "use": use, "texts": _use_texts(fit)} for use, fit in summary["fit_for"].items()],
+            uses=[
+                {
+                    **fit,
+                    "use": use,
+                    "texts": _use_texts(fit),
+                    "limited_by": list_joints(fit["joints"], parameters.joint_names),
+                }
+                for use, fit in summary["fit_for"].items()
+            ],
             without=_without(summary),
             limited_means=LIMITED_MEANS,
             findings=_ranked(summary),

@@ -176,7 +176,8 @@ def test_the_page_and_the_table_answer_every_use(tmp_path):
 
 def answering(summary, **answers):
     """The summary with other answers about uses, all limited by one joint."""
-    changed = {use: {**summary["fit_for"][use], "answer": answer, "joints": ["j2"]} for use, answer in answers.items()}
+    joint = summary["held_out"]["joints"][1]["name"]
+    changed = {use: {**summary["fit_for"][use], "answer": answer, "joints": [joint]} for use, answer in answers.items()}
     return {**summary, "fit_for": {**summary["fit_for"], **changed}}
 
 
@@ -187,7 +188,9 @@ def test_advice_carries_the_limit_of_a_use_and_is_silent_about_unfit_ones():
     assert advise(parameters, everything) == list(STEPS)
     partly = advise(parameters, answering(everything, forward_simulation="limited", feed_forward="no"))
     assert [one.use for one in partly] == [use for use in USES if use != "feed_forward"]
-    assert [one.text for one in partly if "limited" in one.text] == ["model for a simulator (limited: j2)"]
+    assert [one.text for one in partly if "limited" in one.text] == [
+        f"model for a simulator (limited: {parameters.joint_names[1]})"
+    ]
     assert advise(parameters, {**everything, "verdict": "bad"}) == []
 
 
