@@ -11,10 +11,12 @@ from robot_dyn_id.cli import progress, show
 from robot_dyn_id.cli.outputs import add_force, claim
 from robot_dyn_id.errors import InputError, UsageError
 from robot_dyn_id.files.manifest import read_manifest
-from robot_dyn_id.fleet.differences import MIN_ROBOTS
 from robot_dyn_id.progress import Stage
 from robot_dyn_id.workflow.fleet import PAGE, POOLED, REPORT, FleetResult, format_probability, identify_fleet
 from robot_dyn_id.workflow.scheduler import Certificates, check_address, open_executor
+
+STATED = ("robot_differs", "recording_left_out")
+"""Findings that the text states in lines of its own."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -105,9 +107,8 @@ def _text(result: FleetResult, folder: Path) -> str:
         names = ", ".join(difference.name for difference in one.differences)
         where = names or "no single parameter significantly"
         lines.append(f"robot {one.robot} differs from the fleet ({format_probability(one.probability)}) in {where}")
-    for group in result.configurations:
-        if not group.is_compared:
-            lines.append(f"configuration {group.configuration}: not compared, fewer than {MIN_ROBOTS} robots")
+        lines.append(f"  {'; '.join(one.in_words)}")
+    lines += [f"{finding.severity}: {finding.message}" for finding in result.findings if finding.code not in STATED]
     if not result.differing and any(group.is_compared for group in result.configurations):
         lines.append("no robot differs from the fleet")
     lines += [f"left out: {one.entry.recording} of robot {one.entry.robot}: {one.reason}" for one in result.left_out]

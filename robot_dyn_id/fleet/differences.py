@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Test of each robot against the rest of its fleet.
 
-The statistic of a robot is the squared Mahalanobis distance of its score from that of the mean of the others; its
+Two tests share the error of a robot. One takes single combinations of parameters: each base parameter, and the changes
+that are to be expected (a heavier body, more friction in all joints), see `directions`. It finds a change of one part,
+which a test of all parameters at once dilutes. The other finds changes of many parameters by little each:
+its statistic is the squared Mahalanobis distance of its score from that of the mean of the others; its
 covariance contains the noise of the robot's recordings, the variation from robot to robot, and the uncertainty of the
 mean. Its distribution has the tail of F, as variances and covariances are estimates. Statistics that are too large
 throughout the fleet are divided by the ratio of their median to the expected one (genomic control; Devlin and Roeder
@@ -20,12 +23,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import fdtrc, fdtri, stdtr
+from scipy.special import fdtrc, fdtri
 
 from robot_dyn_id.arrays import Array, Mask
+from robot_dyn_id.fleet.directions import predict_probabilities
 from robot_dyn_id.fleet.evidence import Evidence
 from robot_dyn_id.fleet.population import Population, VariationModel
 from robot_dyn_id.identification.comparison import adjust_holm
+
+NOT_EXCITED = 1e-6
+"""Part of a combination that a robot's recordings do not excite, above which it is not identifiable."""
 
 FAMILY_WISE_ERROR = 0.01
 """Intended probability that any sound robot of a fleet is named; docs/fleet.md states the measured ones."""
@@ -55,6 +62,7 @@ class Comparison:
         adjusted: that probability with Holm's correction, shape (N,).
         differs: robots that differ from the fleet, shape (N,).
         inflation: factor by which all statistics were too large, at least 1.
+        single: probability of each base parameter of each robot, without a correction, shape (N, p).
     """
 
     population: Population
@@ -64,10 +72,14 @@ class Comparison:
     adjusted: Array
     differs: Mask
     inflation: float
+    single: Array
 
 
 def compare_robots(
-    evidence: Evidence, spread: VariationModel, family_wise_error: float = FAMILY_WISE_ERROR
+    evidence: Evidence,
+    spread: VariationModel,
+    family_wise_error: float = FAMILY_WISE_ERROR,
+    changes: Array | None = None,
 ) -> Comparison:
     """Test each robot against the others.
 
@@ -75,10 +87,12 @@ def compare_robots(
         evidence: what the robots' recordings say, of at least `MIN_ROBOTS` robots.
         spread: how parameters vary.
         family_wise_error: intended probability that any sound robot is named.
+        changes: changes of the scaled base parameters that are to be expected, shape (p, c); none by default.
     """
+    changes = np.zeros((len(evidence.scales), 0)) if changes is None else changes
     counts = nearest_half(evidence)
     population = Population.from_evidence(evidence, spread, counts)
-    comparison = _compare(population, family_wise_error)
+    comparison = _compare(population, changes, family_wise_error)
     for _ in range(ROUNDS):
         sound = int(np.count_nonzero(~comparison.differs))
         size = max(min(math.ceil(GROWTH * population.robots), sound), MIN_COUNTED)
@@ -88,7 +102,7 @@ def compare_robots(
             break
         counts = following
         population = Population.from_evidence(evidence, spread, counts, population)
-        comparison = _compare(population, family_wise_error)
+        comparison = _compare(population, changes, family_wise_error)
     return comparison
 
 
@@ -110,10 +124,11 @@ def nearest_half(evidence: Evidence) -> Mask:
     return np.isin(np.arange(len(evidence)), np.argsort(distance, kind="stable")[:half])
 
 
-def _compare(population: Population, family_wise_error: float) -> Comparison:
+def _compare(population: Population, changes: Array, family_wise_error: float) -> Comparison:
     """Statistics and probabilities of all robots under a distribution that only some of them count in.
 
-    The variances are estimates from the robots that count. The covariances are means of theirs and of as many of the
+    The smaller one of the probabilities of the two tests counts, that of single combinations times their number, and
+    twice (Bonferroni). The variances are estimates from the robots that count. The covariances are means of theirs and of as many of the
     prior as there are parameters; a Wishart matrix with (N + p)^2 / N degrees of freedom has the same variance.
     """
     evidence = population.evidence
@@ -125,9 +140,32 @@ def _compare(population: Population, family_wise_error: float) -> Comparison:
     share = rest / (known * scale * freedom)
     inflation = max(1.0, float(np.median(raw * share / fdtri(freedom, rest, 0.5))))
     statistics = raw / inflation
-    probabilities = np.asarray(fdtrc(freedom, rest, statistics * share))
+    together = np.asarray(fdtrc(freedom, rest, statistics * share))
+    alone = _single_probabilities(population, changes)
+    smallest = alone.min(axis=1) * alone.shape[1]
+    probabilities = np.minimum(2.0 * np.minimum(together, smallest), 1.0)
     adjusted = adjust_holm(probabilities)
-    return Comparison(population, statistics, freedom, probabilities, adjusted, adjusted < family_wise_error, inflation)
+    differs = adjusted < family_wise_error
+    single = alone[:, : len(evidence.scales)]
+    return Comparison(population, statistics, freedom, probabilities, adjusted, differs, inflation, single)
+
+
+def _single_probabilities(population: Population, changes: Array) -> Array:
+    """Probabilities of single combinations, shape (N, p + c): of each base parameter, then of the size of each change.
+
+    The size of a change is estimated with the weights of generalized least squares, whose covariance contains the
+    noise of the median robot and the variation from robot to robot.
+    """
+    evidence = population.evidence
+    inverses = np.linalg.pinv(evidence.designs)
+    own = np.einsum("rij,rj->ri", inverses, evidence.targets)
+    noise = inverses @ evidence.noise @ inverses.transpose(0, 2, 1)
+    typical = np.median(noise, axis=0) + population.spread.covariance(population.deviations)
+    weights = np.column_stack([np.eye(len(evidence.scales)), np.linalg.pinv(typical, hermitian=True) @ changes])
+    kept = np.einsum("pm,rpq->rmq", weights, inverses @ evidence.designs)
+    lost = np.linalg.norm(kept - weights.T, axis=2) > NOT_EXCITED * np.linalg.norm(weights, axis=0)
+    variances = np.einsum("pm,rpq,qm->rm", weights, noise, weights)
+    return predict_probabilities(own @ weights, np.where(lost, np.inf, variances), population.counted > 0.0)
 
 
 def _heavier_tail(robots: int) -> tuple[float, float]:
@@ -175,6 +213,30 @@ class ParameterDifference:
     probability: float
 
 
+def difference_from_others(comparison: Comparison, robot: int) -> tuple[Array, Array, Array]:
+    """Own estimate of a robot, mean of the others, and covariance of their difference, SI.
+
+    Args:
+        comparison: the test of all robots.
+        robot: number of the robot.
+
+    Returns:
+        Estimate and mean, shape (p,), and covariance, variation from robot to robot included, shape (p, p); its diagonal
+        is infinite where the robot's recordings do not excite a parameter.
+    """
+    e = comparison.population.evidence
+    mean, of_mean, variation = comparison.population.leave_out(robot)
+    rank = int(e.ranks[robot])
+    design = e.designs[robot, :rank]
+    inverse = np.linalg.pinv(design)
+    own = inverse @ e.targets[robot, :rank]
+    covariance = inverse @ e.noise[robot, :rank, :rank] @ inverse.T + variation + of_mean
+    covariance *= comparison.inflation
+    excited = np.diag(inverse @ design) > 1.0 - NOT_EXCITED
+    covariance[np.diag_indices(len(own))] += np.where(excited, 0.0, np.inf)
+    return own * e.scales, mean * e.scales, covariance * np.outer(e.scales, e.scales)
+
+
 def name_differences(
     comparison: Comparison, robot: int, names: Sequence[str], family_wise_error: float = FAMILY_WISE_ERROR
 ) -> tuple[ParameterDifference, ...]:
@@ -188,28 +250,14 @@ def name_differences(
         names: names of the base parameters, p.
         family_wise_error: probability that any parameter that does not differ is named.
     """
-    population = comparison.population
-    e = population.evidence
-    mean, of_mean, variation = population.leave_out(robot)
-    rank = int(e.ranks[robot])
-    design = e.designs[robot, :rank]
-    inverse = np.linalg.pinv(design)
-    own = inverse @ e.targets[robot, :rank]
-    spread = inverse @ e.noise[robot, :rank, :rank] @ inverse.T + variation + of_mean
-    spread *= comparison.inflation
-    spread[np.diag_indices(len(own))] += np.where(np.diag(inverse @ design) < 1.0 - 1e-6, np.inf, 0.0)  # not excited
-    sigma = np.sqrt(np.maximum(np.diag(spread), 1e-300))
-    distance = np.abs(own - mean) / sigma
-    adjusted = adjust_holm(2.0 * np.asarray(stdtr(max(population.robots - 2, 1), -distance)))
-    order = np.argsort(-distance)
+    own, mean, covariance = difference_from_others(comparison, robot)
+    sigma = np.sqrt(np.maximum(np.diag(covariance), 1e-300))
+    adjusted = adjust_holm(comparison.single[robot])
+    order = np.argsort(comparison.single[robot], kind="stable")
     count = int(np.count_nonzero(adjusted < family_wise_error))
     return tuple(
         ParameterDifference(
-            names[place],
-            float(own[place] * e.scales[place]),
-            float(mean[place] * e.scales[place]),
-            float(sigma[place] * e.scales[place]),
-            float(adjusted[place]),
+            names[place], float(own[place]), float(mean[place]), float(sigma[place]), float(adjusted[place])
         )
         for place in order[:count].tolist()
     )

@@ -11,6 +11,7 @@ from scipy.special import chdtrc, ndtr
 
 from robot_dyn_id.arrays import Array, Integers, Mask
 from robot_dyn_id.dynamics.regressor import Motion, Regressor
+from robot_dyn_id.identification.change_words import ParameterColumns, describe_changes
 from robot_dyn_id.parameters import INERTIAL_SYMBOLS, ParameterSet
 from robot_dyn_id.signals.fingerprint import REPORTED_SHARE, Fingerprint
 
@@ -51,6 +52,7 @@ class ModelComparison:
             training range.
         combination: combination of parameters that differs most; None without a covariance.
         shared_data: share of the training samples, or of the training time, of one model that are those of the other.
+        in_words: sentences about what differs: friction, rotor inertia, bodies, offsets; empty without a covariance.
     """
 
     names: tuple[str, ...]
@@ -66,6 +68,7 @@ class ModelComparison:
     torque: TorqueDifference | None
     combination: DifferingCombination | None = None
     shared_data: float = 0.0
+    in_words: tuple[str, ...] = ()
 
     @property
     def sigmas(self) -> Array:
@@ -168,7 +171,22 @@ def compare_models(reference: ParameterSet, other: ParameterSet) -> ModelCompari
             tuple(other.names[i] for i in chosen.tolist()), values - reference_values, covariance
         ),
         shared_data=_share_data(Fingerprint.from_parameters(reference), Fingerprint.from_parameters(other)),
+        in_words=describe_changes(
+            values - reference_values,
+            covariance,
+            other.mapping[chosen],
+            ParameterColumns.from_regressor(second, _values_of(reference, place)),
+            [other.names[i] for i in chosen.tolist()],
+        )
+        if degrees
+        else (),
     )
+
+
+def _values_of(reference: ParameterSet, place: Integers) -> Array:
+    """Value of each column of the other set in the reference, shape (c,); 0 if it has no such column."""
+    values = np.append(reference.standard_parameters, reference.term_values)
+    return np.where(place >= 0, values[place], 0.0)
 
 
 def _share_data(one: Fingerprint, other: Fingerprint) -> float:

@@ -82,6 +82,8 @@ def _difference_lines(name: str, reference: str, difference: ModelComparison) ->
                 yield f"  {row['name']:<10} {row['reference']:>11.4g} -> {row['value']:<11.4g} {row['unit']}"
     else:
         yield f"{name} and {reference} have no parameter in common"
+    if difference.in_words:
+        yield f"  {'; '.join(difference.in_words)}"
     for i in sorted(np.flatnonzero(difference.differing).tolist(), key=lambda i: -abs(difference.sigmas[i])):
         yield (
             f"  {difference.names[i]:<10} {difference.reference_values[i]:>11.4g} -> {difference.values[i]:<11.4g} "
@@ -180,6 +182,7 @@ def _difference_summary(name: str, difference: ModelComparison) -> dict[str, Any
         "p_value": _finite(difference.p_value),
         "significant": difference.significant,
         "combination": None if difference.combination is None else vars(difference.combination),
+        "in_words": list(difference.in_words),
         "note": combination_note(difference),
         "shared_data": difference.shared_data,
         "shared_data_note": shared_data_note(difference),

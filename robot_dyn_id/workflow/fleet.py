@@ -34,12 +34,14 @@ from robot_dyn_id.fleet.differences import (
     Comparison,
     ParameterDifference,
     compare_robots,
+    difference_from_others,
     name_differences,
 )
 from robot_dyn_id.fleet.drift import Drift, overdispersion, overdispersion_of_others
 from robot_dyn_id.fleet.evidence import Evidence
 from robot_dyn_id.fleet.population import VariationModel
 from robot_dyn_id.identification.assembly import HeldOutErrors, assemble_from_factor
+from robot_dyn_id.identification.change_words import BODY, ParameterColumns, describe_changes
 from robot_dyn_id.identification.comparison import adjust_holm
 from robot_dyn_id.identification.factor import Choices, Factor, require_mergeable
 from robot_dyn_id.identification.model import IdentifiedModel
@@ -116,6 +118,7 @@ class RobotResult:
         probability: probability of such a statistic for a robot of the fleet, with Holm's correction.
         differs: whether it differs from the fleet; False if it was not compared.
         differences: parameters in which it differs; may be empty, as several can differ by little each.
+        in_words: sentences about what differs: friction, rotor inertia, bodies, offsets; empty if it does not differ.
         drift: linear drift of its parameters; None for recordings of a single date.
         agreement: probability of recordings that differ as much if they are of one robot, with Holm's correction.
         reduce_seconds: processor time of the reduction [s].
@@ -131,6 +134,7 @@ class RobotResult:
     probability: float
     differs: bool
     differences: tuple[ParameterDifference, ...]
+    in_words: tuple[str, ...]
     drift: Drift | None
     agreement: float
     reduce_seconds: float
@@ -297,6 +301,7 @@ def _summarize_robot(one: RobotResult, group: ConfigurationResult) -> dict[str, 
         "degrees_of_freedom": one.freedom,
         "probability": one.probability if group.is_compared else None,
         "differences": [vars(difference) for difference in one.differences],
+        "in_words": list(one.in_words),
         "recordings_agree": one.agreement,
         "held_out_nrmse": one.parameters.held_out_all_joints_nrmse,
         "verdict": one.parameters.verdict,
@@ -633,7 +638,8 @@ def _identify_group(
     if len(rows) >= MIN_ROBOTS:
         everyone = RowStatistics.merged(merge_tree(rows, executor)).estimate(model.base.names)
         evidence = Evidence.from_statistics(rows, dispersion)
-        comparison = compare_robots(evidence, _spread(model, everyone, evidence.scales))
+        changes = _expected_changes(model, everyone, evidence.scales)
+        comparison = compare_robots(evidence, _spread(model, everyone, evidence.scales), changes=changes)
     differs = np.zeros(len(rows), dtype=bool) if comparison is None else comparison.differs
     others = overdispersion_of_others(repeats).tolist()
     agreements = adjust_holm(np.array([one.probability(rest) for one, rest in zip(repeats, others, strict=True)]))
@@ -723,6 +729,7 @@ def _robot_result(member: _Member, number: int, comparison: Comparison | None, m
     names, rows, factor = model.base.names, [one for one, _ in member.recordings], member.factor
     estimate = factor.statistics.estimate(names)
     differences: tuple[ParameterDifference, ...] = ()
+    in_words: tuple[str, ...] = ()
     statistic = freedom = np.nan
     probability = 1.0
     if comparison is not None:
@@ -747,6 +754,9 @@ def _robot_result(member: _Member, number: int, comparison: Comparison | None, m
         )
     if comparison is not None and comparison.differs[number]:
         differences = name_differences(comparison, number, names)
+        own, mean, covariance = difference_from_others(comparison, number)
+        columns = ParameterColumns.from_regressor(model.regressor, _full_values(model, mean))
+        in_words = describe_changes(own - mean, covariance, model.base.mapping, columns, names)
     identified = IdentifiedModel(model.regressor, model.base, estimate)
     return RobotResult(
         robot=member.key[0],
@@ -759,6 +769,7 @@ def _robot_result(member: _Member, number: int, comparison: Comparison | None, m
         probability=probability,
         differs=comparison is not None and bool(comparison.differs[number]),
         differences=differences,
+        in_words=in_words,
         drift=member.summary.drift,
         agreement=member.agreement,
         reduce_seconds=member.summary.seconds,
@@ -770,6 +781,35 @@ def _leaving_out(rows: Sequence[RowStatistics]) -> Iterator[RowStatistics | None
     for number in range(len(rows)):
         others = [*rows[:number], *rows[number + 1 :]]
         yield RowStatistics.merged(others) if others else None
+
+
+def _full_values(model: _Model, values: Array) -> Array:
+    """Values of all columns, shape (c,): bodies of the URDF, and terms of base parameters, shape (p,)."""
+    full = np.zeros(len(model.regressor.names))
+    full[model.base.independent] = values
+    inertial = model.regressor.model.inertial_parameters.ravel()
+    full[: len(inertial)] = inertial
+    return full
+
+
+def _expected_changes(model: _Model, everyone: Estimate, scales: Array) -> Array:
+    """Changes that single robots are tested for: a body that is heavier as a whole, and more of a term in all joints.
+
+    Args:
+        model: robot, terms and base parameters.
+        everyone: estimate of all robots together.
+        scales: see `Evidence`.
+
+    Returns:
+        Changes of the scaled base parameters, shape (p, c).
+    """
+    columns = ParameterColumns.from_regressor(model.regressor, _full_values(model, everyone.values))
+    groups = [(kind, place if kind == BODY else "") for kind, place in zip(columns.kinds, columns.places, strict=True)]
+    found = [
+        model.base.mapping @ np.where([other == group for other in groups], columns.values, 0.0)
+        for group in dict.fromkeys(groups)
+    ]
+    return np.array([change for change in found if np.any(change)]).reshape(-1, len(scales)).T / scales[:, None]
 
 
 def _spread(model: _Model, everyone: Estimate, scales: Array) -> VariationModel:
@@ -811,8 +851,8 @@ def _report_robots(result: ConfigurationResult, names: Sequence[str]) -> list[Fi
         findings.append(make_finding("fleet_small", message))
     for one in result.robots:
         if one.differs:
-            listed = ", ".join(f"{d.name} {d.value:.3g} ({d.fleet:.3g})" for d in one.differences[:5])
-            listed = listed or "no single parameter differs significantly"
+            named = ", ".join(f"{d.name} {d.value:.3g} ({d.fleet:.3g})" for d in one.differences[:5])
+            listed = f"{'; '.join(one.in_words)}; {named or 'no single parameter differs significantly'}"
             message = (
                 f"robot {one.robot}{suffix} differs from the fleet ({format_probability(one.probability)}): {listed}"
             )

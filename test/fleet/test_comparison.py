@@ -3,10 +3,12 @@
 
 import numpy as np
 import pytest
+from support import fleets
 from support.fleets import FRICTION_SPREAD, SimulatedFleet
 
 from robot_dyn_id.estimators.row_statistics import RowStatistics
 from robot_dyn_id.fleet.differences import MIN_ROBOTS, compare_robots, name_differences
+from robot_dyn_id.fleet.directions import predict_probabilities
 from robot_dyn_id.fleet.drift import (
     DAY_S,
     MIN_REPEATED,
@@ -149,3 +151,63 @@ def test_drift_is_recovered_with_its_interval():
     rates = np.count_nonzero((others[:, 0] > 0.0) | (others[:, 1] < 0.0))
     assert rates <= 4
     assert fit_drift(rows, [0.0] * 4) is None
+
+
+LINK = slice(10, 20)
+"""Standard parameters of the second link."""
+
+
+def expected_changes(arm, scales):
+    """Each body heavier as a whole, and more of each term in all joints."""
+    columns = [slice(10 * body, 10 * body + 10) for body in range(3)] + [
+        slice(30 + 3 * term, 33 + 3 * term) for term in range(3)
+    ]
+    found = [arm.base.mapping[:, some] @ arm.parameters[some] for some in columns]
+    return np.array(found).T / scales[:, None]
+
+
+@pytest.mark.parametrize("heavier", [False, True])
+def test_of_eight_equal_robots_the_one_with_a_heavier_link_is_named(heavier, monkeypatch):
+    monkeypatch.setattr(fleets, "INERTIAL_SPREAD", 0.0)
+    monkeypatch.setattr(fleets, "FRICTION_SPREAD", 0.0)
+    fleet = SimulatedFleet(8, 3)
+    if heavier:
+        equal = fleet.arm.parameters
+        changed = equal.copy()
+        changed[LINK] *= 1.25
+        fleet.parameters = lambda robot: changed if robot == 5 else equal
+    rows = [fleet.rows(robot, 0, noise=0.18) for robot in range(8)]
+    evidence = Evidence.from_statistics(rows)
+    found = compare_robots(
+        evidence, fleet.variation(evidence.scales), changes=expected_changes(fleet.arm, evidence.scales)
+    )
+    assert np.flatnonzero(found.differs).tolist() == ([5] if heavier else [])
+    if heavier:
+        pair = [rows[robot].estimate(fleet.arm.base.names) for robot in (5, 0)]
+        sigmas = (pair[0].values - pair[1].values) / np.hypot(*(one.standard_deviations for one in pair))
+        assert np.abs(sigmas).max() < 9.0
+
+
+@pytest.mark.parametrize("varies", [0.0, 1.0, 10.0])
+def test_equal_robots_are_named_as_seldom_as_intended(varies):
+    """Some, none or all of the variance is that from robot to robot; 20 combinations of 8 robots."""
+    rng, draws, robots, count = np.random.default_rng(7), 30, 8, 20
+    least = np.empty(draws)
+    for draw in range(draws):
+        estimates = np.hypot(1.0, varies) * rng.normal(size=(robots, count))
+        least[draw] = predict_probabilities(estimates, np.ones_like(estimates), np.ones(robots, bool)).min()
+    assert np.count_nonzero(least * robots * count < 0.1) <= 8  # 3 expected at most; more: 1 in 250
+
+
+def test_a_difference_of_eight_sigma_between_two_robots_is_found_among_eight():
+    rng, robots, count = np.random.default_rng(8), 8, 20
+    estimates = rng.normal(size=(robots, count))
+    estimates[2, 4] += 8.0 * np.sqrt(2.0)
+    found = predict_probabilities(estimates, np.ones_like(estimates), np.ones(robots, bool))
+    assert np.argwhere(2.0 * found * robots * count < 0.01).tolist() == [[2, 4]]
+
+
+def test_a_combination_that_few_robots_excite_is_not_tested():
+    variances = np.ones((8, 1))
+    variances[:5] = np.inf
+    assert predict_probabilities(np.arange(8.0)[:, None] * 100.0, variances, np.ones(8, bool)).min() == 1.0

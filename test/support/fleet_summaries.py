@@ -3,7 +3,7 @@
 
 ROBOT = {
     **{"robot": "R1", "configuration": "default", "dates": ["2026-01-01"], "differs": False, "chi_square": 20.0},
-    **{"degrees_of_freedom": 24.0, "probability": 1.0, "differences": [], "recordings_agree": 1.0},
+    **{"degrees_of_freedom": 24.0, "probability": 1.0, "differences": [], "in_words": [], "recordings_agree": 1.0},
     **{"held_out_nrmse": 0.02},
     "drift": [{"name": "fv1", "unit": "N m s/d", "rate": 1e-3, "interval": [-1e-3, 3e-3]}],
 }
