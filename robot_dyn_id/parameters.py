@@ -70,6 +70,9 @@ def inertial_units_over(effort_unit: str, slides: bool) -> tuple[str, ...]:
     return tuple(f"{effort_unit} s^2{meters[power]}" for power in over)
 
 
+PARAMETERS_FILE = "parameters.yaml"
+"""Name of the file of a parameter set in a folder of results."""
+
 FORMAT_VERSION = 2
 """Version of the fields of a parameter set, in files and messages; others are refused. 0.1.0, which had no such field,
 counts as 1."""

@@ -25,33 +25,44 @@ if TYPE_CHECKING:
     from robot_dyn_id.errors import RobotDynIdError
     from robot_dyn_id.progress import Stage
 
-VERBS = {
-    "demo": "run the complete pipeline on a simulated arm",
-    "try": "identify a measured robot from a recording that comes with the package",
-    "design": "design an excitation trajectory within limits",
-    "identify": "identify a robot's dynamics from recordings",
-    "fleet": "identify many robots of one type, compare them, and name those that differ",
-    "predict": "predict the torque along a recording",
-    "feedforward": "fill the efforts of a trajectory from an identified model, and check torque limits",
-    "simulate": "simulate an identified model along a trajectory, or under recorded efforts",
-    "export": "write an identified model as URDF, MJCF, C or C++ source code, or for controllers",
-    "validate": "evaluate an identified model on other recordings",
-    "compare": "compare identified models: parameters, torque and friction",
-    "payload": "identify mass, center of mass and inertia of a payload",
-    "gravity": "calibrate gravity of an arm without torque sensors from poses held after an approach from both sides",
-    "chain": "identify every body of a robot with 6-axis sensors in its hinges",
-    "gains": "identify drive gains from currents with and without a known payload",
-    "iterate": "rehearse an iterative identification on a simulated robot",
-    "flexible": "identify an arm with flexible joints: links, springs and motors",
-    "recover": "recover a bag after a crash of the recorder or a full disk",
-    "base": "list the base (minimal) parameters of a robot",
-    "reproduce": "reproduce a published identification and compare the results",
-    "bench": "measure speed relative to peers in the same run, start times and the cost of identify",
-    "watch": "show the nodes of a running robot in the terminal: rates, recording, excitation, residuals",
-    "node": "run a node of this package, as `ros2 run robot_dyn_id NODE` does",
-    "doctor": "check the installation: ROS 2, discovery, packages, compiled functions, clocks",
-    "completion": "print the script that completes commands and options in a shell",
+GROUPS = {
+    "everyday": {
+        "demo": "run the complete pipeline on a simulated arm",
+        "try": "identify a measured robot from a recording that comes with the package",
+        "design": "design an excitation trajectory within limits",
+        "identify": "identify a robot's dynamics from recordings",
+        "validate": "evaluate an identified model on other recordings",
+        "compare": "compare identified models: parameters, torque and friction",
+        "predict": "predict the torque along a recording",
+        "export": "write an identified model as URDF, MJCF, C or C++ source code, or for controllers",
+        "doctor": "check the installation: ROS 2, discovery, packages, compiled functions, clocks",
+    },
+    "robots": {
+        "payload": "identify mass, center of mass and inertia of a payload",
+        "gravity": "calibrate gravity of an arm without torque sensors, from poses approached from both sides",
+        "gains": "identify drive gains from currents with and without a known payload",
+        "feedforward": "fill the efforts of a trajectory from an identified model, and check torque limits",
+        "fleet": "identify many robots of one type, compare them, and name those that differ",
+        "flexible": "identify an arm with flexible joints: links, springs and motors",
+        "chain": "identify every body of a robot with 6-axis sensors in its hinges",
+        "watch": "show the nodes of a running robot in the terminal: rates, recording, excitation, residuals",
+        "node": "run a node of this package, as `ros2 run robot_dyn_id NODE` does",
+    },
+    "research": {
+        "simulate": "simulate an identified model along a trajectory, or under recorded efforts",
+        "iterate": "rehearse an iterative identification on a simulated robot",
+        "base": "list the base (minimal) parameters of a robot",
+        "reproduce": "reproduce a published identification and compare the results",
+    },
+    "tools": {
+        "recover": "recover a bag after a crash of the recorder or a full disk",
+        "bench": "measure speed relative to peers in the same run, start times and the cost of identify",
+        "completion": "print the script that completes commands and options in a shell",
+    },
 }
+"""Groups of commands, as `--help` lists them, with their descriptions."""
+
+VERBS = {verb: text for group in GROUPS.values() for verb, text in group.items()}
 """Commands with their descriptions; `cli/<command>.py` has `add_arguments(parser)` and `run(arguments)`, which
 returns the exit code and the answer."""
 
@@ -161,6 +172,15 @@ class _Help(argparse.HelpFormatter):
         return "\n\n".join(filled)
 
 
+class _Groups(_Help):
+    """Formatter of the list of commands, with a heading before the first one of each group."""
+
+    def _format_action(self, action: argparse.Action) -> str:
+        text = super()._format_action(action)
+        heading = next((name for name, verbs in GROUPS.items() if action.dest == next(iter(verbs))), None)
+        return text if heading is None else f"\n  {heading}:\n{text}"
+
+
 def make_parser(verb: str | None) -> tuple[argparse.ArgumentParser, list[str]]:
     """The parser of command lines.
 
@@ -175,6 +195,7 @@ def make_parser(verb: str | None) -> tuple[argparse.ArgumentParser, list[str]]:
         prog="robot-dyn-id",
         description="Identify the dynamics of robots from motion.",
         epilog="robot-dyn-id VERB --help shows the options of a command with examples.",
+        formatter_class=_Groups,
     )
     parser.add_argument("--version", action="version", version=f"robot-dyn-id {__version__}")
     verbs = parser.add_subparsers(dest="verb", metavar="VERB", required=True)

@@ -161,7 +161,7 @@ def _finite(value: float) -> float | None:
 def _earlier(path: str | None) -> ParameterSet | None:
     if path is None:
         return None
-    return read_parameters(Path(path) / "parameters.yaml" if Path(path).is_dir() else path)
+    return read_parameters(path)
 
 
 def _robot(arguments: argparse.Namespace, prior: ParameterSet | None) -> tuple[RobotModel, Regressor]:

@@ -35,7 +35,7 @@ ALLOWED_BY = "identify again, or export it nevertheless by --allow-bad-verdict"
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of the command."""
     add_robot(parser, "URDF or xacro file that was identified", required=False)
-    parser.add_argument("--parameters", metavar="FILE", help="parameters.yaml")
+    parser.add_argument("--parameters", metavar="FILE", help="parameters.yaml, or its folder")
     parser.add_argument(
         "--payload", metavar="FILE", help=f"payload.yaml, for {' and '.join(TOOL_FORMATS)} instead of a robot"
     )

@@ -32,7 +32,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "motion", metavar="TRAJECTORY", help="JointTrajectory as YAML or in a bag, or trajectory.yaml of `design`"
     )
     add_robot(parser, "URDF or xacro file that was identified")
-    parser.add_argument("--parameters", required=True, metavar="FILE", help="parameters.yaml")
+    parser.add_argument("--parameters", required=True, metavar="FILE", help="parameters.yaml, or its folder")
     parser.add_argument("--out", required=True, metavar="FILE", help="JointTrajectory with efforts (YAML)")
     add_compensation(parser)
     parser.add_argument("--topic", help="topic of a bag (default: its only one of the type JointTrajectory)")

@@ -17,6 +17,9 @@ NODES = (
 """Names of the nodes; a test compares them with the nodes that the package installs."""
 
 
+ROS_ARGUMENTS = "--ros-args"
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of the command."""
     parser.epilog = "Parameters, topics and services of each node: docs/nodes.md."
@@ -25,6 +28,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> tuple[int, dict[str, Any]]:
-    """Run a node; the process ends with its exit code."""
-    sys.argv = [arguments.name, *arguments.words]
+    """Run a node; the process ends with its exit code. `--ros-args` may be left out."""
+    words = arguments.words
+    if words and ROS_ARGUMENTS not in words:
+        words = [ROS_ARGUMENTS, *words]
+    sys.argv = [arguments.name, *words]
     start(f"robot_dyn_id.nodes.{arguments.name}")

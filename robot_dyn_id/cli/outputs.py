@@ -96,7 +96,7 @@ def _inputs(arguments: argparse.Namespace) -> Iterator[tuple[str, Path]]:
                 continue
             path = Path(text).expanduser()
             yield name, path
-            if name == "after":
+            if name in ("after", "parameters"):
                 yield name, path / PARAMETERS
             elif name == "config":
                 for named in files_named_in(path):

@@ -42,7 +42,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("data", nargs="?", metavar="DATA", help="recording whose efforts drive the model")
     parser.add_argument("--trajectory", metavar="FILE", help="trajectory.yaml that it follows instead")
     add_robot(parser, "URDF or xacro file that was identified")
-    parser.add_argument("--parameters", required=True, metavar="FILE", help="parameters.yaml")
+    parser.add_argument("--parameters", required=True, metavar="FILE", help="parameters.yaml, or its folder")
     parser.add_argument("--out", required=True, help="FILE.npz (t, joint_names, q, dq, tau), or a new folder for a bag")
     parser.add_argument("--rate", type=float, metavar="HZ", help="with --trajectory: samples per second, default 1000")
     parser.add_argument("--restart", type=float, metavar="S", help="with DATA: begin again from the recorded state")

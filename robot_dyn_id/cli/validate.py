@@ -22,7 +22,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of the command."""
     parser.add_argument("data", nargs="+", metavar="DATA", help="rosbag2 folder, .mcap, .db3, .npz or .csv")
     add_robot(parser, "URDF or xacro file that was identified")
-    parser.add_argument("--parameters", required=True, metavar="FILE", help="parameters.yaml")
+    parser.add_argument("--parameters", required=True, metavar="FILE", help="parameters.yaml, or its folder")
     parser.add_argument("--out", metavar="DIR", help="folder for report.json and report.html (default: only print)")
     add_force(parser)
     add_exclusion(parser)

@@ -15,7 +15,15 @@ from robot_dyn_id.errors import InputError
 from robot_dyn_id.files.formats import FileFormat
 from robot_dyn_id.files.parameters_header import describe_parameters
 from robot_dyn_id.files.values import file_errors, read_dataclass, read_value
-from robot_dyn_id.parameters import FORMAT_REMEDY, FORMAT_VERSION, UNKNOWN, FitFor, ParameterSet, stored_fields
+from robot_dyn_id.parameters import (
+    FORMAT_REMEDY,
+    FORMAT_VERSION,
+    PARAMETERS_FILE,
+    UNKNOWN,
+    FitFor,
+    ParameterSet,
+    stored_fields,
+)
 from robot_dyn_id.text.yaml import Row
 
 WITHOUT_PRIOR = frozenset(
@@ -49,19 +57,34 @@ def read_parameters(path: str | Path, term_classes: Sequence[type[Term]] = ()) -
     """Read a parameter set.
 
     Args:
-        path: the file.
+        path: the file, or the folder of results with `parameters.yaml`.
         term_classes: classes of the user's own terms, if the set was identified with some.
 
     Raises:
-        InputError: not readable, not a parameter set, of another format version, or a field that is missing or of the
-            wrong type.
+        InputError: a folder without `parameters.yaml`, not readable, not a parameter set, of another format version, or
+            a field that is missing or of the wrong type.
     """
+    path = parameters_file(path)
     content = FORMAT.read(path)
     for name, value in _list_unstored(content).items():
         content.setdefault(name, value)
     given: dict[str, Any] = {"format_version": FORMAT.version, "term_classes": tuple(term_classes)}
     with file_errors(path, InputError):
         return read_dataclass(ParameterSet, content, readers=_READERS, complete=True, **given)
+
+
+def parameters_file(path: str | Path) -> Path:
+    """The file of a parameter set: `parameters.yaml` of a folder of results, or the file that is given.
+
+    Raises:
+        InputError: a folder without `parameters.yaml`.
+    """
+    file = Path(path)
+    if not file.is_dir():
+        return file
+    if not (file / PARAMETERS_FILE).is_file():
+        raise InputError(f"{path}: a folder without {PARAMETERS_FILE}: give the folder of an identification, or a file")
+    return file / PARAMETERS_FILE
 
 
 def _list_unstored(content: Mapping[str, Any]) -> dict[str, Any]:

@@ -128,8 +128,9 @@ def _compare(population: Population, changes: Array, family_wise_error: float) -
     """Statistics and probabilities of all robots under a distribution that only some of them count in.
 
     The smaller one of the probabilities of the two tests counts, that of single combinations times their number, and
-    twice (Bonferroni). The variances are estimates from the robots that count. The covariances are means of theirs and of as many of the
-    prior as there are parameters; a Wishart matrix with (N + p)^2 / N degrees of freedom has the same variance.
+    twice (Bonferroni). The variances are estimates from the robots that count. The covariances are means of theirs and
+    of as many of the prior as there are parameters; a Wishart matrix with (N + p)^2 / N degrees of freedom has the same
+    variance.
     """
     evidence = population.evidence
     raw = np.array([_distance(population, robot) for robot in range(len(evidence))])
@@ -221,8 +222,8 @@ def difference_from_others(comparison: Comparison, robot: int) -> tuple[Array, A
         robot: number of the robot.
 
     Returns:
-        Estimate and mean, shape (p,), and covariance, variation from robot to robot included, shape (p, p); its diagonal
-        is infinite where the robot's recordings do not excite a parameter.
+        Estimate and mean, shape (p,), and covariance, variation from robot to robot included, shape (p, p); its
+        diagonal is infinite where the robot's recordings do not excite a parameter.
     """
     e = comparison.population.evidence
     mean, of_mean, variation = comparison.population.leave_out(robot)

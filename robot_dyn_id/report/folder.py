@@ -13,10 +13,10 @@ from typing import Any
 
 from robot_dyn_id.errors import InputError
 from robot_dyn_id.identification.explanation import ModelExplanation
-from robot_dyn_id.parameters import ParameterSet
+from robot_dyn_id.parameters import PARAMETERS_FILE, ParameterSet
 from robot_dyn_id.text.files import part_of, write_atomically
 
-PARAMETERS, REPORT, PAGE = "parameters.yaml", "report.json", "report.html"
+PARAMETERS, REPORT, PAGE = PARAMETERS_FILE, "report.json", "report.html"
 
 COMPARISON, COMPARISON_PAGE = "comparison.json", "comparison.html"
 

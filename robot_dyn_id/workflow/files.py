@@ -12,7 +12,7 @@ from robot_dyn_id.files.parameters import read_parameters, write_parameters
 from robot_dyn_id.model.robot import STANDARD_GRAVITY, RobotModel
 from robot_dyn_id.model.urdf import RobotDescription
 from robot_dyn_id.parameters import ParameterSet
-from robot_dyn_id.report.folder import PARAMETERS, output_folder
+from robot_dyn_id.report.folder import output_folder
 from robot_dyn_id.text.files import write_atomically
 from robot_dyn_id.workflow.results import IdentifiedParameters
 
@@ -70,9 +70,7 @@ def load_parameters(path: str | Path, term_classes: Sequence[type[Term]] = ()) -
     Raises:
         InputError: the file cannot be read, or is not a parameter set.
     """
-    file = Path(path).expanduser()
-    file = file / PARAMETERS if file.is_dir() else file
-    return IdentifiedParameters.from_parameters(read_parameters(file, term_classes))
+    return IdentifiedParameters.from_parameters(read_parameters(Path(path).expanduser(), term_classes))
 
 
 def save_parameters(parameters: ParameterSet, path: str | Path) -> None:

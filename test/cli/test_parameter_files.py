@@ -12,6 +12,7 @@ from support.simulated import GRIPPER, changed, save_npz
 
 BAD_PARAMETERS = {
     "missing": (lambda files, folder: folder / "none.yaml", "none.yaml: cannot read the parameters"),
+    "an empty folder": (lambda files, folder: folder, "a folder without parameters.yaml"),
     "a field missing": (damaged(lambda content: content.pop("gravity")), "p.yaml: gravity is missing"),
     "a wrong type": (damaged(lambda content: content.update(values="high")), "p.yaml: values: must be a list"),
     "a wrong length": (damaged(lambda content: content["values"].pop()), "p.yaml: parameter set: values has shape"),

@@ -15,7 +15,7 @@ import time
 import pytest
 from support.commands import COMMAND, JOINTS, check_error_line
 
-from robot_dyn_id.cli import VERBS, main, make_parser, terminal
+from robot_dyn_id.cli import GROUPS, VERBS, main, make_parser, terminal
 from robot_dyn_id.cli.completion import SHELLS
 from robot_dyn_id.cli.examples import EXAMPLES
 from robot_dyn_id.cli.node import NODES
@@ -179,6 +179,19 @@ def test_tables_fit_eighty_columns_and_nothing_is_cut(files, cli, monkeypatch):
     assert not COLOR.search(cli("base", "--robot", files / "arm.urdf")[1])
 
 
+def test_help_lists_every_command_once_below_the_heading_of_its_group(capsys):
+    assert main(["--help"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    found, group = {name: [] for name in GROUPS}, ""
+    for line in lines[: lines.index("options:")]:
+        heading, verb = re.match(r"  (\w+):$", line), re.match(r"    (\w+)(  |$)", line)
+        if heading:
+            group = heading[1]
+        elif verb:
+            found[group].append(verb[1])
+    assert found == {name: list(verbs) for name, verbs in GROUPS.items()}
+
+
 @pytest.mark.parametrize("verb", VERBS)
 def test_help_has_examples_that_the_command_accepts(verb, capsys):
     assert main([verb, "--help"]) == 0
@@ -268,8 +281,7 @@ def test_the_node_command_knows_all_nodes():
     assert [node.NAME for node in tables.NODES] == list(NODES)
 
 
-def test_the_node_command_runs_a_node_with_its_exit_code():
-    done = subprocess.run(
-        [*COMMAND, "node", "recorder", "--ros-args", "-p", "folder:=3"], check=False, capture_output=True, text=True
-    )
-    assert done.returncode == 2 and done.stderr.startswith("recorder: ")
+@pytest.mark.parametrize("words", [["--ros-args", "-p", "folder:=3"], ["-p", "folder:=3"]])
+def test_the_node_command_runs_a_node_with_its_exit_code(words):
+    done = subprocess.run([*COMMAND, "node", "recorder", *words], check=False, capture_output=True, text=True)
+    assert done.returncode == 2 and done.stderr.startswith("recorder: ") and "folder" in done.stderr

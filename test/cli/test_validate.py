@@ -37,7 +37,7 @@ def test_validate_writes_only_with_out(files, tmp_path, cli, monkeypatch):
         "--robot",
         files / "arm.urdf",
         "--parameters",
-        files / "parameters.yaml",
+        files,  # the folder of the identification
     )
     code, out, _ = cli(*words)
     assert (code, list(tmp_path.iterdir())) == (0, [])

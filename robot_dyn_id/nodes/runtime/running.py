@@ -16,6 +16,7 @@ import rclpy
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.signals import SignalHandlerOptions
 from rclpy.task import Future
+from rclpy.utilities import remove_ros_args
 
 from robot_dyn_id.errors import InternalError, RobotDynIdError, UsageError
 from robot_dyn_id.faults import reported, setup_error
@@ -91,6 +92,7 @@ def run(make: type[RobotNode], arguments: Sequence[str] | None = None) -> int:
     command = list(arguments or sys.argv)
     node = None
     try:
+        refuse_other_words(make.NAME, command)
         _initialize(arguments)
         refuse_renamed_section_of(make.NAME, [row.name for row in table(make.SETTINGS)], command)
         node = make()
@@ -118,6 +120,20 @@ def run(make: type[RobotNode], arguments: Sequence[str] | None = None) -> int:
         if node is not None:
             node.destroy_node()
         rclpy.try_shutdown()
+
+
+def refuse_other_words(name: str, command: Sequence[str]) -> None:
+    """Refuse words that ROS would ignore, such as parameters without `--ros-args`.
+
+    Raises:
+        UsageError: such a word.
+    """
+    others = remove_ros_args(list(command))[1:]
+    if others:
+        raise UsageError(
+            f"{' '.join(others)}: not a ROS argument, and would be ignored: write "
+            f"`ros2 run robot_dyn_id {name} --ros-args {' '.join(others)}`"
+        )
 
 
 def _initialize(arguments: Sequence[str] | None) -> None:

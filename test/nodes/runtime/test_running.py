@@ -17,8 +17,9 @@ from std_srvs.srv import Trigger
 from support.processes import child
 
 from robot_dyn_id.cli import demo
-from robot_dyn_id.errors import InputError, InternalError
+from robot_dyn_id.errors import InputError, InternalError, UsageError
 from robot_dyn_id.nodes.runtime.robot_node import RELIABLE, SERVES, SUBSCRIBES, Interface, RobotNode
+from robot_dyn_id.nodes.runtime.running import refuse_other_words
 from robot_dyn_id.nodes.starting import has_failed
 
 pytestmark = pytest.mark.real_time
@@ -336,3 +337,9 @@ def test_an_exception_ends_the_process_in_order_with_exit_code_4(place):
         _, err = process.communicate(timeout=20)
     assert process.returncode == 4
     assert "internal error" in err and "KeyError: 'wrist'" in err
+
+
+def test_words_that_ros_would_ignore_are_refused_with_the_line_to_copy():
+    refuse_other_words("recorder", ["recorder", "--ros-args", "-p", "folder:=bag", "-r", "__ns:=/arm"])
+    with pytest.raises(UsageError, match="recorder --ros-args -p folder:=bag"):
+        refuse_other_words("recorder", ["recorder", "-p", "folder:=bag"])
