@@ -72,6 +72,7 @@ OPEN_ENDED = ("node", "watch")
 
 KEPT = {
     "demo": "what was recorded stays",
+    "fleet": "what was read stays in the store for the next run",
     "try": "copies of the recording and of the robot stay; --force replaces them",
 }
 """Files that an interrupted command leaves behind, as text; others write at their end."""
