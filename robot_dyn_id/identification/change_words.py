@@ -57,7 +57,7 @@ class ParameterColumns:
         """Columns of a regressor.
 
         Args:
-            regressor: of c columns.
+            regressor: regressor with c columns.
             values: values of the parameters, shape (c,).
         """
         bodies = [name for name in regressor.model.body_names for _ in range(10)]
@@ -146,7 +146,13 @@ class _Describer:
         away = self.difference[rows]
         changes = inner @ (directions.T @ inverse @ away)
         rest = away - directions @ changes
-        return changes, inner, float(away @ inverse @ away), float(rest @ inverse @ rest), len(rows)
+        return (
+            np.asarray(changes),
+            np.asarray(inner, dtype=np.float64),
+            float(away @ inverse @ away),
+            float(rest @ inverse @ rest),
+            len(rows),
+        )
 
     def _factor(self, rows: Integers, chosen: Mask) -> _Factor:
         changes, inner, total, rest, rank = self._fit(rows, self._direction(rows, chosen)[:, None])

@@ -7,6 +7,8 @@ workers and this process. Schedulers on other computers are therefore used by TL
 
 from __future__ import annotations
 
+import logging
+import signal
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -214,23 +216,47 @@ def open_executor(
 
 @contextmanager
 def _local_cluster(workers: int | None) -> Iterator[Any]:
-    """Local processes of one thread each, which only this computer can reach."""
+    """Local processes of one thread each, which only this computer can reach.
+
+    Ctrl-C in a terminal reaches all processes. Those of the cluster inherit that it is blocked: this process ends them.
+    """
+    from multiprocessing import resource_tracker
+
     import dask
     from distributed import LocalCluster
 
     quiet = {"distributed.worker.daemon": True, "distributed.comm.retry.count": 2}
-    with (
-        dask.config.set(quiet),
-        LocalCluster(
-            n_workers=workers,
-            threads_per_worker=1,
-            processes=True,
-            host="127.0.0.1",
-            dashboard_address="127.0.0.1:0",
-            silence_logs=50,
-        ) as cluster,
-    ):
-        yield cluster
+    try:
+        with dask.config.set(quiet):
+            resource_tracker.ensure_running()  # its start unblocks the signal
+            mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+            try:
+                cluster = LocalCluster(
+                    n_workers=workers,
+                    threads_per_worker=1,
+                    processes=True,
+                    host="127.0.0.1",
+                    dashboard_address="127.0.0.1:0",
+                    silence_logs=logging.CRITICAL,
+                )
+            finally:
+                signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+            with cluster:
+                try:
+                    yield cluster
+                except KeyboardInterrupt:
+                    _silence()
+                    raise
+    except KeyboardInterrupt:
+        _silence()
+        raise
+
+
+def _silence() -> None:
+    """Discard what the libraries log about tasks and processes that an interruption has ended."""
+    for name in ("asyncio", "tornado", "distributed"):
+        logger = logging.getLogger(name)
+        logger.handlers, logger.propagate = [logging.NullHandler()], False
 
 
 @contextmanager

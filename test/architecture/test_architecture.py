@@ -133,6 +133,7 @@ INSIDE = {
         *(
             "holdout",
             "passivity",
+            "change_words",
             "comparison",
             "extrapolation",
             "model",

@@ -49,7 +49,7 @@ def test_a_common_factor_of_all_friction_is_one_sentence():
     assert words[1].startswith("bodies unchanged")
 
 
-def test_one_kind_of_friction_is_told_from_the_other():
+def test_one_kind_of_friction_is_separated_from_the_other():
     words = describe(scaled(columns_of("viscous"), 0.8))
     assert words[0].startswith("viscous friction -") and words[0].endswith("on all joints")
     assert words[1].startswith("coulomb friction unchanged")
