@@ -18,6 +18,7 @@ from support.processes import child
 from robot_dyn_id.cli import main
 from robot_dyn_id.workflow import fleet_tasks
 from robot_dyn_id.workflow.fleet_tasks import COPY_PREFIX, _local
+from robot_dyn_id.workflow.scheduler import open_executor
 
 distributed = pytest.importorskip("distributed")
 
@@ -142,3 +143,10 @@ def test_a_copy_does_not_need_locks_and_begins_again_if_its_folder_is_removed(ma
         assert own.is_file()
         assert removed and removed[0] not in own.parents
     assert not own.exists()
+
+
+def test_the_local_processes_do_not_receive_an_interruption():
+    """Ctrl-C reaches all processes of a terminal; their tracebacks would bury the line of the command."""
+    with open_executor(workers=1) as executor:
+        ((_, blocked),) = executor.run(functools.partial(signal.pthread_sigmask, signal.SIG_BLOCK), [()])
+    assert signal.SIGINT in blocked
