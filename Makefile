@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# Everything a machine without ROS 2 needs: Python >= 3.10 (headers, venv), gcc, g++, make and a package index.
+# Everything a machine without ROS 2 needs: Python 3.10 to 3.13 (headers, venv), gcc, g++, make and a package index.
 #   make demo, make test, make lint          on the wheels of ROS 2 Jazzy, in .venv/
 #   make test ROS_DISTRO=kilted              on those of Kilted, in .venv-kilted/
 #   make docs                                the documentation site, in build/site/
@@ -16,11 +16,12 @@ checked := $(venv)/checked
 interfaces := $(venv)/interfaces
 documented := $(venv)/documented
 environment := pyproject.toml setup.py
+comma := ,
 sources := CMakeLists.txt package.xml $(shell find msg action cpp config data launch urdf robot_dyn_id -not -path '*__pycache__*' 2>/dev/null)
 
 export ROS_DISTRO
 # The environment stands alone, whatever distribution or environment this shell has sourced.
-unexport ROS_VERSION AMENT_PREFIX_PATH CMAKE_PREFIX_PATH COLCON_PREFIX_PATH PYTHONPATH LD_LIBRARY_PATH
+unexport ROS_VERSION AMENT_PREFIX_PATH CMAKE_PREFIX_PATH COLCON_PREFIX_PATH PYTHONPATH LD_LIBRARY_PATH RMW_IMPLEMENTATION
 unexport _ROS_WHEELS_BOOTSTRAP_COMPLETE
 
 .PHONY: demo test lint docs soak package clean
@@ -49,7 +50,7 @@ docs: $(documented)
 # The package as others get it: a source archive, the wheel of that archive, and an installation of the wheel in an
 # environment that holds nothing else. The build tools are those of $(venv).
 fresh := build/package
-package: $(stamp)
+package: $(checked)
 	rm -rf $(fresh)
 	$(venv)/bin/python -c 'from setuptools.build_meta import build_sdist; build_sdist("$(fresh)")' > /dev/null
 	$(venv)/bin/pip wheel --quiet --no-deps --no-build-isolation --wheel-dir $(fresh) $(fresh)/*.tar.gz
@@ -66,32 +67,39 @@ soak: $(interfaces)
 clean:
 	rm -rf .venv .venv-* build *.egg-info .pytest_cache .mypy_cache .ruff_cache
 
-# The installed package is always the present tree's. Only new requirements make a new environment: the build tools
-# are kept in it, so that a change of the sources takes seconds.
+# The installed package is always the present tree's, and only new requirements make a new environment. It holds what the
+# package needs to run: what builds it is discarded after the build, until tests or lint install it for good. From then
+# on a change of the sources takes seconds; before, it takes as long as the first build.
 $(stamp): $(environment) $(sources)
 	$(if $(filter $(environment),$?),$(create),$(refresh))
 	touch $@
 
 define create
-$(PYTHON) -m venv --clear $(venv)
+@$(PYTHON) .ci/prerequisites.py
+	$(PYTHON) -m venv --clear $(venv)
 	@echo "Installing ROS 2 $(ROS_DISTRO) and the package into $(venv): two to five minutes, once"
-	$(venv)/bin/pip install --quiet --prefer-binary '.[$(ROS_DISTRO),build,build-$(ROS_DISTRO),search,network,fleet,plot]'
+	$(venv)/bin/pip install --quiet --prefer-binary '.[$(ROS_DISTRO)]'
+	$(venv)/bin/python .ci/trim.py $(venv)
 endef
 define refresh
-$(venv)/bin/pip install --quiet --no-deps --no-build-isolation .
+$(venv)/bin/pip install --quiet --no-deps $(if $(wildcard $(checked)),--no-build-isolation) .
 endef
 
-# What only tests and lint need.
-$(checked): $(environment) | $(stamp)
-	$(venv)/bin/pip install --quiet --prefer-binary --no-build-isolation '.[$(ROS_DISTRO),test,lint]'
+# Extras of the package that is installed already: pip adds their requirements and builds nothing.
+# $(call add,extras,what needs them)
+define add
+@echo "Installing what only $(2) into $(venv), once: this needs the package index"
+	$(venv)/bin/pip install --quiet --prefer-binary 'robot-dyn-id[$(ROS_DISTRO),$(1)]'
 	touch $@
+endef
+
+$(checked): $(environment) | $(stamp)
+	$(call add,test$(comma)lint$(comma)build$(comma)build-$(ROS_DISTRO),tests and lint need)
 
 # Stand-ins for the messages of robots' drivers, which no package index has; only tests use them.
 $(interfaces): $(checked) $(shell find test/interfaces -type f)
 	$(venv)/bin/python test/interfaces/build.py
 	touch $@
 
-# What only the site needs.
 $(documented): $(environment) | $(stamp)
-	$(venv)/bin/pip install --quiet --prefer-binary --no-build-isolation '.[$(ROS_DISTRO),docs]'
-	touch $@
+	$(call add,docs,the site needs)

@@ -19,6 +19,8 @@ from pathlib import Path
 from setuptools import Distribution, setup
 from setuptools.command.build_py import build_py
 
+if sys.version_info < (3, 10):  # noqa: UP036 - pip compares requires-python after it has installed the build tools
+    raise SystemExit(f"robot-dyn-id needs Python 3.10 or newer; {sys.executable} is Python {sys.version.split()[0]}")
 if sys.version_info >= (3, 11):
     import tomllib
 else:
