@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# A machine without ROS 2: the README's two commands do the complete setup. The tests do not build this image.
+# A machine without ROS 2: the README's two commands do the complete setup. This image has never been built: the tests have no Docker daemon.
 #   docker build -t robot_dyn_id . && docker run --rm -it robot_dyn_id robot-dyn-id --help
 #   docker run --rm -v "$PWD:/data" -w /data robot_dyn_id robot-dyn-id identify recording.mcap --robot arm.urdf --out run
 FROM ubuntu:24.04

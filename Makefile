@@ -42,6 +42,7 @@ lint: $(checked)
 	$(venv)/bin/ruff check .
 	$(venv)/bin/ruff format --check .
 	$(venv)/bin/mypy
+	$(venv)/bin/uv lock --check --offline --quiet
 
 # The site, with warnings as errors: build/site/index.html.
 docs: $(documented)

@@ -262,6 +262,28 @@ def test_every_python_dependency_has_a_rosdep_key_or_stands_in_the_installation_
         assert known or (name in KEYS["pip"] and (name in pip or name in BROUGHT_BY_MCAP | OPTIONAL)), name
 
 
+def test_pixi_installs_what_the_manifest_and_pip_need():
+    """No test reaches its channels: the packages are compared with those of package.xml and pyproject.toml."""
+    pixi = tomllib.loads((ROOT / "pixi.toml").read_text(encoding="utf-8"))
+    conda, pip = pixi["dependencies"], pixi["pypi-dependencies"]
+    assert {name for key in pixi["workspace"]["channels"] for name in key.split("/")[-1:]} == {
+        "robostack-jazzy",
+        "conda-forge",
+    }
+    only_for_tests = re.compile(r"python3-(pytest|sklearn)|ament_(lint_auto|cmake_(pytest|lint_cmake|xmllint))")
+    for key in sorted(manifest_dependencies()):
+        if not only_for_tests.fullmatch(key):
+            plain = {"yaml": "pyyaml", "matplotlib": "matplotlib-base"}
+            name = key.removeprefix("python3-")
+            assert {plain.get(name, name), f"ros-jazzy-{key.replace('_', '-')}"} & set(conda), key
+    for requirement in PROJECT["dependencies"]:
+        name, bound = re.fullmatch(r"([\w-]+)(.*)", requirement).groups()
+        if name == "xacro":  # of the distribution, whose numbers differ
+            continue
+        conda_name = {"pin": "pinocchio"}.get(name, name.lower())
+        assert {**conda, **pip}[conda_name] == bound, requirement
+
+
 def test_the_manifest_names_its_license_file_and_its_addresses():
     manifest = ElementTree.parse(ROOT / "package.xml").getroot()
     assert (ROOT / manifest.find("license").get("file")).is_file()
