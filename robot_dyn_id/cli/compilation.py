@@ -7,13 +7,13 @@ import multiprocessing
 import os
 import signal
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import contextmanager, suppress
 
 from robot_dyn_id.cli import note
 from robot_dyn_id.cores import available_cores
 from robot_dyn_id.kernels.compiled import is_on_disk
 from robot_dyn_id.kernels.stepping import advance_lanes
-from robot_dyn_id.simulation.plant_lanes import warm_up_lanes
+from robot_dyn_id.simulation.plant_lanes import warm_up_dry_friction, warm_up_lanes
 
 LEAST_CORES = 2
 """Least number of cores on which another process compiles: on one it would only take time from this one."""
@@ -22,7 +22,11 @@ LEAST_CORES = 2
 @contextmanager
 def first_identification() -> Iterator[None]:
     """Explain why the first identification of an installation takes long, and compile its last functions meanwhile."""
-    with compiling(warm_up_lanes) if announce_compilation(advance_lanes) else nullcontext():
+    if not announce_compilation(advance_lanes):
+        yield
+        return
+    with compiling(warm_up_lanes):
+        warm_up_dry_friction()  # before the other process needs it: the two then take equally long
         yield
 
 

@@ -134,18 +134,17 @@ class ConeProgram:
         """The floor of every element, shape (10 b + l,)."""
         return np.append(np.tile(self.floor * _IDENTITY, self.bodies), np.zeros(len(self.bounded)))
 
-    def smallest(self, *elements: Array, scale: Array | None = None) -> float:
+    def smallest(self, elements: Array, scale: Array | None = None) -> float:
         """Smallest eigenvalue or number of some elements; infinite if there is none.
 
         Args:
-            elements: the elements, shape (10 b + l,) each.
+            elements: the elements, shape (k, 10 b + l).
             scale: factor of the rows and columns of the matrices, shape (b, 4); None: 1.
         """
-        together = np.stack(elements)
-        least = float(together[:, self.inertial :].min(initial=np.inf))
+        least = float(elements[:, self.inertial :].min(initial=np.inf))
         if not self.bodies:
             return least
-        matrices = matrices_of(together[:, : self.inertial].reshape(len(elements), self.bodies, 10))
+        matrices = matrices_of(elements[:, : self.inertial].reshape(len(elements), self.bodies, 10))
         if scale is not None:
             matrices *= scale[:, :, None] * scale[:, None, :]
         return min(least, float(np.linalg.eigvalsh(matrices).min()))
@@ -158,7 +157,7 @@ class ConeProgram:
         s = self._room(x)
         s, z = (
             point if least > 0.0 else point + (1.0 - least) * self.identity
-            for point, least in ((s, self.smallest(s)), (-s, self.smallest(-s)))
+            for point, least in ((s, self.smallest(s[None])), (-s, self.smallest(-s[None])))
         )
         return x, s, z
 
@@ -193,7 +192,7 @@ class _Newton:
         self.sizes = np.empty((program.bodies, 4))
         diagonal = np.empty((program.bodies, 10))
         if program.bodies:
-            matrices = matrices_of(np.stack([s[:split], z[:split]]).reshape(2, program.bodies, 10))
+            matrices = matrices_of(np.array([s[:split], z[:split]]).reshape(2, program.bodies, 10))
             lower_s, lower_z = np.linalg.cholesky(matrices)
             left, self.sizes, _ = np.linalg.svd(np.swapaxes(lower_z, 1, 2) @ lower_s)
             inverse = np.swapaxes(lower_z @ left, 1, 2) / np.sqrt(self.sizes)[:, :, None]
@@ -222,7 +221,7 @@ class _Newton:
         correction = np.empty(len(middle))
         correction[split:] = (target - s[split:] * z[split:]) / numbers
         if program.bodies:
-            matrices_s, matrices_z = matrices_of(np.stack([s[:split], z[:split]]).reshape(2, -1, 10))
+            matrices_s, matrices_z = matrices_of(np.array([s[:split], z[:split]]).reshape(2, -1, 10))
             product = matrices_s @ matrices_z
             product = 0.5 * (product + np.swapaxes(product, 1, 2))
             sums = 0.5 * (self.sizes[:, :, None] + self.sizes[:, None, :])
@@ -267,8 +266,9 @@ class _Newton:
     def _longest(self, *steps: Array) -> float:
         """Longest step along scaled directions within the cones."""
         split = self.program.inertial
-        relative = [np.append(step[:split], step[split:] / self.middle[split:]) for step in steps]
-        return 1.0 / max(1e-300, -self.program.smallest(*relative, scale=1.0 / np.sqrt(self.sizes)))
+        relative = np.array(steps)
+        relative[:, split:] /= self.middle[split:]
+        return 1.0 / max(1e-300, -self.program.smallest(relative, scale=1.0 / np.sqrt(self.sizes)))
 
 
 class _Refined:
@@ -279,12 +279,14 @@ class _Refined:
     """
 
     def __init__(self, hessian: Array) -> None:
-        """Factorize the matrix, with a unit diagonal."""
+        """Factorize the matrix, in whose place comes the one with a unit diagonal."""
         self.size = 1.0 / np.sqrt(hessian.diagonal())
-        self.unit = hessian * self.size * self.size[:, None]
+        self.unit = hessian
+        self.unit *= self.size
+        self.unit *= self.size[:, None]
         regularized = self.unit.copy()
         regularized.ravel()[:: len(regularized) + 1] += HESSIAN_REGULARIZATION
-        self.factor = CholeskyFactor.from_matrix(regularized)
+        self.factor = CholeskyFactor.from_matrix(regularized, overwrite=True)
 
     def solve(self, right: Array) -> Array:
         """Solution of the equations, shape (c,)."""

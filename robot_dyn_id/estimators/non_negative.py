@@ -44,7 +44,7 @@ def minimize_non_negative(quadratic: Array, linear: Array, free: Mask) -> tuple[
         values = np.zeros(len(linear))
         at = np.flatnonzero(free)
         with suppress(np.linalg.LinAlgError):  # rounding: exchanged singly in the end
-            values[at] = CholeskyFactor.from_matrix(quadratic[at[:, None], at]).solve(linear[at])
+            values[at] = CholeskyFactor.from_matrix(quadratic[at[:, None], at], overwrite=True).solve(linear[at])
         multipliers = quadratic @ values - linear
         wrong = np.where(free, values < -ROUNDING * float(np.abs(values).max(initial=0.0)), multipliers < -negligible)
         count = int(np.count_nonzero(wrong))
@@ -77,7 +77,7 @@ def solve_bounded(normal: Array, target: Array, bounded: Mask) -> Array:
     scaled = target * scale
     free, bound = np.flatnonzero(~bounded), np.flatnonzero(bounded)
     found = np.zeros(len(scale))
-    factor = CholeskyFactor.from_matrix(unit[free[:, None], free])
+    factor = CholeskyFactor.from_matrix(unit[free[:, None], free], overwrite=True)
     alone = factor.solve(scaled[free])
     if len(bound):
         mixed = unit[free[:, None], bound]

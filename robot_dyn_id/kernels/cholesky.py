@@ -33,17 +33,18 @@ class CholeskyFactor:
         self.upper = upper
 
     @classmethod
-    def from_matrix(cls, matrix: Array) -> Self:
+    def from_matrix(cls, matrix: Array, *, overwrite: bool = False) -> Self:
         """Factorize a matrix.
 
         Args:
             matrix: symmetric positive-definite matrix, of which the lower triangle is read, shape (c, c).
+            overwrite: whether the factor may take the place of the matrix.
 
         Raises:
             LinAlgError: the matrix is not positive definite, or has NaN.
         """
         # the transposed view has the order of LAPACK: nothing is copied twice
-        upper, fault = lapack.dpotrf(matrix.T, lower=False, clean=False)
+        upper, fault = lapack.dpotrf(matrix.T, lower=False, clean=False, overwrite_a=overwrite)
         if fault or (upper.size and math.isnan(upper[-1, -1])):  # NaN gets from every element to the last
             raise np.linalg.LinAlgError("the matrix is not positive definite")
         return cls(upper)

@@ -59,8 +59,17 @@ if COMPILED:
 
     def compiled(function: Function) -> Function:
         """Compile `function` on its first call and keep the machine code on disk."""
+        return _kept(function)
+
+    def compiled_part(function: Function) -> Function:
+        """The same for a function that only kernels call: without what a call from Python needs, it compiles faster."""
+        return _kept(function, no_cpython_wrapper=True)
+
+    def _kept(function: Function, **options: bool) -> Function:
         # contract: fused multiply-add is the one liberty taken with floating point.
-        jit = numba.njit(cache=True, nogil=True, fastmath={"contract"}, error_model="numpy")
+        jit = numba.njit(
+            cache=True, nogil=True, no_cfunc_wrapper=True, fastmath={"contract"}, error_model="numpy", **options
+        )
         kernel = jit(function)
         index: Any = getattr(getattr(kernel, "_cache", None), "_cache_file", None)
         if hasattr(index, "_source_stamp"):  # not with NUMBA_DISABLE_JIT
@@ -89,12 +98,16 @@ if COMPILED:
         )
         return jit(function)  # type: ignore[no-any-return]
 
-    @numba.njit(inline="always")  # type: ignore[untyped-decorator]
+    def inserted(function: Function) -> Function:
+        """Insert the source of a function that does little more than call others into the callers."""
+        return numba.njit(inline="always")(function)  # type: ignore[no-any-return]
+
+    @inserted
     def samples(n: int) -> Iterable[Any]:
         """The sample numbers of a tile of `n` samples."""
         return range(n)
 
-    @numba.njit(inline="always")  # type: ignore[untyped-decorator]
+    @inserted
     def shifted(start: int, k: Any) -> Any:
         """The index of a tile's sample `k` in an array where the tile begins at `start`.
 
@@ -110,7 +123,7 @@ else:
         """Leave `function` as it is: it runs as NumPy operations."""
         return function
 
-    inlined = inlined_sum = compiled
+    inlined = inlined_sum = compiled_part = inserted = compiled
 
     def samples(n: int) -> Iterable[Any]:
         """All samples of a tile at once."""

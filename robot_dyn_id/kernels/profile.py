@@ -6,7 +6,7 @@ from __future__ import annotations
 import numpy as np
 
 from robot_dyn_id.arrays import Array, Mask
-from robot_dyn_id.kernels.compiled import compiled
+from robot_dyn_id.kernels.compiled import compiled, samples
 
 MAX_EXCHANGES = 400
 """Largest number of bounds that begin or cease to hold along a profile; 1 to 20 are typical."""
@@ -35,19 +35,29 @@ def follow_profile(tableau: Array, free: Mask, values: Array, linear: Array, con
     Returns:
         Growth of the combination; less than the limit allows if the bounds stop it.
     """
-    work, positive, now = tableau.copy(), free.copy(), values.copy()
+    count = len(values)
+    work, now, positive = tableau.copy(), values.copy(), np.empty(count)
+    moved, row, column, products = np.empty(count), np.empty(count), np.empty(count), np.empty(count)
+    for k in samples(count):  # in loops: most of NumPy's functions take seconds to compile
+        positive[k] = free[k]
     multiplier, grown, squared = 0.0, 0.0, 0.0
     for _ in range(MAX_EXCHANGES):
-        moved = np.where(positive, linear, 0.0)
-        direction = np.dot(work, moved) - np.where(positive, 0.0, linear)
-        slope = max(0.0, constant + np.sum(moved * direction))
-        step = np.inf
-        at = 0
-        falling = direction < -FLAT * np.sqrt(np.sum(direction**2))
-        if np.any(falling):
-            steps = np.where(falling, -now / np.where(falling, direction, 1.0), np.inf)
-            at = int(np.argmin(steps))
-            step = max(0.0, steps[at])
+        for k in samples(count):
+            moved[k] = positive[k] * linear[k]
+        direction = np.dot(work, moved)
+        for k in samples(count):
+            direction[k] -= (1.0 - positive[k]) * linear[k]
+        for k in samples(count):
+            products[k] = moved[k] * direction[k]
+        slope = max(0.0, constant + np.sum(products))
+        for k in samples(count):
+            products[k] = direction[k] * direction[k]
+        flat = FLAT * np.sqrt(np.sum(products))
+        step, at = np.inf, 0
+        for i in range(count):
+            if direction[i] < -flat and -now[i] / direction[i] < step:
+                step, at = -now[i] / direction[i], i
+        step = max(0.0, step)
         last = np.inf  # at slope 0 a bound holds the combination until its multiplier is zero
         if slope > 0.0:
             last = np.sqrt(multiplier**2 + (limit - squared) / slope) - multiplier
@@ -60,13 +70,21 @@ def follow_profile(tableau: Array, free: Mask, values: Array, linear: Array, con
         if done:
             break
         multiplier += step
-        now = now + step * direction
-        now[at] = 0.0
         pivot = work[at, at]
-        column, row = work[:, at].copy(), work[at].copy()
-        work -= np.outer(column, row / pivot)
-        work[:, at] = column / pivot
-        work[at] = -row / pivot
+        for k in samples(count):
+            now[k] += step * direction[k]
+            column[k] = work[k, at]
+            row[k] = work[at, k] / pivot
+        now[at] = 0.0
+        for i in range(count):
+            for k in samples(count):
+                products[k] = column[i] * row[k]
+            for k in samples(count):
+                work[i, k] -= products[k]
+        for k in samples(count):
+            work[k, at] = column[k] / pivot
+        for k in samples(count):
+            work[at, k] = -row[k]
         work[at, at] = 1.0 / pivot
-        positive[at] = not positive[at]
+        positive[at] = 1.0 - positive[at]
     return grown

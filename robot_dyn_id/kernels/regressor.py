@@ -23,7 +23,7 @@ from __future__ import annotations
 import numpy as np
 
 from robot_dyn_id.kernels.angles import cos_sin
-from robot_dyn_id.kernels.compiled import compiled, inlined, samples, shifted
+from robot_dyn_id.kernels.compiled import compiled, compiled_part, inlined, samples, shifted
 
 TILE = 128  # samples worked on together: the rows of one body stay in the second cache, runs of `out` are long
 WIDTH = TILE + 8  # rows a power of two apart would compete for the same few cache lines
@@ -210,7 +210,7 @@ def follow(n, gain, now):  # type: ignore[no-untyped-def]
             now[TWIST + r, k] = now[TWIST + r, k] + gain * now[OWN_TWIST + r, k]
 
 
-@compiled
+@compiled_part
 def copy(rows, n, source, source_row, target, target_row):  # type: ignore[no-untyped-def]
     """Copy rows of a tile."""
     for r in range(rows):
@@ -228,7 +228,7 @@ def _read(i, n, start, angle, q, dq, ddq, now):  # type: ignore[no-untyped-def]
         now[ACCELERATION, k] = ddq[i, shifted(start, k)]
 
 
-@compiled
+@compiled_part
 def _write(p, n, start, slot, now, out):  # type: ignore[no-untyped-def]
     """The columns of pair p, to the rows that are wanted."""
     for r in range(10):
@@ -238,7 +238,7 @@ def _write(p, n, start, slot, now, out):  # type: ignore[no-untyped-def]
                 out[row, shifted(start, k)] = now[COLUMNS + r, k]
 
 
-@compiled
+@compiled_part
 def leave(i, n, parent, gravity, states, now):  # type: ignore[no-untyped-def]
     """The state of the body that carries body i, if it is not there already."""
     if parent[i] < 0:
@@ -262,7 +262,7 @@ def arrive(i, n, start, turn, shift, axis, angle, q, dq, ddq, states, now):  # t
     copy(STATE, n, now, 0, states, i * STATE)
 
 
-@compiled
+@compiled_part
 def twist_places(pair_from, pair_gain, twist, carried):  # type: ignore[no-untyped-def]
     """Where the twist of a pair is found, and that of its parent: a joint's is the same for all that it carries.
 

@@ -22,7 +22,7 @@ import math
 
 import numpy as np
 
-from robot_dyn_id.kernels.compiled import compiled
+from robot_dyn_id.kernels.compiled import compiled, compiled_part, inserted
 from robot_dyn_id.kernels.dynamics import dynamics_single, dynamics_tiles
 
 SIGN, DAHL, POWER, ARCTAN, RISING = 0.0, 1.0, 2.0, 3.0, 4.0
@@ -55,7 +55,7 @@ NEWTON = 60
 """Most iterations for one coordinate's velocity; four are usual."""
 
 
-@compiled
+@compiled_part
 def _invert(packed, factor, inverse):  # type: ignore[no-untyped-def]
     """Inverses (n, n, L) of symmetric positive definite matrices from packed lower triangles, by Cholesky factors."""
     joints, lanes = inverse.shape[0], inverse.shape[2]
@@ -90,7 +90,7 @@ def _invert(packed, factor, inverse):  # type: ignore[no-untyped-def]
                 inverse[column, i, a] = inverse[i, column, a]
 
 
-@compiled
+@compiled_part
 def _combine(weights, matrix, out):  # type: ignore[no-untyped-def]
     """Products weights @ matrix of all lanes, shape (g, c, L), with `weights` of shape (g, n), mostly zeros."""
     for i in range(weights.shape[0]):
@@ -105,7 +105,7 @@ def _combine(weights, matrix, out):  # type: ignore[no-untyped-def]
                         out[i, j, a] += weight * matrix[k, j, a]
 
 
-@compiled
+@compiled_part
 def _slid(z, along, constant):  # type: ignore[no-untyped-def]
     """State of a Dahl element after a displacement."""
     toward = np.sign(along)
@@ -129,7 +129,7 @@ def slide(weights, starts, laws, moved, slip):  # type: ignore[no-untyped-def]
                 slip[k] = _slid(slip[k], along, laws[k, CONSTANT])
 
 
-@compiled
+@compiled_part
 def _growth(shape, constant, speed):  # type: ignore[no-untyped-def]
     """Value of a memoryless law at a speed >= 0, and its slope (infinite for powers at rest)."""
     if shape == SIGN:
@@ -137,14 +137,14 @@ def _growth(shape, constant, speed):  # type: ignore[no-untyped-def]
             return (1.0 if speed > 0.0 else 0.0), 0.0
         value = math.tanh(speed / constant)
         return value, (1.0 - value * value) / constant
-    if shape in {POWER, RISING}:
+    if shape != ARCTAN:
         value = speed**constant
         return value, (constant * value / speed if speed > 0.0 else np.inf)
     ratio = speed / constant
     return math.atan(ratio), 1.0 / (constant * (1.0 + ratio * ratio))
 
 
-@compiled
+@compiled_part
 def _law(law, z, speed):  # type: ignore[no-untyped-def]
     """Value of a law at a velocity, a Dahl element with the state z."""
     if law[SHAPE] == DAHL:
@@ -154,7 +154,7 @@ def _law(law, z, speed):  # type: ignore[no-untyped-def]
     return math.copysign(_growth(law[SHAPE], law[CONSTANT], abs(speed))[0] * _share(law, speed), speed)
 
 
-@compiled
+@compiled_part
 def _share(law, speed):  # type: ignore[no-untyped-def]
     """Remaining share of a law that fades, at a velocity; 1 for the others."""
     if law[FADING] == np.inf:
@@ -163,7 +163,7 @@ def _share(law, speed):  # type: ignore[no-untyped-def]
     return math.exp(-ratio * ratio)
 
 
-@compiled
+@compiled_part
 def _knee(law, slope):  # type: ignore[no-untyped-def]
     """Speed above which the slope of a saturating law is below a limit; 0 if it rises, infinite for the other laws."""
     if law[SHAPE] == RISING:
@@ -175,7 +175,7 @@ def _knee(law, slope):  # type: ignore[no-untyped-def]
     return np.inf
 
 
-@compiled
+@compiled_part
 def _beyond(law, knee, speed):  # type: ignore[no-untyped-def]
     """Value of a law at a velocity less that at the same direction's knee; 0 below the knee."""
     if not abs(speed) > knee or speed * law[SIDE] < 0.0:
@@ -184,7 +184,7 @@ def _beyond(law, knee, speed):  # type: ignore[no-untyped-def]
     return math.copysign(above - _growth(law[SHAPE], law[CONSTANT], knee)[0], speed)
 
 
-@compiled
+@compiled_part
 def _end_velocity(free, gain, step, viscous, first, last, laws, torque, knee, slip):  # type: ignore[no-untyped-def]
     """The velocity y with y + gain F(y) = free, with the dry friction F(y) at the end of a step of velocity y.
 
@@ -234,7 +234,7 @@ def _end_velocity(free, gain, step, viscous, first, last, laws, torque, knee, sl
     return toward * max(y, 0.0)
 
 
-@compiled
+@compiled_part
 def _least_root(  # type: ignore[no-untyped-def]
     excess, straight, gain, step, toward, first, last, laws, torque, knee, slip
 ):
@@ -264,7 +264,7 @@ def _least_root(  # type: ignore[no-untyped-def]
     return max(least, (excess - saturated) / straight)
 
 
-@compiled
+@compiled_part
 def _resistance(y, step, viscous, first, last, laws, torque, knee, slip):  # type: ignore[no-untyped-def]
     """Dry friction of a coordinate at the end of a step of velocity y, and its slope; see `_end_velocity`."""
     speed, slope = abs(y), (viscous[0] if y > 0.0 else viscous[1])
@@ -284,9 +284,9 @@ def _resistance(y, step, viscous, first, last, laws, torque, knee, slip):  # typ
     return value, slope
 
 
-@compiled
+@compiled_part
 def _converge(step, free, response, viscous, starts, laws, torque, knee, slip, dry):  # type: ignore[no-untyped-def]
-    """Newton's method for the velocities of all coordinates, y + step R F(y) = free; arguments as in `_dry_friction`.
+    """Newton's method for the velocities of all coordinates, y + step R F(y) = free; arguments as in `dry_friction`.
 
     Its steps solve (1 + step R S) dy = step R (found - F(y)) with the slopes S of F, by the Cholesky factor of
     1 + s step R s, where s = sqrt(S). Returns whether it converged: the friction that leads to y is F(y). `dry` is
@@ -340,7 +340,7 @@ def _converge(step, free, response, viscous, starts, laws, torque, knee, slip, d
 
 
 @compiled
-def _dry_friction(step, free, response, viscous, starts, laws, torque, knee, slip, dry):  # type: ignore[no-untyped-def]
+def dry_friction(step, free, response, viscous, starts, laws, torque, knee, slip, dry):  # type: ignore[no-untyped-def]
     """Dry friction torques of all coordinates, coupled by the inertia; `dry` is the first guess.
 
     Newton's method for all together, where it converges, else Gauss-Seidel:
@@ -368,7 +368,7 @@ def _dry_friction(step, free, response, viscous, starts, laws, torque, knee, sli
             break
 
 
-@compiled
+@compiled_part
 def _speeds(weights, dq, out):  # type: ignore[no-untyped-def]
     """Velocities of the coordinates, shape (g, L), from those of the joints, (n, L)."""
     for i in range(weights.shape[0]):
@@ -380,7 +380,7 @@ def _speeds(weights, dq, out):  # type: ignore[no-untyped-def]
                     out[i, a] += weights[i, j] * dq[j, a]
 
 
-@compiled
+@compiled_part
 def _strengths(weights, starts, shares, load, torque):  # type: ignore[no-untyped-def]
     """Torque per shape of each law, shape (m, L), under the loads of the joints, (n, L); see `advance_lanes`."""
     for i in range(weights.shape[0]):
@@ -395,7 +395,7 @@ def _strengths(weights, starts, shares, load, torque):  # type: ignore[no-untype
                 torque[k, a] = shares[k, 0, a] + shares[k, 1, a] * abs(along) / square
 
 
-@compiled
+@compiled_part
 def _risen(speed, lane, first, last, laws, torque, knee, fallen):  # type: ignore[no-untyped-def]
     """Friction of one coordinate that is neither dry nor viscous: saturating laws beyond their knees, rising friction.
 
@@ -412,7 +412,7 @@ def _risen(speed, lane, first, last, laws, torque, knee, fallen):  # type: ignor
     return friction
 
 
-@compiled
+@compiled_part
 def _oppose(weights, starts, laws, viscous, busy, torque, knee, fallen, velocity, speed, friction):  # type: ignore[no-untyped-def]
     """Friction of the coordinates that is not dry, shape (g, L), at velocities of the joints, (n, L).
 
@@ -430,7 +430,7 @@ def _oppose(weights, starts, laws, viscous, busy, torque, knee, fallen, velocity
                 friction[i, a] += _risen(speed[i, a], a, starts[i], starts[i + 1], laws, torque, knee, fallen)
 
 
-@compiled
+@compiled_part
 def _plan(  # type: ignore[no-untyped-def]
     lane,
     step,
@@ -466,7 +466,7 @@ def _plan(  # type: ignore[no-untyped-def]
     """
     g, rate, dry, any_saturating = len(start), 0.0, False, False
     for k in range(len(laws)):
-        any_saturating = any_saturating or laws[k, SHAPE] in {POWER, ARCTAN}
+        any_saturating = any_saturating or laws[k, SHAPE] == POWER or laws[k, SHAPE] == ARCTAN
     stable = 0.5 * STABLE if any_saturating else STABLE  # half of it for the saturating laws
     for i in range(g):
         rate += max(viscous[i, 0, lane], viscous[i, 1, lane], 0.0) * response[i, i, lane]  # bounds the fastest decay
@@ -478,7 +478,7 @@ def _plan(  # type: ignore[no-untyped-def]
             dry = dry or beyond > 0.0
         known[i, lane], saturating = 0.0, 0.0
         for k in range(starts[i], starts[i + 1]):
-            saturating += laws[k, SHAPE] in {POWER, ARCTAN}
+            saturating += laws[k, SHAPE] == POWER or laws[k, SHAPE] == ARCTAN
         for k in range(starts[i], starts[i + 1]):
             strength, left = torque[k, lane], _share(laws[k], start[i, lane])
             held[k, lane], fallen[k, lane], knee[k, lane] = strength * left, -1.0, np.inf
@@ -498,9 +498,9 @@ def _plan(  # type: ignore[no-untyped-def]
     return dry
 
 
-@compiled
+@compiled_part
 def _stick(lane, step, free, response, implicit, starts, laws, held, knee, slip, dry):  # type: ignore[no-untyped-def]
-    """Find the dry friction torques of one lane; arguments as in `_dry_friction`, with the lanes as last axis."""
+    """Find the dry friction torques of one lane; arguments as in `dry_friction`, with the lanes as last axis."""
     g, m = len(free), len(laws)
     unhindered, guess, couplings, viscous = np.empty(g), np.empty(g), np.empty((g, g)), np.empty((g, 2))
     torque, knees, states = np.empty(m), np.empty(m), np.empty(m)
@@ -511,12 +511,12 @@ def _stick(lane, step, free, response, implicit, starts, laws, held, knee, slip,
             couplings[i, j] = response[i, j, lane]
     for k in range(m):
         torque[k], knees[k], states[k] = held[k, lane], knee[k, lane], slip[k, lane]
-    _dry_friction(step, unhindered, couplings, viscous, starts, laws, torque, knees, states, guess)
+    dry_friction(step, unhindered, couplings, viscous, starts, laws, torque, knees, states, guess)
     for i in range(g):
         dry[i, lane] = guess[i]
 
 
-@compiled
+@inserted
 def _evaluate(  # type: ignore[no-untyped-def]
     tree, parameters, q, dq, ddq, slots, added, effort, torque, mass, acceleration, excess
 ):
@@ -593,14 +593,18 @@ def advance_lanes(  # type: ignore[no-untyped-def]
     explicit, implicit = np.empty((g, 2, lanes)), np.empty((g, 2, lanes))
     torque, held, knee, fallen = np.empty((m, lanes)), np.empty((m, lanes)), np.empty((m, lanes)), np.empty((m, lanes))
     moved, gained, remaining, load = np.empty_like(q), np.empty_like(q), np.empty_like(q), np.zeros_like(q)
-    busy, sprung, sliding = np.zeros(g, dtype=np.bool_), bool(np.any(stiffness)), False
+    busy, sprung, sliding = np.zeros(g, dtype=np.bool_), False, False
     sticks = np.zeros(lanes, dtype=np.bool_)
+    for j in range(stiffness.shape[0]):
+        for k in range(stiffness.shape[1]):
+            for a in range(stiffness.shape[2]):
+                sprung = sprung or stiffness[j, k, a] != 0.0
     for k in range(m):
         sliding = sliding or laws[k, SHAPE] == DAHL
     for a in range(lanes):
         least[a] = np.inf
     for _ in range(count):
-        for j in range(n):  # in loops: checked assignments of slices take half of the compile time
+        for j in range(n):  # in loops, without sets and reductions: each of NumPy's takes a second to compile
             for a in range(lanes):
                 position[j, a], velocity[j, a], drive[j, a] = q[j, a], dq[j, a], effort[j, a] - constant[j, a]
             if sprung:
@@ -610,9 +614,11 @@ def advance_lanes(  # type: ignore[no-untyped-def]
         if len(loads) > 0:
             _evaluate(tree, loads, position, velocity, rest, slots, added, none, load, none, none, excess)
         _evaluate(tree, parameters, position, velocity, rest, slots, added, drive, none, mass, acceleration, excess)
+        valid = False
         for a in range(lanes):
             least[a] = min(least[a], excess[a]) if excess[a] > 0.0 else 0.0
-        if not least.max() > 0.0:
+            valid = valid or least[a] > 0.0
+        if not valid:
             break
         _strengths(weights, starts, shares, load, torque)
         _invert(mass, factor, inverse)

@@ -6,7 +6,7 @@ from __future__ import annotations
 import numpy as np
 
 from robot_dyn_id.arrays import Array, Mask
-from robot_dyn_id.kernels.stepping import advance_lanes
+from robot_dyn_id.kernels.stepping import advance_lanes, dry_friction
 from robot_dyn_id.simulation.plant import STEP, CompiledDynamics, smallest_dynamics, steps
 
 
@@ -64,3 +64,9 @@ def warm_up_lanes() -> None:
     compiled = CompiledDynamics(smallest_dynamics())
     two = np.ones((1, 2))
     PlantLanes(compiled, two, two, np.repeat(compiled.slip()[:, None], 2, axis=1)).advance(two, STEP)
+
+
+def warm_up_dry_friction() -> None:
+    """Compile the part of it that takes longest after the dynamics, which another process can do in parallel."""
+    one, zero = np.ones(1), np.zeros(1)
+    dry_friction(STEP, one, one[:, None], np.ones((1, 2)), np.array([0, 1]), np.ones((1, 6)), one, one, zero, zero)

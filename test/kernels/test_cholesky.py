@@ -19,6 +19,8 @@ def test_factor_solves_and_has_the_determinant(size):
         np.testing.assert_allclose(factor.solve(matrix @ truth), truth, rtol=1e-9, atol=1e-12)
     assert factor.log_determinant == pytest.approx(np.linalg.slogdet(matrix)[1], abs=1e-10)
     np.testing.assert_array_equal(matrix, kept)
+    again = CholeskyFactor.from_matrix(matrix, overwrite=True)
+    np.testing.assert_array_equal(np.triu(again.upper), np.triu(factor.upper))
 
 
 @pytest.mark.parametrize("matrix", [np.diag([1.0, -1.0]), np.array([[1.0, np.nan], [np.nan, 1.0]])])

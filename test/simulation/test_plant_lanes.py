@@ -7,8 +7,10 @@ from support.robots import panda_arm
 
 from robot_dyn_id.dynamics.regressor import terms_on_joints
 from robot_dyn_id.dynamics.terms import Dahl
+from robot_dyn_id.kernels.compiled import COMPILED
+from robot_dyn_id.kernels.stepping import dry_friction
 from robot_dyn_id.simulation.plant import Plant, nominal_dynamics
-from robot_dyn_id.simulation.plant_lanes import PlantLanes
+from robot_dyn_id.simulation.plant_lanes import PlantLanes, warm_up_dry_friction, warm_up_lanes
 
 LANES = 5
 
@@ -62,3 +64,11 @@ def test_a_lane_that_diverges_leaves_the_others_as_they_are(dynamics):
     assert wild.diverged.tolist() == [False, True, False, False, False]
     others = ~wild.diverged
     np.testing.assert_array_equal(wild.q[:, others], alone.q[:, others])
+
+
+@pytest.mark.skipif(not COMPILED, reason="numba is not installed")
+def test_what_is_compiled_in_advance_is_what_the_simulation_calls():
+    warm_up_lanes()
+    warm_up_dry_friction()
+    kept = dry_friction._cache._cache_file._load_index()
+    assert len({signature for signature, *_ in kept}) == 1

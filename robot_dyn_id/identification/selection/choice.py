@@ -297,12 +297,17 @@ def choose_model(
             validation = wide.validate(trials, blocks)
             choice = wide.choose(validation)
     block_models = []
-    for number, block in enumerate(validation.blocks):
+
+    def without(block: int) -> BlockModel:
         if options.without_blocks:
-            progress(Stage("repeating the choice without each block", number, len(validation.blocks)))
-            block_models.append(wide.without(validation, block, choice))
-        else:
-            block_models.append(wide.fit_block(choice.validation.without(block), choice.candidate, block))
+            return wide.without(validation, block, choice)
+        return wide.fit_block(choice.validation.without(block), choice.candidate, block)
+
+    with closing(in_order(without, validation.blocks)) as results:
+        for number in range(len(validation.blocks)):
+            if options.without_blocks:
+                progress(Stage("repeating the choice without each block", number, len(validation.blocks)))
+            block_models.append(next(results))
     validation = choice.validation
     final = wide.consistent(validation, choice.candidate, all_rows=True)
     if validation.zeros:

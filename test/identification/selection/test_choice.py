@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from support.simulated import ARM, Simulated
 
+from robot_dyn_id import cores
 from robot_dyn_id.dynamics.regressor import Motion, Regressor
 from robot_dyn_id.dynamics.terms import Coulomb, Coupling, Dahl, LoadCoulomb, Offset, RotorInertia, Viscous
 from robot_dyn_id.estimators import Consistent
@@ -166,8 +167,9 @@ class TestRepetition:
         spread = np.std(torques, axis=0)
         assert 0.0 < np.sqrt(np.mean(spread**2)) < NOISE_NM
 
-    def test_the_choice_is_reproducible_to_the_last_bit(self, simple):
+    def test_the_choice_is_reproducible_to_the_last_bit_on_one_core(self, simple, monkeypatch):
         robot, selection = simple
+        monkeypatch.setattr(cores, "count_workers", lambda: 1)
         again = choose_model(record(robot), robot.model, replace(FIXED_FILTER, without_blocks=True))
         assert again.strength == selection.strength
         assert again.weights.tolist() == selection.weights.tolist()
