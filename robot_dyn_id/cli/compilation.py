@@ -34,7 +34,7 @@ def announce_compilation(kernel: Callable[..., object]) -> bool:
     """Explain why the first run of an installation takes long; False if the machine code of a kernel is on disk."""
     if is_on_disk(kernel):
         return False
-    note("functions of this installation are compiled, once, for about a minute")
+    note("functions of this installation are compiled, once, within a minute")
     return True
 
 

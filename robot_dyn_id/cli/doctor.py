@@ -200,7 +200,7 @@ def _kernels() -> Check:
         action = "set NUMBA_CACHE_DIR to a folder that can be written to; every run compiles for up to a minute"
         return Check(name, OK if stored.compiled == stored.count else WARN, f"{text}, which is read-only", action)
     if not stored.compiled:
-        return Check(name, WARN, text, "nothing: the first identification compiles them, which takes about a minute")
+        return Check(name, WARN, text, "nothing: the first identification compiles them, which takes half a minute")
     return Check(name, OK, text)
 
 
