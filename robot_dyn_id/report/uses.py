@@ -58,7 +58,8 @@ def has_limited(judgments: Sequence[UseJudgment]) -> bool:
 def reduced_text(reduced: ReducedFit) -> str:
     """Uses that fewer joints are fit for."""
     uses = ", ".join(name_use(use) for use in reduced.uses)
-    return f"without {list_joints(reduced.without, reduced.order)}: yes for {uses}, with this line in the configuration:"
+    left_out = list_joints(reduced.without, reduced.order)
+    return f"without {left_out}: yes for {uses}, with this line in the configuration:"
 
 
 def identify_line(reduced: ReducedFit) -> str:
