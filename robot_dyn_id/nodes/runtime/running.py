@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 import signal
 import sys
@@ -16,7 +17,6 @@ import rclpy
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.signals import SignalHandlerOptions
 from rclpy.task import Future
-from rclpy.utilities import remove_ros_args
 
 from robot_dyn_id.errors import InternalError, RobotDynIdError, UsageError
 from robot_dyn_id.faults import reported, setup_error
@@ -123,12 +123,12 @@ def run(make: type[RobotNode], arguments: Sequence[str] | None = None) -> int:
 
 
 def refuse_other_words(name: str, command: Sequence[str]) -> None:
-    """Refuse words that ROS would ignore, such as parameters without `--ros-args`.
+    """Refuse words before `--ros-args`, which ROS would ignore: parameters, or remappings in the way of ROS 1.
 
     Raises:
         UsageError: such a word.
     """
-    others = remove_ros_args(list(command))[1:]
+    others = list(itertools.takewhile(lambda word: word != "--ros-args", command[1:]))
     if others:
         raise UsageError(
             f"{' '.join(others)}: not a ROS argument, and would be ignored: write "
