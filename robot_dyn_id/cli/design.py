@@ -132,7 +132,7 @@ def run(arguments: argparse.Namespace) -> tuple[int, dict[str, Any]]:
         "velocity_scale": settings.velocity_scale,
         "effort_scale": settings.effort_scale,
         "friction": plan.torques.friction,
-        "posture": dict(zip(model.joint_names, plan.problem.parametrization.center.tolist(), strict=True)),
+        "posture": dict(zip(model.joint_names, plan.center.tolist(), strict=True)),
         "collision_check": plan.collision_check,
         "stand_ins": list(plan.clearance.stand_ins) if plan.clearance is not None else [],
         "objective": {

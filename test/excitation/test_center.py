@@ -55,6 +55,10 @@ def test_the_weight_counts_as_much_as_collisions():
     assert np.abs(torques.at_rest(center.position[:, None])).max() < allowed
 
 
+def test_a_design_with_a_free_period_has_the_center_of_one_without():
+    np.testing.assert_array_equal(task(free_period=True).center, task().center)
+
+
 def test_a_design_states_the_configuration_that_it_chose_as_a_line_of_its_file():
     one = task()
     (line,) = (note for note in one.notes if note.startswith("posture: "))

@@ -86,6 +86,7 @@ class DesignTask:
         problem: optimization problem.
         objective: name of the objective.
         limits: motion limits of the joints.
+        center: configuration about which the joints move [rad or m], shape (n,).
         torques: model of the torques needed by a motion, including the payload.
         effort: effort limits [N m or N], shape (n,); infinite for joints without a limit.
         clearance: collision check; None if collisions are not checked.
@@ -98,6 +99,7 @@ class DesignTask:
     problem: DesignProblem
     objective: str
     limits: MotionLimits
+    center: Array
     torques: TorqueModel
     effort: Array
     clearance: Clearance | None
@@ -175,7 +177,8 @@ def make_design_task(
     )
     notes = (*notes, *(clearance.notes if clearance else ()))
     usage = _usage(settings, torques, effort)
-    return DesignTask(problem, name, limits, torques, effort, clearance, surroundings, notes, usage, earlier)
+    center, _ = limits.center_and_reach(demand.posture)
+    return DesignTask(problem, name, limits, center, torques, effort, clearance, surroundings, notes, usage, earlier)
 
 
 def _usage(settings: DesignSettings, torques: TorqueModel, effort: Array) -> str:

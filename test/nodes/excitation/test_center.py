@@ -21,7 +21,7 @@ def test_a_random_motion_is_about_the_configuration_that_a_design_chooses():
     """Around the middle of the limits the arm is in the ground."""
     plan = make_plan(MODEL, ExcitationSettings(**GIVEN))
     assert "the middle of the position limits is not free" in plan.remark and "posture: [" in plan.remark
-    designed = make_design_task(design_settings(effort_scale=0.0), MODEL, Regressor(MODEL)).problem.parametrization
+    designed = make_design_task(design_settings(effort_scale=0.0), MODEL, Regressor(MODEL))
     middle = plan.excitation.evaluate(np.linspace(0.0, 10.0, 1000, endpoint=False))[0].mean(axis=1)
     np.testing.assert_allclose(middle, designed.center, atol=0.05)
 
