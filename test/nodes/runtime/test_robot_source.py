@@ -30,7 +30,7 @@ class Reader(RobotNode):
 
     def begin(self):
         self.models = []
-        self.source = RobotSource(self, self.settings.urdf, self.settings.joints, self.take, gravity=(0.0, 0.0, 1.0))
+        self.source = RobotSource(self, self.settings.urdf, self.settings.joints, self.take, gravity=(0.0, 0.0, 9.81))
 
     def take(self, model):
         if self.refuse == model.name:
@@ -49,7 +49,7 @@ def test_a_file_is_read_at_once(world):
     node = world.add(Reader, "-p", f"urdf:={ARM}", "-p", "joints:=[joint2, joint4]")
     (model,) = node.models
     assert model.joint_names == ("joint2", "joint4")
-    assert list(model.gravity) == [0.0, 0.0, 1.0]
+    assert list(model.gravity) == [0.0, 0.0, 9.81]
     assert node.source.problem == ""
 
 
