@@ -30,13 +30,11 @@ demo: $(stamp)
 	$(venv)/bin/robot-dyn-id demo
 
 # Not `python -m pytest`, which would test the source tree in place of the installed package.
-# Tests of running nodes mostly wait: three at once, each process in a ROS domain of its own, after all others. On a slow
-# computer they disturb each other: what fails is run again alone, and fails the suite if it fails there.
+# Tests of running nodes mostly wait: five at once, each process in a ROS domain of its own.
 # 5 is "no such test", where the flags choose among the others.
 test: $(interfaces)
 	$(venv)/bin/pytest -m "not real_time" -n auto --dist worksteal $(PYTEST_FLAGS) || [ $$? -eq 5 ]
-	$(venv)/bin/pytest -m real_time -n 3 --dist worksteal $(PYTEST_FLAGS) || [ $$? -eq 5 ] || \
-	$(venv)/bin/pytest -m real_time --last-failed --last-failed-no-failures none $(PYTEST_FLAGS)
+	$(venv)/bin/pytest -m real_time -n 5 --dist worksteal $(PYTEST_FLAGS) || [ $$? -eq 5 ]
 
 lint: $(checked)
 	$(venv)/bin/ruff check .

@@ -3,6 +3,7 @@
 
 import os
 import re
+import signal
 
 import pytest
 
@@ -11,6 +12,10 @@ from robot_dyn_id.nodes.runtime.isolation import keep_to_this_host
 # As the commands have it; and two test processes with threads on every core would stand in one another's way.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 keep_to_this_host(listen=False)
+
+# A shell starts a job in the background, and nohup any, with SIGINT ignored, and the processes of the tests inherit it.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_ignore_collect(collection_path, config):
@@ -21,17 +26,11 @@ def pytest_ignore_collect(collection_path, config):
 
 
 @pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(config, items):
-    """Mark tests of running nodes, whose deadlines need a computer with time to spare.
-
-    They use the fixture `world`, or start processes and have the mark `real_time` of their own. Such a test is run
-    again once if it fails, and pytest lists it as rerun; `make test` then runs what still fails alone.
-    """
+def pytest_collection_modifyitems(items):
+    """Mark tests of running nodes: those that use the fixture `world`; others that start nodes have the mark already."""
     for item in items:
         if "world" in getattr(item, "fixturenames", ()):
             item.add_marker("real_time")
-        if item.get_closest_marker("real_time") and config.pluginmanager.hasplugin("rerunfailures"):
-            item.add_marker(pytest.mark.flaky(reruns=1))
 
 
 @pytest.fixture

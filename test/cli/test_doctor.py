@@ -71,7 +71,7 @@ def test_watch_prints_one_snapshot_of_a_running_graph(world):
         end = time.monotonic() + 60.0
         while process.poll() is None and time.monotonic() < end:
             world.wait(0.2)
-        out, err = process.communicate(timeout=10)
+        out, err = process.communicate(timeout=180)
     assert process.returncode == 0, err
     (states,) = json.loads(out)["joint_states"]
     assert states["topic"] == "/arm/joint_states" and states["rate"] > 5.0

@@ -85,12 +85,6 @@ def long_recording(tmp_path_factory):
     return save_npz(tmp_path_factory.mktemp("long") / "long.npz", changed(short, t=samples.t), **{"t": t, **tiled})
 
 
-# A background job is started with SIGINT ignored, and so would be the processes of these tests.
-LISTENING = """import os, signal, sys
-signal.signal(signal.SIGINT, signal.SIG_DFL)
-os.execvp(sys.argv[1], sys.argv[1:])"""
-
-
 @pytest.mark.parametrize(
     ("when", "how"),
     [("surveying", signal.SIGINT), ("estimating", signal.SIGINT), ("finding", signal.SIGTERM)],
@@ -99,8 +93,9 @@ os.execvp(sys.argv[1], sys.argv[1:])"""
 def test_ctrl_c(when, how, files, out, long_recording):
     words = ["identify", long_recording, "--robot", files / "arm.urdf", "--out", out, "--json", "--force", "--verbose"]
     environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1"}
-    command = [sys.executable, "-c", LISTENING, *COMMAND, *map(str, words)]
-    with child(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment) as process:
+    with child(
+        [*COMMAND, *map(str, words)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment
+    ) as process:
         output = ""
         for line in process.stderr:
             output += line
@@ -116,7 +111,6 @@ def test_ctrl_c(when, how, files, out, long_recording):
 
 
 INTERRUPTED_WHILE_IT_FAILS = """import os, signal, sys
-signal.signal(signal.SIGINT, signal.default_int_handler)
 import robot_dyn_id.cli as cli
 from robot_dyn_id.cli import terminal
 print_error = terminal.print_error

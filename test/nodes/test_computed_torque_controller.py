@@ -32,6 +32,12 @@ from robot_dyn_id.nodes.simulator import Simulator
 from robot_dyn_id.nodes.torque_residual_monitor import TorqueResidualMonitor
 from robot_dyn_id.parameters import FitFor, urdf_hash
 
+PATIENT = {"effort_timeout": "4.0", "clock": "true", "effort_wait": "0.02"}
+"""Parameters of a simulator that waits for late efforts: feedback that is late on a busy computer is unstable."""
+
+START = {"law": "computed_torque", "bandwidth": "5.0", "start_droop": "0.3", "timeout": "1.0"}
+"""Parameters of a controller that starts without a model."""
+
 DEEP_SENSOR = QoSProfile(depth=5000, reliability=ReliabilityPolicy.BEST_EFFORT)
 
 
@@ -41,20 +47,16 @@ def other_robot():
 
 
 def test_gravity_compensation_floats_the_arm(world, tmp_path):
-    scene = Scene(world, tmp_path, control="effort")
+    scene = Scene(world, tmp_path, control="effort", **PATIENT)
     limited = FitFor("gravity_compensation", "limited", 2.0, "N m", 1.0, ("held_out_error",), ("elbow",))
     scene.parameters.publish(message(replace(identified(), fit_for=(limited,))))
-    world.add(ComputedTorqueController)
+    world.add(ComputedTorqueController, *ros_arguments(timeout="4.0"))
     world.until(lambda: scene.logged("commands efforts by gravity_compensation"), what="controller")
     assert scene.logged("the model is fit for gravity_compensation: limited (elbow); see its report")
 
-    def floats():
-        begin = scene.position
-        scene.passes(0.5)
-        return np.abs(scene.position - begin).max() < 2e-3
-
-    # a busy computer may hold the loop up, and the arm moves on with the effort that it had
-    assert any(floats() for _ in range(6))
+    begin = scene.position
+    scene.passes(0.5)
+    assert np.abs(scene.position - begin).max() < 2e-3
     expected = Dynamics.from_parameters(identified()).gravity(scene.position)
     assert np.allclose(scene.efforts_heard[-1].data, expected, atol=0.02 * np.abs(expected).max())
 
@@ -65,9 +67,9 @@ def unknown():
 
 def test_the_arm_of_a_driver_that_adds_gravity_is_held_and_never_driven_upward(world, tmp_path):
     """Refused while it is not known what the driver adds; with a statement, only friction and offsets are commanded."""
-    scene = Scene(world, tmp_path, control="effort", robot_compensates="[gravity]")
+    scene = Scene(world, tmp_path, control="effort", robot_compensates="[gravity]", **PATIENT)
     scene.parameters.publish(unknown())
-    world.add(ComputedTorqueController)
+    world.add(ComputedTorqueController, *ros_arguments(timeout="4.0"))
     world.until(lambda: scene.logged("parameters refused: it is not known whether"), what="refusal")
     world.until(lambda: scene.level("computed_torque_controller")[0] == DiagnosticStatus.ERROR, what="diagnosis")
     assert "set robot_compensates" in scene.level("computed_torque_controller")[1]
@@ -94,9 +96,8 @@ def test_a_statement_about_the_driver_that_contradicts_the_parameters_is_refused
 
 
 def test_computed_torque_follows_a_trajectory(world, tmp_path):
-    """With long timeouts: a pause of a busy machine ends the trajectory otherwise, as it should."""
-    scene = Scene(world, tmp_path, control="effort", effort_timeout="1.0")
-    world.add(ComputedTorqueController, *ros_arguments(law="computed_torque", timeout="1.0"))
+    scene = Scene(world, tmp_path, control="effort", **PATIENT)
+    world.add(ComputedTorqueController, *ros_arguments(law="computed_torque", timeout="4.0"))
     scene.parameters.publish(message())
     world.until(lambda: scene.logged("commands efforts by computed_torque"), what="controller")
     publisher = world.probe.create_publisher(JointTrajectory, "computed_torque_controller/joint_trajectory", RELIABLE)
@@ -112,9 +113,9 @@ def test_computed_torque_follows_a_trajectory(world, tmp_path):
 
 
 def test_feedback_of_finite_time_with_gains_of_each_joint_follows_a_trajectory(world, tmp_path):
-    scene = Scene(world, tmp_path, control="effort", effort_timeout="1.0")
+    scene = Scene(world, tmp_path, control="effort", **PATIENT)
     gains = {"proportional": "[150.0, 150.0, 120.0]", "derivative": "[30.0, 30.0, 25.0]", "exponent": "0.9"}
-    world.add(ComputedTorqueController, *ros_arguments(law="computed_torque", timeout="1.0", **gains))
+    world.add(ComputedTorqueController, *ros_arguments(law="computed_torque", timeout="4.0", **gains))
     scene.parameters.publish(message())
     world.until(lambda: scene.logged("commands efforts by computed_torque"), what="controller")
     publisher = world.probe.create_publisher(JointTrajectory, "computed_torque_controller/joint_trajectory", RELIABLE)
@@ -148,7 +149,7 @@ def test_parameters_that_do_not_belong_to_the_robot_are_refused_and_no_effort_is
 def test_without_a_usable_model_it_starts_by_the_urdf_and_reports_refusals(world, tmp_path):
     scene = Scene(world, tmp_path, control="effort", brakes="true")
     scene.parameters.publish(other_robot())
-    world.add(ComputedTorqueController, *ros_arguments(law="computed_torque", bandwidth="5.0", start_droop="0.3"))
+    world.add(ComputedTorqueController, *ros_arguments(**START))
     refusal = "refused: identified_parameters, the model in use stays: the parameters are those of another URDF"
     world.until(lambda: scene.logged(refusal), what="a set of another robot that was there before")
     world.until(
@@ -164,7 +165,7 @@ def test_without_a_usable_model_it_starts_by_the_urdf_and_reports_refusals(world
 
 def test_a_start_without_a_model_reports_that_the_limit_leaves_out_the_friction_of_the_driver(world, tmp_path):
     scene = Scene(world, tmp_path, control="effort", brakes="true")
-    arguments = ros_arguments(law="computed_torque", bandwidth="5.0", start_droop="0.3", robot_compensates="[friction]")
+    arguments = ros_arguments(**START, robot_compensates="[friction]")
     world.add(ComputedTorqueController, *arguments)
     reported = "effort_limit leaves out the driver's friction"
     world.until(lambda: reported in scene.level("computed_torque_controller")[1], what="start")
@@ -197,7 +198,7 @@ def test_a_refused_set_does_not_make_a_working_controller_let_go_of_the_arm(worl
         assert scene.level("computed_torque_controller") == (DiagnosticStatus.OK, f"commands efforts by {law}")
     heard = len(scene.efforts_heard)
     scene.passes(0.3)
-    assert len(scene.efforts_heard) > heard + 50
+    assert len(scene.efforts_heard) > heard + 30
     assert all(np.any(command.data) for command in scene.efforts_heard[heard:])
 
 
@@ -221,7 +222,7 @@ def test_efforts_stop_when_joint_states_stop_or_are_not_numbers(world, tmp_path)
     timer = world.probe.create_timer(0.005, lambda: states.publish(good))
     world.until(lambda: len(efforts) > 3 and np.any(efforts[-1].data), what="efforts")
     timer.cancel()
-    world.until(lambda: not np.any(efforts[-1].data), 2.0, "zero effort")
+    world.within(2.0, lambda: not np.any(efforts[-1].data), "zero effort")
     world.until(
         lambda: logged("joint states are older than 0.05 s: no effort; joint_states has 1 publishers"), what="log"
     )
@@ -305,8 +306,7 @@ def test_a_twin_with_presliding_friction_is_controlled_and_monitored(world, tmp_
     publisher.publish(message(presliding()))
     states = world.heard(JointState, "joint_states", DEEP)
     residuals, log = world.heard(TorqueResidual, "torque_residual", SENSOR), world.heard(Log, "/rosout", DEEP)
-    # Four nodes share one thread: at 1 kHz a slow computer falls behind, and feedback that is late is unstable.
-    simulator = {"model": "parameters", "control": "effort", "effort_timeout": "4.0", "publish_rate": "100.0"}
+    simulator = {"model": "parameters", "control": "effort", "publish_rate": "100.0", **PATIENT}
     world.add(Simulator, *ros_arguments(urdf=urdf, **simulator))
     world.add(ComputedTorqueController, *ros_arguments(law="computed_torque", bandwidth="10.0", timeout="4.0"))
     world.add(TorqueResidualMonitor)
@@ -330,8 +330,10 @@ def test_what_is_waited_for_is_a_warning_after_five_seconds_only(world):
     def levels():
         return [line.level for line in log if line.msg == "waiting for identified_parameters"]
 
-    world.until(lambda: levels() == [20], 3.0, "information")
-    world.until(lambda: levels() == [20, 30], 8.0, "warning")
+    world.until(lambda: levels() == [20], what="information")
+    begin = world.time
+    world.until(lambda: levels() == [20, 30], what="warning")
+    assert world.time - begin < 8.0
     world.remove(node)
 
 
@@ -342,7 +344,7 @@ def test_control_c_ends_both_with_0():
         with child([sys.executable, "-c", code], stderr=subprocess.PIPE, text=True) as process:
             assert "waiting for" in process.stderr.readline()
             process.send_signal(signal.SIGINT)
-            _, err = process.communicate(timeout=20)
+            _, err = process.communicate(timeout=180)
         assert (process.returncode, err) == (0, "")
 
 
@@ -520,14 +522,14 @@ sys.exit(main())
 """
     with child([sys.executable, "-c", broken, way], stderr=subprocess.PIPE, text=True) as process:
         try:
-            world.until(lambda: arm.settled(identified()), 30.0, "efforts")
+            world.until(lambda: arm.settled(identified()), what="efforts")
             if number is not None:
                 process.send_signal(number)
             world.until(lambda: process.poll() is not None, what="end")
         finally:
             process.kill()
     assert process.returncode == code
-    world.until(lambda: not np.any(arm.efforts[-1].data), 2.0, what="last effort")
+    world.within(2.0, lambda: not np.any(arm.efforts[-1].data), what="last effort")
 
 
 # --- lifecycle ---------------------------------------------------------------------------------------------------
@@ -566,7 +568,7 @@ def test_an_inactive_controller_fades_its_effort_out_and_commands_no_more(world,
     assert change(world, ACTIVE_SHUTDOWN if last == "shutdown" else DEACTIVATE, CONTROLLER)
     if last == "cleanup":
         assert change(world, CLEANUP, CONTROLLER)
-    world.until(lambda: not np.any(arm.efforts[-1].data), 5.0, "zero effort")
+    world.until(lambda: not np.any(arm.efforts[-1].data), what="zero effort")
     fading = np.array([one.data for one in arm.efforts])[begin - 1 :]
     largest = np.abs(weight).argmax()
     assert np.abs(np.diff(fading[:, largest])).max() < 0.25 * np.abs(weight[largest]), "no jump to zero"
@@ -597,8 +599,8 @@ def test_no_transition_lets_go_of_the_arm_in_one_step_while_the_effort_fades(wor
     assert not change(world, ACTIVATE, CONTROLLER)
     assert change(world, CLEANUP, CONTROLLER)
     assert not change(world, CONFIGURE, CONTROLLER)
-    world.until(lambda: node._deactivated is None, 5.0, "zero effort")
-    world.until(lambda: not np.any(arm.efforts[-1].data), 5.0, "zero effort")
+    world.until(lambda: node._deactivated is None, what="zero effort")
+    world.until(lambda: not np.any(arm.efforts[-1].data), what="zero effort")
     fading = np.array([one.data[largest] for one in arm.efforts])[begin - 1 :]
     assert np.abs(np.diff(fading)).max() < 0.25 * np.abs(weight[largest])
     assert change(world, CONFIGURE, CONTROLLER) and change(world, ACTIVATE, CONTROLLER)
@@ -611,7 +613,7 @@ def test_a_controller_that_is_configured_for_another_robot_uses_nothing_of_the_o
     node = world.add(ComputedTorqueController, *ros_arguments(timeout="1.0"))
     world.until(lambda: arm.settled(identified()), what="efforts")
     assert change(world, DEACTIVATE, CONTROLLER) and change(world, CLEANUP, CONTROLLER)
-    world.until(lambda: not np.any(arm.efforts[-1].data) and node._dynamics is None, 5.0, "zero effort")
+    world.until(lambda: not np.any(arm.efforts[-1].data) and node._dynamics is None, what="zero effort")
     count = len(arm.efforts)
     description = world.probe.create_publisher(String, "robot_description", LATCHED)
     urdf = ARM.replace('name="small"', 'name="other"').replace(f'effort="{RATED}"', 'effort="30.0"')

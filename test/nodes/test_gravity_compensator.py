@@ -123,7 +123,7 @@ def test_the_scale_can_be_changed_and_stale_states_end_the_efforts(world, files)
     for wrong in (1.5, np.nan):
         assert not set_scale(world, wrong).successful
     world.remove(arm.node)
-    world.until(lambda: not any(arm.effort), timeout=5.0, what="zero effort without joint states")
+    world.until(lambda: not any(arm.effort), what="zero effort without joint states")
     world.until(lambda: "no joint states within 0.1 s" in arm.level()[1], what="stale")
 
 

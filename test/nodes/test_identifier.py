@@ -76,7 +76,7 @@ class Ears:
         self.reports = world.heard(IdentificationReport, "identification_report", LATCHED)
 
     def report(self, count=1):
-        self.world.until(lambda: len(self.reports) >= count, 120.0, "a report")
+        self.world.until(lambda: len(self.reports) >= count, what="a report")
         return self.reports[-1]
 
 
@@ -93,7 +93,7 @@ def play(world, publisher, messages, rate):
         sent = due
 
     timer = world.probe.create_timer(0.005, step)
-    world.until(lambda: sent == len(messages), 120.0, "all messages to be sent")
+    world.until(lambda: sent == len(messages), what="all messages to be sent")
     world.probe.destroy_timer(timer)
 
 

@@ -76,10 +76,10 @@ def test_nothing_moves_before_the_node_is_active(world, tmp_path):
     np.testing.assert_allclose(cell.simulator._robot.plant.q, START, atol=1e-3)
     assert not companions(world)
     assert change(world, ACTIVATE, NODE)
-    world.until(lambda: cell.node._position is not None, 30.0, "joint states")
+    world.until(lambda: cell.node._position is not None, what="joint states")
     goal = cell.send()
     cell.until_stage(goal, "slow test")
-    world.until(lambda: not at_rest(cell), 60.0, "motion")
+    world.until(lambda: not at_rest(cell), what="motion")
     goal.cancel()
     assert goal.end()[1].code == RESULT.CANCELED
 
@@ -92,15 +92,15 @@ def test_a_transition_during_a_goal_brakes_and_ends_it(world, tmp_path, stage, l
     goal = cell.send()
     cell.until_stage(goal, stage)
     if stage != "check":
-        world.until(lambda: goal.done or not at_rest(cell), 60.0, "motion")
+        world.until(lambda: goal.done or not at_rest(cell), what="motion")
     assert change(world, ACTIVE_SHUTDOWN if last == "shutdown" else DEACTIVATE, NODE)
     if last == "cleanup":
         assert change(world, CLEANUP, NODE)
     status, result = goal.end(20.0)
     assert (status, result.code) == (GoalStatus.STATUS_ABORTED, RESULT.STOPPED), result.message
     assert result.message == "stopped: the node was deactivated"
-    world.until(lambda: at_rest(cell), 0.5, "rest, of which the simulator hears by the same queue")
-    world.until(lambda: not companions(world), 5.0, "the end of its companion")
+    world.within(0.5, lambda: at_rest(cell), "rest, of which the simulator hears by the same queue")
+    world.until(lambda: not companions(world), what="the end of its companion")
     world.wait(0.5)  # the servo of the arm has followed the last setpoint
     rest = cell.simulator._robot.plant.q.copy()
     world.wait(0.5)
@@ -110,10 +110,10 @@ def test_a_transition_during_a_goal_brakes_and_ends_it(world, tmp_path, stage, l
     if last == "shutdown":
         return
     if last == "cleanup":
-        world.until(lambda: change(world, CONFIGURE, NODE), 5.0, "configuration")
+        world.until(lambda: change(world, CONFIGURE, NODE), what="configuration")
     assert change(world, ACTIVATE, NODE)
-    world.until(lambda: cell.node._position is not None, 30.0, "joint states")
-    world.until(lambda: cell.node._job is None, 60.0, "the end of the computation")
+    world.until(lambda: cell.node._position is not None, what="joint states")
+    world.until(lambda: cell.node._job is None, what="the end of the computation")
     result, stages = cell.run(TASKS.CHECK)
     assert (result.code, stages) == (RESULT.SUCCEEDED, ["check"]), result.message
 
@@ -135,7 +135,7 @@ def test_a_payload_that_falls_off_is_not_identified(world, tmp_path):
     goal = cell.send()
     cell.until_stage(goal, "measurement")
     first_half = lambda: cell.node._recording is not None and cell.node._recording.parts  # noqa: E731
-    world.until(lambda: goal.done or first_half(), 60.0, "the first half")
+    world.until(lambda: goal.done or first_half(), what="the first half")
     cell.drop()
     _, result = goal.end(120.0)
     assert result.code == RESULT.FAILED, result.message

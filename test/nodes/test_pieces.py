@@ -46,7 +46,7 @@ def test_an_excitation_in_pieces_is_followed_to_its_end(world, simulator, publis
     )
     world.until(lambda: statuses and statuses[-1].state == Status.READY)
     assert world.call(Trigger, "excitation_publisher/start").success
-    world.until(lambda: statuses[-1].state in (Status.DONE, Status.FAULT), 30.0, "end of the excitation")
+    world.until(lambda: statuses[-1].state in (Status.DONE, Status.FAULT), what="end of the excitation")
     assert statuses[-1].state == Status.DONE, statuses[-1].reason
     world.until(lambda: max(abs(speed) for speed in states[-1].velocity) < 0.01)
     # a message that a busy computer brings too late is rightly refused, and the one before it holds the way

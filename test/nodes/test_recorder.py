@@ -34,6 +34,7 @@ from support.joint_state_source import (
     start_recorder,
 )
 from support.processes import child
+from support.ros_world import HANG_S, World
 from trajectory_msgs.msg import JointTrajectory
 
 from robot_dyn_id.cli import main
@@ -69,7 +70,7 @@ class Line:
         self.processes.append(start_recorder(*self.arguments(*parameters), **options))
         return self.processes[-1]
 
-    def until(self, state=None, reason=None, counts=None, timeout=20.0):
+    def until(self, state=None, reason=None, counts=None):
         def holds():
             last = self.statuses[-1] if self.statuses else None
             return last is not None and (
@@ -80,7 +81,7 @@ class Line:
 
         wanted = f"state {state}, reason {reason}, counts {counts}"
         shown = lambda: self.statuses[-1] if self.statuses else None  # noqa: E731
-        assert spin(self.world.executor, holds, timeout), f"{wanted}; last status: {shown()}"
+        assert spin(self.world.executor, holds, HANG_S, World.LOOK_S), f"{wanted}; last status: {shown()}"
         return self.statuses[-1]
 
     def call(self, service, data=None):
@@ -139,7 +140,7 @@ def test_every_byte_at_1_khz_with_other_nodes(world, line):
     effort = world.probe.create_publisher(Float64MultiArray, "effort_command", SENSOR)
     world.probe.create_timer(0.005, lambda: effort.publish(Float64MultiArray(data=[0.0] * 7)))
     source = line.source(count=3000, listeners=2)
-    world.until(lambda: source.done, 30.0)
+    world.until(lambda: source.done)
     status = line.until(RECORDING, counts=[3000])
     assert (status.topics, status.types, list(status.lost)) == (["/joint_states"], ["sensor_msgs/msg/JointState"], [0])
     stamps = np.array([m.header.stamp.sec + 1e-9 * m.header.stamp.nanosec for m in heard])
@@ -251,7 +252,7 @@ def test_without_any_message_no_bag_is_left(line, capfd):
 def test_a_recorder_that_is_to_start_and_cannot_ends_with_the_reason(line):
     line.folder.mkdir()
     process = line.process()
-    _, err = process.communicate(timeout=20)
+    _, err = process.communicate(timeout=180)
     reason = f"{line.folder}: exists, and nothing is overwritten; choose another folder"
     assert (process.returncode, err.splitlines()[-1]) == (3, f"recorder: {reason}")
 
@@ -546,7 +547,7 @@ def test_a_blocked_disk(world, line, blocked_disk):
 def test_what_the_middleware_loses_is_counted(world, line):
     process = line.process()
     source = line.source(qos=SENSOR)
-    line.until(RECORDING, reason="", timeout=20)
+    line.until(RECORDING, reason="")
     world.until(lambda: len(source.published) > 200)
     process.send_signal(signal.SIGSTOP)
     for _ in range(6000):  # more than fits into the shared memory of the middleware

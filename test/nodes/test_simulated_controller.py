@@ -174,12 +174,12 @@ def cell_with_simulator(world, horizon, **parameters):
 @pytest.mark.parametrize("horizon", [0.0, 1.0], ids=["whole", "in pieces"])
 def test_an_excitation_by_goals_is_executed_by_the_simulator(world, horizon):
     cell = cell_with_simulator(world, horizon, path_tolerance="[0.1]", goal_tolerance="[0.01]", goal_time="1.0")
-    cell.running().until(Status.DONE, 30.0)
+    cell.running().until(Status.DONE)
     assert cell.reason == ""
 
 
 def test_a_controller_that_gives_up_an_excitation_is_a_fault(world):
     cell = cell_with_simulator(world, 0.0, path_tolerance="[0.00001]")  # less than any drive follows
     assert cell.call("start").success
-    cell.until(Status.FAULT, 30.0)
+    cell.until(Status.FAULT)
     assert "aborted the motion: PATH_TOLERANCE_VIOLATED: Aborted due to path tolerance violation" in cell.reason

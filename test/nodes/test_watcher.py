@@ -37,9 +37,9 @@ def publish_joint_states(world, name="joint_states"):
     world.probe.create_timer(1.0 / RATE, lambda: publisher.publish(message))
 
 
-def observe(world, watcher, holds, timeout=20.0):
+def observe(world, watcher, holds):
     """Spin both sides until a snapshot satisfies a condition."""
-    end = time.monotonic() + timeout
+    end = time.monotonic() + HANG_S
     while time.monotonic() < end:
         world.wait(0.3)
         watcher.observe(0.05)

@@ -18,11 +18,17 @@ ARM = Path(__file__).resolve().parents[2] / "urdf" / "arm7.urdf"
 NAMES = [f"joint{i}" for i in range(1, 8)]
 START = np.full(7, 0.1)
 ACCELERATION = 10.0
+TIMEOUT_S = 1.0
+"""Age of joint states at which the node stops [s]: far above the delays of a busy computer."""
+
+HORIZON_S = 1.0
+"""Length of the pieces of a motion that are sent ahead [s], likewise."""
+
 QUICK = {
-    **{"period": 1.0, "periods": 2, "acceleration": f"[{ACCELERATION}]", "amplitude_share": 0.3, "timeout": 0.5},
+    **{"period": 1.0, "periods": 2, "acceleration": f"[{ACCELERATION}]", "amplitude_share": 0.3, "timeout": TIMEOUT_S},
     "return_to_start": "false",
     "rehearsal": "false",
-    "horizon": 1.0,  # all nodes are in one process, which may be held up for longer than the default
+    "horizon": HORIZON_S,
 }
 
 
@@ -49,11 +55,16 @@ class Cell:
     def reason(self):
         return self.statuses[-1].reason if self.statuses else ""
 
-    def until(self, state, timeout=20.0):
+    def until(self, state):
         try:
-            self.world.until(lambda: self.state == state, timeout)
+            self.world.until(lambda: self.state == state)
         except DeadlineError as error:
             raise AssertionError(f"{error}: state {self.state}, not {state}: {self.reason}") from None
+        return self
+
+    def within(self, seconds, state):
+        """Until it is in a state, which must not take longer by the time of the world."""
+        self.world.within(seconds, lambda: self.state == state, f"state {state}")
         return self
 
     def call(self, name, request=None):

@@ -3,7 +3,7 @@
 
 Like the controller of ros2_controllers, it replaces its trajectory by every message, begins at the stamp or, where that
 is 0, on arrival, comes from its last commanded state, and interpolates with quintics, or with cubics where accelerations
-are missing. Faults can be put into the joint states that it publishes at 200 Hz.
+are missing. Faults can be put into the joint states that it publishes.
 """
 
 import time
@@ -14,6 +14,9 @@ from sensor_msgs.msg import JointState
 from trajectory_msgs.msg import JointTrajectory
 
 from robot_dyn_id.nodes.runtime.robot_node import RELIABLE
+
+PERIOD_S = 0.005
+"""Time between two joint states [s]."""
 
 
 def interpolate(t, before, after):
@@ -43,7 +46,7 @@ class Follower(Node):
     """The robot.
 
     Attributes:
-        received: steady time of arrival and message of every trajectory.
+        received: arrival, by `time`, and message of every trajectory.
         speeds: speed of every joint at those arrivals.
         ends: seconds from each of them to the rest in which the trajectory ends.
         history: steady time, position and velocity of every joint state, whether it was published or not.
@@ -63,7 +66,7 @@ class Follower(Node):
         self.states = self.create_publisher(JointState, "joint_states", RELIABLE)
         self.topic = topic
         self.come()
-        self.create_timer(0.005, self.tick)
+        self.create_timer(PERIOD_S, self.tick)
 
     def come(self):
         """Begin to listen to commands."""
@@ -73,13 +76,18 @@ class Follower(Node):
         """Listen no more, as when the controller is unloaded; the joint states go on."""
         self.destroy_subscription(self.commands)
 
+    @property
+    def time(self):
+        """Time of its joint states [s], which does not pass while the process is held up."""
+        return PERIOD_S * len(self.history)
+
     def now(self):
         return self.get_clock().now().nanoseconds * 1e-9
 
     def follow(self, message):
         now = self.now()
         self.move(now)
-        self.received.append((time.monotonic(), message))
+        self.received.append((self.time, message))
         self.speeds.append(np.abs(self.dq))
         assert list(message.joint_names) == self.names
         stamp = message.header.stamp.sec + message.header.stamp.nanosec * 1e-9

@@ -38,9 +38,9 @@ class SentGoal:
         self._world.until(lambda: self.accepted)
         return self._answer.result().cancel_goal_async()
 
-    def end(self, timeout=20.0):
+    def end(self):
         """Wait for the end; returns status and result."""
-        self._world.until(lambda: self.done, timeout, "the end of the goal")
+        self._world.until(lambda: self.done, what="the end of the goal")
         answer = self._result.result()
         return answer.status, answer.result
 
@@ -52,8 +52,8 @@ class GoalClient:
         self._world, self._action = world, action
         self._client = ActionClient(world.probe, action, name)
 
-    def send(self, timeout=20.0, **fields):
-        self._world.until(self._client.server_is_ready, timeout, "the server of the action")
+    def send(self, **fields):
+        self._world.until(self._client.server_is_ready, what="the server of the action")
         return SentGoal(self._world, self._client, self._action.Goal(**fields))
 
 

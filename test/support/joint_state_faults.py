@@ -53,7 +53,7 @@ def frozen(message):
 
 
 FAULTS = {
-    "silence": (silent, "no joint states for 0.1"),
+    "silence": (silent, "no joint states for "),
     "frozen stamps": (disturbed(frozen), "stamps of the joint states do not advance"),
     "NaN": (disturbed(not_a_number), "joint joint3: its measured position is nan"),
     "tracking error x 3": (disturbed(far), "rad away from its command, more than 0.2 rad"),

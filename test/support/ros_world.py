@@ -1,11 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A ROS world of its own for a test: nodes in one process, spun until something holds or a deadline passes."""
+"""A ROS world of its own for a test: nodes in one process, spun until something holds."""
 
+import math
 from collections.abc import Callable
 
+from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
 
+from robot_dyn_id.nodes.runtime import namesakes
 from robot_dyn_id.nodes.runtime.composition import Composition
+
+HANG_S = 180.0
+"""Deadline of what has none of its own: it ends a test that hangs, on however busy a computer."""
+
+TICK_S = 0.005
 
 
 def ros_arguments(**parameters: object) -> list[str]:
@@ -14,7 +22,19 @@ def ros_arguments(**parameters: object) -> list[str]:
 
 
 class World(Composition):
-    """`add(Class, "-p", "name:=value", ...)` makes a node with ROS arguments, `until(condition)` spins."""
+    """`add(Class, "-p", "name:=value", ...)` makes a node with ROS arguments, `until(condition)` spins.
+
+    Its domain belongs to this process: nodes need not listen for those of other processes first, unless it `listens`.
+    """
+
+    LOOK_S = 0.02
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.faults_expected = False
+        self._ticks = 0
+        self.client.create_timer(TICK_S, self._tick, clock=Clock(clock_type=ClockType.STEADY_TIME))
+        namesakes._listening_since[self._context] = -math.inf
 
     @property
     def probe(self) -> Node:
@@ -24,12 +44,23 @@ class World(Composition):
     def executor(self) -> object:
         return self._executor
 
+    @property
+    def time(self) -> float:
+        """Time for which the executor has run [s]: while the process is held up, it does not pass.
+
+        All nodes of the world are held up with it: a deadline by this time is one of theirs, and not of the computer.
+        """
+        return TICK_S * self._ticks
+
+    def _tick(self) -> None:
+        self._ticks += 1
+
+    def listens(self) -> None:
+        """Let nodes listen for those of other processes, as they do outside of tests."""
+        del namesakes._listening_since[self._context]
+
     def add(self, make: Callable[..., Node], *arguments: str, **options: object) -> Node:
         return super().add(make, arguments=arguments, **options)
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.faults_expected = False
 
     def close(self) -> None:
         """End all nodes; a callback that raised an exception, which no node passes on, fails the test."""
@@ -37,5 +68,14 @@ class World(Composition):
         super().close()
         assert self.faults_expected or not broken, broken
 
-    def until(self, condition: Callable[[], bool], timeout: float = 20.0, what: str = "the condition") -> None:
+    def until(self, condition: Callable[[], bool], timeout: float = HANG_S, what: str = "the condition") -> None:
         super().until(condition, timeout, what)
+
+    def within(self, seconds: float, condition: Callable[[], bool], what: str = "the condition") -> None:
+        """Spin until a condition holds, which must not take longer by `time`."""
+        begin = self.time
+        self.until(condition, what=what)
+        assert self.time - begin <= seconds, f"{what}: after {self.time - begin:.2f} s"
+
+    def call(self, service_type: object, name: str, request: object = None, timeout: float = HANG_S) -> object:
+        return super().call(service_type, name, request, timeout)

@@ -79,7 +79,7 @@ class Scene(Commander):
     def __init__(self, world, tmp_path, **parameters):
         urdf = tmp_path / "arm.urdf"
         urdf.write_text(ARM)
-        super().__init__(world, urdf, **{**FRICTION, **parameters})
+        super().__init__(world, urdf, **{**FRICTION, "publish_rate": "200.0", **parameters})
         self.parameters = world.probe.create_publisher(ParameterSetMsg, "identified_parameters", LATCHED)
         self.efforts_heard = world.heard(Float64MultiArray, "effort_command", SENSOR)
 
@@ -104,7 +104,7 @@ class Scene(Commander):
                 begun = now
             return self.level("torque_residual_monitor")[1].startswith(words)
 
-        self.world.until(reported, 60.0, words)
+        self.world.until(reported, what=words)
 
     def values(self, node):
         (status,) = [s for m in self.diagnostics for s in m.status if s.name == f"/{node}"][-1:]

@@ -7,14 +7,14 @@ import json
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import rclpy
 from rclpy.node import Node
 from rclpy.signals import SignalHandlerOptions
 
 from robot_dyn_id.errors import DeadlineError, InternalError, RobotDynIdError
-from robot_dyn_id.nodes.runtime.running import PATIENCE, make_executor, spin
+from robot_dyn_id.nodes.runtime.running import PATIENCE, SLICE, make_executor, spin
 
 
 class Composition:
@@ -25,6 +25,9 @@ class Composition:
         namespace: namespace of the nodes; empty or absolute.
     """
 
+    LOOK_S: ClassVar[float] = SLICE
+    """Longest time between two looks at a condition [s]."""
+
     def __init__(
         self, namespace: str = "", arguments: tuple[str, ...] = (), check: Callable[[Composition], None] | None = None
     ) -> None:
@@ -33,7 +36,7 @@ class Composition:
         Args:
             namespace: default namespace of all nodes; empty or absolute.
             arguments: ROS arguments of all nodes, such as `-r old:=new`.
-            check: called with the composition at every look at a condition, at most `SLICE` apart; an error that it
+            check: called with the composition at every look at a condition, at most `LOOK_S` apart; an error that it
                 raises ends the wait.
         """
         self.namespace, self._arguments, self._check = namespace, arguments, check
@@ -127,7 +130,7 @@ class Composition:
                 self._check(self)
             return condition()
 
-        return spin(self._executor, checked, timeout)
+        return spin(self._executor, checked, timeout, self.LOOK_S)
 
     def heard(self, message_type: Any, topic: str, qos: Any) -> list[Any]:
         """The list that messages on a topic are appended to from now on."""

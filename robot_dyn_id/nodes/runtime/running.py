@@ -47,15 +47,15 @@ def make_executor(context: Any = None) -> Any:
         return EventsExecutor(context=context)
 
 
-def spin(executor: Any, until: Callable[[], bool], timeout: float = float("inf")) -> bool:
-    """Spin until a condition holds, looked at every `SLICE`; False if it did not within `timeout` seconds."""
+def spin(executor: Any, until: Callable[[], bool], timeout: float = float("inf"), every: float = SLICE) -> bool:
+    """Spin until a condition holds, looked at `every` so many seconds; False if it did not within `timeout` seconds."""
     # Slices: an EventsExecutor that spins without a time limit never runs a timer, and neither sees signals.
     end = time.monotonic() + timeout
     while not until():
         left = end - time.monotonic()
         if left <= 0.0:
             return False
-        _spin_for(executor, min(SLICE, left))
+        _spin_for(executor, min(every, left))
     return True
 
 

@@ -1,15 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """The action ~/execute_excitation: rehearsal, run and return with a result, whatever happens on the way."""
 
-import time
-
 import numpy as np
 import pytest
 from action_msgs.msg import GoalStatus
 from robot_dyn_id.action import ExecuteExcitation
 from robot_dyn_id.msg import ExcitationStatus as Status
 from std_srvs.srv import Trigger
-from support.excitation_cell import START, Cell
+from support.excitation_cell import START, TIMEOUT_S, Cell
 from support.goal_client import GoalClient, doomed_client
 from support.lifecycle import ACTIVATE, ACTIVE_SHUTDOWN, CLEANUP, CONFIGURE, DEACTIVATE, change
 
@@ -46,7 +44,7 @@ def test_full_speed_is_refused_until_the_slow_run_of_the_same_node_has_succeeded
     assert not cell.call("start").success
     assert cell.follower.received == []
     goal = client.send(task=Goal.REHEARSE_AND_RUN)
-    assert goal.end(60.0)[0] == SUCCEEDED
+    assert goal.end()[0] == SUCCEEDED
     phases = list(dict.fromkeys(f.phase for f in goal.feedback))
     assert phases[:2] == ["approaching", "rehearsal"] and phases[-1] == "excitation"
     assert cell.statuses[-1].rehearsal == Status.REHEARSED
@@ -57,7 +55,7 @@ def test_full_speed_is_refused_until_the_slow_run_of_the_same_node_has_succeeded
 
 def test_the_service_rehearses_and_a_start_in_the_parameters_rehearses_first(world):
     cell = Cell(world, rehearsal="true", start="true", **SHORT)
-    cell.until(Status.DONE, 60.0)
+    cell.until(Status.DONE)
     slow = [s.rehearsing for s in cell.statuses if s.state in (Status.APPROACHING, Status.RUNNING)]
     assert slow[0] and not slow[-1] and slow == sorted(slow, reverse=True)
     answer = cell.call("rehearse")
@@ -69,7 +67,7 @@ def test_a_request_by_hand_during_the_rehearsal_takes_the_full_speed_after_it_ba
     cell = Cell(world, rehearsal="true", start="true", **SHORT).until(Status.RUNNING)
     assert cell.statuses[-1].rehearsing
     assert "moving" in cell.call("return_to_start").message
-    cell.until(Status.READY, 30.0)
+    cell.until(Status.READY)
     world.wait(0.5)
     assert cell.state == Status.READY
     assert all(s.rehearsing for s in cell.statuses if s.state in (Status.APPROACHING, Status.RUNNING))
@@ -94,10 +92,10 @@ def test_a_goal_is_canceled_in_every_phase_by_braking(world, phase):
         assert world.call(*pause(True)).success
         cell.until(Status.PAUSED)
     answer = goal.cancel()
-    status, result = goal.end(5.0)
+    status, result = goal.end()
     assert (status, result.code) == (CANCELED, Result.CANCELED) and "canceled" in result.message
     assert answer.done() and len(answer.result().goals_canceling) == 1
-    world.until(cell.follower.at_rest, 1.0)
+    world.within(1.0, cell.follower.at_rest)
     assert client.send(task=Goal.RETURN).end()[0] == SUCCEEDED
     world.until(cell.follower.at_rest)
     np.testing.assert_allclose(cell.follower.q, START, atol=1e-6)
@@ -113,11 +111,11 @@ def test_a_goal_ends_as_aborted_after_a_fault_a_stop_and_the_end_of_the_node(wor
     cell, client = cell_with_client(world, periods=4)
     goal = client.send()
     world.until(lambda: any(f.phase == "excitation" for f in goal.feedback))
-    begin = time.monotonic()
+    begin = cell.follower.time
     cell.follower.speak = False
     status, result = goal.end()
     assert (status, result.code) == (ABORTED, Result.FAULT) and "no joint states" in result.message
-    assert cell.follower.received[-1][0] - begin < 0.5 + 0.2  # the timeout, and 200 ms
+    assert cell.follower.received[-1][0] - begin < TIMEOUT_S + 0.2
     cell.follower.speak = True
     cell.until(Status.FAULT)
     world.wait(0.5)  # until joint states have come again
@@ -131,7 +129,7 @@ def test_a_goal_ends_as_aborted_after_a_fault_a_stop_and_the_end_of_the_node(wor
     world.remove(cell.node)
     status, result = goal.end()
     assert (status, result.code) == (ABORTED, Result.STOPPED)
-    world.until(cell.follower.at_rest, 1.0)
+    world.within(1.0, cell.follower.at_rest)
 
 
 def test_other_requests_during_a_goal_are_refused_and_wrong_goals_move_nothing(world):
@@ -187,7 +185,7 @@ def test_the_return_is_slow_supervised_and_refused_without_a_start(world):
     cell.follower.speak = True
     world.until(lambda: cell.call("return_to_start").success)
     first = len(cell.follower.history)
-    cell.until(Status.READY, 30.0)
+    cell.until(Status.READY)
     speeds = np.abs([dq for _, _, dq in cell.follower.history[first:]]).max(axis=0)
     assert np.all(speeds < 0.11 * np.array([2.5] * 7))
     world.until(cell.follower.at_rest)
@@ -226,19 +224,19 @@ def test_a_transition_during_a_motion_brakes_under_supervision(world, last):
         assert change(world, DEACTIVATE)
     if last == "cleanup":
         assert change(world, CLEANUP)
-    status, result = goal.end(5.0)
+    status, result = goal.end()
     assert (status, result.code) == (ABORTED, Result.STOPPED) and "deactivated" in result.message
-    world.until(cell.follower.at_rest, 1.0)
+    world.within(1.0, cell.follower.at_rest)
     assert Status.FAULT not in [s.state for s in cell.statuses]
     topic = "joint_trajectory_controller/joint_trajectory"
-    world.until(lambda: world.probe.count_publishers(topic) == 0, 5.0)
+    world.until(lambda: world.probe.count_publishers(topic) == 0)
     final = {"deactivate": "inactive", "cleanup": "unconfigured", "shutdown": "finalized"}[last]
-    world.until(lambda: cell.statuses[-1].lifecycle == final, 5.0)
+    world.until(lambda: cell.statuses[-1].lifecycle == final)
     assert not cell.call("start").success
     if last == "shutdown":
         return
     if last == "cleanup":
-        world.until(lambda: change(world, CONFIGURE), 5.0)
+        world.until(lambda: change(world, CONFIGURE))
     assert change(world, ACTIVATE)
     cell.until(Status.READY)
     cell.running().until(Status.DONE)
@@ -273,7 +271,7 @@ def test_the_client_of_a_paused_goal_has_its_result_when_the_robot_is_dropped(wo
     else:
         cell.node.trigger_deactivate()  # no time passes until the next transition
         cell.node.trigger_cleanup()
-    status, result = goal.end(5.0)
+    status, result = goal.end()
     assert (status, result.code) == (ABORTED, Result.STOPPED) and "deactivated" in result.message
 
 
@@ -294,9 +292,9 @@ def test_an_exception_in_a_transition_leads_to_the_unconfigured_state_and_ends_t
 def test_a_rehearsal_outlives_a_cleanup(world):
     cell = Cell(world, rehearsal="true", **SHORT).until(Status.READY)
     assert cell.call("rehearse").success
-    world.until(lambda: cell.statuses[-1].rehearsal == Status.REHEARSED, 60.0)
+    world.until(lambda: cell.statuses[-1].rehearsal == Status.REHEARSED)
     assert change(world, DEACTIVATE) and change(world, CLEANUP)
-    world.until(lambda: change(world, CONFIGURE), 5.0)
+    world.until(lambda: change(world, CONFIGURE))
     assert change(world, ACTIVATE)
     cell.until(Status.READY)
     assert cell.statuses[-1].rehearsal == Status.REHEARSED

@@ -68,10 +68,10 @@ def test_a_robot_that_no_port_of_this_host_betrays_is_discovered(domain_with_rob
         keep_to_this_host(True, [domain_with_robot])
 
 
-def test_an_empty_domain_is_found_in_about_a_second(domain_with_robot):
+def test_an_empty_domain_is_found_after_listening(domain_with_robot):
     begin = time.monotonic()
     keep_to_this_host(listen=True)
-    assert isolation.LISTENING_S <= time.monotonic() - begin < 3.0  # 1.1 s on a computer that does nothing else
+    assert isolation.LISTENING_S <= time.monotonic() - begin < 60.0  # 1.1 s on a computer that does nothing else
 
 
 def test_the_domain_of_the_user_is_never_taken(monkeypatch):

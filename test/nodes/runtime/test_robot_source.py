@@ -75,8 +75,8 @@ def test_a_topic_is_waited_for_and_reminded_of(world, log):
     node = world.add(Reader)
     words = "waiting for /robot_description: no publisher yet; or name a file by the parameter urdf"
     assert node.source.problem == words
-    world.until(lambda: log().count(words) == 1, 3.0)
-    world.until(lambda: log().count(words) == 2, 15.0)
+    world.until(lambda: log().count(words) == 1)
+    world.until(lambda: log().count(words) == 2)
     world.probe.create_publisher(String, "robot_description", LATCHED).publish(String(data=ARM.read_text()))
     world.until(lambda: bool(node.models))
     assert node.source.problem == ""
@@ -104,11 +104,11 @@ def test_what_cannot_be_used_is_reported_and_the_next_one_taken(world, log):
         (text.replace('robot name="arm7"', 'robot name="other"'), "not this one"),
     ):
         topic.publish(String(data=given))
-        world.until(lambda words=words: words in node.source.problem, 10.0)
-        world.until(lambda: node.source.problem in log(), 10.0)
+        world.until(lambda words=words: words in node.source.problem)
+        world.until(lambda: node.source.problem in log())
         assert "\n" not in node.source.problem
     topic.publish(String(data=text))
-    world.until(lambda: node.source.problem == "", 10.0)
+    world.until(lambda: node.source.problem == "")
     topic.publish(String(data=text.replace("joint7", "wrist")))
-    world.until(lambda: any("robot_description has changed: start the node again" in line for line in log()), 10.0)
+    world.until(lambda: any("robot_description has changed: start the node again" in line for line in log()))
     assert len(node.models) == 1
