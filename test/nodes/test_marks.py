@@ -1,12 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The mark `real_time`, which runs a failed test again: tests of running nodes have it, all others do not."""
+"""The mark `real_time`: tests of running nodes have it, all others do not."""
 
 import inspect
 
 
-def test_a_test_without_a_running_node_is_not_run_again(request):
+def test_a_test_without_a_running_node_is_not_marked(request):
     assert request.node.get_closest_marker("real_time") is None
-    assert request.node.get_closest_marker("flaky") is None
 
 
 def test_a_test_with_a_world_is_one_of_running_nodes(request, world):

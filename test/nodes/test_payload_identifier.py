@@ -96,7 +96,7 @@ def test_a_transition_during_a_goal_brakes_and_ends_it(world, tmp_path, stage, l
     assert change(world, ACTIVE_SHUTDOWN if last == "shutdown" else DEACTIVATE, NODE)
     if last == "cleanup":
         assert change(world, CLEANUP, NODE)
-    status, result = goal.end(20.0)
+    status, result = goal.end()
     assert (status, result.code) == (GoalStatus.STATUS_ABORTED, RESULT.STOPPED), result.message
     assert result.message == "stopped: the node was deactivated"
     world.within(0.5, lambda: at_rest(cell), "rest, of which the simulator hears by the same queue")
@@ -137,7 +137,7 @@ def test_a_payload_that_falls_off_is_not_identified(world, tmp_path):
     first_half = lambda: cell.node._recording is not None and cell.node._recording.parts  # noqa: E731
     world.until(lambda: goal.done or first_half(), what="the first half")
     cell.drop()
-    _, result = goal.end(120.0)
+    _, result = goal.end()
     assert result.code == RESULT.FAILED, result.message
     assert [one.code for one in result.findings if one.severity == "error"] == ["payload_changed"]
     assert cell.loaded == []

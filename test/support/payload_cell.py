@@ -87,17 +87,17 @@ class PayloadCell:
     def send(self, task=TASKS.IDENTIFY, **fields):
         return self.client.send(task=task, **fields)
 
-    def run(self, task=TASKS.IDENTIFY, timeout=120.0, **fields):
+    def run(self, task=TASKS.IDENTIFY, **fields):
         """Result of a goal, and the stages that it reported."""
         goal = self.send(task, **fields)
-        _, result = goal.end(timeout)
+        _, result = goal.end()
         return result, list(dict.fromkeys(message.stage for message in goal.feedback))
 
-    def until_stage(self, goal, stage, timeout=90.0):
+    def until_stage(self, goal, stage):
         def reached():
             return any(message.stage == stage for message in goal.feedback)
 
-        self.world.until(lambda: goal.done or reached(), timeout, f"stage {stage}")
+        self.world.until(lambda: goal.done or reached(), what=f"stage {stage}")
         assert reached(), goal.end()[1].message
 
     def drop(self):

@@ -79,7 +79,7 @@ def test_an_excitation_in_pieces_is_many_goals_of_which_each_replaces_the_one_be
     cell.world.until(lambda: cell.follower.goal is None)
     stays(cell)
     assert (cell.state, cell.reason, cell.follower.canceled) == (Status.DONE, "", 0)
-    assert len(cell.follower.received) > 5
+    assert len(cell.follower.received) >= 4
 
 
 @pytest.mark.parametrize("cell", [HORIZON_S], indirect=True)
