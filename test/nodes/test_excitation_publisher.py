@@ -119,7 +119,7 @@ def test_the_robot_follows_pieces_as_it_follows_the_whole_motion(world):
     cell = ready(world)
     cell.running().until(Status.DONE)
     world.until(cell.follower.at_rest)
-    assert 5 <= len(cell.follower.received) <= 12  # 2.5 s of motion, a piece every 0.33 s
+    assert 3 <= len(cell.follower.received) <= 12  # 2.5 s of motion, a piece every 0.5 s
     command = cell.node._supervisor.command
     steady = cell.node.steady.now().nanoseconds * 1e-9 - time.monotonic()
     history = [(t + steady - command.begin.steady, q, dq) for t, q, dq in cell.follower.history]
@@ -336,7 +336,7 @@ def test_a_pause_brakes_and_goes_on_from_where_it_was(world, horizon):
     world.within(1.0, cell.follower.at_rest)
     refused = cell.call("start")
     assert not refused.success and "paused" in refused.message
-    assert cell.call("pause", SetBool.Request(data=False)).success
+    cell.resume()
     cell.until(Status.RUNNING)
     assert cell.statuses[-1].elapsed >= elapsed
     cell.until(Status.DONE)
@@ -565,10 +565,11 @@ def test_waiting_is_logged_once_and_published_at_a_steady_rate(world, capfd):
     for inject in (silent, disturbed(frozen)):
         inject(cell)
         cell.until(Status.WAITING)
-        capfd.readouterr()
+        world.until(lambda: "waiting: " in capfd.readouterr().err)  # after the status
         cell.statuses.clear()
+        begin = world.time
         world.wait(3.0)
-        assert 10 <= len(cell.statuses) <= 20
+        assert 10 / 3.0 * (world.time - begin) <= len(cell.statuses) <= 20
         assert capfd.readouterr().err.count("waiting: ") == 0
         cell.follower.speak, cell.follower.disturb = True, lambda message: message
         cell.until(Status.READY)

@@ -35,7 +35,7 @@ def test_an_excitation_in_pieces_is_followed_to_its_end(world, simulator, publis
         ExcitationPublisher,
         parameters={
             "urdf": str(ARM),
-            "horizon": 1.0,
+            "horizon": 2.0,
             "rehearsal": False,
             "period": 4.0,
             "velocity_scale": 0.05,

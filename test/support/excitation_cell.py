@@ -21,7 +21,7 @@ ACCELERATION = 10.0
 TIMEOUT_S = 1.0
 """Age of joint states at which the node stops [s]: far above the delays of a busy computer."""
 
-HORIZON_S = 1.0
+HORIZON_S = 1.5
 """Length of the pieces of a motion that are sent ahead [s], likewise."""
 
 QUICK = {
@@ -71,11 +71,22 @@ class Cell:
         kind = Trigger if request is None else SetBool
         return self.world.call(kind, f"{self.prefix}excitation_publisher/{name}", request)
 
+    def resume(self):
+        """End a pause, as soon as the joint states that are on their way show the robot at rest."""
+        self.world.until(lambda: self.call("pause", SetBool.Request(data=False)).success, what="the end of the pause")
+
     def running(self, progress=0.3):
         self.world.until(lambda: self.state in (Status.READY, Status.DONE))
         answer = self.call("start")
+        while " moves at " in answer.message:  # by a joint state on its way
+            answer = self.call("start")
         assert answer.success and answer.message.startswith("approaches the excitation"), answer.message
-        self.world.until(lambda: self.state == Status.RUNNING and self.statuses[-1].elapsed > progress)
+        self.world.until(
+            lambda: (
+                self.state == Status.FAULT or (self.state == Status.RUNNING and self.statuses[-1].elapsed > progress)
+            )
+        )
+        assert self.state == Status.RUNNING, self.reason
         return self
 
 

@@ -79,7 +79,7 @@ def test_an_excitation_in_pieces_is_many_goals_of_which_each_replaces_the_one_be
     cell.world.until(lambda: cell.follower.goal is None)
     stays(cell)
     assert (cell.state, cell.reason, cell.follower.canceled) == (Status.DONE, "", 0)
-    assert len(cell.follower.received) >= 4
+    assert len(cell.follower.received) >= 3
 
 
 @pytest.mark.parametrize("cell", [HORIZON_S], indirect=True)
@@ -97,7 +97,7 @@ def test_a_stop_is_a_goal_that_brakes_and_a_pause_goes_on(cell):
     assert cell.call("pause", SetBool.Request(data=True)).success
     cell.until(Status.PAUSED)
     braked(cell, 1)
-    assert cell.call("pause", SetBool.Request(data=False)).success
+    cell.resume()
     cell.until(Status.RUNNING)
     assert cell.call("stop").success
     cell.until(Status.READY)
