@@ -170,7 +170,7 @@ def test_a_client_that_is_killed_leaves_a_motion_that_is_supervised_and_stopped(
 
 
 def test_the_return_is_slow_supervised_and_refused_without_a_start(world):
-    cell, _ = cell_with_client(world)
+    cell, _ = cell_with_client(world, timeout=0.5)  # the return takes little longer
     refused = cell.call("return_to_start")
     assert not refused.success and "nothing has been started" in refused.message
     cell.running()
@@ -225,7 +225,8 @@ def test_a_transition_during_a_motion_brakes_under_supervision(world, last):
     if last == "cleanup":
         assert change(world, CLEANUP)
     status, result = goal.end()
-    assert (status, result.code) == (ABORTED, Result.STOPPED) and "deactivated" in result.message
+    assert (status, result.code) == (ABORTED, Result.STOPPED)
+    assert "activate" in result.message  # "deactivated", or "inactive: activate the node" by the next tick
     world.within(1.0, cell.follower.at_rest)
     assert Status.FAULT not in [s.state for s in cell.statuses]
     topic = "joint_trajectory_controller/joint_trajectory"
