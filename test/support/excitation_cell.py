@@ -22,7 +22,7 @@ TIMEOUT_S = 1.0
 """Age of joint states at which the node stops [s]: far above the delays of a busy computer."""
 
 HORIZON_S = 1.5
-"""Length of the pieces of a motion that are sent ahead [s], likewise."""
+"""Length of the pieces of a motion that are sent ahead [s], for the same reason."""
 
 QUICK = {
     **{"period": 1.0, "periods": 2, "acceleration": f"[{ACCELERATION}]", "amplitude_share": 0.3, "timeout": TIMEOUT_S},

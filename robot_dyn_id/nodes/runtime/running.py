@@ -48,7 +48,14 @@ def make_executor(context: Any = None) -> Any:
 
 
 def spin(executor: Any, until: Callable[[], bool], timeout: float = float("inf"), every: float = SLICE) -> bool:
-    """Spin until a condition holds, looked at `every` so many seconds; False if it did not within `timeout` seconds."""
+    """Spin until a condition holds; False if it did not within a time.
+
+    Args:
+        executor: the executor.
+        until: the condition.
+        timeout: time after which it is given up [s].
+        every: longest time between two looks at it [s].
+    """
     # Slices: an EventsExecutor that spins without a time limit never runs a timer, and neither sees signals.
     end = time.monotonic() + timeout
     while not until():
