@@ -91,7 +91,7 @@ def test_wrong_trajectories_are_refused_with_a_log_line_and_the_arm_holds(world)
     arm.passes(0.2)
     assert np.abs(arm.position - start).max() < 1e-6
     values = lambda: {item.key: item.value for item in arm.diagnostics[-1].status[0].values}  # noqa: E731
-    world.until(lambda: values()["refused inputs"] == "7", what="count of refusals")
+    world.until(lambda: arm.diagnostics and values()["refused inputs"] == "7", what="count of refusals")
 
 
 def test_efforts_are_followed_and_wrong_ones_refused(world):
