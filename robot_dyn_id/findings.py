@@ -77,10 +77,11 @@ SECTIONS: Mapping[str, Mapping[str, Definition]] = {
         "effort_sign": Definition(
             "error",
             "The efforts of the named joints oppose the torque of the other joints' motion, or of the URDF's own "
-            "masses: their drives count in the other direction, the gravity vector is wrong, or an axis of the URDF "
-            "is.",
-            "set `sign: -1` for the joints in the configuration, or remove it where it is set; or correct the gravity "
-            "vector or the axes of the URDF",
+            "masses: their drives count in the other direction, the gravity vector or an axis of the URDF is "
+            "wrong, or the URDF describes another robot with joints of the same names.",
+            "check that the URDF describes this robot (axes, lengths) and its gravity vector; if so, set `sign: -1` "
+            "for "
+            "the joints in the configuration, or remove it where it is set",
             overrulable=True,
         ),
         "effort_in_amperes": Definition(

@@ -29,6 +29,9 @@ if TYPE_CHECKING:
 BLOCK_LENGTH_S = 2.0
 """Length of a block [s]: several times the correlation time of residuals of filtered torques."""
 
+MAX_DRAWS = 100_000
+"""Maximum number of draws: standard deviations are then known to 0.2 %."""
+
 MIN_DRAWS = 20
 """Minimum number of draws: standard deviations are then known to about 17 %."""
 
@@ -46,10 +49,10 @@ def check_bootstrap_draws(draws: int) -> None:
     """Check the number of draws; 0 disables the bootstrap.
 
     Raises:
-        UsageError: a number between 1 and 19, or a negative one.
+        UsageError: a number between 1 and 19, a negative one, or one above `MAX_DRAWS`.
     """
-    if draws != 0 and draws < MIN_DRAWS:
-        raise UsageError(f"bootstrap: draws must be 0 (none) or {MIN_DRAWS} or more, not {draws}")
+    if draws != 0 and not MIN_DRAWS <= draws <= MAX_DRAWS:
+        raise UsageError(f"bootstrap: draws must be 0 (none) or {MIN_DRAWS} to {MAX_DRAWS}, not {draws}")
 
 
 def bootstrap_estimate(

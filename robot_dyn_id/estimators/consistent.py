@@ -72,7 +72,7 @@ class Consistent(CheckedOptions):
     option_ranges: ClassVar[OptionRanges] = {
         "strength": Range(0.0),
         "floor": Range(0, 1, includes_low=False, includes_high=False),
-        "autoregressive_order": Range(0),
+        "autoregressive_order": Range(0, 1000),
         "method": Choice(METHODS),
     }
 

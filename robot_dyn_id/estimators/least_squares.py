@@ -33,7 +33,7 @@ class OrdinaryLeastSquares(CheckedOptions):
     uses_prior: ClassVar[bool] = False
     any_columns: ClassVar[bool] = True
     option_ranges: ClassVar[OptionRanges] = {
-        "autoregressive_order": Range(0),
+        "autoregressive_order": Range(0, 1000),
         "method": Choice(METHODS),
     }
 
@@ -67,7 +67,7 @@ class WeightedLeastSquares(CheckedOptions):
     uses_prior: ClassVar[bool] = False
     any_columns: ClassVar[bool] = True
     option_ranges: ClassVar[OptionRanges] = {
-        "autoregressive_order": Range(0),
+        "autoregressive_order": Range(0, 1000),
         "method": Choice(METHODS),
     }
 
@@ -104,7 +104,7 @@ class GeneralizedLeastSquares(CheckedOptions):
     uses_prior: ClassVar[bool] = False
     any_columns: ClassVar[bool] = True
     option_ranges: ClassVar[OptionRanges] = {
-        "autoregressive_order": Range(0),
+        "autoregressive_order": Range(0, 1000),
         "passes": Range(1),
         "method": Choice(METHODS),
     }

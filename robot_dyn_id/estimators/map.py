@@ -37,7 +37,7 @@ class MaximumAPosteriori(CheckedOptions):
     uses_prior: ClassVar[bool] = True
     option_ranges: ClassVar[OptionRanges] = {
         "spread": Range(0, includes_low=False),
-        "autoregressive_order": Range(0),
+        "autoregressive_order": Range(0, 1000),
         "passes": Range(1),
     }
 

@@ -41,7 +41,7 @@ class Ridge(CheckedOptions):
     any_columns: ClassVar[bool] = True
     option_ranges: ClassVar[OptionRanges] = {
         "penalty": Range(0),
-        "autoregressive_order": Range(0),
+        "autoregressive_order": Range(0, 1000),
         "passes": Range(1),
     }
 

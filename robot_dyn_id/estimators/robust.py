@@ -65,7 +65,7 @@ class Robust(CheckedOptions):
     expensive: ClassVar[bool] = True
     option_ranges: ClassVar[OptionRanges] = {
         "loss": Choice(tuple(TUNING_DEVIATIONS)),
-        "autoregressive_order": Range(0),
+        "autoregressive_order": Range(0, 1000),
         "iterations": Range(1),
     }
 

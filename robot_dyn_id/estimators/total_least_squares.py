@@ -40,7 +40,7 @@ class TotalLeastSquares(CheckedOptions):
     any_columns: ClassVar[bool] = True
     option_ranges: ClassVar[OptionRanges] = {
         "column_error": Range(0, includes_low=False),
-        "autoregressive_order": Range(0),
+        "autoregressive_order": Range(0, 1000),
     }
 
     def fit(self, problem: LinearProblem) -> Estimate:

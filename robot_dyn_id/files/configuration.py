@@ -29,11 +29,14 @@ from robot_dyn_id.files.values import (
 from robot_dyn_id.identification.settings import EFFORT_KINDS, VELOCITIES, Exclusions, Settings
 from robot_dyn_id.model.robot import check_gravity
 from robot_dyn_id.model.urdf import RobotDescription
-from robot_dyn_id.parameters import NONE, ParameterSet
+from robot_dyn_id.parameters import LARGEST, NONE, ParameterSet
 from robot_dyn_id.recordings.meaning import POSITION_UNITS, ColumnMeaning
 from robot_dyn_id.recordings.merged import CHANNEL_WORDS, ChannelTopics
 from robot_dyn_id.signals.cleaning import Drive
 from robot_dyn_id.signals.reversals import AUTO
+
+LARGEST_GAIN = 1e6
+"""Magnitude that no gain reaches [N m/A or N/A], nor its inverse."""
 
 OF_JOINTS = ("drives", "reversal_speeds")
 """Settings that the section `joints` gives; all others are keys of the file."""
@@ -59,10 +62,13 @@ class JointConfiguration:
         """Check the values.
 
         Raises:
-            UsageError: a gain that is 0 or not finite, or a sign other than 1 and -1.
+            UsageError: a gain of a magnitude that no drive has, such as 0, or a sign other than 1 and -1.
         """
-        if self.gain is not None and not 0.0 < abs(self.gain) < math.inf:
-            raise UsageError(f"gain must be a number other than 0, not {self.gain}")
+        if self.gain is not None and not 1.0 / LARGEST_GAIN <= abs(self.gain) <= LARGEST_GAIN:
+            raise UsageError(
+                f"gain must be a number other than 0, of a magnitude from {1.0 / LARGEST_GAIN:g} to {LARGEST_GAIN:g}, "
+                f"not {self.gain:g}"
+            )
         if self.sign not in (1.0, -1.0):
             raise UsageError(f"sign must be 1 or -1, not {self.sign:g}")
 
@@ -177,11 +183,25 @@ def parse_configuration(content: Any) -> Configuration:
     Raises:
         UsageError: see `read_configuration`.
     """
+    _refuse_huge(content, "")
     own = {name: hint for name, hint in field_hints(Configuration).items() if name != "settings"}
     of_settings = {name: hint for name, hint in field_hints(Settings).items() if name not in OF_JOINTS}
     values = read_mapping(own | of_settings, content, readers=_READERS)
     settings = Settings(**{name: value for name, value in values.items() if name in of_settings})
     return Configuration(settings=settings, **{name: value for name, value in values.items() if name in own})
+
+
+def _refuse_huge(value: Any, key: str) -> None:
+    """Refuse finite numbers that a parameter set would not hold, and with which computations overflow.
+
+    Raises:
+        UsageError: such a number, with its key.
+    """
+    if isinstance(value, dict | list):
+        for name, entry in value.items() if isinstance(value, dict) else enumerate(value):
+            _refuse_huge(entry, f"{key}.{name}".lstrip(".") if isinstance(value, dict) else f"{key}[{name}]")
+    elif isinstance(value, int | float) and LARGEST < abs(value) < math.inf:
+        raise UsageError(f"{key}: {float(value):.4g} is above {LARGEST:g}, the largest number that is used")
 
 
 def _read_reversal_speed(value: Any, key: str) -> float | str:

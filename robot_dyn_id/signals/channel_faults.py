@@ -17,7 +17,7 @@ from robot_dyn_id.data.chunk import with_margins
 from robot_dyn_id.data.exclusion import ExcludedSpan, ExcludingRecording
 from robot_dyn_id.data.recording import Recording
 from robot_dyn_id.findings import Finding, make_finding
-from robot_dyn_id.signals.cleaning import Drive, reported_efforts
+from robot_dyn_id.signals.cleaning import LARGEST_EFFORT, Drive, reported_efforts
 
 SHORTEST_RUN_S, SHORTEST_RUN_SAMPLES = 0.25, 10
 """Duration [s] and number of equal samples from which on a run is considered."""
@@ -164,6 +164,11 @@ class _Extremes:
         return limits
 
 
+def _rounded(values: Array) -> Array:
+    """Values as they are compared; NaN where they are implausible, and are dropped later."""
+    return np.asarray(np.round(np.where(np.abs(values) <= LARGEST_EFFORT, values, np.nan), DECIMALS), dtype=np.float64)
+
+
 def _count_outer(values: Array) -> list[tuple[float, int]]:
     """The `EXTREMES` smallest and largest distinct values, and how often each of them occurs.
 
@@ -223,7 +228,7 @@ class _Channel:
 
     def add(self, t: Array, values: Array, q: Array) -> None:
         """Continue with samples of a chunk, shape (N,) each."""
-        values = np.round(values, DECIMALS)
+        values = _rounded(values)
         self.samples += len(values)
         starts = np.flatnonzero(values != np.concatenate([[self.open.value], values[:-1]]))  # NaN differs from itself
         self.changes += len(starts)
@@ -394,7 +399,7 @@ def _confirm_limits(
         for joint, name in enumerate(joints):
             if name in moving_extremes:
                 values = measured[due, joint][moving[:, joint]]
-                moving_extremes[name].add(np.round(values, DECIMALS))
+                moving_extremes[name].add(_rounded(values))
     confirmed = {name: extremes.saturated() for name, extremes in moving_extremes.items()}
     return {name: [limit for limit in limits[name] if limit in confirmed.get(name, ())] for name in joints}
 
@@ -409,7 +414,7 @@ def _saturated_spans(
         if measured is None:
             continue
         for joint, name in enumerate(joints):
-            at_limit = np.isin(np.round(measured[:, joint], DECIMALS), limits[name]) & np.isfinite(chunk.t)
+            at_limit = np.isin(_rounded(measured[:, joint]), limits[name]) & np.isfinite(chunk.t)
             edges = np.flatnonzero(np.diff(np.concatenate([[False], at_limit, [False]]).astype(np.int8)))
             spans += [
                 ExcludedSpan(name, float(chunk.t[first]), float(chunk.t[last - 1]), "effort_saturated")

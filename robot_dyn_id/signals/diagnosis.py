@@ -502,6 +502,8 @@ def _report_scale(scales: ScaleProfile, factors: WeightFactors, model: RobotMode
         message = (
             f"the effort of {' or '.join(names)} has the opposite sign of the torque that the other joints determine"
         )
+        if suspected[0][1] != -1.0:  # a wrong sign alone leaves the size as it is
+            message += f", and about {-suspected[0][1]:g} times its size: the URDF may describe another robot"
         return make_finding("effort_sign", message, names)
     sizes = (f"{name} is about {factor:g} times" for name, (_, factor) in zip(names, suspected, strict=True))
     message = f"the effort of {', or that of '.join(sizes)} the torque that the other joints determine"

@@ -320,7 +320,7 @@ class FilteredTrials:
         if longest < needed:
             raise InputError(
                 f"{self.sources}: the longest uninterrupted stretch lasts {longest:.2f} s; "
-                f"a cut-off of {self.plan.low_pass.cutoff:.3g} Hz needs {needed:.2f} s"
+                f"a cut-off of {self.plan.low_pass.cutoff:.3g} Hz needs {needed:.4g} s"
             )
 
     def with_thresholds(self, slowest: tuple[float, ...], rest: float = 0.0) -> FilteredTrials:
@@ -497,6 +497,12 @@ def plan_signals(surveyed: Survey, settings: SignalSettings) -> SignalPlan:
     motion_cutoff = settings.motion_cutoff
     if motion_cutoff is None:
         motion_cutoff = surveyed.motion_cutoff(recorded) if chosen else cutoff
+    longest = max(surveyed.durations)
+    if settings.motion_cutoff is not None and motion_cutoff * longest < 1.0:
+        raise UsageError(
+            f"motion_cutoff {motion_cutoff:g} Hz removes all motion of {', '.join(surveyed.sources)}, which last "
+            f"{longest:.4g} s: leave it out"
+        )
     rate = settings.sample_rate or surveyed.rate
     if rate > MAX_OVERSAMPLING * surveyed.rate:
         raise UsageError(

@@ -327,6 +327,8 @@ BAD = {
     "constant posture": (saved("still.npz", q=lambda q: 0 * q + 0.1, dq=lambda dq: 0 * dq), 3, "no joint moves"),
     "values of 1e154": (saved("big.npz", **BIG), 3, "1500 position implausibly large"),
     "efforts of 1e154": (saved("big.npz", tau=lambda tau: tau * 1e154), 3, "effort implausibly large"),
+    "efforts of 1e300": (saved("big.npz", tau=lambda tau: tau * 1e300), 3, "effort implausibly large"),
+    "positions of 1e300": (saved("big.npz", q=lambda q: q * 1e300), 3, "position implausibly large"),
     "stamps of 1e154": (
         saved("big.npz", t=lambda t: t * 1e154),
         3,
@@ -372,6 +374,7 @@ BAD = {
 }
 
 
+@pytest.mark.filterwarnings("error::RuntimeWarning")
 @pytest.mark.parametrize("name", BAD)
 def test_every_bad_input_is_one_line_and_leaves_the_outputs_alone(name, files, out, tmp_path, recording, cli):
     make, expected, words = BAD[name]
