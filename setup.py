@@ -2,13 +2,15 @@
 """Build the ROS 2 interfaces for `pip install .`; everything static stands in pyproject.toml.
 
 Messages, services and actions are built by the same CMakeLists.txt that colcon uses, on the ROS 2 wheels of the
-distribution that ROS_DISTRO names (default: jazzy), and installed into a staging prefix. The wheel is that prefix: its
+distribution that ROS_DISTRO names (default: jazzy), and installed into a staging prefix. The wheel is that prefix, with
+machine code of the kernels of an identification for the processor at hand: its
 Python package, and the rest (libraries, headers, share/) as data files, which pip lays down in sys.prefix,
 where rclpy, CMake and the dynamic loader look for them.
 """
 
 from __future__ import annotations
 
+import hashlib
 import os
 import shutil
 import subprocess
@@ -37,7 +39,8 @@ def build_requirements() -> list[str]:
     if f"build-{ROS_DISTRO}" not in EXTRAS:
         known = ", ".join(name.removeprefix("build-") for name in EXTRAS if name.startswith("build-"))
         raise SystemExit(f"ROS_DISTRO={ROS_DISTRO}: pip builds for {known}; use colcon for others")
-    return EXTRAS["build"] + EXTRAS[f"build-{ROS_DISTRO}"]
+    compiler = [one for one in PROJECT["dependencies"] if one.startswith(("numba", "scipy"))]  # products need scipy
+    return EXTRAS["build"] + EXTRAS[f"build-{ROS_DISTRO}"] + compiler
 
 
 def wheel_prefix() -> Path:
@@ -78,6 +81,27 @@ def stage(build: Path) -> Path:
     return staging
 
 
+def compile_kernels(build: Path, package: Path) -> None:
+    """Compile the kernels of an identification for this processor, once for each state of their sources.
+
+    Whatever fails here is compiled at its first call.
+
+    Args:
+        build: folder in which machine code is kept between builds.
+        package: the package that gets it.
+    """
+    kernels = package / "kernels"
+    sources = b"".join(path.read_bytes() for path in sorted(kernels.glob("*.py")))
+    kept = build / "kernels" / hashlib.sha256(sources).hexdigest()
+    if not kept.is_dir():
+        shutil.rmtree(kept.parent, ignore_errors=True)
+    command = [sys.executable, "-B", "-m", "robot_dyn_id.kernels.precompiled"]
+    subprocess.run(command, check=False, cwd=package.parent, env={**os.environ, "NUMBA_CACHE_DIR": str(kept)})
+    (kernels / "__pycache__").mkdir(exist_ok=True)
+    for file in kept.rglob("*.nb[ci]"):
+        shutil.copy2(file, kernels / "__pycache__")
+
+
 class BuildFromStaging(build_py):
     """Take the Python package and the data files from the staging prefix."""
 
@@ -85,11 +109,13 @@ class BuildFromStaging(build_py):
         """Build, stage, and sort what was staged."""
         if self.editable_mode:
             raise SystemExit("an editable install would lack the messages: see docs/installation.md")
-        staging = stage(Path(self.get_finalized_command("build").build_temp).resolve() / ROS_DISTRO)
+        build = Path(self.get_finalized_command("build").build_temp).resolve() / ROS_DISTRO
+        staging = stage(build)
         package = next(staging.glob("lib/**/robot_dyn_id/_built_for.py")).parent
         target = Path(self.build_lib) / package.name
         shutil.rmtree(target, ignore_errors=True)
         shutil.copytree(package, target, ignore=shutil.ignore_patterns("__pycache__", "*.c"))
+        compile_kernels(build, target)
         shutil.rmtree(package.parent)  # site-packages: the rest of it is what setuptools writes itself
         self.distribution.data_files = [
             (str(file.parent.relative_to(staging)), [str(file)]) for file in staging.rglob("*") if file.is_file()

@@ -5,8 +5,9 @@ A kernel is written once. Its innermost loop reads `for k in samples(n):` and us
 axis: compiled, `k` is a sample number and the loop is vectorized; without numba `samples` yields one slice, and the
 very same lines are NumPy operations on whole tiles. Both give the same results up to rounding.
 
-Machine code is kept on disk. numba loads it again while the file of the kernel itself is unchanged, but what is inlined
-in it comes from other files too: here it is valid for the sources of all kernels together.
+Machine code is kept on disk. numba loads it again while the file of the kernel itself is unchanged, by its time; but
+what is inlined in it comes from other files too, and an installation copies files: here it is valid for the contents of
+all kernels together.
 """
 
 from __future__ import annotations
@@ -46,7 +47,10 @@ def is_on_disk(kernel: Callable[..., Any]) -> bool:
         kernel: a compiled function; True for one that is never compiled.
     """
     index: Any = getattr(getattr(kernel, "_cache", None), "_cache_file", None)
-    return bool(index._load_index()) if hasattr(index, "_load_index") else True
+    if not hasattr(index, "_load_index"):
+        return True
+    processor = kernel.targetctx.codegen().magic_tuple()  # type: ignore[attr-defined]
+    return any(key[1] == processor for key in index._load_index())
 
 
 if COMPILED:
@@ -73,7 +77,7 @@ if COMPILED:
         kernel = jit(function)
         index: Any = getattr(getattr(kernel, "_cache", None), "_cache_file", None)
         if hasattr(index, "_source_stamp"):  # not with NUMBA_DISABLE_JIT
-            index._source_stamp = index._source_stamp, _SOURCES
+            index._source_stamp = _SOURCES
         return kernel  # type: ignore[no-any-return]
 
     def inlined(function: Function) -> Function:
