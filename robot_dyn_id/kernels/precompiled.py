@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compilation of the kernels of an identification when the package is built: `python -m robot_dyn_id.kernels.precompiled`.
+"""Compilation of the kernels of an identification, by `python -m robot_dyn_id.kernels.precompiled`.
 
+`setup.py` calls it when the package is built.
 Machine code is for one processor and one version of numba: elsewhere kernels compile at their first call, as others do.
 """
 
