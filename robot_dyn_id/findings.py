@@ -80,8 +80,7 @@ SECTIONS: Mapping[str, Mapping[str, Definition]] = {
             "masses: their drives count in the other direction, the gravity vector or an axis of the URDF is "
             "wrong, or the URDF describes another robot with joints of the same names.",
             "check that the URDF describes this robot (axes, lengths) and its gravity vector; if so, set `sign: -1` "
-            "for "
-            "the joints in the configuration, or remove it where it is set",
+            "for the joints in the configuration, or remove it where it is set",
             overrulable=True,
         ),
         "effort_in_amperes": Definition(
