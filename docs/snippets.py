@@ -22,7 +22,7 @@ RUN_LANGUAGES = ("sh", "python")
 SHOWN_LANGUAGES = ("text", "yaml", "json", "xml", "cpp", "cmake", "{toctree}", "{eval-rst}", "{figure}", "{math}")
 """Languages of blocks that are only shown."""
 
-NEEDS = ("Needs a robot", "Needs a ROS 2 distribution", "Needs uv", "Needs pixi")
+NEEDS = ("Needs a robot", "Needs a ROS 2 distribution", "Needs the package of a vendor", "Needs uv", "Needs pixi")
 """Needs of blocks that are not run, in the words of the page."""
 
 BLOCK = re.compile(

@@ -8,6 +8,8 @@ import pkgutil
 from dataclasses import dataclass
 from pathlib import Path
 
+from robot_dyn_id.kernels.compiled import is_on_disk
+
 
 @dataclass(frozen=True)
 class StoredKernels:
@@ -36,6 +38,6 @@ def stored_kernels() -> StoredKernels:
             if cache is None or index is None or kernel.__module__ != module.__name__:
                 continue
             count += 1
-            compiled += bool(index._load_index())
+            compiled += is_on_disk(kernel)
             folder = Path(cache.cache_path)
     return StoredKernels(count, compiled, folder)

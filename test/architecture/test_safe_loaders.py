@@ -67,6 +67,10 @@ EXCEPTIONS = {
         "ctypes.CDLL",
     ): "the C library of this process: adjtimex, which reads the kernel clock",
     ("robot_dyn_id/kernels/stored.py", "import of a name"): "a module of the folder kernels",
+    (
+        "robot_dyn_id/kernels/precompiled.py",
+        "import of a name",
+    ): "a module of the folder kernels, of a table in that file",
     ("robot_dyn_id/cli/reproduce.py", "import of a name"): "a paper of the list of choices",
     (
         "robot_dyn_id/nodes/messages/message_types.py",

@@ -105,7 +105,7 @@ def test_marks_are_true(page):
         if not snippet.mark or snippet.language not in RUN_LANGUAGES:
             continue
         if snippet.mark in NEEDS:
-            assert re.search(r"^(?:ros2|rosdep|python3|cd|robot-dyn-id node) |/opt/ros/", snippet.code, re.M), (
+            assert re.search(r"^(?:ros2|rosdep|python3|cd|uv|uvx|pixi|robot-dyn-id) |/opt/ros/", snippet.code, re.M), (
                 snippet.code
             )
             continue
