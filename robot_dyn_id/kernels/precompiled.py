@@ -74,4 +74,6 @@ def compile_all() -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(compile_all() if COMPILED else "numba is not installed: nothing is compiled")
+    if not COMPILED:
+        sys.exit("numba is not installed: nothing is compiled")
+    compile_all()
