@@ -54,5 +54,6 @@ int main(int count, char ** words)
     std::fprintf(stderr, "%s\n", error.what());
     return 3;
   }
-  return from_message(robot_dyn_id::msg::ParameterSet()) ? 4 : 0;  // a set that was never filled is refused
+  std::fputs("a message without content: ", stderr);
+  return from_message(robot_dyn_id::msg::ParameterSet()) ? 4 : 0;  // it is refused
 }

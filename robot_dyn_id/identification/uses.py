@@ -367,9 +367,9 @@ def _judge_use(
 
     def lower(answer: str, code: str, joints: Sequence[str]) -> None:
         reasons.append((answer, code))
-        for joint in joints or joint_names:
-            if joint in answers:
-                answers[joint] = max(answers[joint], answer, key=ANSWERS.index)
+        # a finding about joints that are not identified concerns all that are
+        for joint in [joint for joint in joints if joint in answers] or joint_names:
+            answers[joint] = max(answers[joint], answer, key=ANSWERS.index)
 
     for one in criteria:
         if one.answer != YES:

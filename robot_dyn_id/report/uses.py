@@ -20,7 +20,7 @@ HEADS = {
 
 LIMITED_MEANS = (
     "limited: larger errors than the use should have (figure above its limit), or a finding restricts it; try it "
-    "slowly, with the limits of the controller on"
+    "slowly where an arm moves, with the limits of the controller on"
 )
 """Explanation of a limited answer, printed below it."""
 
