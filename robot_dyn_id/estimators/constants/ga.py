@@ -48,7 +48,7 @@ class Genetic(CheckedOptions):
         "population": Range(2),
         "generations": Range(1),
         "seed": Range(0),
-        "autoregressive_order": Range(0),
+        "autoregressive_order": Range(0, 1000),
     }
 
     def fit(self, problem: LinearProblem) -> Estimate:

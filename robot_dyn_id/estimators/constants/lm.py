@@ -53,7 +53,7 @@ class LevenbergMarquardt(CheckedOptions):
     expensive: ClassVar[bool] = True
     option_ranges: ClassVar[OptionRanges] = {
         "iterations": Range(1),
-        "autoregressive_order": Range(0),
+        "autoregressive_order": Range(0, 1000),
     }
 
     def fit(self, problem: LinearProblem) -> Estimate:

@@ -59,7 +59,7 @@ class ParticleSwarm(CheckedOptions):
         "particles": Range(2),
         "iterations": Range(1),
         "seed": Range(0),
-        "autoregressive_order": Range(0),
+        "autoregressive_order": Range(0, 1000),
     }
 
     def fit(self, problem: LinearProblem) -> Estimate:

@@ -59,7 +59,7 @@ class Separable(CheckedOptions):
     option_ranges: ClassVar[OptionRanges] = {
         "grid": Range(2),
         "iterations": Range(1),
-        "autoregressive_order": Range(0),
+        "autoregressive_order": Range(0, 1000),
     }
 
     def fit(self, problem: LinearProblem) -> Estimate:

@@ -147,7 +147,7 @@ class SimulationEstimator(CheckedOptions):
     expensive: ClassVar[bool] = True
     option_ranges: ClassVar[OptionRanges] = {
         "iterations": Range(1),
-        "autoregressive_order": Range(0),
+        "autoregressive_order": Range(0, 1000),
     }
 
     def require_recorded(self, problem: LinearProblem) -> RecordedProblem:

@@ -45,7 +45,7 @@ class Stepwise(CheckedOptions):
     uses_prior: ClassVar[bool] = False
     any_columns: ClassVar[bool] = True
     option_ranges: ClassVar[OptionRanges] = {
-        "autoregressive_order": Range(0),
+        "autoregressive_order": Range(0, 1000),
         "passes": Range(1),
         "order": Choice(("joints", "planned")),
     }

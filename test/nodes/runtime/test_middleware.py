@@ -78,6 +78,7 @@ def test_a_domain_without_ports_is_refused(monkeypatch, refused):
     assert error["exit_code"] == UsageError.exit_code and "ROS_DOMAIN_ID is 999" in error["message"]
 
 
+@pytest.mark.real_time
 @pytest.mark.parametrize(
     ("variables", "words"), [({"ROS_DOMAIN_ID": "abc"}, []), (ANOTHER, ["unset"])], ids=["domain", "middleware"]
 )
