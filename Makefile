@@ -30,12 +30,12 @@ demo: $(stamp)
 	$(venv)/bin/robot-dyn-id demo
 
 # Not `python -m pytest`, which would test the source tree in place of the installed package.
-# Tests of running nodes mostly wait: four at once, each process in a ROS domain of its own. What fails is run again alone, as
+# Tests of running nodes mostly wait: three at once, each process in a ROS domain of its own. What fails is run again alone, as
 # arms that are simulated in real time need a part of a core for themselves, and fails the suite if it fails there.
 # 5 is "no such test", where the flags choose among the others.
 test: $(interfaces)
 	$(venv)/bin/pytest -m "not real_time" -n auto --dist worksteal $(PYTEST_FLAGS) || [ $$? -eq 5 ]
-	$(venv)/bin/pytest -m real_time -n 4 --dist worksteal $(PYTEST_FLAGS) || [ $$? -eq 5 ] || \
+	$(venv)/bin/pytest -m real_time -n 3 --dist worksteal $(PYTEST_FLAGS) || [ $$? -eq 5 ] || \
 	$(venv)/bin/pytest -m real_time --last-failed --last-failed-no-failures none $(PYTEST_FLAGS)
 
 lint: $(checked)
