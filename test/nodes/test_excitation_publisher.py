@@ -563,6 +563,8 @@ def test_waiting_is_logged_once_and_published_at_a_steady_rate(world, capfd):
     """For silence and for frozen stamps; the reason holds a figure that grows."""
     cell = ready(world)
     for inject in (silent, disturbed(frozen)):
+        cell.statuses.clear()
+        capfd.readouterr()  # of the wait before
         inject(cell)
         cell.until(Status.WAITING)
         world.until(lambda: "waiting: " in capfd.readouterr().err)  # after the status
