@@ -572,7 +572,7 @@ def test_waiting_is_logged_once_and_published_at_a_steady_rate(world, capfd):
         begin = world.time
         world.wait(3.0)
         assert 10 / 3.0 * (world.time - begin) <= len(cell.statuses) <= 20
-        assert capfd.readouterr().err.count("waiting: ") == 0
+        assert capfd.readouterr().err.count("waiting: ") <= 1  # another reason: frozen stamps are too old first
         cell.follower.speak, cell.follower.disturb = True, lambda message: message
         cell.until(Status.READY)
 
