@@ -562,12 +562,13 @@ def test_a_node_that_was_halted_commands_no_jump(world):
 def test_waiting_is_logged_once_and_published_at_a_steady_rate(world, capfd):
     """For silence and for frozen stamps; the reason holds a figure that grows."""
     cell = ready(world)
+    logged = []
     for inject in (silent, disturbed(frozen)):
         cell.statuses.clear()
         capfd.readouterr()  # of the wait before
         inject(cell)
         cell.until(Status.WAITING)
-        logged = []
+        logged.clear()
         world.until(lambda: logged.append(capfd.readouterr().err) or "waiting: " in "".join(logged))  # after the status
         cell.statuses.clear()
         begin = world.time
