@@ -516,7 +516,7 @@ def wrong(self, *state):
     if count > 100:
         raise ZeroDivisionError("injected")
     return right(self, *state)
-if sys.argv[1] == "exception":
+if sys.argv.pop() == "exception":
     ComputedTorqueController._effort = wrong
 sys.exit(main())
 """
