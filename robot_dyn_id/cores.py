@@ -27,6 +27,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
+from robot_dyn_id.termination import TERMINAL_SIGNALS, TERMINATION_SIGNALS, ignore_terminal
+
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
@@ -227,7 +229,7 @@ class _Crew:
         for _ in range(count):
             received, sent = os.pipe()
             # an interrupt between the fork and `_serve` would end the helper as if it were this process
-            signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+            signal.pthread_sigmask(signal.SIG_BLOCK, TERMINAL_SIGNALS)
             try:
                 with fork_lock, warnings.catch_warnings():
                     # of Python 3.12, about other threads: a `Companion`, which waits for the lock
@@ -245,7 +247,7 @@ class _Crew:
                 os.close(sent)
                 return
             finally:
-                signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
+                signal.pthread_sigmask(signal.SIG_UNBLOCK, TERMINAL_SIGNALS)
             os.close(sent)
             self._helpers.append(_Helper(process, received))
 
@@ -322,9 +324,10 @@ class _Crew:
 
     def _serve(self, results: int) -> None:
         """Work as a helper until no item is left; the result of an item that fails is empty."""
-        signal.signal(signal.SIGINT, signal.SIG_IGN)  # the first process ends its helpers
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
-        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        ignore_terminal()  # the first process ends its helpers
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, TERMINAL_SIGNALS)
+        for number in set(TERMINATION_SIGNALS).difference(TERMINAL_SIGNALS):
+            signal.signal(number, signal.SIG_DFL)
         gc.freeze()  # a search for cycles would copy all memory
         use_one_core()
         with Path(os.devnull).open("w", encoding="utf-8") as nothing:

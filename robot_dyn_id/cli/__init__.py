@@ -18,6 +18,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
+from robot_dyn_id.termination import TERMINATION_SIGNALS, handle_termination
 from robot_dyn_id.version import __version__
 
 if TYPE_CHECKING:
@@ -120,6 +121,8 @@ _ignored: list[int] = []
 
 
 def _interrupt(number: int, frame: Any) -> None:
+    if number == signal.SIGHUP and number in _interruptions:  # the kernel and the shell both send it
+        return
     _interruptions.append(number)
     raise KeyboardInterrupt
 
@@ -254,13 +257,11 @@ def _main(given: list[str]) -> int:
     if isinstance(sys.stdout, io.TextIOWrapper):  # names of files may contain characters outside its encoding
         sys.stdout.reconfigure(errors="backslashreplace")
     _interruptions.clear()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        if signal.getsignal(number) != signal.SIG_IGN:  # as for SIGINT in background jobs
-            signal.signal(number, _interrupt)
+    handle_termination(_interrupt)
     try:
         return _guarded(given)
     except BrokenPipeError:
-        _discard_output()
+        discard_output()
         return BROKEN_PIPE_EXIT_CODE
     except Exception:  # of the report of an error; Python would end with 1, which is a bad verdict
         return InternalError.exit_code
@@ -396,13 +397,13 @@ def _fail(error: RobotDynIdError, given: Sequence[str], prefix: str = "robot-dyn
     except BrokenPipeError:
         raise
     except OSError:  # standard output on a full disk: reported above; Python would write again at exit
-        _discard_output()
+        discard_output()
     return error.exit_code
 
 
 def _ignore_interruptions() -> None:
-    """Ignore Ctrl-C and SIGTERM: the command ends anyhow."""
-    for number in (signal.SIGTERM, signal.SIGINT):
+    """Ignore the signals that end a command: it ends anyhow."""
+    for number in TERMINATION_SIGNALS:
         if signal.getsignal(number) == _interrupt:
             signal.signal(number, signal.SIG_IGN)
             _ignored.append(number)
@@ -415,7 +416,7 @@ def _replace_closed_streams() -> None:
             setattr(sys, name, os.fdopen(os.open(os.devnull, os.O_WRONLY), "w", encoding="utf-8"))
 
 
-def _discard_output() -> None:
+def discard_output() -> None:
     """Redirect standard output to the null device, unless a caller from Python has replaced it by an object."""
     with suppress(io.UnsupportedOperation):  # no file descriptor: nothing is written again at exit
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

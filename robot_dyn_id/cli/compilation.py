@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import multiprocessing
 import os
-import signal
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 
@@ -14,6 +13,7 @@ from robot_dyn_id.cores import available_cores
 from robot_dyn_id.kernels.compiled import is_on_disk
 from robot_dyn_id.kernels.stepping import advance_lanes
 from robot_dyn_id.simulation.plant_lanes import warm_up_dry_friction, warm_up_lanes
+from robot_dyn_id.termination import ignore_terminal
 
 LEAST_CORES = 2
 """Least number of cores on which another process compiles: on one it would only take time from this one."""
@@ -58,7 +58,7 @@ def compiling(*warm_ups: Callable[[], None]) -> Iterator[None]:
 
 
 def _call(warm_ups: tuple[Callable[[], None], ...]) -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the command, which ends this
+    ignore_terminal()  # its signals are for the command, which ends this
     os.nice(5)
     with suppress(Exception):  # the command meets the same error where it can explain it
         for warm_up in warm_ups:

@@ -11,9 +11,10 @@ import sys
 from collections.abc import Iterator
 from typing import Any
 
-from robot_dyn_id.cli import show
+from robot_dyn_id.cli import discard_output, show
 from robot_dyn_id.cli.terminal import draws_on
 from robot_dyn_id.errors import UsageError
+from robot_dyn_id.termination import handle_termination
 
 PERIOD_S = 0.5
 """Time between two drawings [s]."""
@@ -65,18 +66,22 @@ def run(arguments: argparse.Namespace) -> tuple[int, dict[str, Any]]:
 
 
 def _draw_until_interrupted(watcher: Any) -> None:
-    """Draw the dashboard until SIGINT or SIGTERM."""
+    """Draw the dashboard until a signal that ends a process."""
     from rich.console import Console
     from rich.live import Live
 
     ended: list[int] = []
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, lambda number, frame: ended.append(number))
+    handle_termination(lambda number, frame: ended.append(number), always=(signal.SIGINT, signal.SIGTERM))
     console = Console(file=sys.stdout, highlight=False)
-    with Live(console=console, screen=True, auto_refresh=False) as live:
-        while not ended:
-            live.update(_dashboard(watcher.snapshot()), refresh=True)
-            watcher.observe(PERIOD_S)
+    try:
+        with Live(console=console, screen=True, auto_refresh=False) as live:
+            while not ended:
+                live.update(_dashboard(watcher.snapshot()), refresh=True)
+                watcher.observe(PERIOD_S)
+    except OSError:
+        if not ended:
+            raise
+        discard_output()  # the terminal is closed
 
 
 def snapshot_lines(snapshot: dict[str, Any]) -> Iterator[str]:

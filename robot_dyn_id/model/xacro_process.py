@@ -21,6 +21,7 @@ from typing import Any
 
 from robot_dyn_id.errors import MissingArgumentError, MissingPackageError, ModelError
 from robot_dyn_id.model.packages import package_folders
+from robot_dyn_id.termination import TERMINAL_SIGNALS, TERMINATION_SIGNALS
 
 TIME_LIMIT_S = 30.0
 """Longest time that the expansion of one file may take [s]."""
@@ -133,7 +134,7 @@ def expand(
     finally:
         process.kill()
         process.wait()
-    if received or process.returncode == -signal.SIGINT:
+    if received or -process.returncode in TERMINAL_SIGNALS:
         raise KeyboardInterrupt
     text, *parts = answer.split(b"\0")  # which neither XML nor a path can hold
     if process.returncode:
@@ -148,7 +149,7 @@ def expand(
 
 @contextmanager
 def _signals(stop: Callable[[], None]) -> Iterator[list[int]]:
-    """Call `stop` and then the handler in use at SIGINT and SIGTERM; yields the numbers of those that came.
+    """Call `stop` and then the handler in use at a signal that ends a process; yields the numbers of those that came.
 
     A node's handlers only take note, so that waiting would go on. Other threads than the main one get no signals.
     """
@@ -161,7 +162,7 @@ def _signals(stop: Callable[[], None]) -> Iterator[list[int]]:
         handlers[number](number, frame)
 
     if threading.current_thread() is threading.main_thread():
-        for number in (int(signal.SIGINT), int(signal.SIGTERM)):
+        for number in map(int, TERMINATION_SIGNALS):
             handler = signal.getsignal(number)
             if callable(handler):
                 handlers[number] = handler

@@ -16,6 +16,7 @@ from typing import Any, Protocol, TypeVar
 from urllib.parse import urlsplit
 
 from robot_dyn_id.errors import InputError, RobotDynIdError, UsageError
+from robot_dyn_id.termination import TERMINAL_SIGNALS
 from robot_dyn_id.version import __version__
 from robot_dyn_id.workflow.fleet_tasks import VersionError, report_version
 
@@ -229,7 +230,7 @@ def _local_cluster(workers: int | None) -> Iterator[Any]:
     try:
         with dask.config.set(quiet):
             resource_tracker.ensure_running()  # its start unblocks the signal
-            mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+            mask = signal.pthread_sigmask(signal.SIG_BLOCK, TERMINAL_SIGNALS)
             try:
                 cluster = LocalCluster(
                     n_workers=workers,

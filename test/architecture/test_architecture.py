@@ -17,6 +17,7 @@ ROOMS = (
     "errors",
     "options",
     "arrays",
+    "termination",
     "cores",
     "version",
     "faults",

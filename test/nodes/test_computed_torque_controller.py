@@ -498,7 +498,7 @@ def test_a_joint_without_a_rating_is_not_commanded_until_the_user_gives_one(worl
     world.until(lambda: arm.settled(parameters), what="efforts")
 
 
-ENDS = {"SIGINT": (signal.SIGINT, 0), "SIGTERM": (signal.SIGTERM, 0), "exception": (None, 4)}
+ENDS = {"SIGINT": (signal.SIGINT, 0), "SIGHUP": (signal.SIGHUP, 0), "exception": (None, 4)}
 
 
 @pytest.mark.parametrize("way", ENDS)

@@ -431,7 +431,7 @@ time.sleep(60)
         ("idle", signal.SIGTERM),
         ("waiting", signal.SIGINT),
         ("recording", signal.SIGINT),
-        ("recording", signal.SIGTERM),
+        ("recording", signal.SIGHUP),
         ("paused", signal.SIGINT),
     ],
 )

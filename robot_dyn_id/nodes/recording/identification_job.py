@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import multiprocessing
 import os
-import signal
 import sys
 import threading
 from collections.abc import Callable
@@ -24,6 +23,7 @@ from robot_dyn_id.nodes.messages.conversions import identification_report, param
 from robot_dyn_id.progress import Stage
 from robot_dyn_id.recordings.rosbag2 import MessageReading, open_parts
 from robot_dyn_id.report.folder import RESULTS, output_folder
+from robot_dyn_id.termination import ignore_terminal
 from robot_dyn_id.workflow.identification import DataSelection, identify_recordings, open_all
 
 STAGES = (
@@ -174,7 +174,7 @@ def _remove_results(folder: Path) -> None:
 
 def _identify(task: IdentificationTask, pipe: Any) -> None:
     """The process of a job."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches it too; the node ends it, and removes its results
+    ignore_terminal()  # whose signals reach it too; the node ends it, and removes its results
     threading.Thread(target=_end_with_parent, daemon=True).start()
     try:
         configuration = read_configuration(task.config or None)

@@ -23,6 +23,7 @@ from robot_dyn_id.faults import reported, setup_error
 from robot_dyn_id.nodes.runtime.parameter_files import origin, refuse_renamed_section_of
 from robot_dyn_id.nodes.runtime.robot_node import RobotNode
 from robot_dyn_id.nodes.runtime.ros_parameters import table
+from robot_dyn_id.termination import handle_termination
 
 SLICE = 0.1
 """Longest time without a look at signals [s]."""
@@ -84,7 +85,7 @@ def _spin_for(executor: Any, duration: float) -> None:
 
 
 def run(make: type[RobotNode], arguments: Sequence[str] | None = None) -> int:
-    """Run one node until SIGINT or SIGTERM; the complete body of an executable.
+    """Run one node until a signal that ends a process; the complete body of an executable.
 
     The handlers of rclpy are left out, because they end all communication at once: a robot could not be stopped.
     A node that fails by an exception is brought to rest like one that is stopped by a signal.
@@ -94,8 +95,7 @@ def run(make: type[RobotNode], arguments: Sequence[str] | None = None) -> int:
         exception in a callback; or the exit code of a node that ended on its own.
     """
     signals: list[int] = []
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, lambda number, frame: signals.append(number))
+    handle_termination(lambda number, frame: signals.append(number), always=(signal.SIGINT, signal.SIGTERM))
     command = list(arguments or sys.argv)
     node = None
     try:

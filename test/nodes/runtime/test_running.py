@@ -87,13 +87,25 @@ def test_a_node_with_more_to_do_than_it_can_is_stopped_all_the_same():
 
 
 def test_a_node_is_stopped_while_it_still_works():
-    for number in (signal.SIGINT, signal.SIGTERM):
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT):
         with start() as process:
             assert process.stdout.readline() == "ready\n"
             time.sleep(0.5)  # lets it tick: nothing is waited for
             process.send_signal(number)
             out, err = process.communicate(timeout=180)
             assert (process.returncode, out) == (0, "rest True\n"), err
+
+
+def test_a_node_that_was_started_to_outlive_its_terminal_does():
+    command = ["nohup", sys.executable, "-c", NODE]
+    with child(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as process:
+        assert process.stdout.readline() == "ready\n"
+        process.send_signal(signal.SIGHUP)
+        time.sleep(0.5)  # lets it tick: nothing is waited for
+        assert process.poll() is None
+        process.send_signal(signal.SIGTERM)
+        assert process.communicate(timeout=180)[0] == "rest True\n"
+    assert process.returncode == 0
 
 
 LOADING = """
