@@ -15,6 +15,7 @@ from robot_dyn_id.arrays import Array
 from robot_dyn_id.dynamics.compensation import DriverCompensation, check_compensations
 from robot_dyn_id.dynamics.dynamics import Dynamics
 from robot_dyn_id.errors import InputError, MotionError, RobotDynIdError, UsageError
+from robot_dyn_id.model.joint_values import joint_array
 from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.msg import ParameterSet as ParameterSetMsg
 from robot_dyn_id.nodes.messages.conversions import parameter_set, read_bounded, waypoints
@@ -33,7 +34,7 @@ from robot_dyn_id.nodes.runtime.robot_node import (
     Diagnosis,
     Interface,
 )
-from robot_dyn_id.nodes.runtime.ros_parameters import ros_parameter
+from robot_dyn_id.nodes.runtime.ros_parameters import path_parameter, ros_parameter
 from robot_dyn_id.nodes.runtime.running import run
 from robot_dyn_id.parameters import ANSWERS, COMPENSATED_PARTS, COMPENSATIONS, UNKNOWN, ParameterSet
 from robot_dyn_id.simulation.controllers import (
@@ -62,7 +63,7 @@ CHECKS_PER_TIMEOUT = 4
 class ComputedTorqueControllerSettings:
     """ROS parameters of the controller."""
 
-    urdf: str = ros_parameter("", "URDF or xacro file of the robot; empty: from robot_description")
+    urdf: str = path_parameter("", "URDF or xacro file of the robot; empty: from robot_description")
     law: str = ros_parameter(
         GRAVITY, "Control law: compensate gravity only, or follow trajectories", choices=(GRAVITY, COMPUTED_TORQUE)
     )
@@ -95,7 +96,7 @@ class ComputedTorqueControllerSettings:
         0.0,
     )
     timeout: float = ros_parameter(
-        0.05, "Age at which joint states are stale; zero effort is commanded then", "s", 0.002
+        0.05, "Age at which joint states are stale; zero effort is commanded then", "s", 0.002, 10.0
     )
     effort_limit: tuple[float, ...] = ros_parameter(
         (),
@@ -103,7 +104,7 @@ class ComputedTorqueControllerSettings:
         "a model is identified its friction is unknown, and counts as 0); one value for all joints or one per joint; "
         "lowers limits of the URDF or replaces missing ones",
         "N m or N",
-        0.0,
+        0.001,
     )
     blend_time: float = ros_parameter(
         1.0, "Transition time from the efforts of one model to those of the next", "s", 0.0, 10.0
@@ -184,12 +185,17 @@ class ComputedTorqueController(ManagedNode):
         Raises:
             MotionError: the efforts of the robot before still fade.
             ModelError: the URDF cannot be read.
+            UsageError: a parameter has another number of values than the robot joints.
         """
         self._check_faded()
         if self.settings.urdf:
             self._robot = RobotModel.from_file(self.settings.urdf)
         elif self._description:
             self._robot = RobotModel.from_urdf(self._description)
+        if self._robot is not None:
+            names = self._robot.joint_names
+            self._gains.per_joint(names)
+            joint_array(self.settings.effort_limit, names, "parameter effort_limit")
         self._configured = True
         self._decide()
         self._look()

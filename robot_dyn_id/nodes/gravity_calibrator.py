@@ -37,7 +37,7 @@ from robot_dyn_id.nodes.runtime.robot_node import (
     RobotNode,
 )
 from robot_dyn_id.nodes.runtime.robot_source import DESCRIPTION, RobotSource
-from robot_dyn_id.nodes.runtime.ros_parameters import ros_parameter
+from robot_dyn_id.nodes.runtime.ros_parameters import path_parameter, ros_parameter
 from robot_dyn_id.nodes.runtime.running import run
 from robot_dyn_id.recordings.rosbag2 import MessageReading, open_parts
 from robot_dyn_id.report.folder import output_folder
@@ -52,15 +52,15 @@ TIMER_PERIOD_S = 0.1
 class GravityCalibratorSettings:
     """ROS parameters of the node."""
 
-    urdf: str = ros_parameter("", "URDF or xacro file; empty: received on the topic robot_description")
-    folder: str = ros_parameter("", "Folder for bags and gravity.yaml; empty: runs/gravity-<date and time>")
-    config: str = ros_parameter(
+    urdf: str = path_parameter("", "URDF or xacro file; empty: received on the topic robot_description")
+    folder: str = path_parameter("", "Folder for bags and gravity.yaml; empty: runs/gravity-<date and time>")
+    config: str = path_parameter(
         "", "Configuration of fixed joints, names of joints and gravity, as `robot-dyn-id gravity --config`"
     )
     trust_urdf_mass: bool = ros_parameter(
         False, "The total mass of the URDF fixes the scale of masses and gains, and calibrated.urdf is written"
     )
-    calibration: str = ros_parameter(
+    calibration: str = path_parameter(
         "", "File gravity.yaml of an earlier calibration that is published until the next one; empty: none"
     )
 

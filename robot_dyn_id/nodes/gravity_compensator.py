@@ -35,7 +35,7 @@ from robot_dyn_id.nodes.runtime.robot_node import (
     Interface,
 )
 from robot_dyn_id.nodes.runtime.robot_source import DESCRIPTION, RobotSource
-from robot_dyn_id.nodes.runtime.ros_parameters import changeable, ros_parameter
+from robot_dyn_id.nodes.runtime.ros_parameters import changeable, path_parameter, ros_parameter
 from robot_dyn_id.nodes.runtime.running import run
 
 CALIBRATION = "gravity_calibration"
@@ -57,8 +57,8 @@ LARGEST_TEXT = 1_000_000
 class GravityCompensatorSettings:
     """ROS parameters of the node."""
 
-    urdf: str = ros_parameter("", "URDF or xacro file of the calibration; empty: received on robot_description")
-    calibration: str = ros_parameter(
+    urdf: str = path_parameter("", "URDF or xacro file of the calibration; empty: received on robot_description")
+    calibration: str = path_parameter(
         "", "File gravity.yaml of `robot-dyn-id gravity`; empty: received on the topic gravity_calibration"
     )
     joints: tuple[str, ...] = ros_parameter(
@@ -70,7 +70,7 @@ class GravityCompensatorSettings:
         "Largest effort in drive units, one value for all joints or one per joint in the order of the calibration; "
         "empty: the largest that each drive showed at the calibration",
         "drive units",
-        0.0,
+        1e-6,
     )
     ramp_time: float = ros_parameter(
         1.0,

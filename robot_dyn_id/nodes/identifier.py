@@ -46,7 +46,7 @@ from robot_dyn_id.nodes.runtime.robot_node import (
     RobotNode,
 )
 from robot_dyn_id.nodes.runtime.robot_source import DESCRIPTION, RobotSource
-from robot_dyn_id.nodes.runtime.ros_parameters import ros_parameter
+from robot_dyn_id.nodes.runtime.ros_parameters import path_parameter, ros_parameter
 from robot_dyn_id.nodes.runtime.running import run
 from robot_dyn_id.progress import Stage
 from robot_dyn_id.recordings.background_writer import BackgroundWriter
@@ -62,25 +62,26 @@ TIMER_PERIOD_S = 0.1
 class IdentifierSettings:
     """ROS parameters of the identifier."""
 
-    urdf: str = ros_parameter("", "URDF or xacro file; empty: received on the topic robot_description")
-    config: str = ros_parameter(
-        "", "Configuration of the identification (gains, joints, filter, terms, estimator, thresholds); empty: defaults"
+    urdf: str = path_parameter("", "URDF or xacro file; empty: received on the topic robot_description")
+    config: str = path_parameter(
+        "",
+        "Configuration of the identification (gains, joints, filter, terms, estimator, thresholds); empty: defaults",
     )
-    folder: str = ros_parameter(
+    folder: str = path_parameter(
         "",
         "Folder for the recorded joint states and the results; must not contain earlier results; empty: "
         "runs/identifier-<date and time>",
     )
-    data: tuple[str, ...] = ros_parameter(
+    data: tuple[str, ...] = path_parameter(
         (),
         "Recordings to identify from immediately, instead of live joint states; the node exits if identification fails",
     )
-    validation: tuple[str, ...] = ros_parameter((), "Recordings to validate on; empty: cross-validation on the data")
+    validation: tuple[str, ...] = path_parameter((), "Recordings to validate on; empty: cross-validation on the data")
     listen: bool = ros_parameter(True, "Record the live joint states; false: only publish the given parameters")
     after_excitation: bool = ros_parameter(
         True, "Identify automatically after each complete excitation; joint states between excitations are not used"
     )
-    parameters: str = ros_parameter(
+    parameters: str = path_parameter(
         "", "File of an earlier parameter set that is published until a new one is identified"
     )
     joint_states_type: str = type_parameter()

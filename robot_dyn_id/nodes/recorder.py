@@ -7,8 +7,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from rclpy.exceptions import InvalidTopicNameException
-from rclpy.validate_topic_name import validate_topic_name
 from sensor_msgs.msg import JointState
 from std_srvs.srv import SetBool, Trigger
 
@@ -29,7 +27,7 @@ from robot_dyn_id.nodes.runtime.robot_node import (
     Interface,
     RobotNode,
 )
-from robot_dyn_id.nodes.runtime.ros_parameters import ros_parameter
+from robot_dyn_id.nodes.runtime.ros_parameters import path_parameter, ros_parameter, topic_parameter
 from robot_dyn_id.nodes.runtime.running import run
 
 CHECK_PERIOD_S = 0.1
@@ -54,12 +52,12 @@ NOTHING = "nothing is being recorded"
 class RecorderSettings:
     """ROS parameters of the recorder."""
 
-    folder: str = ros_parameter(
+    folder: str = path_parameter(
         "",
         "Bag folder, must not exist; strftime codes are replaced at the start of each recording, for example "
         "bags/%Y-%m-%d_%H-%M-%S",
     )
-    topics: tuple[str, ...] = ros_parameter(("joint_states",), "Topics to record, of any type")
+    topics: tuple[str, ...] = topic_parameter(("joint_states",), "Topics to record, of any type")
     start: bool = ros_parameter(
         True, "Start recording immediately (the node exits on failure); false: wait for ~/start"
     )
@@ -125,15 +123,10 @@ class Recorder(RobotNode):
         """Check the parameter `topics`.
 
         Raises:
-            UsageError: it is empty, or contains an invalid or repeated name.
+            UsageError: it is empty, or two names are those of one topic.
         """
         if not self.settings.topics:
             raise UsageError("parameter topics is empty: name the topics to record")
-        for topic in self.settings.topics:
-            try:
-                validate_topic_name(topic)
-            except InvalidTopicNameException:
-                raise UsageError(f"parameter topics: {topic!r} is not a valid topic name") from None
         names = [self.resolve_topic_name(topic) for topic in self.settings.topics]
         for name in names:
             if names.count(name) > 1:

@@ -18,7 +18,7 @@ from robot_dyn_id.model.joint_values import joint_array
 from robot_dyn_id.model.kinematics import placement_of
 from robot_dyn_id.model.robot import STANDARD_GRAVITY, RobotModel
 from robot_dyn_id.model.urdf import RobotDescription
-from robot_dyn_id.nodes.runtime.ros_parameters import ros_parameter
+from robot_dyn_id.nodes.runtime.ros_parameters import path_parameter, ros_parameter, topic_parameter
 from robot_dyn_id.parameters import COMPENSATED_PARTS
 from robot_dyn_id.simulation.controllers import EffortGains
 from robot_dyn_id.simulation.drives import Drives
@@ -48,7 +48,7 @@ MODELS = (URDF, PARAMETERS)
 class SimulatorSettings:
     """ROS parameters of the simulator."""
 
-    urdf: str = ros_parameter("", "URDF or xacro file of the robot; empty: from robot_description or the parameters")
+    urdf: str = path_parameter("", "URDF or xacro file of the robot; empty: from robot_description or the parameters")
     model: str = ros_parameter(
         "urdf",
         "Source of the dynamics: urdf (with the friction of these parameters) or parameters (identified_parameters)",
@@ -82,13 +82,14 @@ class SimulatorSettings:
         (), "Coulomb friction, one value for all joints or one per joint", "N m or N", 0.0
     )
     smoothing_width: float = ros_parameter(0.01, "Smoothing width of the Coulomb friction", "rad/s", 0.0)
-    terms: str = ros_parameter(
+    terms: str = path_parameter(
         "",
         "YAML file with further terms and their values: Stribeck friction, rotors, springs, ...; see "
         "docs/simulation.md; empty: none",
     )
-    payload: str = ros_parameter(
-        "", "File like payload.yaml of a body that the robot carries, until ~/carry_payload drops it; empty: none"
+    payload: str = path_parameter(
+        "",
+        "File like payload.yaml of a body that the robot carries, until ~/carry_payload drops it; empty: none",
     )
     temperature: tuple[float, ...] = ros_parameter(
         (), "Temperature of all joints or of each one; empty: reference temperature of the terms", "degrees Celsius"
@@ -102,8 +103,9 @@ class SimulatorSettings:
         "command, and again from a trajectory that comes after the effort commands have ended",
         choices=MODES,
     )
-    controller: str = ros_parameter(
-        "joint_trajectory_controller", "Name of the trajectory controller: prefix of its topics and its action"
+    controller: str = topic_parameter(
+        "joint_trajectory_controller",
+        "Name of the trajectory controller: prefix of its topics and its action",
     )
     controller_state_rate: float = ros_parameter(
         50.0, "Rate of controller_state, for which there must be a subscriber; 0: not published", "Hz", 0.0
@@ -171,7 +173,7 @@ class SimulatorSettings:
     velocity_noise: float = ros_parameter(0.0, "Standard deviation of the velocities", "rad/s or m/s", 0.0)
     resolution: float = ros_parameter(0.0, "Resolution of the position encoders; 0: continuous", "rad or m", 0.0)
     delay: float = ros_parameter(0.0, "Delay of all sensors", "s", 0.0, 1.0)
-    seed: int = ros_parameter(0, "Seed of the noise")
+    seed: int = ros_parameter(0, "Seed of the noise", minimum=0)
     clock: bool = ros_parameter(False, "Publish simulated time, starting at 0, on /clock")
     real_time_factor: float = ros_parameter(1.0, "Real-time factor of /clock; 0: as fast as possible", "", 0.0)
 

@@ -200,7 +200,7 @@ def test_a_configuration_sets_parameters_that_its_nodes_take(path, world):
         for parameter, value in content["ros__parameters"].items():
             assert parameter in rows, f"{key}: {parameter}"
             values = tuple(value) if isinstance(value, list) else value
-            assert rows[parameter].rule.allows(values), f"{key}: {parameter}"
+            assert not rows[parameter].rule.refusal(values), f"{key}: {parameter}"
 
 
 def test_a_real_so101_gets_no_parameter_that_only_its_simulator_may_have():

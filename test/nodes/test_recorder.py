@@ -340,7 +340,7 @@ def test_every_recording_has_a_folder_of_its_own(world, tmp_path):
 @pytest.mark.parametrize(
     ("parameters", "words"),
     [
-        (["topics:=['joint states']"], "parameter topics: 'joint states' is not a valid topic name"),
+        (["topics:=['joint states']"], "parameter topics must be the name of a topic, a service or an action: "),
         (["topics:=[a, joint_states, /a]"], "parameter topics names /a twice"),
         (["max_duration:=-1.0"], "parameter max_duration must be at least 0"),
         (["topic:=a"], "unknown parameter 'topic'; did you mean 'topics'?"),

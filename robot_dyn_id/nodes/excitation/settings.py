@@ -41,7 +41,7 @@ from robot_dyn_id.model.packages import folders_above
 from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.nodes.messages.conversions import most_points
 from robot_dyn_id.nodes.runtime.managed_node import autostart_parameter
-from robot_dyn_id.nodes.runtime.ros_parameters import ros_parameter
+from robot_dyn_id.nodes.runtime.ros_parameters import path_parameter, ros_parameter, topic_parameter
 from robot_dyn_id.parameters import COMPENSATED_PARTS, NONE
 from robot_dyn_id.workflow.gravity_poses import plan_gravity_poses
 
@@ -71,7 +71,7 @@ class MotionSettings:
     Arrays have one value for all joints or one per joint, in the order of `joints` or the URDF.
     """
 
-    urdf: str = ros_parameter("", "URDF or xacro file; empty: received on the topic robot_description")
+    urdf: str = path_parameter("", "URDF or xacro file; empty: received on the topic robot_description")
     joints: tuple[str, ...] = ros_parameter((), "Joints of the trajectory controller; empty: all moving joints")
     ground: bool = ros_parameter(
         True, "Treat the ground as an obstacle; a designed trajectory has its own surroundings instead"
@@ -81,7 +81,7 @@ class MotionSettings:
         "Height of the ground in the base frame; nan: origin of the base, or lowest point of the bodies fixed to it",
         unit="m",
     )
-    design: str = ros_parameter(
+    design: str = path_parameter(
         "",
         "Design file with folders, SRDF and stand_ins of the collision check, and for random motions also ground, "
         "obstacles and allowed pairs; those of a designed trajectory must be the same",
@@ -89,7 +89,7 @@ class MotionSettings:
     allow_unchecked_collisions: bool = ros_parameter(
         False, "Run motions without any collision check, including approach and return"
     )
-    joint_limits: str = ros_parameter(
+    joint_limits: str = path_parameter(
         "", "joint_limits.yaml of MoveIt; narrows the limits of the URDF and replaces placeholders"
     )
     velocity_scale: float = ros_parameter(
@@ -105,7 +105,7 @@ class MotionSettings:
         DEFAULT_POSITION_MARGIN, "Distance to the position limits of the URDF", unit="rad or m", minimum=0.0
     )
     tracking_error: tuple[float, ...] = ros_parameter(
-        (0.2,), "Tracking error that stops the robot", unit="rad or m", minimum=0.0
+        (0.2,), "Tracking error that stops the robot", unit="rad or m", minimum=1e-6
     )
     velocity_tolerance: float = ros_parameter(
         0.1,
@@ -151,15 +151,15 @@ class MotionSettings:
         maximum=10.0,
     )
     rate: float = ros_parameter(100.0, "Trajectory points per second", unit="Hz", minimum=20.0, maximum=1000.0)
-    command_topic: str = ros_parameter(COMMANDS, "Topic of the trajectory controller")
-    command_action: str = ros_parameter(GOALS, "Action of the trajectory controller for mode action")
+    command_topic: str = topic_parameter(COMMANDS, "Topic of the trajectory controller")
+    command_action: str = topic_parameter(GOALS, "Action of the trajectory controller for mode action")
 
 
 @dataclass(frozen=True)
 class ExcitationSettings(MotionSettings):
     """ROS parameters of the excitation publisher."""
 
-    trajectory: str = ros_parameter(
+    trajectory: str = path_parameter(
         "",
         "File of a designed trajectory (trajectory.yaml), or of a JointTrajectory with velocities and accelerations "
         "(poses.yaml of `robot-dyn-id gravity --plan`); empty: one from the parameters form to posture",
@@ -171,7 +171,11 @@ class ExcitationSettings(MotionSettings):
         choices=(*FORMS, HELD_POSES),
     )
     period: float = ros_parameter(
-        10.0, "Period of the motion; with sequential forms of the motion of each joint", unit="s", minimum=0.1
+        10.0,
+        "Period of the motion; with sequential forms of the motion of each joint",
+        unit="s",
+        minimum=0.1,
+        maximum=3600.0,
     )
     periods: int = ros_parameter(
         3, "Number of periods; with sequential forms for each joint", minimum=1, maximum=MAX_COUNTS["periods"]
@@ -215,7 +219,7 @@ class ExcitationSettings(MotionSettings):
         "required: at least one is needed; ignore: recording is not monitored",
         choices=(AUTO, REQUIRED, IGNORE),
     )
-    feed_forward: str = ros_parameter(
+    feed_forward: str = path_parameter(
         "",
         "Model of the efforts in the trajectory points: a file parameters.yaml, or identified_parameters for the "
         "topic; the controller must command efforts; empty: no efforts",

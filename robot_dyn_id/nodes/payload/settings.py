@@ -13,7 +13,7 @@ from robot_dyn_id.excitation.execution.rehearsal import REHEARSAL_SPEED
 from robot_dyn_id.nodes.excitation.settings import ExcitationSettings, MotionSettings
 from robot_dyn_id.nodes.payload.drivers import DRIVERS, FILE, NO_DRIVER
 from robot_dyn_id.nodes.runtime.managed_node import autostart_parameter
-from robot_dyn_id.nodes.runtime.ros_parameters import ros_parameter
+from robot_dyn_id.nodes.runtime.ros_parameters import path_parameter, ros_parameter, topic_parameter
 
 
 @dataclass(frozen=True)
@@ -21,10 +21,10 @@ class PayloadSettings(MotionSettings):
     """ROS parameters of the payload identifier."""
 
     link: str = ros_parameter("", "Link that carries the payload, in whose frame the result is given; required")
-    parameters: str = ros_parameter(
+    parameters: str = path_parameter(
         "", "File parameters.yaml of the bare arm; empty: received on the topic identified_parameters"
     )
-    config: str = ros_parameter(
+    config: str = path_parameter(
         "", "Configuration with the gains and signs of the drives, as of the identification; empty: defaults"
     )
     moving_joints: tuple[str, ...] = ros_parameter(
@@ -59,10 +59,10 @@ class PayloadSettings(MotionSettings):
         "about it (ixx ixy iyy ixz iyz izz); empty: declared_file",
         "kg, m, kg m^2",
     )
-    declared_file: str = ros_parameter(
+    declared_file: str = path_parameter(
         "", "File like payload.yaml with the payload that the driver assumes; empty: none is compared"
     )
-    tool: str = ros_parameter(
+    tool: str = path_parameter(
         "",
         "File like payload.yaml of a tool that the arm was identified with; it is added to what the driver is given, "
         "whose payload begins at the flange",
@@ -72,12 +72,12 @@ class PayloadSettings(MotionSettings):
         "Driver that the task WRITE writes the payload into: a service of ur_msgs or franka_msgs, or a file per tool",
         choices=(NO_DRIVER, FILE, *DRIVERS),
     )
-    driver_service: str = ros_parameter("", "Service of the driver; empty: its usual name")
+    driver_service: str = topic_parameter("", "Service of the driver; empty: its usual name")
     driver_frame: str = ros_parameter(
         "", "Link that is the flange of the driver; empty: tool0 for ur, panda_link8 for franka, link for file"
     )
     driver_timeout: float = ros_parameter(5.0, "Longest time in which the driver answers", "s", 0.1, 60.0)
-    folder: str = ros_parameter(
+    folder: str = path_parameter(
         "", "Folder for trajectories, recordings and results of all goals; empty: payloads/<date and time>"
     )
     autostart: bool = autostart_parameter()

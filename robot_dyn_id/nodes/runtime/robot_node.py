@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import functools
+import re
 import time
 import traceback
 from collections.abc import Callable, Iterator, Mapping
@@ -13,6 +14,7 @@ from typing import Any, ClassVar
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
 from rclpy.clock import Clock, ClockType
 from rclpy.duration import Duration
+from rclpy.exceptions import NameValidationException
 from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 
@@ -41,6 +43,9 @@ REFUSAL_PERIOD = 5.0
 
 LONGEST_ERROR = 500
 """Characters of an exception that are reported; messages can quote what they were given."""
+
+WRONG_NAMES = ("failed to resolve name", "error creating node: invalid node name")
+"""Beginnings of the errors of rclpy (RCLError) about a name that cannot be used."""
 
 PUBLISHES, SUBSCRIBES, SERVES = "publishes", "subscribes", "serves"
 EXECUTES, SENDS, CALLS = "executes goals of", "sends goals to", "calls"
@@ -96,6 +101,17 @@ class Diagnosis:
     values: Mapping[str, object] = field(default_factory=dict)
 
 
+def _is_wrong_name(error: BaseException) -> bool:
+    """Whether rclpy refuses a name of the node, its namespace or a topic: by a remapping, or too long in all."""
+    refused = type(error).__name__ == "RCLError" and str(error).startswith(WRONG_NAMES)
+    return refused or isinstance(error, NameValidationException)
+
+
+def _name_error(error: BaseException) -> UsageError:
+    text = re.sub(r"[ ,]* at (/\S+|\S+\.c\w*):\d+", "", " ".join(str(error).rstrip("^ \n").split()))
+    return UsageError(f"{text}: correct the names, the namespace or the remappings of the node")
+
+
 class RobotNode(Node):  # type: ignore[misc]
     """A node whose parameters and interfaces are declared as data, from which the documentation is made too.
 
@@ -131,6 +147,10 @@ class RobotNode(Node):  # type: ignore[misc]
             super().__init__(self.NAME, automatically_declare_parameters_from_overrides=True, **options)
         except ValueError as error:  # an empty list in YAML has no type
             raise UsageError(f"a parameter has no value: leave it out ({error})") from None
+        except Exception as error:
+            if _is_wrong_name(error):
+                raise _name_error(error) from None
+            raise
         self.end: RobotDynIdError | int | None = None
         self.internal_errors = 0
         self.internal_error = ""
@@ -146,9 +166,11 @@ class RobotNode(Node):  # type: ignore[misc]
             self.create_timer(1.0, self._diagnose, clock=self.steady)
             self.namesakes = Namesakes(self, DIAGNOSTICS, self._diagnose)
             self.begin()
-        except BaseException:
+        except BaseException as error:
             # A node that is refused must be gone from the graph at once: others count the publishers of a topic.
             self.destroy_node()
+            if _is_wrong_name(error):
+                raise _name_error(error) from None
             raise
 
     def begin(self) -> None:

@@ -4,13 +4,19 @@
 from __future__ import annotations
 
 import difflib
+import errno
 import math
 from collections.abc import Sequence
-from dataclasses import MISSING, dataclass, field, fields, replace
+from dataclasses import MISSING, Field, dataclass, field, fields, replace
+from pathlib import Path
 from typing import Any, TypeVar, get_type_hints
 
 from rcl_interfaces.msg import FloatingPointRange, IntegerRange, ParameterDescriptor, ParameterType
+from rclpy.exceptions import NameValidationException
+from rclpy.expand_topic_name import expand_topic_name
 from rclpy.node import Node
+from rclpy.validate_full_topic_name import validate_full_topic_name
+from rclpy.validate_topic_name import validate_topic_name
 
 from robot_dyn_id.errors import UsageError
 
@@ -18,6 +24,12 @@ Settings = TypeVar("Settings")
 
 BUILT_IN = ("use_sim_time", "start_type_description_service", "qos_overrides.")
 """Parameters, or beginnings of their names, that every node of ROS 2 has."""
+
+LARGEST = 1e9
+"""Largest magnitude of a number [SI]: what is above it is not a quantity of a robot, and times overflow."""
+
+PATH, TOPIC = "file or folder", "name of a topic, a service or an action"
+"""Kinds of text that can be checked without the robot."""
 
 TYPES: dict[Any, tuple[int, str]] = {
     bool: (ParameterType.PARAMETER_BOOL, "bool"),
@@ -39,6 +51,7 @@ class Rule:
         unit: empty if it has none.
         minimum, maximum: range of a number, or of each number of an array.
         choices: strings that are allowed; empty allows all.
+        kind: `PATH` or `TOPIC` for text that is one; empty for other text.
         changeable: whether it can be changed while the node runs, which the node follows by a callback of its own.
     """
 
@@ -47,6 +60,7 @@ class Rule:
     minimum: float
     maximum: float
     choices: tuple[str, ...]
+    kind: str = ""
     changeable: bool = False
 
     def constraint(self) -> str:
@@ -59,13 +73,45 @@ class Rule:
             return f"at least {self.minimum:g}"
         return f"at most {self.maximum:g}" if self.maximum < math.inf else ""
 
-    def allows(self, value: Any) -> bool:
-        """Whether a value of the right type is allowed."""
+    def refusal(self, value: Any) -> str:
+        """Reason why a value of the right type is refused; empty if it is allowed."""
         values = value if isinstance(value, tuple) else (value,)
-        if self.choices:
-            return all(item in self.choices for item in values)
+        texts = [item for item in values if isinstance(item, str)]
         numbers = [item for item in values if isinstance(item, (int, float))]
-        return all(math.isfinite(item) and self.minimum <= item <= self.maximum for item in numbers)
+        required = self.constraint() or "finite"
+        if self.choices and not set(texts).issubset(self.choices):
+            return f"must be {required}"
+        if not all(math.isfinite(item) and self.minimum <= item <= self.maximum for item in numbers):
+            return f"must be {required}"
+        if any(isinstance(item, float) and abs(item) > LARGEST for item in numbers):
+            return f"must have a magnitude of at most {LARGEST:g}"
+        if isinstance(value, tuple):
+            if "" in texts:
+                return "must not hold an empty text"
+            if len(set(texts)) < len(texts):
+                return f"must name {next(item for item in texts if texts.count(item) > 1)} once"
+        return next(filter(None, (self._wrong_text(item) for item in texts)), "")
+
+    def _wrong_text(self, text: str) -> str:
+        """Reason why a text is not what `kind` states; empty if it is."""
+        if self.kind == PATH:
+            try:
+                Path(text).expanduser().stat()
+            except RuntimeError:
+                return f"must be the name of a {PATH}, and there is no user {text.partition('/')[0]}"
+            except ValueError:
+                return f"must be the name of a {PATH}"
+            except OSError as error:  # whether it is there, and what it is, is found where it is used
+                return f"must be the name of a {PATH}, and is too long" if error.errno == errno.ENAMETOOLONG else ""
+        if self.kind == TOPIC:
+            try:
+                validate_topic_name(text)
+                validate_full_topic_name(expand_topic_name(text, "node", "/"))
+            except NameValidationException as error:
+                return f"must be the {TOPIC}: {str(error).partition(': ')[2].splitlines()[0].rstrip(':')}"
+            if text[:1] == "~" and text[1:2] not in ("", "/"):  # of which rcl accepts short ones
+                return f"must be the {TOPIC}: '~' must be followed by '/'"
+        return ""
 
 
 def ros_parameter(
@@ -88,6 +134,16 @@ def ros_parameter(
     """
     rule = Rule(description, unit, minimum, maximum, tuple(choices))
     return field(default=default, metadata={"rule": rule})
+
+
+def path_parameter(default: Any, description: str) -> Any:
+    """Field for the name of a file or folder, or several; see `ros_parameter`."""
+    return field(default=default, metadata={"rule": Rule(description, "", -math.inf, math.inf, (), PATH)})
+
+
+def topic_parameter(default: Any, description: str) -> Any:
+    """Field for the name of a topic, a service or an action, or several; see `ros_parameter`."""
+    return field(default=default, metadata={"rule": Rule(description, "", -math.inf, math.inf, (), TOPIC)})
 
 
 def changeable(parameter: Any) -> Any:
@@ -137,7 +193,7 @@ def declare(node: Node, settings: type[Settings]) -> Settings:
     for name, item in known.items():
         value = item.default
         if node.has_parameter(name):
-            value = _read(name, node.get_parameter(name).value, hints[name], item.metadata["rule"])
+            value = read_value(item, node.get_parameter(name).value, hints[name])
             node.undeclare_parameter(name)
         if value is MISSING:
             raise UsageError(f"parameter {name} is not given ({item.metadata['rule'].description})")
@@ -151,24 +207,37 @@ def declare(node: Node, settings: type[Settings]) -> Settings:
     return settings(**values)
 
 
-def _read(name: str, given: Any, wanted: Any, rule: Rule) -> Any:
-    """Convert a value to the type of its field: an integer to a double, a list to a tuple."""
-    value = given
+def read_value(item: Field[Any], given: Any, wanted: Any) -> Any:
+    """Check the value of a parameter, and convert it: an integer to a double, a list to a tuple.
+
+    Args:
+        item: field of a settings dataclass.
+        given: value that ROS has read.
+        wanted: type of the field.
+
+    Returns:
+        Value of this type.
+
+    Raises:
+        UsageError: another type, or a value that is refused; that of the default never is.
+    """
+    name, rule, value = item.name, item.metadata["rule"], given
     if wanted is float and type(given) is int:
         value = float(given)
     elif wanted in (tuple[str, ...], tuple[float, ...]) and not isinstance(given, (str, bytes)):
-        item = str if wanted == tuple[str, ...] else float
+        kind = str if wanted == tuple[str, ...] else float
         try:
             items = tuple(given)
         except TypeError:
             items = (None,)
-        right = all(isinstance(x, str) if item is str else type(x) in (int, float) for x in items)
-        value = tuple(item(x) for x in items) if right else None
+        right = all(isinstance(x, str) if kind is str else type(x) in (int, float) for x in items)
+        value = tuple(kind(x) for x in items) if right else None
     if not (type(value) is wanted or (isinstance(value, tuple) and wanted not in (bool, int, float, str))):
         raise UsageError(f"parameter {name} must be of type {TYPES[wanted][1]}, not {given!r}")
-    if not rule.allows(value):
+    refusal = rule.refusal(value)
+    if refusal and repr(value) != repr(item.default):  # NaN is not equal to itself
         unit = f" [{rule.unit}]" if rule.unit else ""
-        raise UsageError(f"parameter {name} must be {rule.constraint() or 'finite'}{unit}, not {given!r}")
+        raise UsageError(f"parameter {name} {refusal}{unit}, not {given!r}")
     return value
 
 
