@@ -11,6 +11,7 @@ import contextlib
 import resource
 import shutil
 import subprocess
+import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,9 @@ from faults.results import Result
 
 SIZE = "400k"
 """Size of the file system: some seconds of joint states."""
+
+REPORTED_S = 1.5
+"""Time after which the recorder must have reported that its bag is gone; about a second, and DDS."""
 
 STOPPED_S = 3.0
 """Time after the failure of the recorder until the motion must have ended."""
@@ -109,19 +113,32 @@ def _read_only(cell: Cell, folder: Path) -> str | None:
 
 
 def _removed(cell: Cell, folder: Path) -> str:
-    """A file that is removed can still be written to: the loss shows when the recording is finished at the latest."""
+    """A file that is removed can still be written to: the recorder has to compare what is on the disk."""
     from robot_dyn_id.msg import RecordingStatus as Status
 
     folder.mkdir(parents=True)
     _recording(cell, folder / "bag")
     cell.world.wait(1.0)
     shutil.rmtree(folder)
-    cell.world.wait(2.0)
-    answer = cell.trigger("recorder/stop") if cell.processes["recorder"].alive else None
-    cell.world.wait(1.0)
-    if answer is not None and answer.success and cell.recording[-1][0] != Status.FAILED:
-        return f"the recorder reports a finished bag that does not exist: {cell.recording[-1]}, {answer.message}"
-    return f"{', '.join(cell.others_alive())} ended" if cell.others_alive() else ""
+    removed = time.monotonic()
+    cell.until_recording(Status.FAILED, timeout=60.0)
+    late, reason = time.monotonic() - removed, cell.recording[-1][1]
+    problems = []
+    if late > REPORTED_S:
+        problems.append(f"the loss was reported after {late:.1f} s")
+    if str(folder / "bag") not in reason:
+        problems.append(f"the reason does not name the bag: {reason}")
+    answer = cell.trigger("recorder/stop")
+    if answer.success or answer.message != reason:
+        problems.append(f"stop answers {answer.success}, {answer.message}")
+    cell.world.wait(STOPPED_S)
+    if cell.speed() > REST_SPEED:
+        problems.append(f"the robot still moves {STOPPED_S:g} s after the bag was removed")
+    if cell.others_alive():
+        problems.append(f"{', '.join(cell.others_alive())} ended")
+    if cell.processes["recorder"].end() == 0:
+        problems.append("the recorder ends with code 0")
+    return "; ".join(problems)
 
 
 def _cannot_be_made(cell: Cell, folder: Path) -> str:
@@ -147,7 +164,10 @@ DISKS: dict[str, tuple[str, Callable[[Cell, Path], str | None]]] = {
         "recorder reports the fault, bag readable, motion ends, no node ends",
         _read_only,
     ),
-    "bag removed while recording": ("recorder reports the loss, no node ends", _removed),
+    "bag removed while recording": (
+        "recorder reports the loss and ends with an error, motion ends, no node ends",
+        _removed,
+    ),
     "bag folder cannot be made": ("recorder reports the fault and stays up", _cannot_be_made),
 }
 """Promise and scenario of each fault."""

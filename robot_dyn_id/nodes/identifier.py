@@ -380,7 +380,7 @@ class Identifier(RobotNode):
     def diagnosis(self) -> Diagnosis:
         """State of recording and identification."""
         values: dict[str, object] = {
-            "messages": self._received,
+            "messages": self._recording.stored if self._recording is not None else 0,
             "lost": self._recording.lost if self._recording is not None else 0,
         }
         waiting = "" if self._data else self._waiting()
@@ -409,12 +409,17 @@ class Identifier(RobotNode):
         return message
 
     def stop(self) -> bool:
-        """Finish the bags. A running identification is abandoned; its files are written completely or not at all."""
+        """Finish the bags. A running identification is abandoned; its files are written completely or not at all.
+
+        The exit code of the node is not 0 if joint states are missing from its bags.
+        """
         self._goals.cancel()
         self._goals.tick()
         if self._recording is not None:
             self._recording.end()
         finished = self._recording is None or self._recording.finished()
+        if finished and self._recording is not None and self._recording.lost_bag and self.end is None:
+            self.end = InputError(self._recording.lost_bag)
         return finished and not self._goals.running and self._goals.server.settled
 
 

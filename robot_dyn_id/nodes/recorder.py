@@ -10,7 +10,7 @@ from typing import Any
 from sensor_msgs.msg import JointState
 from std_srvs.srv import SetBool, Trigger
 
-from robot_dyn_id.errors import RobotDynIdError, UsageError
+from robot_dyn_id.errors import InputError, RobotDynIdError, UsageError
 from robot_dyn_id.excitation.execution.recording_watch import MotionWatch
 from robot_dyn_id.msg import ExcitationStatus, RecordingStatus
 from robot_dyn_id.nodes.recording.session import RecordingSession
@@ -82,7 +82,12 @@ class Recorder(RobotNode):
         ),
         Interface(PUBLISHES, "recording_status", RecordingStatus, "State and quality of the recording", LATCHED),
         Interface(SERVES, "~/start", Trigger, "Start a recording"),
-        Interface(SERVES, "~/stop", Trigger, "Stop the recording; success means that the bag is complete"),
+        Interface(
+            SERVES,
+            "~/stop",
+            Trigger,
+            "Stop the recording; success means that the bag is complete, otherwise the message states what is lost",
+        ),
         Interface(SERVES, "~/pause", SetBool, "Pause the recording (true) or continue it (false)"),
     )
 
@@ -91,6 +96,7 @@ class Recorder(RobotNode):
         self._check_topics()
         self._state, self._reason = RecordingStatus.IDLE, ""
         self._recording: RecordingSession | None = None
+        self._lost = ""  # reason of the first recording that failed
         self._motion = MotionWatch()
         self._status = RecordingStatusTopic(self, "recording_status")
         self.service("~/start", self._on_start)
@@ -109,8 +115,11 @@ class Recorder(RobotNode):
         return self._recording if self._state in (RecordingStatus.RECORDING, RecordingStatus.PAUSED) else None
 
     def stop(self) -> bool:
-        """Finish the bag."""
-        return self._finish(0.0)
+        """Finish the bag; the exit code of the node is not 0 if a recording has failed."""
+        finished = self._finish(0.0)
+        if finished and self._lost and self.end is None:
+            self.end = InputError(self._lost)
+        return finished
 
     def diagnosis(self) -> Diagnosis:
         """Diagnosis from the status."""
@@ -188,6 +197,7 @@ class Recorder(RobotNode):
         recording, failure = self._active, self._active.failure
         if failure:
             self._state, self._reason = RecordingStatus.FAILED, failure
+            self._lost = self._lost or failure
             self.get_logger().error(failure)
         else:
             self._state, self._reason = RecordingStatus.FINISHED, self._remarks(recording)
@@ -218,7 +228,7 @@ class Recorder(RobotNode):
     def _on_stop(self, request: Trigger.Request, answer: Trigger.Response) -> Trigger.Response:
         recording = self._active
         if recording is None:
-            answer.message = NOTHING
+            answer.message = self._reason if self._state == RecordingStatus.FAILED else NOTHING
         elif not self._finish(STOP_TIMEOUT_S):
             answer.message = f"{recording.folder}: the disk is slow; wait for recording_status FINISHED"
         else:

@@ -53,7 +53,6 @@ class BackgroundWriter:
 
     Attributes:
         folder: the bag's folder.
-        written: number of messages that are in the file.
     """
 
     def __init__(self, folder: str | Path, backlog: int = BACKLOG) -> None:
@@ -71,7 +70,6 @@ class BackgroundWriter:
         self._backlog = backlog
         self._announced: deque[Stream] = deque()
         self._queue: deque[tuple[Stream, int, bytes | None]] = deque()  # no bytes: an interruption
-        self.written = 0
         self._given, self._taken = 0, 0  # [bytes] each counted by one thread
         self._end = threading.Event()
         self._failure: str | None = None
@@ -85,6 +83,10 @@ class BackgroundWriter:
         if self._failure is None and not self._thread.is_alive() and not self._end.is_set():
             return f"{self.folder}: the writing thread ended; what was written before stays"
         return self._failure
+
+    def stored(self, topic: str) -> int:
+        """Number of messages of a topic that are in the file on the disk; 0 after others have changed the file."""
+        return self._bag.stored(topic)
 
     def announce(self, stream: Stream) -> None:
         """Take up a topic; to be called before its first message."""
@@ -155,7 +157,6 @@ class BackgroundWriter:
                 continue
             self._bag.write(stream.topic, stream.type_name, arrival, message)
             self._taken += len(message)
-            self.written += 1
             batch.append((arrival, message))
         for stream, batch in batches.values():
             _count(stream, batch)

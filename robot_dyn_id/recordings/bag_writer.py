@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -24,7 +25,8 @@ from robot_dyn_id.recordings.bag_files import METADATA
 from robot_dyn_id.recordings.joint_states import TYPE_NAME, Stamps, encode
 
 _CHUNK = 256 * 1024  # [bytes] messages are handed to the operating system after this many
-_PERIOD = 0.5  # [s] or after this time, whichever comes first
+_PERIOD = 0.25  # [s] or after this time, whichever comes first
+_NO_CHUNK = 2**62  # [bytes] no chunk ends but by a flush, so that what is counted is what was handed over
 _REFRESH = 2.0  # [s] metadata.yaml is written again after this time: a killed recorder leaves a folder that opens
 _VERSION = 9  # of metadata.yaml: ROS 2 Jazzy and later
 _NO_TIME = 2**63 - 1  # what rosbag2 writes as the start of an empty bag
@@ -44,6 +46,50 @@ class _Topic:
     type_hash: str
     offered_qos: list[dict[str, object]]
     count: int = 0
+    stored: int = 0
+
+
+class _NotOnDisk(OSError):
+    """The file is not the one that was written."""
+
+
+class _File(io.FileIO):
+    """A new file that notices before each write if others have removed, replaced or changed the size of it.
+
+    The system itself reports nothing: a removed file can be written to, and one that was truncated gets a hole.
+    """
+
+    def __init__(self, path: Path) -> None:
+        """Create the file."""
+        super().__init__(path, "xb")
+        self._path, self._size = path, 0
+
+    def write(self, data: Any) -> int:
+        """Write at the end.
+
+        Raises:
+            OSError: the disk refuses, or the file is not what was written.
+        """
+        self.check()
+        count = super().write(data)
+        self._size += count
+        return count
+
+    def check(self) -> None:
+        """Compare the file that is found under the path with what was written.
+
+        Raises:
+            _NotOnDisk: it was removed, replaced, or has another size.
+        """
+        mine = os.fstat(self.fileno())
+        try:
+            found = os.stat(self._path)
+        except OSError:
+            raise _NotOnDisk("was removed or renamed") from None
+        if not os.path.samestat(mine, found):
+            raise _NotOnDisk("was replaced by another file")
+        if found.st_size != self._size:
+            raise _NotOnDisk(f"has {found.st_size} of {self._size} bytes: another program has changed it")
 
 
 class BagWriter:
@@ -54,6 +100,7 @@ class BagWriter:
 
     Attributes:
         folder: the bag's folder.
+        path: the file in it.
     """
 
     def __init__(self, folder: str | Path, name: str | None = None) -> None:
@@ -72,16 +119,18 @@ class BagWriter:
         self._first, self._last = _NO_TIME, 0
         self._due = self._refresh_due = 0.0
         self._failure: str | None = None
-        self._path = self.folder / f"{name or self.folder.name}_0.mcap"
+        self._pending = 0
+        self.path = self.folder / f"{name or self.folder.name}_0.mcap"
         try:
             self.folder.mkdir(parents=True)
-            self._file = self._path.open("wb")
+            self._raw = _File(self.path)
         except FileExistsError:
             raise InputError(f"{folder}: exists, and nothing is overwritten; choose another folder") from None
         except OSError as error:
             raise InputError(f"{folder}: cannot be created ({error.strerror or error})") from None
+        self._file = io.BufferedWriter(self._raw)
         # Uncompressed, so that no single write has to pack a whole chunk.
-        self._writer = Writer(self._file, chunk_size=_CHUNK, compression=CompressionType.NONE)
+        self._writer = Writer(self._file, chunk_size=_NO_CHUNK, compression=CompressionType.NONE)
         self._writer.start(profile=Profile.ROS2)
         with self._writing():
             self._writer.flush()
@@ -155,10 +204,15 @@ class BagWriter:
                 entry.channel, log_time, message, log_time if publish_time is None else publish_time
             )
             entry.count += 1
+            self._pending += len(message)
             self._first = min(self._first, log_time)
             self._last = max(self._last, log_time)
-            if time.monotonic() >= self._due:
+            if self._pending >= _CHUNK or time.monotonic() >= self._due:
                 self._flush()
+
+    def stored(self, topic: str) -> int:
+        """Number of messages of a topic that are in the file on the disk; 0 after others have changed the file."""
+        return self._topics[topic].stored if topic in self._topics else 0
 
     def flush(self) -> None:
         """Hand everything to the operating system; to be called by a timer, as messages may cease to come.
@@ -180,23 +234,33 @@ class BagWriter:
         with self._writing():
             self._writer.add_metadata("rosbag2", {"serialized_metadata": _yaml(self._information())})
             self._writer.finish()
+            self._file.flush()
+            self._account()
             self._file.close()
             self._write_metadata()
 
     def remove(self) -> None:
         """Remove the finished bag: its two files, and the folder if it holds nothing else."""
-        for file in (self._path, self.folder / METADATA):
+        for file in (self.path, self.folder / METADATA):
             file.unlink(missing_ok=True)
         with suppress(OSError):
             self.folder.rmdir()
 
     def _flush(self) -> None:
         self._writer.flush()
+        self._account()
         now = time.monotonic()
         self._due = now + _PERIOD
         if now >= self._refresh_due:
             self._refresh_due = now + _REFRESH
             self._write_metadata()
+
+    def _account(self) -> None:
+        """Count what was handed to the operating system, if it is in the file."""
+        self._raw.check()
+        self._pending = 0
+        for topic in self._topics.values():
+            topic.stored = topic.count
 
     def _write_metadata(self) -> None:
         """Write metadata.yaml as a whole: readers of the folder see the old one or the new one."""
@@ -216,11 +280,22 @@ class BagWriter:
         try:
             yield
         except OSError as error:
-            reason = error.strerror or str(error)
-            self._failure = f"{self.folder}: cannot be written ({reason}); what was written before stays"
+            self._failure = self._explained(error)
             with suppress(OSError):
-                self._file.close()
+                self._raw.close()
             raise InputError(self._failure) from None
+
+    def _explained(self, error: OSError) -> str:
+        """The failure in words; what was counted as stored stays, unless others have changed the file."""
+        if not isinstance(error, _NotOnDisk):
+            reason = error.strerror or str(error)
+            return f"{self.folder}: cannot be written ({reason}); what was written before stays"
+        lost = sum(topic.count for topic in self._topics.values())
+        for topic in self._topics.values():
+            topic.stored = 0
+        what = f"{self.path}: {error} while it was recorded; {lost} messages are lost"
+        rest = f", except for what `robot-dyn-id recover {self.folder}` finds" if self.path.is_file() else ""
+        return f"{what}{rest}"
 
     def _information(self) -> dict[str, object]:
         """Content of metadata.yaml."""
@@ -250,8 +325,8 @@ class BagWriter:
             "topics_with_message_count": topics,
             "compression_format": "",
             "compression_mode": "",
-            "relative_file_paths": [self._path.name],
-            "files": [{"path": self._path.name, **extent}],
+            "relative_file_paths": [self.path.name],
+            "files": [{"path": self.path.name, **extent}],
             "custom_data": None,
             "ros_distro": os.environ.get("ROS_DISTRO", ""),
         }

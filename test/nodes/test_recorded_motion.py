@@ -136,6 +136,20 @@ def test_the_stream_of_the_identifier_is_watched_too(world, tmp_path, monkeypatc
     assert cell.reason == "/identifier is not recording: failed, no space left on device"
 
 
+@pytest.mark.parametrize("kind", [Recorder, Identifier])
+def test_a_bag_that_others_remove_brakes(world, tmp_path, kind):
+    urdf = () if kind is Recorder else ("-p", f"urdf:={ARM}")
+    node = world.add(kind, *urdf, "-p", f"folder:={tmp_path / 'place'}")
+    cell = recorded(world).running()
+    shutil.rmtree(tmp_path / "place")
+    cell.within(DEADLINE, Status.FAULT)
+    assert cell.reason.startswith(f"/{node.NAME} is not recording: failed, {tmp_path / 'place'}")
+    assert cell.reason.count(".mcap: was removed or renamed")
+    world.within(1.0, cell.follower.at_rest)
+    world.until(node.stop)
+    assert node.end.exit_code == InputError.exit_code
+
+
 def test_the_recording_notes_that_its_motion_ended_in_a_fault(world, tmp_path):
     world.add(Recorder, "-p", f"folder:={tmp_path / 'bag'}")
     statuses = world.heard(RecordingStatus, "recording_status", LATCHED)

@@ -38,7 +38,7 @@ from support.ros_world import HANG_S, World
 from trajectory_msgs.msg import JointTrajectory
 
 from robot_dyn_id.cli import main
-from robot_dyn_id.errors import UsageError
+from robot_dyn_id.errors import InputError, UsageError
 from robot_dyn_id.nodes.recorder import Recorder
 from robot_dyn_id.nodes.runtime.robot_node import ERROR, LATCHED, OK, RELIABLE, SENSOR, STREAM, WARN
 from robot_dyn_id.nodes.runtime.running import spin
@@ -519,14 +519,45 @@ def test_a_full_disk(world, line):
     line.until(FAILED, reason=reason)
     assert reason in wait_for(process, "File too large")
     found = [data for *_, data in raw(line.folder)]
-    assert len(found) > 500
+    assert len(found) >= line.statuses[-1].counts[0] > 500  # of the last chunk, a part may be whole
     assert found == source.published[: len(found)]
     moved = line.folder.with_name("moved")
     line.folder.rename(moved)
     assert line.call("start").success  # the node lives on
     process.send_signal(signal.SIGINT)
     world.until(lambda: process.poll() is not None)
-    assert process.returncode == 0
+    assert process.returncode == InputError.exit_code
+
+
+@pytest.mark.parametrize("lose", [Path.unlink, lambda path: os.truncate(path, 1000)], ids=["removed", "truncated"])
+def test_a_file_that_others_take_away_fails_the_recording(world, line, lose):
+    process = line.process()
+    line.source(count=100_000)
+    file = line.folder / f"{line.folder.name}_0.mcap"
+    world.until(lambda: line.statuses and line.statuses[-1].counts and line.statuses[-1].counts[0] > 300)
+    lose(file)
+    world.within(1.5, lambda: line.statuses[-1].state == FAILED)
+    status = line.statuses[-1]
+    assert str(file) in status.reason
+    assert list(status.counts) == [0]
+    answer = line.call("stop")
+    assert (answer.success, answer.message) == (False, status.reason)
+    process.send_signal(signal.SIGINT)
+    world.until(lambda: process.poll() is not None)
+    assert process.returncode == InputError.exit_code
+
+
+def test_a_stop_at_once_reports_a_file_that_is_gone(world, line):
+    node = line.node()
+    source = line.source(count=300)
+    world.until(lambda: source.done)
+    line.until(RECORDING, counts=[300])
+    (line.folder / f"{line.folder.name}_0.mcap").unlink()
+    answer = line.call("stop")
+    assert not answer.success
+    assert "300 messages are lost" in answer.message
+    assert line.until(FAILED, counts=[0]).reason == answer.message
+    assert node.stop() and node.end.exit_code == InputError.exit_code
 
 
 def test_a_blocked_disk(world, line, blocked_disk):

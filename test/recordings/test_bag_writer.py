@@ -2,6 +2,8 @@
 """Bags of BagWriter are readable by other libraries and survive a kill; errors are reported."""
 
 import os
+import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -267,6 +269,44 @@ with BagWriter(sys.argv[1]) as writer:
     chunk = samples(open_recording(tmp_path / "bag"))
     assert len(chunk) > 1000
     assert_equal(chunk, long, slice(0, len(chunk)))
+
+
+LOSSES = {
+    "file removed": lambda path: path.unlink(),
+    "folder removed": lambda path: shutil.rmtree(path.parent),
+    "folder renamed": lambda path: path.parent.rename(path.parent.with_name("elsewhere")),
+    "replaced": lambda path: shutil.copy(path, path.with_name("copy")) and path.with_name("copy").replace(path),
+    "truncated": lambda path: os.truncate(path, 1000),
+    "appended to": lambda path: path.open("ab").write(b"more"),
+}
+"""Changes of the file of a bag by others, which the system does not report to its writer."""
+
+
+@pytest.mark.parametrize("more", [0, 1, 3000], ids=["nothing more", "one more", "more than a chunk"])
+@pytest.mark.parametrize("lose", LOSSES.values(), ids=LOSSES)
+def test_a_file_that_others_take_away_or_change_is_reported_at_the_next_flush(tmp_path, lose, more):
+    messages = truth(4000).messages()
+    writer = BagWriter(tmp_path / "bag")
+    for log_time, data in messages[:1000]:
+        writer.write(TOPIC, JOINT_STATE, log_time, data)
+    writer.flush()
+    assert writer.stored(TOPIC) == 1000 == len(samples(open_recording(tmp_path / "bag")))
+    lose(tmp_path / "bag" / "bag_0.mcap")
+    with pytest.raises(InputError, match=re.escape(str(tmp_path / "bag" / "bag_0.mcap"))) as error:
+        for log_time, data in messages[1000 : 1000 + more]:
+            writer.write(TOPIC, JOINT_STATE, log_time, data)
+        writer.flush()
+    assert writer.stored(TOPIC) == 0
+    with pytest.raises(InputError, match=re.escape(str(error.value))):
+        writer.flush()
+    writer.close()
+
+
+def test_a_file_that_is_removed_before_the_bag_is_finished_is_reported(tmp_path):
+    with pytest.raises(InputError, match="was removed or renamed"), BagWriter(tmp_path / "bag") as writer:
+        writer.write(TOPIC, JOINT_STATE, *EXPECTED.messages()[0])
+        (tmp_path / "bag" / "bag_0.mcap").unlink()
+    assert writer.stored(TOPIC) == 0
 
 
 @pytest.mark.parametrize(("velocity", "effort"), [(True, True), (False, True), (True, False), (False, False)])

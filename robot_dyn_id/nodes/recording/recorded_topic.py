@@ -61,8 +61,13 @@ class RecordedTopic:
 
     @property
     def statistics(self) -> StreamStatistics:
-        """Statistics of the messages written so far."""
+        """Statistics of the messages so far."""
         return self._stream.statistics if self._stream else StreamStatistics()
+
+    @property
+    def stored(self) -> int:
+        """Number of messages in the file on the disk."""
+        return self._writer.stored(self.name)
 
     def look(self) -> None:
         """Check the publishers, and subscribe if necessary."""

@@ -118,7 +118,7 @@ class RecordingSession:
         status.folder = self.folder
         status.topics = [topic.name for topic in self._topics]
         status.types = [topic.type_name for topic in self._topics]
-        status.counts = [item.count for item in known]
+        status.counts = [topic.stored for topic in self._topics]
         status.rates = [item.rate for item in known]
         status.jitter = [item.jitter for item in known]
         status.lost = [topic.lost for topic in self._topics]
@@ -127,7 +127,7 @@ class RecordingSession:
         """Statistics of each topic as text, by its name."""
         known = {topic: topic.statistics for topic in self._topics}
         return {
-            topic.name: f"{item.count} messages, {item.rate:.1f} Hz, jitter {1e3 * item.jitter:.3f} ms, "
+            topic.name: f"{topic.stored} messages, {item.rate:.1f} Hz, jitter {1e3 * item.jitter:.3f} ms, "
             f"longest step {1e3 * item.longest:.1f} ms, {topic.lost} lost"
             for topic, item in known.items()
         }

@@ -85,6 +85,16 @@ class StreamRecording:
         return self._creation_failure or (self._bag.failure or "" if self._bag is not None else "")
 
     @property
+    def lost_bag(self) -> str:
+        """Reason why joint states are missing from one of the bags; empty if none are."""
+        return next((bag.failure for bag in (*self._reset, *self._bags) if bag.failure), self._creation_failure)
+
+    @property
+    def stored(self) -> int:
+        """Number of messages since the start or the latest `reset` that are in bags on the disk."""
+        return sum(bag.stored(self._topic.topic) for bag in self._bags)
+
+    @property
     def open(self) -> bool:
         """Whether a bag is being written."""
         return self._bag is not None
@@ -146,14 +156,18 @@ class StreamRecording:
 
         Discarded bags are included: a smaller number means to subscribers that a recording was dropped.
         """
-        bags = [*self._parts, *self._discarded, *([self._bag] if self._bag is not None else [])]
         status.folder = str(self._folder)
         status.topics = [self._source.name]
         status.types = [self._type_name]
-        status.counts = [sum(bag.written for bag in bags)]
+        status.counts = [self.stored]
         status.lost = [self.lost]
         status.rates = [0.0]
         status.jitter = [0.0]
+
+    @property
+    def _bags(self) -> list[BackgroundWriter]:
+        """Bags since the start or the latest `reset`."""
+        return [*self._parts, *self._discarded, *([self._bag] if self._bag is not None else [])]
 
     def _write(self, message: bytes) -> None:
         if self._ending:
