@@ -89,6 +89,14 @@ def _streams(folder: Path, scale: float) -> list[Result]:
         return streams.run(world, folder, _runs(10, scale))
 
 
+def _subscriptions(folder: Path, scale: float) -> list[Result]:
+    from faults import subscriptions
+
+    folder.mkdir()
+    with _world() as world:
+        return subscriptions.run(world, folder, _runs(1000, scale))
+
+
 def _disks(folder: Path, scale: float) -> list[Result]:
     from faults import disks
 
@@ -114,6 +122,7 @@ PARTS: dict[str, Callable[[Path, float], list[Result]]] = {
     "fuzz": _fuzz,
     "kills": _kills,
     "streams": _streams,
+    "subscriptions": _subscriptions,
     "disks": _disks,
     "namespaces": _namespaces,
     "memory": _memory,

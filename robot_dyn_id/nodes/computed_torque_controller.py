@@ -18,7 +18,7 @@ from robot_dyn_id.errors import InputError, MotionError, RobotDynIdError, UsageE
 from robot_dyn_id.model.joint_values import joint_array
 from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.msg import ParameterSet as ParameterSetMsg
-from robot_dyn_id.nodes.messages.conversions import parameter_set, read_bounded, waypoints
+from robot_dyn_id.nodes.messages.conversions import parameter_set, waypoints
 from robot_dyn_id.nodes.messages.joint_state import JointOrder, seconds
 from robot_dyn_id.nodes.runtime.diagnostics import Condition
 from robot_dyn_id.nodes.runtime.managed_node import ManagedNode, autostart_parameter
@@ -161,7 +161,7 @@ class ComputedTorqueController(ManagedNode):
         self._dynamics: Dynamics | None = None
         self._law: ComputedTorque | None = None  # of the dynamics
         self._start: ScaledNominalInertia | None = None  # used until there are dynamics
-        self._offered: bytes | None = None
+        self._offered: ParameterSetMsg | None = None
         self._refused = ""
         self._tracker: TrajectoryTracker | None = None  # while joint states are fresh
         self._efforts: CommandedEfforts | None = None  # of the robot that is moved
@@ -173,9 +173,9 @@ class ComputedTorqueController(ManagedNode):
         warm_up()
         if not self.settings.urdf:
             self.subscription("robot_description", self._take_description)
-        self.subscription("identified_parameters", self._take_parameters, raw=True)
+        self.subscription("identified_parameters", self._take_parameters)
         self.subscription("joint_states", self._take_state)
-        self.subscription("~/joint_trajectory", self._follow, raw=True)
+        self.subscription("~/joint_trajectory", self._follow)
         self.create_timer(self.settings.timeout / CHECKS_PER_TIMEOUT, self._look, clock=self.steady)
         self._look()
 
@@ -285,7 +285,7 @@ class ComputedTorqueController(ManagedNode):
             self._joints.clear()
             self._decide()
 
-    def _take_parameters(self, message: bytes) -> None:
+    def _take_parameters(self, message: ParameterSetMsg) -> None:
         self._offered = message
         self._decide()
 
@@ -297,7 +297,7 @@ class ComputedTorqueController(ManagedNode):
             self._begin_unknown()
             return
         try:
-            self._use(parameter_set(read_bounded(self._offered, ParameterSetMsg)), self._robot)
+            self._use(parameter_set(self._offered), self._robot)
         except RobotDynIdError as error:
             self._refused = f"parameters refused: {error}"
             if self._model is None:
@@ -463,13 +463,12 @@ class ComputedTorqueController(ManagedNode):
                 return LawEffort(np.asarray(wanted), self._compensation.torque(q, dq))
             return self._law.effort(setpoint, q, dq, step)
 
-    def _follow(self, data: bytes) -> None:
+    def _follow(self, message: JointTrajectory) -> None:
         try:
             if self._model is None or self._tracker is None or self.settings.law != COMPUTED_TORQUE:
                 raise InputError(f"needs a model, joint states, and the law {COMPUTED_TORQUE}")
             if not self._active:
                 raise InputError("the node is not active")
-            message = read_bounded(data, JointTrajectory)
             if message.points:
                 model = self._model
                 points = waypoints(message, model.joint_names)
@@ -533,6 +532,10 @@ class ComputedTorqueController(ManagedNode):
     def diagnosis(self) -> Diagnosis:
         """The condition that was reported last."""
         return self._condition.remind()
+
+    def refuse(self, what: str) -> None:
+        """Count an input that is not used."""
+        self._condition.refuse(what)
 
 
 def _per_joint(values: tuple[float, ...]) -> float | tuple[float, ...]:

@@ -41,7 +41,7 @@ from robot_dyn_id.nodes.excitation.settings import (
     preview_step,
 )
 from robot_dyn_id.nodes.excitation.status import StatusTopic
-from robot_dyn_id.nodes.messages.conversions import parameter_set, read_bounded
+from robot_dyn_id.nodes.messages.conversions import parameter_set
 from robot_dyn_id.nodes.messages.joint_state import seconds
 from robot_dyn_id.nodes.messages.trajectory_messages import TrajectoryMessage
 from robot_dyn_id.nodes.runtime.changes import Changes
@@ -188,7 +188,7 @@ class ExcitationPublisher(ManagedNode):
         self._recording = RecordingWatch(settings.recording, states.topic_name)
         self._reports = RecordingReports(self, self._recording)
         if self._more:
-            self.subscription("identified_parameters", self._repeat, raw=True)
+            self.subscription("identified_parameters", self._repeat)
         self.create_timer(TICK_S, self._tick, clock=self.steady)
 
     def destroy_node(self) -> None:
@@ -432,12 +432,12 @@ class ExcitationPublisher(ManagedNode):
         if refusal and self._refusals.due(now.steady, refusal):  # a robot that was just switched on may still settle
             self.get_logger().warning(f"cannot start yet: {refusal}")
 
-    def _repeat(self, message: bytes) -> None:
+    def _repeat(self, message: ParameterSetMsg) -> None:
         """Run again, with the model identified from the last run."""
         if not self._more or self._supervisor is None or self._supervisor.phase != Phase.DONE:
             return
         try:
-            self._check_new_model(read_bounded(message, ParameterSetMsg))
+            self._check_new_model(message)
         except RobotDynIdError as error:
             self.get_logger().warning(f"identified_parameters do not start the next run: {error}")
             return

@@ -18,7 +18,7 @@ from robot_dyn_id.model.description import is_same_robot
 from robot_dyn_id.model.kinematics import link_at_the_end
 from robot_dyn_id.msg import ExternalTorque
 from robot_dyn_id.msg import ParameterSet as ParameterSetMsg
-from robot_dyn_id.nodes.messages.conversions import parameter_set, read_bounded
+from robot_dyn_id.nodes.messages.conversions import parameter_set
 from robot_dyn_id.nodes.messages.joint_state import JointOrder, seconds
 from robot_dyn_id.nodes.messages.joint_state_source import names_parameter, subscribe, type_parameter
 from robot_dyn_id.nodes.runtime.diagnostics import Condition
@@ -126,7 +126,7 @@ class ExternalTorqueEstimator(RobotNode):
         self._unmeasured: tuple[str, ...] = ()
         warm_up()
         self.subscription("robot_description", self._take_description)
-        self.subscription("identified_parameters", self._take_parameters, raw=True)
+        self.subscription("identified_parameters", self._take_parameters)
         subscribe(self, self._take_state)
         self.service("~/reset", self._reset)
         self.create_timer(CHECK_PERIOD_S, self._look, clock=self.steady)
@@ -138,9 +138,9 @@ class ExternalTorqueEstimator(RobotNode):
         self._description = message.data
         self._compare()
 
-    def _take_parameters(self, message: Any) -> None:
+    def _take_parameters(self, message: ParameterSetMsg) -> None:
         try:
-            parameters = parameter_set(read_bounded(message, ParameterSetMsg))
+            parameters = parameter_set(message)
             if self._monitor is not None and _is_same_model(parameters, self._monitor.observer.parameters):
                 return
             monitor = self._make_monitor(parameters)
@@ -297,6 +297,10 @@ class ExternalTorqueEstimator(RobotNode):
     def diagnosis(self) -> Diagnosis:
         """The condition that was reported last."""
         return self._condition.remind()
+
+    def refuse(self, what: str) -> None:
+        """Count an input that is not used."""
+        self._condition.refuse(what)
 
 
 def _is_same_model(one: ParameterSet, other: ParameterSet) -> bool:

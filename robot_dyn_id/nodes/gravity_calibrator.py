@@ -222,6 +222,10 @@ class GravityCalibrator(RobotNode):
         """The condition that was reported last."""
         return self._condition.remind()
 
+    def refuse(self, what: str) -> None:
+        """Count an input that is not used."""
+        self._condition.refuse(what)
+
 
 def _summary(result: CalibrationResult) -> str:
     """Accuracy of a calibration in one line."""

@@ -439,6 +439,10 @@ class GravityCompensator(ManagedNode):
         """The condition that was reported last."""
         return self._condition.remind()
 
+    def refuse(self, what: str) -> None:
+        """Count an input that is not used."""
+        self._condition.refuse(what)
+
 
 def main() -> int:
     """Run the node."""

@@ -42,7 +42,7 @@ from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.msg import ExcitationStatus, RecordingStatus
 from robot_dyn_id.msg import ParameterSet as ParameterSetMsg
 from robot_dyn_id.nodes.excitation.settings import chosen_ground, per_joint, with_true_limits
-from robot_dyn_id.nodes.messages.conversions import finding_message, parameter_set, parameter_set_message, read_bounded
+from robot_dyn_id.nodes.messages.conversions import finding_message, parameter_set, parameter_set_message
 from robot_dyn_id.nodes.messages.joint_state import JointOrder
 from robot_dyn_id.nodes.payload.drivers import DRIVERS, FILE, NO_DRIVER, DriverClient
 from robot_dyn_id.nodes.payload.settings import PayloadSettings
@@ -219,7 +219,7 @@ class PayloadIdentifier(ManagedNode):
             raise
         self._driver = driver
         if not settings.parameters:
-            self._models = self.subscription("identified_parameters", self._take_parameters, raw=True)
+            self._models = self.subscription("identified_parameters", self._take_parameters)
 
     def activate(self) -> None:
         """Accept goals."""
@@ -309,8 +309,8 @@ class PayloadIdentifier(ManagedNode):
             self._position = self._order.read(message, ("position",))[0]
             self._measured_at = time.monotonic()
 
-    def _take_parameters(self, message: bytes) -> None:
-        self._arm = parameter_set(read_bounded(message, ParameterSetMsg))
+    def _take_parameters(self, message: ParameterSetMsg) -> None:
+        self._arm = parameter_set(message)
 
     def _follow(self, status: Any) -> None:
         if self._wrist is not None:

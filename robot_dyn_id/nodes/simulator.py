@@ -21,7 +21,7 @@ from robot_dyn_id.errors import InputError, RobotDynIdError, UsageError
 from robot_dyn_id.model.kinematics import link_placements
 from robot_dyn_id.model.urdf import RobotDescription
 from robot_dyn_id.msg import ParameterSet as ParameterSetMsg
-from robot_dyn_id.nodes.messages.conversions import parameter_set, read_bounded, waypoints
+from robot_dyn_id.nodes.messages.conversions import parameter_set, waypoints
 from robot_dyn_id.nodes.runtime.diagnostics import Condition
 from robot_dyn_id.nodes.runtime.robot_node import (
     EXECUTES,
@@ -139,14 +139,14 @@ class Simulator(RobotNode):
         self._wait: float = settings.waits
         warm_up()
         topic = f"{settings.controller}/joint_trajectory"
-        self.create_subscription(JointTrajectory, topic, self._follow, RELIABLE, raw=True)
+        self.create_subscription(JointTrajectory, topic, self._follow, RELIABLE)
         self.subscription("effort_command", self._take_effort)
         self.subscription("applied_wrench", self._apply)
         if settings.payload:
             self.service("~/carry_payload", self._carry)
         if settings.model == PARAMETERS:
             self._condition.report(STALE, "waiting for identified_parameters")
-            self.subscription("identified_parameters", self._take_parameters, raw=True)
+            self.subscription("identified_parameters", self._take_parameters)
         elif settings.urdf:
             self._begin(settings.nominal(RobotDescription.from_file(settings.urdf)), publish=True)
         else:
@@ -164,10 +164,10 @@ class Simulator(RobotNode):
             except InputError as error:
                 self._condition.refuse(f"robot_description: {error}")
 
-    def _take_parameters(self, message: bytes) -> None:
+    def _take_parameters(self, message: ParameterSetMsg) -> None:
         if self._robot is None:
             try:
-                parameters = parameter_set(read_bounded(message, ParameterSetMsg))
+                parameters = parameter_set(message)
                 file = self.settings.urdf
                 urdf = RobotDescription.from_file(file).text if file else parameters.urdf
                 dynamics = usable_dynamics(parameters, urdf, parameters.joint_names, needs_mass_matrix=True)
@@ -323,12 +323,11 @@ class Simulator(RobotNode):
 
     # --- commands
 
-    def _follow(self, data: bytes) -> None:
+    def _follow(self, message: JointTrajectory) -> None:
         robot = self._robot
         try:
             if robot is None or self.settings.control == EFFORT:
                 raise InputError("there is no robot yet" if robot is None else "the parameter control is effort")
-            message = read_bounded(data, JointTrajectory)
             if message.points:
                 robot.controller.follow(*self._read(message), robot.time)
             elif (end := robot.controller.stop(robot.time)) is not None:
@@ -389,6 +388,10 @@ class Simulator(RobotNode):
     def diagnosis(self) -> Diagnosis:
         """The condition that was reported last."""
         return self._condition.remind()
+
+    def refuse(self, what: str) -> None:
+        """Count an input that is not used."""
+        self._condition.refuse(what)
 
 
 def main() -> int:

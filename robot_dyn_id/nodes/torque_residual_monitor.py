@@ -13,7 +13,7 @@ from std_srvs.srv import Trigger
 from robot_dyn_id.errors import InputError, RobotDynIdError
 from robot_dyn_id.msg import ParameterSet as ParameterSetMsg
 from robot_dyn_id.msg import TorqueResidual
-from robot_dyn_id.nodes.messages.conversions import parameter_set, parameter_set_message, read_bounded
+from robot_dyn_id.nodes.messages.conversions import parameter_set, parameter_set_message
 from robot_dyn_id.nodes.messages.joint_state import JointOrder, seconds
 from robot_dyn_id.nodes.messages.joint_state_source import names_parameter, subscribe, type_parameter
 from robot_dyn_id.nodes.runtime.diagnostics import Condition
@@ -100,16 +100,16 @@ class TorqueResidualMonitor(RobotNode):
         self._heard, self._published = -np.inf, -np.inf
         self._measured = True
         warm_up()
-        self.subscription("identified_parameters", self._take_parameters, raw=True)
+        self.subscription("identified_parameters", self._take_parameters)
         subscribe(self, self._take_state)
         self.service("~/reset", self._reset)
         self.create_timer(CHECK_PERIOD_S, self._look, clock=self.steady)
         self.create_timer(TRACKED_PERIOD_S, self._publish_tracked, clock=self.steady)
         self._look()
 
-    def _take_parameters(self, message: Any) -> None:
+    def _take_parameters(self, message: ParameterSetMsg) -> None:
         try:
-            self._monitor = self._make_monitor(parameter_set(read_bounded(message, ParameterSetMsg)))
+            self._monitor = self._make_monitor(parameter_set(message))
         except RobotDynIdError as error:
             self._condition.refuse(f"identified_parameters: {error}")
             return
@@ -199,6 +199,10 @@ class TorqueResidualMonitor(RobotNode):
     def diagnosis(self) -> Diagnosis:
         """The condition that was reported last."""
         return self._condition.remind()
+
+    def refuse(self, what: str) -> None:
+        """Count an input that is not used."""
+        self._condition.refuse(what)
 
 
 def main() -> int:

@@ -6,6 +6,7 @@ from __future__ import annotations
 import time
 from collections import deque
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -15,10 +16,10 @@ import rclpy
 from diagnostic_msgs.msg import DiagnosticArray
 from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
-from rclpy.serialization import deserialize_message
 from rclpy.signals import SignalHandlerOptions
 from sensor_msgs.msg import JointState
 
+from robot_dyn_id.errors import InputError
 from robot_dyn_id.msg import (
     ExcitationStatus,
     ExternalTorque,
@@ -27,6 +28,7 @@ from robot_dyn_id.msg import (
     RecordingStatus,
     TorqueResidual,
 )
+from robot_dyn_id.nodes.runtime.decoding import decode
 from robot_dyn_id.nodes.runtime.running import make_executor, spin
 
 WINDOW_S = 2.0
@@ -89,10 +91,18 @@ class _Topic:
         self.contents.append((now, content))
 
     def messages(self, window: float = np.inf) -> list[Any]:
-        """Stored messages of the last `window` seconds, the oldest first, and always the latest."""
+        """Stored messages of the last `window` seconds that can be decoded, the oldest first, and always the latest.
+
+        Raises:
+            InputError: the latest cannot be decoded.
+        """
         begin = min(time.monotonic() - window, self.contents[-1][0])
-        stored = list(self.contents)
-        return [deserialize_message(content, self.message_type) for arrival, content in stored if arrival >= begin]
+        stored = [content for arrival, content in list(self.contents) if arrival >= begin]
+        found = []
+        for content in stored[:-1]:
+            with suppress(InputError):
+                found.append(decode(content, self.message_type))
+        return [*found, decode(stored[-1], self.message_type)]
 
     def age(self) -> float | None:
         """Time since the latest message [s]; None without one."""
@@ -160,11 +170,14 @@ class Watcher:
             if known in (TorqueResidual, IdentificationReport, ParameterSet):
                 topic.contents = deque(maxlen=HISTORY if known is not TorqueResidual else topic.arrivals.maxlen)
             self._topics[name] = topic
-            take = partial(self._take_diagnostics, inside) if known is DiagnosticArray else topic.take
-            self._node.create_subscription(known, name, take, OBSERVED[known], raw=known is not DiagnosticArray)
+            take = partial(self._take_diagnostics, topic, inside) if known is DiagnosticArray else topic.take
+            self._node.create_subscription(known, name, take, OBSERVED[known], raw=True)
 
-    def _take_diagnostics(self, inside: bool, message: Any) -> None:
-        for status in message.status:
+    def _take_diagnostics(self, topic: _Topic, inside: bool, content: bytes) -> None:
+        topic.take(content)
+        if _refusal(topic):
+            return
+        for status in topic.messages()[-1].status:
             if inside or status.name.startswith(f"{self._namespace}/"):  # a topic of all robots
                 self._nodes[status.name] = (time.monotonic(), status)
 
@@ -189,12 +202,12 @@ class Watcher:
             found[key] = [
                 _entry(name, topic, describe, self._node.count_publishers(name))
                 for name, topic in sorted(self._topics.items())
-                if topic.message_type is message_type and topic.contents and not _wrong_length(topic)
+                if topic.message_type is message_type and topic.contents and not _refusal(topic)
             ]
         found["refused"] = [
             {"topic": name, "reason": reason}
             for name, topic in sorted(self._topics.items())
-            if topic.contents and (reason := _wrong_length(topic))
+            if topic.contents and (reason := _refusal(topic))
         ]
         now = time.monotonic()
         found["nodes"] = [
@@ -231,11 +244,14 @@ def _entry(name: str, topic: _Topic, describe: Callable[[list[Any], _Topic], dic
     return found
 
 
-def _wrong_length(topic: _Topic) -> str:
-    """Why the latest message cannot be used: an array that has not one value per name; empty if it can."""
+def _refusal(topic: _Topic) -> str:
+    """Why the latest message cannot be used: damage, or an array that has not one value per name; empty if it can."""
+    try:
+        latest = topic.messages(0.0)[-1]
+    except InputError as error:
+        return str(error)
     if topic.message_type not in ARRAYS:
         return ""
-    latest = deserialize_message(topic.contents[-1][1], topic.message_type)
     names, arrays = ARRAYS[topic.message_type]
     count = len(getattr(latest, names))
     wrong = [f"{len(getattr(latest, name))} of {name}" for name in arrays if len(getattr(latest, name)) != count]

@@ -94,6 +94,19 @@ def test_faulty_joint_states_end_no_node_and_flood_no_log(world, tmp_path):
         trial.close()
 
 
+def test_fuzzed_bytes_are_refused_on_every_subscription_of_nodes_that_move_a_robot(world, tmp_path):
+    from faults import subscriptions
+
+    chosen = ["computed_torque_controller", "gravity_compensator", "excitation_publisher"]
+    results = subscriptions.run(world, tmp_path, 3, chosen)
+    kept(results)
+    live = {result.fault.rpartition(" ")[2] for result in results}
+    for name in chosen:
+        make, _ = subscriptions.nodes(tmp_path)[name]
+        topics = {one.name.removeprefix("~/") for one in make.INTERFACES if one.kind == "subscribes"}
+        assert all(any(topic.endswith(wanted) for topic in live) for wanted in topics)
+
+
 def test_a_full_disk_ends_the_motion_and_no_node(world, tmp_path):
     from faults import disks
 

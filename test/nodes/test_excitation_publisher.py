@@ -37,8 +37,9 @@ from robot_dyn_id.excitation.limits import REST_SPEED
 from robot_dyn_id.files.trajectory import StoredExcitation, read_trajectory, write_trajectory
 from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.nodes.excitation.settings import ExcitationSettings, make_plan
-from robot_dyn_id.nodes.messages.conversions import MOST_BYTES, most_points
+from robot_dyn_id.nodes.messages.conversions import most_points
 from robot_dyn_id.nodes.messages.trajectory_messages import TrajectoryMessage
+from robot_dyn_id.nodes.runtime.decoding import most_bytes
 from robot_dyn_id.nodes.runtime.robot_node import LATCHED, RELIABLE
 from robot_dyn_id.parameters import urdf_hash
 
@@ -846,7 +847,7 @@ def test_the_longest_motion_in_one_message_is_read_by_the_nodes_of_this_package(
     zeros = np.zeros((most, count))
     points = TrajectoryPoints(0.01 * np.arange(most), zeros, zeros.copy(), zeros.copy(), most)
     data = serialize_message(TrajectoryMessage(names).fill(points))
-    assert 0.7 * MOST_BYTES[JointTrajectory] < len(data) <= MOST_BYTES[JointTrajectory]
+    assert 0.7 * most_bytes(JointTrajectory) < len(data) <= most_bytes(JointTrajectory)
 
 
 def test_a_motion_that_is_too_long_for_one_message_is_refused():

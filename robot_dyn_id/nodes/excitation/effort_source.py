@@ -17,7 +17,7 @@ from robot_dyn_id.identification.feed_forward import FeedForward
 from robot_dyn_id.identification.motion_efforts import MotionEfforts
 from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.msg import ParameterSet as ParameterSetMsg
-from robot_dyn_id.nodes.messages.conversions import parameter_set, read_bounded
+from robot_dyn_id.nodes.messages.conversions import parameter_set
 from robot_dyn_id.nodes.runtime.robot_node import LATCHED, RobotNode
 from robot_dyn_id.parameters import ParameterSet
 from robot_dyn_id.simulation.controllers import check_robot
@@ -50,7 +50,7 @@ class EffortSource:
         self._on = bool(settings.feed_forward)
         self._problem = f"no model has been received on {TOPIC}"
         if settings.feed_forward == TOPIC:
-            node.create_subscription(ParameterSetMsg, TOPIC, self._take, LATCHED, raw=True)
+            node.create_subscription(ParameterSetMsg, TOPIC, self._take, LATCHED)
         elif settings.feed_forward:
             self._parameters, self._from_file = read_parameters(settings.feed_forward), True
 
@@ -99,8 +99,8 @@ class EffortSource:
         """Efforts of trajectory points [N m or N], shape (N, n); None without feed-forward."""
         return None if self._used is None else self._used.efforts(points)
 
-    def _take(self, message: bytes) -> None:
-        self._parameters, self._adopted = parameter_set(read_bounded(message, ParameterSetMsg)), False
+    def _take(self, message: ParameterSetMsg) -> None:
+        self._parameters, self._adopted = parameter_set(message), False
 
     def _adopt(self) -> None:
         """Use the model that was received last from now on; one that is refused leaves the model in use.

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from rclpy.serialization import deserialize_message
 from trajectory_msgs.msg import JointTrajectory
 
 from robot_dyn_id.arrays import Array
@@ -20,12 +19,9 @@ from robot_dyn_id.identification.pipeline import Identification
 from robot_dyn_id.msg import Finding as FindingMsg
 from robot_dyn_id.msg import IdentificationReport
 from robot_dyn_id.msg import ParameterSet as ParameterSetMsg
+from robot_dyn_id.nodes.runtime.decoding import most_bytes
 from robot_dyn_id.parameters import LONGEST_LINE, FitFor, ParameterSet, TermState, check_format_version, message_fields
 from robot_dyn_id.simulation.trajectory_tracking import MOST_POINTS, PointRows, Waypoints
-
-MOST_BYTES = {ParameterSetMsg: 2**26, JointTrajectory: 2**23}
-"""Greatest sizes of messages that are read [bytes]. Reading a JointTrajectory of that size halts a node for 1 s."""
-
 
 FLATTENED = ("states", "fit_for")
 """Fields of a parameter set that are several flat arrays in the message."""
@@ -41,22 +37,7 @@ def most_points(joint_names: Sequence[str]) -> int:
     """
     head = 64 + sum(len(name.encode()) + 8 for name in joint_names)  # header; length, end and padding of each name
     point = 40 + 3 * 8 * len(joint_names)  # time, and the lengths of four arrays with their padding
-    return min(MOST_POINTS, (MOST_BYTES[JointTrajectory] - head) // point)
-
-
-def read_bounded(data: bytes, message_type: Any) -> Any:
-    """Read a serialized message, unless it is larger than any that is meant.
-
-    Args:
-        data: what a subscription with `raw=True` receives.
-        message_type: one of `MOST_BYTES`.
-
-    Raises:
-        InputError: it is too large.
-    """
-    if len(data) > MOST_BYTES[message_type]:
-        raise InputError(f"a message of {len(data)} bytes is larger than the {MOST_BYTES[message_type]} that are read")
-    return deserialize_message(data, message_type)
+    return min(MOST_POINTS, (most_bytes(JointTrajectory) - head) // point)
 
 
 def parameter_set_message(parameters: ParameterSet) -> ParameterSetMsg:

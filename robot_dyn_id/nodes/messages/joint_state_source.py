@@ -10,6 +10,7 @@ from sensor_msgs.msg import JointState
 
 from robot_dyn_id.errors import InputError, UsageError
 from robot_dyn_id.nodes.messages.message_types import definition, message_class
+from robot_dyn_id.nodes.runtime.decoding import check_size
 from robot_dyn_id.nodes.runtime.robot_node import RobotNode
 from robot_dyn_id.nodes.runtime.ros_parameters import ros_parameter
 from robot_dyn_id.recordings.definitions import COMMON, parse_definition
@@ -63,15 +64,7 @@ def subscribe(node: RobotNode, callback: Callable[[Any], None]) -> Any:
         return node.subscription("joint_states", callback)
     read = reader(settings.joint_states_type, settings.recorded_joints)
     kind = joint_state_class(settings.joint_states_type)
-    log = node.get_logger()
-
-    def take(message: bytes) -> None:
-        try:
-            callback(read(message))
-        except InputError as error:
-            log.error(str(error), throttle_duration_sec=5.0)
-
-    return node.subscription("joint_states", take, kind, raw=True)
+    return node.subscription("joint_states", lambda message: callback(read(message)), kind, raw=True)
 
 
 def reader(type_name: str, names: Sequence[str] = ()) -> Callable[[bytes], Any]:
@@ -84,10 +77,12 @@ def reader(type_name: str, names: Sequence[str] = ()) -> Callable[[bytes], Any]:
     Raises:
         UsageError: the package of the type is not installed.
     """
-    definitions = {**COMMON, **parse_definition(type_name, definition(joint_state_class(type_name)))}
+    kind = joint_state_class(type_name)
+    definitions = {**COMMON, **parse_definition(type_name, definition(kind))}
     stream = StreamDecoder(Decoder(JOINT_TYPES[type_name], definitions, tuple(names)))
 
     def read(message: bytes) -> Any:
+        check_size(message, kind)
         try:
             stamp, states = stream.read(message)
         except ValueError as error:

@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Decoding of serialized messages: one that is too large, or that cannot be decoded, is refused input.
+
+DDS matches topics by the name of their type: a message of another version of the type arrives as well, and its bytes
+do not fit. A subscription of rclpy would drop it without a word, or raise an error in the executor, and it decodes
+a message of any size.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rclpy.serialization import deserialize_message
+from std_msgs.msg import String
+from trajectory_msgs.msg import JointTrajectory
+
+from robot_dyn_id.errors import InputError
+from robot_dyn_id.msg import ParameterSet
+
+MOST_BYTES = {ParameterSet: 2**22, JointTrajectory: 2**23, String: 2**22}
+"""Greatest sizes of messages that are decoded [bytes]."""
+
+MOST_BYTES_OF_OTHERS = 2**20
+"""Greatest size of messages of all other types [bytes]."""
+
+
+def most_bytes(message_type: Any) -> int:
+    """Greatest size of messages of a type that are decoded [bytes]."""
+    return MOST_BYTES.get(message_type, MOST_BYTES_OF_OTHERS)
+
+
+def check_size(data: bytes, message_type: Any) -> None:
+    """Check the size of a serialized message before it is decoded.
+
+    Raises:
+        InputError: it is larger than any that is meant.
+    """
+    if len(data) > most_bytes(message_type):
+        raise InputError(f"a message of {len(data)} bytes is larger than the {most_bytes(message_type)} that are read")
+
+
+def decode(data: bytes, message_type: Any) -> Any:
+    """The message of some bytes.
+
+    Args:
+        data: what a subscription with `raw=True` receives.
+        message_type: class of the message.
+
+    Raises:
+        InputError: it is too large, damaged, or a message of another version of the type.
+    """
+    check_size(data, message_type)
+    try:
+        return deserialize_message(data, message_type)
+    except Exception:  # what the libraries of ROS raise has no common base
+        package, name = message_type.__module__.partition(".")[0], message_type.__name__
+        raise InputError(
+            f"it is not a {package}/{name} of this version: a message of another version of the type, or damaged"
+        ) from None
