@@ -21,12 +21,20 @@ from robot_dyn_id.excitation.execution.held_joints import HeldJoints
 from robot_dyn_id.excitation.execution.recording_watch import RecordingWatch
 from robot_dyn_id.excitation.execution.rehearsal import ExcitationRun, motion_digest
 from robot_dyn_id.excitation.execution.sampling import preview
-from robot_dyn_id.excitation.execution.supervision import MOVING, NOT_REHEARSED, End, Phase, Supervisor
+from robot_dyn_id.excitation.execution.supervision import (
+    MOVING,
+    NOT_REHEARSED,
+    UNDER_WAY,
+    End,
+    Phase,
+    Supervisor,
+)
 from robot_dyn_id.excitation.trajectory import Scaled
 from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.msg import ExcitationStatus, RecordingStatus
 from robot_dyn_id.msg import ParameterSet as ParameterSetMsg
 from robot_dyn_id.nodes.excitation.commands import Commands
+from robot_dyn_id.nodes.excitation.deferred_answers import DeferredAnswers, Verdict
 from robot_dyn_id.nodes.excitation.effort_source import EffortSource
 from robot_dyn_id.nodes.excitation.execution_goals import ExecutionGoals, read_goal
 from robot_dyn_id.nodes.excitation.motion_clock import MotionClock
@@ -70,9 +78,12 @@ READY_TIME_S = 1.0
 """Time for which everything must be ready before an automatic start [s]: many nodes that start load the computer."""
 
 RELEASE_TIME_S = 5.0
-"""Time in which a robot must have come to rest between a rehearsal and the run at full speed [s]."""
+"""Time after braking or a rehearsal in which joint states must have shown rest [s]."""
 
 ENDING = "the node is ending"
+
+NO_REST = "joint states do not show the robot at rest"
+"""Beginning of the reason why a stop has not succeeded."""
 
 HOW_TO_REHEARSE = "call ~/rehearse, or send a goal of ~/execute_excitation with the task REHEARSE_AND_RUN"
 
@@ -131,7 +142,12 @@ class ExcitationPublisher(ManagedNode):
             Trigger,
             "Approach and run the excitation, and return; answers the duration or the reason for a refusal",
         ),
-        Interface(SERVES, "~/stop", Trigger, "Brake to rest"),
+        Interface(
+            SERVES,
+            "~/stop",
+            Trigger,
+            "Brake to rest; answers when joint states show rest, or what does not rest",
+        ),
         Interface(
             SERVES,
             "~/rehearse",
@@ -164,7 +180,7 @@ class ExcitationPublisher(ManagedNode):
         self._start_pending = settings.start
         self._more = settings.runs - 1 if settings.start else 0
         self._next: ExcitationRun | None = None  # after the present one
-        self._next_deadline = math.inf
+        self._next_deadline = self._result_by = self._end_by = math.inf
         self._digest, self._rehearsed = "", set[str]()
         self._excited = math.inf  # time of the motion at the latest look at which it was under way
         self._motion_clock = MotionClock(self)
@@ -173,9 +189,9 @@ class ExcitationPublisher(ManagedNode):
         self._status = StatusTopic(self, self.publisher(self.STATUS), settings.dry_run, self.REHEARSAL_OFF)
         if settings.dry_run:
             self._preview = self.publisher("~/preview")
+        self._stops = DeferredAnswers(self.service("~/stop", self._stop))
         for name, answer in (
             ("~/start", self._start),
-            ("~/stop", self._stop),
             ("~/pause", self._pause),
             ("~/rehearse", self._rehearse),
             ("~/return_to_start", self._return),
@@ -208,7 +224,7 @@ class ExcitationPublisher(ManagedNode):
             RobotDynIdError: wrong parameters, a broken URDF, a motion that does not fit the robot.
         """
         if self._releasing and not self._release():
-            raise MotionError("the robot still brakes")
+            raise MotionError(f"{NO_REST}: {self._supervisor.unrest(self._motion_clock.now())}")
         self._source = RobotSource(self, self.settings.urdf, self.settings.joints, self._take_robot, announce=False)
 
     def activate(self) -> None:
@@ -241,14 +257,14 @@ class ExcitationPublisher(ManagedNode):
 
     def _close_commands(self, now: TimePoint) -> None:
         """Give the controller up while the node is not active and the robot is at rest."""
-        resting = self._supervisor is None or self._supervisor.at_rest(now)
+        resting = self._supervisor is None or self._supervisor.at_rest
         if not self._active and self._commands is not None and resting:
             self._commands.close()
             self._commands = None
 
     def _release(self) -> bool:
         """Drop the robot if it is at rest; returns whether it was."""
-        if self._supervisor is not None and not self._supervisor.at_rest(self._motion_clock.now()):
+        if self._supervisor is not None and not self._supervisor.at_rest:
             return False
         if self._supervisor is not None:  # the client of a goal that was paused has no result yet
             self._attend(self._supervisor, self._motion_clock.now())
@@ -382,7 +398,7 @@ class ExcitationPublisher(ManagedNode):
 
         See `EffortSource.refusal`; a robot that moves is refused by the supervisor, and keeps the model in use.
         """
-        if not supervisor.at_rest(self._motion_clock.now()):
+        if not supervisor.at_rest:
             return ""
         return self._efforts.refusal(supervisor.feedback.position, since, home)
 
@@ -417,6 +433,7 @@ class ExcitationPublisher(ManagedNode):
                 self._start_by_itself(self._supervisor, now)
             self._attend(self._supervisor, now)
         self._follow(now)
+        self._stops.give(partial(self._rest, now))
         if self._releasing:
             self._release()
         self._close_commands(now)
@@ -494,8 +511,10 @@ class ExcitationPublisher(ManagedNode):
 
     def _attend(self, supervisor: Supervisor, now: TimePoint) -> None:
         """Note a rehearsal that has succeeded, begin the run after it, and report to the client of a goal."""
-        self._goals.publish(now, supervisor)
+        if supervisor.end != End.COMPLETE:
+            self._goals.publish(now, supervisor)
         if supervisor.end is None:
+            self._result_by = math.inf
             return
         if supervisor.rehearsed and self.settings.rehearsal:
             self._rehearsed.add(self._digest)
@@ -512,13 +531,16 @@ class ExcitationPublisher(ManagedNode):
                 return  # a robot that has just come to rest may still settle
             self.get_logger().error(f"full speed is refused after the rehearsal: {refusal}")
         self._next = None
-        if self._goals.server.active and (supervisor.end == End.COMPLETE or supervisor.at_rest(now)):
-            self._goals.finish(supervisor, self._digest, self._reports.folders.values(), refusal)
+        if self._goals.server.active:
+            self._result_by = min(self._result_by, self._rest_due(now))
+            rest = (True, "") if supervisor.at_rest else self._rest(now, self._result_by)
+            if rest is not None:
+                self._goals.finish(supervisor, self._digest, self._reports.folders.values(), refusal, rest[1])
 
     def _follow(self, now: TimePoint) -> None:
         """Send the command and publish the state if they are new."""
         if self._supervisor is not None and self._commands is not None:
-            self._commands.follow(self._supervisor, stamped=not self._clock_problem())
+            self._commands.follow(self._supervisor)
         required = self.settings.rehearsal
         self._status.publish(now, self._supervisor, self._absent(), self.lifecycle, required)
 
@@ -574,7 +596,23 @@ class ExcitationPublisher(ManagedNode):
 
     def _stop(self, request: Any, answer: Any) -> Any:
         self._start_pending, self._more, self._next = False, 0, None
-        return self._request(answer, lambda supervisor, now: supervisor.stop(now))
+        answer = self._request(answer, lambda supervisor, now: supervisor.stop(now))
+        return self._stops.defer(answer, self._rest_due(self._motion_clock.now())) if answer.success else answer
+
+    def _rest_due(self, now: TimePoint) -> float:
+        """Time of the steady clock at which a robot that brakes now must have been measured at rest [s]."""
+        limits = self._plan.limits if self._plan is not None else None
+        return now.steady + RELEASE_TIME_S + (float((limits.velocity / limits.acceleration).max()) if limits else 0.0)
+
+    def _rest(self, now: TimePoint, due: float) -> Verdict:
+        """Whether joint states show the robot at rest, else why not; None before the time at which they must."""
+        supervisor = self._supervisor
+        if supervisor is None or supervisor.phase in UNDER_WAY:  # both only after rest
+            return True, ""
+        unrest = supervisor.unrest(now)
+        if not unrest and supervisor.at_rest:
+            return True, ""
+        return (False, f"{NO_REST}: {unrest}") if now.steady >= due else None
 
     def _pause(self, request: Any, answer: Any) -> Any:
         if request.data:
@@ -635,7 +673,7 @@ class ExcitationPublisher(ManagedNode):
         return self._status.diagnosis()
 
     def stop(self) -> bool:
-        """Brake; True once the robot is at rest, and the client of a goal has its result."""
+        """Brake; True once the robot is at rest, or silent for too long, and the client of a goal has its result."""
         self._ending, self._next = True, None
         if self._supervisor is None:
             return True
@@ -643,7 +681,17 @@ class ExcitationPublisher(ManagedNode):
         self._supervisor.stop(now, f"stopped: {ENDING}")
         self._follow(now)
         self._attend(self._supervisor, now)
-        return self._supervisor.at_rest(now) and self._goals.server.settled
+        self._stops.give(partial(self._rest, now))
+        if not (self._goals.server.settled and self._stops.empty):
+            return False
+        if self._supervisor.at_rest:
+            return True
+        self._end_by = min(self._end_by, self._rest_due(now))
+        silence = self._supervisor.feedback.silence(now.steady)
+        if not silence or now.steady < self._end_by:
+            return False
+        self.get_logger().error(f"{NO_REST}: {silence}", once=True)
+        return True
 
 
 def main() -> int:

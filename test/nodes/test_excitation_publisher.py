@@ -23,7 +23,7 @@ from std_msgs.msg import String
 from std_srvs.srv import SetBool, Trigger
 from support import model_nodes
 from support.excitation_cell import ACCELERATION, ARM, HORIZON_S, MAIN, NAMES, QUICK, START, TIMEOUT_S, VELOCITY, Cell
-from support.follower import Follower
+from support.follower import PERIOD_S, Follower
 from support.joint_state_faults import FAULTS, disturbed, frozen, hostile_joint_states, not_a_number, silent
 from support.ros_world import ros_arguments
 from support.simulator_scene import seconds
@@ -36,6 +36,7 @@ from robot_dyn_id.excitation.execution.supervision import Phase
 from robot_dyn_id.excitation.limits import REST_SPEED
 from robot_dyn_id.files.trajectory import StoredExcitation, read_trajectory, write_trajectory
 from robot_dyn_id.model.robot import RobotModel
+from robot_dyn_id.nodes import excitation_publisher
 from robot_dyn_id.nodes.excitation.settings import ExcitationSettings, make_plan
 from robot_dyn_id.nodes.messages.conversions import most_points
 from robot_dyn_id.nodes.messages.trajectory_messages import TrajectoryMessage
@@ -385,7 +386,7 @@ def test_every_fault_stops_within_200_ms_and_rests_within_v_over_a(world, horizo
     cell.follower.speak, cell.follower.disturb = True, lambda message: message
     world.wait(0.3)
     assert (cell.state, len(cell.follower.received)) == (Status.FAULT, count)  # nothing moves automatically
-    answer = cell.call("start")
+    answer = cell.start()
     assert answer.success, answer.message
 
 
@@ -395,7 +396,7 @@ def test_the_loss_of_the_controller_is_reported_and_without_one_nothing_starts(w
     cell.within(0.3, Status.FAULT)
     assert cell.reason.startswith("no controller: no subscriber of /joint_trajectory_controller")
     world.until(lambda: cell.follower.at_rest())
-    refused = cell.call("start")
+    refused = cell.start()
     assert not refused.success and "no controller" in refused.message
     cell.follower.come()
     world.until(lambda: cell.call("start").success)
@@ -511,6 +512,69 @@ def test_simulated_time_is_followed_and_its_halt_is_silence(world, horizon):
     cell.within(TIMEOUT_S + 0.5, Status.FAULT)
     clock.halted = False
     world.until(cell.follower.at_rest)
+
+
+class TwoClocks(Node):
+    """The robot's `/robot/clock`, at the speed of the wall, and `/clock`, which is `ahead` of it."""
+
+    def __init__(self, **options):
+        super().__init__("clock", **options)
+        self.topics = [self.create_publisher(Clock, name, 10) for name in ("/robot/clock", "/clock")]
+        self.ahead, self.begun = 0.0, time.monotonic() - 100.0
+        self.create_timer(0.005, self.tick)
+
+    def tick(self):
+        message = Clock()
+        for topic, ahead in zip(self.topics, (0.0, self.ahead), strict=True):
+            nanoseconds = round((time.monotonic() - self.begun + ahead) * 1e9)
+            message.clock.sec, message.clock.nanosec = divmod(nanoseconds, 1_000_000_000)
+            topic.publish(message)
+
+
+@HORIZONS
+@pytest.mark.parametrize("ahead", [10.0, 2e9, -10.0])
+def test_a_clock_that_jumps_leaves_a_robot_at_rest_within_the_time_of_braking(world, ahead, horizon):
+    """Measured on its joint states, from the jump on."""
+    clock, times = world.add(TwoClocks), ("-p", "use_sim_time:=true")
+    cell = Cell(world, follower=False, horizon=horizon, use_sim_time="true", periods=20)
+    cell.follower = world.add(lambda **o: Follower(NAMES, START, **o), *times, "-r", "/clock:=/robot/clock")
+    cell.running(progress=0.5)
+    begun, clock.ahead = len(cell.follower.history), ahead
+    cell.until(Status.FAULT)
+    fault = len(cell.follower.history)
+    world.wait(2.0)
+    moving = [k for k, (_, _, dq) in enumerate(cell.follower.history) if dq.any()]
+    q = np.array([q for _, q, _ in cell.follower.history])
+    assert (moving[-1] - fault) * PERIOD_S <= VELOCITY.max() / ACCELERATION + 0.2
+    # without pieces, the fault is the tracking error: the clock sees it at the next joint states
+    assert (moving[-1] - begun) * PERIOD_S <= VELOCITY.max() / ACCELERATION + 0.5
+    assert np.abs(np.diff(q[begun:], axis=0)).max() <= 3.0 * VELOCITY.max() * PERIOD_S, "no jump"
+    assert all(
+        message.header.stamp.sec == 0 for _, message in cell.follower.received if not message.points[0].accelerations
+    )
+    answer = cell.call("stop")
+    assert answer.success and cell.state == Status.FAULT, answer.message
+
+
+def test_a_stop_succeeds_only_when_joint_states_show_rest(world, monkeypatch):
+    """The controller hears nothing, and the robot goes on along its whole motion; then it hears the next braking."""
+    monkeypatch.setattr(excitation_publisher, "RELEASE_TIME_S", 1.0)
+    cell = ready(world, horizon=0.0, periods=20)
+    assert cell.call("stop").success, "a robot at rest"
+    cell.running().follower.deaf = True
+    answer = cell.call("stop")
+    assert not answer.success
+    assert re.match(r"joint states do not show the robot at rest: joint joint\d moves at -?\d", answer.message)
+    assert not cell.follower.at_rest()
+    cell.follower.deaf = False
+    world.within(3.0, cell.follower.at_rest, "braking that is sent again")
+    assert cell.call("stop").success
+    stamp = cell.follower.received[-1][1].header.stamp
+    assert (stamp.sec, stamp.nanosec) == (0, 0)
+    cell.follower.speak = False
+    world.wait(TIMEOUT_S)
+    answer = cell.call("stop")
+    assert not answer.success and "no joint states for" in answer.message
 
 
 def test_what_the_robot_stamps_by_another_clock_is_refused(world):

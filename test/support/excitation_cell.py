@@ -75,11 +75,16 @@ class Cell:
         """End a pause, as soon as the joint states that are on their way show the robot at rest."""
         self.world.until(lambda: self.call("pause", SetBool.Request(data=False)).success, what="the end of the pause")
 
+    def start(self):
+        """Start as soon as joint states show rest; returns the answer."""
+        answer = self.call("start")
+        while " moves at " in answer.message or "still moving" in answer.message:
+            answer = self.call("start")
+        return answer
+
     def running(self, progress=0.3):
         self.world.until(lambda: self.state in (Status.READY, Status.DONE))
-        answer = self.call("start")
-        while " moves at " in answer.message:  # by a joint state on its way
-            answer = self.call("start")
+        answer = self.start()
         assert answer.success and answer.message.startswith("approaches the excitation"), answer.message
         self.world.until(
             lambda: (

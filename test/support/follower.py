@@ -51,6 +51,7 @@ class Follower(Node):
         ends: seconds from each of them to the rest in which the trajectory ends.
         history: steady time, position and velocity of every joint state, whether it was published or not.
         speak: set to False for silence of the joint states.
+        deaf: set to True to ignore every trajectory.
         disturb: takes and returns a JointState before it is published.
     """
 
@@ -62,7 +63,7 @@ class Follower(Node):
         self.ddq = np.zeros_like(self.q)
         self.points, self.updated = [], None
         self.received, self.speeds, self.ends, self.history = [], [], [], []
-        self.speak, self.disturb = True, lambda message: message
+        self.speak, self.deaf, self.disturb = True, False, lambda message: message
         self.states = self.create_publisher(JointState, "joint_states", RELIABLE)
         self.topic = topic
         self.come()
@@ -85,6 +86,8 @@ class Follower(Node):
         return self.get_clock().now().nanoseconds * 1e-9
 
     def follow(self, message):
+        if self.deaf:
+            return
         now = self.now()
         self.move(now)
         self.received.append((self.time, message))

@@ -20,10 +20,12 @@ class Command:
     Attributes:
         trajectory: the motion.
         begin: start time by both clocks.
+        under_way: whether the robot follows it without being commanded, as the end of the segments that it has.
     """
 
     trajectory: Entered | PointToPoint | Braking
     begin: TimePoint
+    under_way: bool = False
 
     def time(self, motion: float) -> float:
         """Time within the trajectory at a time of the motion clock [s]."""

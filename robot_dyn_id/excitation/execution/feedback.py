@@ -10,11 +10,17 @@ from dataclasses import dataclass
 import numpy as np
 
 from robot_dyn_id.arrays import Array
-from robot_dyn_id.excitation.execution.guard import Guard, GuardThresholds
+from robot_dyn_id.excitation.execution.guard import MIN_VIOLATIONS, Guard, GuardThresholds
 from robot_dyn_id.excitation.limits import REST_SPEED, MotionLimits
 
 MAX_POSITION = 1e6
 """Magnitude above which measured positions are invalid [rad or m]."""
+
+REST_TIME_S = 0.5
+"""Time for which joint states must show rest [s]: a joint that turns around is at rest for an instant only."""
+
+REST_DISTANCE = 0.1 * REST_SPEED
+"""Distance by which the measured position of a joint at rest may change within that time [rad or m]."""
 
 
 @dataclass(frozen=True)
@@ -64,6 +70,9 @@ class Feedback:
         self.position: Array | None = None
         self.velocity: Array = np.full(len(names), np.nan)
         self.at = TimePoint(0.0, 0.0)
+        self._anchor: tuple[float, Array] | None = None  # time and position since which no joint has moved
+        self._before: tuple[float, Array] | None = None  # the anchor before
+        self._steps = 0  # consecutive positions that a robot can have reached from those before
 
     def receive(
         self,
@@ -107,10 +116,22 @@ class Feedback:
         for j in np.flatnonzero(~(np.abs(position) <= MAX_POSITION)):
             self.broken = f"joint {self._limits.joint_names[j]}: its measured position is {position[j]:g}"
             return
+        before, passed = self.position, now.steady - self.at.steady
         self.position, self.at = position, now
         self.velocity = self._ours(velocities)
+        self._note_rest(passed > self._timeout)
+        reach = REST_DISTANCE + self._limits.velocity * passed
+        self._steps = self._steps + 1 if before is not None and np.all(np.abs(self.error(before)) <= reach) else 0
         self._velocity_guard.update(self.velocity, now.steady)
         self._effort_guard.update(self._ours(efforts), now.steady)
+
+    def _note_rest(self, gap: bool) -> None:
+        """Move the anchor where a joint has left it, or where joint states were missing."""
+        assert self.position is not None
+        if self._anchor is None or gap:
+            self._anchor, self._before = (self.at.steady, self.position), None
+        elif np.any(np.abs(self.error(self._anchor[1])) > REST_DISTANCE):
+            self._anchor, self._before = (self.at.steady, self.position), self._anchor
 
     def set_speed(self, factor: float) -> None:
         """Lower the threshold of the velocity for slow motions; what counts as rest is always allowed in addition.
@@ -185,5 +206,47 @@ class Feedback:
     def moving(self) -> str:
         """Description of a joint that moves; empty if all are at rest or their velocity is not measured."""
         for j in np.flatnonzero(np.abs(self.velocity) > REST_SPEED):
-            return f"joint {self._limits.joint_names[j]} moves at {self.velocity[j]:.2g} {self._limits.unit(j)}/s"
+            return self._moves(int(j), self.velocity[j])
         return ""
+
+    def _moves(self, j: int, velocity: float) -> str:
+        return f"joint {self._limits.joint_names[j]} moves at {velocity:.2g} {self._limits.unit(j)}/s"
+
+    @property
+    def consistent(self) -> bool:
+        """Whether the latest positions follow from one another within the limits of velocity, unlike noise."""
+        return self._steps >= MIN_VIOLATIONS
+
+    def speed(self) -> Array:
+        """Velocities within the limits [rad/s or m/s], shape (n,): measured, or of joints without from positions."""
+        velocity = self.velocity
+        if np.isnan(velocity).any():
+            velocity = np.where(np.isnan(velocity), self._mean_velocity(), velocity)
+        return np.clip(velocity, -self._limits.velocity, self._limits.velocity)
+
+    def _mean_velocity(self) -> Array:
+        """Velocities from the latest change of positions that is larger than noise [rad/s or m/s], shape (n,)."""
+        if self._before is None or self.at.steady <= self._before[0]:
+            return np.zeros_like(self.velocity)
+        return self.error(self._before[1]) / (self.at.steady - self._before[0])
+
+    def unrest(self, steady: float, since: float = -math.inf) -> str:
+        """Reason why joint states do not show the robot at rest; empty if they do.
+
+        At rest, no joint moves for `REST_TIME_S`, by its positions, and none has a measured velocity.
+
+        Args:
+            steady: present time of the steady clock [s].
+            since: time of the steady clock after which joint states count [s].
+        """
+        problem = self.silence(steady) or self.moving()
+        if problem or self._anchor is None:
+            return problem
+        rested = self.at.steady - max(self._anchor[0], since)
+        if rested >= REST_TIME_S:
+            return ""
+        velocity = self._mean_velocity()
+        j = int(np.argmax(np.abs(velocity)))
+        if self._anchor[0] < since or not velocity[j]:
+            return f"joint states show rest for only {max(rested, 0.0):.2f} s"
+        return self._moves(j, velocity[j])

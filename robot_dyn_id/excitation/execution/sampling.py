@@ -49,14 +49,20 @@ class TrajectoryPoints:
 def sample(command: Command, step: float) -> TrajectoryPoints:
     """Sample the entire motion without its first point, as a controller starts from its present state.
 
+    Braking has no point within the first step, in which a controller that gets it late would have to catch up.
+
     Args:
         command: the commanded motion.
-        step: largest time between two points [s].
+        step: largest time between two points [s]; of braking, smallest time of the first one.
     """
     motion = command.trajectory
     braking = isinstance(motion, Braking)
-    times = _braking_times(motion, step) if isinstance(motion, Braking) else _times(motion.duration, step)
-    times = times[1:] if len(times) > 1 else times
+    if isinstance(motion, Braking):
+        times = _braking_times(motion, np.inf)  # cubics need no points in between
+        times = times[times >= step] if motion.duration >= step else np.array([step])
+    else:
+        times = _times(motion.duration, step)
+        times = times[1:] if len(times) > 1 else times
     q, dq, ddq, _ = motion.evaluate(times)
     return TrajectoryPoints(times, q.T, dq.T, ddq.T, 0 if braking else len(times))
 
@@ -91,11 +97,6 @@ def look_ahead(command: Command, now: float, step: float, ahead: float, limits: 
 def _until_rest(command: Command, now: float, step: float, ahead: float, limits: MotionLimits) -> TrajectoryPoints:
     motion = command.trajectory
     begin = command.time(now)
-    if isinstance(motion, Braking):
-        times = _braking_times(motion, np.inf)
-        times = np.concatenate([[begin], times[times > begin + MIN_SPACING_S]])
-        q, dq, ddq, _ = motion.evaluate(times)
-        return TrajectoryPoints(times - begin, q.T, dq.T, ddq.T, 0)
     times = begin + _times(min(ahead, motion.duration - begin), step)
     q, dq, ddq, _ = motion.evaluate(times)
     stop = Braking(q[:, -1], dq[:, -1], limits.acceleration)

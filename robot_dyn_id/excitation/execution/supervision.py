@@ -22,7 +22,7 @@ from robot_dyn_id.excitation.limits import REST_SPEED, MotionLimits
 from robot_dyn_id.excitation.trajectory import Excitation, Trajectory
 
 SETTLING_TIME_S = 1.0
-"""Time after the end of a command within which a robot must be measured at rest [s]."""
+"""Time after the end of a command within which a robot must be measured at rest [s]; then it is braked again."""
 
 STALL_THRESHOLD_S = 0.05
 """Time between two ticks above which the process counts as stalled [s]."""
@@ -31,7 +31,10 @@ STALL_GRACE_S = 0.03
 """Grace period after a stall before timeouts are checked [s]."""
 
 MIN_CLOCK_JUMP_S = 0.05
-"""Smallest backward jump of the motion clock that is a fault [s]."""
+"""Smallest jump of the motion clock against the steady one [s]; a backward jump of this size is a fault."""
+
+MAX_CLOCK_BURST_S = 1.0
+"""Largest jump of the motion clock ahead of the steady one that is not a fault [s]: simulated time comes in bursts."""
 
 STALL_MEMORY_S = 1.0
 """Time for which a stall is reported as a likely cause of later faults [s]."""
@@ -67,6 +70,9 @@ STOPPED, RETURNING = "stopped as requested", "returning to the initial configura
 RETURNED, REHEARSED = "returned to the initial configuration", "the rehearsal has succeeded: full speed is released"
 """Reasons that are not faults."""
 
+AGAIN = " after braking: braked again"
+"""End of the reason that is added where braking did not lead to rest."""
+
 NOT_REHEARSED = "not rehearsed"
 """Beginning of the reason why full speed is refused."""
 
@@ -89,6 +95,9 @@ class Supervisor:
 
     If the motion is sent in segments, `extend` sets the time that they reach. A robot that has reached the end of the
     last segment brakes along it; the supervisor then commands exactly this braking, and its phase is FAULT.
+
+    A motion and its braking end when joint states show rest, not when a clock does: a robot that moves on after braking
+    is braked again, from its measured state, until it is at rest.
 
     Attributes:
         phase: phase of the execution.
@@ -136,7 +145,11 @@ class Supervisor:
         self._after = Phase.READY  # phase after braking
         self._ticked = self._woke = self._stalled_at = -math.inf
         self._stall = 0.0  # duration of the latest stall
-        self._latest = -math.inf  # latest time of the motion clock
+        self._look = TimePoint(-math.inf, -math.inf)  # time of the latest call
+        self._unbroken: TimePoint | None = None  # latest time before the motion clock jumped ahead
+        self._settled = True  # whether the robot was measured at rest after its latest command
+        self._quiet = math.inf  # steady time from which joint states may show that rest
+        self._rest_by = math.inf  # steady time at which they must
         self._reach = math.inf  # time of the motion clock up to which segments were sent
 
     # --- events --------------------------------------------------------------------------------------------------
@@ -156,6 +169,8 @@ class Supervisor:
         if self.phase in MOVING:
             self._note_margin()
             self._watch(now, self.feedback.broken or self.feedback.exceeded())
+        if self.feedback.at is now and not self.feedback.broken:
+            self._settle(now)
 
     def tick(self, now: TimePoint, obstacle: str) -> None:
         """Check the clock and the robot; to be called frequently.
@@ -165,7 +180,6 @@ class Supervisor:
             obstacle: reason why the robot cannot be commanded, such as no controller; empty if it can.
         """
         self._check_reach(now)
-        self._progress(now)
         if math.isfinite(self._ticked) and now.steady - self._ticked > STALL_THRESHOLD_S:
             self._stalled_at, self._stall = now.steady, now.steady - self._ticked
             if self.feedback.at.steady > self._woke:
@@ -181,6 +195,9 @@ class Supervisor:
                 self.phase, self.reason = Phase.READY, ""
         elif self.phase in MOVING:
             self._watch(now, problem or self.feedback.outside() or self._excessive_tracking_error(now.steady))
+            self._progress(now)
+        if self._undecided and self.feedback.silence(now.steady):
+            self._brake(now)
 
     def _note_margin(self) -> None:
         """Update the smallest margin of the motion."""
@@ -198,39 +215,59 @@ class Supervisor:
         self._reach = reach
 
     def _check_reach(self, now: TimePoint) -> None:
-        """Command the braking that has begun at the end of the sent segments; handle a clock that jumps back."""
-        latest, self._latest = self._latest, now.motion
+        """Command the braking that has begun at the end of the sent segments; handle a motion clock that jumps."""
+        look, self._look = self._look, now
+        back = look.motion - now.motion
+        ahead = -back - (now.steady - look.steady) if math.isfinite(look.motion) else 0.0
+        if ahead > MIN_CLOCK_JUMP_S and self._unbroken is None:
+            self._unbroken = look
         if self.phase not in UNDER_WAY:
-            if now.motion < latest - MIN_CLOCK_JUMP_S:
-                self._follow_set_back(now, latest)
+            if back > MIN_CLOCK_JUMP_S:
+                self._follow_set_back(now, look.motion)
             return
         late = now.motion - self._reach
-        if late > 0.0:
+        if (late > 0.0 and self._unbroken is not None) or ahead > MAX_CLOCK_BURST_S:
+            self._watch(now, f"the clock of the motion went ahead by {ahead:.3g} s")
+        elif late > 0.0:
             self._watch(
                 TimePoint(now.steady - late, self._reach),
                 f"this node or its clock was held up: the next piece of the motion was due {late:.2g} s ago, and the "
                 "robot has braked on its own",
             )
-        elif now.motion < latest - MIN_CLOCK_JUMP_S:
-            self._set_back(now, latest)
-            self._watch(now, f"the clock of the motion went back by {latest - now.motion:.3g} s")
+            if self.command is not None:
+                self.command = replace(self.command, under_way=True)
+        elif back > MIN_CLOCK_JUMP_S:
+            self._set_back(now, look.motion)
+            self._watch(now, f"the clock of the motion went back by {back:.3g} s")
 
     def _follow_set_back(self, now: TimePoint, latest: float) -> None:
-        """Keep finished commands finished after the motion clock jumped back."""
-        if self.command is None:
-            return
-        if not self.command.finished(latest):
+        """Keep the time of braking when the motion clock jumps back; at rest nothing is commanded any more."""
+        if self._settled:
+            self.command = None
+        elif self.command is not None:
             self._set_back(now, latest)
-            return
-        self.command = None
-        if self.phase == Phase.STOPPING:
-            self.phase = self._after
 
     def _set_back(self, now: TimePoint, latest: float) -> None:
         """Shift the command by a backward jump of the clock, so that the robot continues from its present state."""
         assert self.command is not None
         begin = replace(now, motion=now.motion - self.command.time(latest))
         self.command = replace(self.command, begin=begin)
+
+    def _settle(self, now: TimePoint) -> None:
+        """Note that joint states show rest after braking; brake again from the measured state where they do not."""
+        if self._settled or self.phase in UNDER_WAY:
+            return
+        unrest = self.feedback.unrest(now.steady, self._quiet)
+        if not unrest:
+            self._settled = True
+            if self.phase == Phase.STOPPING:
+                self.phase = self._after
+        elif now.steady >= self._rest_by and self.feedback.consistent:
+            position = self.feedback.position
+            assert position is not None
+            if not self._undecided and AGAIN not in self.reason:
+                self.reason = f"{self.reason}; {unrest}{AGAIN}"
+            self._command_braking(now, Braking(position, self.feedback.speed(), self._limits.acceleration))
 
     def fail(self, now: TimePoint, why: str) -> None:
         """Raise a fault that is not caused by the robot: brake if it moves; it can be started again.
@@ -248,26 +285,35 @@ class Supervisor:
         return self.phase in UNDER_WAY and self.command is not None and isinstance(self.command.trajectory, Entered)
 
     def _progress(self, now: TimePoint) -> None:
-        """Advance to the phase that corresponds to the time."""
-        if self.command is None:
+        """Advance to the phase that corresponds to the time and to the joint states."""
+        if self.command is None or self.phase not in UNDER_WAY:
             return
-        motion = self.command.trajectory
-        if isinstance(motion, Entered):
-            if self.phase == Phase.APPROACHING and self.command.time(now.motion) >= motion.lead.duration:
+        motion, measured = self.command.trajectory, self.feedback.at
+        if isinstance(motion, Entered) and self.phase == Phase.APPROACHING:
+            if self.command.time(measured.motion) >= motion.lead.duration:
                 self.phase = Phase.RUNNING
-            if self.phase == Phase.RUNNING and self.command.finished(now.motion):
-                self._since = self.excitation.duration
-                if self._returns:
-                    self._return(now, self.command.state(now.motion)[0])
-                else:
-                    self._end_run()
-        elif self.command.finished(now.motion):
-            if self.phase == Phase.STOPPING:
-                self.phase = self._after
-            elif self.phase == Phase.RUNNING:
-                self._end_run()
-            elif self.phase == Phase.RETURNING:
-                self.phase, self.reason, self.end = Phase.READY, RETURNED, End.COMPLETE
+        elif self.command.finished(measured.motion):
+            self._rest_by = min(self._rest_by, now.steady + SETTLING_TIME_S)
+            goes_on = isinstance(motion, Entered) and self._returns
+            unrest = self.feedback.moving() if goes_on else self.feedback.unrest(now.steady)
+            if unrest and now.steady >= self._rest_by:
+                self._watch(now, f"{unrest} {SETTLING_TIME_S:g} s after the end of its motion")
+            if not unrest:
+                self._end(now, goes_on)
+
+    def _end(self, now: TimePoint, goes_on: bool) -> None:
+        """End a motion after which the robot is at rest, or continue with the return."""
+        assert self.command is not None
+        if isinstance(self.command.trajectory, Entered):
+            self._since = self.excitation.duration
+        if goes_on:
+            self._return(now, self.command.state(self.feedback.at.motion)[0])
+            return
+        self._settled = True
+        if self.phase == Phase.RUNNING:
+            self._end_run()
+        else:
+            self.phase, self.reason, self.end = Phase.READY, RETURNED, End.COMPLETE
 
     def _end_run(self) -> None:
         """End a run that was executed completely; a slow one releases full speed."""
@@ -296,7 +342,8 @@ class Supervisor:
         """Command the motion back to the initial configuration."""
         assert self.home is not None
         limits = slow_limits(self._limits) if self.run.slow else self._limits
-        self.command = Command(return_motion(start, self.home, limits), now)
+        self.command, self._rest_by = Command(return_motion(start, self.home, limits), now), math.inf
+        self._settled = False
         self.phase, self.reason = Phase.RUNNING, RETURNING
 
     def _excessive_tracking_error(self, steady: float) -> str:
@@ -339,12 +386,31 @@ class Supervisor:
             why: reported reason.
         """
         self._since, self.command, self._reach, self.end = self.elapsed(now), None, math.inf, End.FAULT
+        self._settled, self._quiet, self._rest_by = False, now.steady, math.inf
         self.phase, self.reason = Phase.FAULT, f"{self.reason}; {why}" if self.phase == Phase.FAULT else why
 
     def _brake(self, now: TimePoint) -> None:
+        """Brake from the commanded state; after a jump of the clock from the measured one, at the next joint states."""
         assert self.command is not None
+        jumped = self._unbroken is not None
+        if self._unbroken is not None:
+            now = replace(now, motion=self._unbroken.motion + now.steady - self._unbroken.steady)
         self._since, self._reach = self.elapsed(now), math.inf
-        self.command = Command(Braking(*self.command.state(now.motion), self._limits.acceleration), now)
+        if jumped and not self.feedback.silence(now.steady):
+            self.command = replace(self.command, under_way=True)
+            self._quiet = self._rest_by = now.steady
+            return
+        self._command_braking(now, Braking(*self.command.state(now.motion), self._limits.acceleration))
+
+    @property
+    def _undecided(self) -> bool:
+        """Whether braking waits for the joint states from which it begins."""
+        braking = self.command is not None and isinstance(self.command.trajectory, Braking)
+        return not (self._settled or braking or self.command is None or self.phase in UNDER_WAY)
+
+    def _command_braking(self, now: TimePoint, braking: Braking) -> None:
+        self.command, self._settled, self._quiet = Command(braking, now), False, now.steady
+        self._rest_by = now.steady + braking.duration + SETTLING_TIME_S
 
     # --- requests; each returns the reason of a rejection, empty if accepted -------------------------------------
 
@@ -384,7 +450,8 @@ class Supervisor:
 
     def _begin(self, now: TimePoint, motion: Entered | PointToPoint, phase: Phase, reason: str, speed: float) -> None:
         """Command a motion from rest, of which the guards may observe this fraction of the full speed."""
-        self.command, self._latest = Command(motion, now), now.motion
+        self.command, self._look, self._unbroken = Command(motion, now), now, None
+        self._settled, self._rest_by = False, math.inf
         self.phase, self.reason, self.worst, self.end = phase, reason, NO_MARGIN, None
         self.feedback.set_speed(speed)
 
@@ -418,9 +485,11 @@ class Supervisor:
 
     def _immobile(self, now: TimePoint, obstacle: str) -> str:
         """Reason why no motion can begin; empty if one can."""
-        if self.phase in UNDER_WAY or (self.command is not None and not self.command.finished(now.motion)):
-            return "the robot is still moving"
         feedback = self.feedback
+        if self.phase in UNDER_WAY:
+            return "the robot is still moving"
+        if not self._settled and not feedback.silence(now.steady):
+            return f"the robot is still moving: {self.unrest(now)}"
         return obstacle or feedback.silence(now.steady) or feedback.moving() or feedback.exceeded()
 
     def _enter(self, now: TimePoint, obstacle: str, since: float) -> str:
@@ -518,14 +587,15 @@ class Supervisor:
 
     def tracking_error(self) -> Array:
         """Tracking error at the latest joint states [rad or m], shape (n,); 0 before the first command."""
-        if self.command is None:
+        if self.command is None or self._undecided:
             return np.zeros(len(self._tracking))
         return self.feedback.error(self.command.state(self.feedback.at.motion)[0])
 
-    def at_rest(self, now: TimePoint) -> bool:
-        """Whether the robot has come to rest, by its velocities or by the elapsed time."""
-        if self.command is None:
-            return True
-        if now.steady - self.command.begin.steady > self.command.trajectory.duration + SETTLING_TIME_S:
-            return self.phase not in UNDER_WAY
-        return self.phase not in UNDER_WAY and self.command.finished(now.motion) and not self.feedback.moving()
+    @property
+    def at_rest(self) -> bool:
+        """Whether joint states have shown the robot at rest after its latest command; True before the first."""
+        return self._settled
+
+    def unrest(self, now: TimePoint) -> str:
+        """Reason why joint states do not show the robot at rest at present; empty if they do."""
+        return self.feedback.unrest(now.steady, -math.inf if self._settled else self._quiet)

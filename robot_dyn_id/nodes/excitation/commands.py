@@ -50,7 +50,8 @@ class Commands:
 
     With a horizon, a message holds the motion of that time and the braking behind it, at absolute times: whatever
     happens to this node, the robot comes to rest. Every message replaces the one before, and repeats what it had still
-    to do, so that a controller follows one motion. Without a horizon, one message holds the whole motion.
+    to do, so that a controller follows one motion. Without a horizon, one message holds the whole motion. Braking on
+    request or on a fault is one message without a stamp, which begins on arrival whatever a clock shows.
     """
 
     def __init__(self, node: RobotNode, clock: MotionClock) -> None:
@@ -78,24 +79,19 @@ class Commands:
         """Leave the graph, for a robot at rest."""
         self._interface.close()
 
-    def follow(self, supervisor: Supervisor, stamped: bool = True) -> None:
-        """Send the supervisor's command if it is new or to be continued, and report what the controller gave up.
-
-        Args:
-            supervisor: it commands.
-            stamped: whether the controller has the same clock as this node. Braking needs none.
-        """
+    def follow(self, supervisor: Supervisor) -> None:
+        """Send the supervisor's command if it is new or to be continued, and report what the controller gave up."""
         failure = self._interface.failure()
         if failure:
             supervisor.abandon(self._clock.now(), failure)
         command = supervisor.command
-        if command is None:
+        if command is None or command.under_way:
             return
         new = command is not self._sent
         if not new and self._clock.now().motion < self._renewal:
             return
         starts = new and supervisor.phase in UNDER_WAY
-        if self._horizon and (stamped or not isinstance(command.trajectory, Braking)):
+        if self._horizon and not isinstance(command.trajectory, Braking):
             self._send_piece(supervisor, command, starts)
         else:
             self._send_whole(supervisor, command, starts)
@@ -120,7 +116,7 @@ class Commands:
             command = supervisor.mark_sent(now)
         new, self._sent = command is not self._sent, command
         left = command.remaining(now.motion)
-        ends = left <= self._horizon or isinstance(command.trajectory, Braking)
+        ends = left <= self._horizon
         self._renewal = math.inf if ends else now.motion + RENEWAL * self._horizon
         supervisor.extend(math.inf if ends else now.motion + self._horizon)
         if left == 0.0 and not new:

@@ -127,7 +127,9 @@ class ExecutionGoals:
             worst_margin_cause=cause,
         )
 
-    def finish(self, supervisor: Supervisor, digest: str, recordings: Iterable[str], refusal: str = "") -> None:
+    def finish(
+        self, supervisor: Supervisor, digest: str, recordings: Iterable[str], refusal: str = "", unrest: str = ""
+    ) -> None:
         """End the goal with the result of its motion.
 
         Args:
@@ -135,16 +137,19 @@ class ExecutionGoals:
             digest: digest of the excitation.
             recordings: folders of the bags of the motion.
             refusal: reason why the next run of the goal cannot begin; empty if all have ended.
+            unrest: reason why the robot does not count as at rest, which is a fault; empty if it does.
         """
         code = CODES[supervisor.end] if supervisor.end is not None else Result.STOPPED
         if refusal:
             code = Result.REFUSED
+        if unrest:
+            code = Result.FAULT
         if self.server.canceled and code != Result.FAULT:
             code = Result.CANCELED
         margin, cause = supervisor.worst
         self.server.finish(
             code,
-            "" if code == Result.SUCCEEDED else refusal or supervisor.reason,
+            "" if code == Result.SUCCEEDED else "; ".join(filter(None, (refusal or supervisor.reason, unrest))),
             digest=digest,
             recordings=sorted(recordings),
             worst_margin=margin,

@@ -124,7 +124,7 @@ def test_a_rejected_goal_is_a_fault_and_another_start_another_try(cell):
     assert cell.reason == f"{ACTION} rejected the motion; see the log of the controller"
     stays(cell)
     cell.follower.accepts = lambda trajectory: True
-    assert cell.call("start").success
+    assert cell.start().success
     cell.until(Status.RUNNING)
 
 
@@ -146,7 +146,7 @@ def test_what_the_controller_gives_up_is_a_fault_with_its_words_and_no_new_motio
     assert cell.reason.startswith(f"{ACTION} aborted the motion: {words}")
     stays(cell)
     assert len(cell.follower.received) == 1
-    assert cell.call("start").success
+    assert cell.start().success
     cell.until(Status.APPROACHING)
 
 
