@@ -223,7 +223,7 @@ class ExcitationPublisher(ManagedNode):
         Raises:
             RobotDynIdError: wrong parameters, a broken URDF, a motion that does not fit the robot.
         """
-        if self._releasing and not self._release():
+        if self._releasing and not self._release() and self._supervisor is not None:
             raise MotionError(f"{NO_REST}: {self._supervisor.unrest(self._motion_clock.now())}")
         self._source = RobotSource(self, self.settings.urdf, self.settings.joints, self._take_robot, announce=False)
 
