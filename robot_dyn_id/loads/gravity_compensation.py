@@ -11,16 +11,10 @@ from robot_dyn_id.arrays import Array, Integers
 from robot_dyn_id.errors import InputError
 from robot_dyn_id.loads.gravity import gravity_effort
 from robot_dyn_id.model.robot import RobotModel
-from robot_dyn_id.simulation.controllers import CommandedEfforts
+from robot_dyn_id.simulation.controllers import CommandedEfforts, slew_rates
 
 POSES = 200
 """Number of configurations in which the rated efforts are compared with gravity."""
-
-JUMP_MARGIN = 0.05
-"""Change of position from sample to sample that is always plausible [rad or m]: backlash, steps of an encoder."""
-
-JUMP_FACTOR = 2.0
-"""Velocity relative to the limit of the URDF above which a change of position is a fault of the bus or the encoder."""
 
 
 @dataclass(frozen=True)
@@ -61,8 +55,7 @@ class GravityLaw:
 class GravityCompensation:
     """Commanded efforts: a share of gravity within rated efforts, without jumps.
 
-    An encoder or a bus that fails can report a wrong position for good. While the position is implausible relative to
-    the last plausible one, the efforts fade to zero.
+    While the joint states have a fault, see `StateGuard`, the efforts fade to zero.
     """
 
     def __init__(self, law: GravityLaw, rated: Array, scale: float, ramp_time: float) -> None:
@@ -76,7 +69,7 @@ class GravityCompensation:
                 share or another law, and to zero at the end [s].
         """
         self._law, self._scale, self._rated = law, scale, rated
-        self._efforts = CommandedEfforts(rated, ramp_time, ramp_time)
+        self._efforts = CommandedEfforts(rated, ramp_time, ramp_time, slew_rates(law.model, rated))
         self._limited: Integers = np.zeros(0, dtype=np.int64)
         self._q: Array | None = None
         self._fault = ""
@@ -109,7 +102,7 @@ class GravityCompensation:
 
     @property
     def fault(self) -> str:
-        """Why the positions are implausible; empty if they are not."""
+        """Fault of the joint states; empty without one."""
         return self._fault
 
     @property
@@ -139,6 +132,7 @@ class GravityCompensation:
                 f"{', '.join(self.joint_names)}: restart the node to use it"
             )
         self._law, self._rated = law, rated
+        self._efforts.slew = slew_rates(law.model, rated)
         self._efforts.change()
 
     def release(self) -> None:
@@ -148,49 +142,23 @@ class GravityCompensation:
             self._efforts.change()
 
     def rest(self) -> Array:
-        """Command zero effort now, shape (n,); the next command begins as the first one, with the present share.
-
-        The positions go on from the last plausible ones.
-        """
+        """Command zero effort now, shape (n,); the next command begins as the first one, with the present share."""
         self._begun = self._releasing = False
         return self._efforts.rest()
 
-    def restart(self) -> None:
-        """Rest, and take the next positions for true, wherever the arm is."""
-        self._q, self._fault = None, ""
-        self.rest()
-
-    def observe(self, q: Array, step: float) -> None:
-        """Take measured positions, or begin to fade if a position has changed faster than the joint can move.
+    def observe(self, q: Array | None, fault: str) -> None:
+        """Take positions, and begin to fade the efforts at a fault, or back to gravity after it.
 
         Args:
-            q: measured positions [rad or m], shape (n,).
-            step: time since the previous positions, plausible or not [s]. Time in which implausible ones came does
-                not make a position plausible.
+            q: latest trusted positions [rad or m], shape (n,); None: not known.
+            fault: fault of the joint states; empty without one.
         """
-        fault = self._jump(q, step)
         if bool(fault) != bool(self._fault):
-            self._fault = fault
             self._efforts.change()
-        if not fault:
-            self._q = q
-
-    def _jump(self, q: Array, step: float) -> str:
-        """Why positions do not follow the last plausible ones; empty if they do."""
-        if self._q is None:
-            return ""
-        moved = q - self._q
-        endless = np.isinf(self._law.model.limits.upper)  # an encoder may begin again after a turn
-        moved = np.where(endless, (moved + np.pi) % (2.0 * np.pi) - np.pi, moved)
-        farthest = JUMP_MARGIN + JUMP_FACTOR * np.where(self._fastest > 0.0, self._fastest, np.inf) * step
-        jumped = np.flatnonzero(np.abs(moved) > farthest)
-        if not len(jumped):
-            return ""
-        joint = int(jumped[0])
-        return f"position of joint {self.joint_names[joint]} jumps by {moved[joint]:.3g} in {step:.3g} s"
+        self._q, self._fault = q, fault
 
     def command(self, step: float, present: Array | None = None) -> Array:
-        """Efforts to be commanded in drive units at the last plausible positions, shape (n,).
+        """Efforts to be commanded in drive units at the latest positions, shape (n,).
 
         The first command is the present effort of the drives: an arm that they hold by position does not fall when
         efforts take over, and one that they do not hold begins at zero.
@@ -212,8 +180,3 @@ class GravityCompensation:
         # another calibration may have lower rated efforts: the present ones fade to them
         self._efforts.rated = np.maximum(self._rated, np.abs(self._efforts.last))
         return self._efforts.command(np.clip(wanted, -self._rated, self._rated), step, 0.0)
-
-    @property
-    def _fastest(self) -> Array:
-        """Velocity limits of the URDF [rad/s or m/s], shape (n,)."""
-        return np.asarray(self._law.model.limits.velocity)

@@ -15,11 +15,12 @@ from robot_dyn_id.arrays import Array
 from robot_dyn_id.dynamics.compensation import DriverCompensation, check_compensations
 from robot_dyn_id.dynamics.dynamics import Dynamics
 from robot_dyn_id.errors import InputError, MotionError, RobotDynIdError, UsageError
+from robot_dyn_id.excitation.execution.state_guard import TIMELY_STATES, TROUBLE_REPORTED_S, StateGuard
 from robot_dyn_id.model.joint_values import joint_array
 from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.msg import ParameterSet as ParameterSetMsg
 from robot_dyn_id.nodes.messages.conversions import parameter_set, waypoints
-from robot_dyn_id.nodes.messages.joint_state import JointOrder, seconds
+from robot_dyn_id.nodes.messages.joint_state import JointOrder, receive, seconds
 from robot_dyn_id.nodes.runtime.diagnostics import Condition
 from robot_dyn_id.nodes.runtime.managed_node import ManagedNode, autostart_parameter
 from robot_dyn_id.nodes.runtime.robot_node import (
@@ -45,15 +46,13 @@ from robot_dyn_id.simulation.controllers import (
     ScaledNominalInertia,
     rated_efforts,
     refuse_unsafe,
+    slew_rates,
     usable_dynamics,
 )
 from robot_dyn_id.simulation.plant import warm_up
 from robot_dyn_id.simulation.trajectory_tracking import STOPPING, Setpoint, TrajectoryTracker
 
 GRAVITY, COMPUTED_TORQUE = "gravity_compensation", "computed_torque"
-
-TROUBLE_REPORTED_S = 2.0
-"""Time for which an effort that was limited or not finite is reported [s]."""
 
 CHECKS_PER_TIMEOUT = 4
 """Checks of the age of the joint states per timeout."""
@@ -96,7 +95,12 @@ class ComputedTorqueControllerSettings:
         0.0,
     )
     timeout: float = ros_parameter(
-        0.05, "Age at which joint states are stale; zero effort is commanded then", "s", 0.002, 10.0
+        0.05,
+        "Age at which joint states are stale, by their arrival and by their stamps; zero effort is commanded then, "
+        f"until {TIMELY_STATES} joint states in a row have come within it",
+        "s",
+        0.002,
+        10.0,
     )
     effort_limit: tuple[float, ...] = ros_parameter(
         (),
@@ -107,7 +111,12 @@ class ComputedTorqueControllerSettings:
         0.001,
     )
     blend_time: float = ros_parameter(
-        1.0, "Transition time from the efforts of one model to those of the next", "s", 0.0, 10.0
+        1.0,
+        "Transition time from the efforts of one model to those of the next, and to zero effort where joint states "
+        "have a fault",
+        "s",
+        0.0,
+        10.0,
     )
     start_time: float = ros_parameter(
         0.1,
@@ -167,8 +176,9 @@ class ComputedTorqueController(ManagedNode):
         self._efforts: CommandedEfforts | None = None  # of the robot that is moved
         self._robot: RobotModel | None = None
         self._joints = set[str]()  # of the robot, that have been in joint states
-        self._q: Array | None = None
-        self._heard, self._time, self._message = -np.inf, 0.0, Float64MultiArray()
+        self._guard: StateGuard | None = None  # of the robot that is moved
+        self._faulted = False  # whether the efforts fade because of the joint states
+        self._time, self._message = 0.0, Float64MultiArray()
         self._trouble, self._troubled = "", -np.inf
         warm_up()
         if not self.settings.urdf:
@@ -208,6 +218,8 @@ class ComputedTorqueController(ManagedNode):
         """
         self._check_faded()
         self._active, self._tracker = True, None
+        if self._guard is not None:
+            self._guard.restart()
         self._look()
 
     def deactivate(self) -> None:
@@ -225,7 +237,7 @@ class ComputedTorqueController(ManagedNode):
             self._drop_model()
 
     def _drop_model(self) -> None:
-        self._dynamics = self._law = self._start = self._robot = self._efforts = None
+        self._dynamics = self._law = self._start = self._robot = self._efforts = self._guard = None
         self._joints.clear()
 
     def _check_faded(self) -> None:
@@ -326,7 +338,7 @@ class ComputedTorqueController(ManagedNode):
         compensation = DriverCompensation.from_parameters(parameters, dynamics, self.settings.robot_compensates)
         rated = self._rated(model)
         self._check_gains(model)
-        position = None if used is None or self._tracker is None else self._q
+        position = None if self._guard is None or self._tracker is None else self._guard.position
         refuse_unsafe(parameters, dynamics, rated, q=position)
         if self._dynamics is None:  # an arm without a model hangs away from its setpoint: it is held where it is
             self._tracker = None
@@ -386,8 +398,11 @@ class ComputedTorqueController(ManagedNode):
     def _begin_law(self, model: RobotModel, rated: Array) -> None:
         """Take up another law, without a jump of the efforts."""
         if self._efforts is None:
-            self._order = JointOrder(model.joint_names)
-            self._efforts = CommandedEfforts(rated, self.settings.start_time, self.settings.blend_time)
+            self._order, self._guard = JointOrder(model.joint_names), StateGuard(model, self.settings.timeout)
+            self._guard.expect(self._seconds())
+            feedback = self._gains.bandwidths(model.joint_names) if self.settings.law == COMPUTED_TORQUE else 0.0
+            slew = slew_rates(model, rated, feedback)
+            self._efforts = CommandedEfforts(rated, self.settings.start_time, self.settings.blend_time, slew)
         else:
             self._efforts.change()
 
@@ -404,32 +419,58 @@ class ComputedTorqueController(ManagedNode):
         robot = self._robot
         if robot is not None and not self._joints.issuperset(new := set(robot.joint_names).intersection(message.name)):
             self._joints |= new
-            self._heard = self._seconds()
             self._decide()
-        if self._model is None or not self._order.concerns(message):
+        guard = self._guard
+        if self._model is None or guard is None or not self._order.concerns(message):
             return
+        now, state = self._seconds(), None
+        heard = guard.heard
         try:
-            q, dq = self._order.read(message, ("position", "velocity"))
+            state = receive(guard, self._order, message, now, self._ros_seconds(), ("position", "velocity"))
+            self._time = seconds(message.header.stamp)
         except InputError as error:
             self._condition.refuse(f"joint state: {error}")
+        if guard.heard == heard:  # nothing that was on time
             return
-        heard, time = self._seconds(), seconds(message.header.stamp)
-        step = time - self._time if time > self._time else heard - self._heard  # a driver without stamps
-        self._q, self._heard, self._time = q, heard, time
+        if not guard.timely:
+            self._lose_states()
         if not self._active and self._deactivated is None:
             return
         if not self.namesakes.settled:  # another controller of this name may command the robot
             return
+        if self._commanded_share() == 0.0:
+            self._end_fading()
+        elif guard.fault:
+            self._fade(guard)
+        elif state is not None and (guard.ready or self._tracker is not None):
+            self._control(guard.step, *state)
+
+    def _control(self, step: float, q: Array, dq: Array) -> None:
+        """Command the effort of the law at a trusted joint state."""
+        if self._faulted and self._efforts is not None:
+            self._faulted = False
+            self._efforts.change()
         if self._tracker is None:
             self._tracker = TrajectoryTracker(q)
             if self._law is not None:
                 self._law.restart()
-        step, share = min(step, self.settings.timeout), self._commanded_share()
-        if share == 0.0:
-            self._end_fading()
-        else:
-            effort = self._effort(self._tracker.setpoint(time), q, dq, step)
-            self._command(effort, step, share)
+        self._command(self._effort(self._tracker.setpoint(self._time), q, dq, step), step, self._commanded_share())
+
+    def _fade(self, guard: StateGuard) -> None:
+        """Reduce the efforts to zero: no law can follow from joint states that have a fault."""
+        assert self._efforts is not None and self._compensation is not None and guard.position is not None
+        if not self._faulted:
+            self._faulted, self._tracker = True, None
+            self._efforts.change()
+        zero = np.zeros_like(guard.position)
+        effort = LawEffort(zero, self._compensation.torque(guard.position, zero))
+        self._command(effort, guard.step, self._commanded_share())
+
+    def _lose_states(self) -> None:
+        """Command zero effort, if any effort was commanded, as the robot may be elsewhere when its states come back."""
+        if self._tracker is not None or self._faulted:
+            self._tracker, self._faulted = None, False
+            self._command_rest()
 
     def _command(self, effort: LawEffort, step: float, share: float) -> None:
         """Publish a share of what the motors may be given of a law's effort."""
@@ -482,14 +523,18 @@ class ComputedTorqueController(ManagedNode):
     def _seconds(self) -> float:
         return 1e-9 * float(self.steady.now().nanoseconds)
 
+    def _ros_seconds(self) -> float:
+        return 1e-9 * float(self.get_clock().now().nanoseconds)
+
     def _look(self) -> None:
         """Report the state; joint states that have ceased are answered by one last command, zero."""
-        fresh = self._seconds() - self._heard <= self.settings.timeout
-        if self._tracker is not None and not fresh:
-            self._tracker = None  # the robot may be elsewhere when it comes back
-            self._command_rest()
-        if self._deactivated is not None and (not fresh or self._commanded_share() == 0.0):
+        guard, now = self._guard, self._seconds()
+        silent = guard is None or guard.silent(now)
+        if silent:
+            self._lose_states()
+        if self._deactivated is not None and (silent or self._commanded_share() == 0.0):
             self._end_fading()
+        obstacle, faulty = ("no joint states: no effort", False) if guard is None else guard.obstacle(now)
         recent = self._seconds() - self._troubled < TROUBLE_REPORTED_S
         if self.starting:
             return
@@ -497,11 +542,11 @@ class ComputedTorqueController(ManagedNode):
             self._condition.report(OK, f"{self.lifecycle}: no effort before the node is activated")
         elif self._robot is None:
             self._condition.report(STALE, "waiting for robot_description")
-        elif not self._joints or (self._model is not None and not fresh):
-            what = f"joint states are older than {self.settings.timeout:g} s" if self._joints else "no joint states"
-            publishers, age = self.count_publishers("joint_states"), self._seconds() - self._heard
-            values = {"age of joint states [s]": f"{age:.3f}"}
-            self._condition.report(STALE, f"{what}: no effort; joint_states has {publishers} publishers", values)
+        elif not self._joints or (self._model is not None and obstacle):
+            publishers = self.count_publishers("joint_states")
+            values = {} if guard is None else {"age of joint states [s]": f"{now - guard.heard:.3f}"}
+            level = ERROR if faulty else STALE
+            self._condition.report(level, f"{obstacle}; joint_states has {publishers} publishers", values)
         elif self._model is not None and not self.namesakes.settled:
             self._condition.report(STALE, f"no effort yet: {self.namesakes.obstacle()}")
         elif self._model is not None and recent:

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,11 +13,12 @@ from std_msgs.msg import Float64MultiArray, String
 
 from robot_dyn_id.arrays import Array
 from robot_dyn_id.errors import InputError, MotionError, RobotDynIdError, UsageError
+from robot_dyn_id.excitation.execution.state_guard import TIMELY_STATES, TROUBLE_REPORTED_S, StateGuard
 from robot_dyn_id.files.gravity import StoredGravity, parse_gravity, read_gravity
 from robot_dyn_id.loads.gravity_compensation import GravityCompensation, GravityLaw
 from robot_dyn_id.model.joint_values import joint_array
 from robot_dyn_id.model.robot import RobotModel
-from robot_dyn_id.nodes.messages.joint_state import JointOrder, seconds
+from robot_dyn_id.nodes.messages.joint_state import JointOrder, receive
 from robot_dyn_id.nodes.runtime.diagnostics import Condition
 from robot_dyn_id.nodes.runtime.managed_node import ManagedNode, autostart_parameter
 from robot_dyn_id.nodes.runtime.robot_node import (
@@ -42,12 +42,6 @@ CALIBRATION = "gravity_calibration"
 
 CHECKS_PER_TIMEOUT = 4
 """Checks of the age of the joint states per timeout."""
-
-TIMELY_STATES = 5
-"""Joint states that must follow each other within the timeout before an effort is commanded."""
-
-TROUBLE_REPORTED_S = 2.0
-"""Time for which an effort that was limited and a refused joint state are reported [s]."""
 
 LARGEST_TEXT = 1_000_000
 """Length of a calibration on the topic above which it is not read."""
@@ -128,10 +122,9 @@ class GravityCompensator(ManagedNode):
         self._offered: StoredGravity | None = None
         self._compensation: GravityCompensation | None = None
         self._drifting: tuple[str, ...] = ()
-        self._heard, self._time, self._message = -math.inf, 0.0, Float64MultiArray()
-        self._timely = self._late = 0
-        self._refusal, self._refused_at = "", -math.inf
-        self._trouble, self._troubled = "", -math.inf
+        self._guard: StateGuard | None = None  # of the compensation
+        self._message = Float64MultiArray()
+        self._trouble, self._troubled = "", -np.inf
         if not self.settings.calibration:
             self.subscription(CALIBRATION, self._take_calibration)
         self.subscription("joint_states", self._take_state)
@@ -160,8 +153,9 @@ class GravityCompensator(ManagedNode):
             MotionError: the efforts still fade after a deactivation.
         """
         self._check_released()
-        if self._compensation is not None:
-            self._compensation.restart()
+        if self._compensation is not None and self._guard is not None:
+            self._compensation.rest()
+            self._guard.restart()
         self._active = True
         self._look()
 
@@ -180,7 +174,7 @@ class GravityCompensator(ManagedNode):
     def _drop(self) -> None:
         if self._source is not None:
             self._source.close()
-        self._source, self._compensation, self._urdf = None, None, ""
+        self._source, self._compensation, self._guard, self._urdf = None, None, None, ""
 
     def _release(self) -> None:
         """Begin to reduce the efforts to zero, if any are commanded."""
@@ -238,8 +232,8 @@ class GravityCompensator(ManagedNode):
         places = self._places(names)
         if self._compensation is None:
             self._compensation = GravityCompensation(law, rated, self._scale, self.settings.ramp_time)
-            self._heard, self._time = self._seconds(), 0.0  # joint states of these joints are expected from now on
-            self._timely = self._late = 0
+            self._guard = StateGuard(law.model, self.settings.timeout)
+            self._guard.expect(self._seconds())
         else:
             self._compensation.replace_law(law, rated)
         self._order, self._order_of_command = JointOrder(names), places
@@ -272,52 +266,22 @@ class GravityCompensator(ManagedNode):
     # --- control
 
     def _take_state(self, message: JointState) -> None:
-        compensation = self._compensation
-        if compensation is None or not self._order.concerns(message):
+        compensation, guard = self._compensation, self._guard
+        if compensation is None or guard is None or not self._order.concerns(message):
             return
+        heard = guard.heard
         try:
-            step = self._step(seconds(message.header.stamp))
-            (q,) = self._order.read(message, ("position",))
+            receive(guard, self._order, message, self._seconds(), self._ros_seconds(), ("position",))
         except InputError as error:
-            self._refuse(str(error))
+            self._condition.refuse(f"joint state: {error}")
+        compensation.observe(guard.position, guard.fault)
+        if guard.heard == heard:  # nothing that was on time
             return
-        self._note_arrival(seconds(message.header.stamp))
-        compensation.observe(q, step)
-        if compensation.fault:
-            self._refuse(compensation.fault)
-        if self._releasing or (self._commanding() and self._timely >= TIMELY_STATES):
+        if not guard.timely and not self._releasing:
+            self._command_rest()
+        if self._releasing or (self._commanding() and guard.ready):
             present = None if compensation.begun else self._present(message)
-            self._command(compensation.command(min(step, self.settings.timeout), present), compensation)
-
-    def _step(self, time: float) -> float:
-        """Time since the last joint states that were used [s].
-
-        Args:
-            time: stamp [s]; 0: the driver gives none.
-
-        Raises:
-            InputError: the stamp is stale.
-        """
-        timeout, waited = self.settings.timeout, self._seconds() - self._heard
-        if time <= 0.0:
-            return waited
-        if 1e-9 * self.get_clock().now().nanoseconds - time > timeout:
-            raise InputError(f"its stamp is more than {timeout:g} s behind the clock of this node")
-        if time == self._time or (time < self._time and waited <= timeout):  # later: the robot's time began again
-            raise InputError("its stamp does not advance")
-        return time - self._time if time > self._time > 0.0 else waited
-
-    def _note_arrival(self, time: float) -> None:
-        """Count joint states that come in time, and those that do not; the latter end the efforts."""
-        heard = self._seconds()
-        if heard - self._heard <= self.settings.timeout:
-            self._timely += 1
-            self._late = 0 if self._timely >= TIMELY_STATES else self._late
-        else:
-            self._timely, self._late = 0, self._late + 1
-            if not self._releasing:
-                self._command_rest()
-        self._heard, self._time = heard, time
+            self._command(compensation.command(guard.step, present), compensation)
 
     def _present(self, message: JointState) -> Array | None:
         """Measured efforts in drive units, shape (n,); None: not known."""
@@ -328,11 +292,6 @@ class GravityCompensator(ManagedNode):
         except InputError as error:
             self._condition.refuse(f"joint state: {error}: the efforts begin at zero")
             return None
-
-    def _refuse(self, why: str) -> None:
-        """Count and report joint states that are not used."""
-        self._refusal, self._refused_at = why, self._seconds()
-        self._condition.refuse(f"joint state: {why}")
 
     def _commanding(self) -> bool:
         """Whether efforts are to be commanded; another node of this name may command the robot."""
@@ -372,59 +331,48 @@ class GravityCompensator(ManagedNode):
     def _seconds(self) -> float:
         return 1e-9 * float(self.steady.now().nanoseconds)
 
+    def _ros_seconds(self) -> float:
+        return 1e-9 * float(self.get_clock().now().nanoseconds)
+
     def _look(self) -> None:
         """Report the state; joint states that have ceased are answered by one last command, zero."""
-        age = self._seconds() - self._heard
-        fresh = age <= self.settings.timeout
-        if not fresh:
+        guard, now = self._guard, self._seconds()
+        if guard is None or guard.silent(now):
             if self._releasing:
                 self._end_release()
             else:
                 self._command_rest()
         if self.starting:
             return
-        level, text, values = self._state(fresh)
-        if level == STALE and math.isfinite(age):
-            values = {**values, "age of joint states [s]": f"{age:.3f}"}
+        level, text = self._state()
+        values = {} if level != STALE or guard is None else {"age of joint states [s]": f"{now - guard.heard:.3f}"}
         self._condition.report(level, text, values)
 
-    def _state(self, fresh: bool) -> tuple[bytes, str, dict[str, object]]:
-        """Diagnostic level, message and values."""
+    def _state(self) -> tuple[bytes, str]:
+        """Diagnostic level and message."""
         compensation, source = self._compensation, self._source
         if not self._active:
-            return OK, f"{self.lifecycle}: no effort before the node is activated", {}
+            return OK, f"{self.lifecycle}: no effort before the node is activated"
         if self._refused:
-            return ERROR, self._refused, {}
+            return ERROR, self._refused
         if source is not None and source.problem:
-            return (STALE if source.problem.startswith("waiting") else ERROR), source.problem, {}
-        if compensation is None:
-            return STALE, f"waiting for {self.resolve_topic_name(CALIBRATION)}", {}
-        if not fresh or self._timely < TIMELY_STATES:
-            return self._stale(fresh)
-        if compensation.fault:
-            where = "where the arm was last, or the node is activated again"
-            return ERROR, f"{compensation.fault}: no effort until it is {where}", {}
+            return (STALE if source.problem.startswith("waiting") else ERROR), source.problem
+        guard = self._guard
+        if compensation is None or guard is None:
+            return STALE, f"waiting for {self.resolve_topic_name(CALIBRATION)}"
+        obstacle, faulty = guard.obstacle(self._seconds())
+        if obstacle:
+            count = self.count_publishers("joint_states")
+            return (ERROR if faulty else STALE), f"{obstacle}; joint_states has {count} publishers"
         if not self.namesakes.settled:
-            return STALE, f"no effort yet: {self.namesakes.obstacle()}", {}
+            return STALE, f"no effort yet: {self.namesakes.obstacle()}"
         if self._seconds() - self._troubled < TROUBLE_REPORTED_S:
-            return ERROR, self._trouble, {}
+            return ERROR, self._trouble
         text = f"compensates gravity, scale {compensation.scale:g}"
         if self._drifting:
             names = ", ".join(self._drifting)
-            return WARN, f"{text}; may drift, as friction is below the error of the calibration: {names}", {}
-        return OK, text, {}
-
-    def _stale(self, fresh: bool) -> tuple[bytes, str, dict[str, object]]:
-        """Diagnostic level, message and values without timely joint states."""
-        now, timeout = self._seconds(), self.settings.timeout
-        if self._refused_at >= self._heard and now - self._refused_at < TROUBLE_REPORTED_S:
-            return ERROR, f"joint states are refused: {self._refusal}: no effort", {}
-        if self._late > 1 and now - self._heard < timeout + TROUBLE_REPORTED_S:
-            return ERROR, f"joint states come less often than every {timeout:g} s (parameter timeout): no effort", {}
-        if fresh:
-            return STALE, f"waiting for {TIMELY_STATES} joint states within {timeout:g} s of each other", {}
-        count = self.count_publishers("joint_states")
-        return STALE, f"no joint states within {timeout:g} s: no effort; joint_states has {count} publishers", {}
+            return WARN, f"{text}; may drift, as friction is below the error of the calibration: {names}"
+        return OK, text
 
     def stop(self) -> bool:
         """Reduce the efforts to zero; at once after an internal error, or without joint states."""

@@ -15,6 +15,7 @@ from robot_dyn_id.dynamics.base_parameters import random_motion
 from robot_dyn_id.dynamics.compensation import DriverCompensation, limit_command
 from robot_dyn_id.dynamics.dynamics import Dynamics
 from robot_dyn_id.errors import InputError, UsageError
+from robot_dyn_id.excitation.execution.state_guard import JUMP_FACTOR
 from robot_dyn_id.kernels.trials import feedback
 from robot_dyn_id.model.description import is_same_robot
 from robot_dyn_id.model.joint_values import joint_array
@@ -68,6 +69,15 @@ class Gains:
             for name, gains in (("proportional", self.proportional), ("derivative", self.derivative))
         )
         return proportional, derivative
+
+    def bandwidths(self, joint_names: Sequence[str]) -> Array:
+        """Bandwidth of the position error of each joint [rad/s], shape (n,); that of `from_bandwidth` for its gains.
+
+        Raises:
+            UsageError: wrong number of gains.
+        """
+        proportional, derivative = self.per_joint(joint_names)
+        return np.maximum(np.sqrt(proportional), derivative / 2.0)
 
     @classmethod
     def from_bandwidth(cls, bandwidth: float, integral: bool = False) -> Gains:
@@ -343,6 +353,27 @@ def check_static_efforts(
         )
 
 
+def slew_rates(model: RobotModel, rated: Array, bandwidth: ArrayLike = 0.0) -> Array:
+    """Largest changes of efforts that a control law needs [N m/s or N/s], shape (n,).
+
+    Feedback that alternates between the rated efforts at its bandwidth w changes by w times the rated effort. Gravity
+    within the rated effort is a trigonometric polynomial of degree 1 in the position of every revolute joint, and so
+    changes by at most the rated effort per radian (inequality of Bernstein); the joints are trusted to move at
+    `JUMP_FACTOR` times the velocities of the URDF.
+
+    Args:
+        model: robot model with n joints.
+        rated: rated efforts [N m or N], shape (n,).
+        bandwidth: bandwidth of the position error [rad/s], one for all joints or shape (n,); 0 without feedback.
+
+    Returns:
+        Rates; inf where the URDF has no velocity limit of a revolute joint.
+    """
+    velocity = np.asarray(model.limits.velocity)[~np.asarray(model.slides)]
+    fastest = JUMP_FACTOR * np.where(velocity > 0.0, velocity, np.inf).sum()
+    return np.asarray(rated * (fastest + np.asarray(bandwidth)))
+
+
 class CommandedEfforts:
     """Conditioning of commanded efforts: finite, within the rated efforts, continuous when the control law changes.
 
@@ -351,20 +382,23 @@ class CommandedEfforts:
 
     Attributes:
         rated: rated efforts [N m or N], shape (n,).
+        slew: largest change of an effort that is not released [N m/s or N/s], scalar or shape (n,).
         last: latest commanded efforts [N m or N], shape (n,); initially zero.
         limited: indices of the joints whose latest effort was limited.
         invalid: indices of the joints whose latest effort was not finite.
     """
 
-    def __init__(self, rated: Array, start_time: float, blend_time: float) -> None:
+    def __init__(self, rated: Array, start_time: float, blend_time: float, slew: ArrayLike = np.inf) -> None:
         """Initialize with zero effort.
 
         Args:
             rated: rated efforts [N m or N], shape (n,).
             start_time: blend time from zero effort to that of a law [s].
             blend_time: blend time from one law to the next [s].
+            slew: largest change of an effort that is not released [N m/s or N/s], one for all joints or shape (n,); see
+                `slew_rates`. Zero effort is commanded at once, as is what keeps the motors within their rating.
         """
-        self.rated = rated
+        self.rated, self.slew = rated, np.asarray(slew, dtype=np.float64)
         self._start_time = start_time
         self._blend_time = blend_time
         self._share = self._unrelieved = 0.0
@@ -416,7 +450,11 @@ class CommandedEfforts:
         self.limited = np.flatnonzero(np.maximum(np.abs(wanted), np.abs(motor)) > self.rated)
         excess = added - np.clip(added, -self.rated, self.rated)  # of the driver alone
         relieved = added - self._unrelieved * self._share * excess
-        self.last = fade * limit_command(possible + self._share * self._gap, relieved, self.rated)
+        effort = limit_command(possible + self._share * self._gap, relieved, self.rated)
+        if np.isfinite(self.slew).all():
+            before, change = self.last / self._fade, self.slew * step
+            effort = limit_command(np.clip(effort, before - change, before + change), relieved, self.rated)
+        self.last = fade * effort
         self._fade = fade if fade > 0.0 else 1.0
         return self.last
 

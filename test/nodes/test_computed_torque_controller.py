@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 from dataclasses import replace
+from time import time as now
 
 import numpy as np
 import pytest
@@ -31,6 +32,7 @@ from robot_dyn_id.nodes.runtime.robot_node import LATCHED, SENSOR, STREAM
 from robot_dyn_id.nodes.simulator import Simulator
 from robot_dyn_id.nodes.torque_residual_monitor import TorqueResidualMonitor
 from robot_dyn_id.parameters import FitFor, urdf_hash
+from robot_dyn_id.simulation.controllers import slew_rates
 
 PATIENT = {"effort_timeout": "4.0", "clock": "true", "effort_wait": "0.02"}
 """Parameters of a simulator that waits for late efforts: feedback that is late on a busy computer is unstable."""
@@ -50,7 +52,7 @@ def test_gravity_compensation_floats_the_arm(world, tmp_path):
     scene = Scene(world, tmp_path, control="effort", **PATIENT)
     limited = FitFor("gravity_compensation", "limited", 2.0, "N m", 1.0, ("held_out_error",), ("elbow",))
     scene.parameters.publish(message(replace(identified(), fit_for=(limited,))))
-    world.add(ComputedTorqueController, *ros_arguments(timeout="4.0"))
+    world.add(ComputedTorqueController, *ros_arguments(timeout="4.0", use_sim_time="true"))
     world.until(lambda: scene.logged("commands efforts by gravity_compensation"), what="controller")
     assert scene.logged("the model is fit for gravity_compensation: limited (elbow); see its report")
 
@@ -69,7 +71,7 @@ def test_the_arm_of_a_driver_that_adds_gravity_is_held_and_never_driven_upward(w
     """Refused while it is not known what the driver adds; with a statement, only friction and offsets are commanded."""
     scene = Scene(world, tmp_path, control="effort", robot_compensates="[gravity]", **PATIENT)
     scene.parameters.publish(unknown())
-    world.add(ComputedTorqueController, *ros_arguments(timeout="4.0"))
+    world.add(ComputedTorqueController, *ros_arguments(timeout="4.0", use_sim_time="true"))
     world.until(lambda: scene.logged("parameters refused: it is not known whether"), what="refusal")
     world.until(lambda: scene.level("computed_torque_controller")[0] == DiagnosticStatus.ERROR, what="diagnosis")
     assert "set robot_compensates" in scene.level("computed_torque_controller")[1]
@@ -97,7 +99,7 @@ def test_a_statement_about_the_driver_that_contradicts_the_parameters_is_refused
 
 def test_computed_torque_follows_a_trajectory(world, tmp_path):
     scene = Scene(world, tmp_path, control="effort", **PATIENT)
-    world.add(ComputedTorqueController, *ros_arguments(law="computed_torque", timeout="4.0"))
+    world.add(ComputedTorqueController, *ros_arguments(law="computed_torque", timeout="4.0", use_sim_time="true"))
     scene.parameters.publish(message())
     world.until(lambda: scene.logged("commands efforts by computed_torque"), what="controller")
     publisher = world.probe.create_publisher(JointTrajectory, "computed_torque_controller/joint_trajectory", RELIABLE)
@@ -115,7 +117,9 @@ def test_computed_torque_follows_a_trajectory(world, tmp_path):
 def test_feedback_of_finite_time_with_gains_of_each_joint_follows_a_trajectory(world, tmp_path):
     scene = Scene(world, tmp_path, control="effort", **PATIENT)
     gains = {"proportional": "[150.0, 150.0, 120.0]", "derivative": "[30.0, 30.0, 25.0]", "exponent": "0.9"}
-    world.add(ComputedTorqueController, *ros_arguments(law="computed_torque", timeout="4.0", **gains))
+    world.add(
+        ComputedTorqueController, *ros_arguments(law="computed_torque", timeout="4.0", use_sim_time="true", **gains)
+    )
     scene.parameters.publish(message())
     world.until(lambda: scene.logged("commands efforts by computed_torque"), what="controller")
     publisher = world.probe.create_publisher(JointTrajectory, "computed_torque_controller/joint_trajectory", RELIABLE)
@@ -223,9 +227,7 @@ def test_efforts_stop_when_joint_states_stop_or_are_not_numbers(world, tmp_path)
     world.until(lambda: len(efforts) > 3 and np.any(efforts[-1].data), what="efforts")
     timer.cancel()
     world.within(2.0, lambda: not np.any(efforts[-1].data), "zero effort")
-    world.until(
-        lambda: logged("joint states are older than 0.05 s: no effort; joint_states has 1 publishers"), what="log"
-    )
+    world.until(lambda: logged("no joint states within 0.05 s: no effort; joint_states has 1 publishers"), what="log")
     heard = len(efforts)
     states.publish(bad)
     world.until(lambda: logged("position of joint shoulder is not finite"), what="NaN")
@@ -308,7 +310,10 @@ def test_a_twin_with_presliding_friction_is_controlled_and_monitored(world, tmp_
     residuals, log = world.heard(TorqueResidual, "torque_residual", SENSOR), world.heard(Log, "/rosout", DEEP)
     simulator = {"model": "parameters", "control": "effort", "publish_rate": "100.0", **PATIENT}
     world.add(Simulator, *ros_arguments(urdf=urdf, **simulator))
-    world.add(ComputedTorqueController, *ros_arguments(law="computed_torque", bandwidth="10.0", timeout="4.0"))
+    world.add(
+        ComputedTorqueController,
+        *ros_arguments(law="computed_torque", bandwidth="10.0", timeout="4.0", use_sim_time="true"),
+    )
     world.add(TorqueResidualMonitor)
     follower = world.probe.create_publisher(JointTrajectory, "computed_torque_controller/joint_trajectory", RELIABLE)
     ready = "commands efforts by computed_torque"
@@ -352,7 +357,7 @@ class Still:
     """An arm that stands, by joint states that the test publishes, with its description and a set of parameters."""
 
     def __init__(self, world, parameters=None, period=0.005, **fields):
-        self.world, self.stamp = world, 100.0
+        self.world, self.stamp = world, 0.0
         self.efforts = world.heard(Float64MultiArray, "effort_command", DEEP_SENSOR)
         self.diagnostics = world.heard(DiagnosticArray, "diagnostics", RELIABLE)
         self.log = world.heard(Log, "/rosout", DEEP)
@@ -366,7 +371,7 @@ class Still:
         self.timer = world.probe.create_timer(period, lambda: self.publish())  # rclpy looks at the signature
 
     def publish(self, **fields):
-        self.stamp += self.period
+        self.stamp = max(self.stamp + 1e-4, now())
         state = JointState(name=list(identified().joint_names), position=self.position, velocity=[0.0] * 3)
         for name, value in {**self.fields, **fields}.items():
             setattr(state, name, value)
@@ -404,14 +409,15 @@ def test_efforts_are_continuous_from_no_model_to_the_first_and_from_one_model_to
 
 
 def test_a_law_beyond_the_rating_is_limited_and_reported(world):
-    """Computed torque far from its setpoint: a driver that resets the positions moves them by 1 rad at once."""
+    """Computed torque far from its setpoint: something stronger than the motors pushes the arm away."""
     arm = Still(world, identified())
     world.add(
         ComputedTorqueController,
         *ros_arguments(law="computed_torque", bandwidth="100.0", timeout="0.5", start_time="0.0"),
     )
     world.until(lambda: len(arm.efforts) > 10, what="efforts")
-    arm.position = [0.1, 0.9, 0.2]
+    angles = iter(np.linspace(0.4, 0.9, 100).tolist())
+    world.probe.create_timer(arm.period, lambda: setattr(arm, "position", [0.1, next(angles, 0.9), 0.2]))
     world.until(lambda: "is limited to its rating, 40 N m" in arm.status()[1], what="message")
     assert arm.status()[0] == DiagnosticStatus.ERROR
     efforts = np.array([one.data for one in arm.efforts])
@@ -438,6 +444,7 @@ def test_hostile_joint_states_are_refused_and_the_controller_goes_on(world):
         before = node._condition._refused
         arm.publish(**fields)
         world.until(lambda before=before: node._condition._refused > before, what=name)
+    world.until(lambda: arm.settled(identified()), what="efforts after several in a row")
     heard = len(arm.efforts)
     world.until(lambda: len(arm.efforts) > heard + 20, what="efforts after them")
     expected = Dynamics.from_parameters(identified()).gravity(np.array(arm.position))
@@ -530,6 +537,117 @@ sys.exit(main())
             process.kill()
     assert process.returncode == code
     world.within(2.0, lambda: not np.any(arm.efforts[-1].data), what="last effort")
+
+
+# --- guards of joint states ------------------------------------------------------------------------------------------
+
+
+class Driven:
+    """A controller under computed torque with joint states at 1 kHz and clocks of the test; an arm in slow motion."""
+
+    STEP = 1e-3
+
+    def __init__(self, world, folder):
+        (folder / "arm.urdf").write_text(ARM)
+        world.probe.create_publisher(ParameterSetMsg, "identified_parameters", LATCHED).publish(message())
+        self.node = world.add(
+            ComputedTorqueController, *ros_arguments(law="computed_torque", urdf=folder / "arm.urdf", blend_time="0.2")
+        )
+        world.until(lambda: self.node._offered is not None and self.node.namesakes.settled, what="model")
+        self.begin = self.now = self.node._seconds()
+        self.efforts, self.frozen = [np.zeros(3)], None
+        self.node._seconds, self.node._ros_seconds = (lambda: self.now), (lambda: 1.7e9 + self.now)
+
+    def truth(self):
+        time = self.now - self.begin
+        return np.array([0.1, 0.4, 0.2]) + 0.1 * np.sin(time), np.full(3, 0.1 * np.cos(time))
+
+    def send(self, offset=0.0, stamp=None, q=None, dq=None, step=STEP):
+        """A joint state, the check of the age, and the effort in use after them."""
+        self.now += step
+        true = self.truth()
+        stamp = 1.7e9 + self.now + offset if stamp is None else stamp
+        state = JointState(name=list(identified().joint_names))
+        state.position = (true[0] if q is None else q).tolist()
+        state.velocity = (true[1] if dq is None else dq).tolist()
+        state.header.stamp.sec, state.header.stamp.nanosec = int(stamp), int(stamp % 1 * 1e9)
+        self.node._take_state(state)
+        self.node._look()
+        data = self.node._message.data
+        self.efforts.append(np.array(data) if len(data) else np.zeros(3))
+
+    def hold(self, count):
+        for _ in range(count):
+            self.send()
+        return self.efforts[-1]
+
+
+def two_robots(driven):
+    driven.send()
+    driven.send(q=driven.truth()[0] + np.array([0.5, -1.2, 0.8]), step=0.3e-3, offset=0.5e-3)
+
+
+def two_robots_with_other_clocks(driven):
+    driven.send()
+    driven.send(q=driven.truth()[0] + np.array([0.5, -1.2, 0.8]), step=0.3e-3, offset=5.0)
+
+
+def jumping(driven):
+    driven.send(q=driven.truth()[0] + np.random.default_rng(len(driven.efforts)).choice([-1.0, 0.0, 1.0], 3))
+
+
+def jumping_velocities(driven):
+    driven.send(dq=driven.truth()[1] + np.random.default_rng(len(driven.efforts)).choice([-20.0, 0.0, 20.0], 3))
+
+
+def frozen(driven):
+    driven.frozen = driven.frozen or (1.7e9 + driven.now, *driven.truth())
+    driven.send(0.0, *driven.frozen)
+
+
+def frozen_values(driven):
+    driven.frozen = driven.frozen or (None, driven.truth()[0], np.full(3, 0.5))
+    driven.send(0.0, *driven.frozen)
+
+
+STATE_ATTACKS = {
+    **{
+        f.__name__: f
+        for f in (two_robots, two_robots_with_other_clocks, jumping, jumping_velocities, frozen, frozen_values)
+    },
+    "10 s old": lambda driven: driven.send(-10.0),
+    "delayed": lambda driven: driven.send(-0.2),
+}
+
+
+def test_no_fault_of_joint_states_makes_the_effort_jump_and_each_ends_it(world, tmp_path):
+    driven = Driven(world, tmp_path)
+    gravity = np.abs(Dynamics.from_parameters(identified()).gravity(driven.truth()[0])).max()
+    for name, attack in STATE_ATTACKS.items():
+        driven.begin = driven.now
+        assert np.abs(driven.hold(250)).max() > 0.5 * gravity > 0.5, "an arm without weight shows nothing"
+        begin = len(driven.efforts)
+        for _ in range(500):
+            attack(driven)
+        efforts = np.array(driven.efforts[begin - 1 :])
+        jumps = np.abs(np.diff(efforts, axis=0))[np.any(efforts[1:] != 0.0, axis=1)]  # zero effort comes at once
+        slew = slew_rates(driven.node._model, driven.node._efforts.rated, 20.0)
+        assert (jumps <= 1.001 * Driven.STEP * slew).all(), f"{name}: by up to {jumps.max():.3g} N m"
+        assert not efforts[-1].any(), name
+        condition = driven.node._condition.diagnosis
+        assert condition.level == DiagnosticStatus.ERROR and "no effort" in condition.message, name
+        driven.node._guard.restart()
+        driven.frozen = None
+
+
+def test_a_single_bad_joint_state_changes_nothing(world, tmp_path):
+    driven = Driven(world, tmp_path)
+    driven.hold(250)
+    begin = len(driven.efforts)
+    driven.send(q=driven.truth()[0] + 1.0)
+    driven.hold(100)
+    steps = np.abs(np.diff(driven.efforts[begin - 1 :], axis=0))
+    assert steps.max() < 0.2 and all(effort.any() for effort in driven.efforts[begin:])
 
 
 # --- lifecycle ---------------------------------------------------------------------------------------------------

@@ -103,6 +103,10 @@ class Feedback:
             if missing:
                 self.broken = f"joint states lack {', '.join(missing)}"
                 return
+            twice = next((name for name in self._limits.joint_names if names.count(name) > 1), None)
+            if twice is not None:
+                self.broken = f"joint states name {twice} twice"
+                return
             self._names, self._places = list(names), [known[name] for name in self._limits.joint_names]
         self._frozen = stamp != 0.0 and stamp == self._stamp
         if self._frozen:

@@ -10,6 +10,7 @@ import numpy as np
 
 from robot_dyn_id.arrays import Array
 from robot_dyn_id.errors import InputError
+from robot_dyn_id.excitation.execution.state_guard import StateGuard
 
 CHANNELS = ("position", "velocity", "effort")
 
@@ -67,6 +68,34 @@ class JointOrder:
                 what = "too large" if np.isfinite(values[-1][bad[0]]) else "not finite"
                 raise InputError(f"{channel} of joint {self._wanted[bad[0]]} is {what}")
         return values
+
+
+def receive(
+    guard: StateGuard, order: JointOrder, message: Any, now: float, clock: float, channels: Sequence[str]
+) -> list[Array]:
+    """Pass a JointState through a guard.
+
+    Args:
+        guard: guard of the joints of `order`.
+        order: joints that are read.
+        message: the JointState.
+        now: time of its arrival by a steady clock [s].
+        clock: the same by the clock of the stamps [s].
+        channels: `position`, or `position` and `velocity`.
+
+    Returns:
+        The channels, shape (n,) each.
+
+    Raises:
+        InputError: the state is not trusted; the guard has counted it.
+    """
+    try:
+        values = order.read(message, channels)
+    except InputError as error:
+        guard.refuse(now, str(error))
+        raise
+    guard.receive(now, clock, seconds(message.header.stamp), *values)
+    return values
 
 
 def _named(names: Sequence[str]) -> str:
