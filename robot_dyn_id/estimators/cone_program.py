@@ -90,7 +90,8 @@ class ConeProgram:
         Returns:
             The coordinates, shape (c,), which may violate bounds by rounding, and the multipliers of the bounds, (l,).
         """
-        x, s, z = self._start()
+        workspace = np.empty((2, *self.quadratic.shape))
+        x, s, z = self._start(workspace)
         size = max(1.0, float(np.abs(self.linear).max(initial=0.0)))
         for _ in range(MAX_STEPS):
             gap = float(s @ z)
@@ -103,7 +104,7 @@ class ConeProgram:
             ):
                 break
             try:
-                step = _Newton(self, s, z).step(dual_residual, primal_residual)
+                step = _Newton(self, s, z, workspace).step(dual_residual, primal_residual)
             except np.linalg.LinAlgError:
                 break
             if step is None:
@@ -149,11 +150,12 @@ class ConeProgram:
             matrices *= scale[:, :, None] * scale[:, None, :]
         return min(least, float(np.linalg.eigvalsh(matrices).min()))
 
-    def _start(self) -> tuple[Array, Array, Array]:
+    def _start(self, workspace: Array) -> tuple[Array, Array, Array]:
         """Start of the iteration: minimum with a unit weight on the bounds, moved into the cones."""
-        hessian = self.quadratic.copy()
+        hessian = workspace[0]
+        hessian[:] = self.quadratic
         hessian[self.in_cones, self.in_cones] += 1.0
-        x = _Refined(hessian).solve(self._expand(self._least) - self.linear)
+        x = _Refined(workspace).solve(self._expand(self._least) - self.linear)
         s = self._room(x)
         s, z = (
             point if least > 0.0 else point + (1.0 - least) * self.identity
@@ -175,8 +177,14 @@ class ConeProgram:
 class _Newton:
     """One predictor-corrector step of a program at (s, z) inside the cones."""
 
-    def __init__(self, program: ConeProgram, s: Array, z: Array) -> None:
+    def __init__(self, program: ConeProgram, s: Array, z: Array, workspace: Array) -> None:
         """Scale the cones so that s and z become the same diagonal, and factorize the Hessian.
+
+        Args:
+            program: the program.
+            s: an element inside the cones.
+            z: one of their dual.
+            workspace: memory of the Hessian and its factor, shape (2, c, c).
 
         Raises:
             LinAlgError: rounding has moved s or z out of the cones, or the Hessian is not positive definite.
@@ -187,7 +195,8 @@ class _Newton:
         if not (np.all(numbers_s > 0.0) and np.all(numbers_z > 0.0)):
             raise np.linalg.LinAlgError("numbers outside the cone")
         self.width = np.sqrt(numbers_s / numbers_z)
-        hessian = program.quadratic.copy()
+        hessian = workspace[0]
+        hessian[:] = program.quadratic
         hessian[program.bounded, program.bounded] += numbers_z / numbers_s
         self.sizes = np.empty((program.bodies, 4))
         diagonal = np.empty((program.bodies, 10))
@@ -205,7 +214,7 @@ class _Newton:
                 hessian[of_body, of_body] += block
             diagonal = self.sizes @ _FLAT[:, ::5].T
         self.middle = np.append(diagonal, np.sqrt(numbers_s * numbers_z))
-        self.equations = _Refined(hessian)
+        self.equations = _Refined(workspace)
 
     def step(self, dual_residual: Array, primal_residual: Array) -> tuple[Array, Array, Array, float] | None:
         """Directions of x, s and z, and the length of the step; None if they are not finite."""
@@ -272,19 +281,23 @@ class _Newton:
 
 
 class _Refined:
-    """Solver of equations with a positive-definite matrix, refined once.
+    """Solver of equations with a positive-definite matrix, refined once."""
 
-    Raises:
-        LinAlgError: the matrix is not positive definite.
-    """
+    def __init__(self, workspace: Array) -> None:
+        """Factorize a matrix.
 
-    def __init__(self, hessian: Array) -> None:
-        """Factorize the matrix, in whose place comes the one with a unit diagonal."""
-        self.size = 1.0 / np.sqrt(hessian.diagonal())
-        self.unit = hessian
+        Args:
+            workspace: the matrix, in whose place comes the one with a unit diagonal, and memory for its factor, shape
+                (2, c, c). To allocate both at each step would take longer than to fill them.
+
+        Raises:
+            LinAlgError: the matrix is not positive definite.
+        """
+        self.unit, regularized = workspace
+        self.size = 1.0 / np.sqrt(self.unit.diagonal())
         self.unit *= self.size
         self.unit *= self.size[:, None]
-        regularized = self.unit.copy()
+        regularized[:] = self.unit
         regularized.ravel()[:: len(regularized) + 1] += HESSIAN_REGULARIZATION
         self.factor = CholeskyFactor.from_matrix(regularized, overwrite=True)
 
