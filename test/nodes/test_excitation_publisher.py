@@ -117,8 +117,8 @@ def test_pieces_leave_a_robot_at_rest_when_the_node_dies(world):
 
 
 def test_the_robot_follows_pieces_as_it_follows_the_whole_motion(world):
-    """At the times of the joint states, against the motion itself."""
-    cell = ready(world)
+    """At the times of the joint states, against the motion itself, by the clock of the computer."""
+    cell = ready(world, use_sim_time="false")
     cell.running().until(Status.DONE)
     world.until(cell.follower.at_rest)
     assert 3 <= len(cell.follower.received) <= 12  # 2.5 s of motion, a piece every 0.5 s
@@ -260,6 +260,7 @@ def test_a_refused_start_by_parameter_is_not_tried_again_at_every_tick(world):
 def test_only_a_new_model_of_this_robot_starts_the_next_run(world, tmp_path):
     (tmp_path / "arm.urdf").write_text(model_nodes.ARM)
     names = list(model_nodes.identified().joint_names)
+    world.keep_time()
     follower = world.add(lambda **o: Follower(names, np.full(len(names), 0.1), **o))
     log = world.heard(Log, "/rosout", RELIABLE)
     options = {"start": "true", "runs": 2, "periods": 1, "horizon": 0.0, "allow_unchecked_collisions": "true"}
@@ -621,6 +622,25 @@ def test_a_node_that_was_halted_commands_no_jump(world):
     assert np.all(jumps.max(axis=1) <= VELOCITY.max() * np.maximum(waited, 0.005) * 1.5 + 1e-3)
 
 
+def test_a_node_that_is_held_up_within_a_tick_commands_no_jump(world):
+    """Between its look at the time and the next piece: the robot has braked on its own meanwhile."""
+    cell = ready(world, use_sim_time="false", periods=20).running()
+    attend, sent = cell.node._attend, []
+
+    def held_up(*arguments):
+        cell.node._attend = attend
+        time.sleep(HORIZON_S + 0.5)
+        sent.append(len(cell.follower.received))
+        attend(*arguments)
+
+    cell.node._attend = held_up
+    world.until(lambda: cell.state in (Status.FAULT, Status.DONE))
+    assert cell.state == Status.FAULT and "held up: the next piece of the motion was due" in cell.reason
+    world.until(cell.follower.at_rest)
+    after = [message for _, message in cell.follower.received[sent[0] :]]
+    assert not any(len(message.points[0].accelerations) for message in after), "braking, and no piece of the motion"
+
+
 # --- messages that make no sense ----------------------------------------------------------------------------------
 
 
@@ -639,8 +659,8 @@ def test_waiting_is_logged_once_and_published_at_a_steady_rate(world, capfd):
         begin = world.time
         world.wait(3.0)
         assert 10 / 3.0 * (world.time - begin) <= len(cell.statuses) <= 20
-        logged.append(capfd.readouterr().err)
-        reasons = re.findall(r"waiting: (\D+)", "".join(logged))  # without the figure that grows
+        before, after = (re.findall(r"waiting: (\D+)", text) for text in ("".join(logged), capfd.readouterr().err))
+        reasons = [before[-1], *after]  # without the figure that grows
         assert len(reasons) == len(set(reasons)), reasons
         cell.follower.speak, cell.follower.disturb = True, lambda message: message
         cell.until(Status.READY)
@@ -837,6 +857,7 @@ def test_a_start_whose_approach_would_collide_is_refused_with_the_pair(world):
 def cell_with_held_joint(world, **parameters):
     """A cell that moves joint 4 alone, its robot, and the position of joint 2."""
     names, start = ["joint4"], np.full(1, -1.3)
+    world.keep_time()
     follower = world.add(lambda **options: Follower(names, start, **options))
     bent = {"joint2": 0.0}
 

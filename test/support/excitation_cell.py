@@ -36,11 +36,13 @@ VELOCITY = RobotModel.from_file(ARM).limits.velocity
 
 
 class Cell:
-    """A follower and the node, and the statuses of the node."""
+    """A follower and the node, by the clock of the world, and the statuses of the node."""
 
     def __init__(self, world, urdf=ARM, follower=True, namespace="", order=None, **parameters):
         self.world, self.prefix = world, f"{namespace}/" if namespace else ""
         self.follower = None
+        if "use_sim_time" not in parameters:
+            world.keep_time()
         if follower:
             self.follower = world.add(lambda **o: Follower(NAMES, START, order=order, **o), namespace=namespace)
         arguments = ros_arguments(**{"urdf": urdf, **QUICK, **parameters})
@@ -88,10 +90,11 @@ class Cell:
         assert answer.success and answer.message.startswith("approaches the excitation"), answer.message
         self.world.until(
             lambda: (
-                self.state == Status.FAULT or (self.state == Status.RUNNING and self.statuses[-1].elapsed > progress)
+                self.state in (Status.FAULT, Status.DONE)
+                or (self.state == Status.RUNNING and self.statuses[-1].elapsed > progress)
             )
         )
-        assert self.state == Status.RUNNING, self.reason
+        assert self.state == Status.RUNNING, f"state {self.state}: {self.reason}"
         return self
 
 

@@ -4,16 +4,22 @@
 import math
 from collections.abc import Callable
 
+from builtin_interfaces.msg import Time
 from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
+from rosgraph_msgs.msg import Clock as ClockMsg
 
 from robot_dyn_id.nodes.runtime import namesakes
 from robot_dyn_id.nodes.runtime.composition import Composition
+from robot_dyn_id.nodes.runtime.robot_node import RELIABLE
 
 HANG_S = 300.0
 """Deadline of what has none of its own: it ends a test that hangs, on however busy a computer."""
 
 TICK_S = 0.005
+
+EPOCH_S = 1_000
+"""Time of /clock at the beginning [s]."""
 
 
 def ros_arguments(**parameters: object) -> list[str]:
@@ -33,6 +39,7 @@ class World(Composition):
         super().__init__()
         self.faults_expected = False
         self._ticks = 0
+        self._clock = None
         self.client.create_timer(TICK_S, self._tick, clock=Clock(clock_type=ClockType.STEADY_TIME))
         namesakes._listening_since[self._context] = -math.inf
 
@@ -54,6 +61,16 @@ class World(Composition):
 
     def _tick(self) -> None:
         self._ticks += 1
+        if self._clock is not None:
+            nanoseconds = round(self.time * 1e9)
+            stamp = Time(sec=EPOCH_S + nanoseconds // 1_000_000_000, nanosec=nanoseconds % 1_000_000_000)
+            self._clock.publish(ClockMsg(clock=stamp))
+
+    def keep_time(self) -> None:
+        """Give the nodes that are added from now on `time` as their clock: a busy computer makes none of them late."""
+        if self._clock is None:
+            self._clock = self.client.create_publisher(ClockMsg, "/clock", RELIABLE)
+            self._arguments = (*self._arguments, *ros_arguments(use_sim_time="true"))
 
     def listens(self) -> None:
         """Let nodes listen for those of other processes, as they do outside of tests."""

@@ -165,7 +165,7 @@ class Supervisor:
     ) -> None:
         """Process joint states, see `Feedback.receive`; their faults take effect immediately."""
         self.feedback.receive(now, stamp, names, positions, velocities, efforts)
-        self._check_reach(now)
+        self.check_reach(now)
         if self.phase in MOVING:
             self._note_margin()
             self._watch(now, self.feedback.broken or self.feedback.exceeded())
@@ -179,7 +179,7 @@ class Supervisor:
             now: present time.
             obstacle: reason why the robot cannot be commanded, such as no controller; empty if it can.
         """
-        self._check_reach(now)
+        self.check_reach(now)
         if math.isfinite(self._ticked) and now.steady - self._ticked > STALL_THRESHOLD_S:
             self._stalled_at, self._stall = now.steady, now.steady - self._ticked
             if self.feedback.at.steady > self._woke:
@@ -214,8 +214,12 @@ class Supervisor:
         """
         self._reach = reach
 
-    def _check_reach(self, now: TimePoint) -> None:
-        """Command the braking that has begun at the end of the sent segments; handle a motion clock that jumps."""
+    def check_reach(self, now: TimePoint) -> None:
+        """Command the braking that has begun at the end of the sent segments; handle a motion clock that jumps.
+
+        Args:
+            now: present time.
+        """
         look, self._look = self._look, now
         back = look.motion - now.motion
         ahead = -back - (now.steady - look.steady) if math.isfinite(look.motion) else 0.0
@@ -276,7 +280,7 @@ class Supervisor:
             now: present time.
             why: reported reason.
         """
-        self._check_reach(now)
+        self.check_reach(now)
         self._watch(now, why)
 
     @property
@@ -461,7 +465,7 @@ class Supervisor:
 
     def pause(self, now: TimePoint) -> str:
         """Brake, to continue later."""
-        self._check_reach(now)
+        self.check_reach(now)
         if self.phase == Phase.RETURNING:
             return f"{RETURNING}, which can only be stopped"
         if self.phase in UNDER_WAY:
@@ -472,7 +476,7 @@ class Supervisor:
 
     def stop(self, now: TimePoint, why: str = STOPPED) -> str:
         """Brake if the robot moves, and end a pause; never rejected. `why` is the reported reason."""
-        self._check_reach(now)
+        self.check_reach(now)
         if self.phase in UNDER_WAY:
             self._brake(now)
             self.phase = Phase.STOPPING

@@ -106,7 +106,7 @@ class Commands:
         self._interface.send(message)
 
     def _send_piece(self, supervisor: Supervisor, command: Command, starts: bool) -> None:
-        """Send what follows from now on."""
+        """Send what follows from now on, unless this took so long that the robot has braked on its own meanwhile."""
         if starts:
             self._clock.synchronize()
         else:
@@ -114,13 +114,25 @@ class Commands:
         now = self._clock.now()
         if starts:
             command = supervisor.mark_sent(now)
+        message = self._piece(command, now.motion)
+        then = self._clock.now()
+        if starts and then.motion - now.motion > RENEWAL * self._horizon:  # the robot, at rest, would have to catch up
+            now, command = then, supervisor.mark_sent(then)
+            message = self._piece(command, now.motion)
+        elif not starts:
+            supervisor.check_reach(then)
+            if supervisor.command is not command:
+                self.follow(supervisor)
+                return
         new, self._sent = command is not self._sent, command
         left = command.remaining(now.motion)
         ends = left <= self._horizon
         self._renewal = math.inf if ends else now.motion + RENEWAL * self._horizon
         supervisor.extend(math.inf if ends else now.motion + self._horizon)
-        if left == 0.0 and not new:
-            return  # the piece before this one ends at the same rest
-        points = look_ahead(command, now.motion, self._step, self._horizon, self._limits)
-        stamp = self._clock.stamp(now.motion)
-        self._interface.send(self._message.fill(points, stamp, self._efforts.efforts(points)))
+        if left > 0.0 or new:  # else the piece before this one ends at the same rest
+            self._interface.send(message)
+
+    def _piece(self, command: Command, begin: float) -> JointTrajectory:
+        """Message of the motion from a time of the motion's clock on [s]."""
+        points = look_ahead(command, begin, self._step, self._horizon, self._limits)
+        return self._message.fill(points, self._clock.stamp(begin), self._efforts.efforts(points))
