@@ -12,7 +12,9 @@ from std_srvs.srv import SetBool, Trigger
 
 from robot_dyn_id.errors import InputError, RobotDynIdError, UsageError
 from robot_dyn_id.excitation.execution.recording_watch import MotionWatch
+from robot_dyn_id.excitation.execution.supervision import Phase
 from robot_dyn_id.msg import ExcitationStatus, RecordingStatus
+from robot_dyn_id.nodes.messages.enumerations import known
 from robot_dyn_id.nodes.recording.session import RecordingSession
 from robot_dyn_id.nodes.recording.status_topic import RecordingStatusTopic
 from robot_dyn_id.nodes.runtime.robot_node import (
@@ -43,7 +45,7 @@ STATE_NAMES = {
     RecordingStatus.PAUSED: "paused",
 }
 
-UNDER_WAY = (ExcitationStatus.APPROACHING, ExcitationStatus.RUNNING)
+UNDER_WAY = (Phase.APPROACHING, Phase.RUNNING)
 
 NOTHING = "nothing is being recorded"
 
@@ -145,8 +147,10 @@ class Recorder(RobotNode):
         return float(self.steady.now().nanoseconds * 1e-9)
 
     def _on_excitation(self, status: Any) -> None:
-        fault = status.reason if status.state == ExcitationStatus.FAULT else ""
-        self._note(lambda: self._motion.receive(self._seconds(), status.state in UNDER_WAY, fault))
+        phase = known(Phase, status.state)
+        fault = status.reason if phase == Phase.FAULT else ""
+        moving = None if phase is None else phase in UNDER_WAY
+        self._note(lambda: self._motion.receive(self._seconds(), moving, fault))
 
     def _note(self, watch: Callable[[], None]) -> None:
         """Update the motion watch, and log a new remark."""

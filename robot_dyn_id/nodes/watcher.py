@@ -213,7 +213,7 @@ class Watcher:
         found["nodes"] = [
             {
                 "name": name,
-                "level": "silent" if now - heard > SILENT_S else LEVELS[int.from_bytes(status.level, "little") % 4],
+                "level": "silent" if now - heard > SILENT_S else _level(status.level),
                 "message": status.message,
                 "age": now - heard,
                 "values": {item.key: item.value for item in status.values},
@@ -367,6 +367,12 @@ def _model(messages: list[Any], topic: _Topic) -> dict[str, Any]:
         "good": sum(word == "good" for word in latest.status),
         "largest_change": change,
     }
+
+
+def _level(value: bytes) -> str:
+    """Word of a level of diagnostics."""
+    number = int.from_bytes(value, "little")
+    return LEVELS[number] if number < len(LEVELS) else f"level {number}"
 
 
 def _constant(message_type: Any, value: int, names: tuple[str, ...]) -> str:

@@ -212,14 +212,15 @@ class MotionWatch:
         """Clear the remark at the start of a new recording."""
         self.remark = ""
 
-    def receive(self, steady: float, moving: bool, fault: str) -> None:
+    def receive(self, steady: float, moving: bool | None, fault: str) -> None:
         """Process the status of the excitation publisher.
 
         Args:
             steady: time of receipt by a steady clock [s].
-            moving: whether the excitation is being executed.
+            moving: whether the excitation is being executed; None if that is unknown, and stays as it was.
             fault: fault that ended it; empty if there is none.
         """
+        moving = self._moving if moving is None else moving
         if fault and self._moving:
             self.remark = f"the excitation ended in a fault: {fault}"
         elif moving and not self._moving:

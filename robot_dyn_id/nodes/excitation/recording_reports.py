@@ -8,6 +8,7 @@ from typing import Any
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 
 from robot_dyn_id.excitation.execution.recording_watch import RecordingReport, RecordingState, RecordingWatch
+from robot_dyn_id.nodes.messages.enumerations import known
 from robot_dyn_id.nodes.runtime.robot_node import RobotNode
 
 TOPICS = ("recording_status", "identifier_recording_status")
@@ -35,10 +36,12 @@ class RecordingReports:
             node.subscription(topic, self._receive)
 
     def _receive(self, message: Any) -> None:
-        states = {state.value: state for state in RecordingState}
+        state = known(RecordingState, message.state)
+        if state is None:  # a recorder that goes on to report what is unknown is taken for a silent one
+            return
         report = RecordingReport(
             recorder=message.recorder,
-            state=states.get(message.state, RecordingState.FAILED),
+            state=state,
             reason=message.reason,
             topics=tuple(message.topics),
             counts=tuple(message.counts),

@@ -14,6 +14,7 @@ from robot_dyn_id.errors import RobotDynIdError
 from robot_dyn_id.excitation.execution.recording_watch import REQUIRED
 from robot_dyn_id.excitation.execution.supervision import REHEARSED, Phase
 from robot_dyn_id.nodes.excitation_publisher import ExcitationPublisher
+from robot_dyn_id.nodes.messages.enumerations import known
 from robot_dyn_id.nodes.payload.settings import WristSettings, wrist_parameters
 from robot_dyn_id.nodes.runtime.robot_node import RobotNode
 
@@ -80,10 +81,11 @@ class WristMotion:
         self._start = node.create_client(Trigger, f"{self._name}/{'rehearse' if slow else 'start'}")
 
     def receive(self, status: Any) -> None:
-        """Take an `ExcitationStatus`; those of other publishers are ignored."""
-        if status.node != self._name:
+        """Take an `ExcitationStatus`; those of other publishers and unknown states are ignored."""
+        phase = known(Phase, status.state)
+        if status.node != self._name or phase is None:
             return
-        self.phase, self.reason = Phase(status.state), status.reason
+        self.phase, self.reason = phase, status.reason
         self.elapsed, self.complete = status.elapsed, status.complete
         self._moved = self._moved or self.phase not in AT_REST
 

@@ -9,6 +9,7 @@ from enum import Enum
 from typing import Any
 
 from robot_dyn_id.excitation.execution.supervision import Phase
+from robot_dyn_id.nodes.messages.enumerations import known
 
 WITHOUT_EXCITATION = (Phase.WAITING, Phase.READY, Phase.DONE, Phase.FAULT, Phase.RETURNING)
 """Phases in which no excitation is under way."""
@@ -48,9 +49,12 @@ class ExcitationWatch:
         self._publishers: dict[str, _Publisher] = {}
 
     def take(self, status: Any) -> Event:
-        """Take an `ExcitationStatus`."""
+        """Take an `ExcitationStatus`; one with an unknown state changes nothing."""
         publisher = self._publishers.setdefault(status.node, _Publisher())
-        name, phase = status.node or "the excitation publisher", Phase(status.state)
+        name, phase = status.node or "the excitation publisher", known(Phase, status.state)
+        if phase is None:
+            publisher.waiting = publisher.waiting or f"{name}, whose state {status.state} is unknown to this version"
+            return Event.NONE
         reason = f": {status.reason}" if status.reason else ""
         if status.dry_run:
             publisher.waiting = f"{name} is a dry run, which never moves the robot"
