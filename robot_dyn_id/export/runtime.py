@@ -7,14 +7,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from importlib.resources import files
 
+from robot_dyn_id import parameters
+from robot_dyn_id.dynamics.regressor import MAX_TORQUE_DIFFERENCE_RATIO
 from robot_dyn_id.dynamics.terms import TERMS, Term
 from robot_dyn_id.dynamics.terms.coupling import COUPLING_PREFIX
 from robot_dyn_id.dynamics.terms.laws import FrictionLaw
-from robot_dyn_id.parameters import FORMAT_VERSION
 
 VARIANTS = ("signed_square",)
 """Constants of terms that switch between laws."""
@@ -70,16 +71,38 @@ def runtime_header() -> str:
         core = core.replace(f"@{field}@", text)
     core = "".join(f"  {line}\n" if line and not line.startswith("#") else f"{line}\n" for line in core.splitlines())
     header = {
-        "format_version": str(FORMAT_VERSION),
+        "format_version": str(parameters.FORMAT_VERSION),
         "terms_table": "".join(f'  {{"{name}", {len(kind.symbols)}}},\n' for name, kind in TERMS.items()),
         "laws_table": "".join(f"  {row},\n" for kind in TERMS.values() for row in _rows(kind())),
         "coupling_prefix": COUPLING_PREFIX,
+        **_checks(),
         "core": core,
     }
     text = _template("runtime.hpp.in")
     for field, value in header.items():
         text = text.replace(f"@{field}@", value)
     return text
+
+
+def _checks() -> dict[str, str]:
+    """Tables and constants of the checks of a parameter set."""
+    return {
+        "most_table": "".join(f'  {{"{name}", {most}}},\n' for name, most in parameters.MOST.items()),
+        "words_table": _pairs(parameters.WORDS),
+        "implied_table": _pairs(parameters.IMPLIED_COMPENSATIONS),
+        "largest": repr(parameters.LARGEST),
+        "agreement": repr(parameters.AGREEMENT),
+        "torque_agreement": repr(MAX_TORQUE_DIFFERENCE_RATIO),
+        "strongest_gravity": repr(parameters.STRONGEST_GRAVITY),
+        "highest_rate": repr(parameters.HIGHEST_RATE),
+        "highest_order": str(parameters.HIGHEST_ORDER),
+        "longest_line": str(parameters.LONGEST_LINE),
+        "longest_urdf": str(parameters.LONGEST_URDF),
+    }
+
+
+def _pairs(words: Mapping[str, Sequence[str]]) -> str:
+    return "".join(f'  {{"{name}", "{word}"}},\n' for name, known in words.items() for word in known)
 
 
 def _rows(term: Term) -> Iterator[str]:

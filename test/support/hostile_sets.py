@@ -2,10 +2,13 @@
 """ParameterSet messages that no identification writes, each with the words by which it is refused."""
 
 import array
+import json
 import math
+import re
 
 import numpy as np
 
+from robot_dyn_id.files.parameters import write_parameters
 from robot_dyn_id.identification.assembly import with_values
 from robot_dyn_id.parameters import urdf_hash
 from support.model_nodes import ARM, identified, message
@@ -155,6 +158,29 @@ HOSTILE = {
     "XML bomb": (described(BOMB), "(?i)entity|broken XML|another URDF|hash"),
     "xacro": (described(XACRO), ""),
     "another hash": (whole("urdf_sha256", "0" * 64), "the hash differs"),
+    "format of the future": (whole("format_version", 3), "format_version is 3"),
+    "verdict in capitals": (whole("verdict", "BAD"), "verdict is 'BAD', expected one of good"),
+    "driver that adds none and gravity": (
+        whole("robot_compensates", ["none", "gravity"]),
+        "robot_compensates holds none",
+    ),
+    "driver that adds gravity twice": (whole("robot_compensates", ["gravity", "gravity"]), "a word twice"),
+    "driver that adds magic": (whole("robot_compensates", ["magic"]), "robot_compensates is 'magic'"),
+    "efforts without gravity of a driver that adds none": (
+        lambda one: (whole("effort_kind", "gravity_compensated")(one), whole("robot_compensates", ["none"])(one)),
+        "contradict each other",
+    ),
+    "effort of a dream": (whole("effort_kind", "dreamed"), "effort_kind is 'dreamed'"),
+    "held out by a dream": (whole("held_out_method", "dreamed"), "held_out_method is 'dreamed'"),
+    "condition below 1": (whole("condition_number", 0.5), "condition_number is 0.5"),
+    "gains of no joint": (whole("drive_gains", [1.0]), "drive_gains has shape"),
+    "intervals upside down": (
+        lambda one: (
+            whole("interval_lows", array.array("d", [2.0] * len(one.names)))(one),
+            whole("interval_highs", array.array("d", [1.0] * len(one.names)))(one),
+        ),
+        "interval_lows holds NaN, or is greater",
+    ),
     "edited URDF": (whole("urdf", ARM + " "), "the hash differs"),
 }
 """Changes of the message of a good set, and the reason of the refusal (a regular expression)."""
@@ -170,3 +196,38 @@ def hostile(name):
 def heavy(factor=100.0):
     """A set that is consistent in itself, of an arm that its motors cannot carry."""
     return message(with_values(identified(), factor * identified().values))
+
+
+def hostile_file(path, name):
+    """Write the parameters.yaml of that name: that of the good set, with the fields that the message has changed."""
+    write_parameters(path, identified())
+    good, one, text = message(), hostile(name), path.read_text(encoding="utf-8")
+    for field in good.get_fields_and_field_types():
+        if field != "header" and not _equal(getattr(good, field), getattr(one, field)):
+            width = {"covariance": len(one.names), "mapping": len(one.column_names)}.get(field, 0)
+            block = f"{field}: {_yaml(getattr(one, field), width)}\n"
+            text, count = re.subn(
+                rf"^{field}:.*\n(?:[-# ].*\n)*", lambda _, block=block: block, text, count=1, flags=re.MULTILINE
+            )
+            assert count == 1, field
+    path.write_text(text, encoding="utf-8")
+
+
+def _equal(one, other):
+    return repr(one) == repr(other)
+
+
+def _yaml(value, width=0):
+    """A value as YAML, a matrix of this width row by row."""
+    if width:
+        rows = [value[first : first + width] for first in range(0, len(value), width)]
+        return "".join(f"\n- {_yaml(row)}" for row in rows)
+    if isinstance(value, str):
+        return json.dumps(value)
+    if isinstance(value, (float, np.floating)):
+        text = repr(float(value))
+        text = text if "." in text else text.replace("e", ".0e")  # YAML reads 1e300 as a text
+        return text if math.isfinite(value) else f"{'-' if value < 0 else ''}.{str(abs(value))[:3]}"
+    if isinstance(value, (int, np.integer)):
+        return str(value)
+    return f"[{', '.join(_yaml(item) for item in value)}]"

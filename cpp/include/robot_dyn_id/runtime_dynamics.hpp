@@ -11,6 +11,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <cstdio>
 #include <cstdlib>
 #include <limits>
 #include <map>
@@ -109,6 +110,64 @@ inline constexpr LawRow law_rows[] = {
   {"absolute_velocity", "", 0.0, 0, Shape::viscous, 0.0, "", -1, -1.0, "", ""},
 };
 
+struct Most { const char * field; std::size_t entries; };
+
+struct Word { const char * field; const char * word; };
+
+inline constexpr Most most_entries[] = {
+  {"joint_names", 100},
+  {"held_joint_names", 100},
+  {"body_names", 100},
+  {"names", 1000},
+  {"column_names", 2000},
+  {"term_constant_names", 10000},
+  {"data_sources", 10000},
+  {"reasons", 1000},
+  {"states", 10000},
+  {"fit_for", 100},
+  {"robot_compensates", 10},
+  {"data_digests", 10000},
+};
+
+inline constexpr Word known_words[] = {
+  {"verdict", "good"},
+  {"verdict", "suspect"},
+  {"verdict", "bad"},
+  {"status", "good"},
+  {"status", "weak"},
+  {"status", "not excited"},
+  {"condition_number_scaling", "columns"},
+  {"condition_number_scaling", "none"},
+  {"effort_kind", "unknown"},
+  {"effort_kind", "torque"},
+  {"effort_kind", "current"},
+  {"effort_kind", "motor_torque"},
+  {"effort_kind", "gravity_compensated"},
+  {"effort_kind", "gravity_and_friction_compensated"},
+  {"effort_kind", "external"},
+  {"robot_compensates", "unknown"},
+  {"robot_compensates", "none"},
+  {"robot_compensates", "gravity"},
+  {"robot_compensates", "friction"},
+  {"robot_compensates", "coriolis"},
+  {"held_out_method", "unknown"},
+  {"held_out_method", "cross_validation"},
+  {"held_out_method", "recordings"},
+  {"held_out_method", "range"},
+  {"velocity_source", "recorded"},
+  {"velocity_source", "derivative"},
+};
+
+inline constexpr Word implied_compensations[] = {
+  {"gravity_compensated", "gravity"},
+  {"gravity_and_friction_compensated", "gravity"},
+  {"gravity_and_friction_compensated", "friction"},
+};
+
+constexpr double largest = 1000000000000.0, agreement = 1e-06, torque_agreement = 1e-06;
+constexpr double strongest_gravity = 20.0, highest_rate = 1000000.0;
+constexpr std::size_t highest_order = 12, longest_line = 4096, longest_urdf = 16777216;
+
 [[noreturn]] inline void refuse(const std::string & what) { throw std::invalid_argument("parameter set: " + what); }
 
 /// Element of an XML document.
@@ -165,7 +224,7 @@ private:
       if (starts("<!--")) { behind("-->"); }
       else if (starts("<![CDATA[")) { behind("]]>"); }
       else if (starts("<?")) { behind("?>"); }
-      else if (starts("<!")) { behind(">"); }
+      else if (starts("<!")) { refuse("its URDF is broken XML (a document type is not allowed)"); }
       else { return; }
     }
   }
@@ -365,6 +424,7 @@ public:
   {
     std::size_t at = 0;
     std::string key;
+    std::string style;
     bool block = false;
     while (at < text.size()) {
       const std::size_t end = std::min(text.find('\n', at), text.size());
@@ -372,17 +432,28 @@ public:
       at = end + 1;
       const bool inner = line.empty() || line[0] == ' ' || line[0] == '-' || line[0] == '#';
       if (inner) {
-        if (block) { values_[key] += line + "\n"; }
+        if (block) { values_[key] += (line.compare(0, 2, "  ") == 0 ? line.substr(2) : line) + "\n"; }
+        else if (line.compare(0, 3, "- [") == 0) { values_[key] += line.substr(2) + "\n"; }
         continue;
       }
+      if (block) { chomp(values_[key], style); }
       const std::size_t colon = line.find(':');
       if (colon == std::string::npos) { refuse("its file is not a parameters.yaml"); }
       key = line.substr(0, colon);
       const std::size_t begin = line.find_first_not_of(' ', colon + 1);
       const std::string rest = begin == std::string::npos ? "" : line.substr(begin);
       block = !rest.empty() && rest[0] == '|';
+      style = block ? rest : "";
       values_[key] = block ? "" : rest;
     }
+  }
+
+  /// Line breaks at the end of a text in lines: one, none (|-) or all (|+).
+  static void chomp(std::string & text, const std::string & style)
+  {
+    if (style.find('+') != std::string::npos) { return; }
+    text.erase(std::min(text.size(), text.find_last_not_of('\n') + 1));
+    if (style.find('-') == std::string::npos) { text += '\n'; }
   }
 
   bool has(const std::string & key) const { return values_.count(key) != 0; }
@@ -414,6 +485,14 @@ public:
       at = value.find_first_not_of(' ', at);
       if (at != std::string::npos && value[at] == ',') { ++at; }
     }
+  }
+
+  /// Rows of numbers, one row behind the other.
+  std::vector<double> matrix(const std::string & key) const
+  {
+    std::string value = raw(key);
+    for (char & c : value) { if (c == '[' || c == ']' || c == ',') { c = ' '; } }
+    return numbers(value);
   }
 
   std::vector<double> list(const std::string & key) const
@@ -483,11 +562,11 @@ private:
 };
 }  // namespace detail
 
-/// Fields of a parameter set that dynamics need, named as in the message robot_dyn_id/ParameterSet.
+/// Fields of a parameter set that dynamics and checks need, named as in the message robot_dyn_id/ParameterSet.
 struct Parameters
 {
   std::uint32_t format_version = parameter_format_version;
-  std::string urdf;
+  std::string robot_name, urdf, urdf_sha256;
   std::vector<std::string> joint_names, held_joint_names, body_names, column_names;
   std::vector<double> held_joint_positions, values;
   std::array<double, 3> gravity{};
@@ -498,6 +577,14 @@ struct Parameters
   std::string effort_kind;  // "current" and "motor_torque" need a positive drive gain of every joint
   std::vector<double> drive_gains;
   std::string verdict;  // "bad": it must not move a robot
+  std::vector<std::string> names, units, status, reasons;
+  std::vector<double> standard_deviations, covariance, mapping, standard_parameters, term_values;
+  std::vector<double> term_standard_deviations, held_out_nrmse, q_min, q_max, dq_max, ddq_max, drive_signs;
+  std::vector<double> offset_deviations, interval_lows, interval_highs;
+  double sample_rate = 0.0, cutoff_frequency = 0.0, motion_cutoff_frequency = 0.0;
+  double held_out_all_joints_nrmse = 0.0, condition_number = 0.0;
+  std::uint32_t filter_order = 0;
+  std::string velocity_source, condition_number_scaling, held_out_method;
 
   /// Copy the fields of a message `robot_dyn_id::msg::ParameterSet`, or of anything with these fields.
   template<class Message>
@@ -525,6 +612,36 @@ struct Parameters
     made.effort_kind = message.effort_kind;
     copy(made.drive_gains, message.drive_gains);
     made.verdict = message.verdict;
+    made.robot_name = message.robot_name;
+    made.urdf_sha256 = message.urdf_sha256;
+    copy(made.names, message.names);
+    copy(made.units, message.units);
+    copy(made.status, message.status);
+    copy(made.reasons, message.reasons);
+    copy(made.standard_deviations, message.standard_deviations);
+    copy(made.covariance, message.covariance);
+    copy(made.mapping, message.mapping);
+    copy(made.standard_parameters, message.standard_parameters);
+    copy(made.term_values, message.term_values);
+    copy(made.term_standard_deviations, message.term_standard_deviations);
+    copy(made.held_out_nrmse, message.held_out_nrmse);
+    copy(made.q_min, message.q_min);
+    copy(made.q_max, message.q_max);
+    copy(made.dq_max, message.dq_max);
+    copy(made.ddq_max, message.ddq_max);
+    copy(made.drive_signs, message.drive_signs);
+    copy(made.offset_deviations, message.offset_deviations);
+    copy(made.interval_lows, message.interval_lows);
+    copy(made.interval_highs, message.interval_highs);
+    made.sample_rate = message.sample_rate;
+    made.cutoff_frequency = message.cutoff_frequency;
+    made.motion_cutoff_frequency = message.motion_cutoff_frequency;
+    made.held_out_all_joints_nrmse = message.held_out_all_joints_nrmse;
+    made.condition_number = message.condition_number;
+    made.filter_order = message.filter_order;
+    made.velocity_source = message.velocity_source;
+    made.condition_number_scaling = message.condition_number_scaling;
+    made.held_out_method = message.held_out_method;
     return made;
   }
 
@@ -558,9 +675,358 @@ struct Parameters
                                                            : std::vector<std::string>{"unknown"};
     if (file.has("effort_kind")) { made.effort_kind = file.text("effort_kind"); }
     if (file.has("drive_gains")) { made.drive_gains = file.list("drive_gains"); }
+    made.robot_name = file.text("robot_name");
+    made.urdf_sha256 = file.text("urdf_sha256");
+    made.names = file.texts("names");
+    made.units = file.texts("units");
+    made.status = file.texts("status");
+    made.reasons = file.texts("reasons");
+    made.standard_deviations = file.list("standard_deviations");
+    made.covariance = file.matrix("covariance");
+    made.mapping = file.matrix("mapping");
+    made.standard_parameters = file.list("standard_parameters");
+    made.term_values = file.list("term_values");
+    made.term_standard_deviations = file.list("term_standard_deviations");
+    made.held_out_nrmse = file.list("held_out_nrmse");
+    made.q_min = file.list("q_min");
+    made.q_max = file.list("q_max");
+    made.dq_max = file.list("dq_max");
+    made.ddq_max = file.list("ddq_max");
+    for (auto [key, to] : {std::make_pair("drive_signs", &made.drive_signs),
+      std::make_pair("offset_deviations", &made.offset_deviations), std::make_pair("interval_lows", &made.interval_lows),
+      std::make_pair("interval_highs", &made.interval_highs)}) {
+      if (file.has(key)) { *to = file.list(key); }
+    }
+    made.sample_rate = detail::number(file.text("sample_rate"));
+    made.cutoff_frequency = detail::number(file.text("cutoff_frequency"));
+    made.motion_cutoff_frequency = detail::number(file.text("motion_cutoff_frequency"));
+    made.held_out_all_joints_nrmse = detail::number(file.text("held_out_all_joints_nrmse"));
+    made.condition_number = detail::number(file.text("condition_number"));
+    made.filter_order = static_cast<std::uint32_t>(detail::number(file.text("filter_order")));
+    made.velocity_source = file.text("velocity_source");
+    made.condition_number_scaling = file.text("condition_number_scaling");
+    made.held_out_method = file.has("held_out_method") ? file.text("held_out_method") : "unknown";
     return made;
   }
 };
+
+namespace detail
+{
+using Texts = std::vector<std::string>;
+using Numbers = std::vector<double>;
+
+inline std::string shown(double value)
+{
+  char text[40];
+  std::snprintf(text, sizeof text, "%g", value);
+  return std::isnan(value) ? "nan" : text;
+}
+
+/// Hexadecimal SHA-256 (FIPS 180-4) of a text.
+inline std::string sha256(std::string text)
+{
+  const auto root = [](double prime, double power) {
+    const double value = std::pow(prime, power);
+    return static_cast<std::uint32_t>((value - std::floor(value)) * 4294967296.0);
+  };
+  std::uint32_t k[64], h[8];
+  for (int prime = 2, found = 0; found < 64; ++prime) {
+    bool divided = false;
+    for (int factor = 2; factor * factor <= prime; ++factor) { divided = divided || prime % factor == 0; }
+    if (divided) { continue; }
+    if (found < 8) { h[found] = root(prime, 1.0 / 2.0); }
+    const double cube = std::cbrt(static_cast<double>(prime));
+    k[found++] = static_cast<std::uint32_t>((cube - std::floor(cube)) * 4294967296.0);
+  }
+  const std::uint64_t bits = 8 * static_cast<std::uint64_t>(text.size());
+  text += static_cast<char>(0x80);
+  while (text.size() % 64 != 56) { text += '\0'; }
+  for (int shift = 56; shift >= 0; shift -= 8) { text += static_cast<char>((bits >> shift) & 0xff); }
+  const auto turn = [](std::uint32_t x, int n) { return (x >> n) | (x << (32 - n)); };
+  for (std::size_t at = 0; at < text.size(); at += 64) {
+    std::uint32_t w[64], s[8];
+    for (std::size_t i = 0; i < 16; ++i) {
+      w[i] = 0;
+      for (std::size_t b = 0; b < 4; ++b) { w[i] = (w[i] << 8) | static_cast<unsigned char>(text[at + 4 * i + b]); }
+    }
+    for (int i = 16; i < 64; ++i) {
+      const std::uint32_t a = turn(w[i - 15], 7) ^ turn(w[i - 15], 18) ^ (w[i - 15] >> 3);
+      w[i] = w[i - 16] + a + w[i - 7] + (turn(w[i - 2], 17) ^ turn(w[i - 2], 19) ^ (w[i - 2] >> 10));
+    }
+    std::copy(h, h + 8, s);
+    for (int i = 0; i < 64; ++i) {
+      const std::uint32_t a = s[7] + (turn(s[4], 6) ^ turn(s[4], 11) ^ turn(s[4], 25)) + ((s[4] & s[5]) ^ (~s[4] & s[6])) + k[i] + w[i];
+      const std::uint32_t b = (turn(s[0], 2) ^ turn(s[0], 13) ^ turn(s[0], 22)) + ((s[0] & s[1]) ^ (s[0] & s[2]) ^ (s[1] & s[2]));
+      for (int j = 7; j > 0; --j) { s[j] = s[j - 1]; }
+      s[4] += a;
+      s[0] = a + b;
+    }
+    for (int i = 0; i < 8; ++i) { h[i] += s[i]; }
+  }
+  std::string found;
+  for (const std::uint32_t one : h) {
+    char digits[9];
+    std::snprintf(digits, sizeof digits, "%08x", static_cast<unsigned>(one));
+    found += digits;
+  }
+  return found;
+}
+
+inline void check_size(const std::string & name, std::size_t found, std::size_t expected)
+{
+  if (found != expected) { refuse(name + " has shape (" + std::to_string(found) + ",), expected (" + std::to_string(expected) + ",)"); }
+}
+
+inline void check_lines(const std::string & name, const Texts & texts)
+{
+  for (const std::string & text : texts) {
+    std::size_t length = 0;
+    bool printable = true;
+    for (const char c : text) {
+      const auto code = static_cast<unsigned char>(c);
+      length += (code & 0xc0) != 0x80 ? 1 : 0;
+      printable = printable && code >= 0x20 && code != 0x7f;
+    }
+    if (!printable || length > longest_line) {
+      refuse(name + " holds a text that is not one printable line of " + std::to_string(longest_line) + " characters");
+    }
+  }
+}
+
+inline void check_words(const std::string & name, const Texts & texts)
+{
+  for (const std::string & text : texts) {
+    std::string known;
+    bool found = false;
+    for (const Word & row : known_words) {
+      if (name != row.field) { continue; }
+      found = found || text == row.word;
+      known += (known.empty() ? "" : ", ") + std::string(row.word);
+    }
+    if (!found) { refuse(name + " is '" + text.substr(0, 40) + "', expected one of " + known); }
+  }
+}
+
+inline void check_twice(const std::string & name, const Texts & texts)
+{
+  for (std::size_t k = 0; k < texts.size(); ++k) {
+    if (std::find(texts.begin(), texts.begin() + static_cast<std::ptrdiff_t>(k), texts[k]) != texts.begin() + static_cast<std::ptrdiff_t>(k)) {
+      refuse(name + " has " + texts[k] + " twice");
+    }
+  }
+}
+
+inline bool holds(const Texts & texts, const std::string & text)
+{
+  return std::find(texts.begin(), texts.end(), text) != texts.end();
+}
+
+inline void check_finite(const std::string & name, const Numbers & values)
+{
+  for (const double value : values) {
+    if (!(std::fabs(value) <= largest)) {
+      refuse(name + " holds " + shown(value) + ", expected finite numbers of magnitudes up to " + shown(largest));
+    }
+  }
+}
+
+inline void check_positive(const std::string & name, const Numbers & values, bool or_nan)
+{
+  for (const double value : values) {
+    if (or_nan ? value < 0.0 : !(value >= 0.0)) { refuse(name + " holds " + shown(value) + ", expected 0 or more"); }
+  }
+}
+
+/// The checks of `ParameterSet` in Python, in its order and with its words: a set may come from any node of the network.
+template<class Set>
+void check(const Set & one)
+{
+  const std::size_t n = one.joint_names.size(), p = one.names.size(), c = one.column_names.size();
+  const std::size_t bodies = one.body_names.size(), terms = one.term_names.size();
+  if (one.format_version != parameter_format_version) {
+    refuse("format_version is " + std::to_string(one.format_version) + ", expected " + std::to_string(parameter_format_version) +
+      ": identify the robot again with this version");
+  }
+  const std::pair<const char *, const Texts *> texts[] = {{"joint_names", &one.joint_names},
+    {"held_joint_names", &one.held_joint_names}, {"body_names", &one.body_names}, {"names", &one.names},
+    {"column_names", &one.column_names}, {"term_constant_names", &one.term_constant_names}, {"reasons", &one.reasons},
+    {"robot_compensates", &one.robot_compensates}, {"units", &one.units}, {"status", &one.status},
+    {"term_names", &one.term_names}, {"term_joints", &one.term_joints}, {"term_constant_joints", &one.term_constant_joints}};
+  for (const auto & [name, values] : texts) {
+    for (const Most & row : most_entries) {
+      if (std::string(name) == row.field && values->size() > row.entries) {
+        refuse(std::string(name) + " has " + std::to_string(values->size()) + " entries, at most " + std::to_string(row.entries) + " are read");
+      }
+    }
+  }
+  if (!n || !p) { refuse(std::string(n ? "names" : "joint_names") + " is empty"); }
+  if (c != 10 * bodies + terms) { refuse("column_names do not fit bodies and terms"); }
+  const std::pair<const char *, std::pair<std::size_t, std::size_t>> sizes[] = {
+    {"mapping", {one.mapping.size(), p * c}}, {"covariance", {one.covariance.size(), p * p}},
+    {"units", {one.units.size(), p}}, {"values", {one.values.size(), p}},
+    {"standard_deviations", {one.standard_deviations.size(), p}}, {"status", {one.status.size(), p}},
+    {"held_out_nrmse", {one.held_out_nrmse.size(), n}}, {"q_min", {one.q_min.size(), n}}, {"q_max", {one.q_max.size(), n}},
+    {"dq_max", {one.dq_max.size(), n}}, {"ddq_max", {one.ddq_max.size(), n}}, {"term_joints", {one.term_joints.size(), terms}},
+    {"term_values", {one.term_values.size(), terms}}, {"term_standard_deviations", {one.term_standard_deviations.size(), terms}},
+    {"term_constant_joints", {one.term_constant_joints.size(), one.term_constant_names.size()}},
+    {"term_constant_values", {one.term_constant_values.size(), one.term_constant_names.size()}},
+    {"held_joint_positions", {one.held_joint_positions.size(), one.held_joint_names.size()}},
+    {"independent_columns", {one.independent_columns.size(), p}},
+    {"standard_parameters", {one.standard_parameters.size(), 10 * bodies}},
+    {"load_parameters", {one.load_parameters.size(), one.load_parameters.empty() ? 0 : 10 * bodies}},
+    {"drive_gains", {one.drive_gains.size(), one.drive_gains.empty() ? 0 : n}},
+    {"drive_signs", {one.drive_signs.size(), one.drive_gains.empty() ? 0 : n}},
+    {"offset_deviations", {one.offset_deviations.size(), one.offset_deviations.empty() ? 0 : n}},
+    {"interval_lows", {one.interval_lows.size(), one.interval_lows.empty() ? 0 : p}},
+    {"interval_highs", {one.interval_highs.size(), one.interval_lows.empty() ? 0 : p}}};
+  for (const auto & [name, size] : sizes) { check_size(name, size.first, size.second); }
+
+  for (const auto & [name, values] : texts) { check_lines(name, *values); }
+  check_lines("robot_name", {one.robot_name});
+  check_words("verdict", {one.verdict});
+  check_words("status", one.status);
+  check_words("condition_number_scaling", {one.condition_number_scaling});
+  check_words("effort_kind", {one.effort_kind});
+  check_words("robot_compensates", one.robot_compensates);
+  check_words("held_out_method", {one.held_out_method});
+  check_words("velocity_source", {one.velocity_source});
+  const Texts & adds = one.robot_compensates;
+  for (const char * const alone : {"unknown", "none"}) {
+    if (holds(adds, alone) && adds.size() > 1) { refuse(std::string("robot_compensates holds ") + alone + " and other words"); }
+  }
+  for (std::size_t k = 0; k < adds.size(); ++k) {
+    for (std::size_t l = 0; l < k; ++l) { if (adds[k] == adds[l]) { refuse("robot_compensates holds a word twice"); } }
+  }
+  if (!adds.empty() && !holds(adds, "unknown")) {
+    for (const Word & row : implied_compensations) {
+      if (one.effort_kind == row.field && !holds(adds, row.word)) {
+        refuse("effort_kind " + one.effort_kind + " and robot_compensates contradict each other: " + row.word + " is missing");
+      }
+    }
+  }
+  if (one.urdf.size() > longest_urdf) { refuse("its URDF has " + std::to_string(one.urdf.size()) + " characters, at most " + std::to_string(longest_urdf) + " are read"); }
+  const std::size_t begin = one.urdf.compare(0, 3, "\xef\xbb\xbf") == 0 ? 3 : 0;
+  const std::size_t first = one.urdf.find_first_not_of(" \t\r\n", begin);
+  if (first == std::string::npos || one.urdf[first] != '<') { refuse("urdf is not the text of a URDF: it must begin with '<'"); }
+  if (sha256(one.urdf) != one.urdf_sha256) { refuse("its URDF is not the one it was identified with (the hash differs)"); }
+  for (std::size_t k = 0; k < 5; ++k) { check_twice(texts[k].first, *texts[k].second); }
+  for (const std::string & name : one.joint_names) {
+    if (!holds(one.body_names, name)) { refuse("joint_names has " + name + ", which is not one of body_names"); }
+  }
+  for (const std::string & name : one.held_joint_names) {
+    if (holds(one.joint_names, name)) { refuse("joint " + name + " is among joint_names and held_joint_names"); }
+  }
+
+  const Numbers down(one.gravity.begin(), one.gravity.end());
+  const std::pair<const char *, const Numbers *> finite[] = {{"values", &one.values},
+    {"standard_parameters", &one.standard_parameters}, {"load_parameters", &one.load_parameters}, {"mapping", &one.mapping},
+    {"term_values", &one.term_values}, {"term_constant_values", &one.term_constant_values},
+    {"held_joint_positions", &one.held_joint_positions}, {"gravity", &down}, {"q_min", &one.q_min}, {"q_max", &one.q_max},
+    {"dq_max", &one.dq_max}, {"ddq_max", &one.ddq_max}, {"drive_gains", &one.drive_gains}, {"drive_signs", &one.drive_signs},
+    {"offset_deviations", &one.offset_deviations}};
+  for (const auto & [name, values] : finite) { check_finite(name, *values); }
+  check_finite("sample_rate", {one.sample_rate});
+  check_finite("cutoff_frequency", {one.cutoff_frequency});
+  check_finite("motion_cutoff_frequency", {one.motion_cutoff_frequency});
+  check_positive("standard_deviations", one.standard_deviations, false);
+  check_positive("term_standard_deviations", one.term_standard_deviations, false);
+  check_positive("offset_deviations", one.offset_deviations, false);
+  check_positive("dq_max", one.dq_max, false);
+  check_positive("ddq_max", one.ddq_max, false);
+  for (std::size_t k = 0; k < one.interval_lows.size(); ++k) {
+    if (!(one.interval_lows[k] <= one.interval_highs[k])) { refuse("interval_lows holds NaN, or is greater than interval_highs"); }
+  }
+  check_positive("held_out_nrmse", one.held_out_nrmse, true);
+  check_positive("held_out_all_joints_nrmse", {one.held_out_all_joints_nrmse}, true);
+  if (!(one.condition_number >= 1.0 - agreement)) { refuse("condition_number is " + shown(one.condition_number) + ", expected 1 or more"); }
+  const double strength = std::sqrt(down[0] * down[0] + down[1] * down[1] + down[2] * down[2]);
+  if (strength > strongest_gravity) { refuse("gravity is " + shown(strength) + " m/s^2, expected at most " + shown(strongest_gravity)); }
+  if (!(one.sample_rate > 0.0 && one.sample_rate <= highest_rate)) { refuse("sample_rate is " + shown(one.sample_rate) + " Hz, expected more than 0 and at most " + shown(highest_rate)); }
+  for (const auto & [name, cutoff] : {std::make_pair("cutoff_frequency", one.cutoff_frequency),
+    std::make_pair("motion_cutoff_frequency", one.motion_cutoff_frequency)}) {
+    if (!(cutoff > 0.0 && cutoff <= 0.5 * one.sample_rate)) { refuse(std::string(name) + " is " + shown(cutoff) + " Hz, expected more than 0 and at most half the rate"); }
+  }
+  if (one.filter_order < 1 || one.filter_order > highest_order) { refuse("filter_order is " + std::to_string(one.filter_order) + ", expected 1 to " + std::to_string(highest_order)); }
+  for (std::size_t k = 0; k < n; ++k) {
+    if (one.q_min[k] > one.q_max[k]) { refuse("q_min of joint " + one.joint_names[k] + " is greater than q_max"); }
+  }
+
+  for (const std::uint32_t column : one.independent_columns) {
+    if (column >= c) { refuse("independent_columns names a column that does not exist"); }
+  }
+  for (std::size_t k = 0; k < p; ++k) {
+    for (std::size_t l = 0; l < p; ++l) {
+      if (std::fabs(one.mapping[k * c + one.independent_columns[l]] - (k == l ? 1.0 : 0.0)) > agreement) { refuse("mapping is not the identity on independent_columns"); }
+    }
+  }
+  constexpr const char * symbols[] = {"m", "mx", "my", "mz", "Ixx", "Ixy", "Iyy", "Ixz", "Iyz", "Izz"};
+  for (std::size_t k = 0; k < p; ++k) {
+    const std::string & column = one.column_names[one.independent_columns[k]];
+    if (one.names[k] != column) { refuse(one.names[k] + " is not the name of its column, " + column); }
+  }
+  for (std::size_t k = 0; k < p; ++k) {
+    double sum = 0.0, size = std::fabs(one.values[k]);
+    for (std::size_t l = 0; l < c; ++l) {
+      const double part = one.mapping[k * c + l] * (l < 10 * bodies ? one.standard_parameters[l] : one.term_values[l - 10 * bodies]);
+      sum += part;
+      size += std::fabs(part);
+    }
+    if (std::fabs(one.values[k] - sum) > agreement * size) { refuse("values of " + one.names[k] + " is not mapping * (standard_parameters, term_values)"); }
+  }
+
+  for (std::size_t k = 0; k < p * p; ++k) {
+    if (std::isnan(one.covariance[k]) || (k % (p + 1) == 0 && !(one.covariance[k] >= 0.0))) { refuse("covariance holds NaN, or a variance below 0"); }
+  }
+  std::vector<std::size_t> known;
+  for (std::size_t k = 0; k < p; ++k) { if (std::isfinite(one.standard_deviations[k])) { known.push_back(k); } }
+  const std::size_t m = known.size();
+  Numbers block(m * m);
+  bool squares = true, symmetric = true;
+  for (std::size_t i = 0; i < m; ++i) {
+    const double sigma = one.standard_deviations[known[i]];
+    squares = squares && std::fabs(std::sqrt(one.covariance[known[i] * (p + 1)]) - sigma) <= agreement * sigma;
+    for (std::size_t j = 0; j < m; ++j) {
+      const double other = one.standard_deviations[known[j]], entry = one.covariance[known[i] * p + known[j]];
+      squares = squares && std::isfinite(entry);
+      block[i * m + j] = entry / (sigma > 0.0 ? sigma : 1.0) / (other > 0.0 ? other : 1.0);
+    }
+  }
+  if (!squares) { refuse("covariance does not have the squares of standard_deviations on its diagonal"); }
+  for (std::size_t i = 0; i < m; ++i) {
+    for (std::size_t j = 0; j < i; ++j) { symmetric = symmetric && std::fabs(block[i * m + j] - block[j * m + i]) <= agreement; }
+  }
+  if (!symmetric) { refuse("covariance is not symmetric"); }
+  for (std::size_t i = 0; i < m; ++i) {  // Cholesky factors of the matrix with its eigenvalues raised by the tolerance
+    for (std::size_t j = 0; j <= i; ++j) {
+      double sum = block[i * m + j] + (i == j ? agreement * static_cast<double>(m) : 0.0);
+      for (std::size_t l = 0; l < j; ++l) { sum -= block[i * m + l] * block[j * m + l]; }
+      if (i == j && !(sum > 0.0)) { refuse("covariance is not positive semidefinite"); }
+      block[i * m + j] = i == j ? std::sqrt(sum) : sum / block[j * m + j];
+    }
+  }
+
+  // what Python compares with its own model of the URDF
+  for (std::size_t k = 0; k < 10 * bodies; ++k) {
+    if (one.column_names[k] != symbols[k % 10] + std::to_string(k / 10 + 1)) { refuse("column_names is not that of its URDF and terms, or in another order"); }
+  }
+  for (std::size_t k = 0; k < p && one.effort_kind != "current" && one.effort_kind != "motor_torque"; ++k) {
+    const std::size_t column = one.independent_columns[k], symbol = column % 10;
+    if (column < 10 * bodies && one.units[k] != (symbol == 0 ? "kg" : symbol < 4 ? "kg m" : "kg m^2")) {
+      refuse("units is not that of its URDF and terms, or in another order");
+    }
+  }
+  for (std::size_t k = 0; k < one.term_constant_names.size(); ++k) {
+    const std::string & name = one.term_constant_names[k];
+    const std::string own = name.substr(name.find('.') + 1);
+    for (const LawRow & row : law_rows) {
+      const bool named = own == row.constant_name && row.shape != Shape::spring;
+      if (named && !(one.term_constant_values[k] > 0.0 || (row.shape == Shape::sign && one.term_constant_values[k] == 0.0))) {
+        refuse(name + " must be 0 or more, not " + shown(one.term_constant_values[k]));
+      }
+    }
+  }
+}
+}  // namespace detail
 
 namespace runtime
 {
@@ -582,7 +1048,7 @@ public:
   explicit Dynamics(const Parameters & parameters, bool allow_bad_verdict = false) : joint_names_(parameters.joint_names)
   {
     using detail::refuse;
-    if (parameters.format_version != parameter_format_version) { refuse("another format_version"); }
+    detail::check(parameters);
     if (parameters.verdict == "bad" && !allow_bad_verdict) { refuse("its verdict is bad: identify again"); }
     const std::size_t bodies = parameters.body_names.size(), joints = joint_names_.size();
     if (parameters.effort_kind == "current" || parameters.effort_kind == "motor_torque") {
@@ -595,18 +1061,17 @@ public:
     if (!joints || bodies > N || joints > N) { refuse("it has more bodies than the evaluator, or no joint"); }
     m_bodies = static_cast<int>(bodies);
     m_joints = static_cast<int>(joints);
-    const std::size_t columns = parameters.column_names.size();
-    if (columns != 10 * bodies + parameters.term_names.size()) { refuse("column_names do not fit bodies and terms"); }
-    std::vector<double> full(columns, 0.0);
-    if (parameters.values.size() != parameters.independent_columns.size()) { refuse("values have another length"); }
+    std::vector<double> full(parameters.column_names.size(), 0.0);
     for (std::size_t k = 0; k < parameters.values.size(); ++k) {
-      if (parameters.independent_columns[k] >= columns) { refuse("independent_columns names no column"); }
-      if (!std::isfinite(parameters.values[k])) { refuse("values are not finite"); }
       full[parameters.independent_columns[k]] = parameters.values[k];
     }
-    for (std::size_t k = 0; k < 10 * bodies; ++k) { m_parameters[k / 10][k % 10] = full[k]; }
-    place_bodies(parameters);
-    place_terms(parameters, std::vector<double>(full.begin() + static_cast<std::ptrdiff_t>(10 * bodies), full.end()));
+    place(parameters, full);
+    std::size_t at = 0;
+    for (const std::string & name : parameters.body_names) { at += at < joints && joint_names_[at] == name ? 1 : 0; }
+    if (at < joints) { refuse("joint_names is not that of its URDF and terms, or in another order"); }
+    std::vector<double> other = parameters.standard_parameters;
+    other.insert(other.end(), parameters.term_values.begin(), parameters.term_values.end());
+    compare(Dynamics(parameters, other));
     for (const std::string & part : parameters.robot_compensates) {
       if (part == "gravity") { gravity_ = true; }
       else if (part == "coriolis") { coriolis_ = true; }
@@ -684,6 +1149,47 @@ public:
   }
 
 private:
+  /// Dynamics by the realization in standard parameters, for the comparison with the base parameters.
+  Dynamics(const Parameters & parameters, const std::vector<double> & full)
+  : joint_names_(parameters.joint_names), m_bodies(static_cast<int>(parameters.body_names.size())),
+    m_joints(static_cast<int>(parameters.joint_names.size())) { place(parameters, full); }
+
+  void place(const Parameters & parameters, const std::vector<double> & full)
+  {
+    const std::size_t bodies = parameters.body_names.size();
+    for (std::size_t k = 0; k < 10 * bodies; ++k) { m_parameters[k / 10][k % 10] = full[k]; }
+    place_bodies(parameters);
+    place_terms(parameters, std::vector<double>(full.begin() + static_cast<std::ptrdiff_t>(10 * bodies), full.end()));
+  }
+
+  /// Refuse base parameters and standard parameters with different torques.
+  void compare(const Dynamics & other) const
+  {
+    double q[N] = {0.0}, dq[N] = {0.0}, ddq[N] = {0.0}, own[N], its[N], scale[N], part[N], alone[N][10];
+    for (int state = 0; state < 10; ++state) {
+      for (int j = 0; j < m_joints; ++j) {  // any states do that repeat with no other
+        q[j] = 2.0 * std::sin(1.0 + 7.3 * state + 2.1 * j);
+        dq[j] = 2.0 * std::sin(2.0 + 5.1 * state + 3.7 * j);
+        ddq[j] = 2.0 * std::sin(3.0 + 3.9 * state + 5.3 * j);
+      }
+      m_inverse_dynamics(nullptr, q, dq, ddq, own);
+      other.m_inverse_dynamics(nullptr, q, dq, ddq, its);
+      for (int j = 0; j < m_joints; ++j) { scale[j] = std::fabs(own[j]); }
+      for (int i = 0; i < m_bodies; ++i) {  // parts that cancel each other have the rounding of their own sizes
+        for (int k = 0; k < m_bodies; ++k) { std::fill(alone[k], alone[k] + 10, 0.0); }
+        std::copy(other.m_parameters[i], other.m_parameters[i] + 10, alone[i]);
+        m_rigid_bodies(alone, q, dq, ddq, part);
+        for (int j = 0; j < m_joints; ++j) { scale[j] += std::fabs(part[j]); }
+      }
+      for (int j = 0; j < m_joints; ++j) {
+        if (std::fabs(own[j] - its[j]) > detail::torque_agreement * scale[j]) {
+          detail::refuse("values and standard_parameters give different torques of joint " +
+            joint_names_[static_cast<std::size_t>(j)] + ": they are not of the same robot");
+        }
+      }
+    }
+  }
+
   struct Coordinate { double weights[N] = {0.0}; double offset = 0.0, square = 0.0; };
   struct Law { detail::Shape shape; double constant, fading, value; int side; std::size_t along; bool loaded; int state; };
 
@@ -765,7 +1271,7 @@ private:
         place = product(above.fixed ? above.origin : above.at(position), place);
         link = above.parent;
       }
-      if (m_parent[i] > i) { refuse("its bodies are not ordered from the base"); }
+      if (m_parent[i] > i) { refuse("body_names is not that of its URDF: its bodies are not ordered from the base"); }
       const std::array<detail::Rotation, 3> turn = detail::turns(own.axis);
       const detail::Vector3 along = detail::turned(place.r, own.axis);
       for (std::size_t k = 0; k < 9; ++k) {
@@ -801,7 +1307,7 @@ private:
       const int symbol = seen[{term, at}]++;
       const detail::TermRow * known = nullptr;
       for (const detail::TermRow & row : detail::term_rows) { if (term == row.term) { known = &row; } }
-      if (!known || symbol >= known->symbols) { refuse("term " + term + " is not known to this evaluator"); }
+      if (!known || symbol >= known->symbols) { refuse("term " + term + " on " + at + " is not known to this evaluator"); }
       if (values[k] == 0.0) { continue; }
       if (!along.count(at)) {
         along[at] = coordinates_.size();
