@@ -37,6 +37,12 @@ PR_SET_PDEATHSIG = 1
 REST_SPEED = 0.01
 """A joint below this speed is at rest [rad/s]."""
 
+REST_TIME_S = 0.5
+"""Time without motion after which a robot is at rest: one that turns around is at rest for an instant [s]."""
+
+BRAKED_S = 3.0
+"""Time after a fault of the excitation until the robot must be at rest [s]; a busy computer is late."""
+
 STARTING_S = 60.0
 """Longest time that a node may take to be there on a busy computer."""
 
@@ -146,6 +152,7 @@ class Cell:
         excitation: state and reason of every excitation status, newest last.
         recording: the same of the recorder.
         states: arrival, stamp, positions and velocities of every joint state of the robot.
+        ended: stamp of the joint state at which the excitation had last left a state of motion.
     """
 
     def __init__(self, world: Any, folder: Path, namespace: str = "cell", watch: bool = True) -> None:
@@ -170,11 +177,12 @@ class Cell:
         self.recording: list[tuple[int, str]] = []
         self.states: list[tuple[float, float, np.ndarray, np.ndarray, np.ndarray]] = []
         self.efforts: list[np.ndarray] = []
+        self.ended = 0.0
         self._bags = 0
         self._before: dict[str, set[tuple[int, ...]]] = {}
         listen = world.probe.create_subscription
         self._subscriptions = [
-            listen(ExcitationStatus, f"/{namespace}/excitation_status", self._hear(self.excitation), LATCHED),
+            listen(ExcitationStatus, f"/{namespace}/excitation_status", self._follow, LATCHED),
             listen(RecordingStatus, f"/{namespace}/recording_status", self._hear(self.recording), LATCHED),
         ]
         if watch:
@@ -187,6 +195,12 @@ class Cell:
     @staticmethod
     def _hear(into: list[tuple[int, str]]) -> Callable[[Any], None]:
         return lambda message: into.append((message.state, message.reason))
+
+    def _follow(self, message: Any) -> None:
+        moving = (message.APPROACHING, message.RUNNING, message.RETURNING)
+        if self.excitation and self.excitation[-1][0] in moving and message.state not in moving:
+            self.ended = self.moment()
+        self.excitation.append((message.state, message.reason))
 
     def _see(self, message: Any) -> None:
         stamp = message.header.stamp.sec + 1e-9 * message.header.stamp.nanosec
@@ -279,10 +293,58 @@ class Cell:
         """Largest joint speed of the newest joint state [rad/s]."""
         return float(np.abs(self.states[-1][3]).max())
 
+    def moment(self) -> float:
+        """The present by the stamps of the robot [s]; 0 before the first joint state."""
+        return self.states[-1][1] if self.states else 0.0
+
     def moved_after(self, moment: float) -> float:
         """Time from a moment to the last joint state in motion [s], by the stamps of the robot."""
-        late = [stamp for _, stamp, _, dq, _ in self.states if stamp > moment and np.abs(dq).max() > REST_SPEED]
-        return max(0.0, late[-1] - moment) if late else 0.0
+        for _, stamp, _, dq, _ in reversed(self.states):
+            if stamp <= moment:
+                break
+            if np.abs(dq).max() > REST_SPEED:
+                return stamp - moment
+        return 0.0
+
+    def until_rest(self, moment: float, bound: float = BRAKED_S) -> float:
+        """Wait until joint states show the robot at rest; the measure of every promise about motion.
+
+        Args:
+            moment: time from which it is measured, by the stamps of the robot [s].
+            bound: longest time from then until the rest [s].
+
+        Returns:
+            Time from the moment to the last joint state in motion [s].
+
+        Raises:
+            AssertionError: a joint moves after the bound.
+        """
+
+        def known() -> bool:
+            moved = self.moved_after(moment)
+            return moved > bound or self.moment() - moment - moved >= REST_TIME_S
+
+        self.world.until(known, bound + STARTING_S, "joint states that show rest")
+        took = self.moved_after(moment)
+        if took > bound:
+            raise AssertionError(
+                f"at {self.speed():.2g} rad/s {took:.2f} s after it had to brake, not at rest within {bound:g} s: "
+                f"{self.excitation[-1][1][:100] if self.excitation else ''}"
+            )
+        return took
+
+    def stop_motion(self) -> None:
+        """Stop the excitation, which must succeed, and only when the robot is at rest.
+
+        Raises:
+            AssertionError: it does not, or the robot moves after the answer.
+        """
+        answer = self.trigger("excitation_publisher/stop")
+        moment = self.moment()
+        if not answer.success:
+            raise AssertionError(f"stop answers: {answer.message}")
+        if self.until_rest(moment) > 0.0:
+            raise AssertionError("the robot moves after the answer of stop")
 
     def others_alive(self, *but: str) -> list[str]:
         """Names of nodes that have ended although nothing ended them."""

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from faults.cell import REST_SPEED, Cell
+from faults.cell import Cell
 from faults.results import Result
 
 SIZE = "400k"
@@ -84,11 +84,9 @@ def _failed_well(cell: Cell, bag: Path, word: str) -> str:
         problems.append(f"the reason does not say {word!r}: {reason}")
     if _kept(bag) < 100:
         problems.append(f"{_kept(bag)} samples are read back")
-    cell.world.wait(STOPPED_S)
+    cell.until_rest(cell.moment(), STOPPED_S)
     if cell.others_alive():
         problems.append(f"{', '.join(cell.others_alive())} ended")
-    if cell.speed() > REST_SPEED:
-        problems.append(f"the robot still moves {STOPPED_S:g} s after the recorder failed")
     return "; ".join(problems)
 
 
@@ -131,9 +129,7 @@ def _removed(cell: Cell, folder: Path) -> str:
     answer = cell.trigger("recorder/stop")
     if answer.success or answer.message != reason:
         problems.append(f"stop answers {answer.success}, {answer.message}")
-    cell.world.wait(STOPPED_S)
-    if cell.speed() > REST_SPEED:
-        problems.append(f"the robot still moves {STOPPED_S:g} s after the bag was removed")
+    cell.until_rest(cell.moment(), STOPPED_S)
     if cell.others_alive():
         problems.append(f"{', '.join(cell.others_alive())} ended")
     if cell.processes["recorder"].end() == 0:

@@ -7,9 +7,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-import numpy as np
-
-from faults.cell import REST_SPEED, Cell, cell, parameters_of_arm, tracebacks
+from faults.cell import Cell, cell, parameters_of_arm, tracebacks
 from faults.results import Result
 
 GROWTH_MIB = 10.0
@@ -103,21 +101,20 @@ def _crosstalk(moving: Cell, resting: Cell) -> list[str]:
         listen(IdentificationReport, f"/{name}/identification_report", heard.append, RELIABLE)
         for name, heard in reports.items()
     ]
-    states, reported, recorded = len(resting.states), len(resting.excitation), len(resting.recording)
+    moment, reported, recorded = resting.moment(), len(resting.excitation), len(resting.recording)
     moving.start_motion()
     moving.until_excitation(Status.RUNNING)
     moving.world.wait(4.0)
-    moving.trigger("excitation_publisher/stop")
+    moving.stop_motion()
     moving.until_excitation(Status.READY, Status.DONE)
     reports[moving.namespace].clear()
     moving.trigger("identifier/identify")
     moving.world.until(lambda: bool(reports[moving.namespace]), 60.0, "report of the identification")
     for subscription in subscriptions:
         moving.world.probe.destroy_subscription(subscription)
-    speed = max(float(np.abs(dq).max()) for _, _, _, dq, _ in resting.states[states:])
     problems = []
-    if speed > REST_SPEED:
-        problems.append(f"the other robot moves at {speed:.2f} rad/s")
+    if resting.until_rest(moment) > 0.0:
+        problems.append("the other robot moves")
     if len({state for state, _ in resting.excitation[reported:]}) > 1:
         problems.append("the other excitation publisher changes its state")
     if len({state for state, _ in resting.recording[recorded:]}) > 1:

@@ -26,9 +26,6 @@ EFFORT_BOUND_S = 0.3
 ATTEMPTS = 5
 """Attempts to bring the excitation into a state on a busy computer."""
 
-SETTLE_S = 1.5
-"""Time after a kill in which the robot is watched."""
-
 
 @dataclass
 class Outcome:
@@ -85,7 +82,7 @@ def _check_others(cell: Cell, *but: str) -> None:
 def _into(cell: Cell, state: str, rng: random.Random) -> None:
     """Bring the excitation into a state."""
     from robot_dyn_id.msg import ExcitationStatus as Status
-    from std_srvs.srv import SetBool
+    from std_srvs.srv import SetBool, Trigger
 
     cell.until_excitation(Status.READY, Status.DONE, Status.FAULT)
     if state == "ready":
@@ -101,8 +98,11 @@ def _into(cell: Cell, state: str, rng: random.Random) -> None:
         cell.world.call(SetBool, f"/{cell.namespace}/excitation_publisher/pause", SetBool.Request(data=True))
         cell.world.wait(rng.uniform(0.0, 0.8))
     if state == "stopping":
-        cell.trigger("excitation_publisher/stop")
+        stop = cell.world.probe.create_client(Trigger, f"/{cell.namespace}/excitation_publisher/stop")
+        cell.world.until(stop.service_is_ready, 20.0, "the service stop")
+        stop.call_async(Trigger.Request())  # it answers when braking is over
         cell.world.wait(rng.uniform(0.0, 0.2))
+        cell.world.probe.destroy_client(stop)
 
 
 def _is(cell: Cell, state: str) -> bool:
@@ -140,12 +140,9 @@ def excitation_publisher(cell: Cell, runs: int, rng: random.Random, states: Sequ
                 else:
                     raise AssertionError(f"not run: not {state} in {ATTEMPTS} attempts, {cell.excitation[-1]}")
             moment = process.kill()
-            cell.world.wait(SETTLE_S)
+            took = cell.until_rest(moment)
             _check_others(cell, "excitation_publisher")
-            if cell.speed() > REST_SPEED:
-                cell.world.wait(15.0)
-                raise AssertionError(f"in motion {cell.moved_after(moment):.1f} s after the kill")
-            return cell.moved_after(moment)
+            return took
 
         for _ in range(runs):
             _attempt(outcome, run)
@@ -296,7 +293,7 @@ def identifier(cell: Cell, runs: int, rng: random.Random, states: Sequence[str])
             process.kill()
             _check_others(cell, "identifier")
             if state != "waiting":
-                cell.trigger("excitation_publisher/stop")
+                cell.stop_motion()
 
         for _ in range(runs):
             _attempt(outcome, run)

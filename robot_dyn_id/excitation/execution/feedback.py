@@ -221,6 +221,11 @@ class Feedback:
         """Whether the latest positions follow from one another within the limits of velocity, unlike noise."""
         return self._steps >= MIN_VIOLATIONS
 
+    @property
+    def moved(self) -> bool:
+        """Whether a joint moves, or has moved since joint states were missing, by more than noise."""
+        return bool(self.moving()) or self._before is not None
+
     def speed(self) -> Array:
         """Velocities within the limits [rad/s or m/s], shape (n,): measured, or of joints without from positions."""
         velocity = self.velocity

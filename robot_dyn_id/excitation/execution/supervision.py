@@ -266,7 +266,7 @@ class Supervisor:
             self._settled = True
             if self.phase == Phase.STOPPING:
                 self.phase = self._after
-        elif now.steady >= self._rest_by and self.feedback.consistent:
+        elif now.steady >= self._rest_by and self.feedback.moved and self.feedback.consistent:
             position = self.feedback.position
             assert position is not None
             if not self._undecided and AGAIN not in self.reason:

@@ -434,8 +434,9 @@ def test_braking_ends_when_joint_states_show_rest_and_not_when_they_are_silent()
     lost.until(Phase.FAULT, 20)
     lost.step(1000)
     assert not lost.supervisor.at_rest and "no joint states for" in lost.supervisor.unrest(lost.now)
-    lost.speak = True
+    lost.speak, command = True, lost.supervisor.command
     lost.step(5)
+    assert lost.supervisor.command is command, "nothing moves"
     assert not lost.supervisor.at_rest and "still moving" in lost.start()
     lost.step(60)
     assert lost.supervisor.at_rest and lost.start() == ""
