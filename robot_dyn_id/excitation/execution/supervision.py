@@ -145,7 +145,7 @@ class Supervisor:
         self._after = Phase.READY  # phase after braking
         self._ticked = self._woke = self._stalled_at = -math.inf
         self._stall = 0.0  # duration of the latest stall
-        self._look = TimePoint(-math.inf, -math.inf)  # time of the latest call
+        self._look = TimePoint(-math.inf, -math.inf)  # time of the latest call at which the motion clock had gone on
         self._unbroken: TimePoint | None = None  # latest time before the motion clock jumped ahead
         self._settled = True  # whether the robot was measured at rest after its latest command
         self._quiet = math.inf  # steady time from which joint states may show that rest
@@ -220,7 +220,9 @@ class Supervisor:
         Args:
             now: present time.
         """
-        look, self._look = self._look, now
+        look = self._look
+        if now.motion != look.motion:  # a clock that stood may catch up
+            self._look = now
         back = look.motion - now.motion
         ahead = -back - (now.steady - look.steady) if math.isfinite(look.motion) else 0.0
         if ahead > MIN_CLOCK_JUMP_S and self._unbroken is None:

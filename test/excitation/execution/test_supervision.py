@@ -516,6 +516,22 @@ def test_noise_is_not_what_a_robot_is_braked_from():
     assert cell.supervisor.at_rest
 
 
+def test_a_clock_that_catches_up_after_the_node_was_held_up_is_no_jump():
+    """The first look after the hold-up is before the message of the clock is read, or behind it."""
+    for first in (0.0, 1.3):
+        cell = Cell().brought_to(Phase.RUNNING)
+        cell.steady += 1.3
+        cell.t += first
+        cell.supervisor.tick(cell.now, "")
+        cell.t += 1.3 - first
+        cell.steady += STEP
+        cell.t += STEP
+        cell.q = cell.supervisor.command.state(cell.t)[0]
+        cell.supervisor.receive(cell.now, cell.t, NAMES, cell.q.tolist(), [0.0] * 3, [0.0] * 3)
+        cell.step(3)
+        assert cell.supervisor.phase == Phase.RUNNING, cell.supervisor.reason
+
+
 @pytest.mark.parametrize("ahead", [0.5, 10.0, 2e9])
 @pytest.mark.parametrize("pieces", [True, False])
 @pytest.mark.parametrize("first", ["tick", "receive", "stop"])
