@@ -56,6 +56,11 @@ PARAMETERS: Mapping[str, Mapping[str, object]] = {
     "recorder": {"start": False},
     "identifier": {"urdf": URDF},
     "torque_residual_monitor": {},
+    "external_torque_estimator": {},
+    "gravity_calibrator": {"urdf": URDF},
+    "gravity_compensator": {"urdf": URDF, "timeout": 0.5},
+    "payload_identifier": {"urdf": URDF, "link": "link7"},
+    "marker_publisher": {},
     "computed_torque_controller": {"urdf": URDF, "timeout": 0.2, "robot_compensates": ["none"]},
 }
 """ROS parameters of each node in a cell."""
@@ -231,8 +236,8 @@ class Cell:
         if name == "simulator" or not relayed:
             rules.append("joint_states:=robot/joint_states")
         values: dict[str, object] = {**PARAMETERS[name], **parameters}
-        if name == "identifier":
-            values.setdefault("folder", self.folder / f"run_{time.monotonic_ns()}")
+        if name in ("identifier", "gravity_calibrator", "payload_identifier"):
+            values.setdefault("folder", self.folder / f"run_{name}_{time.monotonic_ns()}")
         if name == "recorder":
             self._bags += 1
             self.bag = self.folder / f"bag_{self._bags}"
@@ -404,4 +409,21 @@ def parameters_of_arm(folder: Path) -> Path:
         for seed in (1, 2)
     ]
     write_parameters(path, identify(trials[:1], trials[1:], model, Settings(terms=terms), "test").parameters)
+    return path
+
+
+def gravity_of_arm(folder: Path) -> Path:
+    """Gravity calibration of the simulated arm, as of one without torque sensors."""
+    path = folder / "arm7_gravity.yaml"
+    if path.exists():
+        return path
+    from support.low_cost_arm import LowCostArm
+
+    from robot_dyn_id.files.gravity import write_gravity
+    from robot_dyn_id.loads.gravity import calibrate_gravity
+    from robot_dyn_id.model.robot import RobotModel
+    from robot_dyn_id.signals.holds import find_holds
+
+    model = RobotModel.from_file(URDF)
+    write_gravity(path, model, calibrate_gravity(model, find_holds([LowCostArm(model).record()], model.joint_names)))
     return path

@@ -114,7 +114,7 @@ def test_a_full_disk_ends_the_motion_and_no_node(world, tmp_path):
 
 
 @pytest.mark.slow
-def test_all_nodes_at_1_khz_with_flat_memory(world, tmp_path):
+def test_all_nodes_in_motion_with_flat_memory(world, tmp_path):
     from faults import endurance
 
-    kept(endurance.memory(world, tmp_path, 12.0))
+    kept(endurance.memory(world, tmp_path, 12.0, rate=100.0))

@@ -15,10 +15,12 @@ from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
 from rclpy.clock import Clock, ClockType
 from rclpy.duration import Duration
 from rclpy.exceptions import NameValidationException
+from rclpy.executors import Executor
 from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 
 from robot_dyn_id.errors import InputError, InternalError, RobotDynIdError, UsageError
+from robot_dyn_id.nodes.runtime.backlog import Backlog
 from robot_dyn_id.nodes.runtime.decoding import decode
 from robot_dyn_id.nodes.runtime.goals import GoalServer
 from robot_dyn_id.nodes.runtime.namesakes import Namesakes
@@ -35,6 +37,9 @@ SENSOR = QoSProfile(depth=5, reliability=ReliabilityPolicy.BEST_EFFORT)
 
 STREAM = QoSProfile(depth=2000, reliability=ReliabilityPolicy.BEST_EFFORT)
 """Subscriber that must lose nothing for 2 s at 1 kHz, from publishers of either reliability."""
+
+QUEUE = QoSProfile(depth=2 * STREAM.depth, reliability=ReliabilityPolicy.BEST_EFFORT)
+"""Queue of the middleware behind a `Backlog`, which drops messages before this does."""
 
 LAST_MESSAGES_TIMEOUT_S = 1.0
 """Time for which a node waits at its end until its last messages have been received [s]."""
@@ -157,6 +162,7 @@ class RobotNode(Node):  # type: ignore[misc]
         self.internal_error = ""
         self._destroyed = False
         self._goal_servers: list[GoalServer] = []
+        self._backlogs: dict[str, Backlog] = {}
         self._logged_faults: set[tuple[str, int]] = set()
         try:
             self.settings: Any = declare(self, self.SETTINGS)
@@ -264,7 +270,14 @@ class RobotNode(Node):  # type: ignore[misc]
         self.get_logger().warning(f"refused: {what}", throttle_duration_sec=REFUSAL_PERIOD)
 
     def create_subscription(
-        self, msg_type: Any, topic: str, callback: Callable[[Any], None], *args: Any, raw: bool = False, **options: Any
+        self,
+        msg_type: Any,
+        topic: str,
+        callback: Callable[[Any], None],
+        *args: Any,
+        raw: bool = False,
+        depth: int = 0,
+        **options: Any,
     ) -> Any:
         """Create a subscription whose callback is `guarded`; see `rclpy.node.Node`.
 
@@ -277,6 +290,7 @@ class RobotNode(Node):  # type: ignore[misc]
             callback: takes one message.
             *args: of rclpy.
             raw: whether the callback takes the bytes of the messages.
+            depth: number of messages that may wait, see `Backlog`; 0: as many as arrive.
             **options: of rclpy.
         """
 
@@ -289,7 +303,16 @@ class RobotNode(Node):  # type: ignore[misc]
                 callback(message)
 
         taken = self.guarded(callback if raw else take)
+        if depth:
+            taken = self._backlogs[topic] = Backlog(taken, depth, self._defer)
         return super().create_subscription(msg_type, topic, taken, *args, raw=True, **options)
+
+    def _defer(self, call: Callable[[], None]) -> bool:
+        """Have a function called after what is in the queue of the executor; False if it has none."""
+        if self.executor is None or isinstance(self.executor, Executor):  # no EventsExecutor
+            return False
+        self.executor.create_task(call)
+        return True
 
     def create_timer(self, timer_period_sec: float, callback: Callable[[], None], *args: Any, **options: Any) -> Any:
         """Create a timer whose callback is `guarded`; see `rclpy.node.Node`."""
@@ -323,7 +346,8 @@ class RobotNode(Node):  # type: ignore[misc]
         if self.internal_error:
             found = Diagnosis(ERROR, self.internal_error, {**found.values, "internal errors": self.internal_errors})
         status = DiagnosticStatus(level=found.level, name=self.get_fully_qualified_name(), message=found.message)
-        values = {**found.values, **self.namesakes.values()}
+        dropped = {f"dropped messages of {name}": one.dropped for name, one in self._backlogs.items() if one.dropped}
+        values = {**found.values, **dropped, **self.namesakes.values()}
         status.values = [KeyValue(key=key, value=str(value)) for key, value in values.items()]
         message = DiagnosticArray(status=[status])
         message.header.stamp = self.get_clock().now().to_msg()
@@ -335,10 +359,17 @@ class RobotNode(Node):  # type: ignore[misc]
         return self.create_publisher(interface.type, interface.name, interface.qos)
 
     def subscription(self, name: str, callback: Callable[..., None], message_type: Any = None, **options: Any) -> Any:
-        """The subscription of one of `INTERFACES`; `message_type` replaces the type that it declares."""
+        """The subscription of one of `INTERFACES`; `message_type` replaces the type that it declares.
+
+        Of a stream (best effort) no more messages wait than the depth of its QoS, see `Backlog`; those that were
+        dropped are counted in the diagnostics.
+        """
         interface = self._interface(SUBSCRIBES, name)
         kind = interface.type if message_type is None else message_type
-        return self.create_subscription(kind, interface.name, callback, interface.qos, **options)
+        assert interface.qos is not None
+        if interface.qos.reliability != ReliabilityPolicy.BEST_EFFORT:
+            return self.create_subscription(kind, interface.name, callback, interface.qos, **options)
+        return self.create_subscription(kind, interface.name, callback, QUEUE, depth=interface.qos.depth, **options)
 
     def service(self, name: str, callback: Callable[..., Any]) -> Any:
         """The service of one of `INTERFACES`."""
