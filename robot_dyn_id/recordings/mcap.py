@@ -11,7 +11,10 @@ from __future__ import annotations
 import os
 import struct
 import zlib
+from bisect import bisect_right
 from collections.abc import Callable, Collection, Iterator
+from contextlib import suppress
+from dataclasses import dataclass, field
 from io import BytesIO
 from pathlib import Path
 from typing import BinaryIO
@@ -122,26 +125,25 @@ def _known(path: Path) -> _Topics:
         _check_magic(stream)
         known = _summary(stream)
         if not known.complete:
-            try:
-                for buffer in _buffers(stream):
+            for buffer in _buffers(stream, Damage()):  # `messages` reports it
+                with suppress(_Damaged):
                     for opcode, start, end in _records(buffer):
                         known.learn(opcode, buffer[start:end])
-            except _Damaged:
-                pass  # `messages` says it
     return known
 
 
 def messages(path: Path, topics: Collection[str], warn: Warn) -> Iterator[RawMessage]:
-    """Messages of `topics` in storage order; of an unfinished or damaged file, those in front of its end.
+    """Messages of `topics` in storage order; of a damaged file the same as `salvage`.
 
     Raises:
         Unreadable: not an MCAP file.
     """
-    known = _Topics()
+    damage = Damage()
     with path.open("rb") as stream:
         _check_magic(stream)
-        try:
-            for buffer in _buffers(stream):
+        known = _summary(stream)
+        for buffer in _buffers(stream, damage):
+            try:
                 for opcode, start, end in _records(buffer):
                     if opcode != Opcode.MESSAGE:
                         known.learn(opcode, buffer[start:end])
@@ -149,11 +151,41 @@ def messages(path: Path, topics: Collection[str], warn: Warn) -> Iterator[RawMes
                     number, _, log_time, _ = _MESSAGE.unpack_from(buffer, start)
                     channel = known.channels.get(number)
                     if channel is None:
-                        raise _Damaged("a message belongs to no channel")
-                    if channel[0] in topics:
+                        damage.lose(end - start, "messages that belong to no channel")
+                    elif channel[0] in topics:
                         yield (*channel, log_time, buffer[start + _MESSAGE.size : end])
-        except _Damaged as damage:
-            warn(f"not finished, or damaged near byte {stream.tell()} ({damage}); what follows is not read")
+            except _Damaged as found:
+                damage.lose(0, str(found))
+    if damage.places:
+        warn(str(damage))
+
+
+@dataclass
+class Damage:
+    """Parts of a file that cannot be read.
+
+    Attributes:
+        places: descriptions of them.
+        lost_bytes: number of bytes of messages that cannot be read.
+        finished: whether the file does not just end where more was to be written.
+    """
+
+    places: list[str] = field(default_factory=list)
+    lost_bytes: int = 0
+    finished: bool = True
+
+    def lose(self, count: int, what: str) -> None:
+        """Note a damaged part of `count` bytes."""
+        self.lost_bytes += count
+        if what not in self.places:
+            self.places.append(what)
+
+    def __str__(self) -> str:
+        """Description after the name of the file and "is"."""
+        what = "damaged" if self.finished or len(self.places) > 1 else "not finished"
+        more = f", and {len(self.places) - 1} more places" if len(self.places) > 1 else ""
+        lost = f"; {self.lost_bytes} bytes are left out, and the rest is read" if self.lost_bytes else ""
+        return f"{what}: {self.places[0]}{more}{lost}"
 
 
 def salvage(path: Path, found: Salvage) -> Iterator[StoredMessage]:
@@ -167,10 +199,11 @@ def salvage(path: Path, found: Salvage) -> Iterator[StoredMessage]:
         Unreadable: not an MCAP file, or not one of ROS 2.
     """
     known = _Described(found)
+    damage = Damage(found.damage)
     count = 0
     with path.open("rb") as stream:
         _check_magic(stream)
-        for content in _salvaged(stream, found):
+        for content in _buffers(stream, damage):
             try:
                 for opcode, start, end in _records(content):
                     if opcode != Opcode.MESSAGE:
@@ -179,12 +212,13 @@ def salvage(path: Path, found: Salvage) -> Iterator[StoredMessage]:
                     number, _, log_time, publish_time = _MESSAGE.unpack_from(content, start)
                     topic = known.channels.get(number)
                     if topic is None:
-                        _lose(found, end - start, "messages that belong to no channel")
+                        damage.lose(end - start, "messages that belong to no channel")
                         continue
                     count += 1
                     yield StoredMessage(topic, log_time, publish_time, content[start + _MESSAGE.size : end])
-            except _Damaged as damage:
-                _lose(found, 0, str(damage))
+            except _Damaged as part:
+                damage.lose(0, str(part))
+    found.lost_bytes = damage.lost_bytes
     if not found.damage and _indexed(path) != count:
         found.damage.append("the index at its end is missing or wrong")
 
@@ -235,36 +269,72 @@ class _Described:
             raise Unreadable(f"topic {channel.topic} has messages of two types; they cannot be kept in one bag")
 
 
-def _salvaged(stream: BinaryIO, found: Salvage) -> Iterator[bytes]:
-    """Runs of whole records of the data section, chunks unpacked, as far as the framing can be followed."""
-    size = os.fstat(stream.fileno()).st_size
-    stream.seek(len(_MAGIC))
-    while True:
-        position = stream.tell()
+def _buffers(stream: BinaryIO, damage: Damage) -> Iterator[bytes]:
+    """Runs of whole records of the data section, chunks unpacked.
+
+    Behind a record that makes no sense it goes on at the next chunk of the index, if there is a sound one.
+    """
+    size, indexed = os.fstat(stream.fileno()).st_size, _chunk_offsets(stream)
+    position: int | None = len(_MAGIC)
+    while position is not None:
+        stream.seek(position)
         head = stream.read(_HEAD.size)
         opcode, length = _HEAD.unpack(head) if len(head) == _HEAD.size else (0, 0)
         if opcode == Opcode.DATA_END:
             return
         if not head:
-            found.damage.append("it was not finished: its end is missing")
+            damage.finished = False
+            damage.lose(0, "its end is missing")
             return
-        if opcode not in _KNOWN:
-            _lose(found, size - position, f"it makes no sense from byte {position} on")
-            return
-        content = stream.read(min(length, size - stream.tell()))
-        if len(content) < length:
-            whole, lost = _begun(content) if opcode == Opcode.CHUNK else (b"", len(head) + len(content))
-            _lose(found, lost, f"it ends within a record, at byte {size}")
+        end, place = position + len(head) + length, f"byte {position}"
+        following = bisect_right(indexed, position)
+        chunk = indexed[following] if following < len(indexed) else None
+        limit = size if chunk is None else chunk
+        meant = following > 0 and indexed[following - 1] == position
+        if len(head) < _HEAD.size:
+            damage.finished = False
+            damage.lose(len(head), f"it ends within a record ({place})")
+        elif opcode not in _KNOWN or (meant and opcode != Opcode.CHUNK):
+            damage.lose(limit - position, f"no record can be read there ({place})")
+            position = chunk
+            continue
+        elif end > limit:
+            content = stream.read(min(limit - position - len(head), _LARGEST))
+            whole, lost = _begun(content) if opcode == Opcode.CHUNK else (b"", limit - position)
+            damage.finished = chunk is not None or _ends(stream)
+            damage.lose(
+                lost, f"{'a record states a wrong length' if damage.finished else 'it ends within a record'} ({place})"
+            )
             if whole:
                 yield whole
-            return
-        if opcode != Opcode.CHUNK:
-            yield head + content
+            position = chunk
             continue
-        try:
-            yield _unpacked(content)
-        except _Damaged as damage:
-            _lose(found, len(head) + length, f"{damage} (byte {position})")
+        elif opcode in _KEPT and length > _LARGEST:
+            damage.lose(end - position, f"a record is too large ({place})")
+        elif opcode == Opcode.CHUNK:
+            try:
+                yield _unpacked(stream.read(length))
+            except _Damaged as part:
+                damage.lose(end - position, f"{part} ({place})")
+        elif opcode in _KEPT:
+            yield head + stream.read(length)
+        position = end
+
+
+def _chunk_offsets(stream: BinaryIO) -> list[int]:
+    """Positions of the chunks by the index at the end of the file; none if it has no checksum, or a wrong one."""
+    size = os.fstat(stream.fileno()).st_size
+    start, tail = _summary_start(stream)
+    if not start or not (checksum := _FOOTER.unpack_from(tail)[-1]):
+        return []
+    stream.seek(start)
+    content = stream.read(size - start)
+    if zlib.crc32(content[: -len(_MAGIC) - 4]) != checksum:
+        return []
+    records = _records(content[: -len(_MAGIC)])
+    return sorted(
+        struct.unpack_from("<Q", content, begin + 16)[0] for opcode, begin, _ in records if opcode == Opcode.CHUNK_INDEX
+    )
 
 
 def _begun(content: bytes) -> tuple[bytes, int]:
@@ -275,8 +345,11 @@ def _begun(content: bytes) -> tuple[bytes, int]:
         (length,) = struct.unpack("<I", stream.read(4))
         if stream.read(length) != b"":
             return b"", len(content)
-        stream.seek(8, os.SEEK_CUR)
-        records = stream.read()
+        (length,) = struct.unpack("<Q", stream.read(8))
+        records = stream.read(min(length, len(content)))
+        (checksum,) = struct.unpack_from("<I", content, _CHUNK_TIMES - 4)
+        if len(records) == length and checksum not in (0, zlib.crc32(records)):
+            return b"", len(content)
     except struct.error:
         return b"", len(content)
     end = 0
@@ -286,14 +359,6 @@ def _begun(content: bytes) -> tuple[bytes, int]:
     except _Damaged:
         pass  # what follows was not written
     return records[:end], len(records) - end
-
-
-def _lose(found: Salvage, count: int, what: str) -> None:
-    """Note damage, and bytes that cannot be read because of it."""
-    assert found.lost_bytes is not None
-    found.lost_bytes += count
-    if what not in found.damage:
-        found.damage.append(what)
 
 
 def _indexed(path: Path) -> int | None:
@@ -315,37 +380,47 @@ def _check_magic(stream: BinaryIO) -> None:
     start = stream.read(len(_MAGIC))
     if not start:
         raise Unreadable("the file is empty: its recorder was ended before the first message; record it again")
-    if start != _MAGIC:
-        raise Unreadable("not an MCAP file; give the file that the recorder wrote")
+    if start == _MAGIC:
+        return
+    opcode, length = _HEAD.unpack(head) if len(head := stream.read(_HEAD.size)) == _HEAD.size else (0, 0)
+    if opcode == Opcode.HEADER and length <= os.fstat(stream.fileno()).st_size:
+        raise Unreadable("its first bytes are damaged; copy the file again")
+    raise Unreadable("not an MCAP file; give the file that the recorder wrote")
+
+
+def _ends(stream: BinaryIO) -> bool:
+    """Whether a file ends as a finished one."""
+    stream.seek(-len(_MAGIC), os.SEEK_END)
+    return stream.read() == _MAGIC
+
+
+def _summary_start(stream: BinaryIO) -> tuple[int, bytes]:
+    """Position of the summary, 0 if there is none, and the bytes of the footer."""
+    size = os.fstat(stream.fileno()).st_size
+    stream.seek(max(0, size - _FOOTER.size - len(_MAGIC)))
+    tail = stream.read()
+    if len(tail) < _FOOTER.size + len(_MAGIC) or not tail.endswith(_MAGIC):
+        return 0, tail
+    opcode, _, start, _, _ = _FOOTER.unpack_from(tail)
+    return (start, tail) if opcode == Opcode.FOOTER and 0 < start < size else (0, tail)
 
 
 def _summary(stream: BinaryIO) -> _Topics:
     """Topics that the summary names; none if there is no sound summary."""
     known = _Topics()
-    size = os.fstat(stream.fileno()).st_size
-    stream.seek(max(0, size - _FOOTER.size - len(_MAGIC)))
-    tail = stream.read()
-    if len(tail) < _FOOTER.size + len(_MAGIC) or not tail.endswith(_MAGIC):
-        return known
-    opcode, _, start, _, _ = _FOOTER.unpack_from(tail)
-    if opcode != Opcode.FOOTER or not 0 < start < size:
+    start, _ = _summary_start(stream)
+    if not start:
         return known
     try:
-        for opcode, record in _framed(stream, start, Opcode.FOOTER):
-            known.learn(opcode, record[_HEAD.size :])
+        for opcode, content in _framed(stream, start):
+            known.learn(opcode, content)
     except _Damaged:
         return _Topics()
     return known
 
 
-def _buffers(stream: BinaryIO) -> Iterator[bytes]:
-    """The data section: runs of whole records, chunks unpacked."""
-    for opcode, record in _framed(stream, len(_MAGIC), Opcode.DATA_END):
-        yield _unpacked(record[_HEAD.size :]) if opcode == Opcode.CHUNK else record
-
-
-def _framed(stream: BinaryIO, start: int, last: Opcode) -> Iterator[tuple[int, bytes]]:
-    """Opcode and bytes of the records from `start` up to the record `last`, without those of no use here.
+def _framed(stream: BinaryIO, start: int) -> Iterator[tuple[int, bytes]]:
+    """Opcode and content of the schemas and channels from `start` up to the footer.
 
     Raises:
         _Damaged: the file ends before.
@@ -354,19 +429,13 @@ def _framed(stream: BinaryIO, start: int, last: Opcode) -> Iterator[tuple[int, b
     stream.seek(start)
     while True:
         head = stream.read(_HEAD.size)
-        if len(head) < _HEAD.size:
-            raise _Damaged("it ends there")
-        opcode, length = _HEAD.unpack(head)
-        if opcode == last:
+        opcode, length = _HEAD.unpack(head) if len(head) == _HEAD.size else (0, 0)
+        if opcode == Opcode.FOOTER:
             return
-        if opcode == 0:  # what a file system leaves behind when the power fails
-            raise _Damaged("no records there")
-        if length > size - stream.tell():
-            raise _Damaged("it ends within a record")
-        if opcode in _KEPT and length > _LARGEST:
-            raise _Damaged("a record is too large")
-        if opcode in _KEPT:
-            yield opcode, head + stream.read(length)
+        if opcode not in _KNOWN or length > size - stream.tell() or (opcode in _LEARNED and length > _LARGEST):
+            raise _Damaged("no sound summary")
+        if opcode in _LEARNED:
+            yield opcode, stream.read(length)
         else:
             stream.seek(length, os.SEEK_CUR)
 

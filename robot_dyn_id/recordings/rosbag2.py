@@ -85,7 +85,10 @@ class BagRecording:
     def findings(self, joints: Sequence[str]) -> tuple[Finding, ...]:
         """Findings about the messages of `joints`."""
         source = f"{self.source}: {self.topic}"
-        damage = [make_finding("file_damaged", f"{self.source}: {text}") for text in self.inventory.damage]
+        again = f"copy the bag again; if that does not help, `robot-dyn-id recover {self.source}` makes it whole"
+        damage = [
+            make_finding("file_damaged", f"{self.source}: {text}", action=again) for text in self.inventory.damage
+        ]
         if self.inventory.clock.log_times:
             message = f"{source}: all messages have the same time stamp; arrival times are used instead"
             damage.append(make_finding("stamps_constant", message))
@@ -147,6 +150,8 @@ def open_parts(paths: Sequence[Path], topic: str | None, reading: MessageReading
     parts = [open_bag(path) for path in paths]
     bag = Bag(", ".join(part.source for part in parts), tuple(file for part in parts for file in part.files))
     topics = bag.topics()
+    if not topics:
+        _refuse_empty(bag)
     chosen = topic_of(topics, topic, reading.types, bag.source)
     decoder = reading.decoder(bag, chosen, topics[chosen])
     found = inspect_topic(lambda warn: _messages(bag, chosen, decoder, warn), decoder)
@@ -156,6 +161,23 @@ def open_parts(paths: Sequence[Path], topic: str | None, reading: MessageReading
     torque = decoder.kind.effort_is_torque
     others = _list_others(bag, chosen, decoder) if topic is None else {}
     return BagRecording(bag.source, found.joint_names, found.epoch, chosen, bag, decoder, found, torque, others=others)
+
+
+def _refuse_empty(bag: Bag) -> None:
+    """Refuse a bag in which no topic can be read, with what is damaged.
+
+    Raises:
+        InputError: the bag.
+    """
+    damage: list[str] = []
+    for _ in bag.messages((), damage.append):
+        pass
+    lost = [text for text in damage if " is damaged" in text or "left out" in text]
+    if lost:
+        raise InputError(
+            f"{bag.source}: no topic can be read: {'; '.join(lost)}; copy the bag again, or record it again"
+        )
+    raise InputError(f"{bag.source}: holds no topic at all, {_ENDED}")
 
 
 def _list_others(bag: Bag, chosen: str, decoder: Decoder) -> dict[str, tuple[str, ...]]:

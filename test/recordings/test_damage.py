@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from mcap.reader import make_reader
 from mcap.writer import CompressionType
 from support.recording_files import JOINT_STATE, JOINTS, TOPIC, assert_equal, samples, truth, write_bag, write_mcap
 
@@ -17,6 +18,7 @@ from robot_dyn_id.errors import InputError
 from robot_dyn_id.recordings import open_recording
 from robot_dyn_id.recordings.bag_writer import StampedSamples, write_joint_state_bag
 from robot_dyn_id.recordings.joint_states import encode
+from robot_dyn_id.recordings.recovery import recover
 
 EXPECTED = truth(40)
 LAYOUTS = {
@@ -59,7 +61,8 @@ def test_a_truncated_file_is_reported_once_with_its_name(tmp_path):
     path.write_bytes(path.read_bytes()[:5000])
     (finding,) = open_recording(path).findings(JOINTS)
     assert finding.code == "file_damaged"
-    assert finding.message.startswith(f"{path}: whole.mcap is not finished, or damaged near byte")
+    assert finding.message.startswith(f"{path}: whole.mcap is not finished: it ends within a record (byte ")
+    assert f"robot-dyn-id recover {path}" in finding.action
 
 
 def test_the_next_file_of_a_split_bag_is_read_behind_an_unfinished_one(tmp_path):
@@ -85,16 +88,67 @@ def test_mcap_with_flipped_bytes_never_gives_wrong_numbers(tmp_path, layout):
         damaged = bytearray(content)
         damaged[int(rng.integers(8, len(content)))] ^= int(rng.integers(1, 256))
         path.write_bytes(damaged)
-        assert prefix_of_truth(path)
+        try:
+            recording = open_recording(path)
+            chunk = samples(recording)
+        except InputError as error:
+            assert "\n" not in str(error)
+            continue
+        rows = [EXPECTED.q.tolist().index(row) for row in chunk.q.tolist()]
+        assert rows == sorted(rows)
+        assert len(rows) == 40 or recording.findings(JOINTS)
 
 
-def prefix_of_truth(path):
-    try:
-        recording = open_recording(path)
-        chunk = samples(recording)
-    except InputError as error:
-        return "\n" not in str(error)
-    return np.array_equal(chunk.q, EXPECTED.q[: len(chunk)])
+DAMAGES = {
+    "a byte of a message": lambda content, chunk: flip(content, chunk + 2000),
+    "checksum of a chunk": lambda content, chunk: flip(content, chunk + 9 + 24),
+    "a chunk that is marked as a private record": lambda content, chunk: flip(content, chunk, 0x90),
+    "length of a chunk, too large": lambda content, chunk: flip(content, chunk + 6),
+    "length of a chunk, too small": lambda content, chunk: flip(content, chunk + 2),
+    "zeros": lambda content, chunk: content[:chunk] + bytes(1000) + content[chunk + 1000 :],
+    "zeros without an index": lambda content, chunk: content[:chunk] + bytes(len(content) - chunk),
+    "cut within a chunk": lambda content, chunk: content[: chunk + 2000],
+}
+
+
+def flip(content, place, value=None):
+    changed = bytearray(content)
+    changed[place] = changed[place] ^ 0xFF if value is None else value
+    return bytes(changed)
+
+
+@pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES)
+def test_reading_goes_on_behind_damage_and_gives_what_recovery_gives(tmp_path, damage):
+    path = write_mcap(tmp_path / "bag.mcap", EXPECTED.messages(), compression=CompressionType.NONE, chunk_size=2500)
+    content = path.read_bytes()
+    with path.open("rb") as stream:
+        chunk = [index.chunk_start_offset for index in make_reader(stream).get_summary().chunk_indexes][2]
+    damaged = damage(content, chunk)
+    path.write_bytes(damaged)
+    recording = open_recording(path)
+    rows = samples(recording).q.tolist()
+    (finding,) = recording.findings(JOINTS)
+    assert finding.code == "file_damaged"
+    assert f"(byte {chunk})" in finding.message
+    recovered = recover(path, tmp_path / "recovered")
+    assert sum(recovered.messages.values()) == len(rows)
+    assert all(row in EXPECTED.q.tolist() for row in rows)
+    if content.endswith(damaged[-100:]):
+        assert rows[-1] == EXPECTED.q[-1].tolist(), "what is behind the damage"
+
+
+def test_a_file_whose_first_bytes_are_damaged_is_not_called_another_format(tmp_path):
+    path = write_mcap(tmp_path / "bag.mcap", EXPECTED.messages())
+    path.write_bytes(flip(path.read_bytes(), 3))
+    with pytest.raises(InputError, match="its first bytes are damaged"):
+        open_recording(path)
+
+
+def test_a_file_without_a_topic_is_said_to_be_damaged_if_it_is(tmp_path):
+    path = write_mcap(tmp_path / "bag.mcap", EXPECTED.messages(), chunk_size=10**7)
+    path.write_bytes(path.read_bytes()[:500])
+    with pytest.raises(InputError, match=r"no topic can be read: bag\.mcap is not finished"):
+        open_recording(path)
 
 
 def test_mcap_full_of_zeros_behind_a_power_failure(tmp_path):
