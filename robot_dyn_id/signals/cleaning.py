@@ -35,6 +35,11 @@ GAP_STEPS = 5.0
 STAMPS = 20_000
 """Samples that the median step of a recording is taken from."""
 
+NEVER_ADVANCE = (
+    "the time stamps never advance: check which column or field they are taken from, and the order of the samples"
+)
+"""Refusal of a recording in reverse order, or whose clock stands."""
+
 
 @dataclass(frozen=True)
 class Drive:
@@ -108,10 +113,7 @@ def median_step(recording: Recording, joints: Sequence[str]) -> float:
     steps = np.diff(np.concatenate(stamps)[:STAMPS])
     steps = steps[steps > 0]
     if not len(steps):
-        raise InputError(
-            f"{recording.source}: the time stamps never advance: check which column or "
-            "field they are taken from, and the order of the samples"
-        )
+        raise InputError(f"{recording.source}: {NEVER_ADVANCE}")
     step = float(np.median(steps))
     if not SHORTEST_STEP <= step <= LONGEST_STEP:
         raise InputError(f"{recording.source}: its time stamps are {step:.3g} apart in the median: seconds are needed")

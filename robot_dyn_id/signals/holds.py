@@ -12,6 +12,7 @@ import numpy as np
 from robot_dyn_id.arrays import Array, Integers, Mask
 from robot_dyn_id.data.recording import Recording
 from robot_dyn_id.errors import InputError
+from robot_dyn_id.signals.cleaning import NEVER_ADVANCE
 
 SHORTEST_S = 0.4
 """Shortest rest that is a hold [s]."""
@@ -66,7 +67,7 @@ def find_holds(recordings: Sequence[Recording], joints: Sequence[str]) -> Holds:
         joints: names of the n joints.
 
     Raises:
-        InputError: a recording without efforts and currents, or no rest between motions.
+        InputError: a recording without efforts and currents, or whose stamps never advance; no rest between motions.
     """
     found = [hold for recording in recordings for hold in _holds_of(_track(recording, joints))]
     if not found:
@@ -91,8 +92,11 @@ def _track(recording: Recording, joints: Sequence[str]) -> _Track:
         drives.append(drive)
     t, q, drive = (np.concatenate(parts) for parts in (stamps, positions, drives))
     good = np.isfinite(t) & np.isfinite(q).all(axis=1) & np.isfinite(drive).all(axis=1)
-    order = np.argsort(t[good], kind="stable")
-    return _Track(t[good][order], q[good][order], drive[good][order])
+    t, q, drive = t[good], q[good], drive[good]
+    if len(t) > 1 and not (np.diff(t) > 0.0).any():
+        raise InputError(f"{recording.source}: {NEVER_ADVANCE}")
+    forward = t > np.maximum.accumulate(np.concatenate([[-np.inf], t[:-1]]))  # as `clean` does
+    return _Track(t[forward], q[forward], drive[forward])
 
 
 def _holds_of(track: _Track) -> Iterator[tuple[Array, Array, Array]]:

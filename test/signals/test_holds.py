@@ -48,3 +48,12 @@ def test_positions_alone_are_refused():
     q = np.zeros((10, 2))
     with pytest.raises(InputError):
         find_holds([ArrayRecording("arm", ("a", "b"), Chunk(np.arange(10.0), q))], ("a", "b"))
+
+
+def test_samples_in_reverse_order_are_refused_and_those_behind_the_clock_left_out():
+    q = np.concatenate([np.linspace(0.0, 1.0, 50), np.full(100, 1.0)])[:, None] * np.ones(2)
+    t, drive = 0.02 * np.arange(150), np.ones((150, 2))
+    with pytest.raises(InputError, match="never advance"):
+        find_holds([ArrayRecording("back", ("a", "b"), Chunk(t[::-1], q, tau=drive))], ("a", "b"))
+    again = Chunk(np.concatenate([t, t]), np.concatenate([q, q]), tau=np.concatenate([drive, 9.0 * drive]))
+    np.testing.assert_array_equal(find_holds([ArrayRecording("twice", ("a", "b"), again)], ("a", "b")).drive, 1.0)
