@@ -144,7 +144,7 @@ def test_a_file_whose_first_bytes_are_damaged_is_not_called_another_format(tmp_p
         open_recording(path)
 
 
-def test_a_file_without_a_topic_is_said_to_be_damaged_if_it_is(tmp_path):
+def test_a_file_without_a_topic_is_reported_as_damaged_if_it_is(tmp_path):
     path = write_mcap(tmp_path / "bag.mcap", EXPECTED.messages(), chunk_size=10**7)
     path.write_bytes(path.read_bytes()[:500])
     with pytest.raises(InputError, match=r"no topic can be read: bag\.mcap is not finished"):
