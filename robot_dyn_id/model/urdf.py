@@ -20,8 +20,11 @@ URDF_LIMIT = 16 * MIB
 DEEPEST = 200
 """Deepest nesting of XML elements; URDF itself needs 6."""
 
-MOST_ELEMENTS = 200_000
+MOST_ELEMENTS = 50_000
 """Largest number of XML elements of a robot description."""
+
+MOST_MATERIALS = 1_000
+"""Largest number of names of materials; the time of the URDF parser below grows with its square."""
 
 MOST_ATTRIBUTES = 100
 """Largest number of attributes of an element; the time of the URDF parser below grows with its square."""
@@ -196,6 +199,9 @@ def _xacro_in(root: ElementTree.Element, namespaces: Mapping[str, str]) -> str:
 def _check_structure(root: ElementTree.Element, label: str) -> None:
     joints = root.findall("joint")
     links = {link.get("name") for link in root.findall("link")}
+    materials = len({material.get("name") for material in root.iter("material")})
+    if materials > MOST_MATERIALS:
+        raise ModelError(f"{label}: {materials} materials; at most {MOST_MATERIALS} are supported")
     for what, elements in (("robot", [root]), ("link", root.findall("link")), ("joint", joints)):
         names = [element.get("name", "") for element in elements]
         if len(names) > MOST_LINKS:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -51,6 +52,9 @@ from robot_dyn_id.simulation.controllers import (
 )
 from robot_dyn_id.simulation.plant import warm_up
 from robot_dyn_id.simulation.trajectory_tracking import STOPPING, Setpoint, TrajectoryTracker
+
+Studied = tuple[ParameterSet, Dynamics]
+"""A parameter set and its dynamics."""
 
 GRAVITY, COMPUTED_TORQUE = "gravity_compensation", "computed_torque"
 
@@ -171,6 +175,9 @@ class ComputedTorqueController(ManagedNode):
         self._law: ComputedTorque | None = None  # of the dynamics
         self._start: ScaledNominalInertia | None = None  # used until there are dynamics
         self._offered: ParameterSetMsg | None = None
+        self._worker = ThreadPoolExecutor(1)  # for models that are received while another one is in use
+        self._studied: Future[Studied | RobotDynIdError] | None = None
+        self._studying: tuple[ParameterSetMsg | None, RobotModel | None] = None, None  # whose result that is
         self._refused = ""
         self._tracker: TrajectoryTracker | None = None  # while joint states are fresh
         self._efforts: CommandedEfforts | None = None  # of the robot that is moved
@@ -308,8 +315,39 @@ class ComputedTorqueController(ManagedNode):
         if self._offered is None:
             self._begin_unknown()
             return
+        if self._model is None:  # nothing is commanded that could be late
+            self._conclude(self._study(self._offered, self._robot, frozenset(self._joints)))
+        elif self._studied is None:  # else the latest is taken when that has ended
+            self._studying = self._offered, self._robot
+            self._studied = self._worker.submit(self._study, self._offered, self._robot, frozenset(self._joints))
+
+    def _study(self, message: ParameterSetMsg, robot: RobotModel, joints: frozenset[str]) -> Studied | RobotDynIdError:
+        """Make the dynamics of a message, for a node that goes on to command; returns the reason for a refusal."""
         try:
-            self._use(parameter_set(self._offered), self._robot)
+            parameters = parameter_set(message)
+            needs_mass_matrix = self.settings.law == COMPUTED_TORQUE
+            return parameters, usable_dynamics(parameters, robot.urdf, joints, needs_mass_matrix)
+        except RobotDynIdError as error:
+            return error
+
+    def _look_at_study(self) -> None:
+        """Use the model of the worker if it is ready and still the latest."""
+        if self._studied is None or not self._studied.done():
+            return
+        studied, self._studied = self._studied, None
+        message, robot = self._studying
+        if message is self._offered and robot is self._robot:
+            self._conclude(studied.result())
+        else:
+            self._decide()
+
+    def _conclude(self, studied: Studied | RobotDynIdError) -> None:
+        """Use the model, or report why it is refused."""
+        assert self._robot is not None
+        try:
+            if isinstance(studied, RobotDynIdError):
+                raise studied
+            self._use(*studied)
         except RobotDynIdError as error:
             self._refused = f"parameters refused: {error}"
             if self._model is None:
@@ -320,15 +358,12 @@ class ComputedTorqueController(ManagedNode):
             self._refused = ""
         self._look()
 
-    def _use(self, parameters: ParameterSet, robot: RobotModel) -> None:
+    def _use(self, parameters: ParameterSet, dynamics: Dynamics) -> None:
         """Go over to a model.
 
         Raises:
             RobotDynIdError: it may not move this robot.
         """
-        dynamics = usable_dynamics(
-            parameters, robot.urdf, self._joints, needs_mass_matrix=self.settings.law == COMPUTED_TORQUE
-        )
         model, used = dynamics.regressor.model, self._model
         if used is not None and used.joint_names != model.joint_names:
             raise InputError(
@@ -528,6 +563,7 @@ class ComputedTorqueController(ManagedNode):
 
     def _look(self) -> None:
         """Report the state; joint states that have ceased are answered by one last command, zero."""
+        self._look_at_study()
         guard, now = self._guard, self._seconds()
         silent = guard is None or guard.silent(now)
         if silent:
@@ -577,6 +613,13 @@ class ComputedTorqueController(ManagedNode):
     def diagnosis(self) -> Diagnosis:
         """The condition that was reported last."""
         return self._condition.remind()
+
+    def destroy_node(self) -> None:
+        """Leave the graph, and drop a model that is being prepared."""
+        worker: ThreadPoolExecutor | None = getattr(self, "_worker", None)  # none of a node that was refused
+        if worker is not None:
+            worker.shutdown(wait=False, cancel_futures=True)
+        super().destroy_node()
 
     def refuse(self, what: str) -> None:
         """Count an input that is not used."""

@@ -383,7 +383,11 @@ BROKEN = {
     "too long": (ARM + " " * URDF_LIMIT, "longer than 16 million characters"),
     "too deep": (ARM.replace("</robot>", "<a>" * 300 + "</a>" * 300 + "</robot>"), "nested deeper than 200"),
     "too deep by far": ("<a>" * 1_000_000, "nested deeper than 200"),
-    "too many elements": (ARM.replace("</robot>", "<a/>" * 300_000 + "</robot>"), "more than 200000 elements"),
+    "too many elements": (ARM.replace("</robot>", "<a/>" * 60_000 + "</robot>"), "more than 50000 elements"),
+    "too many materials": (
+        ARM.replace("</robot>", "".join(f'<material name="m{k}"/>' for k in range(1001)) + "</robot>"),
+        "1001 materials; at most 1000",
+    ),
     "too many attributes": (
         ARM.replace("<link ", "<link " + " ".join(f'a{i}="1"' for i in range(1_000_000)) + " ", 1),
         "an element with more than 100 attributes",

@@ -22,12 +22,14 @@ from robot_dyn_id.dynamics.regressor import Regressor
 from robot_dyn_id.errors import RobotDynIdError
 from robot_dyn_id.files.parameters import read_parameters, write_parameters
 from robot_dyn_id.identification.assembly import tracked
+from robot_dyn_id.nodes import computed_torque_controller
 from robot_dyn_id.nodes.computed_torque_controller import ComputedTorqueController
 from robot_dyn_id.nodes.messages.conversions import parameter_set
 from robot_dyn_id.nodes.runtime.decoding import decode
 from robot_dyn_id.nodes.runtime.robot_node import STREAM
 from robot_dyn_id.nodes.simulator import Simulator
 from robot_dyn_id.nodes.torque_residual_monitor import TorqueResidualMonitor
+from robot_dyn_id.simulation.controllers import usable_dynamics
 
 
 @pytest.mark.parametrize("name", HOSTILE)
@@ -78,6 +80,28 @@ DAMAGED = {
 def test_bytes_that_are_no_set_are_refused_input(name):
     with pytest.raises(RobotDynIdError, match="a message of another version of the type, or damaged"):
         decode(DAMAGED[name](bytes(serialize_message(message()))), ParameterSetMsg)
+
+
+def test_an_arm_is_held_while_another_model_is_prepared(world, tmp_path, monkeypatch):
+    """Prepared is the other model when 100 more efforts by the one in use have been heard: never, if it halts them."""
+    scene = Scene(world, tmp_path, control="effort", effort_timeout="1.0", brakes="true")
+    controller = world.add(ComputedTorqueController, *ros_arguments(timeout="0.2"))
+    scene.parameters.publish(message())
+    world.until(lambda: scene.logged("commands efforts by gravity_compensation"), what="controller")
+    world.until(lambda: scene.efforts_heard, what="efforts")
+    used, prepared = controller._dynamics, []
+
+    def slow(*arguments, **options):
+        begin, end = len(scene.efforts_heard), time.monotonic() + 30.0
+        while len(scene.efforts_heard) < begin + 100 and time.monotonic() < end:
+            time.sleep(0.01)
+        prepared.append(len(scene.efforts_heard) - begin)
+        return usable_dynamics(*arguments, **options)
+
+    monkeypatch.setattr(computed_torque_controller, "usable_dynamics", slow)
+    scene.parameters.publish(message())
+    world.until(lambda: controller._dynamics is not used, what="the other model")
+    assert prepared[0] >= 100 and np.abs(scene.efforts_heard[-1].data).max() > 0.0
 
 
 def test_hostile_sets_move_nothing_and_end_no_node(world, tmp_path):
