@@ -37,7 +37,7 @@ RULES = {
 """Elements and permission of each kind of interface."""
 
 EVERY_NODE = {
-    SUBSCRIBES: ("/clock",),
+    SUBSCRIBES: ("/clock", DIAGNOSTICS.name),
     PUBLISHES: ("/parameter_events", "/rosout"),
     SERVES: (
         "~/describe_parameters",
@@ -49,7 +49,8 @@ EVERY_NODE = {
         "~/set_parameters_atomically",
     ),
 }
-"""Interfaces that rclpy creates for every node, and without which the node does not start."""
+"""Interfaces that rclpy creates for every node, and without which it does not start; and `diagnostics`, on which a node
+looks for another one of its name."""
 
 MANAGED_NODE = {PUBLISHES: (EVENTS,), SERVES: SERVICES}
 """Interfaces that rclpy creates for every node with lifecycle states."""

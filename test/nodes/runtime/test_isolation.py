@@ -14,7 +14,7 @@ from sensor_msgs.msg import JointState
 from support.follower import Follower
 from support.processes import child
 
-from robot_dyn_id.cli import demo
+from robot_dyn_id.cli import demo, note
 from robot_dyn_id.errors import GraphError
 from robot_dyn_id.files.shared import shared_file
 from robot_dyn_id.model.robot import RobotModel
@@ -119,7 +119,10 @@ def test_a_demo_that_is_forced_next_to_a_robot_of_the_same_names_does_not_move_i
             **demo.SIMULATED_TIME,
         }
         bag = {"folder": str(tmp_path / "bag"), "topics": ("joint_states",), **demo.SIMULATED_TIME}
-        demo._record(ros, bag, motion, config)
+        try:
+            demo._record(ros, bag, motion, config)
+        finally:
+            note("recorded")  # ends the progress, which a command would do
         world.until(lambda: len(robot.history) > 100)
     assert robot.received == []
     (chunk, *_) = open_recording(tmp_path / "bag").chunks(names)
