@@ -332,9 +332,11 @@ def _chunk_offsets(stream: BinaryIO) -> list[int]:
     if zlib.crc32(content[: -len(_MAGIC) - 4]) != checksum:
         return []
     records = _records(content[: -len(_MAGIC)])
-    return sorted(
-        struct.unpack_from("<Q", content, begin + 16)[0] for opcode, begin, _ in records if opcode == Opcode.CHUNK_INDEX
-    )
+    try:
+        indexes = [begin for opcode, begin, _ in records if opcode == Opcode.CHUNK_INDEX]
+        return sorted(struct.unpack_from("<Q", content, begin + 16)[0] for begin in indexes)
+    except (_Damaged, struct.error):
+        return []
 
 
 def _begun(content: bytes) -> tuple[bytes, int]:
