@@ -7,6 +7,7 @@ and the subscription goes on to receive.
 
 from __future__ import annotations
 
+import functools
 import random
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -88,17 +89,19 @@ class _Tap:
         from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 
         self._world, self._subscription, self._count = world, subscription, 0
-        self._callback: Callable[[Any], None] = subscription.callback
-        subscription.callback = self._take
+        self._callback: Callable[..., None] = subscription.callback
+
+        @functools.wraps(self._callback)  # rclpy reads from the signature whether it takes information on the message
+        def take(*arguments: Any) -> None:
+            self._count += 1
+            self._callback(*arguments)
+
+        subscription.callback = take
         profile = QoSProfile(
             depth=100, reliability=ReliabilityPolicy.RELIABLE, durability=DurabilityPolicy.TRANSIENT_LOCAL
         )
         self._publisher = world.probe.create_publisher(subscription.msg_type, subscription.topic_name, profile)
         world.until(self._publisher.get_subscription_count, what=f"subscription of {subscription.topic_name}")
-
-    def _take(self, message: Any) -> None:
-        self._count += 1
-        self._callback(message)
 
     def send(self, messages: Sequence[bytes]) -> None:
         """Publish bytes, and wait until they have been received."""
