@@ -213,6 +213,18 @@ class Feedback:
             return self._moves(int(j), self.velocity[j])
         return ""
 
+    def moved_since(self, since: float) -> str:
+        """Description of a joint that moves, or has moved by its positions since a time; empty if none is seen to.
+
+        Args:
+            since: time of the steady clock [s].
+        """
+        if self._anchor is None or self._before is None or self._anchor[0] <= since:
+            return self.moving()
+        velocity = self._mean_velocity()
+        j = int(np.argmax(np.abs(velocity)))
+        return self.moving() or self._moves(j, velocity[j])
+
     def _moves(self, j: int, velocity: float) -> str:
         return f"joint {self._limits.joint_names[j]} moves at {velocity:.2g} {self._limits.unit(j)}/s"
 

@@ -302,10 +302,10 @@ class Supervisor:
             self._rest_by = min(self._rest_by, now.steady + SETTLING_TIME_S)
             goes_on = isinstance(motion, Entered) and self._returns
             unrest = self.feedback.moving() if goes_on else self.feedback.unrest(now.steady)
-            if unrest and now.steady >= self._rest_by:
-                self._watch(now, f"{unrest} {SETTLING_TIME_S:g} s after the end of its motion")
             if not unrest:
                 self._end(now, goes_on)
+            elif now.steady >= self._rest_by and (moves := self.feedback.moved_since(self._rest_by)):
+                self._watch(now, f"{moves} {SETTLING_TIME_S:g} s after the end of its motion")
 
     def _end(self, now: TimePoint, goes_on: bool) -> None:
         """End a motion after which the robot is at rest, or continue with the return."""

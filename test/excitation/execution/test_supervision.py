@@ -597,6 +597,17 @@ def test_a_motion_is_executed_when_joint_states_show_its_end():
     assert supervisor.reason == "joint elbow moves at 0.1 rad/s 1 s after the end of its motion"
 
 
+def test_a_node_that_is_held_up_after_the_end_of_the_motion_waits_until_joint_states_show_rest():
+    """The end of the motion is read late, and rest has not been seen for long enough a second after the end."""
+    cell = Cell(returns=False).brought_to(Phase.RUNNING)
+    supervisor = cell.supervisor
+    while not supervisor.command.finished(cell.t):
+        cell.step()
+    cell.step()
+    cell.steady, cell.t, cell.offset = cell.steady + 0.9, cell.t + 0.9, np.array([0.006, 0.0, 0.0])
+    cell.until(Phase.DONE, limit=100)
+
+
 # --- velocity and effort -----------------------------------------------------------------------------------------
 
 
