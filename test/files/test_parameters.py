@@ -253,7 +253,8 @@ def laughs(link):
 
 
 HOSTILE = {
-    "nested lists": ("[" * 100_000, "nested deeper than 50"),
+    "nested lists": ("[" * 900, "nested deeper than 50"),
+    "lists nested deeper than libraries read": ("[" * 100_000, "nest"),
     "nested mappings": ("{a: " * 100_000, "nested deeper than 50"),
     "nested entries": ("- " * 100_000, "nested deeper than 50"),
     "aliases of aliases": (laughs("[{}]".format), "more than 1000000 values"),

@@ -214,7 +214,7 @@ class Feedback:
         return ""
 
     def moved_since(self, since: float) -> str:
-        """Description of a joint that moves, or has moved by its positions since a time; empty if none is seen to.
+        """Description of a joint that moves, or has moved by its positions since a time; empty if none does.
 
         Args:
             since: time of the steady clock [s].

@@ -598,7 +598,7 @@ def test_a_motion_is_executed_when_joint_states_show_its_end():
 
 
 def test_a_node_that_is_held_up_after_the_end_of_the_motion_waits_until_joint_states_show_rest():
-    """The end of the motion is read late, and rest has not been seen for long enough a second after the end."""
+    """The end of the motion is read late, and joint states show rest for less than its time a second after the end."""
     cell = Cell(returns=False).brought_to(Phase.RUNNING)
     supervisor = cell.supervisor
     while not supervisor.command.finished(cell.t):
