@@ -279,10 +279,10 @@ def test_hostile_yaml_is_refused_at_once(case, tmp_path):
     text, words = HOSTILE[case]
     file = tmp_path / "hostile.yaml"
     file.write_text(text)
-    begin = time.monotonic()
+    begin = time.process_time()
     with pytest.raises(InputError) as refused:
         read_yaml(file, "parameters")
-    assert time.monotonic() - begin < 5.0
+    assert time.process_time() - begin < 5.0
     assert str(refused.value).startswith(f"{file}: ")
     assert words in str(refused.value)
 

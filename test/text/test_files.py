@@ -88,14 +88,14 @@ def test_messages_cannot_control_a_terminal_or_fill_a_log():
 def refusal(path):
     """The line that refuses a recording, given at once and in bounded memory."""
     tracemalloc.start()
-    begin = time.monotonic()
+    begin = time.process_time()
     try:
         with pytest.raises(InputError) as refused:
             open_recording(path)
         assert tracemalloc.get_traced_memory()[1] < 100e6
     finally:
         tracemalloc.stop()
-    assert time.monotonic() - begin < 5.0
+    assert time.process_time() - begin < 5.0
     line = str(refused.value)
     assert line.startswith(f"{path}: ")
     assert "\n" not in line
