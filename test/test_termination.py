@@ -38,7 +38,8 @@ print(json.dumps(ending))
 HANDLED = """
 import json, os, signal
 from robot_dyn_id.termination import TERMINATION_SIGNALS, handle_termination
-signal.signal(signal.SIGHUP, signal.SIG_IGN)
+for number in TERMINATION_SIGNALS:  # whatever the tests were started to ignore
+    signal.signal(number, signal.SIG_IGN if number == signal.SIGHUP else signal.SIG_DFL)
 received = []
 handle_termination(lambda number, frame: received.append(number))
 for number in TERMINATION_SIGNALS:
@@ -66,7 +67,8 @@ def test_a_closed_terminal_ends_the_dashboard():
     leader = [
         sys.executable,
         "-c",
-        "import fcntl, os, sys, termios; fcntl.ioctl(0, termios.TIOCSCTTY); os.execvp(sys.argv[1], sys.argv[1:])",
+        "import fcntl, os, signal, sys, termios; signal.signal(signal.SIGHUP, signal.SIG_DFL); "
+        "fcntl.ioctl(0, termios.TIOCSCTTY); os.execvp(sys.argv[1], sys.argv[1:])",
     ]
     streams = {"stdin": end, "stdout": end, "stderr": subprocess.PIPE}
     with child([*leader, *COMMAND, "watch"], **streams, start_new_session=True) as process:

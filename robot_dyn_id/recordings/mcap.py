@@ -183,7 +183,8 @@ class Damage:
     def __str__(self) -> str:
         """Description after the name of the file and "is"."""
         what = "damaged" if self.finished or len(self.places) > 1 else "not finished"
-        more = f", and {len(self.places) - 1} more places" if len(self.places) > 1 else ""
+        others = len(self.places) - 1
+        more = f", and {others} more place{'s' if others > 1 else ''}" if others else ""
         lost = f"; {self.lost_bytes} bytes are left out, and the rest is read" if self.lost_bytes else ""
         return f"{what}: {self.places[0]}{more}{lost}"
 
