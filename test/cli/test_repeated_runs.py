@@ -64,7 +64,7 @@ def test_a_run_is_repeated_with_what_was_identified_from_the_one_before(world, t
     }
     world.add(ExcitationPublisher, *ros_arguments(use_sim_time="true", start="true", runs=RUNS, **motion, **watched))
     world.until(lambda: len(reports) == 1, what="first identification")
-    assert scene.logged("commands efforts by computed_torque"), "the model is used as soon as it is there"
+    world.until(lambda: scene.logged("commands efforts by computed_torque"), what="use of the model")
     world.until(lambda: len(reports) == RUNS, what="second identification")
     states = [message.state for message in status]
     assert ExcitationStatus.FAULT not in states, [message.reason for message in status]

@@ -74,8 +74,7 @@ def test_a_full_disk_of_the_recorder_brakes_and_refuses_the_next_start(world, tm
         cell.within(0.3, Status.FAULT)
         assert cell.reason.startswith("/recorder is not recording: failed") and words in cell.reason
         world.within(1.0, cell.follower.at_rest)
-        answer = cell.call("start")
-        assert not answer.success and words in answer.message
+        world.until(lambda: words in cell.call("start").message, what="the refusal, after rest is shown")
     finally:
         process.kill()
         process.communicate()
@@ -97,8 +96,7 @@ def test_a_recorder_that_pauses_ends_or_never_began(world, process, tmp_path):
     cell.within(1.0, Status.FAULT)
     assert cell.reason == "/recorder is not recording: paused"
     world.within(1.0, cell.follower.at_rest)
-    answer = cell.call("start")
-    assert (answer.success, answer.message) == (False, cell.reason)
+    world.until(lambda: cell.call("start").message == cell.reason, what="the refusal, after rest is shown")
     assert world.call(SetBool, "recorder/pause", SetBool.Request(data=False)).success
     world.until(lambda: cell.call("start").success)
     world.until(lambda: cell.state == Status.RUNNING)

@@ -219,11 +219,11 @@ class Feedback:
         Args:
             since: time of the steady clock [s].
         """
-        if self._anchor is None or self._before is None or self._anchor[0] <= since:
+        if self._anchor is None or self._anchor[0] <= since:
             return self.moving()
         velocity = self._mean_velocity()
         j = int(np.argmax(np.abs(velocity)))
-        return self.moving() or self._moves(j, velocity[j])
+        return self.moving() or (self._moves(j, velocity[j]) if abs(velocity[j]) > REST_SPEED else "")
 
     def _moves(self, j: int, velocity: float) -> str:
         return f"joint {self._limits.joint_names[j]} moves at {velocity:.2g} {self._limits.unit(j)}/s"

@@ -15,7 +15,7 @@ from robot_dyn_id.errors import MotionError
 from robot_dyn_id.excitation.execution.approach import Entered, PointToPoint, approach, enter, return_motion
 from robot_dyn_id.excitation.execution.braking import Braking
 from robot_dyn_id.excitation.execution.command import Command
-from robot_dyn_id.excitation.execution.feedback import Feedback, TimePoint
+from robot_dyn_id.excitation.execution.feedback import REST_TIME_S, Feedback, TimePoint
 from robot_dyn_id.excitation.execution.guard import GuardThresholds
 from robot_dyn_id.excitation.execution.rehearsal import REHEARSAL_SPEED, ExcitationRun, slow_limits
 from robot_dyn_id.excitation.limits import REST_SPEED, MotionLimits
@@ -306,6 +306,8 @@ class Supervisor:
                 self._end(now, goes_on)
             elif now.steady >= self._rest_by and (moves := self.feedback.moved_since(self._rest_by)):
                 self._watch(now, f"{moves} {SETTLING_TIME_S:g} s after the end of its motion")
+            elif now.steady >= self._rest_by + REST_TIME_S:  # a controller with low gains creeps to its setpoint
+                self._end(now, goes_on)
 
     def _end(self, now: TimePoint, goes_on: bool) -> None:
         """End a motion after which the robot is at rest, or continue with the return."""

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import time
 from collections.abc import Callable, Mapping
@@ -14,7 +15,7 @@ from rclpy.node import Node
 from rclpy.signals import SignalHandlerOptions
 
 from robot_dyn_id.errors import DeadlineError, InternalError, RobotDynIdError
-from robot_dyn_id.nodes.runtime.running import PATIENCE, SLICE, make_executor, spin
+from robot_dyn_id.nodes.runtime.running import PATIENCE, SLICE, make_executor, spare_collection, spin
 
 
 class Composition:
@@ -43,6 +44,7 @@ class Composition:
         self._context = rclpy.Context()
         rclpy.init(context=self._context, signal_handler_options=SignalHandlerOptions.NO)
         self._executor = make_executor(self._context)
+        spare_collection()
         self._nodes: list[Any] = []
         self.client: Any = self.add(lambda **options: Node("client", **options))
 
@@ -158,6 +160,7 @@ class Composition:
         for node in self._nodes:
             node.destroy_node()
         rclpy.shutdown(context=self._context)
+        gc.unfreeze()
 
     def _rest(self, nodes: list[Any]) -> None:
         for node in nodes:
