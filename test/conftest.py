@@ -13,9 +13,13 @@ from robot_dyn_id.nodes.runtime.isolation import keep_to_this_host
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 keep_to_this_host(listen=False)
 
-# A shell starts a job in the background, and nohup any, with SIGINT ignored, and the processes of the tests inherit it.
+# A shell starts a job in the background with SIGINT and SIGQUIT ignored, nohup one with SIGHUP; the processes of the tests
+# would inherit it, but have the default of what is handled here.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+for number in (signal.SIGHUP, signal.SIGQUIT):
+    if signal.getsignal(number) is signal.SIG_IGN:
+        signal.signal(number, lambda number, frame: None)
 
 
 def pytest_ignore_collect(collection_path, config):
