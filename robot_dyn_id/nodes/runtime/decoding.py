@@ -11,14 +11,11 @@ from __future__ import annotations
 from typing import Any
 
 from rclpy.serialization import deserialize_message
-from std_msgs.msg import String
-from trajectory_msgs.msg import JointTrajectory
 
 from robot_dyn_id.errors import InputError
-from robot_dyn_id.msg import ParameterSet
 
-MOST_BYTES = {ParameterSet: 2**22, JointTrajectory: 2**23, String: 2**22}
-"""Greatest sizes of messages that are decoded [bytes]."""
+MOST_BYTES = {"robot_dyn_id/ParameterSet": 2**22, "trajectory_msgs/JointTrajectory": 2**23, "std_msgs/String": 2**22}
+"""Greatest sizes of messages that are decoded, by type [bytes]."""
 
 MOST_BYTES_OF_OTHERS = 2**20
 """Greatest size of messages of all other types [bytes]."""
@@ -26,7 +23,11 @@ MOST_BYTES_OF_OTHERS = 2**20
 
 def most_bytes(message_type: Any) -> int:
     """Greatest size of messages of a type that are decoded [bytes]."""
-    return MOST_BYTES.get(message_type, MOST_BYTES_OF_OTHERS)
+    return MOST_BYTES.get(_name(message_type), MOST_BYTES_OF_OTHERS)
+
+
+def _name(message_type: Any) -> str:
+    return f"{message_type.__module__.partition('.')[0]}/{message_type.__name__}"
 
 
 def check_size(data: bytes, message_type: Any) -> None:
@@ -53,7 +54,6 @@ def decode(data: bytes, message_type: Any) -> Any:
     try:
         return deserialize_message(data, message_type)
     except Exception:  # what the libraries of ROS raise has no common base
-        package, name = message_type.__module__.partition(".")[0], message_type.__name__
         raise InputError(
-            f"it is not a {package}/{name} of this version: a message of another version of the type, or damaged"
+            f"it is not a {_name(message_type)} of this version: a message of another version of the type, or damaged"
         ) from None
