@@ -98,7 +98,6 @@ def test_what_cannot_be_used_is_reported_and_the_next_one_taken(world, log):
         ("", "robot description: broken XML"),
         (str(ARM), "robot description: broken XML"),
         (text.replace('mass value="', 'mass value="$(eval 10 ** 10 ** 10)', 1), "holds xacro ($(eval 10 ** 10 ** 10)"),
-        (text.replace('name="arm7"', f'name="{"a" * 20_000_000}"'), "longer than 16 million characters"),
         ("<robot>", "robot description: broken XML"),
         (text.replace("joint1", "first"), "robot description: joint joint1 is not a moving joint of the robot"),
         (text.replace('robot name="arm7"', 'robot name="other"'), "not this one"),
