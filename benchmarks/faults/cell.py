@@ -294,6 +294,29 @@ class Cell:
                 raise RuntimeError(f"the excitation does not start: {self.excitation[-3:]}")
             self.world.wait(0.2)
 
+    def run_motion(self) -> None:
+        """Wait until the excitation runs; it is started again where a computer that was held up ended its approach.
+
+        Raises:
+            RuntimeError: it does not run in time.
+        """
+        from robot_dyn_id.msg import ExcitationStatus as Status
+
+        end = time.monotonic() + STARTING_S
+        while time.monotonic() < end:
+            heard = len(self.excitation)
+            self.start_motion()
+            self.world.until(
+                lambda first=heard: self._states(first) & {Status.RUNNING, Status.FAULT}, STARTING_S, "motion or fault"
+            )
+            if Status.RUNNING in self._states(heard):
+                return
+        raise RuntimeError(f"the excitation does not run: {self.excitation[-3:]}")
+
+    def _states(self, first: int) -> set[int]:
+        """States of the excitation from the status of this number on."""
+        return {state for state, _ in self.excitation[first:]}
+
     def speed(self) -> float:
         """Largest joint speed of the newest joint state [rad/s]."""
         return float(np.abs(self.states[-1][3]).max())

@@ -61,8 +61,7 @@ def _recording(cell: Cell, bag: Path, prepare: Callable[[], None] | None = None)
     cell.trigger("recorder/start")
     cell.until_recording(Status.RECORDING)
     cell.until_excitation(ExcitationStatus.READY, ExcitationStatus.DONE, ExcitationStatus.FAULT)
-    cell.start_motion()
-    cell.until_excitation(ExcitationStatus.RUNNING)
+    cell.run_motion()
 
 
 def _kept(bag: Path) -> int:

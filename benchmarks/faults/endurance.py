@@ -140,8 +140,7 @@ def _crosstalk(moving: Cell, resting: Cell) -> list[str]:
         for name, heard in reports.items()
     ]
     moment, reported, recorded = resting.moment(), len(resting.excitation), len(resting.recording)
-    moving.start_motion()
-    moving.until_excitation(Status.RUNNING)
+    moving.run_motion()
     moving.world.wait(4.0)
     moving.stop_motion()
     moving.until_excitation(Status.READY, Status.DONE)

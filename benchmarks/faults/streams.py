@@ -246,8 +246,7 @@ class Trial:
         if problem:
             return problem
         cell.until_excitation(Status.READY, Status.DONE, Status.FAULT)
-        cell.start_motion()
-        cell.until_excitation(Status.RUNNING)
+        cell.run_motion()
         cell.world.wait(0.5)
         return self._under(fault, duration, "in motion") or self._restarts()
 

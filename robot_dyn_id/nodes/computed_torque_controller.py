@@ -33,7 +33,6 @@ from robot_dyn_id.nodes.runtime.robot_node import (
     SENSOR,
     STALE,
     SUBSCRIBES,
-    Diagnosis,
     Interface,
 )
 from robot_dyn_id.nodes.runtime.ros_parameters import path_parameter, ros_parameter
@@ -555,12 +554,6 @@ class ComputedTorqueController(ManagedNode):
         except InputError as error:
             self._condition.refuse(f"joint trajectory: {error}")
 
-    def _seconds(self) -> float:
-        return 1e-9 * float(self.steady.now().nanoseconds)
-
-    def _ros_seconds(self) -> float:
-        return 1e-9 * float(self.get_clock().now().nanoseconds)
-
     def _look(self) -> None:
         """Report the state; joint states that have ceased are answered by one last command, zero."""
         self._look_at_study()
@@ -610,20 +603,12 @@ class ComputedTorqueController(ManagedNode):
         self._command_rest()
         return True
 
-    def diagnosis(self) -> Diagnosis:
-        """The condition that was reported last."""
-        return self._condition.remind()
-
     def destroy_node(self) -> None:
         """Leave the graph, and drop a model that is being prepared."""
         worker: ThreadPoolExecutor | None = getattr(self, "_worker", None)  # none of a node that was refused
         if worker is not None:
             worker.shutdown(wait=False, cancel_futures=True)
         super().destroy_node()
-
-    def refuse(self, what: str) -> None:
-        """Count an input that is not used."""
-        self._condition.refuse(what)
 
 
 def _per_joint(values: tuple[float, ...]) -> float | tuple[float, ...]:

@@ -601,8 +601,8 @@ class ExcitationPublisher(ManagedNode):
 
     def _rest_due(self, now: TimePoint) -> float:
         """Time of the steady clock at which a robot that brakes now must have been measured at rest [s]."""
-        limits = self._plan.limits if self._plan is not None else None
-        return now.steady + RELEASE_TIME_S + (float((limits.velocity / limits.acceleration).max()) if limits else 0.0)
+        braking = self._supervisor.braking_time if self._supervisor is not None else 0.0
+        return now.steady + RELEASE_TIME_S + braking
 
     def _rest(self, now: TimePoint, due: float) -> Verdict:
         """Whether joint states show the robot at rest, else why not; None before the time at which they must."""

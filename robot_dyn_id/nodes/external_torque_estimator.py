@@ -33,7 +33,6 @@ from robot_dyn_id.nodes.runtime.robot_node import (
     STREAM,
     SUBSCRIBES,
     WARN,
-    Diagnosis,
     Interface,
     RobotNode,
 )
@@ -249,9 +248,6 @@ class ExternalTorqueEstimator(RobotNode):
 
     # --- condition
 
-    def _seconds(self) -> float:
-        return 1e-9 * float(self.steady.now().nanoseconds)
-
     def _look(self) -> None:
         """Report contact or learning, or what is missing."""
         monitor = self._monitor
@@ -293,14 +289,6 @@ class ExternalTorqueEstimator(RobotNode):
                 values[f"{name}: external torque (limit)"] = f"{torque:.3g} ({limit:.3g})"
             values["joints beyond their limits"] = ", ".join(names[joint] for joint in state.joints) or "none"
         return values
-
-    def diagnosis(self) -> Diagnosis:
-        """The condition that was reported last."""
-        return self._condition.remind()
-
-    def refuse(self, what: str) -> None:
-        """Count an input that is not used."""
-        self._condition.refuse(what)
 
 
 def _is_same_model(one: ParameterSet, other: ParameterSet) -> bool:

@@ -32,7 +32,6 @@ from robot_dyn_id.nodes.runtime.robot_node import (
     STALE,
     SUBSCRIBES,
     WARN,
-    Diagnosis,
     Interface,
     RobotNode,
 )
@@ -217,14 +216,6 @@ class GravityCalibrator(RobotNode):
         """Finish the bags."""
         self._recording.end()
         return self._recording.finished()
-
-    def diagnosis(self) -> Diagnosis:
-        """The condition that was reported last."""
-        return self._condition.remind()
-
-    def refuse(self, what: str) -> None:
-        """Count an input that is not used."""
-        self._condition.refuse(what)
 
 
 def _summary(result: CalibrationResult) -> str:

@@ -31,7 +31,6 @@ from robot_dyn_id.nodes.runtime.robot_node import (
     STALE,
     SUBSCRIBES,
     WARN,
-    Diagnosis,
     Interface,
 )
 from robot_dyn_id.nodes.runtime.robot_source import DESCRIPTION, RobotSource
@@ -328,12 +327,6 @@ class GravityCompensator(ManagedNode):
             if any(self._message.data):
                 self._publish(zero)
 
-    def _seconds(self) -> float:
-        return 1e-9 * float(self.steady.now().nanoseconds)
-
-    def _ros_seconds(self) -> float:
-        return 1e-9 * float(self.get_clock().now().nanoseconds)
-
     def _look(self) -> None:
         """Report the state; joint states that have ceased are answered by one last command, zero."""
         guard, now = self._guard, self._seconds()
@@ -382,14 +375,6 @@ class GravityCompensator(ManagedNode):
             self._command_rest()
             return True
         return not self._releasing
-
-    def diagnosis(self) -> Diagnosis:
-        """The condition that was reported last."""
-        return self._condition.remind()
-
-    def refuse(self, what: str) -> None:
-        """Count an input that is not used."""
-        self._condition.refuse(what)
 
 
 def main() -> int:

@@ -474,11 +474,11 @@ class PayloadIdentifier(ManagedNode):
         assert self._stage is not None
         self._published = time.monotonic()
         self._goals.publish(
-            stage=self._stage.value, elapsed=self._seconds, remaining=self._remaining(), message=self._remark
+            stage=self._stage.value, elapsed=self._elapsed, remaining=self._remaining(), message=self._remark
         )
 
     @property
-    def _seconds(self) -> float:
+    def _elapsed(self) -> float:
         """Time since the goal was accepted [s]."""
         return time.monotonic() - self._accepted
 
@@ -608,7 +608,7 @@ class PayloadIdentifier(ManagedNode):
             "expected_deviations": [np.inf] * 10,
             "findings": [finding_message(finding) for finding in self._findings],
             "folder": str(self._run_folder) if self._run is not None else "",
-            "seconds": self._seconds,
+            "seconds": self._elapsed,
         }
         if self._accuracy is not None:
             fields["expected_deviations"] = self._accuracy.standard_deviations.tolist()
@@ -663,7 +663,7 @@ class PayloadIdentifier(ManagedNode):
             self._finish(Result.SUCCEEDED, self._written)
         elif refusal is not None:
             self._finish(Result.DRIVER_REFUSED, refusal)
-        elif self._seconds > self.settings.driver_timeout:
+        elif self._elapsed > self.settings.driver_timeout:
             limit = f"{self.settings.driver_timeout:g} s"
             self._finish(Result.DRIVER_REFUSED, f"the driver has not answered within {limit}: its payload is not known")
 

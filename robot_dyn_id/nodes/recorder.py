@@ -143,9 +143,6 @@ class Recorder(RobotNode):
             if names.count(name) > 1:
                 raise UsageError(f"parameter topics names {name} twice")
 
-    def _seconds(self) -> float:
-        return float(self.steady.now().nanoseconds * 1e-9)
-
     def _on_excitation(self, status: Any) -> None:
         phase = known(Phase, status.state)
         fault = status.reason if phase == Phase.FAULT else ""

@@ -34,7 +34,6 @@ from robot_dyn_id.nodes.runtime.robot_node import (
     STALE,
     SUBSCRIBES,
     WARN,
-    Diagnosis,
     Interface,
     RobotNode,
 )
@@ -384,14 +383,6 @@ class Simulator(RobotNode):
         if self._interfaces is not None:
             self._interfaces.destroy()
         super().destroy_node()
-
-    def diagnosis(self) -> Diagnosis:
-        """The condition that was reported last."""
-        return self._condition.remind()
-
-    def refuse(self, what: str) -> None:
-        """Count an input that is not used."""
-        self._condition.refuse(what)
 
 
 def main() -> int:

@@ -27,7 +27,6 @@ from robot_dyn_id.nodes.runtime.robot_node import (
     STREAM,
     SUBSCRIBES,
     WARN,
-    Diagnosis,
     Interface,
     RobotNode,
 )
@@ -169,9 +168,6 @@ class TorqueResidualMonitor(RobotNode):
         out.residual, out.standard_deviation = residual.difference.tolist(), residual.standard_deviation.tolist()
         self._residuals.publish(out)
 
-    def _seconds(self) -> float:
-        return 1e-9 * float(self.steady.now().nanoseconds)
-
     def _look(self) -> None:
         """Report the assessment of the model, or what is missing for it."""
         monitor, settings = self._monitor, self.settings
@@ -195,14 +191,6 @@ class TorqueResidualMonitor(RobotNode):
             out = parameter_set_message(tracked)
             out.header.stamp = self.get_clock().now().to_msg()
             self._tracked.publish(out)
-
-    def diagnosis(self) -> Diagnosis:
-        """The condition that was reported last."""
-        return self._condition.remind()
-
-    def refuse(self, what: str) -> None:
-        """Count an input that is not used."""
-        self._condition.refuse(what)
 
 
 def main() -> int:

@@ -167,6 +167,7 @@ def test_with_control_msgs_whose_library_cannot_be_loaded_there_is_the_topic_alo
 def cell_with_simulator(world, horizon, **parameters):
     """The excitation publisher in mode action, and a simulated arm."""
     arm = {"urdf": ARM, "initial_position": str(START.tolist()), "viscous": "[1.0]", "coulomb": "[0.5]"}
+    world.keep_time()
     world.add(Simulator, *ros_arguments(**arm, publish_rate="200.0", **parameters))
     return Cell(world, follower=False, mode="action", horizon=horizon).until(Status.READY)
 

@@ -36,7 +36,7 @@ PAGES = ("report", "comparison", "fleet", "preview", "growth", "result")
 NARROW, WIDE = 390, 1400
 LONG = {
     **{f"joint{number}": f"joint{number}_of_the_left_arm_{'x' * 70}" for number in range(1, 8)},
-    **{"p.yaml": f"/home/user/{'recordings_of_today/' * 9}p.yaml", "trial": "a_very_long_folder/" * 9},
+    **{"p.yaml": f"/recordings/{'recordings_of_today/' * 9}p.yaml", "trial": "a_very_long_folder/" * 9},
     **{word: f"{word}_{'y' * 90}" for word in ("one", "two", "robot_dyn_id", "arm7", "link7", "fleet", "Fit", "mass")},
 }
 """Names and paths as awkward as users have them, by those of the pages."""

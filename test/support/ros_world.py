@@ -18,8 +18,8 @@ HANG_S = 300.0
 
 TICK_S = 0.005
 
-EPOCH_S = 1_000
-"""Time of /clock at the beginning [s]."""
+EPOCH = 1_000_000_000_000
+"""Time of /clock at the beginning [ns]."""
 
 
 def ros_arguments(**parameters: object) -> list[str]:
@@ -39,7 +39,7 @@ class World(Composition):
         super().__init__()
         self.faults_expected = False
         self._ticks = 0
-        self._clock = None
+        self._clock, self._pace, self._now = None, 1.0, EPOCH
         self.client.create_timer(TICK_S, self._tick, clock=Clock(clock_type=ClockType.STEADY_TIME))
         namesakes._listening_since[self._context] = -math.inf
 
@@ -62,12 +62,17 @@ class World(Composition):
     def _tick(self) -> None:
         self._ticks += 1
         if self._clock is not None:
-            nanoseconds = round(self.time * 1e9)
-            stamp = Time(sec=EPOCH_S + nanoseconds // 1_000_000_000, nanosec=nanoseconds % 1_000_000_000)
-            self._clock.publish(ClockMsg(clock=stamp))
+            self._now += round(self._pace * TICK_S * 1e9)
+            sec, nanosec = divmod(self._now, 1_000_000_000)
+            self._clock.publish(ClockMsg(clock=Time(sec=sec, nanosec=nanosec)))
 
-    def keep_time(self) -> None:
-        """Give the nodes that are added from now on `time` as their clock: a busy computer makes none of them late."""
+    def keep_time(self, pace: float = 1.0) -> None:
+        """Give the nodes that are added from now on a clock that goes with `time`: a busy computer makes none late.
+
+        Args:
+            pace: seconds of the clock in a second of `time`.
+        """
+        self._pace = pace
         if self._clock is None:
             self._clock = self.client.create_publisher(ClockMsg, "/clock", RELIABLE)
             self._arguments = (*self._arguments, *ros_arguments(use_sim_time="true"))

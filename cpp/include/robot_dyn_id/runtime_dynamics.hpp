@@ -725,18 +725,15 @@ inline std::string shown(double value)
 /// Hexadecimal SHA-256 (FIPS 180-4) of a text.
 inline std::string sha256(std::string text)
 {
-  const auto root = [](double prime, double power) {
-    const double value = std::pow(prime, power);
-    return static_cast<std::uint32_t>((value - std::floor(value)) * 4294967296.0);
-  };
+  const auto fraction = [](double value) { return static_cast<std::uint32_t>((value - std::floor(value)) * 4294967296.0); };
   std::uint32_t k[64], h[8];
   for (int prime = 2, found = 0; found < 64; ++prime) {
     bool divided = false;
     for (int factor = 2; factor * factor <= prime; ++factor) { divided = divided || prime % factor == 0; }
     if (divided) { continue; }
-    if (found < 8) { h[found] = root(prime, 1.0 / 2.0); }
-    const double cube = std::cbrt(static_cast<double>(prime));
-    k[found++] = static_cast<std::uint32_t>((cube - std::floor(cube)) * 4294967296.0);
+    const auto number = static_cast<double>(prime);
+    if (found < 8) { h[found] = fraction(std::sqrt(number)); }
+    k[found++] = fraction(std::cbrt(number));
   }
   const std::uint64_t bits = 8 * static_cast<std::uint64_t>(text.size());
   text += static_cast<char>(0x80);

@@ -20,7 +20,10 @@ REST_TIME_S = 0.5
 """Time for which joint states must show rest [s]: a joint that turns around is at rest for an instant only."""
 
 REST_DISTANCE = 0.1 * REST_SPEED
-"""Distance by which the measured position of a joint at rest may change within that time [rad or m]."""
+"""Distance by which the measured position of a joint at rest may change within that time [rad or m].
+
+A fifth of the way at `REST_SPEED`, which a rehearsal at 10 % of the speed may not exceed; above the noise of encoders.
+"""
 
 
 @dataclass(frozen=True)
@@ -219,11 +222,11 @@ class Feedback:
         Args:
             since: time of the steady clock [s].
         """
-        if self._anchor is None or self._anchor[0] <= since:
-            return self.moving()
-        velocity = self._mean_velocity()
-        j = int(np.argmax(np.abs(velocity)))
-        return self.moving() or (self._moves(j, velocity[j]) if abs(velocity[j]) > REST_SPEED else "")
+        moving = self.moving()
+        if moving or self._anchor is None or self._anchor[0] <= since:
+            return moving
+        j, velocity = self._fastest()
+        return self._moves(j, velocity) if abs(velocity) > REST_SPEED else ""
 
     def _moves(self, j: int, velocity: float) -> str:
         return f"joint {self._limits.joint_names[j]} moves at {velocity:.2g} {self._limits.unit(j)}/s"
@@ -251,6 +254,12 @@ class Feedback:
             return np.zeros_like(self.velocity)
         return self.error(self._before[1]) / (self.at.steady - self._before[0])
 
+    def _fastest(self) -> tuple[int, float]:
+        """The joint that is fastest by its positions, and its velocity [rad/s or m/s]."""
+        velocity = self._mean_velocity()
+        j = int(np.argmax(np.abs(velocity)))
+        return j, float(velocity[j])
+
     def unrest(self, steady: float, since: float = -math.inf) -> str:
         """Reason why joint states do not show the robot at rest; empty if they do.
 
@@ -266,8 +275,7 @@ class Feedback:
         rested = self.at.steady - max(self._anchor[0], since)
         if rested >= REST_TIME_S:
             return ""
-        velocity = self._mean_velocity()
-        j = int(np.argmax(np.abs(velocity)))
-        if self._anchor[0] < since or not velocity[j]:
+        j, velocity = self._fastest()
+        if self._anchor[0] < since or not velocity:
             return f"joint states show rest for only {max(rested, 0.0):.2f} s"
-        return self._moves(j, velocity[j])
+        return self._moves(j, velocity)

@@ -34,7 +34,8 @@ MIN_CLOCK_JUMP_S = 0.05
 """Smallest jump of the motion clock against the steady one [s]; a backward jump of this size is a fault."""
 
 MAX_CLOCK_BURST_S = 1.0
-"""Largest jump of the motion clock ahead of the steady one that is not a fault [s]: simulated time comes in bursts."""
+"""Largest jump of the motion clock ahead of the steady one that is not a fault [s]: simulated time comes in bursts,
+up to 0.2 s on a busy computer, and may run many times as fast as the steady clock."""
 
 STALL_MEMORY_S = 1.0
 """Time for which a stall is reported as a likely cause of later faults [s]."""
@@ -603,6 +604,12 @@ class Supervisor:
     def at_rest(self) -> bool:
         """Whether joint states have shown the robot at rest after its latest command; True before the first."""
         return self._settled
+
+    @property
+    def braking_time(self) -> float:
+        """Duration of the braking that is commanded [s]; 0 without."""
+        motion = self.command.trajectory if self.command is not None else None
+        return motion.duration if isinstance(motion, Braking) else 0.0
 
     def unrest(self, now: TimePoint) -> str:
         """Reason why joint states do not show the robot at rest at present; empty if they do."""

@@ -9,7 +9,7 @@ import time
 import traceback
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Protocol
 
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
 from rclpy.clock import Clock, ClockType
@@ -105,6 +105,18 @@ class Diagnosis:
     level: bytes
     message: str
     values: Mapping[str, object] = field(default_factory=dict)
+
+
+class Reported(Protocol):
+    """The `Condition` of a node that has one."""
+
+    def remind(self) -> Diagnosis:
+        """The latest diagnostic status."""
+        ...
+
+    def refuse(self, what: str) -> None:
+        """Count an input that is not used."""
+        ...
 
 
 def _is_wrong_name(error: BaseException) -> bool:
@@ -225,8 +237,8 @@ class RobotNode(Node):  # type: ignore[misc]
             publisher.wait_for_all_acked(Duration(seconds=max(end - time.monotonic(), 0.0)))
 
     def diagnosis(self) -> Diagnosis:
-        """Diagnostic status, evaluated once per second."""
-        return Diagnosis(OK, "running")
+        """Diagnostic status, evaluated once per second: the `Condition` of a node that has one."""
+        return Diagnosis(OK, "running") if self._reported is None else self._reported.remind()
 
     def fault(self, error: Exception) -> None:
         """Handle an unexpected exception of a callback: a defect of this package, not of its input.
@@ -267,7 +279,23 @@ class RobotNode(Node):  # type: ignore[misc]
 
     def refuse(self, what: str) -> None:
         """Report an input that is not used; a node with a `Condition` counts it there."""
-        self.get_logger().warning(f"refused: {what}", throttle_duration_sec=REFUSAL_PERIOD)
+        if self._reported is not None:
+            self._reported.refuse(what)
+        else:
+            self.get_logger().warning(f"refused: {what}", throttle_duration_sec=REFUSAL_PERIOD)
+
+    @property
+    def _reported(self) -> Reported | None:
+        """The condition of a node that reports one."""
+        return getattr(self, "_condition", None)
+
+    def _seconds(self) -> float:
+        """Time of the steady clock [s]."""
+        return 1e-9 * float(self.steady.now().nanoseconds)
+
+    def _ros_seconds(self) -> float:
+        """Time of the clock of the stamps [s]."""
+        return 1e-9 * float(self.get_clock().now().nanoseconds)
 
     def create_subscription(
         self,

@@ -35,13 +35,14 @@ class Cart:
         parameters: file of its identified parameters.
     """
 
-    def __init__(self, world, folder, compensates="none", **simulator):
+    def __init__(self, world, folder, compensates="none", pace=1.0):
         self.world, self.urdf, self.parameters = world, folder / "arm.urdf", folder / "parameters.yaml"
         self.urdf.write_text(ARM)
         write_parameters(self.parameters, replace(identified(), robot_compensates=(compensates,)))
         driver = {} if compensates == "none" else {"robot_compensates": f"[{compensates}]"}
-        arm = {"urdf": self.urdf, **FRICTION, **GAINS, **driver, "publish_rate": "200.0", "clock": "true"}
-        world.add(Simulator, *ros_arguments(**{**arm, **simulator}))
+        arm = {"urdf": self.urdf, **FRICTION, **GAINS, **driver, "publish_rate": "200.0"}
+        world.keep_time(pace)
+        world.add(Simulator, *ros_arguments(**arm))
 
     def cell(self, **parameters):
         given = {
@@ -71,8 +72,7 @@ class Cart:
 )
 def test_feed_forward_removes_almost_all_of_the_tracking_error(world, tmp_path, mode, compensates):
     # a goal begins when it arrives, late by its way and by a step of the clock: both are short here
-    simulator = {"publish_rate": "1000.0", "real_time_factor": "0.5"} if mode == "action" else {}
-    arm = Cart(world, tmp_path, compensates, **simulator)
+    arm = Cart(world, tmp_path, compensates, pace=0.4 if mode == "action" else 1.0)
     pieces = {"mode": mode, "horizon": 1.0 if mode == "trajectory" else 0.0}
     without, with_efforts = (np.abs(arm.worst(feed_forward=file, **pieces)) for file in ("", arm.parameters))
     assert with_efforts.max() < 0.1 * without.max()
