@@ -18,32 +18,32 @@ os.environ["ROS_AUTOMATIC_DISCOVERY_RANGE"] = "LOCALHOST"
 os.environ.setdefault("ROS_DOMAIN_ID", str(1 + os.getpid() % 101))
 
 from faults import ROOT
-from faults.results import Result, markdown, write
+from faults.results import Result, read, summary, write
 
 sys.path.insert(0, str(ROOT / "test"))
 
+RUNS = 20
+"""Runs of each fault in the full form."""
+
 
 def main() -> int:
-    """Run the chosen parts and write the table."""
+    """Run the chosen parts, and write the table of these and of those whose results are in the folder."""
     parser = argparse.ArgumentParser(prog="python -m faults", description=__doc__.splitlines()[0])
     parser.add_argument("--parts", nargs="+", choices=PARTS, default=list(PARTS), metavar="PART", help=", ".join(PARTS))
     parser.add_argument("--scale", type=float, default=1.0, help="share of the full number of runs, at least one each")
-    parser.add_argument("--out", type=Path, default=Path("faults-report"), help="folder for faults.json and faults.md")
+    parser.add_argument("--out", type=Path, default=Path("faults-report"), help="folder of the results")
     given = parser.parse_args()
     given.out.mkdir(parents=True, exist_ok=True)
-    begin, results = time.monotonic(), []
     with tempfile.TemporaryDirectory(prefix="faults-") as folder:
         for part in given.parts:
             print(f"{part}:", flush=True)
-            results += PARTS[part](Path(folder) / part, given.scale)
-    about = {
-        "scale": given.scale,
-        "parts": ", ".join(given.parts),
-        "minutes": round((time.monotonic() - begin) / 60, 1),
-    }
-    write(given.out, results, about)
-    print(markdown(results))
-    return int(any(result.failures for result in results))
+            begin = time.monotonic()
+            results = PARTS[part](Path(folder) / part, given.scale)
+            write(given.out / f"{part}.json", results, given.scale, (time.monotonic() - begin) / 60.0)
+    table = summary(given.out / f"{part}.json" for part in PARTS)
+    (given.out / "faults.md").write_text(table, encoding="utf-8")
+    print(table)
+    return int(any(result.failures for part in given.parts for result in read(given.out / f"{part}.json")))
 
 
 @contextlib.contextmanager
@@ -79,14 +79,14 @@ def _kills(folder: Path, scale: float) -> list[Result]:
     from faults import kills
 
     with _world() as world:
-        return kills.run(world, folder, _runs(50, scale))
+        return kills.run(world, folder, _runs(RUNS, scale))
 
 
 def _streams(folder: Path, scale: float) -> list[Result]:
     from faults import streams
 
     with _world() as world:
-        return streams.run(world, folder, _runs(10, scale))
+        return streams.run(world, folder, _runs(RUNS, scale))
 
 
 def _subscriptions(folder: Path, scale: float) -> list[Result]:
@@ -101,14 +101,14 @@ def _disks(folder: Path, scale: float) -> list[Result]:
     from faults import disks
 
     with _world() as world:
-        return disks.run(world, folder, _runs(10, scale))
+        return disks.run(world, folder, _runs(RUNS, scale))
 
 
 def _namespaces(folder: Path, scale: float) -> list[Result]:
     from faults import endurance
 
     with _world() as world:
-        return endurance.namespaces(world, folder, _runs(10, scale))
+        return endurance.namespaces(world, folder, _runs(RUNS, scale))
 
 
 def _memory(folder: Path, scale: float) -> list[Result]:

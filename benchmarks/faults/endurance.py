@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -16,6 +17,9 @@ GROWTH_MIB = 10.0
 QUIET_LINES = 60
 """Log lines of a node in a run without faults, at most; a busy computer may cause some."""
 
+
+STEADY_S, STEADY_MIB = 5, 1.0
+"""A node has started when its memory grows by less than so much within so many seconds."""
 
 LEAST_MOTION = 0.5
 """Share of the run in which the arm must be in motion: on a slow computer the excitation may end and begin again."""
@@ -57,6 +61,7 @@ def memory(world: Any, folder: Path, seconds: float, rate: float = 1000.0) -> li
         }.items():  # one after the other: all of them at once would hold up the motion
             made.start(name, **options)
             made.wait_started(name)
+        _until_steady(made)
         samples: dict[str, list[float]] = {name: [] for name in made.processes}
         pause, moving = min(1.0, seconds / 60.0), 0
         for _ in range(round(seconds / pause)):
@@ -73,6 +78,19 @@ def memory(world: Any, folder: Path, seconds: float, rate: float = 1000.0) -> li
         )
         motion = Result("the arm moves", fault, 1, int(share < LEAST_MOTION), notes=notes[:4])
         return [motion, *(_growth(made, name, values, seconds, fault) for name, values in samples.items())]
+
+
+def _until_steady(made: Cell) -> None:
+    """Wait until no node takes more memory for its start, which a busy computer delays; a large leak does not end."""
+    end, before = time.monotonic() + STARTING_S, dict.fromkeys(made.processes, 0.0)
+    while time.monotonic() < end:
+        now = {name: process.memory() for name, process in made.processes.items() if process.alive}
+        if all(size - before[name] < STEADY_MIB for name, size in now.items()):
+            return
+        before = now
+        for _ in range(STEADY_S):
+            made.world.wait(1.0)
+            _moves(made)
 
 
 def _moves(made: Cell) -> bool:

@@ -4,8 +4,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 
 
@@ -60,18 +60,39 @@ def markdown(results: Sequence[Result]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def write(folder: Path, results: Sequence[Result], about: dict[str, object]) -> None:
-    """Write `faults.json` and `faults.md`.
+def write(path: Path, results: Sequence[Result], scale: float, minutes: float) -> None:
+    """Write the results of a part as JSON.
 
     Args:
-        folder: existing folder.
+        path: the file; an older one is replaced.
         results: rows of the table.
-        about: conditions of the run, such as its scale, date and computer.
+        scale: share of the full number of runs.
+        minutes: duration [min].
     """
-    content = {**about, "results": [{**asdict(result), "result": result.verdict} for result in results]}
-    (folder / "faults.json").write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
-    head = "".join(f"- {name}: {value}\n" for name, value in about.items())
-    (folder / "faults.md").write_text(f"{head}\n{markdown(results)}", encoding="utf-8")
+    rows = [{**asdict(result), "result": result.verdict} for result in results]
+    content = {"scale": scale, "minutes": round(minutes, 1), "results": rows}
+    path.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
+
+
+def read(path: Path) -> list[Result]:
+    """Read the results of a part; see `write`."""
+    names = [field.name for field in fields(Result)]
+    rows = json.loads(path.read_text(encoding="utf-8"))["results"]
+    return [Result(**{**{name: row[name] for name in names}, "notes": tuple(row["notes"])}) for row in rows]
+
+
+def summary(paths: Iterable[Path]) -> str:
+    """Markdown of the parts that were run, with the duration and scale of each, and their table.
+
+    Args:
+        paths: files of the parts; those that are missing are left out.
+    """
+    present = [path for path in paths if path.is_file()]
+    head = ""
+    for path in present:
+        about = json.loads(path.read_text(encoding="utf-8"))
+        head += f"- {path.stem}: {about['minutes']:g} minutes, {about['scale']:g} of the full number of runs\n"
+    return f"{head}\n{markdown([result for path in present for result in read(path)])}"
 
 
 def _figure(value: float | None, unit: str) -> str:

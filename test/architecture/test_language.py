@@ -15,7 +15,6 @@ LEFT_OUT = (
     "CHANGELOG.rst",
     "LICENSE",
     "CONTRIBUTING.md",
-    "docs/faults.json",
     "robot_dyn_id/files/spelling.py",
     "test/files/test_spelling.py",
 )
