@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 
 from robot_dyn_id.arrays import Array
 from robot_dyn_id.errors import InputError, storable
-from robot_dyn_id.findings import CATALOG
+from robot_dyn_id.findings import Definition, Section
+from robot_dyn_id.uses import ANSWERS, NO, USES
 
 INERTIAL_SYMBOLS = ("m", "mx", "my", "mz", "Ixx", "Ixy", "Iyy", "Ixz", "Iyz", "Izz")
 """Standard parameters of a body in its joint frame: mass, first moment, inertia about the frame's origin."""
@@ -80,7 +81,19 @@ counts as 1."""
 FORMAT_REMEDY = "identify the robot again with this version, or use the version that is named in software_version"
 """Advice on a parameter set of another format version."""
 
-GAIN_REMEDY = CATALOG["gain_unknown"].cure
+GAIN_UNKNOWN = Definition(
+    "gain_unknown",
+    Section.DATA,
+    "error",
+    "Currents, or motor torques, came without gains, and weight and inertia of some joints are too small to "
+    "estimate theirs from the masses of the URDF: the model predicts amperes there. All uses are answered with "
+    "no, and exports, controllers, payloads and simulations refuse the model.",
+    "measure the gains with a known weight (command `gains`), or give `gain` [N m/A or N/A], torque constant "
+    "times gear ratio, of each joint in the configuration, and identify again",
+    lowers=dict.fromkeys(USES, NO),
+)
+
+GAIN_REMEDY = GAIN_UNKNOWN.cure
 """Advice on drive gains that are not known."""
 
 
@@ -125,16 +138,6 @@ HELD_OUT_METHODS = (UNKNOWN, "cross_validation", "recordings", "range")
 
 VELOCITY_SOURCES = ("recorded", "derivative")
 """Sources of the velocities that a model was identified with: as recorded, or derivatives of the positions."""
-
-USES = (
-    *("gravity_compensation", "feed_forward", "computed_torque"),
-    *("forward_simulation", "collision_detection", "payload"),
-)
-"""Uses that a model may be fit for."""
-
-ANSWERS = ("yes", "limited", "no")
-"""Answers to whether a model is fit for a use."""
-
 
 FILE_ONLY = {"message": False}
 """Metadata of fields that messages do not hold."""

@@ -14,13 +14,19 @@ from robot_dyn_id.cli import progress, show
 from robot_dyn_id.cli.findings import print_findings
 from robot_dyn_id.cli.outputs import add_force, claim
 from robot_dyn_id.cli.robots import add_robot, read_robot
-from robot_dyn_id.cli.sources import add_configuration, configuration_from, report_unused, robot_from
+from robot_dyn_id.cli.sources import (
+    CONFIGURATION_UNUSED,
+    add_configuration,
+    configuration_from,
+    report_unused,
+    robot_from,
+)
 from robot_dyn_id.errors import UsageError
 from robot_dyn_id.files.configuration import Configuration
 from robot_dyn_id.files.flexible import StoredFlexible, plan_summary, write_flexible
 from robot_dyn_id.files.flexible_data import ExperimentData, check_names, open_experiments, read_experiments
 from robot_dyn_id.files.flexible_section import FlexibleSettings
-from robot_dyn_id.findings import Finding, make_finding, summarize_findings
+from robot_dyn_id.findings import Finding, summarize_findings
 from robot_dyn_id.flexible import (
     CUTOFF,
     Agreement,
@@ -197,7 +203,7 @@ def _report_unused(
     unused = [f"flexible.experiments: {', '.join(names)}: not among the data"] if names else []
     return (
         *report_unused(configuration, UNUSED, "flexible joints"),
-        *(make_finding("configuration_unused", message) for message in unused),
+        *(CONFIGURATION_UNUSED.found(message) for message in unused),
     )
 
 

@@ -14,7 +14,7 @@ from robot_dyn_id.cli.outputs import add_force, claim
 from robot_dyn_id.cli.robots import add_robot, read_robot
 from robot_dyn_id.cli.sources import add_configuration, configuration_from
 from robot_dyn_id.files.payload import read_payload
-from robot_dyn_id.findings import make_finding, summarize_findings
+from robot_dyn_id.findings import Definition, Section, summarize_findings
 from robot_dyn_id.loads.identification import identify_gains
 from robot_dyn_id.report.folder import output_folder, page_of_file
 from robot_dyn_id.report.loads import gains_page
@@ -25,6 +25,14 @@ from robot_dyn_id.text.yaml import yaml_text
 from robot_dyn_id.version import __version__
 from robot_dyn_id.workflow.identification import open_all
 from robot_dyn_id.workflow.joints import report_recordings, robot_for
+
+GAIN_NOT_IDENTIFIED = Definition(
+    "gain_not_identified",
+    Section.LOADS,
+    "info",
+    "The payload changes the torque of a joint too little to determine its gain.",
+    "use a heavier payload, or motions in which the joint carries it",
+)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -60,7 +68,7 @@ def run(arguments: argparse.Namespace) -> tuple[int, dict[str, Any]]:
     findings = report_recordings([*bare, *loaded], model.joint_names)
     if unknown:
         message = f"this payload and these motions do not determine the gain of {', '.join(unknown)}"
-        findings = (*findings, make_finding("gain_not_identified", message, unknown))
+        findings = (*findings, GAIN_NOT_IDENTIFIED.found(message, unknown))
     limit = configuration.settings.thresholds.bad_nrmse
     verdict, findings = fit.verdict(not unknown, limit), (*findings, *fit.findings(limit))
     provenance = {

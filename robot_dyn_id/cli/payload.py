@@ -22,7 +22,7 @@ from robot_dyn_id.errors import UsageError
 from robot_dyn_id.files.parameters import read_parameters, write_parameters
 from robot_dyn_id.files.payload import MOMENTS, declared_payload, declared_summary, read_declared, write_payload
 from robot_dyn_id.files.values import file_errors
-from robot_dyn_id.findings import Finding, make_finding, summarize_findings
+from robot_dyn_id.findings import Definition, Finding, Section, summarize_findings
 from robot_dyn_id.loads.declared import DeclaredPayload, compare_declared
 from robot_dyn_id.loads.identification import estimate_payload, estimate_tool, with_payload
 from robot_dyn_id.loads.payload import Payload, PayloadEstimate, move_parameters
@@ -39,6 +39,14 @@ from robot_dyn_id.report.text import fit_text
 from robot_dyn_id.version import __version__
 from robot_dyn_id.workflow.identification import open_all
 from robot_dyn_id.workflow.joints import report_recordings, robot_for
+
+SENSOR_OFFSET_NOT_IDENTIFIED = Definition(
+    "sensor_offset_not_identified",
+    Section.LOADS,
+    "info",
+    "The motion does not separate the offset of a wrench channel from the weight of the tool.",
+    "turn the sensor about all axes",
+)
 
 PAYLOAD = "payload.yaml"
 
@@ -203,7 +211,7 @@ def _from_wrench(arguments: argparse.Namespace) -> _Found:
     unknown = [name for name in CHANNELS if name not in known]
     if unknown:
         message = f"the offset of {', '.join(unknown)} cannot be separated from the tool"
-        findings = (*findings, make_finding("sensor_offset_not_identified", message))
+        findings = (*findings, SENSOR_OFFSET_NOT_IDENTIFIED.found(message))
     return _Found(estimate, findings, {"sensor_offsets": known}, SENSOR_UNITS)
 
 

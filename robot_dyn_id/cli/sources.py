@@ -12,13 +12,21 @@ from robot_dyn_id.errors import UsageError
 from robot_dyn_id.estimators import ESTIMATORS
 from robot_dyn_id.files.configuration import Configuration, read_configuration
 from robot_dyn_id.files.prior import read_prior
-from robot_dyn_id.findings import Finding, make_finding
+from robot_dyn_id.findings import Definition, Finding, Section
 from robot_dyn_id.model.robot import STANDARD_GRAVITY, RobotModel
 from robot_dyn_id.model.urdf import RobotDescription
 from robot_dyn_id.parameters import COMPENSATIONS
 from robot_dyn_id.recordings.bag_files import is_bag
 from robot_dyn_id.recordings.lerobot import is_episode
 from robot_dyn_id.workflow.joints import check_fixed
+
+CONFIGURATION_UNUSED = Definition(
+    "configuration_unused",
+    Section.DATA,
+    "info",
+    "Entries of the configuration do not apply to this task or to these data.",
+    "remove the entries",
+)
 
 
 def add_configuration(parser: argparse.ArgumentParser, bags: bool = True) -> None:
@@ -131,7 +139,7 @@ def report_unused(configuration: Configuration, keys: Sequence[str], task: str) 
     unused = [name for name in keys if values[name] != defaults[name]]
     if not unused:
         return ()
-    return (make_finding("configuration_unused", f"the configuration's {', '.join(unused)}: not used for {task}"),)
+    return (CONFIGURATION_UNUSED.found(f"the configuration's {', '.join(unused)}: not used for {task}"),)
 
 
 def robot_from(robot: RobotDescription, configuration: Configuration) -> RobotModel:

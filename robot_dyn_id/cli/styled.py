@@ -17,10 +17,11 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from robot_dyn_id.findings import SIGNS, Finding, rank_findings
+from robot_dyn_id.findings import SIGNS, Finding
 from robot_dyn_id.identification.evaluation import Evaluation
 from robot_dyn_id.identification.pipeline import Identification
-from robot_dyn_id.identification.uses import CONCERNING_USES, UseJudgment
+from robot_dyn_id.identification.uses import UseJudgment
+from robot_dyn_id.report.ranking import rank_findings
 from robot_dyn_id.report.text import (
     MAX_PRINTED_FINDINGS,
     check_lines,
@@ -123,7 +124,7 @@ def _table(*names: str) -> Table:
 
 def _findings(findings: Iterable[Finding], decisive: Collection[str], most: int) -> Iterator[RenderableType]:
     """Severity, code and message of each finding, and what to do about it."""
-    ranked = rank_findings(findings, decisive, CONCERNING_USES)
+    ranked = rank_findings(findings, decisive)
     for group in ranked[:most]:
         first = group[0]
         style = STYLES.get(first.severity, "")

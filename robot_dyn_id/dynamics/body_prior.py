@@ -11,11 +11,20 @@ import numpy as np
 
 from robot_dyn_id.arrays import Array
 from robot_dyn_id.dynamics.consistency import central, parameters_of, solid
-from robot_dyn_id.findings import Finding, make_finding
+from robot_dyn_id.findings import Definition, Finding, Section
 from robot_dyn_id.model.robot import STANDARD_GRAVITY, RobotModel
 
 if TYPE_CHECKING:
     from typing_extensions import Self
+
+PRIOR_FROM_GEOMETRY = Definition(
+    "prior_from_geometry",
+    Section.ESTIMATES,
+    "info",
+    "The URDF has no masses, or placeholders: bodies that are made from its geometry and the rated efforts of its "
+    "joints determine what the data do not.",
+    "write estimates of masses and inertias into the URDF if they are known",
+)
 
 MIN_MASS_SHARE = 0.1
 """Least mass of the scales of a body, as a share of the median over the bodies."""
@@ -107,7 +116,7 @@ class BodyPrior:
         pseudo = np.block([[second, centers[:, :, None]], [centers[:, None, :], np.ones((len(lengths), 1, 1))]])
         bodies = parameters_of(masses[:, None, None] * pseudo)
         message = "the URDF's masses are missing or placeholders: the prior is made from its geometry and rated efforts"
-        finding = make_finding("prior_from_geometry", message)
+        finding = PRIOR_FROM_GEOMETRY.found(message)
         return cls(f"geometry of {model.name}", bodies, masses, lengths, (finding,))
 
 

@@ -15,7 +15,25 @@ from robot_dyn_id.arrays import Array, Mask
 from robot_dyn_id.dynamics.base_parameters import BaseParameters
 from robot_dyn_id.dynamics.regressor import Regressor
 from robot_dyn_id.errors import InputError
-from robot_dyn_id.findings import Finding, make_finding
+from robot_dyn_id.findings import Definition, Finding, Section
+from robot_dyn_id.uses import LIMITED
+
+NEGATIVE_PARAMETER = Definition(
+    "negative_parameter",
+    Section.ESTIMATES,
+    "warning",
+    "A friction, inertia or stiffness is negative by more than three standard deviations, which is not physical.",
+    "check for a delayed effort signal, a wrong smoothing width, a wrong sign, and too little motion",
+    lowers=dict.fromkeys(("computed_torque", "forward_simulation"), LIMITED),
+)
+
+PRIOR_NOT_PHYSICAL = Definition(
+    "prior_not_physical",
+    Section.ESTIMATES,
+    "info",
+    "A link of the URDF has a mass or inertia that no body can have, or hardly one; a body close to it is the prior.",
+    "correct the inertia in the URDF",
+)
 
 SIGMAS = 3.0
 """Number of standard deviations below zero that counts as significant."""
@@ -142,7 +160,7 @@ def solid(parameters: Array, names: Sequence[str]) -> tuple[Array, tuple[Finding
                 f"joint {name}: the URDF's inertia is not (or barely) physically consistent "
                 f"({violation(body) or 'it is almost flat'}): the prior is a body close to it"
             )
-            findings.append(make_finding("prior_not_physical", message, [name]))
+            findings.append(PRIOR_NOT_PHYSICAL.found(message, [name]))
         second = (vectors * np.maximum(values, floor)) @ vectors.T + np.outer(center, center)
         pseudo = mass * np.block([[second, center[:, None]], [center[None, :], np.ones((1, 1))]])
         bodies.append(parameters_of(pseudo))
@@ -184,8 +202,7 @@ def report_negative_terms(
         True: "check the sign of the effort",
     }
     return tuple(
-        make_finding(
-            "negative_parameter",
+        NEGATIVE_PARAMETER.found(
             f"joint {joint}: {' and '.join(texts)} negative, which is not physical",
             [joint],
             action=actions[len(texts) > 1],

@@ -12,9 +12,18 @@ import numpy as np
 from robot_dyn_id.arrays import Array
 from robot_dyn_id.dynamics.regressor import Regressor
 from robot_dyn_id.errors import InputError
-from robot_dyn_id.findings import Finding, make_finding
+from robot_dyn_id.findings import Definition, Finding, Section
 from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.parameters import ParameterSet
+
+PRIOR_CONTRADICTED = Definition(
+    "prior_contradicted",
+    Section.ESTIMATES,
+    "info",
+    "Parameters differ from the prior by more than their own size: the URDF has other axes or lengths, or its "
+    "masses are placeholders.",
+    "check that the URDF describes this robot (axes, link lengths, tool) and that its masses are realistic",
+)
 
 FLOOR = 0.1
 """Least mass and length of a body's scales, as a share of the mean over the robot's bodies."""
@@ -97,7 +106,7 @@ class Prior:
         joints = joints_of([names[place] for place in worst])
         count = f"{np.count_nonzero(far > 1.0)} of {len(names)} parameters"
         message = f"{count} contradict those of the {self.source}, most on joint {', '.join(joints)}"
-        return (make_finding("prior_contradicted", message, joints),)
+        return (PRIOR_CONTRADICTED.found(message, joints),)
 
     @cached_property
     def _determined(self) -> tuple[Array, Array]:

@@ -20,11 +20,18 @@ from robot_dyn_id.dynamics.problem import LinearProblem, RegressorProblem, find_
 from robot_dyn_id.errors import ConvergenceError, UsageError
 from robot_dyn_id.estimators.contract import Estimate, Estimator
 from robot_dyn_id.estimators.sandwich import rescale_covariance
-from robot_dyn_id.findings import make_finding
+from robot_dyn_id.findings import Definition, Section
 from robot_dyn_id.progress import Progress, Stage, ignore_progress
 
 if TYPE_CHECKING:
     from typing_extensions import Self
+
+BOOTSTRAP_DEVIATIONS = Definition(
+    "bootstrap_deviations",
+    Section.ESTIMATES,
+    "info",
+    "Standard deviations were computed by a bootstrap of residuals.",
+)
 
 BLOCK_LENGTH_S = 2.0
 """Length of a block [s]: several times the correlation time of residuals of filtered torques."""
@@ -114,7 +121,7 @@ def bootstrap_estimate(
         covariance=rescale_covariance(estimate.covariance, spread),
         standard_deviations=np.where(np.isinf(estimate.standard_deviations), np.inf, spread),
         intervals=intervals,
-        findings=(*estimate.findings, make_finding("bootstrap_deviations", message)),
+        findings=(*estimate.findings, BOOTSTRAP_DEVIATIONS.found(message)),
     )
 
 

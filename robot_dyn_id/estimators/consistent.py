@@ -25,8 +25,19 @@ from robot_dyn_id.estimators.factors import METHODS, Factors, compress_rows
 from robot_dyn_id.estimators.link_cost import LinkCost, accumulate_blocks, cross_validate_links
 from robot_dyn_id.estimators.sandwich import compute_score_covariance
 from robot_dyn_id.estimators.weighting import solve_reweighted
-from robot_dyn_id.findings import Finding, make_finding
+from robot_dyn_id.findings import Definition, Finding, Section
 from robot_dyn_id.options import CheckedOptions, Choice, OptionRanges, Range
+from robot_dyn_id.uses import LIMITED
+
+LINKS_CONTRADICTED = Definition(
+    "links_contradicted",
+    Section.ESTIMATES,
+    "warning",
+    "Physically consistent links predict held-out blocks more than 2 % worse than bodies that cannot exist, with "
+    "the same columns and signs: signals or kinematics contradict every real robot.",
+    "check the units, signs and delays of the efforts and the kinematics of the URDF, or record longer",
+    lowers=dict.fromkeys(("computed_torque", "forward_simulation"), LIMITED),
+)
 
 DEFAULT_STRENGTH = 1.0
 """Strength of the prior where none has been chosen."""
@@ -318,4 +329,4 @@ def judge_links(cost: LinkCost, at_limit: Sequence[str]) -> tuple[Finding, ...]:
         f"physically consistent links predict held-out blocks {cost.ratio - 1.0:.0%} worse than bodies that cannot "
         f"exist; bodies at the limit: {', '.join(at_limit) or 'none'}"
     )
-    return (make_finding("links_contradicted", message, at_limit),)
+    return (LINKS_CONTRADICTED.found(message, at_limit),)

@@ -21,7 +21,14 @@ from robot_dyn_id.arrays import Array, Integers
 from robot_dyn_id.dynamics.base_parameters import BaseParameters
 from robot_dyn_id.errors import UsageError
 from robot_dyn_id.estimators.contract import Estimate
-from robot_dyn_id.findings import make_finding
+from robot_dyn_id.findings import Definition, Section
+
+INTERVALS_LOST = Definition(
+    "intervals_lost",
+    Section.ESTIMATES,
+    "info",
+    "The intervals of a bootstrap belong to all parameters; essential ones have standard deviations only.",
+)
 
 MAX_RELATIVE_DEVIATION = 0.3
 """Relative standard deviation above which a parameter is not essential."""
@@ -165,8 +172,7 @@ def reduce_to_essential(base: BaseParameters, estimate: Estimate, found: Essenti
         independent=base.independent[kept],
         mapping=base.mapping[kept],
     )
-    lost = make_finding(
-        "intervals_lost",
+    lost = INTERVALS_LOST.found(
         "the intervals of the bootstrap belong to all parameters: the essential ones have standard deviations only",
     )
     hidden = {name for name, sigma in zip(fewer.names, found.standard_deviations, strict=True) if np.isinf(sigma)}

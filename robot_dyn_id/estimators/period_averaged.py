@@ -15,11 +15,18 @@ from robot_dyn_id.errors import InputError, UsageError
 from robot_dyn_id.estimators.contract import Estimate
 from robot_dyn_id.estimators.factors import Solution, compress_rows, zero_rounding_columns
 from robot_dyn_id.estimators.sandwich import rescale_covariance
-from robot_dyn_id.findings import make_finding
+from robot_dyn_id.findings import Definition, Section
 from robot_dyn_id.options import CheckedOptions
 
 if TYPE_CHECKING:
     from typing_extensions import Self
+
+PERIODS_AVERAGED = Definition(
+    "periods_averaged",
+    Section.ESTIMATES,
+    "info",
+    "Rows were averaged over the periods of the motion.",
+)
 
 MIN_PERIODS = 3
 """Minimum number of whole periods."""
@@ -73,7 +80,7 @@ class PeriodAveraged(CheckedOptions):
             f"rows are averages over {averages.periods} periods, standard deviations from Student's law with {freedom} "
             "degrees of freedom"
         )
-        return replace(estimate, findings=(*estimate.findings, make_finding("periods_averaged", message)))
+        return replace(estimate, findings=(*estimate.findings, PERIODS_AVERAGED.found(message)))
 
 
 def count_rows_per_period(problem: LinearProblem) -> int:

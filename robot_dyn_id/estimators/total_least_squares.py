@@ -15,8 +15,15 @@ from robot_dyn_id.estimators.contract import Estimate
 from robot_dyn_id.estimators.factors import MIN_SINGULAR_VALUE_RATIO, compress_rows
 from robot_dyn_id.estimators.sandwich import compute_sandwich
 from robot_dyn_id.estimators.weighting import solve_reweighted
-from robot_dyn_id.findings import make_finding
+from robot_dyn_id.findings import Definition, Section
 from robot_dyn_id.options import CheckedOptions, OptionRanges, Range
+
+TOTAL_LEAST_SQUARES_ERRORS = Definition(
+    "total_least_squares_errors",
+    Section.ESTIMATES,
+    "info",
+    "Total least squares attributes errors to the columns as well as to the torques.",
+)
 
 
 @dataclass(frozen=True)
@@ -59,7 +66,7 @@ class TotalLeastSquares(CheckedOptions):
             f"total least squares assumes independent errors of {share:.1%} of the RMS of each torque and of "
             f"{self.column_error * share:.1%} of that of each column"
         )
-        finding = make_finding("total_least_squares_errors", message)
+        finding = TOTAL_LEAST_SQUARES_ERRORS.found(message)
         return replace(estimate, findings=(*estimate.findings, finding))
 
 

@@ -18,10 +18,19 @@ from robot_dyn_id.export.model import Exported
 from robot_dyn_id.export.numpy_module import python
 from robot_dyn_id.export.sdf import sdf
 from robot_dyn_id.export.urdf import urdf
-from robot_dyn_id.findings import Finding, make_finding
+from robot_dyn_id.findings import Definition, Finding, Section
 from robot_dyn_id.loads.payload import Payload
 from robot_dyn_id.parameters import ParameterSet
 from robot_dyn_id.simulation.controllers import credible_limits, refuse_unsafe
+
+EXPORT_OF_BAD_VERDICT = Definition(
+    "export_of_bad_verdict",
+    Section.PREDICTION,
+    "warning",
+    "The verdict on the exported parameters is bad, or holding the arm takes more than its effort limits: torques "
+    "that are computed from them can be wrong.",
+    "identify again; command no torques of this model",
+)
 
 FORMATS: dict[str, Callable[[ParameterSet], Exported]] = {
     "urdf": urdf,
@@ -70,6 +79,6 @@ def export_model(
     except InputError as error:
         if not allow_bad_verdict:
             raise
-        findings = (make_finding("export_of_bad_verdict", f"the exported model must not command torques: {error}"),)
+        findings = (EXPORT_OF_BAD_VERDICT.found(f"the exported model must not command torques: {error}"),)
     exported = FORMATS[name](parameters)
     return replace(exported, findings=(*findings, *exported.findings))

@@ -16,10 +16,34 @@ from robot_dyn_id.dynamics.compensation import decide_compensations
 from robot_dyn_id.errors import InputError
 from robot_dyn_id.export.friction_curves import FrictionCurves
 from robot_dyn_id.export.model import Exported
-from robot_dyn_id.findings import Finding, make_finding
+from robot_dyn_id.findings import Definition, Finding, Section
 from robot_dyn_id.loads.payload import Payload
 from robot_dyn_id.parameters import ParameterSet
 from robot_dyn_id.text.yaml import Row, yaml_text
+
+FRICTION_LEFT_OUT = Definition(
+    "friction_left_out",
+    Section.PREDICTION,
+    "info",
+    "A controller of another package cannot compensate friction next to what the driver adds to a command.",
+    "compare the friction that the driver compensates with the identified one",
+)
+
+DRIVE_UNITS_NOT_EXPORTED = Definition(
+    "drive_units_not_exported",
+    Section.PREDICTION,
+    "info",
+    "A controller scales torques to the units of its drives, which no recording shows.",
+    "set the scaling factors from the manual of the drives, or tune them",
+)
+
+TOOL_INERTIA_NOT_EXPORTED = Definition(
+    "tool_inertia_not_exported",
+    Section.PREDICTION,
+    "info",
+    "A controller compensates the weight of its tool, not its inertia.",
+    "move the tool slowly",
+)
 
 STEEPEST = 200.0
 """Largest slope fp2 of a sigmoid [s/rad]: the smoothing width 2 / fp2 is 0.01 rad/s, below which feedback chatters."""
@@ -131,10 +155,9 @@ def robotis_gravity_compensation(parameters: ParameterSet) -> Exported:
     else:
         why = "the driver adds it" if "friction" in compensated else "its velocity is 0, as the driver adds coriolis"
         message = f"gravity_compensation_controller compensates no friction: {why}"
-        finding = make_finding("friction_left_out", message, parameters.joint_names)
+        finding = FRICTION_LEFT_OUT.found(message, parameters.joint_names)
     unit = "A per N m" if len(scaling) else "1: no drive gains were identified"
-    units = make_finding(
-        "drive_units_not_exported",
+    units = DRIVE_UNITS_NOT_EXPORTED.found(
         f"torque_scaling_factors are {unit}: multiply them by the drive's command units per A or per N m",
         parameters.joint_names,
     )
@@ -179,7 +202,7 @@ def cartesian_controllers(payload: Payload) -> Exported:
 
 def _inertia_lost(name: str, payload: Payload) -> Finding:
     message = f"{name} takes mass and center of mass of a tool: its inertia at {payload.link} is left out"
-    return make_finding("tool_inertia_not_exported", message)
+    return TOOL_INERTIA_NOT_EXPORTED.found(message)
 
 
 def _text(comment: str, content: dict[str, Any]) -> str:

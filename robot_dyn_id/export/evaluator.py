@@ -21,9 +21,18 @@ from robot_dyn_id.dynamics.dynamics import Dynamics
 from robot_dyn_id.dynamics.terms import TermGroup
 from robot_dyn_id.dynamics.terms.laws import ARCTAN, CONSTANT, DAHL, INERTIA, POWER, SIGN, SPRING, VISCOUS, FrictionLaw
 from robot_dyn_id.errors import InputError
-from robot_dyn_id.export.model import Exported
-from robot_dyn_id.findings import Finding, make_finding
+from robot_dyn_id.export.model import TERM_NOT_EXPORTED, Exported
+from robot_dyn_id.findings import Definition, Finding, Section
 from robot_dyn_id.parameters import UNKNOWN, ParameterSet
+
+DRIVER_UNKNOWN = Definition(
+    "driver_unknown",
+    Section.PREDICTION,
+    "info",
+    "It is not known what the driver adds to a command: exported source code has the torque of the motors but no "
+    "function for commands.",
+    "state `robot_compensates` at the identification or at the export",
+)
 
 COMMENT_WIDTH = 110
 """Longest line of the comment at the top of the header [characters]."""
@@ -331,7 +340,7 @@ def _report_cold(names: dict[str, None]) -> tuple[Finding, ...]:
     if not names:
         return ()
     message = f"{', '.join(names)}: written at the reference temperature, where its torque is zero"
-    return (make_finding("term_not_exported", message),)
+    return (TERM_NOT_EXPORTED.found(message),)
 
 
 def _driver(parameters: ParameterSet) -> tuple[str, tuple[Finding, ...]]:
@@ -345,7 +354,7 @@ def report_unknown_driver(parameters: ParameterSet) -> tuple[Finding, ...]:
     if parameters.robot_compensates != (UNKNOWN,):
         return ()
     message = "robot_compensates is unknown: the code has no function for commands, only the torque of the motors"
-    return (make_finding("driver_unknown", message),)
+    return (DRIVER_UNKNOWN.found(message),)
 
 
 _PARTS = {

@@ -12,8 +12,18 @@ from robot_dyn_id.arrays import Array
 from robot_dyn_id.dynamics.dynamics import Dynamics
 from robot_dyn_id.dynamics.terms.laws import POWER, VISCOUS
 from robot_dyn_id.errors import InputError
-from robot_dyn_id.findings import Finding, make_finding
+from robot_dyn_id.findings import Definition, Finding, Section
 from robot_dyn_id.parameters import ParameterSet
+
+FRICTION_APPROXIMATED = Definition(
+    "friction_approximated",
+    Section.PREDICTION,
+    "info",
+    "A controller of another package has a friction model of its own: what it cannot hold (viscous friction, "
+    "dependence on load and position, presliding, offsets) is left out, and other shapes are approximated. The "
+    "largest differences are given.",
+    "use the parameter file, or exported source code, for the complete friction",
+)
 
 SPEEDS = 400
 """Number of speeds of a curve."""
@@ -87,7 +97,7 @@ class FrictionCurves:
             for name, a, b, unit in zip(parameters.joint_names, apart, largest, units, strict=True)
         )
         message = f"friction of {format_name} differs from the identified one, within the trained motion by {listed}"
-        return make_finding("friction_approximated", message, parameters.joint_names)
+        return FRICTION_APPROXIMATED.found(message, parameters.joint_names)
 
 
 def _odd_part(dynamics: Dynamics, q: Array, speeds: Array) -> Array:

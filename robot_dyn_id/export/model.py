@@ -14,9 +14,52 @@ from robot_dyn_id.dynamics.regressor import Motion, Regressor
 from robot_dyn_id.dynamics.terms import Term
 from robot_dyn_id.dynamics.terms.laws import DAHL, SIGN, FrictionLaw
 from robot_dyn_id.errors import InputError
-from robot_dyn_id.findings import Finding, format_findings, make_finding
+from robot_dyn_id.findings import Definition, Finding, Section, format_findings
 from robot_dyn_id.model.robot import STANDARD_GRAVITY, RobotModel
 from robot_dyn_id.parameters import COMPENSATED_PARTS, ParameterSet
+
+TERM_NOT_EXPORTED = Definition(
+    "term_not_exported",
+    Section.PREDICTION,
+    "info",
+    "The format cannot store a term, or a friction that is negative.",
+    "use the parameter file",
+)
+
+DRIVER_COMPENSATES = Definition(
+    "driver_compensates",
+    Section.PREDICTION,
+    "info",
+    "The robot's driver adds gravity, friction or Coriolis torques to a command, and a model of links and joints "
+    "contains them: a simulation needs them, a controller must not command them.",
+    "switch the compensation of these torques off in the controller",
+)
+
+PRESLIDING_NOT_EXPORTED = Definition(
+    "presliding_not_exported",
+    Section.PREDICTION,
+    "info",
+    "The format has Coulomb friction without the elastic deflection before a joint slides: what is written is too "
+    "large in motions that are shorter than the breakaway displacement.",
+    "use the parameter file, or the node `simulator` with it",
+)
+
+GRAVITY_NOT_EXPORTED = Definition(
+    "gravity_not_exported",
+    Section.PREDICTION,
+    "info",
+    "The model has another gravity vector than a level base on Earth, such as that of a tilted base, and the "
+    "format has no place for it.",
+    "give the gravity vector of the message to the tool, or turn the base there",
+)
+
+SMOOTHING_NOT_EXPORTED = Definition(
+    "smoothing_not_exported",
+    Section.PREDICTION,
+    "info",
+    "The format has Coulomb friction without a smoothing width.",
+    "use the parameter file",
+)
 
 STATES = 200
 """Number of random states of the trained motion at which the torque of terms that are left out is evaluated."""
@@ -50,7 +93,7 @@ def report_gravity(model: RobotModel) -> tuple[Finding, ...]:
         return ()
     vector = " ".join(f"{component:.5g}" for component in model.gravity)
     message = f"the gravity vector in the frame of the base, {vector} m/s^2, has no place in this format"
-    return (make_finding("gravity_not_exported", message),)
+    return (GRAVITY_NOT_EXPORTED.found(message),)
 
 
 @dataclass(frozen=True)
@@ -111,7 +154,7 @@ def report_driver(parameters: ParameterSet) -> tuple[Finding, ...]:
         f"the robot's driver adds {', '.join(added)} to a command, and the model contains it: a controller that "
         "computes torques from this model must not add it a second time"
     )
-    return (make_finding("driver_compensates", message),)
+    return (DRIVER_COMPENSATES.found(message),)
 
 
 def _nearest(parameters: ParameterSet, regressor: Regressor, full: Array) -> Array:
@@ -165,16 +208,16 @@ def _placed(
             for joint, numbers in of_joint.items()
         )
         message = f"{why}: left out for {listed} within the trained motion, kept in the parameter file"
-        findings.append(make_finding("term_not_exported", message, tuple(of_joint)))
+        findings.append(TERM_NOT_EXPORTED.found(message, tuple(of_joint)))
     if presliding:
         message = (
             f"presliding friction of {', '.join(presliding)} is written as Coulomb friction with its torque in "
             "sliding: without the deflection before it slides"
         )
-        findings.append(make_finding("presliding_not_exported", message, tuple(presliding)))
+        findings.append(PRESLIDING_NOT_EXPORTED.found(message, tuple(presliding)))
     if smoothed:
         message = "coulomb friction is written without its smoothing width: it is discontinuous at rest"
-        findings.append(make_finding("smoothing_not_exported", message))
+        findings.append(SMOOTHING_NOT_EXPORTED.found(message))
     return placed, tuple(findings)
 
 

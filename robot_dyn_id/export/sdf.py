@@ -15,9 +15,17 @@ from robot_dyn_id.dynamics.terms.laws import SIGN, VISCOUS
 from robot_dyn_id.errors import InputError
 from robot_dyn_id.export.model import Exported, ExportModel
 from robot_dyn_id.export.urdf import numbers
-from robot_dyn_id.findings import Finding, make_finding
+from robot_dyn_id.findings import Definition, Finding, Section
 from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.parameters import ParameterSet
+
+NAME_NOT_EXPORTED = Definition(
+    "name_not_exported",
+    Section.PREDICTION,
+    "info",
+    "The format reserves a joint's name, or has it already: the joint is written with another one.",
+    "use the name of the message where the exported file is used",
+)
 
 PLACES = {VISCOUS: "damping", SIGN: "friction"}
 """Friction laws that `<dynamics>` carries."""
@@ -59,7 +67,7 @@ class _Names:
         if not changed:
             return ()
         listed = ", ".join(f"{name!r} is written as {new!r}" for name, new in changed.items())
-        return (make_finding("name_not_exported", f"SDF does not allow every name: {listed}", tuple(changed)),)
+        return (NAME_NOT_EXPORTED.found(f"SDF does not allow every name: {listed}", tuple(changed)),)
 
 
 def _is_allowed(name: str) -> bool:

@@ -13,11 +13,27 @@ from robot_dyn_id.arrays import Array
 from robot_dyn_id.dynamics.consistency import central, is_consistent, parameters_of, pseudo_inertia
 from robot_dyn_id.dynamics.terms.laws import SIGN, VISCOUS
 from robot_dyn_id.export.model import Exported, ExportModel, report_gravity
-from robot_dyn_id.findings import Finding, make_finding
+from robot_dyn_id.findings import Definition, Finding, Section
 from robot_dyn_id.model.kinematics import BASE, link_placements
 from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.model.screw import exponential, transform
 from robot_dyn_id.parameters import INERTIAL_SYMBOLS, ParameterSet
+
+INERTIA_NOT_PHYSICAL = Definition(
+    "inertia_not_physical",
+    Section.PREDICTION,
+    "info",
+    "The identified inertias are not physically consistent; simulators may refuse them.",
+    "identify with `estimator: consistent`",
+)
+
+HELD_LINKS_EMPTIED = Definition(
+    "held_links_emptied",
+    Section.PREDICTION,
+    "info",
+    "The links of fixed joints have more mass in the URDF than was identified for them and their carrier.",
+    "correct the masses in the URDF",
+)
 
 PLACES = {VISCOUS: "damping", SIGN: "friction"}
 """Friction laws that `<dynamics>` carries."""
@@ -47,7 +63,7 @@ def urdf(parameters: ParameterSet) -> Exported:
             robot.remove_inertia(link)
     if model.impossible:
         message = f"the inertias are not physically consistent, simulators may refuse them ({model.impossible})"
-        findings.insert(0, make_finding("inertia_not_physical", message))
+        findings.insert(0, INERTIA_NOT_PHYSICAL.found(message))
     text = document.toxml()
     document.unlink()
     return Exported(text + "\n", (*findings, *report_gravity(model.regressor.model), *model.findings))
@@ -72,7 +88,7 @@ def urdf_with_masses(model: RobotModel, bodies: Array) -> Exported:
         (mass, *moments), (given, *before) = bodies[number], nominal[number, :4]
         if not (mass > 0.0 and given > 0.0):
             message = f"joint {name}: no positive mass was found for its link, which keeps that of the URDF"
-            findings.append(make_finding("inertia_not_physical", message, [name]))
+            findings.append(INERTIA_NOT_PHYSICAL.found(message, [name]))
             continue
         shift = np.array(moments) / mass - np.array(before) / given
         for link, place in placements.items():
@@ -108,7 +124,7 @@ def _without_held(model: ExportModel) -> tuple[Array, list[str], list[Finding]]:
                 f"joint {carrier}: the held joints {', '.join(names)} have more mass in the URDF than was identified: "
                 "their links are written without mass, as a part of its own link"
             )
-            findings.append(make_finding("held_links_emptied", message, [carrier, *names]))
+            findings.append(HELD_LINKS_EMPTIED.found(message, [carrier, *names]))
     return bodies, emptied, findings
 
 

@@ -16,13 +16,14 @@ from robot_dyn_id.data.recording import ArrayRecording, Recording
 from robot_dyn_id.data.resampling import interpolate_cubic
 from robot_dyn_id.errors import InputError, UsageError, suggestion
 from robot_dyn_id.files.flexible_section import ExperimentSettings, FlexibleSettings
-from robot_dyn_id.findings import Finding, make_finding
+from robot_dyn_id.findings import Finding
 from robot_dyn_id.flexible import Experiment, FlexibleModel
 from robot_dyn_id.recordings.experiments import RecordedExperiment, open_experiment
 from robot_dyn_id.recordings.joint_states import NANOSECONDS
 from robot_dyn_id.recordings.reading import format_dropped, report_dropped, report_unused
 from robot_dyn_id.recordings.rosbag2 import MessageReading
 from robot_dyn_id.signals.cleaning import GAP_STEPS, Drive, Repairs, clean, median_step, with_efforts
+from robot_dyn_id.signals.health import CLOCK_GAPS
 from robot_dyn_id.signals.windows import Cut, windows
 
 WHOLE_SEGMENT = 2**40
@@ -133,7 +134,7 @@ def _report_repairs(
     findings = [*one.links.findings(model.model.joint_names), *report_dropped(name, repairs.dropped, "sample")]
     if repairs.gaps:
         message = f"{name}: {repairs.gaps + 1} pieces, as its clock has gaps"
-        findings.append(make_finding("clock_gaps", message, severity="info"))
+        findings.append(CLOCK_GAPS.found(message, severity="info"))
     if one.motors is not None and one.motors is not one.links:
         used = list(_motor_names(one, settings).values())
         findings += one.motors.findings(used)

@@ -17,10 +17,18 @@ from robot_dyn_id.excitation.limits import MotionLimits
 from robot_dyn_id.excitation.trajectory import Excitation, Repeated, Scaled, check_excitation, check_limits
 from robot_dyn_id.files.formats import FileFormat
 from robot_dyn_id.files.values import choice, file_errors, read_dataclass, read_mapping
-from robot_dyn_id.findings import Finding, make_finding
+from robot_dyn_id.findings import Definition, Finding, Section
 from robot_dyn_id.model.description import hash_description
 from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.text.yaml import Row
+
+TRAJECTORY_OF_OTHER_URDF = Definition(
+    "trajectory_of_other_urdf",
+    Section.PREDICTION,
+    "info",
+    "The trajectory was designed for a URDF with the same joints and other content.",
+    "design the trajectory for this URDF",
+)
 
 FORMAT = FileFormat("trajectory", 2, "design the trajectory again with this version of robot_dyn_id")
 
@@ -151,7 +159,7 @@ class StoredExcitation:
             f"the trajectory was made for another URDF of {self.robot_name} (SHA-256 {self.urdf_sha256[:12]}...); its "
             f"joint names and limits fit {model.name}, but nothing else has been compared"
         )
-        return (make_finding("trajectory_of_other_urdf", message),)
+        return (TRAJECTORY_OF_OTHER_URDF.found(message),)
 
 
 def write_trajectory(path: str | Path, stored: StoredExcitation) -> None:

@@ -7,9 +7,42 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from robot_dyn_id.findings import Finding, make_finding
+from robot_dyn_id.dynamics.consistency import NEGATIVE_PARAMETER
+from robot_dyn_id.findings import Definition, Finding, Section
 from robot_dyn_id.flexible import Agreement, FlexibleIdentification, FlexibleModel, overall
-from robot_dyn_id.identification.verdict import Thresholds
+from robot_dyn_id.identification.verdict import CONDITION_NUMBER_HIGH, HELD_OUT_ERROR, JOINT_HELD_OUT_ERROR, Thresholds
+
+NOTHING_HELD_OUT = Definition(
+    "nothing_held_out",
+    Section.FLEXIBLE,
+    "warning",
+    "No experiment is held out, so that the model is not validated.",
+    "give other experiments",
+)
+
+EQUATIONS_NOT_VALIDATED = Definition(
+    "equations_not_validated",
+    Section.FLEXIBLE,
+    "warning",
+    "The held-out experiments determine no equation of a kind (link, spring or motor).",
+    "validate on a motion recorded with every sensor",
+)
+
+FLEXIBLE_JOINT_NOT_IDENTIFIED = Definition(
+    "flexible_joint_not_identified",
+    Section.FLEXIBLE,
+    "warning",
+    "No parameter of a flexible joint is identified.",
+    "record a motion of the joint",
+)
+
+GROUP_NOT_IDENTIFIED = Definition(
+    "group_not_identified",
+    Section.FLEXIBLE,
+    "warning",
+    "A group of parameters is not identified from these experiments.",
+    "record the experiments that the plan names",
+)
 
 KINDS = ("link", "spring", "motor")
 """Kinds of equations."""
@@ -52,35 +85,33 @@ def _judge_held_out(
         error = overall(held_out, kind)
         if error > thresholds.bad_nrmse:
             message = f"held-out error of the {kind} equations is {error:.1%}, above {thresholds.bad_nrmse:.0%}"
-            yield make_finding("held_out_error", message)
+            yield HELD_OUT_ERROR.found(message)
         elif held_out and np.isnan(error) and np.isfinite(overall(found.fit, kind)):
-            yield make_finding("equations_not_validated", f"the held-out data determine no {kind} equation")
+            yield EQUATIONS_NOT_VALIDATED.found(f"the held-out data determine no {kind} equation")
     for one in held_out:
         if one.nrmse > thresholds.joint_nrmse:
             message = f"{one.equation}: held-out error is {one.nrmse:.1%}, above {thresholds.joint_nrmse:.0%}"
-            yield make_finding("joint_held_out_error", message)
+            yield JOINT_HELD_OUT_ERROR.found(message)
     if not held_out:
-        yield make_finding("nothing_held_out", "nothing is held out")
+        yield NOTHING_HELD_OUT.found("nothing is held out")
 
 
 def _judge_groups(model: FlexibleModel, found: FlexibleIdentification) -> Iterator[Finding]:
     for joint in model.joints:
         own = [group.name for group in model.groups if group.name.endswith(f" of {joint.name}")]
         if set(own) <= set(found.unidentified):
-            yield make_finding(
-                "flexible_joint_not_identified",
+            yield FLEXIBLE_JOINT_NOT_IDENTIFIED.found(
                 f"joint {joint.name}: none of its parameters is identified",
                 [joint.name],
             )
     for group, why in found.unidentified.items():
-        yield make_finding("group_not_identified", f"not identified: {group}: {why}")
+        yield GROUP_NOT_IDENTIFIED.found(f"not identified: {group}: {why}")
 
 
 def _judge_conditioning(found: FlexibleIdentification, thresholds: Thresholds) -> Iterator[Finding]:
     for step in found.solution.plan.steps:
         if (condition := step.observability.condition_numbers["columns"]) > thresholds.condition_number:
-            yield make_finding(
-                "condition_number_high",
+            yield CONDITION_NUMBER_HIGH.found(
                 f"{', '.join(step.groups)}: condition number {condition:.2g}, above {thresholds.condition_number:g}",
                 severity="warning",
                 action="record other motions, in both directions",
@@ -91,8 +122,7 @@ def _judge_signs(found: FlexibleIdentification) -> Iterator[Finding]:
     values, deviations = found.solution.values, found.solution.standard_deviations
     for name, expression, value, sigma in zip(found.names, found.expressions, values, deviations, strict=True):
         if expression == name and name.rstrip("0123456789") in POSITIVE and value < -NEGATIVE_SIGMAS * sigma:
-            yield make_finding(
-                "negative_parameter",
+            yield NEGATIVE_PARAMETER.found(
                 f"{name} = {value:.3g} +- {sigma:.2g} is negative, which is not physical",
                 action="check signs, gear ratio and zero positions",
             )

@@ -12,14 +12,14 @@ import numpy as np
 from robot_dyn_id.data.excerpt import Excerpt, inside_excerpt
 from robot_dyn_id.data.recording import Recording
 from robot_dyn_id.errors import InputError
-from robot_dyn_id.findings import Finding, make_finding
+from robot_dyn_id.findings import Definition, Finding, Section
 from robot_dyn_id.identification.settings import COMPENSATED_KINDS, CURRENT_KINDS, Settings
 from robot_dyn_id.model.robot import RobotModel
-from robot_dyn_id.parameters import DRIVE_UNITS, UNKNOWN, describe_unknown_gains
+from robot_dyn_id.parameters import DRIVE_UNITS, GAIN_UNKNOWN, UNKNOWN, describe_unknown_gains
 from robot_dyn_id.signals.channel_faults import find_channel_faults
 from robot_dyn_id.signals.cleaning import Drive
 from robot_dyn_id.signals.delays import EffortDelay, RealignedRecording, estimate_delay
-from robot_dyn_id.signals.diagnosis import diagnose
+from robot_dyn_id.signals.diagnosis import EFFORT_GRAVITY_COMPENSATED, diagnose
 from robot_dyn_id.signals.directions import examine_directions
 from robot_dyn_id.signals.health import independent_positions, overrule, refuse
 from robot_dyn_id.signals.positions import ContinuedRecording, examine_positions
@@ -30,6 +30,36 @@ from robot_dyn_id.signals.stamps import EvenlyStampedRecording, examine_jitter
 from robot_dyn_id.signals.survey import PERIODOGRAM
 from robot_dyn_id.signals.trials import FilteredTrials
 from robot_dyn_id.signals.weight_gains import CurrentRecording, WeightGain, estimate_weight_gains
+from robot_dyn_id.uses import LIMITED, MOTION_USES
+
+EFFORT_DELAYED = Definition(
+    "effort_delayed",
+    Section.HEALTH,
+    "warning",
+    "The inertial and gravity torque of the strong joints is late or early by a common time: efforts and "
+    "positions are stamped at different times. The delay is compensated.",
+    "correct the time stamps, or the filter of the effort signal",
+    lowers=dict.fromkeys(("computed_torque", "collision_detection"), LIMITED),
+)
+
+CLOCK_DRIFT = Definition(
+    "clock_drift",
+    Section.HEALTH,
+    "warning",
+    "The delay of the efforts changes steadily during a recording: efforts and positions are stamped by different "
+    "clocks. The drift is compensated.",
+    "stamp all channels by one clock",
+    lowers=dict.fromkeys((*MOTION_USES, "collision_detection"), LIMITED),
+)
+
+GAINS_FROM_MASSES = Definition(
+    "gains_from_masses",
+    Section.DATA,
+    "warning",
+    "Currents came without gains, which are estimated from the masses of the URDF: all torques are as wrong as "
+    "these masses are.",
+    "give measured gains, `gain` [N m/A] of each joint, in the configuration",
+)
 
 REALIGNMENTS = 3
 """Number of times that a delay is estimated and compensated; each removes what the linearization left."""
@@ -177,7 +207,7 @@ def report_compensated(effort_kind: str) -> tuple[Finding, ...]:
     if effort_kind not in COMPENSATED_KINDS:
         return ()
     message = f"efforts are {effort_kind.replace('_', ' ')}: the model has no gravity, and predicts such efforts"
-    return (make_finding("effort_gravity_compensated", message, severity="info"),)
+    return (EFFORT_GRAVITY_COMPENSATED.found(message, severity="info"),)
 
 
 def _has_currents_alone(recording: Recording, joints: Sequence[str]) -> bool:
@@ -193,7 +223,7 @@ def _report_gains(gains: Sequence[WeightGain]) -> tuple[Finding, ...]:
         return ()
     listed = ", ".join(f"{g.joint} {g.value:.4g} +- {g.standard_deviation:.2g}" for g in known)
     message = f"gains are estimated from the URDF's masses [effort per current]: {listed}"
-    return (make_finding("gains_from_masses", message, [gain.joint for gain in known]),)
+    return (GAINS_FROM_MASSES.found(message, [gain.joint for gain in known]),)
 
 
 def report_unknown_gains(drive_units: Mapping[str, str]) -> tuple[Finding, ...]:
@@ -204,7 +234,7 @@ def report_unknown_gains(drive_units: Mapping[str, str]) -> tuple[Finding, ...]:
     """
     if not drive_units:
         return ()
-    return (make_finding("gain_unknown", describe_unknown_gains(drive_units), list(drive_units)),)
+    return (GAIN_UNKNOWN.found(describe_unknown_gains(drive_units), list(drive_units)),)
 
 
 FEWEST_POSITIONS = 8
@@ -323,7 +353,7 @@ def _report_delays(source: str, delays: list[EffortDelay]) -> list[Finding]:
             f"{source}: efforts are {abs(total):.0f} ms (+- {deviation:.1f} ms) {late} with respect to the motion; "
             "this is compensated"
         )
-        findings.append(make_finding("effort_delayed", message))
+        findings.append(EFFORT_DELAYED.found(message))
     drift = sum(delay.drift for delay in delays if delay.drifts)
     if drift:
         spread = max(delay.drift_deviation for delay in delays if delay.drifts)
@@ -331,5 +361,5 @@ def _report_delays(source: str, delays: list[EffortDelay]) -> list[Finding]:
             f"{source}: the clock of the efforts drifts by {1e3 * drift:.2f} ms per s (+- {1e3 * spread:.2f}) against "
             "that of the positions; this is compensated"
         )
-        findings.append(make_finding("clock_drift", message))
+        findings.append(CLOCK_DRIFT.found(message))
     return findings

@@ -15,12 +15,21 @@ from dataclasses import replace
 from robot_dyn_id.cores import in_order
 from robot_dyn_id.errors import ConvergenceError, InputError
 from robot_dyn_id.estimators import Estimator
-from robot_dyn_id.findings import Finding, make_finding
+from robot_dyn_id.findings import Definition, Finding, Section
 from robot_dyn_id.identification.evaluation import HeldOutData
 from robot_dyn_id.identification.metrics import Fold
 from robot_dyn_id.identification.model import IdentifiedModel
 from robot_dyn_id.progress import Progress, Stage
 from robot_dyn_id.signals.trials import FilteredTrials
+
+BLOCK_NOT_VALIDATED = Definition(
+    "block_not_validated",
+    Section.VALIDATION,
+    "warning",
+    "Cross-validation repeats the identification without each block of the recordings. Without some of them it "
+    "failed, so that the held-out errors lack these blocks.",
+    "record longer: every block should excite all parameters",
+)
 
 METHOD = "cross_validation"
 
@@ -78,5 +87,5 @@ def cross_validate(
             f"no model could be identified without {len(failures)} of {blocks.count} blocks of the recordings, so that "
             f"these are not validated on: {failures[0]}"
         )
-        findings = (make_finding("block_not_validated", message),)
+        findings = (BLOCK_NOT_VALIDATED.found(message),)
     return HeldOutData(METHOD, trials, tuple(folds)), findings

@@ -19,7 +19,7 @@ from robot_dyn_id.errors import InputError
 from robot_dyn_id.estimators import Estimate
 from robot_dyn_id.estimators.bootstrap import bootstrap_estimate
 from robot_dyn_id.estimators.essential import Essential, essential, reduce_to_essential
-from robot_dyn_id.findings import Finding, make_finding
+from robot_dyn_id.findings import Definition, Finding, Section
 from robot_dyn_id.identification.fallback import fit_or_fall_back
 from robot_dyn_id.identification.identifiability import find_inseparable
 from robot_dyn_id.identification.model import IdentifiedModel
@@ -32,6 +32,18 @@ from robot_dyn_id.parameters import ParameterSet
 from robot_dyn_id.progress import Progress, Stage
 from robot_dyn_id.signals.health import check_motion_content
 from robot_dyn_id.signals.trials import FilteredTrials
+from robot_dyn_id.uses import LIMITED
+
+NOT_EXCITED = Definition(
+    "not_excited",
+    Section.ESTIMATES,
+    "warning",
+    "The motion does not excite some base parameters; they stay at the prior, or at zero without one. Information "
+    "where no motion separates them, as rounded angles of the robot description leave parameters apart that are "
+    "one for exact angles.",
+    "record a motion of the joints that the report names for each parameter",
+    lowers=dict.fromkeys(("computed_torque", "forward_simulation", "payload"), LIMITED),
+)
 
 BOUND_DEVIATIONS = 1e-3
 """Distance from zero, in standard deviations, up to which a parameter is at a bound of zero."""
@@ -192,7 +204,7 @@ def _report_unexcited(model: IdentifiedModel) -> tuple[Finding, ...]:
     if alone:
         joints = model.regressor.joints_of(alone)
         message = f"{len(alone)} parameters of joint {', '.join(joints)} are not excited by these data"
-        findings += (make_finding("not_excited", message, joints),)
+        findings += (NOT_EXCITED.found(message, joints),)
     if together:
         joints = model.regressor.joints_of(together)
         message = (
@@ -200,7 +212,7 @@ def _report_unexcited(model: IdentifiedModel) -> tuple[Finding, ...]:
             "nearly perpendicular or parallel"
         )
         action = "none: only a combination of them acts on the torque"
-        findings += (make_finding("not_excited", message, joints, "info", action),)
+        findings += (NOT_EXCITED.found(message, joints, "info", action),)
     return findings
 
 

@@ -12,7 +12,7 @@ from robot_dyn_id.dynamics.base_parameters import random_motion
 from robot_dyn_id.dynamics.crosscheck import PINOCCHIO_SAMPLES, CrossCheck, cross_check
 from robot_dyn_id.dynamics.regressor import Motion
 from robot_dyn_id.errors import InputError
-from robot_dyn_id.findings import Finding, format_findings, format_spans, make_finding
+from robot_dyn_id.findings import Definition, Finding, Section, format_findings
 from robot_dyn_id.identification.metrics import Fold, HeldOut, compare, torque_uncertainty
 from robot_dyn_id.identification.model import IdentifiedModel
 from robot_dyn_id.identification.passivity import report_driving_friction
@@ -40,6 +40,28 @@ from robot_dyn_id.signals.cleaning import effort_sources
 from robot_dyn_id.signals.processing import SignalPlan
 from robot_dyn_id.signals.ranges import Ranges
 from robot_dyn_id.signals.trials import FilteredTrials
+from robot_dyn_id.uses import LIMITED, MOTION_USES, NO
+from robot_dyn_id.wording import format_spans
+
+VALIDATED_AT_REST = Definition(
+    "validated_at_rest",
+    Section.VALIDATION,
+    "info",
+    "The robot is at rest in a part of the held-out data, where only gravity and stiction are validated. A "
+    "warning if that is more than half of the time.",
+    "record motion",
+    lowers=dict.fromkeys((*MOTION_USES, "collision_detection"), LIMITED),
+)
+
+MASS_MATRIX_INDEFINITE = Definition(
+    "mass_matrix_indefinite",
+    Section.VALIDATION,
+    "warning",
+    "The mass matrix is not positive definite in some configurations: the model can predict torques, but must not "
+    "be used for forward dynamics or computed-torque control.",
+    "record a faster or longer motion, or use the estimator `consistent`",
+    lowers=dict.fromkeys(("computed_torque", "forward_simulation"), NO),
+)
 
 MAX_REST_SHARE = 0.5
 """Share of the held-out time at rest above which it is a warning."""
@@ -162,7 +184,7 @@ def evaluate(
             f"the mass matrix is not positive definite in {indefinite:.0%} of the poses: the model can predict "
             "torques, but must not be used for forward dynamics or computed-torque control"
         )
-        findings += (make_finding("mass_matrix_indefinite", message),)
+        findings += (MASS_MATRIX_INDEFINITE.found(message),)
     findings += report_driving_friction(model.dynamics, states.q.mean(axis=1), trained.dq_max)
     findings += judge_cross_check(check)
     findings += judge_prediction(metrics, settings.thresholds)
@@ -204,8 +226,7 @@ def _report_rest(trials: FilteredTrials) -> tuple[Finding, ...]:
         raise InputError(f"{trials.sources}: at rest throughout, cannot be used for validation: record motion")
     share = sum(rest.at_rest for rest in rests) / sum(rest.length for rest in rests)
     return tuple(
-        make_finding(
-            "validated_at_rest",
+        VALIDATED_AT_REST.found(
             f"{recording.source} is at rest {format_spans(rest.spans)}: validation there covers gravity and stiction "
             "only",
             severity="warning" if share > MAX_REST_SHARE else "info",

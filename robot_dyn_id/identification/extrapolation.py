@@ -10,8 +10,21 @@ import numpy as np
 
 from robot_dyn_id.arrays import Array, Integers, Mask
 from robot_dyn_id.dynamics.regressor import Layout, Motion, Regressor
-from robot_dyn_id.findings import Finding, Severity, format_shares, make_finding
+from robot_dyn_id.findings import Definition, Finding, Section, Severity
 from robot_dyn_id.signals.ranges import Ranges
+from robot_dyn_id.uses import LIMITED, USES
+from robot_dyn_id.wording import format_shares
+
+OUTSIDE_TRAINING = Definition(
+    "outside_training",
+    Section.VALIDATION,
+    "info",
+    "The motion exceeds the trained positions, velocities or accelerations by more than half, where the model "
+    "extrapolates. A warning in a validation if all joints together do so in more than `thresholds.outside_share` "
+    "of the samples.",
+    "record training data of such motion",
+    lowers=dict.fromkeys(USES, LIMITED),
+)
 
 FAR_OUTSIDE_RATIO = 0.5
 """Excess over the trained range, speed or acceleration, as a ratio to it, above which a sample is far outside. A motion
@@ -85,7 +98,7 @@ def report_excesses(excesses: Sequence[Excess], severity: Severity = "info") -> 
         f"extrapolates far beyond the training motion in these fractions of the samples: {format_excesses(excesses)}"
     )
     joints = dict.fromkeys(excess.joint for excess in excesses)
-    return (make_finding("outside_training", message, joints, severity),)
+    return (OUTSIDE_TRAINING.found(message, joints, severity),)
 
 
 def torque_deviation(regressor: Regressor, columns: Integers, covariance: Array, motion: Motion) -> Array:

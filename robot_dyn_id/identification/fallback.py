@@ -17,8 +17,16 @@ from robot_dyn_id.estimators import Estimate, Estimator, WeightedLeastSquares
 from robot_dyn_id.estimators.factors import Factors, Grams
 from robot_dyn_id.estimators.link_cost import accumulate_blocks
 from robot_dyn_id.estimators.weighting import solve_reweighted
-from robot_dyn_id.findings import make_finding
+from robot_dyn_id.findings import Definition, Section
 from robot_dyn_id.identification.noise_directions import fit_excited
+
+ESTIMATOR_REPLACED = Definition(
+    "estimator_replaced",
+    Section.ESTIMATES,
+    "warning",
+    "The estimator did not converge, or its estimate is far worse than that of least squares, which is used instead.",
+    "change its options, or fix the constants of the terms that these data do not determine",
+)
 
 MAX_TRAINING_RATIO = 2.0
 """Ratio of the training errors of all joints to those of least squares above which an estimate has failed."""
@@ -68,7 +76,7 @@ def fit_or_fall_back(estimator: Estimator, problem: LinearProblem) -> tuple[Esti
         return estimate, used
     fallback, used = fit_excited(plain, problem)
     message = f"estimator {estimator.name} failed, weighted least squares is used instead: {reason}"
-    finding = make_finding("estimator_replaced", message)
+    finding = ESTIMATOR_REPLACED.found(message)
     return replace(fallback, findings=(*fallback.findings, finding)), used
 
 

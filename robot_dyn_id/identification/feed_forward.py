@@ -20,7 +20,7 @@ from robot_dyn_id.dynamics.dynamics import Dynamics
 from robot_dyn_id.dynamics.regressor import Motion
 from robot_dyn_id.dynamics.terms import Term
 from robot_dyn_id.errors import InputError
-from robot_dyn_id.findings import Finding, make_finding
+from robot_dyn_id.findings import Definition, Finding, Section
 from robot_dyn_id.identification.extrapolation import far_outside, list_excesses, report_excesses, torque_deviation
 from robot_dyn_id.parameters import ParameterSet
 from robot_dyn_id.signals.ranges import Ranges
@@ -29,6 +29,50 @@ from robot_dyn_id.simulation.trajectory_tracking import Waypoints, WaypointSampl
 
 if TYPE_CHECKING:
     from typing_extensions import Self
+
+TRAJECTORY_WITHOUT_VELOCITIES = Definition(
+    "trajectory_without_velocities",
+    Section.PREDICTION,
+    "warning",
+    "Points of a trajectory have positions alone: joint trajectory controllers interpolate them linearly, with "
+    "jumps of the velocity that no feed-forward can follow.",
+    "give velocities and accelerations at every point",
+)
+
+TRAJECTORY_WITHOUT_ACCELERATIONS = Definition(
+    "trajectory_without_accelerations",
+    Section.PREDICTION,
+    "info",
+    "Points of a trajectory have no accelerations: joint trajectory controllers interpolate cubics, whose "
+    "accelerations jump at the points. The feed-forward there is that of the segment that begins.",
+    "give accelerations at every point",
+)
+
+EFFORT_LIMIT_MISSING = Definition(
+    "effort_limit_missing",
+    Section.PREDICTION,
+    "warning",
+    "The URDF has no effort limit for a joint, so that its torque cannot be checked.",
+    "write the rated effort into the URDF",
+)
+
+LIMITS_WITHOUT_GRAVITY = Definition(
+    "limits_without_gravity",
+    Section.PREDICTION,
+    "warning",
+    "The model was identified from efforts without gravity: the motors carry it in addition to the torques that "
+    "are checked.",
+    "identify from complete joint torques, or lower the effort limits of the URDF by the gravity torque",
+)
+
+BOUND_WITHOUT_HELD_OUT_ERROR = Definition(
+    "bound_without_held_out_error",
+    Section.PREDICTION,
+    "warning",
+    "The parameter set has no error on held-out data: the 95 % upper bounds of torques contain the covariance of "
+    "the parameters only, and may be too low.",
+    "identify again with held-out data",
+)
 
 SPACING_S = 0.005
 """Time between two samples at which torque limits are checked [s]."""
@@ -269,13 +313,13 @@ class FeedForward:
                 f"{linear} of {len(orders)} segments have no velocities: controllers interpolate them linearly, with "
                 "jumps of the velocity, and their efforts contain no acceleration"
             )
-            findings.append(make_finding("trajectory_without_velocities", message))
+            findings.append(TRAJECTORY_WITHOUT_VELOCITIES.found(message))
         if cubic:
             message = (
                 f"{cubic} of {len(orders)} segments have no accelerations: those of the cubic splines that controllers "
                 "interpolate were used"
             )
-            findings.append(make_finding("trajectory_without_accelerations", message))
+            findings.append(TRAJECTORY_WITHOUT_ACCELERATIONS.found(message))
         return tuple(findings)
 
     def _report_limits(self) -> tuple[Finding, ...]:
@@ -283,19 +327,19 @@ class FeedForward:
         without = [name for name, limit in zip(model.joint_names, self.limit, strict=True) if np.isinf(limit)]
         if without:
             message = f"no effort limit in the URDF for {', '.join(without)}: their torque was not checked"
-            findings.append(make_finding("effort_limit_missing", message, without))
+            findings.append(EFFORT_LIMIT_MISSING.found(message, without))
         if not model.gravity.any():
             message = (
                 "the model has no gravity: the torque that the driver adds against it is not part of the limit check"
             )
-            findings.append(make_finding("limits_without_gravity", message))
+            findings.append(LIMITS_WITHOUT_GRAVITY.found(message))
         return tuple(findings)
 
     def _report_held_out_error(self) -> tuple[Finding, ...]:
         if np.isfinite(self.parameters.held_out_shares).all():
             return ()
         message = "the parameter set has no held-out error: the 95 % bounds contain the covariance of the parameters"
-        return (make_finding("bound_without_held_out_error", message),)
+        return (BOUND_WITHOUT_HELD_OUT_ERROR.found(message),)
 
     def _report_range(self, motion: Motion) -> tuple[Finding, ...]:
         shares = far_outside(motion, Ranges.from_parameters(self.parameters)).mean(axis=2)

@@ -15,7 +15,7 @@ from robot_dyn_id.dynamics.dynamics import Dynamics
 from robot_dyn_id.dynamics.regressor import Motion
 from robot_dyn_id.errors import InputError, UsageError
 from robot_dyn_id.excitation.trajectory import Trajectory
-from robot_dyn_id.findings import Finding, format_findings, make_finding
+from robot_dyn_id.findings import Definition, Finding, Section, format_findings
 from robot_dyn_id.identification.extrapolation import far_outside, list_excesses, report_excesses
 from robot_dyn_id.parameters import ParameterSet
 from robot_dyn_id.signals.cleaning import Drive
@@ -24,6 +24,32 @@ from robot_dyn_id.signals.trials import FilteredTrials, SignalSettings, require_
 from robot_dyn_id.signals.windows import FilteredWindow
 from robot_dyn_id.simulation.plant import Plant, steps
 from robot_dyn_id.simulation.simulated_robot import FASTEST, SimulatedRobot, follow
+
+TRAJECTORY_NOT_FOLLOWED = Definition(
+    "trajectory_not_followed",
+    Section.PREDICTION,
+    "info",
+    "The simulated robot deviates from the trajectory by more than 0.01 rad or m, often because a motor is at its "
+    "effort limit.",
+    "design a slower motion, or check the effort limits of the URDF",
+)
+
+SIMULATION_DRIFTS = Definition(
+    "simulation_drifts",
+    Section.PREDICTION,
+    "info",
+    "Under recorded efforts alone, errors of model and efforts accumulate, so that the simulation leaves the "
+    "recorded motion.",
+    "restart the simulation from the recorded state, more often than the joints leave the motion",
+)
+
+POSITION_LIMITS_PASSED = Definition(
+    "position_limits_passed",
+    Section.PREDICTION,
+    "info",
+    "The simulated motion passes a position limit of the URDF; the simulated robot has no mechanical stops.",
+    "use another motion, or restart the simulation more often",
+)
 
 REPORTED_DISTANCE = 0.01
 """Distance from the trajectory or the recorded motion above which it is reported [rad or m]."""
@@ -124,7 +150,7 @@ def _report_tracking_errors(plant: Plant, distance: Array, limited: Array) -> tu
         message = f"joint {name}: up to {distance[joint]:.3g} (rad or m) off its trajectory"
         if limited[joint] > 0.0:
             message += f", its motor in {limited[joint]:.0%} of the time at its limit of {plant.effort_limit[joint]:g}"
-        findings.append(make_finding("trajectory_not_followed", message, [name]))
+        findings.append(TRAJECTORY_NOT_FOLLOWED.found(message, [name]))
     return tuple(findings)
 
 
@@ -222,11 +248,11 @@ def _report_drift(
     if math.isinf(restart):
         shortest = max(0.5 * float(age[away.any(axis=1)].min()), SHORTEST_RESTART_S)  # it restarts after every gap
         action = f"restart the simulation from the recorded state, here at least every {shortest:.2g} s"
-    return (make_finding("simulation_drifts", message, [joints[joint] for joint in left], action=action),)
+    return (SIMULATION_DRIFTS.found(message, [joints[joint] for joint in left], action=action),)
 
 
 def _report_limits_passed(plant: Plant, q: Array) -> tuple[Finding, ...]:
     """Finding about joints that pass their position limits: the simulated robot has no mechanical stops."""
     names = plant.beyond_stops(q)
     message = f"the simulated motion passes the position limits of {', '.join(names)}"
-    return (make_finding("position_limits_passed", message, names),) if names else ()
+    return (POSITION_LIMITS_PASSED.found(message, names),) if names else ()

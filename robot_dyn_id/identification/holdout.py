@@ -13,8 +13,8 @@ from robot_dyn_id.data.chunk import LATEST, Span
 from robot_dyn_id.data.excerpt import Excerpt, whole_of
 from robot_dyn_id.data.recording import Recording
 from robot_dyn_id.errors import UsageError
-from robot_dyn_id.findings import format_spans
 from robot_dyn_id.signals.stillness import Stillness, stillness
+from robot_dyn_id.wording import format_spans
 
 
 def split(

@@ -7,7 +7,18 @@ import numpy as np
 
 from robot_dyn_id.arrays import Array
 from robot_dyn_id.dynamics.dynamics import Dynamics
-from robot_dyn_id.findings import Finding, make_finding
+from robot_dyn_id.findings import Definition, Finding, Section
+from robot_dyn_id.uses import NO
+
+FRICTION_NOT_PASSIVE = Definition(
+    "friction_not_passive",
+    Section.VALIDATION,
+    "warning",
+    "The friction of a joint, all of its terms together, has the direction of the motion at a speed within the "
+    "trained range: it adds energy, and simulated motions run away.",
+    "identify with `estimator: consistent`, which keeps friction positive, and without `absolute_velocity`",
+    lowers={"forward_simulation": NO},
+)
 
 SPEED_SHARES = np.array([0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1.0])
 """Speeds at which friction is evaluated, as shares of the maximum speed."""
@@ -45,4 +56,4 @@ def report_driving_friction(dynamics: Dynamics, q: Array, speeds: Array) -> tupl
     units = dynamics.regressor.model.effort_units
     listed = ", ".join(f"{names[joint]} with up to {driving[joint]:.2g} {units[joint]}" for joint in found)
     message = f"the identified friction drives joints within the trained speeds: {listed}"
-    return (make_finding("friction_not_passive", message, [names[joint] for joint in found]),)
+    return (FRICTION_NOT_PASSIVE.found(message, [names[joint] for joint in found]),)

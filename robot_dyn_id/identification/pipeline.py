@@ -22,7 +22,7 @@ from robot_dyn_id.dynamics.regressor import Regressor, terms_on_joints
 from robot_dyn_id.errors import InputError
 from robot_dyn_id.estimators import Consistent, Estimate
 from robot_dyn_id.estimators.essential import Essential
-from robot_dyn_id.findings import Finding, make_finding
+from robot_dyn_id.findings import Definition, Finding, Section
 from robot_dyn_id.identification.assembly import assemble
 from robot_dyn_id.identification.correction import (
     correct_channels,
@@ -62,6 +62,15 @@ from robot_dyn_id.signals.ranges import Ranges
 from robot_dyn_id.signals.reversals import exclude_reversals
 from robot_dyn_id.signals.stillness import report_rest_left_out
 from robot_dyn_id.signals.trials import FilteredTrials, SignalSettings, require_signals
+
+GRAVITY_OF_PRIOR = Definition(
+    "gravity_of_prior",
+    Section.ESTIMATES,
+    "info",
+    "No gravity vector was given, and the parameter set that is the prior has another one than the default, such "
+    "as that of a tilted base: the model has it, too.",
+    "give the gravity vector if the base has been mounted in another way since",
+)
 
 
 @dataclass(frozen=True)
@@ -310,7 +319,7 @@ def _with_gravity_of_prior(model: RobotModel, settings: Settings) -> tuple[Robot
         return model, ()
     vector = " ".join(f"{component:.4g}" for component in prior.gravity)
     message = f"the gravity vector is that of the prior, {vector}, as none was given"
-    return replace(model, gravity=prior.gravity), (make_finding("gravity_of_prior", message),)
+    return replace(model, gravity=prior.gravity), (GRAVITY_OF_PRIOR.found(message),)
 
 
 def _fixed_regressor(model: RobotModel, settings: Settings) -> Regressor:

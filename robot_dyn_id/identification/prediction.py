@@ -9,12 +9,20 @@ from robot_dyn_id.arrays import Array
 from robot_dyn_id.data.recording import Recording
 from robot_dyn_id.data.resampling import interpolate_linear
 from robot_dyn_id.dynamics.regressor import Regressor
-from robot_dyn_id.findings import Finding, make_finding
+from robot_dyn_id.findings import Definition, Finding, Section
 from robot_dyn_id.identification.extrapolation import far_outside, list_excesses, report_excesses
 from robot_dyn_id.identification.zeros import report_unknown_zeros
 from robot_dyn_id.parameters import ParameterSet
 from robot_dyn_id.signals.ranges import Ranges
 from robot_dyn_id.signals.trials import FilteredTrials, SignalSettings, require_signals
+
+SAMPLES_NOT_PREDICTED = Definition(
+    "samples_not_predicted",
+    Section.PREDICTION,
+    "info",
+    "The motion around some time stamps is not recorded.",
+    "record without gaps",
+)
 
 
 def predict_recording(
@@ -60,7 +68,7 @@ def predict_recording(
         if gaps:
             longest = f"{trials.plan.longest_gap:.2g} s"
             message += f"; the recording has {gaps} gap{'s' * (gaps != 1)} longer than {longest}"
-        findings = (make_finding("samples_not_predicted", message), *findings)
+        findings = (SAMPLES_NOT_PREDICTED.found(message), *findings)
     return t, out, findings
 
 

@@ -21,10 +21,52 @@ from robot_dyn_id.data.chunk import Span
 from robot_dyn_id.data.excerpt import first_stamp, whole_of
 from robot_dyn_id.dynamics.regressor import Motion, Regressor
 from robot_dyn_id.dynamics.terms import Offset, RotorInertia
-from robot_dyn_id.findings import Finding, format_shares, make_finding
+from robot_dyn_id.findings import Definition, Finding, Section
 from robot_dyn_id.identification.model import IdentifiedModel
 from robot_dyn_id.identification.zeros import report_unknown_zeros
 from robot_dyn_id.signals.trials import FilteredTrials
+from robot_dyn_id.uses import LIMITED, USES
+from robot_dyn_id.wording import format_shares
+
+LOAD_CHANGED = Definition(
+    "load_changed",
+    Section.HEALTH,
+    "warning",
+    "Another load at the last link explains more than 20 % of the residuals of a recording, and 40 % of those of "
+    "the clearest joint: the tool or payload was changed between recordings, or while one was recorded.",
+    "identify and validate with the same tool, or describe each tool by a URDF of its own",
+    lowers=dict.fromkeys(USES, LIMITED),
+)
+
+EFFORT_OFFSET_DRIFTS = Definition(
+    "effort_offset_drifts",
+    Section.HEALTH,
+    "warning",
+    "The zero of an effort sensor moves along a recording or between recordings. Where the model is chosen from "
+    "the data and cross-validation shows it, each recording is fitted with a zero of its own, and the model has "
+    "the mean. Information below 10 % of the effort's variation.",
+    "zero the torque sensors before the recording, or record with one temperature of the drives",
+    lowers=dict.fromkeys(("gravity_compensation", "collision_detection", "payload"), LIMITED),
+)
+
+FRICTION_DRIFTS = Definition(
+    "friction_drifts",
+    Section.HEALTH,
+    "warning",
+    "The friction of a joint changes along a recording by more than 15 %: the drives warm up.",
+    "warm up the robot before the recording",
+    lowers=dict.fromkeys(("forward_simulation", "collision_detection"), LIMITED),
+)
+
+CONTACT = Definition(
+    "contact",
+    Section.HEALTH,
+    "warning",
+    "For a short time the torque differs far more than usual from the model: the robot touched something, or the "
+    "effort failed.",
+    "record without contacts, or leave these times out with `exclude` in the configuration",
+    lowers=dict.fromkeys(("collision_detection", "payload"), LIMITED),
+)
 
 BIN_S = 0.25
 """Length of a bin [s]."""
@@ -418,7 +460,7 @@ def _examine_offsets(residuals: ResidualHistory, levels: Levels) -> tuple[Findin
             message = (
                 f"the zero of the effort moves {where}, by a share of the effort's variation of {format_shares(which)}"
             )
-            findings.append(make_finding("effort_offset_drifts", message, [name for name, _ in which]))
+            findings.append(EFFORT_OFFSET_DRIFTS.found(message, [name for name, _ in which]))
     return tuple(findings)
 
 
@@ -434,7 +476,7 @@ def _examine_friction(residuals: ResidualHistory, levels: Levels) -> tuple[Findi
         return ()
     which = _select(residuals, change, changed | together.any())
     message = f"friction changes along a recording: {format_shares(which)}"
-    return (make_finding("friction_drifts", message, [name for name, _ in which]),)
+    return (FRICTION_DRIFTS.found(message, [name for name, _ in which]),)
 
 
 def _examine_contacts(residuals: ResidualHistory) -> tuple[Finding, ...]:
@@ -462,7 +504,7 @@ def _examine_contacts(residuals: ResidualHistory) -> tuple[Finding, ...]:
     entries = ", ".join(f"{json.dumps(Path(source).name)}: {line}" for source, line in lines.items())
     line = f"{{{entries}}}" if several else next(iter(lines.values()))
     action = f"record without contacts, or leave these times out with `exclude: {line}` in the configuration"
-    return (make_finding("contact", message, joints, action=action),)
+    return (CONTACT.found(message, joints, action=action),)
 
 
 def _exclusion_of(span: Span) -> str:
@@ -540,7 +582,7 @@ def _examine_load(residuals: ResidualHistory, *, whole: bool) -> tuple[Finding, 
         f"another load at the last link, by {best.mass:+.2g} kg{best.when}, explains {best.share:.0%} of the "
         "residuals of a recording"
     )
-    return (make_finding("load_changed", message),)
+    return (LOAD_CHANGED.found(message),)
 
 
 def _list_load_changes(residuals: ResidualHistory, number: int, weight: Array, *, whole: bool) -> list[_LoadChange]:

@@ -9,8 +9,17 @@ from dataclasses import replace
 import numpy as np
 
 from robot_dyn_id.arrays import Array, Mask
-from robot_dyn_id.findings import Finding, make_finding
+from robot_dyn_id.findings import Definition, Finding, Section
 from robot_dyn_id.signals.trials import FilteredTrials
+
+JOINTS_IN_PROPORTION = Definition(
+    "joints_in_proportion",
+    Section.ESTIMATES,
+    "info",
+    "The velocities of two joints are proportional in all training data (squared correlation above 0.99): their "
+    "friction and inertia have the same columns, so that only sums of them are determined.",
+    "record a motion that moves the joints separately",
+)
 
 MOST_SHARED_MOTION = 0.99
 """Largest squared correlation of the velocities of two joints that are coupled: above, the columns of the coupling are
@@ -56,7 +65,7 @@ def report_shared_motion(trials: FilteredTrials, findings: Iterable[Finding]) ->
     names = tuple(dict.fromkeys(name for pair in pairs for name in pair))
     listed = ", ".join(f"{one} and {other}" for one, other in pairs)
     message = f"joints move in proportion in all training data: {listed}; their friction and inertia are not separable"
-    added = make_finding("joints_in_proportion", message, names)
+    added = JOINTS_IN_PROPORTION.found(message, names)
     return (*(_explain(one, pairs) for one in findings), added)
 
 

@@ -17,14 +17,106 @@ from itertools import combinations
 import numpy as np
 
 from robot_dyn_id.arrays import Array
-from robot_dyn_id.findings import SECTIONS, Finding, make_finding
+from robot_dyn_id.findings import Definition, Finding, Section
 from robot_dyn_id.identification.metrics import HeldOut
 from robot_dyn_id.identification.rollout import HORIZONS_S, Rollouts
 from robot_dyn_id.identification.verdict import Thresholds
-from robot_dyn_id.parameters import ANSWERS, USES, FitFor
+from robot_dyn_id.parameters import FitFor
 from robot_dyn_id.signals.ranges import Ranges
+from robot_dyn_id.uses import ANSWERS, LIMITED, NO, USES, YES
 
-YES, LIMITED, NO = ANSWERS
+GRAVITY_ERROR_HIGH = Definition(
+    "gravity_error_high",
+    Section.USES,
+    "info",
+    "The held-out error of a joint exceeds both `thresholds.friction_share` of the friction that holds it and "
+    "`thresholds.rated_share` of its rated effort: under gravity compensation the arm drifts.",
+    "check the effort of the joint, and record more positions of it",
+)
+
+GRAVITY_UNCERTAIN = Definition(
+    "gravity_uncertain",
+    Section.USES,
+    "info",
+    "Two standard deviations of the torque at rest exceed the error that gravity compensation tolerates.",
+    "record longer, in more positions of all joints",
+)
+
+OFFSET_LARGE = Definition(
+    "offset_large",
+    Section.USES,
+    "info",
+    "The constant part of a joint's effort exceeds what gravity compensation, or feed-forward and computed "
+    "torque, tolerate as an error. The data of one sensor cannot distinguish a wrong zero from a torque, and a "
+    "controller that commands a wrong zero pushes the joint. Collision detection and payloads, which measure by "
+    "the same sensor, are not concerned.",
+    "compare the effort of the joint at rest with its weight, correct the zero of the sensor, or command the "
+    "torque without this offset",
+)
+
+TORQUE_ERROR_HIGH = Definition(
+    "torque_error_high",
+    Section.USES,
+    "info",
+    "The held-out error of a joint exceeds both `thresholds.torque_share` of its RMS torque and "
+    "`thresholds.rated_share` of its rated effort: feed-forward and computed torque correct it by feedback.",
+    "check the effort of the joint and its friction terms, and record longer",
+)
+
+INERTIA_UNCERTAIN = Definition(
+    "inertia_uncertain",
+    Section.USES,
+    "info",
+    "Two standard deviations of a diagonal entry of the mass matrix exceed `thresholds.inertia_share` of it, or "
+    "the entry is not positive.",
+    "record faster motion of the joint, with frequent reversals",
+)
+
+ROLLOUT_ERROR_HIGH = Definition(
+    "rollout_error_high",
+    Section.USES,
+    "info",
+    "After 1 s of simulation under the recorded efforts, without feedback, a joint is farther from the recorded "
+    "motion than `thresholds.rollout_share` of its trained range.",
+    "use the model in simulations with feedback, or restart them more often from measured states",
+)
+
+ROLLOUT_DIVERGES = Definition(
+    "rollout_diverges",
+    Section.USES,
+    "info",
+    "After 0.1 s of simulation under the recorded efforts, without feedback, a joint is already farther from the "
+    "recorded motion than a tenth of what is tolerated after 1 s: inertia or friction of the joint are wrong, or "
+    "too small against the errors of the effort.",
+    "record faster motion of the joint, with frequent reversals",
+)
+
+ROLLOUT_NOT_COMPUTED = Definition(
+    "rollout_not_computed",
+    Section.USES,
+    "info",
+    "The model cannot be simulated on the held-out data: they are too short, a term has no forward dynamics, or "
+    "the mass matrix is not positive definite.",
+    "give longer recordings, or use terms that can be simulated",
+)
+
+CONTACT_THRESHOLD_HIGH = Definition(
+    "contact_threshold_high",
+    Section.USES,
+    "info",
+    "The torque error that 99.9 % of the held-out samples do not exceed is above `thresholds.contact_share` of "
+    "the rated effort: smaller external torques are not detectable on this joint.",
+    "check the friction terms of the joint, and the noise of its effort",
+)
+
+PAYLOAD_RESOLUTION_LOW = Definition(
+    "payload_resolution_low",
+    Section.USES,
+    "info",
+    "The errors of the model imitate a payload above `thresholds.payload_share` of the mass that needs the rated "
+    "effort of a joint.",
+    "train longer, and identify payloads with a slow motion through many positions",
+)
 
 SHORT_S, LONG_S = HORIZONS_S[:2]
 """Times after which errors of rollouts decide whether forward simulation is fit at all, and whether it is fit [s]."""
@@ -46,58 +138,6 @@ LARGEST_PRINTED = 1e6
 
 MOST_REDUCED = 2
 """Numbers of joints left out that are suggested."""
-
-_MOTION_USES = ("feed_forward", "computed_torque", "forward_simulation")
-
-_WEIGHT_USES = ("gravity_compensation", "forward_simulation", "payload")
-
-LOWERED_BY: Mapping[str, tuple[str, tuple[str, ...]]] = {
-    "joint_not_validated": (NO, USES),
-    "effort_external": (NO, USES),
-    "effort_units": (NO, USES),
-    "gain_inconsistent": (NO, USES),
-    "gain_unknown": (NO, USES),
-    "joints_swapped": (NO, USES),
-    "urdf_in_millimeters": (NO, USES),
-    "urdf_contradicted": (LIMITED, USES),
-    "effort_gravity_compensated": (NO, _WEIGHT_USES),
-    "gravity_direction": (NO, _WEIGHT_USES),
-    "effort_frozen": (LIMITED, USES),
-    "encoder_frozen": (LIMITED, USES),
-    "encoder_jumps": (LIMITED, USES),
-    "fixed_joint_differs": (LIMITED, USES),
-    "load_changed": (LIMITED, USES),
-    "contact": (LIMITED, ("collision_detection", "payload")),
-    "effort_offset_drifts": (LIMITED, ("gravity_compensation", "collision_detection", "payload")),
-    "friction_drifts": (LIMITED, ("forward_simulation", "collision_detection")),
-    "clock_drift": (LIMITED, (*_MOTION_USES, "collision_detection")),
-    "velocities_scaled": (LIMITED, (*_MOTION_USES, "collision_detection")),
-    "one_way_motion": (LIMITED, _MOTION_USES),
-    "friction_not_passive": (NO, ("forward_simulation",)),
-    "links_contradicted": (LIMITED, ("computed_torque", "forward_simulation")),
-    "effort_in_amperes": (NO, USES),
-    "effort_sign": (NO, USES),
-    "positions_in_degrees": (NO, USES),
-    "effort_too_large": (LIMITED, USES),
-    "outside_training": (LIMITED, USES),
-    "held_out_in_training": (LIMITED, USES),
-    "held_out_too_slow": (LIMITED, _MOTION_USES),
-    "validated_at_rest": (LIMITED, (*_MOTION_USES, "collision_detection")),
-    "joint_not_identifiable": (LIMITED, _MOTION_USES),
-    "not_excited": (LIMITED, ("computed_torque", "forward_simulation", "payload")),
-    "negative_parameter": (LIMITED, ("computed_torque", "forward_simulation")),
-    "effort_delayed": (LIMITED, ("computed_torque", "collision_detection")),
-    "mass_matrix_indefinite": (NO, ("computed_torque", "forward_simulation")),
-    "simulated_nearest_robot": (LIMITED, ("forward_simulation",)),
-}
-"""Best answer about some uses in the presence of a finding of severity warning, or of `ALWAYS_LOWERING`."""
-
-ALWAYS_LOWERING = frozenset({"effort_gravity_compensated"})
-"""Findings that lower answers at any severity: the user may state what they report, and the model still lacks it."""
-
-
-CONCERNING_USES = frozenset((*LOWERED_BY, *SECTIONS["Uses of a model"], "prediction_uncertain"))
-"""Findings that concern uses, of whatever severity: each lowers an answer as a warning, or states a figure of a use."""
 
 
 @dataclass(frozen=True)
@@ -246,38 +286,38 @@ def _report(code: str, criteria: Sequence[Criterion], rollouts: Rollouts) -> Fin
     match code:
         case "gravity_error_high":
             message = f"the held-out error exceeds what gravity compensation tolerates: joint {listed}"
-            return make_finding("gravity_error_high", message, joints)
+            return GRAVITY_ERROR_HIGH.found(message, joints)
         case "gravity_uncertain":
             message = f"two standard deviations of the gravity torque exceed what is tolerated: joint {listed}"
-            return make_finding("gravity_uncertain", message, joints)
+            return GRAVITY_UNCERTAIN.found(message, joints)
         case "offset_large":
             message = f"efforts have a constant part, which may be a wrong zero of the sensor: joint {listed}"
-            return make_finding("offset_large", message, joints)
+            return OFFSET_LARGE.found(message, joints)
         case "torque_error_high":
             message = f"the held-out error exceeds what feed-forward and computed torque tolerate: joint {listed}"
-            return make_finding("torque_error_high", message, joints)
+            return TORQUE_ERROR_HIGH.found(message, joints)
         case "inertia_uncertain":
             message = f"two relative standard deviations of the inertia exceed what is tolerated: joint {listed}"
-            return make_finding("inertia_uncertain", message, joints)
+            return INERTIA_UNCERTAIN.found(message, joints)
         case "rollout_error_high":
             message = f"simulated for {LONG_S:g} s without feedback, the motion differs from the recorded one: {listed}"
-            return make_finding("rollout_error_high", message, joints)
+            return ROLLOUT_ERROR_HIGH.found(message, joints)
         case "rollout_diverges":
             message = (
                 f"simulated for {SHORT_S:g} s without feedback, the motion differs from the recorded one: {listed}"
             )
-            return make_finding("rollout_diverges", message, joints)
+            return ROLLOUT_DIVERGES.found(message, joints)
         case "rollout_not_computed":
             reason = rollouts.problem or f"no stretch of the held-out data lasts {LONG_S:g} s"
-            return make_finding("rollout_not_computed", f"no forward simulation on held-out data: {reason}")
+            return ROLLOUT_NOT_COMPUTED.found(f"no forward simulation on held-out data: {reason}")
         case "contact_threshold_high":
             message = f"only large external torques stand out from the model's errors: joint {listed}"
-            return make_finding("contact_threshold_high", message, joints)
+            return CONTACT_THRESHOLD_HIGH.found(message, joints)
         case _:
             message = f"the errors of the model imitate a payload of {_format(criteria[0])}"
             if math.isnan(criteria[0].figure):
                 message = "no joint whose effort the model explains carries a payload at the last link"
-            return make_finding("payload_resolution_low", message)
+            return PAYLOAD_RESOLUTION_LOW.found(message)
 
 
 def _format(one: Criterion) -> str:
@@ -375,11 +415,9 @@ def _judge_use(
         if one.answer != YES:
             lower(one.answer, one.code, [one.joint] if one.joint else [])
     for finding in findings:
-        answer, uses = LOWERED_BY.get(finding.code, (YES, ()))
-        if finding.severity == "error":
-            lower(NO, finding.code, ())
-        elif use in uses and (finding.severity == "warning" or finding.code in ALWAYS_LOWERING):
-            lower(answer, finding.code, finding.joints)
+        answer = finding.definition.lowered(use, finding.severity)
+        if answer != YES:
+            lower(answer, finding.code, () if finding.severity == "error" else finding.joints)
     whole = max((YES, *(answer for answer, _ in reasons)), key=ANSWERS.index)
     worst = max(criteria, key=lambda one: (ANSWERS.index(one.answer), one.ratio))
     because = tuple(dict.fromkeys(code for answer, code in reasons if answer == whole))

@@ -21,9 +21,18 @@ from robot_dyn_id.dynamics.regressor import Regressor
 from robot_dyn_id.dynamics.terms import Offset
 from robot_dyn_id.estimators import Estimate
 from robot_dyn_id.estimators.bounded_intervals import NORMAL
-from robot_dyn_id.findings import Finding, make_finding
+from robot_dyn_id.findings import Definition, Finding, Section
 from robot_dyn_id.signals.processing import RecordedProblem
 from robot_dyn_id.signals.zeros import EffortZeros
+
+EFFORT_ZERO_UNKNOWN = Definition(
+    "effort_zero_unknown",
+    Section.HEALTH,
+    "info",
+    "The zeros of the efforts differ between the training recordings. The offset of the model is their mean, and "
+    "the zero of another recording differs from it; validation states by how much.",
+    "measure the zero in a known pose, and subtract it from the effort",
+)
 
 
 def center_rows(problem: RecordedProblem, zeros: EffortZeros) -> RecordedProblem:
@@ -116,4 +125,4 @@ def report_unknown_zeros(
         "the offset of the model is the mean of zeros that differ between recordings, with a standard deviation of, "
         f"joint {', '.join(listed)}"
     )
-    return (make_finding("effort_zero_unknown", message, names),)
+    return (EFFORT_ZERO_UNKNOWN.found(message, names),)

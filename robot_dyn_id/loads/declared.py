@@ -15,9 +15,18 @@ import numpy as np
 
 from robot_dyn_id.arrays import Array, Mask
 from robot_dyn_id.errors import InputError
-from robot_dyn_id.findings import Finding, make_finding
+from robot_dyn_id.findings import Definition, Finding, Section
 from robot_dyn_id.loads.payload import PayloadEstimate, central_slopes
 from robot_dyn_id.parameters import INERTIAL_SYMBOLS
+
+PAYLOAD_DECLARED_WRONG = Definition(
+    "payload_declared_wrong",
+    Section.LOADS,
+    "error",
+    "The declared payload is not the one that the arm carries: the difference is larger than the errors of the "
+    "estimate allow, at the level of significance of the test.",
+    "declare the identified payload, or remove what the arm carries",
+)
 
 SIGNIFICANCE = 0.01
 """Probability of rejecting a declared payload that is true."""
@@ -119,7 +128,7 @@ class DeclaredTest:
 
     def findings(self) -> tuple[Finding, ...]:
         """Finding about a declared payload that is rejected."""
-        return () if self.accepted else (make_finding("payload_declared_wrong", self.describe()),)
+        return () if self.accepted else (PAYLOAD_DECLARED_WRONG.found(self.describe()),)
 
 
 def compare_declared(estimate: PayloadEstimate, declared: DeclaredPayload) -> DeclaredTest:

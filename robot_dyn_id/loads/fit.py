@@ -11,7 +11,16 @@ import numpy as np
 from robot_dyn_id.arrays import Array
 from robot_dyn_id.dynamics.problem import LinearProblem, find_used_rows
 from robot_dyn_id.estimators.factors import Factors
-from robot_dyn_id.findings import Finding, make_finding
+from robot_dyn_id.findings import Definition, Finding, Section
+
+LOAD_FIT_ERROR = Definition(
+    "load_fit_error",
+    Section.LOADS,
+    "error",
+    "The identified payload or gains do not explain the recordings that they were identified from: another load, "
+    "another arm, a collision, or terms that the model lacks.",
+    "check the link, the payload, the model of the bare arm and the units of the efforts, then record again",
+)
 
 
 @dataclass(frozen=True)
@@ -97,7 +106,7 @@ class LoadFit:
             return ()
         worst = [row for row, error in zip(self.rows, self.errors, strict=True) if error > max_error]
         message = f"the fit differs from the measured values by {self.overall:.1%} of them, above {max_error:.0%}"
-        return (make_finding("load_fit_error", message, worst),)
+        return (LOAD_FIT_ERROR.found(message, worst),)
 
     def summary(self) -> dict[str, Any]:
         """Entries of an answer: errors by row, and of all rows."""

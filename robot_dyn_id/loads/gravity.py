@@ -26,11 +26,37 @@ import numpy as np
 from robot_dyn_id.arrays import Array, Mask
 from robot_dyn_id.dynamics.regressor import Motion, Regressor
 from robot_dyn_id.errors import InputError
-from robot_dyn_id.findings import Finding, make_finding
+from robot_dyn_id.findings import Definition, Finding, Section
 from robot_dyn_id.loads.payload import check_carrier, transform_parameters
 from robot_dyn_id.model.kinematics import placement_of
 from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.signals.holds import Holds
+
+GRAVITY_SCALE_UNKNOWN = Definition(
+    "gravity_scale_unknown",
+    Section.LOADS,
+    "info",
+    "Only the products of gains and masses are identifiable from drives at rest, so that gravity is known in "
+    "drive units, and neither masses nor gains are.",
+    "trust the total mass of the URDF, or hold a known weight in further poses",
+)
+
+GRAVITY_JOINT_WITHOUT_WEIGHT = Definition(
+    "gravity_joint_without_weight",
+    Section.LOADS,
+    "info",
+    "The drive of a joint shows no weight: its axis is vertical, its links are balanced or light, or the weight "
+    "is smaller than the noise of the drive.",
+)
+
+GRAVITY_RESIDUAL_LARGE = Definition(
+    "gravity_residual_large",
+    Section.LOADS,
+    "warning",
+    "Poses held at rest do not fit weight and dry friction: the arm was still settling, touched something, "
+    "carried another weight, or has springs.",
+    "record again: hold each pose for a second, from both sides, without contact",
+)
 
 PRIOR_RATIO = 0.5
 """Prior standard deviation of a link's mass relative to its mass in the URDF, and of its center to `reach` [-]."""
@@ -235,16 +261,16 @@ def report_calibration(model: RobotModel, found: GravityCalibration) -> tuple[Fi
             "gravity is known in drive units alone: masses and gains need a scale, none of them are written, and the "
             "standard deviations do not contain it"
         )
-        findings.append(make_finding("gravity_scale_unknown", message))
+        findings.append(GRAVITY_SCALE_UNKNOWN.found(message))
     light = names[~found.carries_weight].tolist()
     if light:
         message = f"no weight was found on joint {', '.join(light)}: the effort against gravity is zero"
-        findings.append(make_finding("gravity_joint_without_weight", message, light))
+        findings.append(GRAVITY_JOINT_WITHOUT_WEIGHT.found(message, light))
     weight = found.gravity_rms
     for joint in np.flatnonzero(found.carries_weight & (found.residual_rms > LARGEST_RESIDUAL_RATIO * weight)):
         share = 100.0 * found.residual_rms[joint] / weight[joint]
         message = f"joint {names[joint]}: the residual is {share:.0f} % of the drive's gravity effort (RMS)"
-        findings.append(make_finding("gravity_residual_large", message, [str(names[joint])]))
+        findings.append(GRAVITY_RESIDUAL_LARGE.found(message, [str(names[joint])]))
     return tuple(findings)
 
 

@@ -18,7 +18,7 @@ from robot_dyn_id.dynamics.consistency import is_consistent
 from robot_dyn_id.dynamics.problem import LinearProblem, Tile
 from robot_dyn_id.dynamics.regressor import Regressor, terms_on_joints
 from robot_dyn_id.errors import InputError, UsageError
-from robot_dyn_id.findings import Finding, make_finding
+from robot_dyn_id.findings import Definition, Finding, Section
 from robot_dyn_id.identification.settings import Settings
 from robot_dyn_id.loads.drive_gains import DriveGains, identify_drive_gains
 from robot_dyn_id.loads.payload import (
@@ -41,6 +41,32 @@ from robot_dyn_id.signals.processing import SignalPlan
 from robot_dyn_id.signals.ranges import Ranges
 from robot_dyn_id.signals.trials import FilteredTrials, require_signals
 from robot_dyn_id.signals.windows import FilteredWindow
+
+FASTER_THAN_ARM = Definition(
+    "faster_than_arm",
+    Section.LOADS,
+    "info",
+    "The motion with the payload is faster than the training data of the bare arm, so that friction is extrapolated.",
+    "record the payload at the speeds of the bare arm",
+)
+
+PAYLOAD_JOINT_AT_REST = Definition(
+    "payload_joint_at_rest",
+    Section.LOADS,
+    "info",
+    "Joints are at rest while others move: dry friction holds them at any torque within its own, so that their "
+    "efforts are not used.",
+    "move these joints too if the mass is poorly identified",
+)
+
+ARM_MODEL_DOUBTFUL = Definition(
+    "arm_model_doubtful",
+    Section.LOADS,
+    "warning",
+    "The model of the bare arm that a payload is identified on is not good itself: what is wrong in its torques "
+    "is in the payload, beyond the standard deviations.",
+    "identify the bare arm again, after the actions of its findings",
+)
 
 FASTER_RATIO = 1.1
 """Ratio of the speed to that in the training data of the bare arm above which it is reported."""
@@ -155,21 +181,21 @@ def _report_arm(arm: ParameterSet) -> tuple[Finding, ...]:
     if arm.verdict == "good":
         return ()
     message = f"the verdict on the model of the bare arm is {arm.verdict} ({'; '.join(arm.reasons)})"
-    return (make_finding("arm_model_doubtful", message),)
+    return (ARM_MODEL_DOUBTFUL.found(message),)
 
 
 def _report_rest(arm: ParameterSet, moving: Mask) -> tuple[Finding, ...]:
     """Finding about joints that are left out because they are at rest."""
     resting = np.array(arm.joint_names)[~moving].tolist()
     message = f"left out because they are at rest: {', '.join(resting)}"
-    return (make_finding("payload_joint_at_rest", message, resting),) if resting else ()
+    return (PAYLOAD_JOINT_AT_REST.found(message, resting),) if resting else ()
 
 
 def _report_faster(arm: ParameterSet, motion: Ranges) -> tuple[Finding, ...]:
     """Finding about joints that move faster than in the training data of the arm, where friction is extrapolated."""
     faster = np.array(arm.joint_names)[motion.dq_max > FASTER_RATIO * arm.dq_max].tolist()
     message = f"faster than in the training data of the bare arm: {', '.join(faster)}"
-    return (make_finding("faster_than_arm", message, faster),) if faster else ()
+    return (FASTER_THAN_ARM.found(message, faster),) if faster else ()
 
 
 def with_payload(arm: ParameterSet, payload: Payload) -> ParameterSet:

@@ -32,12 +32,28 @@ from robot_dyn_id.errors import InputError
 from robot_dyn_id.estimators.consistent_fit import fit_consistent
 from robot_dyn_id.estimators.factors import MIN_SINGULAR_VALUE_RATIO, Factors, Solution
 from robot_dyn_id.estimators.feasible_gls import solve_whitened
-from robot_dyn_id.findings import Finding, make_finding
+from robot_dyn_id.findings import Definition, Finding, Section
 from robot_dyn_id.identification.assembly import with_values
 from robot_dyn_id.loads.fit import LoadFit
 from robot_dyn_id.model.kinematics import BASE, Placement
 from robot_dyn_id.model.screw import transform
 from robot_dyn_id.parameters import INERTIAL_SYMBOLS, ParameterSet
+
+PAYLOAD_NOT_IDENTIFIED = Definition(
+    "payload_not_identified",
+    Section.LOADS,
+    "info",
+    "The motion does not determine some inertial parameters of the payload.",
+    "turn the joints before the payload about all axes",
+)
+
+PAYLOAD_NOT_PHYSICAL = Definition(
+    "payload_not_physical",
+    Section.LOADS,
+    "info",
+    "The estimated inertia of the payload is not physically consistent; the consistent body closest to it is used.",
+    "record a faster motion with the payload",
+)
 
 WHITENING_ORDER = 6
 """Autoregressive order of the noise model of the residuals."""
@@ -404,13 +420,13 @@ def make_consistent_payload(link: str, values: Array, covariance: Array, unexcit
     if not_excited:
         symbols = ", ".join(not_excited)
         message = f"the motion does not determine {symbols} of the payload: the values written are a guess"
-        findings.append(make_finding("payload_not_identified", message))
+        findings.append(PAYLOAD_NOT_IDENTIFIED.found(message))
     if not is_consistent(values):
         message = (
             "the estimated inertia is not physically consistent: the payload is the consistent body closest to it, "
             f"{np.sqrt(step @ step / len(step)):.1f} standard deviations away"
         )
-        findings.append(make_finding("payload_not_physical", message))
+        findings.append(PAYLOAD_NOT_PHYSICAL.found(message))
     return Payload(link, full, covariance, values, not_excited, tuple(findings))
 
 

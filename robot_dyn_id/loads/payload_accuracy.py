@@ -20,11 +20,19 @@ from robot_dyn_id.dynamics.problem import UnfilteredProblem
 from robot_dyn_id.dynamics.regressor import Motion, Regressor
 from robot_dyn_id.errors import InputError
 from robot_dyn_id.estimators.factors import Factors, Solution
-from robot_dyn_id.findings import Finding, make_finding
+from robot_dyn_id.findings import Definition, Finding, Section
 from robot_dyn_id.loads.payload import Payload, check_carrier, independent_rows, payload_mapping
 from robot_dyn_id.model.kinematics import Placement
 from robot_dyn_id.parameters import INERTIAL_SYMBOLS, INERTIAL_UNITS, ParameterSet
 from robot_dyn_id.signals.processing import ROWS_PER_PERIOD
+
+PAYLOAD_UNCERTAIN = Definition(
+    "payload_uncertain",
+    Section.LOADS,
+    "warning",
+    "The standard deviation of the mass is above 10 % of it, or that of the center of mass above 2 cm.",
+    "record a longer motion that turns the payload over",
+)
 
 MASS_SHARE = 0.1
 """Standard deviation of the mass, relative to the expected mass, up to which the mass is found."""
@@ -96,7 +104,7 @@ def report_uncertainty(payload: Payload) -> tuple[Finding, ...]:
     every = zip(INERTIAL_SYMBOLS, payload.parameters, accuracy.standard_deviations, INERTIAL_UNITS, rough, strict=True)
     shown = ", ".join(f"{symbol} {value:.2g} +- {sigma:.2g} {unit}" for symbol, value, sigma, unit, one in every if one)
     limits = f"{MASS_SHARE:.0%} of the mass, {CENTER_M * 100.0:g} cm of its center"
-    return (make_finding("payload_uncertain", f"standard deviations above the tolerance ({limits}): {shown}"),)
+    return (PAYLOAD_UNCERTAIN.found(f"standard deviations above the tolerance ({limits}): {shown}"),)
 
 
 def expected_noise(arm: ParameterSet, regressor: Regressor, motion: Motion) -> Array:

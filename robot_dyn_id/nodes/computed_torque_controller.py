@@ -37,7 +37,7 @@ from robot_dyn_id.nodes.runtime.robot_node import (
 )
 from robot_dyn_id.nodes.runtime.ros_parameters import path_parameter, ros_parameter
 from robot_dyn_id.nodes.runtime.running import run
-from robot_dyn_id.parameters import ANSWERS, COMPENSATED_PARTS, COMPENSATIONS, UNKNOWN, ParameterSet
+from robot_dyn_id.parameters import COMPENSATED_PARTS, COMPENSATIONS, UNKNOWN, ParameterSet
 from robot_dyn_id.simulation.controllers import (
     CommandedEfforts,
     ComputedTorque,
@@ -51,6 +51,7 @@ from robot_dyn_id.simulation.controllers import (
 )
 from robot_dyn_id.simulation.plant import warm_up
 from robot_dyn_id.simulation.trajectory_tracking import STOPPING, Setpoint, TrajectoryTracker
+from robot_dyn_id.uses import ANSWERS
 
 Studied = tuple[ParameterSet, Dynamics]
 """A parameter set and its dynamics."""

@@ -14,12 +14,27 @@ from robot_dyn_id.data.chunk import Chunk
 from robot_dyn_id.data.recording import DerivedRecording, Recording
 from robot_dyn_id.data.resampling import interpolate_linear
 from robot_dyn_id.errors import InputError, UsageError
-from robot_dyn_id.findings import Finding, make_finding
+from robot_dyn_id.findings import Definition, Finding, Section
 from robot_dyn_id.recordings.joint_states import NANOSECONDS
 from robot_dyn_id.recordings.rosbag2 import BagRecording, MessageReading, open_recording
 from robot_dyn_id.recordings.topic_inventory import Arrivals
 from robot_dyn_id.recordings.types import JOINT_TYPES, VALUE_TYPES
 from robot_dyn_id.recordings.types.contract import CURRENT, TAU, TEMPERATURE
+
+CHANNELS_MERGED = Definition(
+    "channels_merged",
+    Section.DATA,
+    "info",
+    "A channel of the joints comes from another topic; it is interpolated at the stamps of the joint states.",
+)
+
+CLOCKS_DIFFER = Definition(
+    "clocks_differ",
+    Section.DATA,
+    "warning",
+    "Two topics of a bag have clocks that differ by more than 50 ms, by the arrival of their messages.",
+    "synchronize the clocks of the publishers, or stamp both topics on the same computer",
+)
 
 CLOCK_TOLERANCE_S = 0.05
 """Largest difference between the clocks of two topics that transport alone explains [s]."""
@@ -169,7 +184,7 @@ def merge(recording: BagRecording, path: Path, topics: ChannelTopics, reading: M
                 shift = clock_difference(other.inventory.arrivals, recording.inventory.arrivals)
                 if abs(shift) > CLOCK_TOLERANCE_S:
                     text = f"{_differs(recording, other, shift)}; the {word} is moved by as much"
-                    notes.append(make_finding("clocks_differ", text))
+                    notes.append(CLOCKS_DIFFER.found(text))
                 # Without stamps the arrival times, which are late, replace them.
                 if abs(shift) > CLOCK_TOLERANCE_S or other.inventory.clock.log_times:
                     source = replace(source, shift=-shift)
@@ -199,7 +214,7 @@ def report_clock(recording: BagRecording, wanted: BagRecording) -> tuple[Finding
     shift = clock_difference(wanted.inventory.arrivals, recording.inventory.arrivals)
     if abs(shift) <= CLOCK_TOLERANCE_S:
         return ()
-    return (make_finding("clocks_differ", f"{_differs(recording, wanted, shift)}; the stamps are used as they are"),)
+    return (CLOCKS_DIFFER.found(f"{_differs(recording, wanted, shift)}; the stamps are used as they are"),)
 
 
 def _differs(recording: BagRecording, other: BagRecording, shift: float) -> str:
@@ -239,8 +254,7 @@ def check_clock(joints: Recording, other: BagRecording, word: str) -> None:
 def _merged(recording: BagRecording, source: Source, word: str) -> Finding:
     inventory = source.recording.inventory
     rate = 1.0 / inventory.period if inventory.period else 0.0
-    return make_finding(
-        "channels_merged",
+    return CHANNELS_MERGED.found(
         f"{recording.source}: {word} from {source.recording.topic} at {rate:.3g} Hz, longest gap "
         f"{inventory.longest_gap:.3g} s, interpolated at the stamps of {recording.topic}",
         (source.joint,) if source.joint else (),

@@ -16,7 +16,22 @@ from robot_dyn_id.arrays import Array
 from robot_dyn_id.data.chunk import Chunk
 from robot_dyn_id.data.recording import Recording
 from robot_dyn_id.errors import InputError, storable
-from robot_dyn_id.findings import Finding, make_finding
+from robot_dyn_id.findings import Definition, Finding, Section
+
+SAMPLES_DROPPED = Definition(
+    "samples_dropped",
+    Section.DATA,
+    "info",
+    "Samples without time stamp, joints or valid values are left out.",
+    "check the recorder or the export",
+)
+
+DATA_UNUSED = Definition(
+    "data_unused",
+    Section.DATA,
+    "info",
+    "A file holds columns or keys that the package does not read.",
+)
 
 RawMessage = tuple[str, str, int, bytes]
 """Topic, type name, log (arrival) time [ns], serialized message as it was received."""
@@ -174,12 +189,12 @@ def report_dropped(source: str, dropped: Mapping[str, int], noun: str) -> tuple[
         dropped: number of samples by reason.
         noun: word for a sample of this source: `message`, `row`, `sample`.
     """
-    return tuple(make_finding("samples_dropped", f"{source}: {text}") for text in format_dropped(dropped, noun))
+    return tuple(SAMPLES_DROPPED.found(f"{source}: {text}") for text in format_dropped(dropped, noun))
 
 
 def report_unused(source: str, kind: str, names: Sequence[str]) -> tuple[Finding, ...]:
     """Finding about columns or keys (`kind`) of a file that are not read."""
-    return (make_finding("data_unused", f"{source}: {kind} not used: {', '.join(names)}"),) if names else ()
+    return (DATA_UNUSED.found(f"{source}: {kind} not used: {', '.join(names)}"),) if names else ()
 
 
 def finite(values: Array) -> Array:

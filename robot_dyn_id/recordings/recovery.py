@@ -14,13 +14,21 @@ from pathlib import Path
 from mcap.well_known import SchemaEncoding
 
 from robot_dyn_id.errors import InputError, UsageError
-from robot_dyn_id.findings import Finding, make_finding
+from robot_dyn_id.findings import Definition, Finding, Section
 from robot_dyn_id.progress import Progress, Stage, ignore_progress
 from robot_dyn_id.recordings.bag_files import METADATA, Bag, information, is_storage, open_bag, uncompressed
 from robot_dyn_id.recordings.bag_writer import BagWriter, QosProfile, definition
 from robot_dyn_id.recordings.joint_states import NANOSECONDS
 from robot_dyn_id.recordings.reading import Salvage, StoredMessage, TopicDescription, reading
 from robot_dyn_id.text.yaml import parse_yaml
+
+TYPE_DEFINITION_MISSING = Definition(
+    "type_definition_missing",
+    Section.DATA,
+    "info",
+    "The definition of a message type is neither in the bag nor installed.",
+    "install the package of the message type and recover the bag again",
+)
 
 RECOVERED, DAMAGED = "_recovered", "_damaged"
 """Suffixes of the name of the new bag and, where it takes the name of the original, of the original."""
@@ -204,7 +212,7 @@ def _write(messages: _Pass, found: _Pass, folder: Path, name: str) -> list[Findi
                     schema, type_hash = definition(topic.type_name)
             if not schema:
                 text = f"topic {topic.name}: the definition of {topic.type_name} is in neither bag"
-                findings.append(make_finding("type_definition_missing", text))
+                findings.append(TYPE_DEFINITION_MISSING.found(text))
             encoding = topic.schema_encoding if topic.schema else SchemaEncoding.ROS2
             bag.add_topic(topic.name, topic.type_name, schema, type_hash, _profiles(topic.offered_qos), encoding)
         for message in messages.messages():

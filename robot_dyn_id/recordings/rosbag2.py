@@ -13,7 +13,7 @@ import numpy as np
 from robot_dyn_id.data.chunk import Chunk
 from robot_dyn_id.data.recording import columns_of
 from robot_dyn_id.errors import InputError, MissingDefinitionError
-from robot_dyn_id.findings import Finding, make_finding
+from robot_dyn_id.findings import Definition, Finding, Section
 from robot_dyn_id.recordings.bag_files import Bag, open_bag
 from robot_dyn_id.recordings.definitions import (
     COMMON,
@@ -28,6 +28,30 @@ from robot_dyn_id.recordings.topic_inventory import TopicInventory, decode_batch
 from robot_dyn_id.recordings.types import JOINT_TYPES
 from robot_dyn_id.recordings.types.contract import CHANNELS, CURRENT, TEMPERATURE, MessageType, Q
 from robot_dyn_id.recordings.types.joint_state import JOINT_STATE
+
+FILE_DAMAGED = Definition(
+    "file_damaged",
+    Section.DATA,
+    "warning",
+    "A bag was not closed, or a part of it is broken; everything that can be read is used.",
+    "recover the bag, or copy it again",
+)
+
+STAMPS_CONSTANT = Definition(
+    "stamps_constant",
+    Section.DATA,
+    "info",
+    "The publisher does not fill in time stamps; arrival times, which jitter, are used instead.",
+    "correct the publisher of the joint states",
+)
+
+TOPIC_CHOSEN = Definition(
+    "topic_chosen",
+    Section.DATA,
+    "info",
+    "A bag has several topics of joint states with the same joints; the one called joint_states is read.",
+    "name the topic with `topic` in the configuration",
+)
 
 _USUAL = "joint_states"
 _ENDED = "its recorder was ended before the first message; record it again"
@@ -86,18 +110,16 @@ class BagRecording:
         """Findings about the messages of `joints`."""
         source = f"{self.source}: {self.topic}"
         again = f"copy the bag again; if that does not help, `robot-dyn-id recover {self.source}` makes it whole"
-        damage = [
-            make_finding("file_damaged", f"{self.source}: {text}", action=again) for text in self.inventory.damage
-        ]
+        damage = [FILE_DAMAGED.found(f"{self.source}: {text}", action=again) for text in self.inventory.damage]
         if self.inventory.clock.log_times:
             message = f"{source}: all messages have the same time stamp; arrival times are used instead"
-            damage.append(make_finding("stamps_constant", message))
+            damage.append(STAMPS_CONSTANT.found(message))
         unused = report_unused(source, "interfaces", self.inventory.unused)
         same = [topic for topic, names in self.others.items() if set(names) & set(joints)]
         if same:
             message = f"{self.source}: {self.topic} is read, and not {', '.join(same)}, with joints of the same names"
             action = f"set `topic: {same[0]}` in the configuration if that is the robot"
-            damage.append(make_finding("topic_chosen", message, action=action))
+            damage.append(TOPIC_CHOSEN.found(message, action=action))
         return (*damage, *unused, *report_dropped(source, self.dropped(joints), "message"))
 
     def _pieces(self, joints: Sequence[str]) -> Iterator[Chunk]:

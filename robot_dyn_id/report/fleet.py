@@ -6,9 +6,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from robot_dyn_id.findings import Finding, rank_findings
+from robot_dyn_id.findings import Finding
 from robot_dyn_id.report.assets import page_environment
 from robot_dyn_id.report.interactive import PlotSheet
+from robot_dyn_id.report.ranking import rank_findings
 from robot_dyn_id.text.files import write_atomically
 
 MOST_DETAILED = 200

@@ -11,10 +11,10 @@ from typing import Any
 
 from robot_dyn_id.dynamics.crosscheck import MAX_DIFFERENCE_RATIO
 from robot_dyn_id.dynamics.regressor import Regressor
-from robot_dyn_id.findings import Finding, rank_findings
+from robot_dyn_id.findings import Finding
 from robot_dyn_id.identification.explanation import ModelExplanation
 from robot_dyn_id.identification.explanation.joints import JointExplanation
-from robot_dyn_id.identification.uses import CONCERNING_USES, figure_texts
+from robot_dyn_id.identification.uses import figure_texts
 from robot_dyn_id.parameters import ParameterSet
 from robot_dyn_id.report import plots
 from robot_dyn_id.report.advice import advise
@@ -22,6 +22,7 @@ from robot_dyn_id.report.assets import MAX_SHOWN_FINDINGS, number, page_environm
 from robot_dyn_id.report.bodies import bodies_scene
 from robot_dyn_id.report.friction import friction_curve, reversal_curve
 from robot_dyn_id.report.interactive import PlotSheet, script_safe
+from robot_dyn_id.report.ranking import rank_findings
 from robot_dyn_id.report.summary import base_parameter_rows
 from robot_dyn_id.report.uses import LIMITED_MEANS, list_joints
 from robot_dyn_id.signals.torque_shares import WEAK_TORQUE_SHARE, torque_shares_of
@@ -160,7 +161,7 @@ def _details(sheet: PlotSheet, joint: JointExplanation, number: int) -> list[tup
 def _ranked(summary: dict[str, Any]) -> list[list[Finding]]:
     """Findings by code, the most useful first; see `rank_findings`."""
     decisive = {code for fit in summary["fit_for"].values() for code in fit["because"]}
-    return rank_findings(map(Finding.from_summary, summary["findings"]), decisive, CONCERNING_USES)
+    return rank_findings(map(Finding.from_summary, summary["findings"]), decisive)
 
 
 def _worse_than_constant(metrics: dict[str, Any]) -> bool:

@@ -13,10 +13,11 @@ from pathlib import Path
 import numpy as np
 
 from robot_dyn_id.arrays import Array
-from robot_dyn_id.findings import Finding, rank_findings
+from robot_dyn_id.findings import Finding
 from robot_dyn_id.report.assets import MAX_SHOWN_FINDINGS, page_environment, plus_minus
 from robot_dyn_id.report.interactive import Plot, PlotAxis, PlotSheet, Series, Table
 from robot_dyn_id.report.plots import TIME_GROUP, DisplayTime
+from robot_dyn_id.report.ranking import rank_findings
 from robot_dyn_id.text.files import write_atomically
 
 VALUE_COLUMNS = ("quantity", "value", "± sigma", "unit")

@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from robot_dyn_id.findings import SIGNS, Finding, format_finding, rank_findings
+from robot_dyn_id.findings import SIGNS, Finding, format_finding
 from robot_dyn_id.identification.evaluation import Evaluation
 from robot_dyn_id.identification.pipeline import Identification
-from robot_dyn_id.identification.uses import CONCERNING_USES, UseJudgment, reduce_joints
+from robot_dyn_id.identification.uses import UseJudgment, reduce_joints
 from robot_dyn_id.loads.fit import LoadFit
-from robot_dyn_id.parameters import ANSWERS, ParameterSet
+from robot_dyn_id.parameters import ParameterSet
+from robot_dyn_id.report.ranking import rank_findings
 from robot_dyn_id.report.uses import (
     HEADS,
     LIMITED_MEANS,
@@ -24,6 +25,7 @@ from robot_dyn_id.report.uses import (
     reduced_text,
     use_rows,
 )
+from robot_dyn_id.uses import ANSWERS
 
 if TYPE_CHECKING:
     from robot_dyn_id.excitation.design.search import Design
@@ -196,7 +198,7 @@ def finding_lines(
         decisive: codes that answers about uses rest on.
         most: number of lines; the number of all others follows in one.
     """
-    ranked = rank_findings(findings, decisive, CONCERNING_USES)
+    ranked = rank_findings(findings, decisive)
     for group in ranked[:most]:
         first = group[0]
         yield f"  {SIGNS[first.severity]} {first.severity} {first.code}: {format_finding(first)}{name_others(group)}"

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 
 from robot_dyn_id.identification.uses import ReducedFit, UseJudgment, format_figure
-from robot_dyn_id.parameters import ANSWERS
+from robot_dyn_id.uses import ANSWERS
 
 HEADS = {
     "gravity_compensation": ("gravity", ""),

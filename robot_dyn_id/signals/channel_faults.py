@@ -16,8 +16,45 @@ from robot_dyn_id.arrays import Array
 from robot_dyn_id.data.chunk import with_margins
 from robot_dyn_id.data.exclusion import ExcludedSpan, ExcludingRecording
 from robot_dyn_id.data.recording import Recording
-from robot_dyn_id.findings import Finding, make_finding
+from robot_dyn_id.findings import Definition, Finding, Section
 from robot_dyn_id.signals.cleaning import LARGEST_EFFORT, Drive, reported_efforts
+from robot_dyn_id.uses import LIMITED, USES
+
+EFFORT_ZERO_AT_REST = Definition(
+    "effort_zero_at_rest",
+    Section.HEALTH,
+    "info",
+    "Efforts are exactly zero while the robot is at rest: the brakes carry it. These rows are left out.",
+)
+
+EFFORT_SATURATED = Definition(
+    "effort_saturated",
+    Section.HEALTH,
+    "warning",
+    "Many samples of an effort in motion are at its very largest or smallest value: the sensor or the drive is at "
+    "its limit. These rows are left out.",
+    "record a slower motion, or one with a smaller load",
+)
+
+EFFORT_FROZEN = Definition(
+    "effort_frozen",
+    Section.HEALTH,
+    "warning",
+    "The effort of a joint is exactly constant for a time in which the joint moves, or after which the effort "
+    "jumps, while it otherwise changes from sample to sample. These rows are left out.",
+    "check the connection of the effort sensor",
+    lowers=dict.fromkeys(USES, LIMITED),
+)
+
+ENCODER_FROZEN = Definition(
+    "encoder_frozen",
+    Section.HEALTH,
+    "warning",
+    "The position of a joint is exactly constant for a time and then jumps. These rows are left out. An error if "
+    "that is more than 15 % of a recording.",
+    "check the encoder, and the driver that publishes its positions",
+    lowers=dict.fromkeys(USES, LIMITED),
+)
 
 SHORTEST_RUN_S, SHORTEST_RUN_SAMPLES = 0.25, 10
 """Duration [s] and number of equal samples from which on a run is considered."""
@@ -443,17 +480,17 @@ def _report(source: str, spans: Sequence[ExcludedSpan], lost: bool) -> tuple[Fin
     rest, joints = found("effort_zero_at_rest")
     if joints:
         message = f"{source}: efforts are exactly 0 at rest, as behind closed brakes, and left out: {rest}"
-        findings.append(make_finding("effort_zero_at_rest", message, joints))
+        findings.append(EFFORT_ZERO_AT_REST.found(message, joints))
     dead, joints = found("effort_frozen")
     if joints:
         message = f"{source}: efforts are constant for a time, and left out: {dead}"
-        findings.append(make_finding("effort_frozen", message, joints))
+        findings.append(EFFORT_FROZEN.found(message, joints))
     clipped, joints = found("effort_saturated")
     if joints:
         message = f"{source}: efforts are at a limit of their sensor or drive, and left out: {clipped}"
-        findings.append(make_finding("effort_saturated", message, joints))
+        findings.append(EFFORT_SATURATED.found(message, joints))
     frozen, joints = found("encoder_frozen")
     if joints:
         message = f"{source}: positions are constant for a time and then jump, and are left out: {frozen}"
-        findings.append(make_finding("encoder_frozen", message, joints, "error" if lost else None))
+        findings.append(ENCODER_FROZEN.found(message, joints, "error" if lost else None))
     return tuple(findings)

@@ -18,7 +18,23 @@ from robot_dyn_id.arrays import Array, Integers, Mask
 from robot_dyn_id.data.chunk import LATEST, Chunk
 from robot_dyn_id.data.recording import Recording
 from robot_dyn_id.errors import InputError
-from robot_dyn_id.findings import Finding, make_finding
+from robot_dyn_id.findings import Definition, Finding, Section
+
+GAIN_UNUSED = Definition(
+    "gain_unused",
+    Section.DATA,
+    "warning",
+    "A gain is configured for a joint whose recorded effort is a torque already.",
+    "remove `gain`, or record the current",
+)
+
+EFFORT_SOURCES_MIXED = Definition(
+    "effort_sources_mixed",
+    Section.DATA,
+    "warning",
+    "The efforts of some joints are computed from currents, those of others are recorded efforts.",
+    "check that each joint's effort is in N m or N",
+)
 
 LARGEST_POSITION, LARGEST_SPEED, LARGEST_EFFORT, LARGEST_TEMPERATURE = 1e4, 1e4, 1e6, 1e3
 """Magnitudes [rad or m, per s, N m or N, degrees Celsius] that no arm reaches: rows beyond them are dropped."""
@@ -330,9 +346,9 @@ def effort_sources(
     findings = []
     if unused:
         message = f"the gain of {', '.join(unused)} is not used: the recording holds torques already"
-        findings.append(make_finding("gain_unused", message, unused))
+        findings.append(GAIN_UNUSED.found(message, unused))
     if currents and len(currents) < len(joints):
         others = ", ".join(joint for joint in joints if joint not in currents)
         message = f"the efforts of {', '.join(currents)} are current times gain, those of {others} recorded efforts"
-        findings.append(make_finding("effort_sources_mixed", message, joints))
+        findings.append(EFFORT_SOURCES_MIXED.found(message, joints))
     return tuple(words), tuple(findings)

@@ -14,10 +14,10 @@ import numpy as np
 
 from robot_dyn_id.arrays import Array, Mask
 from robot_dyn_id.dynamics.body_prior import has_placeholder_masses
-from robot_dyn_id.findings import Finding, Severity, make_finding
+from robot_dyn_id.findings import Definition, Finding, Section, Severity
 from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.signals.gain_factors import SIGNIFICANT_SIGMAS, GainFactor, estimate_gain_factors
-from robot_dyn_id.signals.health import AMPERES_RATIO
+from robot_dyn_id.signals.health import AMPERES_RATIO, EFFORT_IN_AMPERES, EFFORT_SIGN
 from robot_dyn_id.signals.hypotheses import (
     LOADED_RATIO,
     STANDARD_WEIGHT,
@@ -31,6 +31,109 @@ from robot_dyn_id.signals.hypotheses import (
     pattern_cost,
 )
 from robot_dyn_id.signals.samples import MotionSamples, RigidFit, RigidGrams, RigidRows
+from robot_dyn_id.uses import LIMITED, NO, USES, WEIGHT_USES
+
+GAIN_INCONSISTENT = Definition(
+    "gain_inconsistent",
+    Section.HEALTH,
+    "error",
+    "With another factor of one joint's effort the rigid-body dynamics of all joints fit, with free inertial "
+    "parameters: its gain or unit differs from that of the other joints. Several joints are named where their "
+    "efforts do not show which of them it is. A warning below a factor of two, information below 1.2.",
+    "compare the effort of the joint with a known load, and correct its `gain` or unit if that confirms it",
+    overrulable=True,
+    lowers=dict.fromkeys(USES, NO),
+)
+
+GAIN_UNVERIFIABLE = Definition(
+    "gain_unverifiable",
+    Section.HEALTH,
+    "info",
+    "Neither weight nor inertia in the efforts of a joint determines their scale or sign, or only roughly: a "
+    "wrong gain there would not be found, or not below the error that is given. A warning where only the weight "
+    "of the URDF's masses could verify it, and differs from the effort by more than a factor of three.",
+    "compare the effort of the joint with a known load",
+)
+
+URDF_CONTRADICTED = Definition(
+    "urdf_contradicted",
+    Section.HEALTH,
+    "error",
+    "The weight in the efforts of several joints differs from that of the URDF's own masses by more than a factor "
+    "of two, and no bodies on the axes of the URDF explain the effort of a joint: the URDF describes another "
+    "robot. Information where bodies on its axes explain the efforts, but their weight differs as much, or on all "
+    "loaded joints by more than 1.5: its masses are placeholders or another robot's, or all gains are wrong. A "
+    "warning where the ratio is nearly the same on all loaded joints (information from 1.2 to 1.3): unit or gain "
+    "of all efforts may be wrong, which nothing but these masses could show. Beyond a factor of three on all of "
+    "them a model is made, and its verdict is bad.",
+    "check that the URDF describes this robot (axes, zero positions, tool) and its masses, and the unit and the "
+    "gain of the efforts",
+    overrulable=True,
+    lowers=dict.fromkeys(USES, LIMITED),
+)
+
+EFFORT_UNITS = Definition(
+    "effort_units",
+    Section.HEALTH,
+    "error",
+    "The efforts of all loaded joints are about 1000 times the torque of the URDF's own masses.",
+    "convert the efforts to N m",
+    overrulable=True,
+    lowers=dict.fromkeys(USES, NO),
+)
+
+EFFORT_GRAVITY_COMPENSATED = Definition(
+    "effort_gravity_compensated",
+    Section.HEALTH,
+    "warning",
+    "The efforts contain inertia or friction, but no weight in any direction: the driver compensates gravity "
+    "before it reports them. The model is identified without gravity, and predicts such efforts. Information if "
+    "`effort_kind` states it.",
+    "record the complete joint torques for a model with gravity, or state `effort_kind`",
+    lowers=dict.fromkeys(WEIGHT_USES, NO),
+    lowers_always=True,
+)
+
+EFFORT_EXTERNAL = Definition(
+    "effort_external",
+    Section.HEALTH,
+    "error",
+    "The efforts contain neither weight nor inertia nor friction, as estimates of external torques.",
+    "record measured joint torques or motor currents, or state `effort_kind`",
+    overrulable=True,
+    lowers=dict.fromkeys(USES, NO),
+)
+
+GRAVITY_DIRECTION = Definition(
+    "gravity_direction",
+    Section.HEALTH,
+    "error",
+    "Another direction of gravity in the base frame explains the efforts, with free inertial parameters: the base "
+    "is mounted on a wall, on a ceiling or on a slope. A warning below 15 degrees.",
+    "set the gravity vector",
+    overrulable=True,
+    lowers=dict.fromkeys(WEIGHT_USES, NO),
+)
+
+JOINTS_SWAPPED = Definition(
+    "joints_swapped",
+    Section.HEALTH,
+    "error",
+    "With two joints exchanged the rigid-body dynamics fit: their names, or columns, are exchanged.",
+    "correct the names or the order of the joints in the recording",
+    overrulable=True,
+    lowers=dict.fromkeys(USES, NO),
+)
+
+URDF_IN_MILLIMETERS = Definition(
+    "urdf_in_millimeters",
+    Section.HEALTH,
+    "error",
+    "Consecutive joints of the URDF are more than 10 m apart.",
+    "convert the lengths of the URDF to meters",
+    overrulable=True,
+    lowers=dict.fromkeys(USES, NO),
+)
 
 LEAST_ADVANTAGE = 1.0
 """Advantage from which on a hypothesis replaces the recording as it is: the product of the joints' residuals falls to
@@ -174,7 +277,7 @@ def diagnose(samples: MotionSamples, model: RobotModel, positions: float = np.in
     scales = ScaleProfile.from_grams(grams)
     if factors.reversed and _drives(samples, model, present) and not _is_pattern(grams, factors):
         message = "the efforts of all joints have the opposite sign: friction would drive the motion"
-        return EffortDiagnosis((make_finding("effort_sign", message, model.joint_names),))
+        return EffortDiagnosis((EFFORT_SIGN.found(message, model.joint_names),))
     gains = estimate_gain_factors(rows, samples)
     explained = _explain(gravity, grams, scales, factors, samples, model)
     if explained is None:
@@ -234,16 +337,16 @@ def _report_contradicted(
     message = f"the weight in the efforts, as a ratio to that of the URDF's masses, is {listed}"
     if many and unexplained.any():
         message += f", and no bodies on its axes explain the effort of {', '.join(_names(model, unexplained))}"
-        return (make_finding("urdf_contradicted", message, _names(model, contradicted | unexplained)),), ()
+        return (URDF_CONTRADICTED.found(message, _names(model, contradicted | unexplained)),), ()
     if beyond:
         median = float(np.median(every))
         message += f": efforts are {median:.2g} times the torques, or the masses {1.0 / median:.2g} times the real ones"
-        return (), (make_finding("urdf_contradicted", message, names, "error", WRONG_SCALE_ACTION),)
+        return (), (URDF_CONTRADICTED.found(message, names, "error", WRONG_SCALE_ACTION),)
     if not equal:
-        return (make_finding("urdf_contradicted", message, names, "info"),), ()
+        return (URDF_CONTRADICTED.found(message, names, "info"),), ()
     message += f"; all loaded joints have nearly the same, as if efforts were {every.mean():.2g} times the torques"
     warned = not 1.0 / EQUAL_WARNED < every.mean() < EQUAL_WARNED
-    return (make_finding("urdf_contradicted", message, names, "warning" if warned else "info"),), ()
+    return (URDF_CONTRADICTED.found(message, names, "warning" if warned else "info"),), ()
 
 
 def _is_common_scale(factors: Array) -> bool:
@@ -269,7 +372,7 @@ def _report_gains(gains: Sequence[GainFactor], factors: WeightFactors, model: Ro
     message = f"the effort of {', or that of '.join(sizes)} the torque that the other joints determine"
     apart = max(near[0].value, 1.0 / near[0].value)
     severity: Severity = "warning" if apart > WARNED_FACTOR else "info"
-    return (make_finding("gain_inconsistent", message, names, severity),)
+    return (GAIN_INCONSISTENT.found(message, names, severity),)
 
 
 def _is_pattern(grams: RigidGrams, factors: WeightFactors) -> bool:
@@ -293,7 +396,7 @@ def _report_driving(
         return ()
     names = _names(model, driving)
     message = f"friction drives {', '.join(names)} instead of braking: the effort has the opposite sign"
-    return (make_finding("effort_sign", message, names),)
+    return (EFFORT_SIGN.found(message, names),)
 
 
 def examine_lengths(model: RobotModel) -> tuple[Finding, ...]:
@@ -302,7 +405,7 @@ def examine_lengths(model: RobotModel) -> tuple[Finding, ...]:
     if longest <= LARGEST_OFFSET_M:
         return ()
     message = f"joints of the URDF are up to {longest:.0f} m apart: its lengths appear to be in millimeters"
-    return (make_finding("urdf_in_millimeters", message),)
+    return (URDF_IN_MILLIMETERS.found(message),)
 
 
 def angle_between(one: Array, other: Array) -> float:
@@ -322,7 +425,7 @@ def _judge_unit(factors: WeightFactors, model: RobotModel) -> tuple[Finding, ...
     if not loaded.any() or not ((ratios > MILLI_RATIO[0]) & (ratios < MILLI_RATIO[1])).all():
         return ()
     message = f"efforts are {np.median(ratios):.3g} times the torque of the URDF's masses: they appear to be in N mm"
-    return (make_finding("effort_units", message, _names(model, loaded)),)
+    return (EFFORT_UNITS.found(message, _names(model, loaded)),)
 
 
 def _judge_currents(factors: WeightFactors, model: RobotModel) -> tuple[Finding, ...]:
@@ -337,7 +440,7 @@ def _judge_currents(factors: WeightFactors, model: RobotModel) -> tuple[Finding,
     message = f"efforts are {size:.2g} of the torque of the URDF's masses: they appear to be in amperes"
     if opposite.any():
         message += f", with the opposite sign for {', '.join(_names(model, opposite))}"
-    return (make_finding("effort_in_amperes", message, _names(model, loaded)),)
+    return (EFFORT_IN_AMPERES.found(message, _names(model, loaded)),)
 
 
 def _weightless(
@@ -379,10 +482,10 @@ def _report_weightless(rows: RigidRows, fit: RigidFit, model: RobotModel) -> tup
     inertia, friction = _inertia_advantage(rows, fit) > LEAST_DYNAMICS, _friction_share(rows) > LEAST_FRICTION_SHARE
     if not (inertia or friction):
         message = "the efforts contain neither weight nor inertia nor friction of the robot"
-        return (make_finding("effort_external", message),)
+        return (EFFORT_EXTERNAL.found(message),)
     compensated = "gravity" if friction else "gravity and friction"
     message = f"the efforts contain no weight: the driver compensates {compensated} before it reports them"
-    return (make_finding("effort_gravity_compensated", message),)
+    return (EFFORT_GRAVITY_COMPENSATED.found(message),)
 
 
 def _find_direction(gravity: GravityFits, factors: WeightFactors, samples: MotionSamples, model: RobotModel) -> Array:
@@ -465,8 +568,7 @@ def _report_gravity(direction: Array, model: RobotModel) -> Finding:
         if model.gravity.any()
         else "but none is configured"
     )
-    return make_finding(
-        "gravity_direction",
+    return GRAVITY_DIRECTION.found(
         f"the efforts agree with gravity [{vector}] m/s^2 in the base frame, {configured}",
         severity="error" if angle > OTHER_MOUNTING_DEG else "warning",
         action=f"set `gravity: [{vector}]` in the configuration",
@@ -477,7 +579,7 @@ def _report_exchange(exchange: Exchange, model: RobotModel) -> Finding:
     names = _names(model, list(exchange.joints))
     channels = exchange.channels
     message = f"{channels} of {names[0]} and {names[1]} are exchanged: with the two exchanged the dynamics fit"
-    return make_finding("joints_swapped", message, names)
+    return JOINTS_SWAPPED.found(message, names)
 
 
 def _report_signs(signs: SignPattern, factors: WeightFactors, model: RobotModel) -> Finding:
@@ -490,7 +592,7 @@ def _report_signs(signs: SignPattern, factors: WeightFactors, model: RobotModel)
         named = determined
     if signs.undetermined.any():
         message += f"; the signs of {', '.join(_names(model, signs.undetermined))} are not determined"
-    return make_finding("effort_sign", message, _names(model, named))
+    return EFFORT_SIGN.found(message, _names(model, named))
 
 
 def _report_scale(scales: ScaleProfile, factors: WeightFactors, model: RobotModel) -> Finding:
@@ -504,12 +606,12 @@ def _report_scale(scales: ScaleProfile, factors: WeightFactors, model: RobotMode
         )
         if suspected[0][1] != -1.0:  # a wrong sign alone leaves the size as it is
             message += f", and about {-suspected[0][1]:g} times its size: the URDF may describe another robot"
-        return make_finding("effort_sign", message, names)
+        return EFFORT_SIGN.found(message, names)
     sizes = (f"{name} is about {factor:g} times" for name, (_, factor) in zip(names, suspected, strict=True))
     message = f"the effort of {', or that of '.join(sizes)} the torque that the other joints determine"
     factor = suspected[0][1]
     severity: Severity = "error" if not 1.0 / REFUSED_FACTOR < factor < REFUSED_FACTOR else "warning"
-    return make_finding("gain_inconsistent", message, names, severity)
+    return GAIN_INCONSISTENT.found(message, names, severity)
 
 
 def _report_unverified(
@@ -526,14 +628,14 @@ def _report_unverified(
             "only the URDF's masses could verify the scale of these efforts, and they disagree: the efforts are, as a "
             f"ratio to the weight of these masses, {listed}"
         )
-        findings.append(make_finding("gain_unverifiable", message, _names(model, apart), "warning"))
+        findings.append(GAIN_UNVERIFIABLE.found(message, _names(model, apart), "warning"))
     if (unverified & ~apart).any():
         names = _names(model, unverified & ~apart)
         message = (
             f"nothing in these data verifies the scale or the sign of the effort of {', '.join(names)}: friction "
             "explains it"
         )
-        findings.append(make_finding("gain_unverifiable", message, names))
+        findings.append(GAIN_UNVERIFIABLE.found(message, names))
     deviations = np.array([gain.deviation for gain in gains])
     limits = np.exp(np.minimum(SIGNIFICANT_SIGMAS * deviations, np.log(LARGEST_LIMIT)))
     rough = ~unverified & (limits > COARSE_FACTOR)
@@ -541,5 +643,5 @@ def _report_unverified(
         names = _names(model, rough)
         sizes = ", ".join(f"{name} ({limit - 1.0:.0%})" for name, limit in zip(names, limits[rough], strict=True))
         message = f"wrong gains would not be found below these relative errors: {sizes}"
-        findings.append(make_finding("gain_unverifiable", message, names))
+        findings.append(GAIN_UNVERIFIABLE.found(message, names))
     return tuple(findings)

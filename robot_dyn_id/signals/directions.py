@@ -8,7 +8,17 @@ from collections.abc import Sequence
 import numpy as np
 
 from robot_dyn_id.arrays import Array, Integers
-from robot_dyn_id.findings import Finding, make_finding
+from robot_dyn_id.findings import Definition, Finding, Section
+from robot_dyn_id.uses import LIMITED, MOTION_USES
+
+ONE_WAY_MOTION = Definition(
+    "one_way_motion",
+    Section.HEALTH,
+    "warning",
+    "A joint moves in one direction only: its Coulomb friction and a constant effort have the same effect.",
+    "record a motion that reverses every joint",
+    lowers=dict.fromkeys(MOTION_USES, LIMITED),
+)
 
 ONE_WAY_SHARE = 0.97
 """Share of a joint's travel in one direction above which it moves one way only."""
@@ -37,4 +47,4 @@ def examine_directions(names: Sequence[str], q: Array, segment: Integers) -> tup
         return ()
     moves = "moves" if len(joints) == 1 else "move"
     message = f"{', '.join(joints)} {moves} in one direction only: friction is not separable from a constant effort"
-    return (make_finding("one_way_motion", message, joints),)
+    return (ONE_WAY_MOTION.found(message, joints),)

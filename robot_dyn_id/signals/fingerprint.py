@@ -18,8 +18,28 @@ from robot_dyn_id.arrays import Array
 from robot_dyn_id.data.chunk import LATEST, Chunk
 from robot_dyn_id.data.recording import Recording
 from robot_dyn_id.errors import InputError
-from robot_dyn_id.findings import Finding, make_finding
+from robot_dyn_id.findings import Definition, Finding, Section
 from robot_dyn_id.parameters import ParameterSet
+from robot_dyn_id.uses import LIMITED, USES
+
+RECORDING_REPEATED = Definition(
+    "recording_repeated",
+    Section.DATA,
+    "warning",
+    "Two training recordings have samples in common: they count twice, so that standard deviations and "
+    "cross-validated errors are too small.",
+    "leave one of the recordings out",
+)
+
+HELD_OUT_IN_TRAINING = Definition(
+    "held_out_in_training",
+    Section.VALIDATION,
+    "warning",
+    "Held-out data are among the training data, or among those of a parameter set that is the prior: the same "
+    "samples under any name, a part of them, or a recording of the same time by the same clock.",
+    "validate on a recording of its own, or identify without held-out data: the model is cross-validated then",
+    lowers=dict.fromkeys(USES, LIMITED),
+)
 
 DIGESTS = 512
 """Number of digests that are kept of a set of recordings."""
@@ -141,7 +161,7 @@ def report_repeated(recordings: Sequence[Recording], fingerprints: Sequence[Fing
             share = ours.common_with(theirs)
             if share > REPORTED_SHARE:
                 message = f"{recording.source} and {other.source} have {share:.0%} of the samples of one in common"
-                findings.append(make_finding("recording_repeated", message))
+                findings.append(RECORDING_REPEATED.found(message))
                 break
     return tuple(findings)
 
@@ -170,7 +190,7 @@ def report_trained(
         else:
             continue
         findings.append(
-            make_finding("held_out_in_training", f"{message}: the error there is that of the fit, not of a prediction")
+            HELD_OUT_IN_TRAINING.found(f"{message}: the error there is that of the fit, not of a prediction")
         )
     return tuple(findings)
 
@@ -199,7 +219,7 @@ def report_added(
             use = "held out" if held_out else "added"
             raise InputError(f"{message}: it cannot be {use}; leave it out, or use a factor without it")
         if share > REPORTED_SHARE and not held_out:
-            findings.append(make_finding("recording_repeated", message))
+            findings.append(RECORDING_REPEATED.found(message))
     if held_out:
         return report_trained(recordings, fingerprints, earlier, "recordings of the factor")
     return tuple(findings)

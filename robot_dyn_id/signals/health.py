@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Health gate: faults of a recording that are found before anything is estimated from it.
 
-Findings of severity `error` refuse the data. Those of `findings.OVERRULABLE` can be overruled by naming their code in
+Findings of severity `error` refuse the data. Those whose definition says so can be overruled by naming their code in
 the configuration (`ignore:`).
 """
 
@@ -15,9 +15,162 @@ import numpy as np
 
 from robot_dyn_id.arrays import Array, Mask
 from robot_dyn_id.errors import UnsafeDataError, UsageError
-from robot_dyn_id.findings import OVERRULABLE, Finding, Severity, format_counts, make_finding
+from robot_dyn_id.findings import Definition, Finding, Section, Severity, definitions, is_overrulable
 from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.signals.survey import Survey
+from robot_dyn_id.uses import LIMITED, MOTION_USES, NO, USES
+from robot_dyn_id.wording import format_counts
+
+EFFORT_CONSTANT = Definition(
+    "effort_constant",
+    Section.HEALTH,
+    "error",
+    "The effort of a joint is constant, or zero in more than 99 % of the samples: its sensor or topic is not "
+    "connected.",
+    "exclude the joint with `identify:` in the configuration, or record its effort",
+    overrulable=True,
+)
+
+NO_MOTION = Definition(
+    "no_motion",
+    Section.HEALTH,
+    "error",
+    "No joint moves by more than 0.02 rad or 5 mm: a static pose does not excite the dynamics.",
+    "record a motion of all joints",
+    overrulable=True,
+)
+
+POSITION_NOISE = Definition(
+    "position_noise",
+    Section.HEALTH,
+    "error",
+    "The positions of a joint scatter by more than 0.02 rad or 5 mm without a motion: more than half of their "
+    "variance changes from sample to sample.",
+    "check the encoder and the channel of the positions",
+    overrulable=True,
+)
+
+POSITIONS_IN_DEGREES = Definition(
+    "positions_in_degrees",
+    Section.HEALTH,
+    "error",
+    "Positions exceed a full turn and the position limits of the URDF.",
+    "convert positions and velocities to radians",
+    overrulable=True,
+    lowers=dict.fromkeys(USES, NO),
+)
+
+ROWS_UNUSABLE = Definition(
+    "rows_unusable",
+    Section.HEALTH,
+    "error",
+    "More than 20 % of the samples are missing, not finite, implausibly large or out of order.",
+    "correct the export or the recorder",
+    overrulable=True,
+)
+
+EFFORT_SIGN = Definition(
+    "effort_sign",
+    Section.HEALTH,
+    "error",
+    "The efforts of the named joints oppose the torque of the other joints' motion, or of the URDF's own masses: "
+    "their drives count in the other direction, the gravity vector or an axis of the URDF is wrong, or the URDF "
+    "describes another robot with joints of the same names.",
+    "check that the URDF describes this robot (axes, lengths) and its gravity vector; if so, set `sign: -1` for "
+    "the joints in the configuration, or remove it where it is set",
+    overrulable=True,
+    lowers=dict.fromkeys(USES, NO),
+)
+
+EFFORT_IN_AMPERES = Definition(
+    "effort_in_amperes",
+    Section.HEALTH,
+    "error",
+    "The efforts of all loaded joints are less than 15 % of the torque of the URDF's own masses, which is typical "
+    "of motor currents.",
+    "give `gain` [N m/A] for each joint in the configuration, or set `effort_kind: current` for gains from the "
+    "masses of the URDF",
+    overrulable=True,
+    lowers=dict.fromkeys(USES, NO),
+)
+
+EFFORT_COARSE = Definition(
+    "effort_coarse",
+    Section.HEALTH,
+    "warning",
+    "The effort of a joint takes fewer than 50 distinct values: its sensor resolves only a few steps.",
+    "use a sensor with a finer resolution, or a motion that needs larger efforts",
+)
+
+EFFORT_TOO_LARGE = Definition(
+    "effort_too_large",
+    Section.HEALTH,
+    "warning",
+    "The effort is more than four times the torque of the URDF's own masses.",
+    "check `gain` in the configuration, the payload, and the masses of the URDF",
+    lowers=dict.fromkeys(USES, LIMITED),
+)
+
+JOINT_BARELY_MOVES = Definition(
+    "joint_barely_moves",
+    Section.HEALTH,
+    "warning",
+    "A joint moves by less than 0.02 rad or 5 mm: its friction and inertia are not identifiable.",
+    "record a motion of the joint, or exclude it with `identify:` in the configuration",
+)
+
+POSITION_LIMITS_EXCEEDED = Definition(
+    "position_limits_exceeded",
+    Section.HEALTH,
+    "warning",
+    "Positions exceed the limits of the URDF by more than 0.05 rad or m.",
+    "check the zero positions, the units and the limits of the URDF",
+)
+
+CLOCK_GAPS = Definition(
+    "clock_gaps",
+    Section.HEALTH,
+    "warning",
+    "Time stamps are interrupted for more than five sample periods and a period of the cut-off; the recording is "
+    "split there. Information only for flexible joints.",
+    "check the load of the computer and the network while recording",
+)
+
+VALUES_MISSING = Definition(
+    "values_missing",
+    Section.HEALTH,
+    "warning",
+    "Efforts or velocities of single joints are missing or implausible in more than 1 % of the samples. An effort "
+    "that is missing leaves its joint out of that sample. Information below 1 %.",
+    "check the driver and the recorder of the joint",
+)
+
+VELOCITY_MISMATCH = Definition(
+    "velocity_mismatch",
+    Section.HEALTH,
+    "warning",
+    "Recorded velocities differ from the derivative of the positions by more than 5 %, or are late. Information "
+    "if derivatives of the positions are used instead.",
+    "use `velocity: derivative`, or correct the velocity filter of the driver",
+)
+
+VELOCITIES_SCALED = Definition(
+    "velocities_scaled",
+    Section.HEALTH,
+    "warning",
+    "Recorded velocities differ from the derivatives of the positions by the same factor on all joints: the time "
+    "stamps, or all velocities, are scaled. With wrong stamps all inertias are wrong by the square of the factor.",
+    "check the sample rate and the unit of the time stamps; leave the velocities out if these are right",
+    lowers=dict.fromkeys((*MOTION_USES, "collision_detection"), LIMITED),
+)
+
+TOO_LITTLE_MOTION = Definition(
+    "too_little_motion",
+    Section.HEALTH,
+    "warning",
+    "The motion, of the bandwidth that it has, holds fewer independent positions than there are parameters.",
+    "record longer, in whole periods of an excitation",
+)
 
 DEAD_ZERO_SHARE = 0.99
 """Share of samples with zero effort above which an effort counts as not connected."""
@@ -66,10 +219,9 @@ def check_ignored(codes: Iterable[str]) -> None:
         UsageError: an unknown code, or one that never refuses data.
     """
     for code in codes:
-        if code not in OVERRULABLE:
-            raise UsageError(
-                f"ignore: {code!r} cannot be overruled: the findings that can are {', '.join(OVERRULABLE)}"
-            )
+        if not is_overrulable(code):
+            known = ", ".join(one.code for one in definitions() if one.overrulable)
+            raise UsageError(f"ignore: {code!r} cannot be overruled: the findings that can are {known}")
 
 
 TRAINING_NEEDS = frozenset({"effort_coarse", "joint_barely_moves"})
@@ -141,13 +293,13 @@ def _examine_efforts(survey: Survey) -> list[Finding]:
     if dead.any():
         joints = _select(survey.joint_names, dead)
         message = f"the effort of {', '.join(joints)} is constant, zero or missing and cannot be used"
-        findings.append(make_finding("effort_constant", message, joints))
+        findings.append(EFFORT_CONSTANT.found(message, joints))
     few = min(COARSE_VALUES, COARSE_SHARE * (survey.repairs.rows - survey.repairs.total_dropped))
     coarse = ~dead & (survey.tau_distinct < few)
     if coarse.any():
         joints = _select(survey.joint_names, coarse)
         message = f"the effort of {', '.join(joints)} takes fewer than {COARSE_VALUES} distinct values"
-        findings.append(make_finding("effort_coarse", message, joints))
+        findings.append(EFFORT_COARSE.found(message, joints))
     return findings
 
 
@@ -155,18 +307,18 @@ def _examine_motion(survey: Survey, model: RobotModel) -> list[Finding]:
     slides = model.slides
     fixed = survey.q_max - survey.q_min < np.where(slides, LEAST_TRAVEL_M, LEAST_TURN_RAD)
     if fixed.all():
-        return [make_finding("no_motion", "no joint moves: a static pose does not excite the dynamics")]
+        return [NO_MOTION.found("no joint moves: a static pose does not excite the dynamics")]
     noise = ~fixed & (survey.bandwidth == 0.0) & (survey.whiteness > NOISE_WHITENESS)
     if noise.any():
         joints = _select(survey.joint_names, noise)
         size = float((survey.q_max - survey.q_min)[noise].max())
         message = f"the positions of {', '.join(joints)} are noise: they scatter by {size:.2g} from sample to sample"
-        return [make_finding("position_noise", message, joints)]
+        return [POSITION_NOISE.found(message, joints)]
     if fixed.any():
         joints = _select(survey.joint_names, fixed)
         moves = "moves" if len(joints) == 1 else "move"
         message = f"{', '.join(joints)} barely {moves}: friction and inertia are not identifiable"
-        return [make_finding("joint_barely_moves", message, joints)]
+        return [JOINT_BARELY_MOVES.found(message, joints)]
     return []
 
 
@@ -182,11 +334,11 @@ def _examine_positions(survey: Survey, model: RobotModel) -> list[Finding]:
             f"positions of {', '.join(joints)} reach {largest[degrees].max():.0f} and exceed the limits of the URDF: "
             "they appear to be in degrees"
         )
-        return [make_finding("positions_in_degrees", message, joints)]
+        return [POSITIONS_IN_DEGREES.found(message, joints)]
     if outside.any():
         joints = _select(survey.joint_names, outside)
         message = f"positions of {', '.join(joints)} exceed the limits of the URDF"
-        return [make_finding("position_limits_exceeded", message, joints)]
+        return [POSITION_LIMITS_EXCEEDED.found(message, joints)]
     return []
 
 
@@ -194,10 +346,10 @@ def _examine_rows(survey: Survey) -> list[Finding]:
     share = survey.repairs.total_dropped / max(1, survey.repairs.rows)
     if share > UNUSABLE_SHARE:
         counts = format_counts(survey.repairs.dropped)
-        return [make_finding("rows_unusable", f"{share:.0%} of the samples are unusable ({counts})")]
+        return [ROWS_UNUSABLE.found(f"{share:.0%} of the samples are unusable ({counts})")]
     if survey.repairs.gaps:
         gaps = f"{survey.repairs.gaps} gap{'s' * (survey.repairs.gaps != 1)}"
-        return [make_finding("clock_gaps", f"{gaps} in the time stamps: the recording is split there")]
+        return [CLOCK_GAPS.found(f"{gaps} in the time stamps: the recording is split there")]
     return []
 
 
@@ -210,7 +362,7 @@ def _examine_missing(survey: Survey) -> list[Finding]:
         listed = ", ".join(f"{name} {share:.2g}" for name, share in ratios if share > 0.0)
         message = f"{channel} values are missing or implausible in these shares of the samples: {listed}"
         severity: Severity = "info" if shares.max() < MISSING_SHARE else "warning"
-        findings.append(make_finding("values_missing", message, _select(survey.joint_names, counts > 0), severity))
+        findings.append(VALUES_MISSING.found(message, _select(survey.joint_names, counts > 0), severity))
     return findings
 
 
@@ -223,9 +375,9 @@ def _examine_velocities(survey: Survey, velocity: str) -> list[Finding]:
     late_ms = 1e3 * float(np.median(survey.velocity_lag[known & (survey.bandwidth > 0)]))
     message = f"the recorded velocities disagree with the positions (median delay {late_ms:.0f} ms): "
     if velocity == "recorded":
-        return [*scaled, make_finding("velocity_mismatch", f"{message}they are used all the same")]
+        return [*scaled, VELOCITY_MISMATCH.found(f"{message}they are used all the same")]
     unused = f"{message}derivatives of the positions are used"
-    return [*scaled, make_finding("velocity_mismatch", unused, severity="info")]
+    return [*scaled, VELOCITY_MISMATCH.found(unused, severity="info")]
 
 
 def _examine_time_scale(gain: Array) -> list[Finding]:
@@ -235,7 +387,7 @@ def _examine_time_scale(gain: Array) -> list[Finding]:
     if not same or not 1.0 / LARGEST_SCALE < ratio < LARGEST_SCALE or abs(ratio - 1.0) < SCALED_VELOCITY:
         return []
     message = f"on all joints the recorded velocities are {ratio:.3g} times the derivatives of the positions"
-    return [make_finding("velocities_scaled", message)]
+    return [VELOCITIES_SCALED.found(message)]
 
 
 def compare_with_nominal(
@@ -255,19 +407,19 @@ def compare_with_nominal(
     if reversed_.any():
         joints = _select(names, reversed_)
         message = f"the effort of {', '.join(joints)} has the opposite sign of the torque of the URDF's masses"
-        findings.append(make_finding("effort_sign", message, joints))
+        findings.append(EFFORT_SIGN.found(message, joints))
     clear = carries & (correlations > AGREES_CORRELATION)
     small = clear & (slopes < AMPERES_RATIO)
     if clear.any() and small.sum() == clear.sum():
         ratio = float(np.median(slopes[clear]))
         message = f"efforts are {ratio:.2g} of the torque of the URDF's masses: they appear to be in amperes"
-        findings.append(make_finding("effort_in_amperes", message, _select(names, small)))
+        findings.append(EFFORT_IN_AMPERES.found(message, _select(names, small)))
     large = clear & (slopes > TOO_LARGE_RATIO)
     if large.any():
         ratios = zip(names, slopes, large, strict=True)
         listed = ", ".join(f"{name} ({slope:.0f} times)" for name, slope, flag in ratios if flag)
         message = f"the effort is far above the torque of the URDF's masses: {listed}"
-        findings.append(make_finding("effort_too_large", message, _select(names, large)))
+        findings.append(EFFORT_TOO_LARGE.found(message, _select(names, large)))
     return tuple(findings)
 
 
@@ -288,7 +440,7 @@ def check_motion_content(survey: Survey, parameters: int) -> tuple[Finding, ...]
         f"too little motion: {sum(survey.durations):.1f} s of bandwidths up to {survey.bandwidth.max():.2g} Hz hold "
         f"about {positions:.0f} independent positions for {parameters} parameters"
     )
-    return (make_finding("too_little_motion", message),)
+    return (TOO_LITTLE_MOTION.found(message),)
 
 
 def independent_positions(survey: Survey) -> float:

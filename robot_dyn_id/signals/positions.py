@@ -17,7 +17,7 @@ import numpy as np
 from robot_dyn_id.arrays import Array, Mask
 from robot_dyn_id.data.chunk import Chunk, with_margins
 from robot_dyn_id.data.recording import DerivedRecording, Recording
-from robot_dyn_id.findings import Finding, format_counts, make_finding
+from robot_dyn_id.findings import Definition, Finding, Section
 from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.signals.cleaning import LARGEST_POSITION
 from robot_dyn_id.signals.health import LIMIT_TOLERANCE
@@ -29,6 +29,35 @@ from robot_dyn_id.signals.spikes import (
     SampledRows,
     find_spikes,
     running_median,
+)
+from robot_dyn_id.uses import LIMITED, USES
+from robot_dyn_id.wording import format_counts
+
+POSITIONS_WRAPPED = Definition(
+    "positions_wrapped",
+    Section.HEALTH,
+    "info",
+    "The angle of a joint jumps by whole turns, or is a whole turn outside of the limits of the URDF: it is "
+    "wrapped to 0 to 2 pi, or to -pi to pi. It is continued across the jumps.",
+)
+
+ENCODER_SPIKES = Definition(
+    "encoder_spikes",
+    Section.HEALTH,
+    "info",
+    "Positions jump by more than five times what the joint otherwise moves from sample to sample, and return "
+    "after at most ten samples. These samples are left out.",
+    "check the encoder, its cable, and the driver that publishes its positions",
+)
+
+ENCODER_JUMPS = Definition(
+    "encoder_jumps",
+    Section.HEALTH,
+    "warning",
+    "Positions jump by more than five times what the joint otherwise moves from sample to sample, and do not "
+    "return: the encoder has lost its zero, or the file holds two recordings.",
+    "check the encoder; split the recording at these times",
+    lowers=dict.fromkeys(USES, LIMITED),
 )
 
 TURN = 2.0 * math.pi
@@ -324,7 +353,7 @@ def _report_wraps(source: str, faults: PositionFaults) -> tuple[Finding, ...]:
         for name in joints
     )
     message = f"{source}: angles are wrapped to one turn, and are continued: {listed}"
-    return (make_finding("positions_wrapped", message, joints),)
+    return (POSITIONS_WRAPPED.found(message, joints),)
 
 
 def _report_jumps(
@@ -348,12 +377,12 @@ def _report_jumps(
         counts = format_counts({name: len(spans) for name, spans in spikes.items()})
         at = times([stamp for spans in spikes.values() for stamp in spans[:, 0].tolist()])
         message = f"{source}: spikes of the encoders, where positions jump and return, are left out: {counts} (at {at})"
-        findings.append(make_finding("encoder_spikes", message, spikes))
+        findings.append(ENCODER_SPIKES.found(message, spikes))
     if left:
         sizes = ", ".join(
             f"{name} by up to {max(abs(jump.size) for jump in jumps):.2g} at {times([jump.t for jump in jumps])}"
             for name, jumps in left.items()
         )
         message = f"{source}: positions jump and do not return: {sizes}"
-        findings.append(make_finding("encoder_jumps", message, left))
+        findings.append(ENCODER_JUMPS.found(message, left))
     return tuple(findings)

@@ -9,7 +9,15 @@ import numpy as np
 
 from robot_dyn_id.arrays import Array
 from robot_dyn_id.data.recording import Recording
-from robot_dyn_id.findings import Finding, make_finding
+from robot_dyn_id.findings import Definition, Finding, Section
+
+POSITION_COARSE = Definition(
+    "position_coarse",
+    Section.HEALTH,
+    "warning",
+    "The positions of a joint are recorded in steps of more than 2 mrad or mm: its acceleration is noise.",
+    "record the positions with the full resolution of the encoders",
+)
 
 COARSEST_STEP = 2e-3
 """Distance of neighboring readings [rad or m] above which an encoder is coarse: 11.6 bits per turn."""
@@ -59,4 +67,4 @@ def examine_resolution(recording: Recording, joints: Sequence[str]) -> tuple[Fin
         return ()
     listed = ", ".join(f"{name} {1e3 * step:.2g}" for name, step in coarse.items())
     message = f"{recording.source}: positions are recorded in coarse steps [mrad or mm]: {listed}"
-    return (make_finding("position_coarse", message, coarse),)
+    return (POSITION_COARSE.found(message, coarse),)

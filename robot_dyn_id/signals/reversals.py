@@ -15,9 +15,17 @@ import numpy as np
 
 from robot_dyn_id.arrays import Array
 from robot_dyn_id.errors import UsageError
-from robot_dyn_id.findings import Finding, make_finding
+from robot_dyn_id.findings import Definition, Finding, Section
 from robot_dyn_id.signals.processing import filter_window
 from robot_dyn_id.signals.trials import FilteredTrials
+
+SLOW_ROWS_KEPT = Definition(
+    "slow_rows_kept",
+    Section.DATA,
+    "warning",
+    "A joint is never faster than its low-velocity threshold, so that its rows near reversals are kept.",
+    "lower `reversal_speed`, or record a faster motion",
+)
 
 SIGMAS = 3.0
 """Standard deviations of the velocity's noise within which its sign is not known."""
@@ -127,8 +135,7 @@ def slowest_speeds(
     wanted = np.array([of_joint.get(name, value) for name, value in zip(joints, common.tolist(), strict=True)])
     keeping = (wanted > 0.0) & (fastest <= wanted)
     findings = tuple(
-        make_finding(
-            "slow_rows_kept",
+        SLOW_ROWS_KEPT.found(
             f"joint {name} is never faster than its reversal_speed of {value:.3g}: its rows near reversals are kept",
             [name],
         )

@@ -16,8 +16,18 @@ from numpy.lib.stride_tricks import sliding_window_view
 from robot_dyn_id.arrays import Array, Mask
 from robot_dyn_id.data.chunk import Chunk, with_margins
 from robot_dyn_id.data.recording import DerivedRecording, Recording
-from robot_dyn_id.findings import Finding, format_counts, make_finding
+from robot_dyn_id.findings import Definition, Finding, Section
 from robot_dyn_id.signals.cleaning import Drive, reported_efforts, takes_current
+from robot_dyn_id.wording import format_counts
+
+EFFORT_OUTLIERS = Definition(
+    "effort_outliers",
+    Section.HEALTH,
+    "info",
+    "Single efforts are far from those around them, which agree, as transmission errors leave them. The median of "
+    "the samples around them replaces them.",
+    "check the wiring and the driver of the joint",
+)
 
 MEDIAN_SAMPLES = 5
 """Number of samples of the median that a sample is compared with; up to two spikes next to each other are found."""
@@ -157,7 +167,7 @@ def examine_spikes(
         return {}, ()
     found = {name: int(number) for name, number in zip(joints, count, strict=True) if number}
     message = f"{recording.source}: single efforts far from those around them are replaced: {format_counts(found)}"
-    finding = make_finding("effort_outliers", message, found)
+    finding = EFFORT_OUTLIERS.found(message, found)
     return dict(zip(joints, limits.tolist(), strict=True)), (finding,)
 
 

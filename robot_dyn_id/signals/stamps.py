@@ -12,8 +12,35 @@ from robot_dyn_id.arrays import Array
 from robot_dyn_id.data.chunk import Chunk, with_margins
 from robot_dyn_id.data.recording import DerivedRecording, Recording
 from robot_dyn_id.errors import UnsafeDataError
-from robot_dyn_id.findings import Finding, make_finding
+from robot_dyn_id.findings import Definition, Finding, Section
 from robot_dyn_id.signals.running import running_maximum, running_mean
+
+STAMPS_NOT_IN_SECONDS = Definition(
+    "stamps_not_in_seconds",
+    Section.HEALTH,
+    "error",
+    "Time stamps are more than 0.2 s apart, or are times since 1970 in another unit: they are in milliseconds, "
+    "microseconds or nanoseconds.",
+    "convert the time stamps to seconds",
+)
+
+SAMPLE_RATE_LOW = Definition(
+    "sample_rate_low",
+    Section.HEALTH,
+    "error",
+    "Samples are more than 0.2 s apart: they show positions, but no accelerations. Stamps in milliseconds have a "
+    "finding of their own: in that unit these joints would be faster than any arm.",
+    "record the joint states at 50 Hz or more",
+)
+
+CLOCK_JITTER = Definition(
+    "clock_jitter",
+    Section.HEALTH,
+    "info",
+    "Time stamps jitter, but the samples are equally spaced, as their interpolation shows: they are stamped on "
+    "arrival. The stamps are averaged.",
+    "stamp samples where they are measured",
+)
 
 UNITS = {"milliseconds": 1e3, "microseconds": 1e6, "nanoseconds": 1e9}
 """Units of stamps that are not in seconds, per second."""
@@ -76,12 +103,12 @@ def examine_stamp_unit(recording: Recording, joints: Sequence[str]) -> tuple[Fin
     unit = (epoch or rate)[0]
     message = f"time stamps are {median:.3g} apart in the median, from {start:.3g} on"
     if median > LONGEST_STEP_S * UNITS[unit]:
-        return (make_finding("stamps_not_in_seconds", f"{message}, which no unit of time explains"),)
+        return (STAMPS_NOT_IN_SECONDS.found(f"{message}, which no unit of time explains"),)
     if not epoch and _usual_travel(positions) > LARGEST_SPEED * median / UNITS[unit]:
         message = f"samples are {median:.3g} s apart ({1.0 / median:.2g} Hz), which does not show accelerations"
-        return (make_finding("sample_rate_low", message),)
+        return (SAMPLE_RATE_LOW.found(message),)
     message += f": they appear to be in {unit}"
-    return (make_finding("stamps_not_in_seconds", message, action=f"divide the time stamps by {UNITS[unit]:.0e}"),)
+    return (STAMPS_NOT_IN_SECONDS.found(message, action=f"divide the time stamps by {UNITS[unit]:.0e}"),)
 
 
 def _usual_travel(positions: Array) -> float:
@@ -195,7 +222,7 @@ def examine_jitter(recording: Recording, joints: Sequence[str]) -> tuple[SampleC
         f"{recording.source}: time stamps jitter by {1e3 * jitter:.1f} ms though the samples are equally spaced; they "
         "are averaged"
     )
-    return clock, (make_finding("clock_jitter", message),)
+    return clock, (CLOCK_JITTER.found(message),)
 
 
 def _jumps(t: Array, numbers: Array, clock: SampleClock) -> bool:

@@ -18,8 +18,23 @@ from robot_dyn_id.arrays import Array, Mask
 from robot_dyn_id.data.chunk import LATEST, Span
 from robot_dyn_id.data.excerpt import Excerpt
 from robot_dyn_id.data.recording import Recording
-from robot_dyn_id.findings import Finding, format_spans, make_finding
+from robot_dyn_id.findings import Definition, Finding, Section
 from robot_dyn_id.signals.cleaning import LARGEST_POSITION
+from robot_dyn_id.wording import format_spans
+
+REST_LEFT_OUT = Definition(
+    "rest_left_out",
+    Section.DATA,
+    "info",
+    "The robot is at rest for more than 5 s; that time is left out.",
+)
+
+TIMES_EXCLUDED = Definition(
+    "times_excluded",
+    Section.DATA,
+    "info",
+    "Times of a recording are left out as `exclude` states.",
+)
 
 BIN = 0.5
 """Time in which a joint must change its place [s]."""
@@ -140,12 +155,12 @@ def report_rest_left_out(recordings: Sequence[Recording]) -> tuple[Finding, ...]
                 found.setdefault(recording.recording.source, {}).update(dict.fromkeys(spans))
     return (
         *(
-            make_finding("rest_left_out", f"{source} is at rest {format_spans(sorted(spans))}, which is left out")
+            REST_LEFT_OUT.found(f"{source} is at rest {format_spans(sorted(spans))}, which is left out")
             for source, spans in rest.items()
             if spans
         ),
         *(
-            make_finding("times_excluded", f"{source}: left out as stated, {format_spans(sorted(spans))}")
+            TIMES_EXCLUDED.found(f"{source}: left out as stated, {format_spans(sorted(spans))}")
             for source, spans in stated.items()
             if spans
         ),

@@ -19,12 +19,12 @@ from robot_dyn_id.arrays import Array, Integers, Mask
 from robot_dyn_id.data.chunk import Chunk
 from robot_dyn_id.data.recording import Recording
 from robot_dyn_id.errors import InputError
-from robot_dyn_id.findings import format_counts
 from robot_dyn_id.signals.blocks import Stretch
 from robot_dyn_id.signals.cleaning import GAP_STEPS, Drive, Repairs, clean, median_step
 from robot_dyn_id.signals.cutoff import acceleration_limit, choose_cutoff, choose_motion_cutoff, motion_bandwidth
 from robot_dyn_id.signals.left_out import count_seams
 from robot_dyn_id.signals.windows import Cut, windows
+from robot_dyn_id.wording import format_counts
 
 PERIODOGRAM = 8.0
 """Length of one periodogram [s]."""

@@ -16,7 +16,7 @@ from robot_dyn_id.excitation.trajectory import Trajectory
 from robot_dyn_id.files.joint_trajectory import read_joint_trajectory, write_joint_trajectory
 from robot_dyn_id.files.trajectory import is_designed, read_trajectory
 from robot_dyn_id.files.values import file_errors
-from robot_dyn_id.findings import Finding, format_findings, make_finding
+from robot_dyn_id.findings import Definition, Finding, Section, format_findings
 from robot_dyn_id.identification.feed_forward import FeedForward, FeedForwardEfforts, format_violation
 from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.parameters import ParameterSet
@@ -24,6 +24,25 @@ from robot_dyn_id.recordings.bag_files import is_storage
 from robot_dyn_id.recordings.joint_trajectories import read_joint_trajectory_message
 from robot_dyn_id.report.folder import output_folder
 from robot_dyn_id.simulation.trajectory_tracking import PointRows, Waypoints
+
+EFFORT_ABOVE_LIMIT = Definition(
+    "effort_above_limit",
+    Section.PREDICTION,
+    "error",
+    "The 95 % upper bound of a joint's torque along a trajectory, or of its command, which lacks what the driver "
+    "adds, exceeds the effort limit of the URDF. The bound contains the covariance of the parameters and the "
+    "held-out error.",
+    "slow the trajectory down",
+)
+
+EFFORT_UNBOUNDED = Definition(
+    "effort_unbounded",
+    Section.PREDICTION,
+    "error",
+    "The torque of a joint along a trajectory depends on a parameter that is not identifiable: it has no upper "
+    "bound that could be compared with the effort limit.",
+    "identify with an excitation in which this joint and those after it move, or with a simpler friction model",
+)
 
 POINTS_PER_SECOND_HZ = 100.0
 """Points of a designed trajectory [Hz]."""
@@ -167,9 +186,9 @@ def fill_efforts(
         efforts=_rows(efforts.efforts[:, order]),
     )
     exceeded = tuple(
-        make_finding("effort_above_limit", format_violation(violation), (violation.joint,))
+        EFFORT_ABOVE_LIMIT.found(format_violation(violation), (violation.joint,))
         if np.isfinite(violation.bound)
-        else make_finding("effort_unbounded", format_violation(violation), (violation.joint,))
+        else EFFORT_UNBOUNDED.found(format_violation(violation), (violation.joint,))
         for violation in efforts.violations
     )
     return FilledTrajectory(filled, efforts, speed, (*exceeded, *efforts.findings))

@@ -27,7 +27,7 @@ from robot_dyn_id.files.configuration import Configuration, read_configuration
 from robot_dyn_id.files.factor import parse_factor, write_factor
 from robot_dyn_id.files.manifest import DEFAULT, Manifest, ManifestEntry
 from robot_dyn_id.files.parameters import write_parameters
-from robot_dyn_id.findings import Finding, make_finding, summarize_findings
+from robot_dyn_id.findings import Definition, Finding, Section, summarize_findings
 from robot_dyn_id.fleet.differences import (
     FAMILY_WISE_ERROR,
     MIN_ROBOTS,
@@ -67,6 +67,52 @@ from robot_dyn_id.workflow.fleet_tasks import (
     survey_recording,
 )
 from robot_dyn_id.workflow.scheduler import Executor, LostTaskError
+
+RECORDING_LEFT_OUT = Definition(
+    "recording_left_out",
+    Section.FLEETS,
+    "warning",
+    "A recording of the manifest cannot be read, is refused by a health check, has other choices than the others, "
+    "or is listed twice under different names.",
+    "correct the recording or its entry in the manifest, and run again: what is done is kept",
+)
+
+ROBOT_DIFFERS = Definition(
+    "robot_differs",
+    Section.FLEETS,
+    "warning",
+    "The parameters of a robot differ from those of the other robots by more than their variation from robot to "
+    "robot and the noise explain (docs/fleet.md states how often sound robots are named): another payload, wear, "
+    "another part, efforts in another unit, or another robot under this serial number.",
+    "inspect the robot, above all the joints of the parameters that are named",
+)
+
+ROBOT_RECORDINGS_DISAGREE = Definition(
+    "robot_recordings_disagree",
+    Section.FLEETS,
+    "warning",
+    "Recordings with one serial number differ more than those of one robot do: two robots share the number, the "
+    "robot was changed between them, or one is in another unit.",
+    "check the serial numbers, dates and configurations of the manifest",
+)
+
+ROBOT_DRIFTS = Definition(
+    "robot_drifts",
+    Section.FLEETS,
+    "info",
+    "A parameter of a robot changes with time by more than the noise explains (Holm's correction, intended "
+    "family-wise error 1 %).",
+    "look at the trend: friction changes with temperature and wear",
+)
+
+FLEET_SMALL = Definition(
+    "fleet_small",
+    Section.FLEETS,
+    "info",
+    "The fleet has fewer robots than the variation from robot to robot can be estimated from: every robot is "
+    "identified from its own recordings alone, and none is compared.",
+    "record more robots of this type",
+)
 
 SURVEYED = 8
 """Number of recordings from which the signals of the whole fleet are chosen."""
@@ -839,7 +885,7 @@ def _spread(model: _Model, everyone: Estimate, scales: Array) -> VariationModel:
 def _report_left_out(left_out: Sequence[LeftOut]) -> Iterator[Finding]:
     """Findings about recordings that are not used."""
     for one in left_out:
-        yield make_finding("recording_left_out", f"{one.entry.recording} of robot {one.entry.robot}: {one.reason}")
+        yield RECORDING_LEFT_OUT.found(f"{one.entry.recording} of robot {one.entry.robot}: {one.reason}")
 
 
 def _report_robots(result: ConfigurationResult, names: Sequence[str]) -> list[Finding]:
@@ -848,7 +894,7 @@ def _report_robots(result: ConfigurationResult, names: Sequence[str]) -> list[Fi
     suffix = f" ({result.configuration})"
     if not result.is_compared:
         message = f"{len(result.robots)} robots{suffix}: too few to compare them, fewer than {MIN_ROBOTS}"
-        findings.append(make_finding("fleet_small", message))
+        findings.append(FLEET_SMALL.found(message))
     for one in result.robots:
         if one.differs:
             named = ", ".join(f"{d.name} {d.value:.3g} ({d.fleet:.3g})" for d in one.differences[:5])
@@ -856,11 +902,11 @@ def _report_robots(result: ConfigurationResult, names: Sequence[str]) -> list[Fi
             message = (
                 f"robot {one.robot}{suffix} differs from the fleet ({format_probability(one.probability)}): {listed}"
             )
-            findings.append(make_finding("robot_differs", message))
+            findings.append(ROBOT_DIFFERS.found(message))
         if one.agreement < DISAGREEMENT:
             chance = format_probability(one.agreement)
             message = f"the recordings of robot {one.robot}{suffix} disagree with one another ({chance})"
-            findings.append(make_finding("robot_recordings_disagree", message))
+            findings.append(ROBOT_RECORDINGS_DISAGREE.found(message))
     findings += _report_drift(result, names, suffix)
     return findings
 
@@ -881,4 +927,4 @@ def _report_drift(result: ConfigurationResult, names: Sequence[str], suffix: str
         if len(places):
             order = places[np.argsort(adjusted[number][places])][:5].tolist()
             listed = ", ".join(f"{names[p]} {rates[number, p]:.2g} +- {sigma[number, p]:.1g}" for p in order)
-            yield make_finding("robot_drifts", f"robot {one.robot}{suffix}: change per day of {listed}")
+            yield ROBOT_DRIFTS.found(f"robot {one.robot}{suffix}: change per day of {listed}")

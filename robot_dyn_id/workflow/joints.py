@@ -13,12 +13,41 @@ import numpy as np
 from robot_dyn_id.data.recording import Recording
 from robot_dyn_id.errors import InputError, UsageError
 from robot_dyn_id.files.configuration import Configuration
-from robot_dyn_id.findings import Finding, make_finding
+from robot_dyn_id.findings import Definition, Finding, Section
 from robot_dyn_id.model.robot import STANDARD_GRAVITY, RobotModel
 from robot_dyn_id.model.urdf import RobotDescription
 from robot_dyn_id.recordings import FileRecording
 from robot_dyn_id.signals.cleaning import LARGEST_POSITION
 from robot_dyn_id.signals.health import LEAST_TRAVEL_M, LEAST_TURN_RAD, LIMIT_TOLERANCE
+from robot_dyn_id.uses import LIMITED, USES
+
+JOINTS_ASSUMED_FIXED = Definition(
+    "joints_assumed_fixed",
+    Section.DATA,
+    "info",
+    "Joints of the URDF are not recorded, and taken to be fixed at position 0.",
+    "give their positions with `held` in the configuration if they are elsewhere",
+    explains_errors=True,
+)
+
+FIXED_JOINT_DIFFERS = Definition(
+    "fixed_joint_differs",
+    Section.DATA,
+    "warning",
+    "A joint that is fixed for the identification is recorded, and moves, or rests elsewhere, by more than 0.02 "
+    "rad or 5 mm: its motion and pose are in the efforts of the others.",
+    "identify the joint too, or record again with this joint where it is fixed",
+    lowers=dict.fromkeys(USES, LIMITED),
+)
+
+JOINTS_UNKNOWN = Definition(
+    "joints_unknown",
+    Section.DATA,
+    "info",
+    "Recorded joints are not moving joints of the URDF.",
+    "check the names of the joints",
+    explains_errors=True,
+)
 
 LEAST_SIMILARITY = 0.8
 """Similarity of two names of joints, by difflib, from which on one may be the other misspelled."""
@@ -173,7 +202,7 @@ def report_fixed(model: RobotModel, recordings: Sequence[Recording]) -> tuple[Fi
             if moves
             else f"set `joints: {{{name}: {{held: {0.5 * (low + high):.4g}}}}}` in the configuration"
         )
-        findings.append(make_finding("fixed_joint_differs", message, [name], action=action))
+        findings.append(FIXED_JOINT_DIFFERS.found(message, [name], action=action))
     return tuple(findings)
 
 
@@ -192,7 +221,7 @@ def report_unrecorded(model: RobotModel, given: Collection[str]) -> tuple[Findin
     """Finding about fixed joints whose position is not given but assumed."""
     assumed = [name for name in model.held if name not in given]
     message = f"assumed fixed at 0: {', '.join(assumed)}"
-    return (make_finding("joints_assumed_fixed", message, assumed),) if assumed else ()
+    return (JOINTS_ASSUMED_FIXED.found(message, assumed),) if assumed else ()
 
 
 def report_recordings(recordings: Sequence[Recording], joints: Sequence[str]) -> tuple[Finding, ...]:
@@ -214,4 +243,4 @@ def report_unknown_joints(
     known = {*model.body_names, *model.held, *others}
     names = dict.fromkeys(name for recording in recordings for name in recording.joint_names if name not in known)
     message = f"recorded joints that are not moving joints of the URDF: {', '.join(names)}"
-    return (make_finding("joints_unknown", message, names),) if names else ()
+    return (JOINTS_UNKNOWN.found(message, names),) if names else ()

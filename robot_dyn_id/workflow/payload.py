@@ -11,13 +11,22 @@ import numpy as np
 from robot_dyn_id.data.recording import Recording
 from robot_dyn_id.errors import InputError
 from robot_dyn_id.files.trajectory import StoredExcitation, write_trajectory
-from robot_dyn_id.findings import Finding, make_finding
+from robot_dyn_id.findings import Definition, Finding, Section
 from robot_dyn_id.identification.settings import Settings
 from robot_dyn_id.loads.declared import DeclaredPayload, DeclaredTest, compare_declared
 from robot_dyn_id.loads.identification import PayloadOptions, estimate_payload
 from robot_dyn_id.loads.payload import NEGATIVE_MASS_SIGMAS, Payload, PayloadEstimate
 from robot_dyn_id.loads.payload_accuracy import PayloadAccuracy
 from robot_dyn_id.workflow.payload_motion import PayloadMotion
+
+PAYLOAD_CHANGED = Definition(
+    "payload_changed",
+    Section.LOADS,
+    "error",
+    "The two halves of the measurement show different payloads: it has moved in the gripper or has fallen off, or "
+    "the friction has changed.",
+    "secure the payload, warm the joints up for longer, and measure again",
+)
 
 CHANGE_SIGNIFICANCE = 1e-3
 """Probability of finding a change of a payload that has not changed; their common errors make it smaller still."""
@@ -103,7 +112,7 @@ def identify_from_halves(run: PayloadRun, declared: DeclaredPayload | None = Non
     halves = [estimate_from((recording,))[0] for recording in run.recordings]
     changed = _change(*halves) if len(halves) == 2 else ""
     if changed:
-        change = make_finding("payload_changed", changed)
+        change = PAYLOAD_CHANGED.found(changed)
         return replace(found, findings=(*found.findings, change), problem=changed)
     mass, sigma = estimate.values[0], np.sqrt(estimate.covariance[0, 0])
     if mass < NEGATIVE_MASS_SIGMAS * sigma and not estimate.unexcited[0]:

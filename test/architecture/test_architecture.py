@@ -13,7 +13,9 @@ import robot_dyn_id
 ROOT = Path(robot_dyn_id.__file__).parent
 
 ROOMS = (
+    "uses",
     "findings",
+    "wording",
     "errors",
     "options",
     "arrays",

@@ -27,7 +27,7 @@ from support.temporary_files import count_temporary_files, keep_results
 
 from robot_dyn_id.dynamics.terms.friction import FRICTION
 from robot_dyn_id.files.parameters import read_parameters
-from robot_dyn_id.parameters import USES
+from robot_dyn_id.uses import USES
 
 
 @pytest.mark.parametrize("data", ["data.npz", "bag", "bare.mcap"])

@@ -6,7 +6,7 @@ import pytest
 from support.simulated import ARM, TERMS, Simulated, changed
 
 from robot_dyn_id.errors import InputError, UnsafeDataError
-from robot_dyn_id.findings import make_finding
+from robot_dyn_id.findings import definition
 from robot_dyn_id.identification.pipeline import identify
 from robot_dyn_id.identification.settings import Settings
 from robot_dyn_id.identification.shared_motion import report_shared_motion, shared_motion
@@ -41,9 +41,9 @@ def test_an_identification_names_them(trials):
 
 def test_findings_that_follow_say_which_motion_to_record(trials):
     given = (
-        make_finding("negative_parameter", "joint wrist: fv3 negative", ["wrist"]),
-        make_finding("negative_parameter", "joint shoulder: fv1 negative", ["shoulder"]),
-        make_finding("effort_outliers", "wrist", ["wrist"]),
+        definition("negative_parameter").found("joint wrist: fv3 negative", ["wrist"]),
+        definition("negative_parameter").found("joint shoulder: fv1 negative", ["shoulder"]),
+        definition("effort_outliers").found("wrist", ["wrist"]),
     )
     found = report_shared_motion(trials.training, given)
     assert "elbow and wrist separately" in found[0].action

@@ -16,9 +16,9 @@ from robot_dyn_id.identification.pipeline import identify, validate
 from robot_dyn_id.identification.settings import Settings, store_drives
 from robot_dyn_id.loads.identification import PayloadOptions, estimate_payload
 from robot_dyn_id.online.momentum_observer import MomentumObserver
-from robot_dyn_id.parameters import USES
 from robot_dyn_id.signals.cleaning import Drive
 from robot_dyn_id.simulation.controllers import usable_dynamics
+from robot_dyn_id.uses import USES
 from robot_dyn_id.workflow.results import IdentifiedParameters
 
 

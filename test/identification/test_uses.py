@@ -15,7 +15,7 @@ from robot_dyn_id.dynamics.terms import Offset, Viscous
 from robot_dyn_id.dynamics.terms.dahl import Dahl
 from robot_dyn_id.errors import InputError, UsageError
 from robot_dyn_id.export import export_model
-from robot_dyn_id.findings import CATALOG, make_finding
+from robot_dyn_id.findings import definition
 from robot_dyn_id.identification.assembly import tracked, with_covariance
 from robot_dyn_id.identification.feed_forward import FeedForward
 from robot_dyn_id.identification.metrics import Fold, HeldOut, JointMetrics, compare
@@ -30,7 +30,6 @@ from robot_dyn_id.identification.scales import (
 )
 from robot_dyn_id.identification.settings import Settings
 from robot_dyn_id.identification.uses import (
-    LOWERED_BY,
     ModelScales,
     estimate_capacity,
     judge_uses,
@@ -38,13 +37,13 @@ from robot_dyn_id.identification.uses import (
     report_criteria,
 )
 from robot_dyn_id.identification.verdict import Thresholds
-from robot_dyn_id.parameters import ANSWERS, USES
 from robot_dyn_id.signals.filtering import LowPass
 from robot_dyn_id.signals.processing import SignalPlan
 from robot_dyn_id.signals.ranges import Ranges
 from robot_dyn_id.signals.trials import FilteredTrials
 from robot_dyn_id.simulation.plant import CompiledDynamics
 from robot_dyn_id.simulation.plant_lanes import PlantLanes
+from robot_dyn_id.uses import USES
 
 PAGE = Path(__file__).parents[2] / "docs" / "trust.md"
 ROBOT = Simulated()
@@ -231,7 +230,7 @@ def test_small_torques_are_judged_in_newton_meters():
 
 def test_an_answer_that_the_figure_does_not_explain_states_its_reason():
     """`no 0.4 of 1` is a contradiction without the finding that it rests on."""
-    found = judged(findings=(make_finding("gain_inconsistent", "tip", ["tip"], "warning"),))
+    found = judged(findings=(definition("gain_inconsistent").found("tip", ["tip"], "warning"),))
     assert all(one.reason == "because of gain_inconsistent" for one in found.values())
     assert all(one.reason == "" for one in judged().values())
     assert judged(**with_tip(rmse=1e3))["gravity_compensation"].reason == ""
@@ -321,31 +320,26 @@ def test_the_apparent_load_limits_payload_estimation():
 
 
 def test_findings_lower_the_uses_that_they_concern():
-    indefinite = make_finding("mass_matrix_indefinite", "x")
+    indefinite = definition("mass_matrix_indefinite").found("x")
     found = judged(findings=[indefinite])
     assert {use for use, one in found.items() if one.fit.answer == "no"} == {"computed_torque", "forward_simulation"}
     assert found["computed_torque"].fit.because == ("mass_matrix_indefinite",)
-    slow = make_finding("held_out_too_slow", "x", ["tip"])
+    slow = definition("held_out_too_slow").found("x", ["tip"])
     limited = judged(findings=[slow])["feed_forward"]
     assert (limited.fit.answer, limited.fit.joints) == ("limited", ("tip",))
     assert judged(findings=[slow])["gravity_compensation"].fit.answer == "yes"
-    information = make_finding("outside_training", "x")
+    information = definition("outside_training").found("x")
     assert all(one.fit.answer == "yes" for one in judged(findings=[information]).values())
 
 
-def test_the_codes_that_lower_answers_are_in_the_catalog():
-    assert set(LOWERED_BY) <= set(CATALOG)
-    assert all(uses and set(uses) <= set(USES) and answer in ANSWERS[1:] for answer, uses in LOWERED_BY.values())
-
-
 def test_an_error_excludes_every_use():
-    found = judged(findings=[make_finding("held_out_error", "x")])
+    found = judged(findings=[definition("held_out_error").found("x")])
     assert {(one.fit.answer, one.fit.because) for one in found.values()} == {("no", ("held_out_error",))}
 
 
 def test_because_names_what_the_answer_rests_on_only():
     tip = with_tip(rmse=0.61)  # feed-forward: no; a slow motion alone would limit it
-    fit = judged(**tip, findings=[make_finding("held_out_too_slow", "x", ["arm"])])["feed_forward"].fit
+    fit = judged(**tip, findings=[definition("held_out_too_slow").found("x", ["arm"])])["feed_forward"].fit
     assert (fit.answer, fit.because, fit.joints) == ("no", ("torque_error_high",), ("tip",))
 
 

@@ -17,7 +17,7 @@ from support.simulated import TERMS, Simulated
 
 from robot_dyn_id.bench.growth import GrowthPoint, growth_page
 from robot_dyn_id.excitation import Demand, MotionLimits, make_excitation
-from robot_dyn_id.findings import CATALOG
+from robot_dyn_id.findings import definition
 from robot_dyn_id.identification.comparison import compare_models
 from robot_dyn_id.identification.explanation import explain
 from robot_dyn_id.identification.pipeline import identify
@@ -193,7 +193,7 @@ def test_the_name_of_a_finding_leads_to_its_explanation(tab, folder):
     assert links
     links[0].click()
     explanation = tab.driver.find_element("css selector", f"{tab.run('return location.hash')} .why p")
-    assert explanation.is_displayed() and explanation.text.startswith(CATALOG[links[0].text].cause)
+    assert explanation.is_displayed() and explanation.text.startswith(definition(links[0].text).cause)
 
 
 @pytest.mark.parametrize("name", PAGES)

@@ -15,13 +15,13 @@ from support.simulated import ARM, GRIPPER, LIFT, TERMS, Simulated, changed
 from robot_dyn_id.dynamics.regressor import Regressor
 from robot_dyn_id.dynamics.terms import Dahl, Offset, Viscous
 from robot_dyn_id.errors import InputError
-from robot_dyn_id.findings import CATALOG, format_finding, make_finding
+from robot_dyn_id.findings import definition, definitions, format_finding
 from robot_dyn_id.identification.assembly import with_values
 from robot_dyn_id.identification.explanation import explain
 from robot_dyn_id.identification.pipeline import identify, validate
 from robot_dyn_id.identification.settings import Settings
 from robot_dyn_id.identification.uses import UseJudgment, format_figure, reduce_joints
-from robot_dyn_id.parameters import ANSWERS, USES, FitFor
+from robot_dyn_id.parameters import FitFor
 from robot_dyn_id.report.advice import STEPS, advise
 from robot_dyn_id.report.assets import number, percent, plus_minus
 from robot_dyn_id.report.friction import friction_curve, reversal_curve
@@ -36,6 +36,7 @@ from robot_dyn_id.report.text import (
     use_lines,
 )
 from robot_dyn_id.report.uses import list_joints
+from robot_dyn_id.uses import ANSWERS, USES
 
 AWKWARD = '<b>&"j1'
 JOINT_KEYS = ("name", "rmse", "nrmse", "correlation", "max_error", "unit")
@@ -132,7 +133,7 @@ def test_the_page_shows_every_joint_and_parameter(tmp_path):
     for word in ("good", "weak", "not excited"):
         assert page.count("span", f"s-{word.split()[0]}") == result.parameters.status.count(word)
     for code in {one.code for one in result.evaluation.findings}:
-        assert CATALOG[code].cause in page.text
+        assert definition(code).cause in page.text
     assert [entry.name for entry in tmp_path.iterdir()] == ["r.html"]
     assert len(text) < 2_000_000
 
@@ -272,8 +273,8 @@ def test_three_joints_in_a_row_are_a_range():
 
 
 def test_at_most_three_findings_are_printed_with_their_codes():
-    codes = list(CATALOG)[:8]
-    findings = [make_finding(code, f"{code} found", severity="warning") for code in [*codes, codes[2], codes[2]]]
+    codes = [one.code for one in definitions()][:8]
+    findings = [definition(code).found(f"{code} found", severity="warning") for code in [*codes, codes[2], codes[2]]]
     lines = list(finding_lines(findings))
     assert len(lines) == MAX_PRINTED_FINDINGS + 1 == 4
     for code, line in zip(codes[:3], lines[:3], strict=True):
@@ -281,12 +282,12 @@ def test_at_most_three_findings_are_printed_with_their_codes():
     assert lines[2].endswith("(and 2 more)")
     assert lines[3] == "  ! and 5 more: see the report"
     assert len(list(finding_lines(findings[:3]))) == 3
-    (line,) = finding_lines([make_finding(codes[0], "found", severity="info")])
+    (line,) = finding_lines([definition(codes[0]).found("found", severity="info")])
     assert line.startswith(f"  - info {codes[0]}: found")
 
 
 def test_joints_of_further_findings_of_one_code_are_printed():
-    findings = [make_finding("joint_not_identifiable", f"{joint} is not", [joint]) for joint in ("a", "b", "c")]
+    findings = [definition("joint_not_identifiable").found(f"{joint} is not", [joint]) for joint in ("a", "b", "c")]
     (line,) = finding_lines(findings)
     assert line.endswith("(other findings with this code: b, c)")
 
@@ -298,7 +299,7 @@ def test_names_are_escaped(tmp_path):
         page_of(
             tmp_path,
             result,
-            findings=[make_finding("data_unused", "</ul><script>alert(1)</script>").summary()],
+            findings=[definition("data_unused").found("</ul><script>alert(1)</script>").summary()],
             parameters_file="<i>",
         )
     )

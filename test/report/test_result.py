@@ -8,7 +8,7 @@ import numpy as np
 from support.result_pages import example_page, fitted
 
 from robot_dyn_id.files.payload import declared_payload, declared_summary, payload_summary
-from robot_dyn_id.findings import make_finding
+from robot_dyn_id.findings import definition
 from robot_dyn_id.flexible.curves import EquationCurve
 from robot_dyn_id.loads.declared import compare_declared
 from robot_dyn_id.loads.drive_gains import DriveGain, DriveGains
@@ -83,7 +83,7 @@ def test_the_page_of_flexible_joints_states_whether_experiments_are_held_out():
     }
     poses = np.arange(5.0)
     curves = [EquationCurve("both: spring of joint1", poses, poses, poses, at_rest=True)]
-    findings = (make_finding("nothing_held_out", "nothing is held out"),)
+    findings = (definition("nothing_held_out").found("nothing is held out"),)
     page = flexible_page(answer, curves, {"joint1": "N m"}, findings, {})
     assert [one.title for one in page.sections] == ["Parameters", "Not identified", "Prediction", "Steps"]
     assert rows_of(page, "Parameters") == (("K1", "8000.0", "2.0", "N m/rad", "K1"),)

@@ -9,11 +9,13 @@ from support.simulated import Simulated, changed
 
 from robot_dyn_id.errors import UnsafeDataError, UsageError
 from robot_dyn_id.excitation import random_fourier
-from robot_dyn_id.findings import CATALOG, OVERRULABLE, make_finding
+from robot_dyn_id.findings import definition, definitions
 from robot_dyn_id.signals.agreement import nominal_agreement
 from robot_dyn_id.signals.health import check_ignored, check_motion_content, compare_with_nominal, examine, refuse
 from robot_dyn_id.signals.survey import survey
 from robot_dyn_id.signals.trials import FilteredTrials, SignalSettings, plan_signals
+
+OVERRULABLE = [one.code for one in definitions() if one.overrulable]
 
 ROBOT = Simulated()
 FREE = replace(ROBOT.model, limits=replace(ROBOT.model.limits, lower=np.full(3, -np.inf), upper=np.full(3, np.inf)))
@@ -101,7 +103,7 @@ def test_each_fault_is_found_and_no_other(healthy, name):
     _, code, severity, joints = FAULTS[name]
     (finding,) = findings(faulty(healthy, name))
     assert (finding.code, finding.severity, finding.joints) == (code, severity, joints)
-    assert "\n" not in finding.message and finding.action == CATALOG[code].cure
+    assert "\n" not in finding.message and finding.action == definition(code).cure
 
 
 def loses_values(joint, share):
@@ -136,7 +138,7 @@ def test_an_error_refuses_and_can_be_overruled_by_its_code(healthy, name):
 
 
 def test_a_message_that_names_its_recording_is_not_preceded_by_the_name():
-    finding = make_finding("encoder_frozen", "bag: positions are constant", ("elbow",), "error")
+    finding = definition("encoder_frozen").found("bag: positions are constant", ("elbow",), "error")
     with pytest.raises(UnsafeDataError, match=r"^bag: positions are constant") as error:
         refuse([finding], (), ("bag",))
     assert str(error.value).count("bag") == 1

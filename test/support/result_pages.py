@@ -4,7 +4,7 @@
 import numpy as np
 
 from robot_dyn_id.dynamics.problem import LinearProblem, Tile
-from robot_dyn_id.findings import make_finding
+from robot_dyn_id.findings import definition
 from robot_dyn_id.loads.fit import LoadFit
 from robot_dyn_id.report.result import VALUE_COLUMNS, ResultPage, ResultSection, fit_plots, value_row
 
@@ -33,6 +33,6 @@ def example_page():
         ResultSection("Body", VALUE_COLUMNS, rows, "In the frame of the link."),
         ResultSection("Fit", ("row", "error"), (("a", "1 %"), ("b", "2 %")), plots=plots, numbers=(1,)),
     )
-    findings = (make_finding("faster_than_arm", "faster than before: a", ["a"], action="move faster"),)
+    findings = (definition("faster_than_arm").found("faster than before: a", ["a"], action="move faster"),)
     provenance = {"robot": "<robot>", "software": "robot_dyn_id"}
     return ResultPage("Identified payload", "suspect", "suspect", "Read the findings.", sections, findings, provenance)

@@ -11,7 +11,15 @@ from robot_dyn_id.arrays import Array, Mask
 from robot_dyn_id.estimators.constants.linearized import Linearized
 from robot_dyn_id.estimators.contract import Estimate, EstimatedConstant
 from robot_dyn_id.estimators.least_squares import OrdinaryLeastSquares, WeightedLeastSquares
-from robot_dyn_id.findings import make_finding
+from robot_dyn_id.findings import Definition, Section
+
+CONSTANTS_NOT_IDENTIFIED = Definition(
+    "constants_not_identified",
+    Section.ESTIMATES,
+    "warning",
+    "Constants of a term, such as a Stribeck velocity, are not determined by the data.",
+    "record more motion at low velocity, or fix the constants in the configuration",
+)
 
 
 def estimate_constants(found: Linearized, order: int, costs: Array, values: Array | None = None) -> Estimate:
@@ -57,7 +65,7 @@ def split_constants(extended: Estimate, found: Linearized, chosen: Mask) -> Esti
     )
     unknown = [label for label, sigma in zip(constants.labels, sigmas, strict=True) if not sigma < 1.0]
     message = f"these data do not determine {', '.join(unknown)}"
-    findings = (make_finding("constants_not_identified", message),) if unknown else ()
+    findings = (CONSTANTS_NOT_IDENTIFIED.found(message),) if unknown else ()
     return replace(
         extended,
         values=extended.values[:p],

@@ -19,11 +19,22 @@ from robot_dyn_id.estimators.consistent import Consistent
 from robot_dyn_id.estimators.factors import Factors, Solution, compress_rows
 from robot_dyn_id.estimators.simulated.replayed import merge_tiles, reads_encoders, simulated_columns
 from robot_dyn_id.estimators.weighting import compute_weights
-from robot_dyn_id.findings import Finding, make_finding
+from robot_dyn_id.findings import Definition, Finding, Section
 from robot_dyn_id.options import CheckedOptions, OptionRanges, Range
 from robot_dyn_id.signals.processing import RecordedProblem
 from robot_dyn_id.signals.windows import FilteredWindow
 from robot_dyn_id.simulation.closed_loop import UNKNOWN_CONTROLLER, ControllerModel
+from robot_dyn_id.uses import LIMITED
+
+SIMULATED_NEAREST_ROBOT = Definition(
+    "simulated_nearest_robot",
+    Section.ESTIMATES,
+    "warning",
+    "The estimate has a mass matrix that is not positive definite, so that the physically consistent robot "
+    "closest to it was simulated.",
+    "record a richer motion, or use the estimator `consistent`",
+    lowers={"forward_simulation": LIMITED},
+)
 
 T = TypeVar("T")
 
@@ -36,8 +47,7 @@ ROUNDING_RATIO = 1e-9
 NEAREST_STRENGTH = 1000.0
 """Strength of the prior of the nearest robot: weaker, joints that the data do not show may be too light to simulate."""
 
-MADE_CONSISTENT = make_finding(
-    "simulated_nearest_robot",
+MADE_CONSISTENT = SIMULATED_NEAREST_ROBOT.found(
     "the estimate cannot be simulated (its mass matrix is not positive definite): the physically consistent robot "
     "nearest to it was simulated instead",
 )

@@ -10,10 +10,11 @@ from functools import partial
 import numpy as np
 
 from robot_dyn_id.arrays import Array, Mask
-from robot_dyn_id.findings import Finding, format_counts
+from robot_dyn_id.findings import Finding
 from robot_dyn_id.signals.left_out import count_left_out
 from robot_dyn_id.signals.survey import Survey
 from robot_dyn_id.signals.trials import FilteredTrials
+from robot_dyn_id.wording import format_counts
 
 CHECKS: Mapping[str, tuple[str, ...]] = {
     "clock": (

@@ -26,8 +26,8 @@ from robot_dyn_id.dynamics.regressor import Regressor, terms_on_joints
 from robot_dyn_id.dynamics.terms import Coupling, Term
 from robot_dyn_id.estimators import Consistent, Estimator
 from robot_dyn_id.estimators.consistent_fit import fit_consistent
-from robot_dyn_id.findings import Finding, make_finding
-from robot_dyn_id.identification.residuals import OFFSET_SHARE
+from robot_dyn_id.findings import Definition, Finding, Section
+from robot_dyn_id.identification.residuals import EFFORT_OFFSET_DRIFTS, OFFSET_SHARE
 from robot_dyn_id.identification.selection.block_grams import BlockGrams
 from robot_dyn_id.identification.selection.cross_validation import (
     Candidate,
@@ -53,6 +53,26 @@ from robot_dyn_id.progress import Progress, Stage, ignore_progress
 from robot_dyn_id.signals.blocks import Blocks
 from robot_dyn_id.signals.trials import FilteredTrials
 from robot_dyn_id.signals.zeros import FEWEST_RECORDINGS, EffortZeros
+
+BASE_TILTED = Definition(
+    "base_tilted",
+    Section.ESTIMATES,
+    "info",
+    "A small tilt of the base against the gravity vector that was given explains the torques significantly better "
+    "in cross-validation; the model has the tilted gravity vector.",
+    "check the mounting of the robot, and give the gravity vector of the message to other tools",
+)
+
+SIGN_CONTRADICTED = Definition(
+    "sign_contradicted",
+    Section.VALIDATION,
+    "info",
+    "Friction or rotor inertia of free sign predicts held-out blocks better, by more than 5 % of the squared "
+    "error and three standard errors: delays, sensors behind the friction, or their hysteresis. Signs of viscous "
+    "and Coulomb friction are free then; friction that drives a joint excludes forward simulation "
+    "(`friction_not_passive`). Rotor inertia stays positive, so that the mass matrix is positive definite.",
+    "check the delays of the efforts, and which torque the sensors measure",
+)
 
 MOTION_CUTOFF_RATIOS = (1.0, 0.4, 0.6, 1.6)
 """Cut-off frequencies of the motion filter that are tried, relative to that of the regression filter; the first is the
@@ -397,7 +417,7 @@ def _report_tilt(model: RobotModel, turned: RobotModel, row: Tried) -> Finding:
         f"the base is tilted by {degrees:.2f} deg against the gravity vector that was given: this removes "
         f"{row.gain:.0%} (+- {row.deviation:.0%}) of the squared error; the model has the gravity vector {vector}"
     )
-    return make_finding("base_tilted", message)
+    return BASE_TILTED.found(message)
 
 
 def _report_signs(tried: Sequence[Tried], values: Mapping[str, float], signed: Sequence[str]) -> tuple[Finding, ...]:
@@ -411,7 +431,7 @@ def _report_signs(tried: Sequence[Tried], values: Mapping[str, float], signed: S
         return ()
     negative = [f"{name} {values[name]:.3g}" for name in signed if values[name] < 0.0]
     message = f"of the squared error, a free sign {'; '.join(found)}"
-    return (make_finding("sign_contradicted", message + (f"; negative: {', '.join(negative)}" if negative else "")),)
+    return (SIGN_CONTRADICTED.found(message + (f"; negative: {', '.join(negative)}" if negative else "")),)
 
 
 def _report_zeros(model: RobotModel, zeros: EffortZeros, tried: Sequence[Tried], variation: Array) -> Finding:
@@ -430,7 +450,7 @@ def _report_zeros(model: RobotModel, zeros: EffortZeros, tried: Sequence[Tried],
         "known zeros"
     )
     large = bool((deviations > OFFSET_SHARE * variation).any())
-    return make_finding("effort_offset_drifts", message, names, "warning" if large else "info")
+    return EFFORT_OFFSET_DRIFTS.found(message, names, "warning" if large else "info")
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from robot_dyn_id.msg import ParameterSet as ParameterSetMsg
 
 from robot_dyn_id.errors import InputError, UnsafeDataError
 from robot_dyn_id.files.parameters import read_parameters, write_parameters
-from robot_dyn_id.findings import make_finding
+from robot_dyn_id.findings import definition
 from robot_dyn_id.nodes.messages.conversions import (
     FLATTENED,
     identification_report,
@@ -90,7 +90,7 @@ def test_a_message_whose_fields_do_not_fit_together_is_refused(field):
 
 
 def test_a_report_of_refused_data_carries_the_findings():
-    finding = make_finding("effort_sign", "the effort of elbow is reversed", ["elbow"])
+    finding = definition("effort_sign").found("the effort of elbow is reversed", ["elbow"])
     message = identification_report(UnsafeDataError.from_findings([finding], ["bag"]), Path("run"))
     assert message.verdict == "failed" and "effort_sign" in message.reasons[0]
     (sent,) = message.findings
