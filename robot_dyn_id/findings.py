@@ -62,6 +62,7 @@ class Definition:
         lowers_always: whether information lowers them as a warning does: the user may state what it reports, and the
             model still lacks it.
         explains_errors: whether information may explain errors, which it precedes in their presence.
+        check: check of data that finds it, for the list of all checks; empty for what no such check finds.
     """
 
     code: str
@@ -73,6 +74,7 @@ class Definition:
     lowers: Mapping[str, str] = field(default_factory=dict)
     lowers_always: bool = False
     explains_errors: bool = False
+    check: str = ""
 
     def __post_init__(self) -> None:
         """Enter it in the registry.

@@ -91,6 +91,7 @@ GAIN_UNKNOWN = Definition(
     "measure the gains with a known weight (command `gains`), or give `gain` [N m/A or N/A], torque constant "
     "times gear ratio, of each joint in the configuration, and identify again",
     lowers=dict.fromkeys(USES, NO),
+    check="sign and unit",
 )
 
 GAIN_REMEDY = GAIN_UNKNOWN.cure

@@ -19,7 +19,7 @@ QUIET_LINES = 60
 
 
 STEADY_S, STEADY_MIB = 5, 1.0
-"""A node has started when its memory grows by less than so much within so many seconds."""
+"""A node has started when its memory grows by less than this [MiB] within this time [s]."""
 
 LEAST_MOTION = 0.5
 """Share of the run in which the arm must be in motion: on a slow computer the excitation may end and begin again."""

@@ -40,6 +40,7 @@ EFFORT_DELAYED = Definition(
     "positions are stamped at different times. The delay is compensated.",
     "correct the time stamps, or the filter of the effort signal",
     lowers=dict.fromkeys(("computed_torque", "collision_detection"), LIMITED),
+    check="delay",
 )
 
 CLOCK_DRIFT = Definition(
@@ -50,6 +51,7 @@ CLOCK_DRIFT = Definition(
     "clocks. The drift is compensated.",
     "stamp all channels by one clock",
     lowers=dict.fromkeys((*MOTION_USES, "collision_detection"), LIMITED),
+    check="clock",
 )
 
 GAINS_FROM_MASSES = Definition(

@@ -51,6 +51,7 @@ VALIDATED_AT_REST = Definition(
     "warning if that is more than half of the time.",
     "record motion",
     lowers=dict.fromkeys((*MOTION_USES, "collision_detection"), LIMITED),
+    check="rest",
 )
 
 MASS_MATRIX_INDEFINITE = Definition(

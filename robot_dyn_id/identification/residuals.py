@@ -36,6 +36,7 @@ LOAD_CHANGED = Definition(
     "the clearest joint: the tool or payload was changed between recordings, or while one was recorded.",
     "identify and validate with the same tool, or describe each tool by a URDF of its own",
     lowers=dict.fromkeys(USES, LIMITED),
+    check="contact",
 )
 
 EFFORT_OFFSET_DRIFTS = Definition(
@@ -47,6 +48,7 @@ EFFORT_OFFSET_DRIFTS = Definition(
     "the mean. Information below 10 % of the effort's variation.",
     "zero the torque sensors before the recording, or record with one temperature of the drives",
     lowers=dict.fromkeys(("gravity_compensation", "collision_detection", "payload"), LIMITED),
+    check="drift",
 )
 
 FRICTION_DRIFTS = Definition(
@@ -56,6 +58,7 @@ FRICTION_DRIFTS = Definition(
     "The friction of a joint changes along a recording by more than 15 %: the drives warm up.",
     "warm up the robot before the recording",
     lowers=dict.fromkeys(("forward_simulation", "collision_detection"), LIMITED),
+    check="drift",
 )
 
 CONTACT = Definition(
@@ -66,6 +69,7 @@ CONTACT = Definition(
     "effort failed.",
     "record without contacts, or leave these times out with `exclude` in the configuration",
     lowers=dict.fromkeys(("collision_detection", "payload"), LIMITED),
+    check="contact",
 )
 
 BIN_S = 0.25

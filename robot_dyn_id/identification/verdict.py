@@ -81,6 +81,7 @@ ROWS_DROPPED = Definition(
     "warning",
     "More than `thresholds.dropped_share` of the samples were dropped; the report lists the reasons.",
     "check the recorder and the units of the channels",
+    check="rows",
 )
 
 PREDICTION_UNCERTAIN = Definition(

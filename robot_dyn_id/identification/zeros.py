@@ -32,6 +32,7 @@ EFFORT_ZERO_UNKNOWN = Definition(
     "The zeros of the efforts differ between the training recordings. The offset of the model is their mean, and "
     "the zero of another recording differs from it; validation states by how much.",
     "measure the zero in a known pose, and subtract it from the effort",
+    check="drift",
 )
 
 

@@ -34,6 +34,7 @@ CLOCKS_DIFFER = Definition(
     "warning",
     "Two topics of a bag have clocks that differ by more than 50 ms, by the arrival of their messages.",
     "synchronize the clocks of the publishers, or stamp both topics on the same computer",
+    check="clock",
 )
 
 CLOCK_TOLERANCE_S = 0.05

@@ -24,6 +24,7 @@ SAMPLES_DROPPED = Definition(
     "info",
     "Samples without time stamp, joints or valid values are left out.",
     "check the recorder or the export",
+    check="rows",
 )
 
 DATA_UNUSED = Definition(

@@ -43,6 +43,7 @@ STAMPS_CONSTANT = Definition(
     "info",
     "The publisher does not fill in time stamps; arrival times, which jitter, are used instead.",
     "correct the publisher of the joint states",
+    check="clock",
 )
 
 TOPIC_CHOSEN = Definition(

@@ -34,6 +34,7 @@ EFFORT_SATURATED = Definition(
     "Many samples of an effort in motion are at its very largest or smallest value: the sensor or the drive is at "
     "its limit. These rows are left out.",
     "record a slower motion, or one with a smaller load",
+    check="clipping",
 )
 
 EFFORT_FROZEN = Definition(
@@ -44,6 +45,7 @@ EFFORT_FROZEN = Definition(
     "jumps, while it otherwise changes from sample to sample. These rows are left out.",
     "check the connection of the effort sensor",
     lowers=dict.fromkeys(USES, LIMITED),
+    check="effort",
 )
 
 ENCODER_FROZEN = Definition(
@@ -54,6 +56,7 @@ ENCODER_FROZEN = Definition(
     "that is more than 15 % of a recording.",
     "check the encoder, and the driver that publishes its positions",
     lowers=dict.fromkeys(USES, LIMITED),
+    check="positions",
 )
 
 SHORTEST_RUN_S, SHORTEST_RUN_SAMPLES = 0.25, 10

@@ -43,6 +43,7 @@ GAIN_INCONSISTENT = Definition(
     "compare the effort of the joint with a known load, and correct its `gain` or unit if that confirms it",
     overrulable=True,
     lowers=dict.fromkeys(USES, NO),
+    check="sign and unit",
 )
 
 GAIN_UNVERIFIABLE = Definition(
@@ -53,6 +54,7 @@ GAIN_UNVERIFIABLE = Definition(
     "wrong gain there would not be found, or not below the error that is given. A warning where only the weight "
     "of the URDF's masses could verify it, and differs from the effort by more than a factor of three.",
     "compare the effort of the joint with a known load",
+    check="sign and unit",
 )
 
 URDF_CONTRADICTED = Definition(
@@ -70,6 +72,7 @@ URDF_CONTRADICTED = Definition(
     "gain of the efforts",
     overrulable=True,
     lowers=dict.fromkeys(USES, LIMITED),
+    check="sign and unit",
 )
 
 EFFORT_UNITS = Definition(
@@ -80,6 +83,7 @@ EFFORT_UNITS = Definition(
     "convert the efforts to N m",
     overrulable=True,
     lowers=dict.fromkeys(USES, NO),
+    check="sign and unit",
 )
 
 EFFORT_GRAVITY_COMPENSATED = Definition(
@@ -92,6 +96,7 @@ EFFORT_GRAVITY_COMPENSATED = Definition(
     "record the complete joint torques for a model with gravity, or state `effort_kind`",
     lowers=dict.fromkeys(WEIGHT_USES, NO),
     lowers_always=True,
+    check="gravity",
 )
 
 EFFORT_EXTERNAL = Definition(
@@ -102,6 +107,7 @@ EFFORT_EXTERNAL = Definition(
     "record measured joint torques or motor currents, or state `effort_kind`",
     overrulable=True,
     lowers=dict.fromkeys(USES, NO),
+    check="gravity",
 )
 
 GRAVITY_DIRECTION = Definition(
@@ -113,6 +119,7 @@ GRAVITY_DIRECTION = Definition(
     "set the gravity vector",
     overrulable=True,
     lowers=dict.fromkeys(WEIGHT_USES, NO),
+    check="gravity",
 )
 
 JOINTS_SWAPPED = Definition(
@@ -123,6 +130,7 @@ JOINTS_SWAPPED = Definition(
     "correct the names or the order of the joints in the recording",
     overrulable=True,
     lowers=dict.fromkeys(USES, NO),
+    check="sign and unit",
 )
 
 URDF_IN_MILLIMETERS = Definition(
@@ -133,6 +141,7 @@ URDF_IN_MILLIMETERS = Definition(
     "convert the lengths of the URDF to meters",
     overrulable=True,
     lowers=dict.fromkeys(USES, NO),
+    check="sign and unit",
 )
 
 LEAST_ADVANTAGE = 1.0

@@ -29,6 +29,7 @@ RECORDING_REPEATED = Definition(
     "Two training recordings have samples in common: they count twice, so that standard deviations and "
     "cross-validated errors are too small.",
     "leave one of the recordings out",
+    check="repetition",
 )
 
 HELD_OUT_IN_TRAINING = Definition(
@@ -39,6 +40,7 @@ HELD_OUT_IN_TRAINING = Definition(
     "samples under any name, a part of them, or a recording of the same time by the same clock.",
     "validate on a recording of its own, or identify without held-out data: the model is cross-validated then",
     lowers=dict.fromkeys(USES, LIMITED),
+    check="repetition",
 )
 
 DIGESTS = 512

@@ -29,6 +29,7 @@ EFFORT_CONSTANT = Definition(
     "connected.",
     "exclude the joint with `identify:` in the configuration, or record its effort",
     overrulable=True,
+    check="effort",
 )
 
 NO_MOTION = Definition(
@@ -38,6 +39,7 @@ NO_MOTION = Definition(
     "No joint moves by more than 0.02 rad or 5 mm: a static pose does not excite the dynamics.",
     "record a motion of all joints",
     overrulable=True,
+    check="rest",
 )
 
 POSITION_NOISE = Definition(
@@ -48,6 +50,7 @@ POSITION_NOISE = Definition(
     "variance changes from sample to sample.",
     "check the encoder and the channel of the positions",
     overrulable=True,
+    check="positions",
 )
 
 POSITIONS_IN_DEGREES = Definition(
@@ -58,6 +61,7 @@ POSITIONS_IN_DEGREES = Definition(
     "convert positions and velocities to radians",
     overrulable=True,
     lowers=dict.fromkeys(USES, NO),
+    check="positions",
 )
 
 ROWS_UNUSABLE = Definition(
@@ -67,6 +71,7 @@ ROWS_UNUSABLE = Definition(
     "More than 20 % of the samples are missing, not finite, implausibly large or out of order.",
     "correct the export or the recorder",
     overrulable=True,
+    check="rows",
 )
 
 EFFORT_SIGN = Definition(
@@ -80,6 +85,7 @@ EFFORT_SIGN = Definition(
     "the joints in the configuration, or remove it where it is set",
     overrulable=True,
     lowers=dict.fromkeys(USES, NO),
+    check="sign and unit",
 )
 
 EFFORT_IN_AMPERES = Definition(
@@ -92,6 +98,7 @@ EFFORT_IN_AMPERES = Definition(
     "masses of the URDF",
     overrulable=True,
     lowers=dict.fromkeys(USES, NO),
+    check="sign and unit",
 )
 
 EFFORT_COARSE = Definition(
@@ -100,6 +107,7 @@ EFFORT_COARSE = Definition(
     "warning",
     "The effort of a joint takes fewer than 50 distinct values: its sensor resolves only a few steps.",
     "use a sensor with a finer resolution, or a motion that needs larger efforts",
+    check="effort",
 )
 
 EFFORT_TOO_LARGE = Definition(
@@ -109,6 +117,7 @@ EFFORT_TOO_LARGE = Definition(
     "The effort is more than four times the torque of the URDF's own masses.",
     "check `gain` in the configuration, the payload, and the masses of the URDF",
     lowers=dict.fromkeys(USES, LIMITED),
+    check="sign and unit",
 )
 
 JOINT_BARELY_MOVES = Definition(
@@ -117,6 +126,7 @@ JOINT_BARELY_MOVES = Definition(
     "warning",
     "A joint moves by less than 0.02 rad or 5 mm: its friction and inertia are not identifiable.",
     "record a motion of the joint, or exclude it with `identify:` in the configuration",
+    check="rest",
 )
 
 POSITION_LIMITS_EXCEEDED = Definition(
@@ -125,6 +135,7 @@ POSITION_LIMITS_EXCEEDED = Definition(
     "warning",
     "Positions exceed the limits of the URDF by more than 0.05 rad or m.",
     "check the zero positions, the units and the limits of the URDF",
+    check="positions",
 )
 
 CLOCK_GAPS = Definition(
@@ -134,6 +145,7 @@ CLOCK_GAPS = Definition(
     "Time stamps are interrupted for more than five sample periods and a period of the cut-off; the recording is "
     "split there. Information only for flexible joints.",
     "check the load of the computer and the network while recording",
+    check="gaps",
 )
 
 VALUES_MISSING = Definition(
@@ -143,6 +155,7 @@ VALUES_MISSING = Definition(
     "Efforts or velocities of single joints are missing or implausible in more than 1 % of the samples. An effort "
     "that is missing leaves its joint out of that sample. Information below 1 %.",
     "check the driver and the recorder of the joint",
+    check="rows",
 )
 
 VELOCITY_MISMATCH = Definition(
@@ -152,6 +165,7 @@ VELOCITY_MISMATCH = Definition(
     "Recorded velocities differ from the derivative of the positions by more than 5 %, or are late. Information "
     "if derivatives of the positions are used instead.",
     "use `velocity: derivative`, or correct the velocity filter of the driver",
+    check="velocity",
 )
 
 VELOCITIES_SCALED = Definition(
@@ -162,6 +176,7 @@ VELOCITIES_SCALED = Definition(
     "stamps, or all velocities, are scaled. With wrong stamps all inertias are wrong by the square of the factor.",
     "check the sample rate and the unit of the time stamps; leave the velocities out if these are right",
     lowers=dict.fromkeys((*MOTION_USES, "collision_detection"), LIMITED),
+    check="velocity",
 )
 
 TOO_LITTLE_MOTION = Definition(

@@ -39,6 +39,7 @@ POSITIONS_WRAPPED = Definition(
     "info",
     "The angle of a joint jumps by whole turns, or is a whole turn outside of the limits of the URDF: it is "
     "wrapped to 0 to 2 pi, or to -pi to pi. It is continued across the jumps.",
+    check="positions",
 )
 
 ENCODER_SPIKES = Definition(
@@ -48,6 +49,7 @@ ENCODER_SPIKES = Definition(
     "Positions jump by more than five times what the joint otherwise moves from sample to sample, and return "
     "after at most ten samples. These samples are left out.",
     "check the encoder, its cable, and the driver that publishes its positions",
+    check="positions",
 )
 
 ENCODER_JUMPS = Definition(
@@ -58,6 +60,7 @@ ENCODER_JUMPS = Definition(
     "return: the encoder has lost its zero, or the file holds two recordings.",
     "check the encoder; split the recording at these times",
     lowers=dict.fromkeys(USES, LIMITED),
+    check="positions",
 )
 
 TURN = 2.0 * math.pi

@@ -17,6 +17,7 @@ POSITION_COARSE = Definition(
     "warning",
     "The positions of a joint are recorded in steps of more than 2 mrad or mm: its acceleration is noise.",
     "record the positions with the full resolution of the encoders",
+    check="positions",
 )
 
 COARSEST_STEP = 2e-3

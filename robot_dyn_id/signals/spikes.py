@@ -27,6 +27,7 @@ EFFORT_OUTLIERS = Definition(
     "Single efforts are far from those around them, which agree, as transmission errors leave them. The median of "
     "the samples around them replaces them.",
     "check the wiring and the driver of the joint",
+    check="effort",
 )
 
 MEDIAN_SAMPLES = 5

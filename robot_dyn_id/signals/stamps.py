@@ -22,6 +22,7 @@ STAMPS_NOT_IN_SECONDS = Definition(
     "Time stamps are more than 0.2 s apart, or are times since 1970 in another unit: they are in milliseconds, "
     "microseconds or nanoseconds.",
     "convert the time stamps to seconds",
+    check="clock",
 )
 
 SAMPLE_RATE_LOW = Definition(
@@ -31,6 +32,7 @@ SAMPLE_RATE_LOW = Definition(
     "Samples are more than 0.2 s apart: they show positions, but no accelerations. Stamps in milliseconds have a "
     "finding of their own: in that unit these joints would be faster than any arm.",
     "record the joint states at 50 Hz or more",
+    check="clock",
 )
 
 CLOCK_JITTER = Definition(
@@ -40,6 +42,7 @@ CLOCK_JITTER = Definition(
     "Time stamps jitter, but the samples are equally spaced, as their interpolation shows: they are stamped on "
     "arrival. The stamps are averaged.",
     "stamp samples where they are measured",
+    check="clock",
 )
 
 UNITS = {"milliseconds": 1e3, "microseconds": 1e6, "nanoseconds": 1e9}

@@ -27,6 +27,7 @@ REST_LEFT_OUT = Definition(
     Section.DATA,
     "info",
     "The robot is at rest for more than 5 s; that time is left out.",
+    check="rest",
 )
 
 TIMES_EXCLUDED = Definition(

@@ -16,43 +16,11 @@ from robot_dyn_id.signals.survey import Survey
 from robot_dyn_id.signals.trials import FilteredTrials
 from robot_dyn_id.wording import format_counts
 
-CHECKS: Mapping[str, tuple[str, ...]] = {
-    "clock": (
-        "clock_jitter",
-        "clock_drift",
-        "clocks_differ",
-        "stamps_constant",
-        "stamps_not_in_seconds",
-        "sample_rate_low",
-    ),
-    "gaps": ("clock_gaps",),
-    "rows": ("rows_unusable", "rows_dropped", "samples_dropped", "values_missing"),
-    "rest": ("rest_left_out", "validated_at_rest", "no_motion", "joint_barely_moves"),
-    "positions": (
-        "positions_in_degrees",
-        "position_limits_exceeded",
-        "position_coarse",
-        "encoder_frozen",
-        "positions_wrapped",
-        "encoder_spikes",
-        "encoder_jumps",
-        "position_noise",
-    ),
-    "velocity": ("velocity_mismatch", "velocities_scaled"),
-    "effort": ("effort_constant", "effort_coarse", "effort_frozen", "effort_outliers"),
-    "clipping": ("effort_saturated",),
-    "delay": ("effort_delayed",),
-    "sign and unit": (
-        *("effort_sign", "effort_in_amperes", "effort_units", "effort_too_large", "gain_inconsistent"),
-        *("gain_unverifiable", "gain_unknown", "joints_swapped", "urdf_contradicted", "urdf_in_millimeters"),
-    ),
-    "gravity": ("effort_gravity_compensated", "effort_external", "gravity_direction", "base_tilted"),
-    "drift": ("effort_offset_drifts", "friction_drifts", "effort_zero_unknown"),
-    "contact": ("contact", "load_changed"),
-    "repetition": ("recording_repeated", "held_out_in_training"),
-}
-"""Checks of data, and codes of the findings that report them."""
-
+CHECKS = (
+    *("clock", "gaps", "rows", "rest", "positions", "velocity", "effort"),
+    *("clipping", "delay", "sign and unit", "gravity", "drift", "contact", "repetition"),
+)
+"""Checks of data; `Definition.check` names that of a finding."""
 
 NO_VELOCITY = "no velocities are recorded, positions are differentiated"
 """Reason why recorded velocities are not checked."""
@@ -69,7 +37,7 @@ class HealthCheck:
     """One check of the data.
 
     Attributes:
-        check: stable name, a key of `CHECKS`.
+        check: stable name, one of `CHECKS`.
         result: `PASSED`: checked, without a finding of severity warning or error; `LOOK`: with one; `NOT_CHECKED`: the
             data do not allow this check, or it is made of training data only.
         found: one sentence with figures.
@@ -98,8 +66,8 @@ def explain_health(
     rows = []
     clipping = partial(_note_clipping, effort_limits=effort_limits)
     notes: Mapping[str, Callable[[FilteredTrials], str]] = {**_NOTES, "clipping": clipping}
-    for check, codes in CHECKS.items():
-        own = [one for one in findings if one.code in codes]
+    for check in CHECKS:
+        own = [one for one in findings if one.definition.check == check]
         text = notes[check](trials) if check in notes else "nothing found"
         if own:
             messages = "; ".join(dict.fromkeys(one.message for one in own))

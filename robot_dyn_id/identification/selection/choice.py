@@ -61,6 +61,7 @@ BASE_TILTED = Definition(
     "A small tilt of the base against the gravity vector that was given explains the torques significantly better "
     "in cross-validation; the model has the tilted gravity vector.",
     "check the mounting of the robot, and give the gravity vector of the message to other tools",
+    check="gravity",
 )
 
 SIGN_CONTRADICTED = Definition(

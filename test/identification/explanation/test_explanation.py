@@ -12,7 +12,7 @@ from support.simulated import ARM, GRIPPER, LIFT, TERMS, Simulated, changed
 from robot_dyn_id.dynamics.regressor import Regressor
 from robot_dyn_id.dynamics.terms import Coulomb, Dahl, RotorInertia, Viscous
 from robot_dyn_id.dynamics.torque_parts import CAUSES
-from robot_dyn_id.findings import definition
+from robot_dyn_id.findings import definition, definitions
 from robot_dyn_id.identification.explanation import explain
 from robot_dyn_id.identification.explanation.health import (
     CHECKS,
@@ -229,8 +229,8 @@ class TestExcitation:
 class TestHealth:
     """Checks of the data."""
 
-    def test_codes_are_defined(self):
-        assert all(definition(code) for codes in CHECKS.values() for code in codes)
+    def test_every_check_finds_something(self):
+        assert {one.check for one in definitions()} == {"", *CHECKS}
 
     def test_every_check_is_listed_whatever_it_found(self):
         _, explanation = explained()
@@ -254,7 +254,7 @@ class TestHealth:
         rows = {row.check: row for row in explanation.health}
         unverified = [one for one in result.findings if one.code == "gain_unverifiable"]
         assert (rows["sign and unit"].result == PASSED) == (not unverified)
-        findings = [one for one in result.findings if one.code not in CHECKS["sign and unit"]]
+        findings = [one for one in result.findings if one.definition.check != "sign and unit"]
         limits = np.full(len(result.parameters.joint_names), 5.0)
         bare = result.training.with_recordings([changed(one, dq=None) for one in result.training.recordings])
         assert {one.check: one.result for one in explain_health(bare, findings, limits)}["velocity"] == NOT_CHECKED
