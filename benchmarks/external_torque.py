@@ -43,10 +43,10 @@ from robot_dyn_id.excitation import FourierSeries
 from robot_dyn_id.excitation.forms.registry import Demand
 from robot_dyn_id.excitation.limits import MotionLimits
 from robot_dyn_id.excitation.trajectory import Trajectory
-from robot_dyn_id.identification.holdout import split
 from robot_dyn_id.identification.pipeline import identify
-from robot_dyn_id.identification.prediction import predict_recording
+from robot_dyn_id.identification.prediction.prediction import predict_recording
 from robot_dyn_id.identification.settings import Settings
+from robot_dyn_id.identification.validation.holdout import split
 from robot_dyn_id.model.kinematics import Kinematics, placement_of
 from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.online.changes import BLOCK, ChangeThresholds

@@ -30,10 +30,10 @@ from robot_dyn_id.excitation.design.planning import motion_limits
 from robot_dyn_id.excitation.design.settings import DesignSettings
 from robot_dyn_id.loads.gravity import calibrate_gravity
 from robot_dyn_id.loads.gravity_compensation import GravityCompensation, GravityLaw
+from robot_dyn_id.loads.holds import find_holds
 from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.model.urdf import RobotDescription
 from robot_dyn_id.nodes.simulator_settings import SimulatorSettings
-from robot_dyn_id.signals.holds import find_holds
 from robot_dyn_id.simulation.simulated_robot import follow
 from robot_dyn_id.workflow.gravity_poses import plan_gravity_poses
 

@@ -31,7 +31,8 @@ from robot_dyn_id.dynamics.regressor import Layout, Motion, Regressor
 from robot_dyn_id.dynamics.terms import Coulomb
 from robot_dyn_id.estimators import Estimate, OrdinaryLeastSquares
 from robot_dyn_id.estimators.factors import Factors
-from robot_dyn_id.identification.verdict import Thresholds, judge_training
+from robot_dyn_id.identification.thresholds import Thresholds
+from robot_dyn_id.identification.validation.verdict import judge_training
 
 ARM, SAMPLES = "panda", 100_000
 LOOP, FIGAROH, EQUAL = {"qr": 15.0, "gram": 30.0}, {"qr": 100.0, "gram": 200.0}, 1e-9

@@ -58,9 +58,9 @@ from robot_dyn_id.estimators.constants.constants import Constants
 from robot_dyn_id.estimators.essential import essential
 from robot_dyn_id.estimators.factors import Factors
 from robot_dyn_id.excitation import FourierSeries, random_fourier
-from robot_dyn_id.identification.holdout import split
 from robot_dyn_id.identification.pipeline import identify
 from robot_dyn_id.identification.settings import Settings
+from robot_dyn_id.identification.validation.holdout import split
 from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.recordings import open_recording
 from robot_dyn_id.signals.processing import SignalPlan

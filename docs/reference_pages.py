@@ -17,7 +17,7 @@ from robot_dyn_id.cli import VERBS
 from robot_dyn_id.files.configuration import OF_JOINTS, Configuration, JointConfiguration
 from robot_dyn_id.files.values import field_hints
 from robot_dyn_id.identification.settings import Settings
-from robot_dyn_id.identification.verdict import Thresholds
+from robot_dyn_id.identification.thresholds import Thresholds
 
 SOURCE = "Generated from the code at each build of this site."
 

@@ -67,7 +67,7 @@ if TYPE_CHECKING:
     from robot_dyn_id.errors import RobotDynIdError
     from robot_dyn_id.estimators import ESTIMATORS
     from robot_dyn_id.excitation.forms.registry import FORMS
-    from robot_dyn_id.identification.feed_forward import FeedForward
+    from robot_dyn_id.identification.prediction.feed_forward import FeedForward
     from robot_dyn_id.identification.settings import Settings
     from robot_dyn_id.model.robot import RobotModel
     from robot_dyn_id.online.contact import ContactMonitor
@@ -99,7 +99,7 @@ _EXPORTS = {
     "DriverCompensation": "robot_dyn_id.dynamics.compensation",
     "Dynamics": "robot_dyn_id.dynamics.dynamics",
     "Episodes": "robot_dyn_id.workflow.vector_environment",
-    "FeedForward": "robot_dyn_id.identification.feed_forward",
+    "FeedForward": "robot_dyn_id.identification.prediction.feed_forward",
     "ParameterSet": "robot_dyn_id.parameters",
     "Regressor": "robot_dyn_id.dynamics.regressor",
     "ResidualMonitor": "robot_dyn_id.online.monitoring",

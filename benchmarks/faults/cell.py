@@ -444,8 +444,8 @@ def gravity_of_arm(folder: Path) -> Path:
 
     from robot_dyn_id.files.gravity import write_gravity
     from robot_dyn_id.loads.gravity import calibrate_gravity
+    from robot_dyn_id.loads.holds import find_holds
     from robot_dyn_id.model.robot import RobotModel
-    from robot_dyn_id.signals.holds import find_holds
 
     model = RobotModel.from_file(URDF)
     write_gravity(path, model, calibrate_gravity(model, find_holds([LowCostArm(model).record()], model.joint_names)))

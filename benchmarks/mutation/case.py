@@ -18,9 +18,9 @@ from robot_dyn_id.errors import RobotDynIdError, UnsafeDataError
 from robot_dyn_id.estimators import WeightedLeastSquares
 from robot_dyn_id.findings import Finding
 from robot_dyn_id.identification.correction import correct_trials
+from robot_dyn_id.identification.diagnosis.stamps import require_seconds
 from robot_dyn_id.identification.pipeline import prepare_trials
 from robot_dyn_id.model.robot import RobotModel
-from robot_dyn_id.signals.stamps import require_seconds
 from robot_dyn_id.workflow.joints import match_joints
 
 REPLACED_CODES = frozenset({"velocity_mismatch", "gravity_direction"})

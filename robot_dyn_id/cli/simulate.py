@@ -21,7 +21,7 @@ from robot_dyn_id.errors import UsageError
 from robot_dyn_id.files.parameters import read_parameters
 from robot_dyn_id.files.trajectory import read_trajectory
 from robot_dyn_id.findings import summarize_findings
-from robot_dyn_id.identification.forward_simulation import SimulatedMotion
+from robot_dyn_id.identification.prediction.forward_simulation import SimulatedMotion
 from robot_dyn_id.progress import Stage
 from robot_dyn_id.recordings import write_npz
 from robot_dyn_id.recordings.bag_writer import StampedSamples, write_joint_state_bag

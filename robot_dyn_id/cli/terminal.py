@@ -229,7 +229,7 @@ def further_findings(value: object) -> list[str]:
     """Findings of a result that its text only names, for verbose output."""
     if not hasattr(value, "findings"):
         return []
-    from robot_dyn_id.identification.evaluation import Evaluation
+    from robot_dyn_id.identification.validation.evaluation import Evaluation
     from robot_dyn_id.report.text import MAX_PRINTED_FINDINGS, decisive_codes, finding_lines
 
     evaluation = getattr(value, "evaluation", value)

@@ -17,7 +17,7 @@ from robot_dyn_id.files.formats import FileFormat
 from robot_dyn_id.files.values import file_errors, read_dataclass
 from robot_dyn_id.findings import Finding
 from robot_dyn_id.flexible import Agreement, FlexibleIdentification, FlexibleJoint, FlexibleModel
-from robot_dyn_id.identification.verdict import Verdict
+from robot_dyn_id.identification.validation.verdict import Verdict
 from robot_dyn_id.model.description import hash_description
 from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.model.urdf import RobotDescription

@@ -18,12 +18,12 @@ from robot_dyn_id.errors import InputError, UsageError, suggestion
 from robot_dyn_id.files.flexible_section import ExperimentSettings, FlexibleSettings
 from robot_dyn_id.findings import Finding
 from robot_dyn_id.flexible import Experiment, FlexibleModel
+from robot_dyn_id.identification.diagnosis.health import CLOCK_GAPS
 from robot_dyn_id.recordings.experiments import RecordedExperiment, open_experiment
 from robot_dyn_id.recordings.joint_states import NANOSECONDS
 from robot_dyn_id.recordings.reading import format_dropped, report_dropped, report_unused
 from robot_dyn_id.recordings.rosbag2 import MessageReading
 from robot_dyn_id.signals.cleaning import GAP_STEPS, Drive, Repairs, clean, median_step, with_efforts
-from robot_dyn_id.signals.health import CLOCK_GAPS
 from robot_dyn_id.signals.windows import Cut, windows
 
 WHOLE_SEGMENT = 2**40

@@ -10,7 +10,12 @@ import numpy as np
 from robot_dyn_id.dynamics.consistency import NEGATIVE_PARAMETER
 from robot_dyn_id.findings import Definition, Finding, Section
 from robot_dyn_id.flexible import Agreement, FlexibleIdentification, FlexibleModel, overall
-from robot_dyn_id.identification.verdict import CONDITION_NUMBER_HIGH, HELD_OUT_ERROR, JOINT_HELD_OUT_ERROR, Thresholds
+from robot_dyn_id.identification.thresholds import Thresholds
+from robot_dyn_id.identification.validation.verdict import (
+    CONDITION_NUMBER_HIGH,
+    HELD_OUT_ERROR,
+    JOINT_HELD_OUT_ERROR,
+)
 
 NOTHING_HELD_OUT = Definition(
     "nothing_held_out",

@@ -17,14 +17,14 @@ from robot_dyn_id.dynamics.stored_terms import find_own_classes, list_states, li
 from robot_dyn_id.errors import storable
 from robot_dyn_id.estimators import Estimate
 from robot_dyn_id.estimators.row_statistics import RowStatistics
-from robot_dyn_id.identification.evaluation import Evaluation
+from robot_dyn_id.identification.diagnosis.fingerprint import Fingerprint
 from robot_dyn_id.identification.factor import Factor
 from robot_dyn_id.identification.model import IdentifiedModel
-from robot_dyn_id.identification.residual_profile import ResidualProfile
 from robot_dyn_id.identification.settings import store_drives
-from robot_dyn_id.identification.verdict import Thresholds
+from robot_dyn_id.identification.thresholds import Thresholds
+from robot_dyn_id.identification.validation.evaluation import Evaluation
+from robot_dyn_id.identification.validation.residual_profile import ResidualProfile
 from robot_dyn_id.parameters import LONGEST_LINE, ParameterSet, implied_compensations, urdf_hash
-from robot_dyn_id.signals.fingerprint import Fingerprint
 from robot_dyn_id.signals.ranges import Ranges
 from robot_dyn_id.signals.torque_shares import WEAK_TORQUE_SHARE, torque_shares
 from robot_dyn_id.signals.trials import FilteredTrials

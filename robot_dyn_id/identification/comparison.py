@@ -12,8 +12,8 @@ from scipy.special import chdtrc, ndtr
 from robot_dyn_id.arrays import Array, Integers, Mask
 from robot_dyn_id.dynamics.regressor import Motion, Regressor
 from robot_dyn_id.identification.change_words import ParameterColumns, describe_changes
+from robot_dyn_id.identification.diagnosis.fingerprint import REPORTED_SHARE, Fingerprint
 from robot_dyn_id.parameters import INERTIAL_SYMBOLS, ParameterSet
-from robot_dyn_id.signals.fingerprint import REPORTED_SHARE, Fingerprint
 
 FAMILY_ERROR = 0.01
 """Probability that any parameter of two models of one robot is named as different (Holm)."""

@@ -13,23 +13,23 @@ from robot_dyn_id.data.excerpt import Excerpt, inside_excerpt
 from robot_dyn_id.data.recording import Recording
 from robot_dyn_id.errors import InputError
 from robot_dyn_id.findings import Definition, Finding, Section
+from robot_dyn_id.identification.diagnosis.channel_faults import find_channel_faults
+from robot_dyn_id.identification.diagnosis.delays import EffortDelay, RealignedRecording, estimate_delay
+from robot_dyn_id.identification.diagnosis.diagnosis import EFFORT_GRAVITY_COMPENSATED, diagnose
+from robot_dyn_id.identification.diagnosis.directions import examine_directions
+from robot_dyn_id.identification.diagnosis.health import independent_positions, overrule, refuse
+from robot_dyn_id.identification.diagnosis.positions import ContinuedRecording, examine_positions
+from robot_dyn_id.identification.diagnosis.resolution import examine_resolution
+from robot_dyn_id.identification.diagnosis.samples import MotionSamples
+from robot_dyn_id.identification.diagnosis.spikes import DespikedRecording, examine_spikes
+from robot_dyn_id.identification.diagnosis.stamps import EvenlyStampedRecording, examine_jitter
+from robot_dyn_id.identification.diagnosis.weight_gains import CurrentRecording, WeightGain, estimate_weight_gains
 from robot_dyn_id.identification.settings import COMPENSATED_KINDS, CURRENT_KINDS, Settings
 from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.parameters import DRIVE_UNITS, GAIN_UNKNOWN, UNKNOWN, describe_unknown_gains
-from robot_dyn_id.signals.channel_faults import find_channel_faults
 from robot_dyn_id.signals.cleaning import Drive
-from robot_dyn_id.signals.delays import EffortDelay, RealignedRecording, estimate_delay
-from robot_dyn_id.signals.diagnosis import EFFORT_GRAVITY_COMPENSATED, diagnose
-from robot_dyn_id.signals.directions import examine_directions
-from robot_dyn_id.signals.health import independent_positions, overrule, refuse
-from robot_dyn_id.signals.positions import ContinuedRecording, examine_positions
-from robot_dyn_id.signals.resolution import examine_resolution
-from robot_dyn_id.signals.samples import MotionSamples
-from robot_dyn_id.signals.spikes import DespikedRecording, examine_spikes
-from robot_dyn_id.signals.stamps import EvenlyStampedRecording, examine_jitter
 from robot_dyn_id.signals.survey import PERIODOGRAM
 from robot_dyn_id.signals.trials import FilteredTrials
-from robot_dyn_id.signals.weight_gains import CurrentRecording, WeightGain, estimate_weight_gains
 from robot_dyn_id.uses import LIMITED, MOTION_USES
 
 EFFORT_DELAYED = Definition(

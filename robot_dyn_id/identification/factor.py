@@ -24,9 +24,9 @@ from robot_dyn_id.errors import InputError, UsageError
 from robot_dyn_id.estimators.contract import Estimate
 from robot_dyn_id.estimators.least_squares import WeightedLeastSquares
 from robot_dyn_id.estimators.row_statistics import RowStatistics
+from robot_dyn_id.identification.diagnosis.fingerprint import Fingerprint
 from robot_dyn_id.identification.settings import Settings, store_drives
 from robot_dyn_id.parameters import urdf_hash
-from robot_dyn_id.signals.fingerprint import Fingerprint
 from robot_dyn_id.signals.processing import RecordedProblem
 from robot_dyn_id.signals.ranges import Ranges
 from robot_dyn_id.signals.reversals import AUTO

@@ -20,9 +20,9 @@ from robot_dyn_id.data.recording import ArrayRecording, Recording
 from robot_dyn_id.dynamics.dynamics import Dynamics
 from robot_dyn_id.errors import InputError, RobotDynIdError, UsageError
 from robot_dyn_id.excitation.trajectory import Trajectory
-from robot_dyn_id.identification.holdout import split
 from robot_dyn_id.identification.pipeline import identify
 from robot_dyn_id.identification.settings import Settings
+from robot_dyn_id.identification.validation.holdout import split
 from robot_dyn_id.kernels.trials import run_trial
 from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.parameters import ParameterSet

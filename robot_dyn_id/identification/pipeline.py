@@ -35,29 +35,29 @@ from robot_dyn_id.identification.correction import (
     report_compensated,
     report_unknown_gains,
 )
-from robot_dyn_id.identification.cross_validation import METHOD, count_blocks, cross_validate
-from robot_dyn_id.identification.estimation import describe_prior, fit_fold, fit_model
-from robot_dyn_id.identification.evaluation import Evaluation, HeldOutData, evaluate
-from robot_dyn_id.identification.holdout import held_out_method
-from robot_dyn_id.identification.identifiability import Identifiability, identifiability
-from robot_dyn_id.identification.load import with_fitted_load
-from robot_dyn_id.identification.metrics import Fold
+from robot_dyn_id.identification.diagnosis.agreement import nominal_agreement
+from robot_dyn_id.identification.diagnosis.diagnosis import examine_lengths
+from robot_dyn_id.identification.diagnosis.fingerprint import Fingerprint, report_repeated, report_trained
+from robot_dyn_id.identification.diagnosis.health import compare_with_nominal, examine, refuse, soften_for_validation
+from robot_dyn_id.identification.diagnosis.residuals import examine_held_out
+from robot_dyn_id.identification.fit.estimation import describe_prior, fit_fold, fit_model
+from robot_dyn_id.identification.fit.identifiability import Identifiability, identifiability
+from robot_dyn_id.identification.fit.load import with_fitted_load
+from robot_dyn_id.identification.fit.shared_motion import report_shared_motion
 from robot_dyn_id.identification.model import IdentifiedModel
-from robot_dyn_id.identification.residual_profile import ResidualProfile
-from robot_dyn_id.identification.residuals import examine_held_out
 from robot_dyn_id.identification.selection.choice import GIVEN_PRIOR_STRENGTH, Options, Selection, choose_model
 from robot_dyn_id.identification.settings import Settings
-from robot_dyn_id.identification.shared_motion import report_shared_motion
-from robot_dyn_id.identification.trace import thin_out
-from robot_dyn_id.identification.verdict import judge_training
+from robot_dyn_id.identification.validation.cross_validation import METHOD, count_blocks, cross_validate
+from robot_dyn_id.identification.validation.evaluation import Evaluation, HeldOutData, evaluate
+from robot_dyn_id.identification.validation.holdout import held_out_method
+from robot_dyn_id.identification.validation.metrics import Fold
+from robot_dyn_id.identification.validation.residual_profile import ResidualProfile
+from robot_dyn_id.identification.validation.trace import thin_out
+from robot_dyn_id.identification.validation.verdict import judge_training
 from robot_dyn_id.model.robot import STANDARD_GRAVITY, RobotModel
 from robot_dyn_id.model.urdf import RobotDescription
 from robot_dyn_id.parameters import ParameterSet, implied_compensations
 from robot_dyn_id.progress import Progress, Stage, ignore_progress
-from robot_dyn_id.signals.agreement import nominal_agreement
-from robot_dyn_id.signals.diagnosis import examine_lengths
-from robot_dyn_id.signals.fingerprint import Fingerprint, report_repeated, report_trained
-from robot_dyn_id.signals.health import compare_with_nominal, examine, refuse, soften_for_validation
 from robot_dyn_id.signals.ranges import Ranges
 from robot_dyn_id.signals.reversals import exclude_reversals
 from robot_dyn_id.signals.stillness import report_rest_left_out

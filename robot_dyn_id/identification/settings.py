@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -17,12 +17,12 @@ from robot_dyn_id.errors import InputError, UsageError
 from robot_dyn_id.estimators import PRIOR_USERS, Consistent, Estimator
 from robot_dyn_id.estimators.bootstrap import check_bootstrap_draws
 from robot_dyn_id.estimators.essential import check_limit
-from robot_dyn_id.identification.verdict import Thresholds
+from robot_dyn_id.findings import definitions, is_overrulable
+from robot_dyn_id.identification.thresholds import Thresholds
 from robot_dyn_id.model.urdf import RobotDescription
 from robot_dyn_id.parameters import ParameterSet
 from robot_dyn_id.signals.cleaning import Drive
 from robot_dyn_id.signals.filtering import LowPass
-from robot_dyn_id.signals.health import check_ignored
 from robot_dyn_id.signals.reversals import check_speed
 from robot_dyn_id.signals.trials import SignalSettings
 
@@ -218,3 +218,15 @@ def store_drives(drives: Mapping[str, Drive], joints: Sequence[str]) -> tuple[Ar
     gains = np.array([drive.gain if drive.gain and drive.is_known else 0.0 for drive in of_joints])
     signs = np.array([drive.sign for drive in of_joints])
     return np.abs(gains), np.where(gains < 0.0, -signs, signs)
+
+
+def check_ignored(codes: Iterable[str]) -> None:
+    """Check that findings can be overruled.
+
+    Raises:
+        UsageError: an unknown code, or one that never refuses data.
+    """
+    for code in codes:
+        if not is_overrulable(code):
+            known = ", ".join(one.code for one in definitions() if one.overrulable)
+            raise UsageError(f"ignore: {code!r} cannot be overruled: the findings that can are {known}")

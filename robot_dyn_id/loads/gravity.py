@@ -27,10 +27,10 @@ from robot_dyn_id.arrays import Array, Mask
 from robot_dyn_id.dynamics.regressor import Motion, Regressor
 from robot_dyn_id.errors import InputError
 from robot_dyn_id.findings import Definition, Finding, Section
+from robot_dyn_id.loads.holds import Holds
 from robot_dyn_id.loads.payload import check_carrier, transform_parameters
 from robot_dyn_id.model.kinematics import placement_of
 from robot_dyn_id.model.robot import RobotModel
-from robot_dyn_id.signals.holds import Holds
 
 GRAVITY_SCALE_UNKNOWN = Definition(
     "gravity_scale_unknown",

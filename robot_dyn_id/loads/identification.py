@@ -19,6 +19,7 @@ from robot_dyn_id.dynamics.problem import LinearProblem, Tile
 from robot_dyn_id.dynamics.regressor import Regressor, terms_on_joints
 from robot_dyn_id.errors import InputError, UsageError
 from robot_dyn_id.findings import Definition, Finding, Section
+from robot_dyn_id.identification.diagnosis.health import LEAST_TRAVEL_M, LEAST_TURN_RAD, examine, refuse
 from robot_dyn_id.identification.settings import Settings
 from robot_dyn_id.loads.drive_gains import DriveGains, identify_drive_gains
 from robot_dyn_id.loads.payload import (
@@ -36,7 +37,6 @@ from robot_dyn_id.model.kinematics import placement_of
 from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.parameters import INERTIAL_SYMBOLS, ParameterSet
 from robot_dyn_id.signals.cleaning import Drive
-from robot_dyn_id.signals.health import LEAST_TRAVEL_M, LEAST_TURN_RAD, examine, refuse
 from robot_dyn_id.signals.processing import SignalPlan
 from robot_dyn_id.signals.ranges import Ranges
 from robot_dyn_id.signals.trials import FilteredTrials, require_signals

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from robot_dyn_id.identification.extrapolation import format_excesses
+from robot_dyn_id.identification.validation.extrapolation import format_excesses
 from robot_dyn_id.online.monitoring import ResidualMonitor
 
 

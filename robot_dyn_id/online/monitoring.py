@@ -12,7 +12,7 @@ from robot_dyn_id.arrays import Array, Mask
 from robot_dyn_id.dynamics.momentum import accelerated
 from robot_dyn_id.dynamics.regressor import Motion, Regressor
 from robot_dyn_id.identification import assembly
-from robot_dyn_id.identification.extrapolation import Excess, far_outside, list_excesses
+from robot_dyn_id.identification.validation.extrapolation import Excess, far_outside, list_excesses
 from robot_dyn_id.kernels.recursive_filters import second_order, steps_since
 from robot_dyn_id.online.friction_columns import FrictionColumns
 from robot_dyn_id.online.watch import DEFAULT_SETTINGS, ModelWatch, WatchSettings

@@ -10,7 +10,7 @@ import numpy as np
 
 from robot_dyn_id.arrays import Array
 from robot_dyn_id.dynamics.link_body import LinkBody
-from robot_dyn_id.identification.explanation.links import LinkExplanation
+from robot_dyn_id.identification.validation.explanation.links import LinkExplanation
 from robot_dyn_id.model.kinematics import Kinematics
 from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.parameters import ParameterSet

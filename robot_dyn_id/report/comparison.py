@@ -12,7 +12,7 @@ import numpy as np
 
 from robot_dyn_id.dynamics.regressor import Regressor
 from robot_dyn_id.identification.comparison import FAMILY_ERROR, ModelComparison
-from robot_dyn_id.identification.evaluation import Evaluation
+from robot_dyn_id.identification.validation.evaluation import Evaluation
 from robot_dyn_id.parameters import ParameterSet, describe_unknown_gains
 from robot_dyn_id.report.assets import page_environment
 from robot_dyn_id.report.friction import friction_curve

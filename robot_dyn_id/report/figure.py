@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from robot_dyn_id.errors import UsageError
-from robot_dyn_id.identification.evaluation import Evaluation
+from robot_dyn_id.identification.validation.evaluation import Evaluation
 from robot_dyn_id.report.plots import HIDDEN_OUTLIERS, timeline
 
 if TYPE_CHECKING:

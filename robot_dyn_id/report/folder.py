@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from robot_dyn_id.errors import InputError
-from robot_dyn_id.identification.explanation import ModelExplanation
+from robot_dyn_id.identification.validation.explanation import ModelExplanation
 from robot_dyn_id.parameters import PARAMETERS_FILE, ParameterSet
 from robot_dyn_id.text.files import part_of, write_atomically
 

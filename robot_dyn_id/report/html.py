@@ -12,9 +12,9 @@ from typing import Any
 from robot_dyn_id.dynamics.crosscheck import MAX_DIFFERENCE_RATIO
 from robot_dyn_id.dynamics.regressor import Regressor
 from robot_dyn_id.findings import Finding
-from robot_dyn_id.identification.explanation import ModelExplanation
-from robot_dyn_id.identification.explanation.joints import JointExplanation
-from robot_dyn_id.identification.uses import figure_texts
+from robot_dyn_id.identification.validation.explanation import ModelExplanation
+from robot_dyn_id.identification.validation.explanation.joints import JointExplanation
+from robot_dyn_id.identification.validation.uses import figure_texts
 from robot_dyn_id.parameters import ParameterSet
 from robot_dyn_id.report import plots
 from robot_dyn_id.report.advice import advise

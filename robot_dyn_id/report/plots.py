@@ -10,8 +10,8 @@ from typing import Literal
 import numpy as np
 
 from robot_dyn_id.arrays import Array, Integers
-from robot_dyn_id.identification.explanation.excitation import JointExcitation
-from robot_dyn_id.identification.explanation.joints import JointExplanation, JointSpectrum
+from robot_dyn_id.identification.validation.explanation.excitation import JointExcitation
+from robot_dyn_id.identification.validation.explanation.joints import JointExplanation, JointSpectrum
 from robot_dyn_id.report.friction import FrictionCurve, ReversalCurve
 from robot_dyn_id.report.interactive import Plot, PlotAxis, PlotRule, Series, Table, min_max_buckets
 from robot_dyn_id.report.margins import LimitRow

@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 
 from robot_dyn_id.findings import summarize_findings
-from robot_dyn_id.identification.evaluation import Evaluation
-from robot_dyn_id.identification.explanation import ModelExplanation, explain
 from robot_dyn_id.identification.pipeline import Identification
-from robot_dyn_id.identification.rollout import HORIZONS_S
-from robot_dyn_id.identification.uses import UseJudgment, reduce_joints
+from robot_dyn_id.identification.validation.evaluation import Evaluation
+from robot_dyn_id.identification.validation.explanation import ModelExplanation, explain
+from robot_dyn_id.identification.validation.rollout import HORIZONS_S
+from robot_dyn_id.identification.validation.uses import UseJudgment, reduce_joints
 from robot_dyn_id.parameters import ParameterSet
 from robot_dyn_id.signals.left_out import count_left_out
 from robot_dyn_id.signals.trials import FilteredTrials

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from robot_dyn_id.findings import SIGNS, Finding, format_finding
-from robot_dyn_id.identification.evaluation import Evaluation
 from robot_dyn_id.identification.pipeline import Identification
-from robot_dyn_id.identification.uses import UseJudgment, reduce_joints
+from robot_dyn_id.identification.validation.evaluation import Evaluation
+from robot_dyn_id.identification.validation.uses import UseJudgment, reduce_joints
 from robot_dyn_id.loads.fit import LoadFit
 from robot_dyn_id.parameters import ParameterSet
 from robot_dyn_id.report.ranking import rank_findings

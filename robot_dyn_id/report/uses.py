@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
-from robot_dyn_id.identification.uses import ReducedFit, UseJudgment, format_figure
+from robot_dyn_id.identification.validation.uses import ReducedFit, UseJudgment, format_figure
 from robot_dyn_id.uses import ANSWERS
 
 HEADS = {

@@ -12,8 +12,8 @@ from numpy.typing import ArrayLike
 from robot_dyn_id.arrays import Array, Mask
 from robot_dyn_id.dynamics.dynamics import Dynamics
 from robot_dyn_id.errors import InputError, UsageError
-from robot_dyn_id.identification.passivity import report_driving_friction
-from robot_dyn_id.identification.robot_draws import RobotDraws, draw_robots
+from robot_dyn_id.identification.prediction.robot_draws import RobotDraws, draw_robots
+from robot_dyn_id.identification.validation.passivity import report_driving_friction
 from robot_dyn_id.parameters import ParameterSet
 from robot_dyn_id.simulation.batch_plant import BatchPlant
 from robot_dyn_id.simulation.controllers import usable_dynamics

@@ -12,8 +12,8 @@ from typing import Any
 from robot_dyn_id.data.recording import Recording
 from robot_dyn_id.errors import UsageError
 from robot_dyn_id.identification.comparison import ModelComparison, compare_models
-from robot_dyn_id.identification.evaluation import Evaluation
 from robot_dyn_id.identification.settings import Settings
+from robot_dyn_id.identification.validation.evaluation import Evaluation
 from robot_dyn_id.parameters import ParameterSet
 from robot_dyn_id.progress import Progress, ignore_progress
 from robot_dyn_id.report.comparison import comparison_page, comparison_summary, comparison_text

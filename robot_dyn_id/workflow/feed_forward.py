@@ -17,7 +17,7 @@ from robot_dyn_id.files.joint_trajectory import read_joint_trajectory, write_joi
 from robot_dyn_id.files.trajectory import is_designed, read_trajectory
 from robot_dyn_id.files.values import file_errors
 from robot_dyn_id.findings import Definition, Finding, Section, format_findings
-from robot_dyn_id.identification.feed_forward import FeedForward, FeedForwardEfforts, format_violation
+from robot_dyn_id.identification.prediction.feed_forward import FeedForward, FeedForwardEfforts, format_violation
 from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.parameters import ParameterSet
 from robot_dyn_id.recordings.bag_files import is_storage

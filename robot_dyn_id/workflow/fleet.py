@@ -45,7 +45,7 @@ from robot_dyn_id.identification.change_words import BODY, ParameterColumns, des
 from robot_dyn_id.identification.comparison import adjust_holm
 from robot_dyn_id.identification.factor import Choices, Factor, require_mergeable
 from robot_dyn_id.identification.model import IdentifiedModel
-from robot_dyn_id.identification.verdict import Thresholds
+from robot_dyn_id.identification.thresholds import Thresholds
 from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.model.urdf import RobotDescription
 from robot_dyn_id.parameters import ParameterSet, urdf_hash

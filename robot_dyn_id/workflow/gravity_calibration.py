@@ -17,10 +17,10 @@ from robot_dyn_id.files.configuration import Configuration
 from robot_dyn_id.files.gravity import write_gravity
 from robot_dyn_id.findings import Finding, summarize_findings
 from robot_dyn_id.loads.gravity import GravityCalibration, KnownWeight, calibrate_gravity, report_calibration
+from robot_dyn_id.loads.holds import find_holds
 from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.model.urdf import RobotDescription
 from robot_dyn_id.report.folder import output_folder
-from robot_dyn_id.signals.holds import find_holds
 from robot_dyn_id.text.files import write_atomically
 from robot_dyn_id.workflow.joints import report_recordings, robot_for
 

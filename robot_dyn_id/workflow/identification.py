@@ -14,14 +14,14 @@ from robot_dyn_id.data.stream_store import StreamStore
 from robot_dyn_id.errors import UnsafeDataError, UsageError
 from robot_dyn_id.files.configuration import Configuration
 from robot_dyn_id.identification import pipeline
-from robot_dyn_id.identification.holdout import exclude_spans, split
+from robot_dyn_id.identification.diagnosis.stamps import require_seconds
 from robot_dyn_id.identification.settings import Exclusions, Settings
+from robot_dyn_id.identification.validation.holdout import exclude_spans, split
 from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.model.urdf import RobotDescription
 from robot_dyn_id.parameters import ParameterSet
 from robot_dyn_id.progress import Progress, ignore_progress
 from robot_dyn_id.recordings import FileRecording, open_recording
-from robot_dyn_id.signals.stamps import require_seconds
 from robot_dyn_id.signals.stillness import report_rest_left_out
 from robot_dyn_id.version import __version__
 from robot_dyn_id.workflow.joints import (

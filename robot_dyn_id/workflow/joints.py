@@ -14,11 +14,11 @@ from robot_dyn_id.data.recording import Recording
 from robot_dyn_id.errors import InputError, UsageError
 from robot_dyn_id.files.configuration import Configuration
 from robot_dyn_id.findings import Definition, Finding, Section
+from robot_dyn_id.identification.diagnosis.health import LEAST_TRAVEL_M, LEAST_TURN_RAD, LIMIT_TOLERANCE
 from robot_dyn_id.model.robot import STANDARD_GRAVITY, RobotModel
 from robot_dyn_id.model.urdf import RobotDescription
 from robot_dyn_id.recordings import FileRecording
 from robot_dyn_id.signals.cleaning import LARGEST_POSITION
-from robot_dyn_id.signals.health import LEAST_TRAVEL_M, LEAST_TURN_RAD, LIMIT_TOLERANCE
 from robot_dyn_id.uses import LIMITED, USES
 
 JOINTS_ASSUMED_FIXED = Definition(

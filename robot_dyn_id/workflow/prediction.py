@@ -12,13 +12,13 @@ from robot_dyn_id.arrays import Array
 from robot_dyn_id.data.recording import Recording
 from robot_dyn_id.excitation.trajectory import Trajectory
 from robot_dyn_id.findings import Finding, format_findings
-from robot_dyn_id.identification.forward_simulation import (
+from robot_dyn_id.identification.prediction.forward_simulation import (
     SimulatedMotion,
     check_training_ranges,
     simulate_efforts,
     simulate_trajectory,
 )
-from robot_dyn_id.identification.prediction import predict_recording
+from robot_dyn_id.identification.prediction.prediction import predict_recording
 from robot_dyn_id.identification.settings import Settings
 from robot_dyn_id.parameters import ParameterSet
 from robot_dyn_id.recordings import write_npz

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 from robot_dyn_id.data.stream_store import StreamStore
 from robot_dyn_id.dynamics.dynamics import Dynamics
 from robot_dyn_id.files.parameters import write_parameters
-from robot_dyn_id.identification.evaluation import Evaluation
-from robot_dyn_id.identification.explanation import explain
 from robot_dyn_id.identification.pipeline import Identification
+from robot_dyn_id.identification.validation.evaluation import Evaluation
+from robot_dyn_id.identification.validation.explanation import explain
 from robot_dyn_id.parameters import GAIN_REMEDY, ParameterSet, describe_unknown_gains
 from robot_dyn_id.report.figure import torque_figure
 from robot_dyn_id.report.folder import PARAMETERS, output_folder, write_results

@@ -10,12 +10,12 @@ from robot_dyn_id.estimators import Consistent, WeightedLeastSquares
 from robot_dyn_id.files.configuration import Configuration
 from robot_dyn_id.findings import Finding
 from robot_dyn_id.identification.assembly import with_data_of
+from robot_dyn_id.identification.diagnosis.fingerprint import Fingerprint, report_added
 from robot_dyn_id.identification.factor import Factor, UpdatedLeastSquares, require_mergeable
-from robot_dyn_id.identification.holdout import split
+from robot_dyn_id.identification.validation.holdout import split
 from robot_dyn_id.model.urdf import RobotDescription
 from robot_dyn_id.parameters import urdf_hash
 from robot_dyn_id.progress import Progress, Stage, ignore_progress
-from robot_dyn_id.signals.fingerprint import Fingerprint, report_added
 from robot_dyn_id.workflow.identification import DataSelection, identify_recordings
 from robot_dyn_id.workflow.joints import robot_for
 from robot_dyn_id.workflow.results import IdentificationResult, IdentifiedParameters

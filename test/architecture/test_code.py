@@ -98,7 +98,7 @@ TESTED_ELSEWHERE = {
     "files/joint_limits.py": "cli/test_design.py",
     "files/design.py": "excitation/design",
     "flexible/verdict.py": "cli/test_flexible.py",
-    "identification/forward_simulation.py": "cli/test_simulate.py",
+    "identification/prediction/forward_simulation.py": "cli/test_simulate.py",
     "model/kinematics.py": "excitation/collision",
     "model/quaternions.py": "papers/test_quaternion6r.py",
     "model/screw.py": "dynamics",

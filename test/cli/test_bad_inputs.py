@@ -20,9 +20,9 @@ from robot_dyn_id.dynamics.regressor import Motion
 from robot_dyn_id.errors import ConvergenceError, UsageError
 from robot_dyn_id.estimators import ESTIMATORS, PRIOR_USERS, ClosedLoopOutputError
 from robot_dyn_id.excitation import random_fourier
-from robot_dyn_id.identification.holdout import split
 from robot_dyn_id.identification.pipeline import identify
 from robot_dyn_id.identification.settings import Settings
+from robot_dyn_id.identification.validation.holdout import split
 from robot_dyn_id.model.robot import RobotModel
 
 

@@ -13,8 +13,8 @@ from robot_dyn_id.errors import InputError
 from robot_dyn_id.files.gravity import read_gravity
 from robot_dyn_id.files.joint_trajectory import read_joint_trajectory
 from robot_dyn_id.loads.gravity import KnownWeight, nominal_bodies
+from robot_dyn_id.loads.holds import find_holds
 from robot_dyn_id.model.robot import RobotModel
-from robot_dyn_id.signals.holds import find_holds
 
 MODEL = RobotModel.from_urdf(ARM)
 LINK, MASS, CENTER = "l3", 0.8, (0.05, 0.0, 0.1)

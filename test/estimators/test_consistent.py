@@ -22,9 +22,9 @@ from robot_dyn_id.errors import ModelError, UsageError
 from robot_dyn_id.estimators import Consistent, WeightedLeastSquares
 from robot_dyn_id.estimators.bootstrap import bootstrap_estimate
 from robot_dyn_id.files.configuration import parse_configuration
-from robot_dyn_id.identification.holdout import split
 from robot_dyn_id.identification.pipeline import identify
 from robot_dyn_id.identification.settings import DEFAULT_TERMS, Settings
+from robot_dyn_id.identification.validation.holdout import split
 from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.model.urdf import RobotDescription
 from robot_dyn_id.recordings import open_recording

@@ -15,10 +15,10 @@ from robot_dyn_id.estimators.bootstrap import bootstrap_estimate
 from robot_dyn_id.estimators.essential import essential, reduce_to_essential
 from robot_dyn_id.files.configuration import parse_configuration
 from robot_dyn_id.files.parameters import read_parameters, write_parameters
-from robot_dyn_id.identification.extrapolation import torque_deviation
-from robot_dyn_id.identification.identifiability import suggest_motions
+from robot_dyn_id.identification.fit.identifiability import suggest_motions
 from robot_dyn_id.identification.pipeline import identify, validate
 from robot_dyn_id.identification.settings import Settings
+from robot_dyn_id.identification.validation.extrapolation import torque_deviation
 from robot_dyn_id.report.summary import identification_summary
 
 PINNED = Settings(terms=TERMS, estimator=WeightedLeastSquares())

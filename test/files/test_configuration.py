@@ -12,7 +12,7 @@ from robot_dyn_id.files.configuration import Configuration, JointConfiguration, 
 from robot_dyn_id.files.flexible_section import ExperimentSettings, FlexibleSettings
 from robot_dyn_id.flexible import FlexibleJoint
 from robot_dyn_id.identification.settings import Settings
-from robot_dyn_id.identification.verdict import Thresholds
+from robot_dyn_id.identification.thresholds import Thresholds
 from robot_dyn_id.signals.cleaning import Drive
 
 EVERYTHING = """

@@ -11,8 +11,8 @@ from support.simulated import ARM
 from robot_dyn_id.errors import InputError
 from robot_dyn_id.files.gravity import read_gravity, write_gravity
 from robot_dyn_id.loads.gravity import calibrate_gravity
+from robot_dyn_id.loads.holds import find_holds
 from robot_dyn_id.model.robot import RobotModel
-from robot_dyn_id.signals.holds import find_holds
 
 MODEL = RobotModel.from_urdf(ARM)
 

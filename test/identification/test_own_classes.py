@@ -15,9 +15,9 @@ from robot_dyn_id.errors import InputError, UsageError
 from robot_dyn_id.estimators import WeightedLeastSquares
 from robot_dyn_id.estimators.contract import Estimate
 from robot_dyn_id.files.parameters import read_parameters, write_parameters
-from robot_dyn_id.identification.explanation import explain
 from robot_dyn_id.identification.pipeline import identify, validate
 from robot_dyn_id.identification.settings import Settings
+from robot_dyn_id.identification.validation.explanation import explain
 from robot_dyn_id.options import Range
 from robot_dyn_id.report.folder import write_results
 from robot_dyn_id.report.summary import identification_summary

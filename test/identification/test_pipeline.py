@@ -17,10 +17,10 @@ from robot_dyn_id.estimators import ESTIMATORS
 from robot_dyn_id.excitation import random_fourier
 from robot_dyn_id.files.parameters import read_parameters, write_parameters
 from robot_dyn_id.identification.assembly import column_deviations, with_values
-from robot_dyn_id.identification.holdout import held_out_method, split
 from robot_dyn_id.identification.pipeline import identify, validate
-from robot_dyn_id.identification.prediction import predict_recording
+from robot_dyn_id.identification.prediction.prediction import predict_recording
 from robot_dyn_id.identification.settings import Settings
+from robot_dyn_id.identification.validation.holdout import held_out_method, split
 from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.parameters import stored_fields
 from robot_dyn_id.signals.cleaning import Drive

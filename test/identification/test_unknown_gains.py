@@ -11,8 +11,8 @@ from robot_dyn_id.excitation.design.settings import DesignSettings
 from robot_dyn_id.export import FORMATS, export_model
 from robot_dyn_id.files.parameters import read_parameters, write_parameters
 from robot_dyn_id.identification.comparison import compare_models
-from robot_dyn_id.identification.feed_forward import FeedForward
 from robot_dyn_id.identification.pipeline import identify, validate
+from robot_dyn_id.identification.prediction.feed_forward import FeedForward
 from robot_dyn_id.identification.settings import Settings, store_drives
 from robot_dyn_id.loads.identification import PayloadOptions, estimate_payload
 from robot_dyn_id.online.momentum_observer import MomentumObserver

@@ -16,9 +16,9 @@ from robot_dyn_id.dynamics.regressor import Motion
 from robot_dyn_id.errors import InputError
 from robot_dyn_id.estimators import GeneralizedLeastSquares
 from robot_dyn_id.excitation import random_fourier
-from robot_dyn_id.identification.holdout import split
 from robot_dyn_id.identification.pipeline import identify
 from robot_dyn_id.identification.settings import Settings
+from robot_dyn_id.identification.validation.holdout import split
 from robot_dyn_id.loads.declared import DeclaredPayload, compare_declared
 from robot_dyn_id.loads.identification import (
     PayloadOptions,

@@ -20,10 +20,10 @@ from support.simulator_scene import Commander
 from robot_dyn_id.errors import InputError, UsageError
 from robot_dyn_id.files.gravity import write_gravity
 from robot_dyn_id.loads.gravity import calibrate_gravity
+from robot_dyn_id.loads.holds import find_holds
 from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.nodes.gravity_compensator import CALIBRATION, GravityCompensator
 from robot_dyn_id.nodes.runtime.robot_node import LATCHED, RELIABLE, SENSOR
-from robot_dyn_id.signals.holds import find_holds
 
 MODEL = RobotModel.from_urdf(ARM)
 TRUTH = LowCostArm(MODEL, seed=4)

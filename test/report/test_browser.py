@@ -19,9 +19,9 @@ from robot_dyn_id.bench.growth import GrowthPoint, growth_page
 from robot_dyn_id.excitation import Demand, MotionLimits, make_excitation
 from robot_dyn_id.findings import definition
 from robot_dyn_id.identification.comparison import compare_models
-from robot_dyn_id.identification.explanation import explain
 from robot_dyn_id.identification.pipeline import identify
 from robot_dyn_id.identification.settings import Settings
+from robot_dyn_id.identification.validation.explanation import explain
 from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.report.comparison import comparison_page
 from robot_dyn_id.report.fleet import write_fleet_page

@@ -17,10 +17,10 @@ from robot_dyn_id.dynamics.terms import Dahl, Offset, Viscous
 from robot_dyn_id.errors import InputError
 from robot_dyn_id.findings import definition, definitions, format_finding
 from robot_dyn_id.identification.assembly import with_values
-from robot_dyn_id.identification.explanation import explain
 from robot_dyn_id.identification.pipeline import identify, validate
 from robot_dyn_id.identification.settings import Settings
-from robot_dyn_id.identification.uses import UseJudgment, format_figure, reduce_joints
+from robot_dyn_id.identification.validation.explanation import explain
+from robot_dyn_id.identification.validation.uses import UseJudgment, format_figure, reduce_joints
 from robot_dyn_id.parameters import FitFor
 from robot_dyn_id.report.advice import STEPS, advise
 from robot_dyn_id.report.assets import number, percent, plus_minus

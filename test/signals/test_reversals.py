@@ -16,9 +16,9 @@ from robot_dyn_id.estimators import Separable, WeightedLeastSquares
 from robot_dyn_id.estimators.factors import Factors
 from robot_dyn_id.estimators.whitening import LaggedGrams
 from robot_dyn_id.excitation import random_fourier
-from robot_dyn_id.identification.holdout import split
 from robot_dyn_id.identification.pipeline import identify
 from robot_dyn_id.identification.settings import Settings
+from robot_dyn_id.identification.validation.holdout import split
 from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.signals.processing import at_rest
 from robot_dyn_id.signals.reversals import slowest_speeds, velocity_noise

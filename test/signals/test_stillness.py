@@ -13,9 +13,9 @@ from robot_dyn_id.data.recording import ArrayRecording
 from robot_dyn_id.errors import UnsafeDataError, UsageError
 from robot_dyn_id.estimators import WeightedLeastSquares
 from robot_dyn_id.excitation import random_fourier
-from robot_dyn_id.identification.holdout import split
 from robot_dyn_id.identification.pipeline import identify, validate
 from robot_dyn_id.identification.settings import DEFAULT_TERMS, Settings
+from robot_dyn_id.identification.validation.holdout import split
 from robot_dyn_id.signals.cutoff import CUTOFF_PER_BANDWIDTH
 from robot_dyn_id.signals.stillness import Stillness, stillness
 from robot_dyn_id.signals.survey import PERIODOGRAM

@@ -13,10 +13,10 @@ import robot_dyn_id as rdi
 from robot_dyn_id.dynamics.regressor import Motion
 from robot_dyn_id.excitation import random_fourier
 from robot_dyn_id.loads.gravity import KnownWeight
+from robot_dyn_id.loads.holds import find_holds
 from robot_dyn_id.loads.wrench import frame_motion, wrench_regressor
 from robot_dyn_id.model.kinematics import placement_of
 from robot_dyn_id.recordings.bag_writer import StampedSamples, write_joint_state_bag
-from robot_dyn_id.signals.holds import find_holds
 from support.low_cost_arm import LowCostArm
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -6,7 +6,7 @@ import pytest
 from support.simulated import changed, sines
 
 from robot_dyn_id.errors import UsageError
-from robot_dyn_id.identification.holdout import split
+from robot_dyn_id.identification.validation.holdout import split
 from robot_dyn_id.signals.stillness import report_rest_left_out
 from robot_dyn_id.workflow.identification import exclude_times
 

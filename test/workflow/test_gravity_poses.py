@@ -13,8 +13,8 @@ from robot_dyn_id.excitation.design.planning import motion_limits
 from robot_dyn_id.excitation.design.settings import DesignSettings
 from robot_dyn_id.excitation.limits import MotionLimits
 from robot_dyn_id.loads.gravity import calibrate_gravity
+from robot_dyn_id.loads.holds import find_holds
 from robot_dyn_id.model.packages import folders_above
-from robot_dyn_id.signals.holds import find_holds
 from robot_dyn_id.workflow.gravity_poses import FASTEST, LONGEST_S, MARGIN_M, plan_gravity_poses
 
 MODEL = robot("so101")

@@ -27,7 +27,8 @@ from robot_dyn_id.dynamics.terms import Coupling, Term
 from robot_dyn_id.estimators import Consistent, Estimator
 from robot_dyn_id.estimators.consistent_fit import fit_consistent
 from robot_dyn_id.findings import Definition, Finding, Section
-from robot_dyn_id.identification.residuals import EFFORT_OFFSET_DRIFTS, OFFSET_SHARE
+from robot_dyn_id.identification.diagnosis.residuals import EFFORT_OFFSET_DRIFTS, OFFSET_SHARE
+from robot_dyn_id.identification.fit.shared_motion import find_shared_motion
 from robot_dyn_id.identification.selection.block_grams import BlockGrams
 from robot_dyn_id.identification.selection.cross_validation import (
     Candidate,
@@ -47,7 +48,6 @@ from robot_dyn_id.identification.selection.families import (
     list_families,
 )
 from robot_dyn_id.identification.selection.tilt import DIRECTIONS, TiltedRegressor, tilted
-from robot_dyn_id.identification.shared_motion import find_shared_motion
 from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.progress import Progress, Stage, ignore_progress
 from robot_dyn_id.signals.blocks import Blocks

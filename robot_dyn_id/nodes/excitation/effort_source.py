@@ -13,8 +13,8 @@ from robot_dyn_id.excitation.execution.sampling import TrajectoryPoints
 from robot_dyn_id.excitation.limits import MotionLimits
 from robot_dyn_id.excitation.trajectory import Excitation
 from robot_dyn_id.files.parameters import read_parameters
-from robot_dyn_id.identification.feed_forward import FeedForward
-from robot_dyn_id.identification.motion_efforts import MotionEfforts
+from robot_dyn_id.identification.prediction.feed_forward import FeedForward
+from robot_dyn_id.identification.prediction.motion_efforts import MotionEfforts
 from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.msg import ParameterSet as ParameterSetMsg
 from robot_dyn_id.nodes.messages.conversions import parameter_set

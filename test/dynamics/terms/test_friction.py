@@ -36,11 +36,11 @@ from robot_dyn_id.dynamics.terms.friction import FRICTION, with_friction
 from robot_dyn_id.errors import InputError, UsageError
 from robot_dyn_id.excitation import random_fourier
 from robot_dyn_id.files.parameters import read_parameters, write_parameters
-from robot_dyn_id.identification.holdout import split
-from robot_dyn_id.identification.load import with_fitted_load
+from robot_dyn_id.identification.fit.load import with_fitted_load
 from robot_dyn_id.identification.pipeline import identify
-from robot_dyn_id.identification.prediction import predict_recording
+from robot_dyn_id.identification.prediction.prediction import predict_recording
 from robot_dyn_id.identification.settings import DEFAULT_TERMS, Settings
+from robot_dyn_id.identification.validation.holdout import split
 from robot_dyn_id.model.robot import RobotModel
 
 Y = np.array([0.5, -0.25, 1.0, 0.0])

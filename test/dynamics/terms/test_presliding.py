@@ -18,10 +18,10 @@ from robot_dyn_id.dynamics.regressor import Motion, Regressor, terms_on_joints
 from robot_dyn_id.dynamics.terms import Coulomb, Coupling, Dahl, LoadCoulomb, LoadDahl, Offset, Term, Viscous
 from robot_dyn_id.errors import InputError, UsageError
 from robot_dyn_id.files.parameters import read_parameters, write_parameters
-from robot_dyn_id.identification.holdout import split
 from robot_dyn_id.identification.pipeline import identify
-from robot_dyn_id.identification.prediction import predict_recording
+from robot_dyn_id.identification.prediction.prediction import predict_recording
 from robot_dyn_id.identification.settings import Settings
+from robot_dyn_id.identification.validation.holdout import split
 from robot_dyn_id.kernels.compiled import COMPILED
 from robot_dyn_id.model.robot import RobotModel
 

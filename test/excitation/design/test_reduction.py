@@ -28,9 +28,9 @@ from robot_dyn_id.excitation.design.information import regressor_gradient
 from robot_dyn_id.excitation.design.planning import least_known_parameters, make_design_task
 from robot_dyn_id.excitation.design.reduction import EarlierFit, ReducedRegressor
 from robot_dyn_id.excitation.design.settings import DesignSettings
-from robot_dyn_id.identification.holdout import split
 from robot_dyn_id.identification.pipeline import identify
 from robot_dyn_id.identification.settings import Settings
+from robot_dyn_id.identification.validation.holdout import split
 from robot_dyn_id.model.robot import RobotModel
 
 COMPLETE = (

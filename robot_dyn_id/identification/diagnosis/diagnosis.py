@@ -1,0 +1,656 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Diagnosis of a recording: which fault explains efforts that the robot's rigid-body dynamics do not fit.
+
+All hypotheses (`hypotheses`) are compared, and only the one with the largest advantage is reported, so that one fault
+does not appear under several names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from robot_dyn_id.arrays import Array, Mask
+from robot_dyn_id.dynamics.body_prior import has_placeholder_masses
+from robot_dyn_id.findings import Definition, Finding, Section, Severity
+from robot_dyn_id.identification.diagnosis.gain_factors import SIGNIFICANT_SIGMAS, GainFactor, estimate_gain_factors
+from robot_dyn_id.identification.diagnosis.health import AMPERES_RATIO, EFFORT_IN_AMPERES, EFFORT_SIGN
+from robot_dyn_id.identification.diagnosis.hypotheses import (
+    LOADED_RATIO,
+    STANDARD_WEIGHT,
+    Exchange,
+    GravityFits,
+    ScaleProfile,
+    SignPattern,
+    WeightFactors,
+    find_exchange,
+    friction_directions,
+    pattern_cost,
+)
+from robot_dyn_id.identification.diagnosis.samples import MotionSamples, RigidFit, RigidGrams, RigidRows
+from robot_dyn_id.model.robot import RobotModel
+from robot_dyn_id.uses import LIMITED, NO, USES, WEIGHT_USES
+
+GAIN_INCONSISTENT = Definition(
+    "gain_inconsistent",
+    Section.HEALTH,
+    "error",
+    "With another factor of one joint's effort the rigid-body dynamics of all joints fit, with free inertial "
+    "parameters: its gain or unit differs from that of the other joints. Several joints are named where their "
+    "efforts do not show which of them it is. A warning below a factor of two, information below 1.2.",
+    "compare the effort of the joint with a known load, and correct its `gain` or unit if that confirms it",
+    overrulable=True,
+    lowers=dict.fromkeys(USES, NO),
+    check="sign and unit",
+)
+
+GAIN_UNVERIFIABLE = Definition(
+    "gain_unverifiable",
+    Section.HEALTH,
+    "info",
+    "Neither weight nor inertia in the efforts of a joint determines their scale or sign, or only roughly: a "
+    "wrong gain there would not be found, or not below the error that is given. A warning where only the weight "
+    "of the URDF's masses could verify it, and differs from the effort by more than a factor of three.",
+    "compare the effort of the joint with a known load",
+    check="sign and unit",
+)
+
+URDF_CONTRADICTED = Definition(
+    "urdf_contradicted",
+    Section.HEALTH,
+    "error",
+    "The weight in the efforts of several joints differs from that of the URDF's own masses by more than a factor "
+    "of two, and no bodies on the axes of the URDF explain the effort of a joint: the URDF describes another "
+    "robot. Information where bodies on its axes explain the efforts, but their weight differs as much, or on all "
+    "loaded joints by more than 1.5: its masses are placeholders or another robot's, or all gains are wrong. A "
+    "warning where the ratio is nearly the same on all loaded joints (information from 1.2 to 1.3): unit or gain "
+    "of all efforts may be wrong, which nothing but these masses could show. Beyond a factor of three on all of "
+    "them a model is made, and its verdict is bad.",
+    "check that the URDF describes this robot (axes, zero positions, tool) and its masses, and the unit and the "
+    "gain of the efforts",
+    overrulable=True,
+    lowers=dict.fromkeys(USES, LIMITED),
+    check="sign and unit",
+)
+
+EFFORT_UNITS = Definition(
+    "effort_units",
+    Section.HEALTH,
+    "error",
+    "The efforts of all loaded joints are about 1000 times the torque of the URDF's own masses.",
+    "convert the efforts to N m",
+    overrulable=True,
+    lowers=dict.fromkeys(USES, NO),
+    check="sign and unit",
+)
+
+EFFORT_GRAVITY_COMPENSATED = Definition(
+    "effort_gravity_compensated",
+    Section.HEALTH,
+    "warning",
+    "The efforts contain inertia or friction, but no weight in any direction: the driver compensates gravity "
+    "before it reports them. The model is identified without gravity, and predicts such efforts. Information if "
+    "`effort_kind` states it.",
+    "record the complete joint torques for a model with gravity, or state `effort_kind`",
+    lowers=dict.fromkeys(WEIGHT_USES, NO),
+    lowers_always=True,
+    check="gravity",
+)
+
+EFFORT_EXTERNAL = Definition(
+    "effort_external",
+    Section.HEALTH,
+    "error",
+    "The efforts contain neither weight nor inertia nor friction, as estimates of external torques.",
+    "record measured joint torques or motor currents, or state `effort_kind`",
+    overrulable=True,
+    lowers=dict.fromkeys(USES, NO),
+    check="gravity",
+)
+
+GRAVITY_DIRECTION = Definition(
+    "gravity_direction",
+    Section.HEALTH,
+    "error",
+    "Another direction of gravity in the base frame explains the efforts, with free inertial parameters: the base "
+    "is mounted on a wall, on a ceiling or on a slope. A warning below 15 degrees.",
+    "set the gravity vector",
+    overrulable=True,
+    lowers=dict.fromkeys(WEIGHT_USES, NO),
+    check="gravity",
+)
+
+JOINTS_SWAPPED = Definition(
+    "joints_swapped",
+    Section.HEALTH,
+    "error",
+    "With two joints exchanged the rigid-body dynamics fit: their names, or columns, are exchanged.",
+    "correct the names or the order of the joints in the recording",
+    overrulable=True,
+    lowers=dict.fromkeys(USES, NO),
+    check="sign and unit",
+)
+
+URDF_IN_MILLIMETERS = Definition(
+    "urdf_in_millimeters",
+    Section.HEALTH,
+    "error",
+    "Consecutive joints of the URDF are more than 10 m apart.",
+    "convert the lengths of the URDF to meters",
+    overrulable=True,
+    lowers=dict.fromkeys(USES, NO),
+    check="sign and unit",
+)
+
+LEAST_ADVANTAGE = 1.0
+"""Advantage from which on a hypothesis replaces the recording as it is: the product of the joints' residuals falls to
+1/e."""
+
+LEAST_POSITIONS_RATIO = 1.5
+"""Independent positions of a motion, as a ratio to the number of parameters, that a diagnosis needs."""
+
+LEAST_EXCHANGE_ADVANTAGE = 2.0
+"""Advantage from which on an exchange of two joints is reported; joints without weight exchange by chance."""
+
+CURRENT_SIGMAS = 10.0
+"""Standard deviations by which the weight in currents differs from zero."""
+
+LEAST_TILT_DEG, OTHER_MOUNTING_DEG = 1.5, 15.0
+"""Angle between configured and estimated gravity that is reported, and from which on the data are refused."""
+
+LEAST_TILT_ADVANTAGE = 0.8
+"""Advantage from which on a small tilt of the base is reported."""
+
+WEIGHTLESS_ADVANTAGE = 0.3
+"""Advantage of a fit without gravity from which on efforts contain no weight, where the URDF has no masses."""
+
+SAME_ADVANTAGE = 0.5
+"""Difference of advantages below which wrong gains of two joints explain the efforts equally well."""
+
+LEAST_DYNAMICS = 0.3
+"""Advantage of a rigid-body fit over none, with friction in both, below which efforts contain no dynamics."""
+
+LEAST_FRICTION_SHARE = 0.3
+"""Share of the efforts' variance that friction and offsets explain above which efforts contain friction."""
+
+REFUSED_FACTOR, WARNED_FACTOR = 2.0, 1.2
+"""Factor of a joint's effort, or its inverse, from which on the data are refused, and from which on it is a warning;
+smaller ones may be calibration."""
+
+COARSE_FACTOR = 1.1
+"""Wrong factor of a joint's effort that the data would have to show; joints where they would not are reported."""
+
+LARGEST_LIMIT = 3.0
+"""Largest wrong factor that is reported as not found; the scale of a joint counts as verified within it. Efforts whose
+loaded joints are all beyond it command no torques."""
+
+CARRYING_RATIO = 0.03
+"""Torque of a joint, as a ratio to the largest one, above which it counts when URDF and efforts are compared."""
+
+CONTRADICTED_FACTOR, COMMON_FACTOR = 2.0, 1.5
+"""Factor, or its inverse, between efforts and the URDF's weight that contradicts the URDF: of several joints, and
+common to all loaded joints."""
+
+EQUAL_FACTOR, EQUAL_LEAST, EQUAL_WARNED = 1.15, 1.2, 1.3
+"""Largest ratio of two of the factors of all loaded joints that have one cause, such as a unit or a gain of all, and
+the factors, or their inverses, from which on such a one is named, and is a warning."""
+
+WRONG_SCALE_ACTION = (
+    "compare an effort with a known weight and correct unit or gain of the efforts (1 kgf cm is 0.0981 N m), or the "
+    "masses of the URDF; state `ignore: [urdf_contradicted]` if only they are wrong"
+)
+"""Action against efforts whose scale the weight contradicts by more than `LARGEST_LIMIT` on all loaded joints."""
+
+FEWEST_CONTRADICTED = 2
+"""Number of joints whose weight contradicts the URDF: that of one alone may have a wrong gain."""
+
+UNEXPLAINED_RATIO = 0.4
+"""Residual of a joint, as a ratio to its effort about the mean, above which no body on the URDF's axes explains it."""
+
+DRIVING_DIRECTION, DRIVING_SHARE = 0.65, 0.8
+"""Negative direction of friction, and share of the effort that it explains, which show an effort of opposite sign."""
+
+VERIFIED_LOSS = 0.1
+"""Loss of a third and of three times a joint's effort from which on its scale counts as verified."""
+
+MILLI_RATIO = (200.0, 5000.0)
+"""Range of ratios between the efforts and the URDF's weight that indicate N mm."""
+
+ORDER_SAMPLES = 400
+"""Number of samples with which exchanged joints are searched for."""
+
+LARGEST_OFFSET_M = 10.0
+"""Distance between consecutive joints that no robot has [m]."""
+
+
+@dataclass(frozen=True)
+class EffortDiagnosis:
+    """Findings about a recording that its rigid-body dynamics show.
+
+    Attributes:
+        findings: the findings.
+        doubts: errors that do not refuse the data, as a model may predict such efforts well, but make its verdict bad:
+            a scale of all efforts that the masses of the URDF contradict, and nothing else could verify.
+        weightless: whether the efforts contain no weight, as those of drivers that compensate gravity.
+        sufficient: whether the motion suffices for a diagnosis.
+    """
+
+    findings: tuple[Finding, ...]
+    doubts: tuple[Finding, ...] = ()
+    weightless: bool = False
+    sufficient: bool = True
+
+
+@dataclass(frozen=True)
+class ExplainedRecording:
+    """Hypothesis that explains a recording.
+
+    Attributes:
+        finding: the finding about it.
+        samples: the samples as it corrects them.
+        model: the robot as it corrects it.
+    """
+
+    finding: Finding
+    samples: MotionSamples
+    model: RobotModel
+
+
+def diagnose(samples: MotionSamples, model: RobotModel, positions: float = np.inf) -> EffortDiagnosis:
+    """Compare hypotheses about a recording.
+
+    Args:
+        samples: samples of the training data.
+        model: the robot with the configured gravity.
+        positions: number of independent positions in the motion; too few of them fit any hypothesis.
+    """
+    gravity = GravityFits.from_samples(samples, model)
+    rows = RigidRows.from_samples(samples, [model])
+    grams = rows.grams()
+    present = grams.fit()
+    factors = WeightFactors.from_samples(samples, model)
+    if positions < LEAST_POSITIONS_RATIO * grams.rank:
+        return EffortDiagnosis((), sufficient=False)
+    unit = _judge_unit(factors, model)
+    if unit:
+        return EffortDiagnosis(unit)
+    weightless = bool(model.gravity.any()) and _weightless(gravity, present, factors, samples, model)
+    if weightless:
+        found, dynamic = _report_weightless(rows, gravity.without_gravity(), model), _has_dynamics(rows, gravity)
+        return EffortDiagnosis(found, weightless=dynamic)
+    currents = _judge_currents(factors, model)
+    if currents:
+        return EffortDiagnosis(currents)
+    scales = ScaleProfile.from_grams(grams)
+    if factors.reversed and _drives(samples, model, present) and not _is_pattern(grams, factors):
+        message = "the efforts of all joints have the opposite sign: friction would drive the motion"
+        return EffortDiagnosis((EFFORT_SIGN.found(message, model.joint_names),))
+    gains = estimate_gain_factors(rows, samples)
+    explained = _explain(gravity, grams, scales, factors, samples, model)
+    if explained is None:
+        contradicted, doubts = _report_contradicted(factors, present, rows, model)
+        found = _report_driving(scales, factors, samples, model, present) or _report_gains(gains, factors, model)
+        return EffortDiagnosis((*contradicted, *found, *_report_unverified(scales, gains, factors, model)), doubts)
+    contradicted, doubts = _report_contradicted(*_examine_corrected(explained), explained.model)
+    found = (explained.finding,)
+    if explained.finding.severity == "warning" and explained.finding.code == "gain_inconsistent":
+        found = _report_gains(gains, factors, model) or found
+    return EffortDiagnosis((*contradicted, *found), doubts)
+
+
+def _examine_corrected(explained: ExplainedRecording) -> tuple[WeightFactors, RigidFit, RigidRows]:
+    """Weight and fit of a recording as a hypothesis corrects it."""
+    rows = RigidRows.from_samples(explained.samples, [explained.model])
+    return WeightFactors.from_samples(explained.samples, explained.model), rows.grams().fit(), rows
+
+
+def _report_contradicted(
+    factors: WeightFactors, fit: RigidFit, rows: RigidRows, model: RobotModel
+) -> tuple[tuple[Finding, ...], tuple[Finding, ...]]:
+    """Findings about a URDF whose weight differs from that in the efforts, and doubts about the scale of all efforts.
+
+    A finding is an error where in addition no bodies on the URDF's axes explain the effort of a joint that carries
+    weight. Efforts with hardly any of the URDF's weight are currents or external torques, which have findings of their
+    own. For doubts see `EffortDiagnosis`.
+    """
+    if factors.weightless:
+        return (), ()
+    size = np.abs(factors.factors)
+    largest = factors.rms.max(initial=0.0)
+    known = np.isfinite(size) & (factors.deviations < 0.1 * np.maximum(size, 1.0))
+
+    def differing(least: float, factor: float) -> tuple[Mask, Mask]:
+        carrying = known & (factors.rms > least * largest)
+        agrees = (factors.factors > 1.0 / factor) & (factors.factors < factor)
+        return carrying, carrying & ~agrees
+
+    _, several = differing(CARRYING_RATIO, CONTRADICTED_FACTOR)
+    loaded, common = differing(LOADED_RATIO, COMMON_FACTOR)
+    many = several.sum() >= FEWEST_CONTRADICTED
+    enough, every = loaded.sum() >= FEWEST_CONTRADICTED, factors.factors[loaded]
+    all_differ = enough and (common == loaded).all()
+    _, slightly = differing(LOADED_RATIO, EQUAL_LEAST)
+    equal = enough and (slightly == loaded).all() and 0.0 < every.max() <= EQUAL_FACTOR * every.min()
+    carrying, apart = differing(CARRYING_RATIO, LARGEST_LIMIT)
+    alone = not enough and (apart == carrying).all()  # one loaded joint may have a wrong mass: the others must agree
+    beyond = (enough or alone) and _is_common_scale(every) and not has_placeholder_masses(model)
+    if not many and not all_differ and not equal and not beyond:
+        return (), ()
+    contradicted = loaded if beyond else several if many else common if all_differ else slightly
+    carries = (factors.rms > CARRYING_RATIO * largest) & (rows.scale > CARRYING_RATIO * rows.scale.max(initial=0.0))
+    unexplained = carries & (fit.rms > UNEXPLAINED_RATIO * rows.scale)
+    names = _names(model, contradicted)
+    listed = ", ".join(f"{name} {value:.2g}" for name, value in zip(names, factors.factors[contradicted], strict=True))
+    message = f"the weight in the efforts, as a ratio to that of the URDF's masses, is {listed}"
+    if many and unexplained.any():
+        message += f", and no bodies on its axes explain the effort of {', '.join(_names(model, unexplained))}"
+        return (URDF_CONTRADICTED.found(message, _names(model, contradicted | unexplained)),), ()
+    if beyond:
+        median = float(np.median(every))
+        message += f": efforts are {median:.2g} times the torques, or the masses {1.0 / median:.2g} times the real ones"
+        return (), (URDF_CONTRADICTED.found(message, names, "error", WRONG_SCALE_ACTION),)
+    if not equal:
+        return (URDF_CONTRADICTED.found(message, names, "info"),), ()
+    message += f"; all loaded joints have nearly the same, as if efforts were {every.mean():.2g} times the torques"
+    warned = not 1.0 / EQUAL_WARNED < every.mean() < EQUAL_WARNED
+    return (URDF_CONTRADICTED.found(message, names, "warning" if warned else "info"),), ()
+
+
+def _is_common_scale(factors: Array) -> bool:
+    """Whether factors of the loaded joints are all beyond `LARGEST_LIMIT`, and agree with the URDF but for a scale."""
+    if not len(factors) or not factors.min() > 0.0 or not factors.max() < CONTRADICTED_FACTOR * factors.min():
+        return False
+    return bool(factors.min() > LARGEST_LIMIT or factors.max() < 1.0 / LARGEST_LIMIT)
+
+
+def _report_gains(gains: Sequence[GainFactor], factors: WeightFactors, model: RobotModel) -> tuple[Finding, ...]:
+    """Finding about gains that differ by less than a hypothesis of its own, with their standard deviations."""
+    significant = [gain for gain in gains if gain.significant]
+    if not significant:
+        return ()
+    largest = max(gain.advantage for gain in significant)
+    near = [gain for gain in significant if gain.advantage > largest - SAME_ADVANTAGE]
+    near.sort(key=lambda gain: -gain.advantage)
+    names = [model.joint_names[gain.joint] for gain in near]
+    sizes = (
+        f"{name} is {gain.value:.3g} (+- {gain.value * gain.deviation:.1g}) times"
+        for name, gain in zip(names, near, strict=True)
+    )
+    message = f"the effort of {', or that of '.join(sizes)} the torque that the other joints determine"
+    apart = max(near[0].value, 1.0 / near[0].value)
+    severity: Severity = "warning" if apart > WARNED_FACTOR else "info"
+    return (GAIN_INCONSISTENT.found(message, names, severity),)
+
+
+def _is_pattern(grams: RigidGrams, factors: WeightFactors) -> bool:
+    """Whether only some of the efforts have the opposite sign."""
+    return SignPattern.from_grams(grams, factors).advantage >= LEAST_ADVANTAGE
+
+
+def _drives(samples: MotionSamples, model: RobotModel, fit: RigidFit) -> bool:
+    """Whether friction drives most joints instead of braking them."""
+    return bool((friction_directions(samples, model, fit.values)[0] < 0.0).mean() > 0.5)
+
+
+def _report_driving(
+    scales: ScaleProfile, factors: WeightFactors, samples: MotionSamples, model: RobotModel, fit: RigidFit
+) -> tuple[Finding, ...]:
+    """Finding about joints without weight whose friction drives them: the effort has the opposite sign."""
+    directions, shares = friction_directions(samples, model, fit.values)
+    unverified = ~((scales.sharpness() > VERIFIED_LOSS) | factors.confirmed)
+    driving = unverified & (directions < -DRIVING_DIRECTION) & (shares > DRIVING_SHARE)
+    if not driving.any():
+        return ()
+    names = _names(model, driving)
+    message = f"friction drives {', '.join(names)} instead of braking: the effort has the opposite sign"
+    return (EFFORT_SIGN.found(message, names),)
+
+
+def examine_lengths(model: RobotModel) -> tuple[Finding, ...]:
+    """Finding about a URDF whose lengths are in millimeters."""
+    longest = float(np.linalg.norm(model.translation, axis=1).max(initial=0.0))
+    if longest <= LARGEST_OFFSET_M:
+        return ()
+    message = f"joints of the URDF are up to {longest:.0f} m apart: its lengths appear to be in millimeters"
+    return (URDF_IN_MILLIMETERS.found(message),)
+
+
+def angle_between(one: Array, other: Array) -> float:
+    """Angle between two vectors [deg]; 180 if one of them is zero."""
+    size = float(np.linalg.norm(one) * np.linalg.norm(other))
+    return float(np.degrees(np.arccos(np.clip(one @ other / size, -1.0, 1.0)))) if size > 0.0 else 180.0
+
+
+def _names(model: RobotModel, flags: Mask | Sequence[int]) -> list[str]:
+    return [str(name) for name in np.array(model.joint_names)[flags]]
+
+
+def _judge_unit(factors: WeightFactors, model: RobotModel) -> tuple[Finding, ...]:
+    """Finding about efforts in N mm: those of all loaded joints are about 1000 times the weight."""
+    loaded = factors.loaded
+    ratios = factors.factors[loaded]
+    if not loaded.any() or not ((ratios > MILLI_RATIO[0]) & (ratios < MILLI_RATIO[1])).all():
+        return ()
+    message = f"efforts are {np.median(ratios):.3g} times the torque of the URDF's masses: they appear to be in N mm"
+    return (EFFORT_UNITS.found(message, _names(model, loaded)),)
+
+
+def _judge_currents(factors: WeightFactors, model: RobotModel) -> tuple[Finding, ...]:
+    """Finding about efforts in amperes: those of several loaded joints follow the weight, and are far below it."""
+    loaded = factors.loaded
+    ratios, deviations = factors.factors[loaded], factors.deviations[loaded]
+    small = (np.abs(ratios) < AMPERES_RATIO) & (np.abs(ratios) > CURRENT_SIGMAS * deviations)
+    if len(ratios) < 2 or not small.all():
+        return ()
+    size = float(np.median(np.abs(ratios)))
+    opposite = factors.factors < -CURRENT_SIGMAS * factors.deviations
+    message = f"efforts are {size:.2g} of the torque of the URDF's masses: they appear to be in amperes"
+    if opposite.any():
+        message += f", with the opposite sign for {', '.join(_names(model, opposite))}"
+    return (EFFORT_IN_AMPERES.found(message, _names(model, loaded)),)
+
+
+def _weightless(
+    gravity: GravityFits, present: RigidFit, factors: WeightFactors, samples: MotionSamples, model: RobotModel
+) -> bool:
+    """Whether the efforts contain no weight in any direction of gravity, or a small rest of it."""
+    if factors.known and not factors.weightless:
+        return False
+    direction = gravity.best_direction()
+    none, best = gravity.without_gravity(), gravity.fit(direction)
+    if not factors.known:
+        return none.advantage(present) > WEIGHTLESS_ADVANTAGE and best.advantage(none) < WEIGHTLESS_ADVANTAGE
+    if best.advantage(none) < LEAST_ADVANTAGE:
+        return True
+    along = WeightFactors.from_samples(samples, replace(model, gravity=direction))
+    return along.weightless and along.has_inertia
+
+
+def _has_dynamics(rows: RigidRows, gravity: GravityFits) -> bool:
+    """Whether inertia or friction is in efforts that contain no weight."""
+    return _inertia_advantage(rows, gravity.without_gravity()) > LEAST_DYNAMICS or _friction_share(rows) > (
+        LEAST_FRICTION_SHARE
+    )
+
+
+def _inertia_advantage(rows: RigidRows, fit: RigidFit) -> float:
+    projected = np.sqrt((rows.tau**2).sum(axis=1) / rows.counts)
+    return float(np.log(np.maximum(projected, fit.rms) / fit.rms).sum())
+
+
+def _friction_share(rows: RigidRows) -> float:
+    """Share of the variance of all efforts, joint by joint, that friction explains: median over the joints."""
+    left = (rows.tau**2).sum(axis=1) / rows.counts
+    return float(np.median(1.0 - left / np.maximum(rows.scale, 1e-300) ** 2))
+
+
+def _report_weightless(rows: RigidRows, fit: RigidFit, model: RobotModel) -> tuple[Finding, ...]:
+    """Finding about efforts without weight: compensated gravity, or external torques."""
+    inertia, friction = _inertia_advantage(rows, fit) > LEAST_DYNAMICS, _friction_share(rows) > LEAST_FRICTION_SHARE
+    if not (inertia or friction):
+        message = "the efforts contain neither weight nor inertia nor friction of the robot"
+        return (EFFORT_EXTERNAL.found(message),)
+    compensated = "gravity" if friction else "gravity and friction"
+    message = f"the efforts contain no weight: the driver compensates {compensated} before it reports them"
+    return (EFFORT_GRAVITY_COMPENSATED.found(message),)
+
+
+def _find_direction(gravity: GravityFits, factors: WeightFactors, samples: MotionSamples, model: RobotModel) -> Array:
+    """Direction of gravity that the efforts agree with [m/s^2], shape (3,).
+
+    Slow motion determines gravity up to its sign, as the parameters are free; masses of the URDF determine the sign.
+    """
+    if factors.reversed:
+        return -model.gravity
+    direction = gravity.best_direction(_magnitude(model))
+    if angle_between(direction, model.gravity) < OTHER_MOUNTING_DEG or not model.inertial_parameters.any():
+        return direction
+    along = WeightFactors.from_samples(samples, replace(model, gravity=direction))
+    return -direction if along.known and float(np.median(along.factors[along.loaded])) < 0.0 else direction
+
+
+def _explain(
+    gravity: GravityFits,
+    grams: RigidGrams,
+    scales: ScaleProfile,
+    factors: WeightFactors,
+    samples: MotionSamples,
+    model: RobotModel,
+) -> ExplainedRecording | None:
+    """Hypothesis with the largest advantage, if that is large enough."""
+    direction = _find_direction(gravity, factors, samples, model)
+    exchange = find_exchange(samples.thinned(ORDER_SAMPLES), model)
+    angle = angle_between(direction, model.gravity)
+    if angle < OTHER_MOUNTING_DEG and model.gravity.any():
+        direction = gravity.refine(model.gravity)
+        angle = angle_between(direction, model.gravity)
+    mounted = gravity.fit(direction).advantage(grams.fit())
+    if angle > 179.9 and model.gravity.any():  # slow motion determines gravity up to its sign only
+        mounted = max(mounted, LEAST_ADVANTAGE)
+    least = LEAST_ADVANTAGE if angle > OTHER_MOUNTING_DEG else LEAST_TILT_ADVANTAGE
+    ratios = {
+        "gravity": mounted / least if angle > LEAST_TILT_DEG else 0.0,
+        "exchange": 0.0 if exchange is None else exchange.advantage / LEAST_EXCHANGE_ADVANTAGE,
+        "scale": scales.advantage / LEAST_ADVANTAGE,
+        "signs": 0.0,
+    }
+    signs = SignPattern.from_grams(grams, factors)
+    if signs.several and signs.cost < _scale_cost(scales, factors):
+        ratios |= {"scale": 0.0, "signs": signs.advantage / LEAST_ADVANTAGE}
+    best = max(ratios, key=lambda name: ratios[name])
+    if ratios[best] < 1.0:
+        return None
+    if best == "gravity":
+        return ExplainedRecording(_report_gravity(direction, model), samples, replace(model, gravity=direction))
+    if best == "exchange" and exchange is not None:
+        return ExplainedRecording(_report_exchange(exchange, model), exchange.undo(samples), model)
+    if best == "signs":
+        corrected = replace(samples, tau=samples.tau * signs.signs[:, None])
+        return ExplainedRecording(_report_signs(signs, factors, model), corrected, model)
+    joint, factor = scales.alternatives(SAME_ADVANTAGE)[0]
+    tau = samples.tau.copy()
+    tau[joint] /= factor
+    return ExplainedRecording(_report_scale(scales, factors, model), replace(samples, tau=tau), model)
+
+
+def _scale_cost(scales: ScaleProfile, factors: WeightFactors) -> float:
+    """Cost of the best factor of one joint, comparable with that of a pattern of signs."""
+    signs = np.ones(len(factors.factors))
+    for joint, factor in scales.alternatives(0.0)[:1]:
+        signs[joint] = np.sign(factor)
+    return scales.least + pattern_cost(signs, factors.directions)
+
+
+def _magnitude(model: RobotModel) -> float:
+    """Magnitude of the configured gravity, or the standard one where none is configured [m/s^2]."""
+    size = float(np.linalg.norm(model.gravity))
+    return size if size > 0.0 else STANDARD_WEIGHT
+
+
+def _report_gravity(direction: Array, model: RobotModel) -> Finding:
+    angle = angle_between(direction, model.gravity)
+    vector = ", ".join(f"{value:.2f}" for value in (np.round(direction, 2) + 0.0).tolist())  # no -0.00
+    configured = (
+        f"{angle:.0f} degrees from the configured one: the base is mounted in another way"
+        if model.gravity.any()
+        else "but none is configured"
+    )
+    return GRAVITY_DIRECTION.found(
+        f"the efforts agree with gravity [{vector}] m/s^2 in the base frame, {configured}",
+        severity="error" if angle > OTHER_MOUNTING_DEG else "warning",
+        action=f"set `gravity: [{vector}]` in the configuration",
+    )
+
+
+def _report_exchange(exchange: Exchange, model: RobotModel) -> Finding:
+    names = _names(model, list(exchange.joints))
+    channels = exchange.channels
+    message = f"{channels} of {names[0]} and {names[1]} are exchanged: with the two exchanged the dynamics fit"
+    return JOINTS_SWAPPED.found(message, names)
+
+
+def _report_signs(signs: SignPattern, factors: WeightFactors, model: RobotModel) -> Finding:
+    """Finding about several joints of opposite sign; about their opposites, too, where no weight decides."""
+    determined = ~signs.undetermined
+    named, others = signs.opposite & determined, ~signs.opposite & determined
+    message = f"the efforts of {', '.join(_names(model, named))} have the opposite sign of those of the other joints"
+    if not factors.directions[determined].any() and others.any():
+        message += f", or those of {', '.join(_names(model, others))} have: no masses of the URDF decide"
+        named = determined
+    if signs.undetermined.any():
+        message += f"; the signs of {', '.join(_names(model, signs.undetermined))} are not determined"
+    return EFFORT_SIGN.found(message, _names(model, named))
+
+
+def _report_scale(scales: ScaleProfile, factors: WeightFactors, model: RobotModel) -> Finding:
+    """Finding about the joint whose gain is wrong; about several where the URDF's weight does not decide."""
+    candidates = scales.alternatives(SAME_ADVANTAGE)
+    suspected = [one for one in candidates if not factors.confirmed[one[0]]] or candidates
+    names = [model.joint_names[joint] for joint, _ in suspected]
+    if suspected[0][1] < 0.0:
+        message = (
+            f"the effort of {' or '.join(names)} has the opposite sign of the torque that the other joints determine"
+        )
+        if suspected[0][1] != -1.0:  # a wrong sign alone leaves the size as it is
+            message += f", and about {-suspected[0][1]:g} times its size: the URDF may describe another robot"
+        return EFFORT_SIGN.found(message, names)
+    sizes = (f"{name} is about {factor:g} times" for name, (_, factor) in zip(names, suspected, strict=True))
+    message = f"the effort of {', or that of '.join(sizes)} the torque that the other joints determine"
+    factor = suspected[0][1]
+    severity: Severity = "error" if not 1.0 / REFUSED_FACTOR < factor < REFUSED_FACTOR else "warning"
+    return GAIN_INCONSISTENT.found(message, names, severity)
+
+
+def _report_unverified(
+    scales: ScaleProfile, gains: Sequence[GainFactor], factors: WeightFactors, model: RobotModel
+) -> tuple[Finding, ...]:
+    """Findings about joints whose effort is compared with the URDF's weight alone, roughly, or with nothing."""
+    unverified = ~((scales.sharpness() > VERIFIED_LOSS) | factors.confirmed)
+    apart = unverified & factors.precise & factors.loaded
+    findings = []
+    if apart.any():
+        values = zip(_names(model, apart), factors.factors[apart], factors.deviations[apart], strict=True)
+        listed = ", ".join(f"{name} {factor:.3g} (+- {deviation:.1g})" for name, factor, deviation in values)
+        message = (
+            "only the URDF's masses could verify the scale of these efforts, and they disagree: the efforts are, as a "
+            f"ratio to the weight of these masses, {listed}"
+        )
+        findings.append(GAIN_UNVERIFIABLE.found(message, _names(model, apart), "warning"))
+    if (unverified & ~apart).any():
+        names = _names(model, unverified & ~apart)
+        message = (
+            f"nothing in these data verifies the scale or the sign of the effort of {', '.join(names)}: friction "
+            "explains it"
+        )
+        findings.append(GAIN_UNVERIFIABLE.found(message, names))
+    deviations = np.array([gain.deviation for gain in gains])
+    limits = np.exp(np.minimum(SIGNIFICANT_SIGMAS * deviations, np.log(LARGEST_LIMIT)))
+    rough = ~unverified & (limits > COARSE_FACTOR)
+    if rough.any():
+        names = _names(model, rough)
+        sizes = ", ".join(f"{name} ({limit - 1.0:.0%})" for name, limit in zip(names, limits[rough], strict=True))
+        message = f"wrong gains would not be found below these relative errors: {sizes}"
+        findings.append(GAIN_UNVERIFIABLE.found(message, names))
+    return tuple(findings)

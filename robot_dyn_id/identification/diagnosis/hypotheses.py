@@ -1,0 +1,477 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Hypotheses about a recording: direction of gravity, weight in the efforts, scale and order of the channels.
+
+Each hypothesis is a rigid-body fit with free inertial parameters, without the torque that friction can explain
+(`samples.RigidRows`), so that it needs no masses in the URDF. Fits are compared by the residuals of all joints.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import combinations, product
+
+import numpy as np
+
+from robot_dyn_id.arrays import Array, Integers, Mask
+from robot_dyn_id.dynamics.regressor import Motion, Regressor
+from robot_dyn_id.identification.diagnosis.samples import (
+    FIRST_FRICTION_COLUMN,
+    RIDGE,
+    MotionSamples,
+    RigidFit,
+    RigidGrams,
+    RigidRows,
+    solve_scaled,
+)
+from robot_dyn_id.model.robot import STANDARD_GRAVITY, RobotModel
+
+STANDARD_WEIGHT = math.hypot(*STANDARD_GRAVITY)
+"""Magnitude of gravity [m/s^2]."""
+
+DIRECTIONS = tuple(np.array(signs, dtype=np.float64) for signs in product((-1, 0, 1), repeat=3) if any(signs))
+"""Directions from which the search for gravity starts: faces, edges and corners of a cube."""
+
+LOADED_RATIO = 0.25
+"""Gravity torque of a joint by the URDF, as a ratio to the largest one, above which the joint is loaded."""
+
+FITTED_RATIO = 0.5
+"""Residual of a joint, as a ratio to its effort without friction, up to which a factor explains the effort: without
+that condition a factor that takes a joint out of the equations would be the best one."""
+
+STRONG_RATIO = 0.3
+"""Effort of a joint without friction, as a ratio to the largest one, from which on a factor must explain it."""
+
+REVERSED_FACTOR = 0.3
+"""Factor of the URDF's weight below whose negative an effort is opposite to it."""
+
+WEIGHTLESS_FACTOR = 0.2
+"""Factor of the URDF's gravity torque in the efforts below which they contain no weight."""
+
+LEAST_INERTIA_FACTOR = 0.5
+"""Factor of the URDF's inertial torque from which on efforts are torques."""
+
+DIRECTION_SIGMAS, DIRECTION_FACTOR = 10.0, 0.3
+"""Standard deviations, and factor of the URDF's weight, above which the sign of that factor counts."""
+
+SIGN_COST, CONTRADICTION_COST = 0.5, 1.5
+"""Sum of the logarithms of the residuals by which an opposite sign must improve the fit, and in addition one that the
+URDF's weight contradicts."""
+
+SMALLEST_WEIGHT_RATIO = 1e-3
+"""Gravity torque of a joint, as a ratio to the largest one, that counts as zero."""
+
+GAINS = (
+    *(-10.0, -3.0, -1.0, -0.3, -0.1, 1e-3, 0.01, 0.03, 0.1, 0.2, 0.3, 0.5, 0.7, 0.85),
+    *(1.0, 1.2, 1.4, 2.0, 3.0, 5.0, 10.0, 30.0, 100.0, 1e3),
+)
+"""Factors of one joint's effort that are compared."""
+
+
+@dataclass(frozen=True)
+class GravityFits:
+    """Rigid-body fits under any gravity vector.
+
+    Attributes:
+        grams: Gram matrices of four groups of columns: without gravity, and the change per m/s^2 along x, y and z.
+    """
+
+    grams: RigidGrams
+
+    @classmethod
+    def from_samples(cls, samples: MotionSamples, model: RobotModel) -> GravityFits:
+        """Evaluate the regressor without gravity and for one m/s^2 along each axis."""
+        models = [replace(model, gravity=gravity) for gravity in (np.zeros(3), *np.eye(3))]
+        rows = RigidRows.from_samples(samples, models)
+        free, *along = np.split(rows.columns, 4, axis=2)
+        columns = np.concatenate([free, *(axis - free for axis in along)], axis=2)
+        return cls(replace(rows, columns=columns).grams())
+
+    def fit(self, gravity: Array) -> RigidFit:
+        """Fit under a gravity vector [m/s^2], shape (3,)."""
+        return self._under(gravity).fit()
+
+    def without_gravity(self) -> RigidFit:
+        """Fit of efforts that contain no weight."""
+        return self.fit(np.zeros(3))
+
+    def refine(self, gravity: Array, steps: int = 8) -> Array:
+        """Direction of gravity with the smallest residual near another one, by Gauss-Newton with free parameters.
+
+        Args:
+            gravity: start [m/s^2], shape (3,), not zero.
+            steps: number of steps.
+        """
+        magnitude = float(np.linalg.norm(gravity))
+        best, least = gravity, self.fit(gravity)
+        for _ in range(steps):
+            tangent = np.linalg.svd(best[None] / magnitude)[2][1:]  # two directions at right angles to gravity
+            turn = self._turn(best, least, tangent)
+            size = float(np.linalg.norm(turn))
+            turn *= min(1.0, 0.5 * magnitude / max(size, 1e-12))
+            following = best + tangent.T @ turn
+            following *= magnitude / np.linalg.norm(following)
+            fit = self.fit(following)
+            if fit.advantage(least) <= 0.0:
+                break
+            best, least = following, fit
+            if size < 1e-4 * magnitude:
+                break
+        return best
+
+    def best_direction(self, magnitude: float = STANDARD_WEIGHT) -> Array:
+        """Gravity of a magnitude [m/s^2] with the smallest residual, shape (3,)."""
+        starts = [magnitude * direction / np.linalg.norm(direction) for direction in DIRECTIONS]
+        none = self.without_gravity()
+        first = max(starts, key=lambda gravity: self.fit(gravity).advantage(none))
+        return self.refine(first)
+
+    def _groups(self, array: Array, axes: Sequence[int]) -> Array:
+        """An array of columns with each axis of 4 c entries split into (4, c)."""
+        shape: list[int] = []
+        for axis, size in enumerate(array.shape):
+            shape += [4, size // 4] if axis in axes else [size]
+        return array.reshape(shape)
+
+    def _under(self, gravity: Array) -> RigidGrams:
+        mix = np.concatenate([[1.0], gravity])
+        grams = np.einsum("a,jaibk,b->jik", mix, self._split, mix, optimize=True)
+        products = np.einsum("a,jai->ji", mix, self._groups(self.grams.products, (1,)))
+        return replace(self.grams, grams=grams, products=products)
+
+    @cached_property
+    def _split(self) -> Array:
+        return self._groups(self.grams.grams, (1, 2))
+
+    def _turn(self, gravity: Array, fit: RigidFit, tangent: Array) -> Array:
+        """Gauss-Newton step of gravity along two tangents [m/s^2], shape (2,), with the parameters free."""
+        mix = np.concatenate([[1.0], gravity])
+        turns = np.concatenate([np.zeros((2, 1)), tangent], axis=1)
+        values, weights = fit.values, fit.weights
+        weighted = np.tensordot(weights, self._split, 1)  # (4, c, 4, c)
+        targets = np.tensordot(weights, self._groups(self.grams.products, (1,)), 1)  # (4, c)
+        by_values = np.einsum("aibk,k->aib", weighted, values)
+        free = np.einsum("a,aibk,b->ik", mix, weighted, mix, optimize=True)
+        cross = np.einsum("a,aib,tb->it", mix, by_values, turns, optimize=True)
+        both = np.einsum("i,aib,ta,ub->tu", values, by_values, turns, turns, optimize=True)
+        right = np.concatenate([mix @ targets, np.einsum("ta,ai,i->t", turns, targets, values)])
+        matrix = np.block([[free, cross], [cross.T, both]])
+        return solve_scaled(matrix, right - matrix @ np.concatenate([values, np.zeros(2)]))[-2:]
+
+
+@dataclass(frozen=True)
+class WeightFactors:
+    """Weight in the efforts, as factors of the gravity torque of the URDF's own masses.
+
+    Attributes:
+        factors: factor of each joint's gravity torque, shape (n,); NaN where the URDF has no gravity torque.
+        deviations: their standard deviations (1 sigma) for white residuals, shape (n,).
+        rms: RMS of the URDF's gravity torque that friction does not explain [N m or N], shape (n,).
+        inertia: factor of each joint's inertial torque, shape (n,); NaN like `factors`.
+    """
+
+    factors: Array
+    deviations: Array
+    rms: Array
+    inertia: Array
+
+    @classmethod
+    def from_samples(cls, samples: MotionSamples, model: RobotModel) -> WeightFactors:
+        """Fit efforts by the URDF's gravity torque, its inertial torque, and friction, joint by joint."""
+        still = Motion(samples.motion.q, np.zeros_like(samples.motion.dq), np.zeros_like(samples.motion.ddq))
+        regressor = Regressor(model)
+        weight = regressor.torque(still, model.inertial_parameters)
+        inertia = regressor.torque(samples.motion, model.inertial_parameters) - weight
+        rows = RigidRows.from_samples(samples, [model])
+        columns = rows.project(np.stack([weight, inertia], axis=2) * samples.valid[..., None])
+        smallest = SMALLEST_WEIGHT_RATIO**2 * max(float((weight**2).sum(axis=1).max()), 1e-300)
+        factors, deviations, inertias = (np.full(len(weight), np.nan) for _ in range(3))
+        for joint, of_joint in enumerate(columns):
+            gram = of_joint.T @ of_joint
+            if gram[0, 0] <= smallest:
+                continue
+            gram[np.diag_indices(2)] = gram[np.diag_indices(2)] * (1.0 + RIDGE) + smallest * RIDGE
+            solution = np.linalg.solve(gram, of_joint.T @ rows.tau[joint])
+            residual = rows.tau[joint] - of_joint @ solution
+            factors[joint], inertias[joint] = solution
+            deviations[joint] = np.sqrt(np.linalg.inv(gram)[0, 0] * (residual**2).sum() / rows.counts[joint])
+        return cls(factors, deviations, np.sqrt((columns[..., 0] ** 2).sum(axis=1) / rows.counts), inertias)
+
+    @property
+    def loaded(self) -> Mask:
+        """Joints that carry a considerable weight by the URDF, shape (n,)."""
+        return np.asarray(np.isfinite(self.factors) & (self.rms > LOADED_RATIO * self.rms.max(initial=0.0)))
+
+    @property
+    def weightless(self) -> bool:
+        """Whether the efforts of all loaded joints hold hardly any weight."""
+        size = np.abs(self.factors) + 2.0 * self.deviations
+        return self.known and bool((size[self.loaded] < WEIGHTLESS_FACTOR).all())
+
+    @property
+    def has_inertia(self) -> bool:
+        """Whether the efforts of the loaded joints hold the URDF's inertia, unlike small currents."""
+        return self.known and float(np.median(self.inertia[self.loaded])) > LEAST_INERTIA_FACTOR
+
+    @property
+    def known(self) -> bool:
+        """Whether the URDF has masses that a loaded joint carries."""
+        return bool(self.loaded.any())
+
+    @property
+    def reversed(self) -> bool:
+        """Whether the efforts of several loaded joints, and of all, are opposite to the URDF's weight."""
+        factors = self.factors[self.loaded]
+        return len(factors) > 1 and bool((factors < -REVERSED_FACTOR).all())
+
+    @property
+    def directions(self) -> Array:
+        """1 or -1 where the efforts clearly have, or oppose, the URDF's weight; 0 elsewhere, shape (n,)."""
+        clear = np.abs(self.factors) > np.maximum(DIRECTION_SIGMAS * self.deviations, DIRECTION_FACTOR)
+        return np.where(clear & np.isfinite(self.factors), np.sign(self.factors), 0.0)
+
+    @property
+    def precise(self) -> Mask:
+        """Joints whose factor is known within 10 %, shape (n,)."""
+        return np.asarray(np.isfinite(self.factors) & (self.deviations < 0.1 * np.abs(self.factors)))
+
+    @property
+    def confirmed(self) -> Mask:
+        """Joints whose effort agrees with the URDF's weight within a factor of three, shape (n,)."""
+        return np.asarray(self.precise & (self.factors > 1.0 / 3.0) & (self.factors < 3.0))
+
+
+@dataclass(frozen=True)
+class ScaleProfile:
+    """Residuals of all joints as a function of a factor of one joint's effort.
+
+    Attributes:
+        losses: sum of the logarithms of the joints' residuals for each joint and factor of `GAINS`, shape (n, gains).
+        fitting: whether the factor explains the effort of the joint, shape (n, gains).
+    """
+
+    losses: Array
+    fitting: Mask
+
+    @classmethod
+    def from_grams(cls, grams: RigidGrams) -> ScaleProfile:
+        """Compare factors of every joint, the others unchanged."""
+        losses = np.empty((len(grams.scale), len(GAINS)))
+        fitting = np.ones(losses.shape, dtype=bool)
+        effort = np.sqrt(grams.squares / grams.counts)
+        strong = effort >= STRONG_RATIO * effort.max(initial=0.0)
+        for joint in range(len(losses)):
+            for place, gain in enumerate(GAINS):
+                factors = np.ones(len(losses))
+                factors[joint] = gain
+                fit = grams.scaled(factors).fit()
+                losses[joint, place] = np.log(fit.rms).sum()
+                left = fit.rms / np.maximum(effort, 1e-300)
+                explains = left[joint] < FITTED_RATIO and float(np.median(left[strong])) < FITTED_RATIO
+                fitting[joint, place] = gain == 1.0 or explains
+        return cls(losses, fitting)
+
+    def alternatives(self, margin: float) -> list[tuple[int, float]]:
+        """Joints with their best factors whose residuals are about the smallest ones, the best first.
+
+        Efforts of few joints do not show which of two gains is the wrong one.
+
+        Args:
+            margin: distance from the smallest sum of logarithms of the residuals.
+        """
+        least = self._explaining.min(axis=1)
+        near = [joint for joint in np.argsort(least, kind="stable").tolist() if least[joint] < least.min() + margin]
+        places = self._explaining.argmin(axis=1)
+        return [(joint, GAINS[int(places[joint])]) for joint in near if GAINS[int(places[joint])] != 1.0]
+
+    @property
+    def least(self) -> float:
+        """Smallest sum of the logarithms of the joints' residuals."""
+        return float(self._explaining.min())
+
+    @property
+    def advantage(self) -> float:
+        """Advantage of the best factor over the efforts as they are; see `RigidFit.advantage`."""
+        return float(self._present - self.least)
+
+    def sharpness(self) -> Array:
+        """Loss of a third and of three times each joint's effort, the smaller of both, above the present one."""
+        apart = self.losses[:, [GAINS.index(0.3), GAINS.index(3.0)]].min(axis=1)
+        return np.asarray(apart - self._present)
+
+    @property
+    def _explaining(self) -> Array:
+        return np.where(self.fitting, self.losses, np.inf)
+
+    @property
+    def _present(self) -> float:
+        return float(self.losses[0, GAINS.index(1.0)])
+
+
+@dataclass(frozen=True)
+class SignPattern:
+    """Signs of the efforts of all joints with which rigid-body dynamics fit best.
+
+    A pattern and its opposite fit equally well, as do the opposite signs of joints without common links: the URDF's
+    weight, and then the number of opposite signs, decide.
+
+    Attributes:
+        signs: 1, or -1 where the effort is opposite, shape (n,).
+        advantage: advantage over the efforts as they are; see `RigidFit.advantage`.
+        cost: sum of the logarithms of the residuals, with the `pattern_cost`.
+        fitting: whether the fit explains the efforts.
+        undetermined: joints whose sign neither the fit nor the URDF's weight determines, shape (n,).
+    """
+
+    signs: Array
+    advantage: float
+    cost: float
+    fitting: bool
+    undetermined: Mask
+
+    @classmethod
+    def from_grams(cls, grams: RigidGrams, factors: WeightFactors) -> SignPattern:
+        """Search by reversing one or two joints at a time, from the signs as recorded and from those of the weight."""
+        joints, evidence = len(grams.scale), factors.directions
+        losses: dict[tuple[float, ...], float] = {}
+
+        def loss(signs: Array) -> float:
+            key = tuple((signs * signs[0]).tolist())  # the opposite pattern fits equally well
+            if key not in losses:
+                losses[key] = float(np.log(grams.scaled(signs).fit().rms).sum())
+            return losses[key]
+
+        def cost(signs: Array) -> float:
+            return loss(signs) + pattern_cost(signs, evidence)
+
+        moves = [np.where(np.isin(np.arange(joints), pair), -1.0, 1.0) for pair in _small_sets(joints)]
+        best = np.ones(joints)
+        for start in (best, np.where(evidence < 0.0, -1.0, 1.0)):
+            reached = _descend(start, moves, cost)
+            best = reached if cost(reached) < cost(best) else best
+        present, single = loss(np.ones(joints)), moves[:joints]
+        changes = np.array([loss(best * move) - loss(best) for move in single])
+        fit = grams.scaled(best).fit()
+        effort = np.sqrt(grams.squares / grams.counts)
+        left = fit.rms / np.maximum(effort, 1e-300)
+        strong = effort >= STRONG_RATIO * effort.max(initial=0.0)
+        fitting = float(np.median(left[strong])) < FITTED_RATIO
+        return cls(best, present - loss(best), cost(best), fitting, (changes < SIGN_COST) & (evidence == 0.0))
+
+    @property
+    def opposite(self) -> Mask:
+        """Joints whose effort has the opposite sign, shape (n,)."""
+        return np.asarray(self.signs < 0.0)
+
+    @property
+    def several(self) -> bool:
+        """Whether the pattern explains the efforts by more than one opposite sign that is determined."""
+        return self.fitting and int((self.opposite & ~self.undetermined).sum()) > 1
+
+
+def pattern_cost(signs: Array, evidence: Array) -> float:
+    """Cost of opposite signs, in the unit of the sum of the logarithms of the residuals.
+
+    Args:
+        signs: 1 or -1 of each joint, shape (n,).
+        evidence: direction of the URDF's weight in the efforts, shape (n,); 0 where it is not known.
+    """
+    return SIGN_COST * float((signs < 0.0).sum()) + CONTRADICTION_COST * float((signs * evidence < 0.0).sum())
+
+
+def _small_sets(joints: int) -> list[tuple[int, ...]]:
+    """Single joints, then pairs."""
+    return [(joint,) for joint in range(joints)] + list(combinations(range(joints), 2))
+
+
+def _descend(signs: Array, moves: Sequence[Array], cost: Callable[[Array], float]) -> Array:
+    """Pattern from which no move lowers the cost."""
+    least = cost(signs)
+    while True:
+        following = min((signs * move for move in moves), key=cost)
+        if not cost(following) < least - 1e-9:
+            return signs
+        signs, least = following, cost(following)
+
+
+@dataclass(frozen=True)
+class Exchange:
+    """Exchange of two joints in a recording.
+
+    Attributes:
+        joints: the two joints, by number.
+        channels: channels that are exchanged, one of `EXCHANGED`.
+        advantage: advantage of exchanging them; see `RigidFit.advantage`.
+    """
+
+    joints: tuple[int, int]
+    channels: str
+    advantage: float
+
+    def undo(self, samples: MotionSamples) -> MotionSamples:
+        """The samples with these channels exchanged."""
+        order = np.arange(len(samples.tau))
+        order[list(self.joints)] = self.joints[::-1]
+        moved = samples if self.channels == EXCHANGED[1] else samples.with_order(order)
+        efforts = np.arange(len(order)) if self.channels == EXCHANGED[2] else order
+        return replace(moved, tau=samples.tau[efforts], valid=samples.valid[efforts])
+
+
+EXCHANGED = ("all channels", "efforts", "positions")
+"""Channels of two joints that may be exchanged; velocities go with the positions."""
+
+
+def find_exchange(samples: MotionSamples, model: RobotModel) -> Exchange | None:
+    """Pair of joints whose exchange lowers the residuals most; None if the robot has one joint.
+
+    Samples count in which the efforts of all joints are usable, so that one set of rows serves every order of efforts.
+    """
+    joints, usable = len(model.joint_names), samples.valid.all(axis=0)
+    samples = replace(samples, valid=np.broadcast_to(usable, samples.valid.shape))
+    as_recorded = np.arange(joints)
+    recorded = RigidRows.from_samples(samples, [model])
+
+    def loss(rows: RigidRows, order: Integers) -> float:
+        return float(np.log(rows.with_efforts(np.where(usable, samples.tau[order], 0.0)).grams().fit().rms).sum())
+
+    present, exchanges = loss(recorded, as_recorded), []
+    for pair in combinations(range(joints), 2):
+        order = as_recorded.copy()
+        order[list(pair)] = pair[::-1]
+        moved = RigidRows.from_samples(samples.with_order(order), [model])
+        of_channels = ((moved, order), (recorded, order), (moved, as_recorded))
+        exchanges += [
+            Exchange(pair, channels, present - loss(rows, efforts))
+            for channels, (rows, efforts) in zip(EXCHANGED, of_channels, strict=True)
+        ]
+    return max(exchanges, key=lambda exchange: exchange.advantage, default=None)
+
+
+def friction_directions(samples: MotionSamples, model: RobotModel, values: Array) -> tuple[Array, Array]:
+    """Whether friction brakes or drives each joint.
+
+    Args:
+        samples: the samples.
+        model: the robot.
+        values: its inertial parameters, shape (c,).
+
+    Returns:
+        Power of friction over the product of the RMS of friction and velocity, from -1 (drives) to 1 (brakes), shape
+        (n,); share of the effort's variance without the rigid-body torque that friction explains, shape (n,).
+    """
+    left = samples.tau - Regressor(model).torque(samples.motion, values)
+    directions, shares = np.zeros(len(left)), np.zeros(len(left))
+    for joint, (columns, usable) in enumerate(zip(samples.friction.transpose(1, 2, 0), samples.valid, strict=True)):
+        if usable.sum() <= columns.shape[1]:
+            continue
+        columns, torque, dq = columns[usable], left[joint, usable], samples.motion.dq[joint, usable]
+        solution = np.linalg.lstsq(columns, torque, rcond=1e-8)[0]
+        friction = columns[:, FIRST_FRICTION_COLUMN:] @ solution[FIRST_FRICTION_COLUMN:]
+        size = float(np.sqrt((friction**2).sum() * (dq**2).sum()))
+        directions[joint] = float(friction @ dq) / size if size > 0.0 else 0.0
+        without = torque - columns[:, :FIRST_FRICTION_COLUMN] @ solution[:FIRST_FRICTION_COLUMN]
+        total = float((without**2).sum())
+        shares[joint] = 1.0 - float(((without - friction) ** 2).sum()) / total if total > 0.0 else 0.0
+    return directions, shares

@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Errors on held-out data, and what a model is fit for."""

@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Predictions along recordings: up to their ends, over short gaps, and nowhere in long ones."""
+
+import numpy as np
+import pytest
+from support.simulated import ARM, LIFT, TERMS, Simulated, changed
+
+from robot_dyn_id.estimators import WeightedLeastSquares
+from robot_dyn_id.files.shared import shared_file
+from robot_dyn_id.identification.pipeline import identify
+from robot_dyn_id.identification.prediction.prediction import predict_recording
+from robot_dyn_id.identification.settings import Settings
+from robot_dyn_id.identification.validation.holdout import split
+
+ARMS = {"three joints": ARM, "sliding": LIFT, "seven joints": shared_file("urdf/arm7.urdf").read_text()}
+RATE = 200.0
+
+
+@pytest.fixture(scope="module", params=ARMS)
+def arm(request):
+    """A robot, and the model that was identified from a noisy recording of it with 16-bit encoders."""
+    robot = Simulated(ARMS[request.param])
+    settings = Settings(terms=TERMS, estimator=WeightedLeastSquares(), velocity="derivative")
+    recordings = [encoded(robot.record(seed=seed, duration=20.0, rate=RATE, noise=0.3)) for seed in (1, 2)]
+    return robot, identify(
+        *split(recordings[:1], robot.joints, recordings[1:]), robot.model, settings, "test"
+    ).parameters
+
+
+def encoded(recording, bits=16):
+    step = 2 * np.pi / 2**bits
+    return changed(recording, q=lambda q: np.round(q / step) * step, dq=None)
+
+
+def with_gaps(recording, *spans):
+    t = recording.samples.t
+    return changed(recording, rows=~np.any([(t > start) & (t < stop) for start, stop in spans], axis=0))
+
+
+def test_errors_at_ends_and_gaps_are_those_inside(arm):
+    """Near an end, within a period of the cut-off, at most 1.5 times the RMS inside; finite over short gaps."""
+    robot, parameters = arm
+    period = 1.0 / parameters.cutoff_frequency
+    short, long = 0.8 * period, 3.0 * period
+    inside, near, bridged = [], [], []
+    for seed in range(11, 17):
+        whole = robot.record(seed=seed, duration=12.0, rate=RATE)
+        gaps = ((3.0, 3.0 + short), (7.0, 7.0 + long))
+        recording = with_gaps(encoded(whole), *gaps)
+        t, tau, findings = predict_recording(recording, parameters)
+        assert np.isfinite(tau).all()
+        assert "samples_not_predicted" not in [one.code for one in findings]
+        truth = whole.samples.tau[np.isin(whole.samples.t, t)]
+        error = (tau - truth) / scale(truth)
+        ends = np.array([0.0, 7.0, 7.0 + long, t[-1]])
+        is_near = np.abs(t[:, None] - ends).min(axis=1) < period
+        is_bridged = (t > 3.0 - period) & (t < 3.0 + short + period)
+        near.append(error[is_near])
+        bridged.append(error[is_bridged])
+        inside.append(error[~is_near & ~is_bridged])
+    rms = [np.sqrt(np.mean(np.concatenate(errors) ** 2)) for errors in (inside, near, bridged)]
+    assert rms[1] < 1.5 * rms[0]
+    assert rms[2] < 1.5 * rms[0]
+
+
+def scale(tau):
+    """RMS torque of each joint."""
+    return np.sqrt(np.mean(tau**2, axis=0))
+
+
+def test_samples_without_positions_are_predicted_over_short_gaps_only(arm):
+    robot, parameters = arm
+    recording = encoded(robot.record(seed=21, duration=12.0, rate=RATE))
+    period = 1.0 / parameters.cutoff_frequency
+    q, t = recording.samples.q.copy(), recording.samples.t
+    short, long = ((t > start) & (t < start + length * period) for start, length in ((4.0, 0.9), (8.0, 2.0)))
+    q[short | long, 0] = np.nan
+    _, tau, findings = predict_recording(changed(recording, q=q), parameters)
+    np.testing.assert_array_equal(np.isnan(tau).any(axis=1), long)
+    (finding,) = [one for one in findings if one.code == "samples_not_predicted"]
+    assert f"{np.count_nonzero(long)} of {len(t)} samples" in finding.message
+    assert "1 gap longer than" in finding.message
