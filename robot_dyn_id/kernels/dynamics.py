@@ -13,25 +13,25 @@ from typing import Any
 import numpy as np
 
 from robot_dyn_id.kernels.bodies import (
+    ACCEL,
     EFFECT,
     FORCE,
     MASS,
     MOMENT,
-    PULL,
+    ROTATION,
     ROWS,
     STANDARD,
-    TURN,
-    accelerate,
-    hand_down,
-    lever,
-    load,
-    merge,
-    move,
-    need,
-    place,
+    add_to_parent,
+    find_effect,
+    find_inertia,
+    find_wrench,
+    merge_composite,
+    place_joint,
     project,
-    turn_body,
-    weigh,
+    propagate,
+    read_joint,
+    rotate,
+    shift_effect,
 )
 from robot_dyn_id.kernels.compiled import compiled, inlined, samples, shifted
 
@@ -49,12 +49,12 @@ def _outward(  # type: ignore[no-untyped-def]
     """Motion of all bodies from the base on, and the wrench that each needs."""
     for body in range(parent.shape[0]):
         i, p = np.uint64(body), np.uint64(parent[body])
-        load(n, start, i, leader[body], multiplier[body], offset[body], slides[body], q, dq, ddq, work)
-        turn_body(n, p, i, turn, work)
-        place(n, p, i, shift, axis, work)
-        move(n, p, i, 1.0 - slides[body], slides[body], work)
-        weigh(n, i, work)
-        need(n, i, work)
+        read_joint(n, start, i, leader[body], multiplier[body], offset[body], slides[body], q, dq, ddq, work)
+        rotate(n, p, i, turn, work)
+        place_joint(n, p, i, shift, axis, work)
+        propagate(n, p, i, 1.0 - slides[body], slides[body], work)
+        find_inertia(n, i, work)
+        find_wrench(n, i, work)
 
 
 @inlined
@@ -65,7 +65,7 @@ def _torque(n, parent, leader, multiplier, slides, work, sums):  # type: ignore[
         i, row = np.uint64(body), np.uint64(leader[body])
         felt = FORCE if slides[body] > 0.0 else MOMENT
         project(n, i, i, felt, multiplier[body], row, work, sums)
-        hand_down(n, i, np.uint64(parent[body]), work)
+        add_to_parent(n, i, np.uint64(parent[body]), work)
 
 
 @inlined
@@ -79,7 +79,7 @@ def _mass(n, joints, parent, leader, multiplier, slides, work, sums):  # type: i
     for reverse in range(bodies):
         body = bodies - 1 - reverse
         i, joint, ancestor = np.uint64(body), leader[body], body
-        accelerate(n, i, 1.0 - slides[body], slides[body], work)
+        find_effect(n, i, 1.0 - slides[body], slides[body], work)
         while ancestor < bodies:
             a, other = np.uint64(ancestor), leader[ancestor]
             gain = multiplier[body] * multiplier[ancestor]
@@ -89,9 +89,9 @@ def _mass(n, joints, parent, leader, multiplier, slides, work, sums):  # type: i
             row = np.uint64(joints + high * (high + 1) // 2 + low)
             felt = EFFECT + 3 if slides[ancestor] > 0.0 else EFFECT
             project(n, a, i, felt, gain, row, work, sums)
-            lever(n, i, a, work)
+            shift_effect(n, i, a, work)
             ancestor = parent[ancestor]
-        merge(n, i, np.uint64(parent[body]), work)
+        merge_composite(n, i, np.uint64(parent[body]), work)
 
 
 @inlined
@@ -199,8 +199,8 @@ def _kernel(tile: int, width: int) -> Any:
                 for r in range(10):
                     work[body, STANDARD + r] = parameters[body, r, 0]
         for r in range(3):
-            work[base, TURN + 4 * r] = 1.0
-            work[base, PULL + r] = -gravity[r]
+            work[base, ROTATION + 4 * r] = 1.0
+            work[base, ACCEL + r] = -gravity[r]
         for start in range(0, q.shape[1], tile):
             n = min(tile, q.shape[1] - start if tile > 1 else 1)
             for r in range(joints + packed):

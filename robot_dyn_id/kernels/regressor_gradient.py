@@ -29,32 +29,42 @@ from robot_dyn_id.kernels.adjoints import (
     ALL_ROWS,
     BY_DDQ,
     BY_DQ,
+    BY_OMEGA,
     BY_Q,
     CARRIED,
     KEEP,
     KEPT,
     LINEAR,
-    TO_RATE,
     WRENCH,
     K,
     P,
-    across,
-    answer,
-    before,
-    bend,
-    gather,
-    need,
-    settle,
+    add_cross_wrench,
+    add_motion_cotangents,
+    differentiate_joint,
+    differentiate_motion,
+    find_block_wrench,
+    find_parent_motion,
+    sum_cotangents,
 )
 from robot_dyn_id.kernels.compiled import compiled, samples, shifted
-from robot_dyn_id.kernels.regressor import COLUMNS, OWN_TWIST, STATE, TWIST, arrive, copy, follow, leave, twist_places
+from robot_dyn_id.kernels.regressor import (
+    COLUMNS,
+    JOINT_TWIST,
+    STATE,
+    TWIST,
+    add_follower_twist,
+    copy_rows,
+    find_twists,
+    propagate,
+    recall_parent,
+)
 
 TILE = 64  # samples worked on together: what is kept of all bodies and blocks stays in the second cache
 WIDTH = TILE + 8  # rows a power of two apart would compete for the same few cache lines
 
 
 @compiled
-def _add(rows, n, source, source_row, target, target_row):  # type: ignore[no-untyped-def]
+def _add_rows(rows, n, source, source_row, target, target_row):  # type: ignore[no-untyped-def]
     """Add rows of a tile."""
     for r in range(rows):
         for k in samples(n):
@@ -75,7 +85,7 @@ def _read_cotangent(p, n, start, slot, cotangent, now):  # type: ignore[no-untyp
 
 
 @compiled
-def _give(i, n, start, now, by_q, by_dq, by_ddq):  # type: ignore[no-untyped-def]
+def _write_derivatives(i, n, start, now, by_q, by_dq, by_ddq):  # type: ignore[no-untyped-def]
     """Write the derivatives by the motion of body i's joint."""
     for row, target in ((BY_Q, by_q), (BY_DQ, by_dq), (BY_DDQ, by_ddq)):
         for k in samples(n):
@@ -118,44 +128,44 @@ def regressor_gradient_tiles(  # type: ignore[no-untyped-def]
     wrenches = np.empty((pairs * 6 + 6, WIDTH))
     wrenches[pairs * 6 :] = 0.0  # the last takes what reaches the base
     twist, carried = np.arange(pairs + 1), np.zeros(pairs, dtype=np.int64)
-    twist_places(pair_from, pair_gain, twist, carried)
+    find_twists(pair_from, pair_gain, twist, carried)
     for start in range(0, q.shape[1], TILE):
         n = min(TILE, q.shape[1] - start)
         for i in range(bodies):
-            leave(i, n, parent, gravity, states, now)
+            recall_parent(i, n, parent, gravity, states, now)
             if parent[i] < 0:
                 now[LINEAR : LINEAR + 3] = 0.0
             elif parent[i] != i - 1:
-                copy(3, n, linear, 3 * parent[i], now, LINEAR)
-            before(n, now)
-            arrive(i, n, start, turn, shift, axis, angle, q, dq, ddq, states, now)
-            bend(n, now)
-            now[TO_RATE : TO_RATE + 9] = 0.0
+                copy_rows(3, n, linear, 3 * parent[i], now, LINEAR)
+            find_parent_motion(n, now)
+            propagate(i, n, start, turn, shift, axis, angle, q, dq, ddq, states, now)
+            differentiate_joint(n, now)
+            now[BY_OMEGA : BY_OMEGA + 9] = 0.0
             now[K : K + 6] = 0.0
             for p in range(pair_start[i], pair_start[i + 1]):
-                copy(6, n, twists, 6 * carried[p], now, TWIST)
+                copy_rows(6, n, twists, 6 * carried[p], now, TWIST)
                 if pair_gain[p] != 0.0:
-                    follow(n, pair_gain[p], now)
-                    copy(6, n, now, TWIST, twists, 6 * p)
+                    add_follower_twist(n, pair_gain[p], now)
+                    copy_rows(6, n, now, TWIST, twists, 6 * p)
                 _read_cotangent(p, n, start, slot, cotangent, now)
-                need(n, now)
-                across(n, 1.0, TWIST, now)
-                answer(n, now)
-                copy(6, n, now, WRENCH, wrenches, 6 * p)
-            gather(n, now)
-            copy(3, n, now, LINEAR, linear, 3 * i)
-            copy(6, n, now, OWN_TWIST, own, 6 * i)
-            copy(KEEP, n, now, KEPT, kept, KEEP * i)
+                find_block_wrench(n, now)
+                add_cross_wrench(n, 1.0, TWIST, now)
+                add_motion_cotangents(n, now)
+                copy_rows(6, n, now, WRENCH, wrenches, 6 * p)
+            sum_cotangents(n, now)
+            copy_rows(3, n, now, LINEAR, linear, 3 * i)
+            copy_rows(6, n, now, JOINT_TWIST, own, 6 * i)
+            copy_rows(KEEP, n, now, KEPT, kept, KEEP * i)
         for reverse in range(bodies):
             i = bodies - 1 - reverse
-            copy(6, n, own, 6 * i, now, OWN_TWIST)
-            copy(KEEP, n, kept, KEEP * i, now, KEPT)
+            copy_rows(6, n, own, 6 * i, now, JOINT_TWIST)
+            copy_rows(KEEP, n, kept, KEEP * i, now, KEPT)
             for p in range(pair_start[i], pair_start[i + 1]):
                 if pair_gain[p] != 0.0:
-                    copy(6, n, wrenches, 6 * p, now, WRENCH)
-                    across(n, -pair_gain[p], OWN_TWIST, now)
-                _add(6, n, wrenches, 6 * p, wrenches, 6 * pair_from[p])
-            settle(n, now)
-            _give(i, n, start, now, by_q, by_dq, by_ddq)
+                    copy_rows(6, n, wrenches, 6 * p, now, WRENCH)
+                    add_cross_wrench(n, -pair_gain[p], JOINT_TWIST, now)
+                _add_rows(6, n, wrenches, 6 * p, wrenches, 6 * pair_from[p])
+            differentiate_motion(n, now)
+            _write_derivatives(i, n, start, now, by_q, by_dq, by_ddq)
             if parent[i] >= 0:
-                _add(CARRIED, n, now, P, kept, KEEP * parent[i] + P - KEPT)
+                _add_rows(CARRIED, n, now, P, kept, KEEP * parent[i] + P - KEPT)
