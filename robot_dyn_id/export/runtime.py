@@ -16,6 +16,7 @@ from robot_dyn_id.dynamics.regressor import MAX_TORQUE_DIFFERENCE_RATIO
 from robot_dyn_id.dynamics.terms import TERMS, Term
 from robot_dyn_id.dynamics.terms.coupling import COUPLING_PREFIX
 from robot_dyn_id.dynamics.terms.laws import FrictionLaw
+from robot_dyn_id.simulation.controllers import POSES
 
 VARIANTS = ("signed_square",)
 """Constants of terms that switch between laws."""
@@ -98,6 +99,7 @@ def _checks() -> dict[str, str]:
         "highest_order": str(parameters.HIGHEST_ORDER),
         "longest_line": str(parameters.LONGEST_LINE),
         "longest_urdf": str(parameters.LONGEST_URDF),
+        "poses": str(POSES),
     }
 
 

@@ -29,6 +29,7 @@ from robot_dyn_id.dynamics.terms.improved_stribeck import ImprovedStribeck
 from robot_dyn_id.errors import RobotDynIdError
 from robot_dyn_id.export.runtime import runtime_header
 from robot_dyn_id.files.parameters import read_parameters, write_parameters
+from robot_dyn_id.simulation.controllers import rated_efforts, refuse_unsafe, usable_dynamics
 
 HEADER = Path(__file__).resolve().parents[2] / "cpp" / "include" / "robot_dyn_id" / "runtime_dynamics.hpp"
 
@@ -59,6 +60,11 @@ int main(int, char ** given)
     // through the fields of the message, which are those of the file
     const auto parameters = robot_dyn_id::Parameters::from_message(robot_dyn_id::Parameters::from_yaml(text));
     const robot_dyn_id::Dynamics<> model(parameters);
+    if (given[2]) {
+      std::ifstream robot(given[2]);
+      model.check_robot({std::istreambuf_iterator<char>(robot), std::istreambuf_iterator<char>()});
+      model.check_efforts();
+    }
     const std::size_t n = model.joints();
     std::vector<double> in(5 * n), out(6 * n + 1 + n * n), state(model.state_size());
     const double * const q = in.data(), * const dq = q + n, * const ddq = dq + n, * const tau = ddq + n;
@@ -187,3 +193,45 @@ def test_hostile_sets_are_refused_as_in_python(program, tmp_path):
             if not reported or not re.search(reason, reported):
                 differences.append(f"{name}: {reader} reports {reported[:200]!r}, not {reason!r}")
     assert not differences, "\n".join(differences)
+
+
+def times(parameters, factor):
+    """The set with all masses, inertias and terms times a factor, which is consistent in itself."""
+    fields = ("values", "standard_parameters", "term_values", "load_parameters")
+    return replace(parameters, **{name: factor * getattr(parameters, name) for name in fields})
+
+
+ARM_OF_PANDA = tuple(f"panda_joint{number}" for number in range(1, 8))
+
+ROBOTS_TO_COMMAND = {
+    "the robot itself": (0.3, lambda urdf: urdf, ""),
+    "written by another tool": (
+        0.3,
+        lambda urdf: urdf.replace("<link", "<!-- a comment -->\n  <link").replace('"0 0 0"', '"0.0  0 0"'),
+        "",
+    ),
+    "another mass": (0.3, lambda urdf: re.sub(r'<mass value="', '<mass value="1', urdf, count=1), "another URDF"),
+    "another limit": (0.3, lambda urdf: re.sub(r'effort="', 'effort="2', urdf, count=1), "another URDF"),
+    "another axis": (0.3, lambda urdf: re.sub(r'<axis xyz="', '<axis xyz="1', urdf, count=1), "another URDF"),
+    "a set times 100": (30.0, lambda urdf: urdf, "above the rated"),
+}
+"""Factor of the set, robot that is moved, and the reason for which it is refused; empty: it may be commanded."""
+
+
+@pytest.mark.parametrize("case", ROBOTS_TO_COMMAND)
+def test_a_robot_is_commanded_as_in_python(case, program, tmp_path):
+    factor, change, reason = ROBOTS_TO_COMMAND[case]
+    parameters = times(parameter_set(URDFS["panda"].read_text(), ARM_OF_PANDA, terms=(Viscous(), Offset())), factor)
+    robot = change(parameters.urdf)
+    (tmp_path / "robot.urdf").write_text(robot)
+    write_parameters(tmp_path / "parameters.yaml", parameters)
+    words = [str(program), str(tmp_path / "parameters.yaml"), str(tmp_path / "robot.urdf")]
+    done = subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False, timeout=60)
+    reported = ""
+    try:
+        dynamics = usable_dynamics(parameters, robot, parameters.joint_names, False)
+        refuse_unsafe(parameters, dynamics, rated_efforts(dynamics.regressor.model))
+    except RobotDynIdError as error:
+        reported = str(error)
+    assert bool(reported) == bool(reason) == (done.returncode == 1)
+    assert re.search(reason, reported) and re.search(reason, done.stderr)

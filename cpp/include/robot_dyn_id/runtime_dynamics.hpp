@@ -15,6 +15,8 @@
 #include <cstdlib>
 #include <limits>
 #include <map>
+#include <random>
+#include <sstream>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -366,6 +368,8 @@ struct Joint
   Placement origin;
   Vector3 axis{1.0, 0.0, 0.0};
   double multiplier = 1.0, offset = 0.0;
+  double lower = -3.141592653589793, upper = 3.141592653589793;  // of joints without limits
+  double effort = std::numeric_limits<double>::infinity();       // 0 and infinity count as missing
   bool prismatic = false, fixed = false;
 
   explicit Joint(const Element & element) : name(element.attribute("name"))
@@ -393,6 +397,15 @@ struct Joint
     const double norm = std::sqrt(axis[0] * axis[0] + axis[1] * axis[1] + axis[2] * axis[2]);
     if (!fixed && !(norm > 0.0)) { refuse("the axis of joint " + name + " is zero"); }
     for (double & value : axis) { value /= norm > 0.0 ? norm : 1.0; }
+    if (prismatic) { lower = -1.0; upper = 1.0; }
+    if (const Element * const limit = element.child("limit")) {
+      const double given = number(limit->attribute("effort", "0"));
+      if (given > 0.0) { effort = given; }
+      if (type != "continuous") {
+        lower = number(limit->attribute("lower", "0"));
+        upper = number(limit->attribute("upper", "0"));
+      }
+    }
     if (const Element * const mimic = element.child("mimic")) {
       leader = mimic->attribute("joint");
       multiplier = number(mimic->attribute("multiplier", "1"));
@@ -415,6 +428,52 @@ struct Joint
     return product(origin, moved);
   }
 };
+
+/// Attributes of an element with defaults for those that are omitted; numbers in one spelling.
+inline std::string described(const Element * element, std::map<std::string, std::string> values)
+{
+  if (element) { for (const auto & [name, text] : element->attributes) { values[name] = text; } }
+  std::string all;
+  for (const auto & [name, text] : values) {
+    std::istringstream words(text);
+    std::string word, spelled;
+    while (words >> word) {
+      char * end = nullptr, rounded[32] = "";
+      const double value = std::strtod(word.c_str(), &end) + 0.0;  // no negative zero
+      std::snprintf(rounded, sizeof rounded, "%.12g", value);
+      spelled += " " + (*end == '\0' ? std::string(rounded) : word);
+    }
+    all += " " + name + "=" + spelled + ";";
+  }
+  return all;
+}
+
+/// Content of a robot description: name, links with masses and inertias, joints. Comments, order, white space, visual
+/// elements, and those of simulators and drivers do not count.
+inline std::map<std::string, std::string> described(const std::string & urdf)
+{
+  static const std::map<std::string, std::string> origin{{"xyz", "0 0 0"}, {"rpy", "0 0 0"}};
+  const Element robot = Xml(urdf).root();
+  std::map<std::string, std::string> all{{"name", robot.attribute("name")}};
+  for (const Element & one : robot.children) {
+    std::string & text = all[one.name == "link" || one.name == "joint" ? one.name + " " + one.attribute("name") : "name"];
+    const auto part = [](const Element * of, const char * name) { return of ? of->child(name) : nullptr; };
+    if (one.name == "link") {
+      const Element * const inertial = one.child("inertial");
+      if (!inertial) { continue; }
+      text = described(part(inertial, "origin"), origin) + described(part(inertial, "mass"), {{"value", "0"}}) +
+        described(part(inertial, "inertia"), {{"ixx", "0"}, {"ixy", "0"}, {"ixz", "0"}, {"iyy", "0"}, {"iyz", "0"}, {"izz", "0"}});
+    } else if (one.name == "joint") {
+      text = one.attribute("type") + described(one.child("parent"), {}) + described(one.child("child"), {}) +
+        described(one.child("origin"), origin);
+      if (one.attribute("type") == "fixed") { continue; }
+      text += described(one.child("axis"), {{"xyz", "1 0 0"}}) + described(one.child("dynamics"), {{"damping", "0"}, {"friction", "0"}});
+      if (one.child("limit")) { text += described(one.child("limit"), {{"lower", "0"}, {"upper", "0"}}); }
+      if (one.child("mimic")) { text += described(one.child("mimic"), {{"multiplier", "1"}, {"offset", "0"}}); }
+    }
+  }
+  return all;
+}
 
 /// Reader of parameters.yaml as this package writes it: keys of the first level, with texts and lists of one line.
 class Yaml
@@ -1058,6 +1117,7 @@ public:
     if (!joints || bodies > N || joints > N) { refuse("it has more bodies than the evaluator, or no joint"); }
     m_bodies = static_cast<int>(bodies);
     m_joints = static_cast<int>(joints);
+    urdf_ = parameters.urdf;
     std::vector<double> full(parameters.column_names.size(), 0.0);
     for (std::size_t k = 0; k < parameters.values.size(); ++k) {
       full[parameters.independent_columns[k]] = parameters.values[k];
@@ -1076,6 +1136,52 @@ public:
       else if (part == "none") { }
       else { return; }
       driver_known_ = true;
+    }
+  }
+
+  /// Refuse another robot than the one that was identified; to be called before anything is commanded.
+  ///
+  /// robot_description: URDF of the robot that is moved. Throws std::invalid_argument.
+  void check_robot(const std::string & robot_description) const
+  {
+    if (robot_description != urdf_ && detail::described(robot_description) != detail::described(urdf_)) {
+      detail::refuse("it is that of another URDF: names, inertias, joints or limits differ from this robot's");
+    }
+  }
+
+  /// Refuse a set that needs more than the rated efforts to hold the arm; to be called before anything is commanded.
+  ///
+  /// effort_limits: rated efforts, one for each joint [N m or N], which lower those of the URDF or replace missing ones;
+  /// empty: those of the URDF. Throws std::invalid_argument.
+  void check_efforts(const std::vector<double> & effort_limits = {}) const
+  {
+    using detail::refuse;
+    const std::size_t n = joint_names_.size();
+    if (!effort_limits.empty() && effort_limits.size() != n) { refuse("effort_limits has not one effort for each joint"); }
+    std::vector<double> rated = rated_, q(n), needed(n), most(n, 0.0);
+    for (std::size_t j = 0; j < n; ++j) {
+      if (!effort_limits.empty()) {
+        if (!(effort_limits[j] > 0.0)) { refuse("effort_limits must be positive"); }
+        rated[j] = std::min(rated[j], effort_limits[j]);
+      }
+      if (!std::isfinite(rated[j])) { refuse("joint " + joint_names_[j] + " has no effort limit in the URDF: give effort_limits"); }
+    }
+    std::mt19937_64 draws(0);
+    for (int pose = 0; pose < 200; ++pose) {
+      for (std::size_t j = 0; j < n; ++j) {
+        const double share = static_cast<double>(draws() >> 11) / 9007199254740992.0;  // 2^53
+        q[j] = lower_[j] + share * (std::max(upper_[j], lower_[j]) - lower_[j]);
+      }
+      gravity(q.data(), needed.data());
+      for (std::size_t j = 0; j < n; ++j) {
+        most[j] = std::isfinite(needed[j]) ? std::max(most[j], std::abs(needed[j])) : std::numeric_limits<double>::infinity();
+      }
+    }
+    for (std::size_t j = 0; j < n; ++j) {
+      if (most[j] > rated[j]) {
+        refuse("it needs " + std::to_string(most[j]) + " to hold joint " + joint_names_[j] + " within its position limits, above "
+          "the rated " + std::to_string(rated[j]) + ": check units, gravity and URDF, and identify again");
+      }
     }
   }
 
@@ -1190,7 +1296,9 @@ private:
   struct Coordinate { double weights[N] = {0.0}; double offset = 0.0, square = 0.0; };
   struct Law { detail::Shape shape; double constant, fading, value; int side; std::size_t along; bool loaded; int state; };
 
+  std::string urdf_;
   std::vector<std::string> joint_names_;
+  std::vector<double> lower_, upper_, rated_;  // of the joints, by the URDF
   bool driver_known_ = false, gravity_ = false, coriolis_ = false, friction_ = false;
   std::vector<Coordinate> coordinates_;
   std::vector<Law> laws_;
@@ -1217,6 +1325,13 @@ private:
     for (std::size_t k = 0; k < joints.size(); ++k) {
       by_name[joints[k].name] = k;
       by_child[joints[k].child] = k;
+    }
+    for (const std::string & name : joint_names_) {
+      const auto found = by_name.find(name);
+      if (found == by_name.end()) { continue; }  // refused with the bodies
+      lower_.push_back(joints[found->second].lower);
+      upper_.push_back(joints[found->second].upper);
+      rated_.push_back(joints[found->second].effort);
     }
     std::map<std::string, int> body, joint;
     for (int i = 0; i < m_bodies; ++i) { body[parameters.body_names[static_cast<std::size_t>(i)]] = i; }

@@ -19,10 +19,10 @@ namespace robot_dyn_id
 class IdentifiedDynamicsSolver : public inverse_dynamics_solver::InverseDynamicsSolver
 {
 public:
-  /// Read the file; throws std::invalid_argument if it cannot be used. The robot is that of the file.
+  /// Read the file; throws std::invalid_argument if it cannot be used, or is that of another robot.
   void initialize(
     rclcpp::node_interfaces::NodeParametersInterface::ConstSharedPtr parameters_interface = nullptr,
-    const std::string & param_namespace = "", const std::string & = "") override
+    const std::string & param_namespace = "", const std::string & robot_description = "") override
   {
     const std::string name = param_namespace.empty() ? "parameters_file" : param_namespace + ".parameters_file";
     rclcpp::Parameter value;
@@ -33,6 +33,7 @@ public:
     if (!file) { throw std::invalid_argument(value.as_string() + " cannot be read"); }
     const std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
     model_ = std::make_unique<Dynamics<>>(Parameters::from_yaml(text));
+    if (!robot_description.empty()) { model_->check_robot(robot_description); }
   }
 
   Eigen::MatrixXd getInertiaMatrix(const Eigen::VectorXd & q) const override

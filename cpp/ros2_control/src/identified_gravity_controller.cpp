@@ -39,6 +39,8 @@ public:
       if (!model_->driver_known()) {
         throw std::invalid_argument(name + ": robot_compensates is unknown, a second gravity torque would lift the arm");
       }
+      model_->check_robot(get_robot_description());
+      model_->check_efforts(get_node()->get_parameter("effort_limits").as_double_array());
     } catch (const std::invalid_argument & error) {
       RCLCPP_ERROR(get_node()->get_logger(), "%s", error.what());
       return controller_interface::CallbackReturn::ERROR;
