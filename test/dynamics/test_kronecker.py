@@ -184,6 +184,7 @@ def test_the_reference_shares_nothing_with_what_it_is_held_against():
             "arrays",
             "errors",
             "findings",
+            "uses",
             "version",
         )
     }
