@@ -17,6 +17,9 @@ GROWTH_MIB = 10.0
 QUIET_LINES = 60
 """Log lines of a node in a run without faults, at most; a busy computer may cause some."""
 
+LINES_OF_A_MOTION = 20
+"""Log lines of a node about one motion, at most."""
+
 
 STEADY_S, STEADY_MIB = 5, 1.0
 """A node has started when its memory grows by less than this [MiB] within this time [s]."""
@@ -104,13 +107,23 @@ def _moves(made: Cell) -> bool:
     return bool(state == Status.RUNNING)
 
 
+def _motions(made: Cell) -> int:
+    """Number of motions that were begun."""
+    from robot_dyn_id.msg import ExcitationStatus as Status
+
+    states = [state for state, _ in made.excitation]
+    return sum(
+        now == Status.APPROACHING != before for before, now in zip([Status.WAITING, *states], states, strict=False)
+    )
+
+
 def _growth(made: Cell, name: str, values: list[float], seconds: float, fault: str) -> Result:
     process, tenth = made.processes[name], max(1, len(values) // 10)
     growth = median(values[-tenth:]) - median(values[len(values) // 2 - tenth : len(values) // 2] or values[:1])
     notes = []
     if not process.alive:
         notes.append(f"it ended: {process.text()[-300:]}")
-    if tracebacks(process.text()) or process.lines() > QUIET_LINES + seconds / 5.0:
+    if tracebacks(process.text()) or process.lines() > QUIET_LINES + LINES_OF_A_MOTION * _motions(made) + seconds / 5.0:
         notes.append(f"{process.lines()} log lines, {tracebacks(process.text())} tracebacks: {process.text()[-200:]}")
     broken = bool(notes) or growth > GROWTH_MIB
     notes.append(f"{median(values[-tenth:]):.0f} MiB at the end")

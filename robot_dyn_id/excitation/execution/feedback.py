@@ -70,6 +70,7 @@ class Feedback:
         self.broken = ""
         self._stamp = 0.0
         self._frozen = False
+        self._heard = -math.inf  # time of the latest joint states, outdated or not
         self.position: Array | None = None
         self.velocity: Array = np.full(len(names), np.nan)
         self.at = TimePoint(0.0, 0.0)
@@ -111,7 +112,7 @@ class Feedback:
                 self.broken = f"joint states name {twice} twice"
                 return
             self._names, self._places = list(names), [known[name] for name in self._limits.joint_names]
-        self._frozen = stamp != 0.0 and stamp == self._stamp
+        self._heard, self._frozen = now.steady, stamp != 0.0 and stamp == self._stamp
         if self._frozen:
             return
         self._stamp = stamp
@@ -168,7 +169,8 @@ class Feedback:
             return "no joint states yet: is the robot's joint state broadcaster running?"
         silent = steady - self.at.steady
         if silent > self._timeout:
-            why = "the stamps of the joint states do not advance" if self._frozen else "no joint states"
+            frozen = self._frozen and steady - self._heard <= self._timeout
+            why = "the stamps of the joint states do not advance" if frozen else "no joint states"
             return f"{why} for {silent:.2f} s, more than {self._timeout:g} s"
         return ""
 
