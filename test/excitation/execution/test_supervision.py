@@ -633,6 +633,16 @@ def test_old_news_does_not_add_to_the_samples_in_a_row():
     assert "effort" in cell.supervisor.reason
 
 
+def test_a_message_that_is_repeated_before_they_cease_does_not_change_the_reason():
+    cell = Cell().brought_to(Phase.RUNNING)
+    cell.halted = True
+    cell.step(2)
+    cell.halted, cell.speak = False, False
+    cell.until(Phase.FAULT, 100)
+    cell.step(20)
+    assert cell.supervisor.feedback.silence(cell.steady).startswith("no joint states for")
+
+
 def test_a_robot_that_is_pressed_against_something_is_not_started():
     cell = Cell().brought_to(Phase.READY)
     cell.effort = np.array([21.0, 0.0, 0.0])
