@@ -25,7 +25,7 @@ SIGNS: dict[Severity, str] = {"info": "-", "warning": "!", "error": "!"}
 SEVERITIES: tuple[Severity, ...] = ("info", "warning", "error")
 """In ascending order. Error: the data are refused, or the verdict is bad; warning: the verdict is suspect."""
 
-WITHOUT_FINDINGS = ("nodes", "bench", "papers")
+WITHOUT_FINDINGS = ("nodes", "bench", "papers", "msg", "action", "srv")
 """Folders of the package that define none: they are not imported for the list of all definitions."""
 
 
