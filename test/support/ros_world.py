@@ -70,10 +70,10 @@ class World(Composition):
         """Give the nodes that are added from now on a clock that goes with `time`: a busy computer makes none late.
 
         Args:
-            pace: seconds of the clock in a second of `time`.
+            pace: seconds of the clock in a second of `time`; the first call decides.
         """
-        self._pace = pace
         if self._clock is None:
+            self._pace = pace
             self._clock = self.client.create_publisher(ClockMsg, "/clock", RELIABLE)
             self._arguments = (*self._arguments, *ros_arguments(use_sim_time="true"))
 

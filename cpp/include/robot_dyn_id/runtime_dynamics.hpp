@@ -456,21 +456,24 @@ inline std::map<std::string, std::string> described(const std::string & urdf)
   const Element robot = Xml(urdf).root();
   std::map<std::string, std::string> all{{"name", robot.attribute("name")}};
   for (const Element & one : robot.children) {
-    std::string & text = all[one.name == "link" || one.name == "joint" ? one.name + " " + one.attribute("name") : "name"];
-    const auto part = [](const Element * of, const char * name) { return of ? of->child(name) : nullptr; };
+    std::string text;
     if (one.name == "link") {
-      const Element * const inertial = one.child("inertial");
-      if (!inertial) { continue; }
-      text = described(part(inertial, "origin"), origin) + described(part(inertial, "mass"), {{"value", "0"}}) +
-        described(part(inertial, "inertia"), {{"ixx", "0"}, {"ixy", "0"}, {"ixz", "0"}, {"iyy", "0"}, {"iyz", "0"}, {"izz", "0"}});
+      if (const Element * const inertial = one.child("inertial")) {
+        text = described(inertial->child("origin"), origin) + described(inertial->child("mass"), {{"value", "0"}}) +
+          described(inertial->child("inertia"), {{"ixx", "0"}, {"ixy", "0"}, {"ixz", "0"}, {"iyy", "0"}, {"iyz", "0"}, {"izz", "0"}});
+      }
     } else if (one.name == "joint") {
       text = one.attribute("type") + described(one.child("parent"), {}) + described(one.child("child"), {}) +
         described(one.child("origin"), origin);
-      if (one.attribute("type") == "fixed") { continue; }
-      text += described(one.child("axis"), {{"xyz", "1 0 0"}}) + described(one.child("dynamics"), {{"damping", "0"}, {"friction", "0"}});
-      if (one.child("limit")) { text += described(one.child("limit"), {{"lower", "0"}, {"upper", "0"}}); }
-      if (one.child("mimic")) { text += described(one.child("mimic"), {{"multiplier", "1"}, {"offset", "0"}}); }
+      if (one.attribute("type") != "fixed") {
+        text += described(one.child("axis"), {{"xyz", "1 0 0"}}) + described(one.child("dynamics"), {{"damping", "0"}, {"friction", "0"}});
+        if (one.child("limit")) { text += described(one.child("limit"), {{"lower", "0"}, {"upper", "0"}}); }
+        if (one.child("mimic")) { text += described(one.child("mimic"), {{"multiplier", "1"}, {"offset", "0"}}); }
+      }
+    } else {
+      continue;
     }
+    all[one.name + " " + one.attribute("name")] = text;
   }
   return all;
 }

@@ -49,7 +49,6 @@ class Cart:
             "allow_unchecked_collisions": "true",
             "tracking_error": "[2.0]",
             "period": 2.0,
-            "use_sim_time": "true",
         }
         return Cell(self.world, follower=False, urdf=self.urdf, **{**given, **parameters})
 
