@@ -158,6 +158,7 @@ class Cell:
         recording: the same of the recorder.
         states: arrival, stamp, positions and velocities of every joint state of the robot.
         ended: stamp of the joint state at which the excitation had last left a state of motion.
+        begun_again: reasons for which a motion ended in its approach, before any fault, and was begun again.
     """
 
     def __init__(self, world: Any, folder: Path, namespace: str = "cell", watch: bool = True) -> None:
@@ -183,6 +184,7 @@ class Cell:
         self.states: list[tuple[float, float, np.ndarray, np.ndarray, np.ndarray]] = []
         self.efforts: list[np.ndarray] = []
         self.ended = 0.0
+        self.begun_again: list[str] = []
         self._bags = 0
         self._before: dict[str, set[tuple[int, ...]]] = {}
         listen = world.probe.create_subscription
@@ -311,6 +313,7 @@ class Cell:
             )
             if Status.RUNNING in self._states(heard):
                 return
+            self.begun_again.append(self.excitation[-1][1])
         raise RuntimeError(f"the excitation does not run: {self.excitation[-3:]}")
 
     def _states(self, first: int) -> set[int]:

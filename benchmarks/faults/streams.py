@@ -325,6 +325,7 @@ def run(world: Any, folder: Path, runs: int, duration: float = 3.0, chosen: Sequ
             trial.close()
         notes = (f"up to {trial.rate:.0f} messages per second reached",)
         notes += tuple(f"{broken.count(text)} x {text}" for text in dict.fromkeys(broken))[:4]
+        notes += tuple(f"begun again: {reason}" for reason in made.begun_again[:4])
         results.append(
             Result(
                 "goes on or brakes to rest, no node ends, short logs, starts again",
