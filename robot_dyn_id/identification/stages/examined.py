@@ -14,7 +14,6 @@ from robot_dyn_id.dynamics.prior import check_prior_robot
 from robot_dyn_id.dynamics.regressor import Regressor, terms_on_joints
 from robot_dyn_id.errors import InputError
 from robot_dyn_id.findings import Finding
-from robot_dyn_id.identification.correction import correct_channels, realign
 from robot_dyn_id.identification.diagnosis.agreement import nominal_agreement
 from robot_dyn_id.identification.diagnosis.diagnosis import diagnose, examine_lengths
 from robot_dyn_id.identification.diagnosis.directions import examine_directions
@@ -30,6 +29,7 @@ from robot_dyn_id.identification.diagnosis.samples import MotionSamples
 from robot_dyn_id.identification.fit.load import with_fitted_load
 from robot_dyn_id.identification.selection.choice import EXPLAINED_BY_CHOICE
 from robot_dyn_id.identification.settings import Settings
+from robot_dyn_id.identification.stages.correction import correct_channels, realign
 from robot_dyn_id.identification.stages.read import Read
 from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.parameters import ParameterSet

@@ -12,14 +12,17 @@ from robot_dyn_id.identification.fit.load import with_fitted_load
 from robot_dyn_id.identification.fit.shared_motion import report_shared_motion
 from robot_dyn_id.identification.model import IdentifiedModel
 from robot_dyn_id.identification.selection.choice import Selection
-from robot_dyn_id.identification.stages.examined import filter_as_trained, make_known_regressor
-from robot_dyn_id.identification.stages.fitted import Fitted
+from robot_dyn_id.identification.stages.examined import filter_as_trained, filter_to_validate, make_known_regressor
+from robot_dyn_id.identification.stages.fitted import Fitted, judge_fit
+from robot_dyn_id.identification.stages.read import Read
 from robot_dyn_id.identification.validation.cross_validation import METHOD, count_blocks, cross_validate
 from robot_dyn_id.identification.validation.evaluation import Evaluation, HeldOutData, evaluate
 from robot_dyn_id.identification.validation.metrics import Fold
 from robot_dyn_id.identification.validation.residual_profile import ResidualProfile
 from robot_dyn_id.identification.validation.trace import thin_out
+from robot_dyn_id.parameters import ParameterSet
 from robot_dyn_id.progress import Progress, Stage
+from robot_dyn_id.signals.ranges import Ranges
 from robot_dyn_id.signals.trials import FilteredTrials
 
 
@@ -54,6 +57,28 @@ class Judged:
         findings = (*(one for stage in stages for one in stage.findings), *found)
         evaluation = evaluate(fitted.model, data, trials.ranges, settings, profile).with_findings(findings)
         return cls(fitted, replace(evaluation, findings=report_shared_motion(trials, evaluation.findings)))
+
+
+def judge_parameters(read: Read, parameters: ParameterSet, progress: Progress) -> Evaluation:
+    """Evaluate a model that was identified before.
+
+    Args:
+        read: recordings to validate on.
+        parameters: the identified model.
+        progress: callback that receives every stage of the work.
+
+    Raises:
+        InputError: data that cannot be used.
+        UnsafeDataError: a health check refuses the data.
+    """
+    model, settings = IdentifiedModel.from_parameters(parameters), read.settings
+    trials, found = filter_to_validate(read, model.regressor, settings.signals_of(parameters), progress)
+    found += judge_fit(model, trials, settings)
+    found += examine_held_out(model, trials, parameters.offset_deviations)
+    progress(Stage("predicting"))
+    data = HeldOutData.from_model(read.method, trials, model)
+    ranges, profile = Ranges.from_parameters(parameters), ResidualProfile.from_parameters(parameters)
+    return evaluate(model, data, ranges, settings, profile).with_findings((*read.findings, *found))
 
 
 def _hold_out(fitted: Fitted, progress: Progress) -> tuple[HeldOutData, ResidualProfile | None, tuple[Finding, ...]]:

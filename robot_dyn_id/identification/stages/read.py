@@ -10,9 +10,9 @@ import numpy as np
 
 from robot_dyn_id.data.recording import Recording
 from robot_dyn_id.findings import Definition, Finding, Section
-from robot_dyn_id.identification.correction import correct_positions
 from robot_dyn_id.identification.diagnosis.fingerprint import Fingerprint, report_repeated, report_trained
 from robot_dyn_id.identification.settings import Settings
+from robot_dyn_id.identification.stages.correction import correct_positions
 from robot_dyn_id.identification.stages.effort_meaning import (
     interpret_efforts,
     read_as_trained,
