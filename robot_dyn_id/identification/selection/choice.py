@@ -358,6 +358,32 @@ def choose_model(
     )
 
 
+def measure_payoff(before: FilteredTrials, after: FilteredTrials, model: RobotModel) -> Tried:
+    """Share of the squared error of the whole model in a block that it was not fitted to, that a correction removes.
+
+    The whole model has free bodies, and all friction that needs no load: hysteresis that looks like a delay is in it.
+
+    Args:
+        before: the trials without the correction.
+        after: the same trials with it; their time stamps are the same.
+        model: the robot.
+
+    Raises:
+        InputError: trials that are too short for cross-validation.
+    """
+    blocks = before.blocks()
+    excerpts = [trials.excerpt(blocks, COMPARED_SAMPLES) for trials in (before, after)]
+    wide = _Wide.from_options(model, BodyPrior.from_model(model), Options(), excerpts[0], bodies=None)
+    columns, first = wide.columns_of(wide.families), wide.validate(excerpts[0], blocks)
+    corrected = wide.validate(excerpts[1], blocks).with_weights(first.weights)
+    reference = first.errors(wide.reference)
+    (_, _, errors), (loss, _, after_errors) = (
+        wide.least_loss(validation, columns, reference) for validation in (first, corrected)
+    )
+    gain, deviation = first.typical_gain(errors, after_errors)
+    return Tried("correction", "", loss, gain, deviation, False)
+
+
 def _choose_motion_filter(
     trials: FilteredTrials, wide: _Wide, blocks: Blocks, options: Options
 ) -> tuple[FilteredTrials, Array, tuple[Tried, ...]]:

@@ -5,9 +5,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
+from robot_dyn_id.data.excerpt import inside_excerpt
+from robot_dyn_id.data.exclusion import ExcludedSpan, ExcludingRecording
 from robot_dyn_id.data.recording import Recording
 from robot_dyn_id.dynamics.compensation import check_compensations
 from robot_dyn_id.dynamics.prior import check_prior_robot
@@ -18,8 +21,10 @@ from robot_dyn_id.identification.diagnosis.agreement import nominal_agreement
 from robot_dyn_id.identification.diagnosis.diagnosis import diagnose, examine_lengths
 from robot_dyn_id.identification.diagnosis.directions import examine_directions
 from robot_dyn_id.identification.diagnosis.health import (
+    EFFORT_CONSTANT,
     compare_with_nominal,
     examine,
+    find_dead,
     independent_positions,
     overrule,
     refuse,
@@ -145,7 +150,7 @@ def filter_recordings(
     findings = refuse(found, settings.ignore, trials.survey.sources)
     require_signals(regressor, trials.survey)
     trials.require_length()
-    return trials, findings
+    return leave_out_dead(trials), findings
 
 
 def filter_to_validate(
@@ -189,8 +194,21 @@ def filter_as_trained(
     velocity = "recorded" if training.plan.recorded_velocity else "derivative"
     found = (*faults, *soften_for_validation(examine(trials.survey, model, velocity)))
     findings = refuse(found, settings.ignore, trials.survey.sources)
-    aligned, delayed = realign(trials, model)
+    aligned, delayed = realign(leave_out_dead(trials), model)
     return aligned, (*findings, *delayed)
+
+
+def leave_out_dead(trials: FilteredTrials) -> FilteredTrials:
+    """The trials without the equations of joints whose effort is not recorded; their motion moves the other joints."""
+    dead = [name for name, one in zip(trials.joints, find_dead(trials.survey), strict=True) if one]
+    if not dead or len(dead) == len(trials.joints):
+        return trials
+    spans = [ExcludedSpan(name, -np.inf, np.inf, EFFORT_CONSTANT.code) for name in dead]
+    without = [
+        inside_excerpt(recording, partial(ExcludingRecording, efforts=spans, positions=()))
+        for recording in trials.recordings
+    ]
+    return replace(trials, recordings=without)
 
 
 def make_known_regressor(model: RobotModel, settings: Settings) -> Regressor:

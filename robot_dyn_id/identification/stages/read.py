@@ -72,8 +72,7 @@ class Read:
             settings: choices of the identification.
 
         Raises:
-            InputError: recordings that cannot be read, external torques, or currents without gains of a robot without
-                masses.
+            InputError: recordings that cannot be read, or external torques.
         """
         fingerprint, repeated = _compare_recordings(training, held_out, model.joint_names, settings)
         (trained, continued), (others, jumps) = (correct_positions(group, model) for group in (training, held_out))
