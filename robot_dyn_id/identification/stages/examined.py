@@ -102,9 +102,10 @@ class Examined:
         kind = "gravity_compensated" if compensated else read.effort_kind
         check_compensations(kind, settings.robot_compensates)
         compared = nominal_agreement(make_known_regressor(model, settings), trials)
-        agreement = compare_with_nominal(model.joint_names, *compared)
+        agreement, doubts = compare_with_nominal(model.joint_names, *compared)
         _refuse_short(agreement, settings.ignore, trials)
         found += (*delayed, *refuse(agreement, settings.ignore, trials.survey.sources))
+        found += overrule(doubts, settings.ignore)
         trials, excluded = exclude_reversals(
             trials, settings.reversal_speed, settings.reversal_speeds, settings.rest_speed
         )

@@ -57,11 +57,12 @@ def loses_rows(share):
 
 
 FAULTS = {
-    "zero": ({"tau": scaled(1, 0, 1)}, "effort_constant", "error", ("elbow",)),
+    "zero": ({"tau": scaled(1, 0, 1)}, "effort_constant", "warning", ("elbow",)),
+    "all zero": ({"tau": scaled(0, 0, 0)}, "effort_constant", "error", ROBOT.joints),
     "constant": (
         {"tau": lambda tau: np.column_stack([tau[:, :2], np.full(len(tau), 2.5)])},
         "effort_constant",
-        "error",
+        "warning",
         ("wrist",),
     ),
     "counts": (
@@ -182,7 +183,8 @@ def agreement(recording):
 
 
 def against_nominal(recording):
-    return compare_with_nominal(ROBOT.joints, *agreement(recording)[1])
+    findings, doubts = compare_with_nominal(ROBOT.joints, *agreement(recording)[1])
+    return (*findings, *doubts)
 
 
 def test_efforts_are_compared_with_the_urdf(healthy):
