@@ -234,13 +234,6 @@ def below_a_file(folder, recording):
     return [*good(folder, recording), "--out", folder / "plain" / "out"]
 
 
-def unweighed(folder):
-    """Options: a robot whose links have no masses."""
-    robot = folder / "unweighed.urdf"
-    robot.write_text(re.sub("<inertial>.*?</inertial>", "", ARM))
-    return "--robot", robot
-
-
 def renamed(names):
     return lambda folder, recording: [save_npz(folder / "renamed.npz", replace(recording, joint_names=names))]
 
