@@ -111,7 +111,7 @@ def run(arguments: argparse.Namespace) -> tuple[int, dict[str, Any]]:
     for line in plan.notes:
         note(f"  ! {line}")
     if plan.clearance is not None and plan.clearance.stand_ins:
-        note("  stand-ins replace missing shapes; --package DIR names the package of meshes that were not found")
+        note("  stand-ins replace missing shapes: give the package of meshes that were not found with --package DIR")
     found = design(plan.problem, OPTIMIZERS[settings.optimizer], settings.seed, settings.search, progress)
     folder = output_folder(arguments.out)
     about = f"{plan.objective} {found.objective_value:.6g} by {settings.optimizer}, seed {settings.seed}"
