@@ -655,7 +655,7 @@ class _Wide:
     def choose_size(self, grams: BlockGrams, columns: Integers) -> tuple[_Wide, tuple[Tried, ...]]:
         """Prior bodies as they are given, or as heavy as the efforts show where that predicts held-out blocks better.
 
-        Those that are made from geometry are as heavy as the efforts show: ratings are no masses.
+        Those that are made from geometry are as heavy as the efforts show: ratings do not weigh them.
 
         Args:
             grams: products of the columns.
