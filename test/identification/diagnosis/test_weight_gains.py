@@ -40,10 +40,20 @@ def test_gains_are_those_of_the_drives(robot, currents):
 
 
 def test_configured_gains_are_kept(robot, currents):
-    settings = Settings(drives={"elbow": Drive(5.0, -1.0)})
+    settings = Settings(drives={"elbow": Drive(29.0, -1.0)})
     meaning = interpret_efforts([currents], [], robot.model, settings)
-    assert meaning.drives["elbow"] == Drive(5.0, -1.0)
+    assert meaning.drives["elbow"] == Drive(29.0, -1.0)
     assert meaning.drives["shoulder"].gain == pytest.approx(12.0, rel=0.05)
+
+
+def test_gains_that_contradict_one_another_are_not_used(robot, currents):
+    """The gain that is configured for one joint is a sixth of its gain: the joints no longer agree on the bodies."""
+    meaning = interpret_efforts([currents], [], robot.model, Settings(drives={"elbow": Drive(5.0, -1.0)}))
+    assert meaning.model.effort_units == ("A", "N m", "A")
+    assert [(one.code, one.severity) for one in meaning.findings] == [
+        ("gains_from_masses", "info"),
+        ("gain_unknown", "error"),
+    ]
 
 
 def test_efforts_are_currents_where_that_is_stated(robot, currents):

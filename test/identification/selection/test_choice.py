@@ -72,7 +72,7 @@ class TestTerms:
     def test_terms_that_are_given_are_kept_and_nothing_else_is_tried(self):
         robot = Simulated(ARM, SIMPLE)
         selection = choose_model(record(robot), robot.model, replace(FIXED_FILTER, terms=SIMPLE, base_tilt=False))
-        assert {row.step for row in selection.tried} == {"prior_strength"}
+        assert {row.step for row in selection.tried} == {"prior_size", "prior_strength"}
         assert term_names(selection) <= {"viscous", "coulomb", "offset"}
 
 
