@@ -18,8 +18,9 @@ from robot_dyn_id.errors import RobotDynIdError, UnsafeDataError
 from robot_dyn_id.estimators import WeightedLeastSquares
 from robot_dyn_id.findings import Finding
 from robot_dyn_id.identification.correction import correct_trials
-from robot_dyn_id.identification.diagnosis.stamps import require_seconds
+from robot_dyn_id.identification.diagnosis.observation import observe_recordings
 from robot_dyn_id.identification.pipeline import prepare_trials
+from robot_dyn_id.identification.settings import CURRENT_KINDS
 from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.workflow.joints import match_joints
 
@@ -125,8 +126,8 @@ def answer(case: Case, settings: Settings | None = None, until: Collection[str] 
 def _examine(robot: RobotModel, recordings: Sequence[Recording], settings: Settings) -> Answer:
     """Answer of the stages before a model is identified."""
     model = match_joints(robot, recordings, robot.held)
-    require_seconds(recordings, model.joint_names)
-    trials, findings = prepare_trials(recordings, Regressor(model), settings, settings.signals)
+    observed = observe_recordings(recordings, model, settings.drives, settings.effort_kind in CURRENT_KINDS)
+    trials, findings, _ = prepare_trials(observed, Regressor(model), settings, settings.signals)
     return _answer((*findings, *correct_trials(trials, model, settings).findings))
 
 

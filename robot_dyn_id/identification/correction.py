@@ -5,30 +5,41 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 
 import numpy as np
 
-from robot_dyn_id.data.excerpt import Excerpt, inside_excerpt
+from robot_dyn_id.data.chunk import Chunk
+from robot_dyn_id.data.corrected import (
+    Corrected,
+    Correction,
+    Excerpt,
+    ExcludedSpan,
+    Exclusions,
+    Observing,
+    ReadAsCurrent,
+    Stored,
+    as_corrected,
+)
 from robot_dyn_id.data.recording import Recording
 from robot_dyn_id.errors import InputError
 from robot_dyn_id.findings import Definition, Finding, Section
-from robot_dyn_id.identification.diagnosis.channel_faults import find_channel_faults
-from robot_dyn_id.identification.diagnosis.delays import EffortDelay, RealignedRecording, estimate_delay
+from robot_dyn_id.identification.diagnosis.channel_faults import EffortObserver, report_exclusions
+from robot_dyn_id.identification.diagnosis.delays import EffortDelay, estimate_delay
 from robot_dyn_id.identification.diagnosis.diagnosis import EFFORT_GRAVITY_COMPENSATED, diagnose
 from robot_dyn_id.identification.diagnosis.directions import examine_directions
+from robot_dyn_id.identification.diagnosis.fingerprint import Fingerprint, FingerprintObserver
 from robot_dyn_id.identification.diagnosis.health import independent_positions, overrule, refuse
-from robot_dyn_id.identification.diagnosis.positions import ContinuedRecording, examine_positions
-from robot_dyn_id.identification.diagnosis.resolution import examine_resolution
+from robot_dyn_id.identification.diagnosis.observation import observation_of
+from robot_dyn_id.identification.diagnosis.positions import PositionFaults
 from robot_dyn_id.identification.diagnosis.samples import MotionSamples
-from robot_dyn_id.identification.diagnosis.spikes import DespikedRecording, examine_spikes
-from robot_dyn_id.identification.diagnosis.stamps import EvenlyStampedRecording, examine_jitter
-from robot_dyn_id.identification.diagnosis.weight_gains import CurrentRecording, WeightGain, estimate_weight_gains
+from robot_dyn_id.identification.diagnosis.spikes import SpikeLimits, SpikeObserver
+from robot_dyn_id.identification.diagnosis.stamps import SampleClock, examine_jitter
+from robot_dyn_id.identification.diagnosis.weight_gains import WeightGain, estimate_weight_gains
 from robot_dyn_id.identification.settings import COMPENSATED_KINDS, CURRENT_KINDS, Settings
 from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.parameters import DRIVE_UNITS, GAIN_UNKNOWN, UNKNOWN, describe_unknown_gains
 from robot_dyn_id.signals.cleaning import Drive
-from robot_dyn_id.signals.survey import PERIODOGRAM
+from robot_dyn_id.signals.survey import PERIODOGRAM, Survey, survey
 from robot_dyn_id.signals.trials import FilteredTrials
 from robot_dyn_id.uses import LIMITED, MOTION_USES
 
@@ -67,58 +78,132 @@ REALIGNMENTS = 3
 """Number of times that a delay is estimated and compensated; each removes what the linearization left."""
 
 
-def correct_positions(
-    recordings: Sequence[Recording], model: RobotModel
-) -> tuple[list[Recording], tuple[Finding, ...]]:
+def correct_positions(recordings: Sequence[Corrected]) -> tuple[list[Corrected], tuple[Finding, ...]]:
     """Continue angles that are wrapped to one turn, and leave out spikes of encoders.
 
     Args:
-        recordings: the recordings.
-        model: the robot.
+        recordings: recordings that have been observed; see `observe_recordings`.
 
     Returns:
         The recordings, and findings about them.
     """
-    corrected: list[Recording] = []
-    findings: list[Finding] = []
-    for recording in recordings:
-        complete = recording.recording if isinstance(recording, Excerpt) else recording
-        faults, found = examine_positions(complete, model)
-        corrected.append(inside_excerpt(recording, partial(ContinuedRecording, faults=faults)) if faults else recording)
-        findings += found
-    return corrected, tuple(findings)
+    found = [observation_of(recording).positions for recording in recordings]
+    corrected = [
+        recording.corrected(one.faults) if one.faults else recording
+        for recording, one in zip(recordings, found, strict=True)
+    ]
+    return corrected, tuple(finding for one in found for finding in one.findings)
+
+
+@dataclass(frozen=True)
+class CorrectedChannels:
+    """Recordings whose channels are corrected.
+
+    Attributes:
+        recordings: the recordings.
+        survey: their survey.
+        fingerprints: fingerprint of each as it was recorded.
+        findings: findings about them.
+    """
+
+    recordings: list[Corrected]
+    survey: Survey
+    fingerprints: tuple[Fingerprint, ...]
+    findings: tuple[Finding, ...]
 
 
 def correct_channels(
-    recordings: Sequence[Recording], joints: Sequence[str], drives: Mapping[str, Drive]
-) -> tuple[list[Recording], tuple[Finding, ...]]:
+    recordings: Sequence[Corrected], joints: Sequence[str], drives: Mapping[str, Drive]
+) -> CorrectedChannels:
     """Average stamps that jitter, replace spikes, and leave out stretches of channels that are not measurements.
 
-    Stretches at rest that are left out are examined too.
+    This is the second pass over the recordings, which is that of the survey. Stretches at rest that are left out are
+    examined too.
 
     Args:
-        recordings: the recordings.
+        recordings: recordings that have been observed; see `observe_recordings`.
         joints: joints, n.
         drives: drives of the joints whose effort is a current.
-
-    Returns:
-        The recordings, and findings about them.
     """
-    corrected, findings = [], []
-    for recording in recordings:
-        complete = recording.recording if isinstance(recording, Excerpt) else recording
-        clock, jitter = examine_jitter(complete, joints)
-        faults = find_channel_faults(complete, joints, drives)
-        (limits, spikes), coarse = examine_spikes(complete, joints, drives), examine_resolution(complete, joints)
-        if clock is not None:
-            recording = inside_excerpt(recording, partial(EvenlyStampedRecording, clock=clock))
-        if faults.efforts or faults.positions:
-            recording = inside_excerpt(recording, faults.apply)
-        if spikes:
-            recording = inside_excerpt(recording, partial(DespikedRecording, limits=limits, drives=drives))
+    passes = [_SecondPass.begin(recording, joints, drives) for recording in recordings]
+    surveyed = survey([one.observed for one in passes], joints, drives)
+    corrected: list[Corrected] = []
+    findings: list[Finding] = []
+    for one in passes:
+        recording, found, rows = one.conclude()
+        surveyed = surveyed.with_left_out(rows)
         corrected.append(recording)
-        findings += [*jitter, *faults.findings, *spikes, *coarse]
-    return corrected, tuple(findings)
+        findings += found
+    prints = tuple(one.fingerprint.conclude() for one in passes)
+    return CorrectedChannels(corrected, surveyed, prints, tuple(findings))
+
+
+@dataclass(frozen=True)
+class _SecondPass:
+    """Second pass over one recording, with the corrections of the first.
+
+    Attributes:
+        recording: the recording.
+        clock: clock of its samples; None: that of its stamps.
+        frozen: stretches whose positions are left out.
+        limits: limits of its spikes.
+        fingerprint, efforts, spikes: observers of the pass.
+        jitter: findings about its stamps.
+    """
+
+    recording: Corrected
+    clock: SampleClock | None
+    frozen: tuple[ExcludedSpan, ...]
+    limits: SpikeLimits
+    fingerprint: FingerprintObserver
+    efforts: EffortObserver
+    spikes: SpikeObserver
+    jitter: tuple[Finding, ...]
+
+    @classmethod
+    def begin(cls, recording: Corrected, joints: Sequence[str], drives: Mapping[str, Drive]) -> _SecondPass:
+        """Begin a pass; see `correct_channels`."""
+        found, source = observation_of(recording), recording.recording.source
+        faults = next(iter(recording.those(PositionFaults)), PositionFaults())
+        (first,) = faults.apply(iter([Chunk(found.first.t, found.first.q)]), joints)
+        clock, jitter = examine_jitter(source, first.t, first.q)
+        limits = replace(found.spikes, drives=drives)
+        return cls(
+            recording,
+            clock,
+            found.runs.find_frozen(faults),
+            limits,
+            FingerprintObserver(recording.epoch, next(iter(recording.those(Excerpt)), None)),
+            EffortObserver(joints, drives, found.runs.limits, found.positions.ranges),
+            SpikeObserver(source, joints, limits),
+            jitter,
+        )
+
+    @property
+    def observed(self) -> Corrected:
+        """The recording with its corrections and the observers of the pass."""
+        stored = self.recording.those(Stored)
+        others = [one for one in self.recording.complete.corrections if not isinstance(one, Stored)]
+        first, second = Observing(self.fingerprint), (Observing(self.efforts), Observing(self.spikes))
+        part = self.recording.those(Excerpt)
+        corrections: tuple[Correction, ...] = (*stored, first, *others, *second, *part)
+        observed = replace(self.recording, corrections=corrections)
+        return observed.corrected(*self._corrections(Exclusions((), self.frozen), bool(self.limits.limits)))
+
+    def conclude(self) -> tuple[Corrected, tuple[Finding, ...], Mapping[str, int]]:
+        """The corrected recording, findings about it, and numbers of the efforts that are left out by code."""
+        found = observation_of(self.recording)
+        efforts, rows = self.efforts.conclude()
+        exclusions = Exclusions(efforts, self.frozen)
+        spikes = self.spikes.conclude()
+        faults = report_exclusions(self.recording.recording.source, exclusions, found.runs.length)
+        corrected = self.recording.corrected(*self._corrections(exclusions, bool(spikes)))
+        return corrected, (*self.jitter, *faults, *spikes, *found.coarse), rows
+
+    def _corrections(self, exclusions: Exclusions, spiky: bool) -> tuple[Correction, ...]:
+        clock = () if self.clock is None else (self.clock,)
+        excluded = (exclusions,) if exclusions.efforts or exclusions.positions else ()
+        return (*clock, *excluded, *((self.limits,) if spiky else ()))
 
 
 @dataclass(frozen=True)
@@ -135,8 +220,8 @@ class Meaning:
             nor the channels of the recordings determine it.
     """
 
-    training: list[Recording]
-    held_out: list[Recording]
+    training: list[Corrected]
+    held_out: list[Corrected]
     model: RobotModel
     drives: Mapping[str, Drive]
     findings: tuple[Finding, ...]
@@ -144,7 +229,7 @@ class Meaning:
 
 
 def interpret_efforts(
-    training: Sequence[Recording], held_out: Sequence[Recording], model: RobotModel, settings: Settings
+    training: Sequence[Corrected], held_out: Sequence[Corrected], model: RobotModel, settings: Settings
 ) -> Meaning:
     """Read the efforts as the settings state, with gains by the URDF's masses where currents come without them.
 
@@ -159,7 +244,7 @@ def interpret_efforts(
     """
     kind = settings.effort_kind
     joints = model.joint_names
-    currents_alone = kind == "auto" and all(_has_currents_alone(recording, joints) for recording in training)
+    currents_alone = kind == "auto" and all(observation_of(recording).first.currents_alone for recording in training)
     stored = "current" if currents_alone else UNKNOWN if kind == "auto" else kind
     plain = Meaning(list(training), list(held_out), model, settings.drives, (), stored)
     if kind == "external":
@@ -192,7 +277,7 @@ def interpret_efforts(
     return Meaning(trained, validated, model, {**unit, **found}, findings, stored)
 
 
-def read_as_trained(recordings: Sequence[Recording], effort_kind: str) -> list[Recording]:
+def read_as_trained(recordings: Sequence[Corrected], effort_kind: str) -> list[Corrected]:
     """Recordings with the channel of their efforts that a model was identified from.
 
     Args:
@@ -201,7 +286,7 @@ def read_as_trained(recordings: Sequence[Recording], effort_kind: str) -> list[R
     """
     if effort_kind not in CURRENT_KINDS:
         return list(recordings)
-    return [inside_excerpt(recording, CurrentRecording) for recording in recordings]
+    return [recording.corrected(ReadAsCurrent()) for recording in recordings]
 
 
 def report_compensated(effort_kind: str) -> tuple[Finding, ...]:
@@ -210,12 +295,6 @@ def report_compensated(effort_kind: str) -> tuple[Finding, ...]:
         return ()
     message = f"efforts are {effort_kind.replace('_', ' ')}: the model has no gravity, and predicts such efforts"
     return (EFFORT_GRAVITY_COMPENSATED.found(message, severity="info"),)
-
-
-def _has_currents_alone(recording: Recording, joints: Sequence[str]) -> bool:
-    """Whether a recording has currents and no efforts."""
-    first = next((chunk for chunk in recording.chunks(joints) if len(chunk)), None)
-    return first is not None and first.tau is None and first.current is not None
 
 
 def _report_gains(gains: Sequence[WeightGain]) -> tuple[Finding, ...]:
@@ -339,7 +418,7 @@ def _realign(recording: Recording, trials: FilteredTrials, model: RobotModel) ->
         if not delay.significant:
             break
         delays.append(delay)
-        recording = inside_excerpt(recording, partial(RealignedRecording, delay=delay))
+        recording = as_corrected(recording).corrected(delay)
     return recording, _report_delays(recording.source, delays)
 
 

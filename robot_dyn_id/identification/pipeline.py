@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from robot_dyn_id.cores import one_blas_thread
+from robot_dyn_id.data.corrected import Corrected
 from robot_dyn_id.data.recording import Recording
 from robot_dyn_id.dynamics.base_parameters import base_parameters
 from robot_dyn_id.dynamics.body_prior import BodyPrior
@@ -39,6 +40,7 @@ from robot_dyn_id.identification.diagnosis.agreement import nominal_agreement
 from robot_dyn_id.identification.diagnosis.diagnosis import examine_lengths
 from robot_dyn_id.identification.diagnosis.fingerprint import Fingerprint, report_repeated, report_trained
 from robot_dyn_id.identification.diagnosis.health import compare_with_nominal, examine, refuse, soften_for_validation
+from robot_dyn_id.identification.diagnosis.observation import observe_recordings
 from robot_dyn_id.identification.diagnosis.residuals import examine_held_out
 from robot_dyn_id.identification.fit.estimation import describe_prior, fit_fold, fit_model
 from robot_dyn_id.identification.fit.identifiability import Identifiability, identifiability
@@ -46,7 +48,7 @@ from robot_dyn_id.identification.fit.load import with_fitted_load
 from robot_dyn_id.identification.fit.shared_motion import report_shared_motion
 from robot_dyn_id.identification.model import IdentifiedModel
 from robot_dyn_id.identification.selection.choice import GIVEN_PRIOR_STRENGTH, Options, Selection, choose_model
-from robot_dyn_id.identification.settings import Settings
+from robot_dyn_id.identification.settings import CURRENT_KINDS, Settings
 from robot_dyn_id.identification.validation.cross_validation import METHOD, count_blocks, cross_validate
 from robot_dyn_id.identification.validation.evaluation import Evaluation, HeldOutData, evaluate
 from robot_dyn_id.identification.validation.holdout import held_out_method
@@ -146,11 +148,10 @@ def identify(
         UsageError: contradictory settings.
     """
     method = held_out_method(training, held_out)
-    fingerprint, repeated = _compare_recordings(training, held_out, model.joint_names, settings)
     prepared = prepare_training(training, held_out, model, settings, progress)
     trials, model, settings, kind = prepared.trials, prepared.model, prepared.settings, prepared.effort_kind
-    held_out, excluded = prepared.held_out, prepared.excluded
-    findings = (*repeated, *prepared.findings)
+    held_out, excluded, findings = prepared.held_out, prepared.excluded, prepared.findings
+    prints: tuple[Fingerprint, ...] = ()
     unloaded = _fixed_regressor(model, settings)
     selection = None
     if settings.chooses_model:
@@ -172,7 +173,7 @@ def identify(
         progress(Stage("validating on held-out data"))
         own = (Fold.from_model(trials, fit.model),) if selection is None else _list_folds(selection)
         profile = ResidualProfile.from_folds(own, thin_out(trials))
-        others, found = _prepare_held_out(held_out, trials, fit.model.regressor, settings)
+        others, found, prints = _prepare_held_out(held_out, trials, fit.model.regressor, settings)
         findings += (*found, *examine_held_out(fit.model, others, trials.offset_deviations))
         data = HeldOutData.from_model(method, others, fit.model)
     elif selection is not None:
@@ -184,7 +185,8 @@ def identify(
 
         data, not_validated = cross_validate(trials, fit_part, count_blocks(settings.estimator), progress)
         findings += not_validated
-    evaluation = evaluate(fit.model, data, trials.ranges, settings, profile).with_findings(findings)
+    fingerprint, repeated = _compare_recordings(prepared, prints, settings)
+    evaluation = evaluate(fit.model, data, trials.ranges, settings, profile).with_findings((*repeated, *findings))
     evaluation = replace(evaluation, findings=report_shared_motion(trials, evaluation.findings))
     parameters = replace(
         assemble(fit.model, evaluation, trials, fingerprint, fit.estimator, software_version),
@@ -209,6 +211,7 @@ class PreparedTrials:
     Attributes:
         trials: the training data, corrected and filtered.
         read: the recordings behind them, as their efforts are read.
+        fingerprints: fingerprint of each of them as it was recorded.
         held_out: recordings to validate on, as their efforts are read.
         model: the robot, with the gravity that the efforts contain.
         settings: the settings with the drives of the efforts.
@@ -219,7 +222,8 @@ class PreparedTrials:
 
     trials: FilteredTrials
     read: Sequence[Recording]
-    held_out: Sequence[Recording]
+    fingerprints: tuple[Fingerprint, ...]
+    held_out: Sequence[Corrected]
     model: RobotModel
     settings: Settings
     effort_kind: str
@@ -254,60 +258,62 @@ def prepare_training(
         UsageError: contradictory settings.
     """
     progress(Stage("comparing efforts and motion"))
-    (training, continued), (held_out, others) = (correct_positions(group, model) for group in (training, held_out))
-    meaning = interpret_efforts(training, held_out, model, settings)
+    currents = settings.effort_kind in CURRENT_KINDS
+    observed = [observe_recordings(group, model, settings.drives, currents) for group in (training, held_out)]
+    (continued, jumps), (others, found) = map(correct_positions, observed)
+    meaning = interpret_efforts(continued, others, model, settings)
     model, turned = _with_gravity_of_prior(meaning.model, settings)
     settings = replace(settings, drives=meaning.drives)
     regressor = _fixed_regressor(model, settings)
-    trials, findings = prepare_trials(meaning.training, regressor, settings, settings.signals, progress)
+    trials, findings, prints = prepare_trials(meaning.training, regressor, settings, settings.signals, progress)
     corrected = correct_trials(trials, model, settings)
     compensated = corrected.weightless and not model.drive_units  # a current stays one, with gravity or without
     kind = "gravity_compensated" if compensated else meaning.effort_kind
     check_compensations(kind, settings.robot_compensates)
     trials, model = corrected.trials, corrected.model
     agreement = compare_with_nominal(model.joint_names, *nominal_agreement(_fixed_regressor(model, settings), trials))
-    findings = (*continued, *others, *meaning.findings, *turned, *findings, *corrected.findings)
+    findings = (*jumps, *found, *meaning.findings, *turned, *findings, *corrected.findings)
     refuse_short(agreement, settings.ignore, trials)
     findings += refuse(agreement, settings.ignore, trials.survey.sources)
     trials, excluded = exclude_reversals(trials, settings.reversal_speed, settings.reversal_speeds, settings.rest_speed)
-    return PreparedTrials(trials, meaning.training, meaning.held_out, model, settings, kind, findings, excluded)
+    return PreparedTrials(trials, meaning.training, prints, meaning.held_out, model, settings, kind, findings, excluded)
 
 
 def _compare_recordings(
-    training: Sequence[Recording], held_out: Sequence[Recording], joints: Sequence[str], settings: Settings
+    prepared: PreparedTrials, others: Sequence[Fingerprint], settings: Settings
 ) -> tuple[Fingerprint, tuple[Finding, ...]]:
     """Fingerprint of the training data, and findings about recordings that occur twice.
 
     A prior from data that the model is validated on makes the error there too small, too.
     """
-    prints, others = ([Fingerprint.from_recording(one, joints) for one in group] for group in (training, held_out))
+    training, held_out, prints = prepared.read, prepared.held_out, prepared.fingerprints
     trained = Fingerprint.joined(prints)
     findings = (*report_repeated(training, prints), *report_trained(held_out, others, trained))
     if isinstance(settings.prior, ParameterSet):
         earlier = Fingerprint.from_parameters(settings.prior)
-        validated = (held_out, others) if held_out else (training, prints)
-        findings += report_trained(*validated, earlier, "training data of the prior")
+        validated, own = (held_out, others) if held_out else (training, prints)
+        findings += report_trained(validated, own, earlier, "training data of the prior")
     return trained, findings
 
 
 def _prepare_held_out(
-    recordings: Sequence[Recording], training: FilteredTrials, regressor: Regressor, settings: Settings
-) -> tuple[FilteredTrials, tuple[Finding, ...]]:
-    """Held-out recordings, corrected, examined and filtered like the training data, and findings about them.
+    recordings: Sequence[Corrected], training: FilteredTrials, regressor: Regressor, settings: Settings
+) -> tuple[FilteredTrials, tuple[Finding, ...], tuple[Fingerprint, ...]]:
+    """Held-out recordings, corrected, examined and filtered like the training data, findings, and fingerprints.
 
     Raises:
         InputError: a term needs a signal that is not recorded.
         UnsafeDataError: a health check refuses the data.
     """
     model = regressor.model
-    sound, faults = correct_channels(recordings, model.joint_names, training.drives)
-    trials = training.with_recordings(sound)
+    sound = correct_channels(recordings, model.joint_names, training.drives)
+    trials = training.with_recordings(sound.recordings, sound.survey)
     require_signals(regressor, trials.survey)
     velocity = "recorded" if training.plan.recorded_velocity else "derivative"
-    found = (*faults, *soften_for_validation(examine(trials.survey, model, velocity)))
+    found = (*sound.findings, *soften_for_validation(examine(trials.survey, model, velocity)))
     findings = refuse(found, settings.ignore, trials.survey.sources)
     aligned, delayed = realign(trials, model)
-    return aligned, (*findings, *delayed)
+    return aligned, (*findings, *delayed), sound.fingerprints
 
 
 def _with_gravity_of_prior(model: RobotModel, settings: Settings) -> tuple[RobotModel, tuple[Finding, ...]]:
@@ -399,14 +405,16 @@ def validate(
     """
     model = IdentifiedModel.from_parameters(parameters)
     settings = replace(settings, drives=settings.drives_of(parameters))
-    continued, jumps = correct_positions(recordings, model.regressor.model)
+    currents = parameters.effort_kind in CURRENT_KINDS
+    observed = observe_recordings(recordings, model.regressor.model, settings.drives, currents)
+    continued, jumps = correct_positions(observed)
     read = read_as_trained(continued, parameters.effort_kind)
-    trials, findings = prepare_trials(read, model.regressor, settings, settings.signals_of(parameters), progress)
+    signals = settings.signals_of(parameters)
+    trials, findings, prints = prepare_trials(read, model.regressor, settings, signals, progress)
     findings = (*jumps, *soften_for_validation(findings))
     trials, delayed = realign(trials, model.regressor.model)
     findings += (*delayed, *_judge_training(model, trials, settings))
     findings += examine_held_out(model, trials, parameters.offset_deviations)
-    prints = [Fingerprint.from_recording(one, parameters.joint_names) for one in recordings]
     findings += report_trained(recordings, prints, Fingerprint.from_parameters(parameters))
     findings += (*report_compensated(parameters.effort_kind), *report_unknown_gains(parameters.drive_units))
     progress(Stage("predicting"))
@@ -416,23 +424,23 @@ def validate(
 
 
 def prepare_trials(
-    recordings: Sequence[Recording],
+    recordings: Sequence[Corrected],
     regressor: Regressor,
     settings: Settings,
     signals: SignalSettings,
     progress: Progress = ignore_progress,
-) -> tuple[FilteredTrials, tuple[Finding, ...]]:
+) -> tuple[FilteredTrials, tuple[Finding, ...], tuple[Fingerprint, ...]]:
     """Survey recordings, check their health, and decide about their signals.
 
     Args:
-        recordings: the trials.
+        recordings: the trials, which have been observed.
         regressor: robot and terms that the signals must suffice for.
         settings: drives of the joints, and health checks to overrule.
         signals: choices about signals.
         progress: callback that receives every stage of the work.
 
     Returns:
-        The filtered trials, and findings about them.
+        The filtered trials, findings about them, and fingerprints of the recordings.
 
     Raises:
         InputError: data that cannot be used.
@@ -440,14 +448,15 @@ def prepare_trials(
     """
     progress(Stage("surveying the recordings"))
     model = regressor.model
-    sound, faults = correct_channels(recordings, model.joint_names, settings.drives)
-    trials = FilteredTrials.from_recordings(sound, model.joint_names, settings.drives, signals)
+    joints, drives = model.joint_names, settings.drives
+    sound = correct_channels(recordings, joints, drives)
+    trials = FilteredTrials.from_recordings(sound.recordings, joints, drives, signals, surveyed=sound.survey)
     trials = trials if regressor.peaked else trials.decimated()
-    found = (*examine_lengths(model), *faults, *examine(trials.survey, model, signals.velocity))
+    found = (*examine_lengths(model), *sound.findings, *examine(trials.survey, model, signals.velocity))
     findings = refuse(found, settings.ignore, trials.survey.sources)
     require_signals(regressor, trials.survey)
     trials.require_length()
-    return trials, findings
+    return trials, findings, sound.fingerprints
 
 
 def _judge_training(model: IdentifiedModel, trials: FilteredTrials, settings: Settings) -> tuple[Finding, ...]:

@@ -3,10 +3,12 @@
 
 import numpy as np
 import pytest
+from support.observations import conclude, samples_of
+from support.observations import corrected as with_corrections
 from support.robots import joint, urdf
 from support.simulated import LIFT, Simulated, at_chunk_size, changed
 
-from robot_dyn_id.identification.diagnosis.positions import ContinuedRecording, examine_positions
+from robot_dyn_id.identification.diagnosis.positions import PositionObserver
 
 TEXT = urdf(
     joint("a", "base", "l1", kind="continuous"),
@@ -22,15 +24,20 @@ def sound():
     return ROBOT.record(duration=20.0, noise=0.05)
 
 
+def positions_of(recording, robot=ROBOT):
+    return conclude(recording, robot.joints, PositionObserver(recording.source, robot.model))
+
+
 def corrected(recording, robot=ROBOT):
-    faults, findings = examine_positions(recording, robot.model)
-    parts = ContinuedRecording(recording, faults).chunks(robot.joints)
-    return np.concatenate([chunk.q for chunk in parts]), {one.code: one for one in findings}
+    found = positions_of(recording, robot)
+    continued = samples_of(with_corrections(recording, found.faults)).q
+    return continued, {one.code: one for one in found.findings}
 
 
 def test_sound_positions_are_left_alone(sound):
-    faults, findings = examine_positions(sound, ROBOT.model)
-    assert not faults and findings == ()
+    found = positions_of(sound)
+    assert not found.faults and found.findings == ()
+    np.testing.assert_array_equal(found.ranges, np.ptp(sound.samples.q, axis=0))
 
 
 @pytest.mark.parametrize("size", [100, 8192])
@@ -77,9 +84,9 @@ def test_a_jump_that_does_not_return_is_reported_and_kept(sound):
 
 def test_noise_and_lengths_are_not_wrapped(sound):
     noise = np.random.default_rng(0).normal(size=sound.samples.q.shape)
-    assert not examine_positions(changed(sound, q=1.5 * noise), ROBOT.model)[0].wraps
+    assert not positions_of(changed(sound, q=1.5 * noise)).faults.wraps
     lift = Simulated(LIFT)
     long = changed(
         lift.record(duration=10.0), q=lambda q: np.column_stack([np.mod(20.0 * q[:, 0], 2 * np.pi), q[:, 1]])
     )
-    assert not examine_positions(long, lift.model)[0].wraps
+    assert not positions_of(long, lift).faults.wraps
