@@ -172,7 +172,7 @@ def report_rest_left_out(recordings: Sequence[Recording]) -> tuple[Finding, ...]
     rest: dict[str, dict[Span, None]] = {}
     stated: dict[str, dict[Span, None]] = {}
     for recording in recordings:
-        part = as_corrected(recording).selection
+        part = as_corrected(recording).excerpt
         for found, spans in ((rest, part.without), (stated, part.excluded)):
             found.setdefault(whole_of(recording).source, {}).update(dict.fromkeys(spans))
     return (

@@ -79,6 +79,7 @@ class Survey:
     Attributes:
         joint_names: the joints.
         sources: what the trials are called.
+        steps: median step of the stamps of each trial [s].
         rate: samples per second, from the median step of the stamps [Hz].
         repairs: what was dropped, and how many gaps are bridged or not.
         trials: time from the first to the last usable sample of each trial.
@@ -108,6 +109,7 @@ class Survey:
 
     joint_names: tuple[str, ...]
     sources: tuple[str, ...]
+    steps: tuple[float, ...]
     rate: float
     repairs: Repairs
     trials: tuple[Stretch, ...]
@@ -293,7 +295,7 @@ def survey(
         raise InputError(f"{recordings[0].source}: too short: {ranges.count} usable samples")
     left = {code: rows * (len(joints) if code in OF_ALL_JOINTS else 1) for code, rows in left_out.items()}
     found = _conclude(sources, joints, step, repairs, ranges, spectra)
-    return replace(found, rests=tuple(rest.conclude() for rest in rests)).with_left_out(left)
+    return replace(found, steps=tuple(steps), rests=tuple(one.conclude() for one in rests)).with_left_out(left)
 
 
 @dataclass(frozen=True)
@@ -402,6 +404,7 @@ def _conclude(
     found = Survey(
         joint_names=tuple(joints),
         sources=tuple(recording.source for recording in recordings),
+        steps=(),
         rate=1.0 / step,
         repairs=repairs,
         trials=tuple(ranges.trials.values()),

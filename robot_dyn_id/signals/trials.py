@@ -281,6 +281,8 @@ class FilteredTrials:
 
     @cached_property
     def _steps(self) -> tuple[float, ...]:
+        if self.surveyed is not None:
+            return self.surveyed.steps
         return tuple(median_step(recording, self.joints) for recording in self.recordings)
 
     @property
@@ -411,7 +413,8 @@ class FilteredTrials:
             whole = as_corrected(recording)
             part = replace(whole, corrections=(*whole.corrections, KeptSpans(spans), Stored(store)))
             parts.append(part if trial in divided else recording)
-        return replace(self, recordings=parts, surveyed=self.survey, known_ranges=None, store=None)
+        surveyed = replace(self.survey, steps=tuple(median_step(part, self.joints) for part in parts))
+        return replace(self, recordings=parts, surveyed=surveyed, known_ranges=None, store=None)
 
     def without_block(self, number: int, blocks: Blocks | None = None) -> FilteredTrials:
         """The rows of all blocks but one; rows of that block and of the guards are zero.

@@ -5,8 +5,8 @@ from robot_dyn_id.data.chunk import Chunk
 from robot_dyn_id.data.corrected import Corrected
 from robot_dyn_id.data.observer import observe
 from robot_dyn_id.data.recording import ArrayRecording
-from robot_dyn_id.identification.correction import correct_channels
 from robot_dyn_id.identification.diagnosis.observation import observe_recordings
+from robot_dyn_id.identification.stages.correction import correct_channels
 
 
 class CountedRecording(ArrayRecording):

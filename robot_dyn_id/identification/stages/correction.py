@@ -1,12 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Correction of recordings before a model is identified from them: meaning and time of the efforts."""
+"""Correction of recordings before a model is identified from them: positions, channels, and time of the efforts."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-
-import numpy as np
 
 from robot_dyn_id.data.chunk import Chunk
 from robot_dyn_id.data.corrected import (
@@ -16,7 +14,6 @@ from robot_dyn_id.data.corrected import (
     ExcludedSpan,
     Exclusions,
     Observing,
-    ReadAsCurrent,
     Stored,
     as_corrected,
 )
@@ -25,21 +22,15 @@ from robot_dyn_id.errors import InputError
 from robot_dyn_id.findings import Definition, Finding, Section
 from robot_dyn_id.identification.diagnosis.channel_faults import EffortObserver, report_exclusions
 from robot_dyn_id.identification.diagnosis.delays import EffortDelay, estimate_delay
-from robot_dyn_id.identification.diagnosis.diagnosis import EFFORT_GRAVITY_COMPENSATED, diagnose
-from robot_dyn_id.identification.diagnosis.directions import examine_directions
 from robot_dyn_id.identification.diagnosis.fingerprint import Fingerprint, FingerprintObserver
-from robot_dyn_id.identification.diagnosis.health import independent_positions, overrule, refuse
 from robot_dyn_id.identification.diagnosis.observation import observation_of
 from robot_dyn_id.identification.diagnosis.positions import PositionFaults
 from robot_dyn_id.identification.diagnosis.samples import MotionSamples
 from robot_dyn_id.identification.diagnosis.spikes import SpikeLimits, SpikeObserver
 from robot_dyn_id.identification.diagnosis.stamps import SampleClock, examine_jitter
-from robot_dyn_id.identification.diagnosis.weight_gains import WeightGain, estimate_weight_gains
-from robot_dyn_id.identification.settings import COMPENSATED_KINDS, CURRENT_KINDS, Settings
 from robot_dyn_id.model.robot import RobotModel
-from robot_dyn_id.parameters import DRIVE_UNITS, GAIN_UNKNOWN, UNKNOWN, describe_unknown_gains
 from robot_dyn_id.signals.cleaning import Drive
-from robot_dyn_id.signals.survey import PERIODOGRAM, Survey, survey
+from robot_dyn_id.signals.survey import Survey, survey
 from robot_dyn_id.signals.trials import FilteredTrials
 from robot_dyn_id.uses import LIMITED, MOTION_USES
 
@@ -63,15 +54,6 @@ CLOCK_DRIFT = Definition(
     "stamp all channels by one clock",
     lowers=dict.fromkeys((*MOTION_USES, "collision_detection"), LIMITED),
     check="clock",
-)
-
-GAINS_FROM_MASSES = Definition(
-    "gains_from_masses",
-    Section.DATA,
-    "warning",
-    "Currents came without gains, which are estimated from the masses of the URDF: all torques are as wrong as "
-    "these masses are.",
-    "give measured gains, `gain` [N m/A] of each joint, in the configuration",
 )
 
 REALIGNMENTS = 3
@@ -204,193 +186,6 @@ class _SecondPass:
         clock = () if self.clock is None else (self.clock,)
         excluded = (exclusions,) if exclusions.efforts or exclusions.positions else ()
         return (*clock, *excluded, *((self.limits,) if spiky else ()))
-
-
-@dataclass(frozen=True)
-class Meaning:
-    """Meaning of the efforts of recordings: what they are read as.
-
-    Attributes:
-        training: recordings to identify from.
-        held_out: recordings to validate on.
-        model: the robot, without gravity where the efforts contain none, with the units of efforts of unknown gain.
-        drives: gains and signs of all joints whose effort is a current.
-        findings: findings about gains, and about efforts that are stated to contain no weight.
-        effort_kind: content of the measured effort, one of `parameters.EFFORT_KINDS`; unknown if neither the settings
-            nor the channels of the recordings determine it.
-    """
-
-    training: list[Corrected]
-    held_out: list[Corrected]
-    model: RobotModel
-    drives: Mapping[str, Drive]
-    findings: tuple[Finding, ...]
-    effort_kind: str
-
-
-def interpret_efforts(
-    training: Sequence[Corrected], held_out: Sequence[Corrected], model: RobotModel, settings: Settings
-) -> Meaning:
-    """Read the efforts as the settings state, with gains by the URDF's masses where currents come without them.
-
-    Args:
-        training: recordings to identify from.
-        held_out: recordings to validate on.
-        model: the robot as configured.
-        settings: meaning of the efforts, drives, choices about signals.
-
-    Raises:
-        InputError: external torques, or currents without gains of a robot without masses.
-    """
-    kind = settings.effort_kind
-    joints = model.joint_names
-    currents_alone = kind == "auto" and all(observation_of(recording).first.currents_alone for recording in training)
-    stored = "current" if currents_alone else UNKNOWN if kind == "auto" else kind
-    plain = Meaning(list(training), list(held_out), model, settings.drives, (), stored)
-    if kind == "external":
-        sources = ", ".join(recording.source for recording in training)
-        raise InputError(
-            f"{sources}: external torques contain no dynamics of the robot: record joint torques or currents"
-        )
-    if kind in COMPENSATED_KINDS:
-        return replace(plain, model=replace(model, gravity=np.zeros(3)), findings=report_compensated(kind))
-    missing = [name for name in joints if settings.drives.get(name, Drive()).gain is None]
-    if kind in CURRENT_KINDS and not missing:
-        trained, validated = (read_as_trained(group, kind) for group in (training, held_out))
-        return replace(plain, training=trained, held_out=validated)
-    if not missing or not (kind in CURRENT_KINDS or (currents_alone and model.inertial_parameters.any())):
-        return plain
-    if not model.inertial_parameters.any():
-        raise InputError(
-            f"{model.name}: gains of {', '.join(missing)} cannot be estimated, as the URDF has no masses: give `gain` "
-            "in the configuration"
-        )
-    trained, validated = (read_as_trained(group, "current") for group in (training, held_out))
-    signs = {name: settings.drives.get(name, Drive()).sign for name in missing}
-    unit = {**settings.drives, **{name: Drive.from_unknown_gain(sign) for name, sign in signs.items()}}
-    trials = FilteredTrials.from_recordings(trained, joints, unit, settings.signals)
-    gains = [gain for gain in estimate_weight_gains(MotionSamples.from_trials(trials), model) if gain.joint in missing]
-    found = {g.joint: Drive(abs(g.value), signs[g.joint] * (1.0 if g.value > 0 else -1.0)) for g in gains if g.known}
-    drive_units = {name: DRIVE_UNITS[stored] for name in missing if name not in found}
-    findings = (*_report_gains(gains), *report_unknown_gains(drive_units))
-    model = replace(model, drive_units=drive_units)
-    return Meaning(trained, validated, model, {**unit, **found}, findings, stored)
-
-
-def read_as_trained(recordings: Sequence[Corrected], effort_kind: str) -> list[Corrected]:
-    """Recordings with the channel of their efforts that a model was identified from.
-
-    Args:
-        recordings: the recordings.
-        effort_kind: content of that channel, one of `parameters.EFFORT_KINDS`.
-    """
-    if effort_kind not in CURRENT_KINDS:
-        return list(recordings)
-    return [recording.corrected(ReadAsCurrent()) for recording in recordings]
-
-
-def report_compensated(effort_kind: str) -> tuple[Finding, ...]:
-    """Finding about a model of efforts that are known to contain no weight."""
-    if effort_kind not in COMPENSATED_KINDS:
-        return ()
-    message = f"efforts are {effort_kind.replace('_', ' ')}: the model has no gravity, and predicts such efforts"
-    return (EFFORT_GRAVITY_COMPENSATED.found(message, severity="info"),)
-
-
-def _report_gains(gains: Sequence[WeightGain]) -> tuple[Finding, ...]:
-    """Finding about gains by the URDF's masses."""
-    known = [gain for gain in gains if gain.known]
-    if not known:
-        return ()
-    listed = ", ".join(f"{g.joint} {g.value:.4g} +- {g.standard_deviation:.2g}" for g in known)
-    message = f"gains are estimated from the URDF's masses [effort per current]: {listed}"
-    return (GAINS_FROM_MASSES.found(message, [gain.joint for gain in known]),)
-
-
-def report_unknown_gains(drive_units: Mapping[str, str]) -> tuple[Finding, ...]:
-    """Finding about joints whose efforts are currents of unknown gain.
-
-    Args:
-        drive_units: units of their efforts, by joint name.
-    """
-    if not drive_units:
-        return ()
-    return (GAIN_UNKNOWN.found(describe_unknown_gains(drive_units), list(drive_units)),)
-
-
-FEWEST_POSITIONS = 8
-"""Least number of independent positions of the joints whose efforts are judged: a correlation of 0.8 of fewer is not
-significant at 1 %."""
-
-RESOLUTION_PERIODS = 2.0
-"""Half of the main lobe of a Hann window, times its length: bandwidths of short recordings are too large by it."""
-
-
-@dataclass(frozen=True)
-class CorrectedTrials:
-    """Trials that a model can be identified from.
-
-    Attributes:
-        trials: the trials, with efforts at the time of the motion.
-        model: the robot, without gravity where the efforts contain none.
-        findings: what was found and corrected.
-        weightless: whether the model has no gravity because the data show that the efforts contain none.
-    """
-
-    trials: FilteredTrials
-    model: RobotModel
-    findings: tuple[Finding, ...]
-    weightless: bool
-
-
-def correct_trials(trials: FilteredTrials, model: RobotModel, settings: Settings) -> CorrectedTrials:
-    """Diagnose trials, and correct what can be corrected.
-
-    Args:
-        trials: training data.
-        model: the robot as configured.
-        settings: meaning of the efforts, and codes of errors that are overruled.
-
-    Raises:
-        UnsafeDataError: a fault that cannot be corrected, and is not overruled.
-    """
-    samples = MotionSamples.from_trials(trials)
-    diagnosis = diagnose(samples, model, independent_positions(trials.survey))
-    refuse_short(diagnosis.findings, settings.ignore, trials)
-    findings = refuse(diagnosis.findings, settings.ignore, trials.survey.sources)
-    findings += overrule(diagnosis.doubts, settings.ignore)
-    findings += examine_directions(model.joint_names, samples.motion.q, samples.segment)
-    weightless = diagnosis.weightless and settings.effort_kind == "auto"
-    if weightless:
-        model = replace(model, gravity=np.zeros(3))
-    aligned, delayed = realign(trials, model) if diagnosis.sufficient else (trials, ())
-    return CorrectedTrials(aligned, model, (*findings, *delayed), weightless)
-
-
-def refuse_short(findings: Sequence[Finding], ignore: Sequence[str], trials: FilteredTrials) -> None:
-    """Refuse data that seem faulty, but are too short to show it.
-
-    Args:
-        findings: findings about the efforts.
-        ignore: codes of errors that are overruled.
-        trials: the data.
-
-    Raises:
-        InputError: less than one periodogram, and an error about joints whose motions together hold fewer than
-            `FEWEST_POSITIONS` independent positions.
-    """
-    seconds = sum(trials.survey.durations)
-    bandwidth = np.maximum(trials.survey.bandwidth - RESOLUTION_PERIODS / max(trials.survey.durations), 0.0)
-    positions = dict(zip(trials.joints, (2.0 * seconds * bandwidth).tolist(), strict=True))
-    errors = [one for one in findings if one.severity == "error" and one.code not in ignore]
-    held = {sum(positions[name] for name in one.joints): one for one in errors if one.joints}
-    if not held or min(held) >= FEWEST_POSITIONS or seconds >= PERIODOGRAM:
-        return
-    raise InputError(
-        f"{trials.sources}: {seconds:.2g} s of motion are too short: they hold about {min(held):.0f} independent "
-        f"positions, and {FEWEST_POSITIONS} are needed to judge efforts: record longer (as far as they go, "
-        f"{held[min(held)].message})"
-    )
 
 
 def realign(trials: FilteredTrials, model: RobotModel) -> tuple[FilteredTrials, tuple[Finding, ...]]:
