@@ -17,7 +17,7 @@ from robot_dyn_id.arrays import Array
 from robot_dyn_id.data.chunk import Chunk, Margins
 from robot_dyn_id.data.corrected import ExcludedSpan, Exclusions
 from robot_dyn_id.findings import Definition, Finding, Section
-from robot_dyn_id.identification.diagnosis.positions import TURN, PositionFaults
+from robot_dyn_id.identification.diagnosis.positions import TURN, ObservedPositions, PositionFaults
 from robot_dyn_id.signals.cleaning import LARGEST_EFFORT, Drive, reported_efforts
 from robot_dyn_id.uses import LIMITED, USES
 
@@ -263,11 +263,10 @@ class _Steps:
             self.every *= 2
             self.parts = [np.concatenate(self.parts)[::2].copy()]
 
-    @property
-    def usual(self) -> float:
-        """Largest usual step."""
+    def usual(self, largest: float = np.inf) -> float:
+        """Largest usual step of those up to a largest one."""
         steps = np.concatenate(self.parts) if self.parts else np.zeros(0)
-        steps = steps[np.isfinite(steps) & (steps > 0.0)]
+        steps = steps[np.isfinite(steps) & (steps > 0.0) & (steps <= largest)]
         return float(np.quantile(steps, USUAL_STEP_SHARE)) if len(steps) else 0.0
 
 
@@ -312,33 +311,17 @@ class _Runs:
 
 @dataclass(frozen=True)
 class ChannelRuns:
-    """Constant positions, and efforts at which a channel may saturate, in all samples of a recording.
+    """Frozen positions, and efforts at which a channel may saturate, in all samples of a recording.
 
     Attributes:
-        runs: runs of positions, by joint.
-        usual: largest usual step of the positions, by joint.
+        frozen: stretches with frozen positions.
         limits: efforts at which a channel may saturate, by joint.
         length: time from the first to the last sample [s].
     """
 
-    runs: Mapping[str, tuple[ConstantRun, ...]]
-    usual: Mapping[str, float]
+    frozen: tuple[ExcludedSpan, ...]
     limits: Mapping[str, list[float]]
     length: float
-
-    def find_frozen(self, faults: PositionFaults) -> tuple[ExcludedSpan, ...]:
-        """Stretches with frozen positions: the joint went on moving.
-
-        Args:
-            faults: jumps of the positions for other reasons.
-        """
-        return tuple(
-            ExcludedSpan(name, run.start, run.stop, "encoder_frozen")
-            for name, runs in self.runs.items()
-            for run in (one.without(faults, name) for one in runs)
-            if abs(run.jump) > JUMP_RATIO * self.usual[name] > 0.0
-            and run.following - run.stop < LONGEST_PAUSE_STEPS * run.duration / run.samples
-        )
 
 
 class RunsObserver:
@@ -370,17 +353,43 @@ class RunsObserver:
             if measured is not None:
                 extremes.add(_rounded(measured[usable, joint]))
 
-    def conclude(self) -> ChannelRuns:
-        """Runs and limits."""
-        for positions in self._positions:
-            positions.finish()
-        by_joint = dict(zip(self.joints, self._positions, strict=True))
+    def conclude(self, positions: ObservedPositions) -> ChannelRuns:
+        """Stretches with frozen positions, and limits.
+
+        Args:
+            positions: jumps of the positions for other reasons.
+        """
+        frozen = [
+            ExcludedSpan(name, run.start, run.stop, "encoder_frozen")
+            for name, channel, ordinary in zip(self.joints, self._positions, positions.ordinary, strict=True)
+            for run in _find_frozen(name, channel, positions.faults, float(ordinary))
+        ]
         return ChannelRuns(
-            {name: tuple(one.runs) for name, one in by_joint.items()},
-            {name: one.steps.usual if one.runs else 0.0 for name, one in by_joint.items()},
+            tuple(frozen),
             {name: one.saturated() for name, one in zip(self.joints, self._extremes, strict=True)},
             self._last - self._first if np.isfinite(self._first) else 0.0,
         )
+
+
+def _find_frozen(name: str, channel: _Runs, faults: PositionFaults, ordinary: float) -> list[ConstantRun]:
+    """Runs of positions that end with a jump: the joint went on moving.
+
+    Args:
+        name: name of the joint.
+        channel: its positions.
+        faults: jumps for other reasons.
+        ordinary: largest step that is not that of a spike of the encoder.
+    """
+    channel.finish()
+    if not channel.runs:
+        return []
+    usual = channel.steps.usual(ordinary)
+    return [
+        run
+        for run in (one.without(faults, name) for one in channel.runs)
+        if abs(run.jump) > JUMP_RATIO * usual > 0.0
+        and run.following - run.stop < LONGEST_PAUSE_STEPS * run.duration / run.samples
+    ]
 
 
 class EffortObserver:
@@ -480,7 +489,7 @@ def _judge_effort(channel: _Runs, size: float, limits: Sequence[float]) -> list[
     """
     if not channel.runs or sum(run.samples for run in channel.runs) > LARGEST_DEAD_SHARE * channel.samples:
         return []
-    usual = channel.steps.usual
+    usual = channel.steps.usual()
     changing = channel.change_share > LEAST_CHANGE_SHARE
     found = []
     for run in channel.runs:

@@ -31,7 +31,7 @@ class Observation:
         first: its first samples.
         stillness: time at rest.
         positions: jumps of the positions.
-        runs: constant positions and largest efforts.
+        runs: frozen positions and largest efforts.
         spikes: efforts that may be spikes.
         coarse: findings about encoders with a low resolution.
     """
@@ -77,11 +77,12 @@ def _observe(recording: Corrected, model: RobotModel, drives: Mapping[str, Drive
     positions, resolution = PositionObserver(source, model), ResolutionObserver(source, joints)
     runs, distances = RunsObserver(joints, drives), DistanceObserver(joints, drives)
     observe(recording.complete, joints, first, stillness, positions, runs, distances, resolution)
+    jumps = positions.conclude()
     found = Observation(
         first.conclude(),
         stillness.conclude(),
-        positions.conclude(),
-        runs.conclude(),
+        jumps,
+        runs.conclude(jumps),
         distances.conclude(),
         resolution.conclude(),
     )

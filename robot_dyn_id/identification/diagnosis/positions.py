@@ -154,11 +154,14 @@ class ObservedPositions:
         faults: what is corrected.
         findings: findings about it.
         ranges: range of each joint without jumps [rad or m], shape (n,).
+        ordinary: largest step of each joint from sample to sample that is not one of a spike [rad or m], shape (n,);
+            infinite without spikes.
     """
 
     faults: PositionFaults
     findings: tuple[Finding, ...]
     ranges: Array
+    ordinary: Array
 
 
 @dataclass
@@ -307,21 +310,24 @@ class PositionObserver:
         """Jumps, which `PositionFaults` corrects where that is possible."""
         for around, due in self._margins.finish():
             self._add(_block(around, due, ~self.model.slides))
-        found, low, high = PositionFaults(), self._low, self._high
+        found, low, high, ordinary = PositionFaults(), self._low, self._high, np.full(len(self._low), np.inf)
         findings: tuple[Finding, ...] = ()
         if (self._largest > np.maximum(RANGE_SHARE * (high - low), 0.0)).any():
-            found, findings = self._find_jumps()
+            found, findings, ordinary = self._find_jumps()
             spikes = [found.spikes.get(name, np.zeros((0, 2))) for name in self.model.joint_names]
             low, high = np.array([self._ranges.of(joint, spans) for joint, spans in enumerate(spikes)]).T
         found = replace(found, turns=_turns_into_limits(self.model, low, high, found.wraps))
-        return ObservedPositions(found, (*_report_wraps(self.source, found), *findings), np.maximum(high - low, 0.0))
+        return ObservedPositions(
+            found, (*_report_wraps(self.source, found), *findings), np.maximum(high - low, 0.0), ordinary
+        )
 
-    def _find_jumps(self) -> tuple[PositionFaults, tuple[Finding, ...]]:
-        """Find wrapped angles, spikes, and jumps that do not return."""
+    def _find_jumps(self) -> tuple[PositionFaults, tuple[Finding, ...], Array]:
+        """Find wrapped angles, spikes, and jumps that do not return; see `ObservedPositions.ordinary`."""
         rows = np.concatenate(self._sampled.rows)
         wraps: dict[str, Array] = {}
         spikes: dict[str, Array] = {}
         left: dict[str, list[Jump]] = {}
+        ordinary = np.full(len(self._steps), np.inf)
         for joint, name in enumerate(self.model.joint_names):
             steps = self._steps[joint]
             if self._wraps[joint] > 0:  # more such steps than other large ones
@@ -331,10 +337,10 @@ class PositionObserver:
             jumps, most = steps.jumps(_limit(*rows[:, :, joint].T))
             spans, remaining = _pair(jumps, most, self._row, self._start, self._end)
             if spans:
-                spikes[name] = np.array(spans)
+                spikes[name], ordinary[joint] = np.array(spans), JUMP_RATIO * most
             if remaining:
                 left[name] = remaining
-        return PositionFaults(wraps, spikes), _report_jumps(self.source, self._start, spikes, left)
+        return PositionFaults(wraps, spikes), _report_jumps(self.source, self._start, spikes, left), ordinary
 
 
 @dataclass(frozen=True)

@@ -153,7 +153,7 @@ class _SecondPass:
         return cls(
             recording,
             clock,
-            found.runs.find_frozen(faults),
+            found.runs.frozen,
             limits,
             FingerprintObserver(recording.epoch, next(iter(recording.those(Excerpt)), None)),
             EffortObserver(joints, drives, found.runs.limits, found.positions.ranges),

@@ -168,4 +168,4 @@ def test_the_memory_of_an_examination_does_not_grow_with_the_recording():
         steps.add(rng.normal(size=8192))
     held = sum(part.nbytes if part.base is None else part.base.nbytes for part in steps.parts)
     assert held <= 8 * channel_faults.MAX_STEPS
-    assert steps.usual == pytest.approx(3.09 * np.sqrt(2.0), rel=0.1)
+    assert steps.usual() == pytest.approx(3.09 * np.sqrt(2.0), rel=0.1)
