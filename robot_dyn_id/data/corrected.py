@@ -72,12 +72,11 @@ class Excerpt:
         """Number of interior spans that are left out."""
         return sum(start > max(self.start, 0.0) and stop < self.stop for start, stop in self.left_out)
 
-    def apply(self, chunks: Iterator[Chunk], joints: Sequence[str]) -> Iterator[Chunk]:
-        """See `Correction`."""
-        return self.cut(chunks, Counter())
-
-    def cut(self, chunks: Iterator[Chunk], left_out: Counter[str]) -> Iterator[Chunk]:
-        """The samples of the part; those in spans that are left out are counted by the code that reports them."""
+    def apply(
+        self, chunks: Iterator[Chunk], joints: Sequence[str], left_out: Counter[str] | None = None
+    ) -> Iterator[Chunk]:
+        """The samples of the part; see `Corrected.read` for those in spans that are left out."""
+        left_out = Counter() if left_out is None else left_out
         first: float | None = None
         for chunk in chunks:
             if first is None:
@@ -176,15 +175,11 @@ class Exclusions:
             until = max(until, span.stop)
         return count
 
-    def apply(self, chunks: Iterator[Chunk], joints: Sequence[str]) -> Iterator[Chunk]:
-        """See `Correction`."""
-        return self.exclude(chunks, joints, Counter())
-
-    def exclude(self, chunks: Iterator[Chunk], joints: Sequence[str], left_out: Counter[str]) -> Iterator[Chunk]:
-        """The samples with positions; rows that are left out are counted by the code of the finding that reports them.
-
-        Rows of positions count once for all joints.
-        """
+    def apply(
+        self, chunks: Iterator[Chunk], joints: Sequence[str], left_out: Counter[str] | None = None
+    ) -> Iterator[Chunk]:
+        """The samples with positions; see `Corrected.read` for rows that are left out."""
+        left_out = Counter() if left_out is None else left_out
         reasons = {span.reason: [one for one in self.efforts if one.reason == span.reason] for span in self.efforts}
         for chunk in chunks:
             for reason, spans in reasons.items():
@@ -276,12 +271,8 @@ class Corrected(DerivedRecording):
         """
         chunks = self.recording.chunks(joints)
         for one in self.corrections:
-            if isinstance(one, Excerpt):
-                chunks = one.cut(chunks, left_out)
-            elif isinstance(one, Exclusions):
-                chunks = one.exclude(chunks, joints, left_out)
-            else:
-                chunks = one.apply(chunks, joints)
+            counted = (left_out,) if isinstance(one, Excerpt | Exclusions) else ()
+            chunks = one.apply(chunks, joints, *counted)
         return chunks
 
 

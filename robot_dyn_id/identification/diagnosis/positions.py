@@ -89,9 +89,6 @@ MOST_JUMPS = 1024
 MIDDLE = SURROUNDING_SAMPLES // 2
 """Place of a step among those around it."""
 
-RANGES = 2048
-"""Number of stretches of a recording whose ranges of the positions are kept."""
-
 LISTED = 5
 """Number of times that a finding lists."""
 
@@ -222,36 +219,6 @@ class _LargestSteps:
         return [one for one in found if abs(one.size) > JUMP_RATIO * most], most
 
 
-@dataclass
-class _Ranges:
-    """Least and greatest position of all joints in short stretches, at most `2 * RANGES` of them."""
-
-    length: int = 64
-    rows: Array = field(default_factory=lambda: np.zeros((0, 4, 0)))
-    """First and last stamp, least and greatest position, by stretch and joint."""
-
-    def add(self, t: Array, q: Array) -> None:
-        """Continue with samples, NaN where missing, shape (N,) and (N, n)."""
-        starts = np.arange(0, len(t), self.length)
-        stops = np.minimum(starts + self.length, len(t)) - 1
-        low, high = np.fmin.reduceat(q, starts), np.fmax.reduceat(q, starts)
-        new = np.stack([*(np.repeat(t[one][:, None], q.shape[1], axis=1) for one in (starts, stops)), low, high], 1)
-        self.rows = np.concatenate([self.rows, new]) if len(self.rows) else new
-        while len(self.rows) > 2 * RANGES:
-            self.length *= 2
-            first, second = self.rows[: 2 * RANGES : 2], self.rows[1 : 2 * RANGES : 2]
-            joined = [first[:, 0], second[:, 1], np.fmin(first[:, 2], second[:, 2]), np.fmax(first[:, 3], second[:, 3])]
-            self.rows = np.concatenate([np.stack(joined, 1), self.rows[2 * RANGES :]])
-
-    def of(self, joint: int, spikes: Array) -> tuple[float, float]:
-        """Least and greatest position of a joint outside of the stretches with spikes."""
-        start, stop, low, high = self.rows[:, :, joint].T
-        kept = np.ones(len(low), dtype=bool)
-        for first, last in spikes:
-            kept &= ~((first <= stop) & (start <= last))
-        return float(np.fmin.reduce(low[kept], initial=np.inf)), float(np.fmax.reduce(high[kept], initial=-np.inf))
-
-
 class PositionObserver:
     """Observer of jumps of the positions."""
 
@@ -264,12 +231,12 @@ class PositionObserver:
         """
         self.source, self.model = source, model
         count = len(model.joint_names)
-        self._margins, self._sampled, self._ranges = Margins(MARGIN + 1), SampledRows(), _Ranges()
+        self._margins, self._sampled = Margins(MARGIN + 1), SampledRows()
         self._steps = [_LargestSteps() for _ in range(count)]
         self._recorded: list[_LargestSteps] | None = None
         """The same of steps with their whole turns; None: no step has any."""
         self._turns: list[list[tuple[float, float]]] = [[] for _ in range(count)]
-        self._continued, self._wraps = np.zeros(count), np.zeros(count, dtype=np.int64)
+        self._wraps = np.zeros(count, dtype=np.int64)
         self._low, self._high, self._largest = np.full(count, np.inf), np.full(count, -np.inf), np.zeros(count)
         self._start, self._end, self._row = np.nan, np.nan, 0
 
@@ -285,7 +252,7 @@ class PositionObserver:
         self._largest = np.fmax(self._largest, np.fmax.reduce(np.abs(steps + TURN * turns), initial=0.0))
         self._wraps += np.count_nonzero(turns, axis=0) - np.count_nonzero(np.abs(steps) > 0.5 * TURN, axis=0)
         distance = np.abs(block.steps - running_median(block.steps))
-        self._sampled.add(np.stack([distance[due], q], axis=1))
+        self._sampled.add(np.stack([distance[due], q, np.broadcast_to(t[:, None], q.shape)], axis=1))
         if turns.any() and self._recorded is None:
             self._recorded = [replace(one) for one in self._steps]
         self._keep(self._steps, block, block.steps, distance)
@@ -294,9 +261,6 @@ class PositionObserver:
             self._keep(self._recorded, block, recorded, np.abs(recorded - running_median(recorded)))
             for row, joint in np.argwhere(turns):
                 self._turns[joint].append((t[row], -turns[row, joint]))
-            added = self._continued - np.cumsum(turns, axis=0)
-            self._continued, q = added[-1], q + TURN * added
-        self._ranges.add(t, q)
         self._row += len(t)
         self._start = float(block.t[0]) if np.isnan(self._start) else self._start
         self._end = float(block.t[-1])
@@ -310,20 +274,24 @@ class PositionObserver:
         """Jumps, which `PositionFaults` corrects where that is possible."""
         for around, due in self._margins.finish():
             self._add(_block(around, due, ~self.model.slides))
-        found, low, high, ordinary = PositionFaults(), self._low, self._high, np.full(len(self._low), np.inf)
+        joints, low, high = self.model.joint_names, self._low, self._high
+        found, ordinary = PositionFaults(), np.full(len(joints), np.inf)
         findings: tuple[Finding, ...] = ()
         if (self._largest > np.maximum(RANGE_SHARE * (high - low), 0.0)).any():
-            found, findings, ordinary = self._find_jumps()
-            spikes = [found.spikes.get(name, np.zeros((0, 2))) for name in self.model.joint_names]
-            low, high = np.array([self._ranges.of(joint, spans) for joint, spans in enumerate(spikes)]).T
+            rows = np.concatenate(self._sampled.rows)
+            found, findings, ordinary = self._find_jumps(rows)
+            (samples,) = found.apply(iter([Chunk(rows[:, 2, 0], rows[:, 1])]), joints)
+            low, high = np.fmin.reduce(samples.q, initial=np.inf), np.fmax.reduce(samples.q, initial=-np.inf)
         found = replace(found, turns=_turns_into_limits(self.model, low, high, found.wraps))
-        return ObservedPositions(
-            found, (*_report_wraps(self.source, found), *findings), np.maximum(high - low, 0.0), ordinary
-        )
+        findings = (*_report_wraps(self.source, found), *findings)
+        return ObservedPositions(found, findings, np.maximum(high - low, 0.0), ordinary)
 
-    def _find_jumps(self) -> tuple[PositionFaults, tuple[Finding, ...], Array]:
-        """Find wrapped angles, spikes, and jumps that do not return; see `ObservedPositions.ordinary`."""
-        rows = np.concatenate(self._sampled.rows)
+    def _find_jumps(self, rows: Array) -> tuple[PositionFaults, tuple[Finding, ...], Array]:
+        """Find wrapped angles, spikes, and jumps that do not return; see `ObservedPositions.ordinary`.
+
+        Args:
+            rows: evenly spaced samples: distances of the steps from those around them, positions and stamps.
+        """
         wraps: dict[str, Array] = {}
         spikes: dict[str, Array] = {}
         left: dict[str, list[Jump]] = {}
@@ -334,7 +302,7 @@ class PositionObserver:
                 wraps[name] = np.array(self._turns[joint])
             elif self._recorded is not None:
                 steps = self._recorded[joint]
-            jumps, most = steps.jumps(_limit(*rows[:, :, joint].T))
+            jumps, most = steps.jumps(_limit(*rows[:, :2, joint].T))
             spans, remaining = _pair(jumps, most, self._row, self._start, self._end)
             if spans:
                 spikes[name], ordinary[joint] = np.array(spans), JUMP_RATIO * most

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from robot_dyn_id.data.chunk import Chunk
@@ -26,8 +26,8 @@ from robot_dyn_id.identification.diagnosis.fingerprint import Fingerprint, Finge
 from robot_dyn_id.identification.diagnosis.observation import observation_of
 from robot_dyn_id.identification.diagnosis.positions import PositionFaults
 from robot_dyn_id.identification.diagnosis.samples import MotionSamples
-from robot_dyn_id.identification.diagnosis.spikes import SpikeLimits, SpikeObserver
-from robot_dyn_id.identification.diagnosis.stamps import SampleClock, examine_jitter
+from robot_dyn_id.identification.diagnosis.spikes import SpikeObserver
+from robot_dyn_id.identification.diagnosis.stamps import examine_jitter
 from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.signals.cleaning import Drive
 from robot_dyn_id.signals.survey import Survey, survey
@@ -107,8 +107,8 @@ def correct_channels(
         joints: joints, n.
         drives: drives of the joints whose effort is a current.
     """
-    passes = [_SecondPass.begin(recording, joints, drives) for recording in recordings]
-    surveyed = survey([one.observed for one in passes], joints, drives)
+    passes = [_SecondPass(recording, joints, drives) for recording in recordings]
+    surveyed = survey([one.observed() for one in passes], joints, drives)
     corrected: list[Corrected] = []
     findings: list[Finding] = []
     for one in passes:
@@ -120,72 +120,44 @@ def correct_channels(
     return CorrectedChannels(corrected, surveyed, prints, tuple(findings))
 
 
-@dataclass(frozen=True)
 class _SecondPass:
-    """Second pass over one recording, with the corrections of the first.
+    """Second pass over one recording, with the corrections of the first, and its observers."""
 
-    Attributes:
-        recording: the recording.
-        clock: clock of its samples; None: that of its stamps.
-        frozen: stretches whose positions are left out.
-        limits: limits of its spikes.
-        fingerprint, efforts, spikes: observers of the pass.
-        jitter: findings about its stamps.
-    """
-
-    recording: Corrected
-    clock: SampleClock | None
-    frozen: tuple[ExcludedSpan, ...]
-    limits: SpikeLimits
-    fingerprint: FingerprintObserver
-    efforts: EffortObserver
-    spikes: SpikeObserver
-    jitter: tuple[Finding, ...]
-
-    @classmethod
-    def begin(cls, recording: Corrected, joints: Sequence[str], drives: Mapping[str, Drive]) -> _SecondPass:
+    def __init__(self, recording: Corrected, joints: Sequence[str], drives: Mapping[str, Drive]) -> None:
         """Begin a pass; see `correct_channels`."""
-        found, source = observation_of(recording), recording.recording.source
-        faults = next(iter(recording.those(PositionFaults)), PositionFaults())
-        (first,) = faults.apply(iter([Chunk(found.first.t, found.first.q)]), joints)
-        clock, jitter = examine_jitter(source, first.t, first.q)
-        limits = replace(found.spikes, drives=drives)
-        return cls(
-            recording,
-            clock,
-            found.runs.frozen,
-            limits,
-            FingerprintObserver(recording.epoch, next(iter(recording.those(Excerpt)), None)),
-            EffortObserver(joints, drives, found.runs.limits, found.positions.ranges),
-            SpikeObserver(source, joints, limits),
-            jitter,
-        )
+        self.recording, self.source, self.first = recording, recording.recording.source, observation_of(recording)
+        samples = Chunk(self.first.first.t, self.first.first.q)
+        for faults in recording.those(PositionFaults):
+            (samples,) = faults.apply(iter([samples]), joints)
+        self.clock, self.jitter = examine_jitter(self.source, samples.t, samples.q)
+        self.limits = replace(self.first.spikes, drives=drives)
+        self.fingerprint = FingerprintObserver(recording.epoch, next(iter(recording.those(Excerpt)), None))
+        self.efforts = EffortObserver(joints, drives, self.first.runs.limits, self.first.positions.ranges)
+        self.spikes = SpikeObserver(self.source, joints, self.limits)
 
-    @property
     def observed(self) -> Corrected:
         """The recording with its corrections and the observers of the pass."""
-        stored = self.recording.those(Stored)
+        stored, part = self.recording.those(Stored), self.recording.those(Excerpt)
         others = [one for one in self.recording.complete.corrections if not isinstance(one, Stored)]
-        first, second = Observing(self.fingerprint), (Observing(self.efforts), Observing(self.spikes))
-        part = self.recording.those(Excerpt)
-        corrections: tuple[Correction, ...] = (*stored, first, *others, *second, *part)
-        observed = replace(self.recording, corrections=corrections)
-        return observed.corrected(*self._corrections(Exclusions((), self.frozen), bool(self.limits.limits)))
+        observers = (Observing(self.efforts), Observing(self.spikes))
+        whole = replace(self.recording, corrections=(*stored, Observing(self.fingerprint), *others, *observers, *part))
+        return whole.corrected(*self._corrections((), bool(self.limits.limits)))
 
     def conclude(self) -> tuple[Corrected, tuple[Finding, ...], Mapping[str, int]]:
         """The corrected recording, findings about it, and numbers of the efforts that are left out by code."""
-        found = observation_of(self.recording)
         efforts, rows = self.efforts.conclude()
-        exclusions = Exclusions(efforts, self.frozen)
         spikes = self.spikes.conclude()
-        faults = report_exclusions(self.recording.recording.source, exclusions, found.runs.length)
-        corrected = self.recording.corrected(*self._corrections(exclusions, bool(spikes)))
-        return corrected, (*self.jitter, *faults, *spikes, *found.coarse), rows
+        corrected = self.recording.corrected(*self._corrections(efforts, bool(spikes)))
+        found = [report_exclusions(self.source, one, self.first.runs.length) for one in corrected.those(Exclusions)]
+        return corrected, (*self.jitter, *(one for of in found for one in of), *spikes, *self.first.coarse), rows
 
-    def _corrections(self, exclusions: Exclusions, spiky: bool) -> tuple[Correction, ...]:
-        clock = () if self.clock is None else (self.clock,)
-        excluded = (exclusions,) if exclusions.efforts or exclusions.positions else ()
-        return (*clock, *excluded, *((self.limits,) if spiky else ()))
+    def _corrections(self, efforts: tuple[ExcludedSpan, ...], spiky: bool) -> Iterator[Correction]:
+        if self.clock is not None:
+            yield self.clock
+        if efforts or self.first.runs.frozen:
+            yield Exclusions(efforts, self.first.runs.frozen)
+        if spiky:
+            yield self.limits
 
 
 def realign(trials: FilteredTrials, model: RobotModel) -> tuple[FilteredTrials, tuple[Finding, ...]]:
