@@ -127,7 +127,6 @@ class FilteredTrials:
         *,
         need_effort: bool = True,
         keep_edges: bool = False,
-        surveyed: Survey | None = None,
     ) -> FilteredTrials:
         """Survey recordings and decide about their signals.
 
@@ -138,20 +137,27 @@ class FilteredTrials:
             settings: choices about signals.
             need_effort: see the attribute.
             keep_edges: see the attribute.
-            surveyed: survey of the recordings if it has been made already.
 
         Raises:
             InputError: the recordings have no usable samples, or a period is not a whole number of samples.
             UsageError: recorded velocities are requested, but not recorded.
         """
-        surveyed = surveyed or survey(recordings, joints, drives, need_effort)
-        plan = plan_signals(surveyed, settings)
+        surveyed = survey(recordings, joints, drives, need_effort)
+        trials = cls.from_survey(surveyed, recordings, drives, settings)
+        return replace(trials, need_effort=need_effort, keep_edges=keep_edges)
+
+    @classmethod
+    def from_survey(
+        cls, surveyed: Survey, recordings: Sequence[Recording], drives: Mapping[str, Drive], settings: SignalSettings
+    ) -> FilteredTrials:
+        """Decide about the signals of recordings that have been surveyed; see `from_recordings`."""
+        joints, plan = surveyed.joint_names, plan_signals(surveyed, settings)
         plan = plan.periodic(settings.period) if settings.period else plan
         if settings.velocity == "logistic":
             plan = replace(plan, strokes=RecordedStrokes.from_recordings(recordings, joints))
         surveyed = surveyed.with_longest_gap(plan.longest_gap)
         store = StreamStore(streams=STREAMS * (1 + len(recordings)))
-        return cls(recordings, joints, drives, plan, need_effort, keep_edges, surveyed, store=store)
+        return cls(recordings, joints, drives, plan, surveyed=surveyed, store=store)
 
     def __iter__(self) -> Iterator[FilteredWindow]:
         """Start a pass."""

@@ -160,9 +160,8 @@ def filter_recordings(
     """
     progress(Stage("surveying the recordings"))
     model = regressor.model
-    joints, drives = model.joint_names, settings.drives
-    sound = correct_channels(recordings, joints, drives)
-    trials = FilteredTrials.from_recordings(sound.recordings, joints, drives, signals, surveyed=sound.survey)
+    sound = correct_channels(recordings, model.joint_names, settings.drives)
+    trials = FilteredTrials.from_survey(sound.survey, sound.recordings, settings.drives, signals)
     trials = trials if regressor.peaked else trials.decimated()
     found = (*examine_lengths(model), *sound.findings, *examine(trials.survey, model, signals.velocity))
     findings = refuse(found, settings.ignore, trials.survey.sources)

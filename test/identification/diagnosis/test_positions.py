@@ -8,6 +8,7 @@ from support.observations import corrected as with_corrections
 from support.robots import joint, urdf
 from support.simulated import LIFT, Simulated, at_chunk_size, changed
 
+from robot_dyn_id.identification.diagnosis import positions
 from robot_dyn_id.identification.diagnosis.positions import PositionObserver
 
 TEXT = urdf(
@@ -73,6 +74,20 @@ def test_spikes_of_an_encoder_are_left_out(sound, size):
     assert np.isfinite(q[:, [0, 2]]).all()
     finding = found["encoder_spikes"]
     assert finding.joints == ("b",) and "5 b (at 0.03 s, 4.00 s, 9.00 s" in finding.message
+
+
+def test_few_steps_are_kept(sound, monkeypatch):
+    def spoil(q):
+        q[[3, 400, 401, 900], 1] += 5.0
+        q[1000:, 1] += 2.0
+        return np.mod(q, 2 * np.pi)
+
+    spoiled = at_chunk_size(changed(sound, q=spoil), 300)
+    q, found = corrected(spoiled)
+    monkeypatch.setattr(positions, "MOST_JUMPS", 16)
+    again, same = corrected(spoiled)
+    np.testing.assert_array_equal(again, q)
+    assert same == found and found.keys() == {"encoder_spikes", "encoder_jumps", "positions_wrapped"}
 
 
 def test_a_jump_that_does_not_return_is_reported_and_kept(sound):
