@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -48,6 +48,10 @@ GYRATION_SHARE = 0.3
 """Radius of gyration of a body that is made from geometry, as a share of its length: that of a uniform rod."""
 
 
+RANK_TOLERANCE = 1e-9
+"""Singular values of the products of columns of unit norm below this share of the largest are zero."""
+
+
 @dataclass(frozen=True)
 class BodyPrior:
     """Expected bodies, physically consistent, and the scales of their errors.
@@ -58,6 +62,7 @@ class BodyPrior:
         masses: mass m0 of the scales [kg], shape (b,).
         lengths: length L of the scales [m], shape (b,).
         findings: findings about bodies that had to be changed.
+        weighed: whether the bodies have masses that were given; those of a geometry have no size of their own.
     """
 
     source: str
@@ -65,6 +70,7 @@ class BodyPrior:
     masses: Array
     lengths: Array
     findings: tuple[Finding, ...] = ()
+    weighed: bool = True
 
     @property
     def scales(self) -> Array:
@@ -95,6 +101,26 @@ class BodyPrior:
         masses = np.maximum(bodies[:, 0], MIN_MASS_SHARE * np.median(bodies[:, 0]))
         return cls(source, bodies, masses, link_lengths(model), findings)
 
+    def scaled(self, factor: float) -> Self:
+        """The same bodies, all heavier or lighter by one factor."""
+        return replace(self, bodies=factor * self.bodies, masses=factor * self.masses)
+
+    def find_factor(self, gram: Array) -> float:
+        """Factor of the bodies by which they need as large torques as the data show.
+
+        Their torque without what the terms explain is then as large as what free bodies explain; 1 where the motion
+        needs no torque of any body.
+
+        Args:
+            gram: Gram matrix of weighted rows [Y tau] of all columns, the inertial ones first, shape (c + 1, c + 1).
+        """
+        inertial, last = self.bodies.size, len(gram) - 1
+        own = np.zeros(last + 1)
+        own[:inertial] = self.bodies.ravel()
+        expected = own @ gram @ own - _explained(gram, inertial, gram @ own)
+        measured = _explained(gram, 0, gram[:, last]) - _explained(gram, inertial, gram[:, last])
+        return float(np.sqrt(measured / expected)) if expected > 0.0 and measured > 0.0 else 1.0
+
     @classmethod
     def from_geometry(cls, model: RobotModel) -> Self:
         """Bodies whose weight at their length takes `PAYLOAD_SHARE` of their joint's rated effort.
@@ -117,7 +143,15 @@ class BodyPrior:
         bodies = parameters_of(masses[:, None, None] * pseudo)
         message = "the URDF's masses are missing or placeholders: the prior is made from its geometry and rated efforts"
         finding = PRIOR_FROM_GEOMETRY.found(message)
-        return cls(f"geometry of {model.name}", bodies, masses, lengths, (finding,))
+        return cls(f"geometry of {model.name}", bodies, masses, lengths, (finding,), weighed=False)
+
+
+def _explained(gram: Array, first: int, products: Array) -> float:
+    """Squared norm of what the columns from one on, but for the last, explain of a vector with known products."""
+    size = np.sqrt(np.maximum(np.diag(gram)[first:-1], 1e-300))
+    along = products[first:-1] / size
+    found = np.linalg.lstsq(gram[first:-1, first:-1] / size / size[:, None], along, rcond=RANK_TOLERANCE)[0]
+    return float(along @ found)
 
 
 def has_placeholder_masses(model: RobotModel) -> bool:

@@ -64,6 +64,8 @@ class Consistent(CheckedOptions):
         strength: information of the prior: 1 takes an error as large as a body's scales (mass, mass times length, mass
             times length squared) for one standard deviation of independent residuals; 0 only determines what the data
             do not; None: `DEFAULT_STRENGTH`, an identification chooses it by cross-validation.
+        size: factor of the bodies of the prior: masses of a URDF that nobody weighed, ratings of its joints and efforts
+            in other units say nothing about it; an identification chooses between 1 and what the efforts show.
         floor: minimum pseudo-inertia of a body, as a share of the prior's (in the Loewner order).
         weights: weight of each joint; empty: 1 / RMS of the residuals of `weighted`.
         signed: names of columns that may be negative although they are friction or inertia.
@@ -72,6 +74,7 @@ class Consistent(CheckedOptions):
     """
 
     strength: float | None = None
+    size: float = 1.0
     floor: float = FLOOR
     weights: tuple[float, ...] = ()
     signed: tuple[str, ...] = ()
@@ -82,6 +85,7 @@ class Consistent(CheckedOptions):
     uses_prior: ClassVar[bool] = True
     option_ranges: ClassVar[OptionRanges] = {
         "strength": Range(0.0),
+        "size": Range(0.0, includes_low=False),
         "floor": Range(0, 1, includes_low=False, includes_high=False),
         "autoregressive_order": Range(0, 1000),
         "method": Choice(METHODS),
@@ -194,7 +198,8 @@ class ConsistentTask:
         bodies = BodyPrior.from_model(regressor.model)
         if prior is not None and prior.individual:
             bodies = BodyPrior.from_bodies(prior.source, prior.values[: bodies.bodies.size], regressor.model)
-        elif prior is not None:
+        bodies = bodies.scaled(options.size)
+        if prior is not None and not prior.individual:
             known = np.sqrt(strength) * prior.rows(1.0)
             known = np.column_stack([known[:, :-1] @ mapping, known[:, -1]])
             rows, strength = np.concatenate([rows, known]), 0.0

@@ -64,6 +64,7 @@ def _choice_lines(result: Identification) -> Iterator[str]:
             "coupling": "coupling ",
             "sign": "free sign of ",
             "base_tilt": "base tilt ",
+            "prior_size": "prior bodies scaled by ",
             "prior_strength": "prior strength ",
         }
         taken = [

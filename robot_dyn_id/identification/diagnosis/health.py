@@ -26,8 +26,9 @@ EFFORT_CONSTANT = Definition(
     Section.HEALTH,
     "error",
     "The effort of a joint is constant, or zero in more than 99 % of the samples: its sensor or topic is not "
-    "connected.",
-    "exclude the joint with `identify:` in the configuration, or record its effort",
+    "connected. A warning where other joints have efforts: the joint is moved along by its recorded motion, and left "
+    "out of what is identified.",
+    "record the effort of the joint, if its model is needed",
     overrulable=True,
     check="effort",
 )
@@ -290,13 +291,22 @@ def _select(names: Sequence[str], flags: Mask) -> tuple[str, ...]:
     return tuple(name for name, flag in zip(names, flags, strict=True) if flag)
 
 
+def find_dead(survey: Survey) -> Mask:
+    """Mask of the joints whose effort is constant, zero or missing, shape (n,)."""
+    return np.asarray((survey.tau_max == survey.tau_min) | (survey.zero_rows > DEAD_ZERO_SHARE))
+
+
 def _examine_efforts(survey: Survey) -> list[Finding]:
     findings = []
-    dead = (survey.tau_max == survey.tau_min) | (survey.zero_rows > DEAD_ZERO_SHARE)
+    dead = find_dead(survey)
     if dead.any():
         joints = _select(survey.joint_names, dead)
         message = f"the effort of {', '.join(joints)} is constant, zero or missing and cannot be used"
-        findings.append(EFFORT_CONSTANT.found(message, joints))
+        if dead.all():
+            findings.append(EFFORT_CONSTANT.found(message, joints))
+        else:
+            left_out = f"{message}: the recorded motion is used, and nothing else is identified there"
+            findings.append(EFFORT_CONSTANT.found(left_out, joints, "warning"))
     few = min(COARSE_VALUES, COARSE_SHARE * (survey.repairs.rows - survey.repairs.total_dropped))
     coarse = ~dead & (survey.tau_distinct < few)
     if coarse.any():

@@ -49,5 +49,6 @@ def _fit_bodies(regressor: Regressor, trials: FilteredTrials) -> tuple[float, ..
     values = np.zeros(len(regressor.names))
     for _ in range(2):  # weights from the torques, then from the residuals
         weights = compute_weights_from_squares(grams.squared_residuals(values), len(values), grams.counts)
-        values = fit_consistent(grams.total(weights), prior, bounded, STRENGTH).values
+        total = grams.total(weights)
+        values = fit_consistent(total, prior.scaled(prior.find_factor(total)), bounded, STRENGTH).values
     return tuple(values[: prior.bodies.size].tolist())

@@ -137,7 +137,7 @@ class Tried:
     """One alternative that was compared with others.
 
     Attributes:
-        step: what was chosen: `motion_filter`, `terms`, `effort_zero`, `coupling`, `sign`, `base_tilt` or
+        step: what was chosen: `prior_size`, `motion_filter`, `terms`, `effort_zero`, `coupling`, `sign`, `base_tilt` or
             `prior_strength`.
         name: name of the alternative.
         loss: cross-validated error relative to the simplest model, usually with rotor inertia, a ratio.
@@ -205,6 +205,7 @@ class Selection:
         trials: the training data with the chosen motion filter and source of velocities, and zeros of the efforts.
         regressor: robot, with the chosen direction of gravity, and the terms that are not zero.
         strength: strength of the prior.
+        size: factor of the bodies of the prior.
         weights: weight of each joint, one over the RMS of its out-of-fold residual, shape (n,).
         tried: all alternatives.
         left_out: names of families that were tried and not taken.
@@ -219,6 +220,7 @@ class Selection:
     trials: FilteredTrials
     regressor: Regressor
     strength: float
+    size: float
     weights: Array
     tried: tuple[Tried, ...]
     left_out: tuple[str, ...]
@@ -237,11 +239,11 @@ class Selection:
         return finding.code == GRAVITY_DIRECTION.code and tilted_base
 
     def complete(self, estimator: Estimator) -> Estimator:
-        """The estimator with the chosen strength and free signs, and with weights unless it has some."""
+        """The estimator with the chosen strength, size and free signs, and with weights unless it has some."""
         if not isinstance(estimator, Consistent):
             return estimator
         weights, signed = estimator.weights or tuple(self.weights.tolist()), (*estimator.signed, *self.signed)
-        return replace(estimator, strength=self.strength, weights=weights, signed=signed)
+        return replace(estimator, strength=self.strength, size=self.size, weights=weights, signed=signed)
 
 
 @dataclass(frozen=True)
@@ -298,12 +300,12 @@ def choose_model(
     Raises:
         InputError: data that are too short for cross-validation.
     """
-    prior = options.prior or BodyPrior.from_model(model)
     blocks = _with_motion_filter(trials, min(MOTION_CUTOFF_RATIOS)).blocks()
     progress(Stage("choosing the motion filter"))
     excerpt = trials.excerpt(blocks, COMPARED_SAMPLES)
-    first = _Wide.from_options(model, prior, options, excerpt, bodies=None)
-    excerpt, bodies, tried = _choose_motion_filter(excerpt, first, blocks, options)
+    given = (options.prior or BodyPrior.from_model(model)).scaled(options.estimator.size)
+    first = _Wide.from_options(model, given, options, excerpt, bodies=None)
+    excerpt, prior, bodies, tried = _choose_motion_filter(excerpt, first, blocks, options)
     trials = trials.with_motion(excerpt.plan.motion_pass.cutoff, excerpt.plan.recorded_velocity)
     progress(Stage("comparing models"))
     wide = _Wide.from_options(model, prior, options, trials, bodies)
@@ -346,6 +348,7 @@ def choose_model(
         trials=trials,
         regressor=regressor,
         strength=choice.candidate.strength,
+        size=options.estimator.size * float(prior.masses[0] / given.masses[0]),
         weights=validation.weights,
         tried=(*tried, *choice.tried),
         left_out=tuple(f.name for f in options.families(trials) if f.name not in choice.families),
@@ -358,13 +361,42 @@ def choose_model(
     )
 
 
+def measure_payoff(before: FilteredTrials, after: FilteredTrials, model: RobotModel) -> Tried:
+    """Share of the squared error of the whole model in a block that it was not fitted to, that a correction removes.
+
+    The whole model has free bodies, and all friction that needs no load: hysteresis that looks like a delay is in it.
+
+    Args:
+        before: the trials without the correction.
+        after: the same trials with it; their time stamps are the same.
+        model: the robot.
+
+    Raises:
+        InputError: trials that are too short for cross-validation.
+    """
+    blocks = before.blocks()
+    excerpts = [trials.excerpt(blocks, COMPARED_SAMPLES) for trials in (before, after)]
+    wide = _Wide.from_options(model, BodyPrior.from_model(model), Options(), excerpts[0], bodies=None)
+    grams = wide.multiply(excerpts[0], blocks)
+    wide = wide.with_prior_size(wide.find_size(grams))
+    columns, first = wide.columns_of(wide.families), wide.judge(grams)
+    corrected = wide.validate(excerpts[1], blocks).with_weights(first.weights)
+    reference = first.errors(wide.reference)
+    (_, _, errors), (loss, _, after_errors) = (
+        wide.least_loss(validation, columns, reference) for validation in (first, corrected)
+    )
+    gain, deviation = first.typical_gain(errors, after_errors)
+    return Tried("correction", "", loss, gain, deviation, False)
+
+
 def _choose_motion_filter(
     trials: FilteredTrials, wide: _Wide, blocks: Blocks, options: Options
-) -> tuple[FilteredTrials, Array, tuple[Tried, ...]]:
+) -> tuple[FilteredTrials, BodyPrior, Array, tuple[Tried, ...]]:
     """Choose motion filter and source of velocities at a fixed regression filter, so that errors are comparable.
 
     Returns:
-        The trials with the choice, the bodies of the first fit, shape (10 b,), and the alternatives.
+        The trials with the choice, the prior in the size that the efforts show, the bodies of the first fit, shape
+        (10 b,), and the alternatives.
     """
     highest = HIGHEST_CUTOFF_PER_RATE * trials.plan.rate / trials.plan.low_pass.cutoff
     ratios = (
@@ -375,7 +407,11 @@ def _choose_motion_filter(
     sources = (recorded, not recorded) if both else (recorded,)
     columns = wide.columns_of([family for family in wide.families if family.name in BEFORE_LOAD])
     filters = [_with_motion_filter(trials, ratio, source) for source in sources for ratio in ratios]
-    first = wide.validate(filters[0], blocks)
+    grams = wide.multiply(filters[0], blocks)
+    sizes: tuple[Tried, ...] = ()
+    if options.prior is None and options.estimator.size == 1.0:
+        wide, sizes = wide.choose_size(grams, columns)
+    first = wide.judge(grams)
     reference, weights = first.errors(wide.reference), first.weights
 
     def judge(filtered: FilteredTrials) -> tuple[float, Array]:
@@ -395,7 +431,7 @@ def _choose_motion_filter(
         Tried("motion_filter", name, loss, np.nan, np.nan, place == best)
         for place, (loss, _, _, name) in enumerate(found)
     )
-    return found[best][1], found[best][2], tried if len(found) > 1 else ()
+    return found[best][1], wide.prior, found[best][2], (*sizes, *(tried if len(found) > 1 else ()))
 
 
 def _has_comparable_velocity(trials: FilteredTrials) -> bool:
@@ -572,7 +608,57 @@ class _Wide:
 
     def validate(self, trials: FilteredTrials, blocks: Blocks) -> CrossValidation:
         """Cross-validation on the rows of recordings."""
-        grams, numbers = BlockGrams.from_trials(trials, self.regressor, blocks), tuple(range(blocks.count))
+        return self.judge(self.multiply(trials, blocks))
+
+    def multiply(self, trials: FilteredTrials, blocks: Blocks) -> BlockGrams:
+        """Products of the columns on the rows of recordings."""
+        return BlockGrams.from_trials(trials, self.regressor, blocks)
+
+    def find_size(self, grams: BlockGrams) -> float:
+        """Factor of the prior bodies that the efforts show."""
+        variation = grams.effort_variation()
+        weights = 1.0 / np.maximum(variation, 1e-9 * float(variation.max(initial=0.0)) or 1.0)
+        return self.prior.find_factor(grams.weighted(weights).sum(axis=0))
+
+    def with_prior_size(self, factor: float) -> _Wide:
+        """The same with prior bodies that are heavier or lighter by a factor."""
+        return replace(self, prior=self.prior.scaled(factor))
+
+    def choose_size(self, grams: BlockGrams, columns: Integers) -> tuple[_Wide, tuple[Tried, ...]]:
+        """Prior bodies as they are given, or as heavy as the efforts show where that predicts held-out blocks better.
+
+        Those that are made from geometry are as heavy as the efforts show: ratings are no masses.
+
+        Args:
+            grams: products of the columns.
+            columns: columns of the models that are compared.
+        """
+        size = self.find_size(grams)
+        other = self.with_prior_size(size)
+        if not self.prior.weighed:
+            return other, ()
+        reference = self.judge(grams).errors(self.reference)
+        (one, validation), (changed, _) = (wide.find_consistent(grams, columns, reference) for wide in (self, other))
+        gain, deviation = validation.relative_gain(one, changed)
+        row = Tried("prior_size", f"{size:.3g}", relative_loss(changed, reference), gain, deviation, False)
+        taken = row.is_significant(LEAST_GAIN_DEVIATIONS)
+        return other if taken else self, (replace(row, chosen=taken),)
+
+    def find_consistent(self, grams: BlockGrams, columns: Integers, reference: Array) -> tuple[Array, CrossValidation]:
+        """Out-of-fold errors of physically consistent fits at the better coarse strength, and their cross-validation.
+
+        Args:
+            grams: products of the columns.
+            columns: columns of the model.
+            reference: errors of the reference model, shape (blocks, n).
+        """
+        validation = self.judge(grams)
+        _, strength, _ = self.least_loss(validation, columns, reference)
+        return self._consistent_errors(validation, Candidate(columns, strength)), validation
+
+    def judge(self, grams: BlockGrams) -> CrossValidation:
+        """Cross-validation on products of the columns."""
+        numbers = tuple(range(grams.block_count))
         found = CrossValidation.from_grams(grams, self.pull, self.bounded, self.reference, numbers)
         given = self.estimator.weights
         return found.with_weights(np.array(given)) if given else found

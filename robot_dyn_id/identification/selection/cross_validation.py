@@ -233,6 +233,22 @@ class CrossValidation:
         gain, deviation = joint_gains(*(errors @ self.weights[:, None] ** 2 for errors in (before, after)))
         return float(gain[0]), float(deviation[0])
 
+    def typical_gain(self, before: Array, after: Array) -> tuple[float, float]:
+        """Share of a block's weighted squared error that a change removes, and its standard error over the blocks.
+
+        The geometric mean over the blocks: a drift causes most of its error at the ends of a recording, and differences
+        of such errors scatter, though the change helps everywhere.
+
+        Args:
+            before: out-of-fold errors without the change, shape (blocks, n).
+            after: those with it, shape (blocks, n).
+        """
+        one, other = (np.maximum(errors @ self.weights**2, 1e-300) for errors in (before, after))
+        logarithms = np.log(one / other)
+        left = float(np.exp(-logarithms.mean()))
+        spread = float(np.std(logarithms, ddof=1)) if len(logarithms) > 1 else np.inf
+        return 1.0 - left, left * spread / float(np.sqrt(len(logarithms)))
+
 
 def joint_gains(before: Array, after: Array) -> tuple[Array, Array]:
     """Share of each joint's squared error that a change removes, and its standard error over the blocks, (n,) each.

@@ -28,6 +28,7 @@ from robot_dyn_id.identification.diagnosis.positions import PositionFaults
 from robot_dyn_id.identification.diagnosis.samples import MotionSamples
 from robot_dyn_id.identification.diagnosis.spikes import SpikeObserver
 from robot_dyn_id.identification.diagnosis.stamps import examine_jitter
+from robot_dyn_id.identification.selection.choice import measure_payoff
 from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.signals.cleaning import Drive
 from robot_dyn_id.signals.survey import Survey, survey
@@ -55,6 +56,9 @@ CLOCK_DRIFT = Definition(
     lowers=dict.fromkeys((*MOTION_USES, "collision_detection"), LIMITED),
     check="clock",
 )
+
+PAYOFF_DEVIATIONS = 3.0
+"""Least gain of a correction on data that the model was not fitted to, in standard errors."""
 
 REALIGNMENTS = 3
 """Number of times that a delay is estimated and compensated; each removes what the linearization left."""
@@ -175,18 +179,30 @@ def realign(trials: FilteredTrials, model: RobotModel) -> tuple[FilteredTrials, 
 
 
 def _realign(recording: Recording, trials: FilteredTrials, model: RobotModel) -> tuple[Recording, list[Finding]]:
+    """The recording with its efforts at the time of its motion, if that pays, and findings about it."""
     delays: list[EffortDelay] = []
+    moved = recording
     for _ in range(REALIGNMENTS):
         try:
-            samples = MotionSamples.from_trials(trials.with_recordings([recording]))
+            samples = MotionSamples.from_trials(trials.with_recordings([moved]))
         except InputError:  # too short for the filter
             break
         delay = estimate_delay(samples, model)
         if not delay.significant:
             break
         delays.append(delay)
-        recording = as_corrected(recording).corrected(delay)
-    return recording, _report_delays(recording.source, delays)
+        moved = as_corrected(moved).corrected(delay)
+    if not delays or not _pays(trials.with_recordings([recording]), trials.with_recordings([moved]), model):
+        return recording, []
+    return moved, _report_delays(recording.source, delays)
+
+
+def _pays(before: FilteredTrials, after: FilteredTrials, model: RobotModel) -> bool:
+    """Whether a correction of the efforts makes the whole model predict blocks better that it was not fitted to."""
+    try:
+        return measure_payoff(before, after, model).is_significant(PAYOFF_DEVIATIONS)
+    except InputError:  # too short to hold a block out
+        return False
 
 
 def _report_delays(source: str, delays: list[EffortDelay]) -> list[Finding]:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from robot_dyn_id.data.corrected import Corrected, ReadAsCurrent
+from robot_dyn_id.dynamics.body_prior import has_placeholder_masses
 from robot_dyn_id.errors import InputError
 from robot_dyn_id.findings import Definition, Finding, Section
 from robot_dyn_id.identification.diagnosis.diagnosis import EFFORT_GRAVITY_COMPENSATED
@@ -58,6 +59,8 @@ def interpret_efforts(
 ) -> Meaning:
     """Read the efforts as the settings state, with gains by the URDF's masses where currents come without them.
 
+    Where these masses are missing or placeholders, the gains stay unknown, and the efforts are the currents.
+
     Args:
         training: recordings to identify from.
         held_out: recordings to validate on.
@@ -65,7 +68,7 @@ def interpret_efforts(
         settings: meaning of the efforts, drives, choices about signals.
 
     Raises:
-        InputError: external torques, or currents without gains of a robot without masses.
+        InputError: external torques.
     """
     kind = settings.effort_kind
     joints = model.joint_names
@@ -83,23 +86,21 @@ def interpret_efforts(
     if kind in CURRENT_KINDS and not missing:
         trained, validated = (read_as_trained(group, kind) for group in (training, held_out))
         return replace(plain, training=trained, held_out=validated)
-    if not missing or not (kind in CURRENT_KINDS or (currents_alone and model.inertial_parameters.any())):
+    if not missing or not (kind in CURRENT_KINDS or currents_alone):
         return plain
-    if not model.inertial_parameters.any():
-        raise InputError(
-            f"{model.name}: gains of {', '.join(missing)} cannot be estimated, as the URDF has no masses: give `gain` "
-            "in the configuration"
-        )
     trained, validated = (read_as_trained(group, "current") for group in (training, held_out))
     signs = {name: settings.drives.get(name, Drive()).sign for name in missing}
     unit = {**settings.drives, **{name: Drive.from_unknown_gain(sign) for name, sign in signs.items()}}
-    trials = FilteredTrials.from_recordings(trained, joints, unit, settings.signals)
-    gains = [gain for gain in estimate_weight_gains(MotionSamples.from_trials(trials), model) if gain.joint in missing]
-    found = {g.joint: Drive(abs(g.value), signs[g.joint] * (1.0 if g.value > 0 else -1.0)) for g in gains if g.known}
-    drive_units = {name: DRIVE_UNITS[stored] for name in missing if name not in found}
+    gains: list[WeightGain] = []
+    if not has_placeholder_masses(model):
+        trials = FilteredTrials.from_recordings(trained, joints, unit, settings.signals)
+        found = estimate_weight_gains(MotionSamples.from_trials(trials), model)
+        gains = [gain for gain in found if gain.joint in missing]
+    known = {g.joint: Drive(abs(g.value), signs[g.joint] * (1.0 if g.value > 0 else -1.0)) for g in gains if g.known}
+    drive_units = {name: DRIVE_UNITS[stored] for name in missing if name not in known}
     findings = (*_report_gains(gains), *report_unknown_gains(drive_units))
     model = replace(model, drive_units=drive_units)
-    return Meaning(trained, validated, model, {**unit, **found}, findings, stored)
+    return Meaning(trained, validated, model, {**unit, **known}, findings, stored)
 
 
 def read_as_trained(recordings: Sequence[Corrected], effort_kind: str) -> list[Corrected]:

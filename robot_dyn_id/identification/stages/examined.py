@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from robot_dyn_id.data.corrected import Corrected
+from robot_dyn_id.data.corrected import Corrected, ExcludedSpan, Exclusions, as_corrected
 from robot_dyn_id.data.recording import Recording
 from robot_dyn_id.dynamics.compensation import check_compensations
 from robot_dyn_id.dynamics.prior import check_prior_robot
@@ -20,8 +20,10 @@ from robot_dyn_id.identification.diagnosis.diagnosis import diagnose, examine_le
 from robot_dyn_id.identification.diagnosis.directions import examine_directions
 from robot_dyn_id.identification.diagnosis.fingerprint import Fingerprint, report_repeated, report_trained
 from robot_dyn_id.identification.diagnosis.health import (
+    EFFORT_CONSTANT,
     compare_with_nominal,
     examine,
+    find_dead,
     independent_positions,
     overrule,
     refuse,
@@ -167,7 +169,7 @@ def filter_recordings(
     findings = refuse(found, settings.ignore, trials.survey.sources)
     require_signals(regressor, trials.survey)
     trials.require_length()
-    return trials, findings, sound.fingerprints
+    return leave_out_dead(trials), findings, sound.fingerprints
 
 
 def filter_to_validate(
@@ -213,8 +215,19 @@ def filter_as_trained(
     findings = refuse(found, read.settings.ignore, trials.survey.sources)
     findings += report_trained(read.held_out, sound.fingerprints, examined.fingerprint)
     findings += report_earlier(read, read.held_out, sound.fingerprints)
-    aligned, delayed = realign(trials, model)
+    aligned, delayed = realign(leave_out_dead(trials), model)
     return aligned, (*findings, *delayed)
+
+
+def leave_out_dead(trials: FilteredTrials) -> FilteredTrials:
+    """The trials without the equations of joints whose effort is not recorded; their motion moves the other joints."""
+    dead = [name for name, one in zip(trials.joints, find_dead(trials.survey), strict=True) if one]
+    if not dead or len(dead) == len(trials.joints):
+        return trials
+    spans = Exclusions(tuple(ExcludedSpan(name, -np.inf, np.inf, EFFORT_CONSTANT.code) for name in dead))
+    without = [as_corrected(recording).corrected(spans) for recording in trials.recordings]
+    surveyed = trials.survey.with_left_out({EFFORT_CONSTANT.code: len(dead) * trials.survey.repairs.rows})
+    return replace(trials, recordings=without, surveyed=surveyed)
 
 
 def make_known_regressor(model: RobotModel, settings: Settings) -> Regressor:

@@ -75,8 +75,7 @@ class Read:
             settings: choices of the identification.
 
         Raises:
-            InputError: recordings that cannot be read, external torques, or currents without gains of a robot without
-                masses.
+            InputError: recordings that cannot be read, or external torques.
         """
         currents, prior = settings.effort_kind in CURRENT_KINDS, settings.prior
         observed = [observe_recordings(group, model, settings.drives, currents) for group in (training, held_out)]
