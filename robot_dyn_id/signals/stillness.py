@@ -117,11 +117,7 @@ class StillnessObserver:
     """Observer of the time in which no joint moves for long."""
 
     def __init__(self, joints: Sequence[str]) -> None:
-        """Begin a recording.
-
-        Args:
-            joints: joints, n.
-        """
+        """Begin a recording of n joints."""
         self._first, self._latest = math.inf, -math.inf
         self._bins = _Bins({}, np.empty((0, len(joints))))
 

@@ -328,12 +328,7 @@ class RunsObserver:
     """Observer of constant positions and of the extremes of the efforts."""
 
     def __init__(self, joints: Sequence[str], drives: Mapping[str, Drive]) -> None:
-        """Begin a recording.
-
-        Args:
-            joints: joints, n.
-            drives: drives of the joints whose effort is a current.
-        """
+        """Begin a recording of n joints, with drives of those whose effort is a current."""
         self.joints, self.drives = tuple(joints), drives
         self._positions = [_Runs(_Steps(TURN)) for _ in joints]
         self._extremes = [_Extremes() for _ in joints]

@@ -137,12 +137,7 @@ class FingerprintObserver:
     """Observer of the digests and the time span of a recording, or of a part of it."""
 
     def __init__(self, epoch: int, part: Excerpt | None = None) -> None:
-        """Begin a recording.
-
-        Args:
-            epoch: see `Recording`.
-            part: the part of the recording that counts; None: all of it.
-        """
+        """Begin a recording with an epoch (see `Recording`), of which a part counts; None: all of it."""
         self.epoch, self.part = epoch, part
         self._digests = np.zeros(0, dtype=np.uint32)
         self._origin: float | None = None

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """First pass over recordings: everything that is observed before anything is corrected.
 
-The second pass, `identification.correction.correct_channels`, is for what needs the corrections of the first.
+The second pass, `stages.correction.correct_channels`, is for what needs the corrections of the first.
 """
 
 from __future__ import annotations

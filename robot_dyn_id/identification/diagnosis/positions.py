@@ -223,12 +223,7 @@ class PositionObserver:
     """Observer of jumps of the positions."""
 
     def __init__(self, source: str, model: RobotModel) -> None:
-        """Begin a recording.
-
-        Args:
-            source: its name.
-            model: the robot; only revolute joints are wrapped.
-        """
+        """Begin a recording of a robot, of which only revolute joints are wrapped."""
         self.source, self.model = source, model
         count = len(model.joint_names)
         self._margins, self._sampled = Margins(MARGIN + 1), SampledRows()

@@ -55,12 +55,7 @@ class ResolutionObserver:
     """Observer of the distance of neighboring readings of the encoders."""
 
     def __init__(self, source: str, joints: Sequence[str]) -> None:
-        """Begin a recording.
-
-        Args:
-            source: its name.
-            joints: joints, n.
-        """
+        """Begin a recording of n joints."""
         self.source, self.joints, self._steps = source, tuple(joints), np.full(len(joints), np.inf)
 
     def observe(self, chunk: Chunk) -> None:

@@ -157,12 +157,7 @@ class DistanceObserver:
     """Observer of the distances of efforts from those around them, from which their limits follow."""
 
     def __init__(self, joints: Sequence[str], drives: Mapping[str, Drive]) -> None:
-        """Begin a recording.
-
-        Args:
-            joints: joints, n.
-            drives: drives of the joints whose effort is a current.
-        """
+        """Begin a recording of n joints, with drives of those whose effort is a current."""
         self.joints, self.drives = tuple(joints), drives
         self._margins, self._sampled, self._farthest = Margins(MARGIN), SampledRows(), np.zeros(len(joints))
 
@@ -196,13 +191,7 @@ class SpikeObserver:
     """Observer of spikes of the effort: their number."""
 
     def __init__(self, source: str, joints: Sequence[str], limits: SpikeLimits) -> None:
-        """Begin a recording.
-
-        Args:
-            source: its name.
-            joints: joints, n.
-            limits: distances above which isolated samples are spikes.
-        """
+        """Begin a recording of n joints, with limits above which isolated samples are spikes."""
         self.source, self.joints, self.limits = source, tuple(joints), limits
         self._margins, self._count = Margins(MARGIN), np.zeros(len(joints), dtype=np.int64)
 

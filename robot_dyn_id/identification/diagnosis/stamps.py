@@ -145,12 +145,7 @@ class FirstObserver:
     """Observer of the first samples, which refuses stamps that are not in seconds."""
 
     def __init__(self, source: str, joints: Sequence[str]) -> None:
-        """Begin a recording.
-
-        Args:
-            source: its name.
-            joints: joints, n.
-        """
+        """Begin a recording of n joints."""
         self.source = source
         self._t, self._q = [np.zeros(0)], [np.zeros((0, len(joints)))]
         self._count, self._currents_alone = 0, False
