@@ -64,7 +64,7 @@ class Consistent(CheckedOptions):
         strength: information of the prior: 1 takes an error as large as a body's scales (mass, mass times length, mass
             times length squared) for one standard deviation of independent residuals; 0 only determines what the data
             do not; None: `DEFAULT_STRENGTH`, an identification chooses it by cross-validation.
-        size: factor of the bodies of the prior: masses of a URDF that nobody weighed, ratings of its joints and efforts
+        size: factor of the bodies of the prior: masses of a URDF that were not weighed, ratings and efforts
             in other units say nothing about it; an identification chooses between 1 and what the efforts show.
         floor: minimum pseudo-inertia of a body, as a share of the prior's (in the Loewner order).
         weights: weight of each joint; empty: 1 / RMS of the residuals of `weighted`.

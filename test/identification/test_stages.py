@@ -2,6 +2,7 @@
 """Stages of an identification: each holds the one before it, and no finding is lost between them."""
 
 import inspect
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -64,3 +65,33 @@ def test_the_story_is_short():
     source = inspect.getsource(pipeline.identify)
     story = source[source.rindex('"""') :].strip().splitlines()
     assert len(story) <= 10
+
+
+def test_joints_without_efforts_are_moved_along():
+    """The other joints feel the motion of a joint whose effort is not recorded, and are identified with it."""
+    complete = ROBOT.record(duration=20.0, noise=0.05)
+    chunk = complete.samples
+    silent = replace(complete, samples=replace(chunk, tau=chunk.tau * [1.0, 1.0, np.nan]))
+    held_out = ROBOT.record(seed=2, duration=10.0, noise=0.05)
+    found = pipeline.identify([silent], [held_out], ROBOT.model, Settings(), "test")
+    errors = [joint.nrmse for joint in found.evaluation.held_out.joints]
+    assert max(errors[:2]) < 0.05
+    assert [(one.severity, one.joints) for one in found.findings if one.code == "effort_constant"] == [
+        ("warning", ("wrist",))
+    ]
+    answers = {use: row for use, row in zip(found.parameters.fit_for, found.evaluation.uses, strict=True)}
+    assert all(one.fit.answer == "no" for one in answers.values())
+
+
+@pytest.mark.parametrize("factor", [1e-3, 1e3])
+def test_masses_and_ratings_that_are_guesses_change_no_prediction(factor):
+    """The first law: the held-out error changes by less than 2 % of itself, and the data are not refused."""
+    training, held_out = ROBOT.record(duration=20.0, noise=0.05), ROBOT.record(seed=2, duration=10.0, noise=0.05)
+    model = ROBOT.model
+    limits = replace(model.limits, effort=factor * model.limits.effort)
+    guessed = replace(model, inertial_parameters=factor * model.inertial_parameters, limits=limits)
+    errors = [
+        pipeline.identify([training], [held_out], one, Settings(), "test").evaluation.held_out.all_joints_nrmse
+        for one in (model, guessed)
+    ]
+    assert errors[1] == pytest.approx(errors[0], rel=0.02)

@@ -79,8 +79,9 @@ EFFORT_UNITS = Definition(
     "effort_units",
     Section.HEALTH,
     "error",
-    "The efforts of all loaded joints are about 1000 times the torque of the URDF's own masses.",
-    "convert the efforts to N m",
+    "The efforts of all loaded joints are about 1000 times the torque of the URDF's own masses. A model is made, and "
+    "its verdict is bad.",
+    "convert the efforts to N m, or state `ignore: [effort_units]` if only the masses are wrong",
     overrulable=True,
     lowers=dict.fromkeys(USES, NO),
     check="sign and unit",
@@ -232,7 +233,7 @@ class EffortDiagnosis:
     Attributes:
         findings: the findings.
         doubts: errors that do not refuse the data, as a model may predict such efforts well, but make its verdict bad:
-            a scale of all efforts that the masses of the URDF contradict, and nothing else could verify.
+            a scale or unit of all efforts that the masses of the URDF contradict, and nothing else could verify.
         weightless: whether the efforts contain no weight, as those of drivers that compensate gravity.
         sufficient: whether the motion suffices for a diagnosis.
     """
@@ -275,14 +276,14 @@ def diagnose(samples: MotionSamples, model: RobotModel, positions: float = np.in
         return EffortDiagnosis((), sufficient=False)
     unit = _judge_unit(factors, model)
     if unit:
-        return EffortDiagnosis(unit)
+        return EffortDiagnosis((), doubts=unit)
     weightless = bool(model.gravity.any()) and _weightless(gravity, present, factors, samples, model)
     if weightless:
         found, dynamic = _report_weightless(rows, gravity.without_gravity(), model), _has_dynamics(rows, gravity)
         return EffortDiagnosis(found, weightless=dynamic)
     currents = _judge_currents(factors, model)
     if currents:
-        return EffortDiagnosis(currents)
+        return EffortDiagnosis((), doubts=currents)
     scales = ScaleProfile.from_grams(grams)
     if factors.reversed and _drives(samples, model, present) and not _is_pattern(grams, factors):
         message = "the efforts of all joints have the opposite sign: friction would drive the motion"

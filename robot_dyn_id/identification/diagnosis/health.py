@@ -30,6 +30,7 @@ EFFORT_CONSTANT = Definition(
     "out of what is identified.",
     "record the effort of the joint, if its model is needed",
     overrulable=True,
+    lowers=dict.fromkeys(USES, NO),
     check="effort",
 )
 
@@ -94,7 +95,7 @@ EFFORT_IN_AMPERES = Definition(
     Section.HEALTH,
     "error",
     "The efforts of all loaded joints are less than 15 % of the torque of the URDF's own masses, which is typical "
-    "of motor currents.",
+    "of motor currents. A model is made, and its verdict is bad.",
     "give `gain` [N m/A] for each joint in the configuration, or set `effort_kind: current` for gains from the "
     "masses of the URDF",
     overrulable=True,
@@ -396,8 +397,9 @@ def _examine_velocities(survey: Survey, velocity: str) -> list[Finding]:
 def _examine_time_scale(gain: Array) -> list[Finding]:
     """Recorded velocities that are the same multiple of the derivatives of the positions on several joints."""
     ratio = float(np.median(gain)) if len(gain) > 1 else 1.0
-    same = len(gain) > 1 and np.abs(gain / ratio - 1.0).max() < SCALED_SPREAD
-    if not same or not 1.0 / LARGEST_SCALE < ratio < LARGEST_SCALE or abs(ratio - 1.0) < SCALED_VELOCITY:
+    if not 1.0 / LARGEST_SCALE < ratio < LARGEST_SCALE or abs(ratio - 1.0) < SCALED_VELOCITY:
+        return []
+    if np.abs(gain / ratio - 1.0).max() >= SCALED_SPREAD:
         return []
     message = f"on all joints the recorded velocities are {ratio:.3g} times the derivatives of the positions"
     return [VELOCITIES_SCALED.found(message)]
@@ -405,7 +407,7 @@ def _examine_time_scale(gain: Array) -> list[Finding]:
 
 def compare_with_nominal(
     names: Sequence[str], slopes: Array, correlations: Array, nominal_rms: Array
-) -> tuple[Finding, ...]:
+) -> tuple[tuple[Finding, ...], tuple[Finding, ...]]:
     """Compare efforts with the torque of the URDF's own parameters: wrong sign or unit.
 
     Args:
@@ -413,9 +415,12 @@ def compare_with_nominal(
         slopes: ratio of measured to nominal torque, both about their means, shape (n,).
         correlations: correlation of the two, shape (n,).
         nominal_rms: RMS of the nominal torque about its mean [N m or N], shape (n,).
+
+    Returns:
+        Findings, and doubts about the unit of all efforts, which a model may predict all the same.
     """
     carries = nominal_rms > CARRIES_RATIO * nominal_rms.max(initial=0.0)
-    findings = []
+    findings, doubts = [], []
     reversed_ = carries & (correlations < -AGREES_CORRELATION)
     if reversed_.any():
         joints = _select(names, reversed_)
@@ -426,14 +431,14 @@ def compare_with_nominal(
     if clear.any() and small.sum() == clear.sum():
         ratio = float(np.median(slopes[clear]))
         message = f"efforts are {ratio:.2g} of the torque of the URDF's masses: they appear to be in amperes"
-        findings.append(EFFORT_IN_AMPERES.found(message, _select(names, small)))
+        doubts.append(EFFORT_IN_AMPERES.found(message, _select(names, small)))
     large = clear & (slopes > TOO_LARGE_RATIO)
     if large.any():
         ratios = zip(names, slopes, large, strict=True)
         listed = ", ".join(f"{name} ({slope:.0f} times)" for name, slope, flag in ratios if flag)
         message = f"the effort is far above the torque of the URDF's masses: {listed}"
         findings.append(EFFORT_TOO_LARGE.found(message, _select(names, large)))
-    return tuple(findings)
+    return tuple(findings), tuple(doubts)
 
 
 def check_motion_content(survey: Survey, parameters: int) -> tuple[Finding, ...]:

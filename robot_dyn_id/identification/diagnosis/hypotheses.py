@@ -18,6 +18,7 @@ import numpy as np
 from robot_dyn_id.arrays import Array, Integers, Mask
 from robot_dyn_id.dynamics.regressor import Motion, Regressor
 from robot_dyn_id.identification.diagnosis.samples import (
+    DRY_FRICTION_COLUMNS,
     FIRST_FRICTION_COLUMN,
     RIDGE,
     MotionSamples,
@@ -450,7 +451,10 @@ def find_exchange(samples: MotionSamples, model: RobotModel) -> Exchange | None:
 
 
 def friction_directions(samples: MotionSamples, model: RobotModel, values: Array) -> tuple[Array, Array]:
-    """Whether friction brakes or drives each joint.
+    """Whether friction brakes or drives each joint, both at reversals of the velocity and over the motion.
+
+    A drive may compensate more viscous friction than there is, and its efforts then fall with the speed; the step of
+    dry friction at a reversal still has the sign of the velocity.
 
     Args:
         samples: the samples.
@@ -458,8 +462,9 @@ def friction_directions(samples: MotionSamples, model: RobotModel, values: Array
         values: its inertial parameters, shape (c,).
 
     Returns:
-        Power of friction over the product of the RMS of friction and velocity, from -1 (drives) to 1 (brakes), shape
-        (n,); share of the effort's variance without the rigid-body torque that friction explains, shape (n,).
+        Power of friction over the product of the RMS of friction and velocity, from -1 (drives) to 1 (brakes), of all
+        friction or of dry friction alone, whichever is greater, shape (n,); share of the effort's variance without
+        the rigid-body torque that friction explains, shape (n,).
     """
     left = samples.tau - Regressor(model).torque(samples.motion, values)
     directions, shares = np.zeros(len(left)), np.zeros(len(left))
@@ -469,9 +474,15 @@ def friction_directions(samples: MotionSamples, model: RobotModel, values: Array
         columns, torque, dq = columns[usable], left[joint, usable], samples.motion.dq[joint, usable]
         solution = np.linalg.lstsq(columns, torque, rcond=1e-8)[0]
         friction = columns[:, FIRST_FRICTION_COLUMN:] @ solution[FIRST_FRICTION_COLUMN:]
-        size = float(np.sqrt((friction**2).sum() * (dq**2).sum()))
-        directions[joint] = float(friction @ dq) / size if size > 0.0 else 0.0
+        dry = columns[:, DRY_FRICTION_COLUMNS] @ solution[DRY_FRICTION_COLUMNS]
+        directions[joint] = max(_correlate(friction, dq), _correlate(dry, dq))
         without = torque - columns[:, :FIRST_FRICTION_COLUMN] @ solution[:FIRST_FRICTION_COLUMN]
         total = float((without**2).sum())
         shares[joint] = 1.0 - float(((without - friction) ** 2).sum()) / total if total > 0.0 else 0.0
     return directions, shares
+
+
+def _correlate(one: Array, other: Array) -> float:
+    """Mean product of two series over the product of their RMS; 0 if one of them is zero."""
+    size = float(np.sqrt((one**2).sum() * (other**2).sum()))
+    return float(one @ other) / size if size > 0.0 else 0.0

@@ -40,6 +40,9 @@ COULOMB_WIDTH = 0.02
 FIRST_FRICTION_COLUMN = 2
 """First of the friction columns that dissipate; offset and rotor inertia come before it."""
 
+DRY_FRICTION_COLUMNS = [3, *range(5, 5 + len(BREAKAWAY_DISPLACEMENTS))]
+"""Friction columns that have a step at a reversal of the velocity: Coulomb friction and presliding states."""
+
 BLOCKS = 8
 """Number of contiguous blocks whose scatter gives the standard deviations (jackknife)."""
 

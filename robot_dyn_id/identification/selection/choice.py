@@ -376,9 +376,7 @@ def measure_payoff(before: FilteredTrials, after: FilteredTrials, model: RobotMo
     """
     blocks = before.blocks()
     excerpts = [trials.excerpt(blocks, COMPARED_SAMPLES) for trials in (before, after)]
-    wide = _Wide.from_options(model, BodyPrior.from_model(model), Options(), excerpts[0], bodies=None)
-    grams = wide.multiply(excerpts[0], blocks)
-    wide = wide.with_prior_size(wide.find_size(grams))
+    wide, grams = _combine(excerpts[0], model, blocks)
     columns, first = wide.columns_of(wide.families), wide.judge(grams)
     corrected = wide.validate(excerpts[1], blocks).with_weights(first.weights)
     reference = first.errors(wide.reference)
@@ -387,6 +385,36 @@ def measure_payoff(before: FilteredTrials, after: FilteredTrials, model: RobotMo
     )
     gain, deviation = first.typical_gain(errors, after_errors)
     return Tried("correction", "", loss, gain, deviation, False)
+
+
+def measure_errors(trials: FilteredTrials, model: RobotModel) -> Array:
+    """Ratio of error to effort of each joint in blocks that the whole model was not fitted to, shape (n,).
+
+    Its bodies are physically consistent and its friction brakes, as those of every real robot; infinite without
+    efforts.
+
+    Args:
+        trials: the trials.
+        model: the robot.
+
+    Raises:
+        InputError: trials that are too short for cross-validation.
+    """
+    blocks = trials.blocks()
+    wide, grams = _combine(trials.excerpt(blocks, COMPARED_SAMPLES), model, blocks)
+    validation = wide.judge(grams)
+    errors, _ = wide.find_consistent(grams, wide.columns_of(wide.families), validation.errors(wide.reference))
+    counts = np.maximum(grams.block_counts(range(grams.block_count)), 1.0)
+    variation = grams.effort_variation()
+    infinite = np.full(len(variation), np.inf)
+    return np.divide(np.sqrt(errors.sum(axis=0) / counts), variation, out=infinite, where=variation > 0.0)
+
+
+def _combine(trials: FilteredTrials, model: RobotModel, blocks: Blocks) -> tuple[_Wide, BlockGrams]:
+    """Free bodies with all friction that needs no load, and the products of their columns."""
+    wide = _Wide.from_options(model, BodyPrior.from_model(model), Options(), trials, bodies=None)
+    grams = wide.multiply(trials, blocks)
+    return wide.with_prior_size(wide.find_size(grams)), grams
 
 
 def _choose_motion_filter(
@@ -627,7 +655,7 @@ class _Wide:
     def choose_size(self, grams: BlockGrams, columns: Integers) -> tuple[_Wide, tuple[Tried, ...]]:
         """Prior bodies as they are given, or as heavy as the efforts show where that predicts held-out blocks better.
 
-        Those that are made from geometry are as heavy as the efforts show: ratings are no masses.
+        Those that are made from geometry are as heavy as the efforts show: ratings do not weigh them.
 
         Args:
             grams: products of the columns.

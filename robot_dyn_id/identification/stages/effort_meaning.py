@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -16,6 +17,7 @@ from robot_dyn_id.identification.diagnosis.diagnosis import EFFORT_GRAVITY_COMPE
 from robot_dyn_id.identification.diagnosis.observation import observation_of
 from robot_dyn_id.identification.diagnosis.samples import MotionSamples
 from robot_dyn_id.identification.diagnosis.weight_gains import WeightGain, estimate_weight_gains
+from robot_dyn_id.identification.selection.choice import LEAST_GAIN, measure_errors
 from robot_dyn_id.identification.settings import COMPENSATED_KINDS, CURRENT_KINDS, Settings
 from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.parameters import DRIVE_UNITS, GAIN_UNKNOWN, UNKNOWN, describe_unknown_gains
@@ -27,9 +29,13 @@ GAINS_FROM_MASSES = Definition(
     Section.DATA,
     "warning",
     "Currents came without gains, which are estimated from the masses of the URDF: all torques are as wrong as "
-    "these masses are.",
+    "these masses are. Information where such gains contradict one another, and are not used.",
     "give measured gains, `gain` [N m/A] of each joint, in the configuration",
 )
+
+
+MASS_FACTOR = 2.0
+"""Factor by which masses of a URDF may be wrong, in the intervals of gains that are estimated from them."""
 
 
 @dataclass(frozen=True)
@@ -92,15 +98,33 @@ def interpret_efforts(
     signs = {name: settings.drives.get(name, Drive()).sign for name in missing}
     unit = {**settings.drives, **{name: Drive.from_unknown_gain(sign) for name, sign in signs.items()}}
     gains: list[WeightGain] = []
+    known: dict[str, Drive] = {}
+    findings: tuple[Finding, ...] = ()
     if not has_placeholder_masses(model):
         trials = FilteredTrials.from_recordings(trained, joints, unit, settings.signals)
         found = estimate_weight_gains(MotionSamples.from_trials(trials), model)
-        gains = [gain for gain in found if gain.joint in missing]
-    known = {g.joint: Drive(abs(g.value), signs[g.joint] * (1.0 if g.value > 0 else -1.0)) for g in gains if g.known}
+        gains = [gain for gain in found if gain.joint in missing and gain.known]
+        known = {g.joint: Drive(abs(g.value), signs[g.joint] * (1.0 if g.value > 0 else -1.0)) for g in gains}
+        used = not known or _are_better(trials, {**unit, **known}, model, settings)
+        findings = _report_gains(gains, used)
+        known = known if used else {}
     drive_units = {name: DRIVE_UNITS[stored] for name in missing if name not in known}
-    findings = (*_report_gains(gains), *report_unknown_gains(drive_units))
+    findings += report_unknown_gains(drive_units)
     model = replace(model, drive_units=drive_units)
     return Meaning(trained, validated, model, {**unit, **known}, findings, stored)
+
+
+def _are_better(currents: FilteredTrials, drives: Mapping[str, Drive], model: RobotModel, settings: Settings) -> bool:
+    """Whether gains let bodies predict held-out blocks not worse than the currents themselves do.
+
+    Gains that contradict one another spoil what the joints have in common; equal errors hold nothing against gains.
+    """
+    trials = FilteredTrials.from_recordings(currents.recordings, currents.joints, drives, settings.signals)
+    try:
+        without, with_gains = (np.log(measure_errors(one, model)) for one in (currents, trials))
+    except InputError:  # too short to hold a block out
+        return True
+    return bool(1.0 - math.exp(2.0 * float(np.mean(without - with_gains))) < LEAST_GAIN)
 
 
 def read_as_trained(recordings: Sequence[Corrected], effort_kind: str) -> list[Corrected]:
@@ -123,14 +147,30 @@ def report_compensated(effort_kind: str) -> tuple[Finding, ...]:
     return (EFFORT_GRAVITY_COMPENSATED.found(message, severity="info"),)
 
 
-def _report_gains(gains: Sequence[WeightGain]) -> tuple[Finding, ...]:
+def _report_gains(gains: Sequence[WeightGain], used: bool) -> tuple[Finding, ...]:
     """Finding about gains by the URDF's masses."""
-    known = [gain for gain in gains if gain.known]
-    if not known:
+    if not gains:
         return ()
-    listed = ", ".join(f"{g.joint} {g.value:.4g} +- {g.standard_deviation:.2g}" for g in known)
-    message = f"gains are estimated from the URDF's masses [effort per current]: {listed}"
-    return (GAINS_FROM_MASSES.found(message, [gain.joint for gain in known]),)
+    listed = ", ".join(f"{g.joint} {g.value:.3g} ({_spread(g)})" for g in gains)
+    joints = [gain.joint for gain in gains]
+    if used:
+        message = (
+            "gains are estimated from the URDF's masses [effort per current], with 95 % intervals for masses that may "
+            f"be wrong by a factor of two: {listed}"
+        )
+        return (GAINS_FROM_MASSES.found(message, joints),)
+    message = (
+        "gains by the URDF's masses contradict one another, as the currents themselves are predicted better, and are "
+        f"not used: {listed}"
+    )
+    return (GAINS_FROM_MASSES.found(message, joints, "info"),)
+
+
+def _spread(gain: WeightGain) -> str:
+    """95 % interval of a gain, for masses that may be wrong by `MASS_FACTOR`."""
+    share = math.hypot(math.log(MASS_FACTOR), 1.96 * gain.standard_deviation / abs(gain.value))
+    low, high = sorted(gain.value * math.exp(sign * share) for sign in (-1.0, 1.0))
+    return f"{low:.2g} to {high:.2g}"
 
 
 def report_unknown_gains(drive_units: Mapping[str, str]) -> tuple[Finding, ...]:

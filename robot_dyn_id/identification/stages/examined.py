@@ -31,7 +31,7 @@ from robot_dyn_id.identification.diagnosis.health import (
 )
 from robot_dyn_id.identification.diagnosis.samples import MotionSamples
 from robot_dyn_id.identification.fit.load import with_fitted_load
-from robot_dyn_id.identification.selection.choice import EXPLAINED_BY_CHOICE
+from robot_dyn_id.identification.selection.choice import EXPLAINED_BY_CHOICE, measure_errors
 from robot_dyn_id.identification.settings import Settings
 from robot_dyn_id.identification.stages.correction import correct_channels, realign
 from robot_dyn_id.identification.stages.read import Read
@@ -94,7 +94,7 @@ class Examined:
         samples = MotionSamples.from_trials(trials)
         diagnosis = diagnose(samples, model, independent_positions(trials.survey))
         _refuse_short(diagnosis.findings, settings.ignore, trials)
-        found += refuse(diagnosis.findings, settings.ignore, trials.survey.sources)
+        found += _refuse_unless_predicted(diagnosis.findings, trials, model, settings)
         found += overrule(diagnosis.doubts, settings.ignore)
         found += examine_directions(model.joint_names, samples.motion.q, samples.segment)
         weightless = diagnosis.weightless and settings.effort_kind == "auto"
@@ -105,9 +105,10 @@ class Examined:
         kind = "gravity_compensated" if compensated else read.effort_kind
         check_compensations(kind, settings.robot_compensates)
         compared = nominal_agreement(make_known_regressor(model, settings), trials)
-        agreement = compare_with_nominal(model.joint_names, *compared)
+        agreement, doubts = compare_with_nominal(model.joint_names, *compared)
         _refuse_short(agreement, settings.ignore, trials)
         found += (*delayed, *refuse(agreement, settings.ignore, trials.survey.sources))
+        found += overrule(doubts, settings.ignore)
         trials, excluded = exclude_reversals(
             trials, settings.reversal_speed, settings.reversal_speeds, settings.rest_speed
         )
@@ -252,6 +253,28 @@ def make_known_regressor(model: RobotModel, settings: Settings) -> Regressor:
         return replace(Regressor.from_parameters(settings.prior), model=model)
     terms = () if settings.chooses_terms else settings.fixed_terms
     return Regressor(model, terms_on_joints(model, terms, settings.couplings))
+
+
+def _refuse_unless_predicted(
+    findings: Sequence[Finding], trials: FilteredTrials, model: RobotModel, settings: Settings
+) -> tuple[Finding, ...]:
+    """Refuse efforts that contradict the robot, unless a model predicts those of the joints that are named.
+
+    A model that predicts them is made, and its verdict is bad: what contradicts the robot stays an error.
+
+    Raises:
+        UnsafeDataError: an error that is not overruled, about efforts that no model predicts.
+    """
+    if all(one.severity != "error" or one.code in settings.ignore for one in findings):
+        return refuse(findings, settings.ignore, trials.survey.sources)
+    try:
+        errors = dict(zip(trials.joints, measure_errors(trials, model).tolist(), strict=True))
+    except InputError:  # too short to hold a block out
+        errors = dict.fromkeys(trials.joints, np.inf)
+    limit = settings.thresholds.bad_nrmse
+    predicted = [one for one in findings if all(errors[name] < limit for name in one.joints or trials.joints)]
+    refuse([one for one in findings if one not in predicted], settings.ignore, trials.survey.sources)
+    return overrule(findings, settings.ignore)
 
 
 def _refuse_short(findings: Sequence[Finding], ignore: Sequence[str], trials: FilteredTrials) -> None:

@@ -121,8 +121,9 @@ def test_efforts_without_dynamics_are_refused(robot, samples):
 
 
 def test_newton_millimeters_are_found(robot, samples):
-    ((code, severity, _),) = codes(replace(samples, tau=1000.0 * samples.tau), robot.model)
-    assert (code, severity) == ("effort_units", "error")
+    diagnosis = diagnose(replace(samples, tau=1000.0 * samples.tau), robot.model)
+    assert diagnosis.findings == ()  # a model in N mm works, and only the masses of the URDF are against it
+    assert [(one.code, one.severity) for one in diagnosis.doubts] == [("effort_units", "error")]
 
 
 @pytest.mark.parametrize(
@@ -158,7 +159,7 @@ def test_without_masses_joints_of_opposite_sign_are_named_up_to_their_opposites(
 def test_currents_are_named_with_the_joints_of_opposite_sign(robot, samples):
     """Gains differ by joint, as those of a robot with two kinds of drives."""
     gains = np.array([12.0, 14.0, -9.0, -20.0])
-    (finding,) = diagnose(replace(samples, tau=samples.tau / gains[:, None]), robot.model).findings
+    (finding,) = diagnose(replace(samples, tau=samples.tau / gains[:, None]), robot.model).doubts
     assert (finding.code, finding.severity) == ("effort_in_amperes", "error")
     assert finding.message.endswith("amperes, with the opposite sign for elbow, roll")
 
@@ -315,3 +316,38 @@ def test_samples_are_those_of_the_motion(robot, recording, samples):
     rate = (samples.later.q - samples.earlier.q) / samples.spacing
     np.testing.assert_allclose(rate, samples.motion.dq, atol=0.02 * np.abs(samples.motion.dq).max())
     assert len(changed(recording).samples) == len(recording.samples)
+
+
+def flat_arm():
+    """Three vertical axes: no effort contains weight."""
+    axes = [joint(name, parent, child, rpy="0 0 0") for name, parent, child in FLAT]
+    return Simulated(urdf(*axes, links=3))
+
+
+FLAT = (("shoulder", "base", "l1"), ("elbow", "l1", "l2"), ("wrist", "l2", "l3"))
+
+
+@pytest.mark.parametrize("excess", [0.0, 6.0])
+def test_drives_that_compensate_more_viscous_friction_than_there_is_have_no_wrong_sign(excess):
+    """The step of dry friction at a reversal shows the sign, not the slope of friction over the speed."""
+    arm = flat_arm()
+    recording = arm.record(duration=30.0, noise=0.05)
+    chunk = recording.samples
+    tau = 0.2 * chunk.tau + 1.5 * np.tanh(chunk.dq / 0.02) - excess * chunk.dq
+    trials = FilteredTrials.from_recordings(
+        [replace(recording, samples=replace(chunk, tau=tau))], arm.joints, {}, SignalSettings()
+    )
+    diagnosis = diagnose(MotionSamples.from_trials(trials), arm.model)
+    assert "effort_sign" not in {one.code for one in diagnosis.findings}
+
+
+def test_dry_friction_that_drives_is_a_wrong_sign():
+    arm = flat_arm()
+    recording = arm.record(duration=30.0, noise=0.05)
+    chunk = recording.samples
+    tau = chunk.tau - np.array([0.0, 0.0, 1.0]) * (2.0 * chunk.tau + 3.0 * np.tanh(chunk.dq / 0.02))
+    trials = FilteredTrials.from_recordings(
+        [replace(recording, samples=replace(chunk, tau=tau))], arm.joints, {}, SignalSettings()
+    )
+    (finding,) = diagnose(MotionSamples.from_trials(trials), arm.model).findings
+    assert (finding.code, finding.joints) == ("effort_sign", ("wrist",))

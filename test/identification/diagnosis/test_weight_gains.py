@@ -68,10 +68,11 @@ def test_a_joint_that_carries_nothing_has_no_gain(robot, currents):
     assert meaning.model.effort_units == ("N m", "N m", "A")
 
 
-def test_currents_of_a_robot_without_masses_need_gains(robot, currents):
+def test_currents_of_a_robot_without_masses_stay_currents(robot, currents):
     bare = replace(robot.model, inertial_parameters=np.zeros(30))
-    with pytest.raises(InputError, match="no masses"):
-        meaning_of([currents], bare, Settings(effort_kind="current"))
+    meaning = meaning_of([currents], bare, Settings(effort_kind="current"))
+    assert meaning.model.effort_units == ("A", "A", "A")
+    assert [one.code for one in meaning.findings] == ["gain_unknown"]
 
 
 def test_external_torques_are_refused(robot, currents):
