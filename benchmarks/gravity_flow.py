@@ -75,12 +75,14 @@ def drift(settings: SimulatorSettings, law: GravityLaw, rated: np.ndarray, q: np
     for _ in range(50):
         arm.read()
     begin, farthest = arm.robot.plant.q.copy(), np.zeros(len(q))
-    compensation = GravityCompensation(law, rated, 1.0, 1.0)
-    for _ in range(round(seconds * settings.publish_rate)):
+    control = GravityCompensation(law, 1.0).control(rated, 1.0, 0.1)
+    for number in range(round(seconds * settings.publish_rate)):
         position, _, effort = arm.read()
-        compensation.observe(position, 1.0 / settings.publish_rate)
-        command = compensation.command(1.0 / settings.publish_rate, effort)
-        arm.robot.command_effort(arm.drives.torque(command))
+        now = (number + 1) / settings.publish_rate
+        control.guard.receive(now, now, now, position)
+        command = control.respond((position,), now, True, effort)
+        if command is not None:
+            arm.robot.command_effort(arm.drives.torque(command))
         farthest = np.maximum(farthest, np.abs(arm.robot.plant.q - begin))
     return farthest
 
