@@ -22,19 +22,9 @@ from robot_dyn_id.msg import ParameterSet as ParameterSetMsg
 from robot_dyn_id.nodes.effort_node import EffortNode
 from robot_dyn_id.nodes.messages.conversions import parameter_set, waypoints
 from robot_dyn_id.nodes.messages.joint_state import seconds
-from robot_dyn_id.nodes.runtime.computation import Computation
+from robot_dyn_id.nodes.runtime.computation import LatestComputation
 from robot_dyn_id.nodes.runtime.managed_node import autostart_parameter
-from robot_dyn_id.nodes.runtime.robot_node import (
-    ERROR,
-    LATCHED,
-    OK,
-    PUBLISHES,
-    RELIABLE,
-    SENSOR,
-    STALE,
-    SUBSCRIBES,
-    Interface,
-)
+from robot_dyn_id.nodes.runtime.robot_node import ERROR, LATCHED, OK, RELIABLE, SENSOR, STALE, Interface
 from robot_dyn_id.nodes.runtime.ros_parameters import path_parameter, ros_parameter
 from robot_dyn_id.nodes.runtime.running import run
 from robot_dyn_id.parameters import COMPENSATIONS, ParameterSet
@@ -129,6 +119,20 @@ class ComputedTorqueControllerSettings:
         )
 
 
+INTERFACES = (
+    Interface.publishes("effort_command", Float64MultiArray, "Efforts in the joint order of the model", RELIABLE),
+    Interface.subscribes("joint_states", JointState, "Measured joint states", SENSOR),
+    Interface.subscribes("robot_description", String, "URDF, if no file is given", LATCHED),
+    Interface.subscribes(
+        "identified_parameters",
+        ParameterSetMsg,
+        "Identified model; if it is refused, the present one stays in use",
+        LATCHED,
+    ),
+    Interface.subscribes("~/joint_trajectory", JointTrajectory, "Trajectory to follow under computed torque", RELIABLE),
+)
+
+
 class ComputedTorqueController(EffortNode):
     """Efforts in response to every joint state, from the identified model or, if enabled, the inertia of the URDF."""
 
@@ -137,21 +141,7 @@ class ComputedTorqueController(EffortNode):
         "example of a controller with the identified model: gravity compensation or computed torque by effort commands"
     )
     SETTINGS = ComputedTorqueControllerSettings
-    INTERFACES = (
-        Interface(PUBLISHES, "effort_command", Float64MultiArray, "Efforts in the joint order of the model", RELIABLE),
-        Interface(SUBSCRIBES, "joint_states", JointState, "Measured joint states", SENSOR),
-        Interface(SUBSCRIBES, "robot_description", String, "URDF, if no file is given", LATCHED),
-        Interface(
-            SUBSCRIBES,
-            "identified_parameters",
-            ParameterSetMsg,
-            "Identified model; if it is refused, the present one stays in use",
-            LATCHED,
-        ),
-        Interface(
-            SUBSCRIBES, "~/joint_trajectory", JointTrajectory, "Trajectory to follow under computed torque", RELIABLE
-        ),
-    )
+    INTERFACES = INTERFACES
 
     def set_up(self) -> None:
         """Make what does not depend on the robot.
@@ -164,8 +154,7 @@ class ComputedTorqueController(EffortNode):
         self._law = ModelLaw(settings.law, settings.gains, settings.effort_limit, settings.robot_compensates)
         self._description = ""
         self._offered: ParameterSetMsg | None = None
-        self._studied: Computation[Studied] | None = None  # of a model that was received while another one is in use
-        self._studying: tuple[ParameterSetMsg | None, RobotModel | None] = None, None  # whose result that is
+        self._studies = LatestComputation(self._study)  # of models that are received while another one is in use
         self._robot: RobotModel | None = None
         self._joints = set[str]()  # of the robot, that have been in joint states
         warm_up()
@@ -200,6 +189,7 @@ class ComputedTorqueController(EffortNode):
         """Drop the robot and its model."""
         super().drop()
         self._law.drop()
+        self._studies.drop()
         self._robot = None
         self._joints.clear()
 
@@ -233,28 +223,16 @@ class ComputedTorqueController(EffortNode):
         if self._offered is None:
             self._begin_unknown()
             return
-        study = partial(self._study, self._offered, self._robot, frozenset(self._joints))
+        given = self._offered, self._robot, frozenset(self._joints)
         if self._law.model is None:  # nothing is commanded that could be late
-            self._conclude(study)
-        elif self._studied is None:  # else the latest is taken when that has ended
-            self._studying = self._offered, self._robot
-            self._studied = Computation(study)
+            self._conclude(partial(self._study, *given))
+        else:
+            self._studies.submit(*given)
 
     def _study(self, message: ParameterSetMsg, robot: RobotModel, joints: frozenset[str]) -> Studied:
         """Make the dynamics of a message, for a node that goes on to command."""
         parameters = parameter_set(message)
         return parameters, self._law.make_dynamics(parameters, robot.urdf, joints)
-
-    def _look_at_study(self) -> None:
-        """Use the model of the computation if it is ready and still the latest."""
-        if self._studied is None or not self._studied.done:
-            return
-        studied, self._studied = self._studied, None
-        message, robot = self._studying
-        if message is self._offered and robot is self._robot:
-            self._conclude(studied.result)
-        else:
-            self._decide()
 
     def _conclude(self, study: Callable[[], Studied]) -> None:
         """Use the model of a study, or report why it is refused."""
@@ -347,7 +325,9 @@ class ComputedTorqueController(EffortNode):
 
     def _look(self) -> None:
         """See `EffortNode`; a model that was prepared meanwhile is taken up."""
-        self._look_at_study()
+        study = self._studies.poll()
+        if study is not None:
+            self._conclude(study.result)
         super()._look()
 
     def missing(self) -> tuple[bytes, str] | None:

@@ -19,18 +19,7 @@ from robot_dyn_id.model.joint_values import joint_array
 from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.nodes.effort_node import EffortNode
 from robot_dyn_id.nodes.runtime.managed_node import autostart_parameter
-from robot_dyn_id.nodes.runtime.robot_node import (
-    ERROR,
-    LATCHED,
-    OK,
-    PUBLISHES,
-    RELIABLE,
-    SENSOR,
-    STALE,
-    SUBSCRIBES,
-    WARN,
-    Interface,
-)
+from robot_dyn_id.nodes.runtime.robot_node import ERROR, LATCHED, OK, RELIABLE, SENSOR, STALE, WARN, Interface
 from robot_dyn_id.nodes.runtime.robot_source import DESCRIPTION, RobotSource
 from robot_dyn_id.nodes.runtime.ros_parameters import changeable, path_parameter, ros_parameter
 from robot_dyn_id.nodes.runtime.running import run
@@ -90,17 +79,15 @@ class GravityCompensator(EffortNode):
     SETTINGS = GravityCompensatorSettings
     CHANNELS = ("position",)
     INTERFACES = (
-        Interface(
-            PUBLISHES,
+        Interface.publishes(
             "effort_command",
             Float64MultiArray,
             "Efforts in drive units, in the order of the parameter joints",
             RELIABLE,
         ),
-        Interface(SUBSCRIBES, "joint_states", JointState, "Measured positions, and efforts for the start", SENSOR),
+        Interface.subscribes("joint_states", JointState, "Measured positions, and efforts for the start", SENSOR),
         DESCRIPTION,
-        Interface(
-            SUBSCRIBES,
+        Interface.subscribes(
             CALIBRATION,
             String,
             "Text of gravity.yaml, if no file is given; if it is refused, the present one stays in use",

@@ -21,17 +21,7 @@ from robot_dyn_id.model.kinematics import Kinematics, link_at_the_end, placement
 from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.model.urdf import RobotDescription, root_link
 from robot_dyn_id.nodes.messages.message_types import message_class
-from robot_dyn_id.nodes.runtime.robot_node import (
-    LATCHED,
-    OK,
-    PUBLISHES,
-    SENSOR,
-    SUBSCRIBES,
-    WARN,
-    Diagnosis,
-    Interface,
-    RobotNode,
-)
+from robot_dyn_id.nodes.runtime.robot_node import LATCHED, OK, SENSOR, WARN, Diagnosis, Interface, RobotNode
 from robot_dyn_id.nodes.runtime.ros_parameters import ros_parameter
 from robot_dyn_id.nodes.runtime.running import run
 
@@ -103,21 +93,20 @@ class MarkerPublisher(RobotNode):
     PURPOSE = "publishes markers for RViz: the path of a previewed excitation, and the external wrench as arrows"
     SETTINGS = MarkerPublisherSettings
     INTERFACES = (
-        Interface(
-            PUBLISHES,
+        Interface.publishes(
             "markers",
             MARKERS,
             "Path in the root link of the URDF, and arrows of force and moment in the frame of the wrench; every "
             "message has all of them",
             LATCHED,
         ),
-        Interface(
-            SUBSCRIBES, "excitation_publisher/preview", JointTrajectory, "Complete excitation of a dry run", LATCHED
+        Interface.subscribes(
+            "excitation_publisher/preview", JointTrajectory, "Complete excitation of a dry run", LATCHED
         ),
-        Interface(
-            SUBSCRIBES, "external_wrench", WrenchStamped, "Wrench of the environment; one with NaN has no arrow", SENSOR
+        Interface.subscribes(
+            "external_wrench", WrenchStamped, "Wrench of the environment; one with NaN has no arrow", SENSOR
         ),
-        Interface(SUBSCRIBES, "robot_description", String, "URDF of the robot", LATCHED),
+        Interface.subscribes("robot_description", String, "URDF of the robot", LATCHED),
     )
 
     def begin(self) -> None:

@@ -239,7 +239,7 @@ def test_a_dry_run_does_not_keep_it_from_identifying_and_is_named(world, message
     other = world.add(lambda **options: Node("dry", **options))
     dry = other.create_publisher(ExcitationStatus, "excitation_status", LATCHED)
     node = world.add(Identifier, "-p", f"urdf:={folder / 'arm.urdf'}", "-p", f"folder:={tmp_path}")
-    assert "no node publishes its status" in node._watch.waiting(())
+    assert "no node publishes its status" in node._watch.waiting()
     dry.publish(ExcitationStatus(node="/dry", dry_run=True))
     words = "waits for /dry is a dry run, which never moves the robot"
     world.until(lambda: any(words in message.msg for message in log), what="a line in the log")

@@ -149,8 +149,8 @@ def make_design_task(
     amplitude = joint_array(settings.amplitude, model.joint_names, "amplitude", 0.0)
     demand = replace(settings.demand, amplitude=tuple(amplitude) if settings.amplitude else ())
     moving = moving_joints(limits, demand).tolist()
-    surroundings = Surroundings(settings.ground, tuple(settings.obstacles), tuple(settings.allowed), settings.clearance)
-    clearance = _clearance(settings, model, surroundings)
+    surroundings = design_surroundings(settings)
+    clearance = make_clearance(settings, model, surroundings) if settings.clearance > 0.0 else None
     torques = _torque_model(settings, model, prior)
     effort = scale_effort_limits(model.limits.effort, settings.effort_scale)
     posture, remark = _posture(settings, model, limits, demand, clearance, _load(torques, effort))
@@ -318,10 +318,13 @@ def _torque_scale(earlier: EarlierFit) -> Array:
     return np.asarray(np.divide(deviations, shares, out=np.ones_like(deviations), where=known))
 
 
-def _clearance(settings: DesignSettings, model: RobotModel, surroundings: Surroundings) -> Clearance | None:
-    """Collision check of the robot in its surroundings; None if the minimum distance is 0."""
-    if settings.clearance <= 0.0:
-        return None
+def design_surroundings(settings: DesignSettings) -> Surroundings:
+    """Surroundings of the robot in a design."""
+    return Surroundings(settings.ground, tuple(settings.obstacles), tuple(settings.allowed), settings.clearance)
+
+
+def make_clearance(settings: DesignSettings, model: RobotModel, surroundings: Surroundings) -> Clearance:
+    """Distances of the robot in its surroundings, with the shapes of a design."""
     return Clearance(
         model,
         surroundings.scene(),

@@ -58,6 +58,28 @@ def results_folder(parent: Path, name: str) -> Path:
     return parent / name
 
 
+def make_task(goal: Any, urdf: str, settings: Any, folder: Path) -> IdentificationTask:
+    """Task of a goal without the parts of a live recording.
+
+    Args:
+        goal: message of the goal.
+        urdf: text of the URDF.
+        settings: parameters of the identifier, whose files are used where the goal names none.
+        folder: folder of the node.
+
+    Raises:
+        RobotDynIdError: a file that does not exist, or a folder that cannot be used.
+    """
+    return IdentificationTask(
+        urdf=urdf,
+        recordings=existing(goal.recordings) or existing(list(settings.data)),
+        parts=(),
+        validation=existing(goal.validation) or existing(list(settings.validation)),
+        config=(*existing([goal.config] if goal.config else []), settings.config)[0],
+        folder=str(results_folder(folder.absolute(), goal.folder)),
+    )
+
+
 class IdentificationGoals:
     """The goal that is being executed by a job, with its feedback and its result.
 

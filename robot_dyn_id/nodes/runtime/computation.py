@@ -7,6 +7,7 @@ import sys
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future
+from functools import partial
 from typing import Generic, TypeVar
 
 from robot_dyn_id.errors import RobotDynIdError
@@ -46,3 +47,33 @@ class Computation(Generic[Value]):
             return error
         except Exception as fault:
             return reported(fault, sys.argv)
+
+
+class LatestComputation(Generic[Value]):
+    """Computation for the latest input: where another one has come meanwhile, it begins again."""
+
+    def __init__(self, compute: Callable[..., Value]) -> None:
+        """Prepare to compute."""
+        self._compute = compute
+        self._running: tuple[tuple[object, ...], Computation[Value]] | None = None
+        self._latest: tuple[object, ...] = ()
+
+    def submit(self, *given: object) -> None:
+        """Compute for this input, as soon as a computation that is running has ended."""
+        self._latest = given
+        if self._running is None:
+            self._running = given, Computation(partial(self._compute, *given))
+
+    def drop(self) -> None:
+        """Drop what is being computed."""
+        self._running = None
+
+    def poll(self) -> Computation[Value] | None:
+        """The computation for the latest input if it has ended, once."""
+        if self._running is None or not self._running[1].done:
+            return None
+        (given, computation), self._running = self._running, None
+        if given is self._latest:
+            return computation
+        self.submit(*self._latest)
+        return None
