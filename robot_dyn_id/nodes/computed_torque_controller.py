@@ -12,11 +12,9 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray, String
 from trajectory_msgs.msg import JointTrajectory
 
-from robot_dyn_id.arrays import Array
 from robot_dyn_id.dynamics.dynamics import Dynamics
 from robot_dyn_id.errors import InputError, RobotDynIdError, UsageError
 from robot_dyn_id.excitation.execution.state_guard import TIMELY_STATES
-from robot_dyn_id.model.joint_values import joint_array
 from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.msg import ParameterSet as ParameterSetMsg
 from robot_dyn_id.nodes.effort_node import EffortNode
@@ -30,7 +28,7 @@ from robot_dyn_id.nodes.runtime.running import run
 from robot_dyn_id.parameters import COMPENSATIONS, ParameterSet
 from robot_dyn_id.simulation.controllers import Gains
 from robot_dyn_id.simulation.effort_control import EffortControl
-from robot_dyn_id.simulation.model_law import COMPUTED_TORQUE, GRAVITY, ModelLaw
+from robot_dyn_id.simulation.model_law import COMPUTED_TORQUE, GRAVITY, EffortTiming, ModelLaw
 from robot_dyn_id.simulation.plant import warm_up
 
 Studied = tuple[ParameterSet, Dynamics]
@@ -151,7 +149,8 @@ class ComputedTorqueController(EffortNode):
         """
         super().set_up()
         settings: ComputedTorqueControllerSettings = self.settings
-        self._law = ModelLaw(settings.law, settings.gains, settings.effort_limit, settings.robot_compensates)
+        timing = EffortTiming(settings.timeout, settings.start_time, settings.blend_time)
+        self._law = ModelLaw(settings.law, settings.gains, settings.effort_limit, settings.robot_compensates, timing)
         self._description = ""
         self._offered: ParameterSetMsg | None = None
         self._studies = LatestComputation(self._study)  # of models that are received while another one is in use
@@ -178,9 +177,7 @@ class ComputedTorqueController(EffortNode):
         elif self._description:
             self._robot = RobotModel.from_urdf(self._description)
         if self._robot is not None:
-            names = self._robot.joint_names
-            self.settings.gains.per_joint(names)
-            joint_array(self.settings.effort_limit, names, "parameter effort_limit")
+            self._law.check(self._robot)
         self._configured = True
         self._decide()
         self._look()
@@ -197,9 +194,7 @@ class ComputedTorqueController(EffortNode):
 
     def _take_description(self, message: Any) -> None:
         self._description = message.data
-        if not self._configured:
-            return
-        if self._robot is not None and message.data == self._robot.urdf:
+        if not self._configured or (self._robot is not None and message.data == self._robot.urdf):
             return
         if self._law.model is not None:  # an arm that is let go of falls
             self._condition.refuse("robot_description has changed: restart the node to use the new one")
@@ -237,7 +232,9 @@ class ComputedTorqueController(EffortNode):
     def _conclude(self, study: Callable[[], Studied]) -> None:
         """Use the model of a study, or report why it is refused."""
         try:
-            self._use(*study())
+            parameters, dynamics = study()
+            self._check(dynamics.regressor.model)
+            self._law.use(parameters, dynamics)
         except RobotDynIdError as error:
             self._refused = f"parameters refused: {error}"
             if self._law.model is None:
@@ -246,21 +243,9 @@ class ComputedTorqueController(EffortNode):
                 self._condition.refuse(f"identified_parameters, the model in use stays: {error}")
         else:
             self._refused = ""
+            for limit in self._law.limited_uses(parameters):
+                self.get_logger().warning(f"the model is fit for {limit}; see its report")
         self._look()
-
-    def _use(self, parameters: ParameterSet, dynamics: Dynamics) -> None:
-        """Go over to a model.
-
-        Raises:
-            RobotDynIdError: it may not move this robot.
-        """
-        model = dynamics.regressor.model
-        self._law.check_joints(model)
-        rated = self._rated(model)
-        self._law.use(parameters, dynamics, rated, None if self._control is None else self._control.guard.position)
-        self._begin_law(model, rated)
-        for limit in self._law.limited_uses(parameters):
-            self.get_logger().warning(f"the model is fit for {limit}; see its report")
 
     def _begin_unknown(self) -> None:
         """Move by the URDF's inertia, if that is requested."""
@@ -270,36 +255,23 @@ class ComputedTorqueController(EffortNode):
         if model is None or not self._joints.issuperset(model.joint_names):
             return  # more joint states are to come
         try:
-            rated = self._rated(model)
+            self._check(model)
             self._law.use_urdf(model, settings.start_droop)
         except RobotDynIdError as error:
             self._refused = f"no start without a model: {error}"
-        else:
-            self._begin_law(model, rated)
         self._look()
 
-    def _rated(self, model: RobotModel) -> Array:
-        """Efforts that may be commanded, shape (n,).
+    def _check(self, model: RobotModel) -> None:
+        """Check a model; parameters that do not fit it end the node, as nothing that comes later would make them right.
 
         Raises:
-            InputError: a joint without a rating.
-            UsageError: the parameters do not fit the robot; the node ends, as nothing that comes later would make it
-                right.
+            RobotDynIdError: see `ModelLaw.check`.
         """
         try:
-            return self._law.rated(model)
+            self._law.check(model)
         except UsageError as error:
             self.end = error
             raise
-
-    def _begin_law(self, model: RobotModel, rated: Array) -> None:
-        """Take up another law, without a jump of the efforts."""
-        if self._control is None:
-            settings = self.settings
-            times = settings.timeout, settings.start_time, settings.blend_time
-            self.take_control(self._law.control(model, rated, *times))
-        else:
-            self._control.efforts.change()
 
     # --- control
 
@@ -315,19 +287,19 @@ class ComputedTorqueController(EffortNode):
             model = self._law.check_follows()
             if not self._active or self._control is None:
                 raise InputError("the node is not active")
-            now = self._control.time
-            if message.points:
-                self._law.follow(waypoints(message, model.joint_names), seconds(message.header.stamp), now)
-            else:
-                self._law.brake(now)
+            start, now = seconds(message.header.stamp), self._control.time
+            points = waypoints(message, model.joint_names) if message.points else None
+            self._law.follow(points, start, now)
         except InputError as error:
             self._condition.refuse(f"joint trajectory: {error}")
 
     def _look(self) -> None:
-        """See `EffortNode`; a model that was prepared meanwhile is taken up."""
+        """See `EffortNode`; a model that was prepared meanwhile is taken up, and so is the control of the first."""
         study = self._studies.poll()
         if study is not None:
             self._conclude(study.result)
+        if self._control is None and self._law.control is not None:
+            self.take_control(self._law.control)
         super()._look()
 
     def missing(self) -> tuple[bytes, str] | None:
@@ -345,8 +317,8 @@ class ComputedTorqueController(EffortNode):
         if self._law.dynamics is not None or self._law.start is None:
             return OK, f"commands efforts by {self.settings.law}"
         text = f"commands efforts by the URDF's inertia, {self._law.start.scale:.3g} times"
-        friction = "friction" in self.settings.robot_compensates
-        return OK, text + friction * "; effort_limit leaves out the driver's friction, unknown yet"
+        unknown = "; effort_limit leaves out the driver's friction, unknown yet"
+        return OK, text + unknown * ("friction" in self.settings.robot_compensates)
 
     def limit_text(self, control: EffortControl, joint: int) -> str:
         """See `EffortNode`."""

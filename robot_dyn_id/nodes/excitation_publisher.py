@@ -125,7 +125,6 @@ class ExcitationPublisher(ManagedNode):
         states = self.subscription("joint_states", self._receive)
         recording = RecordingWatch(settings.recording, states.topic_name)
         self._reports = RecordingReports(self, recording)
-        log = self.get_logger()
         self._efforts = make_effort_source(self)
         self._commands = Commands(self, clock, self._efforts)
         clocks = ClockAgreement(SIMULATED_CLOCKS_AGREE if clock.simulated else CLOCKS_AGREE)
@@ -133,7 +132,7 @@ class ExcitationPublisher(ManagedNode):
         unrehearsed = "" if settings.rehearsal or clock.simulated else self.UNREHEARSED
         plan = partial(make_plan, settings=settings)
         self._session = ExcitationSession(
-            self.settings, plan, recording, self._efforts, clocks, self._obstacle, log, unrehearsed
+            self.settings, plan, recording, self._efforts, clocks, self._obstacle, self.get_logger(), unrehearsed
         )
         self._requests = ExcitationRequests(self, self._session, clock, self._absent, self._follow)
         self._requests.report_to(self._reports)

@@ -161,9 +161,8 @@ class GravityCalibrator(RobotNode):
         return answer
 
     def _on_reset(self, request: Any, answer: Any) -> Any:
-        answer.message = f"{self._recording.received} messages left out; their bags stay in {self._folder}"
+        answer.message = f"{self._recording.reset()} messages left out; their bags stay in {self._folder}"
         answer.success, self._outcome = True, None
-        self._recording.reset()
         return answer
 
     def _look(self) -> None:

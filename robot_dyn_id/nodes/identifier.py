@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -199,10 +199,9 @@ class Identifier(RobotNode):
                 the results of an earlier run.
         """
         settings: IdentifierSettings = self.settings
-        configuration = read_configuration(settings.config or None)
+        configuration, log = read_configuration(settings.config or None), self.get_logger()
         self._folder = new_folder(settings.folder, "runs/identifier-", RESULTS)
-        self._latched = self.publisher("identified_parameters")
-        self._reports = self.publisher("identification_report")
+        self._latched, self._reports = self.publisher("identified_parameters"), self.publisher("identification_report")
         self._robot: RobotDescription | None = None
         self.outcome: Identification | RobotDynIdError | None = None
         self._recording: StreamRecording | None = None
@@ -211,12 +210,11 @@ class Identifier(RobotNode):
         self._source = RobotSource(self, settings.urdf, (), self._take_robot)
         if settings.parameters:
             self._publish(read_parameters(Path(settings.parameters).expanduser()))
-            self.get_logger().info(f"published: {settings.parameters}")
-        log = self.get_logger()
+            log.info(f"published: {settings.parameters}")
         self._work = IdentificationThread(configuration, settings.data, settings.validation, self._folder, log)
         if settings.listen and not self._work.data:
-            kind = self.settings.joint_states_type
-            self._recording = StreamRecording(self, self._folder, "identifier_recording_status", kind)
+            status, kind = "identifier_recording_status", settings.joint_states_type
+            self._recording = StreamRecording(self, self._folder, status, kind)
             self.create_timer(TIMER_PERIOD_S, self._recording.publish_status, clock=self.steady)
             if settings.after_excitation:
                 self._watch = RecordedExcitations(self, self._recording)
@@ -254,16 +252,9 @@ class Identifier(RobotNode):
         return waiting
 
     def _reset(self, request: Any, answer: Any) -> Any:
-        answer.message = f"{self._received} messages discarded; their bags stay in {self._folder}"
-        answer.success = True
-        if self._recording is not None:
-            self._recording.reset()
+        received = 0 if self._recording is None else self._recording.reset()
+        answer.success, answer.message = True, f"{received} messages discarded; their bags stay in {self._folder}"
         return answer
-
-    @property
-    def _received(self) -> int:
-        """Number of joint states since the start or the latest reset."""
-        return 0 if self._recording is None else self._recording.received
 
     # --- identification, in a thread because joint states continue to arrive
 
@@ -316,17 +307,8 @@ class Identifier(RobotNode):
         return self._recording.received_parts()
 
     def _prepare(self, goal: Any) -> Callable[[], IdentificationTask]:
-        """Check a goal; returns the function that makes its task when the bags are finished.
-
-        Raises:
-            RobotDynIdError: the reason for a refusal.
-        """
-        robot = self._ready()
-        task = make_task(goal, robot.text, self.settings, self._folder)
-        if task.recordings:
-            return lambda: task
-        parts = self._received_parts()
-        return lambda: replace(task, parts=tuple(str(folder.absolute()) for folder in wait_for_bags(parts)))
+        """Check a goal; see `make_task`."""
+        return make_task(goal, self._ready().text, self.settings, self._folder, self._received_parts)
 
     def _found(self, report: Any, parameters: Any) -> None:
         """Publish what a goal has found."""
@@ -357,15 +339,14 @@ class Identifier(RobotNode):
 
     def diagnosis(self) -> Diagnosis:
         """State of recording and identification."""
-        values: dict[str, object] = {
-            "messages": self._recording.stored if self._recording is not None else 0,
-            "lost": self._recording.lost if self._recording is not None else 0,
-        }
+        recording = self._recording
+        stored, lost = (0, 0) if recording is None else (recording.stored, recording.lost)
+        values: dict[str, object] = {"messages": stored, "lost": lost}
         waiting = "" if self._work.data else self._waiting()
         if waiting:
             values["waits for"] = waiting
-        if self._recording is not None and self._recording.failure:
-            return Diagnosis(ERROR, self._recording.failure, values)
+        if recording is not None and recording.failure:
+            return Diagnosis(ERROR, recording.failure, values)
         if isinstance(self.outcome, RobotDynIdError):
             return Diagnosis(ERROR, str(self.outcome), values)
         if self._work.running or self._goals.running:
@@ -389,12 +370,14 @@ class Identifier(RobotNode):
         """
         self._goals.cancel()
         self._goals.tick()
-        if self._recording is not None:
-            self._recording.end()
-        finished = self._recording is None or self._recording.finished()
-        if finished and self._recording is not None and self._recording.lost_bag and self.end is None:
-            self.end = InputError(self._recording.lost_bag)
-        return finished and not self._goals.running and self._goals.server.settled
+        recording = self._recording
+        if recording is not None:
+            recording.end()
+            if not recording.finished():
+                return False
+            if recording.lost_bag and self.end is None:
+                self.end = InputError(recording.lost_bag)
+        return not self._goals.running and self._goals.server.settled
 
 
 def main() -> int:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
@@ -12,6 +13,7 @@ from robot_dyn_id.dynamics.compensation import DriverCompensation, check_compens
 from robot_dyn_id.dynamics.dynamics import Dynamics
 from robot_dyn_id.errors import InputError
 from robot_dyn_id.excitation.execution.state_guard import StateGuard
+from robot_dyn_id.model.joint_values import joint_array
 from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.parameters import COMPENSATED_PARTS, UNKNOWN, ParameterSet
 from robot_dyn_id.simulation.controllers import (
@@ -30,6 +32,20 @@ GRAVITY, COMPUTED_TORQUE = "gravity_compensation", "computed_torque"
 """Laws: compensation of gravity, or computed torque along trajectories."""
 
 
+class EffortTiming(NamedTuple):
+    """Times of the control of efforts.
+
+    Attributes:
+        timeout: age at which joint states are stale [s].
+        start_time: blend time from zero effort to that of a law, and ramp time of a release [s].
+        blend_time: blend time from one model to the next [s].
+    """
+
+    timeout: float
+    start_time: float
+    blend_time: float
+
+
 class ModelLaw:
     """Gravity compensation or computed torque as the law of an `EffortControl`; see `EffortLaw`.
 
@@ -37,9 +53,17 @@ class ModelLaw:
         dynamics: identified dynamics in use; None before the first model.
         start: inertia of the URDF that is used until there are dynamics; None without one.
         tracker: setpoints of computed torque; None until a trusted joint state begins them.
+        control: control of the efforts by this law; None before there is something that can be moved.
     """
 
-    def __init__(self, law: str, gains: Gains, effort_limit: Sequence[float], robot_compensates: Sequence[str]) -> None:
+    def __init__(
+        self,
+        law: str,
+        gains: Gains,
+        effort_limit: Sequence[float],
+        robot_compensates: Sequence[str],
+        timing: EffortTiming,
+    ) -> None:
         """Begin without a model.
 
         Args:
@@ -47,6 +71,7 @@ class ModelLaw:
             gains: feedback gains.
             effort_limit: rated efforts given by the user, see `rated_efforts`.
             robot_compensates: torques that the driver adds to a command, as the user states.
+            timing: times of the control of the efforts.
 
         Raises:
             UsageError: robot_compensates contradicts itself.
@@ -54,7 +79,7 @@ class ModelLaw:
         check_compensations(UNKNOWN, robot_compensates)
         self._follows = law == COMPUTED_TORQUE
         self._name, self._gains = law, gains
-        self._effort_limit, self._compensates = effort_limit, robot_compensates
+        self._effort_limit, self._compensates, self._timing = effort_limit, robot_compensates, timing
         self.drop()
 
     def drop(self) -> None:
@@ -62,6 +87,7 @@ class ModelLaw:
         self.dynamics: Dynamics | None = None
         self.start: ScaledNominalInertia | None = None
         self.tracker: TrajectoryTracker | None = None
+        self.control: EffortControl | None = None
         self._law: ComputedTorque | None = None
         self._compensation: DriverCompensation | None = None
 
@@ -78,11 +104,12 @@ class ModelLaw:
         """Dynamics of a parameter set for the law; see `usable_dynamics`."""
         return usable_dynamics(parameters, urdf, joint_names, needs_mass_matrix=self._follows)
 
-    def check_joints(self, model: RobotModel) -> None:
-        """Check that another model has the joints of the one in use.
+    def check(self, model: RobotModel) -> None:
+        """Check that a model has the joints of the one in use, and that gains and limits fit them.
 
         Raises:
             InputError: other joints.
+            UsageError: another number of gains or limits.
         """
         used = self.model
         if used is not None and used.joint_names != model.joint_names:
@@ -90,35 +117,24 @@ class ModelLaw:
                 f"its joints are {', '.join(model.joint_names)}, those of the model in use "
                 f"{', '.join(used.joint_names)}: restart the node to use it"
             )
-
-    def rated(self, model: RobotModel) -> Array:
-        """Efforts that may be commanded [N m or N], shape (n,).
-
-        Raises:
-            InputError: a joint without a rating.
-            UsageError: effort limits or gains that do not fit the robot.
-        """
         self._gains.per_joint(model.joint_names)
-        return rated_efforts(model, self._effort_limit)
+        joint_array(self._effort_limit, model.joint_names, "parameter effort_limit")
 
-    def use(self, parameters: ParameterSet, dynamics: Dynamics, rated: Array, q: Array | None) -> None:
-        """Go over to an identified model.
-
-        Args:
-            parameters: parameter set.
-            dynamics: its dynamics.
-            rated: rated efforts [N m or N], shape (n,).
-            q: present positions if a motion is under way [rad or m], shape (n,).
+    def use(self, parameters: ParameterSet, dynamics: Dynamics) -> None:
+        """Go over to an identified model of checked joints.
 
         Raises:
             RobotDynIdError: it may not move this robot; the model in use stays.
         """
         compensation = DriverCompensation.from_parameters(parameters, dynamics, self._compensates)
-        refuse_unsafe(parameters, dynamics, rated, q=None if self.tracker is None else q)
+        rated = rated_efforts(dynamics.regressor.model, self._effort_limit)
+        position = None if self.tracker is None or self.control is None else self.control.guard.position
+        refuse_unsafe(parameters, dynamics, rated, q=position)
         if self.dynamics is None:  # an arm without a model hangs away from its setpoint: it is held where it is
             self.tracker = None
         self.dynamics, self._compensation = dynamics, compensation
         self._law = ComputedTorque(dynamics, self._gains, compensation)
+        self._begin(dynamics.regressor.model, rated)
 
     def use_urdf(self, model: RobotModel, sag: float) -> None:
         """Move by the inertia of the URDF until there is a model.
@@ -130,17 +146,21 @@ class ModelLaw:
         Raises:
             RobotDynIdError: a URDF or gains that are not suitable.
         """
+        rated = rated_efforts(model, self._effort_limit)
         start = ScaledNominalInertia.from_robot(sag, model, self._gains)
         parts = tuple(part for part in self._compensates if part in COMPENSATED_PARTS)
         self.start, self._compensation = start, DriverCompensation(start.prior, parts)
+        self._begin(model, rated)
 
-    def control(
-        self, model: RobotModel, rated: Array, timeout: float, start_time: float, blend_time: float
-    ) -> EffortControl:
-        """Control of the efforts by this law; its arguments are those of `CommandedEfforts` and `StateGuard`."""
+    def _begin(self, model: RobotModel, rated: Array) -> None:
+        """Begin the control of the efforts, or blend to those of another model."""
+        if self.control is not None:
+            self.control.efforts.change()
+            return
+        timeout, start_time, blend_time = self._timing
         feedback = self._gains.bandwidths(model.joint_names) if self._follows else 0.0
         efforts = CommandedEfforts(rated, start_time, blend_time, slew_rates(model, rated, feedback))
-        return EffortControl(self, StateGuard(model, timeout), efforts, start_time, STOPPING)
+        self.control = EffortControl(self, StateGuard(model, timeout), efforts, start_time, STOPPING)
 
     def limited_uses(self, parameters: ParameterSet) -> list[str]:
         """Limits of the use of a parameter set by the law, one line each."""
@@ -188,11 +208,11 @@ class ModelLaw:
             raise InputError(f"needs a model, joint states, and the law {COMPUTED_TORQUE}")
         return self.model
 
-    def follow(self, points: Waypoints, start: float, now: float) -> None:
-        """Follow a trajectory.
+    def follow(self, points: Waypoints | None, start: float, now: float) -> None:
+        """Follow a trajectory, or hold.
 
         Args:
-            points: the trajectory.
+            points: the trajectory; None: hold.
             start: its start time [s]; 0: now.
             now: present time [s].
 
@@ -201,6 +221,9 @@ class ModelLaw:
         """
         model = self.check_follows()
         assert self.tracker is not None
+        if points is None:
+            self.tracker.hold(now)
+            return
         points.check_limits(model.joint_names, model.limits.lower, model.limits.upper, model.limits.velocity)
         self.tracker.follow(points, start or now, now)
 

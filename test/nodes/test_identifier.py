@@ -98,7 +98,7 @@ def play(world, publisher, messages, rate):
 
 
 def received(node, count):
-    return lambda: node._received >= count
+    return lambda: node._recording.received >= count
 
 
 def assert_same(heard, expected):
@@ -180,7 +180,7 @@ def test_best_effort_and_a_second_identification_that_goes_on_from_the_first(wor
     play(world, publisher, messages[half:], 1000)  # while the first is being identified
     first = ears.report()
     assert busy.success or "already running" in busy.message
-    rest = node._received
+    rest = node._recording.received
     assert world.call(Trigger, "identifier/identify").success
     second = ears.report(2)
     assert second.rows_used > first.rows_used

@@ -12,7 +12,7 @@ from robot_dyn_id.identification.assembly import with_values
 from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.simulation.controllers import Gains
 from robot_dyn_id.simulation.effort_control import CommandedEfforts, slew_rates
-from robot_dyn_id.simulation.model_law import COMPUTED_TORQUE, GRAVITY, ModelLaw
+from robot_dyn_id.simulation.model_law import COMPUTED_TORQUE, GRAVITY, EffortTiming, ModelLaw
 from robot_dyn_id.simulation.trajectory_tracking import Waypoints
 
 BANDWIDTH, TIMEOUT, START, BLEND = 20.0, 0.05, 0.1, 0.2
@@ -101,22 +101,25 @@ def test_an_addition_that_is_not_finite_is_zero_effort():
 # --- a model
 
 
+def make_law(law, gains=None, effort_limit=()):
+    timing = EffortTiming(TIMEOUT, START, BLEND)
+    return ModelLaw(law, gains or Gains.from_bandwidth(BANDWIDTH), effort_limit, (), timing)
+
+
 class Arm(DrivenEfforts):
     """The identified arm in slow motion, with joint states at 1 kHz."""
 
     def __init__(self, law=COMPUTED_TORQUE):
-        self.law = ModelLaw(law, Gains.from_bandwidth(BANDWIDTH), (), ())
+        self.law = make_law(law)
         self.begin, self.frozen = 0.0, None
-        model, rated = self.use(identified())
-        super().__init__(self.law.control(model, rated, TIMEOUT, START, BLEND), STEP)
+        self.use(identified())
+        super().__init__(self.law.control, STEP)
 
     def use(self, parameters):
         """Take a parameter set, as the node does."""
         dynamics = self.law.make_dynamics(parameters, parameters.urdf, parameters.joint_names)
-        model = dynamics.regressor.model
-        rated = self.law.rated(model)
-        self.law.use(parameters, dynamics, rated, None)
-        return model, rated
+        self.law.check(dynamics.regressor.model)
+        self.law.use(parameters, dynamics)
 
     def truth(self):
         time = self.now - self.begin
@@ -224,14 +227,13 @@ def test_another_model_takes_over_within_the_blend_time_and_one_that_is_refused_
     arm = Arm(GRAVITY)
     first = arm.hold(250)[-1]
     arm.use(with_values(identified(), 1.2 * identified().values))
-    arm.control.efforts.change()
     efforts = arm.hold(round(BLEND / STEP) + 2)
     assert np.abs(np.diff(np.vstack([first, efforts]), axis=0)).max() < 0.05 * np.abs(first).max()
     np.testing.assert_allclose(efforts[-1], arm.law.dynamics.gravity(arm.truth()[0]), rtol=1e-9)
     used = arm.law.dynamics
     with pytest.raises(InputError, match="needs"):
         arm.use(with_values(identified(), 100.0 * identified().values))
-    arm.law = ModelLaw(COMPUTED_TORQUE, Gains.from_bandwidth(BANDWIDTH), (), ())
+    arm.law = make_law(COMPUTED_TORQUE)
     with pytest.raises(InputError, match="mass matrix is not positive definite"):
         arm.use(impossible())
     assert arm.law.dynamics is None and used is not None
@@ -241,21 +243,19 @@ def test_joints_gains_and_ratings_that_do_not_fit_are_refused():
     arm = Arm()
     part = RobotModel.from_urdf(identified().urdf, ["shoulder", "elbow"])
     with pytest.raises(InputError, match="its joints are shoulder, elbow"):
-        arm.law.check_joints(part)
+        arm.law.check(part)
     with pytest.raises(UsageError, match="effort_limit"):
-        ModelLaw(GRAVITY, Gains(1.0, 1.0), (1.0, 2.0), ()).rated(arm.law.model)
+        make_law(GRAVITY, effort_limit=(1.0, 2.0)).check(arm.law.model)
     with pytest.raises(UsageError, match="proportional gains"):
-        ModelLaw(GRAVITY, Gains((1.0, 2.0), 1.0), (), ()).rated(arm.law.model)
+        make_law(GRAVITY, gains=Gains((1.0, 2.0), 1.0)).check(arm.law.model)
     with pytest.raises(InputError, match="needs a model"):
-        ModelLaw(GRAVITY, Gains(1.0, 1.0), (), ()).check_follows()
+        make_law(GRAVITY).check_follows()
 
 
 def test_the_inertia_of_the_urdf_holds_an_arm_until_there_is_a_model():
-    law = ModelLaw(COMPUTED_TORQUE, Gains.from_bandwidth(BANDWIDTH), (), ())
-    model = RobotModel.from_urdf(identified().urdf)
-    rated = law.rated(model)
+    law, model = make_law(COMPUTED_TORQUE), RobotModel.from_urdf(identified().urdf)
     law.use_urdf(model, 0.3)
-    driven = DrivenEfforts(law.control(model, rated, TIMEOUT, START, BLEND), STEP)
+    driven = DrivenEfforts(law.control, STEP)
     q, still = np.array([0.1, 0.4, 0.2]), np.zeros(3)
     driven.run(100, q, still)
     assert not driven.effort.any(), "at its setpoint"
@@ -264,5 +264,5 @@ def test_the_inertia_of_the_urdf_holds_an_arm_until_there_is_a_model():
         sunk, law.start.scale * law.start.prior.mass_matrix(q - 0.01) @ np.full(3, 4.0), rtol=1e-6
     )
     dynamics = law.make_dynamics(identified(), model.urdf, model.joint_names)
-    law.use(identified(), dynamics, rated, q)
+    law.use(identified(), dynamics)
     assert law.dynamics is dynamics and law.tracker is None, "held where it is"

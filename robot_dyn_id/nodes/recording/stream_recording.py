@@ -145,13 +145,15 @@ class StreamRecording:
         """Finish the current bag and leave it out of the identification."""
         self._discarded += self._close()
 
-    def reset(self) -> None:
-        """Leave out everything that was received; the bags stay on the disk."""
+    def reset(self) -> int:
+        """Leave out everything that was received; returns the number of messages. The bags stay on the disk."""
+        received = self.received
         self.close_part()
         self._reset += [*self._parts, *self._discarded]
         self._parts = []
         self._discarded = []
         self.received = 0
+        return received
 
     def end(self) -> None:
         """Receive no more, and finish the bags."""
