@@ -194,15 +194,10 @@ def _choose_posture(
     center = choose_center(limits, clearance)
     values = dict(zip(limits.joint_names, center.position.tolist(), strict=True))
     line = f"posture: [{', '.join(f'{values[name] + 0.0:.{DIGITS}f}' for name in joints or limits.joint_names)}]"
-    if not center.free:
-        raise MotionError(
-            f"no configuration with free space around it was found for the center of the motion: {center.obstruction}; "
-            f"give the parameter with your own values, {line}, or the surroundings as they are (ground, design)"
-        )
-    if not center.obstruction:
-        return (), ""
-    remark = f"the middle of the position limits is not free ({center.obstruction}); chosen instead: {line}"
-    return tuple(center.position.tolist()), remark
+    chosen = center.replaced_middle(
+        f"give the parameter with your own values, {line}, or the surroundings as they are (ground, design)"
+    )
+    return chosen, f"{center.remark}: {line}" if chosen else ""
 
 
 def _from_file(model: RobotModel, limits: MotionLimits, request: MotionRequest) -> tuple[StoredExcitation, str]:

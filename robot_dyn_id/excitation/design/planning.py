@@ -224,19 +224,12 @@ def _posture(
         return given, ""
     moving = np.isin(np.arange(len(limits.joint_names)), moving_joints(limits, demand))
     center = choose_center(limits, clearance, load, moving)
-    if not center.free:
-        line = format_posture(model.joint_names, center.position)
-        raise MotionError(
-            f"no configuration with free space around it was found for the center of the motion: {center.obstruction}; "
-            f"give one in the design file, with your own values:\n{line}\nor correct the surroundings (ground: false "
-            "if there is no ground at z = 0 of the base, ground: -0.5 if it is lower)"
-        )
-    if not center.obstruction:
-        return (), ""
-    return tuple(center.position.tolist()), (
-        f"posture: the middle of the position limits is not free ({center.obstruction}); chosen instead, and to be "
-        f"changed in the design file: {format_posture(model.joint_names, center.position)}"
+    line = format_posture(model.joint_names, center.position)
+    chosen = center.replaced_middle(
+        f"give one in the design file, with your own values:\n{line}\nor correct the surroundings (ground: false "
+        "if there is no ground at z = 0 of the base, ground: -0.5 if it is lower)"
     )
+    return chosen, f"posture: {center.remark}, and to be changed in the design file: {line}" if chosen else ""
 
 
 def format_posture(joint_names: Sequence[str], position: Array) -> str:
