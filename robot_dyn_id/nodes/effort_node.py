@@ -116,7 +116,8 @@ class EffortNode(ManagedNode):
         effort = control.respond(state, seconds(message.header.stamp), commands, present)
         if effort is not None:
             self._publish(effort)
-            self._note_trouble(control)
+            if control.begun:
+                self._note_trouble(control)
         if released:
             self._end_release()
 

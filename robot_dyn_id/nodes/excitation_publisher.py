@@ -134,8 +134,7 @@ class ExcitationPublisher(ManagedNode):
         self._session = ExcitationSession(
             self.settings, plan, recording, self._efforts, clocks, self._obstacle, self.get_logger(), unrehearsed
         )
-        self._requests = ExcitationRequests(self, self._session, clock, self._absent, self._follow)
-        self._requests.report_to(self._reports)
+        self._requests = ExcitationRequests(self, self._session, clock, self._reports, self._absent, self._follow)
         if settings.start and settings.runs > 1:
             self.subscription("identified_parameters", self._repeat)
         self.create_timer(TICK_S, self._tick, clock=self.steady)

@@ -323,7 +323,7 @@ class PayloadIdentifier(ManagedNode):
         if goal.loaded is not None and goal.run is not None and goal.run.payload is not None:
             self._loaded.publish(self.stamped(parameter_set_message(goal.loaded)))
             self._found = goal.run.payload, self._tool_number
-            for line in format_findings(goal.findings):
+            for line in format_findings(goal.run.findings):
                 log.warning(line)
         elif succeeded and self._task == Goal.REFERENCE:
             self._reference = goal.run

@@ -27,11 +27,12 @@ from robot_dyn_id.dynamics.dynamics import Dynamics
 from robot_dyn_id.excitation import random_fourier
 from robot_dyn_id.identification.assembly import with_values
 from robot_dyn_id.model.robot import RobotModel
-from robot_dyn_id.nodes.computed_torque_controller import ComputedTorqueController
+from robot_dyn_id.nodes.computed_torque_controller import ComputedTorqueController, ComputedTorqueControllerSettings
 from robot_dyn_id.nodes.runtime.robot_node import LATCHED, SENSOR, STREAM
 from robot_dyn_id.nodes.simulator import Simulator
 from robot_dyn_id.nodes.torque_residual_monitor import TorqueResidualMonitor
 from robot_dyn_id.parameters import FitFor, urdf_hash
+from robot_dyn_id.simulation.controllers import Gains
 
 PATIENT = {"effort_timeout": "4.0", "clock": "true", "effort_wait": "0.02"}
 """Parameters of a simulator that waits for late efforts: feedback that is late on a busy computer is unstable."""
@@ -113,20 +114,10 @@ def test_computed_torque_follows_a_trajectory(world, tmp_path):
     assert np.abs(scene.position - target).max() < 0.02
 
 
-def test_feedback_of_finite_time_with_gains_of_each_joint_follows_a_trajectory(world, tmp_path):
-    scene = Scene(world, tmp_path, control="effort", **PATIENT)
-    gains = {"proportional": "[150.0, 150.0, 120.0]", "derivative": "[30.0, 30.0, 25.0]", "exponent": "0.9"}
-    world.add(
-        ComputedTorqueController, *ros_arguments(law="computed_torque", timeout="4.0", use_sim_time="true", **gains)
-    )
-    scene.parameters.publish(message())
-    world.until(lambda: scene.logged("commands efforts by computed_torque"), what="controller")
-    publisher = world.probe.create_publisher(JointTrajectory, "computed_torque_controller/joint_trajectory", RELIABLE)
-    world.until(lambda: publisher.get_subscription_count(), what="controller's topic")
-    scene.passes(0.3)
-    target = scene.position + np.array([0.4, -0.3, 0.5])
-    publisher.publish(trajectory(scene.names, target))
-    world.until(lambda: np.abs(scene.position - target).max() < 0.02, what="target")
+def test_gains_are_given_by_a_bandwidth_or_for_each_joint():
+    assert ComputedTorqueControllerSettings(bandwidth=5.0).gains == Gains.from_bandwidth(5.0)
+    given = {"proportional": (150.0, 150.0, 120.0), "derivative": (30.0,), "exponent": 0.9}
+    assert ComputedTorqueControllerSettings(**given).gains == Gains(given["proportional"], 30.0, exponent=0.9)
 
 
 def test_parameters_that_do_not_belong_to_the_robot_are_refused_and_no_effort_is_commanded(world, tmp_path):
@@ -388,25 +379,6 @@ class Still:
             self._dynamics[id(parameters)] = Dynamics.from_parameters(parameters)
         expected = self._dynamics[id(parameters)].gravity(np.array(self.position))
         return len(self.efforts) and np.allclose(self.efforts[-1].data, expected, rtol=1e-9)
-
-
-def test_efforts_are_continuous_from_no_model_to_the_first_and_from_one_model_to_the_next(world):
-    arm, first = Still(world, identified()), identified()
-    second = with_values(first, 1.5 * first.values)
-    assert not any(arm.settled(model) for model in (first, second)), "made before, as this holds the controller up"
-    world.add(ComputedTorqueController, *ros_arguments(timeout="0.5", start_time="0.2", blend_time="0.3"))
-    world.until(lambda: arm.settled(first), what="first model")
-    begin = len(arm.efforts)
-    arm.parameters.publish(message(second))
-    world.until(lambda: arm.settled(second), what="second model")
-    efforts = np.array([one.data for one in arm.efforts])
-    assert not efforts[0].any(), "the first effort is that of no model"
-    gravity = np.abs(efforts[begin]).max()
-    assert gravity > 1.0, "an arm without weight shows no jump"
-    for part, jump, time in ((efforts[:begin], gravity, 0.2), (efforts[begin:], 0.5 * gravity, 0.3)):
-        steps = np.abs(np.diff(part, axis=0)).max(axis=1)
-        assert np.count_nonzero(steps) >= 0.8 * time / arm.period  # a busy computer merges some
-        assert steps.max() < 0.25 * jump
 
 
 def test_a_law_beyond_the_rating_is_limited_and_reported(world):

@@ -225,7 +225,12 @@ def test_a_release_brakes_the_motion_then_fades_the_effort_and_ends():
 
 def test_another_model_takes_over_within_the_blend_time_and_one_that_is_refused_does_not():
     arm = Arm(GRAVITY)
-    first = arm.hold(250)[-1]
+    begin = arm.hold(250)
+    first, started = begin[-1], begin[np.flatnonzero(begin.any(axis=1))[0] - 1 :]
+    assert np.abs(np.diff(started, axis=0)).max() < 0.05 * np.abs(first).max(), "from zero within the start time"
+    np.testing.assert_allclose(
+        started[round(START / STEP) + 1], arm.law.dynamics.gravity(arm.law.tracker.setpoint(0.0).q), rtol=0.05
+    )
     arm.use(with_values(identified(), 1.2 * identified().values))
     efforts = arm.hold(round(BLEND / STEP) + 2)
     assert np.abs(np.diff(np.vstack([first, efforts]), axis=0)).max() < 0.05 * np.abs(first).max()

@@ -170,6 +170,7 @@ class ExcitationRequests:
         node: RobotNode,
         session: ExcitationSession,
         clock: MotionClock,
+        reports: RecordingReports,
         absent: Callable[[], str],
         follow: Callable[[TimePoint], None],
     ) -> None:
@@ -179,10 +180,12 @@ class ExcitationRequests:
             node: node that offers them.
             session: session of the robot.
             clock: clocks of the node.
+            reports: reports of the recordings.
             absent: reason why there is no supervisor yet.
             follow: sends the command of the session, and publishes its state.
         """
-        self._session, self._clock, self._absent, self._follow = session, clock, absent, follow
+        self._session, self._clock, self._reports = session, clock, reports
+        self._absent, self._follow = absent, follow
         self._log, self._speed = node.get_logger(), node.settings.speed_scale
         self._result_by = math.inf
         self._stops = DeferredAnswers(node.service("~/stop", self._stop))
@@ -191,10 +194,6 @@ class ExcitationRequests:
         node.service("~/return_to_start", partial(self._by_hand, session.go_back))
         node.service("~/pause", self._pause)
         self._goals = ExecutionGoals(node.goal_server("~/execute_excitation", self._begin_goal, self._cancel_goal))
-
-    def report_to(self, reports: RecordingReports) -> None:
-        """Take the folders of the recordings from these reports."""
-        self._reports = reports
 
     @property
     def answered(self) -> bool:

@@ -16,7 +16,6 @@ from robot_dyn_id.action import IdentifyPayload
 from robot_dyn_id.dynamics.consistency import central
 from robot_dyn_id.errors import InputError, MotionError, RobotDynIdError
 from robot_dyn_id.files.payload import MOMENTS, write_payload
-from robot_dyn_id.findings import Finding
 from robot_dyn_id.identification.settings import Settings
 from robot_dyn_id.loads.declared import DeclaredPayload
 from robot_dyn_id.loads.payload import Payload
@@ -72,13 +71,11 @@ class PayloadGoal:
         folder: folder of its files; empty before there is a motion.
         end: its end; None while it lasts.
         run: motion, recordings and result, as far as they are known; None before the motion is designed.
-        findings: findings about the recordings and the payload.
         loaded: the arm with the identified payload; None without one.
         wrist: motion that is under way; None without one.
     """
 
     run: PayloadRun | None = None
-    findings: tuple[Finding, ...] = ()
     loaded: ParameterSet | None = None
     wrist: WristMotion | None = None
 
@@ -127,7 +124,7 @@ class PayloadGoal:
             "link": self._node.settings.link,
             "standard_deviations": [np.inf] * 10,
             "expected_deviations": [np.inf] * 10,
-            "findings": [finding_message(finding) for finding in self.findings],
+            "findings": [finding_message(finding) for finding in (self.run.findings if self.run is not None else ())],
             "folder": self.folder,
             "seconds": self.elapsed,
         }
@@ -361,7 +358,7 @@ class MotionGoal(PayloadGoal):
         if isinstance(outcome, RobotDynIdError):
             self.finish(Result.FAILED, str(outcome))
             return
-        self.run, self.findings = outcome, outcome.findings
+        self.run = outcome
         if self._task == Goal.REFERENCE:
             words = "the empty arm is recorded: the reference of payloads in this configuration"
             self.finish(Result.SUCCEEDED, words)
