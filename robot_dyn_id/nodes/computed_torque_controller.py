@@ -14,10 +14,9 @@ from trajectory_msgs.msg import JointTrajectory
 
 from robot_dyn_id.dynamics.dynamics import Dynamics
 from robot_dyn_id.errors import InputError, RobotDynIdError, UsageError
-from robot_dyn_id.excitation.execution.state_guard import TIMELY_STATES
 from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.msg import ParameterSet as ParameterSetMsg
-from robot_dyn_id.nodes.effort_node import EffortNode
+from robot_dyn_id.nodes.effort_node import EffortNode, timeout_parameter
 from robot_dyn_id.nodes.messages.conversions import parameter_set, waypoints
 from robot_dyn_id.nodes.messages.joint_state import seconds
 from robot_dyn_id.nodes.runtime.computation import LatestComputation
@@ -71,14 +70,7 @@ class ComputedTorqueControllerSettings:
         "rad or m",
         0.0,
     )
-    timeout: float = ros_parameter(
-        0.05,
-        "Age at which joint states are stale, by their arrival and by their stamps; zero effort is commanded then, "
-        f"until {TIMELY_STATES} joint states in a row have come within it",
-        "s",
-        0.002,
-        10.0,
-    )
+    timeout: float = timeout_parameter(0.05)
     effort_limit: tuple[float, ...] = ros_parameter(
         (),
         "Rated effort of the commands, and of the motors, which give a command and what the driver adds to it (before "

@@ -12,15 +12,28 @@ from std_msgs.msg import Float64MultiArray
 
 from robot_dyn_id.arrays import Array
 from robot_dyn_id.errors import InputError, MotionError
-from robot_dyn_id.excitation.execution.state_guard import TROUBLE_REPORTED_S
+from robot_dyn_id.excitation.execution.state_guard import TIMELY_STATES, TROUBLE_REPORTED_S
 from robot_dyn_id.nodes.messages.joint_state import JointOrder, receive, seconds
 from robot_dyn_id.nodes.runtime.diagnostics import Condition
 from robot_dyn_id.nodes.runtime.managed_node import ManagedNode
 from robot_dyn_id.nodes.runtime.robot_node import ERROR, OK, STALE
+from robot_dyn_id.nodes.runtime.ros_parameters import ros_parameter
 from robot_dyn_id.simulation.effort_control import EffortControl
 
 CHECKS_PER_TIMEOUT = 4
 """Checks of the age of the joint states per timeout."""
+
+
+def timeout_parameter(default: float) -> Any:
+    """Field `timeout` of the settings of an `EffortNode` [s]."""
+    return ros_parameter(
+        default,
+        "Age at which joint states are stale, by their arrival and by their stamps; zero effort is commanded then, "
+        f"until {TIMELY_STATES} joint states in a row have come within it",
+        "s",
+        0.002,
+        10.0,
+    )
 
 
 class EffortNode(ManagedNode):

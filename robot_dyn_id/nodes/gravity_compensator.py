@@ -12,12 +12,11 @@ from std_msgs.msg import Float64MultiArray, String
 
 from robot_dyn_id.arrays import Array
 from robot_dyn_id.errors import InputError, RobotDynIdError, UsageError
-from robot_dyn_id.excitation.execution.state_guard import TIMELY_STATES
 from robot_dyn_id.files.gravity import StoredGravity, parse_gravity, read_gravity
 from robot_dyn_id.loads.gravity_compensation import GravityCompensation, GravityLaw
 from robot_dyn_id.model.joint_values import joint_array
 from robot_dyn_id.model.robot import RobotModel
-from robot_dyn_id.nodes.effort_node import EffortNode
+from robot_dyn_id.nodes.effort_node import EffortNode, timeout_parameter
 from robot_dyn_id.nodes.runtime.managed_node import autostart_parameter
 from robot_dyn_id.nodes.runtime.robot_node import ERROR, LATCHED, OK, RELIABLE, SENSOR, STALE, WARN, Interface
 from robot_dyn_id.nodes.runtime.robot_source import DESCRIPTION, RobotSource
@@ -58,14 +57,7 @@ class GravityCompensatorSettings:
         0.05,
         4.0,
     )
-    timeout: float = ros_parameter(
-        0.1,
-        "Age at which joint states are stale, by their arrival and by their stamps; zero effort is commanded then, "
-        f"until {TIMELY_STATES} joint states in a row have come within it",
-        "s",
-        0.002,
-        10.0,
-    )
+    timeout: float = timeout_parameter(0.1)
     autostart: bool = autostart_parameter()
 
 
