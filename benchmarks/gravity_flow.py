@@ -75,7 +75,7 @@ def drift(settings: SimulatorSettings, law: GravityLaw, rated: np.ndarray, q: np
     for _ in range(50):
         arm.read()
     begin, farthest = arm.robot.plant.q.copy(), np.zeros(len(q))
-    control = GravityCompensation(law, 1.0).control(rated, 1.0, 0.1)
+    control = GravityCompensation(law, 1.0).make_control(rated, 1.0, 0.1)
     for number in range(round(seconds * settings.publish_rate)):
         position, _, effort = arm.read()
         now = (number + 1) / settings.publish_rate

@@ -51,7 +51,7 @@ class Center:
     free: float
     obstruction: str
 
-    def replaced_middle(self, advice: str) -> tuple[float, ...]:
+    def replace_middle(self, advice: str) -> tuple[float, ...]:
         """Position of a center that is not the middle of the position limits; empty if it is the middle.
 
         Raises:

@@ -66,7 +66,7 @@ class GravityCompensation:
         """Compensate this share of the gravity."""
         self.law, self.scale = law, scale
 
-    def control(self, rated: Array, ramp_time: float, timeout: float) -> EffortControl:
+    def make_control(self, rated: Array, ramp_time: float, timeout: float) -> EffortControl:
         """Control of the efforts by this law.
 
         Args:

@@ -294,17 +294,17 @@ class ComputedTorqueController(EffortNode):
             self.take_control(self._law.control)
         super()._look()
 
-    def missing(self) -> tuple[bytes, str] | None:
+    def describe_missing(self) -> tuple[bytes, str] | None:
         """See `EffortNode`."""
         if self._robot is None:
             return STALE, "waiting for robot_description"
         if not self._joints:
-            return STALE, self.without_states("no joint states: no effort")
+            return STALE, self.describe_obstacle("no joint states: no effort")
         if self._law.model is None:
             return (ERROR, self._refused) if self._refused else (STALE, "waiting for identified_parameters")
         return None
 
-    def commanding(self) -> tuple[bytes, str]:
+    def describe_commands(self) -> tuple[bytes, str]:
         """See `EffortNode`."""
         if self._law.dynamics is not None or self._law.start is None:
             return OK, f"commands efforts by {self.settings.law}"
@@ -312,7 +312,7 @@ class ComputedTorqueController(EffortNode):
         unknown = "; effort_limit leaves out the driver's friction, unknown yet"
         return OK, text + unknown * ("friction" in self.settings.robot_compensates)
 
-    def limit_text(self, control: EffortControl, joint: int) -> str:
+    def describe_limit(self, control: EffortControl, joint: int) -> str:
         """See `EffortNode`."""
         rating = f"{control.efforts.rated[joint]:g} {control.guard.model.effort_units[joint]}"
         return f"its rating, {rating}: check the model and the trajectory"

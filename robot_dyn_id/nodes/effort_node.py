@@ -124,7 +124,7 @@ class EffortNode(ManagedNode):
         if guard.heard == heard:  # nothing that was on time
             return
         released = control.releasing
-        present = None if control.begun else self.present_efforts(message)
+        present = None if control.begun else self.read_present_efforts(message)
         commands = self._active and self.namesakes.settled  # another node of this name may command the robot
         effort = control.respond(state, seconds(message.header.stamp), commands, present)
         if effort is not None:
@@ -134,7 +134,7 @@ class EffortNode(ManagedNode):
         if released:
             self._end_release()
 
-    def present_efforts(self, message: Any) -> Array | None:
+    def read_present_efforts(self, message: Any) -> Array | None:
         """Measured efforts at which the first command begins, shape (n,); None: it begins at zero."""
         return None
 
@@ -161,7 +161,9 @@ class EffortNode(ManagedNode):
         elif len(efforts.limited):
             if now - self._troubled > TROUBLE_REPORTED_S:  # one line for a trouble that lasts
                 joint = int(efforts.limited[0])
-                self._trouble = f"the effort of joint {names[joint]} is limited to {self.limit_text(control, joint)}"
+                self._trouble = (
+                    f"the effort of joint {names[joint]} is limited to {self.describe_limit(control, joint)}"
+                )
         else:
             return
         self._troubled = now
@@ -186,30 +188,30 @@ class EffortNode(ManagedNode):
         control, now = self._control, self._seconds()
         if not self._active:
             return OK, f"{self.lifecycle}: no effort before the node is activated"
-        missing = self.missing()
+        missing = self.describe_missing()
         if missing is not None or control is None:
             return missing or (STALE, "starting")
         obstacle, faulty = control.guard.obstacle(now)
         if obstacle:
-            return (ERROR if faulty else STALE), self.without_states(obstacle)
+            return (ERROR if faulty else STALE), self.describe_obstacle(obstacle)
         if not self.namesakes.settled:
             return STALE, f"no effort yet: {self.namesakes.obstacle()}"
         if now - self._troubled < TROUBLE_REPORTED_S:
             return ERROR, self._trouble
-        return self.commanding()
+        return self.describe_commands()
 
-    def without_states(self, obstacle: str) -> str:
+    def describe_obstacle(self, obstacle: str) -> str:
         """An obstacle with the number of publishers of joint states."""
         return f"{obstacle}; joint_states has {self.count_publishers('joint_states')} publishers"
 
     @abstractmethod
-    def missing(self) -> tuple[bytes, str] | None:
+    def describe_missing(self) -> tuple[bytes, str] | None:
         """Diagnostic level and message while there is no control; None if there is one."""
 
     @abstractmethod
-    def commanding(self) -> tuple[bytes, str]:
+    def describe_commands(self) -> tuple[bytes, str]:
         """Diagnostic level and message while efforts are commanded without trouble."""
 
     @abstractmethod
-    def limit_text(self, control: EffortControl, joint: int) -> str:
+    def describe_limit(self, control: EffortControl, joint: int) -> str:
         """Limit of the effort of a joint, and what follows from it."""

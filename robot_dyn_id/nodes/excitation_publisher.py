@@ -294,7 +294,7 @@ class ExcitationPublisher(ManagedNode):
             return False
         if supervisor.at_rest:
             return True
-        silence = self._session.silent_end(now)
+        silence = self._session.check_silence(now)
         if silence:
             self.get_logger().error(silence, once=True)
         return bool(silence)

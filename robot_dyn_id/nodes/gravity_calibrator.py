@@ -20,7 +20,7 @@ from robot_dyn_id.model.urdf import RobotDescription
 from robot_dyn_id.msg import ExcitationStatus, RecordingStatus
 from robot_dyn_id.nodes.gravity_compensator import CALIBRATION
 from robot_dyn_id.nodes.recording.excitation_watch import Event, RecordedExcitations
-from robot_dyn_id.nodes.recording.stream_recording import StreamRecording, new_folder, wait_for_bags
+from robot_dyn_id.nodes.recording.stream_recording import StreamRecording, make_folder, wait_for_bags
 from robot_dyn_id.nodes.runtime.diagnostics import Condition
 from robot_dyn_id.nodes.runtime.robot_node import ERROR, LATCHED, OK, STALE, WARN, Interface, RobotNode
 from robot_dyn_id.nodes.runtime.robot_source import DESCRIPTION, RobotSource
@@ -77,7 +77,7 @@ class GravityCalibrator(RobotNode):
         """
         settings: GravityCalibratorSettings = self.settings
         self._configuration: Configuration = read_configuration(settings.config or None)
-        self._folder = new_folder(settings.folder, "runs/gravity-", (GRAVITY, CALIBRATED))
+        self._folder = make_folder(settings.folder, "runs/gravity-", (GRAVITY, CALIBRATED))
         self._condition = Condition(self.get_logger())
         self._calibrations = self.publisher(CALIBRATION)
         self._robot: RobotDescription | None = None
@@ -138,7 +138,7 @@ class GravityCalibrator(RobotNode):
         """
         if self._robot is None:
             raise InputError(self._source.problem)
-        parts = self._recording.received_parts()
+        parts = self._recording.take_parts()
         reading = MessageReading(names=self._configuration.recorded_joints)
         recording = open_parts(wait_for_bags(parts), None, reading)
         trusted = self.settings.trust_urdf_mass

@@ -162,7 +162,7 @@ class GravityCompensator(EffortNode):
         places = self._order_of_command(names)
         if self._control is None or self._law is None:
             self._law = GravityCompensation(gravity, self._scale)
-            self.take_control(self._law.control(rated, settings.ramp_time, settings.timeout))
+            self.take_control(self._law.make_control(rated, settings.ramp_time, settings.timeout))
         else:
             self._law.replace(gravity)
             self._control.efforts.replace_rated(rated, slew_rates(gravity.model, rated))
@@ -194,7 +194,7 @@ class GravityCompensator(EffortNode):
                     self._control.efforts.change()
         return SetParametersResult(successful=True)
 
-    def present_efforts(self, message: JointState) -> Array | None:
+    def read_present_efforts(self, message: JointState) -> Array | None:
         """See `EffortNode`."""
         if not self._order.has(message, "effort"):
             return None
@@ -206,7 +206,7 @@ class GravityCompensator(EffortNode):
 
     # --- condition
 
-    def missing(self) -> tuple[bytes, str] | None:
+    def describe_missing(self) -> tuple[bytes, str] | None:
         """See `EffortNode`."""
         source = self._source
         if self._refused:
@@ -215,7 +215,7 @@ class GravityCompensator(EffortNode):
             return (STALE if source.problem.startswith("waiting") else ERROR), source.problem
         return None if self._control is not None else (STALE, f"waiting for {self.resolve_topic_name(CALIBRATION)}")
 
-    def commanding(self) -> tuple[bytes, str]:
+    def describe_commands(self) -> tuple[bytes, str]:
         """See `EffortNode`."""
         text = f"compensates gravity, scale {self._scale:g}"
         if self._drifting:
@@ -223,7 +223,7 @@ class GravityCompensator(EffortNode):
             return WARN, f"{text}; may drift, as friction is below the error of the calibration: {names}"
         return OK, text
 
-    def limit_text(self, control: EffortControl, joint: int) -> str:
+    def describe_limit(self, control: EffortControl, joint: int) -> str:
         """See `EffortNode`."""
         return f"{control.efforts.rated[joint]:.4g} drive units: the arm may sink"
 

@@ -28,7 +28,7 @@ from robot_dyn_id.nodes.messages.joint_state_source import type_parameter
 from robot_dyn_id.nodes.recording.excitation_watch import Event, RecordedExcitations
 from robot_dyn_id.nodes.recording.identification_goals import IdentificationGoals, make_task
 from robot_dyn_id.nodes.recording.identification_job import IdentificationTask
-from robot_dyn_id.nodes.recording.stream_recording import StreamRecording, new_folder, wait_for_bags
+from robot_dyn_id.nodes.recording.stream_recording import StreamRecording, make_folder, wait_for_bags
 from robot_dyn_id.nodes.runtime.computation import Computation
 from robot_dyn_id.nodes.runtime.robot_node import ERROR, LATCHED, OK, WARN, Diagnosis, Interface, RobotNode
 from robot_dyn_id.nodes.runtime.robot_source import DESCRIPTION, RobotSource
@@ -113,7 +113,7 @@ class IdentificationThread:
         """The identification that has ended, or why there is none, once; None while it runs."""
         if self._work is None or not self._work.done:
             return None
-        outcome, self._work = self._work.outcome(), None
+        outcome, self._work = self._work.take_outcome(), None
         if isinstance(outcome, Identification):
             self._report(outcome)
         else:
@@ -200,7 +200,7 @@ class Identifier(RobotNode):
         """
         settings: IdentifierSettings = self.settings
         configuration, log = read_configuration(settings.config or None), self.get_logger()
-        self._folder = new_folder(settings.folder, "runs/identifier-", RESULTS)
+        self._folder = make_folder(settings.folder, "runs/identifier-", RESULTS)
         self._latched, self._reports = self.publisher("identified_parameters"), self.publisher("identification_report")
         self._robot: RobotDescription | None = None
         self.outcome: Identification | RobotDynIdError | None = None
@@ -304,7 +304,7 @@ class Identifier(RobotNode):
         if self._recording is None:
             raise InputError("no joint states were received: the parameter listen is false")
         self._recording.close_part()  # every pass must read the same data
-        return self._recording.received_parts()
+        return self._recording.take_parts()
 
     def _prepare(self, goal: Any) -> Callable[[], IdentificationTask]:
         """Check a goal; see `make_task`."""

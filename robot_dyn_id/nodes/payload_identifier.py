@@ -44,7 +44,7 @@ from robot_dyn_id.nodes.payload.goal import (
 )
 from robot_dyn_id.nodes.payload.settings import PayloadSettings
 from robot_dyn_id.nodes.payload.wrist import STATUS
-from robot_dyn_id.nodes.recording.stream_recording import new_folder
+from robot_dyn_id.nodes.recording.stream_recording import make_folder
 from robot_dyn_id.nodes.runtime.managed_node import ManagedNode
 from robot_dyn_id.nodes.runtime.robot_node import LATCHED, OK, SENSOR, WARN, Diagnosis, Interface, RobotNode
 from robot_dyn_id.nodes.runtime.robot_source import DESCRIPTION, RobotSource
@@ -111,7 +111,7 @@ class ArmInputs:
             moved = move_parameters(self.declared.parameters, placement_of(model, self.declared.link), at)
             self.declared = replace(self.declared, link=settings.link, parameters=moved)
         if settings.driver != NO_DRIVER:
-            settings.frame(model)
+            settings.make_frame(model)
         self.model, self._order = model, JointOrder(model.joint_names)
 
     def _take_parameters(self, message: Any) -> None:
@@ -123,7 +123,7 @@ class ArmInputs:
             self.position = self._order.read(message, ("position",))[0]
             self._measured_at = time.monotonic()
 
-    def motion(self) -> PayloadMotion:
+    def make_motion(self) -> PayloadMotion:
         """Demands on the motion about the present configuration.
 
         Raises:
@@ -142,7 +142,7 @@ class ArmInputs:
         if self.position is None or age > max(settings.timeout, 1.0):
             raise InputError(f"no joint states on {node.resolve_topic_name('joint_states')}")
         mass = 0.0 if self.declared is None else self.declared.mass
-        return settings.motion(self.arm, self.model, self.position, mass)
+        return settings.make_motion(self.arm, self.model, self.position, mass)
 
 
 INTERFACES = (
@@ -197,7 +197,7 @@ class PayloadIdentifier(ManagedNode):
         settings: PayloadSettings = self.settings
         if not settings.link:
             raise UsageError("parameter link is not given: name the link that carries the payload")
-        self._folder = new_folder(settings.folder, "payloads/")
+        self._folder = make_folder(settings.folder, "payloads/")
         self._active = self._releasing = self._ending = False
         self._inputs: ArmInputs | None = None
         self._driver: DriverClient | None = None
@@ -290,7 +290,7 @@ class PayloadIdentifier(ManagedNode):
             return self._write(inputs)
         if goal.task not in (Goal.IDENTIFY, Goal.CHECK, Goal.REFERENCE):
             raise InputError(f"unknown task {goal.task}: see IdentifyPayload.action")
-        motion = inputs.motion()
+        motion = inputs.make_motion()
         self._count += 1
         folder = output_folder(self._folder / f"goal_{self._count}")
         reference = self._reference if goal.task == Goal.IDENTIFY else None
@@ -309,7 +309,7 @@ class PayloadIdentifier(ManagedNode):
         if settings.driver == NO_DRIVER:
             raise UsageError("parameter driver is not set: give ur, franka or file")
         payload, number = self._found
-        given = settings.frame(inputs.model).payload(payload, inputs.tool, settings.driver_frame or payload.link)
+        given = settings.make_frame(inputs.model).express(payload, inputs.tool, settings.driver_frame or payload.link)
         return WritingGoal(self, given, self._folder, self._tool_number or number, self._driver)
 
     def _tick(self) -> None:

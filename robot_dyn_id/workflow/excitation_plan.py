@@ -54,7 +54,7 @@ class MotionRequest:
     design: DesignSettings
     unchecked: bool
 
-    def clearance(self, model: RobotModel, stored: StoredExcitation | None = None) -> Clearance:
+    def make_clearance(self, model: RobotModel, stored: StoredExcitation | None = None) -> Clearance:
         """Distances of the robot in its surroundings.
 
         Raises:
@@ -143,12 +143,12 @@ def plan_excitation(
         stored, remark = _from_file(model, limits, request)
         excitation, label = stored.excitation, f"{request.trajectory} ({stored.cycle.name})"
     elif request.form == HELD_POSES:
-        poses = plan_gravity_poses(model, limits, request.clearance(model))
+        poses = plan_gravity_poses(model, limits, request.make_clearance(model))
         excitation, label = poses.path, f"{poses.poses} held poses"
     else:
         demand = request.demand
         if not demand.posture and not request.unchecked:
-            clearance = request.clearance(model)
+            clearance = request.make_clearance(model)
             posture, remark = _choose_posture(limits, clearance, request.joints)
             demand = replace(demand, posture=posture)
         excitation = make_excitation(request.form, limits, demand)
@@ -160,7 +160,7 @@ def plan_excitation(
         remark = _joined(remark, "nothing is checked for collisions, as allowed")
         return ExcitationPlan(limits, excitation, thresholds, label, remark)
     path = Scaled(cycle, 1.0, amplitude)
-    clearance = clearance or request.clearance(model, stored)
+    clearance = clearance or request.make_clearance(model, stored)
     # a designed motion may touch by rounding errors: another amplitude or another URDF is another path
     designed = stored is not None and not remark and amplitude == 1.0
     hit = clearance.collision(path, EXTRA_DEPTH_M if designed else 0.0)
@@ -194,7 +194,7 @@ def _choose_posture(
     center = choose_center(limits, clearance)
     values = dict(zip(limits.joint_names, center.position.tolist(), strict=True))
     line = f"posture: [{', '.join(f'{values[name] + 0.0:.{DIGITS}f}' for name in joints or limits.joint_names)}]"
-    chosen = center.replaced_middle(
+    chosen = center.replace_middle(
         f"give the parameter with your own values, {line}, or the surroundings as they are (ground, design)"
     )
     return chosen, f"{center.remark}: {line}" if chosen else ""

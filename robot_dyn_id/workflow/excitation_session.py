@@ -235,7 +235,7 @@ class ExcitationSession:
             self._ready_since = now.steady
         if now.steady < self._ready_since + READY_TIME_S:
             return ""
-        run = self.full_run(supervisor)
+        run = self.make_full_run(supervisor)
         slow_first = not (supervisor.rehearsed or run.slow)
         runs = (ExcitationRun.rehearse(run.motion, run.speed), run) if slow_first else (run,)
         refusal = self.begin_runs(supervisor, now, runs)
@@ -267,13 +267,13 @@ class ExcitationSession:
 
     # --- requests; each returns the reason of a rejection, empty if accepted
 
-    def full_run(self, supervisor: Supervisor) -> ExcitationRun:
+    def make_full_run(self, supervisor: Supervisor) -> ExcitationRun:
         """Run of the excitation at its full speed."""
         return ExcitationRun(supervisor.excitation_at_full_speed, speed=self._settings.speed_scale)
 
     def start(self, supervisor: Supervisor, now: TimePoint) -> str:
         """Start the excitation."""
-        return self.begin_runs(supervisor, now, (self.full_run(supervisor),))
+        return self.begin_runs(supervisor, now, (self.make_full_run(supervisor),))
 
     def rehearse(self, supervisor: Supervisor, now: TimePoint) -> str:
         """Start the slow run of the excitation."""
@@ -358,12 +358,12 @@ class ExcitationSession:
 
     # --- rest
 
-    def rest_due(self, now: TimePoint) -> float:
+    def find_rest_due(self, now: TimePoint) -> float:
         """Time of the steady clock at which a robot that brakes now must have been measured at rest [s]."""
         braking = self.supervisor.braking_time if self.supervisor is not None else 0.0
         return now.steady + RELEASE_TIME_S + braking
 
-    def rest(self, now: TimePoint, due: float) -> tuple[bool, str] | None:
+    def check_rest(self, now: TimePoint, due: float) -> tuple[bool, str] | None:
         """Whether joint states show the robot at rest, else why not; None before the time at which they must."""
         supervisor = self.supervisor
         if supervisor is None or supervisor.phase in UNDER_WAY:  # both only after rest
@@ -373,9 +373,9 @@ class ExcitationSession:
             return True, ""
         return (False, f"{NO_REST}: {unrest}") if now.steady >= due else None
 
-    def silent_end(self, now: TimePoint) -> str:
+    def check_silence(self, now: TimePoint) -> str:
         """Reason why the rest of a robot that was stopped is not awaited any longer; empty if it is."""
         assert self.supervisor is not None
-        self._end_by = min(self._end_by, self.rest_due(now))
+        self._end_by = min(self._end_by, self.find_rest_due(now))
         silence = self.supervisor.feedback.silence(now.steady)
         return f"{NO_REST}: {silence}" if silence and now.steady >= self._end_by else ""

@@ -155,7 +155,7 @@ class DriverFrame:
         if at.body != placement_of(self.model, self.link).body:
             raise UsageError(f"driver_frame: a joint separates {self.name} from {self.link}")
 
-    def payload(self, payload: Payload, tool: Payload | None, link: str) -> Payload:
+    def express(self, payload: Payload, tool: Payload | None, link: str) -> Payload:
         """A payload in this frame, with the tool that the driver takes for a part of it.
 
         Args:

@@ -24,7 +24,7 @@ STEP = 0.02
 
 def make(scale=1.0, rated=RATED):
     """An arm in the pose Q whose states are trusted from the first command on."""
-    driven = DrivenEfforts(GravityCompensation(LAW, scale).control(rated, 0.2, 0.1), STEP)
+    driven = DrivenEfforts(GravityCompensation(LAW, scale).make_control(rated, 0.2, 0.1), STEP)
     driven.active = False
     driven.run(TIMELY_STATES, Q)
     driven.active = True

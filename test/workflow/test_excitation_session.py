@@ -179,7 +179,7 @@ def test_full_speed_needs_a_rehearsal_which_an_automatic_start_begins_with(caplo
 
 def test_full_speed_that_is_refused_after_the_rehearsal_is_reported_when_the_robot_cannot_settle_any_more(caplog):
     robot = Robot(caplog, rehearsal=True).until(Phase.READY)
-    run = robot.session.full_run(robot.supervisor)
+    run = robot.session.make_full_run(robot.supervisor)
     rehearsal = replace(run, rehearsal=True)
     assert robot.session.begin_runs(robot.supervisor, robot.now, (rehearsal, run)) == ""
     robot.until(Phase.RUNNING).external = "no controller"
@@ -234,19 +234,19 @@ def test_a_motion_for_an_identification_needs_efforts_and_the_return_does_not(ca
 def test_a_stop_is_over_when_joint_states_show_rest_or_have_ceased(caplog):
     robot = Robot(caplog).until(Phase.READY)
     robot.step(1.0)
-    assert robot.session.rest(robot.now, robot.t) == (True, "")
+    assert robot.session.check_rest(robot.now, robot.t) == (True, "")
     assert robot.ask("start") == ""
     robot.until(Phase.RUNNING).supervisor.stop(robot.now)
-    due = robot.session.rest_due(robot.now)
+    due = robot.session.find_rest_due(robot.now)
     robot.ready = False
-    assert robot.session.rest(robot.now, due) is None and not robot.session.silent_end(robot.now)
+    assert robot.session.check_rest(robot.now, due) is None and not robot.session.check_silence(robot.now)
     robot.step(due - robot.t)
-    success, why = robot.session.rest(robot.now, due)
+    success, why = robot.session.check_rest(robot.now, due)
     assert not success and why.startswith("joint states do not show the robot at rest: ")
-    assert "no joint states" in robot.session.silent_end(robot.now)
+    assert "no joint states" in robot.session.check_silence(robot.now)
     robot.ready = True
     robot.step(2.0)
-    assert robot.session.rest(robot.now, due) == (True, "")
+    assert robot.session.check_rest(robot.now, due) == (True, "")
 
 
 @pytest.mark.parametrize("age", [0.0, 1.0])

@@ -225,7 +225,7 @@ def _posture(
     moving = np.isin(np.arange(len(limits.joint_names)), moving_joints(limits, demand))
     center = choose_center(limits, clearance, load, moving)
     line = format_posture(model.joint_names, center.position)
-    chosen = center.replaced_middle(
+    chosen = center.replace_middle(
         f"give one in the design file, with your own values:\n{line}\nor correct the surroundings (ground: false "
         "if there is no ground at z = 0 of the base, ground: -0.5 if it is lower)"
     )

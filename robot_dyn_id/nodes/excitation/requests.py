@@ -210,14 +210,14 @@ class ExcitationRequests:
             if refusal is None:
                 self._result_by = math.inf
             elif self._goals.server.active:
-                self._result_by = min(self._result_by, session.rest_due(now))
-                rest = (True, "") if supervisor.at_rest else session.rest(now, self._result_by)
+                self._result_by = min(self._result_by, session.find_rest_due(now))
+                rest = (True, "") if supervisor.at_rest else session.check_rest(now, self._result_by)
                 if rest is not None:
                     self._goals.finish(supervisor, session.digest, self._reports.folders.values(), refusal, rest[1])
 
     def answer_stops(self, now: TimePoint) -> None:
         """Answer the requests to stop for which the robot is known to be at rest, or not to be."""
-        self._stops.give(partial(self._session.rest, now))
+        self._stops.give(partial(self._session.check_rest, now))
 
     def halt(self, why: str) -> None:
         """Brake, and drop the run that was to follow."""
@@ -255,7 +255,7 @@ class ExcitationRequests:
     def _stop(self, request: Any, answer: Any) -> Any:
         self._session.cancel_starts()
         answer = self._request(answer, lambda supervisor, now: supervisor.stop(now))
-        return self._stops.defer(answer, self._session.rest_due(self._clock.now())) if answer.success else answer
+        return self._stops.defer(answer, self._session.find_rest_due(self._clock.now())) if answer.success else answer
 
     # --- goals
 

@@ -275,7 +275,7 @@ class MotionGoal(PayloadGoal):
             self.wrist.tick()
         try:
             if self._job is not None and self._job.done:
-                outcome, self._job = self._job.outcome(), None
+                outcome, self._job = self._job.take_outcome(), None
                 (self._checked if self.stage is PayloadStage.CHECK else self._estimated)(outcome)
             elif self.wrist is not None:
                 self._look_at_motion(self.wrist)

@@ -127,7 +127,7 @@ class PayloadSettings(MotionSettings):
             return declared_payload(self.link, self.declared)
         return read_declared(self.declared_file, self.link) if self.declared_file else None
 
-    def frame(self, model: RobotModel) -> DriverFrame:
+    def make_frame(self, model: RobotModel) -> DriverFrame:
         """Frame of the driver; that of the link without a driver that has one.
 
         Raises:
@@ -136,7 +136,7 @@ class PayloadSettings(MotionSettings):
         usual = DRIVERS[self.driver].frame if self.driver in DRIVERS else self.link
         return DriverFrame(model, self.link, self.driver_frame or usual)
 
-    def motion(self, arm: ParameterSet, model: RobotModel, position: Array, mass: float) -> PayloadMotion:
+    def make_motion(self, arm: ParameterSet, model: RobotModel, position: Array, mass: float) -> PayloadMotion:
         """Demands on the motion about a configuration.
 
         Args:

@@ -43,7 +43,7 @@ def wait_for_bags(bags: tuple[BackgroundWriter, ...]) -> list[Path]:
     return [bag.folder for bag in bags]
 
 
-def new_folder(given: str, prefix: str, files: Sequence[str] = ()) -> Path:
+def make_folder(given: str, prefix: str, files: Sequence[str] = ()) -> Path:
     """Folder of a node for recordings and results.
 
     Args:
@@ -126,7 +126,7 @@ class StreamRecording:
         """Finished bags to identify from."""
         return tuple(self._parts)
 
-    def received_parts(self) -> tuple[BackgroundWriter, ...]:
+    def take_parts(self) -> tuple[BackgroundWriter, ...]:
         """Finished bags to identify from.
 
         Raises:

@@ -39,7 +39,7 @@ class Computation(Generic[Value]):
         """Its value, once it has ended; raises its exception."""
         return self._future.result()
 
-    def outcome(self) -> Value | RobotDynIdError:
+    def take_outcome(self) -> Value | RobotDynIdError:
         """Its value or why there is none, once it has ended; an unexpected exception is reported to a file."""
         try:
             return self.result()
