@@ -85,7 +85,7 @@ def assemble(judged: Judged, software_version: str) -> ParameterSet:
     """
     fitted, evaluation = judged.fitted, judged.evaluation
     training, examined = fitted.chosen.trials, fitted.chosen.examined
-    plan, fingerprint = training.plan, examined.read.fingerprint
+    plan, fingerprint = training.plan, examined.fingerprint
     gains, signs = store_drives(training.drives, training.joints)
     return ParameterSet(
         **_describe_model(fitted.model, training.ranges),

@@ -165,7 +165,7 @@ def test_static_poses_are_trained_on_and_never_validated_on(robot, clean):
 def test_a_train_range_is_obeyed_and_only_motion_is_validated_on(robot, clean):
     data = disturbed(clean, "all")
     (train,), (rest,) = split([data], robot.joints, train_range=(5.0, 80.0))
-    assert (train.source, train.without) == ("arm.mcap [5 s, 80 s)", ())
+    assert (train.source, train.excerpt.without) == ("arm.mcap [5 s, 80 s)", ())
     assert whole(rest)[0] == pytest.approx(80.0)
     assert whole(rest)[-1] == pytest.approx(90.0, abs=1.0)
     words = (
