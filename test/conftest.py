@@ -4,6 +4,7 @@
 import os
 import re
 import signal
+import sys
 
 import pytest
 
@@ -20,6 +21,21 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 for number in (signal.SIGHUP, signal.SIGQUIT):
     if signal.getsignal(number) is signal.SIG_IGN:
         signal.signal(number, lambda number, frame: None)
+
+
+def pytest_addoption(parser):
+    parser.addoption("--no-processes", action="store_true", help="skip a test where it starts a program")
+
+
+def pytest_configure(config):
+    if config.option.no_processes:
+        sys.addaudithook(skip_programs)
+
+
+def skip_programs(event, _):
+    """Audit hook: between tests, pytest-xdist starts its workers."""
+    if event == "subprocess.Popen" and "PYTEST_CURRENT_TEST" in os.environ:
+        pytest.skip("starts a program")
 
 
 def pytest_ignore_collect(collection_path, config):
