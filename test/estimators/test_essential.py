@@ -116,6 +116,7 @@ def test_what_the_data_need_is_kept_by_the_test():
     assert set(np.flatnonzero(np.abs(TRUTH) > 0.1)) <= set(found.kept)
 
 
+@pytest.mark.slow
 def test_the_reduced_set_goes_the_whole_way(tmp_path):
     robot, _ = arm()
     whole = identify([noisy(1)], [noisy(99)], robot.model, PINNED, "0")
@@ -186,6 +187,7 @@ def test_the_models_own_torque_deviation_is_that_of_draws():
     np.testing.assert_allclose(ours, np.std(torques, axis=0), rtol=0.12)
 
 
+@pytest.mark.slow
 def test_validation_says_that_the_motion_is_not_the_trained_one():
     """Trained on small motions, which hardly excite the inertias."""
     robot, _ = arm()

@@ -387,6 +387,7 @@ def test_every_estimator_goes_the_whole_way(name):
     assert len(summary["constants"]) == (3 if name in ("separable", "map_constants", "lm", *SMALL) else 0)
 
 
+@pytest.mark.slow
 def test_an_earlier_parameter_set_is_a_prior(tmp_path):
     first = identified("weighted", noisy(1)).parameters
     write_parameters(tmp_path / "first.yaml", first)

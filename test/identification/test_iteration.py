@@ -45,6 +45,7 @@ def trials(model, seed, duration, rate=250.0):
     return SimulatedTrials(robot, motion, duration, rate, sensors, GAINS, start, limit_effort=False)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model", [RobotModel.from_urdf(PLANAR), panda_arm()], ids=["2R", "7 axes"])
 def test_the_robot_ends_up_on_the_designed_motion(model):
     run = trials(model, 0, 6.0, 500.0)

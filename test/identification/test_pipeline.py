@@ -131,6 +131,7 @@ RECOVERING = [name for name in ESTIMATORS if name not in OTHERS]
 """Searches stop somewhere near; there are not three periods to train on; and no reference under a PD law."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("estimator", RECOVERING)
 def test_the_truth_is_recovered_within_its_sigmas(robot, recording, estimator):
     result = run(robot, recording, settings=Settings(estimator=estimator_of(estimator), period=10.0))
@@ -230,6 +231,7 @@ def test_several_trials(robot):
     assert np.median(result.estimate.standard_deviations / one.estimate.standard_deviations) < 0.85
 
 
+@pytest.mark.slow
 def test_currents_with_gains_and_signs(robot, recording, identified):
     gains, tau = np.array([10.0, -4.0, 2.0]), recording.samples.tau
     drives = {n: Drive(abs(g), np.sign(g)) for n, g in zip(JOINTS, gains, strict=True)}

@@ -161,6 +161,7 @@ def test_joints_move_as_their_bodies_turn():
         find_joint_motion(slide, chain(motion)[:1], ROBOT.frames)
 
 
+@pytest.mark.slow
 def test_the_motion_of_a_chain_is_found_with_its_inertias():
     """Exact signals are met; with noise on all of them errors are what is reported, and smaller than with the motion
     taken as it is measured."""

@@ -61,6 +61,7 @@ def test_the_low_pass_is_exact_for_ramps_and_bounded_for_any_gain_and_period(rat
     assert np.abs(values).max() <= 1.0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("make", [identified, presliding])
 @pytest.mark.parametrize("velocity", [True, False], ids=["measured", "derived"])
 def test_the_observer_sees_the_external_torque_and_nothing_else(make, velocity):
@@ -148,6 +149,7 @@ def test_repeated_and_late_states_are_ignored_and_missing_ones_restart():
     assert not observer.settled, "time was set back"
 
 
+@pytest.mark.slow
 def test_the_covariance_is_that_of_sets_drawn_from_the_covariance_of_the_parameters():
     parameters, rng = identified(), np.random.default_rng(0)
     t, motion = states(parameters, 1.0)
@@ -198,6 +200,7 @@ def quiet_motion(duration):
     return states(identified(), duration, NOISE)
 
 
+@pytest.mark.slow
 def test_a_recording_at_once_gives_the_contact_states_of_a_stream():
     t, motion = states(identified(), 26.0, NOISE)
     motion[2, t > 24.0, 1] -= 3.0

@@ -103,6 +103,7 @@ def test_the_residual_of_the_plants_own_model_is_noise(arm, parameters):
     assert np.all(monitor.nrmse < 0.05)
 
 
+@pytest.mark.slow
 def test_the_standard_deviation_is_that_of_the_parameters(arm, parameters):
     """Y C Y' by another way: predictions of parameters drawn from their distribution."""
     _, residuals = watch(arm, parameters, duration=2.0)
@@ -149,6 +150,7 @@ def stopped(arm, stop, late):
             yield 1e-3 * k, q_now, dq_now, tau + pulse
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("stop", "late"), [(3.0, 0.0), (3.0, 0.01), (5.3, 0.01), (8.1, 0.01)])
 def test_a_stop_does_not_look_like_another_robot(arm, parameters, stop, late):
     """The setpoint jumps back by what the robot has gone meanwhile: a pulse that efforts at 200 Hz do not show."""
@@ -232,6 +234,7 @@ ENCODER = 2 * np.pi / 2**17
 """Step of the encoders [rad]."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("measured", [True, False], ids=["velocities", "positions only"])
 def test_a_small_load_is_detected_with_and_without_velocities(arm, parameters, measured):
     """80 g and less than 1 N m, taken up after 34 s; without velocities positions in steps are differentiated."""

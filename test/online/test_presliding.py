@@ -100,6 +100,7 @@ def test_states_survive_a_gap_and_restart_with_another_bag(arm, parameters):
     assert np.abs(monitor.residual().difference).max() < 0.15
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("part", ["payload", "elbow"])
 def test_a_change_is_detected_and_attributed(arm, parameters, part):
     """At 30 s, after 25 s of learning, a payload, or elements of the elbow that are twice as strong."""

@@ -41,6 +41,7 @@ def test_logistic_strokes_within_the_limits():
     assert beyond <= 1.3e-7
 
 
+@pytest.mark.slow
 def test_polynomials_of_the_paper_reach_the_exact_optimum():
     figure, beyond, zeros = paper_designs.polynomials("link 1", True, 8)
     assert figure == pytest.approx(flexible2r.TARGETS["optimum"], abs=flexible2r.OPTIMUM_ERROR)

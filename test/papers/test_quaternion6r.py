@@ -108,6 +108,7 @@ def test_a_motion_of_all_hinges_excites_the_entries_that_the_papers_motion_does_
         assert np.isnan(sigma[:, 0, 2:]).all()
 
 
+@pytest.mark.slow
 def test_the_answer_of_the_command(capsys, monkeypatch):
     from robot_dyn_id.cli import main
     from robot_dyn_id.papers.quaternion6r import reproduction as quaternion6r

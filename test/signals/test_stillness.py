@@ -175,6 +175,7 @@ def test_a_train_range_is_obeyed_and_only_motion_is_validated_on(robot, clean):
         split([data], robot.joints, train_range=(0.0, 95.0))
 
 
+@pytest.mark.slow
 def test_validation_data_at_rest_are_refused_or_reported(robot, clean, reference):
     still = replace(held_at(changed(clean, rows=slice(0, 1)), 1, 30.0), source="still")
     with pytest.raises(UnsafeDataError, match="still: no joint moves"):

@@ -198,6 +198,7 @@ class Relaxation(Term):
         return states
 
 
+@pytest.mark.slow
 def test_a_term_of_the_user_with_a_state_joins_by_its_class(tmp_path, monkeypatch):
     monkeypatch.setattr("support.simulated.PARAMETERS", {"fv": 1.5, "kr": 4.0})
     terms = (Viscous(), Relaxation())

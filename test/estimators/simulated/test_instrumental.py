@@ -175,6 +175,7 @@ def test_the_reference_may_be_left_out():
     assert errors[0] < 1.2 * errors[1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("cutoff", "share"), [(10.0, 0.6), (50.0, 0.45)])
 def test_bias_is_less_than_that_of_least_squares(cutoff, share):
     ours, plain = (relative_bias(estimator, cutoff) for estimator in (Instrumental(IDEAL), WeightedLeastSquares()))

@@ -100,6 +100,7 @@ def test_every_form_can_be_designed_and_keeps_to_all_limits(form):
         assert np.abs(dq).max() < 1e-9 and np.abs(ddq).max() < 1e-6
 
 
+@pytest.mark.slow
 def test_a_design_is_better_than_random_motions_and_reproducible():
     one, again, other = found(), found(), found(seed=2)
     assert (
@@ -129,6 +130,7 @@ def test_searches_of_populations_find_feasible_motions_and_the_same_again(optimi
     assert one.feasible and np.array_equal(one.coefficients, again.coefficients)
 
 
+@pytest.mark.slow
 def test_efforts_of_a_payload_are_kept():
     heavy = {"link": "link7", "mass": 6.0, "position": [0.0, 0.0, 0.1]}
     light, loaded = (
@@ -169,6 +171,7 @@ def test_a_band_is_kept_quiet():
     assert spectrum[:, 2].max() > 0.1
 
 
+@pytest.mark.slow
 def test_nothing_is_touched_and_the_workspace_is_kept():
     room = {"link": "link7", "lower": [-0.9, -0.9, 0.25], "upper": [0.9, 0.9, 1.5]}
     one = plan(clearance=0.02, obstacles=(TABLE,), workspace=room, harmonics=3, period=5.0)
@@ -194,6 +197,7 @@ def test_an_interrupt_keeps_the_best_so_far():
     assert lines[-1].startswith("search from random motions: 1 of")
 
 
+@pytest.mark.slow
 def test_prior_information_counts():
     """A second motion designed for the weak parameters is more informative about them than the first motion repeated."""
     from robot_dyn_id.excitation.design.objectives import a_optimal
@@ -210,6 +214,7 @@ def test_prior_information_counts():
     assert (second.standard_deviations[weak] ** 2).sum() < (by_first**2).sum() < (repeated**2).sum()
 
 
+@pytest.mark.slow
 def test_little_noise_does_not_end_a_search_early():
     """Standard deviations scale with the noise; variances of 1e-8 must not end a search."""
     loud, quiet = (found(objective="a_optimal", noise=dict.fromkeys(PLANAR.joint_names, n)) for n in (1.0, 1e-3))
@@ -256,6 +261,7 @@ def test_wrong_demands_are_refused_with_a_reason(demands, error, words):
         make_design_task(settings, ARM7, regressor_of_arm(ARM7))
 
 
+@pytest.mark.slow
 def test_what_cannot_be_kept_is_named_and_not_relaxed():
     with pytest.raises(MotionError, match=r"no feasible motion was found; .* effort of joint2: reaches"):
         stretched = {"all": 0.0, "joint2": 1.2}  # upright, the arm needs no effort at all at rest

@@ -142,6 +142,7 @@ def test_a_paused_rehearsal_continues_slowly():
     assert np.max(robot.speeds / (REHEARSAL_SPEED * LIMITS.velocity)) <= 1.0 + 1e-9
 
 
+@pytest.mark.slow
 def test_a_run_as_slow_as_a_rehearsal_needs_none_and_counts_as_one():
     robot = Robot()
     slow = ExcitationRun(Scaled(EXCITATION, REHEARSAL_SPEED, 1.0), speed=REHEARSAL_SPEED)

@@ -124,6 +124,7 @@ def test_a_validation_has_the_band_of_the_identification():
     assert found.coverage_95 == pytest.approx(np.mean([joint.coverage_95 for joint in found.joints]))
 
 
+@pytest.mark.slow
 def test_the_band_follows_noise_that_depends_on_the_speed():
     """Noise that grows with the speed, and noise that is largest at rest: one sigma for all would cover neither."""
     arm = Simulated(ARM)
