@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """DDS of the tests stays on this host, in a domain reserved for this process: no test meets a robot or another test."""
 
+import gc
 import os
 import re
 import signal
@@ -54,9 +55,11 @@ def pytest_collection_modifyitems(items):
 
 
 @pytest.fixture
-def world():
+def world(monkeypatch):
     from support.ros_world import World  # DDS reads the environment when it is loaded
 
+    # what was there before the first world stays out of all collections: to pass over it takes longer than many tests
+    monkeypatch.setattr(gc, "unfreeze", lambda: None)
     world = World()
     yield world
     world.close()
