@@ -88,6 +88,7 @@ def test_without_json_a_table_is_printed(files, tmp_path, cli):
     assert "Izz1 + " in out
 
 
+@pytest.mark.slow
 def test_numbers_that_are_not_finite_are_null(files, tmp_path, cli, recording):
     still = changed(recording, q=lambda q: q * [1, 1, 0], dq=lambda dq: dq * [1, 1, 0])
     data = save_npz(tmp_path / "still.npz", still)
@@ -417,6 +418,7 @@ def test_what_can_be_repaired_is_counted(name, files, out, tmp_path, recording, 
     assert answer["held_out"]["all_joints_nrmse"] < 0.1
 
 
+@pytest.mark.slow
 def test_a_short_recording_at_a_low_rate_is_not_good(files, tmp_path, recording, cli):
     """Half of the sample rate is below some motion filters that are tried at higher rates."""
     data = saved("short.npz", rows=slice(60))(tmp_path, recording)
@@ -427,6 +429,7 @@ def test_a_short_recording_at_a_low_rate_is_not_good(files, tmp_path, recording,
     assert "too_little_motion" in {one["code"] for one in answer["findings"]}
 
 
+@pytest.mark.slow
 def test_a_misspelt_joint_is_pointed_out(files, tmp_path, recording, cli):
     data = renamed(("shoulder", "elbow", "vrist"))(tmp_path, recording)
     words = ("--robot", files / "arm.urdf", "--out", tmp_path, *SIMPLE_MODEL, "--json")

@@ -65,6 +65,7 @@ def test_a_rehearsed_iteration_ends_with_a_model_that_follows_better(arm, files,
     assert code == 2 and "gains has 2 values" in found["error"]["message"]
 
 
+@pytest.mark.slow
 def test_steps_are_planned_through_identify(arm, files, capsys):
     names, regressor = arm.joint_names, Regressor(arm)
     sensors = Sensors(np.full(len(names), 0.02), 1e-5, None)

@@ -301,6 +301,7 @@ def test_without_ros_2_the_reason_is_one_line(module, words, tmp_path):
     assert not found.stdout or json.loads(found.stdout)["error"]["code"] == "input"
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="there is no /dev/full")
 @pytest.mark.parametrize("words", [["--json"], []], ids=str)
 def test_a_full_disk_behind_standard_output_is_bad_input_and_not_a_fault(words, files):
@@ -319,6 +320,7 @@ def test_a_full_disk_behind_standard_output_is_bad_input_and_not_a_fault(words, 
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("words", [["--json"], []], ids=str)
 def test_a_reader_that_has_gone_ends_the_command_quietly(words, files):
     with child(

@@ -286,6 +286,7 @@ def test_the_node_command_knows_all_nodes():
     assert [node.NAME for node in tables.NODES] == list(NODES)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("words", [["--ros-args", "-p", "folder:=3"], ["-p", "folder:=3"]])
 def test_the_node_command_runs_a_node_with_its_exit_code(words):
     done = subprocess.run([*COMMAND, "node", "recorder", *words], check=False, capture_output=True, text=True)

@@ -95,6 +95,7 @@ def test_data_that_make_least_squares_impossible_make_a_real_robot(panda, noisy)
     usable_dynamics(good, panda.model.urdf, panda.joints, needs_mass_matrix=True)
 
 
+@pytest.mark.slow
 def test_a_link_without_thickness_is_named_and_the_result_is_real(robot):
     text = ARM.replace('ixx="0.016"', 'ixx="0.0601"').replace('ixy="0.001"', 'ixy="0"')
     flat = RobotModel.from_urdf(text)

@@ -55,6 +55,7 @@ def test_essential_parameters_lose_the_intervals_of_the_bootstrap():
     assert codes_of(reduced) == codes_of(estimate), "there were none"
 
 
+@pytest.mark.slow
 def test_it_draws_for_estimators_of_constants_too():
     task = arm_problem(changed(noisy(1), rows=slice(0, 1500)))
     estimate = Separable(grid=4).fit(task)

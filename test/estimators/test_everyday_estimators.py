@@ -319,6 +319,7 @@ def test_stribeck_velocities_are_found_within_their_uncertainty():
     assert np.all(estimate.standard_deviations > 0.9 * known.standard_deviations)  # more parameters cost certainty
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("weighted", [True, False])
 def test_it_is_the_minimum_that_brute_force_finds(weighted):
     """A fine grid over one joint's constant at a time around the answer, and far from it, finds nothing better."""

@@ -86,6 +86,7 @@ def refining(tilted):
     )
 
 
+@pytest.mark.slow
 def test_a_prior_from_the_data_that_validate_is_reported(tilted, refining):
     """As held-out recording, and under cross-validation; other recordings are not."""
     for training, held_out, name in (([1], [0], "held out"), ([0], [], "cross-validated"), ([1], [2], "")):

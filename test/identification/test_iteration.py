@@ -160,6 +160,7 @@ def test_gains_of_each_joint_are_those_of_its_feedback():
         Gains(1.0, 1.0, exponent=1.2)
 
 
+@pytest.mark.slow
 def test_a_trial_that_breaks_down_and_one_that_is_the_last():
     model = RobotModel.from_urdf(PLANAR)
     first = trials(model, 0, 4.0)(None)

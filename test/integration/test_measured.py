@@ -89,6 +89,7 @@ def folder(tmp_path_factory):
     return tmp_path_factory.mktemp("measured")
 
 
+@pytest.mark.slow
 def test_franka_from_the_bag_itself(folder, capfd):
     robot = measured("fer_unisa_bag/model.urdf")
     bag, held_out = (measured(f"fer_unisa_bag/{name}") for name in ("panda_exciting_trajectory.db3", "val_16_24s.npz"))

@@ -116,6 +116,7 @@ def test_the_printed_euler_matrix_is_the_regressors():
     np.testing.assert_allclose(ours, printed, rtol=0, atol=1e-14)
 
 
+@pytest.mark.slow
 def test_noisy_wrenches_give_inertias_within_their_uncertainty():
     errors, bodies = [], chain(moving(500))
     for seed in range(8):

@@ -114,6 +114,7 @@ def test_gains_of_single_joints_and_far_beyond_the_sampling_rate_are_stable():
     np.testing.assert_allclose(found[-50:].mean(axis=0), PUSH, atol=0.1)
 
 
+@pytest.mark.slow
 def test_an_effort_that_is_late_is_aligned():
     t, motion = states(identified(), 4.0)
     late = motion.copy()

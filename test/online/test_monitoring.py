@@ -220,6 +220,7 @@ def test_the_filters_restart_after_gaps_and_when_time_is_set_back(arm, parameter
     assert not monitor.add(0.0, rest, rest, rest), "set back"
 
 
+@pytest.mark.slow
 def test_motion_outside_the_training_is_reported_with_joint_and_quantity(arm, parameters):
     """Another random motion, of which the elbow's speed is outside once the training was slower."""
     before = {one.name: one.share for one in watch(arm, parameters)[0].outside}
@@ -266,6 +267,7 @@ def test_velocities_that_come_and_go_restart_the_filters(arm, parameters):
         assert settled[-1]
 
 
+@pytest.mark.slow
 def test_the_assessment_states_whether_the_model_fits(arm, parameters):
     names = parameters.joint_names
     at_rest = assess(ResidualMonitor(parameters, 10.0, 10.0), 3.0, 0.1)

@@ -222,6 +222,7 @@ def test_a_change_of_friction_is_attributed_to_its_joint(arm, parameters):
     assert monitor.watch.summary == "friction of elbow"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(5, 10))
 def test_tracked_parameters_are_those_of_the_robot_within_their_deviations(arm, parameters, seed):
     """Coulomb friction too: its column passes the low-pass that its torque passes."""
@@ -230,6 +231,7 @@ def test_tracked_parameters_are_those_of_the_robot_within_their_deviations(arm, 
     assert np.all(np.abs(tracked.values - arm.base_values) < 4.0 * tracked.standard_deviations)
 
 
+@pytest.mark.slow
 def test_tracked_parameters_are_one_robot_with_an_uncertainty_that_grows_at_rest(arm, parameters):
     for _, monitor in watched(arm, parameters, []):
         assert not monitor.watch.changed

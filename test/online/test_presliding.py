@@ -61,6 +61,7 @@ def test_columns_of_elements_are_low_passed_states(arm):
     assert np.abs(arm.regressor.torque(Motion(motion.q, motion.dq, motion.ddq), arm.parameters) - tau).max() > 0.5
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("velocity", [True, False])
 @pytest.mark.parametrize("noise", [0.0, 2e-5])
 def test_the_model_fits_its_robot(arm, parameters, velocity, noise):

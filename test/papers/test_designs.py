@@ -27,6 +27,7 @@ LITTLE = {"search": {"draws": 20, "starts": 3, "finished": 1}}
 # --- the papers --------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_planar_joint_with_posture_and_frequency_free():
     figure, columns, result = paper_designs.sines("joint3", **LITTLE)
     assert columns == 7 and figure <= planar3r.TARGETS["condition numbers"]["joint3"]

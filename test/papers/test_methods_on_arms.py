@@ -59,6 +59,7 @@ def record_wrenches(model, folder):
     save_npz(folder / "base.npz", recording, wrenches=every)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "hinges", "base"),
     [("ur5", 21, (16, 8)), ("panda", 28, (28, 28))],

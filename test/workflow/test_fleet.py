@@ -156,6 +156,7 @@ def test_a_factor_that_is_removed_during_the_run_is_named(result, manifest, stor
         identify_fleet(read_manifest(manifest), Removing(), kept)
 
 
+@pytest.mark.slow
 def test_a_damaged_file_of_the_store_is_made_again(result, manifest, store):
     damaged = sorted(store.glob("*.npz"))[0]
     damaged.write_bytes(damaged.read_bytes()[:100])
@@ -332,6 +333,7 @@ def test_a_command_that_is_interrupted_or_killed_is_continued(manifest, tmp_path
     assert identify_fleet(entries, InProcess(), store).restored == complete
 
 
+@pytest.mark.slow
 def test_thresholds_of_the_configuration_judge_the_sets(manifest, tmp_path):
     signals = (manifest.parent / "config.yaml").read_text()
     found = identify_fleet(few(manifest, "judged", count=4), InProcess(), tmp_path)

@@ -148,6 +148,7 @@ def test_a_copy_does_not_need_locks_and_begins_again_if_its_folder_is_removed(ma
     assert not own.exists()
 
 
+@pytest.mark.slow
 def test_the_local_processes_do_not_receive_an_interruption():
     """Ctrl-C reaches all processes of a terminal; their tracebacks would bury the line of the command."""
     with open_executor(workers=1) as executor:

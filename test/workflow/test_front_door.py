@@ -197,6 +197,7 @@ def test_a_held_out_recording_without_a_joint_is_refused_by_its_name(folder, mon
         rdi.identify(robot, recording, held_out=lacking)
 
 
+@pytest.mark.slow
 def test_the_plot_has_two_axes_per_joint(names, tmp_path):
     figure = names["result"].plot()
     assert len(figure.axes) == 2 * 3

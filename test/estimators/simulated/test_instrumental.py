@@ -158,6 +158,7 @@ def test_invalid_controllers_are_refused(options, words):
 # --- Estimates ---------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_exact_angles_give_the_parameters():
     given = loop_problem(recorded(1, resolution=0.0, noise=0.0), 10.0)
     values = Instrumental(IDEAL).fit(given).values

@@ -8,6 +8,7 @@ from support.encoder_loop import IDEAL, LOOP, loop_problem, recorded, relative_b
 from robot_dyn_id.estimators import OutputError, WeightedLeastSquares
 
 
+@pytest.mark.slow
 def test_exact_angles_give_the_parameters():
     given = loop_problem(recorded(1, resolution=0.0, noise=0.0), 10.0)
     values = OutputError(IDEAL).fit(given).values

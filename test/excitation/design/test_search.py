@@ -81,6 +81,7 @@ def test_softened_objectives_lie_beyond_the_exact_ones_come_close_and_have_exact
 # --- designs -----------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", FORMS)
 def test_every_form_can_be_designed_and_keeps_to_all_limits(form):
     demands = {"form": form, "period": 4.0 if form == "sequential_sine" else 8.0, "jerk": {"all": 200.0}}
@@ -110,6 +111,7 @@ def test_a_design_is_better_than_random_motions_and_reproducible():
     assert not np.array_equal(one.coefficients, other.coefficients)
 
 
+@pytest.mark.slow
 def test_the_reported_standard_deviations_are_those_of_weighted_least_squares():
     """Standard deviations of the recording that the design is for, by the plain stacked regressor."""
     one = plan(PLANAR, rate=50.0, noise={"all": 0.3})
@@ -123,6 +125,7 @@ def test_the_reported_standard_deviations_are_those_of_weighted_least_squares():
     assert result.condition_numbers["columns"] == pytest.approx(np.linalg.cond(scaled), rel=0.02)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("optimizer", ["cma_es", "genetic", "particle_swarm"])
 def test_searches_of_populations_find_feasible_motions_and_the_same_again(optimizer):
     pytest.importorskip("pymoo")
