@@ -8,6 +8,7 @@ import signal
 import sys
 
 import pytest
+from support.shared_compilation import share_compilation
 
 from robot_dyn_id.nodes.runtime.isolation import keep_to_this_host
 
@@ -29,6 +30,7 @@ def pytest_addoption(parser):
 
 
 def pytest_configure(config):
+    share_compilation()
     if config.option.no_processes:
         sys.addaudithook(skip_programs)
 
