@@ -56,6 +56,7 @@ def recording():
     return Simulated(ONE).record(seed=1, duration=20.0, rate=50.0, noise=0.02)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", WRITERS)
 @pytest.mark.parametrize("name", AWKWARD)
 def test_recordings_in_any_folder_are_identified(name, kind, recording, tmp_path, capfd):

@@ -65,6 +65,7 @@ def test_a_joint_that_never_moves_is_named_and_nothing_else_suffers(name):
     assert values["fv1"] == pytest.approx(1.5, abs=2.0 * sigma if name == "ga" else 0.2)
 
 
+@pytest.mark.slow
 @every_estimator
 def test_one_torque_of_a_million_is_resisted_or_raises_the_uncertainty(name):
     """No estimate without a word: the reported errors are as large as the true ones, or none settles."""
@@ -378,6 +379,7 @@ def identified(name, recording, settings=None):
     return identify([recording], [noisy(99)], robot.model, settings, "0")
 
 
+@pytest.mark.slow
 @every_estimator
 def test_every_estimator_goes_the_whole_way(name):
     result = identified(name, noisy(1))

@@ -100,6 +100,7 @@ def test_every_public_name_is_loaded_documented_and_listed():
         _ = rdi.identfy
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", PUBLIC)
 def test_the_example_of_every_public_name_runs(name, names, capsys):
     if is_missing(name):
