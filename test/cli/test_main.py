@@ -78,11 +78,11 @@ def test_a_process_of_its_own_answers_alike(files, tmp_path, cli):
 
 @pytest.fixture(scope="module")
 def long_recording(tmp_path_factory):
-    """A hundred thousand samples: identification takes seconds."""
+    """Two hundred thousand samples: identification takes many seconds."""
     short = ROBOT.record(duration=50.0, noise=0.1)
     samples = short.samples
-    tiled = {name: np.tile(getattr(samples, name), (20, 1)) for name in ("q", "dq", "tau")}
-    t = np.arange(20 * len(samples)) / 100.0
+    tiled = {name: np.tile(getattr(samples, name), (40, 1)) for name in ("q", "dq", "tau")}
+    t = np.arange(40 * len(samples)) / 100.0
     return save_npz(tmp_path_factory.mktemp("long") / "long.npz", changed(short, t=samples.t), **{"t": t, **tiled})
 
 
