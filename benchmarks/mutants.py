@@ -123,6 +123,9 @@ def main() -> None:
     with TemporaryDirectory() as folder:
         root = Path(folder)
         shutil.copytree(PACKAGE, root / PACKAGE)
+        for path in Path().resolve().iterdir():  # files that the package finds next to it
+            if path.name != PACKAGE.name:
+                (root / path.name).symlink_to(path)
         for path, position in random.Random(given.seed).sample(candidates, given.count):
             tree = copy.deepcopy(trees[path])
             node = next(node for place, node in enumerate(ast.walk(tree)) if place == position)
