@@ -18,6 +18,7 @@ def kernel_of(name):
     return getattr(importlib.import_module(f"robot_dyn_id.kernels.{module}"), function)
 
 
+@pytest.mark.slow
 def test_an_identification_calls_the_kernels_with_the_types_that_are_compiled_before(tmp_path):
     from numba.core import sigutils
 

@@ -882,6 +882,7 @@ def test_placeholders_are_no_limits(tmp_path, old, new, words):
         ).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("count", [1, 7, 40])
 def test_the_longest_motion_in_one_message_is_read_by_the_nodes_of_this_package(count):
     names = [f"joint{number}" * (1 + number % 3) for number in range(count)]

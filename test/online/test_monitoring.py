@@ -103,6 +103,7 @@ def test_the_residual_of_the_plants_own_model_is_noise(arm, parameters):
     assert np.all(monitor.nrmse < 0.05)
 
 
+@pytest.mark.slow
 def test_the_standard_deviation_is_that_of_the_parameters(arm, parameters):
     """Y C Y' by another way: predictions of parameters drawn from their distribution."""
     _, residuals = watch(arm, parameters, duration=2.0)
@@ -149,6 +150,7 @@ def stopped(arm, stop, late):
             yield 1e-3 * k, q_now, dq_now, tau + pulse
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("stop", "late"), [(3.0, 0.0), (3.0, 0.01), (5.3, 0.01), (8.1, 0.01)])
 def test_a_stop_does_not_look_like_another_robot(arm, parameters, stop, late):
     """The setpoint jumps back by what the robot has gone meanwhile: a pulse that efforts at 200 Hz do not show."""
@@ -218,6 +220,7 @@ def test_the_filters_restart_after_gaps_and_when_time_is_set_back(arm, parameter
     assert not monitor.add(0.0, rest, rest, rest), "set back"
 
 
+@pytest.mark.slow
 def test_motion_outside_the_training_is_reported_with_joint_and_quantity(arm, parameters):
     """Another random motion, of which the elbow's speed is outside once the training was slower."""
     before = {one.name: one.share for one in watch(arm, parameters)[0].outside}
@@ -232,6 +235,7 @@ ENCODER = 2 * np.pi / 2**17
 """Step of the encoders [rad]."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("measured", [True, False], ids=["velocities", "positions only"])
 def test_a_small_load_is_detected_with_and_without_velocities(arm, parameters, measured):
     """80 g and less than 1 N m, taken up after 34 s; without velocities positions in steps are differentiated."""
@@ -263,6 +267,7 @@ def test_velocities_that_come_and_go_restart_the_filters(arm, parameters):
         assert settled[-1]
 
 
+@pytest.mark.slow
 def test_the_assessment_states_whether_the_model_fits(arm, parameters):
     names = parameters.joint_names
     at_rest = assess(ResidualMonitor(parameters, 10.0, 10.0), 3.0, 0.1)

@@ -122,6 +122,7 @@ def test_a_validation_counts_the_rows_it_compared():
     assert {"verdict", "reasons", "held_out", "condition_number", "cross_check", "warnings", "findings"} <= set(summary)
 
 
+@pytest.mark.slow
 def test_the_page_shows_every_joint_and_parameter(tmp_path):
     result = awkward()
     text = page_of(tmp_path, result)

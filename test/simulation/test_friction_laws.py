@@ -314,6 +314,7 @@ def follow(law, plant, amplitude):
     return max(distance[1500:])
 
 
+@pytest.mark.slow
 def test_computed_torque_compensates_the_hysteresis_of_the_setpoints():
     """Motion of 10 mrad, within the breakaway of the elements: their limit sign(dq) is the wrong torque."""
     robot = robot_with(panda_arm(), {"viscous": 0.5, "dahl": 3.0 * LEVELS, "load_dahl": 0.05 * LEVELS})

@@ -263,6 +263,7 @@ def test_a_driver_that_adds_gravity_holds_the_arm_and_needs_no_second_gravity_to
     assert (twice.plant.q - START)[loaded] * lifted[loaded] > 0.0  # driven upward, against its weight
 
 
+@pytest.mark.slow
 def test_computed_torque_follows_whatever_the_driver_adds():
     dynamics, wanted = arm(viscous=0.02, coulomb=0.0), Setpoint(START + 0.1, ZERO, ZERO)
     for parts in ((), ("gravity",), ("gravity", "friction", "coriolis")):

@@ -100,6 +100,7 @@ def test_every_public_name_is_loaded_documented_and_listed():
         _ = rdi.identfy
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", PUBLIC)
 def test_the_example_of_every_public_name_runs(name, names, capsys):
     if is_missing(name):
@@ -110,6 +111,7 @@ def test_the_example_of_every_public_name_runs(name, names, capsys):
         exec(inspect.cleandoc(indent + code), dict(names))
 
 
+@pytest.mark.slow
 def test_the_examples_of_many_robots_run(names, capsys):
     gymnasium = pytest.importorskip("gymnasium")
     page = (Path(__file__).resolve().parents[2] / "docs" / "simulation.md").read_text(encoding="utf-8")
@@ -132,6 +134,7 @@ def test_identify_equals_the_command_to_the_last_bit(folder, result, tmp_path):
     assert (tmp_path / "report.html").exists()
 
 
+@pytest.mark.slow
 def test_a_result_prints_the_table_of_the_command(folder, names, capfd):
     words = "identify", folder / "recording.npz", "--robot", folder / "arm.urdf", "--out", folder / "again", "--force"
     assert main([str(word) for word in words]) == 0
@@ -145,6 +148,7 @@ def test_a_result_at_the_end_of_a_cell_is_one_line(names):
     assert result.parameters.robot_name in text and result.evaluation.verdict.word in text
 
 
+@pytest.mark.slow
 def test_joints_that_are_not_recorded_are_fixed_as_by_the_command(folder, tmp_path, monkeypatch):
     monkeypatch.chdir(folder)
     arrays = dict(np.load("recording.npz"))
@@ -161,6 +165,7 @@ def test_joints_that_are_not_recorded_are_fixed_as_by_the_command(folder, tmp_pa
     assert "assumed" not in "\n".join(known.evaluation.warnings)
 
 
+@pytest.mark.slow
 def test_held_out_recordings_and_ranges(folder, monkeypatch):
     monkeypatch.chdir(folder)
     robot, recording, other = rdi.load_robot("arm.urdf"), *map(rdi.open_recording, ("recording.npz", "other.npz"))
@@ -193,6 +198,7 @@ def test_a_held_out_recording_without_a_joint_is_refused_by_its_name(folder, mon
         rdi.identify(robot, recording, held_out=lacking)
 
 
+@pytest.mark.slow
 def test_the_plot_has_two_axes_per_joint(names, tmp_path):
     figure = names["result"].plot()
     assert len(figure.axes) == 2 * 3
