@@ -22,7 +22,7 @@ from robot_dyn_id.arrays import Array, Integers, Mask
 from robot_dyn_id.dynamics.regressor import Motion, Regressor
 from robot_dyn_id.dynamics.terms import Term, TermGroup, TermStates
 from robot_dyn_id.errors import InputError, UsageError
-from robot_dyn_id.kernels.dynamics import dynamics_single, dynamics_tiles
+from robot_dyn_id.kernels.dynamics import BodyTree, dynamics_single, dynamics_tiles
 from robot_dyn_id.model.description import is_same_robot
 from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.parameters import ParameterSet
@@ -327,13 +327,17 @@ class Dynamics:
         )
 
     @cached_property
-    def kernel_arguments(self) -> tuple[Array | Integers, ...]:
-        """First arguments of the kernels, for callers inside compiled loops; terms are not included."""
+    def body_parameters(self) -> Array:
+        """Standard parameters of the bodies as the kernels take them, shape (b, 10, 1)."""
+        return self.parameters[: 10 * len(self.regressor.model.body_names)].reshape(-1, 10, 1)
+
+    @cached_property
+    def body_tree(self) -> BodyTree:
+        """Tree of the bodies as the kernels take it."""
         tree = self.regressor.tree
         model = self.regressor.model
-        bodies = len(model.body_names)
-        return (
-            np.where(tree.parent < 0, bodies, tree.parent),
+        return BodyTree(
+            np.where(tree.parent < 0, len(model.body_names), tree.parent),
             tree.leader,
             tree.multiplier,
             model.offset,
@@ -342,7 +346,6 @@ class Dynamics:
             tree.axis,
             model.prismatic.astype(np.float64),
             tree.gravity,
-            self.parameters[: 10 * bodies].reshape(bodies, 10, 1),
         )
 
     def _terms_torque(self, q: Array, dq: Array, ddq: Array, states: TermStates | None) -> Array:
@@ -365,7 +368,7 @@ class Dynamics:
         excess = np.empty(states) if arrays.excess is None else arrays.excess
         kernel = dynamics_single if states <= MAX_SINGLE_STATES else dynamics_tiles
         with np.errstate(all="ignore"):  # a singular M divides by zero; `excess` reports it
-            kernel(*self.kernel_arguments, q, dq, ddq, entries, values, *results, excess)
+            kernel(self.body_tree, self.body_parameters, q, dq, ddq, entries, values, *results, excess)
 
     def _joint_major(self, *states: ArrayLike) -> tuple[tuple[int, ...], list[Array]]:
         """The common shape of states, and the states as the kernels take them, new arrays of shape (n, N).

@@ -12,7 +12,7 @@ import math
 import numpy as np
 
 from robot_dyn_id.kernels.compiled import compiled
-from robot_dyn_id.kernels.stepping import LAWS, STARTS, WEIGHTS, advance, motor_effort, slide
+from robot_dyn_id.kernels.stepping import State, advance, motor_effort, slide
 
 PREVIOUS, VELOCITY, EFFORT, SPEED, AIM = 0, 1, 2, 3, 4
 """Rows of `memory`: last reading, velocity made of readings, effort, plant's velocity and desired position of the tick
@@ -43,7 +43,7 @@ def follow(  # type: ignore[no-untyped-def]
 ):
     """Follow K + 1 samples of a reference for K of its steps, with n joints and d ticks of delay.
 
-    plant: the first arguments of the kernels in `kernels.stepping`, a tuple.
+    plant: the robot, `Robots` with L = 1.
     computed: whether the law is computed torque, with the plant's own model, or a PD law.
     proportional, derivative: gains of positions and velocities, shape (n,).
     resolution: steps of the encoders, 0 for none, shape (n,).
@@ -51,9 +51,9 @@ def follow(  # type: ignore[no-untyped-def]
     period, ticks: of the controller [s], and how many of them are in a step of the reference.
     count: integration steps in a period.
     q_wanted, dq_wanted, ddq_wanted: reference, between its samples a cubic, shape (n, K + 1).
-    q, dq, dry: state, changed in place; see `advance`.
+    q, dq, dry: state, changed in place; see `State`.
     slip: Dahl states of the plant, and those along the reference, of which computed torque takes the friction, shape
-        (2, m), changed in place; see `advance`.
+        (2, m), changed in place; see `State`.
     late: past positions and velocities, the newest first, shape (d + 1, 2, n), changed in place.
     memory: see above, shape (5, n), changed in place.
     out: q, dq, ddq and torques at the first K samples, shape (4, n, K).
@@ -87,14 +87,14 @@ def follow(  # type: ignore[no-untyped-def]
                 memory[PREVIOUS, j] = reading[j]
                 torque[j] = proportional[j] * (aim[0, j] - reading[j]) + derivative[j] * (aim[1, j] - speed[j])
             if computed:
-                slide(plant[WEIGHTS], plant[STARTS], plant[LAWS], aim[0] - memory[AIM], slip[1])
-                torque = motor_effort(*(*plant, reading, speed, aim[2] + torque, aim[1].copy(), slip[1]))
+                slide(plant, aim[0] - memory[AIM], slip[1])
+                torque = motor_effort(plant, reading, speed, aim[2] + torque, aim[1].copy(), slip[1])
             memory[AIM] = aim[0]
             before = dq.copy()
             if tick == 0:
                 out[0, :, k], out[1, :, k] = q, dq
                 out[3, :, k] = 0.5 * (memory[EFFORT] + torque)
-            excess = advance(*(*plant, torque, period / count, count, q, dq, dry, slip[0]))
+            excess = advance(plant, torque, period / count, count, State(q, dq, dry, slip[0]))
             if not (excess > 0.0 and math.isfinite(q.sum() + dq.sum())):
                 return k
             if tick == 0:

@@ -198,7 +198,7 @@ class Replay:
         steps = math.ceil(period / STEP - 1e-9)
         settings = (controller.law == "computed_torque", *gains, share, period, ticks, steps)
         moving = (state.q, state.dq, state.dry, state.slip, state.late, state.memory, out)
-        done = follow(*(compiled.arguments, *settings, *wanted, *moving))
+        done = follow(*(compiled.robot, *settings, *wanted, *moving))
         if done < count:
             raise ConvergenceError(
                 f"{compiled.model.name}: the simulation broke down {done / rate:.2f} s behind {where}, near q = "
