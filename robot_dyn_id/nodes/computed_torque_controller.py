@@ -13,6 +13,7 @@ from std_msgs.msg import Float64MultiArray, String
 from trajectory_msgs.msg import JointTrajectory
 
 from robot_dyn_id.arrays import Array
+from robot_dyn_id.data.trajectory_points import Setpoint
 from robot_dyn_id.dynamics.compensation import DriverCompensation, check_compensations
 from robot_dyn_id.dynamics.dynamics import Dynamics
 from robot_dyn_id.errors import InputError, MotionError, RobotDynIdError, UsageError
@@ -50,7 +51,7 @@ from robot_dyn_id.simulation.controllers import (
     usable_dynamics,
 )
 from robot_dyn_id.simulation.plant import warm_up
-from robot_dyn_id.simulation.trajectory_tracking import STOPPING, Setpoint, TrajectoryTracker
+from robot_dyn_id.simulation.trajectory_tracking import STOPPING, TrajectoryTracker
 from robot_dyn_id.uses import ANSWERS
 
 Studied = tuple[ParameterSet, Dynamics]

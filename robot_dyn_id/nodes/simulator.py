@@ -16,6 +16,7 @@ from std_srvs.srv import SetBool
 from trajectory_msgs.msg import JointTrajectory
 
 from robot_dyn_id.arrays import Array
+from robot_dyn_id.data.trajectory_points import TrajectoryPoints
 from robot_dyn_id.dynamics.dynamics import Dynamics
 from robot_dyn_id.errors import InputError, RobotDynIdError, UsageError
 from robot_dyn_id.model.kinematics import link_placements
@@ -44,7 +45,6 @@ from robot_dyn_id.simulation.controllers import usable_dynamics
 from robot_dyn_id.simulation.plant import warm_up
 from robot_dyn_id.simulation.simulated_robot import EFFORT, POSITION, RealTimePacer, SimulatedRobot
 from robot_dyn_id.simulation.trajectory_controller import SUCCESSFUL, TrajectoryEnd
-from robot_dyn_id.simulation.trajectory_tracking import Waypoints
 
 BATCH_S = 0.005
 """Time that ticks take in a row, as fast as possible, before messages are looked at [s]."""
@@ -334,7 +334,7 @@ class Simulator(RobotNode):
         except InputError as error:
             self._condition.refuse(f"joint trajectory: {error}")
 
-    def _read(self, message: JointTrajectory) -> tuple[Waypoints, float]:
+    def _read(self, message: JointTrajectory) -> tuple[TrajectoryPoints, float]:
         """Points of a trajectory and its start time [s].
 
         Raises:
