@@ -102,7 +102,7 @@ class DriverCompensation:
     Example:
         ```python
         parameters = rdi.load_parameters("run/parameters.yaml")
-        dynamics = parameters.dynamics()
+        dynamics = rdi.make_dynamics(parameters)
         driver = rdi.DriverCompensation.from_parameters(parameters, dynamics, ["gravity"])
         command = dynamics.inverse_dynamics(q, dq, ddq) - driver.torque(q, dq)
         ```

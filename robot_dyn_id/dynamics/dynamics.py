@@ -120,7 +120,7 @@ class Dynamics:
 
     Example:
         ```python
-        dynamics = rdi.load_parameters("run/parameters.yaml").dynamics()
+        dynamics = rdi.make_dynamics(rdi.load_parameters("run/parameters.yaml"))
         tau = dynamics.inverse_dynamics(q, dq, ddq)
         M, h = dynamics.mass_matrix(q), dynamics.bias(q, dq)
         ddq = dynamics.forward_dynamics(q, dq, tau)

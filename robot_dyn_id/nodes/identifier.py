@@ -324,7 +324,7 @@ class Identifier(RobotNode):
             with closing(identify_recordings(robot, self._configuration, trials, self._log_stage)) as result:
                 self.get_logger().info(f"writing {self._folder}")
                 result.save(self._folder)
-            self.outcome = result
+            self.outcome = result.identification
         except RobotDynIdError as error:
             self.outcome = error
         except Exception as fault:  # otherwise the thread would end silently

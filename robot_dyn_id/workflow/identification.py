@@ -176,7 +176,7 @@ def _identify_stored(
         *report_recordings(trials.all, model.joint_names),
     )
     evaluation = result.evaluation.with_findings(findings)
-    return IdentificationResult.from_identification(replace(result, evaluation=evaluation), store)
+    return IdentificationResult(replace(result, evaluation=evaluation), store)
 
 
 def exclude_times(
@@ -261,7 +261,7 @@ def validate(
     differing = report_fixed(RobotModel.from_parameters(parameters), trials)
     excluded = report_rest_left_out(kept)
     evaluation = evaluation.with_findings((*differing, *excluded, *report_recordings(trials, parameters.joint_names)))
-    return ValidationResult.from_evaluation(evaluation, parameters)
+    return ValidationResult(evaluation, parameters)
 
 
 def open_all(paths: Sequence[str], configuration: Configuration) -> list[FileRecording]:

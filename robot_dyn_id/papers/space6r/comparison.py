@@ -101,8 +101,8 @@ def figures_of_goals(trials: Trials) -> Iterator[Figure]:
         float(worst.values.max()),
         better="lower",
         target=TARGETS["cost"],
-        why=f"median {worst.median:.6g}; {trials.spread(HYBRID, cost).failed} of {worst.draws} runs of {HYBRID} end "
-        "without convergence",
+        why=f"median {worst.median:.6g}; {trials.spread(HYBRID, cost).failed} of {worst.draws} runs of {HYBRID} "
+        "end without convergence",
     )
     faster = trials.ratio(HYBRID, "separable", seconds)
     yield Figure(
