@@ -12,7 +12,7 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
 from scipy.linalg import blas, lapack, solve_triangular
@@ -22,6 +22,7 @@ from robot_dyn_id.dynamics.problem import LinearProblem, Tile, find_used_rows
 from robot_dyn_id.errors import InputError, UsageError
 from robot_dyn_id.kernels.compiled import COMPILED
 from robot_dyn_id.kernels.compression import add_products, add_rows
+from robot_dyn_id.options import Choice
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -37,6 +38,8 @@ QR_BLOCK_COLUMNS = 16
 """Block size of the triangular-pentagonal QR: the fastest of 4 to 24 for arms."""
 
 METHODS = ("qr", "gram")
+Method = Annotated[str, Choice(METHODS)]
+"""Type of an option: how rows are compressed."""
 
 MIN_CHOLESKY_PIVOT = 1e-5
 """Pivots of the scaled Gram matrix below this may be rounding: its rank is then determined by eigenvalues."""
