@@ -13,7 +13,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -26,9 +25,6 @@ from robot_dyn_id.kernels.dynamics import BodyTree, dynamics_single, dynamics_ti
 from robot_dyn_id.model.description import is_same_robot
 from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.parameters import ParameterSet
-
-if TYPE_CHECKING:
-    from typing_extensions import Self
 
 MAX_SINGLE_STATES = 8
 """Maximum number of states that are evaluated one by one: the cost of a tile does not depend on their number."""
@@ -145,7 +141,7 @@ class Dynamics:
     temperature: Array | None = None
 
     @classmethod
-    def from_parameters(cls, parameters: ParameterSet) -> Self:
+    def from_parameters(cls, parameters: ParameterSet) -> Dynamics:
         """Make the dynamics of an identified parameter set.
 
         Raises:
@@ -156,7 +152,7 @@ class Dynamics:
         )
 
     @classmethod
-    def from_model(cls, model: RobotModel) -> Self:
+    def from_model(cls, model: RobotModel) -> Dynamics:
         """Make the dynamics of the rigid bodies of the URDF, without friction."""
         values = model.inertial_parameters
         return cls(Regressor(model), np.arange(len(values)), values)
@@ -166,7 +162,7 @@ class Dynamics:
         """Unit of each joint's effort; see `RobotModel.effort_units`."""
         return self.regressor.model.effort_units
 
-    def carrying(self, body: int, parameters: Array) -> Self:
+    def carrying(self, body: int, parameters: Array) -> Dynamics:
         """The same robot with a further body fixed to one of its bodies.
 
         Args:
@@ -177,7 +173,7 @@ class Dynamics:
         every[10 * body : 10 * body + 10] += parameters
         return replace(self, columns=np.arange(len(every)), values=every)
 
-    def at_temperature(self, temperature: ArrayLike) -> Self:
+    def at_temperature(self, temperature: ArrayLike) -> Dynamics:
         """The same robot at other temperatures of the joints [degrees Celsius], a number or shape (n,).
 
         Raises:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -31,9 +31,6 @@ from robot_dyn_id.identification.validation.extrapolation import (
 from robot_dyn_id.parameters import ParameterSet
 from robot_dyn_id.signals.ranges import Ranges
 from robot_dyn_id.simulation.controllers import credible_limits, effort_limits, refuse_unsafe
-
-if TYPE_CHECKING:
-    from typing_extensions import Self
 
 TRAJECTORY_WITHOUT_VELOCITIES = Definition(
     "trajectory_without_velocities",
@@ -186,7 +183,7 @@ class FeedForward:
     limit: Array
 
     @classmethod
-    def from_parameters(cls, parameters: ParameterSet, robot_compensates: Sequence[str] = ()) -> Self:
+    def from_parameters(cls, parameters: ParameterSet, robot_compensates: Sequence[str] = ()) -> FeedForward:
         """Make the feed-forward of a parameter set.
 
         Args:

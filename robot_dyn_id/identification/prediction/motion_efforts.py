@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -17,9 +16,6 @@ from robot_dyn_id.findings import Finding
 from robot_dyn_id.identification.prediction.feed_forward import EXCITE, FeedForward, format_violation
 from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.simulation.controllers import effort_limits
-
-if TYPE_CHECKING:
-    from typing_extensions import Self
 
 
 @dataclass(frozen=True)
@@ -35,7 +31,7 @@ class MotionEfforts:
     step: float
 
     @classmethod
-    def from_model(cls, feed_forward: FeedForward, model: RobotModel, step: float) -> Self:
+    def from_model(cls, feed_forward: FeedForward, model: RobotModel, step: float) -> MotionEfforts:
         """Make the efforts of a robot's motions.
 
         Args:
