@@ -8,7 +8,7 @@ import math
 import numpy as np
 
 from robot_dyn_id.kernels.compiled import compiled
-from robot_dyn_id.kernels.stepping import State, advance, motor_effort, slide
+from robot_dyn_id.kernels.stepping import advance, motor_effort, slide
 
 
 @compiled
@@ -25,35 +25,19 @@ def feedback(error, rate, proportional, derivative, exponent):  # type: ignore[n
 
 @compiled
 def run_trial(  # type: ignore[no-untyped-def]
-    plant,
-    known,
-    scale,
-    gains,
-    period,
-    count,
-    limit,
-    wanted,
-    noise,
-    resolution,
-    q,
-    dq,
-    dry,
-    slip,
-    aimed,
-    true,
-    measured,
+    plant, known, scale, gains, period, count, limit, wanted, noise, resolution, state, aimed, true, measured
 ):
     """Follow a motion from its first sample to its last; at each the controller reads the sensors once.
 
     plant, known: the robot and the controller's model, `Robots` with L = 1 each.
     scale: 0: computed torque with the model; else that many times its mass matrix alone moves the robot.
     gains: proportional and derivative, shape (n,) each, and exponent; see `feedback`.
-    period, count: of the controller [s], and integration steps in it.
+    period, count: time between two ticks of the controller [s], and integration steps in it.
     limit: greatest efforts, shape (n,).
     wanted: positions, velocities and accelerations, shape (3, K, n).
     noise: what the sensors add to positions, velocities and efforts, shape (K, 3, n).
     resolution: resolution of the encoders; 0: not quantized.
-    q, dq, dry, slip: state, changed in place; see `State`.
+    state: state of the robot, changed in place; see `State`.
     aimed: Dahl states of the controller's model along the motion, changed in place; see `State`.
     true: filled with the positions, shape (K, n).
     measured: output, the measurements, shape (K, 3, n); the effort at a sample is the mean of those before and
@@ -61,6 +45,7 @@ def run_trial(  # type: ignore[no-untyped-def]
 
     It returns K, or the index of the sample after which the simulation diverged.
     """
+    q, dq = state.q, state.dq
     n, samples = len(q), wanted.shape[1]
     before, rest = np.zeros(n), np.zeros(n)
     for k in range(samples):
@@ -81,7 +66,7 @@ def run_trial(  # type: ignore[no-untyped-def]
         torque = np.minimum(np.maximum(torque, -limit), limit)
         measured[k, 2] = noise[k, 2] + (0.5 * (before + torque) if k else torque)
         before = torque
-        excess = advance(plant, torque, period / count, count, State(q, dq, dry, slip))
+        excess = advance(plant, torque, period / count, count, state)
         if not (excess > 0.0 and math.isfinite(q.sum() + dq.sum())):
             return k
     return samples

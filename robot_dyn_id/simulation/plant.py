@@ -176,6 +176,11 @@ class Plant:
         self.dry = np.zeros(self.dynamics.coordinates)
         self.slip = self.dynamics.slip()
 
+    @property
+    def state(self) -> State:
+        """State of the robot for the kernels, which change it in place."""
+        return State(self.q, self.dq, self.dry, self.slip)
+
     def place(self, motion: Motion, sample: int) -> None:
         """Place the robot in the state of a motion at one sample, friction states and temperatures included.
 
@@ -209,8 +214,7 @@ class Plant:
         count = steps(duration)
         total = applied if external is None else applied + external
         before = self.q.copy()
-        state = State(self.q, self.dq, self.dry, self.slip)
-        excess = advance(self.dynamics.robot, total, duration / count, count, state)
+        excess = advance(self.dynamics.robot, total, duration / count, count, self.state)
         if not (excess > 0.0 and math.isfinite(self.q.sum()) and math.isfinite(self.dq.sum())):
             raise self.broken_down(before)
         return applied
