@@ -17,17 +17,16 @@ from robot_dyn_id.dynamics.stored_terms import find_own_classes, list_states, li
 from robot_dyn_id.errors import storable
 from robot_dyn_id.estimators import Estimate
 from robot_dyn_id.estimators.row_statistics import RowStatistics
-from robot_dyn_id.identification.diagnosis.fingerprint import Fingerprint
 from robot_dyn_id.identification.factor import Factor
 from robot_dyn_id.identification.model import IdentifiedModel
 from robot_dyn_id.identification.settings import store_drives
+from robot_dyn_id.identification.stages.judged import Judged
 from robot_dyn_id.identification.thresholds import Thresholds
 from robot_dyn_id.identification.validation.evaluation import Evaluation
 from robot_dyn_id.identification.validation.residual_profile import ResidualProfile
 from robot_dyn_id.parameters import LONGEST_LINE, ParameterSet, implied_compensations, urdf_hash
 from robot_dyn_id.signals.ranges import Ranges
 from robot_dyn_id.signals.torque_shares import WEAK_TORQUE_SHARE, torque_shares
-from robot_dyn_id.signals.trials import FilteredTrials
 
 FROM_FACTORS = "identified from factors: its uses are not judged; validate it on a recording of this robot"
 """Reason why the verdict on a set that was identified without its recordings is at best `suspect`."""
@@ -77,29 +76,19 @@ class HeldOutErrors:
         return cls.from_predictions(recordings, [rows.estimate(names).values for rows in others])
 
 
-def assemble(
-    identified: IdentifiedModel,
-    evaluation: Evaluation,
-    training: FilteredTrials,
-    fingerprint: Fingerprint,
-    estimator: str,
-    software_version: str,
-) -> ParameterSet:
+def assemble(judged: Judged, software_version: str) -> ParameterSet:
     """Assemble a parameter set.
 
     Args:
-        identified: the identified model.
-        evaluation: evaluation of the model on held-out data.
-        training: data from which the model was identified.
-        fingerprint: fingerprint of these data as they were recorded.
-        estimator: name of the estimator.
+        judged: the model, its evaluation, and all that led to them.
         software_version: version of this package.
     """
-    plan = training.plan
-    model = identified.regressor.model
-    gains, signs = store_drives(training.drives, model.joint_names)
+    fitted, evaluation = judged.fitted, judged.evaluation
+    training, examined = fitted.chosen.trials, fitted.chosen.examined
+    plan, fingerprint = training.plan, examined.read.fingerprint
+    gains, signs = store_drives(training.drives, training.joints)
     return ParameterSet(
-        **_describe_model(identified, training.ranges),
+        **_describe_model(fitted.model, training.ranges),
         sample_rate=plan.rate,
         cutoff_frequency=plan.low_pass.cutoff,
         motion_cutoff_frequency=plan.motion_pass.cutoff,
@@ -110,7 +99,7 @@ def assemble(
         data_digests=fingerprint.digests,
         data_starts=fingerprint.starts,
         data_stops=fingerprint.stops,
-        estimator=estimator,
+        estimator=fitted.fit.estimator,
         software_version=software_version,
         held_out_nrmse=np.array([joint.nrmse for joint in evaluation.held_out.joints]),
         held_out_all_joints_nrmse=evaluation.held_out.all_joints_nrmse,
@@ -122,6 +111,8 @@ def assemble(
         offset_deviations=training.offset_deviations,
         **_describe_residuals(evaluation),
         fit_for=tuple(judgment.fit for judgment in evaluation.uses),
+        effort_kind=examined.effort_kind,
+        robot_compensates=examined.read.settings.robot_compensates or implied_compensations(examined.effort_kind),
     )
 
 

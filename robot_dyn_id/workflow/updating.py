@@ -84,8 +84,7 @@ def identify_with_factor(
         if earlier is not None:
             factor = Factor.merged([earlier, factor])
             parameters = with_data_of(found.parameters, factor)
-            found = replace(found, parameters=parameters, evaluation=found.evaluation.with_findings(findings))
-            result = replace(result, identification=found)
+            result = replace(result, identification=replace(found.with_findings(findings), parameters=parameters))
         opened.pop_all()  # the caller closes it
     return UpdatedIdentification(result, factor)
 

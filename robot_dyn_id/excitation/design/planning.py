@@ -59,7 +59,7 @@ def motion_limits(settings: DesignSettings, model: RobotModel) -> tuple[MotionLi
         model: robot model.
 
     Returns:
-        The limits, and one note for every limit that had to be assumed.
+        The limits, and a note for the joints of every limit that had to be assumed.
 
     Raises:
         RobotDynIdError: the limits do not allow a joint to move.
@@ -68,10 +68,11 @@ def motion_limits(settings: DesignSettings, model: RobotModel) -> tuple[MotionLi
     velocity = np.where(np.isfinite(model.limits.velocity), model.limits.velocity, 1.0)
     fallback = np.minimum(velocity / RISE_TIME_S, DEFAULT_ACCELERATION)
     assumed = np.isnan(acceleration)
+    joints_of: dict[str, list[str]] = {}
+    for j in np.flatnonzero(assumed):
+        joints_of.setdefault(f"{fallback[j]:.3g} {model.position_units[j]}/s^2", []).append(model.joint_names[j])
     notes = tuple(
-        f"joint {model.joint_names[j]}: no acceleration limit given; {fallback[j]:.3g} "
-        f"{model.position_units[j]}/s^2 is assumed"
-        for j in np.flatnonzero(assumed)
+        f"{', '.join(joints)}: no acceleration limit given; {limit} is assumed" for limit, joints in joints_of.items()
     )
     jerk = joint_array(settings.jerk, model.joint_names, "jerk", math.inf)
     bound = np.where(assumed, fallback, acceleration).tolist()
