@@ -8,6 +8,7 @@ import pytest
 from scipy.signal import lsim, lti
 from support.simulated import ARM, GRIPPER, TERMS, Simulated
 
+from robot_dyn_id.data.trajectory_points import TrajectoryPoints
 from robot_dyn_id.dynamics.dynamics import Dynamics
 from robot_dyn_id.dynamics.regressor import Motion
 from robot_dyn_id.dynamics.terms import RotorInertia
@@ -21,7 +22,6 @@ from robot_dyn_id.online.monitoring import CausalFilter, Columns, ResidualMonito
 from robot_dyn_id.online.watch import WatchSettings
 from robot_dyn_id.simulation.sensors import colored_noise
 from robot_dyn_id.simulation.simulated_robot import Actuation, SimulatedRobot
-from robot_dyn_id.simulation.trajectory_tracking import Waypoints
 
 
 def test_the_filter_is_the_exact_second_order_low_pass_at_any_sample_times():
@@ -136,14 +136,14 @@ def stopped(arm, stop, late):
     motion, t = random_fourier(arm.model, 7), np.arange(0.01, 12.0, 0.01)
     robot = SimulatedRobot(truth, motion.evaluate(np.zeros(1))[0][:, 0], 1e-3, Actuation(limit_effort=False))
     q, dq, ddq, _ = motion.evaluate(t)
-    robot.tracker.follow(Waypoints(t, q.T, dq.T, ddq.T), 0.0, 0.0)
+    robot.tracker.follow(TrajectoryPoints(t, q.T, dq.T, ddq.T), 0.0, 0.0)
     q, dq, _, _ = motion.evaluate(np.array([stop]))
     braking = Braking(q[:, 0], dq[:, 0], np.full(3, 5.0))
     t = np.linspace(0.0, braking.duration, 200)[1:]
     q, dq, _, _ = braking.evaluate(t)
     for k in range(round((stop + 1.5) * 1000)):
         if k == round((stop + late) * 1000):
-            robot.tracker.follow(Waypoints(t, q.T, dq.T), robot.time, robot.time)
+            robot.tracker.follow(TrajectoryPoints(t, q.T, dq.T), robot.time, robot.time)
         q_now, dq_now, tau = robot.tick()
         if k % 5 == 0:
             pulse = PULSE if late and 0 <= k - round((stop + late) * 1000) < 5 else 0.0

@@ -27,7 +27,8 @@ from robot_dyn_id.identification.settings import Settings
 from robot_dyn_id.recordings import open_recording
 from robot_dyn_id.signals.trials import FilteredTrials
 from robot_dyn_id.workflow import fleet_tasks
-from robot_dyn_id.workflow.fleet import _of_equal_choices, _Reduced, format_probability, identify_fleet
+from robot_dyn_id.workflow.fleet import _of_equal_choices, _Reduced, identify_fleet
+from robot_dyn_id.workflow.fleet_results import format_probability
 from robot_dyn_id.workflow.fleet_store import FactorStore
 from robot_dyn_id.workflow.fleet_tasks import (
     MapTask,

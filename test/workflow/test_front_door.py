@@ -169,9 +169,9 @@ def test_joints_that_are_not_recorded_are_fixed_as_by_the_command(folder, tmp_pa
 def test_held_out_recordings_and_ranges(folder, monkeypatch):
     monkeypatch.chdir(folder)
     robot, recording, other = rdi.load_robot("arm.urdf"), *map(rdi.open_recording, ("recording.npz", "other.npz"))
-    assert rdi.identify(robot, recording, held_out=other).held_out_sources == ("other.npz",)
+    assert rdi.identify(robot, recording, held_out=other).identification.held_out_sources == ("other.npz",)
     both = rdi.identify(robot, [recording, other])
-    assert both.held_out_sources == both.parameters.data_sources == ("recording.npz", "other.npz")
+    assert both.identification.held_out_sources == both.parameters.data_sources == ("recording.npz", "other.npz")
     assert both.parameters.held_out_method == "cross_validation"
     result = rdi.identify(robot, recording, train_range=(0.0, 12.0))
     assert result.parameters.held_out_method == "range"
@@ -213,7 +213,7 @@ def test_a_plot_without_matplotlib_says_what_to_install(names, monkeypatch):
 
 
 def test_parameters_make_the_dynamics_that_were_identified(names):
-    dynamics = rdi.load_parameters("run/parameters.yaml").dynamics()
+    dynamics = rdi.make_dynamics(rdi.load_parameters("run/parameters.yaml"))
     states = names["q"], names["dq"], names["ddq"]
     np.testing.assert_array_equal(
         dynamics.inverse_dynamics(*states), names["result"].dynamics().inverse_dynamics(*states)
@@ -227,7 +227,7 @@ def test_dynamics_of_a_bad_model_warn(names):
         result.dynamics()
     bad = replace(result.parameters, verdict="bad", reasons=("it fails",))
     with pytest.warns(UserWarning, match="is bad: do not control a robot with it"):
-        bad.dynamics()
+        rdi.make_dynamics(bad)
 
 
 def test_parameters_load_from_the_folder_of_an_identification(names):
