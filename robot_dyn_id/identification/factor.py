@@ -11,7 +11,7 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import reduce
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -31,9 +31,6 @@ from robot_dyn_id.signals.processing import RecordedProblem
 from robot_dyn_id.signals.ranges import Ranges
 from robot_dyn_id.signals.reversals import AUTO
 from robot_dyn_id.signals.trials import FilteredTrials
-
-if TYPE_CHECKING:
-    from typing_extensions import Self
 
 Choices = Mapping[str, Any]
 """Plain values by name: numbers, strings and lists of them."""
@@ -69,7 +66,7 @@ class Factor:
         base: BaseParameters,
         settings: Settings,
         effort_kind: str,
-    ) -> Self:
+    ) -> Factor:
         """Factor of filtered recordings.
 
         Args:
@@ -96,7 +93,7 @@ class Factor:
         )
 
     @classmethod
-    def merged(cls, parts: Sequence[Factor]) -> Self:
+    def merged(cls, parts: Sequence[Factor]) -> Factor:
         """Factor of the recordings of several factors.
 
         Args:

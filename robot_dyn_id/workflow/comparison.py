@@ -105,6 +105,6 @@ def compare(
     if not isinstance(recordings, Sequence) or recordings:
         cutoff = min(one.cutoff_frequency for one in models)
         evaluations = tuple(
-            validate(replace(one, cutoff_frequency=cutoff), recordings, settings, progress) for one in models
+            validate(replace(one, cutoff_frequency=cutoff), recordings, settings, progress).evaluation for one in models
         )
     return ComparisonResult(names, tuple(models), differences, evaluations)

@@ -173,7 +173,7 @@ def _identify_stored(
         *report_unknown_joints(trials.all, model),
         *report_recordings(trials.all, model.joint_names),
     )
-    return IdentificationResult.from_identification(result.with_findings(findings), store)
+    return IdentificationResult(result.with_findings(findings), store)
 
 
 def exclude_times(
@@ -259,7 +259,7 @@ def validate(
     differing = report_fixed(model, trials)
     excluded = report_rest_left_out(kept)
     evaluation = evaluation.with_findings((*differing, *excluded, *report_recordings(trials, parameters.joint_names)))
-    return ValidationResult.from_evaluation(evaluation, parameters)
+    return ValidationResult(evaluation, parameters)
 
 
 def open_all(paths: Sequence[str], configuration: Configuration) -> list[FileRecording]:

@@ -36,7 +36,7 @@ def data():
 
 def test_a_closed_result_keeps_no_samples_and_can_still_be_saved(data, tmp_path):
     result = identify_recordings(RobotDescription(ARM, "arm"), CONFIGURATION, data)
-    stores = [result.decoded, result.training.store]
+    stores = [result.decoded, result.identification.training.store]
     assert all(store._stored for store in stores)
     result.close()
     assert not any(store._stored for store in stores)

@@ -407,7 +407,7 @@ def measure_errors(trials: FilteredTrials, model: RobotModel) -> Array:
     counts = np.maximum(grams.block_counts(range(grams.block_count)), 1.0)
     variation = grams.effort_variation()
     infinite = np.full(len(variation), np.inf)
-    return np.divide(np.sqrt(errors.sum(axis=0) / counts), variation, out=infinite, where=variation > 0.0)
+    return np.asarray(np.divide(np.sqrt(errors.sum(axis=0) / counts), variation, out=infinite, where=variation > 0.0))
 
 
 def _combine(trials: FilteredTrials, model: RobotModel, blocks: Blocks) -> tuple[_Wide, BlockGrams]:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -17,9 +16,6 @@ from robot_dyn_id.arrays import Array, Mask
 from robot_dyn_id.identification.validation.metrics import Fold, held_out_windows
 from robot_dyn_id.identification.validation.thinning import Thinning
 from robot_dyn_id.parameters import ParameterSet
-
-if TYPE_CHECKING:
-    from typing_extensions import Self
 
 SPEED_RANGES, FEWEST_OF_RANGE = 12, 30
 """Number of ranges of the speed, and least number of samples of one."""
@@ -38,7 +34,7 @@ class ResidualProfile:
     deviations: Array
 
     @classmethod
-    def from_samples(cls, residual: Array, velocity: Array, valid: Mask) -> Self | None:
+    def from_samples(cls, residual: Array, velocity: Array, valid: Mask) -> ResidualProfile | None:
         """Profile of N samples; None if a joint has none that are valid. Ranges hold equal numbers of samples.
 
         Args:
@@ -63,7 +59,7 @@ class ResidualProfile:
         return cls(speeds, deviations)
 
     @classmethod
-    def from_folds(cls, folds: Sequence[Fold], thinning: Thinning) -> Self | None:
+    def from_folds(cls, folds: Sequence[Fold], thinning: Thinning) -> ResidualProfile | None:
         """Profile of the residuals of some data, each part predicted by the model of its fold; None as above.
 
         Args:
@@ -85,7 +81,7 @@ class ResidualProfile:
         return cls.from_samples(residual, velocity, valid)
 
     @classmethod
-    def from_parameters(cls, parameters: ParameterSet) -> Self | None:
+    def from_parameters(cls, parameters: ParameterSet) -> ResidualProfile | None:
         """Profile that a parameter set holds; None without one."""
         if not parameters.residual_speeds.size:
             return None

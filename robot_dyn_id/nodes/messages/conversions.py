@@ -13,6 +13,8 @@ import numpy as np
 from trajectory_msgs.msg import JointTrajectory
 
 from robot_dyn_id.arrays import Array
+from robot_dyn_id.data.trajectory_points import MOST_POINTS, TrajectoryPoints
+from robot_dyn_id.data.trajectory_rows import NANOSECONDS, TrajectoryRows
 from robot_dyn_id.errors import InputError, RobotDynIdError, UnsafeDataError, storable
 from robot_dyn_id.findings import Finding
 from robot_dyn_id.identification.stages.identification import Identification
@@ -21,7 +23,6 @@ from robot_dyn_id.msg import IdentificationReport
 from robot_dyn_id.msg import ParameterSet as ParameterSetMsg
 from robot_dyn_id.nodes.runtime.decoding import most_bytes
 from robot_dyn_id.parameters import LONGEST_LINE, FitFor, ParameterSet, TermState, check_format_version, message_fields
-from robot_dyn_id.simulation.trajectory_tracking import MOST_POINTS, PointRows, Waypoints
 
 FLATTENED = ("states", "fit_for")
 """Fields of a parameter set that are several flat arrays in the message."""
@@ -185,7 +186,7 @@ def identification_report(outcome: Identification | RobotDynIdError, folder: Pat
     return message
 
 
-def waypoints(message: JointTrajectory, joint_names: Sequence[str], rest: Array | None = None) -> Waypoints:
+def waypoints(message: JointTrajectory, joint_names: Sequence[str], rest: Array | None = None) -> TrajectoryPoints:
     """The points of a joint trajectory in the robot's order of joints.
 
     Args:
@@ -197,12 +198,12 @@ def waypoints(message: JointTrajectory, joint_names: Sequence[str], rest: Array 
         InputError: a trajectory that no robot with these joints can follow.
     """
     points = message.points
-    rows = PointRows(
-        message.joint_names,
-        [point.time_from_start.sec + 1e-9 * point.time_from_start.nanosec for point in points],
-        [point.positions for point in points],
-        [point.velocities for point in points],
-        [point.accelerations for point in points],
-        [point.effort for point in points],
+    rows = TrajectoryRows(
+        tuple(message.joint_names),
+        tuple(NANOSECONDS * point.time_from_start.sec + point.time_from_start.nanosec for point in points),
+        tuple(point.positions for point in points),
+        tuple(point.velocities for point in points),
+        tuple(point.accelerations for point in points),
+        tuple(point.effort for point in points),
     )
-    return Waypoints.from_rows(joint_names, rows, rest)
+    return TrajectoryPoints.from_rows(joint_names, rows, rest)

@@ -108,6 +108,7 @@ def test_delays_of_more_than_the_time_of_the_motion_are_found(exact, delay, drif
     assert found.drifts == (drift > 0.0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("period", [2.0, 2.03, 2.5])
 def test_delays_of_periodic_motion_are_the_shortest_that_explain_it(period):
     periodic = ROBOT.record(duration=30.0, rate=200.0, noise=0.02, period=period)

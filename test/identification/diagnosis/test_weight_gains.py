@@ -109,6 +109,7 @@ def test_kinds_are_checked():
         Settings(effort_kind="volts")
 
 
+@pytest.mark.slow
 def test_currents_alone_give_a_model_in_one_call(robot, currents):
     result = identify([currents], [], robot.model, Settings(cutoff=5.0), "test")
     assert result.evaluation.held_out.all_joints_nrmse < 0.05
