@@ -180,7 +180,7 @@ def test_the_franka_is_predicted_no_worse_than_by_least_squares(tmp_path):
     robot = RobotDescription.from_file(folder / "model.urdf")
     result = identify_recordings(robot, configuration, DataSelection([recording], train_range=(0.0, 16.0)))
     summary = result.save(tmp_path)
-    prior = result.selection.size * RobotModel.from_file(folder / "model.urdf").inertial_parameters
+    prior = result.identification.selection.size * RobotModel.from_file(folder / "model.urdf").inertial_parameters
     assert_consistent(result.parameters, prior)
     assert summary["physically_consistent"]
     assert summary["mass_matrix_indefinite"] == 0.0
