@@ -95,7 +95,7 @@ class Study(NamedTuple):
     def problem(self, recording: ArrayRecording) -> LinearProblem:
         """Its rows."""
         trials = FilteredTrials([recording], recording.joint_names, {}, self.plan)
-        return trials.problem(self.regressor, self.arm.independent_columns.astype(np.int64))
+        return trials.problem(self.regressor, self.arm.base.independent)
 
 
 def brick(mass: float) -> Array:

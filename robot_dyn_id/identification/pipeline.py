@@ -37,7 +37,7 @@ from robot_dyn_id.identification.correction import (
 )
 from robot_dyn_id.identification.diagnosis.agreement import nominal_agreement
 from robot_dyn_id.identification.diagnosis.diagnosis import examine_lengths
-from robot_dyn_id.identification.diagnosis.fingerprint import Fingerprint, report_repeated, report_trained
+from robot_dyn_id.identification.diagnosis.fingerprint import report_repeated, report_trained, take_fingerprint
 from robot_dyn_id.identification.diagnosis.health import compare_with_nominal, examine, refuse, soften_for_validation
 from robot_dyn_id.identification.diagnosis.residuals import examine_held_out
 from robot_dyn_id.identification.fit.estimation import describe_prior, fit_fold, fit_model
@@ -51,14 +51,13 @@ from robot_dyn_id.identification.validation.cross_validation import METHOD, coun
 from robot_dyn_id.identification.validation.evaluation import Evaluation, HeldOutData, evaluate
 from robot_dyn_id.identification.validation.holdout import held_out_method
 from robot_dyn_id.identification.validation.metrics import Fold
-from robot_dyn_id.identification.validation.residual_profile import ResidualProfile
+from robot_dyn_id.identification.validation.residual_profile import profile_residuals
 from robot_dyn_id.identification.validation.trace import thin_out
 from robot_dyn_id.identification.validation.verdict import judge_training
 from robot_dyn_id.model.robot import STANDARD_GRAVITY, RobotModel
 from robot_dyn_id.model.urdf import RobotDescription
-from robot_dyn_id.parameters import ParameterSet, implied_compensations
+from robot_dyn_id.parameters import Fingerprint, ParameterSet, implied_compensations
 from robot_dyn_id.progress import Progress, Stage, ignore_progress
-from robot_dyn_id.signals.ranges import Ranges
 from robot_dyn_id.signals.reversals import exclude_reversals
 from robot_dyn_id.signals.stillness import report_rest_left_out
 from robot_dyn_id.signals.trials import FilteredTrials, SignalSettings, require_signals
@@ -171,7 +170,7 @@ def identify(
     if held_out:
         progress(Stage("validating on held-out data"))
         own = (Fold.from_model(trials, fit.model),) if selection is None else _list_folds(selection)
-        profile = ResidualProfile.from_folds(own, thin_out(trials))
+        profile = profile_residuals(own, thin_out(trials))
         others, found = _prepare_held_out(held_out, trials, fit.model.regressor, settings)
         findings += (*found, *examine_held_out(fit.model, others, trials.offset_deviations))
         data = HeldOutData.from_model(method, others, fit.model)
@@ -186,18 +185,15 @@ def identify(
         findings += not_validated
     evaluation = evaluate(fit.model, data, trials.ranges, settings, profile).with_findings(findings)
     evaluation = replace(evaluation, findings=report_shared_motion(trials, evaluation.findings))
-    parameters = replace(
-        assemble(fit.model, evaluation, trials, fingerprint, fit.estimator, software_version),
-        effort_kind=kind,
-        robot_compensates=settings.robot_compensates or implied_compensations(kind),
-    )
+    adds = settings.robot_compensates or implied_compensations(kind)
+    parameters = assemble(fit.model, evaluation, trials, fingerprint, kind, adds, fit.estimator, software_version)
     return Identification(
         parameters=parameters,
         model=fit.model,
         evaluation=evaluation,
         training=trials,
         essential=fit.essential,
-        identifiable=identifiability(fit.model.regressor, base, parameters.names, parameters.status),
+        identifiable=identifiability(fit.model.regressor, base, parameters.base.names, parameters.estimate.status),
         selection=selection,
     )
 
@@ -280,11 +276,11 @@ def _compare_recordings(
 
     A prior from data that the model is validated on makes the error there too small, too.
     """
-    prints, others = ([Fingerprint.from_recording(one, joints) for one in group] for group in (training, held_out))
+    prints, others = ([take_fingerprint(one, joints) for one in group] for group in (training, held_out))
     trained = Fingerprint.joined(prints)
     findings = (*report_repeated(training, prints), *report_trained(held_out, others, trained))
     if isinstance(settings.prior, ParameterSet):
-        earlier = Fingerprint.from_parameters(settings.prior)
+        earlier = settings.prior.provenance.fingerprint
         validated = (held_out, others) if held_out else (training, prints)
         findings += report_trained(*validated, earlier, "training data of the prior")
     return trained, findings
@@ -313,13 +309,13 @@ def _prepare_held_out(
 def _with_gravity_of_prior(model: RobotModel, settings: Settings) -> tuple[RobotModel, tuple[Finding, ...]]:
     """Robot with the gravity vector of an earlier parameter set, such as a tilt of the base, where none was given."""
     prior = settings.prior
-    if not (isinstance(prior, ParameterSet) and settings.base_tilt and prior.gravity.any()):
+    if not (isinstance(prior, ParameterSet) and settings.base_tilt and prior.robot.gravity.any()):
         return model, ()
-    if not np.allclose(model.gravity, STANDARD_GRAVITY) or np.allclose(model.gravity, prior.gravity):
+    if not np.allclose(model.gravity, STANDARD_GRAVITY) or np.allclose(model.gravity, prior.robot.gravity):
         return model, ()
-    vector = " ".join(f"{component:.4g}" for component in prior.gravity)
+    vector = " ".join(f"{component:.4g}" for component in prior.robot.gravity)
     message = f"the gravity vector is that of the prior, {vector}, as none was given"
-    return replace(model, gravity=prior.gravity), (GRAVITY_OF_PRIOR.found(message),)
+    return replace(model, gravity=prior.robot.gravity), (GRAVITY_OF_PRIOR.found(message),)
 
 
 def _fixed_regressor(model: RobotModel, settings: Settings) -> Regressor:
@@ -333,13 +329,13 @@ def _fixed_regressor(model: RobotModel, settings: Settings) -> Regressor:
         check_prior_robot(settings.prior, model)
         if settings.prior.drive_units != model.drive_units:
             raise InputError(
-                f"prior: the parameter set of {settings.prior.robot_name} has efforts in other units, as drive gains "
+                f"prior: the parameter set of {settings.prior.robot.name} has efforts in other units, as drive gains "
                 "are not known: identify both with the gains"
             )
     if isinstance(settings.prior, ParameterSet) and settings.terms is None and not settings.couplings:
-        if settings.prior.joint_names != model.joint_names:
+        if settings.prior.robot.joint_names != model.joint_names:
             raise InputError(
-                f"prior: the parameter set of {settings.prior.robot_name} has other joints than are to be identified"
+                f"prior: the parameter set of {settings.prior.robot.name} has other joints than are to be identified"
             )
         return replace(Regressor.from_parameters(settings.prior), model=model)
     terms = () if settings.chooses_terms else settings.fixed_terms
@@ -400,19 +396,19 @@ def validate(
     model = IdentifiedModel.from_parameters(parameters)
     settings = replace(settings, drives=settings.drives_of(parameters))
     continued, jumps = correct_positions(recordings, model.regressor.model)
-    read = read_as_trained(continued, parameters.effort_kind)
+    read = read_as_trained(continued, parameters.effort.kind)
     trials, findings = prepare_trials(read, model.regressor, settings, settings.signals_of(parameters), progress)
     findings = (*jumps, *soften_for_validation(findings))
     trials, delayed = realign(trials, model.regressor.model)
     findings += (*delayed, *_judge_training(model, trials, settings))
-    findings += examine_held_out(model, trials, parameters.offset_deviations)
-    prints = [Fingerprint.from_recording(one, parameters.joint_names) for one in recordings]
-    findings += report_trained(recordings, prints, Fingerprint.from_parameters(parameters))
-    findings += (*report_compensated(parameters.effort_kind), *report_unknown_gains(parameters.drive_units))
+    findings += examine_held_out(model, trials, parameters.effort.offset_deviations)
+    prints = [take_fingerprint(one, parameters.robot.joint_names) for one in recordings]
+    findings += report_trained(recordings, prints, parameters.provenance.fingerprint)
+    findings += (*report_compensated(parameters.effort.kind), *report_unknown_gains(parameters.drive_units))
     progress(Stage("predicting"))
     data = HeldOutData.from_model("recordings", trials, model)
-    ranges, profile = Ranges.from_parameters(parameters), ResidualProfile.from_parameters(parameters)
-    return evaluate(model, data, ranges, settings, profile).with_findings(findings)
+    profile = parameters.residuals if parameters.residuals.is_known else None
+    return evaluate(model, data, parameters.ranges, settings, profile).with_findings(findings)
 
 
 def prepare_trials(

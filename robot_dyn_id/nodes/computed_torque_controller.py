@@ -380,7 +380,7 @@ class ComputedTorqueController(ManagedNode):
         self._dynamics, self._compensation = dynamics, compensation
         self._law = ComputedTorque(dynamics, self._gains, compensation)
         self._begin_law(model, rated)
-        for fit in parameters.fit_for:
+        for fit in parameters.judgment.fit_for:
             if fit.use == self.settings.law and fit.answer != ANSWERS[0]:
                 joints = f" ({', '.join(fit.joints)})" if fit.joints else ""
                 self.get_logger().warning(f"the model is fit for {fit.use}: {fit.answer}{joints}; see its report")

@@ -374,7 +374,7 @@ class Identifier(RobotNode):
         if evaluation.verdict.word == "bad":
             log.error(f"verdict bad, not published: {'; '.join(evaluation.verdict.reasons)}")
             return
-        log.info(f"verdict {evaluation.verdict.word}: {len(result.parameters.names)} base parameters published")
+        log.info(f"verdict {evaluation.verdict.word}: {len(result.parameters.base.names)} base parameters published")
         self._publish(result.parameters)
 
     def diagnosis(self) -> Diagnosis:

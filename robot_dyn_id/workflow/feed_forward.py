@@ -174,7 +174,7 @@ def fill_efforts(
         UsageError: `robot_compensates` contradicts the parameter set.
     """
     feed_forward = FeedForward.from_parameters(parameters, robot_compensates)
-    joints = parameters.joint_names
+    joints = parameters.robot.joint_names
     waypoints = _waypoints(trajectory, joints)
     speed, efforts = feed_forward.slowed(waypoints) if slow_down else (1.0, feed_forward.along(waypoints))
     order = [joints.index(name) for name in trajectory.joint_names]

@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from robot_dyn_id.dynamics.base_parameters import BaseParameters, base_parameters
+from robot_dyn_id.dynamics.base_parameters import base_parameters
 from robot_dyn_id.dynamics.regressor import Regressor
 from robot_dyn_id.errors import InputError, RobotDynIdError
 from robot_dyn_id.estimators.row_statistics import RowStatistics
@@ -30,7 +30,7 @@ from robot_dyn_id.fleet.drift import Drift, RecordingAgreement, compare_recordin
 from robot_dyn_id.identification.factor import Factor
 from robot_dyn_id.identification.pipeline import prepare_training
 from robot_dyn_id.model.urdf import RobotDescription
-from robot_dyn_id.parameters import GAIN_REMEDY, describe_unknown_gains
+from robot_dyn_id.parameters import GAIN_REMEDY, BaseParameters, describe_unknown_gains
 from robot_dyn_id.recordings import FileRecording, files_of, open_recording
 from robot_dyn_id.signals.survey import survey
 from robot_dyn_id.signals.trials import plan_signals

@@ -254,13 +254,15 @@ def validate(
         UnsafeDataError: a health check refuses the data.
     """
     trials = _as_list(recordings)
-    require_seconds(trials, parameters.joint_names)
+    require_seconds(trials, parameters.robot.joint_names)
     settings = settings or Settings()
-    kept, _ = exclude_times(trials, (), parameters.joint_names, settings.exclude)
+    kept, _ = exclude_times(trials, (), parameters.robot.joint_names, settings.exclude)
     evaluation = pipeline.validate(kept, parameters, settings, progress)
     differing = report_fixed(RobotModel.from_parameters(parameters), trials)
     excluded = report_rest_left_out(kept)
-    evaluation = evaluation.with_findings((*differing, *excluded, *report_recordings(trials, parameters.joint_names)))
+    evaluation = evaluation.with_findings(
+        (*differing, *excluded, *report_recordings(trials, parameters.robot.joint_names))
+    )
     return ValidationResult.from_evaluation(evaluation, parameters)
 
 

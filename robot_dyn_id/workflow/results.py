@@ -50,8 +50,8 @@ class IdentifiedParameters(ParameterSet):
             UserWarning: the verdict is bad; or drive gains are not known, so that efforts are not in N m or N, see
                 `Dynamics.effort_units`.
         """
-        if self.verdict == "bad":
-            warnings.warn(f"the model of {self.robot_name} is bad: do not control a robot with it", stacklevel=2)
+        if self.judgment.verdict == "bad":
+            warnings.warn(f"the model of {self.robot.name} is bad: do not control a robot with it", stacklevel=2)
         if self.unknown_gains:
             warnings.warn(f"{describe_unknown_gains(self.drive_units)}: {GAIN_REMEDY}", stacklevel=2)
         return Dynamics.from_parameters(self)
@@ -91,10 +91,10 @@ class IdentificationResult(Identification):
 
     def __repr__(self) -> str:
         """Robot, verdict and error in one line, as for the last line of a notebook's cell."""
-        parameters = self.parameters
+        parameters, judgment = self.parameters, self.parameters.judgment
         return (
-            f"<IdentificationResult: {parameters.robot_name}, {parameters.verdict}, {len(parameters.names)} base "
-            f"parameters, held-out NRMSE {parameters.held_out_all_joints_nrmse:.2%}; print() shows the tables>"
+            f"<IdentificationResult: {parameters.robot.name}, {judgment.verdict}, {len(parameters.base.names)} base "
+            f"parameters, held-out NRMSE {judgment.held_out_all_joints_nrmse:.2%}; print() shows the tables>"
         )
 
     def __str__(self) -> str:

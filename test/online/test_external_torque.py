@@ -34,7 +34,7 @@ def states(parameters, duration, noise=0.0, seed=1, rate=RATE, correlation=0.1):
     motion, t = random_fourier(regressor.model, 5), np.arange(round(duration * rate)) / rate
     q, dq, ddq, _ = motion.evaluate(t % motion.period)
     moved = regressor.with_states(Motion(q, dq, ddq), 1.0 / rate)
-    tau = regressor.torque(moved, parameters.values, parameters.independent_columns.astype(np.int64))
+    tau = regressor.torque(moved, parameters.values, parameters.base.independent)
     sigmas = np.full(len(q), noise)
     tau = tau + colored_noise(sigmas, len(t), rate, correlation, np.random.default_rng(seed))
     return t, np.array((q, dq, tau)).transpose(0, 2, 1)

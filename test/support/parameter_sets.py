@@ -8,7 +8,7 @@ import numpy as np
 from robot_dyn_id.identification.pipeline import identify
 from robot_dyn_id.identification.settings import Settings
 from robot_dyn_id.identification.validation.holdout import split
-from robot_dyn_id.parameters import FitFor, ParameterSet, TermState, stored_fields, urdf_hash
+from robot_dyn_id.parameters import FitFor, ParameterSet, TermState, urdf_hash
 from support.simulated import LIFT, Simulated
 
 

@@ -345,7 +345,7 @@ def test_a_parameter_set_carries_its_terms(case, tmp_path):
     regressor = Regressor.from_parameters(read)
     assert regressor.terms == robot.regressor.terms
     motion = random_motion(robot.model, 30)
-    columns = read.independent_columns.astype(np.int64)
+    columns = read.base.independent
     full = np.concatenate([read.standard_parameters, read.term_values])
     torque = regressor.torque(motion, read.values, columns)
     assert ratio(torque, regressor.torque(motion, full)) <= 1e-12

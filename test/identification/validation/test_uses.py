@@ -37,9 +37,9 @@ from robot_dyn_id.identification.validation.uses import (
     list_criteria,
     report_criteria,
 )
+from robot_dyn_id.parameters import Ranges
 from robot_dyn_id.signals.filtering import LowPass
 from robot_dyn_id.signals.processing import SignalPlan
-from robot_dyn_id.signals.ranges import Ranges
 from robot_dyn_id.signals.trials import FilteredTrials
 from robot_dyn_id.simulation.plant import CompiledDynamics
 from robot_dyn_id.simulation.plant_lanes import PlantLanes
