@@ -118,7 +118,9 @@ def study() -> Study:
     parameters = arms.true_parameters(regressor.model)
     first = simulated_recording(regressor, parameters, motion, sample_times(DURATION, RATE), sensors_of("white"), 0)
     found = identify([first], [first], regressor.model, Settings(estimator=GeneralizedLeastSquares()), "benchmark")
-    plan = plan_signals(survey([first], first.joint_names, {}), SignalSettings(found.parameters.cutoff_frequency))
+    plan = plan_signals(
+        survey([first], first.joint_names, {}), SignalSettings(found.parameters.processing.cutoff_frequency)
+    )
     at = placement_of(regressor.model, LINK)
     return Study(Regressor.from_parameters(found.parameters), parameters, motion, plan, found.parameters, at)
 

@@ -17,11 +17,14 @@ import os
 import re
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import zip_longest
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import yaml
 
 MEASURED = {
     "fer": ("fer_unisa_bag", ("train_0_16s",), "val_16_24s"),
@@ -126,20 +129,42 @@ def _identify(out: Path, train: Sequence[Path], robot: Path, other: Path) -> Non
 
 def differences(before: Path, after: Path) -> Iterator[str]:
     """Each line of the texts of two records that differs."""
-    texts = {path.relative_to(folder) for folder in (before, after) for path in folder.rglob("*")}
-    for name in sorted(path for path in texts if path.suffix in (".yaml", ".json")):
+    names = {path.relative_to(folder) for folder in (before, after) for path in folder.rglob("*")}
+    for name in sorted(path for path in names if path.suffix in (".yaml", ".json")):
         files = [folder / name for folder in (before, after)]
         if not all(file.is_file() for file in files):
             yield f"{name}: only in one of them"
             continue
-        folders = str(before), str(after)
-        lines = [
-            file.read_text(encoding="utf-8").replace(folder, "").splitlines()
-            for file, folder in zip(files, folders, strict=True)
+        texts = [
+            file.read_text(encoding="utf-8").replace(str(folder), "")
+            for file, folder in zip(files, (before, after), strict=True)
         ]
+        if name.name == "parameters.yaml":
+            yield from (f"{name}: {found}" for found in _other_leaves(*texts))
+            continue
+        lines = [text.splitlines() for text in texts]
         for number, pair in enumerate(zip_longest(*lines, fillvalue=""), 1):
             if pair[0] != pair[1] and not CHANGES.search(pair[0]):
                 yield f"{name}:{number}: {pair[0].strip()[:100]} -> {pair[1].strip()[:100]}"
+
+
+def _other_leaves(*texts: str) -> Iterator[str]:
+    """Values that only one of two parameter sets holds, whatever the sections and names of their format."""
+    one, other = (Counter(_leaves(yaml.load(text, yaml.CSafeLoader))) for text in texts)
+    for side, values in (("before", one - other), ("after", other - one)):
+        yield from (f"only {side}: {value[:100]}" for value in values)
+
+
+def _leaves(content: Any, key: str = "") -> Iterator[str]:
+    """The values of a file; a list of numbers is one value."""
+    if isinstance(content, dict):
+        for name, value in content.items():
+            yield from _leaves(value, name)
+    elif isinstance(content, list) and any(isinstance(entry, dict) for entry in content):
+        for entry in content:
+            yield from _leaves(entry)
+    elif key != "use" and not CHANGES.search(key):  # uses were keys
+        yield repr(content)
 
 
 if __name__ == "__main__":

@@ -7,6 +7,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+from support.altered import altered
 from support.commands import SIMPLE_MODEL
 from support.recording_files import joint_state, write_bag
 from support.robots import joint, urdf
@@ -73,15 +74,14 @@ def test_recordings_in_any_folder_are_identified(name, kind, recording, tmp_path
     assert code < 2, err
     assert "run" in out
     parameters = read_parameters(folder / "run" / "parameters.yaml")
-    assert parameters.data_sources == (f"{tmp_path}/{stored}/{kind}",)
+    assert parameters.provenance.sources == (f"{tmp_path}/{stored}/{kind}",)
     report = json.loads((folder / "run" / "report.json").read_text())
-    assert report["sources"] == list(parameters.data_sources)
+    assert report["sources"] == list(parameters.provenance.sources)
 
 
 @pytest.mark.parametrize("name", AWKWARD)
 def test_awkward_names_pass_over_the_network(name):
     pytest.importorskip("rclpy", reason="rclpy is not installed: no ROS 2 here")
-    from dataclasses import replace
 
     from rclpy.serialization import deserialize_message, serialize_message
     from robot_dyn_id.msg import ParameterSet as ParameterSetMsg
@@ -90,10 +90,14 @@ def test_awkward_names_pass_over_the_network(name):
     from robot_dyn_id.nodes.messages.conversions import parameter_set, parameter_set_message
 
     stored = AWKWARD[name][1]
-    known = replace(identified(), data_sources=(stored,), reasons=(f"{stored}: at rest",), verdict="suspect")
+    known = altered(
+        identified(),
+        provenance={"sources": (stored,)},
+        judgment={"reasons": (f"{stored}: at rest",), "verdict": "suspect"},
+    )
     heard = deserialize_message(serialize_message(parameter_set_message(known)), ParameterSetMsg)
-    assert parameter_set(heard).data_sources == (stored,)
-    assert parameter_set(heard).reasons == known.reasons
+    assert parameter_set(heard).provenance.sources == (stored,)
+    assert parameter_set(heard).judgment.reasons == known.reasons
 
 
 @pytest.mark.parametrize("given", [given for given, _ in AWKWARD.values()] + ["x" * 10_000, "\udcff" * 10_000, "é"])

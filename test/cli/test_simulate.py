@@ -2,11 +2,11 @@
 """`robot-dyn-id simulate`: along a trajectory, under recorded efforts, and what it refuses."""
 
 import json
-from dataclasses import replace
 
 import numpy as np
 import pytest
 from scipy.integrate import solve_ivp
+from support.altered import altered
 from support.commands import SIMPLE_MODEL
 from support.simulated import ARM, GRIPPER, Simulated, save_npz
 
@@ -151,7 +151,7 @@ def test_beginning_again_keeps_the_model_near_the_recording(files, tmp_path, sim
 
 
 def test_weak_motors_leave_the_trajectory_and_that_is_reported(files, tmp_path, capfd):
-    weak = replace(read_parameters(files / "parameters.yaml"), urdf=ARM, urdf_sha256=urdf_hash(ARM))
+    weak = altered(read_parameters(files / "parameters.yaml"), robot={"urdf": ARM, "urdf_sha256": urdf_hash(ARM)})
     (tmp_path / "arm.urdf").write_text(ARM)
     write_parameters(tmp_path / "parameters.yaml", weak)
     code = main([*words(tmp_path, "--trajectory", files / "trajectory.yaml", "--out", tmp_path / "weak.npz"), "--json"])
@@ -164,8 +164,8 @@ def test_weak_motors_leave_the_trajectory_and_that_is_reported(files, tmp_path, 
 
 
 def indefinite(parameters):
-    values = parameters.values.copy()
-    inertial = parameters.independent_columns < 10 * len(parameters.body_names)
+    values = parameters.estimate.values.copy()
+    inertial = parameters.base.independent < 10 * len(parameters.robot.body_names)
     values[inertial] *= -1.0
     return with_values(parameters, values)
 
@@ -173,10 +173,13 @@ def indefinite(parameters):
 CHANGED = {
     "indefinite": (indefinite, "the identified mass matrix is not positive definite"),
     "another robot's": (
-        lambda p: replace(p, urdf=ARM, urdf_sha256=urdf_hash(ARM)),
+        lambda p: altered(p, robot={"urdf": ARM, "urdf_sha256": urdf_hash(ARM)}),
         "the parameters are those of another URDF",
     ),
-    "bad": (lambda p: replace(p, verdict="bad", reasons=("no",)), "the verdict on the parameters is bad"),
+    "bad": (
+        lambda p: altered(p, judgment={"verdict": "bad", "reasons": ("no",)}),
+        "the verdict on the parameters is bad",
+    ),
 }
 
 

@@ -380,7 +380,7 @@ def identified(name, recording, settings=None):
 @every_estimator
 def test_every_estimator_goes_the_whole_way(name):
     result = identified(name, noisy(1))
-    assert result.parameters.estimator == name
+    assert result.parameters.provenance.estimator == name
     assert result.evaluation.held_out.all_joints_nrmse < 0.1
     summary = identification_summary(result, "parameters.yaml")
     assert bool(summary["regularized_towards"]) == bool(result.estimate.regularized_towards)

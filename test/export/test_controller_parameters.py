@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import yaml
+from support.altered import altered
 from support.given_parameters import parameter_set
 from support.robots import URDFS
 
@@ -25,10 +26,10 @@ N = len(JOINTS)
 SPEED = 1.5
 
 
-def panda(*terms, compensates=("none",), **fields):
+def panda(*terms, compensates=("none",), **drives):
     parameters = parameter_set(URDFS["panda"].read_text(), JOINTS, terms=terms)
     ranges = {"q_min": np.full(N, -1.0), "q_max": np.full(N, 1.0), "dq_max": np.full(N, SPEED)}
-    return replace(parameters, robot_compensates=compensates, **ranges, **fields)
+    return altered(parameters, effort={"robot_compensates": compensates, **drives}, ranges=ranges)
 
 
 def exported(name, parameters):
@@ -62,7 +63,7 @@ def test_smoothed_coulomb_friction_is_exact_in_crisp_controllers():
     given, findings = exported("crisp_controllers", parameters)
     assert given["joints"] == list(JOINTS)
     assert given["use_friction"] and given["use_gravity_compensation"] and given["use_coriolis_compensation"]
-    levels = parameters.term_values
+    levels = parameters.terms.values
     assert np.allclose(given["friction"]["fp1"], 2.0 * levels, rtol=1e-6)
     assert np.allclose(given["friction"]["fp2"], 2.0 / 0.05, rtol=1e-6)
     dq = np.random.default_rng(0).uniform(-SPEED, SPEED, (200, N))
@@ -75,7 +76,7 @@ def test_smoothed_coulomb_friction_is_exact_in_crisp_controllers():
 def test_viscous_friction_has_no_place_in_crisp_controllers_and_is_reported():
     parameters = panda(Viscous(), Coulomb(0.05), Offset())
     given, (finding,) = exported("crisp_controllers", parameters)
-    viscous, coulomb, offsets = parameters.term_values.reshape(3, N)
+    viscous, coulomb, offsets = parameters.terms.values.reshape(3, N)
     assert np.allclose(given["friction"]["fp1"], 2.0 * coulomb, rtol=1e-6)
     lost = viscous[0] * SPEED + offsets[0]
     assert f"{JOINTS[0]} {lost:.2g} of" in finding.message
@@ -164,7 +165,7 @@ def test_a_bad_verdict_is_exported_only_on_request(name, tmp_path, capsys):
     parameters = panda(Coulomb(), verdict="bad", reasons=("the signs of two joints are wrong",))
     with pytest.raises(InputError, match="the verdict on the parameters is bad"):
         export_model(name, parameters)
-    (tmp_path / "arm.urdf").write_text(parameters.urdf)
+    (tmp_path / "arm.urdf").write_text(parameters.robot.urdf)
     write_parameters(tmp_path / "parameters.yaml", parameters)
     out = tmp_path / "model"
     words = ["export", "--robot", str(tmp_path / "arm.urdf"), "--parameters", str(tmp_path / "parameters.yaml")]
@@ -191,7 +192,9 @@ def test_a_model_that_the_motors_cannot_hold_is_exported_only_on_request(name):
     alike = heavy.urdf
     for effort in ("87.0", "12.0"):
         alike = alike.replace(f'effort="{effort}"', 'effort="10"')
-    export_model(name, replace(heavy, urdf=alike, urdf_sha256=urdf_hash(alike)))  # one number for all: a placeholder
+    export_model(
+        name, altered(heavy, robot={"urdf": alike, "urdf_sha256": urdf_hash(alike)})
+    )  # one number for all: a placeholder
 
 
 @pytest.mark.parametrize("name", ["urdf", "mjcf"])

@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Comparison of models: the same model in other base parameters, changes, other terms, coverage of the test."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from scipy.stats import kstest
+from support.altered import altered
 from support.given_parameters import parameter_set
 from support.model_nodes import identified, presliding
 from support.simulated import ARM, LIFT, Simulated
@@ -38,18 +37,22 @@ def in_other_base_parameters(one):
     regressor_units = {name: units.get(name) for name in one.column_names}
     full = np.append(one.standard_parameters, one.term_values)
     kinds = ("kg", *("kg m",) * 3, *("kg m^2",) * 6)
-    return replace(
+    return altered(
         one,
-        names=tuple(one.column_names[c] for c in chosen),
-        expressions=tuple(one.column_names[c] for c in chosen),
-        units=tuple(regressor_units[one.column_names[c]] or kinds[c % 10] for c in chosen),
-        values=mapping @ full,
-        standard_deviations=np.sqrt(np.diag(covariance)),
-        covariance=covariance,
-        mapping=mapping,
-        independent_columns=np.array(chosen, dtype=np.uint32),
-        interval_lows=np.zeros(0),
-        interval_highs=np.zeros(0),
+        base={
+            "names": tuple(one.column_names[c] for c in chosen),
+            "expressions": tuple(one.column_names[c] for c in chosen),
+            "units": tuple(regressor_units[one.column_names[c]] or kinds[c % 10] for c in chosen),
+            "mapping": mapping,
+            "independent": np.array(chosen, dtype=np.uint32),
+        },
+        estimate={
+            "values": mapping @ full,
+            "standard_deviations": np.sqrt(np.diag(covariance)),
+            "covariance": covariance,
+            "interval_lows": np.zeros(0),
+            "interval_highs": np.zeros(0),
+        },
     )
 
 
@@ -60,7 +63,11 @@ def shifted(one, number, sigmas):
     values[column] += sigmas * one.standard_deviations[number]
     full = np.append(one.standard_parameters, values)
     lows, highs = (np.zeros(0),) * 2
-    return replace(one, values=one.mapping @ full, term_values=values, interval_lows=lows, interval_highs=highs)
+    return altered(
+        one,
+        estimate={"values": one.mapping @ full, "interval_lows": lows, "interval_highs": highs},
+        terms={"values": values},
+    )
 
 
 def test_a_model_does_not_differ_from_itself_in_whatever_base_parameters():
@@ -91,7 +98,7 @@ def test_a_difference_of_no_single_parameter_names_the_combination():
     covariance = np.diag(np.diag(one.covariance))
     sigma = np.sqrt(np.diag(covariance))
     covariance[i, j] = covariance[j, i] = 0.999 * sigma[i] * sigma[j]
-    one = replace(one, covariance=covariance, interval_lows=np.zeros(0), interval_highs=np.zeros(0))
+    one = altered(one, estimate={"covariance": covariance, "interval_lows": np.zeros(0), "interval_highs": np.zeros(0)})
     found = compare_models(one, shifted(shifted(one, i, 2.0), j, -2.0))
     assert found.significant and not found.differing.any()
     combination = found.combination
@@ -125,7 +132,7 @@ def test_parameters_that_were_not_excited_are_left_out():
     sigmas, covariance = one.standard_deviations.copy(), one.covariance.copy()
     sigmas[0] = np.inf
     covariance[0] = covariance[:, 0] = np.inf
-    unknown = replace(one, standard_deviations=sigmas, covariance=covariance)
+    unknown = altered(one, estimate={"standard_deviations": sigmas, "covariance": covariance})
     for pair in ((one, unknown), (unknown, one)):
         found = compare_models(*pair)
         assert one.names[0] not in found.names and one.names[0] in found.not_compared

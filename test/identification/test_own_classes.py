@@ -62,7 +62,7 @@ def result():
 
 def test_an_own_term_is_identified(result):
     identification, robot = result
-    values = dict(zip(identification.parameters.names, identification.parameters.values, strict=True))
+    values = dict(zip(identification.parameters.base.names, identification.parameters.estimate.values, strict=True))
     assert [values["fr1"], values["fr2"]] == pytest.approx([0.7, 0.7], rel=0.02)
     assert identification.parameters.term_classes == (SquareRoot,)
     assert (
@@ -115,4 +115,4 @@ def test_an_own_estimator_is_used(result):
     settings = Settings(terms=terms, estimator=Halved())
     own = identify([robot.record(1)], [robot.record(2)], robot.model, settings, "test").parameters
     assert own.estimator == "halved"
-    assert np.array_equal(own.values, 0.5 * identification.parameters.values)
+    assert np.array_equal(own.values, 0.5 * identification.parameters.estimate.values)

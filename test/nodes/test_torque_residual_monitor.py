@@ -50,7 +50,7 @@ class Stage:
         while self.next < round(end * RATE):
             for number in range(self.next, self.next + BATCH):
                 position, velocity, effort = self.rows[number]
-                names = list(identified().joint_names)
+                names = list(identified().robot.joint_names)
                 velocity = velocity if self.velocity is None else self.velocity
                 state = JointState(name=names, position=position, velocity=velocity, effort=effort)
                 state.header.stamp.sec, hundredth = divmod(number, round(RATE))
@@ -159,7 +159,9 @@ def test_hostile_joint_states_are_refused_and_the_monitor_goes_on(world):
         {"velocity": [np.inf, 0.0, 0.0]},
     ):
         position, velocity, effort = stage.rows[stage.next]
-        state = JointState(name=list(identified().joint_names), position=position, velocity=velocity, effort=effort)
+        state = JointState(
+            name=list(identified().robot.joint_names), position=position, velocity=velocity, effort=effort
+        )
         for name, value in fields.items():
             setattr(state, name, value)
         before = node._condition._refused

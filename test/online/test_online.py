@@ -282,7 +282,7 @@ def test_nothing_is_learned_from_zero_efforts(arm, parameters):
             monitor.residual()
     assert monitor.tracked is None
     assert monitor.watch.learning == 5.0
-    assert set(monitor.worse(3.0, 0.1)) == set(parameters.joint_names), "no model fits zero efforts"
+    assert set(monitor.worse(3.0, 0.1)) == set(parameters.robot.joint_names), "no model fits zero efforts"
 
 
 def test_monitoring_continues_when_a_bag_starts_again(arm, parameters):

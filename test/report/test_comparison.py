@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from support.altered import altered, scaled
 from support.given_parameters import parameter_set
 from support.html_page import Page, plots_of
 from support.model_nodes import identified, presliding
@@ -34,11 +35,12 @@ def test_a_comparison_shows_what_is_common_and_names_the_rest(other):
 
 def test_models_without_covariance_are_not_tested_and_kinds_of_effort_are_named():
     one = identified()
-    bare = replace(one, covariance=np.zeros_like(one.covariance), standard_deviations=np.zeros(len(one.values)))
-    larger = {name: 1.2 * getattr(bare, name) for name in ("values", "standard_parameters", "term_values")}
-    drives = dict.fromkeys(("drive_gains", "drive_signs"), np.ones(len(bare.joint_names)))
-    other = replace(bare, **larger, **drives, effort_kind="current", robot_compensates=("none",))
-    models = (replace(bare, effort_kind="torque", robot_compensates=("none",)), other)
+    bare = altered(
+        one, estimate={"covariance": np.zeros_like(one.covariance), "standard_deviations": np.zeros(len(one.values))}
+    )
+    drives = dict.fromkeys(("drive_gains", "drive_signs"), np.ones(len(bare.robot.joint_names)))
+    other = altered(scaled(bare, 1.2), effort={"kind": "current", "robot_compensates": ("none",), **drives})
+    models = (altered(bare, effort={"kind": "torque", "robot_compensates": ("none",)}), other)
     given = (("a", "b"), models, (compare_models(*models),), ())
     page, text, summary = comparison_page(*given), comparison_text(*given), comparison_summary(*given)
     assert "not tested: the models have no covariance" in text and "Not tested" in page
@@ -49,7 +51,8 @@ def test_models_without_covariance_are_not_tested_and_kinds_of_effort_are_named(
 
 def test_common_training_data_are_named():
     one = identified()
-    other = replace(one, data_digests=one.data_digests + np.uint32(1))
+    prints = one.provenance.fingerprint
+    other = altered(one, provenance={"fingerprint": replace(prints, digests=prints.digests + np.uint32(1))})
     note = "100% of the training data of one are those of the other"
     for against, shared in ((one, True), (other, False)):
         given = (("a", "b"), (one, against), (compare_models(one, against),), ())

@@ -94,9 +94,9 @@ def test_results_are_files(result, tmp_path):
     assert stored["left_out"][0]["robot"] == "R0005"
     robot = next(one for one in stored["robots"] if one["robot"] == "R0001")
     parameters = read_parameters(tmp_path / "out" / robot["parameters_file"])
-    assert parameters.estimator == "fleet" and parameters.verdict == "suspect"
-    assert parameters.held_out_all_joints_nrmse < 0.3
-    assert len(robot["drift"]) == len(parameters.names)
+    assert parameters.provenance.estimator == "fleet" and parameters.judgment.verdict == "suspect"
+    assert parameters.judgment.held_out_all_joints_nrmse < 0.3
+    assert len(robot["drift"]) == len(parameters.base.names)
     page = (tmp_path / "out" / "fleet.html").read_text()
     assert "R0003" in page and "R0005_1.npz" in page
     assert (tmp_path / "out" / "factors" / "R0001.npz").stat().st_size < 100_000
@@ -332,7 +332,7 @@ def test_thresholds_of_the_configuration_judge_the_sets(manifest, tmp_path):
     assert found.configurations[0].pooled.verdict == "suspect"
     strict = few(manifest, "strict", f"{signals}thresholds: {{bad_nrmse: 0.0001}}\n", 4)
     (group,) = identify_fleet(strict, InProcess(), tmp_path).configurations
-    assert [group.pooled.verdict, group.robots[0].parameters.verdict] == ["bad", "bad"]
+    assert [group.pooled.verdict, group.robots[0].parameters.judgment.verdict] == ["bad", "bad"]
 
 
 def test_thresholds_that_follow_from_each_recording_are_refused(manifest, tmp_path):
