@@ -231,7 +231,7 @@ class Accelerated:
         values, slopes = self._columns.follow(t, np.stack([q, dq, tau], axis=1))
         chosen = np.flatnonzero(self._columns.filter.settled_at(t))[::EVERY]
         _, effort, columns = self._columns.assemble(values[chosen], slopes[chosen])
-        predicted = np.einsum("p,pnk->kn", self._parameters.values, columns[self._parameters.independent_columns])
+        predicted = np.einsum("p,pnk->kn", self._parameters.estimate.values, columns[self._parameters.base.independent])
         return t[chosen], effort - predicted
 
 

@@ -90,9 +90,9 @@ def test_what_is_identified_from_the_simulation_is_the_model_again(files, tmp_pa
     robot, out = str(files / "arm.urdf"), str(tmp_path)
     assert main(["identify", str(files / "along.npz"), "--robot", robot, "--out", out, *SIMPLE_MODEL]) == 0
     given, again = (read_parameters(folder / "parameters.yaml") for folder in (files, tmp_path))
-    assert again.names == given.names
-    inertial = given.independent_columns < 10 * len(given.body_names)
-    error, size = np.abs(again.values - given.values), np.abs(given.values[inertial]).max()
+    assert again.base.names == given.base.names
+    inertial = given.base.independent < 10 * len(given.robot.body_names)
+    error, size = np.abs(again.estimate.values - given.estimate.values), np.abs(given.estimate.values[inertial]).max()
     assert error[inertial].max() < 0.01 * size
     model, copy = (Dynamics.from_parameters(parameters) for parameters in (given, again))
     states = np.random.default_rng(0).uniform(-1.0, 1.0, (3, 100, 3))

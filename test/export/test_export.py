@@ -221,8 +221,8 @@ class TestInconsistent:
     def parameters(self, change=0.0):
         """The base parameters of a real robot, of which one standard deviation too many is taken away."""
         sound = parameter_set(ARM)
-        full = np.zeros_like(sound.standard_parameters)
-        full[sound.independent_columns] = sound.values
+        full = np.zeros_like(sound.bodies.standard_parameters)
+        full[sound.base.independent] = sound.estimate.values
         full[9] -= change
         return parameter_set(ARM, inertial=full)
 

@@ -343,4 +343,4 @@ def test_a_file_is_written_whole_or_not_at_all(tmp_path):
 def test_a_set_whose_urdf_was_edited_is_refused():
     whole = identified_lift()
     with pytest.raises(InputError, match="its URDF is not the one it was identified with"):
-        altered(whole, robot={"urdf": whole.urdf.replace("LIFT", "lift") + " "})
+        altered(whole, robot={"urdf": whole.robot.urdf.replace("LIFT", "lift") + " "})

@@ -58,7 +58,7 @@ def test_the_mark_survives_a_file(identified, tmp_path):
     write_parameters(tmp_path / "parameters.yaml", identified.parameters)
     stored = read_parameters(tmp_path / "parameters.yaml")
     assert stored.unknown_gains == identified.parameters.unknown_gains == ("wrist",)
-    assert stored.drive_gains[2] == 0.0 and (stored.drive_gains[:2] > 0.0).all()
+    assert stored.effort.drive_gains[2] == 0.0 and (stored.effort.drive_gains[:2] > 0.0).all()
     header = (tmp_path / "parameters.yaml").read_text().split("\nformat_version")[0]
     assert "NOT A TORQUE MODEL: the drive gain of wrist" in header
     with pytest.warns(UserWarning, match="drive gain of wrist"):

@@ -397,7 +397,7 @@ class Still:
 
 def test_efforts_are_continuous_from_no_model_to_the_first_and_from_one_model_to_the_next(world):
     arm, first = Still(world, identified()), identified()
-    second = with_values(first, 1.5 * first.values)
+    second = with_values(first, 1.5 * first.estimate.values)
     assert not any(arm.settled(model) for model in (first, second)), "made before, as this holds the controller up"
     world.add(ComputedTorqueController, *ros_arguments(timeout="0.5", start_time="0.2", blend_time="0.3"))
     world.until(lambda: arm.settled(first), what="first model")

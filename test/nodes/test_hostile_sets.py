@@ -52,8 +52,8 @@ def test_a_file_is_checked_as_a_message_is(tmp_path):
 
 def test_tracked_sets_meet_every_check():
     known = identified()
-    one = tracked(known, 1.01 * known.values, 1.3 * known.covariance)
-    assert Regressor.from_parameters(one).names == known.column_names
+    one = tracked(known, 1.01 * known.estimate.values, 1.3 * known.estimate.covariance)
+    assert Regressor.from_parameters(one).names == known.base.column_names
 
 
 def test_a_message_that_is_too_large_is_not_read():

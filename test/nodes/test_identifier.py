@@ -117,13 +117,13 @@ def test_a_stream_gives_what_its_file_gives_to_the_last_bit(world, messages, fro
     world.until(received(node, len(messages)), what="all messages to arrive")
     assert world.call(Trigger, "identifier/identify").success
     report = ears.report()
-    assert report.verdict == expected.verdict
+    assert report.verdict == expected.judgment.verdict
     world.until(lambda: len(ears.parameters) == 1)
     assert_same(parameter_set(ears.parameters[0]), expected)
     assert report.cross_check_rank == report.cross_check_rank_pinocchio > 0
     assert report.cross_check_max_difference <= 1e-10
     assert (tmp_path / "report.html").is_file()
-    assert read_parameters(tmp_path / "parameters.yaml").values.tobytes() == expected.values.tobytes()
+    assert read_parameters(tmp_path / "parameters.yaml").estimate.values.tobytes() == expected.estimate.values.tobytes()
 
 
 @pytest.fixture(scope="module")
@@ -206,7 +206,7 @@ def test_recordings_are_identified_at_once_and_an_earlier_set_is_there_before(wo
     ears.report()
     world.until(lambda: len(ears.parameters) == 2, what="the new set")
     first, second = (parameter_set(message) for message in ears.parameters)
-    assert first.values.tobytes() == second.values.tobytes() == expected.values.tobytes()
+    assert first.estimate.values.tobytes() == second.estimate.values.tobytes() == expected.estimate.values.tobytes()
     late = world.heard(ParameterSetMsg, "identified_parameters", LATCHED)
     world.until(lambda: len(late) == 1, what="the latched set for who comes late")
 
@@ -227,7 +227,7 @@ def test_it_identifies_by_itself_when_an_excitation_that_it_saw_is_done(world, m
     play(world, publisher, messages, 2000)
     world.until(received(node, 200 + len(messages)))
     status.publish(ExcitationStatus(state=ExcitationStatus.DONE))
-    assert ears.report().held_out_nrmse.tobytes() == expected.held_out_nrmse.tobytes()
+    assert ears.report().held_out_nrmse.tobytes() == expected.judgment.held_out_nrmse.tobytes()
 
 
 def test_a_dry_run_does_not_keep_it_from_identifying_and_is_named(world, messages, from_file, tmp_path):
@@ -273,7 +273,7 @@ def test_a_fault_on_the_way_back_does_not_keep_it_from_identifying_what_came_bef
     world.until(received(node, len(messages) + 100))
     status.publish(ExcitationStatus(node="/client", state=ExcitationStatus.FAULT, reason="it hit", complete=True))
     report = ears.report()
-    assert report.held_out_nrmse.tobytes() == expected.held_out_nrmse.tobytes()
+    assert report.held_out_nrmse.tobytes() == expected.judgment.held_out_nrmse.tobytes()
     assert "the next excitation of /client" in node.diagnosis().values["waits for"]
 
 
@@ -361,7 +361,7 @@ def test_a_bad_model_is_not_published(world, samples, from_file, tmp_path):
     assert report.reasons
     world.until(lambda: True)
     assert ears.parameters == []
-    assert read_parameters(tmp_path / "out" / "parameters.yaml").verdict == "bad"
+    assert read_parameters(tmp_path / "out" / "parameters.yaml").judgment.verdict == "bad"
     with pytest.raises(InputError, match="the verdict is bad"):
         world.add(Identifier, "-p", f"parameters:={tmp_path / 'out' / 'parameters.yaml'}", "-p", f"folder:={tmp_path}")
 

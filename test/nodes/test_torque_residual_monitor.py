@@ -88,10 +88,15 @@ def test_a_payload_is_named_and_tracked_parameters_are_those_of_the_robot(world)
     stage.sets.clear()
     world.until(lambda: stage.sets, what="tracked parameters")
     tracked, model = parameter_set(stage.sets[-1]), identified()
-    assert (tracked.estimator, tracked.verdict) == (f"{model.estimator}, tracked", "suspect")
-    assert tracked.reasons[0].startswith("tracked while the robot works")
-    assert np.all(np.abs(tracked.values - model.mapping @ stage.truth) < 4.0 * tracked.standard_deviations)
-    assert (tracked.names, tracked.urdf) == (model.names, model.urdf)
+    assert (tracked.provenance.estimator, tracked.judgment.verdict) == (
+        f"{model.provenance.estimator}, tracked",
+        "suspect",
+    )
+    assert tracked.judgment.reasons[0].startswith("tracked while the robot works")
+    assert np.all(
+        np.abs(tracked.estimate.values - model.base.mapping @ stage.truth) < 4.0 * tracked.estimate.standard_deviations
+    )
+    assert (tracked.base.names, tracked.robot.urdf) == (model.base.names, model.robot.urdf)
     stage.play(STEP + 5.0)
     world.until(lambda: "since the identification: payload" in stage.status.message, what="payload")
     assert stage.status.level == DiagnosticStatus.WARN

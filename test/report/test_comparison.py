@@ -36,7 +36,11 @@ def test_a_comparison_shows_what_is_common_and_names_the_rest(other):
 def test_models_without_covariance_are_not_tested_and_kinds_of_effort_are_named():
     one = identified()
     bare = altered(
-        one, estimate={"covariance": np.zeros_like(one.covariance), "standard_deviations": np.zeros(len(one.values))}
+        one,
+        estimate={
+            "covariance": np.zeros_like(one.estimate.covariance),
+            "standard_deviations": np.zeros(len(one.estimate.values)),
+        },
     )
     drives = dict.fromkeys(("drive_gains", "drive_signs"), np.ones(len(bare.robot.joint_names)))
     other = altered(scaled(bare, 1.2), effort={"kind": "current", "robot_compensates": ("none",), **drives})
@@ -44,7 +48,7 @@ def test_models_without_covariance_are_not_tested_and_kinds_of_effort_are_named(
     given = (("a", "b"), models, (compare_models(*models),), ())
     page, text, summary = comparison_page(*given), comparison_text(*given), comparison_summary(*given)
     assert "not tested: the models have no covariance" in text and "Not tested" in page
-    assert f"{one.names[0]} " in text and "no parameter in common" not in text + page
+    assert f"{one.base.names[0]} " in text and "no parameter in common" not in text + page
     assert "different kinds: torque, current" in text and "different kinds" in page
     assert [model["effort_kind"] for model in summary["models"]] == ["torque", "current"]
 

@@ -347,8 +347,8 @@ def test_a_parameter_set_carries_its_terms(case, tmp_path):
     assert regressor.terms == robot.regressor.terms
     motion = random_motion(robot.model, 30)
     columns = read.base.independent
-    full = np.concatenate([read.standard_parameters, read.term_values])
-    torque = regressor.torque(motion, read.values, columns)
+    full = np.concatenate([read.bodies.standard_parameters, read.terms.values])
+    torque = regressor.torque(motion, read.estimate.values, columns)
     assert ratio(torque, regressor.torque(motion, full)) <= 1e-12
     _, tau, findings = predict_recording(recording, read)
     inside = slice(100, -100)

@@ -212,7 +212,7 @@ def test_a_term_of_the_user_with_a_state_joins_by_its_class(tmp_path, monkeypatc
     with pytest.raises(InputError, match="term relaxation on lift is not known"):
         Regressor.from_parameters(read_parameters(tmp_path / "parameters.yaml"))
     read = read_parameters(tmp_path / "parameters.yaml", [Relaxation])
-    assert [(state.name, state.joint, state.parameter_values) for state in read.states] == [
+    assert [(state.name, state.joint, state.parameter_values) for state in read.terms.states] == [
         ("relaxation.damper", "lift", (0.5,)),
         ("relaxation.damper", "turn", (0.5,)),
     ]
@@ -232,12 +232,12 @@ def test_states_and_load_parameters_are_stored(tmp_path):
     heavier = altered(parameters, bodies={"load_parameters": 2.0 * robot.model.inertial_parameters})
     write_parameters(tmp_path / "parameters.yaml", heavier)
     read = read_parameters(tmp_path / "parameters.yaml")
-    assert read.states == parameters.terms.states
+    assert read.terms.states == parameters.terms.states
     regressor = Regressor.from_parameters(read)
     assert regressor.load_parameters == tuple(heavier.load_parameters.tolist())
     assert regressor.terms == robot.regressor.terms
-    other = replace(read.states[0], parameter_values=(*read.states[0].parameter_values[:-1], 0.5))
+    other = replace(read.terms.states[0], parameter_values=(*read.terms.states[0].parameter_values[:-1], 0.5))
     with pytest.raises(InputError, match="states is not that of its URDF and terms"):
-        Regressor.from_parameters(altered(read, terms={"states": (other, *read.states[1:])}))
+        Regressor.from_parameters(altered(read, terms={"states": (other, *read.terms.states[1:])}))
     with pytest.raises(InputError, match=r"load_parameters has shape \(3,\)"):
         altered(read, bodies={"load_parameters": np.ones(3)})

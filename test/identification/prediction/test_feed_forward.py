@@ -131,7 +131,7 @@ def test_the_bound_contains_parameter_covariance_and_held_out_error():
 
 def test_a_parameter_that_is_not_identifiable_bounds_nothing():
     given = parameter_set(identified().robot.urdf)
-    deviations, covariance = given.standard_deviations.copy(), given.covariance.copy()
+    deviations, covariance = given.estimate.standard_deviations.copy(), given.estimate.covariance.copy()
     deviations[:], covariance[:] = 1e-6, 1e-12 * np.eye(len(deviations))
     last = len(deviations) - 1
     deviations[last] = covariance[last] = covariance[:, last] = np.inf
@@ -142,7 +142,7 @@ def test_a_parameter_that_is_not_identifiable_bounds_nothing():
     with pytest.raises(InputError) as refused:
         model.slowed(smooth())
     assert refused.value.action == EXCITE
-    trajectory = rows(names=given.joint_names)
+    trajectory = rows(names=given.robot.joint_names)
     findings = fill_efforts(parameters, trajectory, ("none",)).findings
     unbounded = [one.joints for one in findings if one.code == "effort_unbounded"]
     assert unbounded and not any("above its limit" in one.message for one in findings if one.joints in unbounded)
@@ -166,7 +166,7 @@ def test_what_the_limit_check_does_not_cover_is_reported():
     given = parameter_set(identified().robot.urdf.replace('effort="40.0"', 'effort="0"', 1), gravity=(0.0, 0.0, 0.0))
     given = altered(given, judgment={"held_out_nrmse": np.zeros(N)})
     findings = {one.code: one for one in feed_forward("gravity", parameters=given).along(smooth()).findings}
-    assert findings["effort_limit_missing"].joints == given.joint_names[:1]
+    assert findings["effort_limit_missing"].joints == given.robot.joint_names[:1]
     assert "limits_without_gravity" in findings
 
 
@@ -187,7 +187,10 @@ def test_friction_that_falls_with_the_speed_forbids_slow_motion_only():
     given = parameter_set(identified().robot.urdf, terms=(Stribeck(0.2), Viscous()))
     given = altered(
         given,
-        estimate={"standard_deviations": np.zeros_like(given.values), "covariance": np.zeros_like(given.covariance)},
+        estimate={
+            "standard_deviations": np.zeros_like(given.estimate.values),
+            "covariance": np.zeros_like(given.estimate.covariance),
+        },
     )
     t = np.linspace(0.0, 0.1, 11)
     motion = Waypoints(t, np.outer(t, np.full(N, 4.0)), np.full((11, N), 4.0), np.zeros((11, N)))  # is moving already
