@@ -10,18 +10,17 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields, is_dataclass, replace
 from importlib.resources import files
-from typing import Any
+from typing import Any, get_type_hints
 
 from robot_dyn_id.arrays import Array, Integers
 from robot_dyn_id.dynamics.regressor import MAX_TORQUE_DIFFERENCE_RATIO
 from robot_dyn_id.dynamics.terms import TERMS, Term
 from robot_dyn_id.dynamics.terms.coupling import COUPLING_PREFIX
 from robot_dyn_id.dynamics.terms.laws import FrictionLaw
-from robot_dyn_id.files.values import field_hints
 from robot_dyn_id.parameters import FORMAT_VERSION, IMPLIED_COMPENSATIONS, LARGEST, ParameterSet
 from robot_dyn_id.parameters.effort import HIGHEST_ORDER, HIGHEST_RATE
 from robot_dyn_id.parameters.robot import LONGEST_URDF, STRONGEST_GRAVITY
-from robot_dyn_id.parameters.rules import AGREEMENT, Rule
+from robot_dyn_id.parameters.rules import AGREEMENT, FieldRule
 from robot_dyn_id.simulation.controllers import POSES
 
 CPP_TYPES: dict[Any, str] = {
@@ -121,12 +120,14 @@ def _checks() -> dict[str, str]:
 
 def _parts() -> list[tuple[str, Any]]:
     """Name and class of the parts of a parameter set that dynamics and checks need."""
-    return [(name, hint) for name, hint in field_hints(ParameterSet).items() if is_dataclass(hint) and any(_list(hint))]
+    return [
+        (name, hint) for name, hint in get_type_hints(ParameterSet).items() if is_dataclass(hint) and any(_list(hint))
+    ]
 
 
-def _list(kind: Any) -> Iterator[tuple[Any, str, Rule]]:
+def _list(kind: Any) -> Iterator[tuple[Any, str, FieldRule]]:
     """List the fields of a part that are numbers and texts, with their C++ types and rules."""
-    hints = field_hints(kind)
+    hints = get_type_hints(kind)
     for item in fields(kind):
         if hints[item.name] in CPP_TYPES:
             yield item, CPP_TYPES[hints[item.name]], item.metadata["rule"]
@@ -138,7 +139,7 @@ def _part(name: str, kind: Any) -> str:
     return f"  struct {kind.__name__}\n  {{\n{rows}  }} {name};\n"
 
 
-def _field(part: str, field: str, rule: Rule) -> str:
+def _field(part: str, field: str, rule: FieldRule) -> str:
     """Visit of a field with its rule."""
     shape = ", ".join(f'"{size}"' for size in (*rule.shape, "", "")[:2])
     least = repr(rule.least) if math.isfinite(rule.least) else "detail::unbounded"

@@ -28,12 +28,12 @@ from robot_dyn_id.parameters import (
     BodyParameters,
     Effort,
     Fingerprint,
+    IdentifiedRobot,
     Judgment,
     ParameterSet,
     Provenance,
     Ranges,
     ResidualProfile,
-    Robot,
     SignalProcessing,
     TermParameters,
     implied_compensations,
@@ -97,11 +97,8 @@ def assemble(
     identified: IdentifiedModel,
     evaluation: Evaluation,
     training: FilteredTrials,
-    fingerprint: Fingerprint,
-    effort_kind: str,
-    compensates: tuple[str, ...],
-    estimator: str,
-    software_version: str,
+    effort: Effort,
+    provenance: Provenance,
 ) -> ParameterSet:
     """Assemble a parameter set.
 
@@ -109,20 +106,13 @@ def assemble(
         identified: the identified model.
         evaluation: evaluation of the model on held-out data.
         training: data from which the model was identified.
-        fingerprint: fingerprint of these data as they were recorded.
-        effort_kind: content of the measured effort.
-        compensates: torques that the driver adds to a command.
-        estimator: name of the estimator.
-        software_version: version of this package.
+        effort: meaning of their efforts, see `describe_effort`.
+        provenance: their origin, see `describe_training`.
     """
-    plan = training.plan
-    model = identified.regressor.model
-    gains, signs = store_drives(training.drives, model.joint_names)
-    sources = tuple(storable(recording.source, LONGEST_LINE) for recording in training.recordings)
-    verdict, held_out = evaluation.verdict, evaluation.held_out
+    plan, verdict, held_out = training.plan, evaluation.verdict, evaluation.held_out
     return ParameterSet(
         **_describe_model(identified, training.ranges),
-        effort=Effort(effort_kind, compensates, gains, signs, training.offset_deviations),
+        effort=effort,
         processing=SignalProcessing(
             sample_rate=plan.rate,
             cutoff_frequency=plan.low_pass.cutoff,
@@ -131,7 +121,7 @@ def assemble(
             velocity_source="recorded" if plan.recorded_velocity else "derivative",
         ),
         residuals=_profile_residuals(evaluation) or NO_RESIDUALS,
-        provenance=Provenance(sources, training.survey.sha256, fingerprint, estimator, software_version),
+        provenance=provenance,
         judgment=Judgment(
             held_out_nrmse=np.array([joint.nrmse for joint in held_out.joints]),
             held_out_all_joints_nrmse=held_out.all_joints_nrmse,
@@ -143,8 +133,35 @@ def assemble(
     )
 
 
+def describe_effort(training: FilteredTrials, kind: str, compensates: tuple[str, ...]) -> Effort:
+    """Meaning of the efforts of training data.
+
+    Args:
+        training: the data.
+        kind: content of the measured effort.
+        compensates: torques that the driver adds to a command; empty: what the kind implies.
+    """
+    gains, signs = store_drives(training.drives, training.joints)
+    return Effort(kind, compensates or implied_compensations(kind), gains, signs, training.offset_deviations)
+
+
+def describe_training(
+    training: FilteredTrials, fingerprint: Fingerprint, estimator: str, software_version: str
+) -> Provenance:
+    """Origin of a parameter set in training data.
+
+    Args:
+        training: the data.
+        fingerprint: fingerprint of these data as they were recorded.
+        estimator: name of the estimator.
+        software_version: version of this package.
+    """
+    sources = tuple(storable(recording.source, LONGEST_LINE) for recording in training.recordings)
+    return Provenance(sources, training.survey.sha256, fingerprint, estimator, software_version)
+
+
 def _profile_residuals(evaluation: Evaluation) -> ResidualProfile | None:
-    """Residuals of the training data; None if there are none."""
+    """Residuals of the training data; None without valid samples."""
     trace = evaluation.trace
     crossed = evaluation.held_out.method == "cross_validation"  # the training data themselves were held out
     return ResidualProfile.from_samples(trace.residual, trace.motion.dq, trace.valid) if crossed else trace.profile
@@ -222,7 +239,7 @@ def _describe_model(identified: IdentifiedModel, trained: Ranges) -> dict[str, A
     columns = regressor.term_columns
     constants = list_stored_constants(regressor.terms, model.joint_names, model.body_names)
     return {
-        "robot": Robot(
+        "robot": IdentifiedRobot(
             name=model.name,
             urdf=model.urdf,
             urdf_sha256=urdf_hash(model.urdf),

@@ -23,7 +23,7 @@ from robot_dyn_id.errors import InputError
 from robot_dyn_id.estimators import Consistent, Estimate
 from robot_dyn_id.estimators.essential import Essential
 from robot_dyn_id.findings import Definition, Finding, Section
-from robot_dyn_id.identification.assembly import assemble
+from robot_dyn_id.identification.assembly import assemble, describe_effort, describe_training
 from robot_dyn_id.identification.correction import (
     correct_channels,
     correct_positions,
@@ -56,7 +56,7 @@ from robot_dyn_id.identification.validation.trace import thin_out
 from robot_dyn_id.identification.validation.verdict import judge_training
 from robot_dyn_id.model.robot import STANDARD_GRAVITY, RobotModel
 from robot_dyn_id.model.urdf import RobotDescription
-from robot_dyn_id.parameters import Fingerprint, ParameterSet, implied_compensations
+from robot_dyn_id.parameters import Fingerprint, ParameterSet
 from robot_dyn_id.progress import Progress, Stage, ignore_progress
 from robot_dyn_id.signals.reversals import exclude_reversals
 from robot_dyn_id.signals.stillness import report_rest_left_out
@@ -185,8 +185,9 @@ def identify(
         findings += not_validated
     evaluation = evaluate(fit.model, data, trials.ranges, settings, profile).with_findings(findings)
     evaluation = replace(evaluation, findings=report_shared_motion(trials, evaluation.findings))
-    adds = settings.robot_compensates or implied_compensations(kind)
-    parameters = assemble(fit.model, evaluation, trials, fingerprint, kind, adds, fit.estimator, software_version)
+    effort = describe_effort(trials, kind, settings.robot_compensates)
+    provenance = describe_training(trials, fingerprint, fit.estimator, software_version)
+    parameters = assemble(fit.model, evaluation, trials, effort, provenance)
     return Identification(
         parameters=parameters,
         model=fit.model,

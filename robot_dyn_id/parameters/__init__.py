@@ -26,7 +26,7 @@ from robot_dyn_id.parameters.parameter_set import (
 )
 from robot_dyn_id.parameters.provenance import Fingerprint, Provenance
 from robot_dyn_id.parameters.ranges import Ranges, ResidualProfile
-from robot_dyn_id.parameters.robot import MOST_BODIES, Robot, urdf_hash
+from robot_dyn_id.parameters.robot import MOST_BODIES, IdentifiedRobot, urdf_hash
 from robot_dyn_id.parameters.rules import LARGEST, LONGEST_LINE, UNKNOWN
 from robot_dyn_id.parameters.units import (
     DRIVE_UNITS,
@@ -66,12 +66,12 @@ __all__ = [
     "Effort",
     "Fingerprint",
     "FitFor",
+    "IdentifiedRobot",
     "Judgment",
     "ParameterSet",
     "Provenance",
     "Ranges",
     "ResidualProfile",
-    "Robot",
     "SignalProcessing",
     "TermParameters",
     "TermState",

@@ -19,7 +19,7 @@ class BodyParameters:
     Any recursive Newton-Euler algorithm gives it.
 
     Attributes:
-        standard_parameters: 10 per body in the order of `Robot.body_names`.
+        standard_parameters: 10 per body in the order of `IdentifiedRobot.body_names`.
         physically_consistent: whether every body is physically possible.
         load_parameters: standard parameters that the load of load-dependent friction is computed from, 10 per body;
             empty: those of the URDF.

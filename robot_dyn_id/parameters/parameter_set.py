@@ -18,7 +18,7 @@ from robot_dyn_id.parameters.effort import GAIN_REMEDY, Effort, SignalProcessing
 from robot_dyn_id.parameters.judgment import Judgment
 from robot_dyn_id.parameters.provenance import Provenance
 from robot_dyn_id.parameters.ranges import Ranges, ResidualProfile
-from robot_dyn_id.parameters.robot import Robot
+from robot_dyn_id.parameters.robot import IdentifiedRobot
 from robot_dyn_id.parameters.rules import (
     AGREEMENT,
     check_lengths,
@@ -71,7 +71,7 @@ class ParameterSet:
             again when a file is read.
     """
 
-    robot: Robot
+    robot: IdentifiedRobot
     base: BaseParameters
     estimate: BaseEstimate
     bodies: BodyParameters

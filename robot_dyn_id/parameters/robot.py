@@ -27,7 +27,7 @@ def urdf_hash(urdf: str) -> str:
 
 
 @dataclass(frozen=True)
-class Robot:
+class IdentifiedRobot:
     """Robot that was identified, with n joints and b moving bodies.
 
     Attributes:

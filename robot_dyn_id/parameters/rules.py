@@ -28,8 +28,8 @@ UNKNOWN = "unknown"
 
 
 @dataclass(frozen=True)
-class Rule:
-    """Rule of one field.
+class FieldRule:
+    """FieldRule of one field.
 
     Attributes:
         shape: names of the sizes of its dimensions, such as `p` base parameters, see `ParameterSet.sizes`; empty: any.
@@ -55,9 +55,9 @@ class Rule:
     unique: bool = False
 
 
-def rule(*shape: str, **bounds: Any) -> dict[str, Rule]:
-    """Metadata of a field: the names of its sizes, and the other attributes of its `Rule`."""
-    return {"rule": Rule(shape, **bounds)}
+def rule(*shape: str, **bounds: Any) -> dict[str, FieldRule]:
+    """Metadata of a field: the names of its sizes, and the other attributes of its `FieldRule`."""
+    return {"rule": FieldRule(shape, **bounds)}
 
 
 def refused(what: str) -> InputError:
@@ -65,7 +65,7 @@ def refused(what: str) -> InputError:
     return InputError(f"parameter set: {what}")
 
 
-def list_rules(part: Any, name: str) -> Iterator[tuple[str, Rule, Any]]:
+def list_rules(part: Any, name: str) -> Iterator[tuple[str, FieldRule, Any]]:
     """List dotted name, rule and value of each field of a part, and of the parts within it."""
     for item in fields(part):
         value, path = getattr(part, item.name), f"{name}.{item.name}"
@@ -76,13 +76,13 @@ def list_rules(part: Any, name: str) -> Iterator[tuple[str, Rule, Any]]:
                 yield from list_rules(inner, path)
 
 
-def check_lengths(name: str, rule: Rule, value: Any) -> None:
+def check_lengths(name: str, rule: FieldRule, value: Any) -> None:
     """Refuse a list that is too long."""
     if rule.most and len(value) > rule.most:
         raise refused(f"{name} has {len(value)} entries, at most {rule.most} are read")
 
 
-def check_shape(name: str, rule: Rule, value: Any, sizes: Mapping[str, int]) -> None:
+def check_shape(name: str, rule: FieldRule, value: Any, sizes: Mapping[str, int]) -> None:
     """Refuse a field whose lengths do not fit the others."""
     if rule.shape and not (rule.optional and np.shape(value) == (0,)):
         expected = tuple(sizes[size] for size in rule.shape)
@@ -90,7 +90,7 @@ def check_shape(name: str, rule: Rule, value: Any, sizes: Mapping[str, int]) -> 
             raise refused(f"{name} has shape {np.shape(value)}, expected {expected}")
 
 
-def check_texts(name: str, rule: Rule, value: Any) -> None:
+def check_texts(name: str, rule: FieldRule, value: Any) -> None:
     """Refuse texts that no identification writes."""
     texts = (value,) if isinstance(value, str) else value if isinstance(value, tuple) and rule.longest else ()
     for text in texts if rule.longest else ():
@@ -102,7 +102,7 @@ def check_texts(name: str, rule: Rule, value: Any) -> None:
         raise refused(f"{name} has {next(text for text in texts if texts.count(text) > 1)} twice")
 
 
-def check_numbers(name: str, rule: Rule, value: Any) -> None:
+def check_numbers(name: str, rule: FieldRule, value: Any) -> None:
     """Refuse numbers that no identification writes."""
     if not isinstance(value, float | int | np.ndarray):
         return

@@ -10,7 +10,7 @@ from robot_dyn_id.dynamics.consistency import is_consistent, parameters_of, pseu
 from robot_dyn_id.dynamics.regressor import Regressor, terms_on_joints
 from robot_dyn_id.dynamics.stored_terms import list_states, list_stored_constants
 from robot_dyn_id.model.robot import RobotModel
-from robot_dyn_id.parameters import Ranges, ResidualProfile, Robot, TermParameters, urdf_hash
+from robot_dyn_id.parameters import IdentifiedRobot, Ranges, ResidualProfile, TermParameters, urdf_hash
 from support.model_nodes import identified
 from support.robots import STANDARD_GRAVITY
 
@@ -38,7 +38,7 @@ def parameter_set(text, joints=None, held=None, terms=(), values=None, inertial=
     known = identified()
     return replace(
         known,
-        robot=Robot(
+        robot=IdentifiedRobot(
             name=model.name,
             urdf=model.urdf,
             urdf_sha256=urdf_hash(model.urdf),

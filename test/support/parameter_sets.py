@@ -17,12 +17,12 @@ from robot_dyn_id.parameters import (
     Effort,
     Fingerprint,
     FitFor,
+    IdentifiedRobot,
     Judgment,
     ParameterSet,
     Provenance,
     Ranges,
     ResidualProfile,
-    Robot,
     SignalProcessing,
     TermParameters,
     TermState,
@@ -47,7 +47,7 @@ def awkward_set() -> ParameterSet:
     urdf = '<robot name="é">\r\n\t<link name="a: b"/>  \n\n#no comment\u2028\x85 "quoted" \'too\'\n</robot>\n '
     names = tuple(f"c{i}" for i in range(22))
     return ParameterSet(
-        robot=Robot(
+        robot=IdentifiedRobot(
             name="Röböt 关节 🤖",
             urdf=urdf,
             urdf_sha256=urdf_hash(urdf),

@@ -623,7 +623,7 @@ struct Parameters
 {
   std::uint32_t format_version = parameter_format_version;
 
-  struct Robot
+  struct IdentifiedRobot
   {
     std::string name{};
     std::string urdf{};

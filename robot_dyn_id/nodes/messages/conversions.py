@@ -68,7 +68,7 @@ def parameter_set(message: ParameterSetMsg) -> ParameterSet:
 
 
 def _part(kind: Any, message: Any, rows: Mapping[str, int]) -> Any:
-    """The part of a message, in the types of its fields; matrices have so many rows."""
+    """The part of a message, in the types of its fields; `rows` has the number of rows of each matrix."""
     return kind(**{name: _value(hint, getattr(message, name), rows, name) for name, hint in field_hints(kind).items()})
 
 
