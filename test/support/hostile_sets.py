@@ -175,7 +175,7 @@ HOSTILE = {
     "velocity of a dream": (whole("processing.velocity_source", "dreamed"), "velocity_source is 'dreamed'"),
     "order of 2^32 - 1": (whole("processing.filter_order", 2**32 - 1), "filter_order is 4294967295"),
     "negative error": (item("judgment.held_out_nrmse", -1.0), "held_out_nrmse holds -1"),
-    "line breaks": (whole("robot.name", "a\n[FATAL] b"), "robot_name holds a text that is not one printable line"),
+    "line breaks": (whole("robot.name", "a\n[FATAL] b"), "robot.name holds a text that is not one printable line"),
     "overlong reason": (overlong, "reasons holds a text"),
     "path of a file": (described("/dev/zero"), "must begin with '<'"),
     "path in disguise": (described("file:///etc/passwd"), "must begin with '<'"),
