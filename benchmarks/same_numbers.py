@@ -6,7 +6,7 @@
     python benchmarks/same_numbers.py compare before after
 
 `record` identifies measured and simulated arms by the plain command, predicts with each model, and reproduces the
-papers; `compare` names each line that differs, but for dates, versions, durations and folders. Exit status 1: one does.
+papers; `compare` names each value that differs, but for dates, versions, durations and folders.
 """
 
 from __future__ import annotations
@@ -17,11 +17,8 @@ import os
 import re
 import subprocess
 import sys
-from collections import Counter
 from collections.abc import Iterator, Sequence
-from itertools import zip_longest
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import yaml
@@ -41,7 +38,7 @@ PAPERS = ("planar3r", "quaternion6r", "logistic2r", "flexible2r", "space6r")
 """Names of the reproductions."""
 
 CHANGES = re.compile(r"created|version|duration|seconds|date|folder|path|host|elapsed|took|revision", re.IGNORECASE)
-"""Lines of a file that say when, where and by which version it was made."""
+"""Places of a file that say when, where and by which version it was made."""
 
 
 def main() -> int:
@@ -128,43 +125,42 @@ def _identify(out: Path, train: Sequence[Path], robot: Path, other: Path) -> Non
 
 
 def differences(before: Path, after: Path) -> Iterator[str]:
-    """Each line of the texts of two records that differs."""
-    names = {path.relative_to(folder) for folder in (before, after) for path in folder.rglob("*")}
-    for name in sorted(path for path in names if path.suffix in (".yaml", ".json")):
+    """Each value of two records that differs: by its place, findings in any order."""
+    texts = {path.relative_to(folder) for folder in (before, after) for path in folder.rglob("*")}
+    for name in sorted(path for path in texts if path.suffix in (".yaml", ".json")):
         files = [folder / name for folder in (before, after)]
         if not all(file.is_file() for file in files):
             yield f"{name}: only in one of them"
             continue
-        texts = [
-            file.read_text(encoding="utf-8").replace(str(folder), "")
-            for file, folder in zip(files, (before, after), strict=True)
-        ]
-        if name.name == "parameters.yaml":
-            yield from (f"{name}: {found}" for found in _other_leaves(*texts))
-            continue
-        lines = [text.splitlines() for text in texts]
-        for number, pair in enumerate(zip_longest(*lines, fillvalue=""), 1):
-            if pair[0] != pair[1] and not CHANGES.search(pair[0]):
-                yield f"{name}:{number}: {pair[0].strip()[:100]} -> {pair[1].strip()[:100]}"
+        one, other = (dict(_leaves(_read(file, folder))) for file, folder in zip(files, (before, after), strict=True))
+        if one.get(".format_version") != other.get(".format_version"):  # the same values, wherever they are
+            one, other = (
+                {f".{text}": text for place, text in leaves.items() if place[-4:] != ".use"} for leaves in (one, other)
+            )
+        for place in sorted(one.keys() | other.keys()):
+            pair = [found.get(place, "nothing")[:100] for found in (one, other)]
+            if one.get(place) != other.get(place) and not CHANGES.search(place):
+                yield f"{name}: {place}: {pair[0]} -> {pair[1]}"
 
 
-def _other_leaves(*texts: str) -> Iterator[str]:
-    """Values that only one of two parameter sets holds, whatever the sections and names of their format."""
-    one, other = (Counter(_leaves(yaml.load(text, yaml.CSafeLoader))) for text in texts)
-    for side, values in (("before", one - other), ("after", other - one)):
-        yield from (f"only {side}: {value[:100]}" for value in values)
+def _read(file: Path, folder: Path) -> object:
+    """Content of a file, without the name of its folder."""
+    text = file.read_text(encoding="utf-8").replace(str(folder.resolve()), "")
+    return json.loads(text) if file.suffix == ".json" else yaml.load(text, Loader=yaml.CSafeLoader)
 
 
-def _leaves(content: Any, key: str = "") -> Iterator[str]:
-    """The values of a file; a list of numbers is one value."""
-    if isinstance(content, dict):
-        for name, value in content.items():
-            yield from _leaves(value, name)
-    elif isinstance(content, list) and any(isinstance(entry, dict) for entry in content):
-        for entry in content:
-            yield from _leaves(entry)
-    elif key != "use" and not CHANGES.search(key):  # uses were keys
-        yield repr(content)
+def _leaves(value: object, place: str = "") -> Iterator[tuple[str, str]]:
+    """Place and text of each number and word; numbers to the last digit."""
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            yield from _leaves(inner, f"{place}.{key}")
+    elif isinstance(value, list):
+        if place.endswith((".findings", ".warnings")):
+            value = sorted(value, key=str)
+        for number, inner in enumerate(value):
+            yield from _leaves(inner, f"{place}[{number}]")
+    else:
+        yield place, repr(value)
 
 
 if __name__ == "__main__":

@@ -20,8 +20,9 @@ from mutation.clean import ARMS, Bench
 from robot_dyn_id import Settings
 from robot_dyn_id.arrays import Array
 from robot_dyn_id.dynamics.regressor import Motion
-from robot_dyn_id.identification.pipeline import Identification, identify
+from robot_dyn_id.identification.pipeline import identify
 from robot_dyn_id.identification.prediction.prediction import predict_recording
+from robot_dyn_id.identification.stages.identification import Identification
 
 COMPARED = {
     "gravity_compensation": "gravity_error_high",

@@ -12,19 +12,15 @@ import numpy as np
 
 from robot_dyn_id import ParameterSet, Settings, identify, open_recording, validate
 from robot_dyn_id.data.recording import ArrayRecording, Recording
-from robot_dyn_id.dynamics.regressor import Regressor
 from robot_dyn_id.dynamics.terms import Coulomb, Dahl, Offset, RotorInertia, Viscous
 from robot_dyn_id.errors import RobotDynIdError, UnsafeDataError
 from robot_dyn_id.estimators import WeightedLeastSquares
 from robot_dyn_id.findings import Finding
-from robot_dyn_id.identification.correction import correct_trials
 from robot_dyn_id.identification.diagnosis.stamps import require_seconds
-from robot_dyn_id.identification.pipeline import prepare_trials
+from robot_dyn_id.identification.stages.examined import Examined
+from robot_dyn_id.identification.stages.read import Read
 from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.workflow.joints import match_joints
-
-REPLACED_CODES = frozenset({"velocity_mismatch", "gravity_direction"})
-"""Codes that a later stage of the command may replace."""
 
 NAMES = ("morning", "noon", "evening", "night")
 """Names of the files; a copy has another name than the original."""
@@ -109,7 +105,7 @@ def answer(case: Case, settings: Settings | None = None, until: Collection[str] 
         try:
             if until and not (held_out or validated):
                 early = _examine(case.robot, training, settings or Settings())
-                if early.names(set(until) - REPLACED_CODES, case.joints):
+                if early.names(until, case.joints):
                     return early
             result = identify(case.robot, training, settings, held_out)
             findings, nrmse = result.findings, result.evaluation.held_out.all_joints_nrmse
@@ -126,8 +122,8 @@ def _examine(robot: RobotModel, recordings: Sequence[Recording], settings: Setti
     """Answer of the stages before a model is identified."""
     model = match_joints(robot, recordings, robot.held)
     require_seconds(recordings, model.joint_names)
-    trials, findings = prepare_trials(recordings, Regressor(model), settings, settings.signals)
-    return _answer((*findings, *correct_trials(trials, model, settings).findings))
+    examined = Examined.from_read(Read.from_recordings(recordings, [], model, settings))
+    return _answer((*examined.read.findings, *examined.findings))
 
 
 def _answer(findings: Sequence[Finding], nrmse: float = float("nan"), message: str = "") -> Answer:

@@ -25,7 +25,7 @@ from robot_dyn_id.dynamics.dynamics import Dynamics
 from robot_dyn_id.errors import DeadlineError, GraphError, InternalError, RobotDynIdError, UsageError
 from robot_dyn_id.files.parameters import read_parameters
 from robot_dyn_id.files.shared import shared_file
-from robot_dyn_id.identification.pipeline import Identification
+from robot_dyn_id.identification.stages.identification import Identification
 from robot_dyn_id.kernels.stepping import advance
 from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.model.urdf import RobotDescription

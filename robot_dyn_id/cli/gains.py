@@ -65,7 +65,7 @@ def run(arguments: argparse.Namespace) -> tuple[int, dict[str, Any]]:
     output_folder(file.parent)
     write_atomically(file, yaml_text({"joints": joints}))
     unknown = [gain.joint for gain in gains if gain.joint not in joints]
-    findings = report_recordings([*bare, *loaded], model.joint_names)
+    findings = (*identified.findings, *report_recordings([*bare, *loaded], model.joint_names))
     if unknown:
         message = f"this payload and these motions do not determine the gain of {', '.join(unknown)}"
         findings = (*findings, GAIN_NOT_IDENTIFIED.found(message, unknown))

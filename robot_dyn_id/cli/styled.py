@@ -18,7 +18,7 @@ from rich.table import Table
 from rich.text import Text
 
 from robot_dyn_id.findings import SIGNS, Finding
-from robot_dyn_id.identification.pipeline import Identification
+from robot_dyn_id.identification.stages.identification import Identification
 from robot_dyn_id.identification.validation.evaluation import Evaluation
 from robot_dyn_id.identification.validation.uses import UseJudgment
 from robot_dyn_id.report.ranking import rank_findings

@@ -19,6 +19,7 @@ from robot_dyn_id.estimators.row_statistics import RowStatistics
 from robot_dyn_id.identification.factor import Factor
 from robot_dyn_id.identification.model import IdentifiedModel
 from robot_dyn_id.identification.settings import store_drives
+from robot_dyn_id.identification.stages.judged import Judged
 from robot_dyn_id.identification.thresholds import Thresholds
 from robot_dyn_id.identification.validation.evaluation import Evaluation
 from robot_dyn_id.parameters import (
@@ -27,7 +28,6 @@ from robot_dyn_id.parameters import (
     BaseParameters,
     BodyParameters,
     Effort,
-    Fingerprint,
     IdentifiedRobot,
     Judgment,
     ParameterSet,
@@ -40,7 +40,6 @@ from robot_dyn_id.parameters import (
     urdf_hash,
 )
 from robot_dyn_id.signals.torque_shares import WEAK_TORQUE_SHARE, torque_shares
-from robot_dyn_id.signals.trials import FilteredTrials
 
 NO_RESIDUALS = ResidualProfile(np.zeros(0), np.zeros(0))
 """Profile where residuals are not known."""
@@ -93,26 +92,20 @@ class HeldOutErrors:
         return cls.from_predictions(recordings, [rows.estimate(names).values for rows in others])
 
 
-def assemble(
-    identified: IdentifiedModel,
-    evaluation: Evaluation,
-    training: FilteredTrials,
-    effort: Effort,
-    provenance: Provenance,
-) -> ParameterSet:
+def assemble(judged: Judged, software_version: str) -> ParameterSet:
     """Assemble a parameter set.
 
     Args:
-        identified: the identified model.
-        evaluation: evaluation of the model on held-out data.
-        training: data from which the model was identified.
-        effort: meaning of their efforts, see `describe_effort`.
-        provenance: their origin, see `describe_training`.
+        judged: the model, its evaluation, and all that led to them.
+        software_version: version of this package.
     """
-    plan, verdict, held_out = training.plan, evaluation.verdict, evaluation.held_out
+    fitted, evaluation = judged.fitted, judged.evaluation
+    training, examined = fitted.chosen.trials, fitted.chosen.examined
+    plan, kind = training.plan, examined.effort_kind
+    adds = examined.read.settings.robot_compensates or implied_compensations(kind)
     return ParameterSet(
-        **_describe_model(identified, training.ranges),
-        effort=effort,
+        **_describe_model(fitted.model, training.ranges),
+        effort=Effort(kind, adds, *store_drives(training.drives, training.joints), training.offset_deviations),
         processing=SignalProcessing(
             sample_rate=plan.rate,
             cutoff_frequency=plan.low_pass.cutoff,
@@ -121,43 +114,22 @@ def assemble(
             velocity_source="recorded" if plan.recorded_velocity else "derivative",
         ),
         residuals=_profile_residuals(evaluation) or NO_RESIDUALS,
-        provenance=provenance,
+        provenance=Provenance(
+            sources=tuple(storable(recording.source, LONGEST_LINE) for recording in training.recordings),
+            sha256=training.survey.sha256,
+            fingerprint=examined.read.fingerprint,
+            estimator=fitted.fit.estimator,
+            software_version=software_version,
+        ),
         judgment=Judgment(
-            held_out_nrmse=np.array([joint.nrmse for joint in held_out.joints]),
-            held_out_all_joints_nrmse=held_out.all_joints_nrmse,
-            held_out_method=held_out.method,
-            verdict=verdict.word,
-            reasons=tuple(storable(reason, LONGEST_LINE) for reason in verdict.reasons),
+            held_out_nrmse=np.array([joint.nrmse for joint in evaluation.held_out.joints]),
+            held_out_all_joints_nrmse=evaluation.held_out.all_joints_nrmse,
+            held_out_method=evaluation.held_out.method,
+            verdict=evaluation.verdict.word,
+            reasons=tuple(storable(reason, LONGEST_LINE) for reason in evaluation.verdict.reasons),
             fit_for=tuple(judgment.fit for judgment in evaluation.uses),
         ),
     )
-
-
-def describe_effort(training: FilteredTrials, kind: str, compensates: tuple[str, ...]) -> Effort:
-    """Meaning of the efforts of training data.
-
-    Args:
-        training: the data.
-        kind: content of the measured effort.
-        compensates: torques that the driver adds to a command; empty: what the kind implies.
-    """
-    gains, signs = store_drives(training.drives, training.joints)
-    return Effort(kind, compensates or implied_compensations(kind), gains, signs, training.offset_deviations)
-
-
-def describe_training(
-    training: FilteredTrials, fingerprint: Fingerprint, estimator: str, software_version: str
-) -> Provenance:
-    """Origin of a parameter set in training data.
-
-    Args:
-        training: the data.
-        fingerprint: fingerprint of these data as they were recorded.
-        estimator: name of the estimator.
-        software_version: version of this package.
-    """
-    sources = tuple(storable(recording.source, LONGEST_LINE) for recording in training.recordings)
-    return Provenance(sources, training.survey.sha256, fingerprint, estimator, software_version)
 
 
 def _profile_residuals(evaluation: Evaluation) -> ResidualProfile | None:

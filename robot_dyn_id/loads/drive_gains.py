@@ -26,6 +26,7 @@ from robot_dyn_id.dynamics.problem import LinearProblem, Tile
 from robot_dyn_id.errors import InputError
 from robot_dyn_id.estimators.factors import Factors
 from robot_dyn_id.estimators.feasible_gls import solve_whitened
+from robot_dyn_id.findings import Finding
 from robot_dyn_id.loads.fit import LoadFit
 from robot_dyn_id.loads.payload import WHITENING_ORDER, WHITENING_PASSES
 
@@ -56,10 +57,12 @@ class DriveGains:
     Attributes:
         gains: gain of each joint.
         fit: fit to the currents of both runs.
+        findings: findings about the recordings.
     """
 
     gains: tuple[DriveGain, ...]
     fit: LoadFit
+    findings: tuple[Finding, ...] = ()
 
 
 def identify_drive_gains(bare: LinearProblem, loaded: LinearProblem, added: Array) -> DriveGains:

@@ -19,8 +19,11 @@ from robot_dyn_id.dynamics.problem import LinearProblem, Tile
 from robot_dyn_id.dynamics.regressor import Regressor, terms_on_joints
 from robot_dyn_id.errors import InputError, UsageError
 from robot_dyn_id.findings import Definition, Finding, Section
-from robot_dyn_id.identification.diagnosis.health import LEAST_TRAVEL_M, LEAST_TURN_RAD, examine, refuse
+from robot_dyn_id.identification.diagnosis.health import LEAST_TRAVEL_M, LEAST_TURN_RAD
 from robot_dyn_id.identification.settings import Settings
+from robot_dyn_id.identification.stages.correction import correct_positions
+from robot_dyn_id.identification.stages.examined import filter_recordings
+from robot_dyn_id.identification.stages.read import Read
 from robot_dyn_id.loads.drive_gains import DriveGains, identify_drive_gains
 from robot_dyn_id.loads.payload import (
     Payload,
@@ -38,7 +41,7 @@ from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.parameters import INERTIAL_SYMBOLS, ParameterSet, Ranges
 from robot_dyn_id.signals.cleaning import Drive
 from robot_dyn_id.signals.processing import SignalPlan
-from robot_dyn_id.signals.trials import FilteredTrials, require_signals
+from robot_dyn_id.signals.trials import FilteredTrials
 from robot_dyn_id.signals.windows import FilteredWindow
 
 FASTER_THAN_ARM = Definition(
@@ -158,10 +161,9 @@ def _payload_trials(
     recordings: Sequence[Recording], arm: ParameterSet, regressor: Regressor, settings: Settings
 ) -> tuple[FilteredTrials, Mask, tuple[Finding, ...]]:
     """Filtered recordings, the joints that move in them, shape (n,), and findings about them."""
-    signals = settings.signals_of(arm)
-    trials = FilteredTrials.from_recordings(recordings, arm.robot.joint_names, settings.drives_of(arm), signals)
-    findings = refuse(examine(trials.survey, regressor.model, signals.velocity), settings.ignore, trials.survey.sources)
-    require_signals(regressor, trials.survey)
+    read = Read.to_validate(recordings, arm, settings)
+    trials, found = filter_recordings(read.held_out, regressor, read.settings, settings.signals_of(arm))
+    findings = (*read.findings, *found)
     travel = trials.ranges.q_max - trials.ranges.q_min
     moving = travel > np.where(regressor.model.slides, LEAST_TRAVEL_M, LEAST_TURN_RAD)
     if not moving.any():  # accepted by the user's overruling: then all rows are what there is
@@ -312,6 +314,7 @@ def identify_gains(
 
     Raises:
         InputError: data that cannot be used, or without currents.
+        UnsafeDataError: a health check refuses the data.
         UsageError: gains in the settings.
     """
     if any(drive.gain is not None for drive in settings.drives.values()):
@@ -321,14 +324,16 @@ def identify_gains(
     regressor = Regressor(model, terms_on_joints(model, settings.fixed_terms, settings.couplings))
     base = base_parameters(regressor, pivots=settings.pivots)
     problems, signals = [], replace(settings.signals, period=0.0)
+    findings: tuple[Finding, ...] = ()
     for recordings in (bare, loaded):
-        trials = FilteredTrials.from_recordings(recordings, joints, currents, signals)
-        require_signals(regressor, trials.survey)
+        continued, jumps = correct_positions(recordings, model)
+        trials, found = filter_recordings(continued, regressor, replace(settings, drives=currents), signals)
         signals = replace(signals, cutoff=trials.plan.low_pass.cutoff)
         problems.append(trials.problem(regressor, base.independent))
+        findings += (*jumps, *found)
     at = placement_of(model, payload.link)
     added = base.mapping[:, 10 * at.body : 10 * at.body + 10] @ transform_parameters(at) @ payload.parameters
-    return identify_drive_gains(problems[0], problems[1], added)
+    return replace(identify_drive_gains(problems[0], problems[1], added), findings=findings)
 
 
 def _drives(joints: Sequence[str], settings: Settings) -> Mapping[str, Drive]:

@@ -21,7 +21,7 @@ from robot_dyn_id.errors import InputError, InternalError, RobotDynIdError, Usag
 from robot_dyn_id.faults import reported
 from robot_dyn_id.files.configuration import Configuration, read_configuration
 from robot_dyn_id.files.parameters import read_parameters
-from robot_dyn_id.identification.pipeline import Identification
+from robot_dyn_id.identification.stages.identification import Identification
 from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.model.urdf import RobotDescription
 from robot_dyn_id.msg import ExcitationStatus, IdentificationReport, RecordingStatus

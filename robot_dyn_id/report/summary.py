@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from robot_dyn_id.findings import summarize_findings
-from robot_dyn_id.identification.pipeline import Identification
+from robot_dyn_id.identification.stages.identification import Identification
 from robot_dyn_id.identification.validation.evaluation import Evaluation
 from robot_dyn_id.identification.validation.explanation import ModelExplanation, explain
 from robot_dyn_id.identification.validation.rollout import HORIZONS_S

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from robot_dyn_id.findings import SIGNS, Finding, format_finding
-from robot_dyn_id.identification.pipeline import Identification
+from robot_dyn_id.identification.stages.identification import Identification
 from robot_dyn_id.identification.validation.evaluation import Evaluation
 from robot_dyn_id.identification.validation.uses import UseJudgment, reduce_joints
 from robot_dyn_id.loads.fit import LoadFit

@@ -28,7 +28,8 @@ from robot_dyn_id.files.factor import factor_bytes, parse_factor
 from robot_dyn_id.files.manifest import is_address
 from robot_dyn_id.fleet.drift import Drift, RecordingAgreement, compare_recordings, fit_drift
 from robot_dyn_id.identification.factor import Factor
-from robot_dyn_id.identification.pipeline import prepare_training
+from robot_dyn_id.identification.stages.examined import Examined
+from robot_dyn_id.identification.stages.read import Read
 from robot_dyn_id.model.urdf import RobotDescription
 from robot_dyn_id.parameters import GAIN_REMEDY, BaseParameters, describe_unknown_gains
 from robot_dyn_id.recordings import FileRecording, files_of, open_recording
@@ -169,12 +170,12 @@ def map_recording(task: MapTask) -> Mapped:
     try:
         with _opened(task) as recording:
             model = robot_for(task.robot, task.configuration, [recording])
-            prepared = prepare_training([recording], [], model, task.configuration.settings)
-            if prepared.model.drive_units:
-                raise InputError(f"{describe_unknown_gains(prepared.model.drive_units)}: {GAIN_REMEDY}", GAIN_REMEDY)
-            regressor = prepared.fixed_regressor
-            base = _base(regressor, prepared.settings.pivots)
-            factor = Factor.from_trials(prepared.trials, regressor, base, prepared.settings, prepared.effort_kind)
+            examined = Examined.from_read(Read.from_recordings([recording], [], model, task.configuration.settings))
+            if examined.model.drive_units:
+                raise InputError(f"{describe_unknown_gains(examined.model.drive_units)}: {GAIN_REMEDY}", GAIN_REMEDY)
+            regressor, settings = examined.known_regressor, examined.read.settings
+            base = _base(regressor, settings.pivots)
+            factor = Factor.from_trials(examined.trials, regressor, base, settings, examined.effort_kind)
             named = Factor(**{**vars(factor), "sources": (task.recording,)})
             return Mapped(factor_bytes(named), "", time.process_time() - begin)
     except BROKEN as error:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 from robot_dyn_id.data.recording import ArrayRecording, Recording
@@ -175,8 +175,7 @@ def _identify_stored(
         *report_unknown_joints(trials.all, model),
         *report_recordings(trials.all, model.joint_names),
     )
-    evaluation = result.evaluation.with_findings(findings)
-    return IdentificationResult.from_identification(replace(result, evaluation=evaluation), store)
+    return IdentificationResult.from_identification(result.with_findings(findings), store)
 
 
 def exclude_times(

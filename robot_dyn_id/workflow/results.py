@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from robot_dyn_id.data.stream_store import StreamStore
 from robot_dyn_id.dynamics.dynamics import Dynamics
 from robot_dyn_id.files.parameters import write_parameters
-from robot_dyn_id.identification.pipeline import Identification
+from robot_dyn_id.identification.stages.identification import Identification
 from robot_dyn_id.identification.validation.evaluation import Evaluation
 from robot_dyn_id.identification.validation.explanation import explain
 from robot_dyn_id.parameters import GAIN_REMEDY, ParameterSet, describe_unknown_gains

@@ -83,7 +83,7 @@ def identify_with_factor(
         if earlier is not None:
             factor = Factor.merged([earlier, factor])
             parameters = IdentifiedParameters.from_parameters(with_data_of(result.parameters, factor))
-            result = replace(result, parameters=parameters, evaluation=result.evaluation.with_findings(findings))
+            result = replace(result.with_findings(findings), parameters=parameters)
         opened.pop_all()  # the caller closes it
     return UpdatedIdentification(result, factor)
 

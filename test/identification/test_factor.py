@@ -13,22 +13,23 @@ from robot_dyn_id.errors import InputError, UsageError
 from robot_dyn_id.estimators import ESTIMATORS, WeightedLeastSquares
 from robot_dyn_id.files.factor import factor_bytes, parse_factor
 from robot_dyn_id.identification.factor import Factor, UpdatedLeastSquares, require_mergeable
-from robot_dyn_id.identification.pipeline import prepare_training
 from robot_dyn_id.identification.settings import Settings
+from robot_dyn_id.identification.stages.examined import Examined
+from robot_dyn_id.identification.stages.read import Read
 
 ARM = Simulated()
 SETTINGS = Settings(estimator=WeightedLeastSquares(), cutoff=5.0, sample_rate=100.0)
 
 
 def prepared(recordings, settings=SETTINGS, arm=ARM):
-    ready = prepare_training(recordings, [], arm.model, settings)
-    regressor = ready.fixed_regressor
+    ready = Examined.from_read(Read.from_recordings(recordings, [], arm.model, settings))
+    regressor = ready.known_regressor
     return ready, regressor, base_parameters(regressor)
 
 
 def factor_of(recordings, settings=SETTINGS, arm=ARM):
     ready, regressor, base = prepared(recordings, settings, arm)
-    return Factor.from_trials(ready.trials, regressor, base, ready.settings, ready.effort_kind)
+    return Factor.from_trials(ready.trials, regressor, base, ready.read.settings, ready.effort_kind)
 
 
 @pytest.fixture(scope="module")

@@ -27,6 +27,8 @@ from robot_dyn_id.dynamics.terms import Coupling, Term
 from robot_dyn_id.estimators import Consistent, Estimator
 from robot_dyn_id.estimators.consistent_fit import fit_consistent
 from robot_dyn_id.findings import Definition, Finding, Section
+from robot_dyn_id.identification.diagnosis.diagnosis import GRAVITY_DIRECTION
+from robot_dyn_id.identification.diagnosis.health import VELOCITY_MISMATCH
 from robot_dyn_id.identification.diagnosis.residuals import EFFORT_OFFSET_DRIFTS, OFFSET_SHARE
 from robot_dyn_id.identification.fit.shared_motion import find_shared_motion
 from robot_dyn_id.identification.selection.block_grams import BlockGrams
@@ -74,6 +76,9 @@ SIGN_CONTRADICTED = Definition(
     "(`friction_not_passive`). Rotor inertia stays positive, so that the mass matrix is positive definite.",
     "check the delays of the efforts, and which torque the sensors measure",
 )
+
+EXPLAINED_BY_CHOICE = frozenset({VELOCITY_MISMATCH.code, GRAVITY_DIRECTION.code})
+"""Findings about data that a choice may explain, see `Selection.explains`."""
 
 MOTION_CUTOFF_RATIOS = (1.0, 0.4, 0.6, 1.6)
 """Cut-off frequencies of the motion filter that are tried, relative to that of the regression filter; the first is the
@@ -224,13 +229,12 @@ class Selection:
     signed: tuple[str, ...]
     findings: tuple[Finding, ...]
 
-    @property
-    def replaced_codes(self) -> frozenset[str]:
-        """Codes of findings that the choice replaces: late velocities that are used, and a tilt that was suspected."""
-        used = self.velocity_chosen and self.trials.plan.recorded_velocity
-        velocity = {"velocity_mismatch"} if used else set()
-        tilt = {"gravity_direction"} if any(finding.code == "base_tilted" for finding in self.findings) else set()
-        return frozenset(velocity | tilt)
+    def explains(self, finding: Finding) -> bool:
+        """Whether the choice explains what was suspected: late velocities that are used, or a tilt of the base."""
+        if finding.code == VELOCITY_MISMATCH.code:
+            return self.velocity_chosen and self.trials.plan.recorded_velocity
+        tilted_base = any(one.code == BASE_TILTED.code for one in self.findings)
+        return finding.code == GRAVITY_DIRECTION.code and tilted_base
 
     def complete(self, estimator: Estimator) -> Estimator:
         """The estimator with the chosen strength and free signs, and with weights unless it has some."""

@@ -17,7 +17,7 @@ from robot_dyn_id.arrays import Array
 from robot_dyn_id.errors import InputError, RobotDynIdError, UnsafeDataError, storable
 from robot_dyn_id.files.values import field_hints
 from robot_dyn_id.findings import Finding
-from robot_dyn_id.identification.pipeline import Identification
+from robot_dyn_id.identification.stages.identification import Identification
 from robot_dyn_id.msg import Finding as FindingMsg
 from robot_dyn_id.msg import IdentificationReport
 from robot_dyn_id.msg import ParameterSet as ParameterSetMsg

@@ -9,7 +9,7 @@ import numpy as np
 
 from robot_dyn_id.arrays import Array
 from robot_dyn_id.data.chunk import Chunk
-from robot_dyn_id.identification.pipeline import Identification
+from robot_dyn_id.identification.stages.identification import Identification
 from robot_dyn_id.papers.planar3r.experiment import EstimateDraws, SimulatedExperiment
 from robot_dyn_id.report.drawing import Curve, Drawing, Panel
 

@@ -28,7 +28,8 @@ from robot_dyn_id.estimators.factors import Factors
 from robot_dyn_id.estimators.stepwise import Observability
 from robot_dyn_id.excitation.design.planning import DesignTask
 from robot_dyn_id.excitation.forms.sequential import SequentialSine
-from robot_dyn_id.identification.pipeline import Identification, identify
+from robot_dyn_id.identification.pipeline import identify
+from robot_dyn_id.identification.stages.identification import Identification
 from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.papers.figures import MIN_DRAWS, Extent, Figure, Reproduction, Spread
 from robot_dyn_id.papers.inputs import designed, plan_of, settings_of

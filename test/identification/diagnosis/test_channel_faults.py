@@ -8,9 +8,9 @@ from support.simulated import Simulated, at_chunk_size, changed
 from robot_dyn_id.data.chunk import Chunk
 from robot_dyn_id.data.exclusion import excluded_mask
 from robot_dyn_id.data.recording import ArrayRecording
-from robot_dyn_id.identification.correction import correct_channels
 from robot_dyn_id.identification.diagnosis import channel_faults
 from robot_dyn_id.identification.diagnosis.channel_faults import find_channel_faults
+from robot_dyn_id.identification.stages.correction import correct_channels
 from robot_dyn_id.signals.cleaning import Drive
 from robot_dyn_id.signals.trials import FilteredTrials, SignalSettings
 

@@ -13,7 +13,6 @@ from support.simulated import Simulated, at_chunk_size, changed
 from robot_dyn_id.data.chunk import Chunk
 from robot_dyn_id.data.excerpt import Excerpt, inside_excerpt
 from robot_dyn_id.data.exclusion import ExcludedSpan, ExcludingRecording, excluded_mask
-from robot_dyn_id.identification.correction import realign
 from robot_dyn_id.identification.diagnosis.delays import (
     DELAY_STEP_S,
     SMALLEST_DELAY_S,
@@ -22,6 +21,7 @@ from robot_dyn_id.identification.diagnosis.delays import (
     estimate_delay,
 )
 from robot_dyn_id.identification.diagnosis.samples import MotionSamples
+from robot_dyn_id.identification.stages.correction import realign
 from robot_dyn_id.signals.trials import FilteredTrials, SignalSettings
 
 ROBOT = Simulated()

@@ -9,10 +9,10 @@ from support.simulated import Simulated, changed
 
 from robot_dyn_id.data.chunk import Chunk
 from robot_dyn_id.errors import InputError, UsageError
-from robot_dyn_id.identification.correction import interpret_efforts
 from robot_dyn_id.identification.diagnosis.weight_gains import CurrentRecording
 from robot_dyn_id.identification.pipeline import identify, validate
 from robot_dyn_id.identification.settings import EFFORT_KINDS, Settings
+from robot_dyn_id.identification.stages.effort_meaning import interpret_efforts
 from robot_dyn_id.signals.cleaning import Drive
 
 GAINS = np.array([12.0, -30.0, 8.0])

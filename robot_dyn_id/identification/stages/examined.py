@@ -1,0 +1,243 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Second stage: recordings that are filtered, free of faults that can be corrected, and refused with others."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from robot_dyn_id.data.recording import Recording
+from robot_dyn_id.dynamics.compensation import check_compensations
+from robot_dyn_id.dynamics.prior import check_prior_robot
+from robot_dyn_id.dynamics.regressor import Regressor, terms_on_joints
+from robot_dyn_id.errors import InputError
+from robot_dyn_id.findings import Finding
+from robot_dyn_id.identification.diagnosis.agreement import nominal_agreement
+from robot_dyn_id.identification.diagnosis.diagnosis import diagnose, examine_lengths
+from robot_dyn_id.identification.diagnosis.directions import examine_directions
+from robot_dyn_id.identification.diagnosis.health import (
+    compare_with_nominal,
+    examine,
+    independent_positions,
+    overrule,
+    refuse,
+    soften_for_validation,
+)
+from robot_dyn_id.identification.diagnosis.samples import MotionSamples
+from robot_dyn_id.identification.fit.load import with_fitted_load
+from robot_dyn_id.identification.selection.choice import EXPLAINED_BY_CHOICE
+from robot_dyn_id.identification.settings import Settings
+from robot_dyn_id.identification.stages.correction import correct_channels, realign
+from robot_dyn_id.identification.stages.read import Read
+from robot_dyn_id.model.robot import RobotModel
+from robot_dyn_id.parameters import ParameterSet
+from robot_dyn_id.progress import Progress, Stage, ignore_progress
+from robot_dyn_id.signals.reversals import exclude_reversals
+from robot_dyn_id.signals.survey import PERIODOGRAM
+from robot_dyn_id.signals.trials import FilteredTrials, SignalSettings, require_signals
+
+FEWEST_POSITIONS = 8
+"""Least number of independent positions of the joints whose efforts are judged: a correlation of 0.8 of fewer is not
+significant at 1 %."""
+
+RESOLUTION_PERIODS = 2.0
+"""Half of the main lobe of a Hann window, times its length: bandwidths of short recordings are too large by it."""
+
+
+@dataclass(frozen=True)
+class Examined:
+    """Training data that a model can be fitted to.
+
+    Attributes:
+        read: the recordings behind them.
+        trials: the training data, corrected and filtered.
+        model: the robot, with the gravity that the efforts contain.
+        effort_kind: content of the measured effort, one of `parameters.EFFORT_KINDS`.
+        findings: findings about the data.
+        suspected: further findings, unless the choice of a model explains them, see `Selection.explains`.
+    """
+
+    read: Read
+    trials: FilteredTrials
+    model: RobotModel
+    effort_kind: str
+    findings: tuple[Finding, ...]
+    suspected: tuple[Finding, ...]
+
+    @classmethod
+    def from_read(cls, read: Read, progress: Progress = ignore_progress) -> Examined:
+        """Filter, diagnose and correct training data.
+
+        Args:
+            read: the recordings.
+            progress: callback that receives every stage of the work.
+
+        Raises:
+            InputError: data that cannot be used.
+            UnsafeDataError: a health check refuses the data.
+            UsageError: contradictory settings.
+        """
+        settings, model = read.settings, read.model
+        trials, found = filter_recordings(
+            read.training, make_known_regressor(model, settings), settings, settings.signals, progress
+        )
+        samples = MotionSamples.from_trials(trials)
+        diagnosis = diagnose(samples, model, independent_positions(trials.survey))
+        _refuse_short(diagnosis.findings, settings.ignore, trials)
+        found += refuse(diagnosis.findings, settings.ignore, trials.survey.sources)
+        found += overrule(diagnosis.doubts, settings.ignore)
+        found += examine_directions(model.joint_names, samples.motion.q, samples.segment)
+        weightless = diagnosis.weightless and settings.effort_kind == "auto"
+        if weightless:
+            model = replace(model, gravity=np.zeros(3))
+        trials, delayed = realign(trials, model) if diagnosis.sufficient else (trials, ())
+        compensated = weightless and not model.drive_units  # a current stays one, with gravity or without
+        kind = "gravity_compensated" if compensated else read.effort_kind
+        check_compensations(kind, settings.robot_compensates)
+        compared = nominal_agreement(make_known_regressor(model, settings), trials)
+        agreement = compare_with_nominal(model.joint_names, *compared)
+        _refuse_short(agreement, settings.ignore, trials)
+        found += (*delayed, *refuse(agreement, settings.ignore, trials.survey.sources))
+        trials, excluded = exclude_reversals(
+            trials, settings.reversal_speed, settings.reversal_speeds, settings.rest_speed
+        )
+        suspected = tuple(one for one in found if one.code in EXPLAINED_BY_CHOICE)
+        certain = tuple(one for one in found if one.code not in EXPLAINED_BY_CHOICE)
+        return cls(read, trials, model, kind, (*certain, *excluded), suspected)
+
+    @property
+    def known_regressor(self) -> Regressor:
+        """Robot with the terms that are known before any choice, and the load of a first fit."""
+        return with_fitted_load(make_known_regressor(self.model, self.read.settings), self.trials)
+
+
+def filter_recordings(
+    recordings: Sequence[Recording],
+    regressor: Regressor,
+    settings: Settings,
+    signals: SignalSettings,
+    progress: Progress = ignore_progress,
+) -> tuple[FilteredTrials, tuple[Finding, ...]]:
+    """Survey recordings, check their health, and decide about their signals.
+
+    Args:
+        recordings: the trials.
+        regressor: robot and terms that the signals must suffice for.
+        settings: drives of the joints, and health checks to overrule.
+        signals: choices about signals.
+        progress: callback that receives every stage of the work.
+
+    Returns:
+        The filtered trials, and findings about them.
+
+    Raises:
+        InputError: data that cannot be used.
+        UnsafeDataError: a health check refuses the data.
+    """
+    progress(Stage("surveying the recordings"))
+    model = regressor.model
+    sound, faults = correct_channels(recordings, model.joint_names, settings.drives)
+    trials = FilteredTrials.from_recordings(sound, model.joint_names, settings.drives, signals)
+    trials = trials if regressor.peaked else trials.decimated()
+    found = (*examine_lengths(model), *faults, *examine(trials.survey, model, signals.velocity))
+    findings = refuse(found, settings.ignore, trials.survey.sources)
+    require_signals(regressor, trials.survey)
+    trials.require_length()
+    return trials, findings
+
+
+def filter_to_validate(
+    read: Read, regressor: Regressor, signals: SignalSettings, progress: Progress = ignore_progress
+) -> tuple[FilteredTrials, tuple[Finding, ...]]:
+    """Recordings to validate a model on, filtered as its training data were, and findings about them.
+
+    Args:
+        read: the recordings.
+        regressor: robot and terms of the model.
+        signals: choices about signals.
+        progress: callback that receives every stage of the work.
+
+    Raises:
+        InputError: data that cannot be used.
+        UnsafeDataError: a health check refuses the data.
+    """
+    trials, findings = filter_recordings(read.held_out, regressor, read.settings, signals, progress)
+    aligned, delayed = realign(trials, regressor.model)
+    return aligned, (*soften_for_validation(findings), *delayed)
+
+
+def filter_as_trained(
+    read: Read, training: FilteredTrials, regressor: Regressor
+) -> tuple[FilteredTrials, tuple[Finding, ...]]:
+    """Held-out recordings, corrected, examined and filtered like the training data, and findings about them.
+
+    Args:
+        read: the recordings.
+        training: the training data.
+        regressor: robot and terms of the model.
+
+    Raises:
+        InputError: a term needs a signal that is not recorded.
+        UnsafeDataError: a health check refuses the data.
+    """
+    model, settings = regressor.model, read.settings
+    sound, faults = correct_channels(read.held_out, model.joint_names, training.drives)
+    trials = training.with_recordings(sound)
+    require_signals(regressor, trials.survey)
+    velocity = "recorded" if training.plan.recorded_velocity else "derivative"
+    found = (*faults, *soften_for_validation(examine(trials.survey, model, velocity)))
+    findings = refuse(found, settings.ignore, trials.survey.sources)
+    aligned, delayed = realign(trials, model)
+    return aligned, (*findings, *delayed)
+
+
+def make_known_regressor(model: RobotModel, settings: Settings) -> Regressor:
+    """Robot with the terms that are known before any choice: none of them if they are chosen from the data.
+
+    Raises:
+        InputError: a prior with other joints than are to be identified, or other units of their efforts, or of another
+            robot.
+    """
+    if isinstance(settings.prior, ParameterSet):
+        check_prior_robot(settings.prior, model)
+        if settings.prior.drive_units != model.drive_units:
+            raise InputError(
+                f"prior: the parameter set of {settings.prior.robot.name} has efforts in other units, as drive gains "
+                "are not known: identify both with the gains"
+            )
+    if isinstance(settings.prior, ParameterSet) and settings.terms is None and not settings.couplings:
+        if settings.prior.robot.joint_names != model.joint_names:
+            raise InputError(
+                f"prior: the parameter set of {settings.prior.robot.name} has other joints than are to be identified"
+            )
+        return replace(Regressor.from_parameters(settings.prior), model=model)
+    terms = () if settings.chooses_terms else settings.fixed_terms
+    return Regressor(model, terms_on_joints(model, terms, settings.couplings))
+
+
+def _refuse_short(findings: Sequence[Finding], ignore: Sequence[str], trials: FilteredTrials) -> None:
+    """Refuse data that seem faulty, but are too short to show it.
+
+    Args:
+        findings: findings about the efforts.
+        ignore: codes of errors that are overruled.
+        trials: the data.
+
+    Raises:
+        InputError: less than one periodogram, and an error about joints whose motions together hold fewer than
+            `FEWEST_POSITIONS` independent positions.
+    """
+    seconds = sum(trials.survey.durations)
+    bandwidth = np.maximum(trials.survey.bandwidth - RESOLUTION_PERIODS / max(trials.survey.durations), 0.0)
+    positions = dict(zip(trials.joints, (2.0 * seconds * bandwidth).tolist(), strict=True))
+    errors = [one for one in findings if one.severity == "error" and one.code not in ignore]
+    held = {sum(positions[name] for name in one.joints): one for one in errors if one.joints}
+    if not held or min(held) >= FEWEST_POSITIONS or seconds >= PERIODOGRAM:
+        return
+    raise InputError(
+        f"{trials.sources}: {seconds:.2g} s of motion are too short: they hold about {min(held):.0f} independent "
+        f"positions, and {FEWEST_POSITIONS} are needed to judge efforts: record longer (as far as they go, "
+        f"{held[min(held)].message})"
+    )

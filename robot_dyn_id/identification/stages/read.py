@@ -1,0 +1,159 @@
+# SPDX-License-Identifier: Apache-2.0
+"""First stage: recordings that are complete, not repeated, and whose efforts have a meaning."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from robot_dyn_id.data.recording import Recording
+from robot_dyn_id.findings import Definition, Finding, Section
+from robot_dyn_id.identification.diagnosis.fingerprint import report_repeated, report_trained, take_fingerprint
+from robot_dyn_id.identification.settings import Settings
+from robot_dyn_id.identification.stages.correction import correct_positions
+from robot_dyn_id.identification.stages.effort_meaning import (
+    interpret_efforts,
+    read_as_trained,
+    report_compensated,
+    report_unknown_gains,
+)
+from robot_dyn_id.identification.validation.holdout import held_out_method
+from robot_dyn_id.model.robot import STANDARD_GRAVITY, RobotModel
+from robot_dyn_id.parameters import Fingerprint, ParameterSet
+from robot_dyn_id.signals.stillness import report_rest_left_out
+
+GRAVITY_OF_PRIOR = Definition(
+    "gravity_of_prior",
+    Section.ESTIMATES,
+    "info",
+    "No gravity vector was given, and the parameter set that is the prior has another one than the default, such "
+    "as that of a tilted base: the model has it, too.",
+    "give the gravity vector if the base has been mounted in another way since",
+)
+
+
+@dataclass(frozen=True)
+class Read:
+    """Recordings with continuous positions, whose efforts are read as the settings state or the channels show.
+
+    Attributes:
+        training: recordings to identify from; empty where a model is only validated.
+        held_out: recordings to validate on; empty: cross-validation.
+        method: origin of the held-out data, one of `HELD_OUT_METHODS`.
+        model: the robot, with the gravity that the efforts are stated to contain, and the units of efforts of unknown
+            gain.
+        settings: the settings, with the drives of all joints.
+        effort_kind: content of the measured effort, one of `parameters.EFFORT_KINDS`.
+        fingerprint: fingerprint of the training data as they were recorded.
+        findings: findings about repetition, positions, and the meaning of the efforts.
+    """
+
+    training: Sequence[Recording]
+    held_out: Sequence[Recording]
+    method: str
+    model: RobotModel
+    settings: Settings
+    effort_kind: str
+    fingerprint: Fingerprint
+    findings: tuple[Finding, ...]
+
+    @classmethod
+    def from_recordings(
+        cls, training: Sequence[Recording], held_out: Sequence[Recording], model: RobotModel, settings: Settings
+    ) -> Read:
+        """Read recordings to identify a robot from.
+
+        Args:
+            training: trials to estimate from.
+            held_out: trials to validate on.
+            model: the robot; its joints are identified.
+            settings: choices of the identification.
+
+        Raises:
+            InputError: recordings that cannot be read, external torques, or currents without gains of a robot without
+                masses.
+        """
+        fingerprint, repeated = _compare_recordings(training, held_out, model.joint_names, settings)
+        (trained, continued), (others, jumps) = (correct_positions(group, model) for group in (training, held_out))
+        meaning = interpret_efforts(trained, others, model, settings)
+        model, turned = _with_gravity_of_prior(meaning.model, settings)
+        return cls(
+            training=meaning.training,
+            held_out=meaning.held_out,
+            method=held_out_method(training, held_out),
+            model=model,
+            settings=replace(settings, drives=meaning.drives),
+            effort_kind=meaning.effort_kind,
+            fingerprint=fingerprint,
+            findings=(
+                *repeated,
+                *continued,
+                *jumps,
+                *meaning.findings,
+                *turned,
+                *report_rest_left_out([*meaning.training, *meaning.held_out]),
+            ),
+        )
+
+    @classmethod
+    def to_validate(cls, recordings: Sequence[Recording], parameters: ParameterSet, settings: Settings) -> Read:
+        """Read recordings to validate a model on, as those that it was identified from.
+
+        Args:
+            recordings: trials to validate on.
+            parameters: the identified model.
+            settings: drives of the joints that are not those of the parameter set.
+
+        Raises:
+            InputError: recordings that cannot be read, or gains of joints whose gain was not known when the model was
+                identified.
+        """
+        model, fingerprint = RobotModel.from_parameters(parameters), parameters.provenance.fingerprint
+        continued, jumps = correct_positions(recordings, model)
+        prints = [take_fingerprint(one, parameters.robot.joint_names) for one in recordings]
+        return cls(
+            training=(),
+            held_out=read_as_trained(continued, parameters.effort.kind),
+            method="recordings",
+            model=model,
+            settings=replace(settings, drives=settings.drives_of(parameters)),
+            effort_kind=parameters.effort.kind,
+            fingerprint=fingerprint,
+            findings=(
+                *jumps,
+                *report_trained(recordings, prints, fingerprint),
+                *report_compensated(parameters.effort.kind),
+                *report_unknown_gains(parameters.drive_units),
+            ),
+        )
+
+
+def _compare_recordings(
+    training: Sequence[Recording], held_out: Sequence[Recording], joints: Sequence[str], settings: Settings
+) -> tuple[Fingerprint, tuple[Finding, ...]]:
+    """Fingerprint of the training data, and findings about recordings that occur twice.
+
+    A prior from data that the model is validated on makes the error there too small, too.
+    """
+    prints, others = ([take_fingerprint(one, joints) for one in group] for group in (training, held_out))
+    trained = Fingerprint.joined(prints)
+    findings = (*report_repeated(training, prints), *report_trained(held_out, others, trained))
+    if isinstance(settings.prior, ParameterSet):
+        earlier = settings.prior.provenance.fingerprint
+        validated = (held_out, others) if held_out else (training, prints)
+        findings += report_trained(*validated, earlier, "training data of the prior")
+    return trained, findings
+
+
+def _with_gravity_of_prior(model: RobotModel, settings: Settings) -> tuple[RobotModel, tuple[Finding, ...]]:
+    """Robot with the gravity vector of an earlier parameter set, such as a tilt of the base, where none was given."""
+    prior = settings.prior
+    if not (isinstance(prior, ParameterSet) and settings.base_tilt and prior.robot.gravity.any()):
+        return model, ()
+    if not np.allclose(model.gravity, STANDARD_GRAVITY) or np.allclose(model.gravity, prior.robot.gravity):
+        return model, ()
+    vector = " ".join(f"{component:.4g}" for component in prior.robot.gravity)
+    message = f"the gravity vector is that of the prior, {vector}, as none was given"
+    return replace(model, gravity=prior.robot.gravity), (GRAVITY_OF_PRIOR.found(message),)
