@@ -12,6 +12,7 @@ from robot_dyn_id.dynamics.regressor import Regressor
 from robot_dyn_id.errors import InputError
 from robot_dyn_id.parameters.bodies import TermState
 from robot_dyn_id.parameters.judgment import FitFor
+from robot_dyn_id.parameters.parameter_set import check_format_version
 from robot_dyn_id.parameters.provenance import Fingerprint
 
 
@@ -88,3 +89,10 @@ def test_a_set_whose_urdf_was_edited_is_refused():
     whole = identified_lift()
     with pytest.raises(InputError, match="its URDF is not the one it was identified with"):
         altered(whole, robot={"urdf": whole.robot.urdf.replace("LIFT", "lift") + " "})
+
+
+@pytest.mark.parametrize(("version", "words"), [(0, "is missing"), (2, "is 2")])
+def test_a_set_of_another_format_version_is_refused(version, words):
+    with pytest.raises(InputError, match=f"format_version {words}, this version of robot_dyn_id reads") as error:
+        check_format_version(version)
+    assert error.value.action.startswith("identify the robot again")
