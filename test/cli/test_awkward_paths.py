@@ -19,7 +19,7 @@ from robot_dyn_id.dynamics.regressor import Regressor
 from robot_dyn_id.errors import storable
 from robot_dyn_id.files.parameters import read_parameters
 from robot_dyn_id.model.robot import RobotModel
-from robot_dyn_id.parameters import LONGEST_EXPRESSION, MOST
+from robot_dyn_id.parameters import LONGEST_EXPRESSION, MOST_BODIES
 
 AWKWARD = {
     "spaces of typography": ("a\u00a0b\u3000c\u202fd", "a\u00a0b\u3000c\u202fd"),
@@ -110,8 +110,8 @@ def test_what_is_storable_is_one_line_of_utf_8_and_stays_what_it_is(given):
 
 def test_expressions_of_the_largest_robot_are_within_the_limit():
     """As many bodies as a set may have, that slide and are turned by one joint: all count in the first base parameters."""
-    links = ["base", *(f"l{k}" for k in range(1, MOST["body_names"] + 1))]
-    kinds = ["revolute", *["prismatic"] * (MOST["body_names"] - 1)]
+    links = ["base", *(f"l{k}" for k in range(1, MOST_BODIES + 1))]
+    kinds = ["revolute", *["prismatic"] * (MOST_BODIES - 1)]
     chain = [
         joint(f"j{number}", *pair, kind=kind, axis="0.3 -0.5 0.8")
         for number, (pair, kind) in enumerate(zip(pairwise(links), kinds, strict=True))

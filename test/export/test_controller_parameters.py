@@ -2,12 +2,11 @@
 """Parameters of other packages' controllers: their own formulas, written out here, give the identified friction."""
 
 import json
-from dataclasses import replace
 
 import numpy as np
 import pytest
 import yaml
-from support.altered import altered
+from support.altered import altered, scaled
 from support.given_parameters import parameter_set
 from support.robots import URDFS
 
@@ -180,16 +179,14 @@ def test_a_bad_verdict_is_exported_only_on_request(name, tmp_path, capsys):
 @pytest.mark.parametrize("name", FORMATS)
 def test_a_model_that_the_motors_cannot_hold_is_exported_only_on_request(name):
     """The efforts of all joints in another unit, where no mass of the URDF shows it: the controller node refuses it."""
-    sound = panda(Coulomb())
-    heavy = {key: 1e3 * getattr(sound, key) for key in ("values", "standard_parameters", "term_values")}
-    heavy = replace(sound, **heavy)
+    heavy = scaled(panda(Coulomb()), 1e3)
     with pytest.raises(InputError, match="above the rated"):
         export_model(name, heavy)
     (finding,) = (
         one for one in export_model(name, heavy, allow_bad_verdict=True).findings if one.code == "export_of_bad_verdict"
     )
     assert "above the rated" in finding.message
-    alike = heavy.urdf
+    alike = heavy.robot.urdf
     for effort in ("87.0", "12.0"):
         alike = alike.replace(f'effort="{effort}"', 'effort="10"')
     export_model(

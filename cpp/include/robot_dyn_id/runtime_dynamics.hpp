@@ -1021,7 +1021,7 @@ void check(const Set & one)
   }
   for (std::size_t k = 0; k < p; ++k) {
     for (std::size_t l = 0; l < p; ++l) {
-      if (std::fabs(one.base.mapping[k * c + one.base.independent[l]] - (k == l ? 1.0 : 0.0)) > agreement) { refuse("base.mapping is not the identity on independent_columns"); }
+      if (std::fabs(one.base.mapping[k * c + one.base.independent[l]] - (k == l ? 1.0 : 0.0)) > agreement) { refuse("base.mapping is not the identity on independent"); }
     }
   }
   constexpr const char * symbols[] = {"m", "mx", "my", "mz", "Ixx", "Ixy", "Iyy", "Ixz", "Iyz", "Izz"};
@@ -1036,7 +1036,7 @@ void check(const Set & one)
       sum += part;
       size += std::fabs(part);
     }
-    if (std::fabs(one.estimate.values[k] - sum) > agreement * size) { refuse("estimate.values of " + one.base.names[k] + " is not mapping * (standard_parameters, term_values)"); }
+    if (std::fabs(one.estimate.values[k] - sum) > agreement * size) { refuse("estimate.values of " + one.base.names[k] + " is not mapping * (standard_parameters, terms.values)"); }
   }
 
   for (std::size_t k = 0; k < p * p; ++k) {

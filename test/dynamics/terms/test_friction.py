@@ -371,7 +371,7 @@ def test_constants_of_a_file_that_make_no_sense_are_named(case):
     parameters = case[3].parameters
     if not len(parameters.terms.constant_names):
         return
-    with pytest.raises(InputError, match="term_constant_values holds nan"):
+    with pytest.raises(InputError, match="constant_values holds nan"):
         altered(parameters, terms={"constant_values": np.full(len(parameters.terms.constant_values), np.nan)})
     wrong = altered(parameters, terms={"constant_values": np.full(len(parameters.terms.constant_values), -1.0)})
     with pytest.raises(InputError, match=r"parameter set: "):
