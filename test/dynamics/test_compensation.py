@@ -100,7 +100,7 @@ def test_what_is_unknown_or_contradictory_is_refused_by_naming_both(parameters, 
 def test_efforts_without_gravity_are_those_of_a_driver_that_adds_it(parameters, kind, words, contradicts):
     if not contradicts:
         check_compensations(kind, words)
-        assert altered(parameters, effort={"kind": kind, "robot_compensates": words}).effort_kind == kind
+        assert altered(parameters, effort={"kind": kind, "robot_compensates": words}).effort.kind == kind
         return
     for refused, error in (
         (check_compensations, UsageError),

@@ -142,7 +142,7 @@ def test_parameters_that_do_not_belong_to_the_robot_are_refused_and_no_effort_is
     scene.parameters.publish(message(altered(identified(), judgment={"verdict": "bad", "reasons": ("nonsense",)})))
     world.until(lambda: scene.logged("the verdict on the parameters is bad (nonsense)"), what="verdict")
     broken = message()
-    broken.covariance = broken.covariance[:-1]
+    broken.estimate.covariance = broken.estimate.covariance[:-1]
     scene.parameters.publish(broken)
     world.until(lambda: scene.logged("covariance has"), what="broken set")
     assert not scene.efforts_heard
@@ -182,7 +182,7 @@ def test_a_refused_set_does_not_make_a_working_controller_let_go_of_the_arm(worl
     scene.parameters.publish(message())
     world.until(lambda: scene.logged(f"commands efforts by {law}"), what="controller")
     broken = message()
-    broken.covariance = broken.covariance[:-1]
+    broken.estimate.covariance = broken.estimate.covariance[:-1]
     offers = [
         (other_robot(), "the parameters are those of another URDF"),
         (

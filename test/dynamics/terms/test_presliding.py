@@ -234,7 +234,7 @@ def test_states_and_load_parameters_are_stored(tmp_path):
     read = read_parameters(tmp_path / "parameters.yaml")
     assert read.terms.states == parameters.terms.states
     regressor = Regressor.from_parameters(read)
-    assert regressor.load_parameters == tuple(heavier.load_parameters.tolist())
+    assert regressor.load_parameters == tuple(heavier.bodies.load_parameters.tolist())
     assert regressor.terms == robot.regressor.terms
     other = replace(read.terms.states[0], parameter_values=(*read.terms.states[0].parameter_values[:-1], 0.5))
     with pytest.raises(InputError, match="states is not that of its URDF and terms"):
