@@ -176,7 +176,7 @@ def test_colcon_builds_and_tests_the_same_tree(tmp_path):
     hidden = shutil.ignore_patterns(".*", "__pycache__", "build", "install", "log", "test")
     shutil.copytree(ROOT, source, ignore=hidden)
     for interface in [*(source / "msg").iterdir(), *(source / "action").iterdir()]:
-        if interface.stem not in ("Finding", "ParameterSet", "IdentifyRecordings"):
+        if interface.stem not in ("Finding", "IdentifyRecordings"):
             interface.unlink()
     (source / "test").mkdir()
     installed = tmp_path / "install/robot_dyn_id"
