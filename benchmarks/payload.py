@@ -145,7 +145,7 @@ def one(kind: str, seed: int) -> list[Run]:
     known = study()
     bare = GeneralizedLeastSquares().fit(known.problem(known.record(kind, np.zeros(10), seed)))
     arm = with_covariance(with_values(known.arm, bare.values), bare.covariance)
-    certain = with_covariance(arm, np.zeros_like(arm.covariance))
+    certain = with_covariance(arm, np.zeros_like(arm.estimate.covariance))
     runs = []
     for number, mass in enumerate(MASSES):
         recording = known.record(kind, brick(mass), 10_000 * (number + 1) + seed)

@@ -97,7 +97,7 @@ def test_awkward_names_pass_over_the_network(name):
     )
     heard = deserialize_message(serialize_message(parameter_set_message(known)), ParameterSetMsg)
     assert parameter_set(heard).provenance.sources == (stored,)
-    assert parameter_set(heard).judgment.reasons == known.reasons
+    assert parameter_set(heard).judgment.reasons == known.judgment.reasons
 
 
 @pytest.mark.parametrize("given", [given for given, _ in AWKWARD.values()] + ["x" * 10_000, "\udcff" * 10_000, "é"])

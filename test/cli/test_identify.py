@@ -44,7 +44,7 @@ def test_identify(files, tmp_path, cli, data):
     assert (tmp_path / "new" / "report.html").stat().st_size > 10_000
     stored = read_parameters(tmp_path / "new" / "parameters.yaml")
     expected = read_parameters(files / "parameters.yaml")
-    np.testing.assert_allclose(stored.estimate.values, expected.values, atol=1e-6)
+    np.testing.assert_allclose(stored.estimate.values, expected.estimate.values, atol=1e-6)
     keys = ("answer", "figure", "unit", "threshold", "because", "joints")
     for fit in stored.judgment.fit_for:
         assert {key: answer["fit_for"][fit.use][key] for key in keys} == {

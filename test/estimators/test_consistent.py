@@ -89,8 +89,8 @@ def test_data_that_make_least_squares_impossible_make_a_real_robot(panda, noisy)
     assert_consistent(result.parameters, panda.model.inertial_parameters)
     assert result.parameters.provenance.estimator == "consistent"
     assert result.evaluation.indefinite == 0.0
-    error = np.abs(result.estimate.unconstrained - plain.values)
-    assert np.median(error / plain.standard_deviations) < 0.2  # the same but for the weights of the joints
+    error = np.abs(result.estimate.unconstrained - plain.estimate.values)
+    assert np.median(error / plain.estimate.standard_deviations) < 0.2  # the same but for the weights of the joints
     good = altered(result.parameters, judgment={"verdict": "good"})
     usable_dynamics(good, panda.model.urdf, panda.joints, needs_mass_matrix=True)
 
@@ -115,7 +115,7 @@ def test_a_urdf_without_masses_gives_a_real_robot_of_the_same_torque(robot):
     parameters = result.parameters
     assert parameters.bodies.physically_consistent
     assert "prior_from_geometry" in {one.code for one in result.findings}
-    assert parameters.judgment.held_out_all_joints_nrmse < 1.05 * plain.held_out_all_joints_nrmse
+    assert parameters.judgment.held_out_all_joints_nrmse < 1.05 * plain.judgment.held_out_all_joints_nrmse
     off = np.abs(parameters.estimate.values - robot.base_values) / parameters.estimate.standard_deviations
     assert np.all(off < 5.0)
 
@@ -214,8 +214,11 @@ def test_an_earlier_set_pulls_all_parameters_that_it_knows(robot, problem):
     pulled = Consistent(strength=1e8).fit(replace(problem, prior=prior))
     assert is_consistent(pulled.full[:30])
     assert np.all(pulled.full[30:][not_negative(robot.regressor)] >= 0.0)
-    apart = np.abs(pulled.values - earlier.values) / earlier.standard_deviations
-    alone = np.abs(Consistent(strength=0.0).fit(problem).values - earlier.values) / earlier.standard_deviations
+    apart = np.abs(pulled.values - earlier.estimate.values) / earlier.estimate.standard_deviations
+    alone = (
+        np.abs(Consistent(strength=0.0).fit(problem).values - earlier.estimate.values)
+        / earlier.estimate.standard_deviations
+    )
     assert np.median(apart) < 0.3 * np.median(alone)
 
 

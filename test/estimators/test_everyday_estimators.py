@@ -396,7 +396,7 @@ def test_an_earlier_parameter_set_is_a_prior(tmp_path):
     after = identified("map", short, settings)
     assert after.estimate.regularized_towards == "parameter set of small, give or take 25% of each parameter's size"
     truth = arm()[0].base_values
-    errors = [np.linalg.norm(values - truth) for values in (after.estimate.values, first.values)]
+    errors = [np.linalg.norm(values - truth) for values in (after.estimate.values, first.estimate.values)]
     alone = np.linalg.norm(identified("map", short).estimate.values - truth)
     print(errors, alone)
     assert errors[0] < 0.7 * alone

@@ -114,5 +114,5 @@ def test_an_own_estimator_is_used(result):
     terms = (*TERMS, SquareRoot(2.0))
     settings = Settings(terms=terms, estimator=Halved())
     own = identify([robot.record(1)], [robot.record(2)], robot.model, settings, "test").parameters
-    assert own.estimator == "halved"
-    assert np.array_equal(own.values, 0.5 * identification.parameters.estimate.values)
+    assert own.provenance.estimator == "halved"
+    assert np.array_equal(own.estimate.values, 0.5 * identification.parameters.estimate.values)

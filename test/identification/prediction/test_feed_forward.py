@@ -123,7 +123,7 @@ def test_the_bound_contains_parameter_covariance_and_held_out_error():
     )
     # monte carlo over the parameter covariance
     rng, p = np.random.default_rng(0), model.parameters
-    draws = rng.multivariate_normal(p.values, p.covariance, 400)
+    draws = rng.multivariate_normal(p.estimate.values, p.estimate.covariance, 400)
     at = plain.samples.points[10]
     torques = [replace(model.dynamics, values=v).inverse_dynamics(*(x[at] for x in plain.samples[1:4])) for v in draws]
     assert np.allclose(np.std(torques, axis=0), plain.deviation[at], rtol=0.15)

@@ -120,6 +120,6 @@ def test_placeholder_masses_are_not_compared():
         end = text.index("</link>", start) + len("</link>")
         text = text[:start] + f'<link name="{name}"/>' + text[end:]
     sound = parameter_set(ARM)
-    links = explained(parameter_set(text, inertial=sound.standard_parameters))
+    links = explained(parameter_set(text, inertial=sound.bodies.standard_parameters))
     assert all(link.urdf is None for link in links)
     assert np.isnan([row.urdf for link in links for row in link.parameters]).all()
