@@ -92,7 +92,7 @@ def test_numbers_that_are_not_finite_are_null(files, tmp_path, cli, recording):
     assert code in (0, 1)
     assert answer["condition_number"]["value"] is None
     assert "wrist" in {joint for one in answer["findings"] for joint in one["joints"]}
-    assert np.isinf(read_parameters(tmp_path / "parameters.yaml").standard_deviations).any()
+    assert np.isinf(read_parameters(tmp_path / "parameters.yaml").estimate.standard_deviations).any()
 
 
 def test_options_arrive(files, tmp_path, cli):

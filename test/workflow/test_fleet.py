@@ -100,7 +100,7 @@ def test_results_are_files(result, tmp_path):
     page = (tmp_path / "out" / "fleet.html").read_text()
     assert "R0003" in page and "R0005_1.npz" in page
     assert (tmp_path / "out" / "factors" / "R0001.npz").stat().st_size < 100_000
-    assert read_parameters(tmp_path / "out" / "pooled.yaml").estimator == "weighted"
+    assert read_parameters(tmp_path / "out" / "pooled.yaml").provenance.estimator == "weighted"
 
 
 def test_a_run_that_is_started_again_reads_the_store(result, manifest, store):
