@@ -25,10 +25,10 @@ N = len(JOINTS)
 SPEED = 1.5
 
 
-def panda(*terms, compensates=("none",), **drives):
+def panda(*terms, compensates=("none",), drives=(), **parts):
     parameters = parameter_set(URDFS["panda"].read_text(), JOINTS, terms=terms)
     ranges = {"q_min": np.full(N, -1.0), "q_max": np.full(N, 1.0), "dq_max": np.full(N, SPEED)}
-    return altered(parameters, effort={"robot_compensates": compensates, **drives}, ranges=ranges)
+    return altered(parameters, effort={"robot_compensates": compensates, **dict(drives)}, ranges=ranges, **parts)
 
 
 def exported(name, parameters):
@@ -117,7 +117,7 @@ def test_the_kinetic_friction_of_robotis_never_exceeds_the_identified_one():
 
 
 def test_drive_gains_scale_the_torque_of_robotis():
-    parameters = panda(Coulomb(), drive_gains=np.full(N, 4.0), drive_signs=np.array([1.0] * 6 + [-1.0]))
+    parameters = panda(Coulomb(), drives={"drive_gains": np.full(N, 4.0), "drive_signs": np.array([1.0] * 6 + [-1.0])})
     given, _ = exported("gravity_compensation_controller", parameters)
     assert given["torque_scaling_factors"] == [0.25] * 6 + [-0.25]
 
@@ -161,7 +161,7 @@ def test_the_parser_of_ros_reads_the_files(name, tmp_path):
 
 @pytest.mark.parametrize("name", FORMATS)
 def test_a_bad_verdict_is_exported_only_on_request(name, tmp_path, capsys):
-    parameters = panda(Coulomb(), verdict="bad", reasons=("the signs of two joints are wrong",))
+    parameters = panda(Coulomb(), judgment={"verdict": "bad", "reasons": ("the signs of two joints are wrong",)})
     with pytest.raises(InputError, match="the verdict on the parameters is bad"):
         export_model(name, parameters)
     (tmp_path / "arm.urdf").write_text(parameters.robot.urdf)
