@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Momentum observer, contact test and wrench on a simulated arm with known external torque."""
 
-from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -180,11 +179,14 @@ def test_efforts_without_gravity_are_those_of_a_set_without_gravity():
 
 @pytest.mark.parametrize(
     ("changes", "word"),
-    [({"effort_kind": "external", "robot_compensates": ("unknown",)}, "effort_kind"), ({"verdict": "bad"}, "verdict")],
+    [
+        ({"effort": {"kind": "external", "robot_compensates": ("unknown",)}}, "effort_kind"),
+        ({"judgment": {"verdict": "bad"}}, "verdict"),
+    ],
 )
 def test_sets_that_give_no_external_torque_are_refused(changes, word):
     with pytest.raises(InputError, match=word):
-        MomentumObserver(replace(identified(), **changes))
+        MomentumObserver(altered(identified(), **changes))
 
 
 @pytest.mark.parametrize(

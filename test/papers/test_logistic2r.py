@@ -116,7 +116,7 @@ def test_repeating_brings_the_parameters_of_an_arm_unlike_its_urdf(arm, strokes)
     assert np.abs(first[2].y - first[-1].y).max() < np.abs(first[0].y - first[-1].y).max(), (
         "iteration 3 and 1, designed"
     )
-    assert run.best_error == np.abs(run.found.parameters.estimate.values - theta).max()
+    assert run.best_error == np.abs(run.found.parameters.values - theta).max()
 
 
 def test_torques_of_the_validation_are_those_of_the_arm(arm, strokes):
@@ -124,7 +124,7 @@ def test_torques_of_the_validation_are_those_of_the_arm(arm, strokes):
     run = repeated(quiet(strokes, arm.nominal))
     figures = figures_of(run)
     t = np.linspace(0.0, 10.0, 1001)
-    true, found = (arm.dynamics(theta) for theta in (arm.nominal, run.found.parameters.estimate.values))
+    true, found = (arm.dynamics(theta) for theta in (arm.nominal, run.found.parameters.values))
     first = np.array([np.sin(t), np.cos(t), -np.sin(t)])
     for words, second in (
         ("-sin t", -first),
@@ -295,5 +295,5 @@ def test_settings_of_the_scenario_identify_from_the_angle_in_the_first_run():
     recording = trials.follow(None).recording
     found = identify([recording], [recording], model, settings, "test").parameters
     truth = base_parameters(Regressor(model)).mapping @ model.inertial_parameters
-    assert found.standard_deviations.max() < 0.01
-    assert (np.abs(found.values - truth) < 4.0 * found.standard_deviations).all()
+    assert found.estimate.standard_deviations.max() < 0.01
+    assert (np.abs(found.estimate.values - truth) < 4.0 * found.estimate.standard_deviations).all()

@@ -41,12 +41,10 @@ def test_a_pivot_more_or_less_than_printed_is_noticed(printed, monkeypatch):
 
 
 def test_another_robot_does_not_have_the_parameters_of_the_paper():
-    text = arm().robot.urdf
-    heavier = RobotModel.from_urdf(
-        text.replace('<mass value="3"/>', '<mass value="3.1"/>'), gravity=arm().robot.gravity
-    )
+    text = arm().urdf
+    heavier = RobotModel.from_urdf(text.replace('<mass value="3"/>', '<mass value="3.1"/>'), gravity=arm().gravity)
     assert verdicts(heavier)["torque"] == "holds"
-    longer = RobotModel.from_urdf(text.replace('xyz="-0.36 0', 'xyz="-0.37 0'), gravity=arm().robot.gravity)
+    longer = RobotModel.from_urdf(text.replace('xyz="-0.36 0', 'xyz="-0.37 0'), gravity=arm().gravity)
     figures = {figure.name: figure.verdict for figure in planar3r.equations(longer)}
     assert figures["K_r: largest difference from the printed groupings"] == "does not hold"
     assert figures["frames from the screw axes of Table 1, eq. 5 and 6: difference from the URDF"] == "does not hold"

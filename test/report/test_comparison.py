@@ -26,7 +26,7 @@ def test_a_comparison_shows_what_is_common_and_names_the_rest(other):
     assert "<h3>Not compared</h3>" in page and all(
         f"<code>{name}</code>" in page for name in difference["not_compared"]
     )
-    common = set(models[0].joint_names) & set(models[1].joint_names)
+    common = set(models[0].robot.joint_names) & set(models[1].robot.joint_names)
     assert bool(difference["parameters"]) == bool(difference["torque"]) == bool(common)
     assert ("no parameter in common" in text) == ("Torques are not compared" in page) == (not common)
     assert len(plots_of(page)) == page.count('<div data-plot="') == 3

@@ -353,15 +353,15 @@ def test_a_short_recording_has_no_long_rollouts(trials):
 def test_more_deviation_makes_a_parameter_weak(identified):
     parameters = identified.parameters
     good = with_covariance(parameters, 1e-12 * np.eye(len(parameters.base.names)))
-    assert set(good.status) == {"good"}
+    assert set(good.estimate.status) == {"good"}
     weak = with_covariance(parameters, 1e4 * np.eye(len(parameters.base.names)))
-    assert set(weak.status) == {"weak"}
+    assert set(weak.estimate.status) == {"weak"}
 
 
 def test_a_tracked_set_is_not_judged(identified):
     parameters = identified.parameters
     assert {one.use for one in parameters.judgment.fit_for} == set(USES)
-    assert tracked(parameters, 1.01 * parameters.estimate.values, parameters.estimate.covariance).fit_for == ()
+    assert tracked(parameters, 1.01 * parameters.estimate.values, parameters.estimate.covariance).judgment.fit_for == ()
 
 
 def test_rollouts_start_with_the_states_of_friction(monkeypatch):
