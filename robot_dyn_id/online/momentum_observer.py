@@ -257,7 +257,7 @@ class MomentumObserver:
         """
         if parameters.effort.kind == "external":
             raise InputError(
-                "effort_kind of the parameter set is external: the driver reports the external torque itself, and no "
+                "effort.kind of the parameter set is external: the driver reports the external torque itself, and no "
                 "model of the robot predicts it; use that effort instead, or identify from measured efforts"
             )
         parameters.refuse_unknown_gains()

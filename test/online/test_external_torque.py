@@ -180,7 +180,7 @@ def test_efforts_without_gravity_are_those_of_a_set_without_gravity():
 @pytest.mark.parametrize(
     ("changes", "word"),
     [
-        ({"effort": {"kind": "external", "robot_compensates": ("unknown",)}}, "effort_kind"),
+        ({"effort": {"kind": "external", "robot_compensates": ("unknown",)}}, r"effort\.kind"),
         ({"judgment": {"verdict": "bad"}}, "verdict"),
     ],
 )
