@@ -34,6 +34,7 @@ from robot_dyn_id.loads.holds import find_holds
 from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.model.urdf import RobotDescription
 from robot_dyn_id.nodes.simulator_settings import SimulatorSettings
+from robot_dyn_id.simulation.simulated_driver import SimulatedDriver
 from robot_dyn_id.simulation.simulated_robot import follow
 from robot_dyn_id.workflow.gravity_poses import plan_gravity_poses
 
@@ -48,8 +49,8 @@ class Arm:
         """Hold the position `q` [rad]."""
         self.dynamics = settings.nominal(RobotDescription.from_file(URDF))
         names = self.dynamics.regressor.model.joint_names
-        self.drives, self._sensors = settings.drives(names), settings.sensors(names)
-        self.robot = settings.robot(self.dynamics)
+        self.drives, self.robot = settings.drives(names), settings.robot(self.dynamics)
+        self.driver = SimulatedDriver(self.robot, self.drives, settings.sensors(names))
         self.robot.plant.q[:] = q
         self.robot.controller.cancel(q)
         self._ticks = settings.ticks_per_message
@@ -57,9 +58,8 @@ class Arm:
     def read(self) -> np.ndarray:
         """Positions, velocities and efforts of the next joint state, shape (3, n)."""
         for _ in range(self._ticks):
-            q, dq, torque = self.robot.tick()
-        position, effort = self.drives.measured(q, torque, self.robot.weight)
-        return self._sensors.measure(position, dq, effort)
+            state = self.robot.tick()
+        return self.driver.measure(state)
 
 
 def settings_of_the_arm(**others: object) -> SimulatorSettings:
@@ -75,12 +75,14 @@ def drift(settings: SimulatorSettings, law: GravityLaw, rated: np.ndarray, q: np
     for _ in range(50):
         arm.read()
     begin, farthest = arm.robot.plant.q.copy(), np.zeros(len(q))
-    compensation = GravityCompensation(law, rated, 1.0, 1.0)
-    for _ in range(round(seconds * settings.publish_rate)):
+    control = GravityCompensation(law, 1.0).make_control(rated, 1.0, 0.1)
+    for number in range(round(seconds * settings.publish_rate)):
         position, _, effort = arm.read()
-        compensation.observe(position, 1.0 / settings.publish_rate)
-        command = compensation.command(1.0 / settings.publish_rate, effort)
-        arm.robot.command_effort(arm.drives.torque(command))
+        now = (number + 1) / settings.publish_rate
+        control.guard.receive(now, now, now, position)
+        command = control.respond((position,), now, True, effort)
+        if command is not None:
+            arm.driver.command(command)
         farthest = np.maximum(farthest, np.abs(arm.robot.plant.q - begin))
     return farthest
 

@@ -3,7 +3,7 @@
 
 python examples/2_identify_npz.py [FOLDER]
 
-The plot needs the extra `plot` (matplotlib).
+The plot needs the extra `plot` (matplotlib), and is left out without it.
 """
 
 import sys
@@ -21,7 +21,10 @@ def main(folder: Path) -> rdi.ParameterSet:
     result = rdi.identify(robot, rdi.open_recording(file))
     print(result)
     result.save(folder / "run")
-    result.plot().savefig(folder / "torque.png")
+    try:
+        result.plot().savefig(folder / "torque.png")
+    except rdi.RobotDynIdError as error:
+        print(error)
     return result.parameters
 
 

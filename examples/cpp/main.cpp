@@ -54,6 +54,6 @@ int main(int count, char ** words)
     std::fprintf(stderr, "%s\n", error.what());
     return 3;
   }
-  std::fputs("a message without content: ", stderr);
-  return from_message(robot_dyn_id::msg::ParameterSet()) ? 4 : 0;  // it is refused
+  std::fputs("how a message is refused, here one without content: ", stderr);
+  return from_message(robot_dyn_id::msg::ParameterSet()) ? 4 : 0;
 }

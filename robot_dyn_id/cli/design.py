@@ -110,6 +110,8 @@ def run(arguments: argparse.Namespace) -> tuple[int, dict[str, Any]]:
     plan = make_design_task(settings, model, regressor, prior, include_prior=bool(arguments.after))
     for line in plan.notes:
         note(f"  ! {line}")
+    if plan.clearance is not None and plan.clearance.stand_ins:
+        note("  stand-ins replace missing shapes: give the package of meshes that were not found with --package DIR")
     found = design(plan.problem, OPTIMIZERS[settings.optimizer], settings.seed, settings.search, progress)
     folder = output_folder(arguments.out)
     about = f"{plan.objective} {found.objective_value:.6g} by {settings.optimizer}, seed {settings.seed}"

@@ -43,7 +43,8 @@ def check_robot(parameters: ParameterSet, model: RobotModel) -> None:
     if not is_same_robot(parameters.robot.urdf, model.urdf):
         raise InputError(
             f"the parameters were identified for another robot than {model.name}: names, inertias, joints or limits of "
-            f"their URDF ({parameters.robot.name}) differ from those of the one given"
+            f"their URDF ({parameters.robot.name}) differ from those of the one given: "
+            "give theirs, or identify this robot"
         )
 
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from robot_dyn_id.arrays import Array, Mask
+from robot_dyn_id.errors import MotionError
 from robot_dyn_id.excitation.collision.clearance import Clearance
 from robot_dyn_id.excitation.limits import FREE_REACH_M, FREE_REACH_RAD, MotionLimits
 
@@ -49,6 +50,24 @@ class Center:
     position: Array
     free: float
     obstruction: str
+
+    def replace_middle(self, advice: str) -> tuple[float, ...]:
+        """Position of a center that is not the middle of the position limits; empty if it is the middle.
+
+        Raises:
+            MotionError: no configuration has free space around it; the message ends with the advice.
+        """
+        if not self.free:
+            raise MotionError(
+                f"no configuration with free space around it was found for the center of the motion: "
+                f"{self.obstruction}; {advice}"
+            )
+        return tuple(self.position.tolist()) if self.obstruction else ()
+
+    @property
+    def remark(self) -> str:
+        """Reason why the middle of the limits is not the center; the choice follows."""
+        return f"the middle of the position limits is not free ({self.obstruction}); chosen instead"
 
 
 def choose_center(

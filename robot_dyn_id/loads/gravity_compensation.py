@@ -3,15 +3,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from robot_dyn_id.arrays import Array, Integers
+from robot_dyn_id.arrays import Array
 from robot_dyn_id.errors import InputError
+from robot_dyn_id.excitation.execution.state_guard import StateGuard
 from robot_dyn_id.loads.gravity import gravity_effort
 from robot_dyn_id.model.robot import RobotModel
-from robot_dyn_id.simulation.controllers import CommandedEfforts, slew_rates
+from robot_dyn_id.simulation.effort_control import CommandedEfforts, EffortControl, LawEffort, slew_rates
 
 POSES = 200
 """Number of configurations in which the rated efforts are compared with gravity."""
@@ -53,130 +55,57 @@ class GravityLaw:
 
 
 class GravityCompensation:
-    """Commanded efforts: a share of gravity within rated efforts, without jumps.
+    """A share of gravity in drive units, as the law of an `EffortControl`.
 
-    While the joint states have a fault, see `StateGuard`, the efforts fade to zero.
+    Attributes:
+        law: gravity of the arm.
+        scale: commanded share of gravity [-].
     """
 
-    def __init__(self, law: GravityLaw, rated: Array, scale: float, ramp_time: float) -> None:
-        """Begin without a command.
+    def __init__(self, law: GravityLaw, scale: float) -> None:
+        """Compensate this share of the gravity."""
+        self.law, self.scale = law, scale
+
+    def make_control(self, rated: Array, ramp_time: float, timeout: float) -> EffortControl:
+        """Control of the efforts by this law.
 
         Args:
-            law: gravity of the arm.
             rated: rated efforts in drive units, shape (n,).
-            scale: commanded share of gravity [-].
             ramp_time: duration of every change: from the present effort of the drives at the beginning, to another
-                share or another law, and to zero at the end [s].
+                share or another law, and to zero at a fault and at the end [s].
+            timeout: age at which joint states are stale [s].
         """
-        self._law, self._scale, self._rated = law, scale, rated
-        self._efforts = CommandedEfforts(rated, ramp_time, ramp_time, slew_rates(law.model, rated))
-        self._limited: Integers = np.zeros(0, dtype=np.int64)
-        self._q: Array | None = None
-        self._fault = ""
-        self._begun = self._releasing = False
+        efforts = CommandedEfforts(rated, ramp_time, ramp_time, slew_rates(self.law.model, rated))
+        return EffortControl(self, StateGuard(self.law.model, timeout), efforts, ramp_time)
 
-    @property
-    def joint_names(self) -> tuple[str, ...]:
-        """Names of the n joints."""
-        return self._law.model.joint_names
-
-    @property
-    def rated(self) -> Array:
-        """Rated efforts in drive units, shape (n,)."""
-        return self._rated
-
-    @property
-    def limited(self) -> Integers:
-        """Indices of the joints whose latest effort was limited."""
-        return self._limited
-
-    @property
-    def scale(self) -> float:
-        """Commanded share of gravity [-]."""
-        return self._scale
-
-    @property
-    def begun(self) -> bool:
-        """Whether the first effort has been commanded; later ones do not need the measured efforts."""
-        return self._begun
-
-    @property
-    def fault(self) -> str:
-        """Fault of the joint states; empty without one."""
-        return self._fault
-
-    @property
-    def holds(self) -> bool:
-        """Whether an effort is commanded."""
-        return bool(self._efforts.last.any())
-
-    @property
-    def released(self) -> bool:
-        """Whether a release is complete."""
-        return self._releasing and not self.holds
-
-    def rescale(self, scale: float) -> None:
-        """Begin to change the share of gravity."""
-        self._scale = scale
-        self._efforts.change()
-
-    def replace_law(self, law: GravityLaw, rated: Array) -> None:
-        """Begin to change to the gravity of another calibration of the same joints.
+    def replace(self, law: GravityLaw) -> None:
+        """Take the gravity of another calibration of the same joints.
 
         Raises:
             InputError: other joints.
         """
-        if law.model.joint_names != self.joint_names:
+        used, given = self.law.model.joint_names, law.model.joint_names
+        if given != used:
             raise InputError(
-                f"its joints are {', '.join(law.model.joint_names)}, those of the calibration in use "
-                f"{', '.join(self.joint_names)}: restart the node to use it"
+                f"its joints are {', '.join(given)}, those of the calibration in use {', '.join(used)}: restart the "
+                "node to use it"
             )
-        self._law, self._rated = law, rated
-        self._efforts.slew = slew_rates(law.model, rated)
-        self._efforts.change()
+        self.law = law
 
-    def release(self) -> None:
-        """Begin to reduce the efforts to zero."""
-        if not self._releasing:
-            self._releasing = True
-            self._efforts.change()
+    def effort(self, guard: StateGuard, state: Sequence[Array] | None, time: float) -> LawEffort | None:
+        """Effort at the latest trusted positions in drive units; the drivers add nothing."""
+        if guard.position is None:
+            return None
+        effort = self.scale * self.law.effort(guard.position)
+        return LawEffort(effort, np.zeros_like(effort))
 
-    def rest(self) -> Array:
-        """Command zero effort now, shape (n,); the next command begins as the first one, with the present share."""
-        self._begun = self._releasing = False
-        return self._efforts.rest()
+    def idle_effort(self, guard: StateGuard) -> LawEffort:
+        """No effort."""
+        zero = np.zeros(len(self.law.model.joint_names))
+        return LawEffort(zero, zero)
 
-    def observe(self, q: Array | None, fault: str) -> None:
-        """Take positions, and begin to fade the efforts at a fault, or back to gravity after it.
+    def brake(self, time: float) -> None:
+        """Do nothing: there is no motion of its own."""
 
-        Args:
-            q: latest trusted positions [rad or m], shape (n,); None: not known.
-            fault: fault of the joint states; empty without one.
-        """
-        if bool(fault) != bool(self._fault):
-            self._efforts.change()
-        self._q, self._fault = q, fault
-
-    def command(self, step: float, present: Array | None = None) -> Array:
-        """Efforts to be commanded in drive units at the latest positions, shape (n,).
-
-        The first command is the present effort of the drives: an arm that they hold by position does not fall when
-        efforts take over, and one that they do not hold begins at zero.
-
-        Args:
-            step: time since the previous command [s].
-            present: measured efforts in drive units, shape (n,); None: not known, the first command is zero.
-        """
-        if self._q is None:
-            return self.rest()
-        if not self._begun and not self._fault:
-            self._begun = True
-            if present is not None:
-                self._efforts.last = np.clip(present, -self._rated, self._rated)
-                self._efforts.change()
-        share = 0.0 if self._releasing or self._fault else self._scale
-        wanted = share * self._law.effort(self._q)
-        self._limited = np.flatnonzero(np.abs(wanted) > self._rated)
-        # another calibration may have lower rated efforts: the present ones fade to them
-        self._efforts.rated = np.maximum(self._rated, np.abs(self._efforts.last))
-        return self._efforts.command(np.clip(wanted, -self._rated, self._rated), step, 0.0)
+    def restart(self) -> None:
+        """Do nothing: it has no states."""

@@ -3,13 +3,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
 from robot_dyn_id.arrays import Array, Integers
-from robot_dyn_id.errors import ModelError
+from robot_dyn_id.errors import InputError, ModelError
 from robot_dyn_id.kernels.tree import Tree, build_tree
 from robot_dyn_id.model.robot import RobotModel, parse_with_pinocchio, reduced_pinocchio
 
@@ -172,3 +173,41 @@ def placement_of(model: RobotModel, link: str) -> Placement:
     if link not in placements:
         raise ModelError(f"{model.name}: no link is called {link}; its links are {', '.join(placements)}")
     return placements[link]
+
+
+def trace_link(
+    model: RobotModel, link: str, joint_names: list[str], positions: Sequence[Sequence[float]] | Array
+) -> Array:
+    """Positions of the origin of a link along a motion, in the base frame.
+
+    Args:
+        model: the robot; its joints that are not in the motion are at 0.
+        link: name of the link; empty: the one that the last joint moves.
+        joint_names: joints of the motion.
+        positions: positions [rad or m], shape (points, joints).
+
+    Returns:
+        Positions [m], shape (points, 3).
+
+    Raises:
+        InputError: the robot lacks a joint of the motion, or a point has not one position per joint.
+        ModelError: the robot has no such link.
+    """
+    if not joint_names or any(len(row) != len(joint_names) for row in positions):
+        raise InputError(
+            f"preview: every point needs positions of its {len(joint_names)} joints; publish a complete preview"
+        )
+    rows = np.array(positions, dtype=float)
+    if not np.isfinite(rows).all():
+        raise InputError("preview: a position is NaN or infinite; publish a complete preview")
+    strangers = [name for name in joint_names if name not in model.joint_names]
+    if strangers:
+        raise InputError(
+            f"preview: {model.name} has no joint {', '.join(strangers)}; publish the preview of this robot"
+        )
+    q = np.zeros((len(model.joint_names), len(rows)))
+    for name, values in zip(joint_names, rows.T, strict=True):
+        q[model.joint_names.index(name)] = values
+    at = placement_of(model, link or link_at_the_end(model))
+    poses = Kinematics(model).poses(q)
+    return np.asarray(poses.position[:, at.body] + poses.rotation[:, at.body] @ at.position)

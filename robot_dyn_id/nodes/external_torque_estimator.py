@@ -22,20 +22,7 @@ from robot_dyn_id.nodes.messages.conversions import parameter_set
 from robot_dyn_id.nodes.messages.joint_state import JointOrder, seconds
 from robot_dyn_id.nodes.messages.joint_state_source import names_parameter, subscribe, type_parameter
 from robot_dyn_id.nodes.runtime.diagnostics import Condition
-from robot_dyn_id.nodes.runtime.robot_node import (
-    ERROR,
-    LATCHED,
-    OK,
-    PUBLISHES,
-    SENSOR,
-    SERVES,
-    STALE,
-    STREAM,
-    SUBSCRIBES,
-    WARN,
-    Interface,
-    RobotNode,
-)
+from robot_dyn_id.nodes.runtime.robot_node import ERROR, LATCHED, OK, SENSOR, STALE, STREAM, WARN, Interface, RobotNode
 from robot_dyn_id.nodes.runtime.ros_parameters import ros_parameter
 from robot_dyn_id.nodes.runtime.running import run
 from robot_dyn_id.online.contact import ContactMonitor, ContactSettings, ContactState
@@ -95,23 +82,22 @@ class ExternalTorqueEstimator(RobotNode):
     PURPOSE = "estimates the torque of the environment on the joints and its wrench at a frame, and reports contacts"
     SETTINGS = ExternalTorqueEstimatorSettings
     INTERFACES = (
-        Interface(
-            PUBLISHES, "external_torque", ExternalTorque, "Joint torque of the environment, contact and wrench", SENSOR
+        Interface.publishes(
+            "external_torque", ExternalTorque, "Joint torque of the environment, contact and wrench", SENSOR
         ),
-        Interface(
-            PUBLISHES,
+        Interface.publishes(
             "external_wrench",
             WrenchStamped,
             "Wrench of the environment on the frame; NaN in components that the joints do not measure; not published "
             "during the learning",
             SENSOR,
         ),
-        Interface(SUBSCRIBES, "joint_states", JointState, "Measured joint states, or joint_states_type", STREAM),
-        Interface(SUBSCRIBES, "identified_parameters", ParameterSetMsg, "Identified model", LATCHED),
-        Interface(
-            SUBSCRIBES, "robot_description", String, "URDF, if published: the model must be of this robot", LATCHED
+        Interface.subscribes("joint_states", JointState, "Measured joint states, or joint_states_type", STREAM),
+        Interface.subscribes("identified_parameters", ParameterSetMsg, "Identified model", LATCHED),
+        Interface.subscribes(
+            "robot_description", String, "URDF, if published: the model must be of this robot", LATCHED
         ),
-        Interface(SERVES, "~/reset", Trigger, "Restart the learning of noise and thresholds"),
+        Interface.serves("~/reset", Trigger, "Restart the learning of noise and thresholds"),
     )
 
     def begin(self) -> None:

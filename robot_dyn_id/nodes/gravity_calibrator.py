@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import datetime
 from itertools import chain, count
 from pathlib import Path
 from typing import Any
@@ -13,33 +12,21 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import String
 from std_srvs.srv import Trigger
 
-from robot_dyn_id.errors import InputError, RobotDynIdError, UsageError
+from robot_dyn_id.errors import InputError, RobotDynIdError
 from robot_dyn_id.files.configuration import Configuration, read_configuration
 from robot_dyn_id.findings import format_findings
 from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.model.urdf import RobotDescription
 from robot_dyn_id.msg import ExcitationStatus, RecordingStatus
 from robot_dyn_id.nodes.gravity_compensator import CALIBRATION
-from robot_dyn_id.nodes.recording.excitation_watch import Event, ExcitationWatch
-from robot_dyn_id.nodes.recording.stream_recording import StreamRecording, wait_for_bags
+from robot_dyn_id.nodes.recording.excitation_watch import Event, RecordedExcitations
+from robot_dyn_id.nodes.recording.stream_recording import StreamRecording, make_folder, wait_for_bags
 from robot_dyn_id.nodes.runtime.diagnostics import Condition
-from robot_dyn_id.nodes.runtime.robot_node import (
-    ERROR,
-    LATCHED,
-    OK,
-    PUBLISHES,
-    SERVES,
-    STALE,
-    SUBSCRIBES,
-    WARN,
-    Interface,
-    RobotNode,
-)
+from robot_dyn_id.nodes.runtime.robot_node import ERROR, LATCHED, OK, STALE, WARN, Interface, RobotNode
 from robot_dyn_id.nodes.runtime.robot_source import DESCRIPTION, RobotSource
 from robot_dyn_id.nodes.runtime.ros_parameters import path_parameter, ros_parameter
 from robot_dyn_id.nodes.runtime.running import run
 from robot_dyn_id.recordings.rosbag2 import MessageReading, open_parts
-from robot_dyn_id.report.folder import output_folder
 from robot_dyn_id.text.files import read_text
 from robot_dyn_id.text.yaml import YAML_LIMIT
 from robot_dyn_id.workflow.gravity_calibration import CALIBRATED, GRAVITY, CalibrationResult, calibrate_recordings
@@ -71,19 +58,15 @@ class GravityCalibrator(RobotNode):
     PURPOSE = "calibrates the gravity of an arm without torque sensors from poses that are held, and publishes it"
     SETTINGS = GravityCalibratorSettings
     INTERFACES = (
-        Interface(SUBSCRIBES, "joint_states", JointState, "Positions, and efforts in drive units; any reliability"),
+        Interface.subscribes("joint_states", JointState, "Positions, and efforts in drive units; any reliability"),
         DESCRIPTION,
-        Interface(SUBSCRIBES, "excitation_status", ExcitationStatus, "Start and end of the motion", LATCHED),
-        Interface(
-            PUBLISHES,
-            "identifier_recording_status",
-            RecordingStatus,
-            "State of the recording of live joint states",
-            LATCHED,
+        Interface.subscribes("excitation_status", ExcitationStatus, "Start and end of the motion", LATCHED),
+        Interface.publishes(
+            "identifier_recording_status", RecordingStatus, "State of the recording of live joint states", LATCHED
         ),
-        Interface(PUBLISHES, CALIBRATION, String, "Text of gravity.yaml", LATCHED),
-        Interface(SERVES, "~/calibrate", Trigger, "Calibrate from all joint states that were received"),
-        Interface(SERVES, "~/reset", Trigger, "Leave out what was received so far"),
+        Interface.publishes(CALIBRATION, String, "Text of gravity.yaml", LATCHED),
+        Interface.serves("~/calibrate", Trigger, "Calibrate from all joint states that were received"),
+        Interface.serves("~/reset", Trigger, "Leave out what was received so far"),
     )
 
     def begin(self) -> None:
@@ -94,21 +77,15 @@ class GravityCalibrator(RobotNode):
         """
         settings: GravityCalibratorSettings = self.settings
         self._configuration: Configuration = read_configuration(settings.config or None)
-        name = settings.folder or f"runs/gravity-{datetime.now():%Y%m%d-%H%M%S}"
-        self._folder = output_folder(Path(name).expanduser())
-        earlier = [file for file in (GRAVITY, CALIBRATED) if (self._folder / file).exists()]
-        if earlier:
-            raise UsageError(
-                f"parameter folder: {self._folder} holds {', '.join(earlier)} already; give another folder"
-            )
+        self._folder = make_folder(settings.folder, "runs/gravity-", (GRAVITY, CALIBRATED))
         self._condition = Condition(self.get_logger())
         self._calibrations = self.publisher(CALIBRATION)
         self._robot: RobotDescription | None = None
         self._outcome: tuple[bytes, str] | None = None
-        self._watch = ExcitationWatch()
         if settings.calibration:
             self._publish(settings.calibration)
         self._recording = StreamRecording(self, self._folder, "identifier_recording_status")
+        self._watch = RecordedExcitations(self, self._recording)
         self._source = RobotSource(self, settings.urdf, (), self._take_robot)
         self.subscription("excitation_status", self._follow)
         self.service("~/calibrate", self._on_calibrate)
@@ -120,17 +97,13 @@ class GravityCalibrator(RobotNode):
 
     def _follow(self, status: Any) -> None:
         """Calibrate when a motion that was observed from its start is complete."""
-        event, recording = self._watch.take(status), self._recording
+        event = self._watch.take(status)
         if event == Event.BEGUN:
-            recording.discard_part()  # before, something else may have moved the arm
             self._outcome = None
-        elif event == Event.EXECUTED:
-            recording.close_part()
         elif event in (Event.OVER, Event.FAULT_ON_RETURN):
-            recording.discard_part()
+            self._recording.discard_part()
             self._calibrate()
         elif event == Event.INCOMPLETE:
-            recording.close_part()
             self._outcome = (
                 ERROR,
                 f"nothing is calibrated: {event.value} ({status.reason or 'no reason given'}); what was received stays "
@@ -165,10 +138,7 @@ class GravityCalibrator(RobotNode):
         """
         if self._robot is None:
             raise InputError(self._source.problem)
-        parts = self._recording.parts
-        if not parts:
-            publishers = self.count_publishers("joint_states")
-            raise InputError(f"no joint states were received; joint_states has {publishers} publishers")
+        parts = self._recording.take_parts()
         reading = MessageReading(names=self._configuration.recorded_joints)
         recording = open_parts(wait_for_bags(parts), None, reading)
         trusted = self.settings.trust_urdf_mass
@@ -191,9 +161,8 @@ class GravityCalibrator(RobotNode):
         return answer
 
     def _on_reset(self, request: Any, answer: Any) -> Any:
-        answer.message = f"{self._recording.received} messages left out; their bags stay in {self._folder}"
+        answer.message = f"{self._recording.reset()} messages left out; their bags stay in {self._folder}"
         answer.success, self._outcome = True, None
-        self._recording.reset()
         return answer
 
     def _look(self) -> None:
@@ -207,9 +176,7 @@ class GravityCalibrator(RobotNode):
             waits = self._source.problem.startswith("waiting")
             self._condition.report(STALE if waits else ERROR, self._source.problem)
         else:
-            publishers = self.get_publishers_info_by_topic(self.resolve_topic_name("excitation_status"))
-            names = {f"{info.node_namespace.rstrip('/')}/{info.node_name}" for info in publishers}
-            waiting = self._watch.waiting(names).replace("~/identify", "~/calibrate")
+            waiting = self._watch.waiting().replace("~/identify", "~/calibrate")
             self._condition.report(OK, f"waits for {waiting}")
 
     def stop(self) -> bool:

@@ -3,12 +3,9 @@
 
 from __future__ import annotations
 
-import sys
-import threading
 from collections.abc import Callable
 from contextlib import closing
-from dataclasses import dataclass, replace
-from datetime import datetime
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -17,8 +14,8 @@ from sensor_msgs.msg import JointState
 from std_srvs.srv import Trigger
 
 from robot_dyn_id.action import IdentifyRecordings
-from robot_dyn_id.errors import InputError, InternalError, RobotDynIdError, UsageError
-from robot_dyn_id.faults import reported
+from robot_dyn_id.data.recording import Recording
+from robot_dyn_id.errors import InputError, InternalError, RobotDynIdError
 from robot_dyn_id.files.configuration import Configuration, read_configuration
 from robot_dyn_id.files.parameters import read_parameters
 from robot_dyn_id.identification.stages.identification import Identification
@@ -28,30 +25,19 @@ from robot_dyn_id.msg import ExcitationStatus, IdentificationReport, RecordingSt
 from robot_dyn_id.msg import ParameterSet as ParameterSetMsg
 from robot_dyn_id.nodes.messages.conversions import identification_report, parameter_set_message
 from robot_dyn_id.nodes.messages.joint_state_source import type_parameter
-from robot_dyn_id.nodes.recording.excitation_watch import Event, ExcitationWatch
-from robot_dyn_id.nodes.recording.identification_goals import IdentificationGoals, existing, results_folder
+from robot_dyn_id.nodes.recording.excitation_watch import Event, RecordedExcitations
+from robot_dyn_id.nodes.recording.identification_goals import IdentificationGoals, make_task
 from robot_dyn_id.nodes.recording.identification_job import IdentificationTask
-from robot_dyn_id.nodes.recording.stream_recording import StreamRecording, wait_for_bags
-from robot_dyn_id.nodes.runtime.robot_node import (
-    ERROR,
-    EXECUTES,
-    LATCHED,
-    OK,
-    PUBLISHES,
-    SERVES,
-    SUBSCRIBES,
-    WARN,
-    Diagnosis,
-    Interface,
-    RobotNode,
-)
+from robot_dyn_id.nodes.recording.stream_recording import StreamRecording, make_folder, wait_for_bags
+from robot_dyn_id.nodes.runtime.computation import Computation
+from robot_dyn_id.nodes.runtime.robot_node import ERROR, LATCHED, OK, WARN, Diagnosis, Interface, RobotNode
 from robot_dyn_id.nodes.runtime.robot_source import DESCRIPTION, RobotSource
 from robot_dyn_id.nodes.runtime.ros_parameters import path_parameter, ros_parameter
 from robot_dyn_id.nodes.runtime.running import run
 from robot_dyn_id.progress import Stage
 from robot_dyn_id.recordings.background_writer import BackgroundWriter
 from robot_dyn_id.recordings.rosbag2 import MessageReading, open_parts
-from robot_dyn_id.report.folder import RESULTS, output_folder
+from robot_dyn_id.report.folder import RESULTS
 from robot_dyn_id.workflow.identification import DataSelection, identify_recordings, open_all
 
 TIMER_PERIOD_S = 0.1
@@ -87,6 +73,112 @@ class IdentifierSettings:
     joint_states_type: str = type_parameter()
 
 
+class IdentificationThread:
+    """Identifies from recordings, or from the bags of a live recording.
+
+    Attributes:
+        data: recordings to identify from; empty: the bags.
+    """
+
+    def __init__(self, configuration: Configuration, data: Any, validation: Any, folder: Path, log: Any) -> None:
+        """Open the recordings.
+
+        Args:
+            configuration: configuration of the identification.
+            data: paths of the recordings to identify from.
+            validation: paths of the recordings to validate on.
+            folder: folder for the results.
+            log: log of the node.
+
+        Raises:
+            RobotDynIdError: a recording that cannot be read.
+        """
+        self._configuration, self._folder, self._log = configuration, folder, log
+        self._held_out = open_all(validation, configuration)
+        self.data: list[Recording] = list(open_all(data, configuration))
+        self._work: Computation[Identification] | None = None
+
+    @property
+    def running(self) -> bool:
+        """Whether an identification has not been taken yet."""
+        return self._work is not None
+
+    def start(self, robot: RobotDescription, parts: tuple[BackgroundWriter, ...]) -> str:
+        """Start to identify; returns the sources in words."""
+        self._work = Computation(lambda: self._identify(robot, parts))
+        sources = [recording.source for recording in self.data] or [str(bag.folder) for bag in parts]
+        return f"identifying from {', '.join(sources)}"
+
+    def take(self) -> Identification | RobotDynIdError | None:
+        """The identification that has ended, or why there is none, once; None while it runs."""
+        if self._work is None or not self._work.done:
+            return None
+        outcome, self._work = self._work.take_outcome(), None
+        if isinstance(outcome, Identification):
+            self._report(outcome)
+        else:
+            self._log.error(f"nothing was identified: {outcome}")
+        return outcome
+
+    def _identify(self, robot: RobotDescription, parts: tuple[BackgroundWriter, ...]) -> Identification:
+        reading = MessageReading(names=self._configuration.recorded_joints)
+        recordings = self.data or [open_parts(wait_for_bags(parts), None, reading)]
+        trials = DataSelection(recordings, self._held_out)
+        with closing(identify_recordings(robot, self._configuration, trials, self._log_stage)) as result:
+            self._log.info(f"writing {self._folder}")
+            result.save(self._folder)
+        return result
+
+    def _log_stage(self, stage: Stage) -> None:
+        if not stage.detail:  # passes of an iteration would fill the log
+            self._log.info(str(stage))
+
+    def _report(self, result: Identification) -> None:
+        evaluation, check = result.evaluation, result.evaluation.cross_check
+        self._log.info(
+            f"cross-check: largest difference from Pinocchio {check.max_difference:.1e}, rank {check.rank_ours} ours, "
+            f"{check.rank_pinocchio} Pinocchio's"
+        )
+        for warning in evaluation.warnings:
+            self._log.warning(warning)
+        self._log.info(f"held-out error {evaluation.held_out.all_joints_nrmse:.2%}; reports in {self._folder}")
+        if evaluation.verdict.word == "bad":
+            self._log.error(f"verdict bad, not published: {'; '.join(evaluation.verdict.reasons)}")
+        else:
+            count = len(result.parameters.base.names)
+            self._log.info(f"verdict {evaluation.verdict.word}: {count} base parameters published")
+
+
+INTERFACES = (
+    Interface.subscribes("joint_states", JointState, "Measured joint states, or joint_states_type; any reliability"),
+    DESCRIPTION,
+    Interface.subscribes("excitation_status", ExcitationStatus, "Start and end of an excitation", LATCHED),
+    Interface.publishes(
+        "identified_parameters", ParameterSetMsg, "Identified model; a model with verdict bad is not published", LATCHED
+    ),
+    Interface.publishes(
+        "identifier_recording_status", RecordingStatus, "State of the recording of live joint states", LATCHED
+    ),
+    Interface.publishes(
+        "identification_report",
+        IdentificationReport,
+        "Identification report: verdict, warnings, held-out errors",
+        LATCHED,
+    ),
+    Interface.serves(
+        "~/identify",
+        Trigger,
+        "Start the identification from all received data; the result is published on identification_report",
+    ),
+    Interface.serves("~/reset", Trigger, "Discard the received data"),
+    Interface.executes(
+        "~/identify_recordings",
+        IdentifyRecordings,
+        "Identify from recordings or from all received data, in a process that can be canceled",
+    ),
+)
+
+
 class Identifier(RobotNode):
     """Records live joint states to a bag and identifies from it, by the same pipeline as from recordings.
 
@@ -97,47 +189,7 @@ class Identifier(RobotNode):
     NAME = "identifier"
     PURPOSE = "identifies the robot dynamics from live joint states or from recordings, and publishes the model"
     SETTINGS = IdentifierSettings
-    INTERFACES = (
-        Interface(
-            SUBSCRIBES, "joint_states", JointState, "Measured joint states, or joint_states_type; any reliability"
-        ),
-        DESCRIPTION,
-        Interface(SUBSCRIBES, "excitation_status", ExcitationStatus, "Start and end of an excitation", LATCHED),
-        Interface(
-            PUBLISHES,
-            "identified_parameters",
-            ParameterSetMsg,
-            "Identified model; a model with verdict bad is not published",
-            LATCHED,
-        ),
-        Interface(
-            PUBLISHES,
-            "identifier_recording_status",
-            RecordingStatus,
-            "State of the recording of live joint states",
-            LATCHED,
-        ),
-        Interface(
-            PUBLISHES,
-            "identification_report",
-            IdentificationReport,
-            "Identification report: verdict, warnings, held-out errors",
-            LATCHED,
-        ),
-        Interface(
-            SERVES,
-            "~/identify",
-            Trigger,
-            "Start the identification from all received data; the result is published on identification_report",
-        ),
-        Interface(SERVES, "~/reset", Trigger, "Discard the received data"),
-        Interface(
-            EXECUTES,
-            "~/identify_recordings",
-            IdentifyRecordings,
-            "Identify from recordings or from all received data, in a process that can be canceled",
-        ),
-    )
+    INTERFACES = INTERFACES
 
     def begin(self) -> None:
         """Set the node up.
@@ -147,33 +199,25 @@ class Identifier(RobotNode):
                 the results of an earlier run.
         """
         settings: IdentifierSettings = self.settings
-        self._configuration: Configuration = read_configuration(settings.config or None)
-        name = settings.folder or f"runs/identifier-{datetime.now():%Y%m%d-%H%M%S}"
-        self._folder = output_folder(Path(name).expanduser())
-        earlier = [file for file in RESULTS if (self._folder / file).exists()]
-        if earlier:
-            raise UsageError(
-                f"parameter folder: {self._folder} holds {', '.join(earlier)} already; give another folder"
-            )
-        self._latched = self.publisher("identified_parameters")
-        self._reports = self.publisher("identification_report")
+        configuration, log = read_configuration(settings.config or None), self.get_logger()
+        self._folder = make_folder(settings.folder, "runs/identifier-", RESULTS)
+        self._latched, self._reports = self.publisher("identified_parameters"), self.publisher("identification_report")
         self._robot: RobotDescription | None = None
-        self._work: threading.Thread | None = None
         self.outcome: Identification | RobotDynIdError | None = None
         self._recording: StreamRecording | None = None
-        self._watch = ExcitationWatch()
+        self._watch: RecordedExcitations | None = None
         self._logged_waiting = ""
         self._source = RobotSource(self, settings.urdf, (), self._take_robot)
         if settings.parameters:
             self._publish(read_parameters(Path(settings.parameters).expanduser()))
-            self.get_logger().info(f"published: {settings.parameters}")
-        self._held_out = open_all(settings.validation, self._configuration)
-        self._data = open_all(settings.data, self._configuration)
-        if settings.listen and not self._data:
-            kind = self.settings.joint_states_type
-            self._recording = StreamRecording(self, self._folder, "identifier_recording_status", kind)
+            log.info(f"published: {settings.parameters}")
+        self._work = IdentificationThread(configuration, settings.data, settings.validation, self._folder, log)
+        if settings.listen and not self._work.data:
+            status, kind = "identifier_recording_status", settings.joint_states_type
+            self._recording = StreamRecording(self, self._folder, status, kind)
             self.create_timer(TIMER_PERIOD_S, self._recording.publish_status, clock=self.steady)
             if settings.after_excitation:
+                self._watch = RecordedExcitations(self, self._recording)
                 self.subscription("excitation_status", self._follow)
         self.service("~/identify", self._identify)
         self.service("~/reset", self._reset)
@@ -188,64 +232,45 @@ class Identifier(RobotNode):
 
     def _follow(self, status: Any) -> None:
         """Identify when an excitation that was observed from its start is complete."""
-        recording = self._recording
-        assert recording is not None
+        assert self._watch is not None
         event = self._watch.take(status)
-        if event == Event.BEGUN:
-            recording.discard_part()  # before, brakes or other controllers may have held the robot
-        elif event == Event.EXECUTED:
-            recording.close_part()  # a fault during the return is not part of the excitation
-        elif event == Event.FAULT_ON_RETURN:
-            recording.discard_part()
+        if event == Event.FAULT_ON_RETURN:
             self.get_logger().warning(f"{event.value} ({status.reason}): only what was received before is used")
-            self._begin_after_excitation()
+            self._try()
         elif event == Event.OVER:
             self.get_logger().info("the excitation is complete")
-            self._begin_after_excitation()
+            self._try()
         elif event == Event.INCOMPLETE:
-            recording.close_part()
             self.get_logger().warning(f"nothing is identified: {event.value}; call ~/identify to use what was received")
-
-    def _begin_after_excitation(self) -> None:
-        try:
-            self.get_logger().info(self._begin())
-        except RobotDynIdError as error:
-            self.get_logger().error(str(error))
 
     def _waiting(self) -> str:
         """Event that the next identification waits for; logged when it changes."""
-        waiting = "~/identify to be called"
-        if self._recording is not None and self.settings.after_excitation:
-            publishers = self.get_publishers_info_by_topic(self.resolve_topic_name("excitation_status"))
-            names = {f"{info.node_namespace.rstrip('/')}/{info.node_name}" for info in publishers}
-            waiting = self._watch.waiting(names)
+        waiting = "~/identify to be called" if self._watch is None else self._watch.waiting()
         if waiting != self._logged_waiting:
             self._logged_waiting = waiting
             self.get_logger().info(f"waits for {waiting}")
         return waiting
 
     def _reset(self, request: Any, answer: Any) -> Any:
-        answer.message = f"{self._received} messages discarded; their bags stay in {self._folder}"
-        answer.success = True
-        if self._recording is not None:
-            self._recording.reset()
+        received = 0 if self._recording is None else self._recording.reset()
+        answer.success, answer.message = True, f"{received} messages discarded; their bags stay in {self._folder}"
         return answer
-
-    @property
-    def _received(self) -> int:
-        """Number of joint states since the start or the latest reset."""
-        return 0 if self._recording is None else self._recording.received
 
     # --- identification, in a thread because joint states continue to arrive
 
     def _identify(self, request: Any, answer: Any) -> Any:
-        try:
-            answer.message = self._begin()
-            answer.success = True
-        except RobotDynIdError as error:
-            answer.message = str(error)
-            self.get_logger().error(answer.message)
+        answer.success, answer.message = self._try()
         return answer
+
+    def _try(self) -> tuple[bool, str]:
+        """Start the identification if it can be started; returns whether, and what is done or why not."""
+        try:
+            text = self._begin()
+        except RobotDynIdError as error:
+            self.get_logger().error(str(error))
+            return False, str(error)
+        self.get_logger().info(text)
+        return True, text
 
     def _begin(self) -> str:
         """Start the identification in a thread.
@@ -254,12 +279,9 @@ class Identifier(RobotNode):
             InputError: an identification is already running, or data or robot description are missing.
         """
         robot = self._ready()
-        parts = () if self._data else self._received_parts()
+        parts = () if self._work.data else self._received_parts()
         self.outcome = None
-        self._work = threading.Thread(target=self._run, args=(parts, robot), daemon=True)
-        self._work.start()
-        sources = [recording.source for recording in self._data] or [str(bag.folder) for bag in parts]
-        return f"identifying from {', '.join(sources)}"
+        return self._work.start(robot, parts)
 
     def _ready(self) -> RobotDescription:
         """The robot, if an identification can begin.
@@ -267,7 +289,7 @@ class Identifier(RobotNode):
         Raises:
             InputError: one is running, or there is no robot.
         """
-        if self._work is not None or self._goals.running:
+        if self._work.running or self._goals.running:
             raise InputError("an identification is already running; the result is published on identification_report")
         if self._robot is None:
             raise InputError(self._source.problem)
@@ -279,118 +301,55 @@ class Identifier(RobotNode):
         Raises:
             InputError: no joint states were received.
         """
-        parts: tuple[BackgroundWriter, ...] = ()
-        if self._recording is not None:
-            self._recording.close_part()  # every pass must read the same data
-            parts = self._recording.parts
-        if not parts:
-            publishers = self.count_publishers("joint_states")
-            raise InputError(f"no joint states were received; joint_states has {publishers} publishers")
-        return parts
+        if self._recording is None:
+            raise InputError("no joint states were received: the parameter listen is false")
+        self._recording.close_part()  # every pass must read the same data
+        return self._recording.take_parts()
 
     def _prepare(self, goal: Any) -> Callable[[], IdentificationTask]:
-        """Check a goal; returns the function that makes its task when the bags are finished.
-
-        Raises:
-            RobotDynIdError: the reason for a refusal.
-        """
-        robot = self._ready()
-        recordings = existing(goal.recordings) or existing(list(self.settings.data))
-        task = IdentificationTask(
-            urdf=robot.text,
-            recordings=recordings,
-            parts=(),
-            validation=existing(goal.validation) or existing(list(self.settings.validation)),
-            config=(*existing([goal.config] if goal.config else []), self.settings.config)[0],
-            folder=str(results_folder(self._folder.absolute(), goal.folder)),
-        )
-        if recordings:
-            return lambda: task
-        parts = self._received_parts()
-        return lambda: replace(task, parts=tuple(str(folder.absolute()) for folder in wait_for_bags(parts)))
+        """Check a goal; see `make_task`."""
+        return make_task(goal, self._ready().text, self.settings, self._folder, self._received_parts)
 
     def _found(self, report: Any, parameters: Any) -> None:
         """Publish what a goal has found."""
-        self._reports.publish(self._stamped(report))
+        self._reports.publish(self.stamped(report))
         self.get_logger().info(f"goal: verdict {report.verdict}; {report.folder or '; '.join(report.reasons)}")
         if parameters is not None:
-            self._latched.publish(self._stamped(parameters))
-
-    def _run(self, parts: tuple[BackgroundWriter, ...], robot: RobotDescription) -> None:
-        try:
-            reading = MessageReading(names=self._configuration.recorded_joints)
-            recordings = self._data or [open_parts(wait_for_bags(parts), None, reading)]
-            trials = DataSelection(recordings, self._held_out)
-            with closing(identify_recordings(robot, self._configuration, trials, self._log_stage)) as result:
-                self.get_logger().info(f"writing {self._folder}")
-                result.save(self._folder)
-            self.outcome = result
-        except RobotDynIdError as error:
-            self.outcome = error
-        except Exception as fault:  # otherwise the thread would end silently
-            self.outcome = reported(fault, sys.argv)
-
-    def _log_stage(self, stage: Stage) -> None:
-        if not stage.detail:  # passes of an iteration would fill the log
-            self.get_logger().info(str(stage))
+            self._latched.publish(self.stamped(parameters))
 
     def _look(self) -> None:
         """Start with recordings once the robot is known, and report an identification that has ended."""
         self._goals.tick()
-        if self._data and self._robot is not None and self._work is None and self.outcome is None:
+        work = self._work
+        if work.data and self._robot is not None and not work.running and self.outcome is None:
             self.get_logger().info(self._begin())
-        if self._work is None or self._work.is_alive():
+        outcome = work.take()
+        if outcome is None:
             return
-        outcome = self.outcome
-        assert outcome is not None
-        self._work = None
+        self.outcome = outcome
         if isinstance(outcome, InternalError):
             self.internal_errors += 1
             self.internal_error = str(outcome)
-        self._reports.publish(self._stamped(identification_report(outcome, self._folder)))
-        if isinstance(outcome, RobotDynIdError):
-            self.get_logger().error(f"nothing was identified: {outcome}")
-        elif isinstance(outcome, Identification):
-            self._report_result(outcome)
-        if self._data:
-            self._end_without_model(outcome)
-
-    def _end_without_model(self, outcome: Identification | RobotDynIdError) -> None:
-        """End the node with the exit code of the command line if no model can be published."""
-        if isinstance(outcome, Identification) and outcome.evaluation.verdict.word != "bad":
-            return
-        self.end = outcome if isinstance(outcome, RobotDynIdError) else 1
-
-    def _report_result(self, result: Identification) -> None:
-        evaluation, check = result.evaluation, result.evaluation.cross_check
-        log = self.get_logger()
-        log.info(
-            f"cross-check: largest difference from Pinocchio {check.max_difference:.1e}, rank {check.rank_ours} ours, "
-            f"{check.rank_pinocchio} Pinocchio's"
-        )
-        for warning in evaluation.warnings:
-            log.warning(warning)
-        log.info(f"held-out error {evaluation.held_out.all_joints_nrmse:.2%}; reports in {self._folder}")
-        if evaluation.verdict.word == "bad":
-            log.error(f"verdict bad, not published: {'; '.join(evaluation.verdict.reasons)}")
-            return
-        log.info(f"verdict {evaluation.verdict.word}: {len(result.parameters.base.names)} base parameters published")
-        self._publish(result.parameters)
+        self._reports.publish(self.stamped(identification_report(outcome, self._folder)))
+        bad = isinstance(outcome, RobotDynIdError) or outcome.evaluation.verdict.word == "bad"
+        if isinstance(outcome, Identification) and not bad:
+            self._publish(outcome.parameters)
+        elif work.data:  # the exit code is that of the command line
+            self.end = outcome if isinstance(outcome, RobotDynIdError) else 1
 
     def diagnosis(self) -> Diagnosis:
         """State of recording and identification."""
-        values: dict[str, object] = {
-            "messages": self._recording.stored if self._recording is not None else 0,
-            "lost": self._recording.lost if self._recording is not None else 0,
-        }
-        waiting = "" if self._data else self._waiting()
+        recording = self._recording
+        stored, lost = (0, 0) if recording is None else (recording.stored, recording.lost)
+        values: dict[str, object] = {"messages": stored, "lost": lost}
+        waiting = "" if self._work.data else self._waiting()
         if waiting:
             values["waits for"] = waiting
-        if self._recording is not None and self._recording.failure:
-            return Diagnosis(ERROR, self._recording.failure, values)
+        if recording is not None and recording.failure:
+            return Diagnosis(ERROR, recording.failure, values)
         if isinstance(self.outcome, RobotDynIdError):
             return Diagnosis(ERROR, str(self.outcome), values)
-        if self._work is not None or self._goals.running:
+        if self._work.running or self._goals.running:
             return Diagnosis(OK, "identifying", values)
         if isinstance(self.outcome, Identification):
             word = self.outcome.evaluation.verdict.word
@@ -402,11 +361,7 @@ class Identifier(RobotNode):
     def _publish(self, parameters: Any) -> None:
         if parameters.verdict == "bad":
             raise InputError(f"{self.settings.parameters}: the verdict is bad; the parameters are not published")
-        self._latched.publish(self._stamped(parameter_set_message(parameters)))
-
-    def _stamped(self, message: Any) -> Any:
-        message.header.stamp = self.get_clock().now().to_msg()
-        return message
+        self._latched.publish(self.stamped(parameter_set_message(parameters)))
 
     def stop(self) -> bool:
         """Finish the bags. A running identification is abandoned; its files are written completely or not at all.
@@ -415,12 +370,14 @@ class Identifier(RobotNode):
         """
         self._goals.cancel()
         self._goals.tick()
-        if self._recording is not None:
-            self._recording.end()
-        finished = self._recording is None or self._recording.finished()
-        if finished and self._recording is not None and self._recording.lost_bag and self.end is None:
-            self.end = InputError(self._recording.lost_bag)
-        return finished and not self._goals.running and self._goals.server.settled
+        recording = self._recording
+        if recording is not None:
+            recording.end()
+            if not recording.finished():
+                return False
+            if recording.lost_bag and self.end is None:
+                self.end = InputError(recording.lost_bag)
+        return not self._goals.running and self._goals.server.settled
 
 
 def main() -> int:

@@ -4,34 +4,22 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 from builtin_interfaces.msg import Duration
 from geometry_msgs.msg import Point, WrenchStamped
 from std_msgs.msg import ColorRGBA, String
 from trajectory_msgs.msg import JointTrajectory
 
-from robot_dyn_id.arrays import Array
-from robot_dyn_id.errors import InputError, RobotDynIdError
-from robot_dyn_id.model.kinematics import Kinematics, link_at_the_end, placement_of
+from robot_dyn_id.errors import RobotDynIdError
+from robot_dyn_id.model.kinematics import trace_link
 from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.model.urdf import RobotDescription, root_link
 from robot_dyn_id.nodes.messages.message_types import message_class
-from robot_dyn_id.nodes.runtime.robot_node import (
-    LATCHED,
-    OK,
-    PUBLISHES,
-    SENSOR,
-    SUBSCRIBES,
-    WARN,
-    Diagnosis,
-    Interface,
-    RobotNode,
-)
+from robot_dyn_id.nodes.runtime.robot_node import LATCHED, OK, SENSOR, WARN, Diagnosis, Interface, RobotNode
 from robot_dyn_id.nodes.runtime.ros_parameters import ros_parameter
 from robot_dyn_id.nodes.runtime.running import run
 
@@ -58,44 +46,6 @@ class MarkerPublisherSettings:
     moment_scale: float = ros_parameter(0.1, "Length of an arrow per moment", "m/(N m)", 1e-5, 10.0)
 
 
-def path_of_link(
-    model: RobotModel, link: str, joint_names: list[str], positions: Sequence[Sequence[float]] | Array
-) -> Array:
-    """Positions of the origin of a link along a motion, in the base frame.
-
-    Args:
-        model: the robot; its joints that are not in the motion are at 0.
-        link: name of the link; empty: the one that the last joint moves.
-        joint_names: joints of the motion.
-        positions: positions [rad or m], shape (points, joints).
-
-    Returns:
-        Positions [m], shape (points, 3).
-
-    Raises:
-        InputError: the robot lacks a joint of the motion, or a point has not one position per joint.
-        ModelError: the robot has no such link.
-    """
-    if not joint_names or any(len(row) != len(joint_names) for row in positions):
-        raise InputError(
-            f"preview: every point needs positions of its {len(joint_names)} joints; publish a complete preview"
-        )
-    rows = np.array(positions, dtype=float)
-    if not np.isfinite(rows).all():
-        raise InputError("preview: a position is NaN or infinite; publish a complete preview")
-    strangers = [name for name in joint_names if name not in model.joint_names]
-    if strangers:
-        raise InputError(
-            f"preview: {model.name} has no joint {', '.join(strangers)}; publish the preview of this robot"
-        )
-    q = np.zeros((len(model.joint_names), len(rows)))
-    for name, values in zip(joint_names, rows.T, strict=True):
-        q[model.joint_names.index(name)] = values
-    at = placement_of(model, link or link_at_the_end(model))
-    poses = Kinematics(model).poses(q)
-    return np.asarray(poses.position[:, at.body] + poses.rotation[:, at.body] @ at.position)
-
-
 class MarkerPublisher(RobotNode):
     """Publisher of markers; see `PURPOSE` and `INTERFACES`."""
 
@@ -103,21 +53,20 @@ class MarkerPublisher(RobotNode):
     PURPOSE = "publishes markers for RViz: the path of a previewed excitation, and the external wrench as arrows"
     SETTINGS = MarkerPublisherSettings
     INTERFACES = (
-        Interface(
-            PUBLISHES,
+        Interface.publishes(
             "markers",
             MARKERS,
             "Path in the root link of the URDF, and arrows of force and moment in the frame of the wrench; every "
             "message has all of them",
             LATCHED,
         ),
-        Interface(
-            SUBSCRIBES, "excitation_publisher/preview", JointTrajectory, "Complete excitation of a dry run", LATCHED
+        Interface.subscribes(
+            "excitation_publisher/preview", JointTrajectory, "Complete excitation of a dry run", LATCHED
         ),
-        Interface(
-            SUBSCRIBES, "external_wrench", WrenchStamped, "Wrench of the environment; one with NaN has no arrow", SENSOR
+        Interface.subscribes(
+            "external_wrench", WrenchStamped, "Wrench of the environment; one with NaN has no arrow", SENSOR
         ),
-        Interface(SUBSCRIBES, "robot_description", String, "URDF of the robot", LATCHED),
+        Interface.subscribes("robot_description", String, "URDF of the robot", LATCHED),
     )
 
     def begin(self) -> None:
@@ -175,7 +124,7 @@ class MarkerPublisher(RobotNode):
             return
         step = math.ceil(len(self._preview.points) / MAX_POINTS)
         rows = [point.positions for point in self._preview.points[::step]]
-        path = path_of_link(self._model, self.settings.link, list(self._preview.joint_names), rows)
+        path = trace_link(self._model, self.settings.link, list(self._preview.joint_names), rows)
         line = self._new_marker("path", self._marker.LINE_STRIP, PATH_COLOR, self._root)
         line.scale.x = 0.005
         line.points = [Point(x=x, y=y, z=z) for x, y, z in path.tolist()]

@@ -17,18 +17,7 @@ from robot_dyn_id.msg import ExcitationStatus, RecordingStatus
 from robot_dyn_id.nodes.messages.enumerations import known
 from robot_dyn_id.nodes.recording.session import RecordingSession
 from robot_dyn_id.nodes.recording.status_topic import RecordingStatusTopic
-from robot_dyn_id.nodes.runtime.robot_node import (
-    ERROR,
-    LATCHED,
-    OK,
-    PUBLISHES,
-    SERVES,
-    SUBSCRIBES,
-    WARN,
-    Diagnosis,
-    Interface,
-    RobotNode,
-)
+from robot_dyn_id.nodes.runtime.robot_node import ERROR, LATCHED, OK, WARN, Diagnosis, Interface, RobotNode
 from robot_dyn_id.nodes.runtime.ros_parameters import path_parameter, ros_parameter, topic_parameter
 from robot_dyn_id.nodes.runtime.running import run
 
@@ -73,24 +62,22 @@ class Recorder(RobotNode):
     PURPOSE = "records topics to a rosbag2 folder (mcap), message bytes unchanged"
     SETTINGS = RecorderSettings
     INTERFACES = (
-        Interface(
-            SUBSCRIBES,
+        Interface.subscribes(
             "joint_states",
             JointState,
             "Joint states, or the topics of the parameter topics, with the QoS of their publishers",
         ),
-        Interface(
-            SUBSCRIBES, "excitation_status", ExcitationStatus, "Reported if the excitation fails or disappears", LATCHED
+        Interface.subscribes(
+            "excitation_status", ExcitationStatus, "Reported if the excitation fails or disappears", LATCHED
         ),
-        Interface(PUBLISHES, "recording_status", RecordingStatus, "State and quality of the recording", LATCHED),
-        Interface(SERVES, "~/start", Trigger, "Start a recording"),
-        Interface(
-            SERVES,
+        Interface.publishes("recording_status", RecordingStatus, "State and quality of the recording", LATCHED),
+        Interface.serves("~/start", Trigger, "Start a recording"),
+        Interface.serves(
             "~/stop",
             Trigger,
             "Stop the recording; success means that the bag is complete, otherwise the message states what is lost",
         ),
-        Interface(SERVES, "~/pause", SetBool, "Pause the recording (true) or continue it (false)"),
+        Interface.serves("~/pause", SetBool, "Pause the recording (true) or continue it (false)"),
     )
 
     def begin(self) -> None:

@@ -3,8 +3,8 @@
 
 from __future__ import annotations
 
-import math
 import time
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -18,30 +18,17 @@ from trajectory_msgs.msg import JointTrajectory
 from robot_dyn_id.arrays import Array
 from robot_dyn_id.dynamics.dynamics import Dynamics
 from robot_dyn_id.errors import InputError, RobotDynIdError, UsageError
-from robot_dyn_id.model.kinematics import link_placements
 from robot_dyn_id.model.urdf import RobotDescription
 from robot_dyn_id.msg import ParameterSet as ParameterSetMsg
 from robot_dyn_id.nodes.messages.conversions import parameter_set, waypoints
 from robot_dyn_id.nodes.runtime.diagnostics import Condition
-from robot_dyn_id.nodes.runtime.robot_node import (
-    EXECUTES,
-    LATCHED,
-    OK,
-    PUBLISHES,
-    RELIABLE,
-    SENSOR,
-    SERVES,
-    STALE,
-    SUBSCRIBES,
-    WARN,
-    Interface,
-    RobotNode,
-)
+from robot_dyn_id.nodes.runtime.robot_node import LATCHED, OK, RELIABLE, SENSOR, STALE, WARN, Interface, RobotNode
 from robot_dyn_id.nodes.runtime.running import run
 from robot_dyn_id.nodes.simulated_controller import ACTION_TYPE, STATE_TYPE, WITHOUT_ACTION, SimulatedController
 from robot_dyn_id.nodes.simulator_settings import PARAMETERS, SimulatorSettings
 from robot_dyn_id.simulation.controllers import usable_dynamics
 from robot_dyn_id.simulation.plant import warm_up
+from robot_dyn_id.simulation.simulated_driver import SimulatedDriver
 from robot_dyn_id.simulation.simulated_robot import EFFORT, POSITION, RealTimePacer, SimulatedRobot
 from robot_dyn_id.simulation.trajectory_controller import SUCCESSFUL, TrajectoryEnd
 from robot_dyn_id.simulation.trajectory_tracking import Waypoints
@@ -52,14 +39,148 @@ BATCH_S = 0.005
 SHORTEST_PERIOD_S = 1e-3
 """Shortest period of the timer [s]: faster robots do several ticks each time."""
 
-PAUSE_TIMEOUT_S = 10.0
-"""Maximum duration of a pause of simulated time for the next effort command, by the computer's clock [s]."""
-
 FEEDBACK_RATE_HZ = 20.0
 """Rate of the feedback of a goal, by simulated time [Hz]: that of joint_trajectory_controller."""
 
 REPORTS_PER_SECOND = 10
 """Reports of the state per second of simulated time."""
+
+
+class SimulatorCommands:
+    """Receives commands, which are refused before there is a robot."""
+
+    def __init__(self, node: RobotNode, ended: Callable[[TrajectoryEnd], None]) -> None:
+        """Subscribe.
+
+        Args:
+            node: the simulator.
+            ended: takes the end of a trajectory that a command has stopped.
+        """
+        self._settings: SimulatorSettings = node.settings
+        self._refuse, self._ended = node.refuse, ended
+        self._driver: SimulatedDriver | None = None
+        topic = f"{self._settings.controller}/joint_trajectory"
+        node.create_subscription(JointTrajectory, topic, self._labeled("joint trajectory", self._follow), RELIABLE)
+        node.subscription("effort_command", self._labeled("effort command", self._take_effort))
+        node.subscription("applied_wrench", self._labeled("applied wrench", self._apply))
+        if self._settings.payload:
+            node.service("~/carry_payload", self._carry)
+
+    def use(self, driver: SimulatedDriver, bare: Dynamics, laden: Dynamics, begun: Callable[[], int]) -> None:
+        """Command a robot.
+
+        Args:
+            driver: its driver.
+            bare: its dynamics without the payload.
+            laden: its dynamics with the payload.
+            begun: stamp of its tick 0 [ns].
+        """
+        self._driver, self._bare, self._laden, self._begun = driver, bare, laden, begun
+
+    def _labeled(self, what: str, take: Callable[[SimulatedDriver, Any], None]) -> Callable[[Any], None]:
+        """Callback of a command, whose refusals name it."""
+
+        def call(message: Any) -> None:
+            try:
+                take(self._present(), message)
+            except InputError as error:
+                self._refuse(f"{what}: {error}")
+
+        return call
+
+    def _present(self) -> SimulatedDriver:
+        """The driver.
+
+        Raises:
+            InputError: there is no robot yet.
+        """
+        if self._driver is None:
+            raise InputError("there is no robot yet")
+        return self._driver
+
+    def _carry(self, request: Any, answer: Any) -> Any:
+        """Take the payload up, or drop it."""
+        dynamics = self._laden if request.data else self._bare
+        self._present().robot.replace_dynamics(self._settings.warmed(dynamics))
+        answer.success, answer.message = True, "carries its payload" if request.data else "carries nothing"
+        return answer
+
+    def _follow(self, driver: SimulatedDriver, message: JointTrajectory) -> None:
+        robot = driver.robot
+        if self._settings.control == EFFORT:
+            raise InputError("the parameter control is effort")
+        if message.points:
+            robot.controller.follow(*self.read(message), robot.time)
+        elif (end := robot.controller.stop(robot.time)) is not None:
+            self._ended(end)
+
+    def read(self, message: JointTrajectory) -> tuple[Waypoints, float]:
+        """Points of a trajectory and its start time [s].
+
+        Raises:
+            InputError: it cannot be followed by this robot, or leaves its position limits; or effort commands are being
+                followed.
+        """
+        robot, stamp = self._present().robot, message.header.stamp
+        robot.take_positions()
+        model = robot.plant.dynamics.model
+        rest = robot.tracker.setpoint(robot.time).q if self._settings.allow_partial_joints_goal else None
+        points = waypoints(message, model.joint_names, rest)
+        points.check_limits(model.joint_names, model.limits.lower, model.limits.upper)
+        begins_now = stamp.sec == 0 and stamp.nanosec == 0
+        start = 1e-9 * (stamp.sec * 1_000_000_000 + stamp.nanosec - self._begun())
+        return points, robot.time if begins_now else start
+
+    def _take_effort(self, driver: SimulatedDriver, message: Any) -> None:
+        if self._settings.control == POSITION:
+            raise InputError("the parameter control is position")
+        driver.command(np.array(message.data))
+
+    def _apply(self, driver: SimulatedDriver, message: Any) -> None:
+        force, moment = message.wrench.force, message.wrench.torque
+        wrench = np.array([force.x, force.y, force.z, moment.x, moment.y, moment.z])
+        driver.apply_wrench(message.header.frame_id, wrench, self._settings.wrench_duration)
+
+
+INTERFACES = (
+    Interface.publishes("joint_states", JointState, "Simulated measurements", RELIABLE),
+    Interface.publishes("robot_description", String, "URDF, unless it was received on this topic", LATCHED),
+    Interface.publishes("/clock", Clock, "Simulated time, if enabled", RELIABLE),
+    Interface.subscribes("robot_description", String, "URDF, if it is not given otherwise", LATCHED),
+    Interface.subscribes(
+        "identified_parameters", ParameterSetMsg, "Identified model, if the parameter model is parameters", LATCHED
+    ),
+    Interface.subscribes(
+        "joint_trajectory_controller/joint_trajectory",
+        JointTrajectory,
+        "Trajectory to follow in position control, prefix: parameter controller; without points: hold",
+        RELIABLE,
+    ),
+    Interface.executes(
+        "joint_trajectory_controller/follow_joint_trajectory",
+        ACTION_TYPE,
+        "Trajectory to follow with tolerances, if control_msgs is installed",
+    ),
+    Interface.publishes(
+        "joint_trajectory_controller/controller_state",
+        STATE_TYPE,
+        "Reference, feedback and error of the trajectory controller, if control_msgs is installed",
+        RELIABLE,
+    ),
+    Interface.subscribes("effort_command", Float64MultiArray, "Efforts in effort control", SENSOR),
+    Interface.subscribes(
+        "applied_wrench",
+        WrenchStamped,
+        "Force and moment of the environment on the link header.frame_id, at its origin and along its axes, until "
+        "the next one or for wrench_duration",
+        RELIABLE,
+    ),
+    Interface.serves(
+        "~/carry_payload",
+        SetBool,
+        "Take up the body of the parameter payload (true), or drop it (false); offered if there is one",
+    ),
+)
 
 
 class Simulator(RobotNode):
@@ -68,54 +189,7 @@ class Simulator(RobotNode):
     NAME = "simulator"
     PURPOSE = "simulates a robot with friction and sensors from a URDF or from an identified ParameterSet"
     SETTINGS = SimulatorSettings
-    INTERFACES = (
-        Interface(PUBLISHES, "joint_states", JointState, "Simulated measurements", RELIABLE),
-        Interface(PUBLISHES, "robot_description", String, "URDF, unless it was received on this topic", LATCHED),
-        Interface(PUBLISHES, "/clock", Clock, "Simulated time, if enabled", RELIABLE),
-        Interface(SUBSCRIBES, "robot_description", String, "URDF, if it is not given otherwise", LATCHED),
-        Interface(
-            SUBSCRIBES,
-            "identified_parameters",
-            ParameterSetMsg,
-            "Identified model, if the parameter model is parameters",
-            LATCHED,
-        ),
-        Interface(
-            SUBSCRIBES,
-            "joint_trajectory_controller/joint_trajectory",
-            JointTrajectory,
-            "Trajectory to follow in position control, prefix: parameter controller; without points: hold",
-            RELIABLE,
-        ),
-        Interface(
-            EXECUTES,
-            "joint_trajectory_controller/follow_joint_trajectory",
-            ACTION_TYPE,
-            "Trajectory to follow with tolerances, if control_msgs is installed",
-        ),
-        Interface(
-            PUBLISHES,
-            "joint_trajectory_controller/controller_state",
-            STATE_TYPE,
-            "Reference, feedback and error of the trajectory controller, if control_msgs is installed",
-            RELIABLE,
-        ),
-        Interface(SUBSCRIBES, "effort_command", Float64MultiArray, "Efforts in effort control", SENSOR),
-        Interface(
-            SUBSCRIBES,
-            "applied_wrench",
-            WrenchStamped,
-            "Force and moment of the environment on the link header.frame_id, at its origin and along its axes, until "
-            "the next one or for wrench_duration",
-            RELIABLE,
-        ),
-        Interface(
-            SERVES,
-            "~/carry_payload",
-            SetBool,
-            "Take up the body of the parameter payload (true), or drop it (false); offered if there is one",
-        ),
-    )
+    INTERFACES = INTERFACES
 
     _interfaces: SimulatedController | None = None
 
@@ -134,15 +208,9 @@ class Simulator(RobotNode):
         self._clock_publisher = self.publisher("/clock") if settings.clock else None
         self._robot: SimulatedRobot | None = None
         self._lost = 0
-        self._commanded = -math.inf  # by the computer's clock [s]
-        self._wait: float = settings.waits
+        self._wait = settings.waits
         warm_up()
-        topic = f"{settings.controller}/joint_trajectory"
-        self.create_subscription(JointTrajectory, topic, self._follow, RELIABLE)
-        self.subscription("effort_command", self._take_effort)
-        self.subscription("applied_wrench", self._apply)
-        if settings.payload:
-            self.service("~/carry_payload", self._carry)
+        self._commands = SimulatorCommands(self, self._end_trajectory)
         if settings.model == PARAMETERS:
             self._condition.report(STALE, "waiting for identified_parameters")
             self.subscription("identified_parameters", self._take_parameters)
@@ -184,9 +252,10 @@ class Simulator(RobotNode):
         """Place the robot, make what each tick needs, and start the timer."""
         model = dynamics.regressor.model
         joints = len(model.joint_names)
-        self._bare, self._laden = dynamics, self.settings.laden(dynamics)
-        self._sensors, robot = self.settings.sensors(model.joint_names), self.settings.robot(self._laden)
-        self._drives = self.settings.drives(model.joint_names)
+        settings, laden = self.settings, self.settings.laden(dynamics)
+        sensors, robot = settings.sensors(model.joint_names), settings.robot(laden)
+        self._driver = SimulatedDriver(robot, settings.drives(model.joint_names), sensors, self._wait)
+        self._commands.use(self._driver, dynamics, laden, self._begin_stamp)
         message = JointState(name=list(model.joint_names))
         message.position = message.velocity = message.effort = [0.0] * joints
         # the same memory: no array is made in a tick
@@ -195,7 +264,7 @@ class Simulator(RobotNode):
         if publish:
             self._description = self.publisher("robot_description")
             self._description.publish(String(data=model.urdf))
-        self._robot, self._placements = robot, link_placements(model)
+        self._robot = robot
         if self.settings.control != EFFORT:
             self._offer_controller(robot)
         self._report()
@@ -207,7 +276,7 @@ class Simulator(RobotNode):
         """Offer the action and the state topic of the trajectory controller, where control_msgs can be loaded."""
         settings: SimulatorSettings = self.settings
         try:
-            self._interfaces = SimulatedController(self, robot, settings.controller, self._read, self._condition.refuse)
+            self._interfaces = SimulatedController(self, robot, settings.controller, self._commands.read, self.refuse)
         except InputError as error:
             self.get_logger().info(f"{error}: {WITHOUT_ACTION}")
             return
@@ -222,12 +291,12 @@ class Simulator(RobotNode):
         begin = time.monotonic()
         try:
             if self.settings.factor == 0.0:
-                while time.monotonic() < begin + BATCH_S and not self._waits():
+                while time.monotonic() < begin + BATCH_S and not self._driver.waits:
                     self._tick()
             else:
                 now = time.monotonic_ns() if self._clock_publisher else self.get_clock().now().nanoseconds
                 for _ in range(self._pace.due(now) if now else 0):  # 0: the clock of others has not begun
-                    if self._waits():
+                    if self._driver.waits:
                         break
                     self._tick()
         except InputError as error:  # a robot that broke down moves no more
@@ -240,7 +309,7 @@ class Simulator(RobotNode):
     def _tick(self) -> None:
         robot = self._robot
         assert robot is not None
-        number, stamp = robot.ticks, self._begun + robot.ticks * self._nanoseconds
+        number, stamp = robot.ticks, self._begin_stamp() + robot.ticks * self._nanoseconds
         state = robot.tick()
         if robot.ended is not None:
             self._end_trajectory(robot.ended)
@@ -251,19 +320,11 @@ class Simulator(RobotNode):
         if number % self._every == 0:
             if self._clock_publisher:
                 self._clock_publisher.publish(Clock(clock=time_of_state))
-            for view, values in zip(self._views, self._sensors.measure(*self._driven(robot, state)), strict=True):
+            for view, values in zip(self._views, self._driver.measure(state), strict=True):
                 view[:] = values
             self._states.publish(self._message)
         if number % max(1, round(self.settings.rate / REPORTS_PER_SECOND)) == 0:
             self._report()
-
-    def _driven(self, robot: SimulatedRobot, state: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
-        """Positions, velocities and efforts of a state as the drives have them."""
-        if self._drives.direct:
-            return state
-        q, dq, torque = state
-        q, effort = self._drives.measured(q, torque, robot.weight)
-        return q, dq, effort
 
     def _publish_controller(self, interfaces: SimulatedController, number: int, state: tuple[Array, ...]) -> None:
         """Publish the state of the trajectory controller and feedback of its goal, if they are due."""
@@ -281,15 +342,7 @@ class Simulator(RobotNode):
         if end.code != SUCCESSFUL:
             self.get_logger().warning(": ".join(filter(None, (end.text, end.detail))))
 
-    def _waits(self) -> bool:
-        """Whether simulated time pauses until the next effort command."""
-        assert self._robot is not None
-        if not self._wait < self._robot.command_age < math.inf:
-            return False
-        return time.monotonic() - self._commanded < PAUSE_TIMEOUT_S
-
-    @property
-    def _begun(self) -> int:
+    def _begin_stamp(self) -> int:
         """Stamp of tick 0 [ns]."""
         return 0 if self._clock_publisher else self._pace.start
 
@@ -305,78 +358,6 @@ class Simulator(RobotNode):
             self._condition.report(WARN, "the computer is too slow for this rate: time was left out", values)
         else:
             self._condition.report(OK, robot.doing, values)
-
-    # --- payload
-
-    def _carry(self, request: Any, answer: Any) -> Any:
-        """Take the payload up, or drop it.
-
-        Raises:
-            InputError: there is no robot yet.
-        """
-        if self._robot is None:
-            raise InputError("there is no robot yet")
-        self._robot.replace_dynamics(self.settings.warmed(self._laden if request.data else self._bare))
-        answer.success, answer.message = True, "carries its payload" if request.data else "carries nothing"
-        return answer
-
-    # --- commands
-
-    def _follow(self, message: JointTrajectory) -> None:
-        robot = self._robot
-        try:
-            if robot is None or self.settings.control == EFFORT:
-                raise InputError("there is no robot yet" if robot is None else "the parameter control is effort")
-            if message.points:
-                robot.controller.follow(*self._read(message), robot.time)
-            elif (end := robot.controller.stop(robot.time)) is not None:
-                self._end_trajectory(end)
-        except InputError as error:
-            self._condition.refuse(f"joint trajectory: {error}")
-
-    def _read(self, message: JointTrajectory) -> tuple[Waypoints, float]:
-        """Points of a trajectory and its start time [s].
-
-        Raises:
-            InputError: it cannot be followed by this robot, or leaves its position limits; or effort commands are being
-                followed.
-        """
-        robot, stamp = self._robot, message.header.stamp
-        assert robot is not None
-        robot.take_positions()
-        model = robot.plant.dynamics.model
-        rest = robot.tracker.setpoint(robot.time).q if self.settings.allow_partial_joints_goal else None
-        points = waypoints(message, model.joint_names, rest)
-        points.check_limits(model.joint_names, model.limits.lower, model.limits.upper)
-        begins_now = stamp.sec == 0 and stamp.nanosec == 0
-        start = 1e-9 * (stamp.sec * 1_000_000_000 + stamp.nanosec - self._begun)
-        return points, robot.time if begins_now else start
-
-    def _take_effort(self, message: Any) -> None:
-        try:
-            if self._robot is None or self.settings.control == POSITION:
-                raise InputError(
-                    "there is no robot yet" if self._robot is None else "the parameter control is position"
-                )
-            command = np.array(message.data)
-            self._robot.command_effort(
-                self._drives.torque(command) if command.size == len(self._drives.gains) else command
-            )
-            self._commanded = time.monotonic()
-        except InputError as error:
-            self._condition.refuse(f"effort command: {error}")
-
-    def _apply(self, message: Any) -> None:
-        try:
-            if self._robot is None:
-                raise InputError("there is no robot yet")
-            link, (force, moment) = message.header.frame_id, (message.wrench.force, message.wrench.torque)
-            wrench = np.array([force.x, force.y, force.z, moment.x, moment.y, moment.z])
-            if link not in self._placements:
-                raise InputError(f"no link is called {link or 'empty'}; the links are {', '.join(self._placements)}")
-            self._robot.apply_wrench(self._placements[link], wrench, self.settings.wrench_duration)
-        except InputError as error:
-            self._condition.refuse(f"applied wrench: {error}")
 
     def destroy_node(self) -> None:
         """Leave the graph with the action."""

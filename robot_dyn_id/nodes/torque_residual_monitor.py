@@ -17,19 +17,7 @@ from robot_dyn_id.nodes.messages.conversions import parameter_set, parameter_set
 from robot_dyn_id.nodes.messages.joint_state import JointOrder, seconds
 from robot_dyn_id.nodes.messages.joint_state_source import names_parameter, subscribe, type_parameter
 from robot_dyn_id.nodes.runtime.diagnostics import Condition
-from robot_dyn_id.nodes.runtime.robot_node import (
-    LATCHED,
-    OK,
-    PUBLISHES,
-    SENSOR,
-    SERVES,
-    STALE,
-    STREAM,
-    SUBSCRIBES,
-    WARN,
-    Interface,
-    RobotNode,
-)
+from robot_dyn_id.nodes.runtime.robot_node import LATCHED, OK, SENSOR, STALE, STREAM, WARN, Interface, RobotNode
 from robot_dyn_id.nodes.runtime.ros_parameters import ros_parameter
 from robot_dyn_id.nodes.runtime.running import run
 from robot_dyn_id.online.assessment import assess
@@ -72,21 +60,20 @@ class TorqueResidualMonitor(RobotNode):
     PURPOSE = "publishes the torque residual of the identified model, and reports whether the model still fits"
     SETTINGS = TorqueResidualMonitorSettings
     INTERFACES = (
-        Interface(
-            PUBLISHES, "torque_residual", TorqueResidual, "Measured (low-pass filtered) minus predicted torque", SENSOR
+        Interface.publishes(
+            "torque_residual", TorqueResidual, "Measured (low-pass filtered) minus predicted torque", SENSOR
         ),
-        Interface(
-            PUBLISHES,
+        Interface.publishes(
             "~/tracked_parameters",
             ParameterSetMsg,
             "Values and covariance estimated from the latest motion, with payloads; marked as tracked in `estimator` "
             "and `reasons`; the other fields are those of the identified model",
             LATCHED,
         ),
-        Interface(SUBSCRIBES, "joint_states", JointState, "Measured joint states, or joint_states_type", STREAM),
-        Interface(SUBSCRIBES, "identified_parameters", ParameterSetMsg, "Identified model", LATCHED),
-        Interface(
-            SERVES, "~/reset", Trigger, "Restart the learning of thresholds; present changes are accepted as normal"
+        Interface.subscribes("joint_states", JointState, "Measured joint states, or joint_states_type", STREAM),
+        Interface.subscribes("identified_parameters", ParameterSetMsg, "Identified model", LATCHED),
+        Interface.serves(
+            "~/reset", Trigger, "Restart the learning of thresholds; present changes are accepted as normal"
         ),
     )
 

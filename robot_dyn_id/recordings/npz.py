@@ -244,7 +244,8 @@ def _require(archive: NpzFile, keys: Sequence[str]) -> None:
     """
     missing = [key for key in keys if key not in archive.files]
     if missing:
-        raise Unreadable(f"no key {', '.join(missing)}; it holds {', '.join(archive.files) or 'nothing'}")
+        held = ", ".join(archive.files) or "nothing"
+        raise Unreadable(f"no key {', '.join(missing)}; it holds {held}; add the keys that docs/configuration.md lists")
 
 
 def _ignored(archive: NpzFile, known: Sequence[str]) -> tuple[str, ...]:

@@ -261,9 +261,8 @@ def survey(
                 spectra = one if spectra is None else spectra.plus(one)
     if not ranges.count or repairs.total_dropped >= repairs.rows:
         counts = format_counts(repairs.dropped) or "empty"
-        raise InputError(
-            f"{', '.join(r.source for r in recordings)}: no usable sample ({counts}){_name_missing(recordings, joints)}"
-        )
+        hint = _name_missing(recordings, joints) or "; check the columns or fields that they are read from"
+        raise InputError(f"{', '.join(r.source for r in recordings)}: no usable sample ({counts}){hint}")
     if spectra is None:
         raise InputError(f"{recordings[0].source}: too short: {ranges.count} usable samples")
     return _conclude(recordings, joints, step, repairs, ranges, spectra)

@@ -320,7 +320,7 @@ class FilteredTrials:
         if longest < needed:
             raise InputError(
                 f"{self.sources}: the longest uninterrupted stretch lasts {longest:.2f} s; "
-                f"a cut-off of {self.plan.low_pass.cutoff:.3g} Hz needs {needed:.4g} s"
+                f"a cut-off of {self.plan.low_pass.cutoff:.3g} Hz needs {needed:.4g} s: record for longer"
             )
 
     def with_thresholds(self, slowest: tuple[float, ...], rest: float = 0.0) -> FilteredTrials:

@@ -5,22 +5,20 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from robot_dyn_id.arrays import Array
 from robot_dyn_id.dynamics.base_parameters import random_motion
-from robot_dyn_id.dynamics.compensation import DriverCompensation, limit_command
+from robot_dyn_id.dynamics.compensation import DriverCompensation
 from robot_dyn_id.dynamics.dynamics import Dynamics
 from robot_dyn_id.errors import InputError, UsageError
-from robot_dyn_id.excitation.execution.state_guard import JUMP_FACTOR
 from robot_dyn_id.kernels.trials import feedback
 from robot_dyn_id.model.description import is_same_robot
 from robot_dyn_id.model.joint_values import joint_array
 from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.parameters import ParameterSet
+from robot_dyn_id.simulation.effort_control import LawEffort
 from robot_dyn_id.simulation.plant import CompiledDynamics
 from robot_dyn_id.simulation.trajectory_tracking import Setpoint, TrajectoryTracker
 
@@ -94,18 +92,6 @@ def wanted_acceleration(setpoint: Setpoint, q: Array, dq: Array, gains: Gains) -
         np.array(x) if isinstance(x, tuple) else x for x in (gains.proportional, gains.derivative)
     )
     return np.asarray(setpoint.ddq + feedback(*errors, proportional, derivative, gains.exponent))
-
-
-class LawEffort(NamedTuple):
-    """Effort of a control law, and what the driver adds to it; the motors give their sum.
-
-    Attributes:
-        wanted: effort to be commanded [N m or N], shape (n,).
-        added: torque that the driver adds [N m or N], shape (n,).
-    """
-
-    wanted: Array
-    added: Array
 
 
 class ComputedTorque:
@@ -353,112 +339,6 @@ def check_static_efforts(
             f"within its position limits, above the rated {rated[joint]:.4g}: check units, gravity and URDF, "
             f"and {action}"
         )
-
-
-def slew_rates(model: RobotModel, rated: Array, bandwidth: ArrayLike = 0.0) -> Array:
-    """Largest changes of efforts that a control law needs [N m/s or N/s], shape (n,).
-
-    Feedback that alternates between the rated efforts at its bandwidth w changes by w times the rated effort. Gravity
-    within the rated effort is a trigonometric polynomial of degree 1 in the position of every revolute joint, and so
-    changes by at most the rated effort per radian (inequality of Bernstein); the joints are trusted to move at
-    `JUMP_FACTOR` times the velocities of the URDF.
-
-    Args:
-        model: robot model with n joints.
-        rated: rated efforts [N m or N], shape (n,).
-        bandwidth: bandwidth of the position error [rad/s], one for all joints or shape (n,); 0 without feedback.
-
-    Returns:
-        Rates; inf where the URDF has no velocity limit of a revolute joint.
-    """
-    velocity = np.asarray(model.limits.velocity)[~np.asarray(model.slides)]
-    fastest = JUMP_FACTOR * np.where(velocity > 0.0, velocity, np.inf).sum()
-    return np.asarray(rated * (fastest + np.asarray(bandwidth)))
-
-
-class CommandedEfforts:
-    """Conditioning of commanded efforts: finite, within the rated efforts, continuous when the control law changes.
-
-    The rated efforts limit the commands, and the commands with what the driver adds to them. Where the driver alone
-    exceeds them, zero effort does too: the relief of the motors then begins and ends as gradually as the commands.
-
-    Attributes:
-        rated: rated efforts [N m or N], shape (n,).
-        slew: largest change of an effort that is not released [N m/s or N/s], scalar or shape (n,).
-        last: latest commanded efforts [N m or N], shape (n,); initially zero.
-        limited: indices of the joints whose latest effort was limited.
-        invalid: indices of the joints whose latest effort was not finite.
-    """
-
-    def __init__(self, rated: Array, start_time: float, blend_time: float, slew: ArrayLike = np.inf) -> None:
-        """Initialize with zero effort.
-
-        Args:
-            rated: rated efforts [N m or N], shape (n,).
-            start_time: blend time from zero effort to that of a law [s].
-            blend_time: blend time from one law to the next [s].
-            slew: largest change of an effort that is not released [N m/s or N/s], one for all joints or shape (n,); see
-                `slew_rates`. Zero effort is commanded at once, as is what keeps the motors within their rating.
-        """
-        self.rated, self.slew = rated, np.asarray(slew, dtype=np.float64)
-        self._start_time = start_time
-        self._blend_time = blend_time
-        self._share = self._unrelieved = 0.0
-        self.limited = self.invalid = np.zeros(0, dtype=np.int64)
-        self.rest()
-
-    def change(self) -> None:
-        """Start to blend to the efforts of another law."""
-        moved = bool(self.last.any())
-        self._changed = True
-        self._duration = self._blend_time if moved else self._start_time
-        self._unrelieved = self._unrelieved * self._share if moved else 1.0
-
-    def rest(self) -> Array:
-        """Command zero effort, from which the next law is blended in; returns zeros, shape (n,)."""
-        self.last = self._gap = np.zeros(len(self.rated))
-        self._left = self._share = self._unrelieved = 0.0
-        self._fade = 1.0
-        self.change()
-        return self.last
-
-    def command(self, wanted: Array, step: float, added: ArrayLike, fade: float = 1.0) -> Array:
-        """Compute the effort to be commanded.
-
-        The difference between the last effort and the first of a new law fades out; feedback of the new law acts
-        immediately.
-
-        Args:
-            wanted: effort of the control law [N m or N], shape (n,).
-            step: time since the previous command [s].
-            added: torque that the driver adds to the command [N m or N], shape (n,), or 0.
-            fade: share of the effort that is commanded, 0 to 1; below 1 the law is released.
-
-        Returns:
-            Effort [N m or N], shape (n,); zero for all joints if `wanted` or `added` is not finite.
-        """
-        added = np.asarray(added, dtype=np.float64)
-        motor = wanted + added
-        self.invalid = np.flatnonzero(~np.isfinite(motor))
-        if len(self.invalid):
-            self.limited = np.zeros(0, dtype=np.int64)
-            return self.rest()
-        possible = limit_command(wanted, added, self.rated)
-        if self._changed:
-            self._gap, self._left, self._changed = self.last / self._fade - possible, 1.0, False
-        else:
-            self._left = max(0.0, self._left - step / self._duration) if self._duration > 0.0 else 0.0
-        self._share = self._left**2 * (3.0 - 2.0 * self._left)
-        self.limited = np.flatnonzero(np.maximum(np.abs(wanted), np.abs(motor)) > self.rated)
-        excess = added - np.clip(added, -self.rated, self.rated)  # of the driver alone
-        relieved = added - self._unrelieved * self._share * excess
-        effort = limit_command(possible + self._share * self._gap, relieved, self.rated)
-        if np.isfinite(self.slew).all():
-            before, change = self.last / self._fade, self.slew * step
-            effort = limit_command(np.clip(effort, before - change, before + change), relieved, self.rated)
-        self.last = fade * effort
-        self._fade = fade if fade > 0.0 else 1.0
-        return self.last
 
 
 @dataclass(frozen=True)

@@ -9,15 +9,20 @@ from pathlib import Path
 import numpy as np
 
 from robot_dyn_id.data.recording import Recording
-from robot_dyn_id.errors import InputError
+from robot_dyn_id.errors import InputError, RobotDynIdError, UsageError
+from robot_dyn_id.files.parameters import write_parameters
+from robot_dyn_id.files.payload import declared_summary, write_payload
 from robot_dyn_id.files.trajectory import StoredExcitation, write_trajectory
 from robot_dyn_id.findings import Definition, Finding, Section
 from robot_dyn_id.identification.settings import Settings
 from robot_dyn_id.loads.declared import DeclaredPayload, DeclaredTest, compare_declared
-from robot_dyn_id.loads.identification import PayloadOptions, estimate_payload
-from robot_dyn_id.loads.payload import NEGATIVE_MASS_SIGMAS, Payload, PayloadEstimate
+from robot_dyn_id.loads.identification import PayloadOptions, estimate_payload, with_payload
+from robot_dyn_id.loads.payload import NEGATIVE_MASS_SIGMAS, Payload, PayloadEstimate, move_parameters, move_payload
 from robot_dyn_id.loads.payload_accuracy import PayloadAccuracy
-from robot_dyn_id.workflow.payload_motion import PayloadMotion
+from robot_dyn_id.model.kinematics import placement_of
+from robot_dyn_id.model.robot import RobotModel
+from robot_dyn_id.parameters import ParameterSet
+from robot_dyn_id.workflow.payload_motion import PayloadMotion, check_configuration, design_payload_motion
 
 PAYLOAD_CHANGED = Definition(
     "payload_changed",
@@ -73,6 +78,22 @@ class PayloadRun:
         write_trajectory(folder / "trajectory.yaml", self.trajectory)
         write_trajectory(folder / "slow_test.yaml", replace(self.trajectory, periods=1))
 
+    def save_result(self, folder: Path) -> ParameterSet:
+        """Write `payload.yaml` and `parameters.yaml`.
+
+        Returns:
+            The arm with the identified payload.
+
+        Raises:
+            InputError: a file cannot be written.
+        """
+        assert self.payload is not None
+        loaded = with_payload(self.motion.arm, self.payload)
+        more = {} if self.test is None else {"declared": declared_summary(self.test)}
+        write_payload(folder / "payload.yaml", self.payload, **more)
+        write_parameters(folder / "parameters.yaml", loaded)
+        return loaded
+
     def describe(self) -> str:
         """Mass and center of mass with their standard deviations, and the test of the declared payload."""
         assert self.payload is not None
@@ -82,6 +103,71 @@ class PayloadRun:
         )
         text = f"{self.payload.mass:.4g} +- {sigma[0]:.2g} kg at ({center}) m in the frame of {self.payload.link}"
         return text if self.test is None else f"{text}; {self.test.describe()}"
+
+
+SAME_CONFIGURATION = 0.02
+"""Largest distance from the configuration of a reference with which its motion and data are used [rad or m]."""
+
+
+def prepare_run(motion: PayloadMotion, settings: Settings, reference: PayloadRun | None = None) -> PayloadRun:
+    """Check the configuration and design the motion, or take that of a reference.
+
+    Args:
+        motion: demands on the motion.
+        settings: settings of the identification.
+        reference: run of the empty arm; it is used in the same configuration only.
+
+    Raises:
+        MotionError: the configuration is not suited, or no motion was found.
+    """
+    if reference is not None and np.abs(reference.motion.position - motion.position).max() <= SAME_CONFIGURATION:
+        accuracy = motion.accuracy(reference.trajectory.cycle)
+        return replace(reference, motion=motion, accuracy=accuracy, reference=reference.recordings, recordings=())
+    check_configuration(motion)
+    designed, accuracy = design_payload_motion(motion)
+    return PayloadRun(motion, accuracy, designed.stored, settings)
+
+
+@dataclass(frozen=True)
+class DriverFrame:
+    """Frame of a link in which a driver takes payloads.
+
+    Attributes:
+        model: robot model.
+        link: link that carries the payload.
+        name: name of the link of the driver.
+    """
+
+    model: RobotModel
+    link: str
+    name: str
+
+    def __post_init__(self) -> None:
+        """Check the links.
+
+        Raises:
+            UsageError: the robot has no such link, or a joint separates it from the payload.
+        """
+        try:
+            at = placement_of(self.model, self.name)
+        except RobotDynIdError as error:
+            raise UsageError(f"driver_frame: {error}") from None
+        if at.body != placement_of(self.model, self.link).body:
+            raise UsageError(f"driver_frame: a joint separates {self.name} from {self.link}")
+
+    def express(self, payload: Payload, tool: Payload | None, link: str) -> Payload:
+        """A payload in this frame, with the tool that the driver takes for a part of it.
+
+        Args:
+            payload: identified payload.
+            tool: tool that the arm was identified with, which is taken as known; None: none.
+            link: name of the link that the result states.
+        """
+        here = placement_of(self.model, self.name)
+        bodies = (payload,) if tool is None else (payload, tool)
+        moved = [move_parameters(one.parameters, placement_of(self.model, one.link), here) for one in bodies]
+        whole = move_payload(payload, link, placement_of(self.model, payload.link), here)
+        return replace(whole, parameters=moved[0] if tool is None else moved[0] + moved[1])
 
 
 def identify_from_halves(run: PayloadRun, declared: DeclaredPayload | None = None) -> PayloadRun:

@@ -62,6 +62,14 @@ def test_no_circles():
     assert {folder: circles for folder, circles in found.items() if circles} == {}
 
 
+def test_classes_of_nodes_are_short():
+    """The decisions of a node are classes of the core; only lists of parameters may be longer."""
+    classes = [node for path in (ROOT / "nodes").rglob("*.py") for node in figures.nodes(path)]
+    lines = {one.name: one.end_lineno - one.lineno + 1 for one in classes if isinstance(one, ast.ClassDef)}
+    long = {name: count for name, count in lines.items() if count > 200 and not name.endswith("Settings")}
+    assert long == {}
+
+
 def test_circles_and_layers_are_counted():
     round_trip = {"a": frozenset({"b"}), "b": frozenset({"c"}), "c": frozenset({"b"}), "d": frozenset()}
     assert figures.circles(round_trip) == [{"b", "c"}]

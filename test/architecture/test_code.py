@@ -99,7 +99,6 @@ TESTED_ELSEWHERE = {
     "files/design.py": "excitation/design",
     "flexible/verdict.py": "cli/test_flexible.py",
     "identification/prediction/forward_simulation.py": "cli/test_simulate.py",
-    "model/kinematics.py": "excitation/collision",
     "model/quaternions.py": "papers/test_quaternion6r.py",
     "model/screw.py": "dynamics",
     "nodes/launch": "integration/test_launch_files.py",

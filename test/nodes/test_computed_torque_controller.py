@@ -27,12 +27,12 @@ from robot_dyn_id.dynamics.dynamics import Dynamics
 from robot_dyn_id.excitation import random_fourier
 from robot_dyn_id.identification.assembly import with_values
 from robot_dyn_id.model.robot import RobotModel
-from robot_dyn_id.nodes.computed_torque_controller import ComputedTorqueController
+from robot_dyn_id.nodes.computed_torque_controller import ComputedTorqueController, ComputedTorqueControllerSettings
 from robot_dyn_id.nodes.runtime.robot_node import LATCHED, SENSOR, STREAM
 from robot_dyn_id.nodes.simulator import Simulator
 from robot_dyn_id.nodes.torque_residual_monitor import TorqueResidualMonitor
 from robot_dyn_id.parameters import FitFor, urdf_hash
-from robot_dyn_id.simulation.controllers import slew_rates
+from robot_dyn_id.simulation.controllers import Gains
 
 PATIENT = {"effort_timeout": "4.0", "clock": "true", "effort_wait": "0.02"}
 """Parameters of a simulator that waits for late efforts: feedback that is late on a busy computer is unstable."""
@@ -114,20 +114,10 @@ def test_computed_torque_follows_a_trajectory(world, tmp_path):
     assert np.abs(scene.position - target).max() < 0.02
 
 
-def test_feedback_of_finite_time_with_gains_of_each_joint_follows_a_trajectory(world, tmp_path):
-    scene = Scene(world, tmp_path, control="effort", **PATIENT)
-    gains = {"proportional": "[150.0, 150.0, 120.0]", "derivative": "[30.0, 30.0, 25.0]", "exponent": "0.9"}
-    world.add(
-        ComputedTorqueController, *ros_arguments(law="computed_torque", timeout="4.0", use_sim_time="true", **gains)
-    )
-    scene.parameters.publish(message())
-    world.until(lambda: scene.logged("commands efforts by computed_torque"), what="controller")
-    publisher = world.probe.create_publisher(JointTrajectory, "computed_torque_controller/joint_trajectory", RELIABLE)
-    world.until(lambda: publisher.get_subscription_count(), what="controller's topic")
-    scene.passes(0.3)
-    target = scene.position + np.array([0.4, -0.3, 0.5])
-    publisher.publish(trajectory(scene.names, target))
-    world.until(lambda: np.abs(scene.position - target).max() < 0.02, what="target")
+def test_gains_are_given_by_a_bandwidth_or_for_each_joint():
+    assert ComputedTorqueControllerSettings(bandwidth=5.0).gains == Gains.from_bandwidth(5.0)
+    given = {"proportional": (150.0, 150.0, 120.0), "derivative": (30.0,), "exponent": 0.9}
+    assert ComputedTorqueControllerSettings(**given).gains == Gains(given["proportional"], 30.0, exponent=0.9)
 
 
 def test_parameters_that_do_not_belong_to_the_robot_are_refused_and_no_effort_is_commanded(world, tmp_path):
@@ -204,8 +194,7 @@ def test_a_refused_set_does_not_make_a_working_controller_let_go_of_the_arm(worl
         )
         assert scene.level("computed_torque_controller") == (DiagnosticStatus.OK, f"commands efforts by {law}")
     heard = len(scene.efforts_heard)
-    scene.passes(0.3)
-    assert len(scene.efforts_heard) > heard + 30
+    world.until(lambda: len(scene.efforts_heard) > heard + 30, what="efforts after them")
     assert all(np.any(command.data) for command in scene.efforts_heard[heard:])
 
 
@@ -395,25 +384,6 @@ class Still:
         return len(self.efforts) and np.allclose(self.efforts[-1].data, expected, rtol=1e-9)
 
 
-def test_efforts_are_continuous_from_no_model_to_the_first_and_from_one_model_to_the_next(world):
-    arm, first = Still(world, identified()), identified()
-    second = with_values(first, 1.5 * first.estimate.values)
-    assert not any(arm.settled(model) for model in (first, second)), "made before, as this holds the controller up"
-    world.add(ComputedTorqueController, *ros_arguments(timeout="0.5", start_time="0.2", blend_time="0.3"))
-    world.until(lambda: arm.settled(first), what="first model")
-    begin = len(arm.efforts)
-    arm.parameters.publish(message(second))
-    world.until(lambda: arm.settled(second), what="second model")
-    efforts = np.array([one.data for one in arm.efforts])
-    assert not efforts[0].any(), "the first effort is that of no model"
-    gravity = np.abs(efforts[begin]).max()
-    assert gravity > 1.0, "an arm without weight shows no jump"
-    for part, jump, time in ((efforts[:begin], gravity, 0.2), (efforts[begin:], 0.5 * gravity, 0.3)):
-        steps = np.abs(np.diff(part, axis=0)).max(axis=1)
-        assert np.count_nonzero(steps) >= 0.8 * time / arm.period  # a busy computer merges some
-        assert steps.max() < 0.25 * jump
-
-
 def test_a_law_beyond_the_rating_is_limited_and_reported(world):
     """Computed torque far from its setpoint: something stronger than the motors pushes the arm away."""
     arm = Still(world, identified())
@@ -484,7 +454,7 @@ def test_hostile_trajectories_are_refused_by_controller_and_simulator(world, tmp
     arm = Still(world, identified())
     node = world.add(ComputedTorqueController, *ros_arguments(law="computed_torque", timeout="2.0"))
     publisher = world.probe.create_publisher(JointTrajectory, "computed_torque_controller/joint_trajectory", RELIABLE)
-    world.until(lambda: publisher.get_subscription_count() and node._tracker is not None, what="controller")
+    world.until(lambda: publisher.get_subscription_count() and node._law.tracker is not None, what="controller")
     for one, words in hostile_trajectories(scene.names):
         for target, end in ((publisher, node), (scene.trajectories, scene.node)):
             before = end._condition._refused
@@ -520,8 +490,9 @@ def test_the_last_effort_is_zero_whichever_way_the_controller_ends(world, way):
     arm = Still(world, identified())
     broken = """
 import sys
-from robot_dyn_id.nodes.computed_torque_controller import ComputedTorqueController, main
-right = ComputedTorqueController._effort
+from robot_dyn_id.nodes.computed_torque_controller import main
+from robot_dyn_id.simulation.model_law import ModelLaw
+right = ModelLaw.effort
 count = 0
 def wrong(self, *state):
     global count
@@ -530,7 +501,7 @@ def wrong(self, *state):
         raise ZeroDivisionError("injected")
     return right(self, *state)
 if sys.argv.pop() == "exception":
-    ComputedTorqueController._effort = wrong
+    ModelLaw.effort = wrong
 sys.exit(main())
 """
     with child([sys.executable, "-c", broken, way], stderr=subprocess.PIPE, text=True) as process:
@@ -545,117 +516,6 @@ sys.exit(main())
     world.within(2.0, lambda: not np.any(arm.efforts[-1].data), what="last effort")
 
 
-# --- guards of joint states ------------------------------------------------------------------------------------------
-
-
-class Driven:
-    """A controller under computed torque with joint states at 1 kHz and clocks of the test; an arm in slow motion."""
-
-    STEP = 1e-3
-
-    def __init__(self, world, folder):
-        (folder / "arm.urdf").write_text(ARM)
-        world.probe.create_publisher(ParameterSetMsg, "identified_parameters", LATCHED).publish(message())
-        self.node = world.add(
-            ComputedTorqueController, *ros_arguments(law="computed_torque", urdf=folder / "arm.urdf", blend_time="0.2")
-        )
-        world.until(lambda: self.node._offered is not None and self.node.namesakes.settled, what="model")
-        self.begin = self.now = self.node._seconds()
-        self.efforts, self.frozen = [np.zeros(3)], None
-        self.node._seconds, self.node._ros_seconds = (lambda: self.now), (lambda: 1.7e9 + self.now)
-
-    def truth(self):
-        time = self.now - self.begin
-        return np.array([0.1, 0.4, 0.2]) + 0.1 * np.sin(time), np.full(3, 0.1 * np.cos(time))
-
-    def send(self, offset=0.0, stamp=None, q=None, dq=None, step=STEP):
-        """A joint state, the check of the age, and the effort in use after them."""
-        self.now += step
-        true = self.truth()
-        stamp = 1.7e9 + self.now + offset if stamp is None else stamp
-        state = JointState(name=list(identified().robot.joint_names))
-        state.position = (true[0] if q is None else q).tolist()
-        state.velocity = (true[1] if dq is None else dq).tolist()
-        state.header.stamp.sec, state.header.stamp.nanosec = int(stamp), int(stamp % 1 * 1e9)
-        self.node._take_state(state)
-        self.node._look()
-        data = self.node._message.data
-        self.efforts.append(np.array(data) if len(data) else np.zeros(3))
-
-    def hold(self, count):
-        for _ in range(count):
-            self.send()
-        return self.efforts[-1]
-
-
-def two_robots(driven):
-    driven.send()
-    driven.send(q=driven.truth()[0] + np.array([0.5, -1.2, 0.8]), step=0.3e-3, offset=0.5e-3)
-
-
-def two_robots_with_other_clocks(driven):
-    driven.send()
-    driven.send(q=driven.truth()[0] + np.array([0.5, -1.2, 0.8]), step=0.3e-3, offset=5.0)
-
-
-def jumping(driven):
-    driven.send(q=driven.truth()[0] + np.random.default_rng(len(driven.efforts)).choice([-1.0, 0.0, 1.0], 3))
-
-
-def jumping_velocities(driven):
-    driven.send(dq=driven.truth()[1] + np.random.default_rng(len(driven.efforts)).choice([-20.0, 0.0, 20.0], 3))
-
-
-def frozen(driven):
-    driven.frozen = driven.frozen or (1.7e9 + driven.now, *driven.truth())
-    driven.send(0.0, *driven.frozen)
-
-
-def frozen_values(driven):
-    driven.frozen = driven.frozen or (None, driven.truth()[0], np.full(3, 0.5))
-    driven.send(0.0, *driven.frozen)
-
-
-STATE_ATTACKS = {
-    **{
-        f.__name__: f
-        for f in (two_robots, two_robots_with_other_clocks, jumping, jumping_velocities, frozen, frozen_values)
-    },
-    "10 s old": lambda driven: driven.send(-10.0),
-    "delayed": lambda driven: driven.send(-0.2),
-}
-
-
-def test_no_fault_of_joint_states_makes_the_effort_jump_and_each_ends_it(world, tmp_path):
-    driven = Driven(world, tmp_path)
-    gravity = np.abs(Dynamics.from_parameters(identified()).gravity(driven.truth()[0])).max()
-    for name, attack in STATE_ATTACKS.items():
-        driven.begin = driven.now
-        assert np.abs(driven.hold(250)).max() > 0.5 * gravity > 0.5, "an arm without weight shows nothing"
-        begin = len(driven.efforts)
-        for _ in range(500):
-            attack(driven)
-        efforts = np.array(driven.efforts[begin - 1 :])
-        jumps = np.abs(np.diff(efforts, axis=0))[np.any(efforts[1:] != 0.0, axis=1)]  # zero effort comes at once
-        slew = slew_rates(driven.node._model, driven.node._efforts.rated, 20.0)
-        assert (jumps <= 1.001 * Driven.STEP * slew).all(), f"{name}: by up to {jumps.max():.3g} N m"
-        assert not efforts[-1].any(), name
-        condition = driven.node._condition.diagnosis
-        assert condition.level == DiagnosticStatus.ERROR and "no effort" in condition.message, name
-        driven.node._guard.restart()
-        driven.frozen = None
-
-
-def test_a_single_bad_joint_state_changes_nothing(world, tmp_path):
-    driven = Driven(world, tmp_path)
-    driven.hold(250)
-    begin = len(driven.efforts)
-    driven.send(q=driven.truth()[0] + 1.0)
-    driven.hold(100)
-    steps = np.abs(np.diff(driven.efforts[begin - 1 :], axis=0))
-    assert steps.max() < 0.2 and all(effort.any() for effort in driven.efforts[begin:])
-
-
 # --- lifecycle ---------------------------------------------------------------------------------------------------
 
 CONTROLLER = ComputedTorqueController.NAME
@@ -667,7 +527,7 @@ def test_no_effort_is_commanded_before_the_controller_is_active(world):
     world.until(lambda: "unconfigured: no effort before the node is activated" in arm.status()[1], what="waiting")
     assert change(world, CONFIGURE, CONTROLLER)
     world.until(lambda: "inactive: no effort before the node is activated" in arm.status()[1], what="inactive")
-    world.until(lambda: node._dynamics is not None, what="model")
+    world.until(lambda: node._law.dynamics is not None, what="model")
     world.wait(1.5)  # longer than the search for namesakes
     assert not arm.efforts
     assert change(world, ACTIVATE, CONTROLLER)
@@ -695,7 +555,7 @@ def test_an_inactive_controller_fades_its_effort_out_and_commands_no_more(world,
     world.until(lambda: not np.any(arm.efforts[-1].data), what="zero effort")
     fading = np.array([one.data for one in arm.efforts])[begin - 1 :]
     largest = np.abs(weight).argmax()
-    assert np.abs(np.diff(fading[:, largest])).max() < 0.25 * np.abs(weight[largest]), "no jump to zero"
+    assert len(np.unique(fading[:, largest])) > 4, "no jump to zero; test_effort_control.py measures the steps"
     count = len(arm.efforts)
     world.wait(0.5)
     assert len(arm.efforts) == count, "no command after the zero effort"
@@ -708,8 +568,6 @@ def test_an_inactive_controller_fades_its_effort_out_and_commands_no_more(world,
     assert change(world, ACTIVATE, CONTROLLER)
     world.until(holds, what="the weight is carried again")
     assert not np.any(arm.efforts[count].data), "it begins at zero again"
-    steps = np.abs(np.diff([one.data[largest] for one in arm.efforts[count:]]))
-    assert steps.max() < 0.25 * np.abs(weight[largest])
 
 
 def test_no_transition_lets_go_of_the_arm_in_one_step_while_the_effort_fades(world):
@@ -723,7 +581,7 @@ def test_no_transition_lets_go_of_the_arm_in_one_step_while_the_effort_fades(wor
     assert not change(world, ACTIVATE, CONTROLLER)
     assert change(world, CLEANUP, CONTROLLER)
     assert not change(world, CONFIGURE, CONTROLLER)
-    world.until(lambda: node._deactivated is None, what="zero effort")
+    world.until(lambda: not (node._control and node._control.releasing), what="zero effort")
     world.until(lambda: not np.any(arm.efforts[-1].data), what="zero effort")
     fading = np.array([one.data[largest] for one in arm.efforts])[begin - 1 :]
     assert np.abs(np.diff(fading)).max() < 0.25 * np.abs(weight[largest])
@@ -737,7 +595,7 @@ def test_a_controller_that_is_configured_for_another_robot_uses_nothing_of_the_o
     node = world.add(ComputedTorqueController, *ros_arguments(timeout="1.0"))
     world.until(lambda: arm.settled(identified()), what="efforts")
     assert change(world, DEACTIVATE, CONTROLLER) and change(world, CLEANUP, CONTROLLER)
-    world.until(lambda: not np.any(arm.efforts[-1].data) and node._dynamics is None, what="zero effort")
+    world.until(lambda: not np.any(arm.efforts[-1].data) and node._law.dynamics is None, what="zero effort")
     count = len(arm.efforts)
     description = world.probe.create_publisher(String, "robot_description", LATCHED)
     urdf = ARM.replace('name="small"', 'name="other"').replace(f'effort="{RATED}"', 'effort="30.0"')
@@ -752,4 +610,4 @@ def test_a_controller_that_is_configured_for_another_robot_uses_nothing_of_the_o
     other = altered(identified(), robot={"urdf": urdf, "urdf_sha256": urdf_hash(urdf), "name": "other"})
     arm.parameters.publish(message(other))
     world.until(lambda: arm.settled(other), what="efforts of the other robot")
-    assert np.array_equal(node._efforts.rated, [30.0] * 3)
+    assert np.array_equal(node._control.efforts.rated, [30.0] * 3)

@@ -37,13 +37,13 @@ from robot_dyn_id.excitation.execution.supervision import Phase
 from robot_dyn_id.excitation.limits import REST_SPEED
 from robot_dyn_id.files.trajectory import StoredExcitation, read_trajectory, write_trajectory
 from robot_dyn_id.model.robot import RobotModel
-from robot_dyn_id.nodes import excitation_publisher
 from robot_dyn_id.nodes.excitation.settings import ExcitationSettings, make_plan
 from robot_dyn_id.nodes.messages.conversions import most_points
 from robot_dyn_id.nodes.messages.trajectory_messages import TrajectoryMessage
 from robot_dyn_id.nodes.runtime.decoding import most_bytes
 from robot_dyn_id.nodes.runtime.robot_node import LATCHED, RELIABLE
 from robot_dyn_id.parameters import urdf_hash
+from robot_dyn_id.workflow import excitation_session
 
 HORIZONS = pytest.mark.parametrize("horizon", [HORIZON_S, 0.0], ids=["pieces", "whole"])
 
@@ -123,7 +123,7 @@ def test_the_robot_follows_pieces_as_it_follows_the_whole_motion(world):
     cell.running().until(Status.DONE)
     world.until(cell.follower.at_rest)
     assert 3 <= len(cell.follower.received) <= 12  # 2.5 s of motion, a piece every 0.5 s
-    command = cell.node._supervisor.command
+    command = cell.node._session.supervisor.command
     steady = cell.node.steady.now().nanoseconds * 1e-9 - time.monotonic()
     history = [(t + steady - command.begin.steady, q, dq) for t, q, dq in cell.follower.history]
     moved = [(t, q, dq) for t, q, dq in history if 0.05 < t < command.trajectory.duration]
@@ -225,39 +225,6 @@ def test_every_form_is_executed(world, form):
     assert max(abs(error) for status in cell.statuses for error in status.tracking_error) < 0.05
 
 
-def test_a_start_by_parameter_happens_once_when_all_is_ready(world):
-    cell = Cell(world, follower=False, start="true", periods=1, horizon=0.0)
-    cell.until(Status.WAITING)
-    cell.follower = world.add(lambda **o: Follower(NAMES, START, **o))
-    cell.until(Status.DONE)
-    count = len(cell.follower.received)
-    world.wait(0.3)
-    assert (count, len(cell.follower.received)) == (1, 1)
-
-
-def test_a_person_who_starts_takes_the_start_by_parameter_over(world):
-    """Within the second that the node lets the robot settle; it would move once more behind the end otherwise."""
-    cell = Cell(world, start="true", runs=3, periods=1, horizon=0.0).until(Status.READY)
-    assert cell.call("start").success
-    cell.until(Status.DONE)
-    world.wait(1.5)  # longer than the robot is let settle
-    assert cell.state == Status.DONE
-    assert len(cell.follower.received) == 1
-
-
-def test_a_refused_start_by_parameter_is_not_tried_again_at_every_tick(world):
-    cell = Cell(world, start="true")
-    world.until(lambda: cell.node._supervisor is not None)
-    checks = []
-    cell.node._supervisor.obstruction = lambda motion: checks.append(motion) or "link1 and table"
-    world.until(lambda: checks)
-    world.wait(1.5)
-    assert 1 <= len(checks) <= 3
-    assert cell.follower.received == []
-    cell.node._supervisor.obstruction = lambda motion: ""
-    cell.until(Status.RUNNING)
-
-
 def test_only_a_new_model_of_this_robot_starts_the_next_run(world, tmp_path):
     (tmp_path / "arm.urdf").write_text(model_nodes.ARM)
     names = list(model_nodes.identified().robot.joint_names)
@@ -312,7 +279,7 @@ def test_stop_brakes_and_a_new_start_begins_again(world, horizon):
 def test_stops_just_after_the_start_are_sent_and_leave_the_robot_where_the_node_expects_it(world):
     """Braking from the first instants lasts microseconds: its piece must arrive all the same, and not outdated."""
     cell = ready(world)
-    supervisor, clock, commands = cell.node._supervisor, cell.node._motion_clock, cell.node._commands
+    supervisor, clock, commands = cell.node._session.supervisor, cell.node._motion_clock, cell.node._commands
     for delay in (0.0, 0.002, 0.005, 0.02, 0.05):
         count = len(cell.follower.received)
         assert supervisor.start(clock.now(), "") == ""
@@ -472,7 +439,7 @@ def test_the_status_names_its_node_and_what_the_motion_was_good_for(world):
 def test_a_robot_outside_its_limits_is_not_moved(world):
     cell = ready(world)
     cell.follower.q = np.array([0.1, 2.5, 0.1, 0.1, 0.1, 0.1, 0.1])
-    world.until(lambda: cell.node._supervisor.feedback.position[1] == 2.5)
+    world.until(lambda: cell.node._session.supervisor.feedback.position[1] == 2.5)
     answer = cell.call("start")
     assert answer.message == "joint joint2: the robot is at 2.5 rad, outside its limits -1.9 to 1.9"
     assert cell.follower.received == []
@@ -561,7 +528,7 @@ def test_a_clock_that_jumps_leaves_a_robot_at_rest_within_the_time_of_braking(wo
 
 def test_a_stop_succeeds_only_when_joint_states_show_rest(world, monkeypatch):
     """The controller hears nothing, and the robot goes on along its whole motion; then it hears the next braking."""
-    monkeypatch.setattr(excitation_publisher, "RELEASE_TIME_S", 1.0)
+    monkeypatch.setattr(excitation_session, "RELEASE_TIME_S", 1.0)
     cell = ready(world, horizon=0.0, periods=20)
     assert cell.call("stop").success, "a robot at rest"
     cell.running().follower.deaf = True
@@ -627,15 +594,16 @@ def test_a_node_that_was_halted_commands_no_jump(world):
 def test_a_node_that_is_held_up_within_a_tick_commands_no_jump(world):
     """Between its look at the time and the next piece: the robot has braked on its own meanwhile."""
     cell = ready(world, use_sim_time="false", periods=20).running()
-    attend, sent = cell.node._attend, []
+    requests = cell.node._requests
+    attend, sent = requests.attend, []
 
     def held_up(*arguments):
-        cell.node._attend = attend
+        requests.attend = attend
         time.sleep(HORIZON_S + 0.5)
         sent.append(len(cell.follower.received))
         attend(*arguments)
 
-    cell.node._attend = held_up
+    requests.attend = held_up
     world.until(lambda: cell.state in (Status.FAULT, Status.DONE))
     assert cell.state == Status.FAULT and "held up: the next piece of the motion was due" in cell.reason
     world.until(cell.follower.at_rest)
@@ -887,18 +855,6 @@ def test_held_joints_are_checked_where_they_are_and_not_at_zero(world):
     bent["joint2"] = 0.3
     world.wait(0.3)
     assert cell.call("start").success
-
-
-def test_a_held_joint_that_has_moved_ends_the_release_of_full_speed(world):
-    short = {"period": 0.4, "periods": 1, "amplitude_share": 0.1, "rate": 200.0}
-    cell, _, bent = cell_with_held_joint(world, rehearsal="true", **short)
-    assert cell.call("rehearse").success
-    world.until(lambda: cell.statuses[-1].rehearsal == Status.REHEARSED)
-    bent["joint2"] = 0.3
-    world.wait(0.3)
-    for _ in range(2):
-        assert cell.call("start").message.startswith("not rehearsed")
-    assert cell.call("rehearse").success
 
 
 @pytest.mark.parametrize(

@@ -22,13 +22,13 @@ from robot_dyn_id.dynamics.regressor import Regressor
 from robot_dyn_id.errors import RobotDynIdError
 from robot_dyn_id.files.parameters import read_parameters, write_parameters
 from robot_dyn_id.identification.assembly import tracked
-from robot_dyn_id.nodes import computed_torque_controller
 from robot_dyn_id.nodes.computed_torque_controller import ComputedTorqueController
 from robot_dyn_id.nodes.messages.conversions import parameter_set
 from robot_dyn_id.nodes.runtime.decoding import decode
 from robot_dyn_id.nodes.runtime.robot_node import STREAM
 from robot_dyn_id.nodes.simulator import Simulator
 from robot_dyn_id.nodes.torque_residual_monitor import TorqueResidualMonitor
+from robot_dyn_id.simulation import model_law
 from robot_dyn_id.simulation.controllers import usable_dynamics
 
 
@@ -89,7 +89,7 @@ def test_an_arm_is_held_while_another_model_is_prepared(world, tmp_path, monkeyp
     scene.parameters.publish(message())
     world.until(lambda: scene.logged("commands efforts by gravity_compensation"), what="controller")
     world.until(lambda: scene.efforts_heard, what="efforts")
-    used, prepared = controller._dynamics, []
+    used, prepared = controller._law.dynamics, []
 
     def slow(*arguments, **options):
         begin, end = len(scene.efforts_heard), time.monotonic() + 30.0
@@ -98,9 +98,9 @@ def test_an_arm_is_held_while_another_model_is_prepared(world, tmp_path, monkeyp
         prepared.append(len(scene.efforts_heard) - begin)
         return usable_dynamics(*arguments, **options)
 
-    monkeypatch.setattr(computed_torque_controller, "usable_dynamics", slow)
+    monkeypatch.setattr(model_law, "usable_dynamics", slow)
     scene.parameters.publish(message())
-    world.until(lambda: controller._dynamics is not used, what="the other model")
+    world.until(lambda: controller._law.dynamics is not used, what="the other model")
     assert prepared[0] >= 100 and np.abs(scene.efforts_heard[-1].data).max() > 0.0
 
 

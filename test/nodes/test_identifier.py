@@ -99,7 +99,7 @@ def play(world, publisher, messages, rate):
 
 
 def received(node, count):
-    return lambda: node._received >= count
+    return lambda: node._recording.received >= count
 
 
 def assert_same(heard, expected):
@@ -177,7 +177,7 @@ def test_best_effort_and_a_second_identification_that_goes_on_from_the_first(wor
     play(world, publisher, messages[half:], 1000)  # while the first is being identified
     first = ears.report()
     assert busy.success or "already running" in busy.message
-    rest = node._received
+    rest = node._recording.received
     assert world.call(Trigger, "identifier/identify").success
     second = ears.report(2)
     assert second.rows_used > first.rows_used
@@ -236,7 +236,7 @@ def test_a_dry_run_does_not_keep_it_from_identifying_and_is_named(world, message
     other = world.add(lambda **options: Node("dry", **options))
     dry = other.create_publisher(ExcitationStatus, "excitation_status", LATCHED)
     node = world.add(Identifier, "-p", f"urdf:={folder / 'arm.urdf'}", "-p", f"folder:={tmp_path}")
-    assert "no node publishes its status" in node._watch.waiting(())
+    assert "no node publishes its status" in node._watch.waiting()
     dry.publish(ExcitationStatus(node="/dry", dry_run=True))
     words = "waits for /dry is a dry run, which never moves the robot"
     world.until(lambda: any(words in message.msg for message in log), what="a line in the log")

@@ -10,32 +10,12 @@ from support.simulated import ARM
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 from robot_dyn_id.errors import InputError, RobotDynIdError
+from robot_dyn_id.model.kinematics import trace_link
 from robot_dyn_id.model.robot import RobotModel
-from robot_dyn_id.nodes.marker_publisher import MAX_POINTS, MarkerPublisher, path_of_link
+from robot_dyn_id.nodes.marker_publisher import MAX_POINTS, MarkerPublisher
 from robot_dyn_id.nodes.runtime.robot_node import LATCHED, SENSOR
 
 MODEL = RobotModel.from_urdf(ARM)
-
-
-def test_the_path_is_that_of_pinocchio():
-    pinocchio = pytest.importorskip("pinocchio")
-    model = pinocchio.buildModelFromXML(ARM)
-    data, positions = model.createData(), np.random.default_rng(0).uniform(-1.0, 1.0, (5, 3))
-    path = path_of_link(MODEL, "l2", list(MODEL.joint_names), positions)
-    for q, point in zip(positions, path, strict=True):
-        pinocchio.framesForwardKinematics(model, data, q)
-        np.testing.assert_allclose(point, data.oMf[model.getFrameId("l2")].translation, atol=1e-12)
-
-
-def test_a_preview_of_another_robot_is_refused():
-    with pytest.raises(InputError, match="stranger"):
-        path_of_link(MODEL, "", ["stranger"], np.zeros((2, 1)))
-
-
-@pytest.mark.parametrize("rows", [[[0.0, 0.0]], [[0.0, 0.0, 0.0], [0.0]], [[]], [[0.0, 0.0, float("nan")]]], ids=str)
-def test_points_of_other_lengths_are_refused(rows):
-    with pytest.raises(InputError, match="preview"):
-        path_of_link(MODEL, "", list(MODEL.joint_names), rows)
 
 
 def test_refused_inputs_are_in_the_diagnostics(world):
@@ -70,7 +50,7 @@ def test_preview_and_wrench_become_markers(world):
     line = next(marker for marker in heard[-1].markers if marker.ns == "path")
     assert (line.type, line.header.frame_id) == (Marker.LINE_STRIP, "base")
     drawn = [[point.x, point.y, point.z] for point in line.points]
-    np.testing.assert_allclose(drawn, path_of_link(MODEL, "l3", list(MODEL.joint_names), rows[::2]), atol=1e-12)
+    np.testing.assert_allclose(drawn, trace_link(MODEL, "l3", list(MODEL.joint_names), rows[::2]), atol=1e-12)
 
     wrench = WrenchStamped()
     wrench.header.frame_id = "l3"

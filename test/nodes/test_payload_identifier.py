@@ -76,7 +76,7 @@ def test_nothing_moves_before_the_node_is_active(world, tmp_path):
     np.testing.assert_allclose(cell.simulator._robot.plant.q, START, atol=1e-3)
     assert not companions(world)
     assert change(world, ACTIVATE, NODE)
-    world.until(lambda: cell.node._position is not None, what="joint states")
+    world.until(lambda: cell.node._inputs and cell.node._inputs.position is not None, what="joint states")
     goal = cell.send()
     cell.until_stage(goal, "slow test")
     world.until(lambda: not at_rest(cell), what="motion")
@@ -112,8 +112,8 @@ def test_a_transition_during_a_goal_brakes_and_ends_it(world, tmp_path, stage, l
     if last == "cleanup":
         world.until(lambda: change(world, CONFIGURE, NODE), what="configuration")
     assert change(world, ACTIVATE, NODE)
-    world.until(lambda: cell.node._position is not None, what="joint states")
-    world.until(lambda: cell.node._job is None, what="the end of the computation")
+    world.until(lambda: cell.node._inputs and cell.node._inputs.position is not None, what="joint states")
+    world.until(lambda: not cell.node._goals._latest.busy, what="the end of the computation")
     result, stages = cell.run(TASKS.CHECK)
     assert (result.code, stages) == (RESULT.SUCCEEDED, ["check"]), result.message
 
@@ -134,7 +134,7 @@ def test_a_payload_that_falls_off_is_not_identified(world, tmp_path):
     cell = PayloadCell(world, tmp_path)
     goal = cell.send()
     cell.until_stage(goal, "measurement")
-    first_half = lambda: cell.node._recording is not None and cell.node._recording.parts  # noqa: E731
+    first_half = lambda: (one := cell.node._goals.goal) and one.recording and one.recording.parts  # noqa: E731
     world.until(lambda: goal.done or first_half(), what="the first half")
     cell.drop()
     _, result = goal.end()

@@ -86,7 +86,7 @@ class PayloadCell:
         self.loaded = world.heard(ParameterSetMsg, "payload_identifier/loaded_parameters", LATCHED)
         self.client = GoalClient(world, IdentifyPayload, "payload_identifier/identify_payload")
         if simulator and wait:
-            world.until(lambda: self.node._position is not None, what="joint states")
+            world.until(lambda: self.node._inputs.position is not None, what="joint states")
 
     def send(self, task=TASKS.IDENTIFY, **fields):
         return self.client.send(task=task, **fields)

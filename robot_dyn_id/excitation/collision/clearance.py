@@ -365,12 +365,15 @@ def _shape_notes(geometry: LinkGeometry) -> list[str]:
     """Notes on the shapes: links without geometry, and replacements of missing meshes."""
     bare = [note.split(":")[0].removeprefix("link ") for note in geometry.notes if note.endswith(NO_GEOMETRY)]
     replaced = [name for name in geometry.stand_ins if name not in geometry.incomplete]
+    _, *alike = [name for name in geometry.stand_ins if name in geometry.incomplete] or [""]
     notes = [
         f"{note}; a stand-in is added" if name in geometry.stand_ins else note
         for note in geometry.notes
         for name in [note.split(":")[0].removeprefix("link ")]
-        if name not in bare
+        if name not in bare and name not in alike
     ]
+    if alike:
+        notes.append(f"meshes not found or broken either: stand-ins for {', '.join(alike)}")
     if replaced:
         notes.append(f"no collision geometry: stand-ins for {', '.join(replaced)}")
     return notes + [f"link {name}: {NO_GEOMETRY}" for name in geometry.lacking if name not in geometry.incomplete]

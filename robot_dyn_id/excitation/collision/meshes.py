@@ -29,8 +29,8 @@ FINEST_GRID_CELLS = 256.0
 def find_mesh(name: str, folders: Sequence[str | Path] = ()) -> Path | None:
     """Find the file of a mesh named in a URDF.
 
-    `package://NAME/rest` is searched in the package of this name, see `find_package`, and as `NAME/rest` in the
-    folders. Other relative names are searched in the folders.
+    `package://NAME/rest` is searched in the package of this name, see `find_package`, in a folder of this name, and as
+    `NAME/rest` in the folders. Other relative names are searched in the folders.
 
     Args:
         name: file name in the URDF.
@@ -45,6 +45,7 @@ def find_mesh(name: str, folders: Sequence[str | Path] = ()) -> Path | None:
     package, rest = _parsed(name)
     candidates = [folder / package / rest for folder in searched]  # an absolute name is not changed
     if package:
+        candidates += [folder / rest for folder in searched if folder.name == package]
         found = find_package(package, folders)
         candidates += [] if found is None else [found / rest]
     return next((path for path in candidates if _is_file(path)), None)

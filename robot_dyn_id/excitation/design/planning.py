@@ -59,7 +59,7 @@ def motion_limits(settings: DesignSettings, model: RobotModel) -> tuple[MotionLi
         model: robot model.
 
     Returns:
-        The limits, and one note for every limit that had to be assumed.
+        The limits, and a note for the joints of every limit that had to be assumed.
 
     Raises:
         RobotDynIdError: the limits do not allow a joint to move.
@@ -68,10 +68,11 @@ def motion_limits(settings: DesignSettings, model: RobotModel) -> tuple[MotionLi
     velocity = np.where(np.isfinite(model.limits.velocity), model.limits.velocity, 1.0)
     fallback = np.minimum(velocity / RISE_TIME_S, DEFAULT_ACCELERATION)
     assumed = np.isnan(acceleration)
+    joints_of: dict[str, list[str]] = {}
+    for j in np.flatnonzero(assumed):
+        joints_of.setdefault(f"{fallback[j]:.3g} {model.position_units[j]}/s^2", []).append(model.joint_names[j])
     notes = tuple(
-        f"joint {model.joint_names[j]}: no acceleration limit given; {fallback[j]:.3g} "
-        f"{model.position_units[j]}/s^2 is assumed"
-        for j in np.flatnonzero(assumed)
+        f"{', '.join(joints)}: no acceleration limit given; {limit} is assumed" for limit, joints in joints_of.items()
     )
     jerk = joint_array(settings.jerk, model.joint_names, "jerk", math.inf)
     bound = np.where(assumed, fallback, acceleration).tolist()
@@ -149,8 +150,8 @@ def make_design_task(
     amplitude = joint_array(settings.amplitude, model.joint_names, "amplitude", 0.0)
     demand = replace(settings.demand, amplitude=tuple(amplitude) if settings.amplitude else ())
     moving = moving_joints(limits, demand).tolist()
-    surroundings = Surroundings(settings.ground, tuple(settings.obstacles), tuple(settings.allowed), settings.clearance)
-    clearance = _clearance(settings, model, surroundings)
+    surroundings = design_surroundings(settings)
+    clearance = make_clearance(settings, model, surroundings) if settings.clearance > 0.0 else None
     torques = _torque_model(settings, model, prior)
     effort = scale_effort_limits(model.limits.effort, settings.effort_scale)
     posture, remark = _posture(settings, model, limits, demand, clearance, _load(torques, effort))
@@ -224,19 +225,12 @@ def _posture(
         return given, ""
     moving = np.isin(np.arange(len(limits.joint_names)), moving_joints(limits, demand))
     center = choose_center(limits, clearance, load, moving)
-    if not center.free:
-        line = format_posture(model.joint_names, center.position)
-        raise MotionError(
-            f"no configuration with free space around it was found for the center of the motion: {center.obstruction}; "
-            f"give one in the design file, with your own values:\n{line}\nor correct the surroundings (ground: false "
-            "if there is no ground at z = 0 of the base, ground: -0.5 if it is lower)"
-        )
-    if not center.obstruction:
-        return (), ""
-    return tuple(center.position.tolist()), (
-        f"posture: the middle of the position limits is not free ({center.obstruction}); chosen instead, and to be "
-        f"changed in the design file: {format_posture(model.joint_names, center.position)}"
+    line = format_posture(model.joint_names, center.position)
+    chosen = center.replace_middle(
+        f"give one in the design file, with your own values:\n{line}\nor correct the surroundings (ground: false "
+        "if there is no ground at z = 0 of the base, ground: -0.5 if it is lower)"
     )
+    return chosen, f"posture: {center.remark}, and to be changed in the design file: {line}" if chosen else ""
 
 
 def format_posture(joint_names: Sequence[str], position: Array) -> str:
@@ -318,10 +312,13 @@ def _torque_scale(earlier: EarlierFit) -> Array:
     return np.asarray(np.divide(deviations, shares, out=np.ones_like(deviations), where=known))
 
 
-def _clearance(settings: DesignSettings, model: RobotModel, surroundings: Surroundings) -> Clearance | None:
-    """Collision check of the robot in its surroundings; None if the minimum distance is 0."""
-    if settings.clearance <= 0.0:
-        return None
+def design_surroundings(settings: DesignSettings) -> Surroundings:
+    """Surroundings of the robot in a design."""
+    return Surroundings(settings.ground, tuple(settings.obstacles), tuple(settings.allowed), settings.clearance)
+
+
+def make_clearance(settings: DesignSettings, model: RobotModel, surroundings: Surroundings) -> Clearance:
+    """Distances of the robot in its surroundings, with the shapes of a design."""
     return Clearance(
         model,
         surroundings.scene(),

@@ -42,6 +42,7 @@ class StateGuard:
     that repeat to the last bit although the velocities state a motion.
 
     Attributes:
+        model: robot model with n joints.
         position: latest trusted positions [rad or m], shape (n,); None before the first.
         heard: time of the latest state that was on time, its position plausible or not [s]; -inf before the first.
         stamp: stamp of that state [s]; 0: it has none.
@@ -61,7 +62,7 @@ class StateGuard:
             model: robot model with n joints, whose velocity limits count; a joint without one is not monitored.
             timeout: age by arrival and by stamp at which states are stale [s].
         """
-        self._model, self._timeout = model, timeout
+        self.model, self._timeout = model, timeout
         velocity = np.asarray(model.limits.velocity)
         self._fastest = JUMP_FACTOR * np.where(velocity > 0.0, velocity, np.inf)
         self._endless = np.isinf(model.limits.upper)  # an encoder may begin again after a turn
@@ -194,7 +195,7 @@ class StateGuard:
         moved = q - self.position
         moved = np.where(self._endless, (moved + np.pi) % (2.0 * np.pi) - np.pi, moved)
         for joint in np.flatnonzero(np.abs(moved) > JUMP_MARGIN + self._fastest * step):
-            name = self._model.joint_names[joint]
+            name = self.model.joint_names[joint]
             return f"position of joint {name} jumps by {moved[joint]:.3g} in {step:.3g} s"
         return ""
 
@@ -207,7 +208,7 @@ class StateGuard:
             return ""
         self._traveled += np.where(np.abs(dq) > REST_SPEED, np.abs(dq), 0.0) * self.step
         for joint in np.flatnonzero(self._traveled > JUMP_MARGIN):
-            name = self._model.joint_names[joint]
+            name = self.model.joint_names[joint]
             return f"joint states are frozen: the position of joint {name} repeats while it moves at {dq[joint]:.3g}"
         return ""
 
@@ -216,6 +217,6 @@ class StateGuard:
         if dq is None:
             return ""
         for joint in np.flatnonzero(np.abs(dq) > self._fastest):
-            name, limit = self._model.joint_names[joint], self._model.limits.velocity[joint]
+            name, limit = self.model.joint_names[joint], self.model.limits.velocity[joint]
             return f"velocity of joint {name} is {dq[joint]:.3g}, more than {JUMP_FACTOR:g} times its limit {limit:.3g}"
         return ""

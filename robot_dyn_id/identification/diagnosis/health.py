@@ -296,7 +296,9 @@ def _examine_efforts(survey: Survey) -> list[Finding]:
     if dead.any():
         joints = _select(survey.joint_names, dead)
         message = f"the effort of {', '.join(joints)} is constant, zero or missing and cannot be used"
-        findings.append(EFFORT_CONSTANT.found(message, joints))
+        others = ", ".join(_select(survey.joint_names, ~dead))
+        action = f"exclude it with `identify: [{others}]` in the configuration, or record it" if others else None
+        findings.append(EFFORT_CONSTANT.found(message, joints, action=action))
     few = min(COARSE_VALUES, COARSE_SHARE * (survey.repairs.rows - survey.repairs.total_dropped))
     coarse = ~dead & (survey.tau_distinct < few)
     if coarse.any():
@@ -386,8 +388,9 @@ def _examine_velocities(survey: Survey, velocity: str) -> list[Finding]:
 def _examine_time_scale(gain: Array) -> list[Finding]:
     """Recorded velocities that are the same multiple of the derivatives of the positions on several joints."""
     ratio = float(np.median(gain)) if len(gain) > 1 else 1.0
-    same = len(gain) > 1 and np.abs(gain / ratio - 1.0).max() < SCALED_SPREAD
-    if not same or not 1.0 / LARGEST_SCALE < ratio < LARGEST_SCALE or abs(ratio - 1.0) < SCALED_VELOCITY:
+    if not 1.0 / LARGEST_SCALE < ratio < LARGEST_SCALE or abs(ratio - 1.0) < SCALED_VELOCITY:
+        return []
+    if np.abs(gain / ratio - 1.0).max() >= SCALED_SPREAD:
         return []
     message = f"on all joints the recorded velocities are {ratio:.3g} times the derivatives of the positions"
     return [VELOCITIES_SCALED.found(message)]

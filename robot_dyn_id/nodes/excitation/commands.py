@@ -13,13 +13,36 @@ from robot_dyn_id.excitation.execution.command import Command
 from robot_dyn_id.excitation.execution.sampling import look_ahead, sample
 from robot_dyn_id.excitation.execution.supervision import UNDER_WAY, Supervisor
 from robot_dyn_id.excitation.limits import MotionLimits
+from robot_dyn_id.msg import ParameterSet as ParameterSetMsg
 from robot_dyn_id.nodes.excitation.command_action import CommandAction
 from robot_dyn_id.nodes.excitation.command_topic import CommandTopic
-from robot_dyn_id.nodes.excitation.effort_source import EffortSource
 from robot_dyn_id.nodes.excitation.motion_clock import MotionClock
 from robot_dyn_id.nodes.excitation.settings import ACTION
+from robot_dyn_id.nodes.messages.conversions import parameter_set
 from robot_dyn_id.nodes.messages.trajectory_messages import TrajectoryMessage
-from robot_dyn_id.nodes.runtime.robot_node import RobotNode
+from robot_dyn_id.nodes.runtime.robot_node import LATCHED, RobotNode
+from robot_dyn_id.workflow.excitation_efforts import EffortSource
+
+TOPIC = "identified_parameters"
+"""Value of the parameter `feed_forward` for the models of an identifier; others are files, or empty."""
+
+
+def make_effort_source(node: RobotNode) -> EffortSource:
+    """Source of the efforts that the parameter `feed_forward` of a node selects.
+
+    Raises:
+        RobotDynIdError: a file that cannot be read.
+    """
+    settings = node.settings
+    warn = node.get_logger().warning
+    source = EffortSource(1.0 / settings.rate, settings.return_to_start, settings.robot_compensates, warn)
+    if settings.feed_forward == TOPIC:
+        source.await_models(TOPIC)
+        node.create_subscription(ParameterSetMsg, TOPIC, lambda message: source.offer(parameter_set(message)), LATCHED)
+    elif settings.feed_forward:
+        source.use_file(settings.feed_forward)
+    return source
+
 
 RENEWAL = 1.0 / 3.0
 """Share of the horizon after which the next piece is sent: two may be late or lost before the robot brakes."""
@@ -54,33 +77,53 @@ class Commands:
     request or on a fault is one message without a stamp, which begins on arrival whatever a clock shows.
     """
 
-    def __init__(self, node: RobotNode, clock: MotionClock) -> None:
-        """Create the interface that the parameter `mode` of the node selects.
+    def __init__(self, node: RobotNode, clock: MotionClock, efforts: EffortSource) -> None:
+        """Begin without an interface.
+
+        Args:
+            node: node that commands.
+            clock: its clocks.
+            efforts: source of the feed-forward efforts.
+        """
+        self._node, self._clock, self._efforts = node, clock, efforts
+        self._step = 1.0 / node.settings.rate
+        self._horizon: float = node.settings.horizon
+        self._interface: CommandInterface | None = None
+        self._sent: Command | None = None
+        self._renewal = math.inf  # time of the motion at which the next piece is sent [s]
+
+    def open(self) -> None:
+        """Create the interface that the parameter `mode` of the node selects, unless the one before is still used.
 
         Raises:
             UsageError: see `CommandAction`.
         """
-        self._clock = clock
-        self._step = 1.0 / node.settings.rate
-        self._horizon: float = node.settings.horizon
-        self._interface: CommandInterface = (CommandAction if node.settings.mode == ACTION else CommandTopic)(node)
-        self._sent: Command | None = None
-        self._renewal = math.inf  # time of the motion at which the next piece is sent [s]
+        if self._interface is None:
+            self._interface = (CommandAction if self._node.settings.mode == ACTION else CommandTopic)(self._node)
 
-    def describe(self, message: TrajectoryMessage, limits: MotionLimits, efforts: EffortSource) -> None:
-        """Set what stays the same: the message of the joints, how they brake, and their feed-forward efforts."""
-        self._message, self._limits, self._efforts = message, limits, efforts
+    def describe(self, message: TrajectoryMessage, limits: MotionLimits) -> None:
+        """Set what stays the same: the message of the joints, and how they brake."""
+        self._message, self._limits = message, limits
+
+    @property
+    def opened(self) -> bool:
+        """Whether there is an interface."""
+        return self._interface is not None
 
     def obstacle(self) -> str:
-        """Reason why no controller follows the commands; empty if one does."""
-        return self._interface.obstacle()
+        """Reason why no controller follows the commands; empty if one does, or without an interface."""
+        return "" if self._interface is None else self._interface.obstacle()
 
     def close(self) -> None:
         """Leave the graph, for a robot at rest."""
-        self._interface.close()
+        if self._interface is not None:
+            self._interface.close()
+            self._interface, self._renewal = None, math.inf
 
     def follow(self, supervisor: Supervisor) -> None:
         """Send the supervisor's command if it is new or to be continued, and report what the controller gave up."""
+        if self._interface is None:
+            return
         failure = self._interface.failure()
         if failure:
             supervisor.abandon(self._clock.now(), failure)
@@ -92,20 +135,20 @@ class Commands:
             return
         starts = new and supervisor.phase in UNDER_WAY
         if self._horizon and not isinstance(command.trajectory, Braking):
-            self._send_piece(supervisor, command, starts)
+            self._send_piece(self._interface, supervisor, command, starts)
         else:
-            self._send_whole(supervisor, command, starts)
+            self._send_whole(self._interface, supervisor, command, starts)
 
-    def _send_whole(self, supervisor: Supervisor, command: Command, starts: bool) -> None:
+    def _send_whole(self, interface: CommandInterface, supervisor: Supervisor, command: Command, starts: bool) -> None:
         """Send all of the motion, which begins when the controller receives it."""
         points = sample(command, self._step)
         message = self._message.fill(points, efforts=self._efforts.efforts(points))
         # planning and filling took their time
         self._sent = supervisor.mark_sent(self._clock.now()) if starts else command
         self._renewal = math.inf
-        self._interface.send(message)
+        interface.send(message)
 
-    def _send_piece(self, supervisor: Supervisor, command: Command, starts: bool) -> None:
+    def _send_piece(self, interface: CommandInterface, supervisor: Supervisor, command: Command, starts: bool) -> None:
         """Send what follows from now on, unless this took so long that the robot has braked on its own meanwhile."""
         if starts:
             self._clock.synchronize()
@@ -130,7 +173,7 @@ class Commands:
         self._renewal = math.inf if ends else now.motion + RENEWAL * self._horizon
         supervisor.extend(math.inf if ends else now.motion + self._horizon)
         if left > 0.0 or new:  # else the piece before this one ends at the same rest
-            self._interface.send(message)
+            interface.send(message)
 
     def _piece(self, command: Command, begin: float) -> JointTrajectory:
         """Message of the motion from a time of the motion's clock on [s]."""

@@ -4,38 +4,24 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
 
-from robot_dyn_id.arrays import Array
-from robot_dyn_id.errors import MotionError, RobotDynIdError, UsageError
-from robot_dyn_id.excitation import FORMS, Demand, MotionLimits, make_excitation
-from robot_dyn_id.excitation.center import DIGITS, choose_center
-from robot_dyn_id.excitation.collision.clearance import EXTRA_DEPTH_M, NOT_CHECKED, UNCHECKED, Clearance
-from robot_dyn_id.excitation.collision.obstacles import Surroundings
+from robot_dyn_id.errors import UsageError
+from robot_dyn_id.excitation import FORMS, Demand, MotionLimits
 from robot_dyn_id.excitation.execution.guard import GuardThresholds
 from robot_dyn_id.excitation.execution.recording_watch import AUTO, IGNORE, REQUIRED
-from robot_dyn_id.excitation.execution.supervision import unobstructed
 from robot_dyn_id.excitation.limits import DEFAULT_ACCELERATION, DEFAULT_POSITION_MARGIN, scale_effort_limits
 from robot_dyn_id.excitation.parametrization import MAX_COUNTS
 from robot_dyn_id.excitation.placeholders import placeholder_limits, refuse_placeholders
-from robot_dyn_id.excitation.quintic_path import QuinticPath
 from robot_dyn_id.excitation.trajectory import (
     Excitation,
-    Repeated,
-    Scaled,
-    Trajectory,
-    check_excitation,
-    check_limits,
 )
 from robot_dyn_id.files.design import read_design_settings
 from robot_dyn_id.files.joint_limits import JointLimitsFile, read_joint_limits
-from robot_dyn_id.files.joint_trajectory import is_joint_trajectory, read_joint_trajectory
-from robot_dyn_id.files.trajectory import StoredExcitation, read_trajectory
-from robot_dyn_id.findings import format_findings
 from robot_dyn_id.model.joint_values import joint_array
 from robot_dyn_id.model.packages import folders_above
 from robot_dyn_id.model.robot import RobotModel
@@ -43,16 +29,11 @@ from robot_dyn_id.nodes.messages.conversions import most_points
 from robot_dyn_id.nodes.runtime.managed_node import autostart_parameter
 from robot_dyn_id.nodes.runtime.ros_parameters import path_parameter, ros_parameter, topic_parameter
 from robot_dyn_id.parameters import COMPENSATED_PARTS, NONE
-from robot_dyn_id.workflow.gravity_poses import plan_gravity_poses
+from robot_dyn_id.workflow.excitation_plan import HELD_POSES, ExcitationPlan, MotionRequest, plan_excitation
 
 TRAJECTORY, ACTION = "trajectory", "action"
 COMMANDS = "joint_trajectory_controller/joint_trajectory"
 GOALS, ACTION_TYPE = "joint_trajectory_controller/follow_joint_trajectory", "control_msgs/action/FollowJointTrajectory"
-
-WAY_OUT = "have it checked (`robot-dyn-id design`), or set allow_unchecked_collisions to true"
-
-HELD_POSES = "held_poses"
-"""Form of the excitation whose poses are planned for the robot, see `plan_gravity_poses`."""
 
 APPROACH_SHARE = 0.1
 """Share of the points of one message that is kept for the approach, whose length is not known before the start."""
@@ -244,27 +225,6 @@ class ExcitationSettings(MotionSettings):
     )
 
 
-@dataclass(frozen=True)
-class ExcitationPlan:
-    """Excitation of a robot with its limits.
-
-    Attributes:
-        limits: motion limits.
-        excitation: commanded motion.
-        thresholds: thresholds of the guard that stops the robot.
-        label: name of the excitation in messages.
-        remark: remark for the log; empty if there is none.
-        obstruction: reason why a motion to or from the excitation would collide; empty if it would not.
-    """
-
-    limits: MotionLimits
-    excitation: Excitation
-    thresholds: GuardThresholds
-    label: str
-    remark: str = ""
-    obstruction: Callable[[Trajectory], str] = unobstructed
-
-
 def make_plan(model: RobotModel, settings: ExcitationSettings) -> ExcitationPlan:
     """Make the excitation that the parameters describe for a robot.
 
@@ -272,7 +232,7 @@ def make_plan(model: RobotModel, settings: ExcitationSettings) -> ExcitationPlan
         UsageError: lists of wrong lengths, or a demand that leaves no motion.
         InputError: a trajectory file that is broken or for another robot.
         ModelError: limits that leave a joint no motion.
-        MotionError: a motion outside the limits, or no poses that can be reached.
+        MotionError: a motion outside the limits, no poses that can be reached, or a collision.
     """
     acceleration, jerk, posture = (
         per_joint(name, getattr(settings, name), model, settings.joints) for name in ("acceleration", "jerk", "posture")
@@ -281,76 +241,34 @@ def make_plan(model: RobotModel, settings: ExcitationSettings) -> ExcitationPlan
     limits = MotionLimits.from_model(
         model, acceleration, settings.velocity_scale, settings.position_margin, jerk or (np.inf,)
     )
-    excitation: Excitation
-    stored, remark, clearance = None, "", None
-    if settings.trajectory and is_joint_trajectory(settings.trajectory):
-        excitation, label = _from_points(model, limits, settings), settings.trajectory
-    elif settings.trajectory:
-        stored, remark = _from_file(model, limits, settings)
-        excitation, label = stored.excitation, f"{settings.trajectory} ({stored.cycle.name})"
-    elif settings.form == HELD_POSES:
-        poses = plan_gravity_poses(model, limits, _clearance(model, settings, None))
-        excitation, label = poses.path, f"{poses.poses} held poses"
-    else:
-        label = settings.form
-        if not posture and not settings.allow_unchecked_collisions:
-            clearance = _clearance(model, settings, None)
-            posture, remark = _chosen_posture(model, limits, clearance, settings)
-        excitation = make_excitation(settings.form, limits, _demand(settings, posture))
-    cycle = excitation.cycle if isinstance(excitation, Repeated) else excitation
-    if (settings.speed_scale, settings.amplitude_scale) != (1.0, 1.0):
-        excitation = Scaled(excitation, settings.speed_scale, settings.amplitude_scale)
-    _check_points(settings, excitation, model)
     thresholds = _thresholds(model, limits, settings)
-    if settings.allow_unchecked_collisions:
-        remark = "; ".join(part for part in (remark, "nothing is checked for collisions, as allowed") if part)
-        return ExcitationPlan(limits, excitation, thresholds, label, remark)
-    path = Scaled(cycle, 1.0, settings.amplitude_scale)
-    clearance = clearance or _clearance(model, settings, stored)
-    # a designed motion may touch by rounding errors: another amplitude or another URDF is another path
-    designed = stored is not None and not remark and settings.amplitude_scale == 1.0
-    hit = clearance.collision(path, EXTRA_DEPTH_M if designed else 0.0)
-    if hit:
-        advice = "choose another posture, amplitude or seed, or give the surroundings as they are (ground, design)"
-        if settings.trajectory:
-            advice = "plan it again, or give the surroundings as they are (ground, design)"
-        if stored is not None:
-            advice = (
-                "design it again; if it was designed with an srdf or folders, name that design file (parameter design)"
-            )
-        raise MotionError(f"{label}: the motion collides: {hit}; {advice}")
-    if clearance.stand_ins:
-        words = f"collisions are checked with stand-ins for {', '.join(clearance.stand_ins)}"
-        remark = "; ".join(part for part in (remark, words) if part)
-    ends = path.evaluate(np.array([0.0, path.duration]))[0]
-    return ExcitationPlan(limits, excitation, thresholds, label, remark, partial(clearance.obstruction, free=ends))
+    check = partial(_check_points, settings, model)
+    return plan_excitation(model, limits, thresholds, _request(settings, posture), check)
 
 
-def _chosen_posture(
-    model: RobotModel, limits: MotionLimits, clearance: Clearance, settings: ExcitationSettings
-) -> tuple[tuple[float, ...], str]:
-    """Center of a random motion where none is given, and a remark if it is not the middle of the limits.
-
-    Raises:
-        MotionError: no configuration has free space around it.
-    """
-    names = settings.joints or model.joint_names
-
-    def line(position: Array) -> str:
-        values = dict(zip(model.joint_names, position.tolist(), strict=True))
-        return f"posture: [{', '.join(f'{values[name] + 0.0:.{DIGITS}f}' for name in names)}]"
-
-    center = choose_center(limits, clearance)
-    if not center.free:
-        raise MotionError(
-            f"no configuration with free space around it was found for the center of the motion: {center.obstruction}; "
-            f"give the parameter with your own values, {line(center.position)}, or the surroundings as they are "
-            "(ground, design)"
-        )
-    if not center.obstruction:
-        return (), ""
-    return tuple(center.position.tolist()), (
-        f"the middle of the position limits is not free ({center.obstruction}); chosen instead: {line(center.position)}"
+def _request(settings: ExcitationSettings, posture: tuple[float, ...]) -> MotionRequest:
+    demand = Demand(
+        period=settings.period,
+        periods=settings.periods,
+        harmonics=settings.harmonics,
+        seed=settings.seed,
+        share=settings.amplitude_share,
+        posture=posture,
+        degree=settings.degree,
+        control_points=settings.control_points,
+        frequencies=settings.frequencies,
+        blend=settings.blend,
+    )
+    design = read_design_settings(settings.design or None)
+    folders = (*design.folders, *folders_above(settings.urdf))
+    return MotionRequest(
+        settings.trajectory,
+        settings.form,
+        demand,
+        settings.joints,
+        (settings.speed_scale, settings.amplitude_scale),
+        replace(design, ground=chosen_ground(settings, design.ground), folders=folders),
+        settings.allow_unchecked_collisions,
     )
 
 
@@ -371,62 +289,11 @@ def with_true_limits(model: RobotModel, settings: MotionSettings) -> RobotModel:
     return file.narrowed(model)
 
 
-def _clearance(model: RobotModel, settings: ExcitationSettings, stored: StoredExcitation | None) -> Clearance:
-    """Surroundings for the collision check of a motion.
-
-    Raises:
-        MotionError: nothing, though the user has not allowed it.
-        UsageError: surroundings that differ from those of a designed motion.
-    """
-    design = read_design_settings(settings.design or None)
-    if stored is not None and stored.collision_check == NOT_CHECKED:
-        raise MotionError(f"{settings.trajectory}: {UNCHECKED} when it was designed; {WAY_OUT}")
-    around = Surroundings(chosen_ground(settings, design.ground), design.obstacles, design.allowed, design.clearance)
-    if stored is not None:
-        _refuse_other_surroundings(settings, around, stored.surroundings)
-        around = stored.surroundings
-    clearance = Clearance(
-        model,
-        around.scene(),
-        folders=(*design.folders, *folders_above(settings.urdf)),
-        srdf=design.srdf or None,
-        stand_ins=design.stand_ins != "none",
-    )
-    if clearance.basis == NOT_CHECKED:
-        raise MotionError(f"{clearance.note}; {WAY_OUT}")
-    return clearance
-
-
 def chosen_ground(settings: MotionSettings, designed: bool | float) -> bool | float:
     """The ground by the node's parameters, or by the design file where they say nothing of it."""
     if not settings.ground:
         return False
     return designed if math.isnan(settings.ground_height) else settings.ground_height
-
-
-def _refuse_other_surroundings(settings: ExcitationSettings, given: Surroundings, stored: Surroundings) -> None:
-    """Refuse surroundings that would be ignored, as a designed motion has its own.
-
-    Raises:
-        UsageError: names what differs.
-    """
-    different = [
-        name
-        for name, now, default, then in zip(
-            ("ground", "obstacles", "allowed"), *map(_parts, (given, Surroundings(), stored)), strict=True
-        )
-        if now not in (default, then)
-    ]
-    if different:
-        raise UsageError(
-            f"{settings.trajectory} was designed with another {different[0]} than the parameters ground, ground_height "
-            "or design give: leave it out, or design the motion again with it"
-        )
-
-
-def _parts(around: Surroundings) -> tuple[object, object, object]:
-    """Ground, obstacles and allowed pairs as they compare: a ground at 1 m is not `true`."""
-    return (isinstance(around.ground, bool), float(around.ground)), around.entries, around.allowed
 
 
 def _thresholds(model: RobotModel, limits: MotionLimits, settings: ExcitationSettings) -> GuardThresholds:
@@ -451,49 +318,7 @@ def _thresholds(model: RobotModel, limits: MotionLimits, settings: ExcitationSet
     )
 
 
-def _demand(settings: ExcitationSettings, posture: tuple[float, ...]) -> Demand:
-    return Demand(
-        period=settings.period,
-        periods=settings.periods,
-        harmonics=settings.harmonics,
-        seed=settings.seed,
-        share=settings.amplitude_share,
-        posture=posture,
-        degree=settings.degree,
-        control_points=settings.control_points,
-        frequencies=settings.frequencies,
-        blend=settings.blend,
-    )
-
-
-def _from_file(model: RobotModel, limits: MotionLimits, settings: ExcitationSettings) -> tuple[StoredExcitation, str]:
-    """Content of the file, and what is different though the motion fits."""
-    stored = read_trajectory(settings.trajectory)
-    try:
-        findings = stored.check_robot(model, limits, settings.speed_scale, settings.amplitude_scale)
-    except RobotDynIdError as error:
-        raise type(error)(f"{settings.trajectory}: {error}") from None
-    return stored, "; ".join(format_findings(findings))
-
-
-def _from_points(model: RobotModel, limits: MotionLimits, settings: ExcitationSettings) -> QuinticPath:
-    """Motion of a file with a JointTrajectory.
-
-    Raises:
-        InputError: a broken file, or one for other joints.
-        MotionError: a motion outside the limits, or that is not at rest at both ends.
-    """
-    rows = read_joint_trajectory(settings.trajectory)
-    try:
-        path = QuinticPath.from_rows(rows, model.joint_names)
-        check_excitation(path, 1, model.joint_names)
-        check_limits(Scaled(path, settings.speed_scale, settings.amplitude_scale), limits)
-    except RobotDynIdError as error:
-        raise type(error)(f"{settings.trajectory}: {error}") from None
-    return path
-
-
-def _check_points(settings: ExcitationSettings, excitation: Excitation, model: RobotModel) -> None:
+def _check_points(settings: ExcitationSettings, model: RobotModel, excitation: Excitation) -> None:
     points = settings.rate * excitation.fastest
     if points < FEWEST_POINTS:
         raise UsageError(

@@ -9,11 +9,19 @@ from typing import Any
 
 from rclpy.parameter import Parameter
 
+from robot_dyn_id.arrays import Array
+from robot_dyn_id.errors import UsageError
 from robot_dyn_id.excitation.execution.rehearsal import REHEARSAL_SPEED
-from robot_dyn_id.nodes.excitation.settings import ExcitationSettings, MotionSettings
+from robot_dyn_id.files.payload import declared_payload, read_declared
+from robot_dyn_id.loads.declared import DeclaredPayload
+from robot_dyn_id.model.robot import RobotModel
+from robot_dyn_id.nodes.excitation.settings import ExcitationSettings, MotionSettings, chosen_ground, per_joint
 from robot_dyn_id.nodes.payload.drivers import DRIVERS, FILE, NO_DRIVER
 from robot_dyn_id.nodes.runtime.managed_node import autostart_parameter
 from robot_dyn_id.nodes.runtime.ros_parameters import path_parameter, ros_parameter, topic_parameter
+from robot_dyn_id.parameters import ParameterSet
+from robot_dyn_id.workflow.payload import DriverFrame
+from robot_dyn_id.workflow.payload_motion import PayloadMotion
 
 
 @dataclass(frozen=True)
@@ -91,6 +99,84 @@ class PayloadSettings(MotionSettings):
     def measured_periods(self) -> int:
         """Number of periods of the measurement, an even one: it is recorded in two halves."""
         return 2 * max(1, math.ceil(0.5 * self.duration / self.period - 1e-9))
+
+    @property
+    def warm_time(self) -> float:
+        """Time of the motion before the measurement [s]."""
+        return self.warm_up_periods * self.period
+
+    @property
+    def half_time(self) -> float:
+        """Time of the motion until the middle of the measurement [s]."""
+        return self.warm_time + 0.5 * self.measured_periods * self.period
+
+    @property
+    def full_time(self) -> float:
+        """Time of the motion [s]."""
+        return (self.warm_up_periods + self.measured_periods) * self.period
+
+    def read_declared(self) -> DeclaredPayload | None:
+        """Declared payload; None if none is declared.
+
+        Raises:
+            RobotDynIdError: it is given twice, or wrong.
+        """
+        if self.declared and self.declared_file:
+            raise UsageError("parameters declared and declared_file: give one of them")
+        if self.declared:
+            return declared_payload(self.link, self.declared)
+        return read_declared(self.declared_file, self.link) if self.declared_file else None
+
+    def make_frame(self, model: RobotModel) -> DriverFrame:
+        """Frame of the driver; that of the link without a driver that has one.
+
+        Raises:
+            UsageError: see `DriverFrame`.
+        """
+        usual = DRIVERS[self.driver].frame if self.driver in DRIVERS else self.link
+        return DriverFrame(model, self.link, self.driver_frame or usual)
+
+    def make_motion(self, arm: ParameterSet, model: RobotModel, position: Array, mass: float) -> PayloadMotion:
+        """Demands on the motion about a configuration.
+
+        Args:
+            arm: the identified arm.
+            model: the robot, with the limits that motions keep.
+            position: the configuration [rad or m], shape (n,).
+            mass: declared mass; 0: not declared [kg].
+
+        Raises:
+            RobotDynIdError: see `PayloadMotion`.
+        """
+        keys: dict[str, Any] = {
+            "form": "fourier",
+            "period": self.period,
+            "periods": self.warm_up_periods + self.measured_periods,
+            "velocity_scale": self.velocity_scale,
+            "margin": self.position_margin,
+            "effort_scale": self.effort_scale,
+        }
+        for name in ("acceleration", "jerk"):
+            values = per_joint(name, getattr(self, name), model, self.joints)
+            if values:
+                keys[name] = dict(zip(model.joint_names, values, strict=True))
+        if not self.ground or not math.isnan(self.ground_height):
+            keys["ground"] = chosen_ground(self, True)
+        if self.allow_unchecked_collisions:
+            keys["clearance"] = 0.0
+        return PayloadMotion(
+            arm=arm,
+            model=model,
+            link=self.link,
+            position=position,
+            joints=self.moving_joints,
+            window=self.window,
+            duration=self.measured_periods * self.period,
+            expected_mass=mass or self.expected_mass,
+            friction_change=self.friction_change,
+            keys=keys,
+            design=self.design,
+        )
 
 
 @dataclass(frozen=True)

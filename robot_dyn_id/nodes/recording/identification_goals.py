@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from itertools import count
 from pathlib import Path, PurePath
 from typing import Any
@@ -16,7 +17,9 @@ from robot_dyn_id.errors import InputError, UsageError
 from robot_dyn_id.msg import IdentificationReport
 from robot_dyn_id.msg import ParameterSet as ParameterSetMsg
 from robot_dyn_id.nodes.recording.identification_job import CANCELED, IdentificationJob, IdentificationTask, JobOutcome
+from robot_dyn_id.nodes.recording.stream_recording import wait_for_bags
 from robot_dyn_id.nodes.runtime.goals import GoalServer
+from robot_dyn_id.recordings.background_writer import BackgroundWriter
 from robot_dyn_id.report.folder import PAGE, PARAMETERS, RESULTS
 
 FEEDBACK_PERIOD_S = 0.5
@@ -56,6 +59,35 @@ def results_folder(parent: Path, name: str) -> Path:
     if held:
         raise UsageError(f"folder {name}: holds {', '.join(held)} already; give another folder")
     return parent / name
+
+
+def make_task(
+    goal: Any, urdf: str, settings: Any, folder: Path, received: Callable[[], tuple[BackgroundWriter, ...]]
+) -> Callable[[], IdentificationTask]:
+    """Check a goal; returns the function that makes its task when the bags are finished.
+
+    Args:
+        goal: message of the goal.
+        urdf: text of the URDF.
+        settings: parameters of the identifier, whose files are used where the goal names none.
+        folder: folder of the node.
+        received: function that returns the bags of the live recording, which are used without other recordings.
+
+    Raises:
+        RobotDynIdError: a file that does not exist, a folder that cannot be used, or no joint states.
+    """
+    task = IdentificationTask(
+        urdf=urdf,
+        recordings=existing(goal.recordings) or existing(list(settings.data)),
+        parts=(),
+        validation=existing(goal.validation) or existing(list(settings.validation)),
+        config=(*existing([goal.config] if goal.config else []), settings.config)[0],
+        folder=str(results_folder(folder.absolute(), goal.folder)),
+    )
+    if task.recordings:
+        return lambda: task
+    parts = received()
+    return lambda: replace(task, parts=tuple(str(bag.absolute()) for bag in wait_for_bags(parts)))
 
 
 class IdentificationGoals:

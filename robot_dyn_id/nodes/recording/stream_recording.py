@@ -3,11 +3,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from datetime import datetime
 from itertools import count
 from pathlib import Path
 from typing import Any
 
-from robot_dyn_id.errors import InputError
+from robot_dyn_id.errors import InputError, UsageError
 from robot_dyn_id.msg import RecordingStatus
 from robot_dyn_id.nodes.messages.joint_state_source import joint_state_class
 from robot_dyn_id.nodes.messages.message_types import begins_with_header, definition
@@ -16,6 +18,7 @@ from robot_dyn_id.nodes.recording.status_topic import RecordingStatusTopic
 from robot_dyn_id.nodes.runtime.robot_node import RobotNode
 from robot_dyn_id.recordings.background_writer import BackgroundWriter, Stream
 from robot_dyn_id.recordings.joint_states import TYPE_NAME
+from robot_dyn_id.report.folder import output_folder
 
 BAG_TIMEOUT_S = 60.0
 """Longest time that the disk may take to finish the bags [s]."""
@@ -38,6 +41,25 @@ def wait_for_bags(bags: tuple[BackgroundWriter, ...]) -> list[Path]:
         if bag.failure:
             raise InputError(bag.failure)
     return [bag.folder for bag in bags]
+
+
+def make_folder(given: str, prefix: str, files: Sequence[str] = ()) -> Path:
+    """Folder of a node for recordings and results.
+
+    Args:
+        given: parameter `folder`; empty: `prefix` with date and time.
+        prefix: beginning of the name of the default.
+        files: files of results that it must not hold already.
+
+    Raises:
+        InputError: it cannot be written to.
+        UsageError: it holds results.
+    """
+    folder = output_folder(Path(given or f"{prefix}{datetime.now():%Y%m%d-%H%M%S}").expanduser())
+    earlier = [file for file in files if (folder / file).exists()]
+    if earlier:
+        raise UsageError(f"parameter folder: {folder} holds {', '.join(earlier)} already; give another folder")
+    return folder
 
 
 class StreamRecording:
@@ -104,6 +126,17 @@ class StreamRecording:
         """Finished bags to identify from."""
         return tuple(self._parts)
 
+    def take_parts(self) -> tuple[BackgroundWriter, ...]:
+        """Finished bags to identify from.
+
+        Raises:
+            InputError: no joint states were received.
+        """
+        if not self._parts:
+            publishers = self._node.count_publishers("joint_states")
+            raise InputError(f"no joint states were received; joint_states has {publishers} publishers")
+        return self.parts
+
     def close_part(self) -> None:
         """Finish the current bag and keep it for the identification; the next message begins another one."""
         self._parts += self._close()
@@ -112,13 +145,15 @@ class StreamRecording:
         """Finish the current bag and leave it out of the identification."""
         self._discarded += self._close()
 
-    def reset(self) -> None:
-        """Leave out everything that was received; the bags stay on the disk."""
+    def reset(self) -> int:
+        """Leave out everything that was received; returns the number of messages. The bags stay on the disk."""
+        received = self.received
         self.close_part()
         self._reset += [*self._parts, *self._discarded]
         self._parts = []
         self._discarded = []
         self.received = 0
+        return received
 
     def end(self) -> None:
         """Receive no more, and finish the bags."""

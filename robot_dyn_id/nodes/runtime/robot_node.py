@@ -44,12 +44,6 @@ QUEUE = QoSProfile(depth=2 * STREAM.depth, reliability=ReliabilityPolicy.BEST_EF
 LAST_MESSAGES_TIMEOUT_S = 1.0
 """Time for which a node waits at its end until its last messages have been received [s]."""
 
-REFUSAL_PERIOD = 5.0
-"""Shortest time between two log lines of callbacks that refuse their input [s]."""
-
-LONGEST_ERROR = 500
-"""Characters of an exception that are reported; messages can quote what they were given."""
-
 WRONG_NAMES = ("failed to resolve name", "error creating node: invalid node name")
 """Beginnings of the errors of rclpy (RCLError) about a name that cannot be used."""
 
@@ -75,6 +69,36 @@ class Interface:
     text: str
     qos: QoSProfile | None = None
 
+    @classmethod
+    def publishes(cls, name: str, kind: Any, text: str, qos: QoSProfile) -> Interface:
+        """Topic that the node publishes."""
+        return cls(PUBLISHES, name, kind, text, qos)
+
+    @classmethod
+    def subscribes(cls, name: str, kind: Any, text: str, qos: QoSProfile | None = None) -> Interface:
+        """Topic that it subscribes to."""
+        return cls(SUBSCRIBES, name, kind, text, qos)
+
+    @classmethod
+    def serves(cls, name: str, kind: Any, text: str) -> Interface:
+        """Service that it offers."""
+        return cls(SERVES, name, kind, text)
+
+    @classmethod
+    def executes(cls, name: str, kind: Any, text: str) -> Interface:
+        """Action whose goals it executes."""
+        return cls(EXECUTES, name, kind, text)
+
+    @classmethod
+    def sends(cls, name: str, kind: Any, text: str) -> Interface:
+        """Action that it sends goals to."""
+        return cls(SENDS, name, kind, text)
+
+    @classmethod
+    def calls(cls, name: str, kind: Any, text: str) -> Interface:
+        """Service that it calls."""
+        return cls(CALLS, name, kind, text)
+
 
 OK, WARN, ERROR, STALE = (
     DiagnosticStatus.OK,
@@ -83,12 +107,8 @@ OK, WARN, ERROR, STALE = (
     DiagnosticStatus.STALE,
 )
 
-DIAGNOSTICS = Interface(
-    PUBLISHES,
-    "diagnostics",
-    DiagnosticArray,
-    "Condition of the node, and the process it runs in, once a second",
-    RELIABLE,
+DIAGNOSTICS = Interface.publishes(
+    "diagnostics", DiagnosticArray, "Condition of the node, and the process it runs in, once a second", RELIABLE
 )
 
 
@@ -107,18 +127,6 @@ class Diagnosis:
     values: Mapping[str, object] = field(default_factory=dict)
 
 
-class Reported(Protocol):
-    """The `Condition` of a node that has one."""
-
-    def remind(self) -> Diagnosis:
-        """The latest diagnostic status."""
-        ...
-
-    def refuse(self, what: str) -> None:
-        """Count an input that is not used."""
-        ...
-
-
 def _is_wrong_name(error: BaseException) -> bool:
     """Whether rclpy refuses a name of the node, its namespace or a topic: by a remapping, or too long in all."""
     refused = type(error).__name__ == "RCLError" and str(error).startswith(WRONG_NAMES)
@@ -130,81 +138,58 @@ def _name_error(error: BaseException) -> UsageError:
     return UsageError(f"{text}: correct the names, the namespace or the remappings of the node")
 
 
-class RobotNode(Node):  # type: ignore[misc]
-    """A node whose parameters and interfaces are declared as data, from which the documentation is made too.
+REFUSAL_PERIOD = 5.0
+"""Shortest time between two log lines of callbacks that refuse their input [s]."""
+
+LONGEST_ERROR = 500
+"""Characters of an exception that are reported; messages can quote what they were given."""
+
+
+class Reported(Protocol):
+    """The `Condition` of a node that has one."""
+
+    def remind(self) -> Any:
+        """The latest diagnostic status."""
+        ...
+
+    def refuse(self, what: str) -> None:
+        """Count an input that is not used."""
+        ...
+
+
+class GuardedNode(Node):  # type: ignore[misc]
+    """A node whose callbacks are guarded.
 
     Attributes:
-        settings: its ROS parameters, an instance of `SETTINGS`.
         end: reason why the node ends on its own, an error or an exit code; None while it runs.
         internal_errors: number of callbacks that ended in an unexpected exception.
         internal_error: the latest of these exceptions in one line; empty without one.
-        namesakes: other nodes of the same full name; the newer of two that are alive ends with a `GraphError`.
+        steady: clock that no other clock can halt: what monitors silence must not trust `use_sim_time`.
     """
 
-    NAME: ClassVar[str]
-    PURPOSE: ClassVar[str]
     ENDS_ON_FAULT: ClassVar[bool] = False
     """Whether the node comes to rest and ends after an unexpected exception; True for nodes that move a robot."""
-    SETTINGS: ClassVar[type]
-    INTERFACES: ClassVar[tuple[Interface, ...]]
-    COMPANIONS: ClassVar[Mapping[str, type[RobotNode]]] = {}
-    """Nodes that this one makes in its process while it needs them, by name."""
 
-    def __init__(self, **options: Any) -> None:
-        """Make the node.
+    steady: Clock
+    _poller: WaitablePoller | None = None
+    _destroyed = False
 
-        Args:
-            **options: of `rclpy.node.Node`, such as `context`, `namespace`, `cli_args`.
-
-        Raises:
-            UsageError: a parameter that is unknown or wrong.
-            RobotDynIdError: see `begin` of the node.
-        """
-        self._poller: WaitablePoller | None = None
-        try:
-            super().__init__(self.NAME, automatically_declare_parameters_from_overrides=True, **options)
-        except ValueError as error:  # an empty list in YAML has no type
-            raise UsageError(f"a parameter has no value: leave it out ({error})") from None
-        except Exception as error:
-            if _is_wrong_name(error):
-                raise _name_error(error) from None
-            raise
+    def _guard(self) -> None:
+        """Begin without faults."""
         self.end: RobotDynIdError | int | None = None
         self.internal_errors = 0
         self.internal_error = ""
-        self._destroyed = False
-        self._goal_servers: list[GoalServer] = []
         self._backlogs: dict[str, Backlog] = {}
         self._logged_faults: set[tuple[str, int]] = set()
-        try:
-            self.settings: Any = declare(self, self.SETTINGS)
-            self.steady = Clock(clock_type=ClockType.STEADY_TIME)
-            """Time that no other clock can halt: what watches for silence must not trust `use_sim_time`."""
-            self._poller = WaitablePoller(self, lambda: () if self._destroyed else super(RobotNode, self).waitables)
-            self._diagnostics = self.create_publisher(DIAGNOSTICS.type, DIAGNOSTICS.name, DIAGNOSTICS.qos)
-            self.create_timer(1.0, self._diagnose, clock=self.steady)
-            self.namesakes = Namesakes(self, DIAGNOSTICS, self._diagnose)
-            self.begin()
-        except BaseException as error:
-            # A node that is refused must be gone from the graph at once: others count the publishers of a topic.
-            self.destroy_node()
-            if _is_wrong_name(error):
-                raise _name_error(error) from None
-            raise
-
-    def begin(self) -> None:
-        """Set up what the node is made of; `settings` are there.
-
-        Raises:
-            RobotDynIdError: what it is given cannot be used; the node is destroyed then.
-        """
 
     def destroy_node(self) -> None:
         """Leave the graph; callbacks that are due already come to nothing."""
         self._destroyed = True
-        while self._goal_servers:
-            self._goal_servers.pop().destroy()
         super().destroy_node()
+
+    def _poll(self) -> None:
+        """Poll the waitables of the node, see `WaitablePoller`."""
+        self._poller = WaitablePoller(self, lambda: () if self._destroyed else super(GuardedNode, self).waitables)
 
     @property
     def waitables(self) -> Iterator[Any]:
@@ -222,23 +207,6 @@ class RobotNode(Node):  # type: ignore[misc]
         super().remove_waitable(waitable)
         if self._poller is not None:
             self._poller.update()
-
-    def stop(self) -> bool:
-        """Begin to end: bring to rest what moves, finish files. Called again and again until it returns True.
-
-        Topics still work then, and the executor goes on spinning between two calls.
-        """
-        return True
-
-    def farewell(self) -> None:
-        """Wait, at most `LAST_MESSAGES_TIMEOUT_S`, until the published messages have been received."""
-        end = time.monotonic() + LAST_MESSAGES_TIMEOUT_S
-        for publisher in self.publishers:
-            publisher.wait_for_all_acked(Duration(seconds=max(end - time.monotonic(), 0.0)))
-
-    def diagnosis(self) -> Diagnosis:
-        """Diagnostic status, evaluated once per second: the `Condition` of a node that has one."""
-        return Diagnosis(OK, "running") if self._reported is None else self._reported.remind()
 
     def fault(self, error: Exception) -> None:
         """Handle an unexpected exception of a callback: a defect of this package, not of its input.
@@ -365,6 +333,88 @@ class RobotNode(Node):  # type: ignore[misc]
 
         return super().create_service(srv_type, srv_name, call, **options)
 
+
+class RobotNode(GuardedNode):
+    """A node whose parameters and interfaces are declared as data, from which the documentation is made too.
+
+    Attributes:
+        settings: its ROS parameters, an instance of `SETTINGS`.
+        namesakes: other nodes of the same full name; the newer of two that are alive ends with a `GraphError`.
+    """
+
+    NAME: ClassVar[str]
+    PURPOSE: ClassVar[str]
+    SETTINGS: ClassVar[type]
+    INTERFACES: ClassVar[tuple[Interface, ...]]
+    COMPANIONS: ClassVar[Mapping[str, type[RobotNode]]] = {}
+    """Nodes that this one makes in its process while it needs them, by name."""
+
+    def __init__(self, **options: Any) -> None:
+        """Make the node.
+
+        Args:
+            **options: of `rclpy.node.Node`, such as `context`, `namespace`, `cli_args`.
+
+        Raises:
+            UsageError: a parameter that is unknown or wrong.
+            RobotDynIdError: see `begin` of the node.
+        """
+        try:
+            super().__init__(self.NAME, automatically_declare_parameters_from_overrides=True, **options)
+        except ValueError as error:  # an empty list in YAML has no type
+            raise UsageError(f"a parameter has no value: leave it out ({error})") from None
+        except Exception as error:
+            if _is_wrong_name(error):
+                raise _name_error(error) from None
+            raise
+        self._guard()
+        self._goal_servers: list[GoalServer] = []
+        try:
+            self.settings: Any = declare(self, self.SETTINGS)
+            self.steady = Clock(clock_type=ClockType.STEADY_TIME)
+            self._poll()
+            self._diagnostics = self.create_publisher(DIAGNOSTICS.type, DIAGNOSTICS.name, DIAGNOSTICS.qos)
+            self.create_timer(1.0, self._diagnose, clock=self.steady)
+            self.namesakes = Namesakes(self, DIAGNOSTICS, self._diagnose)
+            self.begin()
+        except BaseException as error:
+            # A node that is refused must be gone from the graph at once: others count the publishers of a topic.
+            self.destroy_node()
+            if _is_wrong_name(error):
+                raise _name_error(error) from None
+            raise
+
+    def begin(self) -> None:
+        """Set up what the node is made of; `settings` are there.
+
+        Raises:
+            RobotDynIdError: what it is given cannot be used; the node is destroyed then.
+        """
+
+    def destroy_node(self) -> None:
+        """Leave the graph, with the actions."""
+        self._destroyed = True
+        while self._goal_servers:
+            self._goal_servers.pop().destroy()
+        super().destroy_node()
+
+    def stop(self) -> bool:
+        """Begin to end: bring to rest what moves, finish files. Called again and again until it returns True.
+
+        Topics still work then, and the executor goes on spinning between two calls.
+        """
+        return True
+
+    def farewell(self) -> None:
+        """Wait, at most `LAST_MESSAGES_TIMEOUT_S`, until the published messages have been received."""
+        end = time.monotonic() + LAST_MESSAGES_TIMEOUT_S
+        for publisher in self.publishers:
+            publisher.wait_for_all_acked(Duration(seconds=max(end - time.monotonic(), 0.0)))
+
+    def diagnosis(self) -> Diagnosis:
+        """Diagnostic status, evaluated once per second: the `Condition` of a node that has one."""
+        return Diagnosis(OK, "running") if self._reported is None else self._reported.remind()
+
     def _diagnose(self) -> None:
         try:
             found = self.diagnosis()
@@ -377,9 +427,12 @@ class RobotNode(Node):  # type: ignore[misc]
         dropped = {f"dropped messages of {name}": one.dropped for name, one in self._backlogs.items() if one.dropped}
         values = {**found.values, **dropped, **self.namesakes.values()}
         status.values = [KeyValue(key=key, value=str(value)) for key, value in values.items()]
-        message = DiagnosticArray(status=[status])
+        self._diagnostics.publish(self.stamped(DiagnosticArray(status=[status])))
+
+    def stamped(self, message: Any) -> Any:
+        """A message with the present time in its header."""
         message.header.stamp = self.get_clock().now().to_msg()
-        self._diagnostics.publish(message)
+        return message
 
     def publisher(self, name: str) -> Any:
         """The publisher of one of `INTERFACES`."""

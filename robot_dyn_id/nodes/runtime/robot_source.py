@@ -11,10 +11,10 @@ from std_msgs.msg import String
 from robot_dyn_id.errors import RobotDynIdError
 from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.model.urdf import RobotDescription
-from robot_dyn_id.nodes.runtime.robot_node import LATCHED, SUBSCRIBES, Interface, RobotNode
+from robot_dyn_id.nodes.runtime.robot_node import LATCHED, Interface, RobotNode
 
-DESCRIPTION = Interface(
-    SUBSCRIBES, "robot_description", String, "URDF of the robot, where the parameter urdf is empty", LATCHED
+DESCRIPTION = Interface.subscribes(
+    "robot_description", String, "URDF of the robot, where the parameter urdf is empty", LATCHED
 )
 """Belongs into the `INTERFACES` of every node that has a `RobotSource`."""
 

@@ -272,6 +272,10 @@ def test_meshes_are_found_scaled_and_taken_as_their_hulls(tmp_path, monkeypatch)
         clearance = Clearance(model, folders=[folder], within=np.inf)
         assert not any("a.obj" in note for note in clearance.notes)
         assert clearance.distances(np.zeros((3, 1)))[0, 0] == pytest.approx(1.0 - 0.1 - 0.2, abs=1e-6)
+    manifest = tmp_path / "pack" / "package.xml"
+    manifest.write_text("<package><name>another</name></package>")  # the name of the folder counts as well
+    assert not any("a.obj" in note for note in Clearance(model, folders=[tmp_path / "pack"]).notes)
+    manifest.unlink()
     monkeypatch.setenv("ROS_PACKAGE_PATH", str(tmp_path))
     assert not any("a.obj" in note for note in Clearance(model).notes)
     (tmp_path / "pack" / "meshes" / "a.obj").write_text("not a mesh")

@@ -104,12 +104,25 @@ def test_healthy_data_have_no_findings(healthy):
     assert findings(changed(healthy, dq=lambda dq: dq + noise)) == ()  # the derivative is taken, and nothing is wrong
 
 
+def test_a_dead_joint_is_left_out_by_the_line_that_is_given(healthy):
+    (dead,) = findings(changed(healthy, tau=scaled(1, 0, 1)))
+    assert dead.action == "exclude it with `identify: [shoulder, wrist]` in the configuration, or record it"
+    (dead,) = findings(changed(healthy, tau=scaled(0, 0, 0)))
+    assert dead.action == definition("effort_constant").cure
+
+
+@pytest.mark.filterwarnings("error")
+def test_velocities_of_zero_are_not_scaled_ones(healthy):
+    assert [one.code for one in findings(changed(healthy, dq=scaled(0, 0, 0)))] == ["velocity_mismatch"]
+
+
 @pytest.mark.parametrize("name", FAULTS)
 def test_each_fault_is_found_and_no_other(healthy, name):
     _, code, severity, joints = FAULTS[name]
     (finding,) = findings(faulty(healthy, name))
     assert (finding.code, finding.severity, finding.joints) == (code, severity, joints)
-    assert "\n" not in finding.message and finding.action == definition(code).cure
+    assert "\n" not in finding.message
+    assert finding.action == definition(code).cure or code == "effort_constant"
 
 
 def loses_values(joint, share):

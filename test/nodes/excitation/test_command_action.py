@@ -187,7 +187,7 @@ def test_the_action_is_given_up_after_a_deactivation_and_taken_up_again(cell, an
             cell.follower.finish = lambda *given: None
         for transition in transitions:
             assert change(world, transition)
-        world.until(lambda: cell.node._commands is None, what="end of the commands")
+        world.until(lambda: not cell.node._commands.opened, what="end of the commands")
         assert cell.follower.at_rest() and Status.FAULT not in [s.state for s in cell.statuses]
         stays(cell)
         cell.follower.finish = finish

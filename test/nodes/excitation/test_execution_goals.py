@@ -63,16 +63,6 @@ def test_the_service_rehearses_and_a_start_in_the_parameters_rehearses_first(wor
     assert cell.call("stop").success
 
 
-def test_a_request_by_hand_during_the_rehearsal_takes_the_full_speed_after_it_back(world):
-    cell = Cell(world, rehearsal="true", start="true", **SHORT).until(Status.RUNNING)
-    assert cell.statuses[-1].rehearsing
-    assert "moving" in cell.call("return_to_start").message
-    cell.until(Status.READY)
-    world.wait(0.5)
-    assert cell.state == Status.READY
-    assert all(s.rehearsing for s in cell.statuses if s.state in (Status.APPROACHING, Status.RUNNING))
-
-
 def test_without_a_rehearsal_the_status_and_the_diagnosis_say_so(world):
     cell, _ = cell_with_client(world)
     assert cell.statuses[-1].rehearsal == Status.NOT_REQUIRED

@@ -13,8 +13,8 @@ from robot_dyn_id.msg import ExcitationStatus, RecordingStatus
 from robot_dyn_id.errors import UsageError
 from robot_dyn_id.excitation.execution.recording_watch import RecordingState
 from robot_dyn_id.excitation.execution.supervision import Phase
-from robot_dyn_id.nodes.excitation.execution_goals import read_goal
 from robot_dyn_id.nodes.excitation.recording_reports import RecordingReports
+from robot_dyn_id.nodes.excitation.requests import read_goal
 from robot_dyn_id.nodes.messages.enumerations import known
 from robot_dyn_id.nodes.payload.wrist import WristMotion
 from robot_dyn_id.nodes.recorder import Recorder

@@ -94,7 +94,7 @@ def test_the_identifier_records_the_type_of_the_driver(world, types, tmp_path):
     world.until(lambda: states.get_subscription_count(), what="identifier's topic")
     for row in range(len(T)):
         states.publish(franka(types, row))
-    world.until(lambda: node._received == len(T), what="all messages")
+    world.until(lambda: node._recording.received == len(T), what="all messages")
     node._recording.close_part()
     world.until(node._recording.finished, what="the bag")
     recording = open_recording(tmp_path / "run/stream_1")

@@ -60,11 +60,12 @@ def test_a_second_node_while_it_moves_is_an_obstacle(world):
     second = world.add(ExcitationPublisher, *ros_arguments(urdf=ARM, **QUICK, dry_run="true"))
     cell.until(Status.FAULT)
     assert "another node /excitation_publisher is running" in cell.reason
-    world.until(lambda: cell.node._supervisor.at_rest, what="rest in the joint states")
+    world.until(lambda: cell.node._session.supervisor.at_rest, what="rest in the joint states")
     assert cell.follower.at_rest()
     assert isinstance(second.end, GraphError)
     assert cell.node.end is None
-    refused = cell.node._start(Trigger.Request(), Trigger.Response())
+    node = cell.node  # both offer the service
+    refused = node._requests._by_hand(node._session.start, Trigger.Request(), Trigger.Response())
     assert not refused.success and "another node /excitation_publisher is" in refused.message
     world.remove(second)
     world.until(lambda: cell.call("start").success, what="a start without the second node")
@@ -146,7 +147,7 @@ def test_a_second_controller_commands_no_effort(world, tmp_path):
     first = Node("computed_torque_controller", context=world._context)  # has not been heard, so that it may be alive
     second = world.add(ComputedTorqueController)
     scene.parameters.publish(message())
-    world.until(lambda: second._model is not None, what="a model")
+    world.until(lambda: second._law.model is not None, what="a model")
     world.until(lambda: scene.logged("no effort yet: looking for other nodes of the same name"))
     assert not second.namesakes.settled and scene.efforts_heard == []
     first.destroy_node()

@@ -18,7 +18,7 @@ from support.processes import child
 
 from robot_dyn_id.cli import demo
 from robot_dyn_id.errors import InputError, InternalError, UsageError
-from robot_dyn_id.nodes.runtime.robot_node import RELIABLE, SERVES, SUBSCRIBES, Interface, RobotNode
+from robot_dyn_id.nodes.runtime.robot_node import RELIABLE, Interface, RobotNode
 from robot_dyn_id.nodes.runtime.running import refuse_other_words
 from robot_dyn_id.nodes.starting import has_failed
 
@@ -40,7 +40,7 @@ class Settings:
 
 class Ticker(RobotNode):
     NAME, PURPOSE, SETTINGS = "ticker", "Ticks", Settings
-    INTERFACES = (Interface(SERVES, "~/count", Trigger, "How often it ticked"),)
+    INTERFACES = (Interface.serves("~/count", Trigger, "How often it ticked"),)
 
     def begin(self):
         self.ticks, self.stops = 0, 0
@@ -275,8 +275,8 @@ class Fragile(RobotNode):
     NAME, PURPOSE = "fragile", "Raises exceptions"
     SETTINGS = make_dataclass("Settings", [])
     INTERFACES = (
-        Interface(SUBSCRIBES, "input", String, "The exception", RELIABLE),
-        Interface(SERVES, "~/ask", Trigger, "Raises"),
+        Interface.subscribes("input", String, "The exception", RELIABLE),
+        Interface.serves("~/ask", Trigger, "Raises"),
     )
 
     def begin(self):

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+
 import numpy as np
 
 from robot_dyn_id.arrays import Array
@@ -16,43 +18,50 @@ from robot_dyn_id.files.parameters import read_parameters
 from robot_dyn_id.identification.prediction.feed_forward import FeedForward
 from robot_dyn_id.identification.prediction.motion_efforts import MotionEfforts
 from robot_dyn_id.model.robot import RobotModel
-from robot_dyn_id.msg import ParameterSet as ParameterSetMsg
-from robot_dyn_id.nodes.messages.conversions import parameter_set
-from robot_dyn_id.nodes.runtime.robot_node import LATCHED, RobotNode
 from robot_dyn_id.parameters import ParameterSet
 from robot_dyn_id.simulation.controllers import check_robot
-
-TOPIC = "identified_parameters"
-"""Value of the parameter `feed_forward` for the models of an identifier; others are files, or empty."""
 
 
 class EffortSource:
     """Source of feed-forward efforts: an identified model that is checked with the motion before the robot moves.
 
-    A model that is received while the robot moves is used from the next start on.
+    A model that is offered while the robot moves is used from the next start on.
     """
 
-    def __init__(self, node: RobotNode) -> None:
-        """Read the file that the parameter `feed_forward` names, or subscribe to the models of an identifier.
+    def __init__(
+        self, step: float, returns: bool, robot_compensates: Sequence[str], warn: Callable[[str], object]
+    ) -> None:
+        """Initialize without feed-forward.
 
-        Raises:
-            RobotDynIdError: a file that cannot be read.
+        Args:
+            step: time between two points of a trajectory [s].
+            returns: whether the robot returns to its initial configuration after the excitation.
+            robot_compensates: torques that the driver adds to effort commands, as the user states.
+            warn: takes a warning about a model.
         """
-        settings = node.settings
-        self._log = node.get_logger()
-        self._step, self._compensates = 1.0 / settings.rate, settings.robot_compensates
-        self._returns: bool = settings.return_to_start
+        self._step, self._returns, self._compensates, self._warn = step, returns, robot_compensates, warn
         self._motion: tuple[RobotModel, MotionLimits, Excitation] | None = None
         self._parameters: ParameterSet | None = None  # the latest
         self._adopted = False  # those, or their refusal
-        self._from_file = False
         self._used: MotionEfforts | None = None
-        self._on = bool(settings.feed_forward)
-        self._problem = f"no model has been received on {TOPIC}"
-        if settings.feed_forward == TOPIC:
-            node.create_subscription(ParameterSetMsg, TOPIC, self._take, LATCHED)
-        elif settings.feed_forward:
-            self._parameters, self._from_file = read_parameters(settings.feed_forward), True
+        self._on = self._from_file = False
+        self._problem = ""
+
+    def use_file(self, file: str) -> None:
+        """Use the model of a file.
+
+        Raises:
+            RobotDynIdError: it cannot be read.
+        """
+        self._on, self._parameters, self._from_file = True, read_parameters(file), True
+
+    def await_models(self, topic: str) -> None:
+        """Use models that are offered; `topic` names their source in messages."""
+        self._on, self._problem = True, f"no model has been received on {topic}"
+
+    def offer(self, parameters: ParameterSet) -> None:
+        """Offer a model."""
+        self._parameters, self._adopted = parameters, False
 
     def take_robot(self, model: RobotModel, limits: MotionLimits, excitation: Excitation) -> None:
         """Set the robot and its motion; a model in use is checked with them again.
@@ -99,9 +108,6 @@ class EffortSource:
         """Efforts of trajectory points [N m or N], shape (N, n); None without feed-forward."""
         return None if self._used is None else self._used.efforts(points)
 
-    def _take(self, message: ParameterSetMsg) -> None:
-        self._parameters, self._adopted = parameter_set(message), False
-
     def _adopt(self) -> None:
         """Use the model that was received last from now on; one that is refused leaves the model in use.
 
@@ -123,4 +129,4 @@ class EffortSource:
             raise
         self._used, self._problem = used, ""
         for finding in findings:
-            self._log.warning(f"feed_forward: {finding.message}")
+            self._warn(f"feed_forward: {finding.message}")
