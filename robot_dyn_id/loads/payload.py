@@ -250,7 +250,7 @@ def estimate_on_arm(arm: ParameterSet, loaded: LinearProblem, link: str, at: Pla
 
     Args:
         arm: the bare arm, with the covariance of its base parameters.
-        loaded: the recording, as rows of the same base parameters (`arm.independent_columns`).
+        loaded: the recording, as rows of the same base parameters (`arm.base.independent`).
         link: link that carries the payload.
         at: placement of the link; see `kinematics.placement_of`.
 
