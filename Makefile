@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Everything a machine without ROS 2 needs: Python 3.10 to 3.13 (headers, venv), gcc, g++, make and a package index.
 #   make demo, make test, make lint          on the wheels of ROS 2 Jazzy, in .venv/
+#   make quick                               the part of the tests to run before each commit: two minutes
 #   make test ROS_DISTRO=kilted              on those of Kilted, in .venv-kilted/
 #   make docs                                the documentation site, in build/site/
 #   make package                             source archive, wheel, and a new environment with the wheel alone
@@ -17,6 +18,7 @@ interfaces := $(venv)/interfaces
 documented := $(venv)/documented
 environment := pyproject.toml setup.py
 comma := ,
+workers = -n auto --dist worksteal $(PYTEST_FLAGS)
 sources := CMakeLists.txt package.xml $(shell find msg action cpp config data launch urdf robot_dyn_id -not -path '*__pycache__*' 2>/dev/null)
 
 export ROS_DISTRO
@@ -24,19 +26,27 @@ export ROS_DISTRO
 unexport ROS_VERSION AMENT_PREFIX_PATH CMAKE_PREFIX_PATH COLCON_PREFIX_PATH PYTHONPATH LD_LIBRARY_PATH RMW_IMPLEMENTATION
 unexport _ROS_WHEELS_BOOTSTRAP_COMPLETE
 
-.PHONY: demo test lint docs soak package clean
+.PHONY: demo quick test lint docs soak package clean
 
 demo: $(stamp)
 	$(venv)/bin/robot-dyn-id demo
 
 # Not `python -m pytest`, which would test the source tree in place of the installed package.
-# Tests of running nodes mostly wait: three at once, each process in a ROS domain of its own. What fails is run again alone, as
-# arms that are simulated in real time need a part of a core for themselves, and fails the suite if it fails there.
-# 5 is "no such test", where the flags choose among the others.
+# Before each commit: no nodes, no programs, no long studies. 5 is "no such test", where the flags choose among the others.
+quick: $(interfaces)
+	$(venv)/bin/pytest -m "not real_time and not slow" --no-processes $(workers) || [ $$? -eq 5 ]
+
+# Tests of running nodes mostly wait: three at once, each process in a ROS domain of its own. All others take what these
+# leave of the cores, at the lowest priority, and are printed at the end. A test of running nodes that fails is run again
+# alone, and fails the suite if it fails there: arms that are simulated in real time need a part of a core for themselves.
+nodes = $(venv)/bin/pytest -m real_time -o cache_dir=build/pytest_nodes
 test: $(interfaces)
-	$(venv)/bin/pytest -m "not real_time" -n auto --dist worksteal $(PYTEST_FLAGS) || [ $$? -eq 5 ]
-	$(venv)/bin/pytest -m real_time -n 3 --dist worksteal $(PYTEST_FLAGS) || [ $$? -eq 5 ] || \
-	$(venv)/bin/pytest -m real_time --last-failed --last-failed-no-failures none $(PYTEST_FLAGS)
+	@mkdir -p build
+	@nice -n 19 $(venv)/bin/pytest -m "not real_time" $(workers) > build/test.txt 2>&1 & others=$$!; \
+	$(nodes) -n 3 --dist worksteal $(PYTEST_FLAGS) || [ $$? -eq 5 ]; nodes=$$?; \
+	wait $$others || [ $$? -eq 5 ]; others=$$?; cat build/test.txt; \
+	[ $$nodes -eq 0 ] || { $(nodes) --last-failed --last-failed-no-failures none $(PYTEST_FLAGS); nodes=$$?; }; \
+	exit $$((nodes | others))
 
 lint: $(checked)
 	$(venv)/bin/ruff check .

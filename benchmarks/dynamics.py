@@ -101,7 +101,7 @@ def _compiled_loop(ours: Dynamics, q: Array, dq: Array, tau: Array, out: Array) 
     """The kernel for single states, as a simulation calls it."""
     states = q.shape[1]
     none, rest, entries = np.empty((0, states)), np.zeros_like(q), np.zeros(0, dtype=np.int64)
-    known = (*ours.kernel_arguments, q, dq, rest, entries, none, tau, none, none, out, np.empty(states))
+    known = (ours.body_tree, ours.body_parameters, q, dq, rest, entries, none, tau, none, none, out, np.empty(states))
     return lambda: dynamics_single(*known)
 
 

@@ -22,9 +22,9 @@ import numpy as np
 from arms import NOISE, true_parameters
 
 from robot_dyn_id.dynamics.regressor import Motion, Regressor, terms_on_joints
+from robot_dyn_id.dynamics.terms import Coulomb, Offset, Viscous
 from robot_dyn_id.excitation import random_fourier
 from robot_dyn_id.files.shared import shared_file
-from robot_dyn_id.identification.settings import Settings
 from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.recordings.bag_writer import StampedSamples, write_joint_state_bag
 from robot_dyn_id.simulation.sensors import colored_noise
@@ -80,7 +80,7 @@ def _identified(folder: Path, samples: int) -> dict[str, float]:
 def _write(bag: Path, samples: int) -> None:
     """A 7-axis arm with friction on a random motion; torques in blocks, as the regressor of all would not fit."""
     model = RobotModel.from_file(shared_file("urdf/arm7.urdf"))
-    regressor = Regressor(model, terms_on_joints(model, Settings().terms))
+    regressor = Regressor(model, terms_on_joints(model, (Viscous(), Coulomb(), Offset())))
     t, series, parameters = np.arange(samples) / RATE, random_fourier(model, 1), true_parameters(model)
     rng = np.random.default_rng(1)
     tau = colored_noise(NOISE, samples, RATE, NOISE_TIME, rng)

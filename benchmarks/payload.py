@@ -40,7 +40,7 @@ from robot_dyn_id.excitation.trajectory import Trajectory
 from robot_dyn_id.identification.assembly import with_covariance, with_values
 from robot_dyn_id.identification.pipeline import identify
 from robot_dyn_id.identification.settings import Settings
-from robot_dyn_id.loads.payload import payload_on_arm, transform_parameters
+from robot_dyn_id.loads.payload import estimate_on_arm, transform_parameters
 from robot_dyn_id.model.kinematics import Placement, placement_of
 from robot_dyn_id.parameters import ParameterSet
 from robot_dyn_id.signals.processing import SignalPlan
@@ -149,7 +149,8 @@ def one(kind: str, seed: int) -> list[Run]:
     runs = []
     for number, mass in enumerate(MASSES):
         recording = known.record(kind, brick(mass), 10_000 * (number + 1) + seed)
-        payload, other = (payload_on_arm(a, known.problem(recording), LINK, known.at) for a in (arm, certain))
+        estimates = (estimate_on_arm(a, known.problem(recording), LINK, known.at) for a in (arm, certain))
+        payload, other = (estimate.payload() for estimate in estimates)
         wrong = payload.unconstrained - brick(mass)
         runs.append(
             Run(

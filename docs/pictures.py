@@ -244,7 +244,7 @@ def draw_control() -> None:
 
     robot = rdi.load_robot(simulated_arm.write_urdf(work_folder()))
     training = simulated_arm.write_recording(robot, work_folder() / "recording.npz", seed=1)
-    identified = rdi.identify(robot, rdi.open_recording(training)).parameters.dynamics()
+    identified = rdi.identify(robot, rdi.open_recording(training)).dynamics()
     nominal = rdi.Dynamics(rdi.Regressor(robot), np.arange(robot.inertial_parameters.size), robot.inertial_parameters)
     figure = Figure(figsize=(9.0, 3.4), layout="constrained")
     panels = figure.subplots(1, 2, sharey=True)

@@ -39,7 +39,7 @@ def main(folder: Path) -> float:
     error = float(np.linalg.norm(prediction.tau - measured) / np.linalg.norm(measured))
     print(f"predicted {len(prediction.t)} samples; relative error {error:.1%}")
 
-    dynamics = parameters.dynamics()
+    dynamics = rdi.make_dynamics(parameters)
     state, reference = np.zeros((2, 3)), np.array([[0.1, 0.1, 0.1], [0.0, 0.0, 0.0], [0.0, 0.0, 0.0]])
     print("gravity torque:", dynamics.gravity(state[0]).round(3))
     print("mass matrix:", dynamics.mass_matrix(state[0]).round(4), sep="\n")

@@ -32,6 +32,7 @@ The identified model
     ParameterSet         identified parameters with covariance, provenance and training range
     load_parameters      load parameters.yaml
     save_parameters      save parameters.yaml
+    make_dynamics        inverse and forward dynamics of a parameter set
     Dynamics             inverse and forward dynamics, mass matrix, gravity, friction
     FeedForward          efforts to be commanded, without those that the driver adds
     load_trajectory      load a JointTrajectory from YAML or a bag, or a designed trajectory
@@ -82,6 +83,7 @@ if TYPE_CHECKING:
     from robot_dyn_id.workflow.files import export_mjcf, export_urdf, load_parameters, load_robot, save_parameters
     from robot_dyn_id.workflow.identification import identify, validate
     from robot_dyn_id.workflow.prediction import predict, simulate
+    from robot_dyn_id.workflow.results import make_dynamics
     from robot_dyn_id.workflow.vector_environment import Episodes, RobotVectorEnv
 
 from robot_dyn_id.version import __version__
@@ -118,6 +120,7 @@ _EXPORTS = {
     "load_parameters": "robot_dyn_id.workflow.files",
     "load_robot": "robot_dyn_id.workflow.files",
     "load_trajectory": "robot_dyn_id.workflow.feed_forward",
+    "make_dynamics": "robot_dyn_id.workflow.results",
     "open_recording": "robot_dyn_id.recordings",
     "predict": "robot_dyn_id.workflow.prediction",
     "save_parameters": "robot_dyn_id.workflow.files",
@@ -155,6 +158,7 @@ __all__ = [  # as literals, for tools that do not run the module
     "load_parameters",
     "load_robot",
     "load_trajectory",
+    "make_dynamics",
     "open_recording",
     "predict",
     "save_parameters",

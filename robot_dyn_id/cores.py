@@ -147,7 +147,7 @@ def _openblas_functions() -> Iterator[tuple[Callable[[], int], Callable[[int], N
 
 
 def count_workers() -> int:
-    """Number of processes that `in_order` uses: one per core, at most `MOST_PROCESSES`, or 1 where a fork is not safe.
+    """Processes that `in_order` uses: one per core, at most `MOST_PROCESSES`, or 1 where a fork is not safe.
 
     That is outside of Linux, in a thread, such as that of a Dask worker, while other threads than a `Companion` run,
     also those of libraries, such as of a BLAS that uses several, where rclpy is imported, whose middleware starts

@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Options with allowed values: each class has one table of ranges, and one function checks them all."""
+"""Options with allowed values: each is annotated with its range, and one function checks them all."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
+from functools import cache
 from numbers import Integral, Real
-from typing import ClassVar
+from typing import Annotated, ClassVar, get_origin, get_type_hints
 
 from robot_dyn_id.errors import UsageError
 
@@ -70,18 +71,40 @@ class Choice:
 OptionRanges = Mapping[str, Range | Choice]
 """Allowed values of the options of a class, by the options' names."""
 
+NotNegative = Annotated[float, Range(0)]
+Positive = Annotated[float, Range(0, includes_low=False)]
+Count = Annotated[int, Range(1)]
+Seed = Annotated[int, Range(0)]
+Order = Annotated[int, Range(0, 1000)]
+"""Types of options with their ranges: of numbers, iterations, seeds, and orders of autoregressive models."""
+
+
+class _AnnotatedRanges:
+    """The ranges that the options of a class are annotated with."""
+
+    def __get__(self, instance: object, owner: type) -> OptionRanges:
+        """Read the annotations of a class."""
+        return find_ranges(owner)
+
+
+@cache
+def find_ranges(kind: type) -> OptionRanges:
+    """Allowed values of the options of a class, from annotations such as `Annotated[float, Range(0)]`."""
+    hints = get_type_hints(kind, include_extras=True).items()
+    return {name: hint.__metadata__[0] for name, hint in hints if get_origin(hint) is Annotated}
+
 
 @dataclass(frozen=True)
 class CheckedOptions:
-    """Base of values whose fields are options: they are checked against the table of the class when one is made.
+    """Base of values whose fields are options: they are checked against their annotated ranges when one is made.
 
     Attributes:
         name: name of the class in configurations and messages.
-        option_ranges: allowed values of each option that has a number or a word as default.
+        option_ranges: allowed values of each option that has a number or a word as default, see `find_ranges`.
     """
 
     name: ClassVar[str]
-    option_ranges: ClassVar[OptionRanges] = {}
+    option_ranges: ClassVar[OptionRanges] = _AnnotatedRanges()  # type: ignore[assignment]
 
     def __post_init__(self) -> None:
         """Check the options.

@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """DDS of the tests stays on this host, in a domain reserved for this process: no test meets a robot or another test."""
 
+import gc
 import os
 import re
 import signal
+import sys
 
 import pytest
+from support.shared_compilation import share_compilation
 
 from robot_dyn_id.nodes.runtime.isolation import keep_to_this_host
 
@@ -20,6 +23,22 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 for number in (signal.SIGHUP, signal.SIGQUIT):
     if signal.getsignal(number) is signal.SIG_IGN:
         signal.signal(number, lambda number, frame: None)
+
+
+def pytest_addoption(parser):
+    parser.addoption("--no-processes", action="store_true", help="skip a test where it starts a program")
+
+
+def pytest_configure(config):
+    share_compilation()
+    if config.option.no_processes:
+        sys.addaudithook(skip_programs)
+
+
+def skip_programs(event, _):
+    """Audit hook: between tests, pytest-xdist starts its workers."""
+    if event == "subprocess.Popen" and "PYTEST_CURRENT_TEST" in os.environ:
+        pytest.skip("starts a program")
 
 
 def pytest_ignore_collect(collection_path, config):
@@ -38,9 +57,11 @@ def pytest_collection_modifyitems(items):
 
 
 @pytest.fixture
-def world():
+def world(monkeypatch):
     from support.ros_world import World  # DDS reads the environment when it is loaded
 
+    # what was there before the first world stays out of all collections: to pass over it takes longer than many tests
+    monkeypatch.setattr(gc, "unfreeze", lambda: None)
     world = World()
     yield world
     world.close()

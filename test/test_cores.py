@@ -382,6 +382,7 @@ def numbers_of_identification(settings):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "numbers",
     [

@@ -32,6 +32,7 @@ def calls(path, name):
             yield node
 
 
+@pytest.mark.slow
 def test_every_finding_is_defined_once_under_its_own_name_and_made():
     """The definition of `effort_sign` is the constant EFFORT_SIGN of a module, and a call `EFFORT_SIGN.found(...)` makes it."""
     files = [path for path in PACKAGE.rglob("*.py") if path.relative_to(PACKAGE).parts[0] not in WITHOUT_FINDINGS]
@@ -47,6 +48,7 @@ def test_folders_without_findings_define_none():
     assert paths and not [path for path in paths for _ in calls(path, "Definition")]
 
 
+@pytest.mark.slow
 def test_every_code_is_asserted_by_another_test():
     """As a literal of its own: a code that no test provokes may never be reported."""
     tests = [path for path in Path(__file__).parent.rglob("test_*.py") if path != Path(__file__)]

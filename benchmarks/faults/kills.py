@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from faults.cell import REST_SPEED, Cell, parameters_of_arm
+from faults.cell import REST_SPEED, STARTING_S, Cell, parameters_of_arm
 from faults.results import Result
 
 REST_BOUND_S = 0.6
@@ -195,6 +195,9 @@ def recorder(cell: Cell, runs: int, rng: random.Random, states: Sequence[str]) -
     from robot_dyn_id.msg import RecordingStatus as Status
     from std_srvs.srv import SetBool
 
+    from robot_dyn_id.nodes.runtime.robot_node import LATCHED
+
+    statuses = cell.world.heard(Status, f"/{cell.namespace}/recording_status", LATCHED)
     cell.start("simulator")
     cell.start("torque_residual_monitor")
     cell.wait_started("simulator", "torque_residual_monitor")
@@ -211,6 +214,7 @@ def recorder(cell: Cell, runs: int, rng: random.Random, states: Sequence[str]) -
             if state != "idle":
                 cell.trigger("recorder/start")
                 cell.until_recording(Status.RECORDING)
+                cell.world.until(lambda: any(statuses[-1].counts), STARTING_S, "messages in the file")
                 cell.world.wait(rng.uniform(0.5, 3.0))
             if state == "paused":
                 cell.world.call(SetBool, f"/{cell.namespace}/recorder/pause", SetBool.Request(data=True))

@@ -16,7 +16,6 @@ from robot_dyn_id.dynamics.terms import Coulomb, Dahl, Offset, RotorInertia, Vis
 from robot_dyn_id.errors import RobotDynIdError, UnsafeDataError
 from robot_dyn_id.estimators import WeightedLeastSquares
 from robot_dyn_id.findings import Finding
-from robot_dyn_id.identification.diagnosis.stamps import require_seconds
 from robot_dyn_id.identification.stages.examined import Examined
 from robot_dyn_id.identification.stages.read import Read
 from robot_dyn_id.model.robot import RobotModel
@@ -121,7 +120,6 @@ def answer(case: Case, settings: Settings | None = None, until: Collection[str] 
 def _examine(robot: RobotModel, recordings: Sequence[Recording], settings: Settings) -> Answer:
     """Answer of the stages before a model is identified."""
     model = match_joints(robot, recordings, robot.held)
-    require_seconds(recordings, model.joint_names)
     examined = Examined.from_read(Read.from_recordings(recordings, [], model, settings))
     return _answer((*examined.read.findings, *examined.findings))
 

@@ -12,7 +12,8 @@ from robot_dyn_id.cli.outputs import add_force, claim
 from robot_dyn_id.errors import InputError, UsageError
 from robot_dyn_id.files.manifest import read_manifest
 from robot_dyn_id.progress import Stage
-from robot_dyn_id.workflow.fleet import PAGE, POOLED, REPORT, FleetResult, format_probability, identify_fleet
+from robot_dyn_id.workflow.fleet import identify_fleet
+from robot_dyn_id.workflow.fleet_results import PAGE, POOLED, REPORT, FleetResult, format_probability
 from robot_dyn_id.workflow.scheduler import Certificates, check_address, open_executor
 
 STATED = ("robot_differs", "recording_left_out")

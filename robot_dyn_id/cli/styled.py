@@ -33,6 +33,7 @@ from robot_dyn_id.report.text import (
     note_lines,
 )
 from robot_dyn_id.report.uses import HEADS, answer_rows, use_rows
+from robot_dyn_id.workflow.results import IdentificationResult, ValidationResult
 
 STYLES = {
     **{"good": "bold green", "suspect": "bold yellow", "bad": "bold red", "failed": "bold red"},
@@ -59,12 +60,16 @@ def print_styled(value: object, stream: TextIO, verbose: bool = False) -> None:
     """Print a result on a terminal.
 
     Args:
-        value: an identification, an evaluation, or anything with a text.
+        value: an identification, an evaluation, the result of one, or anything with a text.
         stream: the terminal.
         verbose: whether all findings are printed.
     """
     console = Console(file=stream, highlight=False, soft_wrap=False)
     most = sys.maxsize if verbose else MAX_PRINTED_FINDINGS
+    if isinstance(value, IdentificationResult):
+        value = value.identification
+    elif isinstance(value, ValidationResult):
+        value = value.evaluation
     if isinstance(value, Identification):
         console.print(*_evaluation(value.evaluation, most, model_lines(value)), sep="\n")
     elif isinstance(value, Evaluation):

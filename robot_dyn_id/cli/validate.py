@@ -43,4 +43,4 @@ def run(arguments: argparse.Namespace) -> tuple[int, dict[str, Any]]:
     if not arguments.json:
         show(result)
         show(f"report in {folder / PAGE}" if folder else "no report was written; --out DIR writes one")
-    return int(result.verdict.word == "bad"), summary
+    return int(result.evaluation.verdict.word == "bad"), summary

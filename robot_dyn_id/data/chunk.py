@@ -94,27 +94,39 @@ class Chunk:
         return self.q, self.dq, self.tau, self.current, self.temperature, self.reference
 
 
-def with_margins(chunks: Iterable[Chunk], reach: int) -> Iterator[tuple[Chunk, slice]]:
-    """Give consecutive chunks the samples around them, so that a running filter does not depend on the chunks.
+@dataclass
+class Margins:
+    """Gives consecutive chunks the samples around them, so that a running filter does not depend on the chunks.
 
-    Args:
-        chunks: chunks of one trial.
+    Each sample is due once, in order: with `reach` samples on both sides, except at the ends of the trial.
+
+    Attributes:
         reach: number of samples that a filter needs on both sides.
-
-    Yields:
-        Samples, and rows of them that are due: with `reach` samples on both sides, except at the ends of the trial.
-        Each sample is due once, in order.
     """
-    held: list[Chunk] = []
-    due = 0  # first held row that was not due yet
+
+    reach: int
+    _held: Chunk | None = None
+    _due: int = 0  # first held row that was not due yet
+
+    def add(self, chunk: Chunk) -> Iterator[tuple[Chunk, slice]]:
+        """Continue with a chunk: samples, and rows of them that are due, if there are any."""
+        joined = chunk if self._held is None else Chunk.join([self._held, chunk])
+        ready = len(joined) - self.reach
+        self._held = joined
+        if ready > self._due:
+            yield joined, slice(self._due, ready)
+            first = max(0, ready - self.reach)
+            self._held, self._due = joined.take(slice(first, None)), ready - first
+
+    def finish(self) -> Iterator[tuple[Chunk, slice]]:
+        """End the trial: the last samples that are due, if there are any."""
+        if self._held is not None and len(self._held) > self._due:
+            yield self._held, slice(self._due, len(self._held))
+
+
+def with_margins(chunks: Iterable[Chunk], reach: int) -> Iterator[tuple[Chunk, slice]]:
+    """Consecutive chunks of one trial with the samples around them, and rows of them that are due; see `Margins`."""
+    margins = Margins(reach)
     for chunk in chunks:
-        held.append(chunk)
-        joined = Chunk.join(held)
-        ready = len(joined) - reach
-        held = [joined]
-        if ready > due:
-            yield joined, slice(due, ready)
-            first = max(0, ready - reach)
-            held, due = [joined.take(slice(first, None))], ready - first
-    if held and len(held[0]) > due:
-        yield held[0], slice(due, len(held[0]))
+        yield from margins.add(chunk)
+    yield from margins.finish()

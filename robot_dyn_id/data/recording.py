@@ -7,7 +7,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from robot_dyn_id.arrays import Array
 from robot_dyn_id.data.chunk import Chunk
 from robot_dyn_id.errors import InputError
 
@@ -111,7 +110,3 @@ class DerivedRecording:
     def effort_is_torque(self) -> bool:
         """See `Recording`."""
         return self.recording.effort_is_torque
-
-    def effort_stamps(self, t: Array) -> Array:
-        """Stamps in the viewed recording of the efforts at stamps of the view [s], shape (N,)."""
-        return t

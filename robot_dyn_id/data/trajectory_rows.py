@@ -3,7 +3,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+
+import numpy as np
+
+from robot_dyn_id.arrays import Array
 
 NANOSECONDS = 1_000_000_000
 
@@ -34,7 +39,18 @@ class TrajectoryRows:
     frame_id: str = ""
     stamp: int = 0
 
+    @classmethod
+    def from_arrays(cls, joint_names: Sequence[str], t: Array, q: Array, dq: Array, ddq: Array) -> TrajectoryRows:
+        """Rows of k points without efforts, from times [s], shape (k,), and channels of shape (k, n)."""
+        times = tuple(np.round(t * NANOSECONDS).astype(np.int64).tolist())
+        return cls(tuple(joint_names), times, list_rows(q), list_rows(dq), list_rows(ddq), ((),) * len(t))
+
     @property
     def seconds(self) -> list[float]:
         """Times from the start [s]."""
         return [time / NANOSECONDS for time in self.times]
+
+
+def list_rows(values: Array) -> Rows:
+    """Rows of an array, shape (k, n)."""
+    return tuple(map(tuple, values.tolist()))

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -13,9 +12,6 @@ from robot_dyn_id.arrays import Array
 from robot_dyn_id.dynamics.consistency import central, parameters_of, solid
 from robot_dyn_id.findings import Definition, Finding, Section
 from robot_dyn_id.model.robot import STANDARD_GRAVITY, RobotModel
-
-if TYPE_CHECKING:
-    from typing_extensions import Self
 
 PRIOR_FROM_GEOMETRY = Definition(
     "prior_from_geometry",
@@ -73,14 +69,14 @@ class BodyPrior:
         return np.asarray(self.masses[:, None] * self.lengths[:, None] ** powers)
 
     @classmethod
-    def from_model(cls, model: RobotModel) -> Self:
+    def from_model(cls, model: RobotModel) -> BodyPrior:
         """The URDF's bodies, unless its masses are missing or placeholders; else bodies from its geometry."""
         if has_placeholder_masses(model):
             return cls.from_geometry(model)
         return cls.from_bodies(f"URDF of {model.name}", model.inertial_parameters, model)
 
     @classmethod
-    def from_bodies(cls, source: str, parameters: Array, model: RobotModel) -> Self:
+    def from_bodies(cls, source: str, parameters: Array, model: RobotModel) -> BodyPrior:
         """Given bodies, with the least changes that make them physically consistent.
 
         Args:
@@ -96,7 +92,7 @@ class BodyPrior:
         return cls(source, bodies, masses, link_lengths(model), findings)
 
     @classmethod
-    def from_geometry(cls, model: RobotModel) -> Self:
+    def from_geometry(cls, model: RobotModel) -> BodyPrior:
         """Bodies whose weight at their length takes `PAYLOAD_SHARE` of their joint's rated effort.
 
         The center of mass is halfway to the next joint. Joints without a rated effort have the median of the others;

@@ -6,7 +6,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -16,9 +15,6 @@ from robot_dyn_id.dynamics.dynamics import Dynamics
 from robot_dyn_id.dynamics.terms import TermStates
 from robot_dyn_id.errors import InputError, UsageError
 from robot_dyn_id.parameters import COMPENSATIONS, NONE, UNKNOWN, ParameterSet, compensation_fault
-
-if TYPE_CHECKING:
-    from typing_extensions import Self
 
 
 def check_compensations(effort_kind: str, robot_compensates: Sequence[str]) -> None:
@@ -102,7 +98,7 @@ class DriverCompensation:
     Example:
         ```python
         parameters = rdi.load_parameters("run/parameters.yaml")
-        dynamics = parameters.dynamics()
+        dynamics = rdi.make_dynamics(parameters)
         driver = rdi.DriverCompensation.from_parameters(parameters, dynamics, ["gravity"])
         command = dynamics.inverse_dynamics(q, dq, ddq) - driver.torque(q, dq)
         ```
@@ -116,7 +112,9 @@ class DriverCompensation:
     parts: tuple[str, ...]
 
     @classmethod
-    def from_parameters(cls, parameters: ParameterSet, dynamics: Dynamics, stated: Sequence[str] = ()) -> Self:
+    def from_parameters(
+        cls, parameters: ParameterSet, dynamics: Dynamics, stated: Sequence[str] = ()
+    ) -> DriverCompensation:
         """Make the compensation of a robot's driver; see `decide_compensations`.
 
         Raises:

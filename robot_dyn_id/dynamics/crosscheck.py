@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -25,9 +25,6 @@ from robot_dyn_id.dynamics.base_parameters import (
 from robot_dyn_id.dynamics.dynamics import Dynamics
 from robot_dyn_id.dynamics.regressor import Motion, Regressor
 from robot_dyn_id.model.robot import RobotModel, configuration_of, parse_with_pinocchio, reduced_pinocchio
-
-if TYPE_CHECKING:
-    from typing_extensions import Self
 
 MAX_DIFFERENCE_RATIO = 1e-10
 """Maximum difference that counts as rounding, relative to the largest entry."""
@@ -181,7 +178,7 @@ class _Pinocchio:
     weighted: tuple[tuple[float, Any], ...]
 
     @classmethod
-    def from_robot(cls, robot: RobotModel, parameters: Array | None) -> Self:
+    def from_robot(cls, robot: RobotModel, parameters: Array | None) -> _Pinocchio:
         full = _parse(robot.urdf, tuple(float(g) for g in robot.gravity))
         model = reduced_pinocchio(full, robot.body_names, robot.held)
         if parameters is None:

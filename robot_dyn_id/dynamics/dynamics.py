@@ -13,7 +13,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -22,13 +21,10 @@ from robot_dyn_id.arrays import Array, Integers, Mask
 from robot_dyn_id.dynamics.regressor import Motion, Regressor
 from robot_dyn_id.dynamics.terms import Term, TermGroup, TermStates
 from robot_dyn_id.errors import InputError, UsageError
-from robot_dyn_id.kernels.dynamics import dynamics_single, dynamics_tiles
+from robot_dyn_id.kernels.dynamics import BodyTree, dynamics_single, dynamics_tiles
 from robot_dyn_id.model.description import is_same_robot
 from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.parameters import ParameterSet
-
-if TYPE_CHECKING:
-    from typing_extensions import Self
 
 MAX_SINGLE_STATES = 8
 """Maximum number of states that are evaluated one by one: the cost of a tile does not depend on their number."""
@@ -121,7 +117,7 @@ class Dynamics:
 
     Example:
         ```python
-        dynamics = rdi.load_parameters("run/parameters.yaml").dynamics()
+        dynamics = rdi.make_dynamics(rdi.load_parameters("run/parameters.yaml"))
         tau = dynamics.inverse_dynamics(q, dq, ddq)
         M, h = dynamics.mass_matrix(q), dynamics.bias(q, dq)
         ddq = dynamics.forward_dynamics(q, dq, tau)
@@ -146,7 +142,7 @@ class Dynamics:
     temperature: Array | None = None
 
     @classmethod
-    def from_parameters(cls, parameters: ParameterSet) -> Self:
+    def from_parameters(cls, parameters: ParameterSet) -> Dynamics:
         """Make the dynamics of an identified parameter set.
 
         Raises:
@@ -155,7 +151,7 @@ class Dynamics:
         return cls(Regressor.from_parameters(parameters), parameters.base.independent, parameters.estimate.values)
 
     @classmethod
-    def from_model(cls, model: RobotModel) -> Self:
+    def from_model(cls, model: RobotModel) -> Dynamics:
         """Make the dynamics of the rigid bodies of the URDF, without friction."""
         values = model.inertial_parameters
         return cls(Regressor(model), np.arange(len(values)), values)
@@ -165,7 +161,7 @@ class Dynamics:
         """Unit of each joint's effort; see `RobotModel.effort_units`."""
         return self.regressor.model.effort_units
 
-    def carrying(self, body: int, parameters: Array) -> Self:
+    def carrying(self, body: int, parameters: Array) -> Dynamics:
         """The same robot with a further body fixed to one of its bodies.
 
         Args:
@@ -176,7 +172,7 @@ class Dynamics:
         every[10 * body : 10 * body + 10] += parameters
         return replace(self, columns=np.arange(len(every)), values=every)
 
-    def at_temperature(self, temperature: ArrayLike) -> Self:
+    def at_temperature(self, temperature: ArrayLike) -> Dynamics:
         """The same robot at other temperatures of the joints [degrees Celsius], a number or shape (n,).
 
         Raises:
@@ -326,13 +322,17 @@ class Dynamics:
         )
 
     @cached_property
-    def kernel_arguments(self) -> tuple[Array | Integers, ...]:
-        """First arguments of the kernels, for callers inside compiled loops; terms are not included."""
+    def body_parameters(self) -> Array:
+        """Standard parameters of the bodies as the kernels take them, shape (b, 10, 1)."""
+        return self.parameters[: 10 * len(self.regressor.model.body_names)].reshape(-1, 10, 1)
+
+    @cached_property
+    def body_tree(self) -> BodyTree:
+        """Tree of the bodies as the kernels take it."""
         tree = self.regressor.tree
         model = self.regressor.model
-        bodies = len(model.body_names)
-        return (
-            np.where(tree.parent < 0, bodies, tree.parent),
+        return BodyTree(
+            np.where(tree.parent < 0, len(model.body_names), tree.parent),
             tree.leader,
             tree.multiplier,
             model.offset,
@@ -341,7 +341,6 @@ class Dynamics:
             tree.axis,
             model.prismatic.astype(np.float64),
             tree.gravity,
-            self.parameters[: 10 * bodies].reshape(bodies, 10, 1),
         )
 
     def _terms_torque(self, q: Array, dq: Array, ddq: Array, states: TermStates | None) -> Array:
@@ -364,7 +363,7 @@ class Dynamics:
         excess = np.empty(states) if arrays.excess is None else arrays.excess
         kernel = dynamics_single if states <= MAX_SINGLE_STATES else dynamics_tiles
         with np.errstate(all="ignore"):  # a singular M divides by zero; `excess` reports it
-            kernel(*self.kernel_arguments, q, dq, ddq, entries, values, *results, excess)
+            kernel(self.body_tree, self.body_parameters, q, dq, ddq, entries, values, *results, excess)
 
     def _joint_major(self, *states: ArrayLike) -> tuple[tuple[int, ...], list[Array]]:
         """The common shape of states, and the states as the kernels take them, new arrays of shape (n, N).

@@ -137,7 +137,7 @@ def standard_covariance(parameters: ParameterSet) -> Array:
 
 
 def determined_covariance(parameters: ParameterSet, scales: Array) -> Array:
-    """`standard_covariance` with NaN also in the rows and columns of what data do not determine, shape (10 b, 10 b).
+    """`standard_covariance` with NaN also where data do not determine a parameter, shape (10 b, 10 b).
 
     Nothing counts as determined where the strength of the prior in the covariance is not known.
 

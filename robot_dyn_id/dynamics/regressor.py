@@ -404,7 +404,7 @@ class Layout:
     slots: Integers
 
     @classmethod
-    def from_columns(cls, regressor: Regressor, columns: Integers) -> Self:
+    def from_columns(cls, regressor: Regressor, columns: Integers) -> Layout:
         """Make the layout of selected columns."""
         structure = regressor.structure
         slots = np.full(structure.shape, -1, dtype=np.int64)

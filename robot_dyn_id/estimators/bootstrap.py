@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from contextlib import closing
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -22,9 +21,6 @@ from robot_dyn_id.estimators.contract import Estimate, Estimator
 from robot_dyn_id.estimators.sandwich import rescale_covariance
 from robot_dyn_id.findings import Definition, Section
 from robot_dyn_id.progress import Progress, Stage, ignore_progress
-
-if TYPE_CHECKING:
-    from typing_extensions import Self
 
 BOOTSTRAP_DEVIATIONS = Definition(
     "bootstrap_deviations",
@@ -162,7 +158,7 @@ class Residuals:
     used: dict[int, Mask]
 
     @classmethod
-    def from_estimate(cls, problem: LinearProblem, estimate: Estimate) -> Self:
+    def from_estimate(cls, problem: LinearProblem, estimate: Estimate) -> Residuals:
         """Evaluate an estimate, with its own nonlinear constants, in one pass over the problem."""
         at = problem
         if estimate.regressor is not None and isinstance(problem, RegressorProblem):

@@ -18,7 +18,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve, cholesky, solve_triangular
@@ -26,9 +25,6 @@ from scipy.linalg import cho_factor, cho_solve, cholesky, solve_triangular
 from robot_dyn_id.arrays import Array, Mask
 from robot_dyn_id.estimators.non_negative import minimize_non_negative
 from robot_dyn_id.kernels.profile import follow_profile
-
-if TYPE_CHECKING:
-    from typing_extensions import Self
 
 NORMAL = 1.96
 """Upper quantile of normal 95 % intervals."""
@@ -67,7 +63,7 @@ class BoundedNormal:
     bounded: Mask
 
     @classmethod
-    def from_scores(cls, normal: Array, right: Array, covariance: Array, bounded: Mask) -> Self:
+    def from_scores(cls, normal: Array, right: Array, covariance: Array, bounded: Mask) -> BoundedNormal:
         """Make it from normal equations.
 
         Args:

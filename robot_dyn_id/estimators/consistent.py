@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 from scipy.linalg import cholesky, solve_triangular
@@ -21,12 +21,12 @@ from robot_dyn_id.errors import UsageError
 from robot_dyn_id.estimators.bounded_intervals import NORMAL, BoundedNormal
 from robot_dyn_id.estimators.consistent_fit import FLOOR, ConsistentFit, fit_consistent
 from robot_dyn_id.estimators.contract import Estimate
-from robot_dyn_id.estimators.factors import METHODS, Factors, compress_rows
+from robot_dyn_id.estimators.factors import Factors, Method, compress_rows
 from robot_dyn_id.estimators.link_cost import LinkCost, accumulate_blocks, cross_validate_links
 from robot_dyn_id.estimators.sandwich import compute_score_covariance
 from robot_dyn_id.estimators.weighting import solve_reweighted
 from robot_dyn_id.findings import Definition, Finding, Section
-from robot_dyn_id.options import CheckedOptions, Choice, OptionRanges, Range
+from robot_dyn_id.options import CheckedOptions, Order, Range
 from robot_dyn_id.uses import LIMITED
 
 LINKS_CONTRADICTED = Definition(
@@ -71,21 +71,15 @@ class Consistent(CheckedOptions):
         method: `qr` or `gram`.
     """
 
-    strength: float | None = None
-    floor: float = FLOOR
+    strength: Annotated[float | None, Range(0.0)] = None
+    floor: Annotated[float, Range(0, 1, includes_low=False, includes_high=False)] = FLOOR
     weights: tuple[float, ...] = ()
     signed: tuple[str, ...] = ()
-    autoregressive_order: int = 6
-    method: str = "qr"
+    autoregressive_order: Order = 6
+    method: Method = "qr"
 
     name: ClassVar[str] = "consistent"
     uses_prior: ClassVar[bool] = True
-    option_ranges: ClassVar[OptionRanges] = {
-        "strength": Range(0.0),
-        "floor": Range(0, 1, includes_low=False, includes_high=False),
-        "autoregressive_order": Range(0, 1000),
-        "method": Choice(METHODS),
-    }
 
     @property
     def known_strength(self) -> float:

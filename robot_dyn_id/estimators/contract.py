@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, ClassVar, Protocol
+from typing import ClassVar, Protocol
 
 import numpy as np
 
@@ -14,9 +14,6 @@ from robot_dyn_id.dynamics.problem import LinearProblem
 from robot_dyn_id.dynamics.regressor import Regressor
 from robot_dyn_id.estimators.factors import Factors, Solution
 from robot_dyn_id.findings import Finding
-
-if TYPE_CHECKING:
-    from typing_extensions import Self
 
 
 @dataclass(frozen=True)
@@ -97,7 +94,7 @@ class Estimate:
         solution: Solution,
         covariance: Array,
         noise: Array,
-    ) -> Self:
+    ) -> Estimate:
         """Make the estimate of a least-squares solution.
 
         Args:

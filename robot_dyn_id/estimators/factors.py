@@ -12,7 +12,7 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import Annotated
 
 import numpy as np
 from scipy.linalg import blas, lapack, solve_triangular
@@ -22,9 +22,7 @@ from robot_dyn_id.dynamics.problem import LinearProblem, Tile, find_used_rows
 from robot_dyn_id.errors import InputError, UsageError
 from robot_dyn_id.kernels.compiled import COMPILED
 from robot_dyn_id.kernels.compression import add_products, add_rows
-
-if TYPE_CHECKING:
-    from typing_extensions import Self
+from robot_dyn_id.options import Choice
 
 MIN_SINGULAR_VALUE_RATIO = 1e-7
 """Singular values of unit-norm columns below this share of the largest belong to directions that are not excited."""
@@ -37,6 +35,8 @@ QR_BLOCK_COLUMNS = 16
 """Block size of the triangular-pentagonal QR: the fastest of 4 to 24 for arms."""
 
 METHODS = ("qr", "gram")
+Method = Annotated[str, Choice(METHODS)]
+"""Type of an option: how rows are compressed."""
 
 MIN_CHOLESKY_PIVOT = 1e-5
 """Pivots of the scaled Gram matrix below this may be rounding: its rank is then determined by eigenvalues."""
@@ -96,7 +96,7 @@ class Grams:
     counts: Integers
 
     @classmethod
-    def from_problem(cls, problem: LinearProblem, tiles: Iterable[Tile] | None = None) -> Self:
+    def from_problem(cls, problem: LinearProblem, tiles: Iterable[Tile] | None = None) -> Grams:
         """Accumulate Gram matrices over the problem's tiles, or over tiles made from them.
 
         Raises:
@@ -137,7 +137,7 @@ class Factors:
     counts: Integers
 
     @classmethod
-    def from_problem(cls, problem: LinearProblem, tiles: Iterable[Tile] | None = None, method: str = "qr") -> Self:
+    def from_problem(cls, problem: LinearProblem, tiles: Iterable[Tile] | None = None, method: str = "qr") -> Factors:
         """Compress the problem's tiles, or tiles made from them, e.g. whitened ones.
 
         The blocks of the tiles are overwritten.
@@ -157,7 +157,7 @@ class Factors:
         return cls(len(problem.names), problem.supports, found, counts)
 
     @classmethod
-    def merged(cls, parts: Sequence[Factors]) -> Self:
+    def merged(cls, parts: Sequence[Factors]) -> Factors:
         """Factors of the rows of several problems with the same parameters, in any grouping within rounding.
 
         Args:
@@ -271,7 +271,7 @@ class Solution:
     root: Array
 
     @classmethod
-    def from_rows(cls, stack: Array) -> Self:
+    def from_rows(cls, stack: Array) -> Solution:
         """Solve the stacked [W tau], shape (rows, p + 1)."""
         norms = np.linalg.norm(stack[:, :-1], axis=0)
         scale = np.where(norms > 0, norms, 1.0)

@@ -10,11 +10,11 @@ import numpy as np
 
 from robot_dyn_id.dynamics.problem import LinearProblem
 from robot_dyn_id.estimators.contract import Estimate
-from robot_dyn_id.estimators.factors import METHODS, Factors, compress_rows
+from robot_dyn_id.estimators.factors import Factors, Method, compress_rows
 from robot_dyn_id.estimators.feasible_gls import solve_whitened
 from robot_dyn_id.estimators.sandwich import compute_sandwich
 from robot_dyn_id.estimators.weighting import refine_solution, solve_reweighted
-from robot_dyn_id.options import CheckedOptions, Choice, OptionRanges, Range
+from robot_dyn_id.options import CheckedOptions, Count, Order
 
 
 @dataclass(frozen=True)
@@ -26,16 +26,12 @@ class OrdinaryLeastSquares(CheckedOptions):
         method: `qr` or `gram`.
     """
 
-    autoregressive_order: int = 6
-    method: str = "qr"
+    autoregressive_order: Order = 6
+    method: Method = "qr"
 
     name: ClassVar[str] = "ols"
     uses_prior: ClassVar[bool] = False
     any_columns: ClassVar[bool] = True
-    option_ranges: ClassVar[OptionRanges] = {
-        "autoregressive_order": Range(0, 1000),
-        "method": Choice(METHODS),
-    }
 
     def fit(self, problem: LinearProblem) -> Estimate:
         """See `Estimator.fit`."""
@@ -60,16 +56,12 @@ class WeightedLeastSquares(CheckedOptions):
         method: `qr` or `gram`.
     """
 
-    autoregressive_order: int = 6
-    method: str = "qr"
+    autoregressive_order: Order = 6
+    method: Method = "qr"
 
     name: ClassVar[str] = "weighted"
     uses_prior: ClassVar[bool] = False
     any_columns: ClassVar[bool] = True
-    option_ranges: ClassVar[OptionRanges] = {
-        "autoregressive_order": Range(0, 1000),
-        "method": Choice(METHODS),
-    }
 
     def fit(self, problem: LinearProblem) -> Estimate:
         """See `Estimator.fit`."""
@@ -96,18 +88,13 @@ class GeneralizedLeastSquares(CheckedOptions):
         method: `qr` or `gram`.
     """
 
-    autoregressive_order: int = 6
-    passes: int = 2
-    method: str = "qr"
+    autoregressive_order: Order = 6
+    passes: Count = 2
+    method: Method = "qr"
 
     name: ClassVar[str] = "generalized"
     uses_prior: ClassVar[bool] = False
     any_columns: ClassVar[bool] = True
-    option_ranges: ClassVar[OptionRanges] = {
-        "autoregressive_order": Range(0, 1000),
-        "passes": Range(1),
-        "method": Choice(METHODS),
-    }
 
     def fit(self, problem: LinearProblem) -> Estimate:
         """See `Estimator.fit`."""

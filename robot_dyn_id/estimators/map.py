@@ -13,7 +13,7 @@ from robot_dyn_id.errors import UsageError
 from robot_dyn_id.estimators.contract import Estimate
 from robot_dyn_id.estimators.factors import Factors, Solution
 from robot_dyn_id.estimators.feasible_gls import WhitenedSolution, solve_whitened
-from robot_dyn_id.options import CheckedOptions, OptionRanges, Range
+from robot_dyn_id.options import CheckedOptions, Count, Order, Positive
 
 
 @dataclass(frozen=True)
@@ -29,17 +29,12 @@ class MaximumAPosteriori(CheckedOptions):
         passes: number of whitening passes.
     """
 
-    spread: float = 0.25
-    autoregressive_order: int = 6
-    passes: int = 2
+    spread: Positive = 0.25
+    autoregressive_order: Order = 6
+    passes: Count = 2
 
     name: ClassVar[str] = "map"
     uses_prior: ClassVar[bool] = True
-    option_ranges: ClassVar[OptionRanges] = {
-        "spread": Range(0, includes_low=False),
-        "autoregressive_order": Range(0, 1000),
-        "passes": Range(1),
-    }
 
     def fit(self, problem: LinearProblem) -> Estimate:
         """See `Estimator.fit`.

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -17,9 +17,6 @@ from robot_dyn_id.estimators.factors import Solution, compress_rows, zero_roundi
 from robot_dyn_id.estimators.sandwich import rescale_covariance
 from robot_dyn_id.findings import Definition, Section
 from robot_dyn_id.options import CheckedOptions
-
-if TYPE_CHECKING:
-    from typing_extensions import Self
 
 PERIODS_AVERAGED = Definition(
     "periods_averaged",
@@ -121,7 +118,7 @@ class Averages:
     present: dict[int, Array]
 
     @classmethod
-    def from_problem(cls, problem: LinearProblem, length: int) -> Self:
+    def from_problem(cls, problem: LinearProblem, length: int) -> Averages:
         """Average the rows in two passes: the first finds the lengths of the segments.
 
         Raises:

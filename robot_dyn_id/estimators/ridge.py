@@ -13,7 +13,7 @@ from robot_dyn_id.dynamics.problem import LinearProblem
 from robot_dyn_id.estimators.contract import Estimate
 from robot_dyn_id.estimators.factors import Factors, Solution
 from robot_dyn_id.estimators.feasible_gls import solve_whitened
-from robot_dyn_id.options import CheckedOptions, OptionRanges, Range
+from robot_dyn_id.options import CheckedOptions, Count, NotNegative, Order
 
 PENALTIES = np.geomspace(1e-12, 1e3, 61)
 """Grid of penalties; the most likely one is refined around the best of them."""
@@ -32,18 +32,13 @@ class Ridge(CheckedOptions):
         passes: number of whitening passes.
     """
 
-    penalty: float = 0.0
-    autoregressive_order: int = 6
-    passes: int = 2
+    penalty: NotNegative = 0.0
+    autoregressive_order: Order = 6
+    passes: Count = 2
 
     name: ClassVar[str] = "ridge"
     uses_prior: ClassVar[bool] = False
     any_columns: ClassVar[bool] = True
-    option_ranges: ClassVar[OptionRanges] = {
-        "penalty": Range(0),
-        "autoregressive_order": Range(0, 1000),
-        "passes": Range(1),
-    }
 
     def fit(self, problem: LinearProblem) -> Estimate:
         """See `Estimator.fit`."""

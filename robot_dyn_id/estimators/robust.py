@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from robot_dyn_id.estimators.contract import Estimate
 from robot_dyn_id.estimators.factors import Factors, Solution, compress_rows
 from robot_dyn_id.estimators.weighting import degrees_of_freedom
 from robot_dyn_id.estimators.whitening import LaggedGrams, fit_whitening
-from robot_dyn_id.options import CheckedOptions, Choice, OptionRanges, Range
+from robot_dyn_id.options import CheckedOptions, Choice, Count, Order
 
 TUNING_DEVIATIONS = {"huber": 1.345, "bisquare": 4.685}
 """Residuals [standard deviations] above which weights fall, linearly or to 0: 95 % efficient in normal noise."""
@@ -55,19 +55,14 @@ class Robust(CheckedOptions):
         iterations: maximum number of iterations.
     """
 
-    loss: str = "bisquare"
-    autoregressive_order: int = 6
-    iterations: int = 100
+    loss: Annotated[str, Choice(tuple(TUNING_DEVIATIONS))] = "bisquare"
+    autoregressive_order: Order = 6
+    iterations: Count = 100
 
     name: ClassVar[str] = "robust"
     uses_prior: ClassVar[bool] = False
     any_columns: ClassVar[bool] = True
     expensive: ClassVar[bool] = True
-    option_ranges: ClassVar[OptionRanges] = {
-        "loss": Choice(tuple(TUNING_DEVIATIONS)),
-        "autoregressive_order": Range(0, 1000),
-        "iterations": Range(1),
-    }
 
     def fit(self, problem: LinearProblem) -> Estimate:
         """See `Estimator.fit`."""

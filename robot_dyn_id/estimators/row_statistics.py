@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -20,9 +19,6 @@ from robot_dyn_id.estimators.contract import Estimate
 from robot_dyn_id.estimators.factors import Factors
 from robot_dyn_id.estimators.sandwich import compute_joint_scores
 from robot_dyn_id.estimators.weighting import solve_reweighted
-
-if TYPE_CHECKING:
-    from typing_extensions import Self
 
 
 @dataclass(frozen=True)
@@ -40,7 +36,7 @@ class RowStatistics:
     noise: Array
 
     @classmethod
-    def from_problem(cls, problem: LinearProblem, order: int) -> Self:
+    def from_problem(cls, problem: LinearProblem, order: int) -> RowStatistics:
         """Compress the rows, and estimate the covariance of their scores about their own weighted solution.
 
         Args:
@@ -57,7 +53,7 @@ class RowStatistics:
         return cls(factors, scores, factors.counts * noise**2)
 
     @classmethod
-    def merged(cls, parts: Sequence[RowStatistics]) -> Self:
+    def merged(cls, parts: Sequence[RowStatistics]) -> RowStatistics:
         """Statistics of the rows of several problems with the same parameters, whose noise is independent.
 
         Args:

@@ -16,7 +16,7 @@ from robot_dyn_id.estimators.factors import MIN_SINGULAR_VALUE_RATIO, compress_r
 from robot_dyn_id.estimators.sandwich import compute_sandwich
 from robot_dyn_id.estimators.weighting import solve_reweighted
 from robot_dyn_id.findings import Definition, Section
-from robot_dyn_id.options import CheckedOptions, OptionRanges, Range
+from robot_dyn_id.options import CheckedOptions, Order, Positive
 
 TOTAL_LEAST_SQUARES_ERRORS = Definition(
     "total_least_squares_errors",
@@ -39,16 +39,12 @@ class TotalLeastSquares(CheckedOptions):
         autoregressive_order: AR order of the noise model; 0: white residuals.
     """
 
-    column_error: float = 1.0
-    autoregressive_order: int = 6
+    column_error: Positive = 1.0
+    autoregressive_order: Order = 6
 
     name: ClassVar[str] = "total_least_squares"
     uses_prior: ClassVar[bool] = False
     any_columns: ClassVar[bool] = True
-    option_ranges: ClassVar[OptionRanges] = {
-        "column_error": Range(0, includes_low=False),
-        "autoregressive_order": Range(0, 1000),
-    }
 
     def fit(self, problem: LinearProblem) -> Estimate:
         """See `Estimator.fit`.

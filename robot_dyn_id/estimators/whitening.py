@@ -10,16 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from robot_dyn_id.arrays import Array, Integers
 from robot_dyn_id.dynamics.problem import LinearProblem, Tile, find_used_rows
 from robot_dyn_id.kernels.filters import filter_autoregressive
-
-if TYPE_CHECKING:
-    from typing_extensions import Self
 
 MIN_RESIDUAL_RATIO = 1e-12
 """Mean squares of residuals below this share of the torque's are rounding: they are taken as white."""
@@ -83,7 +79,7 @@ class LaggedGrams:
     counts: Array
 
     @classmethod
-    def from_problem(cls, problem: LinearProblem, order: int) -> Self:
+    def from_problem(cls, problem: LinearProblem, order: int) -> LaggedGrams:
         """Accumulate the products in one pass over the problem."""
         sizes = [len(support) + 1 for support in problem.supports]
         sums = [np.zeros((order + 1, size, size)) for size in sizes]

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from robot_dyn_id.arrays import Array
+from robot_dyn_id.data.trajectory_points import TrajectoryPoints
 from robot_dyn_id.data.trajectory_rows import TrajectoryRows
 from robot_dyn_id.errors import InputError
 from robot_dyn_id.excitation.trajectory import Sample
@@ -16,19 +17,9 @@ from robot_dyn_id.excitation.trajectory import Sample
 
 @dataclass(frozen=True)
 class QuinticPath:
-    """Motion through k points with given velocities and accelerations.
+    """Motion through k points with velocities and accelerations."""
 
-    Attributes:
-        times: times of the points [s], from 0, ascending, shape (k,).
-        q: positions [rad or m], shape (n, k).
-        dq: velocities, shape (n, k).
-        ddq: accelerations, shape (n, k).
-    """
-
-    times: Array
-    q: Array
-    dq: Array
-    ddq: Array
+    points: TrajectoryPoints
 
     @classmethod
     def from_rows(cls, rows: TrajectoryRows, joint_names: Sequence[str]) -> QuinticPath:
@@ -47,47 +38,36 @@ class QuinticPath:
                 f"the trajectory moves the joints {', '.join(rows.joint_names)}, and the robot has "
                 f"{', '.join(joint_names)}: plan it for this robot, or choose its joints (parameter joints)"
             )
-        times, count = np.array(rows.seconds), len(joint_names)
-        if len(times) < 2 or times[0] != 0.0 or not (np.diff(times) > 0.0).all():
-            raise InputError("the trajectory must have two points or more, the first at time 0, with ascending times")
-        columns = [rows.joint_names.index(name) for name in joint_names]
-        values = []
-        for what, channel in (
-            ("positions", rows.positions),
-            ("velocities", rows.velocities),
-            ("accelerations", rows.accelerations),
-        ):
-            if any(len(row) != count for row in channel):
-                raise InputError(f"every point must have {count} {what}: without them the motion is not smooth")
-            values.append(np.array(channel)[:, columns].T)
-            if not np.isfinite(values[-1]).all():
-                raise InputError(f"{what} of the trajectory are not finite")
-        return cls(times, *values)
+        points = TrajectoryPoints.from_rows(joint_names, rows)
+        if len(points.t) < 2 or points.t[0] != 0.0:
+            raise InputError("the trajectory must have two points or more, the first at time 0")
+        for what, channel in (("velocities", points.dq), ("accelerations", points.ddq)):
+            if not np.isfinite(channel).all():
+                raise InputError(f"every point must have {what}: without them the motion is not smooth")
+        return cls(points)
 
     @property
     def duration(self) -> float:
         """Duration [s]."""
-        return float(self.times[-1])
+        return float(self.points.t[-1])
 
     @property
     def center(self) -> Array:
         """Middle of the positions of each joint [rad or m], shape (n,)."""
-        return np.asarray((self.q.min(axis=1) + self.q.max(axis=1)) / 2.0)
+        return np.asarray((self.points.q.min(axis=0) + self.points.q.max(axis=0)) / 2.0)
 
     @property
     def fastest(self) -> float:
         """Duration of the shortest segment [s]: it begins and ends as one half of a wave."""
-        return float(np.diff(self.times).min())
+        return float(np.diff(self.points.t).min())
 
     def evaluate(self, t: Array) -> Sample:
         """See `Trajectory`."""
-        number = np.clip(np.searchsorted(self.times, t, side="right") - 1, 0, len(self.times) - 2)
-        length = self.times[number + 1] - self.times[number]
-        s = (t - self.times[number]) / length
-        start, end = (
-            (x[:, k], length * v[:, k], length**2 * a[:, k])
-            for x, v, a, k in ((self.q, self.dq, self.ddq, k) for k in (number, number + 1))
-        )
+        number = np.clip(np.searchsorted(self.points.t, t, side="right") - 1, 0, len(self.points.t) - 2)
+        length = self.points.t[number + 1] - self.points.t[number]
+        s = (t - self.points.t[number]) / length
+        x, v, a = (np.ascontiguousarray(values.T) for values in (self.points.q, self.points.dq, self.points.ddq))
+        start, end = ((x[:, k], length * v[:, k], length**2 * a[:, k]) for k in (number, number + 1))
         rest = end[0] - start[0] - start[1] - 0.5 * start[2]  # left to the powers 3, 4 and 5, and its derivatives
         slope, bend = end[1] - start[1] - start[2], end[2] - start[2]
         c3 = 10.0 * rest - 4.0 * slope + 0.5 * bend

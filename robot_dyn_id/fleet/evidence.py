@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -13,9 +12,6 @@ from robot_dyn_id.arrays import Array, Integers
 from robot_dyn_id.estimators.factors import MIN_SINGULAR_VALUE_RATIO, Factors
 from robot_dyn_id.estimators.row_statistics import RowStatistics
 from robot_dyn_id.estimators.weighting import solve_reweighted
-
-if TYPE_CHECKING:
-    from typing_extensions import Self
 
 
 @dataclass(frozen=True)
@@ -45,7 +41,7 @@ class Evidence:
     dispersion: float
 
     @classmethod
-    def from_statistics(cls, robots: Sequence[RowStatistics], dispersion: float = 1.0) -> Self:
+    def from_statistics(cls, robots: Sequence[RowStatistics], dispersion: float = 1.0) -> Evidence:
         """Linear models of robots from the statistics of their rows.
 
         Args:

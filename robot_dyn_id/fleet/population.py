@@ -180,12 +180,6 @@ class Population:
         return np.asarray(self.moments.mean * self.evidence.scales)
 
     @property
-    def mean_covariance(self) -> Array:
-        """Covariance of that mean, shape (p, p)."""
-        inverse = np.linalg.pinv(self.moments.mean_information, hermitian=True)
-        return np.asarray(inverse * np.outer(self.evidence.scales, self.evidence.scales))
-
-    @property
     def covariance(self) -> Array:
         """Covariance of the base parameters over robots, shape (p, p)."""
         return np.asarray(

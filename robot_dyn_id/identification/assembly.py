@@ -117,7 +117,7 @@ def assemble(judged: Judged, software_version: str) -> ParameterSet:
         provenance=Provenance(
             sources=tuple(storable(recording.source, LONGEST_LINE) for recording in training.recordings),
             sha256=training.survey.sha256,
-            fingerprint=examined.read.fingerprint,
+            fingerprint=examined.fingerprint,
             estimator=fitted.fit.estimator,
             software_version=software_version,
         ),

@@ -9,16 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.special import chdtrc, ndtr
 
 from robot_dyn_id.arrays import Array, Integers, Mask
 from robot_dyn_id.dynamics.regressor import Regressor
-
-if TYPE_CHECKING:
-    from typing_extensions import Self
 
 LEVEL = 0.01
 """Probability that any group that does not differ is described as different."""
@@ -53,7 +49,7 @@ class ParameterColumns:
     units: tuple[str, ...]
 
     @classmethod
-    def from_regressor(cls, regressor: Regressor, values: Array) -> Self:
+    def from_regressor(cls, regressor: Regressor, values: Array) -> ParameterColumns:
         """Columns of a regressor.
 
         Args:

@@ -11,7 +11,7 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import reduce
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -29,9 +29,6 @@ from robot_dyn_id.parameters import BaseParameters, Fingerprint, Ranges, urdf_ha
 from robot_dyn_id.signals.processing import RecordedProblem
 from robot_dyn_id.signals.reversals import AUTO
 from robot_dyn_id.signals.trials import FilteredTrials
-
-if TYPE_CHECKING:
-    from typing_extensions import Self
 
 Choices = Mapping[str, Any]
 """Plain values by name: numbers, strings and lists of them."""
@@ -67,7 +64,7 @@ class Factor:
         base: BaseParameters,
         settings: Settings,
         effort_kind: str,
-    ) -> Self:
+    ) -> Factor:
         """Factor of filtered recordings.
 
         Args:
@@ -94,7 +91,7 @@ class Factor:
         )
 
     @classmethod
-    def merged(cls, parts: Sequence[Factor]) -> Self:
+    def merged(cls, parts: Sequence[Factor]) -> Factor:
         """Factor of the recordings of several factors.
 
         Args:

@@ -270,8 +270,8 @@ class SimulatedTrials:
         measured = np.empty((len(t), 3, len(plant.q)))
         period = 1.0 / self.rate
         completed = run_trial(
-            plant.dynamics.arguments,
-            compiled.arguments,
+            plant.dynamics.robot,
+            compiled.robot,
             scale,
             (*self.gains.per_joint(model.joint_names), self.gains.exponent),
             period,
@@ -280,10 +280,7 @@ class SimulatedTrials:
             reference,
             noise,
             self.sensors.resolution,
-            plant.q,
-            plant.dq,
-            plant.dry,
-            plant.slip,
+            plant.state,
             compiled.slip(),
             true_positions,
             measured,

@@ -32,8 +32,9 @@ BY_OMEGA, BY_OMEGA_DOT, BY_ACCEL = ROWS + 15, ROWS + 18, ROWS + 21  # cotangents
 WRENCH = ROWS + 24  # of one block (6)
 BY_Q, BY_DQ, BY_DDQ = ROWS + 30, ROWS + 31, ROWS + 32  # derivatives by the joint's motion (1 each)
 KEPT = ROWS + 33  # what is kept of every body for the way back
-U, B, P, Q, K = KEPT, KEPT + 6, KEPT + 12, KEPT + 18, KEPT + 21  # (6), (6), (6), (3), (6)
-CARRIED = 15  # the rows P, Q, K
+PSI_DOT, PSI_DDOT = KEPT, KEPT + 6  # derivatives of the joint's twist (6 each)
+BY_SPATIAL_ACCEL, BY_SPATIAL_VELOCITY, CROSS_WRENCH = KEPT + 12, KEPT + 18, KEPT + 21  # sums over bodies (6), (3), (6)
+CARRIED = 15  # the rows BY_SPATIAL_ACCEL, BY_SPATIAL_VELOCITY, CROSS_WRENCH
 KEEP = 27
 ALL_ROWS = KEPT + KEEP
 
@@ -63,7 +64,7 @@ def find_parent_motion(n, now):  # type: ignore[no-untyped-def]
 
 @inlined
 def differentiate_joint(n, now):  # type: ignore[no-untyped-def]
-    """U and B of the body's joint, and the body's own velocity at the origin of the base."""
+    """Both derivatives of the twist of the body's joint, and the body's own velocity at the origin of the base."""
     for k in samples(n):
         zx, zy, zz = now[JOINT_TWIST, k], now[JOINT_TWIST + 1, k], now[JOINT_TWIST + 2, k]
         sx, sy, sz = now[JOINT_TWIST + 3, k], now[JOINT_TWIST + 4, k], now[JOINT_TWIST + 5, k]
@@ -75,18 +76,18 @@ def differentiate_joint(n, now):  # type: ignore[no-untyped-def]
         tx = wy * sz - wz * sy + ly * zz - lz * zy
         ty = wz * sx - wx * sz + lz * zx - lx * zz
         tz = wx * sy - wy * sx + lx * zy - ly * zx
-        now[U, k] = ux
-        now[U + 1, k] = uy
-        now[U + 2, k] = uz
-        now[U + 3, k] = tx
-        now[U + 4, k] = ty
-        now[U + 5, k] = tz
-        now[B, k] = ey * zz - ez * zy + wy * uz - wz * uy
-        now[B + 1, k] = ez * zx - ex * zz + wz * ux - wx * uz
-        now[B + 2, k] = ex * zy - ey * zx + wx * uy - wy * ux
-        now[B + 3, k] = ey * sz - ez * sy + ay * zz - az * zy + wy * tz - wz * ty + ly * uz - lz * uy
-        now[B + 4, k] = ez * sx - ex * sz + az * zx - ax * zz + wz * tx - wx * tz + lz * ux - lx * uz
-        now[B + 5, k] = ex * sy - ey * sx + ax * zy - ay * zx + wx * ty - wy * tx + lx * uy - ly * ux
+        now[PSI_DOT, k] = ux
+        now[PSI_DOT + 1, k] = uy
+        now[PSI_DOT + 2, k] = uz
+        now[PSI_DOT + 3, k] = tx
+        now[PSI_DOT + 4, k] = ty
+        now[PSI_DOT + 5, k] = tz
+        now[PSI_DDOT, k] = ey * zz - ez * zy + wy * uz - wz * uy
+        now[PSI_DDOT + 1, k] = ez * zx - ex * zz + wz * ux - wx * uz
+        now[PSI_DDOT + 2, k] = ex * zy - ey * zx + wx * uy - wy * ux
+        now[PSI_DDOT + 3, k] = ey * sz - ez * sy + ay * zz - az * zy + wy * tz - wz * ty + ly * uz - lz * uy
+        now[PSI_DDOT + 4, k] = ez * sx - ex * sz + az * zx - ax * zz + wz * tx - wx * tz + lz * ux - lx * uz
+        now[PSI_DDOT + 5, k] = ex * sy - ey * sx + ax * zy - ay * zx + wx * ty - wy * tx + lx * uy - ly * ux
         v = now[VELOCITY, k]
         now[LINEAR, k] = lx + v * sx
         now[LINEAR + 1, k] = ly + v * sy
@@ -128,18 +129,18 @@ def find_block_wrench(n, now):  # type: ignore[no-untyped-def]
 
 @inlined
 def add_cross_wrench(n, sign, twist, now):  # type: ignore[no-untyped-def]
-    """Add a twist x* the wrench to K, or take it away."""
+    """Add a twist x* the wrench to the sum of crossed wrenches, or take it away."""
     for k in samples(n):
         zx, zy, zz = sign * now[twist, k], sign * now[twist + 1, k], sign * now[twist + 2, k]
         sx, sy, sz = sign * now[twist + 3, k], sign * now[twist + 4, k], sign * now[twist + 5, k]
         mx, my, mz = now[WRENCH, k], now[WRENCH + 1, k], now[WRENCH + 2, k]
         fx, fy, fz = now[WRENCH + 3, k], now[WRENCH + 4, k], now[WRENCH + 5, k]
-        now[K, k] = now[K, k] + zy * mz - zz * my + sy * fz - sz * fy
-        now[K + 1, k] = now[K + 1, k] + zz * mx - zx * mz + sz * fx - sx * fz
-        now[K + 2, k] = now[K + 2, k] + zx * my - zy * mx + sx * fy - sy * fx
-        now[K + 3, k] = now[K + 3, k] + zy * fz - zz * fy
-        now[K + 4, k] = now[K + 4, k] + zz * fx - zx * fz
-        now[K + 5, k] = now[K + 5, k] + zx * fy - zy * fx
+        now[CROSS_WRENCH, k] = now[CROSS_WRENCH, k] + zy * mz - zz * my + sy * fz - sz * fy
+        now[CROSS_WRENCH + 1, k] = now[CROSS_WRENCH + 1, k] + zz * mx - zx * mz + sz * fx - sx * fz
+        now[CROSS_WRENCH + 2, k] = now[CROSS_WRENCH + 2, k] + zx * my - zy * mx + sx * fy - sy * fx
+        now[CROSS_WRENCH + 3, k] = now[CROSS_WRENCH + 3, k] + zy * fz - zz * fy
+        now[CROSS_WRENCH + 4, k] = now[CROSS_WRENCH + 4, k] + zz * fx - zx * fz
+        now[CROSS_WRENCH + 5, k] = now[CROSS_WRENCH + 5, k] + zx * fy - zy * fx
 
 
 @inlined
@@ -182,7 +183,7 @@ def add_motion_cotangents(n, now):  # type: ignore[no-untyped-def]
 
 @inlined
 def sum_cotangents(n, now):  # type: ignore[no-untyped-def]
-    """P and Q of one body."""
+    """Cotangents of the spatial acceleration and velocity of one body."""
     for k in samples(n):
         r00, r01, r02 = now[ROTATION, k], now[ROTATION + 1, k], now[ROTATION + 2, k]
         r10, r11, r12 = now[ROTATION + 3, k], now[ROTATION + 4, k], now[ROTATION + 5, k]
@@ -198,15 +199,15 @@ def sum_cotangents(n, now):  # type: ignore[no-untyped-def]
         vy = 2.0 * (now[LINEAR + 1, k] + wz * px - wx * pz)
         vz = 2.0 * (now[LINEAR + 2, k] + wx * py - wy * px)
         # the acceleration of a point is the spatial one and w x v: V' has (w' + v x a', a' x w), A' (e', a')
-        now[Q, k] = r00 * x + r01 * y + r02 * z + vy * az - vz * ay + wy * ez - wz * ey
-        now[Q + 1, k] = r10 * x + r11 * y + r12 * z + vz * ax - vx * az + wz * ex - wx * ez
-        now[Q + 2, k] = r20 * x + r21 * y + r22 * z + vx * ay - vy * ax + wx * ey - wy * ex
-        now[P, k] = ex + py * az - pz * ay
-        now[P + 1, k] = ey + pz * ax - px * az
-        now[P + 2, k] = ez + px * ay - py * ax
-        now[P + 3, k] = ax
-        now[P + 4, k] = ay
-        now[P + 5, k] = az
+        now[BY_SPATIAL_VELOCITY, k] = r00 * x + r01 * y + r02 * z + vy * az - vz * ay + wy * ez - wz * ey
+        now[BY_SPATIAL_VELOCITY + 1, k] = r10 * x + r11 * y + r12 * z + vz * ax - vx * az + wz * ex - wx * ez
+        now[BY_SPATIAL_VELOCITY + 2, k] = r20 * x + r21 * y + r22 * z + vx * ay - vy * ax + wx * ey - wy * ex
+        now[BY_SPATIAL_ACCEL, k] = ex + py * az - pz * ay
+        now[BY_SPATIAL_ACCEL + 1, k] = ey + pz * ax - px * az
+        now[BY_SPATIAL_ACCEL + 2, k] = ez + px * ay - py * ax
+        now[BY_SPATIAL_ACCEL + 3, k] = ax
+        now[BY_SPATIAL_ACCEL + 4, k] = ay
+        now[BY_SPATIAL_ACCEL + 5, k] = az
 
 
 @inlined
@@ -215,23 +216,23 @@ def differentiate_motion(n, now):  # type: ignore[no-untyped-def]
     for k in samples(n):
         zx, zy, zz = now[JOINT_TWIST, k], now[JOINT_TWIST + 1, k], now[JOINT_TWIST + 2, k]
         sx, sy, sz = now[JOINT_TWIST + 3, k], now[JOINT_TWIST + 4, k], now[JOINT_TWIST + 5, k]
-        ux, uy, uz = now[U, k], now[U + 1, k], now[U + 2, k]
-        tx, ty, tz = now[U + 3, k], now[U + 4, k], now[U + 5, k]
-        mx, my, mz = now[P, k], now[P + 1, k], now[P + 2, k]
-        fx, fy, fz = now[P + 3, k], now[P + 4, k], now[P + 5, k]
-        qx, qy, qz = now[Q, k], now[Q + 1, k], now[Q + 2, k]
+        ux, uy, uz = now[PSI_DOT, k], now[PSI_DOT + 1, k], now[PSI_DOT + 2, k]
+        tx, ty, tz = now[PSI_DOT + 3, k], now[PSI_DOT + 4, k], now[PSI_DOT + 5, k]
+        mx, my, mz = now[BY_SPATIAL_ACCEL, k], now[BY_SPATIAL_ACCEL + 1, k], now[BY_SPATIAL_ACCEL + 2, k]
+        fx, fy, fz = now[BY_SPATIAL_ACCEL + 3, k], now[BY_SPATIAL_ACCEL + 4, k], now[BY_SPATIAL_ACCEL + 5, k]
+        qx, qy, qz = now[BY_SPATIAL_VELOCITY, k], now[BY_SPATIAL_VELOCITY + 1, k], now[BY_SPATIAL_VELOCITY + 2, k]
         now[BY_DDQ, k] = zx * mx + zy * my + zz * mz + sx * fx + sy * fy + sz * fz
         now[BY_DQ, k] = zx * qx + zy * qy + zz * qz + 2.0 * (ux * mx + uy * my + uz * mz + tx * fx + ty * fy + tz * fz)
         now[BY_Q, k] = (
             ux * qx
             + uy * qy
             + uz * qz
-            + now[B, k] * mx
-            + now[B + 1, k] * my
-            + now[B + 2, k] * mz
-            + now[B + 3, k] * fx
-            + now[B + 4, k] * fy
-            + now[B + 5, k] * fz
-            - (zx * now[K, k] + zy * now[K + 1, k] + zz * now[K + 2, k])
-            - (sx * now[K + 3, k] + sy * now[K + 4, k] + sz * now[K + 5, k])
+            + now[PSI_DDOT, k] * mx
+            + now[PSI_DDOT + 1, k] * my
+            + now[PSI_DDOT + 2, k] * mz
+            + now[PSI_DDOT + 3, k] * fx
+            + now[PSI_DDOT + 4, k] * fy
+            + now[PSI_DDOT + 5, k] * fz
+            - (zx * now[CROSS_WRENCH, k] + zy * now[CROSS_WRENCH + 1, k] + zz * now[CROSS_WRENCH + 2, k])
+            - (sx * now[CROSS_WRENCH + 3, k] + sy * now[CROSS_WRENCH + 4, k] + sz * now[CROSS_WRENCH + 5, k])
         )

@@ -8,15 +8,11 @@ choice among models factorizes thousands of them.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.linalg import lapack
 
 from robot_dyn_id.arrays import Array
-
-if TYPE_CHECKING:
-    from typing_extensions import Self
 
 
 class CholeskyFactor:
@@ -33,7 +29,7 @@ class CholeskyFactor:
         self.upper = upper
 
     @classmethod
-    def from_matrix(cls, matrix: Array, *, overwrite: bool = False) -> Self:
+    def from_matrix(cls, matrix: Array, *, overwrite: bool = False) -> CholeskyFactor:
         """Factorize a matrix.
 
         Args:

@@ -67,7 +67,7 @@ def dots_together(a, b, n, sums):  # type: ignore[no-untyped-def]
 
 @inlined_sum
 def dots_in_turn(a, b, n, sums):  # type: ignore[no-untyped-def]
-    """The same as `dots_together`, two of the others after two: sixteen sums and their factors need 32 registers."""
+    """As `dots_together`, two of the others after two: sixteen sums and their factors need 32 registers."""
     a0, a1, a2, a3 = a
     for c in range(0, GROUP, 2):
         b0, b1 = b[c], b[c + 1]

@@ -8,10 +8,11 @@ chapters 5 and 6). Followers of mimic joints add to the rows and columns of the 
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from robot_dyn_id.arrays import Array, Integers
 from robot_dyn_id.kernels.bodies import (
     ACCEL,
     EFFECT,
@@ -40,6 +41,27 @@ WIDTH = TILE + 8  # rows a power of two apart would compete for the same few cac
 
 SINGULAR = 1e-14
 """A pivot of M below this share of its largest diagonal entry is rounding: the matrix is not positive definite."""
+
+
+class BodyTree(NamedTuple):
+    """A tree of b bodies as the kernels of dynamics take it.
+
+    Attributes:
+        parent: parent body, b for the base, shape (b,).
+        leader, multiplier, offset: position of body i's joint = multiplier[i] q[leader[i]] + offset[i], shape (b,).
+        turn, shift, axis, gravity: those of `kernels.tree.Tree`.
+        slides: 1 for prismatic joints, else 0, shape (b,).
+    """
+
+    parent: Integers
+    leader: Integers
+    multiplier: Array
+    offset: Array
+    turn: Array
+    shift: Array
+    axis: Array
+    slides: Array
+    gravity: Array
 
 
 @inlined
@@ -150,10 +172,7 @@ def _kernel(tile: int, width: int) -> Any:
     """The kernel for tiles of `tile` states, in a workspace with rows of `width`: constants for the compiler.
 
     Its arguments, with b bodies, n joints and N states:
-        parent: parent body, b for the base, shape (b,).
-        leader, multiplier, offset: position of body i's joint = multiplier[i] q[leader[i]] + offset[i], shape (b,).
-        turn, shift, axis, gravity: those of `Tree`.
-        slides: 1 for prismatic joints, else 0, shape (b,).
+        tree: `BodyTree`.
         parameters: standard parameters of all states, shape (b, 10, 1), or of each state, shape (b, 10, N).
         q, dq, ddq: motion of the joints, shape (n, N).
         slots, added: entries of the packed lower triangle of M, shape (r,), and what is added to them, (r, N).
@@ -167,27 +186,9 @@ def _kernel(tile: int, width: int) -> Any:
     """
 
     def dynamics(  # type: ignore[no-untyped-def]
-        parent,
-        leader,
-        multiplier,
-        offset,
-        turn,
-        shift,
-        axis,
-        slides,
-        gravity,
-        parameters,
-        q,
-        dq,
-        ddq,
-        slots,
-        added,
-        effort,
-        torque,
-        mass,
-        acceleration,
-        excess,
+        tree, parameters, q, dq, ddq, slots, added, effort, torque, mass, acceleration, excess
     ):
+        parent, leader, multiplier, offset, turn, shift, axis, slides, gravity = tree
         bodies, joints, packed = parent.shape[0], q.shape[0], q.shape[0] * (q.shape[0] + 1) // 2
         base = np.uint64(bodies)
         # zeros: rows that a body has no use for, such as the cosine of a prismatic joint, are multiplied by zero

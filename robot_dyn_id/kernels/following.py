@@ -8,59 +8,76 @@ plant, or made of encoder readings by a difference and a first-order low-pass, a
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 
+from robot_dyn_id.arrays import Array
 from robot_dyn_id.kernels.compiled import compiled
-from robot_dyn_id.kernels.stepping import LAWS, STARTS, WEIGHTS, advance, motor_effort, slide
+from robot_dyn_id.kernels.stepping import State, advance, motor_effort, slide
 
-PREVIOUS, VELOCITY, EFFORT, SPEED, AIM = 0, 1, 2, 3, 4
-"""Rows of `memory`: last reading, velocity made of readings, effort, plant's velocity and desired position of the tick
-before."""
+
+class Loop(NamedTuple):
+    """Loop of a robot with n joints and its controller.
+
+    Attributes:
+        computed: whether the law is computed torque, with the plant's own model, or a PD law.
+        proportional, derivative: gains of positions and velocities, shape (n,).
+        resolution: steps of the encoders, 0 for none, shape (n,).
+        share: what a new difference of readings counts in the velocity; 0: velocities are those of the plant.
+        period: time between two ticks of the controller [s].
+        ticks: number of ticks in a step of the reference.
+        steps: number of integration steps in a period.
+    """
+
+    computed: bool
+    proportional: Array
+    derivative: Array
+    resolution: Array
+    share: float
+    period: float
+    ticks: int
+    steps: int
+
+
+class LoopState(NamedTuple):
+    """State of the loop with d ticks of delay, changed in place.
+
+    Attributes:
+        robot: state of the robot.
+        aimed: Dahl states along the reference, of which computed torque takes the friction, shape (m,).
+        late: past positions and velocities, the newest first, shape (d + 1, 2, n).
+        reading: reading of the tick before, shape (n,).
+        velocity: velocity made of readings, shape (n,).
+        effort: effort of the tick before, shape (n,).
+        speed: plant's velocity of the tick before, shape (n,).
+        aim: desired position of the tick before, shape (n,).
+    """
+
+    robot: State
+    aimed: Array
+    late: Array
+    reading: Array
+    velocity: Array
+    effort: Array
+    speed: Array
+    aim: Array
 
 
 @compiled
-def follow(  # type: ignore[no-untyped-def]
-    plant,
-    computed,
-    proportional,
-    derivative,
-    resolution,
-    share,
-    period,
-    ticks,
-    count,
-    q_wanted,
-    dq_wanted,
-    ddq_wanted,
-    q,
-    dq,
-    dry,
-    slip,
-    late,
-    memory,
-    out,
-):
-    """Follow K + 1 samples of a reference for K of its steps, with n joints and d ticks of delay.
+def follow(plant, loop, q_wanted, dq_wanted, ddq_wanted, state, out):  # type: ignore[no-untyped-def]
+    """Follow K + 1 samples of a reference for K of its steps, with n joints.
 
-    plant: the first arguments of the kernels in `kernels.stepping`, a tuple.
-    computed: whether the law is computed torque, with the plant's own model, or a PD law.
-    proportional, derivative: gains of positions and velocities, shape (n,).
-    resolution: steps of the encoders, 0 for none, shape (n,).
-    share: what a new difference of readings counts in the velocity; 0: velocities are those of the plant.
-    period, ticks: of the controller [s], and how many of them are in a step of the reference.
-    count: integration steps in a period.
+    plant: the robot, `Robots` with L = 1.
+    loop, state: see `Loop` and `LoopState`.
     q_wanted, dq_wanted, ddq_wanted: reference, between its samples a cubic, shape (n, K + 1).
-    q, dq, dry: state, changed in place; see `advance`.
-    slip: Dahl states of the plant, and those along the reference, of which computed torque takes the friction, shape
-        (2, m), changed in place; see `advance`.
-    late: past positions and velocities, the newest first, shape (d + 1, 2, n), changed in place.
-    memory: see above, shape (5, n), changed in place.
     out: q, dq, ddq and torques at the first K samples, shape (4, n, K).
 
     Accelerations and torques at a sample are means over the ticks before and after it. It returns K, or the number of
     the sample behind which the mass matrix was not positive definite or the state not finite.
     """
+    computed, proportional, derivative, resolution, share, period, ticks, count = loop
+    q, dq, late = state.robot.q, state.robot.dq, state.late
     n, steps = len(q), q_wanted.shape[1] - 1
     reading, speed, torque, aim = np.empty(n), np.empty(n), np.empty(n), np.empty((3, n))
     span = period * ticks
@@ -82,22 +99,22 @@ def follow(  # type: ignore[no-untyped-def]
                 if resolution[j] > 0.0:
                     reading[j] = resolution[j] * np.round(reading[j] / resolution[j])
                 if share > 0.0:
-                    memory[VELOCITY, j] += share * ((reading[j] - memory[PREVIOUS, j]) / period - memory[VELOCITY, j])
-                    speed[j] = memory[VELOCITY, j]
-                memory[PREVIOUS, j] = reading[j]
+                    state.velocity[j] += share * ((reading[j] - state.reading[j]) / period - state.velocity[j])
+                    speed[j] = state.velocity[j]
+                state.reading[j] = reading[j]
                 torque[j] = proportional[j] * (aim[0, j] - reading[j]) + derivative[j] * (aim[1, j] - speed[j])
             if computed:
-                slide(plant[WEIGHTS], plant[STARTS], plant[LAWS], aim[0] - memory[AIM], slip[1])
-                torque = motor_effort(*(*plant, reading, speed, aim[2] + torque, aim[1].copy(), slip[1]))
-            memory[AIM] = aim[0]
+                slide(plant, aim[0] - state.aim, state.aimed)
+                torque = motor_effort(plant, reading, speed, aim[2] + torque, aim[1].copy(), state.aimed)
+            state.aim[:] = aim[0]
             before = dq.copy()
             if tick == 0:
                 out[0, :, k], out[1, :, k] = q, dq
-                out[3, :, k] = 0.5 * (memory[EFFORT] + torque)
-            excess = advance(*(*plant, torque, period / count, count, q, dq, dry, slip[0]))
+                out[3, :, k] = 0.5 * (state.effort + torque)
+            excess = advance(plant, torque, period / count, count, state.robot)
             if not (excess > 0.0 and math.isfinite(q.sum() + dq.sum())):
                 return k
             if tick == 0:
-                out[2, :, k] = (dq - memory[SPEED]) / (2.0 * period)
-            memory[EFFORT], memory[SPEED] = torque, before
+                out[2, :, k] = (dq - state.speed) / (2.0 * period)
+            state.effort[:], state.speed[:] = torque, before
     return steps

@@ -10,45 +10,71 @@ from __future__ import annotations
 import importlib
 import multiprocessing
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from robot_dyn_id.cores import available_cores
 from robot_dyn_id.kernels.compiled import COMPILED
+from robot_dyn_id.kernels.dynamics import BodyTree
+from robot_dyn_id.kernels.stepping import Robots, State
 
-SIGNATURES: Mapping[str, str] = {
+_TREE = BodyTree._make(
+    (
+        *("int64[::1]", "int64[::1]", "float64[::1]", "float64[::1]", "float64[:, :, :, ::1]", "float64[:, :, ::1]"),
+        *("float64[:, ::1]", "float64[::1]", "float64[::1]"),
+    )
+)
+_ROBOTS = Robots._make(
+    {
+        "tree": _TREE,
+        "parameters": "float64[:, :, ::1]",
+        "slots": "int64[::1]",
+        "added": "float64[:, ::1]",
+        "constant": "float64[:, ::1]",
+        "stiffness": "float64[:, :, ::1]",
+        "weights": "float64[:, ::1]",
+        "viscous": "float64[:, :, ::1]",
+        "starts": "int64[::1]",
+        "laws": "float64[:, ::1]",
+        "loads": "float64[:, :, ::1]",
+        "shares": "float64[:, :, ::1]",
+    }.values()
+)
+_DYNAMICS = (
+    *(_TREE, "float64[:, :, ::1]", *3 * ["float64[:, ::1]"], "int64[::1]", *5 * ["float64[:, ::1]"], "float64[::1]"),
+)
+
+SIGNATURES: Mapping[str, Sequence[Any]] = {
     "stepping.advance_lanes": (
-        "(int64[::1], int64[::1], float64[::1], float64[::1], float64[:, :, :, ::1], float64[:, :, ::1], "
-        "float64[:, ::1], float64[::1], float64[::1], float64[:, :, ::1], int64[::1], float64[:, ::1], "
-        "float64[:, ::1], float64[:, :, ::1], float64[:, ::1], float64[:, :, ::1], int64[::1], float64[:, "
-        "::1], float64[:, :, ::1], float64[:, :, ::1], float64[:, ::1], float64, int64, float64[:, ::1], "
-        "float64[:, ::1], float64[:, ::1], float64[:, ::1], float64[::1])"
+        *(_ROBOTS, "float64[:, ::1]", "float64", "int64", State._make(4 * ["float64[:, ::1]"]), "float64[::1]"),
     ),
-    "dynamics.dynamics_tiles": (
-        "(int64[::1], int64[::1], float64[::1], float64[::1], float64[:, :, :, ::1], float64[:, :, ::1], "
-        "float64[:, ::1], float64[::1], float64[::1], float64[:, :, ::1], float64[:, ::1], float64[:, ::1], "
-        "float64[:, ::1], int64[::1], float64[:, ::1], float64[:, ::1], float64[:, ::1], float64[:, ::1], "
-        "float64[:, ::1], float64[::1])"
-    ),
+    "dynamics.dynamics_tiles": _DYNAMICS,
     "regressor.regressor_tiles": (
-        "(int64[::1], float64[:, :, :, ::1], float64[:, :, ::1], float64[:, ::1], int64[::1], int64[::1], "
-        "float64[::1], float64[::1], float64[:, ::1], float64[:, ::1], float64[:, ::1], float64[:, ::1], "
-        "int64[:, ::1], float64[:, ::1])"
+        *("int64[::1]", "float64[:, :, :, ::1]", "float64[:, :, ::1]", "float64[:, ::1]", "int64[::1]", "int64[::1]"),
+        *("float64[::1]", "float64[::1]", *4 * ["float64[:, ::1]"], "int64[:, ::1]", "float64[:, ::1]"),
     ),
-    "dynamics.dynamics_single": (
-        "(int64[::1], int64[::1], float64[::1], float64[::1], float64[:, :, :, ::1], float64[:, :, ::1], "
-        "float64[:, ::1], float64[::1], float64[::1], float64[:, :, ::1], float64[:, ::1], float64[:, ::1], "
-        "float64[:, ::1], int64[::1], float64[:, ::1], float64[:, ::1], float64[:, ::1], float64[:, ::1], "
-        "float64[:, ::1], float64[::1])"
-    ),
-    "compression.add_rows": "(float64[::1, :], float64[:, ::1])",
-    "compression.add_products": "(float64[::1, :], float64[:, ::1])",
-    "profile.follow_profile": "(float64[:, ::1], boolean[::1], float64[::1], float64[::1], float64, float64)",
-    "presliding.slide": "(float64[:, ::1], float64[::1], float64[:, ::1])",
-    "filters.run_sections": "(float64[:, ::1], boolean, float64[:, ::1], float64[:, :, ::1])",
-    "filters.run_autoregression": "(float64[::1], float64[:, ::1])",
+    "dynamics.dynamics_single": _DYNAMICS,
+    "compression.add_rows": ("float64[::1, :]", "float64[:, ::1]"),
+    "compression.add_products": ("float64[::1, :]", "float64[:, ::1]"),
+    "profile.follow_profile": ("float64[:, ::1]", "boolean[::1]", *2 * ["float64[::1]"], *2 * ["float64"]),
+    "presliding.slide": ("float64[:, ::1]", "float64[::1]", "float64[:, ::1]"),
+    "filters.run_sections": ("float64[:, ::1]", "boolean", "float64[:, ::1]", "float64[:, :, ::1]"),
+    "filters.run_autoregression": ("float64[::1]", "float64[:, ::1]"),
 }
-"""Signatures of the kernels that every identification calls, by module and name, those that take longest first."""
+"""Types of the arguments of the kernels that every identification calls, those that take longest first."""
+
+
+def argument_types(name: str) -> tuple[Any, ...]:
+    """Types of numba of the arguments of a kernel, a key of `SIGNATURES`."""
+    from numba import types
+    from numba.core import sigutils
+
+    def convert(given: Any) -> Any:
+        if isinstance(given, tuple):
+            return types.BaseTuple.from_types(tuple(map(convert, given)), type(given))
+        return sigutils.normalize_signature(f"({given},)")[0][0]  # by types, not their text, they are found again
+
+    return tuple(map(convert, SIGNATURES[name]))
 
 
 def compile_kernel(name: str) -> None:
@@ -57,14 +83,9 @@ def compile_kernel(name: str) -> None:
     Args:
         name: a key of `SIGNATURES`.
     """
-    from numba.core import sigutils
-
     module, _, function = name.partition(".")
     kernel: Any = getattr(importlib.import_module(f"robot_dyn_id.kernels.{module}"), function)
-    arguments, _ = sigutils.normalize_signature(
-        SIGNATURES[name]
-    )  # by their types, not their text, they are found again
-    kernel.compile(arguments)
+    kernel.compile(argument_types(name))
 
 
 def compile_all() -> None:

@@ -6,17 +6,19 @@ as inertial parameters: the entries' part of the number is the sum over all bloc
 of the joint and F_ij the wrench that a body with the parameters d_ij needs in the motion of body i. So it is a sum of
 powers of Newton-Euler wrenches, and has the derivatives of inverse dynamics (Singh, Russell, Wensing, Efficient
 analytical derivatives of rigid-body dynamics using spatial vector algebra, 2022), taken along axes that move with the
-bodies. A joint a with the twist S carries everything behind it, and sees what is before it turn by -S x. With V and A
-the velocity and acceleration of the body before it (gravity included), U = V x S and B = A x S + V x U,
+bodies. A joint with the twist S carries everything behind it, and sees what is before it turn by -S x. With V and A
+the velocity and acceleration of the body before it (gravity included), psi_dot = V x S and
+psi_ddot = A x S + V x psi_dot,
 
-    by ddq:  S . P                       P: sum of A' over all bodies that a carries
-    by dq:   S . Q + 2 U . P             Q: sum of V' + V_i x* A' over them
-    by q:    U . Q + B . P - S . K       K: sum of s_ij x* F_ij over the blocks of those bodies and of joints before a
+    by ddq:  S . a                               a: sum of A' over all bodies that it carries
+    by dq:   S . v + 2 psi_dot . a               v: sum of V' + V_i x* A' over them
+    by q:    psi_dot . v + psi_ddot . a - S . k  k: sum of s_ij x* F_ij over their blocks and of joints before it
 
 where V' and A' are the cotangents of a body's own velocity and acceleration, sums over its blocks. All are spatial
-vectors along the axes of the base about its origin. Q is a pure couple: the regressor depends on linear velocities only
-by way of accelerations. K is collected over all joints; what belongs to a joint and those behind it is taken out again
-as the bodies add up towards the base, where every joint's wrenches are added up too.
+vectors along the axes of the base about its origin. v is a pure couple: the regressor depends on linear velocities only
+by way of accelerations. k is collected over all joints; what belongs to a joint and those behind it is taken out again
+as the bodies add up towards the base, where every joint's wrenches are added up too. The rows of a, v and k in the
+workspace are `BY_SPATIAL_ACCEL`, `BY_SPATIAL_VELOCITY` and `CROSS_WRENCH`.
 
 It costs two to two and a half times the regressor. For the form of the loops see `kernels.regressor`.
 """
@@ -31,13 +33,13 @@ from robot_dyn_id.kernels.adjoints import (
     BY_DQ,
     BY_OMEGA,
     BY_Q,
+    BY_SPATIAL_ACCEL,
     CARRIED,
+    CROSS_WRENCH,
     KEEP,
     KEPT,
     LINEAR,
     WRENCH,
-    K,
-    P,
     add_cross_wrench,
     add_motion_cotangents,
     differentiate_joint,
@@ -141,7 +143,7 @@ def regressor_gradient_tiles(  # type: ignore[no-untyped-def]
             propagate(i, n, start, turn, shift, axis, angle, q, dq, ddq, states, now)
             differentiate_joint(n, now)
             now[BY_OMEGA : BY_OMEGA + 9] = 0.0
-            now[K : K + 6] = 0.0
+            now[CROSS_WRENCH : CROSS_WRENCH + 6] = 0.0
             for p in range(pair_start[i], pair_start[i + 1]):
                 copy_rows(6, n, twists, 6 * carried[p], now, TWIST)
                 if pair_gain[p] != 0.0:
@@ -168,4 +170,4 @@ def regressor_gradient_tiles(  # type: ignore[no-untyped-def]
             differentiate_motion(n, now)
             _write_derivatives(i, n, start, now, by_q, by_dq, by_ddq)
             if parent[i] >= 0:
-                _add_rows(CARRIED, n, now, P, kept, KEEP * parent[i] + P - KEPT)
+                _add_rows(CARRIED, n, now, BY_SPATIAL_ACCEL, kept, KEEP * parent[i] + BY_SPATIAL_ACCEL - KEPT)

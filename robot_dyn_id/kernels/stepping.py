@@ -19,11 +19,13 @@ The compiler vectorizes what all lanes have in common; the search for the dry fr
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 
+from robot_dyn_id.arrays import Array, Integers, Mask
 from robot_dyn_id.kernels.compiled import compiled, compiled_part, inserted
-from robot_dyn_id.kernels.dynamics import dynamics_single, dynamics_tiles
+from robot_dyn_id.kernels.dynamics import BodyTree, dynamics_single, dynamics_tiles
 
 SIGN, DAHL, POWER, ARCTAN, RISING = 0.0, 1.0, 2.0, 3.0, 4.0
 """Shapes of friction laws over the velocity v: tanh(v / c), with c = 0 the hard sign; the state z of a Dahl element
@@ -35,9 +37,6 @@ per shape, [N m or N]; the same per load [-]; f of the factor exp(-(v / f)^2) of
 
 STEEPEST = 0.86
 """Largest slope of exp(-x^2) over x: sqrt(2 / e)."""
-
-WEIGHTS, STARTS, LAWS = 14, 16, 17
-"""Indices of these among the first arguments of `advance` and `motor_effort`."""
 
 STABLE = 2.5
 """Greatest step times decay rate that the fourth-order method damps (its limit is 2.78)."""
@@ -53,6 +52,78 @@ CONVERGED = 1e-9
 
 NEWTON = 60
 """Most iterations for one coordinate's velocity; four are usual."""
+
+
+class Robots(NamedTuple):
+    """L robots of the same tree and the same terms: b bodies, n joints, g friction coordinates and m laws.
+
+    Attributes:
+        tree: tree of the bodies.
+        parameters: standard parameters, shape (b, 10, L).
+        slots, added: rotor inertias: entries of the packed lower triangle of M, shape (r,), and values, (r, L).
+        constant: torque offsets, shape (n, L).
+        stiffness: torque of the springs over the positions, shape (n, n, L), or (0, 0, L) without any.
+        weights: velocities of the friction coordinates = weights @ dq, shape (g, n).
+        viscous: viscous friction of the coordinates forward and backward, shape (g, 2, L).
+        starts: first law of each coordinate, and their number at the end, shape (g + 1,).
+        laws: the other friction laws, a sum for each coordinate, shape (m, 6); see `SHAPE` and below. Their torques are
+            not read.
+        loads: standard parameters of which the load of the joints is computed, shape (b, 10, 1), or (0, 10, 1) for no
+            load.
+        shares: torque per shape of each law, and the same per load, shape (m, 2, L).
+    """
+
+    tree: BodyTree
+    parameters: Array
+    slots: Integers
+    added: Array
+    constant: Array
+    stiffness: Array
+    weights: Array
+    viscous: Array
+    starts: Integers
+    laws: Array
+    loads: Array
+    shares: Array
+
+
+class State(NamedTuple):
+    """State of the L robots, changed in place; of one robot without the last axis.
+
+    Attributes:
+        q: positions [rad or m], shape (n, L).
+        dq: velocities, shape (n, L).
+        dry: dry friction torques, first guess and result, shape (g, L).
+        slip: states of the Dahl elements, shape (m, L); 0 for the other laws.
+    """
+
+    q: Array
+    dq: Array
+    dry: Array
+    slip: Array
+
+
+class _Division(NamedTuple):
+    """Division of the friction of one step into the part that the fourth-order method takes and the rest.
+
+    Attributes:
+        explicit, implicit: viscous friction that the fourth-order method takes, and the rest, shape (g, 2, L).
+        torque: torque per shape of each law, shape (m, L).
+        held: the same, faded as at the start, shape (m, L).
+        knee: speed above which a law is not dry, shape (m, L).
+        fallen: share of a law at the start where the step resolves how it fades, else -1, shape (m, L).
+        known: friction that is taken as at the start, shape (g, L).
+        busy: whether a coordinate has laws that are neither dry nor viscous in any lane, shape (g,).
+    """
+
+    explicit: Array
+    implicit: Array
+    torque: Array
+    held: Array
+    knee: Array
+    fallen: Array
+    known: Array
+    busy: Mask
 
 
 @compiled_part
@@ -113,13 +184,13 @@ def _slid(z, along, constant):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def slide(weights, starts, laws, moved, slip):  # type: ignore[no-untyped-def]
+def slide(robot, moved, slip):  # type: ignore[no-untyped-def]
     """Advance the states of Dahl elements, in place: z' = dy / c (1 - z sign dy), exact for a displacement dy.
 
-    weights, starts, laws: see `advance`.
     moved: displacements of the joints [rad or m], shape (n,).
     slip: states [-], shape (m,); those of other laws stay 0.
     """
+    weights, starts, laws = robot.weights, robot.starts, robot.laws
     for i in range(weights.shape[0]):
         along = 0.0
         for j in range(weights.shape[1]):
@@ -196,7 +267,7 @@ def _end_velocity(free, gain, step, viscous, first, last, laws, torque, knee, sl
     step: length of the step [s].
     viscous: viscous friction forward and backward, not negative, shape (2,).
     first, last: range of the coordinate's laws.
-    laws, slip: see `advance`.
+    laws, slip: see `Robots` and `State`.
     torque: torque per shape of each law, shape (m,), faded as at the start; negative ones are left out.
     knee: speed up to which each law grows, shape (m,); where it is 0, the law is not dry.
     """
@@ -381,8 +452,9 @@ def _speeds(weights, dq, out):  # type: ignore[no-untyped-def]
 
 
 @compiled_part
-def _strengths(weights, starts, shares, load, torque):  # type: ignore[no-untyped-def]
-    """Torque per shape of each law, shape (m, L), under the loads of the joints, (n, L); see `advance_lanes`."""
+def _strengths(robots, load, torque):  # type: ignore[no-untyped-def]
+    """Torque per shape of each law, shape (m, L), under the loads of the joints, (n, L)."""
+    weights, starts, shares = robots.weights, robots.starts, robots.shares
     for i in range(weights.shape[0]):
         square = 0.0
         for j in range(weights.shape[1]):
@@ -399,7 +471,7 @@ def _strengths(weights, starts, shares, load, torque):  # type: ignore[no-untype
 def _risen(speed, lane, first, last, laws, torque, knee, fallen):  # type: ignore[no-untyped-def]
     """Friction of one coordinate that is neither dry nor viscous: saturating laws beyond their knees, rising friction.
 
-    Where the step resolves how a law fades, also what it has faded since the start; see `fallen` of `_plan`.
+    Where the step resolves how a law fades, also what it has faded since the start; see `fallen` of `_Division`.
     """
     friction = 0.0
     for k in range(first, last):
@@ -413,14 +485,13 @@ def _risen(speed, lane, first, last, laws, torque, knee, fallen):  # type: ignor
 
 
 @compiled_part
-def _oppose(weights, starts, laws, viscous, busy, torque, knee, fallen, velocity, speed, friction):  # type: ignore[no-untyped-def]
+def _oppose(robots, division, velocity, speed, friction):  # type: ignore[no-untyped-def]
     """Friction of the coordinates that is not dry, shape (g, L), at velocities of the joints, (n, L).
 
-    viscous: viscous friction forward and backward, shape (g, 2, L).
-    busy: whether a coordinate has laws that are neither dry nor viscous in any lane, shape (g,).
-    torque, knee, fallen: see `_plan`.
     speed: velocities of the coordinates, shape (g, L), filled.
     """
+    weights, starts, laws, viscous, busy = robots.weights, robots.starts, robots.laws, division.explicit, division.busy
+    torque, knee, fallen = division.torque, division.knee, division.fallen
     _speeds(weights, velocity, speed)
     for i in range(weights.shape[0]):
         for a in range(velocity.shape[1]):
@@ -431,39 +502,17 @@ def _oppose(weights, starts, laws, viscous, busy, torque, knee, fallen, velocity
 
 
 @compiled_part
-def _plan(  # type: ignore[no-untyped-def]
-    lane,
-    step,
-    response,
-    viscous,
-    starts,
-    laws,
-    start,
-    slip,
-    torque,
-    explicit,
-    implicit,
-    held,
-    knee,
-    fallen,
-    known,
-    busy,
-):
-    """Divide the friction of one lane for one step into the part that the fourth-order method takes and the rest.
+def _divide(lane, step, robots, response, start, slip, division):  # type: ignore[no-untyped-def]
+    """Divide the friction of one lane for one step: fill `division` but for its torques.
 
-    step, viscous, starts, laws, slip: see `advance_lanes`.
     response: velocity of a coordinate per impulse on another one, shape (g, g, L).
     start: velocities of the coordinates at the start, shape (g, L).
-    torque: torque per shape of each law, shape (m, L).
-    explicit, implicit: filled: viscous friction that the fourth-order method takes, and the rest, shape (g, 2, L).
-    held: filled: torque per shape of each law, faded as at the start, shape (m, L).
-    knee: filled: speed above which a law is not dry, shape (m, L).
-    fallen: filled: share of a law at the start where the step resolves how it fades, else -1, shape (m, L).
-    known: filled: friction that is taken as at the start, shape (g, L).
-    busy: set where the lane has laws that are neither dry nor viscous, shape (g,).
+    slip: see `State`.
 
     Returns whether the lane has any friction to be found implicitly.
     """
+    viscous, starts, laws = robots.viscous, robots.starts, robots.laws
+    explicit, implicit, torque, held, knee, fallen, known, busy = division
     g, rate, dry, any_saturating = len(start), 0.0, False, False
     for k in range(len(laws)):
         any_saturating = any_saturating or laws[k, SHAPE] == POWER or laws[k, SHAPE] == ARCTAN
@@ -499,8 +548,9 @@ def _plan(  # type: ignore[no-untyped-def]
 
 
 @compiled_part
-def _stick(lane, step, free, response, implicit, starts, laws, held, knee, slip, dry):  # type: ignore[no-untyped-def]
+def _stick(lane, step, robots, free, response, division, slip, dry):  # type: ignore[no-untyped-def]
     """Find the dry friction torques of one lane; arguments as in `dry_friction`, with the lanes as last axis."""
+    starts, laws, implicit, held, knee = robots.starts, robots.laws, division.implicit, division.held, division.knee
     g, m = len(free), len(laws)
     unhindered, guess, couplings, viscous = np.empty(g), np.empty(g), np.empty((g, g)), np.empty((g, 2))
     torque, knees, states = np.empty(m), np.empty(m), np.empty(m)
@@ -517,73 +567,30 @@ def _stick(lane, step, free, response, implicit, starts, laws, held, knee, slip,
 
 
 @inserted
-def _evaluate(  # type: ignore[no-untyped-def]
-    tree, parameters, q, dq, ddq, slots, added, effort, torque, mass, acceleration, excess
-):
+def _evaluate(robots, parameters, q, dq, ddq, effort, torque, mass, acceleration, excess):  # type: ignore[no-untyped-def]
     """Evaluate the kernel of `kernels.dynamics` that suits the number of lanes."""
+    tree, slots, added = robots.tree, robots.slots, robots.added
     if q.shape[1] == 1:
-        dynamics_single(*tree, parameters, q, dq, ddq, slots, added, effort, torque, mass, acceleration, excess)
+        dynamics_single(tree, parameters, q, dq, ddq, slots, added, effort, torque, mass, acceleration, excess)
     else:
-        dynamics_tiles(*tree, parameters, q, dq, ddq, slots, added, effort, torque, mass, acceleration, excess)
+        dynamics_tiles(tree, parameters, q, dq, ddq, slots, added, effort, torque, mass, acceleration, excess)
 
 
 @compiled
-def advance_lanes(  # type: ignore[no-untyped-def]
-    parent,
-    leader,
-    multiplier,
-    offset,
-    turn,
-    shift,
-    axis,
-    slides,
-    gravity,
-    parameters,
-    slots,
-    added,
-    constant,
-    stiffness,
-    weights,
-    viscous,
-    starts,
-    laws,
-    loads,
-    shares,
-    effort,
-    step,
-    count,
-    q,
-    dq,
-    dry,
-    slip,
-    least,
-):
-    """Advance L states by some steps. Its arguments, with b bodies, n joints, g friction coordinates and m laws.
+def advance_lanes(robots, effort, step, count, state, least):  # type: ignore[no-untyped-def]
+    """Advance the state of L robots by some steps, in place.
 
-    parent ... gravity: those of the kernels in `kernels.dynamics`.
-    parameters: standard parameters, shape (b, 10, L).
-    slots, added: rotor inertias: entries of the packed lower triangle of M, shape (r,), and values, (r, L).
-    constant: torque offsets, shape (n, L).
-    stiffness: torque of the springs over the positions, shape (n, n, L), or (0, 0, L) without any.
-    weights: velocities of the friction coordinates = weights @ dq, shape (g, n).
-    viscous: viscous friction of the coordinates forward and backward, shape (g, 2, L).
-    starts: first law of each coordinate, and their number at the end, shape (g + 1,).
-    laws: the other friction laws, a sum for each coordinate, shape (m, 6); see `SHAPE` and below. Their torques are
-        not read.
-    loads: standard parameters of which the load of the joints is computed, shape (b, 10, 1), or (0, 10, 1) for no load.
-    shares: torque per shape of each law, and the same per load, shape (m, 2, L).
     effort: torques of the motors, constant all along, shape (n, L).
     step, count: length [s] and number of the steps.
-    q, dq: the states, changed in place, shape (n, L).
-    dry: dry friction torques, first guess and result, shape (g, L).
-    slip: states of the Dahl elements, changed in place, shape (m, L); 0 for the other laws.
     least: filled with the least excess of a pivot of M over rounding, shape (L,): 0 or less where M was not positive
         definite. The states of such a lane are not valid; no other lane depends on them.
 
     The load is that at the beginning of each step.
     """
+    constant, stiffness, weights, loads = robots.constant, robots.stiffness, robots.weights, robots.loads
+    starts, laws = robots.starts, robots.laws
+    q, dq, dry, slip = state
     n, lanes, g, m = q.shape[0], q.shape[1], len(weights), len(laws)
-    tree = (parent, leader, multiplier, offset, turn, shift, axis, slides, gravity)
     position, velocity, drive, rest = np.empty_like(q), np.empty_like(q), np.empty_like(q), np.zeros_like(q)
     acceleration, mass, none = np.empty_like(q), np.empty((n * (n + 1) // 2, lanes)), np.empty((0, lanes))
     excess, factor, inverse = np.empty(lanes), np.zeros((n, n, lanes)), np.zeros((n, n, lanes))
@@ -594,6 +601,7 @@ def advance_lanes(  # type: ignore[no-untyped-def]
     torque, held, knee, fallen = np.empty((m, lanes)), np.empty((m, lanes)), np.empty((m, lanes)), np.empty((m, lanes))
     moved, gained, remaining, load = np.empty_like(q), np.empty_like(q), np.empty_like(q), np.zeros_like(q)
     busy, sprung, sliding = np.zeros(g, dtype=np.bool_), False, False
+    division = _Division(explicit, implicit, torque, held, knee, fallen, known, busy)
     sticks = np.zeros(lanes, dtype=np.bool_)
     for j in range(stiffness.shape[0]):
         for k in range(stiffness.shape[1]):
@@ -612,15 +620,15 @@ def advance_lanes(  # type: ignore[no-untyped-def]
                     for a in range(lanes):
                         drive[j, a] -= stiffness[j, k, a] * q[k, a]
         if len(loads) > 0:
-            _evaluate(tree, loads, position, velocity, rest, slots, added, none, load, none, none, excess)
-        _evaluate(tree, parameters, position, velocity, rest, slots, added, drive, none, mass, acceleration, excess)
+            _evaluate(robots, loads, position, velocity, rest, none, load, none, none, excess)
+        _evaluate(robots, robots.parameters, position, velocity, rest, drive, none, mass, acceleration, excess)
         valid = False
         for a in range(lanes):
             least[a] = min(least[a], excess[a]) if excess[a] > 0.0 else 0.0
             valid = valid or least[a] > 0.0
         if not valid:
             break
-        _strengths(weights, starts, shares, load, torque)
+        _strengths(robots, load, torque)
         _invert(mass, factor, inverse)
         _combine(weights, inverse, spread)
         for i in range(g):
@@ -632,25 +640,8 @@ def advance_lanes(  # type: ignore[no-untyped-def]
         for i in range(g):
             busy[i] = False
         for a in range(lanes):
-            sticks[a] = least[a] > 0.0 and _plan(
-                a,
-                step,
-                response,
-                viscous,
-                starts,
-                laws,
-                start,
-                slip,
-                torque,
-                explicit,
-                implicit,
-                held,
-                knee,
-                fallen,
-                known,
-                busy,
-            )
-        _oppose(weights, starts, laws, explicit, busy, torque, knee, fallen, dq, start, passed)
+            sticks[a] = least[a] > 0.0 and _divide(a, step, robots, response, start, slip, division)
+        _oppose(robots, division, dq, start, passed)
         for i in range(g):
             for a in range(lanes):
                 passed[i, a] += known[i, a]
@@ -665,7 +656,7 @@ def advance_lanes(  # type: ignore[no-untyped-def]
                     free[i, a] -= step * response[i, k, a] * passed[k, a]
         for a in range(lanes):
             if sticks[a]:
-                _stick(a, step, free, response, implicit, starts, laws, held, knee, slip, dry)
+                _stick(a, step, robots, free, response, division, slip, dry)
             else:
                 for i in range(g):
                     dry[i, a] = 0.0
@@ -692,13 +683,13 @@ def advance_lanes(  # type: ignore[no-untyped-def]
                     for k in range(n):
                         for a in range(lanes):
                             drive[j, a] -= stiffness[j, k, a] * position[k, a]
-            _oppose(weights, starts, laws, explicit, busy, torque, knee, fallen, velocity, start, passed)
+            _oppose(robots, division, velocity, start, passed)
             for i in range(g):
                 for j in range(n):
                     if weights[i, j] != 0.0:
                         for a in range(lanes):
                             drive[j, a] -= weights[i, j] * passed[i, a]
-            _evaluate(tree, parameters, position, velocity, rest, slots, added, drive, none, none, acceleration, excess)
+            _evaluate(robots, robots.parameters, position, velocity, rest, drive, none, none, acceleration, excess)
             for a in range(lanes):
                 least[a] = min(least[a], excess[a]) if excess[a] > 0.0 else 0.0
             for j in range(n):
@@ -720,125 +711,38 @@ def advance_lanes(  # type: ignore[no-untyped-def]
 
 
 @compiled
-def advance(  # type: ignore[no-untyped-def]
-    parent,
-    leader,
-    multiplier,
-    offset,
-    turn,
-    shift,
-    axis,
-    slides,
-    gravity,
-    parameters,
-    slots,
-    added,
-    constant,
-    stiffness,
-    weights,
-    viscous,
-    starts,
-    laws,
-    loads,
-    effort,
-    step,
-    count,
-    q,
-    dq,
-    dry,
-    slip,
-):
-    """Advance one state by some steps: `advance_lanes` with one lane.
+def advance(robot, effort, step, count, state):  # type: ignore[no-untyped-def]
+    """Advance the state of one robot by some steps: `advance_lanes` with one lane.
 
-    Its arguments have no axis for the lanes, except `parameters`, `added` and `loads`; those of `laws` have their
-    torques. Returns the least excess of a pivot of M over rounding: 0 or less where M was not positive definite.
+    robot: `Robots` with L = 1; the other arguments have no axis for the lanes.
+
+    Returns the least excess of a pivot of M over rounding: 0 or less where M was not positive definite.
     """
-    n, g, m = len(q), len(weights), len(laws)
-    shares, least = np.empty((m, 2, 1)), np.empty(1)
-    for k in range(m):
-        shares[k, 0, 0], shares[k, 1, 0] = laws[k, FIXED], laws[k, LOADED]
-    advance_lanes(
-        parent,
-        leader,
-        multiplier,
-        offset,
-        turn,
-        shift,
-        axis,
-        slides,
-        gravity,
-        parameters,
-        slots,
-        added,
-        constant.reshape(n, 1),
-        stiffness.reshape(n, n, 1),
-        weights,
-        viscous.reshape(g, 2, 1),
-        starts,
-        laws,
-        loads,
-        shares,
-        effort.reshape(n, 1),
-        step,
-        count,
-        q.reshape(n, 1),
-        dq.reshape(n, 1),
-        dry.reshape(g, 1),
-        slip.reshape(m, 1),
-        least,
-    )
+    n, g, m, least = len(state.q), len(state.dry), len(state.slip), np.empty(1)
+    q, dq, dry, slip = state.q.reshape(n, 1), state.dq.reshape(n, 1), state.dry.reshape(g, 1), state.slip.reshape(m, 1)
+    advance_lanes(robot, effort.reshape(n, 1), step, count, State(q, dq, dry, slip), least)
     return least[0]
 
 
 @compiled
-def motor_effort(  # type: ignore[no-untyped-def]
-    parent,
-    leader,
-    multiplier,
-    offset,
-    turn,
-    shift,
-    axis,
-    slides,
-    gravity,
-    parameters,
-    slots,
-    added,
-    constant,
-    stiffness,
-    weights,
-    viscous,
-    starts,
-    laws,
-    loads,
-    q,
-    dq,
-    ddq,
-    sliding,
-    slip,
-):
+def motor_effort(robot, q, dq, ddq, sliding, slip):  # type: ignore[no-untyped-def]
     """Torques that give one state the accelerations `ddq`; friction is that of the velocities `sliding`, shape (n,).
 
-    The other arguments are those of `advance`; `slip` is not changed. Returns the torques, shape (n,).
+    robot: `Robots` with L = 1.
+    slip: states of the Dahl elements, shape (m,), not changed.
+
+    Returns the torques, shape (n,).
     """
+    slots, added, weights, viscous = robot.slots, robot.added, robot.weights, robot.viscous
+    starts, laws, loads = robot.starts, robot.laws, robot.loads
     n = len(q)
     torque, none, excess, result = np.empty((n, 1)), np.empty((0, 1)), np.empty(1), np.empty(n)
     load, strength, speeds = np.zeros((n, 1)), np.empty((len(slip), 1)), np.empty((len(weights), 1))
-    shares = np.empty((len(slip), 2, 1))
-    for k in range(len(slip)):
-        shares[k, 0, 0], shares[k, 1, 0] = laws[k, FIXED], laws[k, LOADED]
+    at, along, rest = q.reshape(n, 1), sliding.reshape(n, 1), np.zeros((n, 1))
     dynamics_single(
-        parent,
-        leader,
-        multiplier,
-        offset,
-        turn,
-        shift,
-        axis,
-        slides,
-        gravity,
-        parameters,
-        q.reshape(n, 1),
+        robot.tree,
+        robot.parameters,
+        at,
         dq.reshape(n, 1),
         ddq.reshape(n, 1),
         slots,
@@ -850,43 +754,22 @@ def motor_effort(  # type: ignore[no-untyped-def]
         excess,
     )
     if len(loads) > 0:
-        dynamics_single(
-            parent,
-            leader,
-            multiplier,
-            offset,
-            turn,
-            shift,
-            axis,
-            slides,
-            gravity,
-            loads,
-            q.reshape(n, 1),
-            sliding.reshape(n, 1),
-            np.zeros((n, 1)),
-            slots,
-            added,
-            none,
-            load,
-            none,
-            none,
-            excess,
-        )
+        dynamics_single(robot.tree, loads, at, along, rest, slots, added, none, load, none, none, excess)
     for j in range(n):
-        result[j] = torque[j, 0] + constant[j]
+        result[j] = torque[j, 0] + robot.constant[j, 0]
         for k in range(n):
-            result[j] += stiffness[j, k] * q[k]
+            result[j] += robot.stiffness[j, k, 0] * q[k]
     for r in range(len(slots)):
         high = int((math.sqrt(8.0 * slots[r] + 1.0) - 1.0) / 2.0)
         low = slots[r] - high * (high + 1) // 2
         result[high] += added[r, 0] * ddq[low]
         if high != low:
             result[low] += added[r, 0] * ddq[high]
-    _strengths(weights, starts, shares, load, strength)
-    _speeds(weights, sliding.reshape(n, 1), speeds)
+    _strengths(robot, load, strength)
+    _speeds(weights, along, speeds)
     for i in range(len(weights)):
         speed = speeds[i, 0]
-        friction = (viscous[i, 0] if speed > 0.0 else viscous[i, 1]) * speed
+        friction = (viscous[i, 0, 0] if speed > 0.0 else viscous[i, 1, 0]) * speed
         for k in range(starts[i], starts[i + 1]):
             friction += strength[k, 0] * _law(laws[k], slip[k], speed)
         for j in range(n):
@@ -895,38 +778,7 @@ def motor_effort(  # type: ignore[no-untyped-def]
 
 
 @compiled
-def advance_blocks(  # type: ignore[no-untyped-def]
-    parent,
-    leader,
-    multiplier,
-    offset,
-    turn,
-    shift,
-    axis,
-    slides,
-    gravity,
-    parameters,
-    slots,
-    added,
-    constant,
-    stiffness,
-    weights,
-    viscous,
-    starts,
-    laws,
-    loads,
-    shares,
-    effort,
-    step,
-    count,
-    q,
-    dq,
-    dry,
-    slip,
-    least,
-    first,
-    last,
-):
+def advance_blocks(robots, effort, step, count, state, least, first, last):  # type: ignore[no-untyped-def]
     """Call `advance_lanes` for blocks of lanes, from the block `first` to the one before `last`.
 
     The blocks are the first axis of all arguments that have an axis for the lanes, except `loads`. What a block
@@ -934,32 +786,23 @@ def advance_blocks(  # type: ignore[no-untyped-def]
     """
     for block in range(first, last):
         advance_lanes(
-            parent,
-            leader,
-            multiplier,
-            offset,
-            turn,
-            shift,
-            axis,
-            slides,
-            gravity,
-            parameters[block],
-            slots,
-            added[block],
-            constant[block],
-            stiffness[block],
-            weights,
-            viscous[block],
-            starts,
-            laws,
-            loads,
-            shares[block],
+            Robots(
+                robots.tree,
+                robots.parameters[block],
+                robots.slots,
+                robots.added[block],
+                robots.constant[block],
+                robots.stiffness[block],
+                robots.weights,
+                robots.viscous[block],
+                robots.starts,
+                robots.laws,
+                robots.loads,
+                robots.shares[block],
+            ),
             effort[block],
             step,
             count,
-            q[block],
-            dq[block],
-            dry[block],
-            slip[block],
+            State(state.q[block], state.dq[block], state.dry[block], state.slip[block]),
             least[block],
         )

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,9 +19,6 @@ from robot_dyn_id.loads.chain import ALL, CENTROIDAL, ChainBody, express_at_poin
 from robot_dyn_id.loads.wrench import CHANNELS, wrench_regressor
 from robot_dyn_id.model.robot import STANDARD_GRAVITY
 from robot_dyn_id.parameters import INERTIAL_SYMBOLS, INERTIAL_UNITS
-
-if TYPE_CHECKING:
-    from typing_extensions import Self
 
 EXCITED_RATIO = 10.0
 """Change of the wrench, as a multiple of the precision of the motion, above which a direction counts as excited."""
@@ -61,7 +57,7 @@ class ChainEstimate:
     @classmethod
     def from_directions(
         cls, columns: Sequence[int], excitations: Sequence[Excitation], found: Array, covariance: Array
-    ) -> Self:
+    ) -> ChainEstimate:
         """Parameters from estimates along the excited directions.
 
         Args:

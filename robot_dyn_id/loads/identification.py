@@ -20,9 +20,10 @@ from robot_dyn_id.dynamics.regressor import Regressor, terms_on_joints
 from robot_dyn_id.errors import InputError, UsageError
 from robot_dyn_id.findings import Definition, Finding, Section
 from robot_dyn_id.identification.diagnosis.health import LEAST_TRAVEL_M, LEAST_TURN_RAD
+from robot_dyn_id.identification.diagnosis.observation import observe_recordings
 from robot_dyn_id.identification.settings import Settings
 from robot_dyn_id.identification.stages.correction import correct_positions
-from robot_dyn_id.identification.stages.examined import filter_recordings
+from robot_dyn_id.identification.stages.examined import filter_recordings, report_earlier
 from robot_dyn_id.identification.stages.read import Read
 from robot_dyn_id.loads.drive_gains import DriveGains, identify_drive_gains
 from robot_dyn_id.loads.payload import (
@@ -162,8 +163,8 @@ def _payload_trials(
 ) -> tuple[FilteredTrials, Mask, tuple[Finding, ...]]:
     """Filtered recordings, the joints that move in them, shape (n,), and findings about them."""
     read = Read.to_validate(recordings, arm, settings)
-    trials, found = filter_recordings(read.held_out, regressor, read.settings, settings.signals_of(arm))
-    findings = (*read.findings, *found)
+    trials, found, prints = filter_recordings(read.held_out, regressor, read.settings, settings.signals_of(arm))
+    findings = (*read.findings, *found, *report_earlier(read, read.held_out, prints))
     travel = trials.ranges.q_max - trials.ranges.q_min
     moving = travel > np.where(regressor.model.slides, LEAST_TRAVEL_M, LEAST_TURN_RAD)
     if not moving.any():  # accepted by the user's overruling: then all rows are what there is
@@ -326,8 +327,8 @@ def identify_gains(
     problems, signals = [], replace(settings.signals, period=0.0)
     findings: tuple[Finding, ...] = ()
     for recordings in (bare, loaded):
-        continued, jumps = correct_positions(recordings, model)
-        trials, found = filter_recordings(continued, regressor, replace(settings, drives=currents), signals)
+        continued, jumps = correct_positions(observe_recordings(recordings, model, currents, False))
+        trials, found, _ = filter_recordings(continued, regressor, replace(settings, drives=currents), signals)
         signals = replace(signals, cutoff=trials.plan.low_pass.cutoff)
         problems.append(trials.problem(regressor, base.independent))
         findings += (*jumps, *found)

@@ -236,15 +236,6 @@ def central_slopes(parameters: Array) -> Array:
     return slopes
 
 
-def payload_on_arm(arm: ParameterSet, loaded: LinearProblem, link: str, at: Placement) -> Payload:
-    """Payload of a recording, on an arm that was identified without it; see `estimate_on_arm`.
-
-    Raises:
-        InputError: see `estimate_on_arm`; a mass that is not positive.
-    """
-    return estimate_on_arm(arm, loaded, link, at).payload()
-
-
 def estimate_on_arm(arm: ParameterSet, loaded: LinearProblem, link: str, at: Placement) -> PayloadEstimate:
     """Estimate of the payload of a recording, on an arm that was identified without it.
 

@@ -329,9 +329,8 @@ def _model_from(
     for name in [*(joints or ()), *held]:
         if name not in independent and not (name in held and name in followers):
             why = f"mimics {followers[name][0]}" if name in followers else "is not a moving joint of the robot"
-            raise ModelError(
-                f"{label}: joint {name} {why}; its joints are {', '.join(independent)}{nearest(name, independent)}"
-            )
+            listed = f"{', '.join(independent)}{nearest(name, independent)}"
+            raise ModelError(f"{label}: joint {name} {why}; its joints are {listed}")
     kept = [name for name in independent if joints is None or name in joints]
     if not kept:
         raise ModelError(f"{label}: no joint moves, there is nothing to identify")

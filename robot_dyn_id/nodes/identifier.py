@@ -128,7 +128,7 @@ class IdentificationThread:
         with closing(identify_recordings(robot, self._configuration, trials, self._log_stage)) as result:
             self._log.info(f"writing {self._folder}")
             result.save(self._folder)
-        return result
+        return result.identification
 
     def _log_stage(self, stage: Stage) -> None:
         if not stage.detail:  # passes of an iteration would fill the log

@@ -12,20 +12,20 @@ from rclpy.task import Future
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 from robot_dyn_id.arrays import Array
+from robot_dyn_id.data.trajectory_points import TrajectoryPoints
 from robot_dyn_id.errors import InputError
 from robot_dyn_id.nodes.messages.joint_state import seconds
 from robot_dyn_id.nodes.messages.message_types import interface_class, message_class
 from robot_dyn_id.nodes.runtime.robot_node import RELIABLE, RobotNode
 from robot_dyn_id.simulation.simulated_robot import SimulatedRobot
 from robot_dyn_id.simulation.trajectory_controller import SUCCESSFUL, ToleranceRequest, TrajectoryEnd
-from robot_dyn_id.simulation.trajectory_tracking import Waypoints
 
 ACTION_TYPE = "control_msgs/action/FollowJointTrajectory"
 STATE_TYPE = "control_msgs/msg/JointTrajectoryControllerState"
 
 WITHOUT_ACTION = "trajectories are taken from the topic alone, without the action and without controller_state"
 
-Reader = Callable[[JointTrajectory], tuple[Waypoints, float]]
+Reader = Callable[[JointTrajectory], tuple[TrajectoryPoints, float]]
 """Function that returns the points of a message and their start time [s]; raises an `InputError`."""
 
 

@@ -16,6 +16,7 @@ from std_srvs.srv import SetBool
 from trajectory_msgs.msg import JointTrajectory
 
 from robot_dyn_id.arrays import Array
+from robot_dyn_id.data.trajectory_points import TrajectoryPoints
 from robot_dyn_id.dynamics.dynamics import Dynamics
 from robot_dyn_id.errors import InputError, RobotDynIdError, UsageError
 from robot_dyn_id.model.urdf import RobotDescription
@@ -31,7 +32,6 @@ from robot_dyn_id.simulation.plant import warm_up
 from robot_dyn_id.simulation.simulated_driver import SimulatedDriver
 from robot_dyn_id.simulation.simulated_robot import EFFORT, POSITION, RealTimePacer, SimulatedRobot
 from robot_dyn_id.simulation.trajectory_controller import SUCCESSFUL, TrajectoryEnd
-from robot_dyn_id.simulation.trajectory_tracking import Waypoints
 
 BATCH_S = 0.005
 """Time that ticks take in a row, as fast as possible, before messages are looked at [s]."""
@@ -114,7 +114,7 @@ class SimulatorCommands:
         elif (end := robot.controller.stop(robot.time)) is not None:
             self._ended(end)
 
-    def read(self, message: JointTrajectory) -> tuple[Waypoints, float]:
+    def read(self, message: JointTrajectory) -> tuple[TrajectoryPoints, float]:
         """Points of a trajectory and its start time [s].
 
         Raises:

@@ -7,7 +7,7 @@ import re
 import shutil
 import tempfile
 import weakref
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -90,11 +90,7 @@ class Bag:
         Raises:
             InputError: a file cannot be read.
         """
-        found: dict[str, str] = {}
-        for file in self.files:
-            with reading(file.source):
-                found.update(file.storage.topics(file.path))
-        return found
+        return self._merge(lambda file: file.storage.topics(file.path))
 
     def definitions(self) -> dict[str, str]:
         """Definition of each type in the language of `.msg` files, as far as the bag has them.
@@ -102,10 +98,13 @@ class Bag:
         Raises:
             InputError: a file cannot be read.
         """
+        return self._merge(lambda file: file.storage.definitions(file.path))
+
+    def _merge(self, read: Callable[[BagFile], Mapping[str, str]]) -> dict[str, str]:
         found: dict[str, str] = {}
         for file in self.files:
             with reading(file.source):
-                found.update(file.storage.definitions(file.path))
+                found.update(read(file))
         return found
 
     def messages(self, topics: Collection[str], warn: Warn) -> Iterator[RawMessage]:

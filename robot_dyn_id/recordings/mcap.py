@@ -17,7 +17,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from io import BytesIO
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 import lz4.frame  # type: ignore[import-untyped]
 import zstandard
@@ -142,22 +142,35 @@ def messages(path: Path, topics: Collection[str], warn: Warn) -> Iterator[RawMes
     with path.open("rb") as stream:
         _check_magic(stream)
         known = _summary(stream)
-        for buffer in _buffers(stream, damage):
-            try:
-                for opcode, start, end in _records(buffer):
-                    if opcode != Opcode.MESSAGE:
-                        known.learn(opcode, buffer[start:end])
-                        continue
-                    number, _, log_time, _ = _MESSAGE.unpack_from(buffer, start)
-                    channel = known.channels.get(number)
-                    if channel is None:
-                        damage.lose(end - start, "messages that belong to no channel")
-                    elif channel[0] in topics:
-                        yield (*channel, log_time, buffer[start + _MESSAGE.size : end])
-            except _Damaged as found:
-                damage.lose(0, str(found))
+        for channel, log_time, _, (buffer, start, end) in _stored(stream, known, damage):
+            if channel[0] in topics:
+                yield (*channel, log_time, buffer[start:end])
     if damage.places:
         warn(str(damage))
+
+
+def _stored(stream: BinaryIO, known: Any, damage: Damage) -> Iterator[tuple[Any, int, int, tuple[bytes, int, int]]]:
+    """Every message that can be read: its channel, both times, and the buffer that holds it from one place to another.
+
+    Args:
+        stream: the file.
+        known: learns the other records, and has the channels by number.
+        damage: takes what cannot be read.
+    """
+    for buffer in _buffers(stream, damage):
+        try:
+            for opcode, start, end in _records(buffer):
+                if opcode != Opcode.MESSAGE:
+                    known.learn(opcode, buffer[start:end])
+                    continue
+                number, _, log_time, publish_time = _MESSAGE.unpack_from(buffer, start)
+                channel = known.channels.get(number)
+                if channel is None:
+                    damage.lose(end - start, "messages that belong to no channel")
+                else:
+                    yield channel, log_time, publish_time, (buffer, start + _MESSAGE.size, end)
+        except _Damaged as found:
+            damage.lose(0, str(found))
 
 
 @dataclass
@@ -204,21 +217,9 @@ def salvage(path: Path, found: Salvage) -> Iterator[StoredMessage]:
     count = 0
     with path.open("rb") as stream:
         _check_magic(stream)
-        for content in _buffers(stream, damage):
-            try:
-                for opcode, start, end in _records(content):
-                    if opcode != Opcode.MESSAGE:
-                        known.learn(opcode, content[start:end])
-                        continue
-                    number, _, log_time, publish_time = _MESSAGE.unpack_from(content, start)
-                    topic = known.channels.get(number)
-                    if topic is None:
-                        damage.lose(end - start, "messages that belong to no channel")
-                        continue
-                    count += 1
-                    yield StoredMessage(topic, log_time, publish_time, content[start + _MESSAGE.size : end])
-            except _Damaged as part:
-                damage.lose(0, str(part))
+        for topic, log_time, publish_time, (buffer, start, end) in _stored(stream, known, damage):
+            count += 1
+            yield StoredMessage(topic, log_time, publish_time, buffer[start:end])
     found.lost_bytes = damage.lost_bytes
     if not found.damage and _indexed(path) != count:
         found.damage.append("the index at its end is missing or wrong")

@@ -39,6 +39,7 @@ def page_library() -> dict[str, str]:
     }
 
 
+@cache
 def page_environment() -> jinja2.Environment:
     """Environment of the templates of this folder; text is escaped, a missing variable is an error."""
     import jinja2
@@ -53,7 +54,7 @@ def page_environment() -> jinja2.Environment:
         lstrip_blocks=True,
         bytecode_cache=CompiledTemplates(HERE, Path(__file__).read_bytes()),
     )
-    environment.filters.update(percent=percent, number=number)
+    environment.filters.update(percent=percent, number=number, finite=lambda x: x if math.isfinite(x) else None)
     environment.globals["library"] = page_library()
     return environment
 

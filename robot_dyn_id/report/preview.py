@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -89,9 +88,8 @@ def write_preview(
     bodies = {shape.placement.body for shape in shapes}
     each = len(rows) // len(model.joint_names)
     shown = np.unique(np.linspace(0, len(motion.t) - 1, POINTS).astype(np.int64))
-    environment, sheet = page_environment(), PlotSheet()
-    environment.filters["finite"] = lambda value: value if math.isfinite(value) else None
-    page = environment.get_template("preview.html.j2").render(
+    template, sheet = page_environment().get_template("preview.html.j2"), PlotSheet()
+    page = template.render(
         title=options.title or f"Motion of {model.name}",
         model=model,
         units=model.position_units,

@@ -16,7 +16,6 @@ from robot_dyn_id.identification.validation.explanation import ModelExplanation,
 from robot_dyn_id.identification.validation.rollout import HORIZONS_S
 from robot_dyn_id.identification.validation.uses import UseJudgment, reduce_joints
 from robot_dyn_id.parameters import ParameterSet
-from robot_dyn_id.signals.left_out import count_left_out
 from robot_dyn_id.signals.trials import FilteredTrials
 
 
@@ -223,7 +222,6 @@ def _summary(
     evaluation: Evaluation, trials: FilteredTrials, parameters_file: str, used: int, condition_number: float
 ) -> dict[str, Any]:
     held_out, check, plan, survey = evaluation.held_out, evaluation.cross_check, evaluation.plan, trials.survey
-    left_out = count_left_out(trials.recordings, trials.joints)
     dropped, uses = survey.repairs.total_dropped, evaluation.uses
     joints = [
         {
@@ -297,8 +295,8 @@ def _summary(
             "used": used,
             "dropped": dropped,
             "reasons": dict(sorted(survey.repairs.dropped.items())),
-            "left_out": sum(left_out.values()),
-            "left_out_reasons": dict(left_out),
+            "left_out": sum(survey.left_out.values()),
+            "left_out_reasons": dict(survey.left_out),
         },
         "signals": {
             "rate": plan.rate,

@@ -9,6 +9,7 @@ Every pass makes the same repairs; the counts of one pass are a `Repairs`.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -117,23 +118,46 @@ def median_step(recording: Recording, joints: Sequence[str]) -> float:
     Raises:
         InputError: fewer than two samples, or stamps that never advance or are not in seconds.
     """
-    stamps: list[Array] = []
+    return begin(recording.source, recording.chunks(joints))[0]
+
+
+def begin(source: str, chunks: Iterator[Chunk]) -> tuple[float, Iterator[Chunk]]:
+    """Begin a pass over a recording.
+
+    Args:
+        source: its name.
+        chunks: its chunks.
+
+    Returns:
+        Median distance of its time stamps [s], and its chunks, of which those of the first `STAMPS` samples are held
+        until they are read.
+
+    Raises:
+        InputError: see `median_step`.
+    """
+    held: deque[Chunk] = deque()
     count = 0
-    for chunk in recording.chunks(joints):
-        stamps.append(chunk.t)
+    for chunk in chunks:
+        held.append(chunk)
         count += len(chunk)
         if count >= STAMPS:
             break
     if count < 2:
-        raise InputError(f"{recording.source}: only {count} sample{'s' * (count != 1)}, nothing can be identified")
-    steps = np.diff(np.concatenate(stamps)[:STAMPS])
+        raise InputError(f"{source}: only {count} sample{'s' * (count != 1)}, nothing can be identified")
+    steps = np.diff(np.concatenate([chunk.t for chunk in held])[:STAMPS])
     steps = steps[steps > 0]
     if not len(steps):
-        raise InputError(f"{recording.source}: {NEVER_ADVANCE}")
+        raise InputError(f"{source}: {NEVER_ADVANCE}")
     step = float(np.median(steps))
     if not SHORTEST_STEP <= step <= LONGEST_STEP:
-        raise InputError(f"{recording.source}: its time stamps are {step:.3g} apart in the median: seconds are needed")
-    return step
+        raise InputError(f"{source}: its time stamps are {step:.3g} apart in the median: seconds are needed")
+
+    def all_chunks() -> Iterator[Chunk]:
+        while held:
+            yield held.popleft()
+        yield from chunks
+
+    return step, all_chunks()
 
 
 def clean(

@@ -15,8 +15,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from robot_dyn_id.arrays import Array, Mask
-from robot_dyn_id.data.chunk import LATEST, Span
-from robot_dyn_id.data.excerpt import Excerpt
+from robot_dyn_id.data.chunk import LATEST, Chunk, Span
+from robot_dyn_id.data.corrected import as_corrected, whole_of
+from robot_dyn_id.data.observer import observe
 from robot_dyn_id.data.recording import Recording
 from robot_dyn_id.findings import Definition, Finding, Section
 from robot_dyn_id.signals.cleaning import LARGEST_POSITION
@@ -112,24 +113,40 @@ class _Bins:
         return numbers, np.asarray(moves.any(axis=1))
 
 
-def stillness(recording: Recording, joints: Sequence[str]) -> Stillness:
-    """Find in one pass the time in which no joint moves for long."""
-    first, latest = math.inf, -math.inf
-    bins = _Bins({}, np.empty((0, len(joints))))
-    for chunk in recording.chunks(joints):
+class StillnessObserver:
+    """Observer of the time in which no joint moves for long."""
+
+    def __init__(self, joints: Sequence[str]) -> None:
+        """Begin a recording of n joints."""
+        self._first, self._latest = math.inf, -math.inf
+        self._bins = _Bins({}, np.empty((0, len(joints))))
+
+    def observe(self, chunk: Chunk) -> None:
+        """See `Observer`."""
         stamps = chunk.t[np.abs(chunk.t) <= LATEST]
         if not len(stamps):
-            continue
-        first = float(stamps[0]) if first == math.inf else first
-        latest = max(latest, float(stamps.max()))
-        kept = (np.abs(chunk.t) <= LATEST) & (chunk.t >= first) & (np.abs(chunk.q) <= LARGEST_POSITION).all(axis=1)
+            return
+        self._first = float(stamps[0]) if self._first == math.inf else self._first
+        self._latest = max(self._latest, float(stamps.max()))
+        plausible = (np.abs(chunk.q) <= LARGEST_POSITION).all(axis=1)
+        kept = (np.abs(chunk.t) <= LATEST) & (chunk.t >= self._first) & plausible
         if kept.any():
-            bins.add(chunk.t[kept] - first, chunk.q[kept])
-    length = max(0.0, latest - first)
-    if not bins.extremes:
-        return Stillness(length, (), False)
-    numbers, moves = bins.moving()
-    return Stillness(length, _spans(numbers, moves, length) if moves.any() else ((0.0, length),), bool(moves.any()))
+            self._bins.add(chunk.t[kept] - self._first, chunk.q[kept])
+
+    def conclude(self) -> Stillness:
+        """The time at rest."""
+        length = max(0.0, self._latest - self._first)
+        if not self._bins.extremes:
+            return Stillness(length, (), False)
+        numbers, moves = self._bins.moving()
+        return Stillness(length, _spans(numbers, moves, length) if moves.any() else ((0.0, length),), bool(moves.any()))
+
+
+def stillness(recording: Recording, joints: Sequence[str]) -> Stillness:
+    """Time at rest in a recording, in a pass of its own."""
+    observer = StillnessObserver(joints)
+    observe(recording, joints, observer)
+    return observer.conclude()
 
 
 def _spans(numbers: Sequence[int], moves: Mask, length: float) -> tuple[Span, ...]:
@@ -151,9 +168,9 @@ def report_rest_left_out(recordings: Sequence[Recording]) -> tuple[Finding, ...]
     rest: dict[str, dict[Span, None]] = {}
     stated: dict[str, dict[Span, None]] = {}
     for recording in recordings:
-        if isinstance(recording, Excerpt):
-            for found, spans in ((rest, recording.without), (stated, recording.excluded)):
-                found.setdefault(recording.recording.source, {}).update(dict.fromkeys(spans))
+        part = as_corrected(recording).excerpt
+        for found, spans in ((rest, part.without), (stated, part.excluded)):
+            found.setdefault(whole_of(recording).source, {}).update(dict.fromkeys(spans))
     return (
         *(
             REST_LEFT_OUT.found(f"{source} is at rest {format_spans(sorted(spans))}, which is left out")

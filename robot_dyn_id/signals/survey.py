@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import math
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -17,17 +18,22 @@ from numpy.typing import NDArray
 
 from robot_dyn_id.arrays import Array, Integers, Mask
 from robot_dyn_id.data.chunk import Chunk
-from robot_dyn_id.data.recording import Recording
+from robot_dyn_id.data.corrected import OF_ALL_JOINTS, Corrected, as_corrected
+from robot_dyn_id.data.observer import observed
+from robot_dyn_id.data.recording import DerivedRecording, Recording
 from robot_dyn_id.errors import InputError
 from robot_dyn_id.signals.blocks import Stretch
-from robot_dyn_id.signals.cleaning import GAP_STEPS, Drive, Repairs, clean, median_step
+from robot_dyn_id.signals.cleaning import GAP_STEPS, Drive, Repairs, begin, clean, median_step
 from robot_dyn_id.signals.cutoff import acceleration_limit, choose_cutoff, choose_motion_cutoff, motion_bandwidth
-from robot_dyn_id.signals.left_out import count_seams
+from robot_dyn_id.signals.stillness import Stillness, StillnessObserver
 from robot_dyn_id.signals.windows import Cut, windows
 from robot_dyn_id.wording import format_counts
 
 PERIODOGRAM = 8.0
 """Length of one periodogram [s]."""
+
+MOST_BEGUN = 8
+"""Number of recordings whose passes begin together: the first samples of each are held in memory."""
 
 SURVEY_GAP_S = 0.25
 """Longest gap that is bridged for the periodograms [s], from which the cut-off follows."""
@@ -73,11 +79,15 @@ class Survey:
     Attributes:
         joint_names: the joints.
         sources: what the trials are called.
+        steps: median step of the stamps of each trial [s].
         rate: samples per second, from the median step of the stamps [Hz].
         repairs: what was dropped, and how many gaps are bridged or not.
         trials: time from the first to the last usable sample of each trial.
         interruptions: gaps in the clocks of all trials.
         seams: number of interruptions that are spans left out on purpose.
+        left_out: number of rows (samples times joints) that are left out on purpose, by the code of the finding that
+            reports them.
+        rests: time at rest in each trial.
         longest_gap: longest gap that is bridged [s].
         q_min, q_max: positions reached.
         tau_min, tau_max: efforts recorded.
@@ -99,11 +109,14 @@ class Survey:
 
     joint_names: tuple[str, ...]
     sources: tuple[str, ...]
+    steps: tuple[float, ...]
     rate: float
     repairs: Repairs
     trials: tuple[Stretch, ...]
     interruptions: tuple[Stretch, ...]
     seams: int
+    left_out: Mapping[str, int]
+    rests: tuple[Stillness, ...]
     longest_gap: float
     q_min: Array
     q_max: Array
@@ -146,6 +159,11 @@ class Survey:
         bridged = len(self.interruptions) - split
         repairs = replace(self.repairs, gaps=max(0, split - self.seams), bridged=bridged)
         return replace(self, longest_gap=longest, repairs=repairs)
+
+    def with_left_out(self, rows: Mapping[str, int]) -> Survey:
+        """The survey with further rows that are left out on purpose, by code."""
+        counts = Counter(self.left_out) + Counter(rows)
+        return replace(self, left_out=dict(sorted(counts.items())))
 
     @property
     def durations(self) -> tuple[float, ...]:
@@ -239,17 +257,26 @@ def survey(
 ) -> Survey:
     """Survey all trials in one pass; without `need_effort` efforts are not read, and their ranges are 0.
 
+    Observers among the corrections of the recordings observe this pass.
+
     Raises:
         InputError: no usable sample, efforts missing, unknown joints.
     """
-    steps = [median_step(recording, joints) for recording in recordings]
+    sources = [as_corrected(recording) for recording in recordings]
+    rests, left_out = [StillnessObserver(joints) for _ in sources], Counter[str]()
+    if len(sources) <= MOST_BEGUN:
+        passes = [_Pass.begin(*both, joints, left_out) for both in zip(sources, rests, strict=True)]
+        steps = [one.step for one in passes]
+    else:
+        passes, steps = [], [median_step(one.unobserved, joints) for one in sources]
     step = float(np.median(steps))
     repairs, ranges = Repairs(), _Ranges()
     length = max(16, math.ceil(PERIODOGRAM / step))
     spectra: Spectra | None = None
-    for trial, recording in enumerate(recordings):
+    for trial, recording in enumerate(sources):
+        begun = passes[trial] if passes else _Pass.begin(recording, rests[trial], joints, left_out)
 
-        def watched(trial: int = trial, recording: Recording = recording) -> Iterator[tuple[int, Chunk]]:
+        def watched(trial: int = trial, recording: Recording = begun) -> Iterator[tuple[int, Chunk]]:
             used = drives if need_effort else None
             for segment, chunk in clean(recording, joints, used, steps[trial], repairs, SURVEY_GAP_S):
                 ranges.add(trial, steps[trial], chunk)
@@ -265,7 +292,35 @@ def survey(
         raise InputError(f"{', '.join(r.source for r in recordings)}: no usable sample ({counts}){hint}")
     if spectra is None:
         raise InputError(f"{recordings[0].source}: too short: {ranges.count} usable samples")
-    return _conclude(recordings, joints, step, repairs, ranges, spectra)
+    left = {code: rows * (len(joints) if code in OF_ALL_JOINTS else 1) for code, rows in left_out.items()}
+    found = _conclude(sources, joints, step, repairs, ranges, spectra)
+    return replace(found, steps=tuple(steps), rests=tuple(one.conclude() for one in rests)).with_left_out(left)
+
+
+@dataclass(frozen=True)
+class _Pass(DerivedRecording):
+    """A recording in a pass that has begun.
+
+    Attributes:
+        recording: the recording.
+        step: median distance of its time stamps [s].
+        begun: its chunks.
+    """
+
+    recording: Corrected
+    step: float
+    begun: Iterator[Chunk]
+
+    @classmethod
+    def begin(
+        cls, recording: Corrected, rest: StillnessObserver, joints: Sequence[str], left_out: Counter[str]
+    ) -> _Pass:
+        """Begin a pass; see `cleaning.begin` and `Corrected.read`."""
+        return cls(recording, *begin(recording.source, observed(recording.read(joints, left_out), rest)))
+
+    def chunks(self, joints: Sequence[str]) -> Iterator[Chunk]:
+        """The chunks of this pass."""
+        return self.begun
 
 
 def _periodograms(q: Array, dq: Array | None, step: float, length: int) -> Spectra:
@@ -314,7 +369,7 @@ def _name_missing(recordings: Sequence[Recording], joints: Sequence[str]) -> str
 
 
 def _conclude(
-    recordings: Sequence[Recording],
+    recordings: Sequence[Corrected],
     joints: Sequence[str],
     step: float,
     repairs: Repairs,
@@ -348,11 +403,14 @@ def _conclude(
     found = Survey(
         joint_names=tuple(joints),
         sources=tuple(recording.source for recording in recordings),
+        steps=(),
         rate=1.0 / step,
         repairs=repairs,
         trials=tuple(ranges.trials.values()),
         interruptions=tuple(ranges.interruptions),
-        seams=sum(map(count_seams, recordings)),
+        seams=sum(recording.seams for recording in recordings),
+        left_out={},
+        rests=(),
         longest_gap=0.0,
         q_min=ranges.low["q"],
         q_max=ranges.high["q"],

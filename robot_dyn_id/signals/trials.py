@@ -11,10 +11,8 @@ from operator import is_
 import numpy as np
 
 from robot_dyn_id.arrays import Array, Integers
-from robot_dyn_id.data.excerpt import SpannedRecording
-from robot_dyn_id.data.exclusion import excluded_mask
+from robot_dyn_id.data.corrected import KeptSpans, Stored, as_corrected, excluded_mask
 from robot_dyn_id.data.recording import Recording
-from robot_dyn_id.data.stored import StoredRecording
 from robot_dyn_id.data.stream_store import STREAMS, Identity, StreamStore
 from robot_dyn_id.dynamics.prior import Prior
 from robot_dyn_id.dynamics.problem import Tile
@@ -26,7 +24,6 @@ from robot_dyn_id.signals.cleaning import Drive, Repairs, clean, median_step
 from robot_dyn_id.signals.filtering import LowPass
 from robot_dyn_id.signals.processing import RecordedProblem, SignalPlan, filter_window
 from robot_dyn_id.signals.ranges import measure_ranges
-from robot_dyn_id.signals.stillness import Stillness, stillness
 from robot_dyn_id.signals.strokes import RecordedStrokes
 from robot_dyn_id.signals.survey import Survey, survey
 from robot_dyn_id.signals.term_states import integrate_states
@@ -146,13 +143,21 @@ class FilteredTrials:
             UsageError: recorded velocities are requested, but not recorded.
         """
         surveyed = survey(recordings, joints, drives, need_effort)
-        plan = plan_signals(surveyed, settings)
+        trials = cls.from_survey(surveyed, recordings, drives, settings)
+        return replace(trials, need_effort=need_effort, keep_edges=keep_edges)
+
+    @classmethod
+    def from_survey(
+        cls, surveyed: Survey, recordings: Sequence[Recording], drives: Mapping[str, Drive], settings: SignalSettings
+    ) -> FilteredTrials:
+        """Decide about the signals of recordings that have been surveyed; see `from_recordings`."""
+        joints, plan = surveyed.joint_names, plan_signals(surveyed, settings)
         plan = plan.periodic(settings.period) if settings.period else plan
         if settings.velocity == "logistic":
             plan = replace(plan, strokes=RecordedStrokes.from_recordings(recordings, joints))
         surveyed = surveyed.with_longest_gap(plan.longest_gap)
         store = StreamStore(streams=STREAMS * (1 + len(recordings)))
-        return cls(recordings, joints, drives, plan, need_effort, keep_edges, surveyed, store=store)
+        return cls(recordings, joints, drives, plan, surveyed=surveyed, store=store)
 
     def __iter__(self) -> Iterator[FilteredWindow]:
         """Start a pass."""
@@ -275,11 +280,6 @@ class FilteredTrials:
         """Maximum speed of each joint [rad/s or m/s], shape (n,)."""
         return self.ranges.dq_max
 
-    @cached_property
-    def rests(self) -> tuple[Stillness, ...]:
-        """Time at rest in each recording."""
-        return tuple(stillness(recording, self.joints) for recording in self.recordings)
-
     @property
     def offset_deviations(self) -> Array:
         """Standard deviation of the zero of each joint's effort between recordings; empty if not known."""
@@ -287,6 +287,8 @@ class FilteredTrials:
 
     @cached_property
     def _steps(self) -> tuple[float, ...]:
+        if self.surveyed is not None:
+            return self.surveyed.steps
         return tuple(median_step(recording, self.joints) for recording in self.recordings)
 
     @property
@@ -357,8 +359,12 @@ class FilteredTrials:
         plan = replace(self.plan, motion_pass=motion_pass, recorded_velocity=recorded_velocity)
         return replace(self, plan=plan, known_ranges=None)
 
-    def with_recordings(self, recordings: Sequence[Recording]) -> FilteredTrials:
+    def with_recordings(self, recordings: Sequence[Recording], surveyed: Survey | None = None) -> FilteredTrials:
         """Other recordings of the same joints, filtered in the same way.
+
+        Args:
+            recordings: the recordings.
+            surveyed: their survey if it has been made already.
 
         Raises:
             InputError: velocities are functions of the angle, and these recordings are not of strokes.
@@ -369,7 +375,9 @@ class FilteredTrials:
             return self
         if plan.strokes is not None:
             plan = replace(plan, strokes=RecordedStrokes.from_recordings(recordings, self.joints))
-        return replace(self, plan=plan, recordings=recordings, surveyed=None, known_ranges=None, kept=None, zeros=None)
+        surveyed = None if surveyed is None else surveyed.with_longest_gap(plan.longest_gap)
+        others = replace(self, plan=plan, recordings=recordings, surveyed=surveyed, known_ranges=None)
+        return replace(others, kept=None, zeros=None)
 
     def blocks(self, count: int = BLOCKS) -> Blocks:
         """Division into blocks for cross-validation; trials at rest throughout are not divided.
@@ -381,7 +389,7 @@ class FilteredTrials:
             InputError: data that are too short for two blocks.
         """
         plan = self.plan
-        moving = [trial for trial, rest in enumerate(self.rests) if rest.moves]
+        moving = [trial for trial, rest in enumerate(self.survey.rests) if rest.moves]
         stretches = [one for one in self.survey.stretches if one.trial in moving or not moving]
         edge, period = plan.edge / plan.rate, plan.period or 0.0
         return Blocks.from_stretches(stretches, count, plan.low_pass.cutoff, edge, period)
@@ -408,9 +416,11 @@ class FilteredTrials:
         parts: list[Recording] = []
         for trial, recording in enumerate(self.recordings):
             spans = tuple((piece.start, piece.stop) for piece in pieces if piece.trial == trial)
-            part = StoredRecording(SpannedRecording(recording, spans), store)
+            whole = as_corrected(recording)
+            part = replace(whole, corrections=(*whole.corrections, KeptSpans(spans), Stored(store)))
             parts.append(part if trial in divided else recording)
-        return replace(self, recordings=parts, surveyed=self.survey, known_ranges=None, store=None)
+        surveyed = replace(self.survey, steps=tuple(median_step(part, self.joints) for part in parts))
+        return replace(self, recordings=parts, surveyed=surveyed, known_ranges=None, store=None)
 
     def without_block(self, number: int, blocks: Blocks | None = None) -> FilteredTrials:
         """The rows of all blocks but one; rows of that block and of the guards are zero.

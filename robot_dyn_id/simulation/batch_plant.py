@@ -14,7 +14,7 @@ from robot_dyn_id.arrays import Array, Mask
 from robot_dyn_id.cores import available_cores
 from robot_dyn_id.dynamics.dynamics import Dynamics
 from robot_dyn_id.errors import InputError, UsageError
-from robot_dyn_id.kernels.stepping import FIXED, LOADED, advance_blocks
+from robot_dyn_id.kernels.stepping import FIXED, LOADED, Robots, State, advance_blocks
 from robot_dyn_id.simulation.friction_laws import FrictionLaws
 from robot_dyn_id.simulation.plant import steps
 
@@ -67,7 +67,7 @@ class BatchPlant:
         blocks = -(-len(parameters) // LANES)
         self._shape = blocks, -(-len(parameters) // blocks)
         self._laws, *varying = _find_laws(dynamics, parameters)
-        self._arguments = self._arrange(first, parameters, varying)
+        self._robots = self._arrange(first, parameters, varying)
         self._dry = np.zeros((blocks, len(self._laws.weights), self._shape[1]))
         self._slip = np.zeros((blocks, len(self._laws.laws), self._shape[1]))
         self._pool: ThreadPoolExecutor | None = None
@@ -106,8 +106,8 @@ class BatchPlant:
         applied = np.clip(effort, -self.effort_limit, self.effort_limit)
         count = steps(duration)
         q, dq, least = self._blocked(self.q), self._blocked(self.dq), np.empty(self._shape)
-        state = self._blocked(applied), duration / count, count, q, dq, self._dry, self._slip, least
-        self._run((*self._arguments, *state))
+        state = State(q, dq, self._dry, self._slip)
+        self._run((self._robots, self._blocked(applied), duration / count, count, state, least))
         after, speed, excess = self._unblocked(q), self._unblocked(dq), self._unblocked(least)
         self.diverged |= ~((excess > 0.0) & np.isfinite(after).all(axis=1) & np.isfinite(speed).all(axis=1))
         valid = ~self.diverged
@@ -119,23 +119,23 @@ class BatchPlant:
         blocks = self._shape[0]
         ends = np.linspace(0, blocks, min(self.threads, blocks) + 1).astype(int).tolist()
         if len(ends) == 2:
-            advance_blocks(*(*arguments, *ends))
+            advance_blocks(*arguments, *ends)
             return
         self._pool = self._pool or ThreadPoolExecutor(self.threads)
         parts = [self._pool.submit(advance_blocks, *(*arguments, *part)) for part in pairwise(ends)]
         for part in parts:
             part.result()
 
-    def _arrange(self, first: Dynamics, parameters: Array, varying: list[Array]) -> tuple[Any, ...]:
-        """First arguments of `advance_blocks`; `varying` as `_find_laws` returns it."""
+    def _arrange(self, first: Dynamics, parameters: Array, varying: list[Array]) -> Robots:
+        """Robots for `advance_blocks`; `varying` as `_find_laws` returns it."""
         inertia, constant, stiffness, viscous, shares = varying
         row, column = np.tril_indices(self.q.shape[1])
         packed = inertia[:, row, column]
         slots = np.flatnonzero(packed.any(axis=0))
         bodies = len(first.regressor.model.body_names)
         laws = self._laws
-        return (
-            *first.kernel_arguments[:-1],
+        return Robots(
+            first.body_tree,
             self._blocked(parameters[:, : 10 * bodies].reshape(-1, bodies, 10)),
             slots,
             self._blocked(packed[:, slots]),

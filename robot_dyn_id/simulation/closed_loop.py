@@ -14,7 +14,8 @@ from robot_dyn_id.data.cache import Cache
 from robot_dyn_id.dynamics.dynamics import Dynamics
 from robot_dyn_id.dynamics.regressor import Motion
 from robot_dyn_id.errors import ConvergenceError, UsageError
-from robot_dyn_id.kernels.following import AIM, EFFORT, PREVIOUS, SPEED, VELOCITY, follow
+from robot_dyn_id.kernels.following import Loop, LoopState, follow
+from robot_dyn_id.kernels.stepping import State
 from robot_dyn_id.model.joint_values import JointValues, joint_array
 from robot_dyn_id.signals.windows import FilteredWindow
 from robot_dyn_id.simulation.plant import STEP, CompiledDynamics
@@ -97,28 +98,27 @@ UNKNOWN_CONTROLLER = ControllerModel()
 
 @dataclass
 class _State:
-    """State of robot and controller between two samples of the reference; arrays as in `kernels.following`."""
+    """State of robot and controller between two samples of the reference."""
 
     segment: int
     number: int  # index of the next sample on the grid
-    q: Array
-    dq: Array
-    dry: Array
-    slip: Array
-    late: Array
-    memory: Array
+    loop: LoopState
 
     @staticmethod
     def at(piece: FilteredWindow, first: int, compiled: CompiledDynamics, delay: int) -> _State:
         """State of the recorded motion at a sample of a window."""
-        q, dq = piece.motion.q[:, first].copy(), piece.motion.dq[:, first].copy()
-        memory = np.zeros((5, len(q)))
-        memory[PREVIOUS], memory[VELOCITY], memory[SPEED], memory[EFFORT] = q, dq, dq, 0.0
-        memory[AIM] = (piece.reference or piece.motion).q[:, first]
-        late = np.repeat(np.stack([q, dq])[None], delay + 1, axis=0)
-        slip = np.array([compiled.slip()] * 2)
-        number = int(piece.number[first])
-        return _State(piece.segment, number, q, dq, np.zeros(compiled.coordinates), slip, late, memory)
+        q, dq = piece.motion.q[:, first], piece.motion.dq[:, first]
+        loop = LoopState(
+            State(q.copy(), dq.copy(), np.zeros(compiled.coordinates), compiled.slip()),
+            compiled.slip(),
+            np.repeat(np.stack([q, dq])[None], delay + 1, axis=0),
+            q.copy(),
+            dq.copy(),
+            np.zeros(len(q)),
+            dq.copy(),
+            (piece.reference or piece.motion).q[:, first].copy(),
+        )
+        return _State(piece.segment, int(piece.number[first]), loop)
 
 
 @dataclass(frozen=True)
@@ -194,16 +194,20 @@ class Replay:
         count = wanted[0].shape[1] - 1
         share = 1.0 - math.exp(-2.0 * math.pi * controller.velocity_cutoff * period)
         out = np.empty((4, len(names), count))
-        gains = [joint_array(getattr(controller, name), names, f"controller: {name}") for name in OF_JOINTS]
+        proportional, derivative, resolution = (
+            joint_array(getattr(controller, name), names, f"controller: {name}") for name in OF_JOINTS
+        )
         steps = math.ceil(period / STEP - 1e-9)
-        settings = (controller.law == "computed_torque", *gains, share, period, ticks, steps)
-        moving = (state.q, state.dq, state.dry, state.slip, state.late, state.memory, out)
-        done = follow(*(compiled.arguments, *settings, *wanted, *moving))
+        loop = Loop(
+            controller.law == "computed_torque", proportional, derivative, resolution, share, period, ticks, steps
+        )
+        q, dq, ddq = wanted
+        done = follow(compiled.robot, loop, q, dq, ddq, state.loop, out)
         if done < count:
             raise ConvergenceError(
                 f"{compiled.model.name}: the simulation broke down {done / rate:.2f} s behind {where}, near q = "
-                f"{np.round(state.q, 3).tolist()}: its mass matrix is not positive definite there, or the gains of the "
-                f"controller are too high for its rate"
+                f"{np.round(state.loop.robot.q, 3).tolist()}: its mass matrix is not positive definite there, or the "
+                "gains of the controller are too high for its rate"
             )
         state.number += count
         return out

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from robot_dyn_id.arrays import Array
+from robot_dyn_id.data.trajectory_points import Setpoint
 from robot_dyn_id.dynamics.base_parameters import random_motion
 from robot_dyn_id.dynamics.compensation import DriverCompensation
 from robot_dyn_id.dynamics.dynamics import Dynamics
@@ -20,7 +21,7 @@ from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.parameters import ParameterSet
 from robot_dyn_id.simulation.effort_control import LawEffort
 from robot_dyn_id.simulation.plant import CompiledDynamics
-from robot_dyn_id.simulation.trajectory_tracking import Setpoint, TrajectoryTracker
+from robot_dyn_id.simulation.trajectory_tracking import TrajectoryTracker
 
 POSES = 200
 """Number of configurations within the trained positions in which a mass matrix is checked."""

@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from robot_dyn_id.arrays import Array
+from robot_dyn_id.data.trajectory_points import TrajectoryPoints
 from robot_dyn_id.dynamics.compensation import DriverCompensation, check_compensations
 from robot_dyn_id.dynamics.dynamics import Dynamics
 from robot_dyn_id.errors import InputError
@@ -25,7 +26,7 @@ from robot_dyn_id.simulation.controllers import (
     usable_dynamics,
 )
 from robot_dyn_id.simulation.effort_control import CommandedEfforts, EffortControl, LawEffort, slew_rates
-from robot_dyn_id.simulation.trajectory_tracking import STOPPING, TrajectoryTracker, Waypoints
+from robot_dyn_id.simulation.trajectory_tracking import STOPPING, TrajectoryTracker
 from robot_dyn_id.uses import ANSWERS
 
 GRAVITY, COMPUTED_TORQUE = "gravity_compensation", "computed_torque"
@@ -208,7 +209,7 @@ class ModelLaw:
             raise InputError(f"needs a model, joint states, and the law {COMPUTED_TORQUE}")
         return self.model
 
-    def follow(self, points: Waypoints | None, start: float, now: float) -> None:
+    def follow(self, points: TrajectoryPoints | None, start: float, now: float) -> None:
         """Follow a trajectory, or hold.
 
         Args:

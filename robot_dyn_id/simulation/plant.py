@@ -14,7 +14,7 @@ from robot_dyn_id.dynamics.dynamics import MAX_SINGLE_STATES, Dynamics
 from robot_dyn_id.dynamics.regressor import Motion, Regressor, terms_on_joints
 from robot_dyn_id.dynamics.terms import Coordinate, Coulomb, Dahl, Term, TermStates, Viscous
 from robot_dyn_id.errors import InputError
-from robot_dyn_id.kernels.stepping import FIXED, LAWS, LOADED, STARTS, WEIGHTS, advance, motor_effort, slide
+from robot_dyn_id.kernels.stepping import FIXED, LOADED, Robots, State, advance, motor_effort, slide
 from robot_dyn_id.kernels.trials import feedback
 from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.simulation.friction_laws import FrictionLaws
@@ -91,11 +91,11 @@ class CompiledDynamics:
     Attributes:
         model: robot model.
         coordinates: number of its friction coordinates.
-        arguments: first arguments of the kernels in `kernels.stepping`.
+        robot: the arrays of the kernels in `kernels.stepping`, for one simulation.
     """
 
     def __init__(self, dynamics: Dynamics) -> None:
-        """Convert the terms to the arguments of the kernels.
+        """Convert the terms to the arrays of the kernels.
 
         Raises:
             InputError: a term is not supported by the kernels.
@@ -106,40 +106,26 @@ class CompiledDynamics:
         slots = np.flatnonzero(friction.inertia[row, column])
         self._friction = friction
         self.coordinates = len(friction.weights)
-        self.arguments: tuple[Any, ...] = (
-            *dynamics.kernel_arguments,
+        self.robot = Robots(
+            dynamics.body_tree,
+            dynamics.body_parameters,
             slots,
             friction.inertia[row, column][slots][:, None].copy(),
-            friction.constant,
-            friction.stiffness,
+            friction.constant[:, None],
+            friction.stiffness[:, :, None],
             friction.weights,
-            friction.viscous,
+            friction.viscous[:, :, None],
             friction.starts,
             friction.laws,
             friction.loads,
+            np.ascontiguousarray(friction.laws[:, [FIXED, LOADED]])[:, :, None],
         )
 
-    def lanes(self, count: int) -> tuple[Any, ...]:
-        """First arguments of `kernels.stepping.advance_lanes` for a number of simulations of this robot."""
-
-        def repeat(values: Array) -> Array:
-            return np.repeat(values[..., None], count, axis=-1)
-
-        *tree, parameters, slots, inertia, constant, stiffness, weights, viscous, starts, laws, loads = self.arguments
-        return (
-            *tree,
-            repeat(parameters[..., 0]),
-            slots,
-            repeat(inertia[:, 0]),
-            repeat(constant),
-            repeat(stiffness),
-            weights,
-            repeat(viscous),
-            starts,
-            laws,
-            loads,
-            repeat(laws[:, [FIXED, LOADED]]),
-        )
+    def lanes(self, count: int) -> Robots:
+        """Arrays of the kernels for a number of simulations of this robot."""
+        varying = ("parameters", "added", "constant", "stiffness", "viscous", "shares")
+        repeated: dict[str, Any] = {name: np.repeat(getattr(self.robot, name), count, axis=-1) for name in varying}
+        return self.robot._replace(**repeated)
 
     def slip(self, states: TermStates | None = None) -> Array:
         """States of the friction laws for the kernels, shape (m,), from those of the terms; zeros by default."""
@@ -147,7 +133,7 @@ class CompiledDynamics:
 
     def slide(self, slip: Array, moved: Array) -> None:
         """Advance such states, in place, by a displacement of the joints [rad or m], shape (n,)."""
-        slide(self.arguments[WEIGHTS], self.arguments[STARTS], self.arguments[LAWS], moved, slip)
+        slide(self.robot, moved, slip)
 
     def effort(self, q: Array, dq: Array, ddq: Array, sliding: Array, slip: Array) -> Array:
         """Torque that gives the accelerations `ddq`, shape (n,).
@@ -159,8 +145,9 @@ class CompiledDynamics:
             sliding: velocities of which the friction is, shape (n,).
             slip: states of the friction laws, shape (m,).
         """
-        state = (np.ascontiguousarray(x) for x in (q, dq, ddq, sliding))  # other strides would be compiled separately
-        return np.asarray(motor_effort(*(*self.arguments, *state, slip)))
+        # other strides would be compiled separately
+        q, dq, ddq, sliding = (np.ascontiguousarray(x) for x in (q, dq, ddq, sliding))
+        return np.asarray(motor_effort(self.robot, q, dq, ddq, sliding, slip))
 
 
 class Plant:
@@ -188,6 +175,11 @@ class Plant:
         self.effort_limit = np.full(len(q), np.inf) if effort_limit is None else effort_limit
         self.dry = np.zeros(self.dynamics.coordinates)
         self.slip = self.dynamics.slip()
+
+    @property
+    def state(self) -> State:
+        """State of the robot for the kernels, which change it in place."""
+        return State(self.q, self.dq, self.dry, self.slip)
 
     def place(self, motion: Motion, sample: int) -> None:
         """Place the robot in the state of a motion at one sample, friction states and temperatures included.
@@ -221,9 +213,8 @@ class Plant:
         applied = np.minimum(np.maximum(effort, -self.effort_limit), self.effort_limit)  # np.clip takes twice as long
         count = steps(duration)
         total = applied if external is None else applied + external
-        state = total, duration / count, count, self.q, self.dq, self.dry, self.slip
         before = self.q.copy()
-        excess = advance(*(*self.dynamics.arguments, *state))
+        excess = advance(self.dynamics.robot, total, duration / count, count, self.state)
         if not (excess > 0.0 and math.isfinite(self.q.sum()) and math.isfinite(self.dq.sum())):
             raise self.broken_down(before)
         return applied

@@ -6,7 +6,7 @@ from __future__ import annotations
 import numpy as np
 
 from robot_dyn_id.arrays import Array, Mask
-from robot_dyn_id.kernels.stepping import advance_lanes, dry_friction
+from robot_dyn_id.kernels.stepping import State, advance_lanes, dry_friction
 from robot_dyn_id.simulation.plant import STEP, CompiledDynamics, smallest_dynamics, steps
 
 
@@ -32,7 +32,7 @@ class PlantLanes:
         self.q, self.dq, self._slip = (np.array(x, dtype=np.float64, order="C") for x in (q, dq, slip))
         self._dry = np.zeros((dynamics.coordinates, q.shape[1]))
         self.diverged: Mask = np.zeros(q.shape[1], dtype=bool)
-        self._arguments = dynamics.lanes(q.shape[1])
+        self._robots = dynamics.lanes(q.shape[1])
 
     def take(self, lanes: Mask) -> None:
         """Continue with some of the simulations, mask of shape (L,)."""
@@ -40,7 +40,7 @@ class PlantLanes:
             return
         for name in ("q", "dq", "_slip", "_dry", "diverged"):
             setattr(self, name, np.ascontiguousarray(getattr(self, name)[..., lanes]))
-        self._arguments = self._dynamics.lanes(len(self.diverged))
+        self._robots = self._dynamics.lanes(len(self.diverged))
 
     def advance(self, effort: Array, duration: float) -> None:
         """Advance all simulations under constant torques in equal steps of at most `plant.STEP`.
@@ -50,8 +50,8 @@ class PlantLanes:
             duration: duration [s].
         """
         count, least = steps(duration), np.empty(len(self.diverged))
-        state = np.ascontiguousarray(effort), duration / count, count, self.q, self.dq, self._dry, self._slip, least
-        advance_lanes(*(*self._arguments, *state))
+        state = State(self.q, self.dq, self._dry, self._slip)
+        advance_lanes(self._robots, np.ascontiguousarray(effort), duration / count, count, state, least)
         valid = (least > 0.0) & np.isfinite(self.q).all(axis=0) & np.isfinite(self.dq).all(axis=0)
         if not valid.all():
             self.diverged |= ~valid

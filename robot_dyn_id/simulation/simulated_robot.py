@@ -11,6 +11,7 @@ import numpy as np
 
 from robot_dyn_id.arrays import Array
 from robot_dyn_id.data.chunk import Chunk
+from robot_dyn_id.data.trajectory_points import TrajectoryPoints
 from robot_dyn_id.dynamics.compensation import DriverCompensation
 from robot_dyn_id.dynamics.dynamics import Dynamics
 from robot_dyn_id.errors import InputError, UsageError
@@ -21,7 +22,7 @@ from robot_dyn_id.simulation.controllers import EffortGains, EffortServo, Positi
 from robot_dyn_id.simulation.plant import Plant
 from robot_dyn_id.simulation.sensors import Sensors, colored_noise
 from robot_dyn_id.simulation.trajectory_controller import Tolerances, TrajectoryController, TrajectoryEnd
-from robot_dyn_id.simulation.trajectory_tracking import TrajectoryTracker, Waypoints
+from robot_dyn_id.simulation.trajectory_tracking import TrajectoryTracker
 
 POSITION, EFFORT, EITHER = "position", "effort", "either"
 MODES = (POSITION, EFFORT, EITHER)
@@ -342,7 +343,7 @@ def follow(robot: SimulatedRobot, motion: Trajectory) -> None:
     """
     t = np.linspace(0.0, motion.duration, math.ceil(motion.duration * WAYPOINTS) + 1)
     q, dq, ddq, _ = motion.evaluate(t)
-    robot.tracker.follow(Waypoints(t, q.T, dq.T, ddq.T), robot.time, robot.time)
+    robot.tracker.follow(TrajectoryPoints(t, q.T, dq.T, ddq.T), robot.time, robot.time)
 
 
 def simulate_motion(robot: SimulatedRobot, motion: Trajectory) -> Chunk:

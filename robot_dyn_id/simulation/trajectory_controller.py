@@ -11,8 +11,9 @@ from typing import NamedTuple
 import numpy as np
 
 from robot_dyn_id.arrays import Array
+from robot_dyn_id.data.trajectory_points import Setpoint, TrajectoryPoints
 from robot_dyn_id.errors import InputError
-from robot_dyn_id.simulation.trajectory_tracking import Setpoint, TrajectoryTracker, Waypoints
+from robot_dyn_id.simulation.trajectory_tracking import TrajectoryTracker
 
 SUCCESSFUL, INVALID_GOAL, PATH_TOLERANCE_VIOLATED, GOAL_TOLERANCE_VIOLATED = 0, -1, -4, -5
 """Error codes of control_msgs/action/FollowJointTrajectory that the controller returns."""
@@ -188,11 +189,11 @@ class TrajectoryController:
         self._holds, self._first = True, False
         self._start = 0.0
 
-    def check(self, waypoints: Waypoints, start: float, now: float) -> None:
+    def check(self, points: TrajectoryPoints, start: float, now: float) -> None:
         """Check whether a trajectory would be followed.
 
         Args:
-            waypoints: trajectory.
+            points: trajectory.
             start: start time [s].
             now: present time [s].
 
@@ -200,33 +201,33 @@ class TrajectoryController:
             InputError: it does not end at rest, has efforts that the controller cannot command, or cannot be followed,
                 see `TrajectoryTracker.follow`.
         """
-        if waypoints.effort is not None and not self._effort:
+        if points.effort is not None and not self._effort:
             raise InputError(
                 "it has efforts, which a controller that commands positions does not take: leave them out, or give the "
                 "controller gains of efforts"
             )
-        end = np.zeros(waypoints.q.shape[1]) if waypoints.dq is None else np.nan_to_num(waypoints.dq[-1])
+        end = np.nan_to_num(points.dq[-1])
         moving = np.flatnonzero(np.abs(end) > RESOLUTION)
         if len(moving):
             joint = moving[0]
             raise InputError(
                 f"joint {self._names[joint]} has the velocity {end[joint]:.3g} at the last point: it must be zero there"
             )
-        copy.copy(self.tracker).follow(waypoints, start, now)
+        copy.copy(self.tracker).follow(points, start, now)
 
-    def follow(self, waypoints: Waypoints, start: float, now: float) -> None:
+    def follow(self, points: TrajectoryPoints, start: float, now: float) -> None:
         """Follow a trajectory of the topic; see `check`."""
-        self.check(waypoints, start, now)
-        self.tracker.follow(waypoints, start, now)
+        self.check(points, start, now)
+        self.tracker.follow(points, start, now)
         self._holds, self._first, self._start = False, True, start
 
     def begin(
-        self, waypoints: Waypoints, start: float, now: float, tolerances: Tolerances | None = None
+        self, points: TrajectoryPoints, start: float, now: float, tolerances: Tolerances | None = None
     ) -> TrajectoryEnd | None:
         """Follow the trajectory of a goal; see `check`.
 
         Args:
-            waypoints: trajectory.
+            points: trajectory.
             start: start time [s].
             now: present time [s].
             tolerances: tolerances of the goal, see `requested`; the defaults by default.
@@ -234,7 +235,7 @@ class TrajectoryController:
         Returns:
             End of the goal that it replaces; None if there was none.
         """
-        self.follow(waypoints, start, now)
+        self.follow(points, start, now)
         self._tolerances = tolerances or self._defaults
         replaced, self.active = self.active, True
         return TrajectoryEnd(INVALID_GOAL, "Current goal preempted by new incoming action.") if replaced else None

@@ -105,5 +105,5 @@ def compare(
     if not isinstance(recordings, Sequence) or recordings:
         cutoff = min(one.processing.cutoff_frequency for one in models)
         filtered = [replace(one, processing=replace(one.processing, cutoff_frequency=cutoff)) for one in models]
-        evaluations = tuple(validate(one, recordings, settings, progress) for one in filtered)
+        evaluations = tuple(validate(one, recordings, settings, progress).evaluation for one in filtered)
     return ComparisonResult(names, tuple(models), differences, evaluations)

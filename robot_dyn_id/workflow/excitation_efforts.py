@@ -8,10 +8,10 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from robot_dyn_id.arrays import Array
+from robot_dyn_id.data.trajectory_points import TrajectoryPoints
 from robot_dyn_id.errors import RobotDynIdError
 from robot_dyn_id.excitation.execution.approach import enter, return_motion
 from robot_dyn_id.excitation.execution.rehearsal import slow_limits
-from robot_dyn_id.excitation.execution.sampling import TrajectoryPoints
 from robot_dyn_id.excitation.limits import MotionLimits
 from robot_dyn_id.excitation.trajectory import Excitation
 from robot_dyn_id.files.parameters import read_parameters

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import numpy as np
 
-from robot_dyn_id.arrays import Array
-from robot_dyn_id.data.trajectory_rows import NANOSECONDS, Rows, TrajectoryRows
+from robot_dyn_id.data.trajectory_points import TrajectoryPoints
+from robot_dyn_id.data.trajectory_rows import Rows, TrajectoryRows, list_rows
 from robot_dyn_id.errors import InputError, UsageError
 from robot_dyn_id.excitation.trajectory import Trajectory
 from robot_dyn_id.files.joint_trajectory import read_joint_trajectory, write_joint_trajectory
@@ -23,7 +23,6 @@ from robot_dyn_id.parameters import ParameterSet
 from robot_dyn_id.recordings.bag_files import is_storage
 from robot_dyn_id.recordings.joint_trajectories import read_joint_trajectory_message
 from robot_dyn_id.report.folder import output_folder
-from robot_dyn_id.simulation.trajectory_tracking import PointRows, Waypoints
 
 EFFORT_ABOVE_LIMIT = Definition(
     "effort_above_limit",
@@ -113,7 +112,7 @@ def load_trajectory(
     path = Path(path).expanduser()
     rows = _read(path, model, topic, message)
     with file_errors(path, InputError):
-        _waypoints(rows, model.joint_names)
+        TrajectoryPoints.from_rows(model.joint_names, replace(rows, efforts=((),) * len(rows.times)))
     return rows
 
 
@@ -141,8 +140,7 @@ def sample_trajectory(
     """
     t = np.linspace(0.0, motion.duration, 1 + int(np.ceil(motion.duration * rate)))
     q, dq, ddq, _ = motion.evaluate(t)
-    times = np.round(t * NANOSECONDS).astype(np.int64).tolist()
-    return TrajectoryRows(tuple(joint_names), tuple(times), _rows(q.T), _rows(dq.T), _rows(ddq.T), ((),) * len(t))
+    return TrajectoryRows.from_arrays(joint_names, t, q.T, dq.T, ddq.T)
 
 
 def fill_efforts(
@@ -175,15 +173,15 @@ def fill_efforts(
     """
     feed_forward = FeedForward.from_parameters(parameters, robot_compensates)
     joints = parameters.robot.joint_names
-    waypoints = _waypoints(trajectory, joints)
-    speed, efforts = feed_forward.slowed(waypoints) if slow_down else (1.0, feed_forward.along(waypoints))
+    points = TrajectoryPoints.from_rows(joints, replace(trajectory, efforts=((),) * len(trajectory.times)))
+    speed, efforts = feed_forward.slowed(points) if slow_down else (1.0, feed_forward.along(points))
     order = [joints.index(name) for name in trajectory.joint_names]
     filled = replace(
         trajectory,
         times=tuple(round(time / speed) for time in trajectory.times),
         velocities=_scaled(trajectory.velocities, speed),
         accelerations=_scaled(trajectory.accelerations, speed**2),
-        efforts=_rows(efforts.efforts[:, order]),
+        efforts=list_rows(efforts.efforts[:, order]),
     )
     exceeded = tuple(
         EFFORT_ABOVE_LIMIT.found(format_violation(violation), (violation.joint,))
@@ -192,20 +190,6 @@ def fill_efforts(
         for violation in efforts.violations
     )
     return FilledTrajectory(filled, efforts, speed, (*exceeded, *efforts.findings))
-
-
-def _waypoints(rows: TrajectoryRows, joint_names: Sequence[str]) -> Waypoints:
-    """The trajectory in the robot's order of joints.
-
-    Raises:
-        InputError: other joints, wrong lengths, NaN, or times that do not ascend.
-    """
-    channels = (rows.positions, rows.velocities, rows.accelerations)
-    return Waypoints.from_rows(joint_names, PointRows(rows.joint_names, rows.seconds, *channels))
-
-
-def _rows(values: Array) -> Rows:
-    return tuple(map(tuple, values.tolist()))
 
 
 def _scaled(rows: Rows, factor: float) -> Rows:

@@ -14,7 +14,6 @@ from robot_dyn_id.model.urdf import RobotDescription
 from robot_dyn_id.parameters import ParameterSet
 from robot_dyn_id.report.folder import output_folder
 from robot_dyn_id.text.files import write_atomically
-from robot_dyn_id.workflow.results import IdentifiedParameters
 
 
 def load_robot(
@@ -54,13 +53,13 @@ def load_robot(
     return RobotModel.from_description(description, joints, fixed, gravity)
 
 
-def load_parameters(path: str | Path, term_classes: Sequence[type[Term]] = ()) -> IdentifiedParameters:
+def load_parameters(path: str | Path, term_classes: Sequence[type[Term]] = ()) -> ParameterSet:
     """Load an identified parameter set from `parameters.yaml`, or from the folder that `identify` wrote it to.
 
     Example:
         ```python
         parameters = rdi.load_parameters("run/parameters.yaml")
-        mass_matrix = parameters.dynamics().mass_matrix(q)
+        mass_matrix = rdi.make_dynamics(parameters).mass_matrix(q)
         ```
 
     Args:
@@ -70,7 +69,7 @@ def load_parameters(path: str | Path, term_classes: Sequence[type[Term]] = ()) -
     Raises:
         InputError: the file cannot be read, or is not a parameter set.
     """
-    return IdentifiedParameters.from_parameters(read_parameters(Path(path).expanduser(), term_classes))
+    return read_parameters(Path(path).expanduser(), term_classes)
 
 
 def save_parameters(parameters: ParameterSet, path: str | Path) -> None:

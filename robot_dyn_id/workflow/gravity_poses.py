@@ -9,7 +9,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from robot_dyn_id.arrays import Array
-from robot_dyn_id.data.trajectory_rows import NANOSECONDS, TrajectoryRows
+from robot_dyn_id.data.trajectory_points import TrajectoryPoints
+from robot_dyn_id.data.trajectory_rows import TrajectoryRows
 from robot_dyn_id.errors import MotionError
 from robot_dyn_id.excitation.collision.clearance import PATH_STEP_RAD, Clearance
 from robot_dyn_id.excitation.limits import MotionLimits
@@ -70,20 +71,13 @@ class GravityPoses:
     @property
     def path(self) -> QuinticPath:
         """The motion as it is executed."""
-        zero = np.zeros_like(self.points)
-        return QuinticPath(self.times, self.points, zero, zero)
+        zero = np.zeros_like(self.points.T)
+        return QuinticPath(TrajectoryPoints(self.times, self.points.T, zero, zero))
 
     def rows(self, joint_names: tuple[str, ...]) -> TrajectoryRows:
         """Joint trajectory with zero velocity and acceleration at every point."""
-        zero = tuple((0.0,) * len(joint_names) for _ in self.times)
-        return TrajectoryRows(
-            joint_names,
-            tuple(round(time * NANOSECONDS) for time in self.times.tolist()),
-            tuple(map(tuple, self.points.T.tolist())),
-            zero,
-            zero,
-            tuple(() for _ in self.times),
-        )
+        zero = np.zeros_like(self.points.T)
+        return TrajectoryRows.from_arrays(joint_names, self.times, self.points.T, zero, zero)
 
 
 def plan_gravity_poses(

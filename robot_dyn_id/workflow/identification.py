@@ -8,14 +8,14 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
+from robot_dyn_id.data.corrected import Corrected, Stored
 from robot_dyn_id.data.recording import ArrayRecording, Recording
-from robot_dyn_id.data.stored import StoredRecording
 from robot_dyn_id.data.stream_store import StreamStore
 from robot_dyn_id.errors import UnsafeDataError, UsageError
 from robot_dyn_id.files.configuration import Configuration
 from robot_dyn_id.identification import pipeline
-from robot_dyn_id.identification.diagnosis.stamps import require_seconds
-from robot_dyn_id.identification.settings import Exclusions, Settings
+from robot_dyn_id.identification.diagnosis.observation import observe_recordings
+from robot_dyn_id.identification.settings import CURRENT_KINDS, Exclusions, Settings
 from robot_dyn_id.identification.validation.holdout import exclude_spans, split
 from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.model.urdf import RobotDescription
@@ -158,24 +158,22 @@ def _identify_stored(
     progress: Progress,
 ) -> IdentificationResult:
     """Identify the joints of a model, see `_identify`; decoded recordings are kept in a store."""
-    kept, kept_out = (
-        [_decoded_once(recording, store) for recording in group] for group in (trials.recordings, trials.held_out)
-    )
-    require_seconds([*kept, *kept_out], model.joint_names)
-    kept, kept_out = exclude_times(kept, kept_out, model.joint_names, settings.exclude)
+    decoded = ([_decoded_once(one, store) for one in group] for group in (trials.recordings, trials.held_out))
+    currents = settings.effort_kind in CURRENT_KINDS
+    observed = [observe_recordings(group, model, settings.drives, currents) for group in decoded]
+    kept, kept_out = exclude_times(observed[0], observed[1], model.joint_names, settings.exclude)
     training, validation = split(kept, model.joint_names, kept_out, trials.train_range)
-    differing = report_fixed(model, trials.all)
     try:
         result = pipeline.identify(training, validation, model, settings, __version__, progress)
     except UnsafeDataError as error:
-        raise error.with_causes(differing) from error
+        raise error.with_causes(report_fixed(model, trials.all)) from error
     findings = (
-        *differing,
+        *report_fixed(model, trials.all),
         *report_unrecorded(model, fixed),
         *report_unknown_joints(trials.all, model),
         *report_recordings(trials.all, model.joint_names),
     )
-    return IdentificationResult.from_identification(result.with_findings(findings), store)
+    return IdentificationResult(result.with_findings(findings), store)
 
 
 def exclude_times(
@@ -223,9 +221,9 @@ def _is_named(recording: Recording, name: str) -> bool:
     return name in (recording.source, Path(recording.source).name)
 
 
-def _decoded_once(recording: Recording, store: StreamStore) -> Recording:
+def _decoded_once(recording: Recording, store: StreamStore) -> Corrected:
     """The recording, whose chunks are kept unless they are in memory already."""
-    return recording if isinstance(recording, ArrayRecording) else StoredRecording(recording, store)
+    return Corrected(recording, () if isinstance(recording, ArrayRecording) else (Stored(store),))
 
 
 def validate(
@@ -253,16 +251,17 @@ def validate(
         UnsafeDataError: a health check refuses the data.
     """
     trials = _as_list(recordings)
-    require_seconds(trials, parameters.robot.joint_names)
     settings = settings or Settings()
-    kept, _ = exclude_times(trials, (), parameters.robot.joint_names, settings.exclude)
+    model, currents = RobotModel.from_parameters(parameters), parameters.effort.kind in CURRENT_KINDS
+    observed = observe_recordings(trials, model, settings.drives_of(parameters), currents)
+    kept, _ = exclude_times(observed, (), parameters.robot.joint_names, settings.exclude)
     evaluation = pipeline.validate(kept, parameters, settings, progress)
-    differing = report_fixed(RobotModel.from_parameters(parameters), trials)
+    differing = report_fixed(model, trials)
     excluded = report_rest_left_out(kept)
     evaluation = evaluation.with_findings(
         (*differing, *excluded, *report_recordings(trials, parameters.robot.joint_names))
     )
-    return ValidationResult.from_evaluation(evaluation, parameters)
+    return ValidationResult(evaluation, parameters)
 
 
 def open_all(paths: Sequence[str], configuration: Configuration) -> list[FileRecording]:

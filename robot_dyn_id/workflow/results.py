@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,70 +24,66 @@ if TYPE_CHECKING:
     from robot_dyn_id.report.figure import Figure
 
 
-@dataclass(frozen=True)
-class IdentifiedParameters(ParameterSet):
-    """A parameter set that makes its own dynamics.
+def make_dynamics(parameters: ParameterSet) -> Dynamics:
+    """Inverse and forward dynamics of an identified robot.
 
     Example:
         ```python
-        dynamics = rdi.load_parameters("run/parameters.yaml").dynamics()
+        dynamics = rdi.make_dynamics(rdi.load_parameters("run/parameters.yaml"))
         tau = dynamics.inverse_dynamics(q, dq, ddq)
         ```
+
+    Args:
+        parameters: identified parameter set.
+
+    Raises:
+        InputError: a set that this version cannot read.
+
+    Warns:
+        UserWarning: the verdict is bad; or drive gains are not known, so that efforts are not in N m or N, see
+            `Dynamics.effort_units`.
     """
-
-    @classmethod
-    def from_parameters(cls, parameters: ParameterSet) -> IdentifiedParameters:
-        """The same values, with methods that use them."""
-        return cls(**{item.name: getattr(parameters, item.name) for item in fields(ParameterSet)})
-
-    def dynamics(self) -> Dynamics:
-        """Inverse and forward dynamics of the identified robot.
-
-        Raises:
-            InputError: a set that this version cannot read.
-
-        Warns:
-            UserWarning: the verdict is bad; or drive gains are not known, so that efforts are not in N m or N, see
-                `Dynamics.effort_units`.
-        """
-        if self.judgment.verdict == "bad":
-            warnings.warn(f"the model of {self.robot.name} is bad: do not control a robot with it", stacklevel=2)
-        if self.unknown_gains:
-            warnings.warn(f"{describe_unknown_gains(self.drive_units)}: {GAIN_REMEDY}", stacklevel=2)
-        return Dynamics.from_parameters(self)
+    if parameters.judgment.verdict == "bad":
+        warnings.warn(f"the model of {parameters.robot.name} is bad: do not control a robot with it", stacklevel=2)
+    if parameters.unknown_gains:
+        warnings.warn(f"{describe_unknown_gains(parameters.drive_units)}: {GAIN_REMEDY}", stacklevel=2)
+    return Dynamics.from_parameters(parameters)
 
 
 @dataclass(frozen=True, repr=False)
-class IdentificationResult(Identification):
+class IdentificationResult:
     """An identified model with its evaluation on held-out data.
 
     `print(result)` shows the table of `robot-dyn-id identify`. The model is `result.parameters`, the verdict
     `result.evaluation.verdict`.
 
     Attributes:
+        identification: the identification, with the estimate, the choice of the model and the training data.
         decoded: decoded recordings; None: they are in memory, or decoded in each pass.
     """
 
-    decoded: StreamStore | None = field(default=None, repr=False, compare=False)
+    identification: Identification
+    decoded: StreamStore | None = field(default=None, compare=False)
 
-    @classmethod
-    def from_identification(
-        cls, identification: Identification, decoded: StreamStore | None = None
-    ) -> IdentificationResult:
-        """The same values, with methods that print, write and draw them."""
-        values = {item.name: getattr(identification, item.name) for item in fields(Identification)}
-        parameters = IdentifiedParameters.from_parameters(identification.parameters)
-        return cls(**{**values, "parameters": parameters}, decoded=decoded)
+    @property
+    def parameters(self) -> ParameterSet:
+        """The parameter set."""
+        return self.identification.parameters
+
+    @property
+    def evaluation(self) -> Evaluation:
+        """Evaluation on held-out data, with all findings."""
+        return self.identification.evaluation
 
     def close(self) -> None:
         """Free the memory and the temporary files of the recordings; later passes over them decode and filter again."""
-        for store in (self.decoded, self.training.store, self.evaluation.trials.store):
+        for store in (self.decoded, self.identification.training.store, self.evaluation.trials.store):
             if store is not None:
                 store.close()
 
     def dynamics(self) -> Dynamics:
-        """Inverse and forward dynamics of the identified robot; see `IdentifiedParameters.dynamics`."""
-        return IdentifiedParameters.from_parameters(self.parameters).dynamics()
+        """Inverse and forward dynamics of the identified robot; see `make_dynamics`."""
+        return make_dynamics(self.parameters)
 
     def __repr__(self) -> str:
         """Robot, verdict and error in one line, as for the last line of a notebook's cell."""
@@ -99,7 +95,7 @@ class IdentificationResult(Identification):
 
     def __str__(self) -> str:
         """Held-out errors per joint, cross-check, the model, uses, findings, and the verdict."""
-        return identification_text(self)
+        return identification_text(self.identification)
 
     def save(self, folder: str | Path) -> dict[str, Any]:
         """Write `parameters.yaml`, `report.json` and `report.html`, and replace those of an earlier run.
@@ -114,8 +110,8 @@ class IdentificationResult(Identification):
             InputError: the folder cannot be written to.
         """
         folder = output_folder(folder)
-        explanation = explain(self.evaluation, self.parameters, self.training)
-        summary = identification_summary(self, str(folder / PARAMETERS), explanation)
+        explanation = explain(self.evaluation, self.parameters, self.identification.training)
+        summary = identification_summary(self.identification, str(folder / PARAMETERS), explanation)
         write_results(folder, summary, explanation, self.parameters)
         write_parameters(folder / PARAMETERS, self.parameters)
         return summary
@@ -129,27 +125,23 @@ class IdentificationResult(Identification):
         return torque_figure(self.evaluation)
 
 
-@dataclass(frozen=True, kw_only=True)
-class ValidationResult(Evaluation):
+@dataclass(frozen=True)
+class ValidationResult:
     """Evaluation of an identified model on other recordings.
 
     `print(result)` shows the table of `robot-dyn-id validate`.
 
     Attributes:
+        evaluation: the evaluation, with all findings.
         parameters: the model that was evaluated.
     """
 
+    evaluation: Evaluation
     parameters: ParameterSet
-
-    @classmethod
-    def from_evaluation(cls, evaluation: Evaluation, parameters: ParameterSet) -> ValidationResult:
-        """The same values, with methods that print, write and draw them."""
-        values = {item.name: getattr(evaluation, item.name) for item in fields(Evaluation)}
-        return cls(**values, parameters=parameters)
 
     def __str__(self) -> str:
         """Held-out errors per joint, cross-check, warnings and verdict."""
-        return evaluation_text(self)
+        return evaluation_text(self.evaluation)
 
     def summary(self, parameters_file: str = "") -> dict[str, Any]:
         """Content of `report.json`.
@@ -157,7 +149,7 @@ class ValidationResult(Evaluation):
         Args:
             parameters_file: file that the parameters were read from.
         """
-        return evaluation_summary(self, parameters_file, self.parameters)
+        return evaluation_summary(self.evaluation, parameters_file, self.parameters)
 
     def save(self, folder: str | Path, parameters_file: str = "") -> dict[str, Any]:
         """Write `report.json` and `report.html`, and replace those of an earlier run.
@@ -172,8 +164,8 @@ class ValidationResult(Evaluation):
         Raises:
             InputError: the folder cannot be written to.
         """
-        folder, explanation = output_folder(folder), explain(self, self.parameters)
-        summary = evaluation_summary(self, parameters_file, self.parameters, explanation)
+        folder, explanation = output_folder(folder), explain(self.evaluation, self.parameters)
+        summary = evaluation_summary(self.evaluation, parameters_file, self.parameters, explanation)
         write_results(folder, summary, explanation, self.parameters)
         return summary
 
@@ -183,4 +175,4 @@ class ValidationResult(Evaluation):
         Raises:
             UsageError: matplotlib is not installed.
         """
-        return torque_figure(self)
+        return torque_figure(self.evaluation)

@@ -18,7 +18,7 @@ from robot_dyn_id.parameters import Fingerprint, urdf_hash
 from robot_dyn_id.progress import Progress, Stage, ignore_progress
 from robot_dyn_id.workflow.identification import DataSelection, identify_recordings
 from robot_dyn_id.workflow.joints import robot_for
-from robot_dyn_id.workflow.results import IdentificationResult, IdentifiedParameters
+from robot_dyn_id.workflow.results import IdentificationResult
 
 
 @dataclass(frozen=True)
@@ -77,13 +77,14 @@ def identify_with_factor(
         result = identify_recordings(robot, replace(configuration, settings=settings), trials, progress)
         opened.callback(result.close)
         progress(Stage("making the factor"))
-        model, kind = result.model, result.parameters.effort.kind
-        factor = Factor.from_trials(result.training, model.regressor, model.base, settings, kind)
-        factor = replace(factor, fingerprint=result.parameters.provenance.fingerprint)  # as they were recorded
+        found = result.identification
+        model, kind = found.model, found.parameters.effort.kind
+        factor = Factor.from_trials(found.training, model.regressor, model.base, settings, kind)
+        factor = replace(factor, fingerprint=found.parameters.provenance.fingerprint)  # as they were recorded
         if earlier is not None:
             factor = Factor.merged([earlier, factor])
-            parameters = IdentifiedParameters.from_parameters(with_data_of(result.parameters, factor))
-            result = replace(result.with_findings(findings), parameters=parameters)
+            parameters = with_data_of(found.parameters, factor)
+            result = replace(result, identification=replace(found.with_findings(findings), parameters=parameters))
         opened.pop_all()  # the caller closes it
     return UpdatedIdentification(result, factor)
 

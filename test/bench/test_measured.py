@@ -11,6 +11,7 @@ from robot_dyn_id.errors import InternalError
 from robot_dyn_id.recordings import open_recording
 
 
+@pytest.mark.slow
 def test_a_command_that_fails_is_a_fault():
     with pytest.raises(InternalError, match="predict ended with 2"):
         run_command(["predict"])

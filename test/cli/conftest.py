@@ -2,7 +2,7 @@
 """Fixtures of the tests of commands: a robot, recordings of it, and a command that runs in this process."""
 
 import pytest
-from support.commands import ROBOT, messages
+from support.commands import ROBOT, messages, spell
 from support.recording_files import write_bag, write_mcap
 from support.simulated import ARM, save_npz
 
@@ -29,11 +29,11 @@ def files(tmp_path_factory, recording):
 
 @pytest.fixture
 def cli(capfd):
-    """Run a command in this process: exit code, standard output, standard error."""
+    """Run a command in this process, options as words or by name: exit code, standard output, standard error."""
 
-    def run(*words):
+    def run(*words, **options):
         capfd.readouterr()
-        code = main([str(word) for word in words])
+        code = main([str(word) for word in (*words, *spell(options))])
         return code, *capfd.readouterr()
 
     return run

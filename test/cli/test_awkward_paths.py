@@ -57,6 +57,7 @@ def recording():
     return Simulated(ONE).record(seed=1, duration=20.0, rate=50.0, noise=0.02)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", WRITERS)
 @pytest.mark.parametrize("name", AWKWARD)
 def test_recordings_in_any_folder_are_identified(name, kind, recording, tmp_path, capfd):
@@ -108,6 +109,7 @@ def test_what_is_storable_is_one_line_of_utf_8_and_stays_what_it_is(given):
     assert storable(text, 4096) == text
 
 
+@pytest.mark.slow
 def test_expressions_of_the_largest_robot_are_within_the_limit():
     """As many bodies as a set may have, that slide and are turned by one joint: all count in the first base parameters."""
     links = ["base", *(f"l{k}" for k in range(1, MOST_BODIES + 1))]

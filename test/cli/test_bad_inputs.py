@@ -81,6 +81,7 @@ def test_an_earlier_set_that_would_not_be_used_is_refused(name):
         Settings(estimator=estimator_of(name), prior=object())
 
 
+@pytest.mark.slow
 def test_closed_loop_output_error_of_a_joint_that_never_moves():
     def still(q):
         q[:, 0] = q[0, 0]
@@ -155,6 +156,7 @@ def test_a_link_of_negative_mass_is_named_by_the_command(cli, tmp_path):
     assert "wrong.urdf: link l2 has a negative mass (-2.2 kg)" in err.splitlines()[-1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["weighted", "robust", "map", "consistent", "instrumental", "separable"])
 def test_the_command_names_a_joint_that_never_moves(name, cli, tmp_path):
     still = changed(noisy(1), q=lambda q: q * [1, 1, 0], dq=lambda dq: dq * [1, 1, 0])
@@ -169,6 +171,7 @@ def test_the_command_names_a_joint_that_never_moves(name, cli, tmp_path):
     assert findings["not_excited"]["joints"] == ["wrist"]
 
 
+@pytest.mark.slow
 def test_every_command_reports_data_outside_the_training_range(cli, tmp_path):
     trials = [Simulated().record(seed=seed, duration=20.0, noise=0.1, share=0.3) for seed in (3, 5)]
     files = [save_npz(tmp_path / f"{number}.npz", trial) for number, trial in enumerate(trials)]

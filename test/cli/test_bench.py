@@ -32,6 +32,7 @@ def test_every_recording_has_a_limit_of_its_own_which_may_be_missed(monkeypatch,
     assert "(at most 10, missed)" in printed[0] and "(at most 20)" in printed[1]
 
 
+@pytest.mark.slow
 def test_kernels_are_measured_against_their_peers(cli):
     code, out, _ = cli("bench", "speed", "--quick", "--samples", "300", "--json")
     assert code == 0
@@ -68,6 +69,7 @@ def test_wrong_words_and_files_are_refused(cli, tmp_path):
     assert code == 3 and "other.json" in json.loads(out)["error"]["message"]
 
 
+@pytest.mark.slow
 def test_a_start_loads_no_library_that_it_does_not_need():
     import subprocess
     import sys

@@ -78,6 +78,7 @@ def test_centers_and_principal_axes_of_the_urdf(chain):
             assert entry is None or abs(entry[0] - value) < 5.0 * entry[1]
 
 
+@pytest.mark.slow
 def test_one_sensor_under_the_base(chain):
     """With known centers of mass every body of this arm is identifiable, less well; otherwise combinations only."""
     _, every = chain("all.npz", "--principal")

@@ -18,6 +18,7 @@ def runs(files, tmp_path_factory):
     return folder
 
 
+@pytest.mark.slow
 def test_compare(runs, files, tmp_path, cli):
     words = ("compare", runs / "monday", runs / "friday/parameters.yaml", "--data", files / "other.npz")
     code, out, _ = cli(*words, "--out", tmp_path / "there", "--json")

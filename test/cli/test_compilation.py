@@ -45,6 +45,7 @@ def test_another_process_compiles_and_gives_way_to_this_one(written):
     assert number != os.getpid() and nice > os.nice(0)
 
 
+@pytest.mark.slow
 def test_it_ends_with_the_command(written):
     with pytest.raises(KeyboardInterrupt), compiling(report_and_stay):
         number, _ = wait_for(written)
@@ -53,6 +54,7 @@ def test_it_ends_with_the_command(written):
     assert not is_alive(number)
 
 
+@pytest.mark.slow
 def test_a_failure_there_is_not_one_of_the_command(written, capfd):
     with compiling(report, fail):
         wait_for(written)

@@ -37,6 +37,7 @@ def design(capsys, tmp_path, *words, demands=QUICK, robot="planar3r"):
     return code, printed.out, printed.err
 
 
+@pytest.mark.slow
 def test_a_motion_is_written_with_its_margins_and_a_page(capsys, tmp_path):
     code, out, err = design(capsys, tmp_path, "--json", "--verbose", "--periods", 3)
     answer = json.loads(out)
@@ -64,6 +65,7 @@ def test_only_the_named_joints_move(capsys, tmp_path):
     assert code == 3 and "joint4" in err
 
 
+@pytest.mark.slow
 def test_without_json_a_table_is_printed(capsys, tmp_path):
     code, out, _ = design(capsys, tmp_path)
     assert (
@@ -71,6 +73,7 @@ def test_without_json_a_table_is_printed(capsys, tmp_path):
     )
 
 
+@pytest.mark.slow
 def test_limits_of_moveit_narrow_those_of_the_urdf(capsys, tmp_path):
     limits = tmp_path / "joint_limits.yaml"
     limits.write_text(
@@ -132,6 +135,7 @@ def test_wrong_demands_are_refused(capsys, tmp_path, demands, code, words):
     assert not (tmp_path / "out" / "trajectory.yaml").exists()
 
 
+@pytest.mark.slow
 def test_a_second_motion_targets_what_the_first_one_identified_poorly(capsys, tmp_path):
     from support.parameter_sets import identified_lift
 
@@ -195,6 +199,7 @@ def _quick(tmp_path):
     return file
 
 
+@pytest.mark.slow
 def test_what_cannot_be_kept_writes_nothing(capsys, tmp_path):
     room = {"link": "link3", "lower": [-9.0, 3.0, -9.0], "upper": [9.0, 4.0, 9.0]}
     code, _, err = design(capsys, tmp_path, demands={**QUICK, "harmonics": 3, "effort_scale": 0.0, "workspace": room})
@@ -251,6 +256,7 @@ def test_a_robot_without_shapes_is_checked_with_stand_ins_and_says_so(capsys, tm
     assert "CHECKED WITH STAND-INS for link1" in page and '"stand_in":true' in page and '"solid":true' in page
 
 
+@pytest.mark.slow
 def test_without_stand_ins_a_robot_without_shapes_is_not_feasible(capsys, tmp_path):
     code, out, _ = run(capsys, tmp_path, BARE, "--stand-ins", "none", "--json", demands=DEEP)
     answer = json.loads(out)
@@ -303,6 +309,7 @@ def test_a_configuration_of_a_robot_brings_its_demands(capsys, tmp_path):
     assert main([*words[:-3], "ur5f", *words[-2:]]) == 2 and "no robot of that name" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_placeholder_limits_are_cured_by_a_file_or_the_design(capsys, tmp_path):
     robot = changed(tmp_path, SPEED, 'velocity="10" effort="50"')
     limits = tmp_path / "joint_limits.yaml"
@@ -322,6 +329,7 @@ OWN = {name: {"ground": False} for name in ("planar3r", "logistic2r", "space6r")
 """Robots that do not stand on ground: planar arms, and an arm on a satellite."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["flexible2r", "logistic2r", "planar3r", "arm7", "space6r"])
 def test_what_is_designed_by_default_is_taken_by_the_executor_by_default(capsys, tmp_path, name):
     from robot_dyn_id.nodes.excitation.settings import ExcitationSettings, make_plan

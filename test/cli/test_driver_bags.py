@@ -46,6 +46,7 @@ def test_an_old_bag_needs_definitions_which_the_error_names(cli, files, old_bag)
     assert KIND in err and "control_msgs/msg/DynamicJointState.msg" in err and "--definitions DIR" in err
 
 
+@pytest.mark.slow
 def test_dynamic_joint_states_give_what_a_table_gives(cli, files, old_bag):
     answers = []
     for data, more in ((files / "data.npz", ()), (old_bag, ("--definitions", INTERFACES))):

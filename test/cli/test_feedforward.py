@@ -83,6 +83,7 @@ def test_joints_in_another_order(fill, folder):
     assert np.allclose(np.array(theirs.efforts), np.array(ours.efforts)[:, order], atol=1e-12)
 
 
+@pytest.mark.slow
 def test_a_designed_trajectory_is_sampled(fill, folder):
     model = RobotModel.from_urdf(ARM)
     motion = random_fourier(model, 1)

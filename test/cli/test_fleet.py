@@ -59,6 +59,7 @@ def test_without_dask_the_extra_is_named(manifest, tmp_path, capsys, monkeypatch
     assert code == 3 and "pip install '.[fleet]'" in error["error"]["message"]
 
 
+@pytest.mark.slow
 def test_identify_updates_a_factor(manifest, tmp_path, capsys):
     folder = manifest.parent
     first, second = (folder / f"R0000_{number}.npz" for number in range(2))

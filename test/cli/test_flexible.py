@@ -349,6 +349,7 @@ def slow(folder):
     return folder / "lazy.npz"
 
 
+@pytest.mark.slow
 def test_motions_that_are_too_slow_say_which_speed_is_needed(data, cli, tmp_path):
     code, _, printed = cli(slow(tmp_path))
     assert code == 3

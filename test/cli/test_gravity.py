@@ -94,6 +94,7 @@ def test_incomplete_or_double_scales_are_wrong_usage(files, capsys, tmp_path, mo
     assert code == answer["error"]["exit_code"] == 2
 
 
+@pytest.mark.slow
 def test_plan_is_a_joint_trajectory(files, capsys, tmp_path):
     arguments = ["--robot", str(files / "arm.urdf"), "--plan", "--out", str(tmp_path), "--json"]
     assert main(["gravity", *arguments]) == 0

@@ -30,6 +30,7 @@ from robot_dyn_id.files.parameters import read_parameters
 from robot_dyn_id.uses import USES
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("data", ["data.npz", "bag", "bare.mcap"])
 def test_identify(files, tmp_path, cli, data):
     code, out, _ = cli("identify", files / data, "--robot", files / "arm.urdf", "--out", tmp_path / "new", "--json")
@@ -53,6 +54,7 @@ def test_identify(files, tmp_path, cli, data):
         }
 
 
+@pytest.mark.slow
 def test_it_prints_in_the_order_of_all_identifications_and_what_runs_next(files, tmp_path, cli):
     folder, config = tmp_path / "a folder", tmp_path / "a file.yaml"
     config.write_text("cutoff: 5.0\n")
@@ -66,6 +68,7 @@ def test_it_prints_in_the_order_of_all_identifications_and_what_runs_next(files,
     assert commands and all(cli(*shlex.split(command))[0] == 0 for command in commands)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("more", [(), ("--save-factor", "--estimator", "weighted", "--friction", "coulomb")], ids=str)
 def test_no_temporary_file_is_left_with_a_result(more, files, tmp_path, cli, monkeypatch):
     before, kept = count_temporary_files(), keep_results(monkeypatch)
@@ -75,6 +78,7 @@ def test_no_temporary_file_is_left_with_a_result(more, files, tmp_path, cli, mon
     assert count_temporary_files() == before
 
 
+@pytest.mark.slow
 def test_without_json_a_table_is_printed(files, tmp_path, cli):
     code, out, _ = cli("identify", files / "data.npz", "--robot", files / "arm.urdf", "--out", tmp_path)
     assert code == 0
@@ -84,6 +88,7 @@ def test_without_json_a_table_is_printed(files, tmp_path, cli):
     assert "Izz1 + " in out
 
 
+@pytest.mark.slow
 def test_numbers_that_are_not_finite_are_null(files, tmp_path, cli, recording):
     still = changed(recording, q=lambda q: q * [1, 1, 0], dq=lambda dq: dq * [1, 1, 0])
     data = save_npz(tmp_path / "still.npz", still)
@@ -101,25 +106,15 @@ def test_options_arrive(files, tmp_path, cli):
     code, out, _ = cli(
         "identify",
         files / "data.npz",
-        "--validate",
-        files / "other.npz",
-        "--robot",
-        files / "arm.urdf",
-        "--out",
-        tmp_path,
-        "--config",
-        config,
-        "--cutoff",
-        3,
-        "--estimator",
-        "ols",
-        "--friction",
-        "viscous",
-        "--gravity",
-        0,
-        0,
-        -9.5,
-        "--json",
+        validate=files / "other.npz",
+        robot=files / "arm.urdf",
+        out=tmp_path,
+        config=config,
+        cutoff=3,
+        estimator="ols",
+        friction="viscous",
+        gravity=(0, 0, -9.5),
+        json=True,
     )
     assert code == 0
     answer, stored = json.loads(out), read_parameters(tmp_path / "parameters.yaml")
@@ -130,6 +125,7 @@ def test_options_arrive(files, tmp_path, cli):
     assert set(stored.terms.names) == {"viscous", "rotor_inertia"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["asymmetric", "improved_stribeck", "load"])
 def test_friction_by_name(name, files, tmp_path, cli):
     config = tmp_path / "c.yaml"
@@ -154,6 +150,7 @@ def test_friction_by_name(name, files, tmp_path, cli):
     assert "data.npz" in error and "term temperature_coulomb needs the temperatures of the joints" in error
 
 
+@pytest.mark.slow
 def test_the_prior_run_is_replaced_as_a_whole_but_only_with_force(files, tmp_path, cli):
     (tmp_path / "parameters.yaml").write_text("old")
     words = ("identify", files / "data.npz", "--robot", files / "arm.urdf", "--out", tmp_path)
@@ -421,6 +418,7 @@ def test_what_can_be_repaired_is_counted(name, files, out, tmp_path, recording, 
     assert answer["held_out"]["all_joints_nrmse"] < 0.1
 
 
+@pytest.mark.slow
 def test_a_short_recording_at_a_low_rate_is_not_good(files, tmp_path, recording, cli):
     """Half of the sample rate is below some motion filters that are tried at higher rates."""
     data = saved("short.npz", rows=slice(60))(tmp_path, recording)
@@ -431,6 +429,7 @@ def test_a_short_recording_at_a_low_rate_is_not_good(files, tmp_path, recording,
     assert "too_little_motion" in {one["code"] for one in answer["findings"]}
 
 
+@pytest.mark.slow
 def test_a_misspelt_joint_is_pointed_out(files, tmp_path, recording, cli):
     data = renamed(("shoulder", "elbow", "vrist"))(tmp_path, recording)
     words = ("--robot", files / "arm.urdf", "--out", tmp_path, *SIMPLE_MODEL, "--json")

@@ -42,6 +42,7 @@ def answer(capsys, *words):
     return code, json.loads(capsys.readouterr().out)
 
 
+@pytest.mark.slow
 def test_a_rehearsed_iteration_ends_with_a_model_that_follows_better(arm, files, capsys):
     motion = random_fourier(arm, 0, period=3.0, harmonics=3, share=0.5)
     limits = MotionLimits.from_model(arm, (100.0,))
@@ -64,6 +65,7 @@ def test_a_rehearsed_iteration_ends_with_a_model_that_follows_better(arm, files,
     assert code == 2 and "gains has 2 values" in found["error"]["message"]
 
 
+@pytest.mark.slow
 def test_steps_are_planned_through_identify(arm, files, capsys):
     names, regressor = arm.joint_names, Regressor(arm)
     sensors = Sensors(np.full(len(names), 0.02), 1e-5, None)
@@ -79,6 +81,7 @@ def test_steps_are_planned_through_identify(arm, files, capsys):
     assert found["held_out"]["all_joints_nrmse"] < 0.02, found
 
 
+@pytest.mark.slow
 def test_strokes_are_identified_from_the_angle(arm, files, capsys):
     """With 1e-3 rad of noise; the torque is mostly weight, which derivatives fit too."""
     n = len(arm.joint_names)

@@ -63,6 +63,7 @@ def test_the_version(cli):
     assert cli("--version") == (0, f"robot-dyn-id {__version__}\n", "")
 
 
+@pytest.mark.slow
 def test_a_process_of_its_own_answers_alike(files, tmp_path, cli):
     words = ["base", "--robot", files / "arm.urdf", "--json"]
     result = command(*words)
@@ -85,6 +86,7 @@ def long_recording(tmp_path_factory):
     return save_npz(tmp_path_factory.mktemp("long") / "long.npz", changed(short, t=samples.t), **{"t": t, **tiled})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("when", "how"),
     [("surveying", signal.SIGINT), ("estimating", signal.SIGINT), ("finding", signal.SIGTERM)],
@@ -137,6 +139,7 @@ def test_a_calling_program_is_interrupted_again_after_a_failed_command(cli):
     assert signal.getsignal(signal.SIGINT) != signal.SIG_IGN
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("closed", [">&-", "2>&-", ">&- 2>&-"])
 def test_closed_streams_are_no_bad_verdict(closed):
     for robot, code in ((shared_file("urdf/arm7.urdf"), 0), ("none.urdf", 3)):
@@ -275,6 +278,7 @@ from robot_dyn_id.{module}
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("module", "words"),
     [
@@ -297,6 +301,7 @@ def test_without_ros_2_the_reason_is_one_line(module, words, tmp_path):
     assert not found.stdout or json.loads(found.stdout)["error"]["code"] == "input"
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="there is no /dev/full")
 @pytest.mark.parametrize("words", [["--json"], []], ids=str)
 def test_a_full_disk_behind_standard_output_is_bad_input_and_not_a_fault(words, files):
@@ -315,6 +320,7 @@ def test_a_full_disk_behind_standard_output_is_bad_input_and_not_a_fault(words, 
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("words", [["--json"], []], ids=str)
 def test_a_reader_that_has_gone_ends_the_command_quietly(words, files):
     with child(

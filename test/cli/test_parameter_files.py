@@ -35,14 +35,11 @@ def test_every_bad_parameter_file_is_one_line(name, verb, files, out, tmp_path, 
     code, stdout, err = cli(
         verb,
         files / "other.npz",
-        "--robot",
-        files / "arm.urdf",
-        "--parameters",
-        make(files, tmp_path),
-        "--out",
-        target,
-        "--json",
-        "--force",
+        robot=files / "arm.urdf",
+        parameters=make(files, tmp_path),
+        out=target,
+        json=True,
+        force=True,
     )
     assert code == 3, err
     check_error_line(err, words)
@@ -83,13 +80,10 @@ def test_repairs_of_the_file_are_reported_by_every_command(verb, files, tmp_path
     code, stdout, _ = cli(
         verb,
         *csv(tmp_path, recording, cut=True),
-        "--robot",
-        files / "arm.urdf",
-        "--parameters",
-        files / "parameters.yaml",
-        "--out",
-        target,
-        "--json",
+        robot=files / "arm.urdf",
+        parameters=files / "parameters.yaml",
+        out=target,
+        json=True,
     )
     assert code == 0
     (finding,) = [one for one in json.loads(stdout)["findings"] if one["code"] == "samples_dropped"]

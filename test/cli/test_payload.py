@@ -75,18 +75,6 @@ def sense(folder, recording):
     write_bag(folder / "bag", messages(recording), others=[("/ft", WRENCH, list(wrench_messages(stamps, wrench)))])
 
 
-@pytest.fixture
-def cli(capfd):
-    """Run a command in this process: exit code, standard output, standard error."""
-
-    def run(*words):
-        capfd.readouterr()
-        code = main([str(word) for word in words])
-        return code, *capfd.readouterr()
-
-    return run
-
-
 def on_arm(files, out, *more):
     return (
         "payload",
@@ -170,17 +158,12 @@ def test_gains(files, tmp_path, cli):
     np.testing.assert_allclose(read_payload(tmp_path / "known.yaml").parameters, BODY, atol=1e-12)
     code, out, _ = cli(
         "gains",
-        "--bare",
-        files / "bare_current.npz",
-        "--loaded",
-        files / "loaded_current.npz",
-        "--robot",
-        files / "arm.urdf",
-        "--payload",
-        tmp_path / "known.yaml",
-        "--out",
-        tmp_path / "gains.yaml",
-        "--json",
+        bare=files / "bare_current.npz",
+        loaded=files / "loaded_current.npz",
+        robot=files / "arm.urdf",
+        payload=tmp_path / "known.yaml",
+        out=tmp_path / "gains.yaml",
+        json=True,
     )
     assert code == 0
     assert json.loads(out)["page"] == str(tmp_path / "gains_report.html")
@@ -255,16 +238,11 @@ def test_wrong_payload_files(files, tmp_path, cli, text, named):
     (tmp_path / "known.yaml").write_text(text)
     code, _, printed = cli(
         "gains",
-        "--bare",
-        files / "bare.npz",
-        "--loaded",
-        files / "loaded.npz",
-        "--robot",
-        files / "arm.urdf",
-        "--payload",
-        tmp_path / "known.yaml",
-        "--out",
-        tmp_path / "g.yaml",
+        bare=files / "bare.npz",
+        loaded=files / "loaded.npz",
+        robot=files / "arm.urdf",
+        payload=tmp_path / "known.yaml",
+        out=tmp_path / "g.yaml",
     )
     assert code == 3
     assert named in printed

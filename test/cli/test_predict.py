@@ -11,13 +11,10 @@ def test_predict(files, tmp_path, cli):
     code, out, _ = cli(
         "predict",
         files / "other.npz",
-        "--robot",
-        files / "arm.urdf",
-        "--parameters",
-        files / "parameters.yaml",
-        "--out",
-        tmp_path / "tau.npz",
-        "--json",
+        robot=files / "arm.urdf",
+        parameters=files / "parameters.yaml",
+        out=tmp_path / "tau.npz",
+        json=True,
     )
     assert code == 0
     assert json.loads(out) == {"file": str(tmp_path / "tau.npz"), "findings": [], "warnings": []}
@@ -35,12 +32,9 @@ def test_predictions_along_a_bag_carry_its_stamps(files, tmp_path, cli):
         code, *_ = cli(
             "predict",
             files / data,
-            "--robot",
-            files / "arm.urdf",
-            "--parameters",
-            files / "parameters.yaml",
-            "--out",
-            tmp_path / f"{data}.tau.npz",
+            robot=files / "arm.urdf",
+            parameters=files / "parameters.yaml",
+            out=tmp_path / f"{data}.tau.npz",
         )
         assert code == 0
     of_bag, of_npz = np.load(tmp_path / "bag.tau.npz"), np.load(tmp_path / "data.npz.tau.npz")

@@ -100,6 +100,7 @@ def test_what_is_identified_from_the_simulation_is_the_model_again(files, tmp_pa
     assert np.linalg.norm(copy.inverse_dynamics(*states) - expected) < 0.01 * np.linalg.norm(expected)
 
 
+@pytest.mark.slow
 def test_a_bag_holds_the_same(files, tmp_path, simulate):
     code, out, _ = simulate(
         "--trajectory", files / "trajectory.yaml", "--rate", RATE, "--out", tmp_path / "bag", "--json"

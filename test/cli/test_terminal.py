@@ -69,6 +69,7 @@ shown.show("verdict: bad")
 """
 
 
+@pytest.mark.slow
 def test_a_terminal_has_a_bar_with_the_remaining_time_which_vanishes():
     text = drawn(BAR)
     assert "estimating" in text and "best 0.5" in text
@@ -79,12 +80,14 @@ def test_a_terminal_has_a_bar_with_the_remaining_time_which_vanishes():
     assert COLOR.search(end)
 
 
+@pytest.mark.slow
 def test_a_shown_command_can_be_copied_from_a_terminal():
     command = f"robot-dyn-id predict {'a' * 60}/recording.db3 --robot {'b' * 60}/robot.urdf --out x"
     script = f"from robot_dyn_id.cli import terminal\nterminal.Terminal('try').show('next:\\n    {command}')"
     assert CODES.sub("", drawn(script)).splitlines()[1].strip() == command
 
 
+@pytest.mark.slow
 def test_errors_and_results_are_plain_without_rich():
     script = f"""import sys
 sys.modules["rich"] = None
@@ -96,6 +99,7 @@ assert main(["base", "--robot", {str(shared_file("urdf/arm7.urdf"))!r}]) == 0
     assert "robot-dyn-id: none.urdf: " in text and not COLOR.search(text)
 
 
+@pytest.mark.slow
 def test_no_color_leaves_no_color():
     assert not COLOR.search(drawn(BAR, NO_COLOR="1"))
 
@@ -249,6 +253,7 @@ def completions(line, tmp_path):
     return {word.strip() for word in file.read_text().splitlines()}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("line", "expected"),
     [
@@ -281,6 +286,7 @@ def test_the_node_command_knows_all_nodes():
     assert [node.NAME for node in tables.NODES] == list(NODES)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("words", [["--ros-args", "-p", "folder:=3"], ["-p", "folder:=3"]])
 def test_the_node_command_runs_a_node_with_its_exit_code(words):
     done = subprocess.run([*COMMAND, "node", "recorder", *words], check=False, capture_output=True, text=True)

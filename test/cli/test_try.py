@@ -54,6 +54,7 @@ def test_it_ends_with_the_verdict_and_with_what_to_do_next(tried):
     assert verbs == ["identify", *(step.command[0] for step in fit)]
 
 
+@pytest.mark.slow
 def test_the_shown_commands_run_as_they_are_printed(tried, monkeypatch):
     folder, printed = tried
     monkeypatch.chdir(folder)

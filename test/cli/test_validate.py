@@ -11,16 +11,11 @@ def test_validate(files, tmp_path, cli):
     code, out, _ = cli(
         "validate",
         files / "other.npz",
-        "--robot",
-        files / "arm.urdf",
-        "--parameters",
-        files / "parameters.yaml",
-        "--exclude",
-        5,
-        6,
-        "--out",
-        tmp_path,
-        "--json",
+        robot=files / "arm.urdf",
+        parameters=files / "parameters.yaml",
+        exclude=(5, 6),
+        out=tmp_path,
+        json=True,
     )
     assert code == 0
     answer = check_answer(json.loads(out))
@@ -55,15 +50,7 @@ def test_a_bad_verdict_exits_with_1(files, tmp_path, cli):
     wrong = tmp_path / "wrong.yaml"
     wrong.write_text(yaml.safe_dump(values))
     code, out, _ = cli(
-        "validate",
-        files / "other.npz",
-        "--robot",
-        files / "arm.urdf",
-        "--parameters",
-        wrong,
-        "--out",
-        tmp_path,
-        "--json",
+        "validate", files / "other.npz", robot=files / "arm.urdf", parameters=wrong, out=tmp_path, json=True
     )
     assert code == 1
     assert json.loads(out)["verdict"] == "bad"

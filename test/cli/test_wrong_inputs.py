@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Wrong inputs of a first try: one line that names the file, joint or value and what to do, and the right exit code."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 from support.recording_files import JOINTS
@@ -50,32 +52,44 @@ def replaced(**words):
     return [words.get(word.replace(".", "_"), word) for word in COMMAND]
 
 
-CASES = {  # preparation, command line, exit code, words of the line
-    "topic of an npz": (None, [*COMMAND, "--topic", "/js"], 2, ("topic", "only for bags")),
-    "names for an npz": (
-        lambda: text("c.yaml", "recorded_joints: [a, b, c]"),
-        [*COMMAND, "--config", "c.yaml"],
-        2,
-        ("recorded_joints", "without joint names"),
-    ),
-    "unit for an npz": (
-        lambda: text("c.yaml", "position_unit: deg"),
-        [*COMMAND, "--config", "c.yaml"],
-        2,
-        ("position_unit", "LeRobot"),
-    ),
+CONFIGURATIONS = {  # configuration, words of the line
+    "names for an npz": ("recorded_joints: [a, b, c]", ("recorded_joints", "without joint names")),
+    "unit for an npz": ("position_unit: deg", ("position_unit", "LeRobot")),
     "a key twice": (
-        lambda: text("c.yaml", "cutoff: 3\nthresholds:\n  bad_nrmse: 0.2\n  bad_nrmse: 0.3\n"),
-        [*COMMAND, "--config", "c.yaml"],
-        2,
+        "cutoff: 3\nthresholds:\n  bad_nrmse: 0.2\n  bad_nrmse: 0.3\n",
         ("c.yaml", "bad_nrmse", "lines 3 and 4", "remove one"),
     ),
-    "a threshold in percent": (
-        lambda: text("c.yaml", "thresholds: {bad_nrmse: 30}"),
-        [*COMMAND, "--config", "c.yaml"],
-        2,
-        ("bad_nrmse", "ratio", "30 % are 0.3"),
+    "a threshold in percent": ("thresholds: {bad_nrmse: 30}", ("bad_nrmse", "ratio", "30 % are 0.3")),
+    "gravity as a unit vector": (
+        "gravity: [0, 0, -1]",
+        ("c.yaml: gravity [0.0, 0.0, -1.0] has length 1", "`gravity: [0.0, 0.0, -9.81]`"),
     ),
+    "a joint that is fixed in degrees": ("joints: {wrist: {held: 90}}", ("wrist: held at 90 rad", "`held: 1.571`")),
+    "a joint that is fixed beyond its range": (
+        "joints: {wrist: {held: 400}}",
+        ("wrist: held at 400 rad, outside its range from",),
+    ),
+    "an excluded time outside of the recording": (
+        "exclude: [[40, 41]]",
+        ("exclude 40 to 41 s", "data.npz lasts from 0 to 30.0 s"),
+    ),
+    "an excluded time without its own brackets": ("exclude: [40, 41]", ("c.yaml: exclude[0]", "2 numbers")),
+    "a sample rate far above that of the recording": (
+        "sample_rate: 10000000",
+        ("sample_rate 1e+07 Hz", "10 times the 50 Hz of data.npz", "at most 500"),
+    ),
+    "a motion filter without motion": (
+        "motion_cutoff: 0.000001",
+        ("motion_cutoff 1e-06 Hz removes all motion of data.npz",),
+    ),
+    "a sample rate below that of the filter": (
+        "{sample_rate: 1, cutoff: 5}",
+        ("cut-off 5 Hz is too high for data at 1 Hz",),
+    ),
+}
+
+CASES = {  # preparation, command line, exit code, words of the line
+    "topic of an npz": (None, [*COMMAND, "--topic", "/js"], 2, ("topic", "only for bags")),
     "a factor of another estimator": (
         None,
         [*COMMAND, "--save-factor", "--estimator", "consistent"],
@@ -94,65 +108,17 @@ CASES = {  # preparation, command line, exit code, words of the line
         2,
         ("981 m/s^2", "`gravity: [0.0, 0.0, -9.81]`"),
     ),
-    "gravity as a unit vector": (
-        lambda: text("c.yaml", "gravity: [0, 0, -1]"),
-        [*COMMAND, "--config", "c.yaml"],
-        2,
-        ("c.yaml: gravity [0.0, 0.0, -1.0] has length 1", "`gravity: [0.0, 0.0, -9.81]`"),
-    ),
     "gravity of 1e300": (
         None,
         [*COMMAND, "--gravity", "0", "1e300", "1e300"],
         2,
         ("above 30", "`gravity: [0.0, 6.937, 6.937]`"),
     ),
-    "a joint that is fixed in degrees": (
-        lambda: text("c.yaml", "joints: {wrist: {held: 90}}"),
-        [*COMMAND, "--config", "c.yaml"],
-        2,
-        ("wrist: held at 90 rad", "`held: 1.571`"),
-    ),
-    "a joint that is fixed beyond its range": (
-        lambda: text("c.yaml", "joints: {wrist: {held: 400}}"),
-        [*COMMAND, "--config", "c.yaml"],
-        2,
-        ("wrist: held at 400 rad, outside its range from",),
-    ),
     "an excluded time that ends before it begins": (
         None,
         [*COMMAND, "--exclude", "5", "3"],
         2,
         ("exclude 5 to 3 s", "the first must be less"),
-    ),
-    "an excluded time outside of the recording": (
-        lambda: text("c.yaml", "exclude: [[40, 41]]"),
-        [*COMMAND, "--config", "c.yaml"],
-        2,
-        ("exclude 40 to 41 s", "data.npz lasts from 0 to 30.0 s"),
-    ),
-    "an excluded time without its own brackets": (
-        lambda: text("c.yaml", "exclude: [40, 41]"),
-        [*COMMAND, "--config", "c.yaml"],
-        2,
-        ("c.yaml: exclude[0]", "2 numbers"),
-    ),
-    "a sample rate far above that of the recording": (
-        lambda: text("c.yaml", "sample_rate: 10000000"),
-        [*COMMAND, "--config", "c.yaml"],
-        2,
-        ("sample_rate 1e+07 Hz", "10 times the 50 Hz of data.npz", "at most 500"),
-    ),
-    "a motion filter without motion": (
-        lambda: text("c.yaml", "motion_cutoff: 0.000001"),
-        [*COMMAND, "--config", "c.yaml"],
-        2,
-        ("motion_cutoff 1e-06 Hz removes all motion of data.npz",),
-    ),
-    "a sample rate below that of the filter": (
-        lambda: text("c.yaml", "{sample_rate: 1, cutoff: 5}"),
-        [*COMMAND, "--config", "c.yaml"],
-        2,
-        ("cut-off 5 Hz is too high for data at 1 Hz",),
     ),
     "the same recording twice": (None, ["identify", "data.npz", *COMMAND[1:]], 2, ("data.npz", "given twice")),
     "the same recording by another path": (None, ["identify", "./data.npz", *COMMAND[1:]], 2, ("given twice",)),
@@ -190,6 +156,10 @@ CASES = {  # preparation, command line, exit code, words of the line
         3,
         ("x.csv", "time, pos_1, torque_1", "t,q_<joint>"),
     ),
+    **{
+        name: (partial(text, "c.yaml", content), [*COMMAND, "--config", "c.yaml"], 2, parts)
+        for name, (content, parts) in CONFIGURATIONS.items()
+    },
 }
 
 

@@ -5,12 +5,12 @@ from dataclasses import FrozenInstanceError, replace
 
 import numpy as np
 import pytest
+from support.observations import CountedRecording, corrected
 from support.simulated import at_chunk_size, sines
 
 from robot_dyn_id.data.chunk import Chunk
-from robot_dyn_id.data.excerpt import Excerpt, SpannedRecording
+from robot_dyn_id.data.corrected import Excerpt, KeptSpans, Stored
 from robot_dyn_id.data.recording import ArrayRecording
-from robot_dyn_id.data.stored import StoredRecording
 from robot_dyn_id.data.stream_store import StreamStore
 from robot_dyn_id.errors import InputError
 
@@ -76,7 +76,7 @@ def test_a_missing_joint_is_named_with_those_that_are_there():
 @pytest.mark.parametrize("start", [0.0, 7.58])
 def test_excerpts_count_from_the_first_stamp_and_share_no_sample(start):
     recording = sines(start + np.arange(100) * 0.1)
-    parts = [Excerpt(recording, 0.0, 4.0), Excerpt(recording, 4.0, np.inf)]
+    parts = [corrected(recording, Excerpt(*span)) for span in ((0.0, 4.0), (4.0, np.inf))]
     stamps = [Chunk.join(list(part.chunks(("j0",)))).t for part in parts]
     assert [len(t) for t in stamps] == [40, 60]
     np.testing.assert_array_equal(np.concatenate(stamps), recording.samples.t)
@@ -86,7 +86,7 @@ def test_excerpts_count_from_the_first_stamp_and_share_no_sample(start):
 
 def test_an_excerpt_may_leave_spans_out():
     recording = replace(sines(7.0 + np.arange(100) * 0.1), chunk_size=7)
-    part = Excerpt(recording, 0.0, 9.9, ((0.0, 0.55), (2.05, 4.05), (8.05, 9.9)))
+    part = corrected(recording, Excerpt(0.0, 9.9, ((0.0, 0.55), (2.05, 4.05), (8.05, 9.9))))
     t = Chunk.join(list(part.chunks(("j0",)))).t - 7.0
     np.testing.assert_allclose(t, 0.1 * np.r_[6:21, 41:81], atol=1e-12)
     assert part.source == "sines [0 s, 9.9 s) without [0 s, 0.55 s], [2.05 s, 4.05 s], [8.05 s, 9.9 s]"
@@ -99,41 +99,28 @@ def test_an_excerpt_waits_for_the_first_stamp_that_is_one():
     t[:8] = np.nan
     t[6] = 1e154
     recording = replace(recording, samples=replace(recording.samples, t=t), chunk_size=4)
-    kept = Chunk.join(list(Excerpt(recording, 0.0, 1.0).chunks(("j0",))))
+    kept = Chunk.join(list(corrected(recording, Excerpt(0.0, 1.0)).chunks(("j0",))))
     np.testing.assert_array_equal(kept.t, t[8:18])
-
-
-class Counted:
-    """A recording that counts the passes over it."""
-
-    def __init__(self, recording):
-        self.recording, self.passes = recording, 0
-        self.source, self.joint_names, self.epoch = recording.source, recording.joint_names, recording.epoch
-        self.effort_is_torque = recording.effort_is_torque
-
-    def chunks(self, joints):
-        self.passes += 1
-        yield from self.recording.chunks(joints)
 
 
 @pytest.mark.parametrize("limit", [2**20, 100])
 def test_a_stored_recording_is_read_once(limit):
-    counted = Counted(at_chunk_size(sines(np.arange(0, 9, 0.01)), 64))
-    remembered = StoredRecording(counted, StreamStore(limit))
+    counted = CountedRecording(at_chunk_size(sines(np.arange(0, 9, 0.01)), 64))
+    remembered = corrected(counted, Stored(StreamStore(limit)))
     first, second, third = (list(remembered.chunks(("j1", "j0"))) for _ in range(3))
     assert counted.passes == 1
     for one, other in zip(first, third, strict=True):
         assert one.q.tobytes() == other.q.tobytes()
     assert [len(chunk) for chunk in second] == [64] * 14 + [4]
     assert next(iter(remembered.chunks(("j0",)))).q.shape == (64, 1)
-    broken_off = StoredRecording(counted, StreamStore(limit))
+    broken_off = corrected(counted, Stored(StreamStore(limit)))
     next(broken_off.chunks(("j0",)))
     assert len(list(broken_off.chunks(("j0",)))) == 15
 
 
 def test_spans_of_a_recording_are_those_of_its_stamps():
     recording = replace(sines(7.0 + np.arange(100) * 0.1), chunk_size=7)
-    chunks = list(SpannedRecording(recording, ((7.55, 9.05), (16.85, 99.0))).chunks(("j0",)))
+    chunks = list(corrected(recording, KeptSpans(((7.55, 9.05), (16.85, 99.0)))).chunks(("j0",)))
     t = Chunk.join(chunks).t - 7.0
     np.testing.assert_allclose(t, 0.1 * np.r_[6:21, 99:100], atol=1e-12)
     assert all(len(chunk) for chunk in chunks)

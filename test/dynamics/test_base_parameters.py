@@ -88,6 +88,7 @@ def test_the_rank_of_kinova_depends_on_the_tolerance(tolerance, rank):
     assert reproduction(Regressor(robot("kinova")), found, seed=12) <= 1e-10
 
 
+@pytest.mark.slow
 @every_model
 def test_pivots_by_size_give_as_many_and_the_same_torque(name):
     regressor = Regressor(robot(name))

@@ -236,6 +236,7 @@ def test_states_of_another_robot_are_refused():
         dynamics_of(panda_arm()).inverse_dynamics(np.zeros(6), np.zeros(6), np.zeros(6))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", [ARM, GRIPPER], ids=["arm", "mimic"])
 def test_an_identified_set_carries_its_dynamics(text):
     """From the parameter set alone: torque equals the regressor's, and forward dynamics undoes it."""

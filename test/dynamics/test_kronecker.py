@@ -148,6 +148,7 @@ def test_trees_mimics_and_prismatic_joints_under_any_gravity(text, gravity):
     assert ratio(kronecker_mass(model, motion, model.inertial_parameters), truth.mass_matrix(motion)) <= 1e-14
 
 
+@pytest.mark.slow
 def test_the_planar_arm_agrees_to_the_papers_figures():
     model = RobotModel.from_urdf(robot("planar3r").urdf, gravity=(0, 0, -9.8))
     motion, truth = random_motion(model, 500, seed=9), Truth(model)

@@ -195,6 +195,7 @@ np.savez(sys.argv[1], **out)
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not COMPILED, reason="numba is not installed: there is nothing to compare with")
 def test_numpy_gives_what_numba_gives(tmp_path):
     names = ("panda", "tiago_pro", "ur5_robot", "anymal_c_simple", "solo12")

@@ -134,6 +134,7 @@ np.savez(sys.argv[1], **compared(sys.argv[2:]))
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not COMPILED, reason="numba is not installed: there is nothing to compare with")
 def test_numpy_gives_what_numba_gives(tmp_path, request):
     names, file = ("ur5_robot", "tiago_pro", "solo12", *SMALL), tmp_path / "numpy.npz"

@@ -82,6 +82,7 @@ def assert_consistent(parameters, prior):
     assert np.all(parameters.terms.values[bounded] >= 0.0)
 
 
+@pytest.mark.slow
 def test_data_that_make_least_squares_impossible_make_a_real_robot(panda, noisy):
     plain = run(panda, noisy, WeightedLeastSquares()).parameters
     assert not Dynamics.from_parameters(plain).is_positive_definite(random_poses(panda.model, 1000)).all()
@@ -95,6 +96,7 @@ def test_data_that_make_least_squares_impossible_make_a_real_robot(panda, noisy)
     usable_dynamics(good, panda.model.urdf, panda.joints, needs_mass_matrix=True)
 
 
+@pytest.mark.slow
 def test_a_link_without_thickness_is_named_and_the_result_is_real(robot):
     text = ARM.replace('ixx="0.016"', 'ixx="0.0601"').replace('ixy="0.001"', 'ixy="0"')
     flat = RobotModel.from_urdf(text)
@@ -106,6 +108,7 @@ def test_a_link_without_thickness_is_named_and_the_result_is_real(robot):
     assert "prior_not_physical" in {one.code for one in result.evaluation.findings}
 
 
+@pytest.mark.slow
 def test_a_urdf_without_masses_gives_a_real_robot_of_the_same_torque(robot):
     bare = "".join(part.partition("</inertial>")[2] or part for part in ARM.split("<inertial>"))
     training, rest = split([robot.record(duration=30.0, noise=0.01)], robot.joints)
@@ -169,6 +172,7 @@ def test_parameters_that_a_joint_at_rest_does_not_excite_are_the_urdfs(robot):
     assert estimate.full[names.index("fv3")] < 1e-3  # nothing is known, and nothing is made up
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(DATA is None, reason="ROBOT_DYN_ID_DATA, the folder of measured data, is not set")
 def test_the_franka_is_predicted_no_worse_than_by_least_squares(tmp_path):
     folder = Path(str(DATA)) / "fer_unisa_bag"

@@ -55,6 +55,7 @@ def test_essential_parameters_lose_the_intervals_of_the_bootstrap():
     assert codes_of(reduced) == codes_of(estimate), "there were none"
 
 
+@pytest.mark.slow
 def test_it_draws_for_estimators_of_constants_too():
     task = arm_problem(changed(noisy(1), rows=slice(0, 1500)))
     estimate = Separable(grid=4).fit(task)
@@ -116,6 +117,7 @@ def test_what_the_data_need_is_kept_by_the_test():
     assert set(np.flatnonzero(np.abs(TRUTH) > 0.1)) <= set(found.kept)
 
 
+@pytest.mark.slow
 def test_the_reduced_set_goes_the_whole_way(tmp_path):
     robot, _ = arm()
     whole = identify([noisy(1)], [noisy(99)], robot.model, PINNED, "0")
@@ -186,6 +188,7 @@ def test_the_models_own_torque_deviation_is_that_of_draws():
     np.testing.assert_allclose(ours, np.std(torques, axis=0), rtol=0.12)
 
 
+@pytest.mark.slow
 def test_validation_says_that_the_motion_is_not_the_trained_one():
     """Trained on small motions, which hardly excite the inertias."""
     robot, _ = arm()

@@ -65,6 +65,7 @@ def test_a_joint_that_never_moves_is_named_and_nothing_else_suffers(name):
     assert values["fv1"] == pytest.approx(1.5, abs=2.0 * sigma if name == "ga" else 0.2)
 
 
+@pytest.mark.slow
 @every_estimator
 def test_one_torque_of_a_million_is_resisted_or_raises_the_uncertainty(name):
     """No estimate without a word: the reported errors are as large as the true ones, or none settles."""
@@ -319,6 +320,7 @@ def test_stribeck_velocities_are_found_within_their_uncertainty():
     assert np.all(estimate.standard_deviations > 0.9 * known.standard_deviations)  # more parameters cost certainty
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("weighted", [True, False])
 def test_it_is_the_minimum_that_brute_force_finds(weighted):
     """A fine grid over one joint's constant at a time around the answer, and far from it, finds nothing better."""
@@ -377,6 +379,7 @@ def identified(name, recording, settings=None):
     return identify([recording], [noisy(99)], robot.model, settings, "0")
 
 
+@pytest.mark.slow
 @every_estimator
 def test_every_estimator_goes_the_whole_way(name):
     result = identified(name, noisy(1))
@@ -387,6 +390,7 @@ def test_every_estimator_goes_the_whole_way(name):
     assert len(summary["constants"]) == (3 if name in ("separable", "map_constants", "lm", *SMALL) else 0)
 
 
+@pytest.mark.slow
 def test_an_earlier_parameter_set_is_a_prior(tmp_path):
     first = identified("weighted", noisy(1)).parameters
     write_parameters(tmp_path / "first.yaml", first)

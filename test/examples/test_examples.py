@@ -74,6 +74,7 @@ CHECKS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CHECKS)
 def test_an_example_finds_what_its_data_contain(name, tmp_path, monkeypatch, capsys):
     monkeypatch.syspath_prepend(EXAMPLES)

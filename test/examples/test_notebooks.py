@@ -15,6 +15,7 @@ def test_there_are_three():
     assert [path.stem for path in NOTEBOOKS] == ["franka", "friction_models", "pendulum"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_a_notebook_runs(path, tmp_path, monkeypatch):
     monkeypatch.setenv("MPLBACKEND", "module://matplotlib_inline.backend_inline")

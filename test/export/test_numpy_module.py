@@ -61,6 +61,7 @@ def test_every_term_that_is_a_sum_of_laws_is_written(name):
     assert_equal(parameter_set(OBLIQUE, terms=(TERMS[name](),)))
 
 
+@pytest.mark.slow
 def test_presliding_friction_follows_the_history_of_the_motion():
     parameters = parameter_set(OBLIQUE, terms=(Viscous(), Dahl(), LoadDahl()))
     dynamics, module, (q, dq, ddq) = assert_equal(parameters)

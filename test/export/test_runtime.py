@@ -178,6 +178,7 @@ def test_a_set_that_it_cannot_evaluate_is_refused(old, new, reason, program, tmp
         run([str(program), str(file)])
 
 
+@pytest.mark.slow
 def test_hostile_sets_are_refused_as_in_python(program, tmp_path):
     """One table for the message, the file and this header: each refuses for the same cause."""
     pytest.importorskip("rclpy", reason="rclpy is not installed: no ROS 2 here")

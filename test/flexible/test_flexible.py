@@ -362,6 +362,7 @@ def test_what_cannot_be_is_refused(clean):
         FlexiblePlant(one, np.zeros(len(one.names)))
 
 
+@pytest.mark.slow
 def test_the_raw_criterion_goes_from_the_tip_of_an_arm_to_its_base():
     """Seven flexible joints of a Panda: outer links first, as Chen et al. do; unit-norm columns need one step."""
     robot = panda_arm()

@@ -140,6 +140,7 @@ def test_parameters_that_were_not_excited_are_left_out():
         assert np.isinf(found.torque.expected).any() and np.all(found.torque.rms < 1e-9)
 
 
+@pytest.mark.slow
 def test_models_of_the_same_robot_differ_as_often_as_the_test_states():
     robot = Simulated(ARM)
     settings = Settings(terms=TERMS, estimator=ESTIMATORS["weighted"]())

@@ -86,6 +86,7 @@ def refining(tilted):
     )
 
 
+@pytest.mark.slow
 def test_a_prior_from_the_data_that_validate_is_reported(tilted, refining):
     """As held-out recording, and under cross-validation; other recordings are not."""
     for training, held_out, name in (([1], [0], "held out"), ([0], [], "cross-validated"), ([1], [2], "")):
@@ -134,6 +135,7 @@ def test_a_short_held_out_part_is_no_reason_to_suspect_a_model(tilted):
     assert again.severity == "info"
 
 
+@pytest.mark.slow
 def test_the_prior_gives_the_gravity_vector_where_none_was_given(tilted, refining):
     result = identify(tilted[1:2], tilted[2:], ROBOT.model, refining, "test")
     np.testing.assert_array_equal(result.parameters.robot.gravity, TILTED.model.gravity)

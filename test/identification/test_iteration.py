@@ -45,6 +45,7 @@ def trials(model, seed, duration, rate=250.0):
     return SimulatedTrials(robot, motion, duration, rate, sensors, GAINS, start, limit_effort=False)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model", [RobotModel.from_urdf(PLANAR), panda_arm()], ids=["2R", "7 axes"])
 def test_the_robot_ends_up_on_the_designed_motion(model):
     run = trials(model, 0, 6.0, 500.0)
@@ -159,6 +160,7 @@ def test_gains_of_each_joint_are_those_of_its_feedback():
         Gains(1.0, 1.0, exponent=1.2)
 
 
+@pytest.mark.slow
 def test_a_trial_that_breaks_down_and_one_that_is_the_last():
     model = RobotModel.from_urdf(PLANAR)
     first = trials(model, 0, 4.0)(None)

@@ -18,7 +18,7 @@ from robot_dyn_id.files.parameters import read_parameters, write_parameters
 from robot_dyn_id.identification.pipeline import identify, validate
 from robot_dyn_id.identification.settings import Settings
 from robot_dyn_id.identification.validation.explanation import explain
-from robot_dyn_id.options import Range
+from robot_dyn_id.options import Positive
 from robot_dyn_id.report.folder import write_results
 from robot_dyn_id.report.summary import identification_summary
 
@@ -27,12 +27,11 @@ from robot_dyn_id.report.summary import identification_summary
 class SquareRoot(Term):
     """Friction that grows with the square root of the speed."""
 
-    scale: float = 1.0
+    scale: Positive = 1.0
 
     name: ClassVar[str] = "square_root"
     symbols: ClassVar[tuple[str, ...]] = ("fr",)
     powers: ClassVar[tuple[tuple[int, int], ...]] = ((0, 0),)
-    option_ranges: ClassVar[dict[str, Range]] = {"scale": Range(0, includes_low=False)}
 
     def columns(self, y, dy, ddy):
         return (np.sign(dy) * np.sqrt(np.abs(dy) / self.scale))[None, :]

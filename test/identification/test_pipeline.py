@@ -131,6 +131,7 @@ RECOVERING = [name for name in ESTIMATORS if name not in OTHERS]
 """Searches stop somewhere near; there are not three periods to train on; and no reference under a PD law."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("estimator", RECOVERING)
 def test_the_truth_is_recovered_within_its_sigmas(robot, recording, estimator):
     result = run(robot, recording, settings=Settings(estimator=estimator_of(estimator), period=10.0))
@@ -208,6 +209,7 @@ def test_a_parameter_set_is_self_contained_for_prediction(name, tmp_path):
     assert error < 0.02 * np.linalg.norm(other.samples.tau[inside])
 
 
+@pytest.mark.slow
 def test_a_held_joint_held_elsewhere_is_another_robot(robot):
     options = {"joints": ("shoulder", "wrist"), "held": {"elbow": 0.7}}
     recording = Simulated(ARM, **options).record(duration=40.0)
@@ -221,6 +223,7 @@ def test_a_held_joint_held_elsewhere_is_another_robot(robot):
     assert np.abs(values[0] - values[1]).max() > 0.1
 
 
+@pytest.mark.slow
 def test_several_trials(robot):
     trials = [replace(robot.record(seed=seed, duration=20.0, noise=0.1), source=f"t{seed}") for seed in (1, 2, 3)]
     result = run(robot, *trials)
@@ -232,6 +235,7 @@ def test_several_trials(robot):
     assert np.median(result.estimate.standard_deviations / one.estimate.standard_deviations) < 0.85
 
 
+@pytest.mark.slow
 def test_currents_with_gains_and_signs(robot, recording, identified):
     gains, tau = np.array([10.0, -4.0, 2.0]), recording.samples.tau
     drives = {n: Drive(abs(g), np.sign(g)) for n, g in zip(JOINTS, gains, strict=True)}
@@ -279,6 +283,7 @@ def test_unexcited_parameters_are_reported(robot, recording):
     assert result.evaluation.verdict.word != "good"
 
 
+@pytest.mark.slow
 def test_smoothing_widths_are_estimated_on_request(robot, recording):
     parameters = run(robot, recording, settings=Settings(estimator=ESTIMATORS["separable"]())).parameters
     assert set(parameters.terms.constant_names) == {"coulomb.smoothing_width"}
@@ -286,6 +291,7 @@ def test_smoothing_widths_are_estimated_on_request(robot, recording):
     assert np.all(parameters.terms.constant_values < 0.1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("noise", [0.1, 1.0])
 def test_validate_gives_the_figures_of_the_identification(robot, noise):
     trials = [robot.record(seed=seed, noise=noise) for seed in (1, 2)]
@@ -301,6 +307,7 @@ def test_validate_gives_the_figures_of_the_identification(robot, noise):
     assert again.verdict.word == result.evaluation.verdict.word
 
 
+@pytest.mark.slow
 def test_late_efforts_are_moved_to_the_motion_in_validate(robot, recording, identified):
     """Validation compensates a delay as identification does, and reports it."""
     punctual = validate([recording], identified.parameters, Settings())
@@ -390,6 +397,7 @@ def test_too_little_to_validate_on_is_refused(robot, recording):
         run(robot, recording, held_out=[short], settings=Settings(cutoff=4.0))
 
 
+@pytest.mark.slow
 def test_terms_of_the_settings_are_those_of_the_result(robot, recording):
     parameters = run(robot, recording, settings=Settings(terms=())).parameters
     assert parameters.terms.names == ()
@@ -397,6 +405,7 @@ def test_terms_of_the_settings_are_those_of_the_result(robot, recording):
     assert Regressor(robot.model, terms_on_joints(robot.model, ())).names == parameters.base.column_names
 
 
+@pytest.mark.slow
 def test_a_term_that_shows_only_in_combination_has_no_sigma_of_its_own(robot, recording):
     parameters = run(robot, recording, settings=Settings(terms=(*TERMS, RotorInertia()))).parameters
     columns = parameters.base.column_names[30:]

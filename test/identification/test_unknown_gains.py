@@ -19,7 +19,7 @@ from robot_dyn_id.online.momentum_observer import MomentumObserver
 from robot_dyn_id.signals.cleaning import Drive
 from robot_dyn_id.simulation.controllers import usable_dynamics
 from robot_dyn_id.uses import USES
-from robot_dyn_id.workflow.results import IdentifiedParameters
+from robot_dyn_id.workflow.results import make_dynamics
 
 
 @pytest.fixture(scope="module")
@@ -62,7 +62,7 @@ def test_the_mark_survives_a_file(identified, tmp_path):
     header = (tmp_path / "parameters.yaml").read_text().split("\nformat_version")[0]
     assert "NOT A TORQUE MODEL: the drive gain of wrist" in header
     with pytest.warns(UserWarning, match="drive gain of wrist"):
-        dynamics = IdentifiedParameters.from_parameters(stored).dynamics()
+        dynamics = make_dynamics(stored)
     assert dynamics.effort_units == ("N m", "N m", "A")
 
 

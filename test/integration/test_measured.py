@@ -89,6 +89,7 @@ def folder(tmp_path_factory):
     return tmp_path_factory.mktemp("measured")
 
 
+@pytest.mark.slow
 def test_franka_from_the_bag_itself(folder, capfd):
     robot = measured("fer_unisa_bag/model.urdf")
     bag, held_out = (measured(f"fer_unisa_bag/{name}") for name in ("panda_exciting_trajectory.db3", "val_16_24s.npz"))
@@ -115,6 +116,7 @@ def test_franka_from_the_bag_itself(folder, capfd):
     assert together <= 0.025
 
 
+@pytest.mark.slow
 def test_tiago_from_motor_currents(folder, capfd):
     robot, train, held_out = (
         measured(f"tiago_figaroh/{name}") for name in ("model.urdf", "train_7_48s.npz", "val_48_68s.npz")
@@ -170,6 +172,7 @@ def low_passed(t, values, grid, cutoff, rate):
     return sosfiltfilt(sections, on_grid, axis=0, padlen=min(len(grid) - 1, int(3 * rate / cutoff)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SETS)
 def test_the_plain_command_predicts_what_it_was_not_trained_on(name, tmp_path, capfd):
     """Predicted and measured torque through the same low-pass, against an upper limit of the error of all joints."""

@@ -78,6 +78,7 @@ def test_the_fault_is_named_before_a_model_is_identified(key, strength):
     assert row.found, row.line()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("key", FOUND)
 def test_the_fault_is_named_in_addition_to_the_model(key):
     row = run(Job(key, "panda", 2, 0, pinned=True, whole=True))

@@ -78,6 +78,7 @@ def parameters(files, run):
     return file
 
 
+@pytest.mark.slow
 def test_models_of_one_joint_are_validated_and_predict(files, run, parameters, tmp_path):
     answer = run("validate", files.folder / "other.npz", "--parameters", parameters, "--out", tmp_path / "report")
     assert answer["verdict"] == "good"
@@ -88,6 +89,7 @@ def test_models_of_one_joint_are_validated_and_predict(files, run, parameters, t
     assert np.linalg.norm((ours - theirs)[inside]) < 0.05 * np.linalg.norm(theirs[inside])
 
 
+@pytest.mark.slow
 def test_models_of_one_joint_are_designed_for_and_simulated(files, run, parameters, tmp_path):
     (tmp_path / "quick.yaml").write_text(
         "search: {draws: 10, starts: 1, finished: 1}\neffort_scale: 0.0\nground: false\n"

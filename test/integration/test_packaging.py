@@ -77,6 +77,7 @@ def prefix():
     return Path(importlib.import_module("robot_dyn_id.msg").__file__).parents[5]
 
 
+@pytest.mark.slow
 def test_the_cpp_example_is_built_as_documented_and_agrees_with_python(tmp_path):
     """Without LD_LIBRARY_PATH on the wheels, where no documented command sets it."""
     if CMAKE is None:
@@ -168,6 +169,7 @@ def test_the_workspace_is_imported():
 """
 
 
+@pytest.mark.slow
 def test_colcon_builds_and_tests_the_same_tree(tmp_path):
     """But for most of its interfaces, which the environment of the tests was built with: compiling all takes a minute."""
     if COLCON is None:

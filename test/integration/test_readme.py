@@ -75,6 +75,7 @@ def test_the_readme_shows_what_the_first_command_prints(tried):
         place, skip = matches[0] + 1, False
 
 
+@pytest.mark.slow
 def test_the_example_of_the_readme_runs(tried, monkeypatch, capsys):
     (code,) = python_blocks(ROOT / "README.md")
     assert len([line for line in code.splitlines() if line.strip()]) <= 11
@@ -87,6 +88,7 @@ def test_the_example_of_the_readme_runs(tried, monkeypatch, capsys):
     np.testing.assert_allclose(names["tau"], names["M"] @ names["ddq"] + names["h"], rtol=1e-9, atol=1e-9)
 
 
+@pytest.mark.slow
 def test_the_command_for_your_own_robot_runs(folder):
     (line,) = re.findall(r"^robot-dyn-id identify .*$", (ROOT / "README.md").read_text(encoding="utf-8"), re.M)
     assert main(line.replace("recording.mcap", "recording.npz").split()[1:]) == 0
@@ -109,6 +111,7 @@ def test_pictures_of_the_report_are_of_the_present_page(name):
         assert picture.text.get(KEY) == hash_of_report(), "draw them again: python docs/pictures.py report terminal"
 
 
+@pytest.mark.slow
 def test_the_page_on_python_runs_and_names_everything_public(folder, capsys):
     page = ROOT / "docs/python.md"
     names = {}

@@ -71,6 +71,7 @@ def run_script(words):
         sys.argv, sys.path = before, path
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("page", RUNNING, ids=name_of)
 def test_snippets_of_a_page_run_in_their_order(page, prepared, tmp_path, monkeypatch, capsys):
     folder = tmp_path / "folder"

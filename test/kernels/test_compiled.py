@@ -28,6 +28,7 @@ def run(folder):
     return float(value), int(hits), kept == "True"
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not compiled.COMPILED, reason="numba is not installed")
 def test_a_change_in_an_inlined_file_compiles_its_callers_again(tmp_path):
     shutil.copy(compiled.__file__, tmp_path)

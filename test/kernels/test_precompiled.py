@@ -8,7 +8,7 @@ from support.simulated import ARM, Simulated
 
 import robot_dyn_id as rdi
 from robot_dyn_id.kernels.compiled import COMPILED, is_on_disk
-from robot_dyn_id.kernels.precompiled import SIGNATURES
+from robot_dyn_id.kernels.precompiled import SIGNATURES, argument_types
 
 pytestmark = pytest.mark.skipif(not COMPILED, reason="numba is not installed")
 
@@ -18,12 +18,11 @@ def kernel_of(name):
     return getattr(importlib.import_module(f"robot_dyn_id.kernels.{module}"), function)
 
 
+@pytest.mark.slow
 def test_an_identification_calls_the_kernels_with_the_types_that_are_compiled_before(tmp_path):
-    from numba.core import sigutils
-
     (tmp_path / "arm.urdf").write_text(ARM)
     rdi.identify(rdi.load_robot(tmp_path / "arm.urdf"), Simulated().record(duration=20.0, rate=50.0, noise=0.05))
     called = {name: kernel_of(name).signatures for name in SIGNATURES}
-    listed = {name: sigutils.normalize_signature(signature)[0] for name, signature in SIGNATURES.items()}
+    listed = {name: argument_types(name) for name in SIGNATURES}
     assert not [name for name, arguments in listed.items() if arguments not in called[name]]
     assert all(is_on_disk(kernel_of(name)) for name in SIGNATURES)

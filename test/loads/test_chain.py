@@ -116,6 +116,7 @@ def test_the_printed_euler_matrix_is_the_regressors():
     np.testing.assert_allclose(ours, printed, rtol=0, atol=1e-14)
 
 
+@pytest.mark.slow
 def test_noisy_wrenches_give_inertias_within_their_uncertainty():
     errors, bodies = [], chain(moving(500))
     for seed in range(8):
@@ -161,6 +162,7 @@ def test_joints_move_as_their_bodies_turn():
         find_joint_motion(slide, chain(motion)[:1], ROBOT.frames)
 
 
+@pytest.mark.slow
 def test_the_motion_of_a_chain_is_found_with_its_inertias():
     """Exact signals are met; with noise on all of them errors are what is reported, and smaller than with the motion
     taken as it is measured."""

@@ -76,6 +76,7 @@ def found(seed, correlation_time=0.0):
     return identify_payload([recording], bare_arm(seed, correlation_time), LINK, SETTINGS)[0]
 
 
+@pytest.mark.slow
 def test_payload_with_its_uncertainty():
     """White and colored noise: the truth lies within the reported errors, of which the arm's own are a part."""
     scores = []
@@ -89,6 +90,7 @@ def test_payload_with_its_uncertainty():
     assert 1.5 < np.mean(scores) < 30.0  # chi-square of 10, mean of 2: 99.99 % lie within
 
 
+@pytest.mark.slow
 def test_arm_with_payload_predicts_the_loaded_arm():
     arm, payload = bare_arm(0), found(0)
     both, truth = with_payload(arm, payload), loaded_panda()
@@ -122,6 +124,7 @@ def test_joints_that_move_faster_than_on_the_bare_arm_are_named():
     ]
 
 
+@pytest.mark.slow
 def test_what_a_link_near_the_base_does_not_show_is_named():
     robot = panda()
     recording = robot.record(seed=5, duration=20.0, noise=NOISE)
@@ -239,6 +242,7 @@ def test_p_values_of_a_true_declaration_are_uniform_and_others_are_rejected():
     assert mass.sigmas[0] == pytest.approx((drawn[0].values[0] - 1.5 * BRICK[0]) / np.sqrt(sigma[0, 0]))
 
 
+@pytest.mark.slow
 def test_the_declared_payload_of_a_recording():
     """The arm carries the brick: the brick is accepted, and another mass, another center and no payload are not."""
     recording = loaded_panda().record(seed=101, duration=20.0, noise=NOISE)

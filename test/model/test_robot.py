@@ -111,6 +111,7 @@ def test_a_file_that_xacro_has_expanded_is_taken_as_it_is(tmp_path, monkeypatch)
         assert model.urdf == text
 
 
+@pytest.mark.slow
 def test_every_published_model_is_read_or_left_out_for_a_reason():
     assert len(URDFS) >= 69
     assert set(MODELS) | set(LEFT_OUT) == set(URDFS)

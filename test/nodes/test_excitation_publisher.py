@@ -30,9 +30,9 @@ from support.ros_world import ros_arguments
 from support.simulator_scene import seconds
 from trajectory_msgs.msg import JointTrajectory
 
+from robot_dyn_id.data.trajectory_points import TrajectoryPoints
 from robot_dyn_id.errors import DeadlineError, InputError, ModelError, MotionError, UsageError
 from robot_dyn_id.excitation import FORMS, Demand, MotionLimits, make_excitation
-from robot_dyn_id.excitation.execution.sampling import TrajectoryPoints
 from robot_dyn_id.excitation.execution.supervision import Phase
 from robot_dyn_id.excitation.limits import REST_SPEED
 from robot_dyn_id.files.trajectory import StoredExcitation, read_trajectory, write_trajectory
@@ -883,12 +883,13 @@ def test_placeholders_are_no_limits(tmp_path, old, new, words):
         ).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("count", [1, 7, 40])
 def test_the_longest_motion_in_one_message_is_read_by_the_nodes_of_this_package(count):
     names = [f"joint{number}" * (1 + number % 3) for number in range(count)]
     most = most_points(names)
     zeros = np.zeros((most, count))
-    points = TrajectoryPoints(0.01 * np.arange(most), zeros, zeros.copy(), zeros.copy(), most)
+    points = TrajectoryPoints(0.01 * np.arange(most), zeros, zeros.copy(), zeros.copy())
     data = serialize_message(TrajectoryMessage(names).fill(points))
     assert 0.7 * most_bytes(JointTrajectory) < len(data) <= most_bytes(JointTrajectory)
 

@@ -61,6 +61,7 @@ def test_the_low_pass_is_exact_for_ramps_and_bounded_for_any_gain_and_period(rat
     assert np.abs(values).max() <= 1.0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("make", [identified, presliding])
 @pytest.mark.parametrize("velocity", [True, False], ids=["measured", "derived"])
 def test_the_observer_sees_the_external_torque_and_nothing_else(make, velocity):
@@ -113,6 +114,7 @@ def test_gains_of_single_joints_and_far_beyond_the_sampling_rate_are_stable():
     np.testing.assert_allclose(found[-50:].mean(axis=0), PUSH, atol=0.1)
 
 
+@pytest.mark.slow
 def test_an_effort_that_is_late_is_aligned():
     t, motion = states(identified(), 4.0)
     late = motion.copy()
@@ -148,6 +150,7 @@ def test_repeated_and_late_states_are_ignored_and_missing_ones_restart():
     assert not observer.settled, "time was set back"
 
 
+@pytest.mark.slow
 def test_the_covariance_is_that_of_sets_drawn_from_the_covariance_of_the_parameters():
     parameters, rng = identified(), np.random.default_rng(0)
     t, motion = states(parameters, 1.0)
@@ -197,21 +200,18 @@ def test_settings_out_of_range_are_refused(options):
         MomentumObserver(identified(), ObserverSettings(**options))
 
 
-def played(monitor, t, motion):
-    """States that a monitor reports."""
-    reported = (monitor.add(t[k], *motion[:, k]) for k in range(len(t)))
-    return [state for state in reported if state is not None]
-
-
 @cache
 def quiet_motion(duration):
     return states(identified(), duration, NOISE)
 
 
+@pytest.mark.slow
 def test_a_recording_at_once_gives_the_contact_states_of_a_stream():
     t, motion = states(identified(), 26.0, NOISE)
     motion[2, t > 24.0, 1] -= 3.0
-    expected = played(ContactMonitor(identified(), settings=SETTINGS), t, motion)
+    stream = ContactMonitor(identified(), settings=SETTINGS)
+    reported = (stream.add(t[k], *motion[:, k]) for k in range(len(t)))
+    expected = [state for state in reported if state is not None]
     monitor = ContactMonitor(identified(), settings=SETTINGS)
     found = monitor.follow(t, *motion)
     assert len(found) == len(expected) and found.contact[-1] and not found.contact[0]
@@ -238,11 +238,11 @@ def test_a_weak_contact_is_detected_by_the_lasting_torque():
     assert found[-1].joints == (1,)
 
 
-def learned(settings=SETTINGS, duration=22.0):
+def learned():
     """A monitor that has learned from motion with noise, and when."""
-    t, motion = quiet_motion(duration)
-    monitor = ContactMonitor(identified(), settings=settings)
-    played(monitor, t, motion)
+    t, motion = quiet_motion(22.0)
+    monitor = ContactMonitor(identified(), settings=SETTINGS)
+    monitor.follow(t, *motion)
     assert monitor.noise is not None, monitor.refusal
     return monitor, t[-1]
 
@@ -257,7 +257,7 @@ def test_contacts_are_detected_soon_and_no_motion_is_taken_for_one():
         push = rng.normal(size=3)
         motion[2, (t >= start) & (t < start + 0.2)] -= 0.8 * push / np.abs(push).max()
     later = t > 22.0
-    reported = played(monitor, t[later], motion[:, later])
+    reported = monitor.follow(t[later], *motion[:, later])
     begun = {state.since for state in reported if state.contact}
     assert not [since for since in begun if since < starts[0]]
     for start in starts:
@@ -271,7 +271,7 @@ def test_the_joint_and_the_limits_of_a_contact_are_reported():
     monitor, end = learned()
     t, motion = states(identified(), end + 1.0, NOISE, seed=2)
     motion[2, t > end + 0.5, 1] -= 3.0
-    reported = played(monitor, t[t > end], motion[:, t > end])
+    reported = monitor.follow(t[t > end], *motion[:, t > end])
     state = reported[-1]
     assert state.contact and 1 in state.joints and end + 0.5 < state.since < end + 0.55
     assert np.all(state.limits > 0.0) and state.limits[1] < 3.0
@@ -303,10 +303,10 @@ def test_a_contact_in_the_learning_is_noticed_and_refused(begin, end, push, word
     motion = motion.copy()
     motion[2, (t >= begin) & (t < end), 1] -= push
     monitor = ContactMonitor(identified(), settings=SETTINGS)
-    reported = played(monitor, t, motion)
+    reported = monitor.follow(t, *motion)
     assert monitor.noise is None and words in monitor.refusal
     assert monitor.learning > 17.0, "learning begins again"
-    assert not any(state.contact for state in reported)
+    assert not reported.contact.any()
     assert np.isnan(reported[-1].thresholds).all()
 
 
@@ -317,14 +317,14 @@ def test_a_joint_without_held_out_torque_is_judged_by_the_error_of_all_joints():
     errors = identified().judgment.held_out_nrmse.copy()
     errors[1] = np.nan
     monitor = ContactMonitor(altered(identified(), judgment={"held_out_nrmse": errors}), settings=SETTINGS)
-    played(monitor, t, motion)
+    monitor.follow(t, *motion)
     assert monitor.noise is None and "lasts" in monitor.refusal
 
 
 def test_too_short_a_learning_is_refused():
     t, motion = quiet_motion(22.0)
     monitor = ContactMonitor(identified(), settings=ContactSettings(quiet=2.0))
-    played(monitor, t[:800], motion[:, :800])
+    monitor.follow(t[:800], *motion[:, :800])
     assert monitor.noise is None and "too short" in monitor.refusal
 
 
@@ -342,8 +342,7 @@ def test_friction_that_holds_a_resting_arm_is_no_contact_and_more_is_one():
         effort = (
             rest + share * COULOMB + colored_noise(np.full(3, NOISE), len(at), RATE, 0.1, np.random.default_rng(4)).T
         )
-        found = played(monitor, at, np.array((np.tile(q, (len(at), 1)), np.zeros((len(at), 3)), effort)))
-        return any(state.contact for state in found)
+        return monitor.follow(at, np.tile(q, (len(at), 1)), np.zeros((len(at), 3)), effort).contact.any()
 
     assert not resting(0.9, monitor)
     assert resting(6.0, learned()[0])
@@ -356,7 +355,7 @@ def test_joints_at_rest_during_the_learning_do_not_end_it():
     still = np.repeat(motion[:, :1], len(t), axis=1)
     still[1] = 0.0
     monitor = ContactMonitor(identified(), settings=SETTINGS)
-    played(monitor, t, still)
+    monitor.follow(t, *still)
     assert monitor.learning == pytest.approx(20.0, abs=1e-9)
 
 

@@ -7,6 +7,7 @@ from scipy.signal import lsim, lti
 from support.altered import altered
 from support.simulated import ARM, GRIPPER, TERMS, Simulated
 
+from robot_dyn_id.data.trajectory_points import TrajectoryPoints
 from robot_dyn_id.dynamics.dynamics import Dynamics
 from robot_dyn_id.dynamics.regressor import Motion
 from robot_dyn_id.dynamics.terms import RotorInertia
@@ -20,7 +21,6 @@ from robot_dyn_id.online.monitoring import CausalFilter, Columns, ResidualMonito
 from robot_dyn_id.online.watch import WatchSettings
 from robot_dyn_id.simulation.sensors import colored_noise
 from robot_dyn_id.simulation.simulated_robot import Actuation, SimulatedRobot
-from robot_dyn_id.simulation.trajectory_tracking import Waypoints
 
 
 def test_the_filter_is_the_exact_second_order_low_pass_at_any_sample_times():
@@ -102,6 +102,7 @@ def test_the_residual_of_the_plants_own_model_is_noise(arm, parameters):
     assert np.all(monitor.nrmse < 0.05)
 
 
+@pytest.mark.slow
 def test_the_standard_deviation_is_that_of_the_parameters(arm, parameters):
     """Y C Y' by another way: predictions of parameters drawn from their distribution."""
     _, residuals = watch(arm, parameters, duration=2.0)
@@ -136,20 +137,21 @@ def stopped(arm, stop, late):
     motion, t = random_fourier(arm.model, 7), np.arange(0.01, 12.0, 0.01)
     robot = SimulatedRobot(truth, motion.evaluate(np.zeros(1))[0][:, 0], 1e-3, Actuation(limit_effort=False))
     q, dq, ddq, _ = motion.evaluate(t)
-    robot.tracker.follow(Waypoints(t, q.T, dq.T, ddq.T), 0.0, 0.0)
+    robot.tracker.follow(TrajectoryPoints(t, q.T, dq.T, ddq.T), 0.0, 0.0)
     q, dq, _, _ = motion.evaluate(np.array([stop]))
     braking = Braking(q[:, 0], dq[:, 0], np.full(3, 5.0))
     t = np.linspace(0.0, braking.duration, 200)[1:]
     q, dq, _, _ = braking.evaluate(t)
     for k in range(round((stop + 1.5) * 1000)):
         if k == round((stop + late) * 1000):
-            robot.tracker.follow(Waypoints(t, q.T, dq.T), robot.time, robot.time)
+            robot.tracker.follow(TrajectoryPoints(t, q.T, dq.T), robot.time, robot.time)
         q_now, dq_now, tau = robot.tick()
         if k % 5 == 0:
             pulse = PULSE if late and 0 <= k - round((stop + late) * 1000) < 5 else 0.0
             yield 1e-3 * k, q_now, dq_now, tau + pulse
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("stop", "late"), [(3.0, 0.0), (3.0, 0.01), (5.3, 0.01), (8.1, 0.01)])
 def test_a_stop_does_not_look_like_another_robot(arm, parameters, stop, late):
     """The setpoint jumps back by what the robot has gone meanwhile: a pulse that efforts at 200 Hz do not show."""
@@ -219,6 +221,7 @@ def test_the_filters_restart_after_gaps_and_when_time_is_set_back(arm, parameter
     assert not monitor.add(0.0, rest, rest, rest), "set back"
 
 
+@pytest.mark.slow
 def test_motion_outside_the_training_is_reported_with_joint_and_quantity(arm, parameters):
     """Another random motion, of which the elbow's speed is outside once the training was slower."""
     before = {one.name: one.share for one in watch(arm, parameters)[0].outside}
@@ -233,6 +236,7 @@ ENCODER = 2 * np.pi / 2**17
 """Step of the encoders [rad]."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("measured", [True, False], ids=["velocities", "positions only"])
 def test_a_small_load_is_detected_with_and_without_velocities(arm, parameters, measured):
     """80 g and less than 1 N m, taken up after 34 s; without velocities positions in steps are differentiated."""
@@ -264,6 +268,7 @@ def test_velocities_that_come_and_go_restart_the_filters(arm, parameters):
         assert settled[-1]
 
 
+@pytest.mark.slow
 def test_the_assessment_states_whether_the_model_fits(arm, parameters):
     names = parameters.robot.joint_names
     at_rest = assess(ResidualMonitor(parameters, 10.0, 10.0), 3.0, 0.1)

@@ -190,6 +190,7 @@ def make_change(arm, **values):
 LOAD = {"m3": 0.8, "mz3": 0.16, "Ixx3": 0.032, "Iyy3": 0.032}
 
 
+@pytest.mark.slow
 def test_a_payload_and_its_removal_are_detected_and_its_mass_is_estimated(arm, parameters):
     load = make_change(arm, **LOAD)
     first, held = np.inf, ()
@@ -209,6 +210,7 @@ def test_a_payload_and_its_removal_are_detected_and_its_mass_is_estimated(arm, p
     assert all(not c.significant for c in monitor.watch.changes if c.part.name == PAYLOAD)
 
 
+@pytest.mark.slow
 def test_a_change_of_friction_is_attributed_to_its_joint(arm, parameters):
     for t, monitor in watched(arm, parameters, [(40.0, make_change(arm, fv2=0.8, fc2=0.5, off2=0.3))]):
         assert t > 40.0 or not monitor.watch.changed
@@ -220,6 +222,7 @@ def test_a_change_of_friction_is_attributed_to_its_joint(arm, parameters):
     assert monitor.watch.summary == "friction of elbow"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(5, 10))
 def test_tracked_parameters_are_those_of_the_robot_within_their_deviations(arm, parameters, seed):
     """Coulomb friction too: its column passes the low-pass that its torque passes."""
@@ -228,6 +231,7 @@ def test_tracked_parameters_are_those_of_the_robot_within_their_deviations(arm, 
     assert np.all(np.abs(tracked.estimate.values - arm.base_values) < 4.0 * tracked.estimate.standard_deviations)
 
 
+@pytest.mark.slow
 def test_tracked_parameters_are_one_robot_with_an_uncertainty_that_grows_at_rest(arm, parameters):
     for _, monitor in watched(arm, parameters, []):
         assert not monitor.watch.changed
@@ -285,6 +289,7 @@ def test_nothing_is_learned_from_zero_efforts(arm, parameters):
     assert set(monitor.worse(3.0, 0.1)) == set(parameters.robot.joint_names), "no model fits zero efforts"
 
 
+@pytest.mark.slow
 def test_monitoring_continues_when_a_bag_starts_again(arm, parameters):
     """The first detection lies in the future of the new stamps; a second change is still detected."""
     motion, count = random_fourier(arm.model, 5), round(75.0 * RATE)

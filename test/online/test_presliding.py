@@ -61,6 +61,7 @@ def test_columns_of_elements_are_low_passed_states(arm):
     assert np.abs(arm.regressor.torque(Motion(motion.q, motion.dq, motion.ddq), arm.parameters) - tau).max() > 0.5
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("velocity", [True, False])
 @pytest.mark.parametrize("noise", [0.0, 2e-5])
 def test_the_model_fits_its_robot(arm, parameters, velocity, noise):
@@ -100,6 +101,7 @@ def test_states_survive_a_gap_and_restart_with_another_bag(arm, parameters):
     assert np.abs(monitor.residual().difference).max() < 0.15
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("part", ["payload", "elbow"])
 def test_a_change_is_detected_and_attributed(arm, parameters, part):
     """At 30 s, after 25 s of learning, a payload, or elements of the elbow that are twice as strong."""

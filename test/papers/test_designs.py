@@ -27,6 +27,7 @@ LITTLE = {"search": {"draws": 20, "starts": 3, "finished": 1}}
 # --- the papers --------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_planar_joint_with_posture_and_frequency_free():
     figure, columns, result = paper_designs.sines("joint3", **LITTLE)
     assert columns == 7 and figure <= planar3r.TARGETS["condition numbers"]["joint3"]
@@ -41,6 +42,7 @@ def test_logistic_strokes_within_the_limits():
     assert beyond <= 1.3e-7
 
 
+@pytest.mark.slow
 def test_polynomials_of_the_paper_reach_the_exact_optimum():
     figure, beyond, zeros = paper_designs.polynomials("link 1", True, 8)
     assert figure == pytest.approx(flexible2r.TARGETS["optimum"], abs=flexible2r.OPTIMUM_ERROR)

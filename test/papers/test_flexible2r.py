@@ -83,6 +83,7 @@ def test_readings_are_of_motions_within_the_limits():
     assert least.columns == ("Izz1", "mx1", "my1") and not least.all_limits
 
 
+@pytest.mark.slow
 def test_the_genetic_search_depends_on_its_probabilities():
     problem = flexible2r.plan("both", raw=True, degree=8).problem
     found = [

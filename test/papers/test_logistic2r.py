@@ -188,6 +188,7 @@ def test_a_model_with_an_inertia_that_is_not_positive_is_held_near_the_urdf_or_r
     assert not good.held and np.array_equal(good.values, arm.nominal)
 
 
+@pytest.mark.slow
 def test_noise_that_hides_an_inertia_ends_with_a_model(arm):
     """Without the guard the arm ran away: feedback through an inertia of -2 to -3 kg m^2 was used."""
     feasible = logistic2r.feasible_strokes(arm)
@@ -201,6 +202,7 @@ def test_noise_that_hides_an_inertia_ends_with_a_model(arm):
     assert min(inertias) > 0.0, "of a joint, with the body that it carries"
 
 
+@pytest.mark.slow
 def test_the_fitted_start_gives_the_printed_tracking_error(arm):
     run = repeated(quiet(logistic2r.published_strokes(arm), arm.nominal, start_inertia=logistic2r.FITTED_START))
     figures = {figure.name: figure for figure in logistic2r.of_tables(run)}
@@ -238,6 +240,7 @@ def test_drawings_hold_the_designs_and_the_validations(arm, strokes):
     assert [len(panel.curves) for panel in drawing.panels] == [2, 2, 2]
 
 
+@pytest.mark.slow
 def test_a_fourier_series_is_repeated_under_the_same_controller(arm):
     """One trial without noise gives the parameters, of an arm unlike its URDF too."""
     feasible = logistic2r.feasible_strokes(arm)
@@ -267,6 +270,7 @@ def test_strokes_and_series_are_compared_draw_by_draw():
     assert ratios.values.tolist() == [0.5, np.inf, 0.0, 1.0] and ratios.failed == 3
 
 
+@pytest.mark.slow
 def test_settings_of_the_scenario_identify_from_the_angle_in_the_first_run():
     """Without the nodes: strokes begin where the arm stands, and the start without a model stays close to them."""
     simulator, controller, publisher = (

@@ -59,6 +59,7 @@ def record_wrenches(model, folder):
     save_npz(folder / "base.npz", recording, wrenches=every)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "hinges", "base"),
     [("ur5", 21, (16, 8)), ("panda", 28, (28, 28))],
@@ -87,6 +88,7 @@ def test_bodies_from_wrenches(arms, name, hinges, base, capfd):
     assert (found["independent"], 4 * len(model.body_names) - len(found["not_identifiable"])) == base
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "count"), [("ur5", 24), ("panda", 27)])
 def test_steps_of_flexible_joints_are_planned(arms, name, count, capfd):
     """The paper's raw criterion needs many steps, from the tip to the base; unit-norm columns need one."""

@@ -111,6 +111,7 @@ def test_errors_are_counted():
     assert found.beyond(1.5).tolist() == [[True, False], [False, True]]
 
 
+@pytest.mark.slow
 def test_the_arm_is_identified_joint_by_joint_and_in_one_motion(experiment, runs):
     one = [experiment.run(planar3r_experiment.one_motion())]
     ideal = ESTIMATORS["stepwise"]().fit(experiment.problem(experiment.exact(runs)))

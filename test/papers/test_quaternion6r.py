@@ -93,6 +93,7 @@ def test_signals_are_rounded_as_they_are_printed():
     np.testing.assert_array_equal(to_digits(7)(given), [123456.8, -0.0001234568, 0.0])
 
 
+@pytest.mark.slow
 def test_a_motion_of_all_hinges_excites_the_entries_that_the_papers_motion_does_not():
     """With noise on the wrenches: reported sigma and errors of a few runs."""
     runs = {run.name: run for run in noisy_runs() if run.wrench_only}
@@ -108,6 +109,7 @@ def test_a_motion_of_all_hinges_excites_the_entries_that_the_papers_motion_does_
         assert np.isnan(sigma[:, 0, 2:]).all()
 
 
+@pytest.mark.slow
 def test_the_answer_of_the_command(capsys, monkeypatch):
     from robot_dyn_id.cli import main
     from robot_dyn_id.papers.quaternion6r import reproduction as quaternion6r

@@ -241,6 +241,7 @@ def test_a_known_gravity_torque_is_as_good_as_it_is_true(quiet):
     assert trial.with_known_gravity(False).error > 0.1
 
 
+@pytest.mark.slow
 def test_the_monitor_updates_a_breakaway_torque_in_orbit(monkeypatch):
     monkeypatch.setattr(orbit, "END", 115.0)
     found = orbit.FrictionRise.from_seed(1)

@@ -55,6 +55,7 @@ def answer(capfd, *words):
     return code, json.loads(capfd.readouterr().out)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["ur5", "panda"])
 def test_identified_stribeck_friction_is_simulated_and_validated(name, tmp_path, capfd):
     files(tmp_path, arm(name))

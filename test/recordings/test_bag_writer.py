@@ -123,6 +123,7 @@ def test_the_built_in_definition_of_joint_states_is_that_of_rosbags():
     )
 
 
+@pytest.mark.slow
 def test_joint_states_are_written_and_read_without_rosbags(tmp_path):
     """Where only packages of rosdep and mcap are installed."""
     code = (
@@ -241,6 +242,7 @@ def test_a_killed_writer_loses_less_than_a_second(tmp_path, moment):
     assert written - len(chunk) < 1000
 
 
+@pytest.mark.slow
 def test_a_disk_that_refuses(tmp_path):
     limit = "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (400_000, 400_000))"
     ignore = "import signal; signal.signal(signal.SIGXFSZ, signal.SIG_IGN)"

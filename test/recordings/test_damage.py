@@ -179,6 +179,7 @@ def test_db3_with_lost_sectors_reads_a_prefix_or_is_refused(tmp_path):
     assert {None, 40} < found
 
 
+@pytest.mark.slow
 def test_db3_with_flipped_bytes_raises_nothing_foreign(tmp_path):
     content = (write_bag(tmp_path / "bag", EXPECTED.messages()) / "bag.db3").read_bytes()
     rng = np.random.default_rng(4)
@@ -215,6 +216,7 @@ print(count, Path("/proc/self/status").read_text().split("VmHWM:")[1].split()[0]
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("storage", ["mcap", "sqlite3"])
 def test_memory_is_flat_in_the_number_of_messages(tmp_path, storage):
     names = [f"joint{number}" for number in range(7)]

@@ -253,6 +253,7 @@ except InputError as error:
 """
 
 
+@pytest.mark.slow
 def test_a_bag_of_a_full_disk_gives_every_byte_that_is_on_it(tmp_path, recover):
     command = [sys.executable, "-c", FULL, str(tmp_path / "bag"), str(Path(__file__).parents[1])]
     output = subprocess.run(command, cwd=HOME, check=True, capture_output=True, text=True, timeout=60).stdout
@@ -265,6 +266,7 @@ def test_a_bag_of_a_full_disk_gives_every_byte_that_is_on_it(tmp_path, recover):
     assert answer["lost_bytes"] < 2 * size
 
 
+@pytest.mark.slow
 def test_metadata_is_valid_while_a_bag_is_written(tmp_path):
     """A folder whose recorder is killed at once, or later, opens; it is refreshed now and then."""
     code = (

@@ -45,6 +45,7 @@ def test_the_reference_is_that_of_the_other_topic_at_the_stamps_of_the_first(bag
     np.testing.assert_allclose(found[1:-1], truth[1:-1], rtol=0, atol=5e-5)
 
 
+@pytest.mark.slow
 def test_output_error_works_from_a_bag(bag):
     """The estimate from the bag equals that from the arrays in the bag."""
     recording = open_recording(bag, reference_topic=REFERENCE_TOPIC)

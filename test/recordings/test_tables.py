@@ -152,6 +152,7 @@ def test_npz_cut_or_damaged(tmp_path, flips):
             assert str(path) in str(error) and "\n" not in str(error)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("write", [np.savez, np.savez_compressed])
 def test_a_large_npz_is_read_in_parts(tmp_path, write, monkeypatch):
     monkeypatch.setattr(streamed_npz, "HELD", 2**20)
@@ -334,6 +335,7 @@ def test_csv_that_is_no_text(tmp_path):
     refused(path, "not a text file")
 
 
+@pytest.mark.slow
 def test_csv_is_never_held_as_a_whole(tmp_path):
     import tracemalloc
 

@@ -41,6 +41,7 @@ def scene_of(text):
     return json.loads(re.search(r'<script type="application/json" id="motion">(.*?)</script>', text, re.S)[1])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["arm7", "panda", "ur5_robot"])
 def test_the_page_is_one_file_that_loads_nothing(name, tmp_path):
     model = {"arm7": lambda: RobotModel.from_file(PLANAR3R.parent / "arm7.urdf"), "panda": panda_arm}.get(
@@ -62,6 +63,7 @@ def test_the_page_is_one_file_that_loads_nothing(name, tmp_path):
         assert page.text.count(word) >= len(model.joint_names)
 
 
+@pytest.mark.slow
 def test_its_figures_are_those_of_forward_kinematics(tmp_path):
     model = panda_arm()
     motion, _ = planned(model, samples=3001)
@@ -92,6 +94,7 @@ def test_faces_of_closed_shapes_look_outwards(tmp_path):
             assert normal @ (corners[a] - corners.mean(axis=0)) > 0.0
 
 
+@pytest.mark.slow
 def test_a_missing_mesh_is_reported_and_the_joints_are_drawn(tmp_path):
     model = panda_arm()
     motion, _ = planned(model)
@@ -101,6 +104,7 @@ def test_a_missing_mesh_is_reported_and_the_joints_are_drawn(tmp_path):
     assert not re.search(r'id="bones" type="checkbox" checked', page_of(tmp_path, model, motion, folders=MESHES))
 
 
+@pytest.mark.slow
 def test_violated_limits_are_reported_first(tmp_path):
     model = panda_arm()
     motion, limits = planned(model)

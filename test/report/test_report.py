@@ -99,12 +99,17 @@ def test_the_summary_lists_the_base_parameters():
     assert [row["standard_deviation"] for row in rows] == list(result.parameters.estimate.standard_deviations)
 
 
+def with_evaluation(result, evaluation):
+    """The result with another evaluation of its last stage."""
+    return replace(result, judged=replace(result.judged, evaluation=evaluation))
+
+
 def test_what_is_not_finite_is_null():
     result = identified()
     unknown = altered(
         result.parameters, estimate={"standard_deviations": np.full(len(result.parameters.base.names), np.inf)}
     )
-    broken = replace(result, parameters=unknown, evaluation=judged(result.evaluation, torque=np.nan))
+    broken = replace(with_evaluation(result, judged(result.evaluation, torque=np.nan)), parameters=unknown)
     summary = json.loads(json.dumps(identification_summary(broken, "p.yaml"), allow_nan=False))
     assert summary["cross_check"]["max_difference"] is None
     assert summary["cross_check"]["passed"] is False
@@ -123,6 +128,7 @@ def test_a_validation_counts_the_rows_it_compared():
     assert {"verdict", "reasons", "held_out", "condition_number", "cross_check", "warnings", "findings"} <= set(summary)
 
 
+@pytest.mark.slow
 def test_the_page_shows_every_joint_and_parameter(tmp_path):
     result = awkward()
     text = page_of(tmp_path, result)
@@ -161,7 +167,7 @@ def test_the_page_states_how_many_samples_are_drawn(tmp_path):
     result = identified()
     assert "keep the extremes" not in page_of(tmp_path, result)
     thinned = replace(result.evaluation.trace, stride=2)
-    result = replace(result, evaluation=replace(result.evaluation, trace=thinned))
+    result = with_evaluation(result, replace(result.evaluation, trace=thinned))
     samples = result.evaluation.held_out.samples
     text = f"keep the extremes of all {samples:,} samples; the other plots show one sample of 2"
     assert text in page_of(tmp_path, result)
@@ -344,7 +350,7 @@ def test_a_bad_verdict_stands_at_the_top(tmp_path):
 
 def test_a_cross_check_without_numbers_is_a_failure_on_the_page(tmp_path):
     result = identified()
-    broken = replace(result, evaluation=judged(result.evaluation, regressor=np.nan, rank_ours=1))
+    broken = with_evaluation(result, judged(result.evaluation, regressor=np.nan, rank_ours=1))
     page = Page(page_of(tmp_path, broken))
     assert page.count("span", "no") == 2  # the regressor, the rank
     assert Page(page_of(tmp_path, result)).count("span", "no") == 0

@@ -125,6 +125,7 @@ def pinned(**options):
     return Settings(terms=TERMS, estimator=WeightedLeastSquares(), velocity="recorded", **options)
 
 
+@pytest.mark.slow
 def test_an_identification_leaves_them_out(robot, recording):
     def run(**options):
         return identify(*split([recording], robot.joints), robot.model, pinned(**options), "test")
@@ -207,6 +208,7 @@ def narrow():
     return robot, simulated_recording(robot.regressor, robot.parameters, motion, sample_times(20.0, 1000.0), sensors, 1)
 
 
+@pytest.mark.slow
 def test_a_narrow_peak_is_identified_with_its_uncertainty(narrow):
     """The automatic cut-off would keep every fourth sample, and one wrong sign would spread over a period of it."""
     robot, recording = narrow

@@ -149,6 +149,7 @@ def test_time_at_rest_is_left_out_of_every_trial(robot, clean):
     ]
 
 
+@pytest.mark.slow
 def test_static_poses_are_trained_on_and_never_validated_on(robot, clean):
     posture = replace(held_at(changed(clean, rows=slice(0, 1)), 1, 10.0), source="posture")
     result, alone = identified(robot, posture, clean), identified(robot, clean)
@@ -165,7 +166,7 @@ def test_static_poses_are_trained_on_and_never_validated_on(robot, clean):
 def test_a_train_range_is_obeyed_and_only_motion_is_validated_on(robot, clean):
     data = disturbed(clean, "all")
     (train,), (rest,) = split([data], robot.joints, train_range=(5.0, 80.0))
-    assert (train.source, train.without) == ("arm.mcap [5 s, 80 s)", ())
+    assert (train.source, train.excerpt.without) == ("arm.mcap [5 s, 80 s)", ())
     assert whole(rest)[0] == pytest.approx(80.0)
     assert whole(rest)[-1] == pytest.approx(90.0, abs=1.0)
     words = (
@@ -175,6 +176,7 @@ def test_a_train_range_is_obeyed_and_only_motion_is_validated_on(robot, clean):
         split([data], robot.joints, train_range=(0.0, 95.0))
 
 
+@pytest.mark.slow
 def test_validation_data_at_rest_are_refused_or_reported(robot, clean, reference):
     still = replace(held_at(changed(clean, rows=slice(0, 1)), 1, 30.0), source="still")
     with pytest.raises(UnsafeDataError, match="still: no joint moves"):
@@ -246,6 +248,7 @@ def test_short_rests_belong_to_a_motion(rest, found):
         assert number * (rest + 1.0) + 1.0 <= start + 1e-9 < start + rest - 1.1 <= stop <= (number + 1) * (rest + 1.0)
 
 
+@pytest.mark.slow
 def test_the_size_of_chunks_does_not_matter(clean, robot):
     data = disturbed(clean, "all")
     (found,) = {stillness(at_chunk_size(data, size), robot.joints) for size in (1, 37, 10**6)}

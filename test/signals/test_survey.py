@@ -5,10 +5,12 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from support.observations import CountedRecording
 from support.simulated import Simulated, at_chunk_size, changed, sines
 
 from robot_dyn_id.errors import InputError
 from robot_dyn_id.excitation import random_fourier
+from robot_dyn_id.signals import survey as module
 from robot_dyn_id.signals.survey import survey
 
 ROBOT = Simulated()
@@ -138,3 +140,13 @@ def test_joints_without_positions_are_named(recording):
 
     with pytest.raises(InputError, match="positions of elbow are never recorded; name the other joints"):
         surveyed(changed(recording, q=lose))
+
+
+def test_recordings_whose_passes_do_not_begin_together_are_surveyed_alike(recording, monkeypatch):
+    recordings = [CountedRecording(at_chunk_size(recording, size)) for size in (100, 999)]
+    together = surveyed(*recordings)
+    assert [one.passes for one in recordings] == [1, 1]
+    monkeypatch.setattr(module, "MOST_BEGUN", 1)
+    apart = surveyed(*recordings)
+    assert [one.passes for one in recordings] == [3, 3]
+    assert (apart.sha256, apart.steps, apart.rests) == (together.sha256, together.steps, together.rests)

@@ -5,12 +5,12 @@ import numpy as np
 import pytest
 from support.simulated import ARM
 
+from robot_dyn_id.data.trajectory_points import TrajectoryPoints
 from robot_dyn_id.errors import InputError
 from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.simulation.drives import Drives
 from robot_dyn_id.simulation.plant import nominal_dynamics
 from robot_dyn_id.simulation.simulated_robot import EITHER, Actuation, SimulatedRobot
-from robot_dyn_id.simulation.trajectory_tracking import Waypoints
 
 Q = np.array([0.2, 0.5, -0.4])
 
@@ -54,7 +54,9 @@ def test_the_arm_is_held_until_the_first_effort_and_again_after_the_efforts_have
 
 def test_efforts_do_not_end_a_trajectory():
     arm = robot()
-    arm.controller.follow(Waypoints(np.array([1.0]), Q[None] + 0.1, np.zeros((1, 3)), np.zeros((1, 3))), 0.0, 0.0)
+    arm.controller.follow(
+        TrajectoryPoints(np.array([1.0]), Q[None] + 0.1, np.zeros((1, 3)), np.zeros((1, 3))), 0.0, 0.0
+    )
     arm.tick()
     with pytest.raises(InputError, match="a trajectory is being followed"):
         arm.command_effort(np.zeros(3))

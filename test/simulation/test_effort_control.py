@@ -6,6 +6,7 @@ import pytest
 from support.driven_efforts import CLOCK, DrivenEfforts
 from support.model_nodes import identified, impossible
 
+from robot_dyn_id.data.trajectory_points import TrajectoryPoints
 from robot_dyn_id.dynamics.dynamics import Dynamics
 from robot_dyn_id.errors import InputError, UsageError
 from robot_dyn_id.identification.assembly import with_values
@@ -13,7 +14,6 @@ from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.simulation.controllers import Gains
 from robot_dyn_id.simulation.effort_control import CommandedEfforts, slew_rates
 from robot_dyn_id.simulation.model_law import COMPUTED_TORQUE, GRAVITY, EffortTiming, ModelLaw
-from robot_dyn_id.simulation.trajectory_tracking import Waypoints
 
 BANDWIDTH, TIMEOUT, START, BLEND = 20.0, 0.05, 0.1, 0.2
 STEP = 1e-3
@@ -206,7 +206,7 @@ def test_a_release_brakes_the_motion_then_fades_the_effort_and_ends():
     arm = Arm()
     arm.hold(250)
     end = arm.truth()[0] + 0.3
-    arm.law.follow(Waypoints(np.array([0.5]), end[None]), 0.0, arm.control.time)
+    arm.law.follow(TrajectoryPoints(np.array([0.5]), end[None]), 0.0, arm.control.time)
     arm.hold(200)
     assert not arm.law.tracker.resting(arm.control.time)
     arm.control.release()

@@ -8,6 +8,7 @@ import pytest
 from scipy.integrate import solve_ivp
 from support.robots import OBLIQUE, panda_arm, ratio
 
+from robot_dyn_id.data.trajectory_points import Setpoint, TrajectoryPoints
 from robot_dyn_id.dynamics.base_parameters import random_motion
 from robot_dyn_id.dynamics.dynamics import Dynamics
 from robot_dyn_id.dynamics.regressor import Motion, Regressor, terms_on_joints
@@ -18,7 +19,6 @@ from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.simulation.controllers import ComputedTorque, Gains
 from robot_dyn_id.simulation.plant import SMALLEST, CompiledDynamics, Plant
 from robot_dyn_id.simulation.simulated_robot import SimulatedRobot
-from robot_dyn_id.simulation.trajectory_tracking import Setpoint, Waypoints
 
 DISTANCES = np.array([0.3e-3, 1e-3, 3e-3, 10e-3, 30e-3, 100e-3])
 LEVELS = np.array([0.3, 0.2, 0.4, 0.3, 0.2, 0.1])
@@ -314,6 +314,7 @@ def follow(law, plant, amplitude):
     return max(distance[1500:])
 
 
+@pytest.mark.slow
 def test_computed_torque_compensates_the_hysteresis_of_the_setpoints():
     """Motion of 10 mrad, within the breakaway of the elements: their limit sign(dq) is the wrong torque."""
     robot = robot_with(panda_arm(), {"viscous": 0.5, "dahl": 3.0 * LEVELS, "load_dahl": 0.05 * LEVELS})
@@ -339,7 +340,7 @@ def test_recorded_efforts_drive_the_model_from_the_recorded_states():
     t = np.linspace(0.0, 6.0, 601)
     wave = np.pi * t[:, None] + np.arange(7)
     q = START + 0.2 * (np.sin(wave) - np.sin(np.arange(7))) * np.minimum(t, 1.0)[:, None]
-    simulated.tracker.follow(Waypoints(t, q, np.gradient(q, t, axis=0)), 0.0, 0.0)
+    simulated.tracker.follow(TrajectoryPoints(t, q, np.gradient(q, t, axis=0)), 0.0, 0.0)
     samples = np.array([simulated.tick() for _ in range(6000)])
     motion = robot.regressor.with_states(Motion(samples[:, 0].T, samples[:, 1].T, 0.0 * samples[:, 0].T), 1e-3)
     distance = []

@@ -6,6 +6,7 @@ import pinocchio
 import pytest
 from support.robots import panda_arm
 
+from robot_dyn_id.data.trajectory_points import Setpoint, TrajectoryPoints
 from robot_dyn_id.dynamics.compensation import DriverCompensation
 from robot_dyn_id.errors import InputError, UsageError
 from robot_dyn_id.excitation import random_fourier
@@ -21,7 +22,6 @@ from robot_dyn_id.simulation.simulated_robot import (
     SimulatedRobot,
     simulate_motion,
 )
-from robot_dyn_id.simulation.trajectory_tracking import Setpoint, Waypoints
 
 START = np.array([0.1, -0.5, 0.2, -2.0, 0.3, 1.5, 0.7])
 NAMES = panda_arm().joint_names
@@ -37,7 +37,7 @@ def robot(**options):
 
 
 def target(offset=0.5, duration=1.0):
-    return Waypoints(np.array([duration]), START[None, :] + offset, np.zeros((1, 7)), np.zeros((1, 7)))
+    return TrajectoryPoints(np.array([duration]), START[None, :] + offset, np.zeros((1, 7)), np.zeros((1, 7)))
 
 
 def test_what_follows_a_motion_has_its_states_and_the_torques_that_move_it():
@@ -165,7 +165,7 @@ def test_computed_torque_is_inverse_dynamics_on_the_trajectory():
 def test_motors_at_their_limits_do_not_wind_up():
     """A step that no motor can follow: it arrives all the same, without a long overshoot."""
     made = robot()
-    jump = Waypoints(np.array([0.11]), START[None, :] + [[0.6, 0, 0, 0, 0, 0, 0]])
+    jump = TrajectoryPoints(np.array([0.11]), START[None, :] + [[0.6, 0, 0, 0, 0, 0, 0]])
     made.tracker.follow(jump, 0.0, 0.0)
     way = np.array([made.tick()[0][0] for _ in range(2000)]) - START[0]
     assert way.max() < 1.0
@@ -263,6 +263,7 @@ def test_a_driver_that_adds_gravity_holds_the_arm_and_needs_no_second_gravity_to
     assert (twice.plant.q - START)[loaded] * lifted[loaded] > 0.0  # driven upward, against its weight
 
 
+@pytest.mark.slow
 def test_computed_torque_follows_whatever_the_driver_adds():
     dynamics, wanted = arm(viscous=0.02, coulomb=0.0), Setpoint(START + 0.1, ZERO, ZERO)
     for parts in ((), ("gravity",), ("gravity", "friction", "coriolis")):

@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 from support.robots import panda_arm
 
+from robot_dyn_id.data.trajectory_points import TrajectoryPoints
 from robot_dyn_id.errors import InputError
 from robot_dyn_id.excitation import random_fourier
 from robot_dyn_id.simulation.controllers import EffortGains
@@ -19,7 +20,6 @@ from robot_dyn_id.simulation.trajectory_controller import (
     Tolerances,
     TrajectoryController,
 )
-from robot_dyn_id.simulation.trajectory_tracking import Waypoints
 
 NAMES, PERIOD = ("a", "b"), 0.01
 PERFECT = np.zeros(2)
@@ -32,7 +32,7 @@ def controller(path=0.0, goal=0.0, goal_time=0.0, effort=False):
 
 def ramp(distance=0.5, duration=1.0, **channels):
     t = np.array([0.0, duration])
-    return Waypoints(t, np.array([[0.0, 0.0], [distance, -distance]]), np.zeros((2, 2)), **channels)
+    return TrajectoryPoints(t, np.array([[0.0, 0.0], [distance, -distance]]), np.zeros((2, 2)), **channels)
 
 
 def run(made, until, wrong=PERFECT, slip=PERFECT):
@@ -68,7 +68,7 @@ def test_a_path_tolerance_that_is_violated_aborts_and_holds_the_measured_positio
 
 def test_the_path_tolerance_is_checked_in_the_first_cycle_of_a_trajectory_of_one_point():
     made = controller(path=0.1)
-    made.begin(Waypoints(np.zeros(1), np.zeros((1, 2))), 0.0, 0.0)
+    made.begin(TrajectoryPoints(np.zeros(1), np.zeros((1, 2))), 0.0, 0.0)
     assert made.update(0.0, np.full(2, 0.2), PERFECT).code == PATH_TOLERANCE_VIOLATED
 
 
@@ -163,7 +163,7 @@ def test_tolerances_that_mean_nothing_are_refused(request_, words):
 
 
 def test_a_trajectory_that_does_not_end_at_rest_or_has_efforts_for_positions_is_refused():
-    moving = Waypoints(np.array([0.0, 1.0]), np.zeros((2, 2)), np.array([[0.0, 0.0], [0.0, 0.1]]))
+    moving = TrajectoryPoints(np.array([0.0, 1.0]), np.zeros((2, 2)), np.array([[0.0, 0.0], [0.0, 0.1]]))
     with pytest.raises(InputError, match=r"joint b has the velocity 0\.1 at the last point"):
         controller().begin(moving, 0.0, 0.0)
     pushed = ramp(effort=np.zeros((2, 2)))
@@ -203,7 +203,7 @@ def test_feed_forward_efforts_remove_almost_all_of_the_tracking_error(compensate
 
     def worst(effort):
         robot = SimulatedRobot(dynamics, q[0], 1e-3, Actuation(robot_compensates=compensates, gains=gains))
-        robot.controller.follow(Waypoints(t, q, dq, ddq, effort), 0.0, 0.0)
+        robot.controller.follow(TrajectoryPoints(t, q, dq, ddq, effort), 0.0, 0.0)
         errors = []
         for _ in range(2000):
             reference = robot.tracker.along(robot.time).q

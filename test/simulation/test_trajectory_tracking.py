@@ -4,22 +4,18 @@
 import numpy as np
 import pytest
 
+from robot_dyn_id.data.trajectory_points import TrajectoryPoints
+from robot_dyn_id.data.trajectory_rows import TrajectoryRows
 from robot_dyn_id.errors import InputError
-from robot_dyn_id.simulation.trajectory_tracking import (
-    JUMP,
-    STOPPING,
-    PointRows,
-    TrajectoryTracker,
-    Waypoints,
-    evaluate,
-    polynomial,
-)
+from robot_dyn_id.simulation.trajectory_tracking import JUMP, STOPPING, TrajectoryTracker
 
 NAMES = ("a", "b")
 
 
 def rows(t, q, dq=(), ddq=(), effort=(), names=NAMES, rest=None):
-    return Waypoints.from_rows(NAMES, PointRows(names, t, q, dq, ddq, effort), rest)
+    empty, times = ((),) * len(q), tuple(round(1e9 * time) for time in t)
+    channels = (tuple(channel) or empty for channel in (dq, ddq, effort))
+    return TrajectoryPoints.from_rows(NAMES, TrajectoryRows(names, times, tuple(q), *channels), rest)
 
 
 def sine(t):
@@ -48,26 +44,6 @@ def test_interpolation_meets_the_points_with_the_order_of_its_polynomials(channe
         between = np.arange(0.0, 1.99, 0.013)
         errors.append(max(np.abs(tracker.setpoint(s).q - sine(s)[0]).max() for s in between))
     assert np.log2(errors[0] / errors[1]) == pytest.approx(order, abs=0.35)
-
-
-def test_velocity_and_acceleration_are_the_derivatives_of_position():
-    rng = np.random.default_rng(1)
-    coefficients = polynomial(0.7, rng.normal(size=(3, 2)), rng.normal(size=(3, 2)))
-    step = 1e-5
-    for s in (0.0, 0.31, 0.7):
-        before, here, after = (evaluate(coefficients, s + d) for d in (-step, 0.0, step))
-        assert np.allclose((after.q - before.q) / (2 * step), here.dq, atol=1e-6)
-        assert np.allclose((after.dq - before.dq) / (2 * step), here.ddq, atol=1e-5)
-
-
-def test_ends_of_a_polynomial():
-    rng = np.random.default_rng(2)
-    for order in (1, 2, 3):
-        start, end = rng.normal(size=(2, order, 4))
-        coefficients = polynomial(0.3, start, end)
-        for s, values in ((0.0, start), (0.3, end)):
-            for got, expected in zip(evaluate(coefficients, s)[:order], values, strict=True):
-                assert np.allclose(got, expected, atol=1e-9)
 
 
 def test_after_its_end_a_trajectory_holds():
@@ -99,7 +75,7 @@ def test_a_trajectory_that_begins_near_the_setpoint_is_joined_without_a_step(lea
     s = t / t[-1]
     q = np.outer(10 * s**3 - 15 * s**4 + 6 * s**5, [0.3, 0.2])
     dq, ddq = (np.gradient(q, t, axis=0), np.gradient(np.gradient(q, t, axis=0), t, axis=0))
-    tracker.follow(Waypoints(t, q, dq, ddq), 1.0 + lead, 1.0)
+    tracker.follow(TrajectoryPoints(t, q, dq, ddq), 1.0 + lead, 1.0)
     setpoints = [tracker.setpoint(1.0 + k) for k in np.arange(0.0, 1.0, 0.001)]
     way, speed, acceleration = (np.array(values) for values in zip(*setpoints, strict=True))
     assert np.allclose(way[0], hangs, atol=1e-3)
@@ -142,12 +118,6 @@ def test_hold_comes_to_rest_without_a_jump():
     assert np.allclose(end.q, moving.q + 0.5 * STOPPING * moving.dq)
 
 
-def test_joints_come_in_any_order():
-    points = rows([0.0, 1.0], [[1, 2], [3, 4]], names=("b", "a"))
-    assert np.array_equal(points.q, [[2, 1], [4, 3]])
-    assert points.dq is None
-
-
 @pytest.mark.parametrize(
     ("names", "t", "q", "dq", "words"),
     [
@@ -172,7 +142,7 @@ def test_a_wrong_trajectory_is_refused_with_a_reason(names, t, q, dq, words):
 def test_limits_jumps_and_the_past_are_refused_and_nothing_changes():
     tracker = followed(np.linspace(0, 2, 21), 3)
     before = tracker.setpoint(1.0)
-    far = Waypoints(np.array([0.0, 1.0]), before.q + np.array([[0.0, 2 * JUMP], [0.0, 0.0]]))
+    far = TrajectoryPoints(np.array([0.0, 1.0]), before.q + np.array([[0.0, 2 * JUMP], [0.0, 0.0]]))
     with pytest.raises(InputError, match="away from where joint number 2 is"):
         tracker.follow(far, 1.0, 1.0)
     with pytest.raises(InputError, match=r"last point is 2 s in the past"):
@@ -180,7 +150,7 @@ def test_limits_jumps_and_the_past_are_refused_and_nothing_changes():
     with pytest.raises(InputError, match="start it at the present position"):
         tracker.follow(far, 1.05, 1.0)
     with pytest.raises(InputError, match=r"point 1: joint a at .* is beyond its limits -9 to 0"):
-        Waypoints(np.array([0.0, 1.0]), np.array([[-1.0, 0], [0.5, 0]])).check_limits(
+        TrajectoryPoints(np.array([0.0, 1.0]), np.array([[-1.0, 0], [0.5, 0]])).check_limits(
             NAMES, np.array([-9.0, -9]), np.array([0.0, 9])
         )
     assert np.array_equal(tracker.setpoint(1.0).q, before.q)

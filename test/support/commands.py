@@ -22,6 +22,13 @@ HELD_OUT_JOINT = {"name", "rmse", "nrmse", "correlation", "max_error", "unit"}
 SUMMARY = {"verdict", "reasons", "held_out", "condition_number", "cross_check", "rows", "warnings", "parameters_file"}
 
 
+def spell(options):
+    """Words of options by name: `train_range=(0, 9)`, `json=True`."""
+    for name, value in options.items():
+        yield f"--{name.replace('_', '-')}"
+        yield from () if value is True else value if isinstance(value, tuple) else (value,)
+
+
 def messages(recording, names=None):
     """(log time, CDR) of every sample."""
     samples = recording.samples

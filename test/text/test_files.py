@@ -113,6 +113,7 @@ def test_a_recording_that_never_ends(tmp_path, suffix, kind):
     assert refusal(path).endswith("not a regular file; copy what it gives into one")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("head", ["", "t,q_a\n0,1\n"], ids=["header", "row"])
 def test_a_table_whose_line_never_ends(tmp_path, head):
     path = tmp_path / "line.csv"

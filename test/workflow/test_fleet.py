@@ -27,7 +27,8 @@ from robot_dyn_id.identification.settings import Settings
 from robot_dyn_id.recordings import open_recording
 from robot_dyn_id.signals.trials import FilteredTrials
 from robot_dyn_id.workflow import fleet_tasks
-from robot_dyn_id.workflow.fleet import _of_equal_choices, _Reduced, format_probability, identify_fleet
+from robot_dyn_id.workflow.fleet import _of_equal_choices, _Reduced, identify_fleet
+from robot_dyn_id.workflow.fleet_results import format_probability
 from robot_dyn_id.workflow.fleet_store import FactorStore
 from robot_dyn_id.workflow.fleet_tasks import (
     MapTask,
@@ -125,6 +126,7 @@ def test_an_interrupted_reduction_continues(result, manifest, store, tmp_path, m
     assert identify_fleet(read_manifest(manifest), InProcess(), store).restored == 17
 
 
+@pytest.mark.slow
 def test_factors_do_not_gather_in_memory(result, manifest, store):
     """Between the first recording and the reduction of the first robot: the memory could not hold those of all."""
     held = {}
@@ -157,12 +159,14 @@ def test_a_factor_that_is_removed_during_the_run_is_named(result, manifest, stor
         identify_fleet(read_manifest(manifest), Removing(), kept)
 
 
+@pytest.mark.slow
 def test_a_damaged_file_of_the_store_is_made_again(result, manifest, store):
     damaged = sorted(store.glob("*.npz"))[0]
     damaged.write_bytes(damaged.read_bytes()[:100])
     assert identify_fleet(read_manifest(manifest), InProcess(), store).restored == 16
 
 
+@pytest.mark.slow
 def test_a_lost_worker_costs_time_only(result, manifest, tmp_path):
     with open_executor(workers=2) as executor:
         assert isinstance(executor, OnDask)
@@ -213,6 +217,7 @@ def test_recordings_of_object_storage(result, manifest, tmp_path):
     assert np.isfinite(found.configurations[0].pooled.estimate.values).all()
 
 
+@pytest.mark.slow
 def test_two_robots_under_one_serial_number(result, manifest, tmp_path):
     content = yaml.safe_load(manifest.read_text())
     for entry in content["recordings"]:
@@ -232,6 +237,7 @@ def test_two_robots_under_one_serial_number(result, manifest, tmp_path):
         identify_fleet(read_manifest(here), InProcess(), tmp_path)
 
 
+@pytest.mark.slow
 def test_recordings_in_other_units_are_found(result, manifest, tmp_path):
     content = yaml.safe_load(manifest.read_text())
     for entry in content["recordings"]:
@@ -249,6 +255,7 @@ def test_recordings_in_other_units_are_found(result, manifest, tmp_path):
     assert "R0007" in {one.robot for one in found.differing} | left
 
 
+@pytest.mark.slow
 def test_a_recording_whose_workers_die_is_left_out(result, manifest, tmp_path):
     class Dying(InProcess):
         def run(self, function, tasks):
@@ -311,6 +318,7 @@ def few(manifest, name, config=None, count=2):
     return read_manifest(here)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
 def test_a_command_that_is_interrupted_or_killed_is_continued(manifest, tmp_path, how):
     entries = few(manifest, "stopped", count=6)
@@ -330,6 +338,7 @@ def test_a_command_that_is_interrupted_or_killed_is_continued(manifest, tmp_path
     assert identify_fleet(entries, InProcess(), store).restored == complete
 
 
+@pytest.mark.slow
 def test_thresholds_of_the_configuration_judge_the_sets(manifest, tmp_path):
     signals = (manifest.parent / "config.yaml").read_text()
     found = identify_fleet(few(manifest, "judged", count=4), InProcess(), tmp_path)
@@ -409,6 +418,7 @@ class Wearing(SimulatedFleet):
             self.arm.parameters[30] /= grown
 
 
+@pytest.mark.slow
 def test_drift_is_reported(tmp_path):
     path = Wearing(4, 6, duration=6.0).write(tmp_path / "data", 3)
     found = identify_fleet(read_manifest(path), InProcess(), tmp_path / "store")

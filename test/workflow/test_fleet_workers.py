@@ -62,6 +62,7 @@ def certificate(folder, name, authority=None):
     return signed
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(shutil.which("openssl") is None, reason="openssl makes the certificates")
 def test_a_scheduler_with_tls_runs_a_fleet_and_refuses_strangers(manifest, tmp_path, capsys, monkeypatch):
     monkeypatch.setattr("robot_dyn_id.workflow.scheduler.CONNECT_S", 4.0)
@@ -84,6 +85,7 @@ def test_a_scheduler_with_tls_runs_a_fleet_and_refuses_strangers(manifest, tmp_p
         assert code == 3 and running.scheduler_address in found["error"]["message"]
 
 
+@pytest.mark.slow
 def test_a_live_worker_of_another_version_is_refused_and_named(manifest, tmp_path, capsys):
     with cluster() as running, distributed.Client(running) as client:
         (worker,) = client.run(functools.partial(exec, OTHER_VERSION))
@@ -104,6 +106,7 @@ with _local(sys.argv[1]) as path:
 """
 
 
+@pytest.mark.slow
 def test_copies_of_a_killed_worker_are_removed_by_the_next_one(manifest, tmp_path, monkeypatch):
     folder, recording = tmp_path / "tmp", f"file://{manifest.parent / 'R0000_0.npz'}"
     folder.mkdir()
@@ -145,6 +148,7 @@ def test_a_copy_does_not_need_locks_and_begins_again_if_its_folder_is_removed(ma
     assert not own.exists()
 
 
+@pytest.mark.slow
 def test_the_local_processes_do_not_receive_an_interruption():
     """Ctrl-C reaches all processes of a terminal; their tracebacks would bury the line of the command."""
     with open_executor(workers=1) as executor:

@@ -100,6 +100,7 @@ def test_every_public_name_is_loaded_documented_and_listed():
         _ = rdi.identfy
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", PUBLIC)
 def test_the_example_of_every_public_name_runs(name, names, capsys):
     if is_missing(name):
@@ -110,6 +111,7 @@ def test_the_example_of_every_public_name_runs(name, names, capsys):
         exec(inspect.cleandoc(indent + code), dict(names))
 
 
+@pytest.mark.slow
 def test_the_examples_of_many_robots_run(names, capsys):
     gymnasium = pytest.importorskip("gymnasium")
     page = (Path(__file__).resolve().parents[2] / "docs" / "simulation.md").read_text(encoding="utf-8")
@@ -132,6 +134,7 @@ def test_identify_equals_the_command_to_the_last_bit(folder, result, tmp_path):
     assert (tmp_path / "report.html").exists()
 
 
+@pytest.mark.slow
 def test_a_result_prints_the_table_of_the_command(folder, names, capfd):
     words = "identify", folder / "recording.npz", "--robot", folder / "arm.urdf", "--out", folder / "again", "--force"
     assert main([str(word) for word in words]) == 0
@@ -145,6 +148,7 @@ def test_a_result_at_the_end_of_a_cell_is_one_line(names):
     assert result.parameters.robot.name in text and result.evaluation.verdict.word in text
 
 
+@pytest.mark.slow
 def test_joints_that_are_not_recorded_are_fixed_as_by_the_command(folder, tmp_path, monkeypatch):
     monkeypatch.chdir(folder)
     arrays = dict(np.load("recording.npz"))
@@ -161,12 +165,13 @@ def test_joints_that_are_not_recorded_are_fixed_as_by_the_command(folder, tmp_pa
     assert "assumed" not in "\n".join(known.evaluation.warnings)
 
 
+@pytest.mark.slow
 def test_held_out_recordings_and_ranges(folder, monkeypatch):
     monkeypatch.chdir(folder)
     robot, recording, other = rdi.load_robot("arm.urdf"), *map(rdi.open_recording, ("recording.npz", "other.npz"))
-    assert rdi.identify(robot, recording, held_out=other).held_out_sources == ("other.npz",)
+    assert rdi.identify(robot, recording, held_out=other).identification.held_out_sources == ("other.npz",)
     both = rdi.identify(robot, [recording, other])
-    assert both.held_out_sources == both.parameters.provenance.sources == ("recording.npz", "other.npz")
+    assert both.identification.held_out_sources == both.parameters.provenance.sources == ("recording.npz", "other.npz")
     assert both.parameters.judgment.held_out_method == "cross_validation"
     result = rdi.identify(robot, recording, train_range=(0.0, 12.0))
     assert result.parameters.judgment.held_out_method == "range"
@@ -193,6 +198,7 @@ def test_a_held_out_recording_without_a_joint_is_refused_by_its_name(folder, mon
         rdi.identify(robot, recording, held_out=lacking)
 
 
+@pytest.mark.slow
 def test_the_plot_has_two_axes_per_joint(names, tmp_path):
     figure = names["result"].plot()
     assert len(figure.axes) == 2 * 3
@@ -207,7 +213,7 @@ def test_a_plot_without_matplotlib_says_what_to_install(names, monkeypatch):
 
 
 def test_parameters_make_the_dynamics_that_were_identified(names):
-    dynamics = rdi.load_parameters("run/parameters.yaml").dynamics()
+    dynamics = rdi.make_dynamics(rdi.load_parameters("run/parameters.yaml"))
     states = names["q"], names["dq"], names["ddq"]
     np.testing.assert_array_equal(
         dynamics.inverse_dynamics(*states), names["result"].dynamics().inverse_dynamics(*states)
@@ -221,7 +227,7 @@ def test_dynamics_of_a_bad_model_warn(names):
         result.dynamics()
     bad = altered(result.parameters, judgment={"verdict": "bad", "reasons": ("it fails",)})
     with pytest.warns(UserWarning, match="is bad: do not control a robot with it"):
-        bad.dynamics()
+        rdi.make_dynamics(bad)
 
 
 def test_parameters_load_from_the_folder_of_an_identification(names):

@@ -65,6 +65,7 @@ def run(*bodies, declared=None):
     return identify_from_halves(whole, declared)
 
 
+@pytest.mark.slow
 def test_the_motion_stays_in_the_window_and_moves_the_wrist_alone():
     result, _ = designed()
     q = result.trajectory.evaluate(np.linspace(0.0, PERIOD, 400))[0]
@@ -112,6 +113,7 @@ def test_the_monitor_reports_when_the_payload_is_no_longer_true():
     assert "joint6" in worse(0.0 * BRICK)
 
 
+@pytest.mark.slow
 def test_an_unsuited_configuration_is_refused_with_what_to_change():
     with pytest.raises(MotionError, match=r"vertical axes: joint7\); (turn|let) joint"):
         check_configuration(demands(UPRIGHT, ("joint7",)))

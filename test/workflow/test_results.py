@@ -7,6 +7,7 @@ import pytest
 from support.simulated import ARM, Simulated
 
 from robot_dyn_id.cli import main
+from robot_dyn_id.data.corrected import Stored
 from robot_dyn_id.errors import InputError
 from robot_dyn_id.estimators import WeightedLeastSquares
 from robot_dyn_id.files.configuration import Configuration
@@ -35,7 +36,7 @@ def data():
 
 def test_a_closed_result_keeps_no_samples_and_can_still_be_saved(data, tmp_path):
     result = identify_recordings(RobotDescription(ARM, "arm"), CONFIGURATION, data)
-    stores = [result.decoded, result.training.store]
+    stores = [result.decoded, result.identification.training.store]
     assert all(store._stored for store in stores)
     result.close()
     assert not any(store._stored for store in stores)
@@ -56,14 +57,14 @@ def test_an_error_frees_what_was_decoded(data, monkeypatch):
     def broken(training, *_):
         for recording in training:
             assert list(recording.chunks(recording.joint_names))
-            stores.append(recording._store)
-        assert all(store._stored for store in stores)
+            stores.extend(stored.store for stored in recording.those(Stored))
+        assert stores and all(store._stored for store in stores)
         raise InputError("broken")
 
     monkeypatch.setattr(pipeline, "identify", broken)
     with pytest.raises(InputError, match="broken"):
         identify_recordings(RobotDescription(ARM, "arm"), CONFIGURATION, data)
-    assert stores and not any(store._stored for store in stores)
+    assert not any(store._stored for store in stores)
 
 
 def test_a_try_whose_results_cannot_be_written_closes_them(monkeypatch, tmp_path):

@@ -158,6 +158,7 @@ def test_wrong_use_is_refused():
         Episodes(steps=0)
 
 
+@pytest.mark.slow
 def test_without_gymnasium_its_names_exist_and_using_them_says_what_is_missing():
     program = """
 import sys

@@ -12,7 +12,7 @@ from robot_dyn_id.arrays import Array
 from robot_dyn_id.dynamics.terms.contract import FreeConstant, Term
 from robot_dyn_id.dynamics.terms.laws import SIGN, VISCOUS, FrictionLaw
 from robot_dyn_id.dynamics.terms.sign import SMOOTHING_WIDTH, sign, sign_slope, width_slope
-from robot_dyn_id.options import OptionRanges, Range
+from robot_dyn_id.options import NotNegative
 
 
 @dataclass(frozen=True)
@@ -25,14 +25,13 @@ class Asymmetric(Term):
         smoothing_width: velocity [rad/s or m/s] within which the sign is smoothed; 0 is the hard sign.
     """
 
-    smoothing_width: float = 0.02
+    smoothing_width: NotNegative = 0.02
 
     name: ClassVar[str] = "asymmetric"
     symbols: ClassVar[tuple[str, ...]] = ("fcp", "fcn", "fvp", "fvn")
     powers: ClassVar[tuple[tuple[float, float], ...]] = ((0, 0), (0, 0), (1, 1), (1, 1))
     not_negative: ClassVar[tuple[str, ...]] = symbols
     includes: ClassVar[frozenset[str]] = frozenset(("viscous", "coulomb", "offset", "absolute_velocity"))
-    option_ranges: ClassVar[OptionRanges] = {"smoothing_width": Range(0)}
 
     @property
     def step_width(self) -> float:

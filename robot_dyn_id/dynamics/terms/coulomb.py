@@ -12,7 +12,7 @@ from robot_dyn_id.arrays import Array
 from robot_dyn_id.dynamics.terms.contract import Term
 from robot_dyn_id.dynamics.terms.laws import SIGN, FrictionLaw
 from robot_dyn_id.dynamics.terms.sign import SignTerm, sign, sign_slope
-from robot_dyn_id.options import OptionRanges, Range
+from robot_dyn_id.options import NotNegative
 
 
 @dataclass(frozen=True)
@@ -35,15 +35,14 @@ class DoubleCoulomb(Term):
         wide_width: the same of the second sign.
     """
 
-    narrow_width: float = 0.003
-    wide_width: float = 0.02
+    narrow_width: NotNegative = 0.003
+    wide_width: NotNegative = 0.02
 
     name: ClassVar[str] = "double_coulomb"
     symbols: ClassVar[tuple[str, ...]] = ("fca", "fcb")
     powers: ClassVar[tuple[tuple[float, float], ...]] = ((0, 0), (0, 0))
     not_negative: ClassVar[tuple[str, ...]] = symbols
     includes: ClassVar[frozenset[str]] = frozenset(("coulomb",))
-    option_ranges: ClassVar[OptionRanges] = {"narrow_width": Range(0), "wide_width": Range(0)}
 
     @property
     def step_width(self) -> float:

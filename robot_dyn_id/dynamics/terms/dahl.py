@@ -20,7 +20,7 @@ from robot_dyn_id.dynamics.terms.contract import Term
 from robot_dyn_id.dynamics.terms.coulomb import Coulomb
 from robot_dyn_id.dynamics.terms.laws import DAHL, FrictionLaw
 from robot_dyn_id.kernels.presliding import slide
-from robot_dyn_id.options import OptionRanges, Range
+from robot_dyn_id.options import Positive
 
 ELEMENTS = 6
 """Number of parallel elements."""
@@ -43,17 +43,16 @@ class PreslidingTerm(Term):
         breakaway_displacement_6: that of the sixth element [rad or m].
     """
 
-    breakaway_displacement_1: float = 0.3e-3
-    breakaway_displacement_2: float = 1e-3
-    breakaway_displacement_3: float = 3e-3
-    breakaway_displacement_4: float = 10e-3
-    breakaway_displacement_5: float = 30e-3
-    breakaway_displacement_6: float = 100e-3
+    breakaway_displacement_1: Positive = 0.3e-3
+    breakaway_displacement_2: Positive = 1e-3
+    breakaway_displacement_3: Positive = 3e-3
+    breakaway_displacement_4: Positive = 10e-3
+    breakaway_displacement_5: Positive = 30e-3
+    breakaway_displacement_6: Positive = 100e-3
 
     powers: ClassVar[tuple[tuple[float, float], ...]] = ((0, 0),) * ELEMENTS
     state_names: ClassVar[tuple[str, ...]] = ("deflection",) * ELEMENTS
     state_parameters: ClassVar[tuple[str, ...]] = DISPLACEMENTS
-    option_ranges: ClassVar[OptionRanges] = dict.fromkeys(DISPLACEMENTS, Range(0, includes_low=False))
 
     @property
     def displacements(self) -> Array:

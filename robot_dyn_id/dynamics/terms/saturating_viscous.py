@@ -11,7 +11,7 @@ import numpy as np
 from robot_dyn_id.arrays import Array
 from robot_dyn_id.dynamics.terms.contract import Term
 from robot_dyn_id.dynamics.terms.laws import ARCTAN, POWER, FrictionLaw
-from robot_dyn_id.options import OptionRanges, Range
+from robot_dyn_id.options import Positive
 
 EXPONENTS = (1.0 / 2.0, 1.0 / 3.0)
 """Powers of the speed."""
@@ -28,13 +28,12 @@ class SaturatingViscous(Term):
         saturation_velocity: w [rad/s or m/s], velocity at which the arctangent has half of its greatest value.
     """
 
-    saturation_velocity: float = 0.1
+    saturation_velocity: Positive = 0.1
 
     name: ClassVar[str] = "saturating_viscous"
     symbols: ClassVar[tuple[str, ...]] = ("fsa", "fsb", "fsc")
     powers: ClassVar[tuple[tuple[float, float], ...]] = (*((power, power) for power in EXPONENTS), (0, 0))
     not_negative: ClassVar[tuple[str, ...]] = symbols
-    option_ranges: ClassVar[OptionRanges] = {"saturation_velocity": Range(0, includes_low=False)}
 
     @property
     def laws(self) -> tuple[FrictionLaw, ...]:

@@ -11,7 +11,7 @@ import numpy as np
 from robot_dyn_id.arrays import Array
 from robot_dyn_id.dynamics.terms.contract import FreeConstant, Term
 from robot_dyn_id.dynamics.terms.laws import SIGN, FrictionLaw
-from robot_dyn_id.options import OptionRanges, Range
+from robot_dyn_id.options import NotNegative
 
 SMOOTHING_WIDTH = FreeConstant("smoothing_width", 1e-4, 0.5)
 """Range of a smoothing width."""
@@ -40,10 +40,9 @@ class SignTerm(Term):
         smoothing_width: velocity [rad/s or m/s] within which the sign is smoothed; 0 is the hard sign.
     """
 
-    smoothing_width: float = 0.02
+    smoothing_width: NotNegative = 0.02
 
     powers: ClassVar[tuple[tuple[float, float], ...]] = ((0, 0),)
-    option_ranges: ClassVar[OptionRanges] = {"smoothing_width": Range(0)}
 
     @property
     def laws(self) -> tuple[FrictionLaw, ...]:

@@ -4,14 +4,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 
 from robot_dyn_id.arrays import Array
 from robot_dyn_id.dynamics.terms.contract import REST, Term
 from robot_dyn_id.dynamics.terms.laws import SPRING, FrictionLaw
-from robot_dyn_id.options import OptionRanges, Range
+from robot_dyn_id.options import Range
 
 
 @dataclass(frozen=True)
@@ -24,13 +24,12 @@ class Spring(Term):
         rest_position: q0 [rad or m].
     """
 
-    rest_position: float = 0.0
+    rest_position: Annotated[float, Range()] = 0.0
 
     name: ClassVar[str] = "spring"
     symbols: ClassVar[tuple[str, ...]] = ("ks",)
     powers: ClassVar[tuple[tuple[float, float], ...]] = ((1, 0),)
     cause: ClassVar[str] = REST
-    option_ranges: ClassVar[OptionRanges] = {"rest_position": Range()}
 
     def columns(self, y: Array, dy: Array, ddy: Array) -> Array:
         """See `Term.columns`."""

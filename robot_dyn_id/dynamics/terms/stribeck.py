@@ -13,7 +13,7 @@ from robot_dyn_id.arrays import Array
 from robot_dyn_id.dynamics.terms.contract import FreeConstant, Term
 from robot_dyn_id.dynamics.terms.laws import SIGN, FrictionLaw
 from robot_dyn_id.dynamics.terms.sign import SMOOTHING_WIDTH, sign, sign_slope, width_slope
-from robot_dyn_id.options import OptionRanges, Range
+from robot_dyn_id.options import NotNegative, Positive
 
 STRIBECK_VELOCITY = FreeConstant("stribeck_velocity", 1e-4, 0.5)
 """Range of a Stribeck velocity."""
@@ -29,8 +29,8 @@ class Stribeck(Term):
             the hard sign.
     """
 
-    stribeck_velocity: float = 0.05
-    smoothing_width: float = 0.0
+    stribeck_velocity: Positive = 0.05
+    smoothing_width: NotNegative = 0.0
 
     name: ClassVar[str] = "stribeck"
     symbols: ClassVar[tuple[str, ...]] = ("fcs", "dfs")
@@ -39,10 +39,6 @@ class Stribeck(Term):
     differences: ClassVar[Mapping[str, str]] = {"dfs": "fcs"}
     includes: ClassVar[frozenset[str]] = frozenset(("coulomb",))
     peaked: ClassVar[bool] = True
-    option_ranges: ClassVar[OptionRanges] = {
-        "stribeck_velocity": Range(0, includes_low=False),
-        "smoothing_width": Range(0),
-    }
 
     @property
     def step_width(self) -> float:

@@ -4,14 +4,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 
 from robot_dyn_id.arrays import Array
 from robot_dyn_id.dynamics.terms.contract import Coordinate
 from robot_dyn_id.dynamics.terms.sign import SignTerm
-from robot_dyn_id.options import OptionRanges, Range
+from robot_dyn_id.options import Range
 
 ABSOLUTE_ZERO_CELSIUS = -273.15
 
@@ -26,15 +26,11 @@ class TemperatureCoulomb(SignTerm):
         reference_temperature: T0 [degrees Celsius], at which `coulomb` is the friction.
     """
 
-    reference_temperature: float = 20.0
+    reference_temperature: Annotated[float, Range(ABSOLUTE_ZERO_CELSIUS)] = 20.0
 
     name: ClassVar[str] = "temperature_coulomb"
     symbols: ClassVar[tuple[str, ...]] = ("ft",)
     signal: ClassVar[str] = "temperature"
-    option_ranges: ClassVar[OptionRanges] = {
-        "reference_temperature": Range(ABSOLUTE_ZERO_CELSIUS),
-        **SignTerm.option_ranges,
-    }
 
     def factor(self, weights: Array, signal: Array) -> Array:
         """T - T0; the temperature of a coupling is the mean of its joints, weighted."""

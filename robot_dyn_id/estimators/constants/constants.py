@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -14,9 +13,6 @@ from robot_dyn_id.dynamics.problem import LinearProblem, RegressorProblem
 from robot_dyn_id.dynamics.regressor import Regressor
 from robot_dyn_id.dynamics.terms import FreeConstant, Term
 from robot_dyn_id.errors import UsageError
-
-if TYPE_CHECKING:
-    from typing_extensions import Self
 
 MAX_LOG_STEP = 1.5
 """Maximum change of a logarithm in one step."""
@@ -55,7 +51,7 @@ class Constants:
     upper: Array
 
     @classmethod
-    def from_problem(cls, problem: LinearProblem, estimator: str) -> Self:
+    def from_problem(cls, problem: LinearProblem, estimator: str) -> Constants:
         """Collect the free constants of all terms on joints that move.
 
         Args:

@@ -12,9 +12,10 @@ import numpy as np
 from robot_dyn_id.arrays import Array
 from robot_dyn_id.dynamics.problem import LinearProblem
 from robot_dyn_id.errors import UsageError
+from robot_dyn_id.estimators.constants.pso import Members, Ratio
 from robot_dyn_id.estimators.constants.search_space import SearchBox, SearchSpace
 from robot_dyn_id.estimators.contract import Estimate
-from robot_dyn_id.options import CheckedOptions, OptionRanges, Range
+from robot_dyn_id.options import CheckedOptions, Count, Order, Positive, Seed
 
 
 @dataclass(frozen=True)
@@ -31,25 +32,17 @@ class Genetic(CheckedOptions):
         autoregressive_order: AR order of the noise model; 0: white residuals.
     """
 
-    box: float = 0.5
-    ratio: float = 3.0
-    population: int = 100
-    generations: int = 300
+    box: Positive = 0.5
+    ratio: Ratio = 3.0
+    population: Members = 100
+    generations: Count = 300
     weighted: bool = True
-    seed: int = 0
-    autoregressive_order: int = 6
+    seed: Seed = 0
+    autoregressive_order: Order = 6
 
     name: ClassVar[str] = "ga"
     uses_prior: ClassVar[bool] = True
     expensive: ClassVar[bool] = True
-    option_ranges: ClassVar[OptionRanges] = {
-        "box": Range(0, includes_low=False),
-        "ratio": Range(1, 10, includes_low=False),
-        "population": Range(2),
-        "generations": Range(1),
-        "seed": Range(0),
-        "autoregressive_order": Range(0, 1000),
-    }
 
     def fit(self, problem: LinearProblem) -> Estimate:
         """See `Estimator.fit`.

@@ -6,7 +6,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -16,9 +15,6 @@ from robot_dyn_id.estimators.constants.constants import LOG_RANGE_MARGIN, MAX_LO
 from robot_dyn_id.estimators.constants.derived import ConstantDerivatives
 from robot_dyn_id.estimators.factors import Factors, Solution
 from robot_dyn_id.estimators.weighting import compute_weights
-
-if TYPE_CHECKING:
-    from typing_extensions import Self
 
 REWEIGHTING_PASSES = 4
 """Number of iterations of the weights at given constants."""
@@ -45,7 +41,7 @@ class Linearized:
     parent: Integers
 
     @classmethod
-    def from_constants(cls, constants: Constants, logarithms: Array, weighted: bool) -> Self:
+    def from_constants(cls, constants: Constants, logarithms: Array, weighted: bool) -> Linearized:
         """The problem at some values of the constants, with its derivatives."""
         here = constants.regressor(logarithms)
         added = [(here.terms[number][0], ConstantDerivatives(here.terms[number][1])) for number in constants.numbers]

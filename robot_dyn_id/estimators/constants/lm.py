@@ -17,7 +17,7 @@ from robot_dyn_id.estimators.constants.linearized import Linearized
 from robot_dyn_id.estimators.contract import Estimate
 from robot_dyn_id.estimators.factors import Solution, compress_rows
 from robot_dyn_id.estimators.weighting import compute_weights, solve_reweighted
-from robot_dyn_id.options import CheckedOptions, OptionRanges, Range
+from robot_dyn_id.options import CheckedOptions, Count, Order
 
 INITIAL_DAMPING = 1e-3
 """Initial damping, as a share of each column's information: halved after a successful step, otherwise doubled."""
@@ -44,17 +44,13 @@ class LevenbergMarquardt(CheckedOptions):
         autoregressive_order: AR order of the noise model; 0: white residuals.
     """
 
-    iterations: int = 100
+    iterations: Count = 100
     weighted: bool = True
-    autoregressive_order: int = 6
+    autoregressive_order: Order = 6
 
     name: ClassVar[str] = "lm"
     uses_prior: ClassVar[bool] = False
     expensive: ClassVar[bool] = True
-    option_ranges: ClassVar[OptionRanges] = {
-        "iterations": Range(1),
-        "autoregressive_order": Range(0, 1000),
-    }
 
     def fit(self, problem: LinearProblem) -> Estimate:
         """See `Estimator.fit`.

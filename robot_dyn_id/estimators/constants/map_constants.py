@@ -19,7 +19,7 @@ from robot_dyn_id.estimators.contract import Estimate
 from robot_dyn_id.estimators.factors import compress_rows
 from robot_dyn_id.estimators.feasible_gls import WhitenedSolution
 from robot_dyn_id.estimators.map import MaximumAPosteriori, require_prior, solve_with_prior
-from robot_dyn_id.options import CheckedOptions, OptionRanges, Range
+from robot_dyn_id.options import CheckedOptions, Count, Order, Positive
 
 CONVERGED_DEVIATIONS = 0.01
 """RMS change of the constants [standard deviations] below which the search has converged."""
@@ -43,18 +43,14 @@ class MaximumAPosterioriConstants(CheckedOptions):
         passes: number of whitening passes.
     """
 
-    spread: float = 0.25
-    iterations: int = 50
-    autoregressive_order: int = 6
-    passes: int = 2
+    spread: Positive = 0.25
+    iterations: Count = 50
+    autoregressive_order: Order = 6
+    passes: Count = 2
 
     name: ClassVar[str] = "map_constants"
     uses_prior: ClassVar[bool] = True
     expensive: ClassVar[bool] = True
-    option_ranges: ClassVar[OptionRanges] = {
-        **MaximumAPosteriori.option_ranges,
-        "iterations": Range(1),
-    }
 
     def fit(self, problem: LinearProblem) -> Estimate:
         """See `Estimator.fit`.

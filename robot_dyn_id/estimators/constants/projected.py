@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -19,9 +19,6 @@ from robot_dyn_id.estimators.constants.constants import LOG_RANGE_MARGIN, MAX_LO
 from robot_dyn_id.estimators.constants.sampled import SampledProblem, sample_at_nodes
 from robot_dyn_id.estimators.factors import Grams
 from robot_dyn_id.estimators.weighting import compute_weights_from_squares
-
-if TYPE_CHECKING:
-    from typing_extensions import Self
 
 NODES_PER_CONSTANT = 64
 """Nodes of a constant that is the only one of its term: exp(-(v / c)^2) is accurate to 3e-6 over a ratio of 5000."""
@@ -75,7 +72,7 @@ class Projected:
     weights: Array
 
     @classmethod
-    def from_constants(cls, constants: Constants) -> Self:
+    def from_constants(cls, constants: Constants) -> Projected:
         """Accumulate the Gram matrices in one pass over the data, with weights of 1."""
         nodes, sampled = sample_at_nodes(
             constants, constants.lower, constants.upper, NODES_PER_CONSTANT, MAX_NODES_PER_TERM

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 
@@ -12,7 +12,7 @@ from robot_dyn_id.arrays import Array
 from robot_dyn_id.dynamics.problem import LinearProblem
 from robot_dyn_id.estimators.constants.search_space import SearchBox, SearchSpace
 from robot_dyn_id.estimators.contract import Estimate
-from robot_dyn_id.options import CheckedOptions, OptionRanges, Range
+from robot_dyn_id.options import CheckedOptions, Count, Order, Positive, Range, Seed
 
 INERTIA_WEIGHTS = (0.9, 0.4)
 """Inertia weight of a particle's velocity in the first and in the last iteration."""
@@ -22,6 +22,11 @@ ATTRACTION_WEIGHT = 1.5
 
 MAX_VELOCITY_SHARE = 0.2
 """Maximum velocity, as a share of the width of the box."""
+
+
+Ratio = Annotated[float, Range(1, 10, includes_low=False)]
+Members = Annotated[int, Range(2)]
+"""Types of options of searches: see the attributes of `ParticleSwarm`."""
 
 
 @dataclass(frozen=True)
@@ -42,25 +47,17 @@ class ParticleSwarm(CheckedOptions):
         autoregressive_order: AR order of the noise model; 0: white residuals.
     """
 
-    box: float = 0.5
-    ratio: float = 3.0
-    particles: int = 100
-    iterations: int = 300
+    box: Positive = 0.5
+    ratio: Ratio = 3.0
+    particles: Members = 100
+    iterations: Count = 300
     weighted: bool = True
-    seed: int = 0
-    autoregressive_order: int = 6
+    seed: Seed = 0
+    autoregressive_order: Order = 6
 
     name: ClassVar[str] = "pso"
     uses_prior: ClassVar[bool] = True
     expensive: ClassVar[bool] = True
-    option_ranges: ClassVar[OptionRanges] = {
-        "box": Range(0, includes_low=False),
-        "ratio": Range(1, 10, includes_low=False),
-        "particles": Range(2),
-        "iterations": Range(1),
-        "seed": Range(0),
-        "autoregressive_order": Range(0, 1000),
-    }
 
     def fit(self, problem: LinearProblem) -> Estimate:
         """See `Estimator.fit`.

@@ -13,10 +13,10 @@ from robot_dyn_id.dynamics.problem import LinearProblem
 from robot_dyn_id.errors import ConvergenceError
 from robot_dyn_id.estimators.constants.estimates import estimate_constants
 from robot_dyn_id.estimators.constants.lm import minimize_damped
-from robot_dyn_id.estimators.constants.pso import ParticleSwarm, run_swarm
+from robot_dyn_id.estimators.constants.pso import Members, Ratio, run_swarm
 from robot_dyn_id.estimators.constants.search_space import SearchSpace
 from robot_dyn_id.estimators.contract import Estimate
-from robot_dyn_id.options import CheckedOptions, OptionRanges, Range
+from robot_dyn_id.options import CheckedOptions, Count, Order, Positive, Seed
 
 MAX_SWARMS = 3
 """Maximum number of swarms: the search restarts if Levenberg-Marquardt does not converge."""
@@ -37,22 +37,18 @@ class SwarmThenMarquardt(CheckedOptions):
         autoregressive_order: AR order of the noise model; 0: white residuals.
     """
 
-    box: float = 0.5
-    ratio: float = 3.0
-    particles: int = 100
-    iterations: int = 300
-    steps: int = 100
+    box: Positive = 0.5
+    ratio: Ratio = 3.0
+    particles: Members = 100
+    iterations: Count = 300
+    steps: Count = 100
     weighted: bool = True
-    seed: int = 0
-    autoregressive_order: int = 6
+    seed: Seed = 0
+    autoregressive_order: Order = 6
 
     name: ClassVar[str] = "pso_lm"
     uses_prior: ClassVar[bool] = True
     expensive: ClassVar[bool] = True
-    option_ranges: ClassVar[OptionRanges] = {
-        **ParticleSwarm.option_ranges,
-        "steps": Range(1),
-    }
 
     def fit(self, problem: LinearProblem) -> Estimate:
         """See `Estimator.fit`.

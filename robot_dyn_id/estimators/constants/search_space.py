@@ -9,7 +9,7 @@ after that a cost takes a product with small triangular matrices.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 import numpy as np
 
@@ -23,9 +23,6 @@ from robot_dyn_id.estimators.constants.sampled import SampledProblem, sample_at_
 from robot_dyn_id.estimators.contract import Estimate
 from robot_dyn_id.estimators.factors import Factors, compress_rows
 from robot_dyn_id.estimators.weighting import solve_reweighted
-
-if TYPE_CHECKING:
-    from typing_extensions import Self
 
 NODES_PER_CONSTANT = 24
 """Nodes of a constant that is the only one of its term: exp(-(v / c)^2) is accurate to 1e-6 over a decade."""
@@ -80,7 +77,9 @@ class SearchSpace:
     factors: Factors
 
     @classmethod
-    def from_problem(cls, problem: LinearProblem, estimator: str, box: float, ratio: float, weighted: bool) -> Self:
+    def from_problem(
+        cls, problem: LinearProblem, estimator: str, box: float, ratio: float, weighted: bool
+    ) -> SearchSpace:
         """Make the box around the prior.
 
         Args:

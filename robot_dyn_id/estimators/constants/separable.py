@@ -9,7 +9,7 @@ then by Gauss-Newton steps with one pass over the data each, most often a single
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 
@@ -23,7 +23,7 @@ from robot_dyn_id.estimators.constants.linearized import REWEIGHTING_PASSES, Lin
 from robot_dyn_id.estimators.constants.projected import Projected
 from robot_dyn_id.estimators.contract import Estimate
 from robot_dyn_id.estimators.factors import check_rows
-from robot_dyn_id.options import CheckedOptions, OptionRanges, Range
+from robot_dyn_id.options import CheckedOptions, Count, Order, Range
 
 CONVERGED_COST_DECREASE = 1e-10
 """Relative decrease of the cost below which the search has converged."""
@@ -50,17 +50,12 @@ class Separable(CheckedOptions):
     """
 
     weighted: bool = True
-    grid: int = 14
-    iterations: int = 50
-    autoregressive_order: int = 6
+    grid: Annotated[int, Range(2)] = 14
+    iterations: Count = 50
+    autoregressive_order: Order = 6
 
     name: ClassVar[str] = "separable"
     uses_prior: ClassVar[bool] = False
-    option_ranges: ClassVar[OptionRanges] = {
-        "grid": Range(2),
-        "iterations": Range(1),
-        "autoregressive_order": Range(0, 1000),
-    }
 
     def fit(self, problem: LinearProblem) -> Estimate:
         """See `Estimator.fit`.

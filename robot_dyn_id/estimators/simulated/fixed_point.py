@@ -20,7 +20,7 @@ from robot_dyn_id.estimators.factors import Factors, Solution, compress_rows
 from robot_dyn_id.estimators.simulated.replayed import merge_tiles, reads_encoders, simulated_columns
 from robot_dyn_id.estimators.weighting import compute_weights
 from robot_dyn_id.findings import Definition, Finding, Section
-from robot_dyn_id.options import CheckedOptions, OptionRanges, Range
+from robot_dyn_id.options import CheckedOptions, Count, Order
 from robot_dyn_id.signals.processing import RecordedProblem
 from robot_dyn_id.signals.windows import FilteredWindow
 from robot_dyn_id.simulation.closed_loop import UNKNOWN_CONTROLLER, ControllerModel
@@ -149,16 +149,12 @@ class SimulationEstimator(CheckedOptions):
     """
 
     controller: ControllerModel = UNKNOWN_CONTROLLER
-    iterations: int = 20
-    autoregressive_order: int = 6
+    iterations: Count = 20
+    autoregressive_order: Order = 6
 
     name: ClassVar[str]
     uses_prior: ClassVar[bool] = False
     expensive: ClassVar[bool] = True
-    option_ranges: ClassVar[OptionRanges] = {
-        "iterations": Range(1),
-        "autoregressive_order": Range(0, 1000),
-    }
 
     def require_recorded(self, problem: LinearProblem) -> RecordedProblem:
         """The problem as one that can be simulated under the controller.

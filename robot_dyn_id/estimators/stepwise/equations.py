@@ -6,16 +6,12 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from robot_dyn_id.arrays import Array, Integers
 from robot_dyn_id.dynamics.base_parameters import compute_echelon
 from robot_dyn_id.errors import InputError
-
-if TYPE_CHECKING:
-    from typing_extensions import Self
 
 MIN_RESIDUAL_RATIO = 1e-12
 """Minimum residual, as a share of the left side: weights of equations without noise would be infinite."""
@@ -56,7 +52,7 @@ class Equations:
     count: int
 
     @classmethod
-    def from_rows(cls, name: str, family: str, rows: Array, target: Array) -> Self:
+    def from_rows(cls, name: str, family: str, rows: Array, target: Array) -> Equations:
         """Compress rows of all p parameters, shape (N, p), with their left side, shape (N,).
 
         Raises:
@@ -107,7 +103,7 @@ class Observability:
     condition_numbers: dict[str, float]
 
     @classmethod
-    def from_rows(cls, rows: Array) -> Self:
+    def from_rows(cls, rows: Array) -> Observability:
         """Compute rank and condition numbers of rows of shape (N, k)."""
         form = compute_echelon(rows)
         plain = np.linalg.svd(rows, compute_uv=False)
@@ -118,7 +114,7 @@ class Observability:
         return cls(rows.shape[1], form.rank, numbers)
 
     @classmethod
-    def from_draws(cls, draws: Iterable[Array]) -> Self:
+    def from_draws(cls, draws: Iterable[Array]) -> Observability:
         """Combine draws of pseudo-observations: the highest rank, and the median condition numbers at that rank."""
         found = [cls.from_rows(rows) for rows in draws]
         rank = max(one.rank for one in found)

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 
@@ -14,7 +14,7 @@ from robot_dyn_id.estimators.contract import Estimate
 from robot_dyn_id.estimators.factors import Factors, Solution
 from robot_dyn_id.estimators.feasible_gls import solve_whitened
 from robot_dyn_id.estimators.stepwise import Equations, Group, Observability, StepwisePlan, determine, plan_steps
-from robot_dyn_id.options import CheckedOptions, Choice, OptionRanges, Range
+from robot_dyn_id.options import CheckedOptions, Choice, Count, Order
 
 MAX_STEP_CONDITION_NUMBER = 100.0
 """Condition number of unit-norm columns above which a joint's own rows do not determine its parameters: noise gives
@@ -37,18 +37,13 @@ class Stepwise(CheckedOptions):
             torques are as good as each other.
     """
 
-    autoregressive_order: int = 6
-    passes: int = 2
-    order: str = "joints"
+    autoregressive_order: Order = 6
+    passes: Count = 2
+    order: Annotated[str, Choice(("joints", "planned"))] = "joints"
 
     name: ClassVar[str] = "stepwise"
     uses_prior: ClassVar[bool] = False
     any_columns: ClassVar[bool] = True
-    option_ranges: ClassVar[OptionRanges] = {
-        "autoregressive_order": Range(0, 1000),
-        "passes": Range(1),
-        "order": Choice(("joints", "planned")),
-    }
 
     def fit(self, problem: LinearProblem) -> Estimate:
         """See `Estimator.fit`."""

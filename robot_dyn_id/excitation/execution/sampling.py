@@ -3,11 +3,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from robot_dyn_id.arrays import Array
+from robot_dyn_id.data.trajectory_points import TrajectoryPoints
 from robot_dyn_id.excitation.execution.braking import Braking
 from robot_dyn_id.excitation.execution.command import Command
 from robot_dyn_id.excitation.limits import MotionLimits
@@ -22,28 +21,6 @@ MIN_HOLD_S = 0.2
 Controllers reject a trajectory whose end is in the past when it arrives, and braking from a small speed takes only
 microseconds.
 """
-
-
-@dataclass(frozen=True)
-class TrajectoryPoints:
-    """N points of a motion that ends at rest.
-
-    Attributes:
-        times: times from the beginning [s], shape (N,), ascending.
-        q, dq, ddq: positions, velocities and accelerations, shape (N, n) each.
-        smooth: number of leading points that carry accelerations. Points of braking do not: controllers interpolate
-            positions and velocities by cubics, which represent a constant deceleration exactly.
-    """
-
-    times: Array
-    q: Array
-    dq: Array
-    ddq: Array
-    smooth: int
-
-    def __post_init__(self) -> None:
-        """Set the final velocity and acceleration to exactly 0, as controllers require."""
-        self.dq[-1] = self.ddq[-1] = 0.0
 
 
 def sample(command: Command, step: float) -> TrajectoryPoints:
@@ -64,7 +41,7 @@ def sample(command: Command, step: float) -> TrajectoryPoints:
         times = _times(motion.duration, step)
         times = times[1:] if len(times) > 1 else times
     q, dq, ddq, _ = motion.evaluate(times)
-    return TrajectoryPoints(times, q.T, dq.T, ddq.T, 0 if braking else len(times))
+    return _ending_at_rest(times, q, dq, ddq, 0 if braking else len(times))
 
 
 def preview(motion: Trajectory, step: float) -> TrajectoryPoints:
@@ -76,7 +53,7 @@ def preview(motion: Trajectory, step: float) -> TrajectoryPoints:
     """
     times = _times(motion.duration, step)
     q, dq, ddq, _ = motion.evaluate(times)
-    return TrajectoryPoints(times, q.T, dq.T, ddq.T, len(times))
+    return _ending_at_rest(times, q, dq, ddq, len(times))
 
 
 def look_ahead(command: Command, now: float, step: float, ahead: float, limits: MotionLimits) -> TrajectoryPoints:
@@ -102,25 +79,27 @@ def _until_rest(command: Command, now: float, step: float, ahead: float, limits:
     stop = Braking(q[:, -1], dq[:, -1], limits.acceleration)
     after = _braking_times(stop, np.inf)[1:]  # cubics need no points in between
     more_q, more_dq, more_ddq, _ = stop.evaluate(after)
-    return TrajectoryPoints(
-        np.concatenate([times - begin, times[-1] - begin + after]),
-        np.hstack([q, more_q]).T,
-        np.hstack([dq, more_dq]).T,
-        np.hstack([ddq, more_ddq]).T,
-        len(times),
-    )
+    all_times = np.concatenate([times - begin, times[-1] - begin + after])
+    q, dq, ddq = (np.hstack(pair) for pair in ((q, more_q), (dq, more_dq), (ddq, more_ddq)))
+    return _ending_at_rest(all_times, q, dq, ddq, len(times))
 
 
 def _held(points: TrajectoryPoints, duration: float) -> TrajectoryPoints:
     """The points with the final rest held for `duration` [s]."""
     still = np.zeros_like(points.dq[-1:])
     return TrajectoryPoints(
-        np.append(points.times, points.times[-1] + duration),
+        np.append(points.t, points.t[-1] + duration),
         np.vstack([points.q, points.q[-1:]]),
         np.vstack([points.dq, still]),
         np.vstack([points.ddq, still]),
-        points.smooth,
+        smooth=points.smooth,
     )
+
+
+def _ending_at_rest(t: Array, q: Array, dq: Array, ddq: Array, smooth: int) -> TrajectoryPoints:
+    """Points of N samples, shape (n, N), with final velocity and acceleration exactly 0, as controllers require."""
+    dq[:, -1] = ddq[:, -1] = 0.0
+    return TrajectoryPoints(t, q.T, dq.T, ddq.T, smooth=smooth)
 
 
 def _times(duration: float, step: float) -> Array:

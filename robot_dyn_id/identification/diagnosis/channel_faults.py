@@ -1,22 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
 """Stretches of channels that do not measure: brakes, saturated or frozen efforts, frozen encoders.
 
-A channel that measures changes from sample to sample. Runs of exactly equal values are found in one pass, whatever the
-chunks; what they mean follows from the motion and from the range of the channel.
+A channel that measures changes from sample to sample. Runs of exactly equal values are found whatever the chunks; what
+they mean follows from the motion and from the range of the channel.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from robot_dyn_id.arrays import Array
-from robot_dyn_id.data.chunk import with_margins
-from robot_dyn_id.data.exclusion import ExcludedSpan, ExcludingRecording
-from robot_dyn_id.data.recording import Recording
+from robot_dyn_id.data.chunk import Chunk, Margins
+from robot_dyn_id.data.corrected import ExcludedSpan, Exclusions
 from robot_dyn_id.findings import Definition, Finding, Section
+from robot_dyn_id.identification.diagnosis.positions import TURN, ObservedPositions, PositionFaults
 from robot_dyn_id.signals.cleaning import LARGEST_EFFORT, Drive, reported_efforts
 from robot_dyn_id.uses import LIMITED, USES
 
@@ -125,7 +126,7 @@ class ConstantRun:
         value: the value.
         samples: number of samples.
         jump: step to the following value; NaN at the end of the recording.
-        pause: time to the following sample [s].
+        following: stamp of the following sample [s].
         low: least position of the joint meanwhile [rad or m].
         high: greatest position.
     """
@@ -135,7 +136,7 @@ class ConstantRun:
     value: float
     samples: int
     jump: float
-    pause: float
+    following: float
     low: float
     high: float
 
@@ -143,6 +144,14 @@ class ConstantRun:
     def duration(self) -> float:
         """Length [s]."""
         return self.stop - self.start
+
+    def without(self, faults: PositionFaults, joint: str) -> ConstantRun:
+        """The run of positions if what follows it is not a jump of a wrapped angle, or the spike of an encoder."""
+        wraps = faults.wraps.get(joint, np.zeros((0, 2)))
+        jump = self.jump + TURN * float(wraps[wraps[:, 0] == self.following, 1].sum())
+        spikes = faults.spikes.get(joint, np.zeros((0, 2)))
+        lost = ((spikes[:, 0] <= self.following) & (self.following <= spikes[:, 1])).any()
+        return replace(self, jump=np.nan if lost else jump)
 
 
 @dataclass
@@ -169,8 +178,8 @@ class _OpenRun:
         long = self.samples >= SHORTEST_RUN_SAMPLES and self.stop - self.start >= SHORTEST_RUN_S
         if not (long and np.isfinite(self.value)):
             return []
-        jump, pause = following - self.value, at - self.stop
-        return [ConstantRun(self.start, self.stop, self.value, self.samples, jump, pause, self.low, self.high)]
+        jump = following - self.value
+        return [ConstantRun(self.start, self.stop, self.value, self.samples, jump, at, self.low, self.high)]
 
 
 @dataclass
@@ -234,46 +243,49 @@ def _count_outer(values: Array) -> list[tuple[float, int]]:
 
 @dataclass
 class _Steps:
-    """Sizes of the steps between consecutive samples, evenly spaced and at most `MAX_STEPS` of them."""
+    """Sizes of the steps between consecutive samples, evenly spaced and at most `MAX_STEPS` of them.
 
+    Those of positions are without the whole turns of wrapped angles.
+    """
+
+    turn: float = np.inf
     parts: list[Array] = field(default_factory=list)
     every: int = 1
 
     def add(self, values: Array) -> None:
         """Continue with samples of a chunk, shape (N,)."""
         spacing = max(1, len(values) // STEPS_PER_CHUNK) * self.every
-        self.parts.append(np.abs(values[1::spacing] - values[:-1:spacing]))  # no view, which keeps all of its samples
+        steps = values[1::spacing] - values[:-1:spacing]
+        if np.isfinite(self.turn):
+            steps -= self.turn * np.round(steps / self.turn)
+        self.parts.append(np.abs(steps))
         while sum(map(len, self.parts)) > MAX_STEPS:
             self.every *= 2
             self.parts = [np.concatenate(self.parts)[::2].copy()]
 
-    @property
-    def usual(self) -> float:
-        """Largest usual step."""
+    def usual(self, largest: float = np.inf) -> float:
+        """Largest usual step of those up to a largest one."""
         steps = np.concatenate(self.parts) if self.parts else np.zeros(0)
-        steps = steps[np.isfinite(steps) & (steps > 0.0)]
+        steps = steps[np.isfinite(steps) & (steps > 0.0) & (steps <= largest)]
         return float(np.quantile(steps, USUAL_STEP_SHARE)) if len(steps) else 0.0
 
 
 @dataclass
-class _Channel:
-    """Runs and extremes of one channel, collected chunk by chunk."""
+class _Runs:
+    """Runs of equal values and steps of one channel, collected chunk by chunk."""
 
+    steps: _Steps = field(default_factory=_Steps)
     runs: list[ConstantRun] = field(default_factory=list)
     samples: int = 0
     changes: int = 0
-    steps: _Steps = field(default_factory=_Steps)
-    extremes: _Extremes = field(default_factory=_Extremes)
     open: _OpenRun = field(default_factory=_OpenRun)
 
     def add(self, t: Array, values: Array, q: Array) -> None:
-        """Continue with samples of a chunk, shape (N,) each."""
-        values = _rounded(values)
+        """Continue with samples of a chunk, values rounded, shape (N,) each."""
         self.samples += len(values)
         starts = np.flatnonzero(values != np.concatenate([[self.open.value], values[:-1]]))  # NaN differs from itself
         self.changes += len(starts)
         self.steps.add(values)
-        self.extremes.add(values)
         ends = np.concatenate([starts, [len(values)]])
         self.open.extend(t[: ends[0]], q[: ends[0]])
         if not len(starts):
@@ -298,108 +310,191 @@ class _Channel:
 
 
 @dataclass(frozen=True)
-class ChannelFaults:
-    """Stretches of a recording that are not measurements.
+class ChannelRuns:
+    """Frozen positions, and efforts at which a channel may saturate, in all samples of a recording.
 
     Attributes:
-        efforts: stretches whose efforts are left out.
-        positions: stretches whose positions are left out.
-        findings: findings about them.
+        frozen: stretches with frozen positions.
+        limits: efforts at which a channel may saturate, by joint.
+        length: time from the first to the last sample [s].
     """
 
-    efforts: tuple[ExcludedSpan, ...]
-    positions: tuple[ExcludedSpan, ...]
-    findings: tuple[Finding, ...]
-
-    def apply(self, recording: Recording) -> Recording:
-        """The recording without these stretches."""
-        if not (self.efforts or self.positions):
-            return recording
-        return ExcludingRecording(recording, self.efforts, self.positions)
+    frozen: tuple[ExcludedSpan, ...]
+    limits: Mapping[str, list[float]]
+    length: float
 
 
-def find_channel_faults(recording: Recording, joints: Sequence[str], drives: Mapping[str, Drive]) -> ChannelFaults:
-    """Find stretches of a recording that are not measurements, in one pass or, if a channel saturates, two.
+class RunsObserver:
+    """Observer of constant positions and of the extremes of the efforts."""
 
-    Args:
-        recording: the recording.
-        joints: joints to examine.
-        drives: drives of the joints whose effort is a current.
-    """
-    efforts = [_Channel() for _ in joints]
-    positions = [_Channel() for _ in joints]
-    low, high = np.full(len(joints), np.inf), np.full(len(joints), -np.inf)
-    first, length = np.nan, 0.0
-    for chunk in recording.chunks(joints):
+    def __init__(self, joints: Sequence[str], drives: Mapping[str, Drive]) -> None:
+        """Begin a recording of n joints, with drives of those whose effort is a current."""
+        self.joints, self.drives = tuple(joints), drives
+        self._positions = [_Runs(_Steps(TURN)) for _ in joints]
+        self._extremes = [_Extremes() for _ in joints]
+        self._first, self._last = np.nan, np.nan
+
+    def observe(self, chunk: Chunk) -> None:
+        """See `Observer`."""
         usable = np.isfinite(chunk.t)
         t, q = chunk.t[usable], chunk.q[usable]
         if not len(t):
-            continue
-        first = float(t[0]) if not np.isfinite(first) else first
-        length = float(t[-1]) - first
-        low, high = np.fmin(low, np.fmin.reduce(q)), np.fmax(high, np.fmax.reduce(q))
-        measured = reported_efforts(chunk, joints, drives)
-        for joint in range(len(joints)):
-            positions[joint].add(t, q[:, joint], q[:, joint])
+            return
+        self._first = float(t[0]) if np.isnan(self._first) else self._first
+        self._last = float(t[-1])
+        measured = reported_efforts(chunk, self.joints, self.drives)
+        for joint, (positions, extremes) in enumerate(zip(self._positions, self._extremes, strict=True)):
+            positions.add(t, _rounded(q[:, joint]), q[:, joint])
             if measured is not None:
-                efforts[joint].add(t, measured[usable, joint], q[:, joint])
-    for channel in (*efforts, *positions):
-        channel.finish()
-    ranges = np.maximum(high - low, 0.0)
-    limits = {name: channel.extremes.saturated() for name, channel in zip(joints, efforts, strict=True)}
-    if any(limits.values()):
-        limits = _confirm_limits(recording, joints, drives, limits, ranges)
-    spans: list[ExcludedSpan] = []
-    for name, channel, size in zip(joints, efforts, ranges, strict=True):
-        spans += _judge_effort(name, channel, float(size), limits[name])
-    if any(limits.values()):
-        spans = [*spans, *_saturated_spans(recording, joints, drives, limits)]
-    frozen = [
-        ExcludedSpan(name, run.start, run.stop, "encoder_frozen")
-        for name, channel in zip(joints, positions, strict=True)
-        for run in _frozen(channel)
+                extremes.add(_rounded(measured[usable, joint]))
+
+    def conclude(self, positions: ObservedPositions) -> ChannelRuns:
+        """Stretches with frozen positions, and limits.
+
+        Args:
+            positions: jumps of the positions for other reasons.
+        """
+        frozen = [
+            ExcludedSpan(name, run.start, run.stop, "encoder_frozen")
+            for name, channel, ordinary in zip(self.joints, self._positions, positions.ordinary, strict=True)
+            for run in _find_frozen(name, channel, positions.faults, float(ordinary))
+        ]
+        return ChannelRuns(
+            tuple(frozen),
+            {name: one.saturated() for name, one in zip(self.joints, self._extremes, strict=True)},
+            self._last - self._first if np.isfinite(self._first) else 0.0,
+        )
+
+
+def _find_frozen(name: str, channel: _Runs, faults: PositionFaults, ordinary: float) -> list[ConstantRun]:
+    """Runs of positions that end with a jump: the joint went on moving.
+
+    Args:
+        name: name of the joint.
+        channel: its positions.
+        faults: jumps for other reasons.
+        ordinary: largest step that is not that of a spike of the encoder.
+    """
+    channel.finish()
+    if not channel.runs:
+        return []
+    usual = channel.steps.usual(ordinary)
+    return [
+        run
+        for run in (one.without(faults, name) for one in channel.runs)
+        if abs(run.jump) > JUMP_RATIO * usual > 0.0
+        and run.following - run.stop < LONGEST_PAUSE_STEPS * run.duration / run.samples
     ]
-    lost = _union_duration(frozen) > LARGEST_FROZEN_SHARE * length
-    return ChannelFaults(tuple(spans), tuple(frozen), _report(recording.source, (*spans, *frozen), lost))
 
 
-def _judge_effort(name: str, channel: _Channel, size: float, limits: Sequence[float]) -> list[ExcludedSpan]:
-    """Constant efforts of one joint that are not measurements.
+class EffortObserver:
+    """Observer of efforts that are not measurements, in positions that are corrected.
+
+    A channel saturates only where its efforts are at a limit in motion: a joint that often rests at one pose often has
+    one effort.
+    """
+
+    def __init__(
+        self, joints: Sequence[str], drives: Mapping[str, Drive], limits: Mapping[str, list[float]], ranges: Array
+    ) -> None:
+        """Begin a recording.
+
+        Args:
+            joints: joints, n.
+            drives: drives of the joints whose effort is a current.
+            limits: efforts at which a channel may saturate, by joint.
+            ranges: ranges of the positions [rad or m], shape (n,).
+        """
+        self.joints, self.drives, self.limits, self.ranges = tuple(joints), drives, limits, ranges
+        self._efforts = [_Runs() for _ in joints]
+        self._margins = Margins(SPEED_SAMPLES)
+        self._moving = {name: _Extremes() for name in joints if limits[name]}
+        self._at_limits: list[tuple[ExcludedSpan, float, int]] = []
+
+    def observe(self, chunk: Chunk) -> None:
+        """See `Observer`."""
+        measured = reported_efforts(chunk, self.joints, self.drives)
+        if measured is None:
+            return
+        usable = np.isfinite(chunk.t)
+        values = _rounded(measured)
+        if usable.any():
+            for joint, efforts in enumerate(self._efforts):
+                efforts.add(chunk.t[usable], values[usable, joint], chunk.q[usable, joint])
+        if self._moving:
+            self._collect_limits(chunk.t, values)
+            self._collect_moving(self._margins.add(chunk))
+
+    def _collect_limits(self, t: Array, values: Array) -> None:
+        """Stretches in which efforts are at a limit, and their numbers of samples."""
+        for joint, name in enumerate(self.joints):
+            for limit in self.limits[name]:
+                at_limit = (values[:, joint] == limit) & np.isfinite(t)
+                edges = np.flatnonzero(np.diff(np.concatenate([[False], at_limit, [False]]).astype(np.int8)))
+                self._at_limits += [
+                    (ExcludedSpan(name, float(t[first]), float(t[last - 1]), "effort_saturated"), limit, last - first)
+                    for first, last in zip(edges[::2].tolist(), edges[1::2].tolist(), strict=True)
+                ]
+
+    def _collect_moving(self, blocks: Iterator[tuple[Chunk, slice]]) -> None:
+        """Extremes of the efforts in motion."""
+        for around, due in blocks:
+            measured = reported_efforts(around, self.joints, self.drives)
+            assert measured is not None
+            index = np.arange(due.start, due.stop)
+            before, after = np.maximum(index - SPEED_SAMPLES, 0), np.minimum(index + SPEED_SAMPLES, len(around) - 1)
+            elapsed = (around.t[after] - around.t[before])[:, None]
+            slowest = REST_RATIO * self.ranges / REST_TIME_S * np.abs(elapsed)
+            moving = np.abs(around.q[after] - around.q[before]) > slowest
+            for joint, name in enumerate(self.joints):
+                if name in self._moving:
+                    self._moving[name].add(_rounded(measured[due, joint][moving[:, joint]]))
+
+    def conclude(self) -> tuple[tuple[ExcludedSpan, ...], Counter[str]]:
+        """Stretches whose efforts are left out, and their numbers of rows by the code of the finding about them."""
+        self._collect_moving(self._margins.finish())
+        confirmed = {
+            name: [one for one in self.limits[name] if one in extremes.saturated()]
+            for name, extremes in self._moving.items()
+        }
+        spans: list[ExcludedSpan] = []
+        rows: Counter[str] = Counter()
+        for name, efforts, size in zip(self.joints, self._efforts, self.ranges, strict=True):
+            efforts.finish()
+            for run, reason in _judge_effort(efforts, float(size), confirmed.get(name, ())):
+                spans.append(ExcludedSpan(name, run.start, run.stop, reason))
+                rows[reason] += run.samples
+        for span, limit, samples in self._at_limits:
+            if limit in confirmed[span.joint]:
+                spans.append(span)
+                rows[span.reason] += samples
+        return tuple(spans), rows
+
+
+def _judge_effort(channel: _Runs, size: float, limits: Sequence[float]) -> list[tuple[ConstantRun, str]]:
+    """Constant efforts of one joint that are not measurements, and the code of the finding about each.
 
     Efforts other than 0 are constant at rest where their steps are larger than their noise: only those that stay
     constant in motion, or jump afterwards, are not measurements.
 
     Args:
-        name: the joint.
-        channel: its efforts.
+        channel: efforts of the joint.
         size: range of its positions [rad or m].
         limits: efforts at which the channel saturates.
     """
     if not channel.runs or sum(run.samples for run in channel.runs) > LARGEST_DEAD_SHARE * channel.samples:
         return []
-    usual = channel.steps.usual
+    usual = channel.steps.usual()
     changing = channel.change_share > LEAST_CHANGE_SHARE
-    spans = []
+    found = []
     for run in channel.runs:
         at_rest = run.high - run.low <= REST_RATIO * size
         jumps = abs(run.jump) > JUMP_RATIO * usual > 0.0
         if run.value == 0.0 and at_rest and (changing or jumps):
-            spans.append(ExcludedSpan(name, run.start, run.stop, "effort_zero_at_rest"))
+            found.append((run, "effort_zero_at_rest"))
         elif run.value not in limits and run.duration >= SHORTEST_DEAD_S and changing and (jumps or not at_rest):
-            spans.append(ExcludedSpan(name, run.start, run.stop, "effort_frozen"))
-    return spans
-
-
-def _frozen(channel: _Channel) -> list[ConstantRun]:
-    """Runs of positions that end with a jump: the joint went on moving."""
-    if not channel.runs:
-        return []
-    usual = channel.steps.usual
-    return [
-        run
-        for run in channel.runs
-        if abs(run.jump) > JUMP_RATIO * usual > 0.0 and run.pause < LONGEST_PAUSE_STEPS * run.duration / run.samples
-    ]
+            found.append((run, "effort_frozen"))
+    return found
 
 
 def _union_duration(spans: Sequence[ExcludedSpan]) -> float:
@@ -411,66 +506,15 @@ def _union_duration(spans: Sequence[ExcludedSpan]) -> float:
     return total
 
 
-def _confirm_limits(
-    recording: Recording,
-    joints: Sequence[str],
-    drives: Mapping[str, Drive],
-    limits: Mapping[str, Sequence[float]],
-    ranges: Array,
-) -> dict[str, list[float]]:
-    """Limits at which channels saturate in motion: a joint that often rests at one pose often has one effort.
-
-    Args:
-        recording: the recording.
-        joints: joints, n.
-        drives: drives of the joints whose effort is a current.
-        limits: limits from all samples, by joint.
-        ranges: ranges of the positions [rad or m], shape (n,).
-    """
-    moving_extremes = {name: _Extremes() for name in joints if limits[name]}
-    for around, due in with_margins(recording.chunks(joints), SPEED_SAMPLES):
-        measured = reported_efforts(around, joints, drives)
-        if measured is None:
-            continue
-        index = np.arange(due.start, due.stop)
-        before, after = np.maximum(index - SPEED_SAMPLES, 0), np.minimum(index + SPEED_SAMPLES, len(around) - 1)
-        elapsed = (around.t[after] - around.t[before])[:, None]
-        moving = np.abs(around.q[after] - around.q[before]) > REST_RATIO * ranges / REST_TIME_S * np.abs(elapsed)
-        for joint, name in enumerate(joints):
-            if name in moving_extremes:
-                values = measured[due, joint][moving[:, joint]]
-                moving_extremes[name].add(_rounded(values))
-    confirmed = {name: extremes.saturated() for name, extremes in moving_extremes.items()}
-    return {name: [limit for limit in limits[name] if limit in confirmed.get(name, ())] for name in joints}
-
-
-def _saturated_spans(
-    recording: Recording, joints: Sequence[str], drives: Mapping[str, Drive], limits: Mapping[str, list[float]]
-) -> list[ExcludedSpan]:
-    """Stretches in which efforts are at a limit."""
-    spans: list[ExcludedSpan] = []
-    for chunk in recording.chunks(joints):
-        measured = reported_efforts(chunk, joints, drives)
-        if measured is None:
-            continue
-        for joint, name in enumerate(joints):
-            at_limit = np.isin(_rounded(measured[:, joint]), limits[name]) & np.isfinite(chunk.t)
-            edges = np.flatnonzero(np.diff(np.concatenate([[False], at_limit, [False]]).astype(np.int8)))
-            spans += [
-                ExcludedSpan(name, float(chunk.t[first]), float(chunk.t[last - 1]), "effort_saturated")
-                for first, last in zip(edges[::2], edges[1::2], strict=True)
-            ]
-    return spans
-
-
-def _report(source: str, spans: Sequence[ExcludedSpan], lost: bool) -> tuple[Finding, ...]:
+def report_exclusions(source: str, exclusions: Exclusions, length: float) -> tuple[Finding, ...]:
     """One finding for each kind of fault.
 
     Args:
         source: name of the recording.
-        spans: stretches that are left out.
-        lost: whether frozen positions take more of the recording than may be missing.
+        exclusions: stretches that are left out.
+        length: length of the recording [s].
     """
+    spans = (*exclusions.efforts, *exclusions.positions)
 
     def found(reason: str) -> tuple[str, list[str]]:
         total: dict[str, float] = {}
@@ -495,5 +539,6 @@ def _report(source: str, spans: Sequence[ExcludedSpan], lost: bool) -> tuple[Fin
     frozen, joints = found("encoder_frozen")
     if joints:
         message = f"{source}: positions are constant for a time and then jump, and are left out: {frozen}"
+        lost = _union_duration(exclusions.positions) > LARGEST_FROZEN_SHARE * length
         findings.append(ENCODER_FROZEN.found(message, joints, "error" if lost else None))
     return tuple(findings)

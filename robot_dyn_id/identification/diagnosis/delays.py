@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Delay and drift of the efforts against the motion, and recordings without them.
+"""Delay and drift of the efforts against the motion, and their compensation.
 
 A delay is a property of the drivers: it shifts the inertial and gravity torque of all strong joints alike. Friction
 with hysteresis also makes a torque late or early, joint by joint, and is excluded: the columns of presliding friction
@@ -16,7 +16,6 @@ import numpy as np
 
 from robot_dyn_id.arrays import Array, Mask
 from robot_dyn_id.data.chunk import Chunk
-from robot_dyn_id.data.recording import DerivedRecording, Recording
 from robot_dyn_id.data.resampling import interpolate_cubic, interpolate_linear
 from robot_dyn_id.dynamics.regressor import Regressor
 from robot_dyn_id.identification.diagnosis.samples import BLOCKS, MotionSamples, RigidFit, RigidGrams, RigidRows
@@ -106,6 +105,55 @@ class EffortDelay:
     def at(self, t: Array) -> Array:
         """Delay at time stamps [s]; without the drift where it is not significant."""
         return self.delay + (self.drift * (t - self.middle) if self.drifts else np.zeros_like(t))
+
+    def apply(self, chunks: Iterator[Chunk], joints: Sequence[str]) -> Iterator[Chunk]:
+        """Move efforts and currents to the time of the motion; see `Correction`.
+
+        The first and the last effort hold outside the recording.
+        """
+        before: list[Chunk] = []
+        pending: list[Chunk] = []
+        for chunk in chunks:
+            pending.append(chunk)
+            while len(pending) > 1 and _latest(pending[1:]) > _latest(pending[:1]) + self._reach(pending[0]):
+                yield self._moved(before, pending[0], pending[1:])
+                before = [*before, pending.pop(0)]
+                while len(before) > 1 and _latest(before[:1]) < _earliest(pending[0]) - self._reach(pending[0]):
+                    before.pop(0)
+        while pending:
+            yield self._moved(before, pending[0], pending[1:])
+            before = [*before[-1:], pending.pop(0)]
+
+    def effort_stamps(self, t: Array) -> Array:
+        """See `Correction`: efforts are taken later by their delay."""
+        return np.asarray(t + self.at(t))
+
+    def _reach(self, chunk: Chunk) -> float:
+        """Largest delay in a chunk, and some samples for the interpolation [s]."""
+        times = chunk.t[np.isfinite(chunk.t)]
+        if not len(times):
+            return 0.0
+        steps = np.diff(times)
+        return float(np.abs(self.at(times)).max()) + 4.0 * float(np.median(steps) if len(steps) else 0.0)
+
+    def _moved(self, before: Sequence[Chunk], chunk: Chunk, after: Sequence[Chunk]) -> Chunk:
+        """A chunk with its efforts taken later by their delay."""
+        around = Chunk.join([*before[-2:], chunk, *after])
+        forward = np.isfinite(around.t) & (around.t > np.maximum.accumulate(np.concatenate([[-np.inf], around.t[:-1]])))
+        stamps = around.t[forward]
+        if len(stamps) < 4:
+            return chunk
+        times = np.clip(self.effort_stamps(chunk.t), stamps[0], stamps[-1])
+
+        def moved(values: Array | None) -> Array | None:
+            if values is None:
+                return None
+            known = values[forward]
+            if np.isfinite(known).all() and np.isfinite(times).all():
+                return interpolate_cubic(times, stamps, known)
+            return interpolate_linear(times, stamps, known)
+
+        return replace(chunk, tau=moved(around.tau), current=moved(around.current))
 
 
 def estimate_delay(samples: MotionSamples, model: RobotModel) -> EffortDelay:
@@ -283,66 +331,6 @@ def _settle(rows: RigidRows, sizes: Array, fit: RigidFit) -> Array:
     matrix = np.tensordot(fit.weights, grams.grams, 1) / np.outer(scale, scale)
     matrix[np.diag_indices(len(matrix))] += SETTLING_RIDGE
     return np.asarray(np.linalg.solve(matrix, fit.weights @ grams.products / scale) / scale)
-
-
-class RealignedRecording(DerivedRecording):
-    """A recording whose efforts and currents are moved to the time of the motion."""
-
-    def __init__(self, recording: Recording, delay: EffortDelay) -> None:
-        """Wrap a recording.
-
-        Args:
-            recording: the recording.
-            delay: delay of its efforts.
-        """
-        self.recording = recording
-        self.delay = delay
-
-    def chunks(self, joints: Sequence[str]) -> Iterator[Chunk]:
-        """See `Recording.chunks`; the first and the last effort hold outside the recording."""
-        before: list[Chunk] = []
-        pending: list[Chunk] = []
-        for chunk in self.recording.chunks(joints):
-            pending.append(chunk)
-            while len(pending) > 1 and _latest(pending[1:]) > _latest(pending[:1]) + self._reach(pending[0]):
-                yield self._moved(before, pending[0], pending[1:])
-                before = [*before, pending.pop(0)]
-                while len(before) > 1 and _latest(before[:1]) < _earliest(pending[0]) - self._reach(pending[0]):
-                    before.pop(0)
-        while pending:
-            yield self._moved(before, pending[0], pending[1:])
-            before = [*before[-1:], pending.pop(0)]
-
-    def effort_stamps(self, t: Array) -> Array:
-        """See `DerivedRecording.effort_stamps`: efforts are taken later by their delay."""
-        return np.asarray(t + self.delay.at(t))
-
-    def _reach(self, chunk: Chunk) -> float:
-        """Largest delay in a chunk, and some samples for the interpolation [s]."""
-        times = chunk.t[np.isfinite(chunk.t)]
-        if not len(times):
-            return 0.0
-        steps = np.diff(times)
-        return float(np.abs(self.delay.at(times)).max()) + 4.0 * float(np.median(steps) if len(steps) else 0.0)
-
-    def _moved(self, before: Sequence[Chunk], chunk: Chunk, after: Sequence[Chunk]) -> Chunk:
-        """A chunk with its efforts taken later by their delay."""
-        around = Chunk.join([*before[-2:], chunk, *after])
-        forward = np.isfinite(around.t) & (around.t > np.maximum.accumulate(np.concatenate([[-np.inf], around.t[:-1]])))
-        stamps = around.t[forward]
-        if len(stamps) < 4:
-            return chunk
-        times = np.clip(self.effort_stamps(chunk.t), stamps[0], stamps[-1])
-
-        def moved(values: Array | None) -> Array | None:
-            if values is None:
-                return None
-            known = values[forward]
-            if np.isfinite(known).all() and np.isfinite(times).all():
-                return interpolate_cubic(times, stamps, known)
-            return interpolate_linear(times, stamps, known)
-
-        return replace(chunk, tau=moved(around.tau), current=moved(around.current))
 
 
 def _latest(chunks: Sequence[Chunk]) -> float:

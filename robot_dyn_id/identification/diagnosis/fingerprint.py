@@ -9,6 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from robot_dyn_id.data.chunk import LATEST, Chunk
+from robot_dyn_id.data.corrected import Excerpt, first_of
+from robot_dyn_id.data.observer import observe
 from robot_dyn_id.data.recording import Recording
 from robot_dyn_id.errors import InputError
 from robot_dyn_id.findings import Definition, Finding, Section
@@ -60,16 +62,37 @@ def take_fingerprint(recording: Recording, joints: Sequence[str]) -> Fingerprint
     Raises:
         InputError: a recording that cannot be read.
     """
-    digests = np.zeros(0, dtype=np.uint32)
-    first, last = np.inf, -np.inf
-    for chunk in recording.chunks(joints):
+    observer = FingerprintObserver(recording.epoch)
+    observe(recording, joints, observer)
+    return observer.conclude()
+
+
+class FingerprintObserver:
+    """Observer of the digests and the time span of a recording, or of a part of it."""
+
+    def __init__(self, epoch: int, part: Excerpt | None = None) -> None:
+        """Begin a recording with an epoch (see `Recording`), of which a part counts; None: all of it."""
+        self.epoch, self.part = epoch, part
+        self._digests = np.zeros(0, dtype=np.uint32)
+        self._origin: float | None = None
+        self._first, self._last = np.inf, -np.inf
+
+    def observe(self, chunk: Chunk) -> None:
+        """See `Observer`."""
+        if self.part is not None:
+            self._origin = first_of(chunk.t) if self._origin is None else self._origin
+            chunk = chunk.take(self.part.kept(chunk.t - (np.nan if self._origin is None else self._origin)))
         stamps = chunk.t[np.abs(chunk.t) <= LATEST]  # false where not a number
-        digests = np.union1d(digests, digest_samples(chunk))[:DIGESTS]
-        first, last = min(first, stamps.min(initial=np.inf)), max(last, stamps.max(initial=-np.inf))
-    epoch = 1e-9 * recording.epoch
-    dated = np.isfinite(first) and first + epoch >= EARLIEST_CLOCK_S
-    span = (first + epoch, last + epoch) if dated else (0.0, 0.0)
-    return Fingerprint(digests, np.array([span[0]]), np.array([span[1]]))
+        self._digests = np.union1d(self._digests, digest_samples(chunk))[:DIGESTS]
+        self._first = min(self._first, stamps.min(initial=np.inf))
+        self._last = max(self._last, stamps.max(initial=-np.inf))
+
+    def conclude(self) -> Fingerprint:
+        """The fingerprint."""
+        epoch = 1e-9 * self.epoch
+        dated = np.isfinite(self._first) and self._first + epoch >= EARLIEST_CLOCK_S
+        first, last = (time + epoch if dated else 0.0 for time in (self._first, self._last))
+        return Fingerprint(self._digests, np.array([first]), np.array([last]))
 
 
 def digest_samples(chunk: Chunk) -> NDArray[np.uint32]:

@@ -15,8 +15,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from robot_dyn_id.arrays import Array, Mask
-from robot_dyn_id.data.chunk import Chunk, with_margins
-from robot_dyn_id.data.recording import DerivedRecording, Recording
+from robot_dyn_id.data.chunk import Chunk, Margins
 from robot_dyn_id.findings import Definition, Finding, Section
 from robot_dyn_id.identification.diagnosis.health import LIMIT_TOLERANCE
 from robot_dyn_id.identification.diagnosis.spikes import (
@@ -24,9 +23,11 @@ from robot_dyn_id.identification.diagnosis.spikes import (
     MARGIN,
     RANGE_SHARE,
     SPIKE_RATIO,
+    SURROUNDING_SAMPLES,
     SampledRows,
-    find_spikes,
+    are_isolated,
     running_median,
+    surroundings,
 )
 from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.signals.cleaning import LARGEST_POSITION
@@ -82,6 +83,12 @@ JUMP_RATIO = 5.0
 LONGEST_SPIKE_SAMPLES = 10
 """Largest number of samples after which a spike returns."""
 
+MOST_JUMPS = 1024
+"""Number of steps of a joint that are kept until it is known which of them are jumps."""
+
+MIDDLE = SURROUNDING_SAMPLES // 2
+"""Place of a step among those around it."""
+
 LISTED = 5
 """Number of times that a finding lists."""
 
@@ -121,68 +128,182 @@ class PositionFaults:
         """Whether there is anything to correct."""
         return bool(self.wraps or self.spikes or self.turns)
 
-
-class ContinuedRecording(DerivedRecording):
-    """A recording whose positions are continued across turns, and are missing (NaN) in spikes."""
-
-    def __init__(self, recording: Recording, faults: PositionFaults) -> None:
-        """Wrap a recording.
-
-        Args:
-            recording: the recording.
-            faults: what is corrected.
-        """
-        self.recording = recording
-        self.faults = faults
-
-    def chunks(self, joints: Sequence[str]) -> Iterator[Chunk]:
-        """See `Recording.chunks`."""
-        for chunk in self.recording.chunks(joints):
+    def apply(self, chunks: Iterator[Chunk], joints: Sequence[str]) -> Iterator[Chunk]:
+        """Continue positions across turns, without those in spikes (NaN); see `Correction`."""
+        for chunk in chunks:
             q = chunk.q.copy()
             for column, name in enumerate(joints):
-                turns = np.full(len(chunk), self.faults.turns.get(name, 0), dtype=np.float64)
-                if name in self.faults.wraps:
-                    t, number = self.faults.wraps[name].T
+                turns = np.full(len(chunk), self.turns.get(name, 0), dtype=np.float64)
+                if name in self.wraps:
+                    t, number = self.wraps[name].T
                     turns += np.append(0.0, np.cumsum(number))[np.searchsorted(t, chunk.t, side="right")]
                 q[:, column] += TURN * turns
-                for start, stop in self.faults.spikes.get(name, ()):
+                for start, stop in self.spikes.get(name, ()):
                     q[(chunk.t >= start) & (chunk.t <= stop), column] = np.nan
             yield replace(chunk, q=q)
 
 
-def examine_positions(recording: Recording, model: RobotModel) -> tuple[PositionFaults, tuple[Finding, ...]]:
-    """Find jumps of the positions of a recording, which `ContinuedRecording` corrects where that is possible.
+@dataclass(frozen=True)
+class ObservedPositions:
+    """Jumps of the positions of a recording, and their ranges.
 
-    Args:
-        recording: the recording.
-        model: the robot; only revolute joints are wrapped.
-
-    Returns:
-        What is corrected, and findings about it.
+    Attributes:
+        faults: what is corrected.
+        findings: findings about it.
+        ranges: range of each joint without jumps [rad or m], shape (n,).
+        ordinary: largest step of each joint from sample to sample that is not one of a spike [rad or m], shape (n,);
+            infinite without spikes.
     """
-    joints = model.joint_names
-    largest, wraps = np.zeros(len(joints)), np.zeros(len(joints), dtype=np.int64)
-    low, high = _find_range(recording, joints)
-    for block in _blocks(recording, joints, ~model.slides):
-        steps, turns = block.steps[block.due], block.turns[block.due]
-        largest = np.fmax(largest, np.fmax.reduce(np.abs(steps + TURN * turns), initial=0.0))
-        wraps += np.count_nonzero(turns, axis=0) - np.count_nonzero(np.abs(steps) > 0.5 * TURN, axis=0)
-    found = PositionFaults()
-    findings: tuple[Finding, ...] = ()
-    if (largest > np.maximum(RANGE_SHARE * (high - low), 0.0)).any():
-        found, findings = _find_jumps(recording, joints, wraps > 0)  # more such steps than other large ones
-        low, high = _find_range(ContinuedRecording(recording, found), joints)
-    found = replace(found, turns=_turns_into_limits(model, low, high, found.wraps))
-    return found, (*_report_wraps(recording.source, found), *findings)
+
+    faults: PositionFaults
+    findings: tuple[Finding, ...]
+    ranges: Array
+    ordinary: Array
 
 
-def _find_range(recording: Recording, joints: Sequence[str]) -> tuple[Array, Array]:
-    """Least and greatest plausible position of each joint, shape (n,) each; infinite and reversed without any."""
-    low, high = np.full(len(joints), np.inf), np.full(len(joints), -np.inf)
-    for chunk in recording.chunks(joints):
-        q = np.where(np.abs(chunk.q) <= LARGEST_POSITION, chunk.q, np.nan)
-        low, high = np.fmin(low, np.fmin.reduce(q, initial=np.inf)), np.fmax(high, np.fmax.reduce(q, initial=-np.inf))
-    return low, high
+@dataclass
+class _LargestSteps:
+    """The steps of one joint that are farthest from the median of those around them, at most `MOST_JUMPS`.
+
+    Attributes:
+        kept: rows of distance, row, stamp, stamp before, the steps around, and their distances.
+        least: distance that others exceed to be kept.
+        ordinary: largest step among those that are not kept.
+    """
+
+    kept: Array = field(default_factory=lambda: np.zeros((0, 4 + 2 * SURROUNDING_SAMPLES)))
+    least: float = 0.0
+    ordinary: float = 0.0
+
+    def add(self, block: _Block, row: int, joint: int, steps: Array, distance: Array) -> None:
+        """Continue with the rows of a block that are due.
+
+        Args:
+            block: the block.
+            row: number of its first sample that is due.
+            joint: number of the joint.
+            steps: steps around each one, shape (N, `SURROUNDING_SAMPLES`).
+            distance: their distances.
+        """
+        due = np.arange(block.due.start, block.due.stop)
+        far = due[distance[due, MIDDLE] > self.least]
+        if len(far) > MOST_JUMPS:
+            far = far[np.argpartition(distance[far, MIDDLE], -MOST_JUMPS)[-MOST_JUMPS:]]
+        left = np.isfinite(distance[due, MIDDLE])
+        left[far - block.due.start] = False
+        self._leave(steps[due[left], MIDDLE])
+        places = [distance[far, MIDDLE], row + far - block.due.start, block.t[far], block.t[np.maximum(far - 1, 0)]]
+        new = np.concatenate([np.stack(places, axis=1), steps[far], distance[far]], axis=1)
+        self.kept = np.concatenate([self.kept, new])
+        if len(self.kept) > 2 * MOST_JUMPS:
+            order = np.argpartition(self.kept[:, 0], -MOST_JUMPS)
+            self._leave(self.kept[order[:-MOST_JUMPS], 4 + MIDDLE])
+            self.kept = self.kept[order[-MOST_JUMPS:]]
+            self.least = float(self.kept[:, 0].min())
+
+    def _leave(self, steps: Array) -> None:
+        self.ordinary = max(self.ordinary, float(np.abs(steps).max(initial=0.0)))
+
+    def jumps(self, limit: float) -> tuple[list[Jump], float]:
+        """Steps that are much larger than others, in order, and the largest other step.
+
+        Args:
+            limit: distance of a step from the median of those around it above which it may be a jump.
+        """
+        kept = self.kept[np.argsort(self.kept[:, 1])]
+        around, distances = kept[:, 4 : 4 + SURROUNDING_SAMPLES], kept[:, 4 + SURROUNDING_SAMPLES :]
+        agree = kept[:, 0] <= limit
+        most = max(self.ordinary, float(np.abs(around[agree, MIDDLE]).max(initial=0.0)))
+        far = kept[are_isolated(around, distances, np.full(len(kept), limit), LARGEST_GROUP)]
+        found = [Jump(int(one[1]), one[2], one[3], one[4 + MIDDLE]) for one in far.tolist()]
+        return [one for one in found if abs(one.size) > JUMP_RATIO * most], most
+
+
+class PositionObserver:
+    """Observer of jumps of the positions."""
+
+    def __init__(self, source: str, model: RobotModel) -> None:
+        """Begin a recording of a robot, of which only revolute joints are wrapped."""
+        self.source, self.model = source, model
+        count = len(model.joint_names)
+        self._margins, self._sampled = Margins(MARGIN + 1), SampledRows()
+        self._steps = [_LargestSteps() for _ in range(count)]
+        self._recorded: list[_LargestSteps] | None = None
+        """The same of steps with their whole turns; None: no step has any."""
+        self._turns: list[list[tuple[float, float]]] = [[] for _ in range(count)]
+        self._wraps = np.zeros(count, dtype=np.int64)
+        self._low, self._high, self._largest = np.full(count, np.inf), np.full(count, -np.inf), np.zeros(count)
+        self._start, self._end, self._row = np.nan, np.nan, 0
+
+    def observe(self, chunk: Chunk) -> None:
+        """See `Observer`."""
+        for around, due in self._margins.add(chunk):
+            self._add(_block(around, due, ~self.model.slides))
+
+    def _add(self, block: _Block) -> None:
+        due = block.due
+        t, q, steps, turns = block.t[due], block.q[due], block.steps[due], block.turns[due]
+        self._low, self._high = np.fmin(self._low, np.fmin.reduce(q)), np.fmax(self._high, np.fmax.reduce(q))
+        self._largest = np.fmax(self._largest, np.fmax.reduce(np.abs(steps + TURN * turns), initial=0.0))
+        self._wraps += np.count_nonzero(turns, axis=0) - np.count_nonzero(np.abs(steps) > 0.5 * TURN, axis=0)
+        distance = np.abs(block.steps - running_median(block.steps))
+        self._sampled.add(np.stack([distance[due], q, np.broadcast_to(t[:, None], q.shape)], axis=1))
+        if turns.any() and self._recorded is None:
+            self._recorded = [replace(one) for one in self._steps]
+        self._keep(self._steps, block, block.steps, distance)
+        if self._recorded is not None:
+            recorded = block.steps + TURN * block.turns
+            self._keep(self._recorded, block, recorded, np.abs(recorded - running_median(recorded)))
+            for row, joint in np.argwhere(turns):
+                self._turns[joint].append((t[row], -turns[row, joint]))
+        self._row += len(t)
+        self._start = float(block.t[0]) if np.isnan(self._start) else self._start
+        self._end = float(block.t[-1])
+
+    def _keep(self, largest: Sequence[_LargestSteps], block: _Block, steps: Array, distance: Array) -> None:
+        around, distances = surroundings(steps), surroundings(distance)
+        for joint, one in enumerate(largest):
+            one.add(block, self._row, joint, around[:, joint], distances[:, joint])
+
+    def conclude(self) -> ObservedPositions:
+        """Jumps, which `PositionFaults` corrects where that is possible."""
+        for around, due in self._margins.finish():
+            self._add(_block(around, due, ~self.model.slides))
+        joints, low, high = self.model.joint_names, self._low, self._high
+        found, ordinary = PositionFaults(), np.full(len(joints), np.inf)
+        findings: tuple[Finding, ...] = ()
+        if (self._largest > np.maximum(RANGE_SHARE * (high - low), 0.0)).any():
+            rows = np.concatenate(self._sampled.rows)
+            found, findings, ordinary = self._find_jumps(rows)
+            (samples,) = found.apply(iter([Chunk(rows[:, 2, 0], rows[:, 1])]), joints)
+            low, high = np.fmin.reduce(samples.q, initial=np.inf), np.fmax.reduce(samples.q, initial=-np.inf)
+        found = replace(found, turns=_turns_into_limits(self.model, low, high, found.wraps))
+        findings = (*_report_wraps(self.source, found), *findings)
+        return ObservedPositions(found, findings, np.maximum(high - low, 0.0), ordinary)
+
+    def _find_jumps(self, rows: Array) -> tuple[PositionFaults, tuple[Finding, ...], Array]:
+        """Find wrapped angles, spikes, and jumps that do not return; see `ObservedPositions.ordinary`.
+
+        Args:
+            rows: evenly spaced samples: distances of the steps from those around them, positions and stamps.
+        """
+        wraps: dict[str, Array] = {}
+        spikes: dict[str, Array] = {}
+        left: dict[str, list[Jump]] = {}
+        ordinary = np.full(len(self._steps), np.inf)
+        for joint, name in enumerate(self.model.joint_names):
+            steps = self._steps[joint]
+            if self._wraps[joint] > 0:  # more such steps than other large ones
+                wraps[name] = np.array(self._turns[joint])
+            elif self._recorded is not None:
+                steps = self._recorded[joint]
+            jumps, most = steps.jumps(_limit(*rows[:, :2, joint].T))
+            spans, remaining = _pair(jumps, most, self._row, self._start, self._end)
+            if spans:
+                spikes[name], ordinary[joint] = np.array(spans), JUMP_RATIO * most
+            if remaining:
+                left[name] = remaining
+        return PositionFaults(wraps, spikes), _report_jumps(self.source, self._start, spikes, left), ordinary
 
 
 @dataclass(frozen=True)
@@ -204,70 +325,28 @@ class _Block:
     due: slice
 
 
-def _blocks(recording: Recording, joints: Sequence[str], wrapped: Mask) -> Iterator[_Block]:
-    """Pass over a recording.
+def _block(around: Chunk, due: slice, wrapped: Mask) -> _Block:
+    """Steps to consecutive samples.
 
     Args:
-        recording: the recording.
-        joints: names of the joints, n.
+        around: the samples.
+        due: see `_Block`.
         wrapped: joints whose steps may contain whole turns, shape (n,).
     """
-    for around, due in with_margins(recording.chunks(joints), MARGIN + 1):
-        t, q = around.t, np.where(np.abs(around.q) <= LARGEST_POSITION, around.q, np.nan)
-        if due.stop == len(t):  # the end of the recording, which has steps of zero behind it
-            t, q = np.pad(t, (0, MARGIN), mode="edge"), np.pad(q, ((0, MARGIN), (0, 0)), mode="edge")
-        rows = np.maximum.accumulate(np.where(np.isfinite(q), np.arange(len(q))[:, None], 0), axis=0)
-        q = np.take_along_axis(q, rows, axis=0)
-        steps = np.diff(q, axis=0, prepend=q[:1])
-        turns = np.where(wrapped, np.round(steps / TURN), 0.0)
-        if not np.any(turns):  # NaN counts as such
-            yield _Block(t, q, steps, turns, due)
-            continue
-        rest = np.abs(steps - TURN * turns)
-        usual = running_median(rest)
-        ordinary = (usual < CLEAR_STEP) & (rest <= np.maximum(WRAPPED_STEP, WRAPPED_RATIO * usual))
-        turns = np.where(ordinary, turns, 0.0)
-        yield _Block(t, q, steps - TURN * turns, turns, due)
-
-
-def _find_jumps(
-    recording: Recording, joints: Sequence[str], wrapped: Mask
-) -> tuple[PositionFaults, tuple[Finding, ...]]:
-    """Find wrapped angles, spikes, and jumps that do not return; see `_blocks`."""
-    sampled = SampledRows()
-    wraps: dict[str, list[tuple[float, float]]] = {name: [] for name in joints}
-    length, start, end = 0, np.nan, np.nan
-    for block in _blocks(recording, joints, wrapped):
-        distance = np.abs(block.steps - running_median(block.steps))
-        sampled.add(np.stack([distance, block.q], axis=1)[block.due])
-        for row, joint in np.argwhere(block.turns[block.due] != 0.0):
-            wraps[joints[joint]].append((block.t[block.due][row], -block.turns[block.due][row, joint]))
-        length += len(block.t[block.due])
-        start = float(block.t[0]) if np.isnan(start) else start
-        end = float(block.t[-1])
-    rows = np.concatenate(sampled.rows)
-    limits = np.array([_limit(*rows[:, :, joint].T) for joint in range(len(joints))])
-    jumps: list[list[Jump]] = [[] for _ in joints]
-    ordinary, row = np.zeros(len(joints)), 0
-    for block in _blocks(recording, joints, wrapped):
-        due = block.due
-        far = find_spikes(block.steps, limits, LARGEST_GROUP)[due]
-        steps = block.steps[due]
-        agrees = np.abs(block.steps - running_median(block.steps))[due] <= limits
-        ordinary = np.fmax(ordinary, np.fmax.reduce(np.where(agrees, np.abs(steps), 0.0), initial=0.0))
-        for place, joint in np.argwhere(far):
-            at = due.start + place
-            jump = Jump(row + place, float(block.t[at]), float(block.t[at - 1]), float(steps[place, joint]))
-            jumps[joint].append(jump)
-        row += len(steps)
-    kept = [[one for one in of if abs(one.size) > JUMP_RATIO * most] for of, most in zip(jumps, ordinary, strict=True)]
-    spikes, left = {}, {}
-    for name, of_joint, most in zip(joints, kept, ordinary.tolist(), strict=True):
-        spans, left[name] = _pair(of_joint, most, length, start, end)
-        if spans:
-            spikes[name] = np.array(spans)
-    faults = PositionFaults({name: np.array(of) for name, of in wraps.items() if of}, spikes)
-    return faults, _report_jumps(recording.source, start, spikes, {name: of for name, of in left.items() if of})
+    t, q = around.t, np.where(np.abs(around.q) <= LARGEST_POSITION, around.q, np.nan)
+    if due.stop == len(t):  # the end of the recording, which has steps of zero behind it
+        t, q = np.pad(t, (0, MARGIN), mode="edge"), np.pad(q, ((0, MARGIN), (0, 0)), mode="edge")
+    rows = np.maximum.accumulate(np.where(np.isfinite(q), np.arange(len(q))[:, None], 0), axis=0)
+    q = np.take_along_axis(q, rows, axis=0)
+    steps = np.diff(q, axis=0, prepend=q[:1])
+    turns = np.where(wrapped, np.round(steps / TURN), 0.0)
+    if not np.any(turns):  # NaN counts as such
+        return _Block(t, q, steps, turns, due)
+    rest = np.abs(steps - TURN * turns)
+    usual = running_median(rest)
+    ordinary = (usual < CLEAR_STEP) & (rest <= np.maximum(WRAPPED_STEP, WRAPPED_RATIO * usual))
+    turns = np.where(ordinary, turns, 0.0)
+    return _Block(t, q, steps - TURN * turns, turns, due)
 
 
 def _limit(distance: Array, q: Array) -> float:

@@ -18,7 +18,7 @@ import numpy as np
 
 from robot_dyn_id.arrays import Array, Integers, Mask
 from robot_dyn_id.data.chunk import Span
-from robot_dyn_id.data.excerpt import first_stamp, whole_of
+from robot_dyn_id.data.corrected import first_stamp, whole_of
 from robot_dyn_id.dynamics.regressor import Motion, Regressor
 from robot_dyn_id.dynamics.terms import Offset, RotorInertia
 from robot_dyn_id.findings import Definition, Finding, Section

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from robot_dyn_id.arrays import Array
-from robot_dyn_id.data.recording import Recording
+from robot_dyn_id.data.chunk import Chunk
 from robot_dyn_id.findings import Definition, Finding, Section
 
 POSITION_COARSE = Definition(
@@ -51,21 +51,28 @@ def position_step(readings: Array) -> float:
     return step if np.abs(multiples - np.round(multiples)).max() < GRID_TOLERANCE else 0.0
 
 
-def examine_resolution(recording: Recording, joints: Sequence[str]) -> tuple[Finding, ...]:
-    """Finding about encoders whose readings are far apart."""
-    steps = np.full(len(joints), np.inf)
-    for chunk in recording.chunks(joints):
-        open_joints = np.flatnonzero(steps > COARSEST_STEP)  # others are fine already, and steps only get smaller
-        if not len(open_joints):
-            break
-        for joint in open_joints.tolist():
+class ResolutionObserver:
+    """Observer of the distance of neighboring readings of the encoders."""
+
+    def __init__(self, source: str, joints: Sequence[str]) -> None:
+        """Begin a recording of n joints."""
+        self.source, self.joints, self._steps = source, tuple(joints), np.full(len(joints), np.inf)
+
+    def observe(self, chunk: Chunk) -> None:
+        """See `Observer`."""
+        steps = self._steps
+        for joint in np.flatnonzero(steps > COARSEST_STEP).tolist():  # others are fine, and steps only get smaller
             readings = chunk.q[:, joint]
             step = position_step(readings[np.isfinite(readings)])
             if step or len(np.unique(readings)) >= FEWEST_READINGS:
                 steps[joint] = min(steps[joint], step)
-    coarse = {name: step for name, step in zip(joints, steps.tolist(), strict=True) if COARSEST_STEP < step < np.inf}
-    if not coarse:
-        return ()
-    listed = ", ".join(f"{name} {1e3 * step:.2g}" for name, step in coarse.items())
-    message = f"{recording.source}: positions are recorded in coarse steps [mrad or mm]: {listed}"
-    return (POSITION_COARSE.found(message, coarse),)
+
+    def conclude(self) -> tuple[Finding, ...]:
+        """Finding about encoders whose readings are far apart."""
+        steps = zip(self.joints, self._steps.tolist(), strict=True)
+        coarse = {name: step for name, step in steps if COARSEST_STEP < step < np.inf}
+        if not coarse:
+            return ()
+        listed = ", ".join(f"{name} {1e3 * step:.2g}" for name, step in coarse.items())
+        message = f"{self.source}: positions are recorded in coarse steps [mrad or mm]: {listed}"
+        return (POSITION_COARSE.found(message, coarse),)

@@ -14,8 +14,7 @@ import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
 from robot_dyn_id.arrays import Array, Mask
-from robot_dyn_id.data.chunk import Chunk, with_margins
-from robot_dyn_id.data.recording import DerivedRecording, Recording
+from robot_dyn_id.data.chunk import Chunk, Margins, with_margins
 from robot_dyn_id.findings import Definition, Finding, Section
 from robot_dyn_id.signals.cleaning import Drive, reported_efforts, takes_current
 from robot_dyn_id.wording import format_counts
@@ -58,60 +57,50 @@ SAMPLED = 50_000
 """Largest number of samples that the limits of a recording are taken from, evenly over it."""
 
 
-class DespikedRecording(DerivedRecording):
-    """A recording whose spikes of the effort are replaced by the median of the samples around them."""
-
-    def __init__(self, recording: Recording, limits: Mapping[str, float], drives: Mapping[str, Drive]) -> None:
-        """Wrap a recording.
-
-        Args:
-            recording: the recording.
-            limits: distance from the median above which an isolated sample is a spike, by joint; see `examine_spikes`.
-            drives: drives of the joints whose effort is a current.
-        """
-        self.recording = recording
-        self.limits = dict(limits)
-        self.drives = dict(drives)
-
-    def chunks(self, joints: Sequence[str]) -> Iterator[Chunk]:
-        """See `Recording.chunks`; the spikes do not depend on the chunks."""
-        limits = np.array([self.limits.get(name, np.inf) for name in joints])
-        for around, due in with_margins(self.recording.chunks(joints), MARGIN):
-            chunk = around.take(due)
-            values = reported_efforts(around, joints, self.drives)
-            if values is None or not (spikes := find_spikes(values, limits)[due]).any():
-                yield chunk
-                continue
-            median, current = running_median(values)[due], takes_current(around, joints, self.drives)
-            yield replace(
-                chunk,
-                tau=None if chunk.tau is None else np.where(spikes & ~current, median, chunk.tau),
-                current=None if chunk.current is None else np.where(spikes & current, median, chunk.current),
-            )
-
-
 MARGIN = MEDIAN_SAMPLES // 2 + SURROUNDING_SAMPLES // 2
 """Number of samples on both sides that decide whether a sample is a spike."""
 
 
-def find_spikes(values: Array, limits: Array, largest_group: int = LARGEST_GROUP) -> Mask:
+def find_spikes(values: Array, limits: Array) -> Mask:
     """Isolated samples far from the median of those around them, shape (N, n).
 
     Args:
         values: a channel of consecutive samples, NaN where missing, shape (N, n).
         limits: distance from the median above which a sample may be a spike, shape (n,).
-        largest_group: see `LARGEST_GROUP`.
     """
     distance = np.abs(values - running_median(values))
     spikes: Mask = distance > limits
-    for row, joint in np.argwhere(spikes):
-        part = slice(max(0, row - SURROUNDING_SAMPLES // 2), row + SURROUNDING_SAMPLES // 2 + 1)
-        far = distance[part, joint] > limits[joint]
-        others = values[part, joint][~far]
-        others = others[np.isfinite(others)]
-        agree = len(others) >= MEDIAN_SAMPLES // 2 and distance[row, joint] > ISOLATION * float(np.ptp(others))
-        spikes[row, joint] = agree and np.count_nonzero(far) <= largest_group
+    rows, joints = np.nonzero(spikes)
+    if len(rows):
+        around, distances = (surroundings(one)[rows, joints] for one in (values, distance))
+        spikes[rows, joints] = are_isolated(around, distances, limits[joints], LARGEST_GROUP)
     return spikes
+
+
+def surroundings(values: Array) -> Array:
+    """The samples around each one, NaN outside, shape (N, n, `SURROUNDING_SAMPLES`); a view."""
+    reach = SURROUNDING_SAMPLES // 2
+    padded = np.pad(values, ((reach, reach), (0, 0)), constant_values=np.nan)
+    return sliding_window_view(padded, SURROUNDING_SAMPLES, axis=0)
+
+
+def are_isolated(values: Array, distances: Array, limits: Array, largest_group: int) -> Mask:
+    """Samples far from the median of those around them, most of which agree, shape (k,).
+
+    Args:
+        values: each sample in the middle of those around it, shape (k, `SURROUNDING_SAMPLES`).
+        distances: their distances from the median of those around them.
+        limits: distance above which a sample may be a spike, shape (k,).
+        largest_group: largest number of samples among them that may be far from the median.
+    """
+    middle, far = distances[:, SURROUNDING_SAMPLES // 2], distances > limits[:, None]
+    others = np.isfinite(values) & ~far
+    low, high = (
+        bound(np.where(others, values, empty), axis=1) for bound, empty in ((np.min, np.inf), (np.max, -np.inf))
+    )
+    spread = np.where(others.any(axis=1), high - low, 0.0)
+    agree = (others.sum(axis=1) >= MEDIAN_SAMPLES // 2) & (middle > ISOLATION * spread)
+    return np.asarray((middle > limits) & agree & (far.sum(axis=1) <= largest_group))
 
 
 @dataclass
@@ -131,45 +120,98 @@ class SampledRows:
             self.rows = [np.concatenate(self.rows)[::2].copy()]
 
 
-def examine_spikes(
-    recording: Recording, joints: Sequence[str], drives: Mapping[str, Drive]
-) -> tuple[Mapping[str, float], tuple[Finding, ...]]:
-    """Find spikes of a recording's efforts, which `DespikedRecording` replaces.
+@dataclass(frozen=True)
+class SpikeLimits:
+    """Replacement of spikes of the effort by the median of the samples around them.
 
-    Args:
-        recording: the recording.
-        joints: joints, n.
+    Attributes:
+        limits: distance from the median above which an isolated sample is a spike, by joint; empty: none is that far.
         drives: drives of the joints whose effort is a current.
-
-    Returns:
-        Distance from the median above which an isolated sample is a spike, by joint; finding about spikes.
     """
-    sampled, farthest = SampledRows(), np.zeros(len(joints))
-    for around, due in with_margins(recording.chunks(joints), MARGIN):
-        values = reported_efforts(around, joints, drives)
-        if values is None:
-            return {}, ()
-        distance = np.abs(values - running_median(values))[due]
-        farthest = np.fmax(farthest, np.fmax.reduce(distance, initial=0.0))
-        speed = np.abs(np.gradient(around.q, axis=0))[due] if len(around) > 1 else np.zeros_like(distance)
-        sampled.add(np.stack([distance, values[due], speed], axis=1))
-    rows = np.concatenate(sampled.rows) if sampled.rows else np.zeros((0, 3, len(joints)))
-    if sampled.total < 2 * MEDIAN_SAMPLES:
-        return {}, ()
-    limits = np.array([_limit(*rows[:, :, joint].T) for joint in range(len(joints))])
-    if not (farthest > limits).any():
-        return {}, ()
-    count = np.zeros(len(joints), dtype=np.int64)
-    for around, due in with_margins(recording.chunks(joints), MARGIN):
-        values = reported_efforts(around, joints, drives)
-        if values is not None:
-            count += find_spikes(values, limits)[due].sum(axis=0)
-    if not count.any():
-        return {}, ()
-    found = {name: int(number) for name, number in zip(joints, count, strict=True) if number}
-    message = f"{recording.source}: single efforts far from those around them are replaced: {format_counts(found)}"
-    finding = EFFORT_OUTLIERS.found(message, found)
-    return dict(zip(joints, limits.tolist(), strict=True)), (finding,)
+
+    limits: Mapping[str, float]
+    drives: Mapping[str, Drive]
+
+    def array(self, joints: Sequence[str]) -> Array:
+        """The limits of some joints, shape (n,)."""
+        return np.array([self.limits.get(name, np.inf) for name in joints])
+
+    def apply(self, chunks: Iterator[Chunk], joints: Sequence[str]) -> Iterator[Chunk]:
+        """See `Correction`."""
+        limits = self.array(joints)
+        for around, due in with_margins(chunks, MARGIN):
+            chunk = around.take(due)
+            values = reported_efforts(around, joints, self.drives)
+            if values is None or not (spikes := find_spikes(values, limits)[due]).any():
+                yield chunk
+                continue
+            median, current = running_median(values)[due], takes_current(around, joints, self.drives)
+            yield replace(
+                chunk,
+                tau=None if chunk.tau is None else np.where(spikes & ~current, median, chunk.tau),
+                current=None if chunk.current is None else np.where(spikes & current, median, chunk.current),
+            )
+
+
+class DistanceObserver:
+    """Observer of the distances of efforts from those around them, from which their limits follow."""
+
+    def __init__(self, joints: Sequence[str], drives: Mapping[str, Drive]) -> None:
+        """Begin a recording of n joints, with drives of those whose effort is a current."""
+        self.joints, self.drives = tuple(joints), drives
+        self._margins, self._sampled, self._farthest = Margins(MARGIN), SampledRows(), np.zeros(len(joints))
+
+    def observe(self, chunk: Chunk) -> None:
+        """See `Observer`."""
+        self._continue(self._margins.add(chunk))
+
+    def _continue(self, blocks: Iterator[tuple[Chunk, slice]]) -> None:
+        for around, due in blocks:
+            values = reported_efforts(around, self.joints, self.drives)
+            if values is None:
+                continue
+            distance = np.abs(values - running_median(values))[due]
+            self._farthest = np.fmax(self._farthest, np.fmax.reduce(distance, initial=0.0))
+            speed = np.gradient(around.q, axis=0)[due] if len(around) > 1 else np.zeros_like(distance)
+            speed = np.abs(speed - np.pi * np.round(speed / np.pi))  # without the turns of a wrapped angle
+            self._sampled.add(np.stack([distance, values[due], speed], axis=1))
+
+    def conclude(self) -> SpikeLimits:
+        """Limits; no effort is a spike if none is farther from those around it."""
+        self._continue(self._margins.finish())
+        if self._sampled.total < 2 * MEDIAN_SAMPLES:
+            return SpikeLimits({}, self.drives)
+        rows = np.concatenate(self._sampled.rows)
+        limits = np.array([_limit(*rows[:, :, joint].T) for joint in range(len(self.joints))])
+        far = (self._farthest > limits).any()
+        return SpikeLimits(dict(zip(self.joints, limits.tolist(), strict=True)) if far else {}, self.drives)
+
+
+class SpikeObserver:
+    """Observer of spikes of the effort: their number."""
+
+    def __init__(self, source: str, joints: Sequence[str], limits: SpikeLimits) -> None:
+        """Begin a recording of n joints, with limits above which isolated samples are spikes."""
+        self.source, self.joints, self.limits = source, tuple(joints), limits
+        self._margins, self._count = Margins(MARGIN), np.zeros(len(joints), dtype=np.int64)
+
+    def observe(self, chunk: Chunk) -> None:
+        """See `Observer`."""
+        if self.limits.limits:
+            self._continue(self._margins.add(chunk))
+
+    def _continue(self, blocks: Iterator[tuple[Chunk, slice]]) -> None:
+        for around, due in blocks:
+            values = reported_efforts(around, self.joints, self.limits.drives)
+            if values is not None:
+                self._count += find_spikes(values, self.limits.array(self.joints))[due].sum(axis=0)
+
+    def conclude(self) -> tuple[Finding, ...]:
+        """Finding about spikes, which `SpikeLimits` replaces."""
+        self._continue(self._margins.finish())
+        found = {name: int(number) for name, number in zip(self.joints, self._count, strict=True) if number}
+        message = f"{self.source}: single efforts far from those around them are replaced: {format_counts(found)}"
+        return (EFFORT_OUTLIERS.found(message, found),) if found else ()
 
 
 def _limit(distance: Array, values: Array, speed: Array) -> float:

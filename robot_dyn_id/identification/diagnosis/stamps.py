@@ -10,7 +10,6 @@ import numpy as np
 
 from robot_dyn_id.arrays import Array
 from robot_dyn_id.data.chunk import Chunk, with_margins
-from robot_dyn_id.data.recording import DerivedRecording, Recording
 from robot_dyn_id.errors import UnsafeDataError
 from robot_dyn_id.findings import Definition, Finding, Section
 from robot_dyn_id.signals.running import running_maximum, running_mean
@@ -85,13 +84,16 @@ SMOOTHING_SAMPLES = 101
 """Number of samples over which jittering stamps are averaged."""
 
 
-def examine_stamp_unit(recording: Recording, joints: Sequence[str]) -> tuple[Finding, ...]:
+def examine_stamp_unit(stamps: Array, positions: Array) -> tuple[Finding, ...]:
     """Finding about stamps that are not in seconds, or about samples that are too far apart.
 
     Stamps that are far apart are in the unit in which they are not, unless the joints would be faster in it than any
     arm: then they are in seconds, at a low rate.
+
+    Args:
+        stamps: stamps of the first samples, shape (N,).
+        positions: their positions, shape (N, n).
     """
-    stamps, positions = _first_samples(recording, joints)
     usable = np.isfinite(stamps)
     stamps, positions = stamps[usable], positions[usable]
     steps = np.diff(stamps)
@@ -124,29 +126,58 @@ def _usual_travel(positions: Array) -> float:
     return float(np.quantile(travel, SPEED_QUANTILE)) if len(travel) else 0.0
 
 
-def require_seconds(recordings: Sequence[Recording], joints: Sequence[str]) -> None:
-    """Refuse stamps that are not in seconds, and samples that are too far apart.
+@dataclass(frozen=True)
+class FirstSamples:
+    """Up to `EXAMINED` first samples of a recording.
 
-    Raises:
-        UnsafeDataError: stamps in another unit, or at a low rate.
+    Attributes:
+        t: stamps [s], shape (N,).
+        q: positions, shape (N, n).
+        currents_alone: whether currents are recorded, and no efforts.
     """
-    for recording in recordings:
-        findings = examine_stamp_unit(recording, joints)
+
+    t: Array
+    q: Array
+    currents_alone: bool
+
+
+class FirstObserver:
+    """Observer of the first samples, which refuses stamps that are not in seconds."""
+
+    def __init__(self, source: str, joints: Sequence[str]) -> None:
+        """Begin a recording of n joints."""
+        self.source = source
+        self._t, self._q = [np.zeros(0)], [np.zeros((0, len(joints)))]
+        self._count, self._currents_alone = 0, False
+
+    def observe(self, chunk: Chunk) -> None:
+        """See `Observer`.
+
+        Raises:
+            UnsafeDataError: stamps in another unit, or at a low rate.
+        """
+        if self._count >= EXAMINED or not len(chunk):
+            return
+        if not self._count:
+            self._currents_alone = chunk.tau is None and chunk.current is not None
+        left = EXAMINED - self._count
+        self._t.append(chunk.t[:left].copy())
+        self._q.append(chunk.q[:left].copy())
+        self._count += len(chunk)
+        if self._count >= EXAMINED:
+            self.conclude()
+
+    def conclude(self) -> FirstSamples:
+        """The samples.
+
+        Raises:
+            UnsafeDataError: see `observe`.
+        """
+        found = FirstSamples(np.concatenate(self._t), np.concatenate(self._q), self._currents_alone)
+        findings = examine_stamp_unit(found.t, found.q)
         if findings:
-            raise UnsafeDataError.from_findings(findings, [recording.source])
-
-
-def _first_samples(recording: Recording, joints: Sequence[str]) -> tuple[Array, Array]:
-    """Stamps and positions of the first `EXAMINED` samples, shape (N,) and (N, n)."""
-    parts: list[Chunk] = []
-    for chunk in recording.chunks(joints):
-        parts.append(chunk)
-        if sum(map(len, parts)) >= EXAMINED:
-            break
-    if not parts:
-        return np.zeros(0), np.zeros((0, len(joints)))
-    t, q = np.concatenate([part.t for part in parts]), np.concatenate([part.q for part in parts])
-    return t[:EXAMINED], q[:EXAMINED]
+            raise UnsafeDataError.from_findings(findings, [self.source])
+        return found
 
 
 @dataclass(frozen=True)
@@ -179,17 +210,26 @@ class SampleClock:
         ahead = np.concatenate([[0.0], np.cumsum(np.round(np.diff(t) / self.step))]) - order
         return np.asarray(order - running_maximum(-ahead, 0, LARGEST_BURST))
 
+    def apply(self, chunks: Iterator[Chunk], joints: Sequence[str]) -> Iterator[Chunk]:
+        """Average stamps over `SMOOTHING_SAMPLES` samples; see `Correction`."""
+        for around, due in with_margins(chunks, SMOOTHING_SAMPLES):
+            yield replace(around.take(due), t=_average(around.t, self)[due])
 
-def examine_jitter(recording: Recording, joints: Sequence[str]) -> tuple[SampleClock | None, tuple[Finding, ...]]:
+
+def examine_jitter(source: str, t: Array, q: Array) -> tuple[SampleClock | None, tuple[Finding, ...]]:
     """Find stamps that jitter though the samples are equally spaced, as stamps of arrival do.
 
     Every position is interpolated from its four neighbors, once with the recorded stamps and once with those of equally
     spaced samples, of which some may be lost; smaller errors with the latter show that the samples were equally spaced.
 
+    Args:
+        source: name of the recording.
+        t: stamps of its first samples [s], shape (N,).
+        q: their positions, shape (N, n).
+
     Returns:
         Clock of the samples, None if the stamps do not jitter; findings.
     """
-    t, q = _first_samples(recording, joints)
     usable = np.isfinite(t) & np.isfinite(q).all(axis=1)
     t, q = t[usable], q[usable]
     forward = np.concatenate([[True], np.diff(np.maximum.accumulate(t)) > 0.0]) if len(t) else np.zeros(0, dtype=bool)
@@ -222,7 +262,7 @@ def examine_jitter(recording: Recording, joints: Sequence[str]) -> tuple[SampleC
         return None, ()
     jitter = float(np.std((t - _average(t, clock))[SMOOTHING_SAMPLES:-SMOOTHING_SAMPLES]))
     message = (
-        f"{recording.source}: time stamps jitter by {1e3 * jitter:.1f} ms though the samples are equally spaced; they "
+        f"{source}: time stamps jitter by {1e3 * jitter:.1f} ms though the samples are equally spaced; they "
         "are averaged"
     )
     return clock, (CLOCK_JITTER.found(message),)
@@ -263,25 +303,6 @@ def _interpolation_error(t: Array, q: Array) -> Array:
                 weight *= (middle - other) / (own - other)
         estimate += weight[:, None] * value
     return np.asarray(np.sqrt(((q[2:-2] - estimate) ** 2).mean(axis=0)))
-
-
-class EvenlyStampedRecording(DerivedRecording):
-    """A recording whose stamps are averaged over `SMOOTHING_SAMPLES` samples."""
-
-    def __init__(self, recording: Recording, clock: SampleClock) -> None:
-        """Wrap a recording.
-
-        Args:
-            recording: the recording.
-            clock: clock of its samples.
-        """
-        self.recording = recording
-        self.clock = clock
-
-    def chunks(self, joints: Sequence[str]) -> Iterator[Chunk]:
-        """See `Recording.chunks`; the stamps do not depend on the chunks."""
-        for around, due in with_margins(self.recording.chunks(joints), SMOOTHING_SAMPLES):
-            yield replace(around.take(due), t=_average(around.t, self.clock)[due])
 
 
 def _average(t: Array, clock: SampleClock) -> Array:

@@ -8,13 +8,10 @@ the URDF's masses are.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
-from robot_dyn_id.data.chunk import Chunk
-from robot_dyn_id.data.recording import DerivedRecording, Recording
 from robot_dyn_id.dynamics.regressor import Regressor
 from robot_dyn_id.identification.diagnosis.samples import BLOCKS, MotionSamples, RigidRows
 from robot_dyn_id.model.robot import RobotModel
@@ -73,21 +70,3 @@ def estimate_weight_gains(samples: MotionSamples, model: RobotModel) -> tuple[We
             WeightGain(name, 1.0 / inverse, deviation / inverse**2) if known else WeightGain(name, np.nan, np.inf)
         )
     return tuple(gains)
-
-
-class CurrentRecording(DerivedRecording):
-    """A recording whose efforts are currents, whatever its source states."""
-
-    def __init__(self, recording: Recording) -> None:
-        """Wrap a recording."""
-        self.recording = recording
-
-    @property
-    def effort_is_torque(self) -> bool:
-        """See `Recording`: they are not."""
-        return False
-
-    def chunks(self, joints: Sequence[str]) -> Iterator[Chunk]:
-        """See `Recording.chunks`."""
-        for chunk in self.recording.chunks(joints):
-            yield chunk if chunk.current is not None else replace(chunk, current=chunk.tau, tau=None)

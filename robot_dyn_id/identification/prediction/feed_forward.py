@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from robot_dyn_id.arrays import Array
+from robot_dyn_id.arrays import Array, Integers
+from robot_dyn_id.data.trajectory_points import TrajectoryPoints
 from robot_dyn_id.dynamics.compensation import DriverCompensation, limit_command
 from robot_dyn_id.dynamics.dynamics import Dynamics
 from robot_dyn_id.dynamics.regressor import Motion
@@ -29,10 +30,6 @@ from robot_dyn_id.identification.validation.extrapolation import (
 )
 from robot_dyn_id.parameters import ParameterSet
 from robot_dyn_id.simulation.controllers import credible_limits, effort_limits, refuse_unsafe
-from robot_dyn_id.simulation.trajectory_tracking import Waypoints, WaypointSamples
-
-if TYPE_CHECKING:
-    from typing_extensions import Self
 
 TRAJECTORY_WITHOUT_VELOCITIES = Definition(
     "trajectory_without_velocities",
@@ -128,8 +125,9 @@ class FeedForwardEfforts:
     """Efforts along a trajectory of n joints, at N samples and k points.
 
     Attributes:
-        waypoints: trajectory, in the model's order of joints.
+        points: trajectory, in the model's order of joints.
         samples: samples of the path that the controller interpolates.
+        numbers: sample of each point, shape (k,).
         motor: torque of the motors [N m or N], shape (N, n).
         commanded: torque without what the driver adds, shape (N, n).
         deviation: standard deviation of the motor torque, shape (N, n): parameter covariance, and held-out NRMSE times
@@ -140,8 +138,9 @@ class FeedForwardEfforts:
         findings: what the trajectory lacks, and where it extrapolates.
     """
 
-    waypoints: Waypoints
-    samples: WaypointSamples
+    points: TrajectoryPoints
+    samples: TrajectoryPoints
+    numbers: Integers
     motor: Array
     commanded: Array
     deviation: Array
@@ -152,7 +151,7 @@ class FeedForwardEfforts:
     @property
     def efforts(self) -> Array:
         """Efforts of the trajectory points, shape (k, n)."""
-        return np.asarray(self.commanded[self.samples.points])
+        return np.asarray(self.commanded[self.numbers])
 
     @property
     def violations(self) -> tuple[LargestEffort, ...]:
@@ -183,7 +182,7 @@ class FeedForward:
     limit: Array
 
     @classmethod
-    def from_parameters(cls, parameters: ParameterSet, robot_compensates: Sequence[str] = ()) -> Self:
+    def from_parameters(cls, parameters: ParameterSet, robot_compensates: Sequence[str] = ()) -> FeedForward:
         """Make the feed-forward of a parameter set.
 
         Args:
@@ -218,31 +217,31 @@ class FeedForward:
         added = self.compensation.torque(q, dq)
         return limit_command(self.dynamics.inverse_dynamics(q, dq, ddq) - added, added, limit)
 
-    def along(self, waypoints: Waypoints) -> FeedForwardEfforts:
+    def along(self, points: TrajectoryPoints) -> FeedForwardEfforts:
         """Efforts along a trajectory, as a joint trajectory controller interpolates it, with the check of the limits.
 
         Args:
-            waypoints: trajectory of all joints of the model.
+            points: trajectory of all joints of the model.
         """
-        duration = float(waypoints.t[-1] - waypoints.t[0])
-        samples = waypoints.sample(max(SPACING_S, duration / MOST_SAMPLES))
+        duration = float(points.t[-1] - points.t[0])
+        samples, numbers = points.sample(max(SPACING_S, duration / MOST_SAMPLES))
         states = self._states(samples)
-        motor = self.dynamics.inverse_dynamics(*samples[1:4], states)
+        motor = self.dynamics.inverse_dynamics(samples.q, samples.dq, samples.ddq, states)
         commanded = motor - self.compensation.torque(samples.q, samples.dq, states=states)
-        q, dq, ddq = (np.ascontiguousarray(x.T) for x in samples[1:4])
+        q, dq, ddq = (np.ascontiguousarray(x.T) for x in (samples.q, samples.dq, samples.ddq))
         motion = Motion(q, dq, ddq, states=states)
         deviation = self._deviation(motion, motor)
         largest = self._largest(samples.t, motor, commanded, deviation)
         findings = (
-            *self._report_derivatives(waypoints),
+            *self._report_derivatives(points),
             *self._report_limits(),
             *self._report_held_out_error(),
             *self._report_range(motion),
         )
         parts = self.compensation.parts
-        return FeedForwardEfforts(waypoints, samples, motor, commanded, deviation, largest, parts, findings)
+        return FeedForwardEfforts(points, samples, numbers, motor, commanded, deviation, largest, parts, findings)
 
-    def slowed(self, waypoints: Waypoints) -> tuple[float, FeedForwardEfforts]:
+    def slowed(self, points: TrajectoryPoints) -> tuple[float, FeedForwardEfforts]:
         """Slow a trajectory down, on the same path, until its torques are within the limits.
 
         Returns:
@@ -252,12 +251,12 @@ class FeedForward:
             InputError: the limits are exceeded at all speeds that are tried, or no speed could keep them, since a
                 torque has no upper bound.
         """
-        efforts = self.along(waypoints)
+        efforts = self.along(points)
         if not efforts.violations:
             return 1.0, efforts
         high = 1.0
         for low in SPEEDS:
-            efforts = self.along(_slow_down(waypoints, low))
+            efforts = self.along(_slow_down(points, low))
             if not efforts.violations:
                 break
             high = low
@@ -268,14 +267,14 @@ class FeedForward:
             raise InputError(text) if np.isfinite(violation.bound) else InputError(f"{text}; {EXCITE}", EXCITE)
         while high / low > 1.01:
             middle = (low * high) ** 0.5
-            tried = self.along(_slow_down(waypoints, middle))
+            tried = self.along(_slow_down(points, middle))
             if tried.violations:
                 high = middle
             else:
                 low, efforts = middle, tried
         return low, efforts
 
-    def _states(self, samples: WaypointSamples) -> dict[Term, Array] | None:
+    def _states(self, samples: TrajectoryPoints) -> dict[Term, Array] | None:
         """States of the friction along the path, of an unknown past at its start; None if no term has any."""
         states = self.dynamics.initial_states()
         if not states:
@@ -308,8 +307,8 @@ class FeedForward:
         values = (of[at], t[at[0]], effort[at], bound[at], self.limit)
         return tuple(map(LargestEffort, model.joint_names, *(x.tolist() for x in values), model.effort_units))
 
-    def _report_derivatives(self, waypoints: Waypoints) -> tuple[Finding, ...]:
-        orders = waypoints.orders() if len(waypoints.t) > 1 else np.full(1, 3)
+    def _report_derivatives(self, points: TrajectoryPoints) -> tuple[Finding, ...]:
+        orders = points.orders() if len(points.t) > 1 else np.full(1, 3)
         linear, cubic = (int(np.count_nonzero(orders == order)) for order in (1, 2))
         findings = []
         if linear:
@@ -365,11 +364,5 @@ def format_violation(violation: LargestEffort) -> str:
     )
 
 
-def _slow_down(waypoints: Waypoints, speed: float) -> Waypoints:
-    dq, ddq = waypoints.dq, waypoints.ddq
-    return replace(
-        waypoints,
-        t=waypoints.t / speed,
-        dq=None if dq is None else speed * dq,
-        ddq=None if ddq is None else speed**2 * ddq,
-    )
+def _slow_down(points: TrajectoryPoints, speed: float) -> TrajectoryPoints:
+    return replace(points, t=points.t / speed, dq=speed * points.dq, ddq=speed**2 * points.ddq)

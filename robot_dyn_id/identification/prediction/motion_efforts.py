@@ -4,22 +4,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from robot_dyn_id.arrays import Array
+from robot_dyn_id.data.trajectory_points import TrajectoryPoints
 from robot_dyn_id.errors import InputError, MotionError
-from robot_dyn_id.excitation.execution.sampling import TrajectoryPoints, preview
+from robot_dyn_id.excitation.execution.sampling import preview
 from robot_dyn_id.excitation.trajectory import Trajectory
 from robot_dyn_id.findings import Finding
 from robot_dyn_id.identification.prediction.feed_forward import EXCITE, FeedForward, format_violation
 from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.simulation.controllers import effort_limits
-from robot_dyn_id.simulation.trajectory_tracking import Waypoints
-
-if TYPE_CHECKING:
-    from typing_extensions import Self
 
 
 @dataclass(frozen=True)
@@ -35,7 +31,7 @@ class MotionEfforts:
     step: float
 
     @classmethod
-    def from_model(cls, feed_forward: FeedForward, model: RobotModel, step: float) -> Self:
+    def from_model(cls, feed_forward: FeedForward, model: RobotModel, step: float) -> MotionEfforts:
         """Make the efforts of a robot's motions.
 
         Args:
@@ -74,8 +70,7 @@ class MotionEfforts:
         Raises:
             MotionError: the 95 % upper bound of a torque exceeds the limit of its joint.
         """
-        points = preview(motion, self.step)
-        found = self.feed_forward.along(Waypoints(points.times, points.q, points.dq, points.ddq))
+        found = self.feed_forward.along(preview(motion, self.step))
         if found.violations:
             violation = found.violations[0]
             raise MotionError(

@@ -6,7 +6,6 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -14,10 +13,6 @@ from robot_dyn_id.arrays import Array, Integers
 from robot_dyn_id.dynamics.regressor import Regressor
 from robot_dyn_id.signals.blocks import ALL_FITS, NO_BLOCK, Blocks
 from robot_dyn_id.signals.trials import FilteredTrials
-
-if TYPE_CHECKING:
-    from typing_extensions import Self
-
 
 OUTSIDE = 2
 """Places after those of the blocks: rows in no block, and rows that every fit uses."""
@@ -43,7 +38,7 @@ class BlockGrams:
     recording_counts: Integers
 
     @classmethod
-    def from_trials(cls, trials: FilteredTrials, regressor: Regressor, blocks: Blocks) -> Self:
+    def from_trials(cls, trials: FilteredTrials, regressor: Regressor, blocks: Blocks) -> BlockGrams:
         """Accumulate the products in one pass over the data.
 
         Args:

@@ -6,16 +6,12 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from robot_dyn_id.arrays import Array, Integers, Mask
 from robot_dyn_id.estimators.non_negative import solve_bounded
 from robot_dyn_id.identification.selection.block_grams import BlockGrams
-
-if TYPE_CHECKING:
-    from typing_extensions import Self
 
 WEIGHT_PASSES = 3
 """Passes of out-of-fold residuals to weights and back."""
@@ -83,7 +79,7 @@ class CrossValidation:
     @classmethod
     def from_grams(
         cls, grams: BlockGrams, pull: Pull, bounded: Mask, reference: Candidate, blocks: tuple[int, ...]
-    ) -> Self:
+    ) -> CrossValidation:
         """Determine the weights from out-of-fold residuals of a reference model.
 
         Residuals of the fit itself would, with a strong pull, let a joint that fits by chance take over.
@@ -91,7 +87,7 @@ class CrossValidation:
         ones = np.ones(len(grams.supports))
         return cls(grams, pull, bounded, ones, blocks, grams.weighted(ones)).weighted(reference)
 
-    def weighted(self, reference: Candidate) -> Self:
+    def weighted(self, reference: Candidate) -> CrossValidation:
         """The same with weights from out-of-fold residuals of a reference model."""
         found = self
         counts = np.maximum(self.grams.block_counts(self.blocks), 1.0)
@@ -101,7 +97,7 @@ class CrossValidation:
             found = found.with_weights(1.0 / np.maximum(rms, 1e-9 * largest if largest > 0.0 else 1.0))
         return found
 
-    def with_weights(self, weights: Array) -> Self:
+    def with_weights(self, weights: Array) -> CrossValidation:
         """The same with other weights, shape (n,)."""
         return replace(self, weights=weights, products=self.grams.weighted(weights), fits={}, by_zeros={})
 
@@ -120,7 +116,7 @@ class CrossValidation:
             self.by_zeros[key] = found if reference is None else found.weighted(reference)
         return replace(self.by_zeros[key], blocks=self.blocks)
 
-    def without(self, block: int) -> Self:
+    def without(self, block: int) -> CrossValidation:
         """The same without a block, with the same weights.
 
         Each weight is one number of a joint: that the block took part in it makes no model fit the block better.

@@ -3,22 +3,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from functools import partial
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 
-from robot_dyn_id.data.excerpt import Excerpt, inside_excerpt
+from robot_dyn_id.data.chunk import Chunk
+from robot_dyn_id.data.corrected import (
+    Corrected,
+    Correction,
+    Excerpt,
+    ExcludedSpan,
+    Exclusions,
+    Observing,
+    Stored,
+    as_corrected,
+)
 from robot_dyn_id.data.recording import Recording
 from robot_dyn_id.errors import InputError
 from robot_dyn_id.findings import Definition, Finding, Section
-from robot_dyn_id.identification.diagnosis.channel_faults import find_channel_faults
-from robot_dyn_id.identification.diagnosis.delays import EffortDelay, RealignedRecording, estimate_delay
-from robot_dyn_id.identification.diagnosis.positions import ContinuedRecording, examine_positions
-from robot_dyn_id.identification.diagnosis.resolution import examine_resolution
+from robot_dyn_id.identification.diagnosis.channel_faults import EffortObserver, report_exclusions
+from robot_dyn_id.identification.diagnosis.delays import EffortDelay, estimate_delay
+from robot_dyn_id.identification.diagnosis.fingerprint import FingerprintObserver
+from robot_dyn_id.identification.diagnosis.observation import observation_of
+from robot_dyn_id.identification.diagnosis.positions import PositionFaults
 from robot_dyn_id.identification.diagnosis.samples import MotionSamples
-from robot_dyn_id.identification.diagnosis.spikes import DespikedRecording, examine_spikes
-from robot_dyn_id.identification.diagnosis.stamps import EvenlyStampedRecording, examine_jitter
+from robot_dyn_id.identification.diagnosis.spikes import SpikeObserver
+from robot_dyn_id.identification.diagnosis.stamps import examine_jitter
 from robot_dyn_id.model.robot import RobotModel
+from robot_dyn_id.parameters import Fingerprint
 from robot_dyn_id.signals.cleaning import Drive
+from robot_dyn_id.signals.survey import Survey, survey
 from robot_dyn_id.signals.trials import FilteredTrials
 from robot_dyn_id.uses import LIMITED, MOTION_USES
 
@@ -48,58 +61,104 @@ REALIGNMENTS = 3
 """Number of times that a delay is estimated and compensated; each removes what the linearization left."""
 
 
-def correct_positions(
-    recordings: Sequence[Recording], model: RobotModel
-) -> tuple[list[Recording], tuple[Finding, ...]]:
+def correct_positions(recordings: Sequence[Corrected]) -> tuple[list[Corrected], tuple[Finding, ...]]:
     """Continue angles that are wrapped to one turn, and leave out spikes of encoders.
 
     Args:
-        recordings: the recordings.
-        model: the robot.
+        recordings: recordings that have been observed; see `observe_recordings`.
 
     Returns:
         The recordings, and findings about them.
     """
-    corrected: list[Recording] = []
-    findings: list[Finding] = []
-    for recording in recordings:
-        complete = recording.recording if isinstance(recording, Excerpt) else recording
-        faults, found = examine_positions(complete, model)
-        corrected.append(inside_excerpt(recording, partial(ContinuedRecording, faults=faults)) if faults else recording)
-        findings += found
-    return corrected, tuple(findings)
+    found = [observation_of(recording).positions for recording in recordings]
+    corrected = [
+        recording.corrected(one.faults) if one.faults else recording
+        for recording, one in zip(recordings, found, strict=True)
+    ]
+    return corrected, tuple(finding for one in found for finding in one.findings)
+
+
+@dataclass(frozen=True)
+class CorrectedChannels:
+    """Recordings whose channels are corrected.
+
+    Attributes:
+        recordings: the recordings.
+        survey: their survey.
+        fingerprints: fingerprint of each as it was recorded.
+        findings: findings about them.
+    """
+
+    recordings: list[Corrected]
+    survey: Survey
+    fingerprints: tuple[Fingerprint, ...]
+    findings: tuple[Finding, ...]
 
 
 def correct_channels(
-    recordings: Sequence[Recording], joints: Sequence[str], drives: Mapping[str, Drive]
-) -> tuple[list[Recording], tuple[Finding, ...]]:
+    recordings: Sequence[Corrected], joints: Sequence[str], drives: Mapping[str, Drive]
+) -> CorrectedChannels:
     """Average stamps that jitter, replace spikes, and leave out stretches of channels that are not measurements.
 
-    Stretches at rest that are left out are examined too.
+    This is the second pass over the recordings, which is that of the survey. Stretches at rest that are left out are
+    examined too.
 
     Args:
-        recordings: the recordings.
+        recordings: recordings that have been observed; see `observe_recordings`.
         joints: joints, n.
         drives: drives of the joints whose effort is a current.
-
-    Returns:
-        The recordings, and findings about them.
     """
-    corrected, findings = [], []
-    for recording in recordings:
-        complete = recording.recording if isinstance(recording, Excerpt) else recording
-        clock, jitter = examine_jitter(complete, joints)
-        faults = find_channel_faults(complete, joints, drives)
-        (limits, spikes), coarse = examine_spikes(complete, joints, drives), examine_resolution(complete, joints)
-        if clock is not None:
-            recording = inside_excerpt(recording, partial(EvenlyStampedRecording, clock=clock))
-        if faults.efforts or faults.positions:
-            recording = inside_excerpt(recording, faults.apply)
-        if spikes:
-            recording = inside_excerpt(recording, partial(DespikedRecording, limits=limits, drives=drives))
+    passes = [_SecondPass(recording, joints, drives) for recording in recordings]
+    surveyed = survey([one.observed() for one in passes], joints, drives)
+    corrected: list[Corrected] = []
+    findings: list[Finding] = []
+    for one in passes:
+        recording, found, rows = one.conclude()
+        surveyed = surveyed.with_left_out(rows)
         corrected.append(recording)
-        findings += [*jitter, *faults.findings, *spikes, *coarse]
-    return corrected, tuple(findings)
+        findings += found
+    prints = tuple(one.fingerprint.conclude() for one in passes)
+    return CorrectedChannels(corrected, surveyed, prints, tuple(findings))
+
+
+class _SecondPass:
+    """Second pass over one recording, with the corrections of the first, and its observers."""
+
+    def __init__(self, recording: Corrected, joints: Sequence[str], drives: Mapping[str, Drive]) -> None:
+        """Begin a pass; see `correct_channels`."""
+        self.recording, self.source, self.first = recording, recording.recording.source, observation_of(recording)
+        samples = Chunk(self.first.first.t, self.first.first.q)
+        for faults in recording.those(PositionFaults):
+            (samples,) = faults.apply(iter([samples]), joints)
+        self.clock, self.jitter = examine_jitter(self.source, samples.t, samples.q)
+        self.limits = replace(self.first.spikes, drives=drives)
+        self.fingerprint = FingerprintObserver(recording.epoch, next(iter(recording.those(Excerpt)), None))
+        self.efforts = EffortObserver(joints, drives, self.first.runs.limits, self.first.positions.ranges)
+        self.spikes = SpikeObserver(self.source, joints, self.limits)
+
+    def observed(self) -> Corrected:
+        """The recording with its corrections and the observers of the pass."""
+        stored, part = self.recording.those(Stored), self.recording.those(Excerpt)
+        others = [one for one in self.recording.complete.corrections if not isinstance(one, Stored)]
+        observers = (Observing(self.efforts), Observing(self.spikes))
+        whole = replace(self.recording, corrections=(*stored, Observing(self.fingerprint), *others, *observers, *part))
+        return whole.corrected(*self._corrections((), bool(self.limits.limits)))
+
+    def conclude(self) -> tuple[Corrected, tuple[Finding, ...], Mapping[str, int]]:
+        """The corrected recording, findings about it, and numbers of the efforts that are left out by code."""
+        efforts, rows = self.efforts.conclude()
+        spikes = self.spikes.conclude()
+        corrected = self.recording.corrected(*self._corrections(efforts, bool(spikes)))
+        found = [report_exclusions(self.source, one, self.first.runs.length) for one in corrected.those(Exclusions)]
+        return corrected, (*self.jitter, *(one for of in found for one in of), *spikes, *self.first.coarse), rows
+
+    def _corrections(self, efforts: tuple[ExcludedSpan, ...], spiky: bool) -> Iterator[Correction]:
+        if self.clock is not None:
+            yield self.clock
+        if efforts or self.first.runs.frozen:
+            yield Exclusions(efforts, self.first.runs.frozen)
+        if spiky:
+            yield self.limits
 
 
 def realign(trials: FilteredTrials, model: RobotModel) -> tuple[FilteredTrials, tuple[Finding, ...]]:
@@ -127,7 +186,7 @@ def _realign(recording: Recording, trials: FilteredTrials, model: RobotModel) ->
         if not delay.significant:
             break
         delays.append(delay)
-        recording = inside_excerpt(recording, partial(RealignedRecording, delay=delay))
+        recording = as_corrected(recording).corrected(delay)
     return recording, _report_delays(recording.source, delays)
 
 

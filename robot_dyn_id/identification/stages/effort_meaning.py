@@ -8,13 +8,13 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from robot_dyn_id.data.excerpt import inside_excerpt
-from robot_dyn_id.data.recording import Recording
+from robot_dyn_id.data.corrected import Corrected, ReadAsCurrent
 from robot_dyn_id.errors import InputError
 from robot_dyn_id.findings import Definition, Finding, Section
 from robot_dyn_id.identification.diagnosis.diagnosis import EFFORT_GRAVITY_COMPENSATED
+from robot_dyn_id.identification.diagnosis.observation import observation_of
 from robot_dyn_id.identification.diagnosis.samples import MotionSamples
-from robot_dyn_id.identification.diagnosis.weight_gains import CurrentRecording, WeightGain, estimate_weight_gains
+from robot_dyn_id.identification.diagnosis.weight_gains import WeightGain, estimate_weight_gains
 from robot_dyn_id.identification.settings import COMPENSATED_KINDS, CURRENT_KINDS, Settings
 from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.parameters import DRIVE_UNITS, GAIN_UNKNOWN, UNKNOWN, describe_unknown_gains
@@ -45,8 +45,8 @@ class Meaning:
             nor the channels of the recordings determine it.
     """
 
-    training: list[Recording]
-    held_out: list[Recording]
+    training: list[Corrected]
+    held_out: list[Corrected]
     model: RobotModel
     drives: Mapping[str, Drive]
     findings: tuple[Finding, ...]
@@ -54,7 +54,7 @@ class Meaning:
 
 
 def interpret_efforts(
-    training: Sequence[Recording], held_out: Sequence[Recording], model: RobotModel, settings: Settings
+    training: Sequence[Corrected], held_out: Sequence[Corrected], model: RobotModel, settings: Settings
 ) -> Meaning:
     """Read the efforts as the settings state, with gains by the URDF's masses where currents come without them.
 
@@ -69,7 +69,7 @@ def interpret_efforts(
     """
     kind = settings.effort_kind
     joints = model.joint_names
-    currents_alone = kind == "auto" and all(_has_currents_alone(recording, joints) for recording in training)
+    currents_alone = kind == "auto" and all(observation_of(recording).first.currents_alone for recording in training)
     stored = "current" if currents_alone else UNKNOWN if kind == "auto" else kind
     plain = Meaning(list(training), list(held_out), model, settings.drives, (), stored)
     if kind == "external":
@@ -102,7 +102,7 @@ def interpret_efforts(
     return Meaning(trained, validated, model, {**unit, **found}, findings, stored)
 
 
-def read_as_trained(recordings: Sequence[Recording], effort_kind: str) -> list[Recording]:
+def read_as_trained(recordings: Sequence[Corrected], effort_kind: str) -> list[Corrected]:
     """Recordings with the channel of their efforts that a model was identified from.
 
     Args:
@@ -111,7 +111,7 @@ def read_as_trained(recordings: Sequence[Recording], effort_kind: str) -> list[R
     """
     if effort_kind not in CURRENT_KINDS:
         return list(recordings)
-    return [inside_excerpt(recording, CurrentRecording) for recording in recordings]
+    return [recording.corrected(ReadAsCurrent()) for recording in recordings]
 
 
 def report_compensated(effort_kind: str) -> tuple[Finding, ...]:
@@ -120,12 +120,6 @@ def report_compensated(effort_kind: str) -> tuple[Finding, ...]:
         return ()
     message = f"efforts are {effort_kind.replace('_', ' ')}: the model has no gravity, and predicts such efforts"
     return (EFFORT_GRAVITY_COMPENSATED.found(message, severity="info"),)
-
-
-def _has_currents_alone(recording: Recording, joints: Sequence[str]) -> bool:
-    """Whether a recording has currents and no efforts."""
-    first = next((chunk for chunk in recording.chunks(joints) if len(chunk)), None)
-    return first is not None and first.tau is None and first.current is not None
 
 
 def _report_gains(gains: Sequence[WeightGain]) -> tuple[Finding, ...]:

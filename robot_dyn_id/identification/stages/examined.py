@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from robot_dyn_id.data.corrected import Corrected
 from robot_dyn_id.data.recording import Recording
 from robot_dyn_id.dynamics.compensation import check_compensations
 from robot_dyn_id.dynamics.prior import check_prior_robot
@@ -17,6 +18,7 @@ from robot_dyn_id.findings import Finding
 from robot_dyn_id.identification.diagnosis.agreement import nominal_agreement
 from robot_dyn_id.identification.diagnosis.diagnosis import diagnose, examine_lengths
 from robot_dyn_id.identification.diagnosis.directions import examine_directions
+from robot_dyn_id.identification.diagnosis.fingerprint import report_repeated, report_trained
 from robot_dyn_id.identification.diagnosis.health import (
     compare_with_nominal,
     examine,
@@ -32,7 +34,7 @@ from robot_dyn_id.identification.settings import Settings
 from robot_dyn_id.identification.stages.correction import correct_channels, realign
 from robot_dyn_id.identification.stages.read import Read
 from robot_dyn_id.model.robot import RobotModel
-from robot_dyn_id.parameters import ParameterSet
+from robot_dyn_id.parameters import Fingerprint, ParameterSet
 from robot_dyn_id.progress import Progress, Stage, ignore_progress
 from robot_dyn_id.signals.reversals import exclude_reversals
 from robot_dyn_id.signals.survey import PERIODOGRAM
@@ -55,6 +57,7 @@ class Examined:
         trials: the training data, corrected and filtered.
         model: the robot, with the gravity that the efforts contain.
         effort_kind: content of the measured effort, one of `parameters.EFFORT_KINDS`.
+        fingerprint: fingerprint of the training data as they were recorded.
         findings: findings about the data.
         suspected: further findings, unless the choice of a model explains them, see `Selection.explains`.
     """
@@ -63,6 +66,7 @@ class Examined:
     trials: FilteredTrials
     model: RobotModel
     effort_kind: str
+    fingerprint: Fingerprint
     findings: tuple[Finding, ...]
     suspected: tuple[Finding, ...]
 
@@ -80,9 +84,11 @@ class Examined:
             UsageError: contradictory settings.
         """
         settings, model = read.settings, read.model
-        trials, found = filter_recordings(
-            read.training, make_known_regressor(model, settings), settings, settings.signals, progress
-        )
+        regressor = make_known_regressor(model, settings)
+        trials, found, prints = filter_recordings(read.training, regressor, settings, settings.signals, progress)
+        found += report_repeated(read.training, prints)
+        if not read.held_out:
+            found += report_earlier(read, read.training, prints)
         samples = MotionSamples.from_trials(trials)
         diagnosis = diagnose(samples, model, independent_positions(trials.survey))
         _refuse_short(diagnosis.findings, settings.ignore, trials)
@@ -105,7 +111,7 @@ class Examined:
         )
         suspected = tuple(one for one in found if one.code in EXPLAINED_BY_CHOICE)
         certain = tuple(one for one in found if one.code not in EXPLAINED_BY_CHOICE)
-        return cls(read, trials, model, kind, (*certain, *excluded), suspected)
+        return cls(read, trials, model, kind, Fingerprint.joined(prints), (*certain, *excluded), suspected)
 
     @property
     def known_regressor(self) -> Regressor:
@@ -113,24 +119,40 @@ class Examined:
         return with_fitted_load(make_known_regressor(self.model, self.read.settings), self.trials)
 
 
+def report_earlier(read: Read, recordings: Sequence[Recording], prints: Sequence[Fingerprint]) -> tuple[Finding, ...]:
+    """Findings about recordings that are held out though the model, or its prior, was identified from them.
+
+    The error of a model with a prior from data that it is validated on is too small, too.
+
+    Args:
+        read: the first stage.
+        recordings: recordings to validate on; under cross-validation the training data.
+        prints: their fingerprints.
+    """
+    if read.earlier is None:
+        return ()
+    name = "training data of the prior" if read.training else "training data"
+    return report_trained(recordings, prints, read.earlier, name)
+
+
 def filter_recordings(
-    recordings: Sequence[Recording],
+    recordings: Sequence[Corrected],
     regressor: Regressor,
     settings: Settings,
     signals: SignalSettings,
     progress: Progress = ignore_progress,
-) -> tuple[FilteredTrials, tuple[Finding, ...]]:
+) -> tuple[FilteredTrials, tuple[Finding, ...], tuple[Fingerprint, ...]]:
     """Survey recordings, check their health, and decide about their signals.
 
     Args:
-        recordings: the trials.
+        recordings: the trials, which have been observed.
         regressor: robot and terms that the signals must suffice for.
         settings: drives of the joints, and health checks to overrule.
         signals: choices about signals.
         progress: callback that receives every stage of the work.
 
     Returns:
-        The filtered trials, and findings about them.
+        The filtered trials, findings about them, and the fingerprint of each recording.
 
     Raises:
         InputError: data that cannot be used.
@@ -138,14 +160,14 @@ def filter_recordings(
     """
     progress(Stage("surveying the recordings"))
     model = regressor.model
-    sound, faults = correct_channels(recordings, model.joint_names, settings.drives)
-    trials = FilteredTrials.from_recordings(sound, model.joint_names, settings.drives, signals)
+    sound = correct_channels(recordings, model.joint_names, settings.drives)
+    trials = FilteredTrials.from_survey(sound.survey, sound.recordings, settings.drives, signals)
     trials = trials if regressor.peaked else trials.decimated()
-    found = (*examine_lengths(model), *faults, *examine(trials.survey, model, signals.velocity))
+    found = (*examine_lengths(model), *sound.findings, *examine(trials.survey, model, signals.velocity))
     findings = refuse(found, settings.ignore, trials.survey.sources)
     require_signals(regressor, trials.survey)
     trials.require_length()
-    return trials, findings
+    return trials, findings, sound.fingerprints
 
 
 def filter_to_validate(
@@ -163,18 +185,18 @@ def filter_to_validate(
         InputError: data that cannot be used.
         UnsafeDataError: a health check refuses the data.
     """
-    trials, findings = filter_recordings(read.held_out, regressor, read.settings, signals, progress)
+    trials, findings, prints = filter_recordings(read.held_out, regressor, read.settings, signals, progress)
     aligned, delayed = realign(trials, regressor.model)
-    return aligned, (*soften_for_validation(findings), *delayed)
+    return aligned, (*soften_for_validation(findings), *delayed, *report_earlier(read, read.held_out, prints))
 
 
 def filter_as_trained(
-    read: Read, training: FilteredTrials, regressor: Regressor
+    examined: Examined, training: FilteredTrials, regressor: Regressor
 ) -> tuple[FilteredTrials, tuple[Finding, ...]]:
     """Held-out recordings, corrected, examined and filtered like the training data, and findings about them.
 
     Args:
-        read: the recordings.
+        examined: the stage of the training data.
         training: the training data.
         regressor: robot and terms of the model.
 
@@ -182,13 +204,15 @@ def filter_as_trained(
         InputError: a term needs a signal that is not recorded.
         UnsafeDataError: a health check refuses the data.
     """
-    model, settings = regressor.model, read.settings
-    sound, faults = correct_channels(read.held_out, model.joint_names, training.drives)
-    trials = training.with_recordings(sound)
+    read, model = examined.read, regressor.model
+    sound = correct_channels(read.held_out, model.joint_names, training.drives)
+    trials = training.with_recordings(sound.recordings, sound.survey)
     require_signals(regressor, trials.survey)
     velocity = "recorded" if training.plan.recorded_velocity else "derivative"
-    found = (*faults, *soften_for_validation(examine(trials.survey, model, velocity)))
-    findings = refuse(found, settings.ignore, trials.survey.sources)
+    found = (*sound.findings, *soften_for_validation(examine(trials.survey, model, velocity)))
+    findings = refuse(found, read.settings.ignore, trials.survey.sources)
+    findings += report_trained(read.held_out, sound.fingerprints, examined.fingerprint)
+    findings += report_earlier(read, read.held_out, sound.fingerprints)
     aligned, delayed = realign(trials, model)
     return aligned, (*findings, *delayed)
 

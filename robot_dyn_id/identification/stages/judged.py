@@ -88,7 +88,7 @@ def _hold_out(fitted: Fitted, progress: Progress) -> tuple[HeldOutData, Residual
         progress(Stage("validating on held-out data"))
         own = (Fold.from_model(trials, model),) if selection is None else _list_folds(selection)
         profile = profile_residuals(own, thin_out(trials))
-        others, found = filter_as_trained(read, trials, model.regressor)
+        others, found = filter_as_trained(chosen.examined, trials, model.regressor)
         found += examine_held_out(model, others, trials.offset_deviations)
         return HeldOutData.from_model(read.method, others, model), profile, found
     if selection is not None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""First stage: recordings that are complete, not repeated, and whose efforts have a meaning."""
+"""First stage: recordings that are complete, and whose efforts have a meaning."""
 
 from __future__ import annotations
 
@@ -8,10 +8,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from robot_dyn_id.data.corrected import Corrected
 from robot_dyn_id.data.recording import Recording
 from robot_dyn_id.findings import Definition, Finding, Section
-from robot_dyn_id.identification.diagnosis.fingerprint import report_repeated, report_trained, take_fingerprint
-from robot_dyn_id.identification.settings import Settings
+from robot_dyn_id.identification.diagnosis.observation import observe_recordings
+from robot_dyn_id.identification.settings import CURRENT_KINDS, Settings
 from robot_dyn_id.identification.stages.correction import correct_positions
 from robot_dyn_id.identification.stages.effort_meaning import (
     interpret_efforts,
@@ -46,17 +47,18 @@ class Read:
             gain.
         settings: the settings, with the drives of all joints.
         effort_kind: content of the measured effort, one of `parameters.EFFORT_KINDS`.
-        fingerprint: fingerprint of the training data as they were recorded.
-        findings: findings about repetition, positions, and the meaning of the efforts.
+        earlier: fingerprint of the data that the model that is validated, or the prior, was identified from; None:
+            there are no such data.
+        findings: findings about positions, and the meaning of the efforts.
     """
 
-    training: Sequence[Recording]
-    held_out: Sequence[Recording]
+    training: Sequence[Corrected]
+    held_out: Sequence[Corrected]
     method: str
     model: RobotModel
     settings: Settings
     effort_kind: str
-    fingerprint: Fingerprint
+    earlier: Fingerprint | None
     findings: tuple[Finding, ...]
 
     @classmethod
@@ -75,8 +77,9 @@ class Read:
             InputError: recordings that cannot be read, external torques, or currents without gains of a robot without
                 masses.
         """
-        fingerprint, repeated = _compare_recordings(training, held_out, model.joint_names, settings)
-        (trained, continued), (others, jumps) = (correct_positions(group, model) for group in (training, held_out))
+        currents, prior = settings.effort_kind in CURRENT_KINDS, settings.prior
+        observed = [observe_recordings(group, model, settings.drives, currents) for group in (training, held_out)]
+        (trained, continued), (others, jumps) = map(correct_positions, observed)
         meaning = interpret_efforts(trained, others, model, settings)
         model, turned = _with_gravity_of_prior(meaning.model, settings)
         return cls(
@@ -86,9 +89,8 @@ class Read:
             model=model,
             settings=replace(settings, drives=meaning.drives),
             effort_kind=meaning.effort_kind,
-            fingerprint=fingerprint,
+            earlier=prior.provenance.fingerprint if isinstance(prior, ParameterSet) else None,
             findings=(
-                *repeated,
                 *continued,
                 *jumps,
                 *meaning.findings,
@@ -110,41 +112,23 @@ class Read:
             InputError: recordings that cannot be read, or gains of joints whose gain was not known when the model was
                 identified.
         """
-        model, fingerprint = RobotModel.from_parameters(parameters), parameters.provenance.fingerprint
-        continued, jumps = correct_positions(recordings, model)
-        prints = [take_fingerprint(one, parameters.robot.joint_names) for one in recordings]
+        model, drives = RobotModel.from_parameters(parameters), settings.drives_of(parameters)
+        observed = observe_recordings(recordings, model, drives, parameters.effort.kind in CURRENT_KINDS)
+        continued, jumps = correct_positions(observed)
         return cls(
             training=(),
             held_out=read_as_trained(continued, parameters.effort.kind),
             method="recordings",
             model=model,
-            settings=replace(settings, drives=settings.drives_of(parameters)),
+            settings=replace(settings, drives=drives),
             effort_kind=parameters.effort.kind,
-            fingerprint=fingerprint,
+            earlier=parameters.provenance.fingerprint,
             findings=(
                 *jumps,
-                *report_trained(recordings, prints, fingerprint),
                 *report_compensated(parameters.effort.kind),
                 *report_unknown_gains(parameters.drive_units),
             ),
         )
-
-
-def _compare_recordings(
-    training: Sequence[Recording], held_out: Sequence[Recording], joints: Sequence[str], settings: Settings
-) -> tuple[Fingerprint, tuple[Finding, ...]]:
-    """Fingerprint of the training data, and findings about recordings that occur twice.
-
-    A prior from data that the model is validated on makes the error there too small, too.
-    """
-    prints, others = ([take_fingerprint(one, joints) for one in group] for group in (training, held_out))
-    trained = Fingerprint.joined(prints)
-    findings = (*report_repeated(training, prints), *report_trained(held_out, others, trained))
-    if isinstance(settings.prior, ParameterSet):
-        earlier = settings.prior.provenance.fingerprint
-        validated = (held_out, others) if held_out else (training, prints)
-        findings += report_trained(*validated, earlier, "training data of the prior")
-    return trained, findings
 
 
 def _with_gravity_of_prior(model: RobotModel, settings: Settings) -> tuple[RobotModel, tuple[Finding, ...]]:

@@ -221,7 +221,7 @@ def _report_rest(trials: FilteredTrials) -> tuple[Finding, ...]:
     Raises:
         InputError: no recording moves.
     """
-    recordings, rests = trials.recordings, trials.rests
+    recordings, rests = trials.recordings, trials.survey.rests
     if not any(rest.moves for rest in rests):
         raise InputError(f"{trials.sources}: at rest throughout, cannot be used for validation: record motion")
     share = sum(rest.at_rest for rest in rests) / sum(rest.length for rest in rests)

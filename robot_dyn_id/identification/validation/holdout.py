@@ -7,12 +7,11 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 
-import numpy as np
-
-from robot_dyn_id.data.chunk import LATEST, Span
-from robot_dyn_id.data.excerpt import Excerpt, whole_of
+from robot_dyn_id.data.chunk import Span
+from robot_dyn_id.data.corrected import Corrected, Excerpt, as_corrected, whole_of
 from robot_dyn_id.data.recording import Recording
 from robot_dyn_id.errors import UsageError
+from robot_dyn_id.identification.diagnosis.observation import observation_of
 from robot_dyn_id.signals.stillness import Stillness, stillness
 from robot_dyn_id.wording import format_spans
 
@@ -43,11 +42,11 @@ def split(
     """
     if train_range is not None:
         return _split_at(recordings, joints, validation, train_range)
-    training = [_leave_out_rest(recording, stillness(whole_of(recording), joints)) for recording in recordings]
+    training = [_leave_out_rest(recording, _rest_of(recording, joints)) for recording in recordings]
     return training, list(validation)
 
 
-def exclude_spans(recording: Recording, joints: Sequence[str], spans: Sequence[Span]) -> Excerpt:
+def exclude_spans(recording: Recording, joints: Sequence[str], spans: Sequence[Span]) -> Corrected:
     """Leave times of a recording out.
 
     Args:
@@ -58,14 +57,8 @@ def exclude_spans(recording: Recording, joints: Sequence[str], spans: Sequence[S
     Raises:
         UsageError: a span that is empty, reversed or outside of the recording, or spans that leave nothing.
     """
-    first, latest, kept = np.nan, -np.inf, 0
-    excerpt = Excerpt(recording, -math.inf, math.inf, excluded=tuple(sorted(spans)))
-    for chunk in recording.chunks(joints):
-        stamps = chunk.t[np.abs(chunk.t) <= LATEST]
-        if len(stamps):
-            first = float(stamps[0]) if np.isnan(first) else first
-            latest = max(latest, float(stamps.max()))
-    length = latest - first
+    length = _rest_of(recording, joints).length
+    part = Excerpt(excluded=tuple(sorted(spans)))
     for start, stop in spans:
         if not start < stop:
             raise UsageError(f"exclude {start:g} to {stop:g} s: the first must be less than the second")
@@ -74,11 +67,15 @@ def exclude_spans(recording: Recording, joints: Sequence[str], spans: Sequence[S
                 f"exclude {start:g} to {stop:g} s: {recording.source} lasts from 0 to {length:.1f} s, counted from its "
                 "first sample"
             )
-    for chunk in excerpt.chunks(joints):
-        kept += len(chunk)
-    if not kept:
+    if any(start <= 0.0 and stop >= length for start, stop in part.left_out):
         raise UsageError(f"exclude: nothing of {recording.source} is left, which lasts {length:.1f} s")
-    return excerpt
+    return as_corrected(recording).select(part)
+
+
+def _rest_of(recording: Recording, joints: Sequence[str]) -> Stillness:
+    """Time at rest in the complete recording."""
+    found = as_corrected(recording)
+    return stillness(found.complete, joints) if found.observation is None else observation_of(found).stillness
 
 
 def held_out_method(training: Sequence[Recording], held_out: Sequence[Recording]) -> str:
@@ -94,11 +91,10 @@ def held_out_method(training: Sequence[Recording], held_out: Sequence[Recording]
     return "range" if any(whole_of(recording) is one for recording in held_out for one in trained) else "recordings"
 
 
-def _cut(recording: Recording, start: float, stop: float, without: tuple[Span, ...] = ()) -> Excerpt:
+def _cut(recording: Recording, start: float, stop: float, without: tuple[Span, ...] = ()) -> Corrected:
     """Part of a recording; what is excluded from it stays excluded."""
-    if isinstance(recording, Excerpt):
-        return replace(recording, start=start, stop=stop, without=without)
-    return Excerpt(recording, start, stop, without)
+    whole = as_corrected(recording)
+    return whole.select(replace(whole.excerpt, start=start, stop=stop, without=without))
 
 
 def _leave_out_rest(recording: Recording, rest: Stillness, span: Span = (-math.inf, math.inf)) -> Recording:
@@ -128,7 +124,7 @@ def _split_at(
     train: list[Recording] = [_cut(recordings[0], start, stop)]
     if validation:
         return train, list(validation)
-    rest = stillness(whole_of(recordings[0]), joints)
+    rest = _rest_of(recordings[0], joints)
     if start >= rest.length:
         raise UsageError(
             f"training range {start:g} to {stop:g} s: {recordings[0].source} is only {rest.length:.1f} s long"

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 import numpy as np
 
@@ -18,9 +18,6 @@ from robot_dyn_id.signals.trials import FilteredTrials, measured_windows
 from robot_dyn_id.signals.windows import FilteredWindow
 from robot_dyn_id.simulation.plant import CompiledDynamics
 from robot_dyn_id.simulation.plant_lanes import PlantLanes
-
-if TYPE_CHECKING:
-    from typing_extensions import Self
 
 HORIZONS_S = (0.1, 1.0, 5.0)
 """Times after which the simulated positions are compared with the recorded ones [s]."""
@@ -105,7 +102,7 @@ class _Runs:
     following: int = -1
 
     @classmethod
-    def from_part(cls, dynamics: Dynamics, trials: FilteredTrials) -> Self:
+    def from_part(cls, dynamics: Dynamics, trials: FilteredTrials) -> _Runs:
         """Runs of a model along recordings, with starts so far apart that all parts together stay below the limits."""
         rate = trials.plan.rate
         # of all parts together, as each has its share of the samples

@@ -14,6 +14,8 @@ from trajectory_msgs.msg import JointTrajectory
 
 from robot_dyn_id import msg as messages
 from robot_dyn_id.arrays import Array
+from robot_dyn_id.data.trajectory_points import MOST_POINTS, TrajectoryPoints
+from robot_dyn_id.data.trajectory_rows import NANOSECONDS, TrajectoryRows
 from robot_dyn_id.errors import InputError, RobotDynIdError, UnsafeDataError, storable
 from robot_dyn_id.files.values import field_hints
 from robot_dyn_id.findings import Finding
@@ -23,7 +25,6 @@ from robot_dyn_id.msg import IdentificationReport
 from robot_dyn_id.msg import ParameterSet as ParameterSetMsg
 from robot_dyn_id.nodes.runtime.decoding import most_bytes
 from robot_dyn_id.parameters import FORMAT_VERSION, LONGEST_LINE, ParameterSet, check_format_version
-from robot_dyn_id.simulation.trajectory_tracking import MOST_POINTS, PointRows, Waypoints
 
 
 def most_points(joint_names: Sequence[str]) -> int:
@@ -125,7 +126,7 @@ def identification_report(outcome: Identification | RobotDynIdError, folder: Pat
     return message
 
 
-def waypoints(message: JointTrajectory, joint_names: Sequence[str], rest: Array | None = None) -> Waypoints:
+def waypoints(message: JointTrajectory, joint_names: Sequence[str], rest: Array | None = None) -> TrajectoryPoints:
     """The points of a joint trajectory in the robot's order of joints.
 
     Args:
@@ -137,12 +138,12 @@ def waypoints(message: JointTrajectory, joint_names: Sequence[str], rest: Array 
         InputError: a trajectory that no robot with these joints can follow.
     """
     points = message.points
-    rows = PointRows(
-        message.joint_names,
-        [point.time_from_start.sec + 1e-9 * point.time_from_start.nanosec for point in points],
-        [point.positions for point in points],
-        [point.velocities for point in points],
-        [point.accelerations for point in points],
-        [point.effort for point in points],
+    rows = TrajectoryRows(
+        tuple(message.joint_names),
+        tuple(NANOSECONDS * point.time_from_start.sec + point.time_from_start.nanosec for point in points),
+        tuple(point.positions for point in points),
+        tuple(point.velocities for point in points),
+        tuple(point.accelerations for point in points),
+        tuple(point.effort for point in points),
     )
-    return Waypoints.from_rows(joint_names, rows, rest)
+    return TrajectoryPoints.from_rows(joint_names, rows, rest)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""TrajectoryPoints of a motion as one JointTrajectory message that is used again and again."""
+"""Points of a motion as one JointTrajectory message that is used again and again."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from rclpy.time import Time
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 from robot_dyn_id.arrays import Array
-from robot_dyn_id.excitation.execution.sampling import TrajectoryPoints
+from robot_dyn_id.data.trajectory_points import TrajectoryPoints
 
 EMPTY = array.array("d")
 
@@ -33,15 +33,16 @@ class TrajectoryMessage:
             begin: when time 0 of the points is; None for when the controller receives them.
             efforts: feed-forward efforts [N m or N], shape (N, n); None for points without efforts.
         """
-        while len(self._pool) < len(points.times):
+        smooth = len(points.t) if points.smooth is None else points.smooth
+        while len(self._pool) < len(points.t):
             self._pool.append(JointTrajectoryPoint())
-        for k, (point, time) in enumerate(zip(self._pool, points.times, strict=False)):
+        for k, (point, time) in enumerate(zip(self._pool, points.t, strict=False)):
             seconds, nanoseconds = divmod(round(time * 1e9), 1_000_000_000)
             point.time_from_start.sec, point.time_from_start.nanosec = seconds, nanoseconds
             point.positions, point.velocities = _numbers(points.q[k]), _numbers(points.dq[k])
-            point.accelerations = _numbers(points.ddq[k]) if k < points.smooth else EMPTY
+            point.accelerations = _numbers(points.ddq[k]) if k < smooth else EMPTY
             point.effort = EMPTY if efforts is None else _numbers(efforts[k])
-        self._message.points = self._pool[: len(points.times)]
+        self._message.points = self._pool[: len(points.t)]
         stamp = self._message.header.stamp
         stamp.sec, stamp.nanosec = begin.seconds_nanoseconds() if begin else (0, 0)
         return self._message

@@ -186,7 +186,7 @@ def _identify(task: IdentificationTask, pipe: Any) -> None:
             pipe.send(Stage(f"writing {task.folder}"))
             folder = output_folder(Path(task.folder))
             result.save(folder)
-        report = serialize_message(identification_report(result, folder))
+        report = serialize_message(identification_report(result.identification, folder))
         pipe.send(JobOutcome(report, serialize_message(parameter_set_message(result.parameters))))
     except RobotDynIdError as error:
         pipe.send(JobOutcome(serialize_message(identification_report(error, Path())), message=str(error)))

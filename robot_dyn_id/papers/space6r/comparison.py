@@ -96,13 +96,13 @@ def figures_of_methods(trials: Trials) -> Iterator[Figure]:
 def figures_of_goals(trials: Trials) -> Iterator[Figure]:
     """This package next to the paper's PSO-LM."""
     title, worst = f"noise x {trials.level:g}: ", trials.ratio("separable", HYBRID, cost)
+    failed = trials.spread(HYBRID, cost).failed
     yield Figure(
         f"{title}cost of separable over {HYBRID}, worst draw",
         float(worst.values.max()),
         better="lower",
         target=TARGETS["cost"],
-        why=f"median {worst.median:.6g}; {trials.spread(HYBRID, cost).failed} of {worst.draws} runs of {HYBRID} end "
-        "without convergence",
+        why=f"median {worst.median:.6g}; {failed} of {worst.draws} runs of {HYBRID} end without convergence",
     )
     faster = trials.ratio(HYBRID, "separable", seconds)
     yield Figure(

@@ -10,15 +10,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from robot_dyn_id.arrays import Array, Integers
 from robot_dyn_id.dynamics.regressor import Motion, Regressor
-
-if TYPE_CHECKING:
-    from typing_extensions import Self
 
 JOINTS, RIGID, FRICTION = 6, 72, 5
 """Joints; inertial parameters, rotors and springs; linear friction parameters of a joint: fc, fb, kv1, kv2, kv3."""
@@ -82,7 +78,7 @@ class AllNumbers:
     upper: Array
 
     @classmethod
-    def from_data(cls, regressor: Regressor, motion: Motion, torque: Array, nominal: Array) -> Self:
+    def from_data(cls, regressor: Regressor, motion: Motion, torque: Array, nominal: Array) -> AllNumbers:
         """Make the box around the nominal numbers.
 
         Args:
@@ -104,7 +100,7 @@ class AllNumbers:
         lower[-JOINTS:], upper[-JOINTS:] = nominal[-JOINTS:] / RATIO, nominal[-JOINTS:] * RATIO
         return cls(tuple(rows), tuple(supports), motion.dq, torque, lower, upper)
 
-    def at(self, sample: int) -> Self:
+    def at(self, sample: int) -> AllNumbers:
         """The same at one sample."""
         only = slice(sample, sample + 1)
         rows = tuple(rows[only] for rows in self.rows)

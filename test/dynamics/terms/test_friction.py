@@ -391,6 +391,7 @@ def test_data_without_temperature_are_refused():
         identify(*split([cold], robot.joints), robot.model, settings, "test")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("masses", [1.0, 0.3, 0.0])
 def test_the_load_is_that_of_a_first_fit_whatever_the_masses_of_the_urdf(masses):
     terms = (Viscous(), Coulomb(0.1), LoadCoulomb(0.1))
@@ -409,6 +410,7 @@ def test_the_load_is_that_of_a_first_fit_whatever_the_masses_of_the_urdf(masses)
     assert with_fitted_load(given.with_terms(given.terms[:3]), None).load_parameters == ()  # no term needs a load
 
 
+@pytest.mark.slow
 def test_a_slow_temperature_sensor_is_held_and_its_absence_dropped():
     robot = Simulated(terms=(Viscous(), Coulomb(), TemperatureCoulomb(), Offset()))
     recording = warm(robot, robot.record(duration=60.0, noise=0.05), 1, 60.0)

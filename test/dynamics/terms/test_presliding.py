@@ -199,6 +199,7 @@ class Relaxation(Term):
         return states
 
 
+@pytest.mark.slow
 def test_a_term_of_the_user_with_a_state_joins_by_its_class(tmp_path, monkeypatch):
     monkeypatch.setattr("support.simulated.PARAMETERS", {"fv": 1.5, "kr": 4.0})
     terms = (Viscous(), Relaxation())
@@ -221,6 +222,7 @@ def test_a_term_of_the_user_with_a_state_joins_by_its_class(tmp_path, monkeypatc
     assert np.linalg.norm((tau - recording.samples.tau)[inside]) < 0.03 * np.linalg.norm(recording.samples.tau[inside])
 
 
+@pytest.mark.slow
 def test_states_and_load_parameters_are_stored(tmp_path):
     terms = (Viscous(), Dahl(breakaway_displacement_6=0.2), LoadCoulomb(), Offset())
     robot = Simulated(LIFT, terms)

@@ -62,6 +62,7 @@ def test_too_few_steps_raise_an_error():
         MaximumAPosterioriConstants(iterations=1).fit(arm_problem(noisy(1)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", [Stribeck, ImprovedStribeck])
 def test_breakaway_is_as_uncertain_as_the_friction_that_it_is_a_part_of(kind):
     """fb - fc, which may be small by chance, has the size of fc and fb; every other term its own."""

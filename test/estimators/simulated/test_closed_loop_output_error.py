@@ -12,6 +12,7 @@ from robot_dyn_id.errors import ConvergenceError, InputError, UsageError
 from robot_dyn_id.estimators import ClosedLoopOutputError
 
 
+@pytest.mark.slow
 def test_exact_angles_give_the_parameters():
     given = loop_problem(recorded(1, resolution=0.0, noise=0.0, duration=5.0), 10.0)
     estimate = ClosedLoopOutputError(IDEAL).fit(given)
@@ -19,6 +20,7 @@ def test_exact_angles_give_the_parameters():
     assert estimate.residual_rms.max() < 0.05  # of torques, though no torque was used
 
 
+@pytest.mark.slow
 def test_intervals_hold_the_truth_with_encoders_in_the_loop():
     estimate = ClosedLoopOutputError(LOOP).fit(loop_problem(recorded(1, duration=8.0), 10.0))
     errors = (estimate.values - robot().base_values) / estimate.standard_deviations

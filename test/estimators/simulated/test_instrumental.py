@@ -158,6 +158,7 @@ def test_invalid_controllers_are_refused(options, words):
 # --- Estimates ---------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_exact_angles_give_the_parameters():
     given = loop_problem(recorded(1, resolution=0.0, noise=0.0), 10.0)
     values = Instrumental(IDEAL).fit(given).values
@@ -175,6 +176,7 @@ def test_the_reference_may_be_left_out():
     assert errors[0] < 1.2 * errors[1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("cutoff", "share"), [(10.0, 0.6), (50.0, 0.45)])
 def test_bias_is_less_than_that_of_least_squares(cutoff, share):
     ours, plain = (relative_bias(estimator, cutoff) for estimator in (Instrumental(IDEAL), WeightedLeastSquares()))

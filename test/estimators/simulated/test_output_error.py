@@ -8,12 +8,14 @@ from support.encoder_loop import IDEAL, LOOP, loop_problem, recorded, relative_b
 from robot_dyn_id.estimators import OutputError, WeightedLeastSquares
 
 
+@pytest.mark.slow
 def test_exact_angles_give_the_parameters():
     given = loop_problem(recorded(1, resolution=0.0, noise=0.0), 10.0)
     values = OutputError(IDEAL).fit(given).values
     np.testing.assert_allclose(values, robot().base_values, rtol=0.01, atol=0.005)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("cutoff", [10.0, 50.0])
 def test_with_the_encoder_in_its_loop_bias_is_a_quarter_of_that_of_least_squares(cutoff):
     ours, plain = (relative_bias(estimator, cutoff) for estimator in (OutputError(LOOP), WeightedLeastSquares()))
@@ -21,6 +23,7 @@ def test_with_the_encoder_in_its_loop_bias_is_a_quarter_of_that_of_least_squares
     assert ours < 0.25 * plain
 
 
+@pytest.mark.slow
 def test_intervals_hold_the_truth():
     errors = []
     for seed in (1, 2):

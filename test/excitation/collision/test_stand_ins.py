@@ -40,6 +40,7 @@ DEPTHS = {"ur10_robot": (0.02, 0.001), "ur5_robot": (0.03, 0.001), "panda": (0.0
 """Depths that the true shapes may have where stand-ins are free [m]: of any pair, and of links in obstacles."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", DEPTHS)
 def test_what_stand_ins_pass_is_nearly_free_with_the_true_shapes_and_something_is_passed(name):
     model = panda_arm() if name == "panda" else robot(name)

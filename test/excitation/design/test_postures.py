@@ -109,6 +109,7 @@ def test_a_motion_in_several_configurations_survives_its_file(form, tmp_path):
     assert np.allclose(again.evaluate(t)[0], motion.evaluate(t)[0], atol=1e-12)
 
 
+@pytest.mark.slow
 def test_a_ur5_is_designed_for():
     """Refused before, after a minute: "no motion of this form makes all parameters identifiable"."""
     little = {**LITTLE, "draws": 10, "starts": 1, "steps": 5}
@@ -117,6 +118,7 @@ def test_a_ur5_is_designed_for():
     assert found.feasible and found.condition_numbers["columns"] < 20.0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", FORMS)
 def test_distances_are_computed_where_the_joints_are_farthest_from_their_centers(form):
     """Equally spaced samples would find every sine at its zeros: 1.5 periods lie between them."""

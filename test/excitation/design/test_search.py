@@ -81,6 +81,7 @@ def test_softened_objectives_lie_beyond_the_exact_ones_come_close_and_have_exact
 # --- designs -----------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", FORMS)
 def test_every_form_can_be_designed_and_keeps_to_all_limits(form):
     demands = {"form": form, "period": 4.0 if form == "sequential_sine" else 8.0, "jerk": {"all": 200.0}}
@@ -100,6 +101,7 @@ def test_every_form_can_be_designed_and_keeps_to_all_limits(form):
         assert np.abs(dq).max() < 1e-9 and np.abs(ddq).max() < 1e-6
 
 
+@pytest.mark.slow
 def test_a_design_is_better_than_random_motions_and_reproducible():
     one, again, other = found(), found(), found(seed=2)
     assert (
@@ -109,6 +111,7 @@ def test_a_design_is_better_than_random_motions_and_reproducible():
     assert not np.array_equal(one.coefficients, other.coefficients)
 
 
+@pytest.mark.slow
 def test_the_reported_standard_deviations_are_those_of_weighted_least_squares():
     """Standard deviations of the recording that the design is for, by the plain stacked regressor."""
     one = plan(PLANAR, rate=50.0, noise={"all": 0.3})
@@ -122,6 +125,7 @@ def test_the_reported_standard_deviations_are_those_of_weighted_least_squares():
     assert result.condition_numbers["columns"] == pytest.approx(np.linalg.cond(scaled), rel=0.02)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("optimizer", ["cma_es", "genetic", "particle_swarm"])
 def test_searches_of_populations_find_feasible_motions_and_the_same_again(optimizer):
     pytest.importorskip("pymoo")
@@ -129,6 +133,7 @@ def test_searches_of_populations_find_feasible_motions_and_the_same_again(optimi
     assert one.feasible and np.array_equal(one.coefficients, again.coefficients)
 
 
+@pytest.mark.slow
 def test_efforts_of_a_payload_are_kept():
     heavy = {"link": "link7", "mass": 6.0, "position": [0.0, 0.0, 0.1]}
     light, loaded = (
@@ -169,6 +174,7 @@ def test_a_band_is_kept_quiet():
     assert spectrum[:, 2].max() > 0.1
 
 
+@pytest.mark.slow
 def test_nothing_is_touched_and_the_workspace_is_kept():
     room = {"link": "link7", "lower": [-0.9, -0.9, 0.25], "upper": [0.9, 0.9, 1.5]}
     one = plan(clearance=0.02, obstacles=(TABLE,), workspace=room, harmonics=3, period=5.0)
@@ -194,6 +200,7 @@ def test_an_interrupt_keeps_the_best_so_far():
     assert lines[-1].startswith("search from random motions: 1 of")
 
 
+@pytest.mark.slow
 def test_prior_information_counts():
     """A second motion designed for the weak parameters is more informative about them than the first motion repeated."""
     from robot_dyn_id.excitation.design.objectives import a_optimal
@@ -210,6 +217,7 @@ def test_prior_information_counts():
     assert (second.standard_deviations[weak] ** 2).sum() < (by_first**2).sum() < (repeated**2).sum()
 
 
+@pytest.mark.slow
 def test_little_noise_does_not_end_a_search_early():
     """Standard deviations scale with the noise; variances of 1e-8 must not end a search."""
     loud, quiet = (found(objective="a_optimal", noise=dict.fromkeys(PLANAR.joint_names, n)) for n in (1.0, 1e-3))
@@ -256,6 +264,7 @@ def test_wrong_demands_are_refused_with_a_reason(demands, error, words):
         make_design_task(settings, ARM7, regressor_of_arm(ARM7))
 
 
+@pytest.mark.slow
 def test_what_cannot_be_kept_is_named_and_not_relaxed():
     with pytest.raises(MotionError, match=r"no feasible motion was found; .* effort of joint2: reaches"):
         stretched = {"all": 0.0, "joint2": 1.2}  # upright, the arm needs no effort at all at rest

@@ -242,7 +242,7 @@ def followed(points, t, before=None):
     """Motion of a trajectory controller along points."""
     knots = [
         (time, points.q[k], points.dq[k], points.ddq[k] if k < points.smooth else None)
-        for k, time in enumerate(points.times)
+        for k, time in enumerate(points.t)
     ]
     knots = [before, *knots] if before is not None else knots
     place = np.clip(np.searchsorted([knot[0] for knot in knots], t, side="right"), 1, len(knots) - 1)
@@ -260,9 +260,9 @@ def test_a_controller_makes_the_motion_of_its_points(form):
     start = PANDA.center_and_reach()[0] + 0.1
     motion = enter(excitation, 0.0, start, PANDA)
     points = sample(Command(motion, moment(0.0)), 0.01)
-    assert np.all(np.diff(points.times) > 1e-6)
-    assert np.diff(points.times).max() <= 0.01 + 1e-12
-    assert points.times[-1] == motion.duration
+    assert np.all(np.diff(points.t) > 1e-6)
+    assert np.diff(points.t).max() <= 0.01 + 1e-12
+    assert points.t[-1] == motion.duration
     assert not points.dq[-1].any()
     t = np.linspace(0.0, motion.duration - 1e-6, 777)
     q, dq, ddq = followed(points, t, (0.0, start, np.zeros(7), np.zeros(7)))
@@ -282,7 +282,7 @@ def test_a_controller_brakes_by_cubics_between_the_points(step, seed):
     velocity[5] = velocity[4] / PANDA.acceleration[4] * PANDA.acceleration[5]  # at rest at the same time
     motion = Braking(np.ones(7), velocity, PANDA.acceleration)
     points = sample(Command(motion, moment(0.0)), step)
-    assert points.times[0] >= step and points.times[-1] == motion.duration
+    assert points.t[0] >= step and points.t[-1] == motion.duration
     t = np.linspace(0.0, motion.duration - 1e-6, 500)
     q, dq, ddq = followed(points, t, (0.0, np.ones(7), velocity, None))
     later = motion.times >= step
@@ -305,7 +305,7 @@ def test_braking_that_arrives_late_asks_for_no_jump():
 @pytest.mark.parametrize("speed", [0.0, 1e-6, 1e-3])
 def test_braking_from_a_small_speed_is_one_point_after_a_step(speed):
     points = sample(Command(Braking(np.ones(2), np.array([speed, 0.0]), np.array([2.0, 2.0])), moment(0.0)), 0.01)
-    assert np.array_equal(points.times, [0.01]) and not points.dq.any()
+    assert np.array_equal(points.t, [0.01]) and not points.dq.any()
     assert np.allclose(points.q, [[1.0 + speed**2 / 4.0, 1.0]], atol=1e-12)
 
 
@@ -315,8 +315,8 @@ def test_every_message_of_streaming_goes_on_and_then_comes_to_rest():
     command = Command(motion, moment(5.0))
     for now in (0.0, 0.3, 0.5, 1.7, 3.0, motion.duration - 0.15, motion.duration - 0.05):
         points = look_ahead(command, 5.0 + now, 0.01, 0.1, PANDA)
-        assert points.times[0] == 0.0
-        assert np.all(np.diff(points.times) > 1e-6)
+        assert points.t[0] == 0.0
+        assert np.all(np.diff(points.t) > 1e-6)
         t = np.linspace(0.0, min(0.1, motion.duration - now) - 1e-6, 50)
         assert np.abs(followed(points, t)[0] - motion.evaluate(now + t)[0].T).max() < 1e-7
         assert not points.dq[-1].any()

@@ -83,6 +83,7 @@ def test_a_rehearsal_traces_one_period_of_the_same_path_at_a_tenth_of_the_speed(
     assert already.speed == pytest.approx(0.05) and already.motion.duration == pytest.approx(20.0 * 1.5)
 
 
+@pytest.mark.slow
 def test_full_speed_is_refused_until_a_rehearsal_has_succeeded():
     robot = Robot()
     supervisor = robot.supervisor
@@ -126,6 +127,7 @@ def test_a_rehearsal_that_ends_early_releases_nothing():
     assert robot.supervisor.rehearsing
 
 
+@pytest.mark.slow
 def test_a_paused_rehearsal_continues_slowly():
     robot = Robot()
     robot.rehearse()
@@ -142,6 +144,7 @@ def test_a_paused_rehearsal_continues_slowly():
     assert np.max(robot.speeds / (REHEARSAL_SPEED * LIMITS.velocity)) <= 1.0 + 1e-9
 
 
+@pytest.mark.slow
 def test_a_run_as_slow_as_a_rehearsal_needs_none_and_counts_as_one():
     robot = Robot()
     slow = ExcitationRun(Scaled(EXCITATION, REHEARSAL_SPEED, 1.0), speed=REHEARSAL_SPEED)

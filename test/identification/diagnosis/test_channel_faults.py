@@ -3,18 +3,18 @@
 
 import numpy as np
 import pytest
+from support.observations import channels_of
+from support.robots import joint, urdf
 from support.simulated import Simulated, at_chunk_size, changed
 
 from robot_dyn_id.data.chunk import Chunk
-from robot_dyn_id.data.exclusion import excluded_mask
+from robot_dyn_id.data.corrected import excluded_mask
 from robot_dyn_id.data.recording import ArrayRecording
 from robot_dyn_id.identification.diagnosis import channel_faults
-from robot_dyn_id.identification.diagnosis.channel_faults import find_channel_faults
-from robot_dyn_id.identification.stages.correction import correct_channels
 from robot_dyn_id.signals.cleaning import Drive
 from robot_dyn_id.signals.trials import FilteredTrials, SignalSettings
 
-ROBOT = Simulated()
+ROBOT, LINK = Simulated(), Simulated(urdf(joint("j0", "base", "l1"), links=1))
 
 
 @pytest.fixture(scope="module")
@@ -66,14 +66,13 @@ FAULTS = {
 
 
 def test_sound_recordings_have_no_stretches_to_leave_out(healthy):
-    found = find_channel_faults(healthy, ROBOT.joints, {})
-    assert found.efforts == found.positions == found.findings == ()
-    assert found.apply(healthy) is healthy
+    found = channels_of(healthy, ROBOT.model)
+    assert found.findings == () and found.recordings[0].corrections == ()
 
 
 def test_quantized_channels_measure(healthy):
     coarse = changed(healthy, tau=lambda tau: np.round(tau / 0.2) * 0.2, q=lambda q: np.round(q / 2e-3) * 2e-3)
-    assert find_channel_faults(coarse, ROBOT.joints, {}).findings == ()
+    assert channels_of(coarse, ROBOT.model).findings == ()
 
 
 def pick_and_place(step, noise, inertia):
@@ -91,25 +90,25 @@ def pick_and_place(step, noise, inertia):
 @pytest.mark.parametrize("noise", [0.002, 0.005])
 @pytest.mark.parametrize("inertia", [0.02, 0.2, 1.0])
 def test_quantized_efforts_at_rest_are_measurements(noise, inertia):
-    assert find_channel_faults(pick_and_place(0.05, noise, inertia), ("j0",), {}).findings == ()
+    assert channels_of(pick_and_place(0.05, noise, inertia), LINK.model).findings == ()
 
 
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.__name__)
 @pytest.mark.parametrize("size", [64, 8192])
 def test_each_fault_is_found_whatever_the_chunks(healthy, fault, size):
     code, joints = FAULTS[fault]
-    (finding,) = find_channel_faults(at_chunk_size(fault(healthy), size), ROBOT.joints, {}).findings
+    (finding,) = channels_of(at_chunk_size(fault(healthy), size), ROBOT.model).findings
     assert (finding.code, finding.joints) == (code, joints)
 
 
 def test_limits_are_found_after_a_conversion_of_units(healthy):
     clipped = saturated(healthy)
     converted = changed(clipped, tau=lambda tau: (tau / 3.7 + 1.0) * 3.7 - 3.7)
-    assert [one.code for one in find_channel_faults(converted, ROBOT.joints, {}).findings] == ["effort_saturated"]
+    assert [one.code for one in channels_of(converted, ROBOT.model).findings] == ["effort_saturated"]
 
 
 def test_efforts_are_left_out_of_the_rows_of_their_joint_alone(healthy):
-    (recording,), _ = correct_channels([dead(healthy)], ROBOT.joints, {})
+    (recording,) = channels_of(dead(healthy), ROBOT.model).recordings
     mask = excluded_mask(recording, ROBOT.joints, healthy.samples.t, 0.0)
     assert mask[2, 500:800].all() and mask.sum() == 300
     trials = FilteredTrials.from_recordings([recording], ROBOT.joints, {}, SignalSettings(cutoff=5.0))
@@ -119,7 +118,7 @@ def test_efforts_are_left_out_of_the_rows_of_their_joint_alone(healthy):
 
 
 def test_samples_with_frozen_positions_are_left_out(healthy):
-    (recording,), _ = correct_channels([frozen(healthy)], ROBOT.joints, {})
+    (recording,) = channels_of(frozen(healthy), ROBOT.model).recordings
     chunk = Chunk.join(list(recording.chunks(ROBOT.joints)))
     assert 199 <= len(healthy.samples) - len(chunk) <= 201 and np.isfinite(chunk.q).all()
 
@@ -127,19 +126,19 @@ def test_samples_with_frozen_positions_are_left_out(healthy):
 def test_one_interruption_of_all_encoders_counts_once(healthy):
     q = healthy.samples.q.copy()
     q[1000:1200] = q[1000]
-    (finding,) = find_channel_faults(changed(healthy, q=q), ROBOT.joints, {}).findings
+    (finding,) = channels_of(changed(healthy, q=q), ROBOT.model).findings
     assert (finding.code, finding.severity, len(finding.joints)) == ("encoder_frozen", "warning", 3)
 
 
 def test_currents_are_examined_where_efforts_are_made_of_them(healthy):
     both = changed(healthy, current=dead(healthy).samples.tau)
-    assert find_channel_faults(both, ROBOT.joints, {}).findings == ()
-    (finding,) = find_channel_faults(both, ROBOT.joints, {"wrist": Drive(2.0)}).findings
+    assert channels_of(both, ROBOT.model).findings == ()
+    (finding,) = channels_of(both, ROBOT.model, {"wrist": Drive(2.0)}).findings
     assert (finding.code, finding.joints) == ("effort_frozen", ("wrist",))
 
 
 def test_most_of_a_recording_frozen_is_refused(healthy):
-    (finding,) = find_channel_faults(frozen(healthy, 1, 700), ROBOT.joints, {}).findings
+    (finding,) = channels_of(frozen(healthy, 1, 700), ROBOT.model).findings
     assert (finding.code, finding.severity) == ("encoder_frozen", "error")
 
 
@@ -169,4 +168,4 @@ def test_the_memory_of_an_examination_does_not_grow_with_the_recording():
         steps.add(rng.normal(size=8192))
     held = sum(part.nbytes if part.base is None else part.base.nbytes for part in steps.parts)
     assert held <= 8 * channel_faults.MAX_STEPS
-    assert steps.usual == pytest.approx(3.09 * np.sqrt(2.0), rel=0.1)
+    assert steps.usual() == pytest.approx(3.09 * np.sqrt(2.0), rel=0.1)

@@ -1,23 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
 """Delay and drift of efforts: estimated within their uncertainty, not confused with hysteresis, and removed."""
 
-from dataclasses import replace
-from functools import partial
-
 import numpy as np
 import pytest
 from scipy.interpolate import CubicSpline
+from support.observations import corrected, samples_of
 from support.robots import joint, urdf
 from support.simulated import Simulated, at_chunk_size, changed
 
 from robot_dyn_id.data.chunk import Chunk
-from robot_dyn_id.data.excerpt import Excerpt, inside_excerpt
-from robot_dyn_id.data.exclusion import ExcludedSpan, ExcludingRecording, excluded_mask
+from robot_dyn_id.data.corrected import Excerpt, ExcludedSpan, Exclusions, excluded_mask
 from robot_dyn_id.identification.diagnosis.delays import (
     DELAY_STEP_S,
     SMALLEST_DELAY_S,
     EffortDelay,
-    RealignedRecording,
     estimate_delay,
 )
 from robot_dyn_id.identification.diagnosis.samples import MotionSamples
@@ -112,6 +108,7 @@ def test_delays_of_more_than_the_time_of_the_motion_are_found(exact, delay, drif
     assert found.drifts == (drift > 0.0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("period", [2.0, 2.03, 2.5])
 def test_delays_of_periodic_motion_are_the_shortest_that_explain_it(period):
     periodic = ROBOT.record(duration=30.0, rate=200.0, noise=0.02, period=period)
@@ -148,9 +145,9 @@ def constant(delay):
 
 @pytest.mark.parametrize("size", [7, 500, 100_000])
 def test_realigned_efforts_do_not_depend_on_the_chunks(exact, size):
-    moved = RealignedRecording(at_chunk_size(exact, size), constant(0.05))
+    moved = corrected(at_chunk_size(exact, size), constant(0.05))
     found = Chunk.join(list(moved.chunks(ROBOT.joints)))
-    whole = Chunk.join(list(RealignedRecording(at_chunk_size(exact, 10**6), constant(0.05)).chunks(ROBOT.joints)))
+    whole = samples_of(corrected(at_chunk_size(exact, 10**6), constant(0.05)))
     np.testing.assert_array_equal(found.t, exact.samples.t)
     np.testing.assert_array_equal(found.q, exact.samples.q)
     inside = slice(50, -50)
@@ -161,22 +158,23 @@ def test_realigned_efforts_do_not_depend_on_the_chunks(exact, size):
 
 def test_excluded_efforts_move_with_the_efforts(exact):
     t = exact.samples.t
-    view = ExcludingRecording(exact, [ExcludedSpan("elbow", 2.0, 3.0, "effort_saturated")], [])
+    view = corrected(exact, Exclusions((ExcludedSpan("elbow", 2.0, 3.0, "effort_saturated"),)))
     for delay in (0.2, -0.05):
-        moved = RealignedRecording(RealignedRecording(view, constant(delay)), constant(0.01))
+        moved = view.corrected(constant(delay), constant(0.01))
         mask = excluded_mask(moved, ROBOT.joints, t, 1e-9)
         np.testing.assert_allclose(t[mask[1]][[0, -1]], [1.99 - delay, 2.99 - delay], atol=1e-6)
 
 
 def test_an_excerpt_stays_one(exact):
-    part = Excerpt(exact, 0.0, 10.0, ((2.0, 3.0),))
-    moved = inside_excerpt(part, partial(RealignedRecording, delay=constant(0.01)))
-    assert isinstance(moved, Excerpt) and moved.seams == part.seams and moved.source == part.source
+    part = corrected(exact, Excerpt(0.0, 10.0, ((2.0, 3.0),)))
+    moved = part.corrected(constant(0.01))
+    assert moved.corrections == (constant(0.01), part.excerpt)
+    assert moved.seams == part.seams and moved.source == part.source
 
 
 def test_missing_efforts_stay_missing(exact):
     tau = exact.samples.tau.copy()
     tau[1000:1100] = np.nan
-    moved = RealignedRecording(replace(exact, samples=replace(exact.samples, tau=tau)), constant(0.05))
+    moved = corrected(changed(exact, tau=tau), constant(0.05))
     found = Chunk.join(list(moved.chunks(ROBOT.joints))).tau
     assert np.isnan(found[1000:1080]).all() and np.isfinite(found[1200:]).all()

@@ -204,25 +204,24 @@ def test_gravity_that_is_not_configured_is_found(robot, samples):
     diagnose(samples, bare)
 
 
-def test_a_gain_that_nothing_checks_is_reported(robot):
-    """A joint about its own symmetry axis: only friction is in its effort."""
+def weightless_joint(robot):
+    """Samples and model of an arm whose last joint turns about its own symmetry axis: only friction is in its effort."""
     masses = robot.model.inertial_parameters.copy()
     masses[30:] = [0.1, 0.0, 0, 0, 1e-5, 0, 1e-5, 0, 0, 1e-5]
     light = Simulated(ARM)
     light.parameters[:40] = masses
     samples = samples_of(light.record(duration=30.0, noise=0.05), light.joints)
-    model = replace(light.model, inertial_parameters=masses)
+    return samples, replace(light.model, inertial_parameters=masses)
+
+
+def test_a_gain_that_nothing_checks_is_reported(robot):
+    samples, model = weightless_joint(robot)
     (finding,) = diagnose(samples, model).findings
     assert (finding.code, finding.severity, finding.joints) == ("gain_unverifiable", "info", ("roll",))
 
 
 def test_friction_that_drives_a_joint_without_weight_shows_its_sign(robot):
-    masses = robot.model.inertial_parameters.copy()
-    masses[30:] = [0.1, 0.0, 0, 0, 1e-5, 0, 1e-5, 0, 0, 1e-5]
-    light = Simulated(ARM)
-    light.parameters[:40] = masses
-    samples = samples_of(light.record(duration=30.0, noise=0.05), light.joints)
-    model = replace(light.model, inertial_parameters=masses)
+    samples, model = weightless_joint(robot)
     turned = replace(samples, tau=samples.tau * np.array([1.0, 1.0, 1.0, -1.0])[:, None])
     assert codes(turned, model) == [("effort_sign", "error", ("roll",))]
 

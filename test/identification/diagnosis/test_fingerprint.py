@@ -89,6 +89,7 @@ def test_a_parameter_set_recognizes_the_recordings_that_it_is_from(recording, pa
     assert "held_out_in_training" not in codes(other.findings)
 
 
+@pytest.mark.slow
 def test_held_out_data_that_are_training_data_are_reported(recording):
     copy = replace(recording, source="copy.npz")
     result = identify([recording], [copy], ROBOT.model, SETTINGS, "test")
@@ -100,6 +101,7 @@ def test_held_out_data_that_are_training_data_are_reported(recording):
     assert finding.message.startswith("100% of copy.npz was recorded while")
 
 
+@pytest.mark.slow
 def test_a_recording_that_is_given_twice_is_reported(recording):
     part = replace(changed(recording, rows=slice(0, 1500)), source="part.npz")
     found = identify([recording, part], [], ROBOT.model, SETTINGS, "test").findings

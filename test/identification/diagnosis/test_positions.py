@@ -3,10 +3,13 @@
 
 import numpy as np
 import pytest
+from support.observations import conclude, samples_of
+from support.observations import corrected as with_corrections
 from support.robots import joint, urdf
 from support.simulated import LIFT, Simulated, at_chunk_size, changed
 
-from robot_dyn_id.identification.diagnosis.positions import ContinuedRecording, examine_positions
+from robot_dyn_id.identification.diagnosis import positions
+from robot_dyn_id.identification.diagnosis.positions import PositionObserver
 
 TEXT = urdf(
     joint("a", "base", "l1", kind="continuous"),
@@ -22,15 +25,20 @@ def sound():
     return ROBOT.record(duration=20.0, noise=0.05)
 
 
+def positions_of(recording, robot=ROBOT):
+    return conclude(recording, robot.joints, PositionObserver(recording.source, robot.model))
+
+
 def corrected(recording, robot=ROBOT):
-    faults, findings = examine_positions(recording, robot.model)
-    parts = ContinuedRecording(recording, faults).chunks(robot.joints)
-    return np.concatenate([chunk.q for chunk in parts]), {one.code: one for one in findings}
+    found = positions_of(recording, robot)
+    continued = samples_of(with_corrections(recording, found.faults)).q
+    return continued, {one.code: one for one in found.findings}
 
 
 def test_sound_positions_are_left_alone(sound):
-    faults, findings = examine_positions(sound, ROBOT.model)
-    assert not faults and findings == ()
+    found = positions_of(sound)
+    assert not found.faults and found.findings == ()
+    np.testing.assert_array_equal(found.ranges, np.ptp(sound.samples.q, axis=0))
 
 
 @pytest.mark.parametrize("size", [100, 8192])
@@ -68,6 +76,20 @@ def test_spikes_of_an_encoder_are_left_out(sound, size):
     assert finding.joints == ("b",) and "5 b (at 0.03 s, 4.00 s, 9.00 s" in finding.message
 
 
+def test_few_steps_are_kept(sound, monkeypatch):
+    def spoil(q):
+        q[[3, 400, 401, 900], 1] += 5.0
+        q[1000:, 1] += 2.0
+        return np.mod(q, 2 * np.pi)
+
+    spoiled = at_chunk_size(changed(sound, q=spoil), 300)
+    q, found = corrected(spoiled)
+    monkeypatch.setattr(positions, "MOST_JUMPS", 16)
+    again, same = corrected(spoiled)
+    np.testing.assert_array_equal(again, q)
+    assert same == found and found.keys() == {"encoder_spikes", "encoder_jumps", "positions_wrapped"}
+
+
 def test_a_jump_that_does_not_return_is_reported_and_kept(sound):
     lost = changed(sound, q=lambda q: q + 2.0 * (np.arange(len(q)) >= 700)[:, None] * [0, 1, 0])
     q, found = corrected(lost)
@@ -77,9 +99,9 @@ def test_a_jump_that_does_not_return_is_reported_and_kept(sound):
 
 def test_noise_and_lengths_are_not_wrapped(sound):
     noise = np.random.default_rng(0).normal(size=sound.samples.q.shape)
-    assert not examine_positions(changed(sound, q=1.5 * noise), ROBOT.model)[0].wraps
+    assert not positions_of(changed(sound, q=1.5 * noise)).faults.wraps
     lift = Simulated(LIFT)
     long = changed(
         lift.record(duration=10.0), q=lambda q: np.column_stack([np.mod(20.0 * q[:, 0], 2 * np.pi), q[:, 1]])
     )
-    assert not examine_positions(long, lift.model)[0].wraps
+    assert not positions_of(long, lift).faults.wraps

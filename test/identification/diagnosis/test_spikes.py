@@ -5,18 +5,27 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from support.observations import conclude, corrected
 from support.simulated import at_chunk_size, changed, sines
 
 from robot_dyn_id.data.chunk import Chunk
 from robot_dyn_id.data.recording import ArrayRecording
 from robot_dyn_id.identification.diagnosis import spikes
 from robot_dyn_id.identification.diagnosis.directions import examine_directions
-from robot_dyn_id.identification.diagnosis.resolution import examine_resolution, position_step
-from robot_dyn_id.identification.diagnosis.spikes import DespikedRecording, examine_spikes
+from robot_dyn_id.identification.diagnosis.resolution import ResolutionObserver, position_step
+from robot_dyn_id.identification.diagnosis.spikes import DistanceObserver, SpikeObserver
 from robot_dyn_id.signals.cleaning import Drive
 
 JOINTS = ("j0", "j1")
-NONE = ({}, ())
+
+
+def examine_spikes(recording, drives=None):
+    limits = conclude(recording, JOINTS, DistanceObserver(JOINTS, drives or {}))
+    return limits, conclude(recording, JOINTS, SpikeObserver(recording.source, JOINTS, limits))
+
+
+def examine_resolution(recording):
+    return conclude(recording, JOINTS, ResolutionObserver(recording.source, JOINTS))
 
 
 @pytest.fixture
@@ -30,12 +39,12 @@ def efforts(recording):
 
 
 def test_noise_steps_and_quantized_efforts_are_not_spikes(noisy):
-    assert examine_spikes(noisy, JOINTS, {}) == NONE
+    assert examine_spikes(noisy)[1] == ()
     stepped = changed(noisy, tau=lambda tau: tau + 5.0 * (np.arange(len(tau)) > 1000)[:, None])
-    assert examine_spikes(stepped, JOINTS, {}) == NONE
-    assert examine_spikes(changed(noisy, tau=lambda tau: np.round(tau)), JOINTS, {}) == NONE
+    assert examine_spikes(stepped)[1] == ()
+    assert examine_spikes(changed(noisy, tau=lambda tau: np.round(tau)))[1] == ()
     slow = changed(noisy, tau=lambda tau: np.repeat(tau[::10], 10, axis=0))
-    assert examine_spikes(slow, JOINTS, {}) == NONE
+    assert examine_spikes(slow)[1] == ()
 
 
 @pytest.mark.parametrize("size", [4000, 500])
@@ -47,9 +56,9 @@ def test_spikes_are_replaced_and_nothing_else_is(noisy, size):
         return tau
 
     spiky = at_chunk_size(changed(noisy, tau=hit), size)
-    limits, (finding,) = examine_spikes(spiky, JOINTS, {})
+    limits, (finding,) = examine_spikes(spiky)
     assert finding.code == "effort_outliers" and finding.joints == ("j1",) and finding.severity == "info"
-    repaired, clean = efforts(DespikedRecording(spiky, limits, {})), efforts(noisy)
+    repaired, clean = efforts(corrected(spiky, limits)), efforts(noisy)
     assert np.abs(repaired - clean)[rows, 1].max() < 0.5
     others = np.ones(clean.shape, dtype=bool)
     others[rows, 1] = False
@@ -63,9 +72,9 @@ def test_spikes_next_to_missing_efforts_are_found(noisy):
         return tau
 
     spiky = changed(noisy, tau=hit)
-    limits, (finding,) = examine_spikes(spiky, JOINTS, {})
+    limits, (finding,) = examine_spikes(spiky)
     assert finding.joints == ("j0",)
-    repaired = efforts(DespikedRecording(spiky, limits, {}))
+    repaired = efforts(corrected(spiky, limits))
     assert np.isnan(repaired[500:510, 0]).all() and abs(repaired[511, 0] - efforts(noisy)[511, 0]) < 0.5
 
 
@@ -87,7 +96,7 @@ def pick_and_place(rate, noise=0.02, seconds=120.0):
 @pytest.mark.parametrize("rate", [15.0, 30.0, 100.0, 500.0])
 def test_torque_of_a_robot_that_rests_most_of_the_time_is_kept(rate):
     recording = pick_and_place(rate)
-    assert examine_spikes(recording, JOINTS, {}) == NONE
+    assert examine_spikes(recording)[1] == ()
 
 
 def test_spikes_of_a_robot_that_rests_most_of_the_time_are_replaced():
@@ -97,8 +106,8 @@ def test_spikes_of_a_robot_that_rests_most_of_the_time_are_replaced():
         tau[[1200, 5000, 5001], 0] += 30.0
         return tau
 
-    limits, (finding,) = examine_spikes(changed(clean, tau=hit), JOINTS, {})
-    repaired = efforts(DespikedRecording(changed(clean, tau=hit), limits, {}))
+    limits, (finding,) = examine_spikes(changed(clean, tau=hit))
+    repaired = efforts(corrected(changed(clean, tau=hit), limits))
     assert finding.joints == ("j0",) and np.abs(repaired - efforts(clean)).max() < 0.5
 
 
@@ -109,21 +118,21 @@ def test_spikes_do_not_depend_on_the_chunks(noisy, size):
         return tau
 
     spiky = changed(noisy, tau=hit)
-    limits, findings = examine_spikes(spiky, JOINTS, {})
-    assert examine_spikes(at_chunk_size(spiky, size), JOINTS, {}) == (limits, findings)
-    parts = DespikedRecording(at_chunk_size(spiky, size), limits, {})
-    np.testing.assert_array_equal(efforts(parts), efforts(DespikedRecording(spiky, limits, {})))
+    limits, findings = examine_spikes(spiky)
+    assert examine_spikes(at_chunk_size(spiky, size)) == (limits, findings)
+    parts = corrected(at_chunk_size(spiky, size), limits)
+    np.testing.assert_array_equal(efforts(parts), efforts(corrected(spiky, limits)))
 
 
 def test_currents_are_examined_where_efforts_are_made_of_them(noisy):
     current = efforts(noisy).copy()
     current[[700, 1503]] += 3.0
     both = changed(noisy, current=current)
-    assert examine_spikes(both, JOINTS, {}) == NONE
+    assert examine_spikes(both)[1] == ()
     drives = {"j1": Drive(2.0)}
-    limits, (finding,) = examine_spikes(both, JOINTS, drives)
+    limits, (finding,) = examine_spikes(both, drives)
     assert finding.joints == ("j1",)
-    repaired = Chunk.join(list(DespikedRecording(both, limits, drives).chunks(JOINTS)))
+    repaired = Chunk.join(list(corrected(both, limits).chunks(JOINTS)))
     assert np.abs(repaired.current - efforts(noisy))[:, 1].max() < 0.5
     np.testing.assert_array_equal(repaired.tau, efforts(noisy))
     np.testing.assert_array_equal(repaired.current[:, 0], current[:, 0])
@@ -135,7 +144,7 @@ def test_steps_of_a_coarse_encoder_are_measured(bits):
     coarse = changed(
         sines(np.arange(0, 40, 0.01)), q=lambda q: np.column_stack([step * np.round(q[:, 0] / step), q[:, 1]])
     )
-    (finding,) = examine_resolution(coarse, JOINTS)
+    (finding,) = examine_resolution(coarse)
     assert finding.code == "position_coarse" and finding.joints == ("j0",)
     assert position_step(coarse.samples.q[:, 0]) == pytest.approx(step, rel=1e-6)
 
@@ -145,12 +154,12 @@ def test_fine_encoders_and_joints_at_rest_are_not_coarse():
     fine = changed(
         sines(np.arange(0, 40, 0.01)), q=lambda q: np.column_stack([step * np.round(q[:, 0] / step), 0 * q[:, 1]])
     )
-    assert examine_resolution(fine, JOINTS) == ()
+    assert examine_resolution(fine) == ()
     uneven = replace(
         fine,
         samples=replace(fine.samples, q=np.column_stack([0.1 * np.sqrt(np.arange(4000) // 100), fine.samples.q[:, 1]])),
     )
-    assert examine_resolution(uneven, JOINTS) == ()
+    assert examine_resolution(uneven) == ()
 
 
 def test_joints_that_turn_back_move_both_ways():

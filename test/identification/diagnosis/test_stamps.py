@@ -1,18 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
 """Stamps in other units are refused by name; stamps that jitter while the samples do not are averaged."""
 
-from dataclasses import replace
-from functools import partial
-
 import numpy as np
 import pytest
+from support.observations import conclude, corrected
 from support.simulated import Simulated, at_chunk_size, changed
 
 from robot_dyn_id.data.chunk import Chunk
 from robot_dyn_id.errors import UnsafeDataError
-from robot_dyn_id.identification.diagnosis.stamps import EvenlyStampedRecording, examine_jitter, require_seconds
+from robot_dyn_id.identification.diagnosis.stamps import EXAMINED, FirstObserver, examine_jitter
 
 ROBOT = Simulated()
+
+
+def require_seconds(*recordings):
+    return [conclude(one, ROBOT.joints, FirstObserver(one.source, ROBOT.joints)) for one in recordings]
+
+
+def jitter_of(recording):
+    return examine_jitter(recording.source, recording.samples.t[:EXAMINED], recording.samples.q[:EXAMINED])
 
 
 @pytest.fixture(scope="module")
@@ -27,30 +33,30 @@ def healthy():
 def test_other_units_are_named(healthy, factor, offset, unit):
     wrong = changed(healthy, t=lambda t: factor * (t + offset))
     with pytest.raises(UnsafeDataError, match=unit) as error:
-        require_seconds([healthy, wrong], ROBOT.joints)
+        require_seconds(healthy, wrong)
     assert [one.code for one in error.value.findings] == ["stamps_not_in_seconds"]
     assert f"{factor:.0e}" in error.value.action
 
 
 def test_seconds_pass(healthy):
-    require_seconds(
-        [healthy, changed(healthy, t=lambda t: t + 1.7e9), changed(healthy, t=lambda t: 15.0 * t)], ROBOT.joints
-    )
+    later, slower = changed(healthy, t=lambda t: t + 1.7e9), changed(healthy, t=lambda t: 15.0 * t)
+    (first, *_) = require_seconds(healthy, later, slower)
+    np.testing.assert_array_equal(first.q, healthy.samples.q)
 
 
 @pytest.mark.parametrize("start", [0.0, 1.7e9])
 def test_milliseconds_at_a_high_rate_are_named(start):
     fast = ROBOT.record(duration=2.0, rate=1000.0)
     with pytest.raises(UnsafeDataError, match="milliseconds"):
-        require_seconds([changed(fast, t=lambda t: 1e3 * (t + start))], ROBOT.joints)
-    require_seconds([changed(fast, t=lambda t: t + start)], ROBOT.joints)
+        require_seconds(changed(fast, t=lambda t: 1e3 * (t + start)))
+    require_seconds(changed(fast, t=lambda t: t + start))
 
 
 @pytest.mark.parametrize("rate", [1.0, 3.0])
 def test_a_low_rate_is_not_called_milliseconds(rate):
     slow = ROBOT.record(duration=60.0, rate=rate)
     with pytest.raises(UnsafeDataError) as error:
-        require_seconds([slow], ROBOT.joints)
+        require_seconds(slow)
     assert [one.code for one in error.value.findings] == ["sample_rate_low"]
     assert f"{rate:.2g} Hz" in error.value.message
 
@@ -65,9 +71,9 @@ def jittering(recording, share):
 @pytest.mark.parametrize("share", [0.2, 1.5])
 @pytest.mark.parametrize("size", [50, 8192])
 def test_jitter_of_arrival_is_averaged(healthy, share, size):
-    clock, (finding,) = examine_jitter(jittering(healthy, share), ROBOT.joints)
+    clock, (finding,) = jitter_of(jittering(healthy, share))
     assert finding.code == "clock_jitter"
-    even = EvenlyStampedRecording(at_chunk_size(jittering(healthy, share), size), clock)
+    even = corrected(at_chunk_size(jittering(healthy, share), size), clock)
     chunk = Chunk.join(list(even.chunks(ROBOT.joints)))
     np.testing.assert_array_equal(chunk.q, healthy.samples.q)
     inside = slice(100, -100)
@@ -78,8 +84,8 @@ def test_jitter_of_arrival_is_averaged(healthy, share, size):
 def test_samples_that_jitter_with_their_stamps_keep_them(healthy):
     t = healthy.samples.t + np.random.default_rng(0).uniform(-3e-3, 3e-3, len(healthy.samples))
     q = np.array([np.interp(t, healthy.samples.t, column) for column in healthy.samples.q.T]).T
-    assert examine_jitter(changed(healthy, t=t, q=q), ROBOT.joints) == (None, ())
-    assert examine_jitter(healthy, ROBOT.joints) == (None, ())
+    assert jitter_of(changed(healthy, t=t, q=q)) == (None, ())
+    assert jitter_of(healthy) == (None, ())
 
 
 @pytest.mark.parametrize("scale", [0.2, 0.35, 0.5, 1.5])
@@ -87,23 +93,22 @@ def test_lateness_with_a_long_tail_does_not_pass_for_lost_samples(healthy, scale
     """Messages in a queue arrive together: exponential lateness, its mean in samples."""
     late = np.random.default_rng(3).exponential(0.01 * scale, len(healthy.samples))
     stamps = np.maximum.accumulate(healthy.samples.t + late) + 1e-7 * np.arange(len(late))
-    clock, findings = examine_jitter(changed(healthy, t=stamps), ROBOT.joints)
+    clock, findings = jitter_of(changed(healthy, t=stamps))
     assert clock is not None and [finding.code for finding in findings] == ["clock_jitter"]
 
 
 def test_stamps_are_not_averaged_across_a_gap(healthy):
     apart = changed(jittering(healthy, 0.2), t=lambda t: t + 1.0 * (np.arange(len(t)) >= 1500))
-    clock, _ = examine_jitter(apart, ROBOT.joints)
-    chunk = Chunk.join(list(EvenlyStampedRecording(apart, clock).chunks(ROBOT.joints)))
+    clock, _ = jitter_of(apart)
+    chunk = Chunk.join(list(corrected(apart, clock).chunks(ROBOT.joints)))
     assert np.diff(chunk.t)[1499] > 0.9
     assert np.abs(chunk.t - apart.samples.t).max() < 0.02
-    assert replace(apart) == apart and partial(EvenlyStampedRecording, clock=clock)(apart).source == apart.source
 
 
 @pytest.mark.parametrize("size", [50, 8192])
 def test_one_missing_stamp_leaves_the_others(healthy, size):
     late = jittering(healthy, 0.2)
-    clock, _ = examine_jitter(late, ROBOT.joints)
+    clock, _ = jitter_of(late)
     rows = [1000, 2000]
 
     def spoil(t):
@@ -111,7 +116,7 @@ def test_one_missing_stamp_leaves_the_others(healthy, size):
         return t
 
     broken = changed(late, t=spoil)
-    chunk = Chunk.join(list(EvenlyStampedRecording(at_chunk_size(broken, size), clock).chunks(ROBOT.joints)))
+    chunk = Chunk.join(list(corrected(at_chunk_size(broken, size), clock).chunks(ROBOT.joints)))
     assert np.isnan(chunk.t[1000]) and chunk.t[2000] == late.samples.t[2000] - 1.0
     others = ~np.isin(np.arange(len(chunk.t)), rows)
     error = (chunk.t - healthy.samples.t)[others][100:-100]
@@ -124,13 +129,13 @@ def test_stamps_are_better_where_messages_are_lost(healthy, size):
     true = healthy.samples.t
     kept = np.flatnonzero(rng.random(len(true)) > 0.01)
     lossy = changed(changed(healthy, t=true + rng.uniform(0.0, 4e-3, len(true))), rows=kept)
-    clock, (finding,) = examine_jitter(lossy, ROBOT.joints)
+    clock, (finding,) = jitter_of(lossy)
     assert finding.code == "clock_jitter" and clock.counts_lost
-    chunk = Chunk.join(list(EvenlyStampedRecording(at_chunk_size(lossy, size), clock).chunks(ROBOT.joints)))
+    chunk = Chunk.join(list(corrected(at_chunk_size(lossy, size), clock).chunks(ROBOT.joints)))
     error = (chunk.t - true[kept])[100:-100]
     assert error.std() < 3e-4 and np.abs(error - error.mean()).max() < 1e-3
 
 
 def test_stamps_that_hide_lost_messages_are_kept(healthy):
     kept = np.flatnonzero(np.random.default_rng(1).random(len(healthy.samples)) > 0.01)
-    assert examine_jitter(changed(jittering(healthy, 0.2), rows=kept), ROBOT.joints) == (None, ())
+    assert jitter_of(changed(jittering(healthy, 0.2), rows=kept)) == (None, ())

@@ -5,17 +5,22 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from support.observations import corrected, samples_of
 from support.simulated import Simulated, changed
 
-from robot_dyn_id.data.chunk import Chunk
+from robot_dyn_id.data.corrected import ReadAsCurrent
 from robot_dyn_id.errors import InputError, UsageError
-from robot_dyn_id.identification.diagnosis.weight_gains import CurrentRecording
+from robot_dyn_id.identification.diagnosis.observation import observe_recordings
 from robot_dyn_id.identification.pipeline import identify, validate
 from robot_dyn_id.identification.settings import EFFORT_KINDS, Settings
 from robot_dyn_id.identification.stages.effort_meaning import interpret_efforts
 from robot_dyn_id.signals.cleaning import Drive
 
 GAINS = np.array([12.0, -30.0, 8.0])
+
+
+def meaning_of(recordings, model, settings):
+    return interpret_efforts(observe_recordings(recordings, model, settings.drives, False), [], model, settings)
 
 
 @pytest.fixture(scope="module")
@@ -32,7 +37,7 @@ def currents(robot):
 
 
 def test_gains_are_those_of_the_drives(robot, currents):
-    meaning = interpret_efforts([currents], [], robot.model, Settings())
+    meaning = meaning_of([currents], robot.model, Settings())
     for name, gain in zip(robot.joints, GAINS, strict=True):
         drive = meaning.drives[name]
         assert drive.gain * drive.sign == pytest.approx(gain, rel=0.05)
@@ -41,15 +46,15 @@ def test_gains_are_those_of_the_drives(robot, currents):
 
 def test_configured_gains_are_kept(robot, currents):
     settings = Settings(drives={"elbow": Drive(5.0, -1.0)})
-    meaning = interpret_efforts([currents], [], robot.model, settings)
+    meaning = meaning_of([currents], robot.model, settings)
     assert meaning.drives["elbow"] == Drive(5.0, -1.0)
     assert meaning.drives["shoulder"].gain == pytest.approx(12.0, rel=0.05)
 
 
 def test_efforts_are_currents_where_that_is_stated(robot, currents):
     stated = changed(currents, tau=currents.samples.current, current=None)
-    assert interpret_efforts([stated], [], robot.model, Settings()).findings == ()
-    meaning = interpret_efforts([stated], [], robot.model, Settings(effort_kind="current"))
+    assert meaning_of([stated], robot.model, Settings()).findings == ()
+    meaning = meaning_of([stated], robot.model, Settings(effort_kind="current"))
     assert meaning.drives["wrist"].gain == pytest.approx(8.0, rel=0.05)
 
 
@@ -57,7 +62,7 @@ def test_a_joint_that_carries_nothing_has_no_gain(robot, currents):
     noise = np.random.default_rng(0).normal(size=len(currents.samples))
     current = currents.samples.current.copy()
     current[:, 2] = noise
-    meaning = interpret_efforts([changed(currents, current=current)], [], robot.model, Settings())
+    meaning = meaning_of([changed(currents, current=current)], robot.model, Settings())
     assert meaning.drives["wrist"] == Drive.from_unknown_gain(1.0)
     assert [(one.code, one.joints) for one in meaning.findings][1] == ("gain_unknown", ("wrist",))
     assert meaning.model.effort_units == ("N m", "N m", "A")
@@ -66,16 +71,16 @@ def test_a_joint_that_carries_nothing_has_no_gain(robot, currents):
 def test_currents_of_a_robot_without_masses_need_gains(robot, currents):
     bare = replace(robot.model, inertial_parameters=np.zeros(30))
     with pytest.raises(InputError, match="no masses"):
-        interpret_efforts([currents], [], bare, Settings(effort_kind="current"))
+        meaning_of([currents], bare, Settings(effort_kind="current"))
 
 
 def test_external_torques_are_refused(robot, currents):
     with pytest.raises(InputError, match="external"):
-        interpret_efforts([currents], [], robot.model, Settings(effort_kind="external"))
+        meaning_of([currents], robot.model, Settings(effort_kind="external"))
 
 
 def test_compensated_efforts_are_read_without_gravity(robot, currents):
-    meaning = interpret_efforts([currents], [], robot.model, Settings(effort_kind="gravity_compensated"))
+    meaning = meaning_of([currents], robot.model, Settings(effort_kind="gravity_compensated"))
     assert not meaning.model.gravity.any()
     assert meaning.effort_kind == "gravity_compensated"
 
@@ -83,7 +88,7 @@ def test_compensated_efforts_are_read_without_gravity(robot, currents):
 def test_the_kind_of_currents_is_stored_and_that_of_assumed_torques_is_unknown(robot, currents):
     torques = robot.record(duration=5.0)
     for recording, kind in ((currents, "current"), (torques, "unknown")):
-        assert interpret_efforts([recording], [], robot.model, Settings()).effort_kind == kind
+        assert meaning_of([recording], robot.model, Settings()).effort_kind == kind
 
 
 def test_kinds_are_checked():
@@ -93,6 +98,7 @@ def test_kinds_are_checked():
         Settings(effort_kind="volts")
 
 
+@pytest.mark.slow
 def test_currents_alone_give_a_model_in_one_call(robot, currents):
     result = identify([currents], [], robot.model, Settings(cutoff=5.0), "test")
     assert result.evaluation.held_out.all_joints_nrmse < 0.05
@@ -105,7 +111,7 @@ def test_currents_alone_give_a_model_in_one_call(robot, currents):
 
 def test_efforts_become_currents(robot, currents):
     stated = changed(currents, tau=currents.samples.current, current=None)
-    view = CurrentRecording(stated)
-    chunk = Chunk.join(list(view.chunks(robot.joints)))
+    view = corrected(stated, ReadAsCurrent())
+    chunk = samples_of(view)
     assert chunk.tau is None and not view.effort_is_torque
     np.testing.assert_array_equal(chunk.current, stated.samples.tau)

@@ -80,6 +80,7 @@ def test_the_variance_of_another_zero_about_the_mean_of_unequally_long_recording
     assert np.mean(stated) == pytest.approx(np.var(rng.normal(0.0, 0.3, len(mean)) - mean), rel=0.04)
 
 
+@pytest.mark.slow
 def test_the_offset_has_the_mean_of_all_samples_and_its_uncertainty():
     lengths = (30.0, 12.0, 12.0)
     recordings = [
@@ -100,6 +101,7 @@ def test_the_cross_validated_error_is_that_of_the_noise(moved, steady):
         assert one.rmse == pytest.approx(other.rmse, rel=0.05)
 
 
+@pytest.mark.slow
 def test_the_zero_of_a_held_out_block_is_that_of_the_other_blocks_of_its_recording():
     recordings = [record(seed, jump) for seed, jump in enumerate(JUMPS_NM, 1)]
     trials = FilteredTrials.from_recordings(recordings, ROBOT.joints, {}, SignalSettings(cutoff=8.0))

@@ -95,6 +95,7 @@ def test_the_directions_that_the_exact_rows_lack_are_found_and_few_others(arm, s
     assert np.linalg.matrix_rank(np.hstack([found.held, found.excited])) == len(arm.base.names)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", sorted(set(LINEAR) - {"period_averaged"}))  # needs periods
 def test_an_estimator_predicts_another_motion_though_one_joint_moves_at_a_time(arm, sines, other, name):
     """They answered with errors of 900,000 %, and listed 3 of 24 parameters; the URDF alone errs by 20 %."""
@@ -134,6 +135,7 @@ def test_a_rich_motion_has_no_such_directions(arm, other):
     assert np.array_equal(estimate.values, plain.values) and used is estimator
 
 
+@pytest.mark.slow
 def test_intervals_of_a_bootstrap_hold_the_truth_though_one_joint_moves_at_a_time(arm, sines, other):
     """It fitted the directions without excitation: 54 % of the intervals held the truth, by up to 177 deviations."""
     settings = arm.settings(reversal_speed=0.15, bootstrap=20)

@@ -10,6 +10,7 @@ from support.given_parameters import parameter_set
 from support.joint_trajectories import rows
 from support.model_nodes import identified, presliding
 
+from robot_dyn_id.data.trajectory_points import TrajectoryPoints
 from robot_dyn_id.dynamics.compensation import DriverCompensation
 from robot_dyn_id.dynamics.terms import Stribeck, Viscous
 from robot_dyn_id.errors import InputError
@@ -20,7 +21,7 @@ from robot_dyn_id.identification.prediction.feed_forward import (
     FeedForward,
     format_violation,
 )
-from robot_dyn_id.simulation.trajectory_tracking import TrajectoryTracker, Waypoints
+from robot_dyn_id.simulation.trajectory_tracking import TrajectoryTracker
 from robot_dyn_id.workflow.feed_forward import fill_efforts
 
 N = len(identified().robot.joint_names)
@@ -34,7 +35,7 @@ def smooth(duration=2.0, size=0.5, count=21):
     q = np.outer(10 * s**3 - 15 * s**4 + 6 * s**5, shape)
     dq = np.outer(30 * s**2 - 60 * s**3 + 30 * s**4, shape) / duration
     ddq = np.outer(60 * s - 180 * s**2 + 120 * s**3, shape) / duration**2
-    return Waypoints(t, q, dq, ddq)
+    return TrajectoryPoints(t, q, dq, ddq)
 
 
 def feed_forward(*compensates, parameters=None):
@@ -66,15 +67,16 @@ def test_an_unknown_driver_and_a_bad_verdict_are_refused():
 @pytest.mark.parametrize("channels", [1, 2, 3])
 def test_missing_derivatives_are_those_of_the_controller_s_spline(channels):
     motion = smooth()
-    given = replace(motion, dq=motion.dq if channels > 1 else None, ddq=motion.ddq if channels > 2 else None)
+    given = replace(motion, dq=motion.dq if channels > 1 else np.nan, ddq=motion.ddq if channels > 2 else np.nan)
     efforts = feed_forward("none").along(given)
     tracker = TrajectoryTracker(motion.q[0])
     tracker.follow(given, 0.0, 0.0)
-    for time, *state in zip(*efforts.samples[:4], strict=True):
+    samples = efforts.samples
+    for time, *state in zip(samples.t, samples.q, samples.dq, samples.ddq, strict=True):
         if np.abs(time - motion.t).min() > 1e-9:  # accelerations jump at the points
             for got, expected in zip(state, tracker.setpoint(time), strict=True):
                 assert np.allclose(got, expected, atol=1e-8)
-    for point, sample in enumerate(efforts.samples.points[:-1]):
+    for point, sample in enumerate(efforts.numbers[:-1]):
         assert np.allclose(efforts.samples.ddq[sample], tracker.setpoint(motion.t[point]).ddq, atol=1e-8)
     codes = {finding.code for finding in efforts.findings}
     assert ("trajectory_without_velocities" in codes) == (channels == 1)
@@ -83,7 +85,7 @@ def test_missing_derivatives_are_those_of_the_controller_s_spline(channels):
 
 def test_the_last_point_holds_the_arm_at_rest():
     motion = smooth()
-    efforts = feed_forward("none").along(replace(motion, dq=None, ddq=None))
+    efforts = feed_forward("none").along(replace(motion, dq=np.nan, ddq=np.nan))
     assert np.allclose(efforts.efforts[-1], feed_forward("none").dynamics.gravity(motion.q[-1]), atol=1e-9)
 
 
@@ -93,7 +95,8 @@ def test_presliding_friction_is_integrated_along_the_path():
     sliding = model.effort(motion.q, motion.dq, motion.ddq)
     assert np.abs(efforts.efforts[1] - sliding[1]).max() > 0.1  # less than in sliding before the joints slide
     states = model.dynamics.regressor.integrate(efforts.samples.q.T, 0.0)
-    expected = model.dynamics.inverse_dynamics(*efforts.samples[1:4], states)
+    samples = efforts.samples
+    expected = model.dynamics.inverse_dynamics(samples.q, samples.dq, samples.ddq, states)
     assert np.allclose(efforts.motor, expected, atol=1e-9)
 
 
@@ -124,8 +127,9 @@ def test_the_bound_contains_parameter_covariance_and_held_out_error():
     # monte carlo over the parameter covariance
     rng, p = np.random.default_rng(0), model.parameters
     draws = rng.multivariate_normal(p.estimate.values, p.estimate.covariance, 400)
-    at = plain.samples.points[10]
-    torques = [replace(model.dynamics, values=v).inverse_dynamics(*(x[at] for x in plain.samples[1:4])) for v in draws]
+    at = plain.numbers[10]
+    state = [channel[at] for channel in (plain.samples.q, plain.samples.dq, plain.samples.ddq)]
+    torques = [replace(model.dynamics, values=v).inverse_dynamics(*state) for v in draws]
     assert np.allclose(np.std(torques, axis=0), plain.deviation[at], rtol=0.15)
 
 
@@ -152,7 +156,7 @@ def test_slowing_down_keeps_path_and_limits():
     fast, model = smooth(duration=0.1, count=11), feed_forward("none")
     speed, slowed = model.slowed(fast)
     assert SLOWEST < speed < 1.0 and not slowed.violations
-    assert np.allclose(slowed.waypoints.t, fast.t / speed) and np.array_equal(slowed.waypoints.q, fast.q)
+    assert np.allclose(slowed.points.t, fast.t / speed) and np.array_equal(slowed.points.q, fast.q)
     assert model.along(
         replace(fast, t=fast.t / (1.05 * speed), dq=1.05 * speed * fast.dq, ddq=(1.05 * speed) ** 2 * fast.ddq)
     ).violations
@@ -193,7 +197,9 @@ def test_friction_that_falls_with_the_speed_forbids_slow_motion_only():
         },
     )
     t = np.linspace(0.0, 0.1, 11)
-    motion = Waypoints(t, np.outer(t, np.full(N, 4.0)), np.full((11, N), 4.0), np.zeros((11, N)))  # is moving already
+    motion = TrajectoryPoints(
+        t, np.outer(t, np.full(N, 4.0)), np.full((11, N), 4.0), np.zeros((11, N))
+    )  # is moving already
     model = feed_forward("none", parameters=altered(given, judgment={"held_out_nrmse": np.zeros(N)}))
     torques = {
         speed: np.abs(model.along(replace(motion, t=t / speed, dq=speed * motion.dq)).motor).max(axis=0)

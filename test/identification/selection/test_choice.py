@@ -139,6 +139,7 @@ class TestFilter:
         assert plan.recorded_velocity or plan.motion_pass.cutoff < plan.low_pass.cutoff
         assert plan.low_pass.cutoff == 8.0
 
+    @pytest.mark.slow
     def test_the_filter_of_a_long_recording_is_chosen_on_an_excerpt(self, monkeypatch):
         """Terms are compared on all data, whatever the excerpt."""
         robot = Simulated(ARM, SIMPLE)
@@ -167,6 +168,7 @@ class TestRepetition:
         spread = np.std(torques, axis=0)
         assert 0.0 < np.sqrt(np.mean(spread**2)) < NOISE_NM
 
+    @pytest.mark.slow
     def test_the_choice_is_reproducible_to_the_last_bit_on_one_core(self, simple, monkeypatch):
         robot, selection = simple
         monkeypatch.setattr(cores, "count_workers", lambda: 1)
@@ -231,6 +233,7 @@ class TestSigns:
         assert not chosen(selection, "sign")
         assert selection.signed == ()
 
+    @pytest.mark.slow
     def test_viscous_friction_of_the_other_sign_is_freed_and_reported(self):
         robot = Simulated(ARM, SIMPLE)
         robot.parameters[robot.regressor.names.index("fv2")] = -2.5

@@ -64,6 +64,7 @@ def test_every_fold_is_the_identification_without_its_block(result):
     assert compare(data.folds).all_joints_nrmse == result.evaluation.held_out.all_joints_nrmse
 
 
+@pytest.mark.slow
 def test_its_error_is_that_of_new_recordings(result):
     """Within the spread of short recordings, and above the error on the data that were fitted."""
     fresh = [ROBOT.record(seed=seed, duration=40.0, noise=0.5) for seed in range(2, 6)]

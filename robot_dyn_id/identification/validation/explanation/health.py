@@ -11,7 +11,6 @@ import numpy as np
 
 from robot_dyn_id.arrays import Array, Mask
 from robot_dyn_id.findings import Finding
-from robot_dyn_id.signals.left_out import count_left_out
 from robot_dyn_id.signals.survey import Survey
 from robot_dyn_id.signals.trials import FilteredTrials
 from robot_dyn_id.wording import format_counts
@@ -118,7 +117,7 @@ def _note_rows(trials: FilteredTrials) -> str:
 
 
 def _note_rest(trials: FilteredTrials) -> str:
-    left_out = count_left_out(trials.recordings, trials.joints)
+    left_out = trials.survey.left_out
     return f"rows left out on purpose: {format_counts(left_out)}" if left_out else "nothing left out"
 
 

@@ -51,6 +51,7 @@ def explained(name="arm"):
     return result, explain(result.evaluation, result.parameters, result.training)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", MODELS)
 def test_the_causes_add_up_to_the_prediction_at_every_sample(name):
     result, explanation = explained(name)
@@ -128,6 +129,7 @@ def test_a_validation_has_the_band_of_the_identification():
     assert found.coverage_95 == pytest.approx(np.mean([joint.coverage_95 for joint in found.joints]))
 
 
+@pytest.mark.slow
 def test_the_band_follows_noise_that_depends_on_the_speed():
     """Noise that grows with the speed, and noise that is largest at rest: one sigma for all would cover neither."""
     arm = Simulated(ARM)
@@ -215,6 +217,7 @@ class TestExcitation:
             assert joint.used_position == pytest.approx(np.ptp(joint.trained_positions) / 5.0)
             assert joint.used_speed == pytest.approx(result.parameters.ranges.dq_max[number] / 4.0)
 
+    @pytest.mark.slow
     def test_reversals_and_rest_are_those_of_the_motion(self):
         arm = Simulated(ARM)
         still = arm.record(1, noise=0.1, still=(2,))
