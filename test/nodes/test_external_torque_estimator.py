@@ -142,7 +142,7 @@ def test_hostile_joint_states_a_new_model_and_a_reset(world):
     stage.play(18.0)
     assert not stage.torques[-1].contact and stage.torques[-1].learning > 5.0
     stage.models.publish(message(altered(identified(), effort={"kind": "external", "robot_compensates": ("unknown",)})))
-    world.until(lambda: "effort_kind" in {p.key: p.value for p in stage.status.values}["last refused"], what="refusal")
+    world.until(lambda: "effort.kind" in {p.key: p.value for p in stage.status.values}["last refused"], what="refusal")
     answer = world.call(Trigger, "external_torque_estimator/reset")
     assert answer.success and answer.message == "learning restarts from 12 s of motion"
     assert node.end is None and node.internal_errors == 0
