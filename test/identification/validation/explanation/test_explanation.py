@@ -263,7 +263,7 @@ class TestHealth:
         assert (rows["sign and unit"].result == PASSED) == (not unverified)
         findings = [one for one in result.findings if one.definition.check != "sign and unit"]
         limits = np.full(len(result.parameters.robot.joint_names), 5.0)
-        bare = result.training.with_recordings([changed(one, dq=None) for one in result.training.recordings])
+        bare = result.training.with_recordings([changed(one.recording, dq=None) for one in result.training.recordings])
         assert {one.check: one.result for one in explain_health(bare, findings, limits)}["velocity"] == NOT_CHECKED
         info = definition("gain_unverifiable").found("friction explains it", ("elbow",), "info")
         judged = {one.check: one.result for one in explain_health(result.training, [*findings, info], limits)}
