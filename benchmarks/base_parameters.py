@@ -21,13 +21,13 @@ from scipy import linalg
 
 from robot_dyn_id.arrays import Array
 from robot_dyn_id.dynamics.base_parameters import (
-    BaseParameters,
     base_parameters,
     count_sufficient_samples,
     random_motion,
     stack_regressor,
 )
 from robot_dyn_id.dynamics.regressor import Regressor
+from robot_dyn_id.parameters import BaseParameters
 
 ARM, SAMPLES, MILLISECONDS, FULL_Q, EQUAL = "panda", 200, 5.0, 15.0, 1e-8
 TOLERANCE = 1e-8

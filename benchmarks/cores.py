@@ -64,7 +64,7 @@ def _tasks() -> dict[str, Callable[[], object]]:
 def _identify(folder: Path, file: str, settings: rdi.Settings) -> tuple[Array, Array]:
     robot, recording = rdi.load_robot(str(folder / "model.urdf")), rdi.open_recording(str(folder / file))
     parameters = rdi.identify(robot, recording, settings).parameters
-    return parameters.values, parameters.covariance
+    return parameters.estimate.values, parameters.estimate.covariance
 
 
 def _design() -> Array:

@@ -36,7 +36,7 @@ from scipy.stats import binom
 from robot_dyn_id.arrays import Array
 from robot_dyn_id.data.chunk import Chunk
 from robot_dyn_id.data.recording import ArrayRecording
-from robot_dyn_id.dynamics.base_parameters import BaseParameters, base_parameters
+from robot_dyn_id.dynamics.base_parameters import base_parameters
 from robot_dyn_id.dynamics.regressor import Motion, Regressor, terms_on_joints
 from robot_dyn_id.dynamics.terms import Coulomb, Offset, Viscous
 from robot_dyn_id.estimators.factors import compress_rows
@@ -44,6 +44,7 @@ from robot_dyn_id.estimators.weighting import solve_reweighted
 from robot_dyn_id.excitation import random_fourier
 from robot_dyn_id.files.shared import shared_file
 from robot_dyn_id.model.robot import RobotModel
+from robot_dyn_id.parameters import BaseParameters
 from robot_dyn_id.signals.trials import FilteredTrials, SignalSettings, plan_signals
 from robot_dyn_id.simulation.sensors import Sensors, sample_times, simulated_recording
 

@@ -83,7 +83,7 @@ def _identified(terms: tuple[Viscous, ...]) -> ParameterSet:
 
 def _compiled(parameters: ParameterSet, folder: Path) -> ctypes.CDLL:
     """The exported source code as a library, in a folder."""
-    loop = LOOP.replace("ROBOT", ARM).replace("JOINTS", str(len(parameters.joint_names)))
+    loop = LOOP.replace("ROBOT", ARM).replace("JOINTS", str(len(parameters.robot.joint_names)))
     (folder / "loop.c").write_text(c(parameters).text + loop)
     command = ["cc", "-O2", "-std=c99", "-shared", "-fPIC", "loop.c", "-o", "loop.so", "-lm"]
     subprocess.run(command, cwd=folder, check=True)

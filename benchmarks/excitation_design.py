@@ -24,7 +24,6 @@ from functools import partial
 import arms
 import numpy as np
 
-from robot_dyn_id.dynamics.base_parameters import BaseParameters
 from robot_dyn_id.dynamics.regressor import Motion, Regressor, terms_on_joints
 from robot_dyn_id.dynamics.terms import Coulomb, Viscous
 from robot_dyn_id.excitation.design.objectives import a_optimal
@@ -33,6 +32,7 @@ from robot_dyn_id.excitation.design.planning import DesignTask, make_design_task
 from robot_dyn_id.excitation.design.problem import DesignProblem
 from robot_dyn_id.excitation.design.search import Design, design
 from robot_dyn_id.files.design import design_settings
+from robot_dyn_id.parameters import BaseParameters
 
 ACCELERATION = (15.0, 7.5, 10.0, 12.5, 15.0, 20.0, 20.0)
 RANDOM, FREE = 1000, 1000

@@ -107,7 +107,7 @@ def measured() -> tuple[ParameterSet, Array]:
     residuals = []
     for recording in recordings:
         t, predicted, _ = predict_recording(recording, parameters)
-        tau = np.concatenate([chunk.tau for chunk in recording.chunks(parameters.joint_names)])
+        tau = np.concatenate([chunk.tau for chunk in recording.chunks(parameters.robot.joint_names)])
         error = tau - predicted
         usable = np.isfinite(error).all(axis=1)
         grid = np.arange(t[usable][0], t[usable][-1], 1.0 / RATE)
@@ -118,9 +118,11 @@ def measured() -> tuple[ParameterSet, Array]:
 def motion(seed: int) -> Trajectory:
     """Ten seconds within positions and speeds of the measured motion."""
     parameters, _ = measured()
-    model = RobotModel.from_urdf(parameters.urdf, parameters.joint_names)
-    limits = MotionLimits.from_model(model, (float(parameters.ddq_max.max()),))
-    limits = replace(limits, lower=parameters.q_min, upper=parameters.q_max, velocity=parameters.dq_max)
+    model = RobotModel.from_urdf(parameters.robot.urdf, parameters.robot.joint_names)
+    limits = MotionLimits.from_model(model, (float(parameters.ranges.ddq_max.max()),))
+    limits = replace(
+        limits, lower=parameters.ranges.q_min, upper=parameters.ranges.q_max, velocity=parameters.ranges.dq_max
+    )
     family = FourierSeries.make(limits, Demand(period=10.0, harmonics=5, share=0.9))
     return family.trajectory(family.random(np.random.default_rng(seed), 0.9))
 
@@ -229,7 +231,7 @@ class Accelerated:
         values, slopes = self._columns.follow(t, np.stack([q, dq, tau], axis=1))
         chosen = np.flatnonzero(self._columns.filter.settled_at(t))[::EVERY]
         _, effort, columns = self._columns.assemble(values[chosen], slopes[chosen])
-        predicted = np.einsum("p,pnk->kn", self._parameters.values, columns[self._parameters.independent_columns])
+        predicted = np.einsum("p,pnk->kn", self._parameters.estimate.values, columns[self._parameters.base.independent])
         return t[chosen], effort - predicted
 
 

@@ -159,8 +159,8 @@ def borrow():
         result = identify_fleet(read_manifest(path), InProcess(), Path(folder) / "store")
     together = []
     for robot, one in enumerate(result.configurations[0].robots):
-        columns = one.parameters.independent_columns.astype(int)
-        predicted = regressor.torque(motion, one.parameters.values, columns)
+        columns = one.parameters.base.independent.astype(int)
+        predicted = regressor.torque(motion, one.parameters.estimate.values, columns)
         together.append(np.linalg.norm(predicted - truth[robot]) / np.linalg.norm(truth[robot]))
     pooled = result.configurations[0].pooled
     alone = [
@@ -245,7 +245,7 @@ def costs(result):
         RowStatistics.merged(rows)
     merging = (time.process_time() - begin) / 20
     print(
-        f"| factor of one recording (3 axes, {len(robots[0].parameters.names)} parameters) [kB] | tens | "
+        f"| factor of one recording (3 axes, {len(robots[0].parameters.base.names)} parameters) [kB] | tens | "
         f"{size / 1e3:.1f} |"
     )
     print(

@@ -28,7 +28,7 @@ import numpy as np
 from robot_dyn_id.arrays import Array
 from robot_dyn_id.data.chunk import Chunk
 from robot_dyn_id.data.recording import ArrayRecording
-from robot_dyn_id.dynamics.base_parameters import BaseParameters, base_parameters
+from robot_dyn_id.dynamics.base_parameters import base_parameters
 from robot_dyn_id.dynamics.dynamics import Dynamics
 from robot_dyn_id.dynamics.prior import nominal_prior
 from robot_dyn_id.dynamics.regressor import Regressor, terms_on_joints
@@ -43,6 +43,7 @@ from robot_dyn_id.estimators import (
 )
 from robot_dyn_id.excitation import FourierSeries, random_fourier
 from robot_dyn_id.model.robot import RobotModel
+from robot_dyn_id.parameters import BaseParameters
 from robot_dyn_id.signals.filtering import LowPass
 from robot_dyn_id.signals.processing import SignalPlan
 from robot_dyn_id.signals.trials import FilteredTrials

@@ -95,7 +95,7 @@ class Study(NamedTuple):
     def problem(self, recording: ArrayRecording) -> LinearProblem:
         """Its rows."""
         trials = FilteredTrials([recording], recording.joint_names, {}, self.plan)
-        return trials.problem(self.regressor, self.arm.independent_columns.astype(np.int64))
+        return trials.problem(self.regressor, self.arm.base.independent)
 
 
 def brick(mass: float) -> Array:
@@ -118,7 +118,9 @@ def study() -> Study:
     parameters = arms.true_parameters(regressor.model)
     first = simulated_recording(regressor, parameters, motion, sample_times(DURATION, RATE), sensors_of("white"), 0)
     found = identify([first], [first], regressor.model, Settings(estimator=GeneralizedLeastSquares()), "benchmark")
-    plan = plan_signals(survey([first], first.joint_names, {}), SignalSettings(found.parameters.cutoff_frequency))
+    plan = plan_signals(
+        survey([first], first.joint_names, {}), SignalSettings(found.parameters.processing.cutoff_frequency)
+    )
     at = placement_of(regressor.model, LINK)
     return Study(Regressor.from_parameters(found.parameters), parameters, motion, plan, found.parameters, at)
 
@@ -143,7 +145,7 @@ def one(kind: str, seed: int) -> list[Run]:
     known = study()
     bare = GeneralizedLeastSquares().fit(known.problem(known.record(kind, np.zeros(10), seed)))
     arm = with_covariance(with_values(known.arm, bare.values), bare.covariance)
-    certain = with_covariance(arm, np.zeros_like(arm.covariance))
+    certain = with_covariance(arm, np.zeros_like(arm.estimate.covariance))
     runs = []
     for number, mass in enumerate(MASSES):
         recording = known.record(kind, brick(mass), 10_000 * (number + 1) + seed)

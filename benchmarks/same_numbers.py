@@ -133,6 +133,11 @@ def differences(before: Path, after: Path) -> Iterator[str]:
             yield f"{name}: only in one of them"
             continue
         one, other = (dict(_leaves(_read(file, folder))) for file, folder in zip(files, (before, after), strict=True))
+        if one.get(".format_version") != other.get(".format_version"):  # the same values, wherever they are
+            one, other = (
+                {f".{text}": text for place, text in leaves.items() if not place.endswith((".use", ".format_version"))}
+                for leaves in (one, other)
+            )
         for place in sorted(one.keys() | other.keys()):
             pair = [found.get(place, "nothing")[:100] for found in (one, other)]
             if one.get(place) != other.get(place) and not CHANGES.search(place):

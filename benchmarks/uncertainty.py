@@ -41,7 +41,7 @@ from scipy.stats import chi2
 
 from robot_dyn_id.arrays import Array
 from robot_dyn_id.data.recording import ArrayRecording
-from robot_dyn_id.dynamics.base_parameters import BaseParameters, base_parameters
+from robot_dyn_id.dynamics.base_parameters import base_parameters
 from robot_dyn_id.dynamics.prior import nominal_prior
 from robot_dyn_id.dynamics.problem import LinearProblem, Tile
 from robot_dyn_id.dynamics.regressor import Motion, Regressor
@@ -62,6 +62,7 @@ from robot_dyn_id.identification.pipeline import identify
 from robot_dyn_id.identification.settings import Settings
 from robot_dyn_id.identification.validation.holdout import split
 from robot_dyn_id.model.robot import RobotModel
+from robot_dyn_id.parameters import BaseParameters
 from robot_dyn_id.recordings import open_recording
 from robot_dyn_id.signals.processing import SignalPlan
 from robot_dyn_id.signals.survey import survey
@@ -183,7 +184,7 @@ def measured_residuals() -> Array | str:
     training, _ = split([recording], model.joint_names, [recording])
     found = identify(training, training, model, settings, __version__)
     regressor, plan = Regressor.from_parameters(found.parameters), found.evaluation.plan
-    columns = found.parameters.independent_columns.astype(np.int64)
+    columns = found.parameters.base.independent
     left = []
     for piece in FilteredTrials(training, model.joint_names, {}, plan):
         assert piece.tau is not None

@@ -45,7 +45,7 @@ def main(folder: Path) -> rdi.ParameterSet:
     result.save(folder / "run")
     # The file holds names and numbers, but not code: give the class again.
     parameters = rdi.load_parameters(folder / "run" / "parameters.yaml", term_classes=[CubicFriction])
-    for name, value in zip(parameters.names, parameters.values, strict=True):
+    for name, value in zip(parameters.base.names, parameters.estimate.values, strict=True):
         if name.startswith("fq"):
             print(f"{name} = {value:.4f} (true {CUBIC})")
     return parameters

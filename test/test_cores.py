@@ -375,8 +375,8 @@ def numbers_of_identification(settings):
     found = identify([ROBOT.record(duration=24.0, noise=0.5)], (), ROBOT.model, settings, "test")
     parameters = found.parameters
     return (
-        parameters.values,
-        parameters.covariance,
+        parameters.estimate.values,
+        parameters.estimate.covariance,
         np.array([joint.nrmse for joint in found.evaluation.held_out.joints]),
         [] if found.selection is None else [(row.name, row.loss, row.chosen) for row in found.selection.tried],
     )

@@ -114,7 +114,7 @@ def write(folder: Path) -> None:
     for name, text in texts.items():
         (folder / name).write_text(text)
     write_parameters(folder / "parameters.yaml", identified())
-    (folder / "identified.urdf").write_text(identified().urdf)
+    (folder / "identified.urdf").write_text(identified().robot.urdf)
     robot = Simulated()
     trial = robot.record(seed=1, duration=8.0, noise=0.05)
     save_npz(folder / "trial.npz", trial)

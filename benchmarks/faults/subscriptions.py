@@ -155,9 +155,9 @@ def _samples() -> list[Any]:
     from support.model_nodes import identified, message
 
     parameters = identified()
-    rest = [0.1] * len(parameters.joint_names)
-    state = JointState(name=list(parameters.joint_names), position=rest, velocity=rest, effort=rest)
-    return [message(), String(data=parameters.urdf), state]
+    rest = [0.1] * len(parameters.robot.joint_names)
+    state = JointState(name=list(parameters.robot.joint_names), position=rest, velocity=rest, effort=rest)
+    return [message(), String(data=parameters.robot.urdf), state]
 
 
 def _yaml(value: object) -> str:

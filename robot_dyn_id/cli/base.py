@@ -8,9 +8,10 @@ from typing import Any
 
 from robot_dyn_id.cli import show
 from robot_dyn_id.cli.robots import add_robot, read_robot
-from robot_dyn_id.dynamics.base_parameters import PIVOTS, BaseParameters, base_parameters
+from robot_dyn_id.dynamics.base_parameters import PIVOTS, base_parameters
 from robot_dyn_id.dynamics.regressor import Regressor, terms_on_joints
 from robot_dyn_id.model.robot import STANDARD_GRAVITY, RobotModel
+from robot_dyn_id.parameters import BaseParameters
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

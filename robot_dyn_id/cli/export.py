@@ -85,9 +85,10 @@ def _robot(arguments: argparse.Namespace) -> tuple[str, Exported]:
     check_robot(parameters, RobotModel.from_description(read_robot(arguments)))
     if arguments.robot_compensates:
         stated = decide_compensations(parameters, arguments.robot_compensates)
-        parameters = replace(parameters, robot_compensates=stated or (NONE,))
+        effort = replace(parameters.effort, robot_compensates=stated or (NONE,))
+        parameters = replace(parameters, effort=effort)
     exported = export_model(arguments.format, parameters, arguments.allow_bad_verdict, ALLOWED_BY)
-    return f"{parameters.robot_name} with its identified parameters", exported
+    return f"{parameters.robot.name} with its identified parameters", exported
 
 
 def _tool(arguments: argparse.Namespace) -> tuple[str, Exported]:

@@ -100,7 +100,7 @@ def run(arguments: argparse.Namespace) -> tuple[int, dict[str, Any]]:
     findings = (*found.findings, *fit.findings(limit), *(() if test is None else test.findings()))
     payload = found.estimate.payload() if test is None or found.estimate.has_mass else None
     rough = () if payload is None else report_uncertainty(payload)
-    sound = found.arm is None or found.arm.verdict == "good"
+    sound = found.arm is None or found.arm.judgment.verdict == "good"
     verdict = fit.verdict(sound and not found.estimate.unexcited.any() and not rough, limit)
     answer |= {"verdict": verdict, **fit.summary()}
     if payload is None:  # no body to write: the test is the answer
@@ -188,8 +188,8 @@ def _from_torques(arguments: argparse.Namespace) -> _Found:
     check_robot(arm, RobotModel.from_description(read_robot(arguments)))
     recordings = open_all(arguments.data, configuration)
     estimate, findings = estimate_payload(recordings, arm, arguments.link, configuration.settings)
-    units = dict(zip(arm.joint_names, Regressor.from_parameters(arm).model.effort_units, strict=True))
-    return _Found(estimate, (*findings, *report_recordings(recordings, arm.joint_names)), {}, units, arm)
+    units = dict(zip(arm.robot.joint_names, Regressor.from_parameters(arm).model.effort_units, strict=True))
+    return _Found(estimate, (*findings, *report_recordings(recordings, arm.robot.joint_names)), {}, units, arm)
 
 
 def _from_wrench(arguments: argparse.Namespace) -> _Found:

@@ -63,7 +63,7 @@ def run(arguments: argparse.Namespace) -> tuple[int, dict[str, Any]]:
     _check(arguments, out)
     configuration = configuration_from(arguments)
     parameters = read_parameters(arguments.parameters)
-    urdf, joints = read_robot(arguments).text, parameters.joint_names
+    urdf, joints = read_robot(arguments).text, parameters.robot.joint_names
     dynamics = usable_dynamics(parameters, urdf, joints, needs_mass_matrix=True)
     output_folder(out.parent)
     if arguments.trajectory:
@@ -80,11 +80,11 @@ def run(arguments: argparse.Namespace) -> tuple[int, dict[str, Any]]:
         restart = math.inf if arguments.restart is None else arguments.restart
         simulated = simulate(parameters, recording, restart=restart, settings=configuration.settings)
         epoch = recording.epoch
-    _write(out, parameters.joint_names, simulated, epoch)
+    _write(out, parameters.robot.joint_names, simulated, epoch)
     print_findings(simulated.findings)
     if not arguments.json:
         show(f"{len(simulated.t)} samples in {out}")
-    distance = dict(zip(parameters.joint_names, simulated.distance.tolist(), strict=True))
+    distance = dict(zip(parameters.robot.joint_names, simulated.distance.tolist(), strict=True))
     return 0, {"file": str(out), **summarize_findings(simulated.findings), "largest_distance": distance}
 
 

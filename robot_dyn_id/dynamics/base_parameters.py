@@ -18,7 +18,7 @@ from robot_dyn_id.arrays import Array, Integers
 from robot_dyn_id.dynamics.regressor import Motion, Regressor
 from robot_dyn_id.errors import UsageError
 from robot_dyn_id.model.robot import RobotModel
-from robot_dyn_id.parameters import expression
+from robot_dyn_id.parameters import BaseParameters, expression
 
 MIN_COLUMN_NORM = 1e-9
 """Columns of the stacked regressor with a smaller norm are zero."""
@@ -37,51 +37,6 @@ STATES_PER_SCALE = 10
 
 PIVOTS = ("rref", "qr")
 """Pivot rules: leftmost independent columns (reduced row echelon form), or largest remaining norm first."""
-
-
-@dataclass(frozen=True)
-class BaseParameters:
-    """The minimal set of p parameters of a regressor with c columns.
-
-    Attributes:
-        names: each is named after its independent column, shape (p,).
-        expressions: the combination of columns' parameters that it is, `Izz1 + 0.1296 m2`.
-        units: units.
-        independent: the independent columns, ascending, shape (p,).
-        mapping: base = mapping @ full, shape (p, c).
-        column_names: names of the c columns.
-        unidentifiable: names of the columns that no torque depends on.
-    """
-
-    names: tuple[str, ...]
-    expressions: tuple[str, ...]
-    units: tuple[str, ...]
-    independent: Integers
-    mapping: Array
-    column_names: tuple[str, ...]
-    unidentifiable: tuple[str, ...]
-
-    @property
-    def combined(self) -> tuple[str, ...]:
-        """Names of the columns that are identifiable only in combination with others."""
-        crowded = np.count_nonzero(self.mapping, axis=1) > 1
-        combined = np.any(self.mapping[crowded] != 0.0, axis=0)
-        return tuple(name for name, flag in zip(self.column_names, combined, strict=True) if flag)
-
-    def only(self, chosen: Integers) -> BaseParameters:
-        """Select some of the parameters by their indices; the others are assumed to be known."""
-        names, expressions, units = (
-            tuple(values[i] for i in chosen) for values in (self.names, self.expressions, self.units)
-        )
-        mapping = self.mapping[chosen]
-        return replace(
-            self,
-            names=names,
-            expressions=expressions,
-            units=units,
-            independent=self.independent[chosen],
-            mapping=mapping,
-        )
 
 
 def random_motion(model: RobotModel, count: int, seed: int = 0, moving: Sequence[int] | None = None) -> Motion:
@@ -217,7 +172,6 @@ def base_parameters(
         independent=independent,
         mapping=mapping,
         column_names=regressor.names,
-        unidentifiable=tuple(np.array(regressor.names)[~np.any(mapping != 0.0, axis=0)]),
     )
 
 

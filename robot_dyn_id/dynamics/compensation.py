@@ -49,9 +49,9 @@ def decide_compensations(parameters: ParameterSet, stated: Sequence[str] = ()) -
         InputError: neither of them determines it, or drive gains are not known.
     """
     parameters.refuse_unknown_gains()
-    check_compensations(parameters.effort_kind, stated)
+    check_compensations(parameters.effort.kind, stated)
     stored, given = (
-        tuple(words) if words != (UNKNOWN,) else () for words in (parameters.robot_compensates, tuple(stated))
+        tuple(words) if words != (UNKNOWN,) else () for words in (parameters.effort.robot_compensates, tuple(stated))
     )
     if stored and given and set(stored) != set(given):
         raise UsageError(

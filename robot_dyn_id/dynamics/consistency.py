@@ -12,10 +12,10 @@ from collections.abc import Sequence
 import numpy as np
 
 from robot_dyn_id.arrays import Array, Mask
-from robot_dyn_id.dynamics.base_parameters import BaseParameters
 from robot_dyn_id.dynamics.regressor import Regressor
 from robot_dyn_id.errors import InputError
 from robot_dyn_id.findings import Definition, Finding, Section
+from robot_dyn_id.parameters import BaseParameters
 from robot_dyn_id.uses import LIMITED
 
 NEGATIVE_PARAMETER = Definition(

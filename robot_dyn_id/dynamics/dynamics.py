@@ -36,10 +36,10 @@ def check_robot(parameters: ParameterSet, model: RobotModel) -> None:
     Raises:
         InputError: another robot.
     """
-    if not is_same_robot(parameters.urdf, model.urdf):
+    if not is_same_robot(parameters.robot.urdf, model.urdf):
         raise InputError(
             f"the parameters were identified for another robot than {model.name}: names, inertias, joints or limits of "
-            f"their URDF ({parameters.robot_name}) differ from those of the one given: "
+            f"their URDF ({parameters.robot.name}) differ from those of the one given: "
             "give theirs, or identify this robot"
         )
 
@@ -148,9 +148,7 @@ class Dynamics:
         Raises:
             InputError: a set with contradictions or unknown terms.
         """
-        return cls(
-            Regressor.from_parameters(parameters), parameters.independent_columns.astype(np.int64), parameters.values
-        )
+        return cls(Regressor.from_parameters(parameters), parameters.base.independent, parameters.estimate.values)
 
     @classmethod
     def from_model(cls, model: RobotModel) -> Dynamics:

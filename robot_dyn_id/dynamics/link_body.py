@@ -116,21 +116,23 @@ def _propagate(parameters: Array, covariance: Array) -> Array:
 
 def lone_parameters(parameters: ParameterSet) -> dict[int, int]:
     """Number of the base parameter of each standard parameter that is one, by column."""
-    bodies = len(parameters.body_names)
-    rows = np.flatnonzero(np.count_nonzero(parameters.mapping, axis=1) == 1)
-    columns = parameters.independent_columns.astype(np.int64)
+    bodies = len(parameters.robot.body_names)
+    rows = np.flatnonzero(np.count_nonzero(parameters.base.mapping, axis=1) == 1)
+    columns = parameters.base.independent
     return {int(columns[row]): int(row) for row in rows if columns[row] < SYMBOLS * bodies}
 
 
 def standard_covariance(parameters: ParameterSet) -> Array:
     """Covariance of the standard parameters that the data determine alone; NaN elsewhere, shape (10 b, 10 b)."""
-    bodies = len(parameters.body_names)
+    bodies = len(parameters.robot.body_names)
     covariance = np.full((SYMBOLS * bodies, SYMBOLS * bodies), np.nan)
     known = {
-        column: row for column, row in lone_parameters(parameters).items() if parameters.status[row] != "not excited"
+        column: row
+        for column, row in lone_parameters(parameters).items()
+        if parameters.estimate.status[row] != "not excited"
     }
     columns, rows = list(known), list(known.values())
-    covariance[np.ix_(columns, columns)] = parameters.covariance[np.ix_(rows, rows)]
+    covariance[np.ix_(columns, columns)] = parameters.estimate.covariance[np.ix_(rows, rows)]
     return covariance
 
 
@@ -145,11 +147,11 @@ def determined_covariance(parameters: ParameterSet, scales: Array) -> Array:
     """
     covariance = standard_covariance(parameters)
     determined = np.zeros(len(covariance), dtype=bool)
-    if not np.isnan(parameters.prior_strength):
-        limits = DETERMINED_SHARE * scales.ravel() / np.sqrt(max(1.0, parameters.prior_strength))
+    if not np.isnan(parameters.estimate.prior_strength):
+        limits = DETERMINED_SHARE * scales.ravel() / np.sqrt(max(1.0, parameters.estimate.prior_strength))
         determined = np.sqrt(np.diag(covariance)) <= limits
         for column, row in lone_parameters(parameters).items():
-            determined[column] &= parameters.status[row] == "good"
+            determined[column] &= parameters.estimate.status[row] == "good"
     covariance[~determined] = np.nan
     covariance[:, ~determined] = np.nan
     return covariance

@@ -142,9 +142,9 @@ def check_prior_robot(parameters: ParameterSet, model: RobotModel) -> None:
     Raises:
         InputError: a joint with the same name elsewhere.
     """
-    held = dict(zip(parameters.held_joint_names, parameters.held_joint_positions, strict=True))
-    other = RobotModel.from_urdf(parameters.urdf, parameters.joint_names, held)
-    check_prior_joints(other, model, f"parameter set of {parameters.robot_name}")
+    held = dict(zip(parameters.robot.held_joint_names, parameters.robot.held_joint_positions, strict=True))
+    other = RobotModel.from_urdf(parameters.robot.urdf, parameters.robot.joint_names, held)
+    check_prior_joints(other, model, f"parameter set of {parameters.robot.name}")
 
 
 def check_prior_joints(prior: RobotModel, model: RobotModel, source: str) -> None:
@@ -187,18 +187,20 @@ def earlier_prior(parameters: ParameterSet, regressor: Regressor, mapping: Array
     Raises:
         InputError: other columns, or a URDF without masses.
     """
-    if regressor.names != parameters.column_names:
+    if regressor.names != parameters.base.column_names:
         raise InputError(
-            f"prior: the parameter set of {parameters.robot_name} has other joints or terms than are to be identified: "
+            f"prior: the parameter set of {parameters.robot.name} has other joints or terms than are to be identified: "
             f"give one with the same, or use the URDF as prior"
         )
-    sizes = term_scales(regressor, parameters.term_values)
-    kinds = np.array([name.rstrip("0123456789") for name in regressor.names[len(parameters.standard_parameters) :]])
+    sizes = term_scales(regressor, parameters.terms.values)
+    kinds = np.array(
+        [name.rstrip("0123456789") for name in regressor.names[len(parameters.bodies.standard_parameters) :]]
+    )
     least = [FLOOR * sizes[kinds == kind].mean() for kind in kinds]
     sizes = np.maximum(sizes, least)
     return Prior(
-        source=f"parameter set of {parameters.robot_name}",
-        values=np.append(parameters.standard_parameters, parameters.term_values),
+        source=f"parameter set of {parameters.robot.name}",
+        values=np.append(parameters.bodies.standard_parameters, parameters.terms.values),
         scales=np.append(inertial_scales(regressor.model), np.where(sizes > 0.0, sizes, np.inf)),
         mapping=mapping,
         individual=False,

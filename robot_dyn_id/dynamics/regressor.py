@@ -148,25 +148,26 @@ class Regressor:
         """
         model = RobotModel.from_parameters(parameters)
         terms = restore_terms(parameters, joint_coordinates(model), model)
-        regressor = cls(model, terms, tuple(parameters.load_parameters.tolist()))
+        regressor = cls(model, terms, tuple(parameters.bodies.load_parameters.tolist()))
         columns = regressor.term_columns
         constants = list_stored_constants(regressor.terms, model.joint_names, model.body_names)
         units = tuple(
-            regressor.units[column] for column in parameters.independent_columns if column < len(regressor.units)
+            regressor.units[column] for column in parameters.base.independent if column < len(regressor.units)
         )
-        for name, expected in (
-            ("joint_names", model.joint_names),
-            ("held_joint_names", tuple(model.held)),
-            ("body_names", model.body_names),
-            ("column_names", regressor.names),
-            ("units", units),
-            ("term_names", tuple(column.term.name for column in columns)),
-            ("term_joints", tuple(column.coordinate.name for column in columns)),
-            ("term_constant_names", tuple(constant for constant, _, _ in constants)),
-            ("term_constant_joints", tuple(joint for _, joint, _ in constants)),
-            ("states", list_states(regressor.terms)),
+        robot, base, stored = parameters.robot, parameters.base, parameters.terms
+        for name, found, expected in (
+            ("robot.joint_names", robot.joint_names, model.joint_names),
+            ("robot.held_joint_names", robot.held_joint_names, tuple(model.held)),
+            ("robot.body_names", robot.body_names, model.body_names),
+            ("base.column_names", base.column_names, regressor.names),
+            ("base.units", base.units, units),
+            ("terms.names", stored.names, tuple(column.term.name for column in columns)),
+            ("terms.joints", stored.joints, tuple(column.coordinate.name for column in columns)),
+            ("terms.constant_names", stored.constant_names, tuple(constant for constant, _, _ in constants)),
+            ("terms.constant_joints", stored.constant_joints, tuple(joint for _, joint, _ in constants)),
+            ("terms.states", stored.states, list_states(regressor.terms)),
         ):
-            if getattr(parameters, name) != expected:
+            if found != expected:
                 raise InputError(f"parameter set: {name} is not that of its URDF and terms, or in another order")
         _check_representative(regressor, parameters)
         return regressor
@@ -367,19 +368,19 @@ def _check_representative(regressor: Regressor, parameters: ParameterSet) -> Non
     Raises:
         InputError: they differ; the joint with the largest difference is named.
     """
-    joints = len(parameters.joint_names)
+    joints = len(parameters.robot.joint_names)
     rng = np.random.default_rng(0)
     q, dq, ddq = rng.uniform(-2.0, 2.0, (3, joints, COMPARED_STATES))
     states = regressor.random_states(rng, COMPARED_STATES)
     motion = Motion(q, dq, ddq, temperature=np.full((joints, COMPARED_STATES), 20.0), states=states)
     columns = regressor.dense(motion).transpose(1, 2, 0)  # (n, N, c)
-    full = np.concatenate([parameters.standard_parameters, parameters.term_values])
-    torque = columns[..., parameters.independent_columns.astype(np.int64)] @ parameters.values
+    full = np.concatenate([parameters.bodies.standard_parameters, parameters.terms.values])
+    torque = columns[..., parameters.base.independent] @ parameters.estimate.values
     difference = np.abs(torque - columns @ full).max(axis=1)
     scale = np.abs(columns).max(axis=1) @ np.abs(full) + np.abs(torque).max(axis=1)
     apart = np.flatnonzero(difference > MAX_TORQUE_DIFFERENCE_RATIO * scale)
     if len(apart):
-        joint = parameters.joint_names[int(apart[np.argmax(difference[apart])])]
+        joint = parameters.robot.joint_names[int(apart[np.argmax(difference[apart])])]
         raise InputError(
             f"parameter set: values and standard_parameters give different torques of joint {joint}: "
             "they are not of the same robot"

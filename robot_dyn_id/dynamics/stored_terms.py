@@ -69,9 +69,9 @@ def restore_terms(
     """
     constants: dict[tuple[str, str], dict[str, float]] = {}
     for name, joint, value in zip(
-        parameters.term_constant_names,
-        parameters.term_constant_joints,
-        parameters.term_constant_values,
+        parameters.terms.constant_names,
+        parameters.terms.constant_joints,
+        parameters.terms.constant_values,
         strict=True,
     ):
         term, _, constant = name.partition(".")
@@ -84,7 +84,7 @@ def restore_terms(
         for (term, name), weights in constants.items():
             if term == COUPLING_PREFIX:
                 known[name] = Coupling(name, tuple(weights.items())).coordinate(model)
-        for name, joint in dict.fromkeys(zip(parameters.term_names, parameters.term_joints, strict=True)):
+        for name, joint in dict.fromkeys(zip(parameters.terms.names, parameters.terms.joints, strict=True)):
             if name not in classes or joint not in known:
                 raise InputError(f"parameter set: term {name} on {joint} is not known, and no given class has its name")
             terms.append((known[joint], classes[name]().with_constants(constants.get((name, joint), {}))))

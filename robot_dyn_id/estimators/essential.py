@@ -18,10 +18,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from robot_dyn_id.arrays import Array, Integers
-from robot_dyn_id.dynamics.base_parameters import BaseParameters
 from robot_dyn_id.errors import UsageError
 from robot_dyn_id.estimators.contract import Estimate
 from robot_dyn_id.findings import Definition, Section
+from robot_dyn_id.parameters import BaseParameters
 
 INTERVALS_LOST = Definition(
     "intervals_lost",

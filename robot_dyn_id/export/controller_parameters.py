@@ -69,7 +69,7 @@ def crisp_controllers(parameters: ParameterSet) -> Exported:
     fitted = [_sigmoid(speeds, dry) for speeds, dry in zip(curves.speeds, curves.dry, strict=True)]
     fp1, fp2 = (np.array(column) for column in zip(*fitted, strict=True))
     content = {
-        "joints": Row(parameters.joint_names),
+        "joints": Row(parameters.robot.joint_names),
         **{f"use_{part}{suffix}": part not in compensated for part, suffix in _CRISP_PARTS},
         "friction": {"fp1": Row(fp1.tolist()), "fp2": Row(fp2.tolist()), "fp3": Row([0.0] * len(fp1))},
     }
@@ -132,9 +132,11 @@ def robotis_gravity_compensation(parameters: ParameterSet) -> Exported:
     adds_friction = not {"friction", "coriolis"}.intersection(compensated)
     scalars = np.maximum(0.0, (moving[:, inside] / tent[:, inside]).min(axis=1)) * adds_friction
     zeros, n = Row([0.0] * len(scalars)), len(scalars)
-    scaling = parameters.drive_signs / np.where(parameters.drive_gains > 0.0, parameters.drive_gains, 1.0)
+    scaling = parameters.effort.drive_signs / np.where(
+        parameters.effort.drive_gains > 0.0, parameters.effort.drive_gains, 1.0
+    )
     content = {
-        "joints": Row(parameters.joint_names),
+        "joints": Row(parameters.robot.joint_names),
         "kinetic_friction_scalars": Row(scalars.tolist()),
         "kinetic_friction_torque_scalars": zeros,
         "friction_compensation_velocity_thresholds": Row(thresholds.tolist()),
@@ -155,11 +157,11 @@ def robotis_gravity_compensation(parameters: ParameterSet) -> Exported:
     else:
         why = "the driver adds it" if "friction" in compensated else "its velocity is 0, as the driver adds coriolis"
         message = f"gravity_compensation_controller compensates no friction: {why}"
-        finding = FRICTION_LEFT_OUT.found(message, parameters.joint_names)
+        finding = FRICTION_LEFT_OUT.found(message, parameters.robot.joint_names)
     unit = "A per N m" if len(scaling) else "1: no drive gains were identified"
     units = DRIVE_UNITS_NOT_EXPORTED.found(
         f"torque_scaling_factors are {unit}: multiply them by the drive's command units per A or per N m",
-        parameters.joint_names,
+        parameters.robot.joint_names,
     )
     comment = "gravity_compensation_controller (ROBOTIS): gravity is that of its URDF, which the export as URDF writes"
     return Exported(_text(comment, content), (finding, units))

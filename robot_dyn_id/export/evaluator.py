@@ -91,7 +91,7 @@ class _Source:
         dynamics = Dynamics.from_parameters(parameters)
         if not np.isfinite(dynamics.parameters).all():
             raise InputError("the parameters are not all finite: a model with them cannot be used by any tool")
-        name = _identifier(parameters.robot_name)
+        name = _identifier(parameters.robot.name)
         terms = _TermCode.from_dynamics(dynamics, name)
         regressor, model = dynamics.regressor, dynamics.regressor.model
         tree, bodies = regressor.tree, len(model.body_names)
@@ -346,12 +346,12 @@ def _report_cold(names: dict[str, None]) -> tuple[Finding, ...]:
 def _driver(parameters: ParameterSet) -> tuple[str, tuple[Finding, ...]]:
     """Parts that the driver adds to a command as text, and a finding if they are not known."""
     unknown = report_unknown_driver(parameters)
-    return "" if unknown else ", ".join(parameters.robot_compensates), unknown
+    return "" if unknown else ", ".join(parameters.effort.robot_compensates), unknown
 
 
 def report_unknown_driver(parameters: ParameterSet) -> tuple[Finding, ...]:
     """Finding about a driver of which it is not known what it adds to a command."""
-    if parameters.robot_compensates != (UNKNOWN,):
+    if parameters.effort.robot_compensates != (UNKNOWN,):
         return ()
     message = "robot_compensates is unknown: the code has no function for commands, only the torque of the motors"
     return (DRIVER_UNKNOWN.found(message),)
@@ -415,13 +415,18 @@ def _identifier(name: str) -> str:
 def describe_origin(parameters: ParameterSet) -> list[str]:
     """Origin and limits of the numbers, as lines of a comment."""
     joints = zip(
-        parameters.joint_names, parameters.q_min, parameters.q_max, parameters.dq_max, parameters.ddq_max, strict=True
+        parameters.robot.joint_names,
+        parameters.ranges.q_min,
+        parameters.ranges.q_max,
+        parameters.ranges.dq_max,
+        parameters.ranges.ddq_max,
+        strict=True,
     )
-    uses = [f"{use.use}: {use.answer}" for use in parameters.fit_for]
+    uses = [f"{use.use}: {use.answer}" for use in parameters.judgment.fit_for]
     lines = [
-        f"Dynamics of {parameters.robot_name}, written by robot_dyn_id {parameters.software_version}.",
-        f"URDF with the SHA-256 {parameters.urdf_sha256}.",
-        f"Verdict: {parameters.verdict}" + (f"; fit for {', '.join(uses)}." if uses else "."),
+        f"Dynamics of {parameters.robot.name}, written by robot_dyn_id {parameters.provenance.software_version}.",
+        f"URDF with the SHA-256 {parameters.robot.urdf_sha256}.",
+        f"Verdict: {parameters.judgment.verdict}" + (f"; fit for {', '.join(uses)}." if uses else "."),
         "SI units; joints in this order, with the positions, speeds and accelerations of the training data:",
         *(
             f"  {name}: {low:.4g} to {high:.4g}, {speed:.4g} per s, {acceleration:.4g} per s^2"

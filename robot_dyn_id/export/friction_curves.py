@@ -70,9 +70,9 @@ class FrictionCurves:
         )
         first = 10 * len(dynamics.regressor.model.body_names)
         dry = replace(dynamics, values=np.where(np.isin(dynamics.columns, first + growing), 0.0, dynamics.values))
-        fastest = np.where(parameters.dq_max > 0.0, parameters.dq_max, 1.0)
+        fastest = np.where(parameters.ranges.dq_max > 0.0, parameters.ranges.dq_max, 1.0)
         speeds = fastest[:, None] * np.arange(1, SPEEDS + 1) / SPEEDS
-        low, high = parameters.q_min, np.maximum(parameters.q_min, parameters.q_max)
+        low, high = parameters.ranges.q_min, np.maximum(parameters.ranges.q_min, parameters.ranges.q_max)
         q = np.random.default_rng(0).uniform(low, high, (CONFIGURATIONS, len(low)))
         return cls(dynamics, speeds, *(_odd_part(one, q, speeds) for one in (dynamics, dry)))
 
@@ -85,19 +85,19 @@ class FrictionCurves:
             format_name: name of the format.
         """
         rng = np.random.default_rng(1)
-        fastest, low = self.speeds[:, -1], parameters.q_min
+        fastest, low = self.speeds[:, -1], parameters.ranges.q_min
         shape = (CONFIGURATIONS * SPEEDS, len(low))
         dq = rng.uniform(-fastest, fastest, shape)
-        q = rng.uniform(low, np.maximum(low, parameters.q_max), shape)
+        q = rng.uniform(low, np.maximum(low, parameters.ranges.q_max), shape)
         whole = self.dynamics.friction(q, dq)
         apart, largest = np.abs(whole - model(dq)).max(axis=0), np.abs(whole).max(axis=0)
         units = self.dynamics.regressor.model.effort_units
         listed = ", ".join(
             f"{name} {a:.2g} of {b:.2g} {unit}"
-            for name, a, b, unit in zip(parameters.joint_names, apart, largest, units, strict=True)
+            for name, a, b, unit in zip(parameters.robot.joint_names, apart, largest, units, strict=True)
         )
         message = f"friction of {format_name} differs from the identified one, within the trained motion by {listed}"
-        return FRICTION_APPROXIMATED.found(message, parameters.joint_names)
+        return FRICTION_APPROXIMATED.found(message, parameters.robot.joint_names)
 
 
 def _odd_part(dynamics: Dynamics, q: Array, speeds: Array) -> Array:

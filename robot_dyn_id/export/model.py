@@ -127,8 +127,8 @@ class ExportModel:
         """
         regressor = Regressor.from_parameters(parameters)
         names = regressor.model.body_names
-        full = np.concatenate([parameters.standard_parameters, parameters.term_values])
-        if not parameters.physically_consistent:
+        full = np.concatenate([parameters.bodies.standard_parameters, parameters.terms.values])
+        if not parameters.bodies.physically_consistent:
             full = _nearest(parameters, regressor, full)
         if not np.isfinite(full).all():
             raise InputError("the parameters are not all finite: a model with them cannot be used by any tool")
@@ -147,7 +147,7 @@ class ExportModel:
 
 def report_driver(parameters: ParameterSet) -> tuple[Finding, ...]:
     """Finding about a driver that adds torques which tools compute from the model, too."""
-    added = [part for part in parameters.robot_compensates if part in COMPENSATED_PARTS]
+    added = [part for part in parameters.effort.robot_compensates if part in COMPENSATED_PARTS]
     if not added:
         return ()
     message = (
@@ -164,7 +164,9 @@ def _nearest(parameters: ParameterSet, regressor: Regressor, full: Array) -> Arr
     """
     inertial = regressor.model.inertial_parameters
     start = np.append(inertial, full[len(inertial) :])
-    change = np.linalg.lstsq(parameters.mapping, parameters.values - parameters.mapping @ start, rcond=None)[0]
+    change = np.linalg.lstsq(
+        parameters.base.mapping, parameters.estimate.values - parameters.base.mapping @ start, rcond=None
+    )[0]
     return np.asarray(start + change)
 
 
@@ -230,9 +232,11 @@ def _storable_law(term: Term, symbol: int) -> FrictionLaw | None:
 
 def _term_torques(parameters: ParameterSet, regressor: Regressor, values: Array) -> Array:
     """Torque of each term column in sliding at random states of the trained motion, shape (t, n, N)."""
-    rng, joints = np.random.default_rng(0), len(parameters.joint_names)
-    q = rng.uniform(parameters.q_min, parameters.q_max, (STATES, joints)).T
-    dq, ddq = (rng.uniform(-most, most, (STATES, joints)).T for most in (parameters.dq_max, parameters.ddq_max))
+    rng, joints = np.random.default_rng(0), len(parameters.robot.joint_names)
+    q = rng.uniform(parameters.ranges.q_min, parameters.ranges.q_max, (STATES, joints)).T
+    dq, ddq = (
+        rng.uniform(-most, most, (STATES, joints)).T for most in (parameters.ranges.dq_max, parameters.ranges.ddq_max)
+    )
     columns = regressor.dense(Motion(q, dq, ddq))[10 * len(regressor.model.body_names) :]
     return np.asarray(columns * values[:, None, None])
 

@@ -56,13 +56,15 @@ def python(parameters: ParameterSet) -> Exported:
 def _describe_torque(parameters: ParameterSet) -> list[str]:
     """Whose torque the functions give, as lines of a comment."""
     lines = ["Torques are those of the motors, as the efforts of the training data are."]
-    if parameters.robot_compensates == (UNKNOWN,):
+    if parameters.effort.robot_compensates == (UNKNOWN,):
         return [
             *lines,
             "It is not known what the robot's driver adds to a command: do not send these torques as commands.",
         ]
-    if NONE not in parameters.robot_compensates:
-        lines.append(f"The robot's driver adds {', '.join(parameters.robot_compensates)}: do not command these twice.")
+    if NONE not in parameters.effort.robot_compensates:
+        lines.append(
+            f"The robot's driver adds {', '.join(parameters.effort.robot_compensates)}: do not command these twice."
+        )
     return lines
 
 

@@ -8,15 +8,31 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import fields, is_dataclass, replace
 from importlib.resources import files
+from typing import Any, get_type_hints
 
-from robot_dyn_id import parameters
+from robot_dyn_id.arrays import Array, Integers
 from robot_dyn_id.dynamics.regressor import MAX_TORQUE_DIFFERENCE_RATIO
 from robot_dyn_id.dynamics.terms import TERMS, Term
 from robot_dyn_id.dynamics.terms.coupling import COUPLING_PREFIX
 from robot_dyn_id.dynamics.terms.laws import FrictionLaw
+from robot_dyn_id.parameters import FORMAT_VERSION, IMPLIED_COMPENSATIONS, LARGEST, ParameterSet
+from robot_dyn_id.parameters.effort import HIGHEST_ORDER, HIGHEST_RATE
+from robot_dyn_id.parameters.robot import LONGEST_URDF, STRONGEST_GRAVITY
+from robot_dyn_id.parameters.rules import AGREEMENT, FieldRule
 from robot_dyn_id.simulation.controllers import POSES
+
+CPP_TYPES: dict[Any, str] = {
+    str: "std::string",
+    float: "double",
+    int: "std::uint32_t",
+    bool: "bool",
+    tuple[str, ...]: "std::vector<std::string>",
+    Array: "std::vector<double>",
+    Integers: "std::vector<std::uint32_t>",
+}
+"""Types of fields in C++; those of other types are left out, as only Python uses them."""
 
 VARIANTS = ("signed_square",)
 """Constants of terms that switch between laws."""
@@ -72,7 +88,7 @@ def runtime_header() -> str:
         core = core.replace(f"@{field}@", text)
     core = "".join(f"  {line}\n" if line and not line.startswith("#") else f"{line}\n" for line in core.splitlines())
     header = {
-        "format_version": str(parameters.FORMAT_VERSION),
+        "format_version": str(FORMAT_VERSION),
         "terms_table": "".join(f'  {{"{name}", {len(kind.symbols)}}},\n' for name, kind in TERMS.items()),
         "laws_table": "".join(f"  {row},\n" for kind in TERMS.values() for row in _rows(kind())),
         "coupling_prefix": COUPLING_PREFIX,
@@ -86,21 +102,53 @@ def runtime_header() -> str:
 
 
 def _checks() -> dict[str, str]:
-    """Tables and constants of the checks of a parameter set."""
+    """Parts of a parameter set with the rules of their fields, and constants of its checks."""
     return {
-        "most_table": "".join(f'  {{"{name}", {most}}},\n' for name, most in parameters.MOST.items()),
-        "words_table": _pairs(parameters.WORDS),
-        "implied_table": _pairs(parameters.IMPLIED_COMPENSATIONS),
-        "largest": repr(parameters.LARGEST),
-        "agreement": repr(parameters.AGREEMENT),
+        "parts": "".join(_part(name, kind) for name, kind in _parts()),
+        "fields": "".join(_field(name, item.name, rule) for name, kind in _parts() for item, _, rule in _list(kind)),
+        "implied_table": _pairs(IMPLIED_COMPENSATIONS),
+        "largest": repr(LARGEST),
+        "agreement": repr(AGREEMENT),
         "torque_agreement": repr(MAX_TORQUE_DIFFERENCE_RATIO),
-        "strongest_gravity": repr(parameters.STRONGEST_GRAVITY),
-        "highest_rate": repr(parameters.HIGHEST_RATE),
-        "highest_order": str(parameters.HIGHEST_ORDER),
-        "longest_line": str(parameters.LONGEST_LINE),
-        "longest_urdf": str(parameters.LONGEST_URDF),
+        "strongest_gravity": repr(STRONGEST_GRAVITY),
+        "highest_rate": repr(HIGHEST_RATE),
+        "highest_order": str(HIGHEST_ORDER),
+        "longest_urdf": str(LONGEST_URDF),
         "poses": str(POSES),
     }
+
+
+def _parts() -> list[tuple[str, Any]]:
+    """Name and class of the parts of a parameter set that dynamics and checks need."""
+    return [
+        (name, hint) for name, hint in get_type_hints(ParameterSet).items() if is_dataclass(hint) and any(_list(hint))
+    ]
+
+
+def _list(kind: Any) -> Iterator[tuple[Any, str, FieldRule]]:
+    """List the fields of a part that are numbers and texts, with their C++ types and rules."""
+    hints = get_type_hints(kind)
+    for item in fields(kind):
+        if hints[item.name] in CPP_TYPES:
+            yield item, CPP_TYPES[hints[item.name]], item.metadata["rule"]
+
+
+def _part(name: str, kind: Any) -> str:
+    """Structure of a part."""
+    rows = "".join(f"    {cpp} {item.name}{{}};\n" for item, cpp, _ in _list(kind))
+    return f"  struct {kind.__name__}\n  {{\n{rows}  }} {name};\n"
+
+
+def _field(part: str, field: str, rule: FieldRule) -> str:
+    """Visit of a field with its rule."""
+    shape = ", ".join(f'"{size}"' for size in (*rule.shape, "", "")[:2])
+    least = repr(rule.least) if math.isfinite(rule.least) else "detail::unbounded"
+    flags = [str(flag).lower() for flag in (rule.optional, rule.finite, rule.nan, rule.unique)]
+    path = f"{part}.{field}"
+    return (
+        f'    visit(detail::Rule{{"{path}", {{{{{shape}}}}}, {flags[0]}, {flags[1]}, {least}, {flags[2]}, {rule.most}, '
+        f'{rule.longest}, "{", ".join(rule.words)}", {flags[3]}}}, self.{path}, other.{path});\n'
+    )
 
 
 def _pairs(words: Mapping[str, Sequence[str]]) -> str:

@@ -50,7 +50,7 @@ def urdf(parameters: ParameterSet) -> Exported:
         InputError: parameters that a URDF cannot carry; see `ExportModel.of`.
     """
     model = ExportModel.from_parameters(parameters, PLACES)
-    document = minidom.parseString(parameters.urdf)
+    document = minidom.parseString(parameters.robot.urdf)
     robot = _Robot.from_document(document)
     bodies, emptied, findings = _without_held(model)
     for joint, body in zip(model.regressor.model.body_names, bodies, strict=True):

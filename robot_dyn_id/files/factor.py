@@ -17,9 +17,8 @@ from robot_dyn_id.arrays import Array
 from robot_dyn_id.errors import InputError
 from robot_dyn_id.estimators.factors import Factors
 from robot_dyn_id.estimators.row_statistics import RowStatistics
-from robot_dyn_id.identification.diagnosis.fingerprint import Fingerprint
 from robot_dyn_id.identification.factor import Factor
-from robot_dyn_id.signals.ranges import Ranges
+from robot_dyn_id.parameters import Fingerprint, Ranges
 from robot_dyn_id.text.files import MIB, replacing
 
 FACTOR = "factor.npz"

@@ -3,8 +3,8 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import Any
 
@@ -14,25 +14,9 @@ from robot_dyn_id.dynamics.terms import Term
 from robot_dyn_id.errors import InputError
 from robot_dyn_id.files.formats import FileFormat
 from robot_dyn_id.files.parameters_header import describe_parameters
-from robot_dyn_id.files.values import file_errors, read_dataclass, read_value
-from robot_dyn_id.parameters import (
-    FORMAT_REMEDY,
-    FORMAT_VERSION,
-    PARAMETERS_FILE,
-    UNKNOWN,
-    FitFor,
-    ParameterSet,
-    stored_fields,
-)
+from robot_dyn_id.files.values import file_errors, read_dataclass
+from robot_dyn_id.parameters import FORMAT_REMEDY, FORMAT_VERSION, PARAMETERS_FILE, ParameterSet
 from robot_dyn_id.text.yaml import Row
-
-WITHOUT_PRIOR = frozenset(
-    {
-        *("ols", "weighted", "generalized", "robust", "period_averaged", "total_least_squares", "stepwise"),
-        *("instrumental", "output_error", "closed_loop_output_error", "separable", "lm", "ga", "pso", "pso_lm"),
-    }
-)
-"""Estimators whose covariance contains no prior; of all others, it may."""
 
 FORMAT = FileFormat("parameters", FORMAT_VERSION, FORMAT_REMEDY)
 
@@ -43,13 +27,7 @@ def write_parameters(path: str | Path, parameters: ParameterSet) -> None:
     Raises:
         InputError: the file cannot be written.
     """
-    content = {item.name: _plain(getattr(parameters, item.name)) for item in stored_fields()}
-    del content["format_version"]  # at the top of the file
-    content["states"] = [{name: _plain(value) for name, value in vars(state).items()} for state in parameters.states]
-    content["fit_for"] = {
-        entry.use: {name: _plain(value) for name, value in vars(entry).items() if name != "use"}
-        for entry in parameters.fit_for
-    }
+    content = {name: _plain(part) for name, part in parameters.parts.items()}
     FORMAT.write(path, content, describe_parameters(parameters))
 
 
@@ -66,11 +44,8 @@ def read_parameters(path: str | Path, term_classes: Sequence[type[Term]] = ()) -
     """
     path = parameters_file(path)
     content = FORMAT.read(path)
-    for name, value in _list_unstored(content).items():
-        content.setdefault(name, value)
-    given: dict[str, Any] = {"format_version": FORMAT.version, "term_classes": tuple(term_classes)}
     with file_errors(path, InputError):
-        return read_dataclass(ParameterSet, content, readers=_READERS, complete=True, **given)
+        return read_dataclass(ParameterSet, content, term_classes=tuple(term_classes))
 
 
 def parameters_file(path: str | Path) -> Path:
@@ -87,35 +62,12 @@ def parameters_file(path: str | Path) -> Path:
     return file / PARAMETERS_FILE
 
 
-def _list_unstored(content: Mapping[str, Any]) -> dict[str, Any]:
-    """Values of the fields that earlier files of this format do not hold.
-
-    With parameters that are not excited, a prior may have been used in their directions.
-    """
-    estimator, status = content.get("estimator"), content.get("status")
-    excited = isinstance(status, list) and "not excited" not in status
-    plain = isinstance(estimator, str) and estimator in WITHOUT_PRIOR and excited
-    return {
-        "robot_compensates": [UNKNOWN],
-        "prior_strength": 0.0 if plain else math.nan,
-        "residual_speeds": [],
-        "residual_deviations": [],
-    }
-
-
-def _read_fit_for(value: Any, key: str) -> tuple[FitFor, ...]:
-    """Answers by use."""
-    entries = read_value(dict[str, Any], value, key)
-    return tuple(
-        read_dataclass(FitFor, entry, f"{key}.{use}", complete=True, use=use) for use, entry in entries.items()
-    )
-
-
-_READERS = {"fit_for": _read_fit_for}
-
-
 def _plain(value: Any) -> Any:
-    """A value as YAML has it: one line for a list, one for each row of a matrix."""
+    """A value as YAML has it: one line for a list, one for each row of a matrix, a section for a part."""
+    if is_dataclass(value):
+        return {item.name: _plain(getattr(value, item.name)) for item in fields(value)}
     if isinstance(value, np.ndarray):
         return [Row(row) for row in value.tolist()] if value.ndim == 2 else Row(value.tolist())
-    return Row(value) if isinstance(value, tuple) else value
+    if isinstance(value, tuple):
+        return [_plain(entry) for entry in value] if any(map(is_dataclass, value)) else Row(value)
+    return value

@@ -38,11 +38,11 @@ def describe_parameters(parameters: ParameterSet) -> str:
 
 
 def _describe_origin(parameters: ParameterSet) -> Iterator[str]:
-    error = parameters.held_out_all_joints_nrmse
+    error = parameters.judgment.held_out_all_joints_nrmse
     held_out = f", error on held-out data {100.0 * error:.2f} % of the torque" if math.isfinite(error) else ""
-    yield f"Identified dynamics of {parameters.robot_name}. Verdict: {parameters.verdict}{held_out}."
-    if parameters.fit_for:
-        uses = [f"{entry.use.replace('_', ' ')} {entry.answer}" for entry in parameters.fit_for]
+    yield f"Identified dynamics of {parameters.robot.name}. Verdict: {parameters.judgment.verdict}{held_out}."
+    if parameters.judgment.fit_for:
+        uses = [f"{entry.use.replace('_', ' ')} {entry.answer}" for entry in parameters.judgment.fit_for]
         yield f"Fit for: {', '.join(uses)}."
     if parameters.unknown_gains:
         yield f"NOT A TORQUE MODEL: {describe_unknown_gains(parameters.drive_units)}."
@@ -54,12 +54,12 @@ def _list_base(parameters: ParameterSet) -> Iterator[str]:
     """Base parameters of the bodies and combinations with terms: what the data determine of them."""
     yield "Base parameters of the links: what the torque depends on"
     rows = zip(
-        *(parameters.names, parameters.values, parameters.standard_deviations),
-        *(parameters.units, parameters.expressions, parameters.independent_columns),
+        *(parameters.base.names, parameters.estimate.values, parameters.estimate.standard_deviations),
+        *(parameters.base.units, parameters.base.expressions, parameters.base.independent),
         strict=True,
     )
     for name, value, sigma, unit, expression, column in rows:
-        if column >= SYMBOLS * len(parameters.body_names) and expression == name:
+        if column >= SYMBOLS * len(parameters.robot.body_names) and expression == name:
             continue  # listed by joint
         short = len(expression) <= LONGEST_EXPRESSION
         text = expression if short else expression[:LONGEST_EXPRESSION].rsplit(" ", 2)[0] + " ..."
@@ -73,15 +73,15 @@ def _list_links(parameters: ParameterSet) -> Iterator[str]:
     model = None
     with suppress(InputError):  # a URDF that this version does not read
         model = RobotModel.from_parameters(parameters)
-    units = model.inertial_units if model else INERTIAL_UNITS * len(parameters.body_names)
+    units = model.inertial_units if model else INERTIAL_UNITS * len(parameters.robot.body_names)
     covariance = _link_covariance(parameters, model)
     yield "Links, in the frame of their joint: mass, center of mass, inertia about it"
-    for number, name in enumerate(parameters.body_names):
+    for number, name in enumerate(parameters.robot.body_names):
         own = slice(SYMBOLS * number, SYMBOLS * (number + 1))
         if units[own] != INERTIAL_UNITS:
             yield f"  {name} (not listed: its parameters have units such as {units[own][-1]})"
             continue
-        body = LinkBody.from_parameters(parameters.standard_parameters[own], covariance[own, own])
+        body = LinkBody.from_parameters(parameters.bodies.standard_parameters[own], covariance[own, own])
         yield f"  {name}{'' if body.consistent else ' (no real body has these values)'}"
         yield f"    mass {_number(body.mass, body.mass_sigma)} kg"
         if np.isfinite(body.center).all():
@@ -98,7 +98,7 @@ def _link_covariance(parameters: ParameterSet, model: RobotModel | None) -> Arra
 
     Nothing counts as determined with a prior of unknown strength, or by a URDF that gives links no sizes.
     """
-    scales = np.zeros((len(parameters.body_names), SYMBOLS))
+    scales = np.zeros((len(parameters.robot.body_names), SYMBOLS))
     with suppress(InputError):  # links without sizes
         scales = BodyPrior.from_model(model).scales if model else scales
     return determined_covariance(parameters, scales)
@@ -106,30 +106,30 @@ def _link_covariance(parameters: ParameterSet, model: RobotModel | None) -> Arra
 
 def _list_terms(parameters: ParameterSet) -> Iterator[str]:
     """Values of the terms, joint by joint in the order of the robot, then those of couplings."""
-    if not parameters.term_names:
+    if not parameters.terms.names:
         yield "Friction: none"
         return
     yield "Friction and other terms"
-    first = SYMBOLS * len(parameters.body_names)
-    alone = np.count_nonzero(parameters.mapping, axis=1) == 1
-    lone = {name for name, single in zip(parameters.names, alone, strict=True) if single}
+    first = SYMBOLS * len(parameters.robot.body_names)
+    alone = np.count_nonzero(parameters.base.mapping, axis=1) == 1
+    lone = {name for name, single in zip(parameters.base.names, alone, strict=True) if single}
     deviations = {
         name: float(sigma)
-        for name, sigma in zip(parameters.column_names[first:], parameters.term_standard_deviations, strict=True)
+        for name, sigma in zip(parameters.base.column_names[first:], parameters.terms.standard_deviations, strict=True)
         if name in lone
     }
     units = parameters.drive_units
-    joints = [name for name in parameters.body_names if name in parameters.term_joints]
-    others = [name for name in dict.fromkeys(parameters.term_joints) if name not in parameters.body_names]
+    joints = [name for name in parameters.robot.body_names if name in parameters.terms.joints]
+    others = [name for name in dict.fromkeys(parameters.terms.joints) if name not in parameters.robot.body_names]
     for joint in (*joints, *others):
         yield f"  {joint}{f' (effort in {units[joint]})' if joint in units else ''}"
-        own = [number for number, name in enumerate(parameters.term_joints) if name == joint]
-        for term in dict.fromkeys(parameters.term_names[number] for number in own):
-            columns = [number for number in own if parameters.term_names[number] == term]
+        own = [number for number, name in enumerate(parameters.terms.joints) if name == joint]
+        for term in dict.fromkeys(parameters.terms.names[number] for number in own):
+            columns = [number for number in own if parameters.terms.names[number] == term]
             values = [
-                f"{name} {_number(float(parameters.term_values[column]), deviations.get(name, math.nan))}"
+                f"{name} {_number(float(parameters.terms.values[column]), deviations.get(name, math.nan))}"
                 for column in columns
-                for name in (parameters.column_names[first + column],)
+                for name in (parameters.base.column_names[first + column],)
             ]
             yield f"    {term}: {', '.join(values)}"
 

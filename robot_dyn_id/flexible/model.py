@@ -23,12 +23,13 @@ from functools import cached_property
 import numpy as np
 
 from robot_dyn_id.arrays import Integers
-from robot_dyn_id.dynamics.base_parameters import BaseParameters, base_parameters, random_motion, stack_regressor
+from robot_dyn_id.dynamics.base_parameters import base_parameters, random_motion, stack_regressor
 from robot_dyn_id.dynamics.regressor import Motion, Regressor, joint_coordinates
 from robot_dyn_id.dynamics.terms import Coordinate, Coulomb, Offset, RotorInertia, Term, Viscous
 from robot_dyn_id.errors import ModelError, UsageError, suggestion
 from robot_dyn_id.estimators.stepwise import Group
 from robot_dyn_id.model.robot import RobotModel
+from robot_dyn_id.parameters import BaseParameters
 
 MOTOR = ("Jm", "fvm", "fcm")
 """Rotor inertia [kg m^2], viscous [N m s] and Coulomb friction [N m], all at the motor's shaft."""

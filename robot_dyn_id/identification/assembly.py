@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 
 from robot_dyn_id.arrays import Array, Integers, Mask
-from robot_dyn_id.dynamics.base_parameters import BaseParameters
 from robot_dyn_id.dynamics.consistency import is_consistent
 from robot_dyn_id.dynamics.regressor import Regressor
 from robot_dyn_id.dynamics.stored_terms import find_own_classes, list_states, list_stored_constants
@@ -23,10 +22,27 @@ from robot_dyn_id.identification.settings import store_drives
 from robot_dyn_id.identification.stages.judged import Judged
 from robot_dyn_id.identification.thresholds import Thresholds
 from robot_dyn_id.identification.validation.evaluation import Evaluation
-from robot_dyn_id.identification.validation.residual_profile import ResidualProfile
-from robot_dyn_id.parameters import LONGEST_LINE, ParameterSet, implied_compensations, urdf_hash
-from robot_dyn_id.signals.ranges import Ranges
+from robot_dyn_id.parameters import (
+    LONGEST_LINE,
+    BaseEstimate,
+    BaseParameters,
+    BodyParameters,
+    Effort,
+    IdentifiedRobot,
+    Judgment,
+    ParameterSet,
+    Provenance,
+    Ranges,
+    ResidualProfile,
+    SignalProcessing,
+    TermParameters,
+    implied_compensations,
+    urdf_hash,
+)
 from robot_dyn_id.signals.torque_shares import WEAK_TORQUE_SHARE, torque_shares
+
+NO_RESIDUALS = ResidualProfile(np.zeros(0), np.zeros(0))
+"""Profile where residuals are not known."""
 
 FROM_FACTORS = "identified from factors: its uses are not judged; validate it on a recording of this robot"
 """Reason why the verdict on a set that was identified without its recordings is at best `suspect`."""
@@ -85,45 +101,42 @@ def assemble(judged: Judged, software_version: str) -> ParameterSet:
     """
     fitted, evaluation = judged.fitted, judged.evaluation
     training, examined = fitted.chosen.trials, fitted.chosen.examined
-    plan, fingerprint = training.plan, examined.fingerprint
-    gains, signs = store_drives(training.drives, training.joints)
+    plan, kind = training.plan, examined.effort_kind
+    adds = examined.read.settings.robot_compensates or implied_compensations(kind)
     return ParameterSet(
         **_describe_model(fitted.model, training.ranges),
-        sample_rate=plan.rate,
-        cutoff_frequency=plan.low_pass.cutoff,
-        motion_cutoff_frequency=plan.motion_pass.cutoff,
-        filter_order=plan.low_pass.order,
-        velocity_source="recorded" if plan.recorded_velocity else "derivative",
-        data_sources=tuple(storable(recording.source, LONGEST_LINE) for recording in training.recordings),
-        data_sha256=training.survey.sha256,
-        data_digests=fingerprint.digests,
-        data_starts=fingerprint.starts,
-        data_stops=fingerprint.stops,
-        estimator=fitted.fit.estimator,
-        software_version=software_version,
-        held_out_nrmse=np.array([joint.nrmse for joint in evaluation.held_out.joints]),
-        held_out_all_joints_nrmse=evaluation.held_out.all_joints_nrmse,
-        held_out_method=evaluation.held_out.method,
-        verdict=evaluation.verdict.word,
-        reasons=tuple(storable(reason, LONGEST_LINE) for reason in evaluation.verdict.reasons),
-        drive_gains=gains,
-        drive_signs=signs,
-        offset_deviations=training.offset_deviations,
-        **_describe_residuals(evaluation),
-        fit_for=tuple(judgment.fit for judgment in evaluation.uses),
-        effort_kind=examined.effort_kind,
-        robot_compensates=examined.read.settings.robot_compensates or implied_compensations(examined.effort_kind),
+        effort=Effort(kind, adds, *store_drives(training.drives, training.joints), training.offset_deviations),
+        processing=SignalProcessing(
+            sample_rate=plan.rate,
+            cutoff_frequency=plan.low_pass.cutoff,
+            motion_cutoff_frequency=plan.motion_pass.cutoff,
+            filter_order=plan.low_pass.order,
+            velocity_source="recorded" if plan.recorded_velocity else "derivative",
+        ),
+        residuals=_profile_residuals(evaluation) or NO_RESIDUALS,
+        provenance=Provenance(
+            sources=tuple(storable(recording.source, LONGEST_LINE) for recording in training.recordings),
+            sha256=training.survey.sha256,
+            fingerprint=examined.fingerprint,
+            estimator=fitted.fit.estimator,
+            software_version=software_version,
+        ),
+        judgment=Judgment(
+            held_out_nrmse=np.array([joint.nrmse for joint in evaluation.held_out.joints]),
+            held_out_all_joints_nrmse=evaluation.held_out.all_joints_nrmse,
+            held_out_method=evaluation.held_out.method,
+            verdict=evaluation.verdict.word,
+            reasons=tuple(storable(reason, LONGEST_LINE) for reason in evaluation.verdict.reasons),
+            fit_for=tuple(judgment.fit for judgment in evaluation.uses),
+        ),
     )
 
 
-def _describe_residuals(evaluation: Evaluation) -> dict[str, Any]:
-    """Fields of a parameter set about the residuals of the training data."""
+def _profile_residuals(evaluation: Evaluation) -> ResidualProfile | None:
+    """Residuals of the training data; None without valid samples."""
     trace = evaluation.trace
     crossed = evaluation.held_out.method == "cross_validation"  # the training data themselves were held out
-    profile = ResidualProfile.from_samples(trace.residual, trace.motion.dq, trace.valid) if crossed else trace.profile
-    if profile is None:
-        return {}
-    return {"residual_speeds": profile.speeds, "residual_deviations": profile.deviations}
+    return ResidualProfile.from_samples(trace.residual, trace.motion.dq, trace.valid) if crossed else trace.profile
 
 
 def assemble_from_factor(
@@ -148,47 +161,46 @@ def assemble_from_factor(
     """
     choices = factor.choices
     bad = held_out.all_joints > thresholds.bad_nrmse
+    kind = choices["effort_kind"]
+    gains, signs = (np.array(choices[name], dtype=np.float64) for name in ("drive_gains", "drive_signs"))
     return ParameterSet(
         **_describe_model(identified, factor.ranges),
-        sample_rate=choices["sample_rate"] / choices["decimation"],
-        cutoff_frequency=choices["cutoff"],
-        motion_cutoff_frequency=choices["motion_cutoff"],
-        filter_order=choices["filter_order"],
-        velocity_source="recorded" if choices["velocity"] == "recorded" else "derivative",
-        **_describe_data(factor),
-        estimator=estimator,
-        software_version=software_version,
-        held_out_nrmse=held_out.joints,
-        held_out_all_joints_nrmse=held_out.all_joints,
-        held_out_method="recordings",
-        verdict="bad" if bad else "suspect",
-        reasons=(FROM_FACTORS,),
-        drive_gains=np.array(choices["drive_gains"], dtype=np.float64),
-        drive_signs=np.array(choices["drive_signs"], dtype=np.float64),
-        effort_kind=choices["effort_kind"],
-        robot_compensates=implied_compensations(choices["effort_kind"]),
+        effort=Effort(kind, implied_compensations(kind), gains, signs, np.zeros(0)),
+        processing=SignalProcessing(
+            sample_rate=choices["sample_rate"] / choices["decimation"],
+            cutoff_frequency=choices["cutoff"],
+            motion_cutoff_frequency=choices["motion_cutoff"],
+            filter_order=choices["filter_order"],
+            velocity_source="recorded" if choices["velocity"] == "recorded" else "derivative",
+        ),
+        residuals=NO_RESIDUALS,
+        provenance=_describe_data(factor, estimator, software_version),
+        judgment=Judgment(
+            held_out_nrmse=held_out.joints,
+            held_out_all_joints_nrmse=held_out.all_joints,
+            held_out_method="recordings",
+            verdict="bad" if bad else "suspect",
+            reasons=(FROM_FACTORS,),
+            fit_for=(),
+        ),
     )
 
 
 def with_data_of(parameters: ParameterSet, factor: Factor) -> ParameterSet:
     """Parameter set with the provenance and the ranges of all recordings of a factor."""
-    ranges = {name: getattr(factor.ranges, name) for name in ("q_min", "q_max", "dq_max", "ddq_max")}
-    return replace(parameters, **_describe_data(factor), **ranges)
+    own = parameters.provenance
+    data = _describe_data(factor, own.estimator, own.software_version)
+    return replace(parameters, provenance=data, ranges=factor.ranges)
 
 
-def _describe_data(factor: Factor) -> dict[str, Any]:
-    """Fields of a parameter set that follow from the recordings of a factor."""
-    return {
-        "data_sources": tuple(storable(source, LONGEST_LINE) for source in factor.sources),
-        "data_sha256": factor.data_sha256,
-        "data_digests": factor.fingerprint.digests,
-        "data_starts": factor.fingerprint.starts,
-        "data_stops": factor.fingerprint.stops,
-    }
+def _describe_data(factor: Factor, estimator: str, software_version: str) -> Provenance:
+    """Provenance of a parameter set from the recordings of a factor."""
+    sources = tuple(storable(source, LONGEST_LINE) for source in factor.sources)
+    return Provenance(sources, factor.data_sha256, factor.fingerprint, estimator, software_version)
 
 
 def _describe_model(identified: IdentifiedModel, trained: Ranges) -> dict[str, Any]:
-    """Fields of a parameter set that follow from a model and the ranges of its training motion."""
+    """Parts of a parameter set that follow from a model and the ranges of its training motion."""
     regressor, base, estimate = identified.regressor, identified.base, identified.estimate
     model = regressor.model
     inertial = 10 * len(model.body_names)
@@ -199,44 +211,44 @@ def _describe_model(identified: IdentifiedModel, trained: Ranges) -> dict[str, A
     columns = regressor.term_columns
     constants = list_stored_constants(regressor.terms, model.joint_names, model.body_names)
     return {
-        "robot_name": model.name,
-        "urdf": model.urdf,
-        "urdf_sha256": urdf_hash(model.urdf),
-        "joint_names": model.joint_names,
-        "held_joint_names": tuple(model.held),
-        "held_joint_positions": np.array(list(model.held.values()), dtype=np.float64),
-        "gravity": model.gravity,
-        "body_names": model.body_names,
-        "names": base.names,
-        "expressions": base.expressions,
-        "units": base.units,
-        "values": estimate.values,
-        "standard_deviations": estimate.standard_deviations,
-        "status": _status(shares, np.isin(base.names, estimate.unexcited)),
-        "covariance": (estimate.covariance + estimate.covariance.T) / 2,  # products of ill-conditioned factors
-        "column_names": base.column_names,
-        "mapping": base.mapping,
-        "independent_columns": base.independent.astype(np.uint32),
-        "standard_parameters": full[:inertial],
-        "physically_consistent": is_consistent(full[:inertial]),
-        "term_names": tuple(column.term.name for column in columns),
-        "term_joints": tuple(column.coordinate.name for column in columns),
-        "term_values": full[inertial:],
-        "term_standard_deviations": spread[inertial:],
-        "term_constant_names": tuple(name for name, _, _ in constants),
-        "term_constant_joints": tuple(joint for _, joint, _ in constants),
-        "term_constant_values": np.array([value for _, _, value in constants], dtype=np.float64),
-        "prior_strength": estimate.known_prior_strength,
-        "condition_number": estimate.condition_number,
-        "condition_number_scaling": "columns",
-        "q_min": trained.q_min,
-        "q_max": trained.q_max,
-        "dq_max": trained.dq_max,
-        "ddq_max": trained.ddq_max,
-        "states": list_states(regressor.terms),
-        "load_parameters": np.array(regressor.load_parameters),
-        "interval_lows": intervals[:, 0],
-        "interval_highs": intervals[:, 1],
+        "robot": IdentifiedRobot(
+            name=model.name,
+            urdf=model.urdf,
+            urdf_sha256=urdf_hash(model.urdf),
+            joint_names=model.joint_names,
+            held_joint_names=tuple(model.held),
+            held_joint_positions=np.array(list(model.held.values()), dtype=np.float64),
+            gravity=model.gravity,
+            body_names=model.body_names,
+        ),
+        "base": base,
+        "estimate": BaseEstimate(
+            values=estimate.values,
+            standard_deviations=estimate.standard_deviations,
+            interval_lows=intervals[:, 0],
+            interval_highs=intervals[:, 1],
+            status=_status(shares, np.isin(base.names, estimate.unexcited)),
+            covariance=(estimate.covariance + estimate.covariance.T) / 2,  # products of ill-conditioned factors
+            condition_number=estimate.condition_number,
+            condition_number_scaling="columns",
+            prior_strength=estimate.known_prior_strength,
+        ),
+        "bodies": BodyParameters(
+            standard_parameters=full[:inertial],
+            physically_consistent=is_consistent(full[:inertial]),
+            load_parameters=np.array(regressor.load_parameters),
+        ),
+        "terms": TermParameters(
+            names=tuple(column.term.name for column in columns),
+            joints=tuple(column.coordinate.name for column in columns),
+            values=full[inertial:],
+            standard_deviations=spread[inertial:],
+            constant_names=tuple(name for name, _, _ in constants),
+            constant_joints=tuple(joint for _, joint, _ in constants),
+            constant_values=np.array([value for _, _, value in constants], dtype=np.float64),
+            states=list_states(regressor.terms),
+        ),
+        "ranges": trained,
         "term_classes": find_own_classes(term for _, term in regressor.terms),
     }
 
@@ -275,15 +287,16 @@ NOT_VALIDATED = "tracked while the robot works, loads included: not validated on
 
 def with_values(parameters: ParameterSet, values: Array) -> ParameterSet:
     """Parameter set with other base values, shape (p,); its representative moves in the independent columns."""
-    inertial = len(parameters.standard_parameters)
-    full = np.concatenate([parameters.standard_parameters, parameters.term_values])
-    full[parameters.independent_columns.astype(np.int64)] += values - parameters.values
+    estimate, bodies, terms = parameters.estimate, parameters.bodies, parameters.terms
+    inertial = len(bodies.standard_parameters)
+    full = np.concatenate([bodies.standard_parameters, terms.values])
+    full[parameters.base.independent] += values - estimate.values
+    standard = full[:inertial]
     return replace(
         parameters,
-        values=values,
-        standard_parameters=full[:inertial],
-        physically_consistent=is_consistent(full[:inertial]),
-        term_values=full[inertial:],
+        estimate=replace(estimate, values=values),
+        bodies=replace(bodies, standard_parameters=standard, physically_consistent=is_consistent(standard)),
+        terms=replace(terms, values=full[inertial:]),
     )
 
 
@@ -296,19 +309,21 @@ def with_covariance(parameters: ParameterSet, covariance: Array, regressor: Regr
         regressor: robot and terms of the set; None: they are made from the set.
     """
     regressor = regressor or Regressor.from_parameters(parameters)
-    columns = parameters.independent_columns.astype(np.int64)
+    base, estimate, terms = parameters.base, parameters.estimate, parameters.terms
     sigma = np.sqrt(np.diag(covariance))
-    shares = torque_shares(regressor, columns, parameters.values, sigma, Ranges.from_parameters(parameters))
+    shares = torque_shares(regressor, base.independent, estimate.values, sigma, parameters.ranges)
+    spread = column_deviations(base.mapping, base.independent, sigma)
     return replace(
         parameters,
-        covariance=covariance,
-        standard_deviations=sigma,
-        interval_lows=np.zeros(0),
-        interval_highs=np.zeros(0),
-        status=_status(shares, np.zeros(len(sigma), dtype=bool)),
-        term_standard_deviations=column_deviations(parameters.mapping, columns, sigma)[
-            len(parameters.standard_parameters) :
-        ],
+        estimate=replace(
+            estimate,
+            covariance=covariance,
+            standard_deviations=sigma,
+            interval_lows=np.zeros(0),
+            interval_highs=np.zeros(0),
+            status=_status(shares, np.zeros(len(sigma), dtype=bool)),
+        ),
+        terms=replace(terms, standard_deviations=spread[len(spread) - len(terms.names) :]),
     )
 
 
@@ -320,10 +335,14 @@ def tracked(
     Ranges and held-out errors are those of the identified set. `estimator` and `reasons` say that the set is tracked,
     its verdict is at best `suspect`, and its uses are not judged. `regressor` is that of the set, made if not given.
     """
+    provenance, judgment = parameters.provenance, parameters.judgment
     return replace(
         with_covariance(with_values(parameters, values), covariance, regressor),
-        fit_for=(),
-        estimator=f"{parameters.estimator}, tracked",
-        verdict="bad" if parameters.verdict == "bad" else "suspect",
-        reasons=(NOT_VALIDATED, *parameters.reasons),
+        provenance=replace(provenance, estimator=f"{provenance.estimator}, tracked"),
+        judgment=replace(
+            judgment,
+            fit_for=(),
+            verdict="bad" if judgment.verdict == "bad" else "suspect",
+            reasons=(NOT_VALIDATED, *judgment.reasons),
+        ),
     )

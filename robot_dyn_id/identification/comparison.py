@@ -12,8 +12,8 @@ from scipy.special import chdtrc, ndtr
 from robot_dyn_id.arrays import Array, Integers, Mask
 from robot_dyn_id.dynamics.regressor import Motion, Regressor
 from robot_dyn_id.identification.change_words import ParameterColumns, describe_changes
-from robot_dyn_id.identification.diagnosis.fingerprint import REPORTED_SHARE, Fingerprint
-from robot_dyn_id.parameters import INERTIAL_SYMBOLS, ParameterSet
+from robot_dyn_id.identification.diagnosis.fingerprint import REPORTED_SHARE
+from robot_dyn_id.parameters import INERTIAL_SYMBOLS, Fingerprint, ParameterSet
 
 FAMILY_ERROR = 0.01
 """Probability that any parameter of two models of one robot is named as different (Holm)."""
@@ -141,23 +141,23 @@ def compare_models(reference: ParameterSet, other: ParameterSet) -> ModelCompari
     place = _matching_columns(reference, first, other, second)
     rows, reasons = _common_rows(reference, other, place)
     chosen = np.array(sorted(rows), dtype=np.int64)
-    weights = np.array([rows[i] for i in chosen.tolist()]).reshape(len(chosen), len(reference.names))
-    known_first = np.isfinite(reference.standard_deviations)
-    usable = np.isfinite(other.standard_deviations[chosen]) & ~(weights[:, ~known_first] != 0.0).any(axis=1)
+    weights = np.array([rows[i] for i in chosen.tolist()]).reshape(len(chosen), len(reference.base.names))
+    known_first = np.isfinite(reference.estimate.standard_deviations)
+    usable = np.isfinite(other.estimate.standard_deviations[chosen]) & ~(weights[:, ~known_first] != 0.0).any(axis=1)
     for number in chosen[~usable].tolist():
-        reasons[other.names[number]] = "not identifiable from the training data of one of the models"
+        reasons[other.base.names[number]] = "not identifiable from the training data of one of the models"
     chosen, weights = chosen[usable], weights[usable][:, known_first]
     covariance = (
-        other.covariance[np.ix_(chosen, chosen)]
-        + weights @ reference.covariance[np.ix_(known_first, known_first)] @ weights.T
+        other.estimate.covariance[np.ix_(chosen, chosen)]
+        + weights @ reference.estimate.covariance[np.ix_(known_first, known_first)] @ weights.T
     )
-    reference_values, values = weights @ reference.values[known_first], other.values[chosen]
+    reference_values, values = weights @ reference.estimate.values[known_first], other.estimate.values[chosen]
     deviations = np.sqrt(np.maximum(np.diag(covariance), 0.0))
     chi_square, degrees = mahalanobis(values - reference_values, covariance)
     sigmas = np.divide(np.abs(values - reference_values), deviations, out=np.zeros(len(chosen)), where=deviations > 0.0)
     return ModelComparison(
-        names=tuple(other.names[i] for i in chosen.tolist()),
-        units=tuple(other.units[i] for i in chosen.tolist()),
+        names=tuple(other.base.names[i] for i in chosen.tolist()),
+        units=tuple(other.base.units[i] for i in chosen.tolist()),
         reference_values=reference_values,
         values=values,
         standard_deviations=deviations,
@@ -168,15 +168,15 @@ def compare_models(reference: ParameterSet, other: ParameterSet) -> ModelCompari
         not_compared=reasons,
         torque=_compare_torques((reference, first), (other, second)),
         combination=_find_combination(
-            tuple(other.names[i] for i in chosen.tolist()), values - reference_values, covariance
+            tuple(other.base.names[i] for i in chosen.tolist()), values - reference_values, covariance
         ),
-        shared_data=_share_data(Fingerprint.from_parameters(reference), Fingerprint.from_parameters(other)),
+        shared_data=_share_data(reference.provenance.fingerprint, other.provenance.fingerprint),
         in_words=describe_changes(
             values - reference_values,
             covariance,
-            other.mapping[chosen],
+            other.base.mapping[chosen],
             ParameterColumns.from_regressor(second, _values_of(reference, place)),
-            [other.names[i] for i in chosen.tolist()],
+            [other.base.names[i] for i in chosen.tolist()],
         )
         if degrees
         else (),
@@ -185,7 +185,7 @@ def compare_models(reference: ParameterSet, other: ParameterSet) -> ModelCompari
 
 def _values_of(reference: ParameterSet, place: Integers) -> Array:
     """Value of each column of the other set in the reference, shape (c,); 0 if it has no such column."""
-    values = np.append(reference.standard_parameters, reference.term_values)
+    values = np.append(reference.bodies.standard_parameters, reference.terms.values)
     return np.where(place >= 0, values[place], 0.0)
 
 
@@ -263,13 +263,13 @@ def _matching_columns(reference: ParameterSet, first: Regressor, other: Paramete
 
     Columns with parameters in other units, as drive gains are not known, are not equal.
     """
-    bodies = {name: number for number, name in enumerate(reference.body_names)}
+    bodies = {name: number for number, name in enumerate(reference.robot.body_names)}
     place = [
         10 * bodies[name] + number if name in bodies else -1
-        for name in other.body_names
+        for name in other.robot.body_names
         for number in range(len(INERTIAL_SYMBOLS))
     ]
-    offset, used = 10 * len(reference.body_names), set[int]()
+    offset, used = 10 * len(reference.robot.body_names), set[int]()
     for column in second.term_columns:
         found = -1
         for number, candidate in enumerate(first.term_columns):
@@ -305,20 +305,20 @@ def _common_rows(
     """
     rows, reasons = dict[int, Array](), dict[str, str]()
     missing = place < 0
-    for number, row in enumerate(other.mapping):
+    for number, row in enumerate(other.base.mapping):
         if np.any(row[missing]):
-            reasons[other.names[number]] = "the reference has no such term, or other constants or units"
+            reasons[other.base.names[number]] = "the reference has no such term, or other constants or units"
             continue
-        own = np.zeros(len(reference.column_names))
+        own = np.zeros(len(reference.base.column_names))
         own[place[~missing]] = row[~missing]
-        weights = own[reference.independent_columns]
-        if np.abs(weights @ reference.mapping - own).max() > SAME_ROW_RATIO * np.abs(own).max():
-            reasons[other.names[number]] = "another combination of columns: geometry or terms differ"
+        weights = own[reference.base.independent]
+        if np.abs(weights @ reference.base.mapping - own).max() > SAME_ROW_RATIO * np.abs(own).max():
+            reasons[other.base.names[number]] = "another combination of columns: geometry or terms differ"
             continue
         rows[number] = weights
-    used = np.any([*rows.values(), np.zeros(len(reference.names))], axis=0)
+    used = np.any([*rows.values(), np.zeros(len(reference.base.names))], axis=0)
     for number in np.flatnonzero(~used).tolist():
-        reasons.setdefault(reference.names[number], "only in the reference")
+        reasons.setdefault(reference.base.names[number], "only in the reference")
     return rows, reasons
 
 
@@ -327,14 +327,15 @@ def _compare_torques(
 ) -> TorqueDifference | None:
     """Difference of the torques at random states within the common training range; None if they cannot be compared."""
     one, two = reference[0], other[0]
-    if set(one.joint_names) != set(two.joint_names) or one.drive_units != two.drive_units:
+    if set(one.robot.joint_names) != set(two.robot.joint_names) or one.drive_units != two.drive_units:
         return None
-    order = np.array([two.joint_names.index(name) for name in one.joint_names])
-    low, high = np.maximum(one.q_min, two.q_min[order]), np.minimum(one.q_max, two.q_max[order])
+    order = np.array([two.robot.joint_names.index(name) for name in one.robot.joint_names])
+    ours, theirs = one.ranges, two.ranges
+    low, high = np.maximum(ours.q_min, theirs.q_min[order]), np.minimum(ours.q_max, theirs.q_max[order])
     if np.any(low > high):
         return None
     speed, acceleration = (
-        np.minimum(getattr(one, name), getattr(two, name)[order])[:, None] for name in ("dq_max", "ddq_max")
+        np.minimum(getattr(ours, name), getattr(theirs, name)[order])[:, None] for name in ("dq_max", "ddq_max")
     )
     q, dq, ddq = np.random.default_rng(0).uniform(-1.0, 1.0, (3, len(low), COMPARED_STATES))
     motion = Motion(0.5 * (low + high)[:, None] + 0.5 * (high - low)[:, None] * q, speed * dq, acceleration * ddq)
@@ -343,7 +344,7 @@ def _compare_torques(
     reordered = Motion(motion.q[back], motion.dq[back], motion.ddq[back])
     torque_2, variance_2 = (values[order] for values in _torques(*other, reordered))
     return TorqueDifference(
-        joint_names=one.joint_names,
+        joint_names=one.robot.joint_names,
         units=reference[1].model.effort_units,
         rms=_rms(torque_2 - torque),
         expected=np.sqrt(np.mean(variance + variance_2, axis=1)),
@@ -353,12 +354,12 @@ def _compare_torques(
 
 def _torques(parameters: ParameterSet, regressor: Regressor, motion: Motion) -> tuple[Array, Array]:
     """Torques and their variances at N states, each of shape (n, N); terms are evaluated without a history."""
-    columns = regressor.dense(motion)[parameters.independent_columns]
-    known = np.isfinite(parameters.standard_deviations)
-    covariance = np.where(known[:, None] & known, parameters.covariance, 0.0)
+    columns = regressor.dense(motion)[parameters.base.independent]
+    known = np.isfinite(parameters.estimate.standard_deviations)
+    covariance = np.where(known[:, None] & known, parameters.estimate.covariance, 0.0)
     variance = np.einsum("pjn,pq,qjn->jn", columns, covariance, columns, optimize=True)
     variance[np.any(columns[~known] != 0.0, axis=(0, 2))] = np.inf
-    return np.asarray(np.einsum("p,pjn->jn", parameters.values, columns)), variance
+    return np.asarray(np.einsum("p,pjn->jn", parameters.estimate.values, columns)), variance
 
 
 def _rms(values: Array) -> Array:

@@ -16,7 +16,6 @@ from typing import Any
 import numpy as np
 
 from robot_dyn_id.arrays import Integers
-from robot_dyn_id.dynamics.base_parameters import BaseParameters
 from robot_dyn_id.dynamics.problem import LinearProblem
 from robot_dyn_id.dynamics.regressor import Regressor
 from robot_dyn_id.dynamics.stored_terms import list_stored_constants
@@ -24,11 +23,10 @@ from robot_dyn_id.errors import InputError, UsageError
 from robot_dyn_id.estimators.contract import Estimate
 from robot_dyn_id.estimators.least_squares import WeightedLeastSquares
 from robot_dyn_id.estimators.row_statistics import RowStatistics
-from robot_dyn_id.identification.diagnosis.fingerprint import Fingerprint
+from robot_dyn_id.identification.diagnosis.fingerprint import take_fingerprint
 from robot_dyn_id.identification.settings import Settings, store_drives
-from robot_dyn_id.parameters import urdf_hash
+from robot_dyn_id.parameters import BaseParameters, Fingerprint, Ranges, urdf_hash
 from robot_dyn_id.signals.processing import RecordedProblem
-from robot_dyn_id.signals.ranges import Ranges
 from robot_dyn_id.signals.reversals import AUTO
 from robot_dyn_id.signals.trials import FilteredTrials
 
@@ -81,7 +79,7 @@ class Factor:
             UsageError: another estimator.
         """
         order = require_mergeable(settings)
-        prints = [Fingerprint.from_recording(one, trials.joints) for one in trials.recordings]
+        prints = [take_fingerprint(one, trials.joints) for one in trials.recordings]
         return cls(
             choices=_list_choices(trials, regressor, base.independent, order, effort_kind),
             statistics=RowStatistics.from_problem(trials.problem(regressor, base.independent), order),

@@ -8,11 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from robot_dyn_id.arrays import Array, Integers
-from robot_dyn_id.dynamics.base_parameters import BaseParameters
 from robot_dyn_id.dynamics.dynamics import Dynamics
 from robot_dyn_id.dynamics.regressor import Motion, Regressor
 from robot_dyn_id.estimators import Estimate
-from robot_dyn_id.parameters import ParameterSet
+from robot_dyn_id.parameters import BaseParameters, ParameterSet
 
 
 @dataclass(frozen=True)
@@ -37,27 +36,18 @@ class IdentifiedModel:
             InputError: a parameter set that contradicts its URDF or terms.
         """
         regressor = Regressor.from_parameters(parameters)
-        base = BaseParameters(
-            names=parameters.names,
-            expressions=parameters.expressions,
-            units=parameters.units,
-            independent=parameters.independent_columns.astype(np.int64),
-            mapping=parameters.mapping,
-            column_names=parameters.column_names,
-            unidentifiable=(),
-        )
-        unknown = np.full(len(parameters.joint_names), np.nan)
+        stored, unknown = parameters.estimate, np.full(len(parameters.robot.joint_names), np.nan)
         estimate = Estimate(
-            values=parameters.values,
-            covariance=parameters.covariance,
-            standard_deviations=parameters.standard_deviations,
-            condition_number=parameters.condition_number,
+            values=stored.values,
+            covariance=stored.covariance,
+            standard_deviations=stored.standard_deviations,
+            condition_number=stored.condition_number,
             residual_rms=unknown,
             noise_rms=unknown,
             rows=0,
-            prior_strength=parameters.prior_strength,
+            prior_strength=stored.prior_strength,
         )
-        return cls(regressor, base, estimate)
+        return cls(regressor, parameters.base, estimate)
 
     @property
     def columns(self) -> Integers:

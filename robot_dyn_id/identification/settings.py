@@ -202,7 +202,10 @@ class Settings:
                 "there: identify again with this gain"
             )
         drives = zip(
-            parameters.joint_names, parameters.drive_gains.tolist(), parameters.drive_signs.tolist(), strict=False
+            parameters.robot.joint_names,
+            parameters.effort.drive_gains.tolist(),
+            parameters.effort.drive_signs.tolist(),
+            strict=False,
         )
         stored = {name: Drive(gain or None, sign) for name, gain, sign in drives}
         given = {name: drive for name, drive in self.drives.items() if drive != Drive()}

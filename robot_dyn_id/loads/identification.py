@@ -39,10 +39,9 @@ from robot_dyn_id.loads.payload import (
 from robot_dyn_id.loads.wrench import CHANNELS, frame_motion, wrench_regressor
 from robot_dyn_id.model.kinematics import placement_of
 from robot_dyn_id.model.robot import RobotModel
-from robot_dyn_id.parameters import INERTIAL_SYMBOLS, ParameterSet
+from robot_dyn_id.parameters import INERTIAL_SYMBOLS, ParameterSet, Ranges
 from robot_dyn_id.signals.cleaning import Drive
 from robot_dyn_id.signals.processing import SignalPlan
-from robot_dyn_id.signals.ranges import Ranges
 from robot_dyn_id.signals.trials import FilteredTrials
 from robot_dyn_id.signals.windows import FilteredWindow
 
@@ -148,7 +147,7 @@ def estimate_payload(
         arm = with_friction_change(arm, options.friction_change, regressor)
     trials, moving, findings = _payload_trials(loaded, arm, regressor, settings)
     beyond = _report_faster(arm, trials.ranges)
-    columns = arm.independent_columns.astype(np.int64)
+    columns = arm.base.independent
     if options.reference:
         bare, both, _ = _payload_trials(options.reference, arm, regressor, settings)
         arm = with_reference(arm, bare.problem(regressor, columns).only_joints(np.flatnonzero(moving & both)))
@@ -170,7 +169,7 @@ def _payload_trials(
     moving = travel > np.where(regressor.model.slides, LEAST_TRAVEL_M, LEAST_TURN_RAD)
     if not moving.any():  # accepted by the user's overruling: then all rows are what there is
         moving[:] = True
-    resting = set(np.array(arm.joint_names)[~moving].tolist())
+    resting = set(np.array(arm.robot.joint_names)[~moving].tolist())
     return trials, moving, tuple(one for one in findings if not _only_about(one, resting))
 
 
@@ -181,22 +180,22 @@ def _only_about(finding: Finding, resting: Collection[str]) -> bool:
 
 def _report_arm(arm: ParameterSet) -> tuple[Finding, ...]:
     """Finding about a model of the bare arm that is not good."""
-    if arm.verdict == "good":
+    if arm.judgment.verdict == "good":
         return ()
-    message = f"the verdict on the model of the bare arm is {arm.verdict} ({'; '.join(arm.reasons)})"
+    message = f"the verdict on the model of the bare arm is {arm.judgment.verdict} ({'; '.join(arm.judgment.reasons)})"
     return (ARM_MODEL_DOUBTFUL.found(message),)
 
 
 def _report_rest(arm: ParameterSet, moving: Mask) -> tuple[Finding, ...]:
     """Finding about joints that are left out because they are at rest."""
-    resting = np.array(arm.joint_names)[~moving].tolist()
+    resting = np.array(arm.robot.joint_names)[~moving].tolist()
     message = f"left out because they are at rest: {', '.join(resting)}"
     return (PAYLOAD_JOINT_AT_REST.found(message, resting),) if resting else ()
 
 
 def _report_faster(arm: ParameterSet, motion: Ranges) -> tuple[Finding, ...]:
     """Finding about joints that move faster than in the training data of the arm, where friction is extrapolated."""
-    faster = np.array(arm.joint_names)[motion.dq_max > FASTER_RATIO * arm.dq_max].tolist()
+    faster = np.array(arm.robot.joint_names)[motion.dq_max > FASTER_RATIO * arm.ranges.dq_max].tolist()
     message = f"faster than in the training data of the bare arm: {', '.join(faster)}"
     return (FASTER_THAN_ARM.found(message, faster),) if faster else ()
 
@@ -213,21 +212,21 @@ def with_payload(arm: ParameterSet, payload: Payload) -> ParameterSet:
     arm.refuse_unknown_gains()
     at = placement_of(Regressor.from_parameters(arm).model, payload.link)
     added = payload_mapping(arm, at)
-    covariance = arm.covariance + added @ payload.covariance @ added.T
+    covariance = arm.estimate.covariance + added @ payload.covariance @ added.T
     if payload.arm_slopes is not None:
-        cross = added @ payload.arm_slopes @ arm.covariance
+        cross = added @ payload.arm_slopes @ arm.estimate.covariance
         covariance += cross + cross.T
     sigma = np.sqrt(np.maximum(np.diag(covariance), 0.0))
-    standard = np.array(arm.standard_parameters)
+    standard = np.array(arm.bodies.standard_parameters)
     standard[10 * at.body : 10 * at.body + 10] += transform_parameters(at) @ payload.parameters
-    return replace(
-        arm,
-        values=arm.values + added @ payload.parameters,
+    estimate = replace(
+        arm.estimate,
+        values=arm.estimate.values + added @ payload.parameters,
         covariance=covariance,
-        standard_deviations=np.where(np.isinf(arm.standard_deviations), np.inf, sigma),
-        standard_parameters=standard,
-        physically_consistent=is_consistent(standard),
+        standard_deviations=np.where(np.isinf(arm.estimate.standard_deviations), np.inf, sigma),
     )
+    bodies = replace(arm.bodies, standard_parameters=standard, physically_consistent=is_consistent(standard))
+    return replace(arm, estimate=estimate, bodies=bodies)
 
 
 def estimate_tool(

@@ -241,7 +241,7 @@ def estimate_on_arm(arm: ParameterSet, loaded: LinearProblem, link: str, at: Pla
 
     Args:
         arm: the bare arm, with the covariance of its base parameters.
-        loaded: the recording, as rows of the same base parameters (`arm.independent_columns`).
+        loaded: the recording, as rows of the same base parameters (`arm.base.independent`).
         link: link that carries the payload.
         at: placement of the link; see `kinematics.placement_of`.
 
@@ -253,10 +253,10 @@ def estimate_on_arm(arm: ParameterSet, loaded: LinearProblem, link: str, at: Pla
     added = payload_mapping(arm, at)
     found = solve_whitened(loaded, WHITENING_ORDER, WHITENING_PASSES, "qr", Factors.solve)
     rows = independent_rows(found.white.root(1.0 / found.noise), arm)
-    difference = found.solution.values - arm.values
+    difference = found.solution.values - arm.estimate.values
     solution = Solution.from_rows(np.column_stack([rows @ added, rows @ difference]))
     slopes = -solution.inverse @ (rows @ added).T @ rows
-    fit = LoadFit.from_factors(loaded, found.plain, arm.values + added @ solution.values)
+    fit = LoadFit.from_factors(loaded, found.plain, arm.estimate.values + added @ solution.values)
     return PayloadEstimate(link, solution.values, solution.inverse, solution.unexcited, slopes, fit)
 
 
@@ -281,8 +281,8 @@ def independent_rows(root: Array, arm: ParameterSet) -> Array:
         root: R, with R' R the information of the loaded rows about the base parameters, shape (any, p).
         arm: the arm, with the covariance T of its base parameters.
     """
-    root = _without(root, np.isinf(arm.standard_deviations))
-    lower = np.linalg.cholesky(np.eye(len(root)) + root @ arm.covariance @ root.T)
+    root = _without(root, np.isinf(arm.estimate.standard_deviations))
+    lower = np.linalg.cholesky(np.eye(len(root)) + root @ arm.estimate.covariance @ root.T)
     return np.asarray(np.linalg.solve(lower, root))
 
 
@@ -294,8 +294,10 @@ def with_friction_change(arm: ParameterSet, ratio: float, regressor: Regressor) 
         ratio: standard deviation of the change of each friction parameter, relative to its value.
         regressor: regressor of the arm.
     """
-    friction = friction_columns(regressor)[arm.independent_columns.astype(np.int64)]
-    return _with_covariance(arm, arm.covariance + np.diag(np.where(friction, ratio * arm.values, 0.0) ** 2))
+    friction = friction_columns(regressor)[arm.base.independent]
+    return _with_covariance(
+        arm, arm.estimate.covariance + np.diag(np.where(friction, ratio * arm.estimate.values, 0.0) ** 2)
+    )
 
 
 def friction_columns(regressor: Regressor) -> Mask:
@@ -322,34 +324,35 @@ def with_reference(arm: ParameterSet, reference: LinearProblem) -> ParameterSet:
     """
     _check_columns(arm, reference)
     found = solve_whitened(reference, WHITENING_ORDER, WHITENING_PASSES, "qr", Factors.solve)
-    root = _without(found.white.root(1.0 / found.noise), np.isinf(arm.standard_deviations))
-    weighted = REFERENCE_SPREAD**2 * (root @ arm.covariance)
+    root = _without(found.white.root(1.0 / found.noise), np.isinf(arm.estimate.standard_deviations))
+    weighted = REFERENCE_SPREAD**2 * (root @ arm.estimate.covariance)
     gain = np.linalg.solve(np.eye(len(root)) + weighted @ root.T, weighted).T
-    values = arm.values + gain @ (root @ (found.solution.values - arm.values))
-    covariance = REFERENCE_SPREAD**2 * arm.covariance - gain @ weighted
+    values = arm.estimate.values + gain @ (root @ (found.solution.values - arm.estimate.values))
+    covariance = REFERENCE_SPREAD**2 * arm.estimate.covariance - gain @ weighted
     return _with_covariance(with_values(arm, values), 0.5 * (covariance + covariance.T))
 
 
 def _with_covariance(arm: ParameterSet, covariance: Array) -> ParameterSet:
     """The arm with another covariance; parameters that were not identifiable remain so."""
     sigma = np.sqrt(np.maximum(np.diag(covariance), 0.0))
-    return replace(
-        arm,
+    estimate = replace(
+        arm.estimate,
         covariance=covariance,
-        standard_deviations=np.where(np.isinf(arm.standard_deviations), np.inf, sigma),
+        standard_deviations=np.where(np.isinf(arm.estimate.standard_deviations), np.inf, sigma),
         interval_lows=np.zeros(0),
         interval_highs=np.zeros(0),
     )
+    return replace(arm, estimate=estimate)
 
 
 def _check_columns(arm: ParameterSet, problem: LinearProblem) -> None:
-    if problem.names != tuple(arm.column_names[column] for column in arm.independent_columns):
+    if problem.names != tuple(arm.base.column_names[column] for column in arm.base.independent):
         raise InputError("the rows of the loaded arm are not those of the arm's base parameters")
 
 
 def payload_mapping(arm: ParameterSet, at: Placement) -> Array:
     """Mapping from the parameters of a payload on a link to the base parameters that it adds, shape (p, 10)."""
-    return np.asarray(arm.mapping[:, 10 * at.body : 10 * at.body + 10] @ transform_parameters(at))
+    return np.asarray(arm.base.mapping[:, 10 * at.body : 10 * at.body + 10] @ transform_parameters(at))
 
 
 def estimate_at_sensor(wrench: LinearProblem, link: str) -> tuple[PayloadEstimate, Array, Array]:

@@ -109,9 +109,9 @@ def report_uncertainty(payload: Payload) -> tuple[Finding, ...]:
 
 def expected_noise(arm: ParameterSet, regressor: Regressor, motion: Motion) -> Array:
     """Torque error of an arm's model along a motion, shape (n,) [N m or N]."""
-    columns = arm.independent_columns.astype(np.int64)
-    torque = np.einsum("p,pnk->nk", arm.values, regressor.dense(motion)[columns])
-    return arm.held_out_error(torque.T)
+    columns = arm.base.independent
+    torque = np.einsum("p,pnk->nk", arm.estimate.values, regressor.dense(motion)[columns])
+    return arm.judgment.held_out_error(torque.T)
 
 
 def expected_accuracy(
@@ -140,13 +140,13 @@ def expected_accuracy(
     """
     check_carrier("of the payload", at)
     regressor = Regressor.from_parameters(arm)
-    columns = arm.independent_columns.astype(np.int64)
+    columns = arm.base.independent
     problem = UnfilteredProblem.from_samples(regressor, columns, motion, np.zeros_like(motion.q)).only_joints(moving)
     noise = expected_noise(arm, regressor, motion)[moving]
-    unknown = [arm.joint_names[number] for number in moving[~((noise > 0.0) & np.isfinite(noise))]]
+    unknown = [arm.robot.joint_names[number] for number in moving[~((noise > 0.0) & np.isfinite(noise))]]
     if unknown:
         raise InputError(f"the torque error of the arm's model is not known: {', '.join(unknown)}; identify it again")
-    rows = ROWS_PER_PERIOD * arm.cutoff_frequency * duration
+    rows = ROWS_PER_PERIOD * arm.processing.cutoff_frequency * duration
     root = Factors.from_problem(problem).root(np.sqrt(rows / len(motion)) / noise)
     added = independent_rows(root, arm) @ payload_mapping(arm, at)
     solution = Solution.from_rows(np.column_stack([added, np.zeros(len(added))]))

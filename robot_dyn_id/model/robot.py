@@ -168,8 +168,10 @@ class RobotModel:
     @classmethod
     def from_parameters(cls, parameters: ParameterSet) -> RobotModel:
         """Model of a parameter set: its own URDF, joints, locked joints, gravity and units of efforts."""
-        held = dict(zip(parameters.held_joint_names, parameters.held_joint_positions.tolist(), strict=True))
-        model = cls.from_urdf(parameters.urdf, parameters.joint_names, held, tuple(parameters.gravity))
+        held = dict(zip(parameters.robot.held_joint_names, parameters.robot.held_joint_positions.tolist(), strict=True))
+        model = cls.from_urdf(
+            parameters.robot.urdf, parameters.robot.joint_names, held, tuple(parameters.robot.gravity)
+        )
         return replace(model, drive_units=parameters.drive_units)
 
     @classmethod

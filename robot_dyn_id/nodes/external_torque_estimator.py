@@ -139,11 +139,11 @@ class ExternalTorqueEstimator(RobotNode):
         if self._state is not None and self._state.contact:
             self.get_logger().warning("the model changes during a contact: learning must begin without one")
         self._monitor, self._state = monitor, None
-        self._order = JointOrder(parameters.joint_names)
-        self._message = ExternalTorque(joint_names=list(parameters.joint_names))
+        self._order = JointOrder(parameters.robot.joint_names)
+        self._message = ExternalTorque(joint_names=list(parameters.robot.joint_names))
         self._message.header.frame_id = frame
         self._compare()
-        self.get_logger().info(f"{parameters.robot_name}: wrench at {frame}; learning needs motion without contact")
+        self.get_logger().info(f"{parameters.robot.name}: wrench at {frame}; learning needs motion without contact")
         self._look()
 
     def _make_monitor(self, parameters: ParameterSet) -> ContactMonitor:
@@ -160,7 +160,7 @@ class ExternalTorqueEstimator(RobotNode):
         if self._monitor is None or not self._description:
             return
         try:
-            same = is_same_robot(self._monitor.observer.parameters.urdf, self._description)
+            same = is_same_robot(self._monitor.observer.parameters.robot.urdf, self._description)
         except RobotDynIdError as error:
             self._condition.refuse(f"robot_description: {error}")
             return
@@ -261,12 +261,12 @@ class ExternalTorqueEstimator(RobotNode):
 
     def _values(self, monitor: ContactMonitor) -> dict[str, object]:
         """Quantities behind the condition."""
-        names, parameters = monitor.observer.parameters.joint_names, monitor.observer.parameters
+        names, parameters = monitor.observer.parameters.robot.joint_names, monitor.observer.parameters
         values: dict[str, object] = {
             "motion that learning needs [s]": f"{monitor.learning:.0f}",
             "interruptions of the joint states": monitor.observer.interruptions,
             "velocities": "measured" if self._measured else "derived from the positions",
-            "effort": parameters.effort_kind,
+            "effort": parameters.effort.kind,
             "wrench components not measured": ", ".join(self._unmeasured) or "none",
         }
         state = self._state
@@ -280,13 +280,13 @@ class ExternalTorqueEstimator(RobotNode):
 def _is_same_model(one: ParameterSet, other: ParameterSet) -> bool:
     """Whether two sets predict the same: a set that is published again must not restart the learning."""
     return (
-        one.urdf_sha256 == other.urdf_sha256
-        and one.joint_names == other.joint_names
-        and one.column_names == other.column_names
-        and np.array_equal(one.values, other.values)
-        and np.array_equal(one.covariance, other.covariance)
+        one.robot.urdf_sha256 == other.robot.urdf_sha256
+        and one.robot.joint_names == other.robot.joint_names
+        and one.base.column_names == other.base.column_names
+        and np.array_equal(one.estimate.values, other.estimate.values)
+        and np.array_equal(one.estimate.covariance, other.estimate.covariance)
         and np.array_equal(one.effort_factors, other.effort_factors)
-        and one.effort_kind == other.effort_kind
+        and one.effort.kind == other.effort.kind
     )
 
 

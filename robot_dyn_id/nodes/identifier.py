@@ -34,6 +34,7 @@ from robot_dyn_id.nodes.runtime.robot_node import ERROR, LATCHED, OK, WARN, Diag
 from robot_dyn_id.nodes.runtime.robot_source import DESCRIPTION, RobotSource
 from robot_dyn_id.nodes.runtime.ros_parameters import path_parameter, ros_parameter
 from robot_dyn_id.nodes.runtime.running import run
+from robot_dyn_id.parameters import ParameterSet
 from robot_dyn_id.progress import Stage
 from robot_dyn_id.recordings.background_writer import BackgroundWriter
 from robot_dyn_id.recordings.rosbag2 import MessageReading, open_parts
@@ -145,7 +146,7 @@ class IdentificationThread:
         if evaluation.verdict.word == "bad":
             self._log.error(f"verdict bad, not published: {'; '.join(evaluation.verdict.reasons)}")
         else:
-            count = len(result.parameters.names)
+            count = len(result.parameters.base.names)
             self._log.info(f"verdict {evaluation.verdict.word}: {count} base parameters published")
 
 
@@ -358,8 +359,8 @@ class Identifier(RobotNode):
             return Diagnosis(WARN, self._source.problem, values)
         return Diagnosis(OK, f"waits for {waiting}" if waiting else "reading recordings", values)
 
-    def _publish(self, parameters: Any) -> None:
-        if parameters.verdict == "bad":
+    def _publish(self, parameters: ParameterSet) -> None:
+        if parameters.judgment.verdict == "bad":
             raise InputError(f"{self.settings.parameters}: the verdict is bad; the parameters are not published")
         self._latched.publish(self.stamped(parameter_set_message(parameters)))
 

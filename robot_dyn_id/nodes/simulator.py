@@ -236,8 +236,8 @@ class Simulator(RobotNode):
             try:
                 parameters = parameter_set(message)
                 file = self.settings.urdf
-                urdf = RobotDescription.from_file(file).text if file else parameters.urdf
-                dynamics = usable_dynamics(parameters, urdf, parameters.joint_names, needs_mass_matrix=True)
+                urdf = RobotDescription.from_file(file).text if file else parameters.robot.urdf
+                dynamics = usable_dynamics(parameters, urdf, parameters.robot.joint_names, needs_mass_matrix=True)
             except RobotDynIdError as error:
                 self._condition.refuse(f"identified_parameters: {error}")
                 return

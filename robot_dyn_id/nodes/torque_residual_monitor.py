@@ -100,9 +100,9 @@ class TorqueResidualMonitor(RobotNode):
             self._condition.refuse(f"identified_parameters: {error}")
             return
         parameters = self._monitor.parameters
-        self._order = JointOrder(parameters.joint_names)
-        self._message = TorqueResidual(joint_names=list(parameters.joint_names))
-        self.get_logger().info(f"{parameters.robot_name}: a model with {len(parameters.names)} base parameters")
+        self._order = JointOrder(parameters.robot.joint_names)
+        self._message = TorqueResidual(joint_names=list(parameters.robot.joint_names))
+        self.get_logger().info(f"{parameters.robot.name}: a model with {len(parameters.base.names)} base parameters")
 
     def _make_monitor(self, parameters: ParameterSet) -> ResidualMonitor:
         settings = self.settings

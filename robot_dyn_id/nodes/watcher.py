@@ -351,20 +351,20 @@ def _identification(messages: list[Any], topic: _Topic) -> dict[str, Any]:
 
 def _model(messages: list[Any], topic: _Topic) -> dict[str, Any]:
     """Number of well-identified parameters, and the change from the set before in standard deviations."""
-    latest = messages[-1]
-    values, sigma = np.array(latest.values), np.array(latest.standard_deviations)
+    latest, names = messages[-1], list(messages[-1].base.names)
+    values, sigma = np.array(latest.estimate.values), np.array(latest.estimate.standard_deviations)
     change = None
-    same = len(messages) > 1 and list(messages[-2].names) == list(latest.names)
-    if same and len(messages[-2].values) == len(values) == len(sigma):
+    same = len(messages) > 1 and list(messages[-2].base.names) == names
+    if same and len(messages[-2].estimate.values) == len(values) == len(sigma):
         known = np.isfinite(sigma) & (sigma > 0.0)
-        steps = np.abs(values - np.array(messages[-2].values))[known] / sigma[known]
+        steps = np.abs(values - np.array(messages[-2].estimate.values))[known] / sigma[known]
         change = float(steps.max(initial=0.0))
     return {
-        "robot": latest.robot_name,
-        "verdict": latest.verdict,
-        "estimator": latest.estimator,
-        "parameters": len(latest.names),
-        "good": sum(word == "good" for word in latest.status),
+        "robot": latest.robot.name,
+        "verdict": latest.judgment.verdict,
+        "estimator": latest.provenance.estimator,
+        "parameters": len(names),
+        "good": sum(word == "good" for word in latest.estimate.status),
         "largest_change": change,
     }
 

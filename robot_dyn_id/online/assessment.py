@@ -44,7 +44,7 @@ def assess(monitor: ResidualMonitor, warn_factor: float, warn_floor: float) -> A
         fits = False
         message = f"the model does not fit any more: {', '.join(worse)}"
     else:
-        names = monitor.parameters.joint_names
+        names = monitor.parameters.robot.joint_names
         resting = [name for name, assessed in zip(names, monitor.assessed, strict=True) if not assessed]
         message = f"too little motion for an assessment: {', '.join(resting)}" if resting else "the model fits"
     learning = "; changes are not detected yet" if fits and watch.learning else ""
@@ -54,9 +54,9 @@ def assess(monitor: ResidualMonitor, warn_factor: float, warn_floor: float) -> A
 def _values(monitor: ResidualMonitor) -> dict[str, str]:
     """Residuals of each joint, changes and extrapolation."""
     parameters = monitor.parameters
-    names = parameters.joint_names
+    names = parameters.robot.joint_names
     values = {f"{name}: RMS residual": f"{rms:.4g}" for name, rms in zip(names, monitor.rms, strict=True)}
-    for name, live, held_out in zip(names, monitor.nrmse, parameters.held_out_nrmse, strict=True):
+    for name, live, held_out in zip(names, monitor.nrmse, parameters.judgment.held_out_nrmse, strict=True):
         values[f"{name}: NRMSE (held-out)"] = f"{live:.2%} ({held_out:.2%})"
     watch = monitor.watch
     values["changes"] = f"thresholds need {watch.learning:.0f} s of motion" if watch.learning else watch.description

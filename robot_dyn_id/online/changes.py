@@ -107,14 +107,14 @@ def parts_of(parameters: ParameterSet, regressor: Regressor, body: str = "") -> 
     Raises:
         InputError: no joint of this name.
     """
-    names = parameters.body_names
+    names = parameters.robot.body_names
     if body and body not in names:
         raise InputError(f"payload body {body!r} is not moved by one of the joints {', '.join(names)}")
     first = 10 * (names.index(body) if body else len(names) - 1)
     load = slice(first, first + 10)
     parts = [_part(PAYLOAD, parameters, regressor, np.arange(load.start, load.stop), MOMENTS)]
-    for joint in dict.fromkeys(parameters.term_joints):
-        columns = np.flatnonzero(np.array(parameters.term_joints) == joint)
+    for joint in dict.fromkeys(parameters.terms.joints):
+        columns = np.flatnonzero(np.array(parameters.terms.joints) == joint)
         parts.append(_friction_part(joint, parameters, regressor, columns))
     return tuple(parts)
 
@@ -129,7 +129,7 @@ def _friction_part(joint: str, parameters: ParameterSet, regressor: Regressor, c
     In a second of motion a change of one Dahl element looks like that of any other. A parameter of several columns
     changes them in the proportions of the identified values, or equally if these are zero.
     """
-    first = 10 * len(parameters.body_names)
+    first = 10 * len(parameters.robot.body_names)
     together: dict[str, list[int]] = {}
     for number in columns.tolist():
         column = regressor.term_columns[number]
@@ -140,20 +140,20 @@ def _friction_part(joint: str, parameters: ParameterSet, regressor: Regressor, c
         together.setdefault(key, []).append(number)
     symbols, units, directions = [], [], []
     for key, numbers in together.items():
-        sizes = np.abs(parameters.term_values[numbers])
+        sizes = np.abs(parameters.terms.values[numbers])
         shares = sizes / sizes.sum() if sizes.sum() > 0.0 else np.full(len(numbers), 1.0 / len(numbers))
         alone = len(numbers) == 1
         symbols.append(regressor.names[first + numbers[0]] if alone else key)
         units.append(regressor.units[first + numbers[0]])
         places = first + np.array(numbers)
-        directions.append(parameters.mapping[:, places] @ (np.ones(1) if alone else shares))
+        directions.append(parameters.base.mapping[:, places] @ (np.ones(1) if alone else shares))
     return Part(joint, tuple(symbols), tuple(units), np.column_stack(directions), len(symbols))
 
 
 def _part(name: str, parameters: ParameterSet, regressor: Regressor, columns: Integers, shown: int) -> Part:
     symbols = tuple(regressor.names[column] for column in columns)
     units = tuple(regressor.units[column] for column in columns)
-    return Part(name, symbols, units, parameters.mapping[:, columns], shown)
+    return Part(name, symbols, units, parameters.base.mapping[:, columns], shown)
 
 
 class Watchers:

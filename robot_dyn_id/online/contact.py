@@ -177,8 +177,8 @@ class ContactMonitor:
         self.observer, self.settings = MomentumObserver(parameters, observer), settings
         self.refusal = ""
         self.noise: tuple[ContactNoise, ContactNoise] | None = None
-        self._lasting = LastingTorque(len(parameters.joint_names))
-        self._crossing = np.full(len(parameters.joint_names), math.inf)
+        self._lasting = LastingTorque(len(parameters.robot.joint_names))
+        self._crossing = np.full(len(parameters.robot.joint_names), math.inf)
         self._learn_again()
         self._last, self._piece = -math.inf, -1
         self._clear()
@@ -292,10 +292,10 @@ class ContactMonitor:
         """Learn noise and thresholds; False if that is refused and begins again."""
         quiet, parameters = Quiet.concatenate(self._quiet), self.observer.parameters
         self._learn_again()
-        effort, names = quiet.estimates.effort, parameters.joint_names
+        effort, names = quiet.estimates.effort, parameters.robot.joint_names
         interval = self.settings.false_alarm_interval * 2 * (1 + len(names))
         try:
-            check_quiet(quiet.present, quiet.block, effort, names, parameters.held_out_shares)
+            check_quiet(quiet.present, quiet.block, effort, names, parameters.judgment.held_out_shares)
             noise = learn_noise(quiet.present, quiet.block, interval), learn_noise(quiet.lasting, quiet.block, interval)
         except InputError as error:
             self.refusal = str(error)

@@ -255,30 +255,30 @@ class MomentumObserver:
                 gains are not known, or whose verdict is bad.
             UsageError: another number of gains than joints, or a term of the acceleration that is not an inertia.
         """
-        if parameters.effort_kind == "external":
+        if parameters.effort.kind == "external":
             raise InputError(
-                "effort_kind of the parameter set is external: the driver reports the external torque itself, and no "
+                "effort.kind of the parameter set is external: the driver reports the external torque itself, and no "
                 "model of the robot predicts it; use that effort instead, or identify from measured efforts"
             )
         parameters.refuse_unknown_gains()
-        if parameters.verdict == "bad":
-            reason = f" ({parameters.reasons[0]})" if parameters.reasons else ""
+        if parameters.judgment.verdict == "bad":
+            reason = f" ({parameters.judgment.reasons[0]})" if parameters.judgment.reasons else ""
             raise InputError(f"the verdict of the parameter set is bad{reason}: identify the robot again")
         self.parameters, self._settings = parameters, settings
         self.regressor = Regressor.from_parameters(parameters)
-        self.gain = settings.gains(len(parameters.joint_names))
-        self._columns = parameters.independent_columns.astype(np.int64)
+        self.gain = settings.gains(len(parameters.robot.joint_names))
+        self._columns = parameters.base.independent
         self._momentum = MomentumRegressor(self.regressor)
         self._friction = FrictionColumns(self.regressor)
         self._friction_values = _values_of(parameters, self._columns, self._friction.rows)
-        self._width = MOVING_RATIO * parameters.dq_max
+        self._width = MOVING_RATIO * parameters.ranges.dq_max
         self._differentiator, self._differentiates = CausalFilter(settings.cutoff), False
         self._alignment, self._low_pass = Alignment(settings.effort_delay), ObserverFilter(self.gain)
         self._factors = parameters.effort_factors
-        unknown = ~np.isfinite(np.diag(parameters.covariance))
+        unknown = ~np.isfinite(np.diag(parameters.estimate.covariance))
         known = ~unknown
         self._unknown = np.flatnonzero(unknown)
-        self._covariance = np.where(known & known[:, None], parameters.covariance, 0.0)
+        self._covariance = np.where(known & known[:, None], parameters.estimate.covariance, 0.0)
         self.interruptions = 0
         self._last, self._piece = -np.inf, 0
         self._restart()
@@ -418,13 +418,13 @@ class MomentumObserver:
         unsure = np.any(columns[:, self._unknown] != 0.0, axis=1)
         joints = np.arange(columns.shape[2])
         covariance[:, joints, joints] = np.where(unsure, np.inf, covariance[:, joints, joints])
-        torque = np.einsum("p,kpn->kn", self.parameters.values, columns) - observed.effort
+        torque = np.einsum("p,kpn->kn", self.parameters.estimate.values, columns) - observed.effort
         rest = observed.reversal, observed.slow, observed.piece
         return TorqueEstimates(observed.t, observed.q, torque, observed.effort, covariance, *rest)
 
 
 def _values_of(parameters: ParameterSet, columns: Integers, rows: Integers) -> Array:
     """Base parameters in the columns `rows` of the regressor, zero in those that are not independent."""
-    full = np.zeros(len(parameters.column_names))
-    full[columns] = parameters.values
+    full = np.zeros(len(parameters.base.column_names))
+    full[columns] = parameters.estimate.values
     return np.asarray(full[rows])

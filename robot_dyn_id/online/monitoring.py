@@ -17,7 +17,6 @@ from robot_dyn_id.kernels.recursive_filters import second_order, steps_since
 from robot_dyn_id.online.friction_columns import FrictionColumns
 from robot_dyn_id.online.watch import DEFAULT_SETTINGS, ModelWatch, WatchSettings
 from robot_dyn_id.parameters import ParameterSet
-from robot_dyn_id.signals.ranges import Ranges
 
 MOVING_RATIO = 0.05
 """Speed above which a joint moves, as a ratio to its maximum speed in the training data. Below, stiction takes any
@@ -229,10 +228,10 @@ class ResidualMonitor:
         self.parameters = parameters
         self.longest_gap = longest_gap
         regressor = self._regressor = Regressor.from_parameters(parameters)
-        self._independent = parameters.independent_columns.astype(np.int64)
-        self._columns, self._trained = Columns(regressor, cutoff), Ranges.from_parameters(parameters)
+        self._independent = parameters.base.independent
+        self._columns, self._trained = Columns(regressor, cutoff), parameters.ranges
         self.watch = ModelWatch(parameters, regressor, cutoff, longest_gap, settings)
-        joints = len(parameters.joint_names)
+        joints = len(parameters.robot.joint_names)
         self._differentiator, self._differentiates = CausalFilter(DIFFERENTIATOR_RATIO * cutoff), False
         self._effort_factors = parameters.effort_factors
         self.interruptions = 0
@@ -283,7 +282,7 @@ class ResidualMonitor:
         """Compute the residual at the latest state and include it in the assessment."""
         motion, tau, columns = self._columns.read()
         columns = columns[self._independent]  # (p, n)
-        residual = Residual(tau, self.parameters.values @ columns, self._deviation(columns), motion.dq[:, 0])
+        residual = Residual(tau, self.parameters.estimate.values @ columns, self._deviation(columns), motion.dq[:, 0])
         passed = min(self._last - self._evaluated, self.longest_gap)
         self._evaluated = self._last
         moving = np.abs(residual.velocity) > MOVING_RATIO * self._trained.dq_max
@@ -336,15 +335,15 @@ class ResidualMonitor:
 
     def worse(self, factor: float, floor: float) -> tuple[str, ...]:
         """Names of the assessed joints whose NRMSE exceeds `floor` and `factor` times the held-out NRMSE."""
-        allowed = np.maximum(factor * self.parameters.held_out_nrmse, floor)
+        allowed = np.maximum(factor * self.parameters.judgment.held_out_nrmse, floor)
         flags = self.assessed & (self.nrmse > allowed)
-        return tuple(name for name, flag in zip(self.parameters.joint_names, flags, strict=True) if flag)
+        return tuple(name for name, flag in zip(self.parameters.robot.joint_names, flags, strict=True) if flag)
 
     @property
     def outside(self) -> tuple[Excess, ...]:
         """Joints and quantities far outside the training motion, with the share of the assessed motion."""
         shares = np.sum(self._integrals[2:], axis=1) / np.maximum(np.sum(self._time, axis=0), 1e-300)
-        return list_excesses(self.parameters.joint_names, np.where(self.assessed, shares, 0.0))
+        return list_excesses(self.parameters.robot.joint_names, np.where(self.assessed, shares, 0.0))
 
     @property
     def tracked(self) -> ParameterSet | None:
@@ -359,13 +358,13 @@ class ResidualMonitor:
     @cached_property
     def _unknown(self) -> Mask:
         """Parameters without a finite variance."""
-        return np.asarray(~np.isfinite(np.diag(self.parameters.covariance)))
+        return np.asarray(~np.isfinite(np.diag(self.parameters.estimate.covariance)))
 
     @cached_property
     def _covariance(self) -> Array:
         """Covariance of the parameters, with zeros for those without a finite variance."""
         known = ~self._unknown
-        return np.asarray(np.where(known & known[:, None], self.parameters.covariance, 0.0))
+        return np.asarray(np.where(known & known[:, None], self.parameters.estimate.covariance, 0.0))
 
     def _deviation(self, columns: Array) -> Array:
         """Standard deviation of the predicted torque, shape (n,)."""

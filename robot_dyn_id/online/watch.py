@@ -102,9 +102,9 @@ class ModelWatch:
         self._settings = settings
         self._spacing, self._transient = 1.0 / (ROWS * cutoff), 8.0 / (2 * math.pi * cutoff)
         self._gap = self._spacing + longest_gap
-        joints = len(parameters.joint_names)
+        joints = len(parameters.robot.joint_names)
         self._noise = Autocovariance(joints, ORDER)
-        self._gram = np.zeros((len(parameters.names),) * 2)
+        self._gram = np.zeros((len(parameters.base.names),) * 2)
         self._torque = 0.0
         self._whitening: Whitening | None = None
         self._white: RowWhitening | None = None
@@ -127,7 +127,7 @@ class ModelWatch:
     def unmonitored(self) -> tuple[str, ...]:
         """Joints at rest while the noise was learned, which cannot be monitored; empty during the learning."""
         noise = np.ones(len(self._motion)) if self._whitening is None else self._whitening.noise_rms
-        return tuple(name for name, rms in zip(self._parameters.joint_names, noise, strict=True) if not rms > 0.0)
+        return tuple(name for name, rms in zip(self._parameters.robot.joint_names, noise, strict=True) if not rms > 0.0)
 
     def due(self, t: float) -> bool:
         """Whether a row is due at the time `t` [s]."""
@@ -199,7 +199,7 @@ class ModelWatch:
         self._watchers = Watchers(self.parts, self._limits, self._spacing)
         self._chance = ChangeThresholds(self._watchers.freedom)
         base = self._scales(np.eye(len(self._gram)))
-        root = information_root(self._parameters.covariance, base)
+        root = information_root(self._parameters.estimate.covariance, base)
         self._tracker = RecursiveLeastSquares(np.zeros(len(base)), base, root)
         self._kept = [(self._last, copy.deepcopy(self._tracker))] * 2
 
@@ -255,4 +255,4 @@ class ModelWatch:
         """
         if self._white is None:
             return None
-        return self._parameters.values + self._tracker.values, self._tracker.covariance
+        return self._parameters.estimate.values + self._tracker.values, self._tracker.covariance

@@ -54,7 +54,7 @@ def advise(parameters: ParameterSet, summary: Mapping[str, Any]) -> list[NextSte
         fit = summary["fit_for"][step.use]
         if summary["verdict"] == "bad" or fit["answer"] == "no" or not _possible(parameters, step):
             continue
-        joints = list_joints(fit["joints"], parameters.joint_names) or "all joints"
+        joints = list_joints(fit["joints"], parameters.robot.joint_names) or "all joints"
         limit = f" (limited: {joints})" if fit["answer"] == "limited" else ""
         found.append(replace(step, text=step.text + limit))
     return found

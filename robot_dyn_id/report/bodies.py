@@ -29,7 +29,7 @@ def bodies_scene(model: RobotModel, parameters: ParameterSet, links: Sequence[Li
     Keys as in `preview.scene`; `poses`: one position and quaternion per body; shapes also have `kind`, `identified` or
     `urdf`, and `link`.
     """
-    posture = 0.5 * (parameters.q_min + parameters.q_max)
+    posture = 0.5 * (parameters.ranges.q_min + parameters.ranges.q_max)
     poses = Kinematics(model).poses(posture[:, None])
     rotation, position = poses.rotation[0, :-1], poses.position[0, :-1]
     shapes = [

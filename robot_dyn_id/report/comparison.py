@@ -37,13 +37,13 @@ def comparison_text(names: Sequence[str], models: Models, differences: Differenc
 
 def _lines(names: Sequence[str], models: Models, differences: Differences, evaluations: Evaluations) -> Iterator[str]:
     for number, (name, model) in enumerate(zip(names, models, strict=True)):
-        error = model.held_out_all_joints_nrmse
+        error = model.judgment.held_out_all_joints_nrmse
         yield (
-            f"{'reference  ' if number == 0 else '           '}{name}: {model.robot_name}, {model.verdict}, "
-            f"{len(model.names)} base parameters, held-out NRMSE of its own "
+            f"{'reference  ' if number == 0 else '           '}{name}: {model.robot.name}, {model.judgment.verdict}, "
+            f"{len(model.base.names)} base parameters, held-out NRMSE of its own "
             + ("unknown" if math.isnan(error) else f"{error:.2%}")
         )
-    kinds = list(dict.fromkeys(model.effort_kind for model in models))
+    kinds = list(dict.fromkeys(model.effort.kind for model in models))
     if len(kinds) > 1:
         yield f"the models were identified from efforts of different kinds: {', '.join(kinds)}"
     for name, model in zip(names, models, strict=True):
@@ -149,16 +149,16 @@ def comparison_summary(
         "models": [
             {
                 "name": name,
-                "robot": model.robot_name,
-                "urdf_sha256": model.urdf_sha256,
-                "verdict": model.verdict,
-                "estimator": model.estimator,
-                "effort_kind": model.effort_kind,
+                "robot": model.robot.name,
+                "urdf_sha256": model.robot.urdf_sha256,
+                "verdict": model.judgment.verdict,
+                "estimator": model.provenance.estimator,
+                "effort_kind": model.effort.kind,
                 "unknown_gains": list(model.unknown_gains),
-                "terms": list(dict.fromkeys(model.term_names)),
-                "base_parameters": len(model.names),
-                "held_out_all_joints_nrmse": _finite(model.held_out_all_joints_nrmse),
-                "data_sources": list(model.data_sources),
+                "terms": list(dict.fromkeys(model.terms.names)),
+                "base_parameters": len(model.base.names),
+                "held_out_all_joints_nrmse": _finite(model.judgment.held_out_all_joints_nrmse),
+                "data_sources": list(model.provenance.sources),
             }
             for name, model in zip(names, models, strict=True)
         ],
@@ -169,7 +169,9 @@ def comparison_summary(
         "errors": _error_rows(evaluations),
         "all_joints_nrmse": [_finite(one.held_out.all_joints_nrmse) for one in evaluations],
         "trained_notes": trained_notes(names, evaluations),
-        "low_pass": models[0].cutoff_frequency if not evaluations else min(one.cutoff_frequency for one in models),
+        "low_pass": models[0].processing.cutoff_frequency
+        if not evaluations
+        else min(one.processing.cutoff_frequency for one in models),
     }
 
 
@@ -257,11 +259,11 @@ def _color(number: int) -> str:
 def _frictions(sheet: PlotSheet, names: Sequence[str], models: Models) -> Iterator[tuple[str, str]]:
     """Name of each joint with friction, and the plot of the curves of all models with bands of two sigma."""
     regressors = [Regressor.from_parameters(model) for model in models]
-    for joint in dict.fromkeys(name for model in models for name in model.joint_names):
+    for joint in dict.fromkeys(name for model in models for name in model.robot.joint_names):
         curves = [
-            (number, friction_curve(model, regressor, model.joint_names.index(joint)))
+            (number, friction_curve(model, regressor, model.robot.joint_names.index(joint)))
             for number, (model, regressor) in enumerate(zip(models, regressors, strict=True))
-            if joint in model.joint_names
+            if joint in model.robot.joint_names
         ]
         shown = [(number, curve) for number, curve in curves if curve is not None]
         if shown:

@@ -49,13 +49,13 @@ def friction_curve(parameters: ParameterSet, regressor: Regressor, joint: int) -
         regressor: the one that it belongs to.
         joint: number of the joint.
     """
-    fastest = float(parameters.dq_max[joint])
+    fastest = float(parameters.ranges.dq_max[joint])
     speed = fastest * np.linspace(-1.0, 1.0, POINTS) ** 3
     effort = _sum_columns(parameters, _columns_at(regressor, joint, speed))
     if effort is None or not fastest > 0:
         return None
     return FrictionCurve(
-        joint=parameters.joint_names[joint],
+        joint=parameters.robot.joint_names[joint],
         unit=regressor.model.effort_units[joint],
         speed_unit=f"{regressor.model.position_units[joint]}/s",
         speed=speed,
@@ -134,14 +134,14 @@ class _Effort:
 
 def _sum_columns(parameters: ParameterSet, columns: dict[int, Array]) -> _Effort | None:
     """Effort of columns, given by their numbers; None if none of them has a base parameter."""
-    base = np.flatnonzero(np.isin(parameters.independent_columns, list(columns)))
+    base = np.flatnonzero(np.isin(parameters.base.independent, list(columns)))
     if not len(base):
         return None
-    curves = np.array([columns[int(column)] for column in parameters.independent_columns[base]])
-    variance = np.einsum("ik,ij,jk->k", curves, parameters.covariance[np.ix_(base, base)], curves)
-    known = bool(np.all(np.isfinite(parameters.standard_deviations[base])))
+    curves = np.array([columns[int(column)] for column in parameters.base.independent[base]])
+    variance = np.einsum("ik,ij,jk->k", curves, parameters.estimate.covariance[np.ix_(base, base)], curves)
+    known = bool(np.all(np.isfinite(parameters.estimate.standard_deviations[base])))
     sigma = np.sqrt(np.maximum(variance, 0.0)) if known else None
-    return _Effort(np.asarray(parameters.values[base] @ curves), sigma, base)
+    return _Effort(np.asarray(parameters.estimate.values[base] @ curves), sigma, base)
 
 
 def _columns_at(regressor: Regressor, joint: int, speed: Array) -> dict[int, Array]:

@@ -43,7 +43,7 @@ def write_html(path: Path, summary: dict[str, Any], explanation: ModelExplanatio
     """
     regressor = Regressor.from_parameters(parameters)
     sheet = PlotSheet()
-    axis = plots.DisplayTime.from_stamps(explanation.time.t, len(parameters.joint_names))
+    axis = plots.DisplayTime.from_stamps(explanation.time.t, len(parameters.robot.joint_names))
     metrics = summary["held_out"]["joints"]
     rows = _parameter_rows(parameters, regressor, explanation)
     page = (
@@ -59,7 +59,7 @@ def write_html(path: Path, summary: dict[str, Any], explanation: ModelExplanatio
                     **fit,
                     "use": use,
                     "texts": _use_texts(fit),
-                    "limited_by": list_joints(fit["joints"], parameters.joint_names),
+                    "limited_by": list_joints(fit["joints"], parameters.robot.joint_names),
                 }
                 for use, fit in summary["fit_for"].items()
             ],
@@ -95,7 +95,7 @@ def write_html(path: Path, summary: dict[str, Any], explanation: ModelExplanatio
             coverage=explanation.coverage_95,
             has_nominal=bool(regressor.model.inertial_parameters.any()),
             weak=WEAK_TORQUE_SHARE,
-            contains_prior=parameters.prior_strength != 0.0,
+            contains_prior=parameters.estimate.prior_strength != 0.0,
             tolerance=MAX_DIFFERENCE_RATIO,
             scene=script_safe(bodies_scene(regressor.model, parameters, explanation.links)),
         )

@@ -31,16 +31,16 @@ def identification_summary(
     """
     parameters, estimate = identification.parameters, identification.estimate
     training, used = identification.training, estimate.rows
-    summary = _summary(identification.evaluation, training, parameters_file, used, parameters.condition_number)
+    summary = _summary(identification.evaluation, training, parameters_file, used, parameters.estimate.condition_number)
     return {
         "task": "identify",
         **summary,
         "held_out_sources": list(identification.held_out_sources),
-        "sources": list(parameters.data_sources),
-        "estimator": parameters.estimator,
+        "sources": list(parameters.provenance.sources),
+        "estimator": parameters.provenance.estimator,
         "regularized_towards": estimate.regularized_towards,
         "constants": [{**vars(c), "standard_deviation": _finite(c.standard_deviation)} for c in estimate.constants],
-        "physically_consistent": parameters.physically_consistent,
+        "physically_consistent": parameters.bodies.physically_consistent,
         "unconstrained_nrmse": _optional(identification.unconstrained_nrmse),
         "noise_rms": [_finite(value) for value in estimate.noise_rms],
         "base_parameters": base_parameter_rows(parameters),
@@ -106,12 +106,12 @@ def evaluation_summary(
     """Answer of `robot-dyn-id validate`; rows are samples times joints. Without an explanation it is made."""
     held_out, survey = evaluation.held_out, evaluation.trials.survey
     used = held_out.samples * len(held_out.joints)
-    summary = _summary(evaluation, evaluation.trials, parameters_file, used, parameters.condition_number)
+    summary = _summary(evaluation, evaluation.trials, parameters_file, used, parameters.estimate.condition_number)
     return {
         "task": "validate",
         **summary,
         "held_out_sources": list(survey.sources),
-        "sources": list(parameters.data_sources),
+        "sources": list(parameters.provenance.sources),
         **explanation_summary(explanation or explain(evaluation, parameters)),
     }
 
@@ -168,9 +168,9 @@ def _plain_value(value: Any) -> Any:
 
 def base_parameter_rows(parameters: ParameterSet) -> list[dict[str, Any]]:
     """One entry per base parameter; `interval` is null if the estimator has none."""
-    intervals: list[list[float | None] | None] = [None] * len(parameters.names)
-    if len(parameters.interval_lows):
-        ends = zip(parameters.interval_lows, parameters.interval_highs, strict=True)
+    intervals: list[list[float | None] | None] = [None] * len(parameters.base.names)
+    if len(parameters.estimate.interval_lows):
+        ends = zip(parameters.estimate.interval_lows, parameters.estimate.interval_highs, strict=True)
         intervals = [[_finite(low), _finite(high)] for low, high in ends]
     return [
         {
@@ -183,13 +183,13 @@ def base_parameter_rows(parameters: ParameterSet) -> list[dict[str, Any]]:
             "status": status,
         }
         for name, expression, value, sigma, interval, unit, status in zip(
-            parameters.names,
-            parameters.expressions,
-            parameters.values,
-            parameters.standard_deviations,
+            parameters.base.names,
+            parameters.base.expressions,
+            parameters.estimate.values,
+            parameters.estimate.standard_deviations,
             intervals,
-            parameters.units,
-            parameters.status,
+            parameters.base.units,
+            parameters.estimate.status,
             strict=True,
         )
     ]

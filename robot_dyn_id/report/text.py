@@ -86,9 +86,9 @@ def fit_text(fit: LoadFit, verdict: str) -> str:
 
 def parameter_count_text(parameters: ParameterSet) -> str:
     """Number of base parameters by kind, of those that are zero, and of the others that are poorly identified."""
-    inertial = int(np.count_nonzero(parameters.independent_columns < 10 * len(parameters.body_names)))
-    count, zero = len(parameters.names), np.asarray(parameters.values) == 0.0
-    weak = sum(word != "good" for word, none in zip(parameters.status, zero, strict=True) if not none)
+    inertial = int(np.count_nonzero(parameters.base.independent < 10 * len(parameters.robot.body_names)))
+    count, zero = len(parameters.base.names), np.asarray(parameters.estimate.values) == 0.0
+    weak = sum(word != "good" for word, none in zip(parameters.estimate.status, zero, strict=True) if not none)
     kinds = f"{inertial} of inertia, {count - inertial} of other terms"
     return f"{count} base parameters ({kinds}; {np.count_nonzero(zero)} zero, {weak} weak)"
 

@@ -28,7 +28,7 @@ from robot_dyn_id.dynamics.regressor import Layout, Motion, Regressor
 from robot_dyn_id.errors import InputError
 from robot_dyn_id.signals.ends import filter_with_derivatives
 from robot_dyn_id.signals.filtering import LowPass, derivative
-from robot_dyn_id.signals.ranges import Ranges
+from robot_dyn_id.signals.ranges import measure_ranges
 from robot_dyn_id.signals.running import running_maximum
 from robot_dyn_id.signals.sharp_columns import sharpen_columns
 from robot_dyn_id.signals.strokes import RecordedStrokes
@@ -318,7 +318,7 @@ class RecordedProblem(RegressorProblem):
         Raises:
             InputError: no samples.
         """
-        return Ranges.from_windows(self.windows).dq_max
+        return measure_ranges(self.windows).dq_max
 
     def with_motion(self, windows: Iterable[FilteredWindow]) -> RecordedProblem:
         """The rows of the same columns along another motion, with its efforts, row by row at the same instants.

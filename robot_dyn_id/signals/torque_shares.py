@@ -7,8 +7,7 @@ import numpy as np
 
 from robot_dyn_id.arrays import Array, Integers
 from robot_dyn_id.dynamics.regressor import Motion, Regressor
-from robot_dyn_id.parameters import ParameterSet
-from robot_dyn_id.signals.ranges import Ranges
+from robot_dyn_id.parameters import ParameterSet, Ranges
 
 WEAK_TORQUE_SHARE = 0.05
 """Share of a joint's torque that one standard deviation of a parameter may change; a parameter above it is weak."""
@@ -57,8 +56,8 @@ def torque_shares_of(parameters: ParameterSet, regressor: Regressor | None = Non
     """
     return torque_shares(
         regressor or Regressor.from_parameters(parameters),
-        parameters.independent_columns.astype(np.int64),
-        parameters.values,
-        parameters.standard_deviations,
-        Ranges.from_parameters(parameters),
+        parameters.base.independent,
+        parameters.estimate.values,
+        parameters.estimate.standard_deviations,
+        parameters.ranges,
     )

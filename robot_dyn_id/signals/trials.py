@@ -18,12 +18,12 @@ from robot_dyn_id.dynamics.prior import Prior
 from robot_dyn_id.dynamics.problem import Tile
 from robot_dyn_id.dynamics.regressor import Regressor
 from robot_dyn_id.errors import InputError, UsageError
-from robot_dyn_id.parameters import ParameterSet
+from robot_dyn_id.parameters import ParameterSet, Ranges
 from robot_dyn_id.signals.blocks import ALL_FITS, BLOCKS, Blocks, KeptBlocks
 from robot_dyn_id.signals.cleaning import Drive, Repairs, clean, median_step
 from robot_dyn_id.signals.filtering import LowPass
 from robot_dyn_id.signals.processing import RecordedProblem, SignalPlan, filter_window
-from robot_dyn_id.signals.ranges import Ranges
+from robot_dyn_id.signals.ranges import measure_ranges
 from robot_dyn_id.signals.strokes import RecordedStrokes
 from robot_dyn_id.signals.survey import Survey, survey
 from robot_dyn_id.signals.term_states import integrate_states
@@ -75,10 +75,10 @@ class SignalSettings:
         """
         own = velocity == "auto"
         return cls(
-            cutoff=parameters.cutoff_frequency,
-            filter_order=parameters.filter_order,
-            velocity=parameters.velocity_source if own else velocity,
-            motion_cutoff=parameters.motion_cutoff_frequency,
+            cutoff=parameters.processing.cutoff_frequency,
+            filter_order=parameters.processing.filter_order,
+            velocity=parameters.processing.velocity_source if own else velocity,
+            motion_cutoff=parameters.processing.motion_cutoff_frequency,
             velocity_required=not own,
         )
 
@@ -273,7 +273,7 @@ class FilteredTrials:
         Raises:
             InputError: no sample is used.
         """
-        return self.known_ranges or Ranges.from_windows(self)
+        return self.known_ranges or measure_ranges(self)
 
     @property
     def max_speeds(self) -> Array:

@@ -209,9 +209,9 @@ def check_robot(parameters: ParameterSet, urdf: str) -> None:
     Raises:
         InputError: the set belongs to another robot (see `is_same_robot`), or its verdict is bad.
     """
-    if not is_same_robot(parameters.urdf, urdf):
+    if not is_same_robot(parameters.robot.urdf, urdf):
         raise InputError(
-            f"the parameters are those of another URDF ({parameters.robot_name}; names, inertias, joints or limits "
+            f"the parameters are those of another URDF ({parameters.robot.name}; names, inertias, joints or limits "
             "differ from this robot's): identify this robot"
         )
     parameters.refuse_bad_verdict()
@@ -234,12 +234,14 @@ def usable_dynamics(
             needed but not positive definite within the trained positions.
     """
     check_robot(parameters, urdf)
-    missing = [name for name in parameters.joint_names if name not in joint_names]
+    missing = [name for name in parameters.robot.joint_names if name not in joint_names]
     if missing:
         raise InputError(f"joint {missing[0]} of the parameters is not in the joint states")
     dynamics = Dynamics.from_parameters(parameters)
     if needs_mass_matrix:
-        poses = np.random.default_rng(0).uniform(parameters.q_min, parameters.q_max, (POSES, len(parameters.q_min)))
+        poses = np.random.default_rng(0).uniform(
+            parameters.ranges.q_min, parameters.ranges.q_max, (POSES, len(parameters.ranges.q_min))
+        )
         share = 1.0 - float(dynamics.is_positive_definite(poses).mean())
         if share:
             raise InputError(

@@ -167,7 +167,7 @@ class ModelLaw:
         """Limits of the use of a parameter set by the law, one line each."""
         return [
             f"{fit.use}: {fit.answer}" + (f" ({', '.join(fit.joints)})" if fit.joints else "")
-            for fit in parameters.fit_for
+            for fit in parameters.judgment.fit_for
             if fit.use == self._name and fit.answer != ANSWERS[0]
         ]
 

@@ -83,13 +83,15 @@ class BatchSimulation:
         if environments < 1:
             raise UsageError(f"environments: {environments}; give 1 or more")
         parameters.refuse_bad_verdict()
-        self._dynamics = usable_dynamics(parameters, parameters.urdf, parameters.joint_names, needs_mass_matrix=True)
-        middle = 0.5 * (parameters.q_min + parameters.q_max)
-        for finding in report_driving_friction(self._dynamics, middle, parameters.dq_max):
+        self._dynamics = usable_dynamics(
+            parameters, parameters.robot.urdf, parameters.robot.joint_names, needs_mass_matrix=True
+        )
+        middle = 0.5 * (parameters.ranges.q_min + parameters.ranges.q_max)
+        for finding in report_driving_friction(self._dynamics, middle, parameters.ranges.dq_max):
             raise InputError(f"{finding.message}: simulated motions run away", finding.action)
-        self.joint_names = parameters.joint_names
+        self.joint_names = parameters.robot.joint_names
         self.draws: RobotDraws | None = None
-        values = np.tile(parameters.values, (environments, 1))
+        values = np.tile(parameters.estimate.values, (environments, 1))
         if seed is not None:
             self.draws = draw_robots(parameters, environments, seed, spread)
             rejected = self.draws.rejected

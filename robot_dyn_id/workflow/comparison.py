@@ -103,8 +103,7 @@ def compare(
     differences = tuple(compare_models(models[0], other) for other in models[1:])
     evaluations: tuple[Evaluation, ...] = ()
     if not isinstance(recordings, Sequence) or recordings:
-        cutoff = min(one.cutoff_frequency for one in models)
-        evaluations = tuple(
-            validate(replace(one, cutoff_frequency=cutoff), recordings, settings, progress).evaluation for one in models
-        )
+        cutoff = min(one.processing.cutoff_frequency for one in models)
+        filtered = [replace(one, processing=replace(one.processing, cutoff_frequency=cutoff)) for one in models]
+        evaluations = tuple(validate(one, recordings, settings, progress).evaluation for one in filtered)
     return ComparisonResult(names, tuple(models), differences, evaluations)

@@ -172,7 +172,7 @@ def fill_efforts(
         UsageError: `robot_compensates` contradicts the parameter set.
     """
     feed_forward = FeedForward.from_parameters(parameters, robot_compensates)
-    joints = parameters.joint_names
+    joints = parameters.robot.joint_names
     points = TrajectoryPoints.from_rows(joints, replace(trajectory, efforts=((),) * len(trajectory.times)))
     speed, efforts = feed_forward.slowed(points) if slow_down else (1.0, feed_forward.along(points))
     order = [joints.index(name) for name in trajectory.joint_names]

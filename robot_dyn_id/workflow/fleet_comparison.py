@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from robot_dyn_id.arrays import Array
-from robot_dyn_id.dynamics.base_parameters import BaseParameters
 from robot_dyn_id.dynamics.prior import FLOOR, inertial_scales, term_scales
 from robot_dyn_id.dynamics.regressor import Regressor
 from robot_dyn_id.estimators import WeightedLeastSquares
@@ -35,6 +34,7 @@ from robot_dyn_id.identification.comparison import adjust_holm
 from robot_dyn_id.identification.factor import Factor
 from robot_dyn_id.identification.model import IdentifiedModel
 from robot_dyn_id.identification.thresholds import Thresholds
+from robot_dyn_id.parameters import BaseParameters
 from robot_dyn_id.version import __version__
 from robot_dyn_id.workflow.fleet_results import ConfigurationResult, RobotResult, Variation, format_probability
 from robot_dyn_id.workflow.fleet_tasks import (

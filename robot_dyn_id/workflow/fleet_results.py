@@ -197,14 +197,14 @@ def summarize_fleet(result: FleetResult) -> dict[str, Any]:
                 "compared": group.is_compared,
                 "pooled_file": f"{POOLED}{_suffix(group.configuration)}.yaml",
                 "pooled_robots": list(group.pooled_robots),
-                "held_out_nrmse": group.pooled.held_out_all_joints_nrmse,
+                "held_out_nrmse": group.pooled.judgment.held_out_all_joints_nrmse,
                 "parameters": [
                     {"name": name, "unit": unit, "pooled": value, "mean": mean}
                     for name, unit, value, mean in zip(
-                        group.pooled.names,
-                        group.pooled.units,
-                        group.pooled.values.tolist(),
-                        group.mean.tolist() or [None] * len(group.pooled.names),
+                        group.pooled.base.names,
+                        group.pooled.base.units,
+                        group.pooled.estimate.values.tolist(),
+                        group.mean.tolist() or [None] * len(group.pooled.base.names),
                         strict=True,
                     )
                 ],
@@ -230,7 +230,7 @@ def summarize_fleet(result: FleetResult) -> dict[str, Any]:
 
 
 def _summarize_robot(one: RobotResult, group: ConfigurationResult) -> dict[str, Any]:
-    names, units = one.parameters.names, one.parameters.units
+    names, units = one.parameters.base.names, one.parameters.base.units
     drift = []
     if one.drift is not None:
         ends = one.drift.intervals(group.dispersion).tolist()
@@ -250,8 +250,8 @@ def _summarize_robot(one: RobotResult, group: ConfigurationResult) -> dict[str, 
         "differences": [vars(difference) for difference in one.differences],
         "in_words": list(one.in_words),
         "recordings_agree": one.agreement,
-        "held_out_nrmse": one.parameters.held_out_all_joints_nrmse,
-        "verdict": one.parameters.verdict,
+        "held_out_nrmse": one.parameters.judgment.held_out_all_joints_nrmse,
+        "verdict": one.parameters.judgment.verdict,
         "drift": drift,
     }
 

@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from robot_dyn_id.dynamics.base_parameters import BaseParameters, base_parameters
+from robot_dyn_id.dynamics.base_parameters import base_parameters
 from robot_dyn_id.dynamics.regressor import Regressor
 from robot_dyn_id.errors import InputError, RobotDynIdError
 from robot_dyn_id.estimators.row_statistics import RowStatistics
@@ -31,7 +31,7 @@ from robot_dyn_id.identification.factor import Factor
 from robot_dyn_id.identification.stages.examined import Examined
 from robot_dyn_id.identification.stages.read import Read
 from robot_dyn_id.model.urdf import RobotDescription
-from robot_dyn_id.parameters import GAIN_REMEDY, describe_unknown_gains
+from robot_dyn_id.parameters import GAIN_REMEDY, BaseParameters, describe_unknown_gains
 from robot_dyn_id.recordings import FileRecording, files_of, open_recording
 from robot_dyn_id.signals.survey import survey
 from robot_dyn_id.signals.trials import plan_signals

@@ -252,13 +252,15 @@ def validate(
     """
     trials = _as_list(recordings)
     settings = settings or Settings()
-    model, currents = RobotModel.from_parameters(parameters), parameters.effort_kind in CURRENT_KINDS
+    model, currents = RobotModel.from_parameters(parameters), parameters.effort.kind in CURRENT_KINDS
     observed = observe_recordings(trials, model, settings.drives_of(parameters), currents)
-    kept, _ = exclude_times(observed, (), parameters.joint_names, settings.exclude)
+    kept, _ = exclude_times(observed, (), parameters.robot.joint_names, settings.exclude)
     evaluation = pipeline.validate(kept, parameters, settings, progress)
     differing = report_fixed(model, trials)
     excluded = report_rest_left_out(kept)
-    evaluation = evaluation.with_findings((*differing, *excluded, *report_recordings(trials, parameters.joint_names)))
+    evaluation = evaluation.with_findings(
+        (*differing, *excluded, *report_recordings(trials, parameters.robot.joint_names))
+    )
     return ValidationResult(evaluation, parameters)
 
 

@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 
 from robot_dyn_id.arrays import Array, Integers
-from robot_dyn_id.dynamics.base_parameters import BaseParameters
 from robot_dyn_id.dynamics.regressor import Motion, Regressor
 from robot_dyn_id.errors import MotionError, UsageError, suggestion
 from robot_dyn_id.excitation.design.information import Information
@@ -28,7 +27,7 @@ from robot_dyn_id.loads.payload import check_carrier, friction_columns, with_fri
 from robot_dyn_id.loads.payload_accuracy import PayloadAccuracy, expected_accuracy
 from robot_dyn_id.model.kinematics import Kinematics, Placement, placement_of
 from robot_dyn_id.model.robot import RobotModel
-from robot_dyn_id.parameters import INERTIAL_SYMBOLS, INERTIAL_UNITS, ParameterSet
+from robot_dyn_id.parameters import INERTIAL_SYMBOLS, INERTIAL_UNITS, BaseParameters, ParameterSet
 from robot_dyn_id.progress import Progress, ignore_progress
 from robot_dyn_id.workflow.excitation import DesignResult
 
@@ -88,9 +87,9 @@ class PayloadMotion:
             UsageError: an unknown joint, one that does not move the link, or a robot with other joints than the arm.
             InputError: a link that does not move.
         """
-        if self.arm.joint_names != self.model.joint_names:
+        if self.arm.robot.joint_names != self.model.joint_names:
             raise UsageError(
-                f"the arm was identified with the joints {', '.join(self.arm.joint_names)}; the controller has "
+                f"the arm was identified with the joints {', '.join(self.arm.robot.joint_names)}; the controller has "
                 f"{', '.join(self.model.joint_names)}: set the parameter joints, or identify the arm with these joints"
             )
         check_carrier(self.link, self.at)
@@ -144,7 +143,7 @@ class PayloadMotion:
         """
         limits, margin, n = self.model.limits, self.settings.margin, self.numbers
         velocity = limits.velocity.copy()
-        velocity[n] = np.minimum(velocity, self.arm.dq_max / self.settings.velocity_scale)[n]
+        velocity[n] = np.minimum(velocity, self.arm.ranges.dq_max / self.settings.velocity_scale)[n]
         lower, upper = limits.lower.copy(), limits.upper.copy()
         lower[n] = np.maximum(lower, self.position - self.window - margin)[n]
         upper[n] = np.minimum(upper, self.position + self.window + margin)[n]
@@ -280,7 +279,7 @@ def _target(motion: PayloadMotion, regressor: Regressor) -> BaseParameters:
     mapping[np.arange(len(columns)), columns] = 1.0
     names = tuple(regressor.names[column] for column in columns)
     units = (*INERTIAL_UNITS, *(regressor.units[column] for column in places))
-    every = BaseParameters(names, names, units, columns, mapping, regressor.names, ())
+    every = BaseParameters(names, names, units, columns, mapping, regressor.names)
     limits, _ = motion_limits(motion.settings, motion.window_model)
     demand = replace(motion.settings.demand, posture=tuple(motion.position.tolist()))
     family, rng = make_parametrization(motion.settings.form, limits, demand), np.random.default_rng(0)

@@ -84,8 +84,8 @@ def predict(parameters: ParameterSet, recording: Recording, velocity: str = "aut
         InputError: the recording cannot be used.
     """
     t, tau, findings = predict_recording(recording, parameters, velocity)
-    findings = (*report_recordings([recording], parameters.joint_names), *findings)
-    return Prediction(parameters.joint_names, t, tau, findings)
+    findings = (*report_recordings([recording], parameters.robot.joint_names), *findings)
+    return Prediction(parameters.robot.joint_names, t, tau, findings)
 
 
 def simulate(
@@ -122,7 +122,7 @@ def simulate(
         UsageError: a rate or restart time out of range, or another number of temperatures.
     """
     settings = settings or Settings()
-    dynamics = usable_dynamics(parameters, parameters.urdf, parameters.joint_names, needs_mass_matrix=True)
+    dynamics = usable_dynamics(parameters, parameters.robot.urdf, parameters.robot.joint_names, needs_mass_matrix=True)
     if temperature:
         dynamics = dynamics.at_temperature(temperature)
     if isinstance(motion, Trajectory):
@@ -130,6 +130,6 @@ def simulate(
     else:
         drives = settings.drives_of(parameters)
         simulated = simulate_efforts(motion, parameters, dynamics, drives, settings.velocity, restart)
-        findings = (*report_recordings([motion], parameters.joint_names), *simulated.findings)
+        findings = (*report_recordings([motion], parameters.robot.joint_names), *simulated.findings)
         simulated = replace(simulated, findings=findings)
     return replace(simulated, findings=(*simulated.findings, *check_training_ranges(simulated, parameters)))

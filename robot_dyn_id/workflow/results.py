@@ -43,8 +43,8 @@ def make_dynamics(parameters: ParameterSet) -> Dynamics:
         UserWarning: the verdict is bad; or drive gains are not known, so that efforts are not in N m or N, see
             `Dynamics.effort_units`.
     """
-    if parameters.verdict == "bad":
-        warnings.warn(f"the model of {parameters.robot_name} is bad: do not control a robot with it", stacklevel=2)
+    if parameters.judgment.verdict == "bad":
+        warnings.warn(f"the model of {parameters.robot.name} is bad: do not control a robot with it", stacklevel=2)
     if parameters.unknown_gains:
         warnings.warn(f"{describe_unknown_gains(parameters.drive_units)}: {GAIN_REMEDY}", stacklevel=2)
     return Dynamics.from_parameters(parameters)
@@ -87,10 +87,10 @@ class IdentificationResult:
 
     def __repr__(self) -> str:
         """Robot, verdict and error in one line, as for the last line of a notebook's cell."""
-        parameters = self.parameters
+        parameters, judgment = self.parameters, self.parameters.judgment
         return (
-            f"<IdentificationResult: {parameters.robot_name}, {parameters.verdict}, {len(parameters.names)} base "
-            f"parameters, held-out NRMSE {parameters.held_out_all_joints_nrmse:.2%}; print() shows the tables>"
+            f"<IdentificationResult: {parameters.robot.name}, {judgment.verdict}, {len(parameters.base.names)} base "
+            f"parameters, held-out NRMSE {judgment.held_out_all_joints_nrmse:.2%}; print() shows the tables>"
         )
 
     def __str__(self) -> str:

@@ -10,11 +10,11 @@ from robot_dyn_id.estimators import Consistent, WeightedLeastSquares
 from robot_dyn_id.files.configuration import Configuration
 from robot_dyn_id.findings import Finding
 from robot_dyn_id.identification.assembly import with_data_of
-from robot_dyn_id.identification.diagnosis.fingerprint import Fingerprint, report_added
+from robot_dyn_id.identification.diagnosis.fingerprint import report_added, take_fingerprint
 from robot_dyn_id.identification.factor import Factor, UpdatedLeastSquares, require_mergeable
 from robot_dyn_id.identification.validation.holdout import split
 from robot_dyn_id.model.urdf import RobotDescription
-from robot_dyn_id.parameters import urdf_hash
+from robot_dyn_id.parameters import Fingerprint, urdf_hash
 from robot_dyn_id.progress import Progress, Stage, ignore_progress
 from robot_dyn_id.workflow.identification import DataSelection, identify_recordings
 from robot_dyn_id.workflow.joints import robot_for
@@ -78,9 +78,9 @@ def identify_with_factor(
         opened.callback(result.close)
         progress(Stage("making the factor"))
         found = result.identification
-        model, kind = found.model, found.parameters.effort_kind
+        model, kind = found.model, found.parameters.effort.kind
         factor = Factor.from_trials(found.training, model.regressor, model.base, settings, kind)
-        factor = replace(factor, fingerprint=Fingerprint.from_parameters(found.parameters))  # as they were recorded
+        factor = replace(factor, fingerprint=found.parameters.provenance.fingerprint)  # as they were recorded
         if earlier is not None:
             factor = Factor.merged([earlier, factor])
             parameters = with_data_of(found.parameters, factor)
@@ -96,7 +96,7 @@ def _compare_with_earlier(trials: DataSelection, joints: tuple[str, ...], earlie
         InputError: most of a recording does.
     """
     training, held_out = split(list(trials.recordings), joints, list(trials.held_out), trials.train_range)
-    prints, others = ([Fingerprint.from_recording(one, joints) for one in group] for group in (training, held_out))
+    prints, others = ([take_fingerprint(one, joints) for one in group] for group in (training, held_out))
     findings = report_added(training, prints, earlier)
     validated = (held_out, others) if held_out else (training, prints)
     return (*findings, *report_added(*validated, earlier, held_out=True))

@@ -7,6 +7,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+from support.altered import altered
 from support.commands import SIMPLE_MODEL
 from support.recording_files import joint_state, write_bag
 from support.robots import joint, urdf
@@ -18,7 +19,7 @@ from robot_dyn_id.dynamics.regressor import Regressor
 from robot_dyn_id.errors import storable
 from robot_dyn_id.files.parameters import read_parameters
 from robot_dyn_id.model.robot import RobotModel
-from robot_dyn_id.parameters import LONGEST_EXPRESSION, MOST
+from robot_dyn_id.parameters import LONGEST_EXPRESSION, MOST_BODIES
 
 AWKWARD = {
     "spaces of typography": ("a\u00a0b\u3000c\u202fd", "a\u00a0b\u3000c\u202fd"),
@@ -74,15 +75,14 @@ def test_recordings_in_any_folder_are_identified(name, kind, recording, tmp_path
     assert code < 2, err
     assert "run" in out
     parameters = read_parameters(folder / "run" / "parameters.yaml")
-    assert parameters.data_sources == (f"{tmp_path}/{stored}/{kind}",)
+    assert parameters.provenance.sources == (f"{tmp_path}/{stored}/{kind}",)
     report = json.loads((folder / "run" / "report.json").read_text())
-    assert report["sources"] == list(parameters.data_sources)
+    assert report["sources"] == list(parameters.provenance.sources)
 
 
 @pytest.mark.parametrize("name", AWKWARD)
 def test_awkward_names_pass_over_the_network(name):
     pytest.importorskip("rclpy", reason="rclpy is not installed: no ROS 2 here")
-    from dataclasses import replace
 
     from rclpy.serialization import deserialize_message, serialize_message
     from robot_dyn_id.msg import ParameterSet as ParameterSetMsg
@@ -91,10 +91,14 @@ def test_awkward_names_pass_over_the_network(name):
     from robot_dyn_id.nodes.messages.conversions import parameter_set, parameter_set_message
 
     stored = AWKWARD[name][1]
-    known = replace(identified(), data_sources=(stored,), reasons=(f"{stored}: at rest",), verdict="suspect")
+    known = altered(
+        identified(),
+        provenance={"sources": (stored,)},
+        judgment={"reasons": (f"{stored}: at rest",), "verdict": "suspect"},
+    )
     heard = deserialize_message(serialize_message(parameter_set_message(known)), ParameterSetMsg)
-    assert parameter_set(heard).data_sources == (stored,)
-    assert parameter_set(heard).reasons == known.reasons
+    assert parameter_set(heard).provenance.sources == (stored,)
+    assert parameter_set(heard).judgment.reasons == known.judgment.reasons
 
 
 @pytest.mark.parametrize("given", [given for given, _ in AWKWARD.values()] + ["x" * 10_000, "\udcff" * 10_000, "é"])
@@ -108,8 +112,8 @@ def test_what_is_storable_is_one_line_of_utf_8_and_stays_what_it_is(given):
 @pytest.mark.slow
 def test_expressions_of_the_largest_robot_are_within_the_limit():
     """As many bodies as a set may have, that slide and are turned by one joint: all count in the first base parameters."""
-    links = ["base", *(f"l{k}" for k in range(1, MOST["body_names"] + 1))]
-    kinds = ["revolute", *["prismatic"] * (MOST["body_names"] - 1)]
+    links = ["base", *(f"l{k}" for k in range(1, MOST_BODIES + 1))]
+    kinds = ["revolute", *["prismatic"] * (MOST_BODIES - 1)]
     chain = [
         joint(f"j{number}", *pair, kind=kind, axis="0.3 -0.5 0.8")
         for number, (pair, kind) in enumerate(zip(pairwise(links), kinds, strict=True))

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from support.altered import altered
 from support.commands import check_error_line
 from support.joint_trajectories import NAMES, message_of, rows
 from support.model_nodes import ARM, identified
@@ -25,7 +26,7 @@ from robot_dyn_id.recordings.joint_trajectories import TYPE_NAME
 def folder(tmp_path_factory):
     folder = tmp_path_factory.mktemp("feedforward")
     (folder / "arm.urdf").write_text(ARM)
-    write_parameters(folder / "p.yaml", replace(identified(), robot_compensates=("unknown",)))
+    write_parameters(folder / "p.yaml", altered(identified(), effort={"robot_compensates": ("unknown",)}))
     write_joint_trajectory(folder / "t.yaml", rows())
     write_joint_trajectory(folder / "fast.yaml", rows(duration=0.15, size=1.0))
     with BagWriter(folder / "bag") as bag:

@@ -70,8 +70,8 @@ def test_identify_updates_a_factor(manifest, tmp_path, capsys):
     assert main([*map(str, update)]) == 0
     assert main([*map(str, ["identify", first, second, *pinned, "--out", tmp_path / "ab"])]) == 0
     updated, whole = (read_parameters(tmp_path / name / "parameters.yaml") for name in ("b", "ab"))
-    assert np.abs(updated.values - whole.values).max() <= 1e-9 * np.abs(whole.values).max()
-    assert updated.data_sources == whole.data_sources
+    assert np.abs(updated.estimate.values - whole.estimate.values).max() <= 1e-9 * np.abs(whole.estimate.values).max()
+    assert updated.provenance.sources == whole.provenance.sources
     assert (tmp_path / "b" / "factor.npz").is_file()
     capsys.readouterr()
     for options, named in ((["--friction", "stribeck"], "column_names"), (["--cutoff", 4], "cutoff")):

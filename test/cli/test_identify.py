@@ -45,9 +45,9 @@ def test_identify(files, tmp_path, cli, data):
     assert (tmp_path / "new" / "report.html").stat().st_size > 10_000
     stored = read_parameters(tmp_path / "new" / "parameters.yaml")
     expected = read_parameters(files / "parameters.yaml")
-    np.testing.assert_allclose(stored.values, expected.values, atol=1e-6)
+    np.testing.assert_allclose(stored.estimate.values, expected.estimate.values, atol=1e-6)
     keys = ("answer", "figure", "unit", "threshold", "because", "joints")
-    for fit in stored.fit_for:
+    for fit in stored.judgment.fit_for:
         assert {key: answer["fit_for"][fit.use][key] for key in keys} == {
             key: list(value) if isinstance(value, tuple) else value
             for key, value in ((key, getattr(fit, key)) for key in keys)
@@ -97,7 +97,7 @@ def test_numbers_that_are_not_finite_are_null(files, tmp_path, cli, recording):
     assert code in (0, 1)
     assert answer["condition_number"]["value"] is None
     assert "wrist" in {joint for one in answer["findings"] for joint in one["joints"]}
-    assert np.isinf(read_parameters(tmp_path / "parameters.yaml").standard_deviations).any()
+    assert np.isinf(read_parameters(tmp_path / "parameters.yaml").estimate.standard_deviations).any()
 
 
 def test_options_arrive(files, tmp_path, cli):
@@ -119,10 +119,10 @@ def test_options_arrive(files, tmp_path, cli):
     assert code == 0
     answer, stored = json.loads(out), read_parameters(tmp_path / "parameters.yaml")
     assert answer["held_out_sources"] == [str(files / "other.npz")]
-    assert answer["held_out"]["method"] == stored.held_out_method == "recordings"
-    assert (stored.cutoff_frequency, stored.estimator) == (3.0, "ols")
-    assert stored.gravity.tolist() == [0.0, 0.0, -9.5]
-    assert set(stored.term_names) == {"viscous", "rotor_inertia"}
+    assert answer["held_out"]["method"] == stored.judgment.held_out_method == "recordings"
+    assert (stored.processing.cutoff_frequency, stored.provenance.estimator) == (3.0, "ols")
+    assert stored.robot.gravity.tolist() == [0.0, 0.0, -9.5]
+    assert set(stored.terms.names) == {"viscous", "rotor_inertia"}
 
 
 @pytest.mark.slow
@@ -137,9 +137,9 @@ def test_friction_by_name(name, files, tmp_path, cli):
     code, _, _ = cli("identify", files / "data.npz", *run, "--out", tmp_path, "--friction", name, "--json")
     assert code == 0
     stored = read_parameters(tmp_path / "parameters.yaml")
-    assert set(stored.term_names) == {*FRICTION[name], "rotor_inertia"}
-    assert stored.column_names[-1] == "Ir_both"
-    constants = dict(zip(stored.term_constant_names, stored.term_constant_values, strict=True))
+    assert set(stored.terms.names) == {*FRICTION[name], "rotor_inertia"}
+    assert stored.base.column_names[-1] == "Ir_both"
+    constants = dict(zip(stored.terms.constant_names, stored.terms.constant_values, strict=True))
     assert (constants["coupling.elbow"], constants["coupling.wrist"]) == (1.0, 0.5)
     assert constants.get("improved_stribeck.stribeck_velocity", 0.3) == 0.3
     code, out, _ = cli("base", *run, "--json")

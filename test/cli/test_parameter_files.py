@@ -13,11 +13,17 @@ from support.simulated import GRIPPER, changed, save_npz
 BAD_PARAMETERS = {
     "missing": (lambda files, folder: folder / "none.yaml", "none.yaml: cannot read the parameters"),
     "an empty folder": (lambda files, folder: folder, "a folder without parameters.yaml"),
-    "a field missing": (damaged(lambda content: content.pop("gravity")), "p.yaml: gravity is missing"),
-    "a wrong type": (damaged(lambda content: content.update(values="high")), "p.yaml: values: must be a list"),
-    "a wrong length": (damaged(lambda content: content["values"].pop()), "p.yaml: parameter set: values has shape"),
+    "a field missing": (damaged(lambda content: content["robot"].pop("gravity")), "p.yaml: robot: gravity is missing"),
+    "a wrong type": (
+        damaged(lambda content: content["estimate"].update(values="high")),
+        "estimate.values: must be a list",
+    ),
+    "a wrong length": (
+        damaged(lambda content: content["estimate"]["values"].pop()),
+        "parameter set: estimate.values has shape",
+    ),
     "something else": (lambda files, folder: files / "arm.urdf", "arm.urdf: not a "),
-    "an unknown term": (damaged(lambda c: c.update(term_names=["magic"] * len(c["term_names"]))), "magic"),
+    "an unknown term": (damaged(lambda c: c["terms"].update(names=["magic"] * len(c["terms"]["names"]))), "magic"),
 }
 
 
@@ -87,8 +93,8 @@ def test_repairs_of_the_file_are_reported_by_every_command(verb, files, tmp_path
 @pytest.mark.parametrize("verb", ["predict", "simulate", "export"])
 def test_parameters_that_are_not_finite_give_no_output(verb, files, tmp_path, cli):
     content = yaml.safe_load((files / "parameters.yaml").read_text())
-    content["values"][3] = math.nan
-    content["standard_parameters"][13] = math.inf
+    content["estimate"]["values"][3] = math.nan
+    content["bodies"]["standard_parameters"][13] = math.inf
     (tmp_path / "p.yaml").write_text(yaml.safe_dump(content))
     data = {"predict": [files / "other.npz"], "simulate": [files / "other.npz"], "export": ["--format", "urdf"]}[verb]
     target = tmp_path / ("tau.npz" if verb != "export" else "model.urdf")

@@ -105,7 +105,7 @@ def test_payload_on_an_arm(files, tmp_path, cli):
     stored = yaml.safe_load((tmp_path / "payload.yaml").read_text())
     assert stored["urdf"].startswith("<inertial>")
     bare, both = (read_parameters(f / "parameters.yaml") for f in (files / "bare", tmp_path))
-    change = both.standard_parameters - bare.standard_parameters
+    change = both.bodies.standard_parameters - bare.bodies.standard_parameters
     np.testing.assert_allclose(change[20:30], list(answer["parameters"].values()), atol=1e-12)
     code, out, _ = cli(*on_arm(files, tmp_path), "--force")
     assert code == 0

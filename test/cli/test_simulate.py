@@ -2,11 +2,11 @@
 """`robot-dyn-id simulate`: along a trajectory, under recorded efforts, and what it refuses."""
 
 import json
-from dataclasses import replace
 
 import numpy as np
 import pytest
 from scipy.integrate import solve_ivp
+from support.altered import altered
 from support.commands import SIMPLE_MODEL
 from support.simulated import ARM, GRIPPER, Simulated, save_npz
 
@@ -90,9 +90,9 @@ def test_what_is_identified_from_the_simulation_is_the_model_again(files, tmp_pa
     robot, out = str(files / "arm.urdf"), str(tmp_path)
     assert main(["identify", str(files / "along.npz"), "--robot", robot, "--out", out, *SIMPLE_MODEL]) == 0
     given, again = (read_parameters(folder / "parameters.yaml") for folder in (files, tmp_path))
-    assert again.names == given.names
-    inertial = given.independent_columns < 10 * len(given.body_names)
-    error, size = np.abs(again.values - given.values), np.abs(given.values[inertial]).max()
+    assert again.base.names == given.base.names
+    inertial = given.base.independent < 10 * len(given.robot.body_names)
+    error, size = np.abs(again.estimate.values - given.estimate.values), np.abs(given.estimate.values[inertial]).max()
     assert error[inertial].max() < 0.01 * size
     model, copy = (Dynamics.from_parameters(parameters) for parameters in (given, again))
     states = np.random.default_rng(0).uniform(-1.0, 1.0, (3, 100, 3))
@@ -152,7 +152,7 @@ def test_beginning_again_keeps_the_model_near_the_recording(files, tmp_path, sim
 
 
 def test_weak_motors_leave_the_trajectory_and_that_is_reported(files, tmp_path, capfd):
-    weak = replace(read_parameters(files / "parameters.yaml"), urdf=ARM, urdf_sha256=urdf_hash(ARM))
+    weak = altered(read_parameters(files / "parameters.yaml"), robot={"urdf": ARM, "urdf_sha256": urdf_hash(ARM)})
     (tmp_path / "arm.urdf").write_text(ARM)
     write_parameters(tmp_path / "parameters.yaml", weak)
     code = main([*words(tmp_path, "--trajectory", files / "trajectory.yaml", "--out", tmp_path / "weak.npz"), "--json"])
@@ -165,8 +165,8 @@ def test_weak_motors_leave_the_trajectory_and_that_is_reported(files, tmp_path, 
 
 
 def indefinite(parameters):
-    values = parameters.values.copy()
-    inertial = parameters.independent_columns < 10 * len(parameters.body_names)
+    values = parameters.estimate.values.copy()
+    inertial = parameters.base.independent < 10 * len(parameters.robot.body_names)
     values[inertial] *= -1.0
     return with_values(parameters, values)
 
@@ -174,10 +174,13 @@ def indefinite(parameters):
 CHANGED = {
     "indefinite": (indefinite, "the identified mass matrix is not positive definite"),
     "another robot's": (
-        lambda p: replace(p, urdf=ARM, urdf_sha256=urdf_hash(ARM)),
+        lambda p: altered(p, robot={"urdf": ARM, "urdf_sha256": urdf_hash(ARM)}),
         "the parameters are those of another URDF",
     ),
-    "bad": (lambda p: replace(p, verdict="bad", reasons=("no",)), "the verdict on the parameters is bad"),
+    "bad": (
+        lambda p: altered(p, judgment={"verdict": "bad", "reasons": ("no",)}),
+        "the verdict on the parameters is bad",
+    ),
 }
 
 

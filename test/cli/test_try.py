@@ -69,7 +69,7 @@ def test_the_shown_identification_gives_the_same_model(tried, monkeypatch):
     (command,) = re.findall(r"^    robot-dyn-id (identify .*)$", printed, re.M)
     assert main(shlex.split(command)) == 0
     one, other = (yaml.safe_load((folder / name / "parameters.yaml").read_text()) for name in ("franka", "franka/run"))
-    assert one["values"] == other["values"]
+    assert one["estimate"] == other["estimate"]
 
 
 def test_only_the_files_are_copied_on_request(tmp_path, capsys):

@@ -45,8 +45,8 @@ def test_validate_writes_only_with_out(files, tmp_path, cli, monkeypatch):
 def test_a_bad_verdict_exits_with_1(files, tmp_path, cli):
     stored = (files / "parameters.yaml").read_text()
     values = yaml.safe_load(stored)
-    for name in ("values", "standard_parameters", "term_values"):
-        values[name] = [-value for value in values[name]]
+    for part, name in (("estimate", "values"), ("bodies", "standard_parameters"), ("terms", "values")):
+        values[part][name] = [-value for value in values[part][name]]
     wrong = tmp_path / "wrong.yaml"
     wrong.write_text(yaml.safe_dump(values))
     code, out, _ = cli(

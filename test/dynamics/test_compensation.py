@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Torque that a driver adds to a command: parts of the model's torque, and the statement about them."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
+from support.altered import altered
 from support.given_parameters import parameter_set
 from support.robots import OBLIQUE
 
@@ -19,18 +18,18 @@ TERMS = (Viscous(), Coulomb(), Dahl(), RotorInertia(), Spring(), Offset())
 
 @pytest.fixture(scope="module")
 def parameters():
-    return replace(parameter_set(OBLIQUE, terms=TERMS), robot_compensates=("unknown",))
+    return altered(parameter_set(OBLIQUE, terms=TERMS), effort={"robot_compensates": ("unknown",)})
 
 
 def states_of(parameters, count):
-    n = len(parameters.joint_names)
+    n = len(parameters.robot.joint_names)
     return np.random.default_rng(0).uniform(-1.5, 1.5, (3, count, n))
 
 
 def test_each_part_is_that_of_the_rigid_bodies_or_of_moving_friction(parameters):
     dynamics = Dynamics.from_parameters(parameters)
-    (q, dq, _), rest = states_of(parameters, 20), np.zeros((20, len(parameters.joint_names)))
-    without_terms = parameter_set(OBLIQUE, terms=TERMS, values=np.zeros_like(parameters.term_values))
+    (q, dq, _), rest = states_of(parameters, 20), np.zeros((20, len(parameters.robot.joint_names)))
+    without_terms = parameter_set(OBLIQUE, terms=TERMS, values=np.zeros_like(parameters.terms.values))
     bodies = Dynamics.from_parameters(without_terms)
     weightless = Dynamics.from_parameters(parameter_set(OBLIQUE, gravity=(0.0, 0.0, 0.0)))
     expected = {
@@ -57,7 +56,7 @@ def test_friction_is_that_of_the_wanted_velocity_and_of_its_states(parameters):
 
 
 def stated(parameters, *words, kind="unknown"):
-    return replace(parameters, robot_compensates=words, effort_kind=kind)
+    return altered(parameters, effort={"robot_compensates": words, "kind": kind})
 
 
 def test_the_parameter_set_or_the_user_decides(parameters):
@@ -101,7 +100,7 @@ def test_what_is_unknown_or_contradictory_is_refused_by_naming_both(parameters, 
 def test_efforts_without_gravity_are_those_of_a_driver_that_adds_it(parameters, kind, words, contradicts):
     if not contradicts:
         check_compensations(kind, words)
-        assert replace(parameters, effort_kind=kind, robot_compensates=words).effort_kind == kind
+        assert altered(parameters, effort={"kind": kind, "robot_compensates": words}).effort.kind == kind
         return
     for refused, error in (
         (check_compensations, UsageError),

@@ -246,9 +246,9 @@ def test_an_identified_set_carries_its_dynamics(text):
     q, dq, ddq = states(motion)
     torque = dynamics.inverse_dynamics(q, dq, ddq)
     full = np.zeros(len(arm.regressor.names))
-    full[result.parameters.independent_columns] = result.parameters.values
+    full[result.parameters.base.independent] = result.parameters.estimate.values
     assert ratio(torque, arm.regressor.torque(motion, full).T) <= 1e-12
-    representative = np.concatenate([result.parameters.standard_parameters, result.parameters.term_values])
+    representative = np.concatenate([result.parameters.bodies.standard_parameters, result.parameters.terms.values])
     assert ratio(torque, arm.regressor.torque(motion, representative).T) <= 1e-12
     assert ratio(dynamics.forward_dynamics(q, dq, torque), ddq) <= 1e-9
     check_robot(result.parameters, arm.model)

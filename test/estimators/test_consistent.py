@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from scipy.linalg import eigh
+from support.altered import altered
 from support.robots import URDFS, panda_arm
 from support.simulated import ARM, Simulated, changed
 
@@ -70,15 +71,15 @@ def random_poses(model, count=100_000):
 
 def assert_consistent(parameters, prior):
     """All that the estimator promises of a parameter set."""
-    assert parameters.physically_consistent
-    assert is_consistent(parameters.standard_parameters)
-    assert least_share(parameters.standard_parameters, prior) >= 0.01 * (1.0 - 1e-9)
-    full = np.concatenate([parameters.standard_parameters, parameters.term_values])
-    np.testing.assert_allclose(parameters.mapping @ full, parameters.values, rtol=0, atol=1e-12)
+    assert parameters.bodies.physically_consistent
+    assert is_consistent(parameters.bodies.standard_parameters)
+    assert least_share(parameters.bodies.standard_parameters, prior) >= 0.01 * (1.0 - 1e-9)
+    full = np.concatenate([parameters.bodies.standard_parameters, parameters.terms.values])
+    np.testing.assert_allclose(parameters.base.mapping @ full, parameters.estimate.values, rtol=0, atol=1e-12)
     dynamics = Dynamics.from_parameters(parameters)
     assert dynamics.is_positive_definite(random_poses(dynamics.regressor.model)).all()
     bounded = not_negative(dynamics.regressor)
-    assert np.all(parameters.term_values[bounded] >= 0.0)
+    assert np.all(parameters.terms.values[bounded] >= 0.0)
 
 
 @pytest.mark.slow
@@ -87,11 +88,11 @@ def test_data_that_make_least_squares_impossible_make_a_real_robot(panda, noisy)
     assert not Dynamics.from_parameters(plain).is_positive_definite(random_poses(panda.model, 1000)).all()
     result = run(panda, noisy, Consistent())
     assert_consistent(result.parameters, panda.model.inertial_parameters)
-    assert result.parameters.estimator == "consistent"
+    assert result.parameters.provenance.estimator == "consistent"
     assert result.evaluation.indefinite == 0.0
-    error = np.abs(result.estimate.unconstrained - plain.values)
-    assert np.median(error / plain.standard_deviations) < 0.2  # the same but for the weights of the joints
-    good = replace(result.parameters, verdict="good")
+    error = np.abs(result.estimate.unconstrained - plain.estimate.values)
+    assert np.median(error / plain.estimate.standard_deviations) < 0.2  # the same but for the weights of the joints
+    good = altered(result.parameters, judgment={"verdict": "good"})
     usable_dynamics(good, panda.model.urdf, panda.joints, needs_mass_matrix=True)
 
 
@@ -103,7 +104,7 @@ def test_a_link_without_thickness_is_named_and_the_result_is_real(robot):
     recording = robot.record(duration=20.0, noise=0.1)
     training, rest = split([recording], robot.joints)
     result = identify(training, rest, flat, Settings(estimator=Consistent(), terms=DEFAULT_TERMS), "test")
-    assert result.parameters.physically_consistent
+    assert result.parameters.bodies.physically_consistent
     assert "prior_not_physical" in {one.code for one in result.evaluation.findings}
 
 
@@ -115,10 +116,10 @@ def test_a_urdf_without_masses_gives_a_real_robot_of_the_same_torque(robot):
     result = identify(training, rest, RobotModel.from_urdf(bare), settings, "test")
     plain = run(robot, robot.record(duration=30.0, noise=0.01), WeightedLeastSquares()).parameters
     parameters = result.parameters
-    assert parameters.physically_consistent
+    assert parameters.bodies.physically_consistent
     assert "prior_from_geometry" in {one.code for one in result.findings}
-    assert parameters.held_out_all_joints_nrmse < 1.05 * plain.held_out_all_joints_nrmse
-    off = np.abs(parameters.values - robot.base_values) / parameters.standard_deviations
+    assert parameters.judgment.held_out_all_joints_nrmse < 1.05 * plain.judgment.held_out_all_joints_nrmse
+    off = np.abs(parameters.estimate.values - robot.base_values) / parameters.estimate.standard_deviations
     assert np.all(off < 5.0)
 
 
@@ -133,8 +134,8 @@ def test_masses_that_are_placeholders_do_not_pull(robot):
         Settings(estimator=Consistent(strength=1e4), terms=DEFAULT_TERMS),
         "test",
     )
-    assert result.parameters.physically_consistent
-    assert result.parameters.held_out_all_joints_nrmse < 0.05
+    assert result.parameters.bodies.physically_consistent
+    assert result.parameters.judgment.held_out_all_joints_nrmse < 0.05
     assert not {"prior_contradicted", "prior_not_physical"} & {one.code for one in result.findings}
 
 
@@ -218,8 +219,11 @@ def test_an_earlier_set_pulls_all_parameters_that_it_knows(robot, problem):
     pulled = Consistent(strength=1e8).fit(replace(problem, prior=prior))
     assert is_consistent(pulled.full[:30])
     assert np.all(pulled.full[30:][not_negative(robot.regressor)] >= 0.0)
-    apart = np.abs(pulled.values - earlier.values) / earlier.standard_deviations
-    alone = np.abs(Consistent(strength=0.0).fit(problem).values - earlier.values) / earlier.standard_deviations
+    apart = np.abs(pulled.values - earlier.estimate.values) / earlier.estimate.standard_deviations
+    alone = (
+        np.abs(Consistent(strength=0.0).fit(problem).values - earlier.estimate.values)
+        / earlier.estimate.standard_deviations
+    )
     assert np.median(apart) < 0.3 * np.median(alone)
 
 

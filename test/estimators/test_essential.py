@@ -125,8 +125,8 @@ def test_the_reduced_set_goes_the_whole_way(tmp_path):
     result = identify([noisy(1)], [noisy(99)], robot.model, settings, "0")
     names = [step.name for step in result.essential.left_out]
     assert names
-    assert set(result.parameters.names) == set(whole.parameters.names) - set(names)
-    assert set(result.parameters.status) <= {"good", "weak"}
+    assert set(result.parameters.base.names) == set(whole.parameters.base.names) - set(names)
+    assert set(result.parameters.estimate.status) <= {"good", "weak"}
     left = [one for one in result.identifiable if one.name in names]
     assert "left out" in {one.status for one in left} <= {"left out", "structural"}
     assert all(one.base for one in left), "a torque does depend on them"

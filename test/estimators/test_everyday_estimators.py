@@ -383,7 +383,7 @@ def identified(name, recording, settings=None):
 @every_estimator
 def test_every_estimator_goes_the_whole_way(name):
     result = identified(name, noisy(1))
-    assert result.parameters.estimator == name
+    assert result.parameters.provenance.estimator == name
     assert result.evaluation.held_out.all_joints_nrmse < 0.1
     summary = identification_summary(result, "parameters.yaml")
     assert bool(summary["regularized_towards"]) == bool(result.estimate.regularized_towards)
@@ -400,7 +400,7 @@ def test_an_earlier_parameter_set_is_a_prior(tmp_path):
     after = identified("map", short, settings)
     assert after.estimate.regularized_towards == "parameter set of small, give or take 25% of each parameter's size"
     truth = arm()[0].base_values
-    errors = [np.linalg.norm(values - truth) for values in (after.estimate.values, first.values)]
+    errors = [np.linalg.norm(values - truth) for values in (after.estimate.values, first.estimate.values)]
     alone = np.linalg.norm(identified("map", short).estimate.values - truth)
     print(errors, alone)
     assert errors[0] < 0.7 * alone

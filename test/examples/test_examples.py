@@ -20,9 +20,9 @@ def finds_the_number_of_base_parameters(count):
 
 
 def recovers_friction(parameters):
-    found = dict(zip(parameters.names, parameters.values, strict=True))
+    found = dict(zip(parameters.base.names, parameters.estimate.values, strict=True))
     np.testing.assert_allclose([found[f"fv{joint}"] for joint in (1, 2, 3)], [1.5, 1.0, 0.4], rtol=0.1)
-    assert parameters.verdict == "good"
+    assert parameters.judgment.verdict == "good"
 
 
 def is_well_conditioned(condition_number):
@@ -35,7 +35,11 @@ def predicts_within_two_percent(error):
 
 def recovers_cubic_friction(parameters):
     found = dict(
-        zip(parameters.names, zip(parameters.values, parameters.standard_deviations, strict=True), strict=True)
+        zip(
+            parameters.base.names,
+            zip(parameters.estimate.values, parameters.estimate.standard_deviations, strict=True),
+            strict=True,
+        )
     )
     for joint in (1, 2, 3):
         value, sigma = found[f"fq{joint}"]

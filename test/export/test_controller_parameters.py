@@ -2,11 +2,11 @@
 """Parameters of other packages' controllers: their own formulas, written out here, give the identified friction."""
 
 import json
-from dataclasses import replace
 
 import numpy as np
 import pytest
 import yaml
+from support.altered import altered, scaled
 from support.given_parameters import parameter_set
 from support.robots import URDFS
 
@@ -25,10 +25,10 @@ N = len(JOINTS)
 SPEED = 1.5
 
 
-def panda(*terms, compensates=("none",), **fields):
+def panda(*terms, compensates=("none",), drives=(), **parts):
     parameters = parameter_set(URDFS["panda"].read_text(), JOINTS, terms=terms)
     ranges = {"q_min": np.full(N, -1.0), "q_max": np.full(N, 1.0), "dq_max": np.full(N, SPEED)}
-    return replace(parameters, robot_compensates=compensates, **ranges, **fields)
+    return altered(parameters, effort={"robot_compensates": compensates, **dict(drives)}, ranges=ranges, **parts)
 
 
 def exported(name, parameters):
@@ -62,7 +62,7 @@ def test_smoothed_coulomb_friction_is_exact_in_crisp_controllers():
     given, findings = exported("crisp_controllers", parameters)
     assert given["joints"] == list(JOINTS)
     assert given["use_friction"] and given["use_gravity_compensation"] and given["use_coriolis_compensation"]
-    levels = parameters.term_values
+    levels = parameters.terms.values
     assert np.allclose(given["friction"]["fp1"], 2.0 * levels, rtol=1e-6)
     assert np.allclose(given["friction"]["fp2"], 2.0 / 0.05, rtol=1e-6)
     dq = np.random.default_rng(0).uniform(-SPEED, SPEED, (200, N))
@@ -75,7 +75,7 @@ def test_smoothed_coulomb_friction_is_exact_in_crisp_controllers():
 def test_viscous_friction_has_no_place_in_crisp_controllers_and_is_reported():
     parameters = panda(Viscous(), Coulomb(0.05), Offset())
     given, (finding,) = exported("crisp_controllers", parameters)
-    viscous, coulomb, offsets = parameters.term_values.reshape(3, N)
+    viscous, coulomb, offsets = parameters.terms.values.reshape(3, N)
     assert np.allclose(given["friction"]["fp1"], 2.0 * coulomb, rtol=1e-6)
     lost = viscous[0] * SPEED + offsets[0]
     assert f"{JOINTS[0]} {lost:.2g} of" in finding.message
@@ -117,7 +117,7 @@ def test_the_kinetic_friction_of_robotis_never_exceeds_the_identified_one():
 
 
 def test_drive_gains_scale_the_torque_of_robotis():
-    parameters = panda(Coulomb(), drive_gains=np.full(N, 4.0), drive_signs=np.array([1.0] * 6 + [-1.0]))
+    parameters = panda(Coulomb(), drives={"drive_gains": np.full(N, 4.0), "drive_signs": np.array([1.0] * 6 + [-1.0])})
     given, _ = exported("gravity_compensation_controller", parameters)
     assert given["torque_scaling_factors"] == [0.25] * 6 + [-0.25]
 
@@ -161,10 +161,10 @@ def test_the_parser_of_ros_reads_the_files(name, tmp_path):
 
 @pytest.mark.parametrize("name", FORMATS)
 def test_a_bad_verdict_is_exported_only_on_request(name, tmp_path, capsys):
-    parameters = panda(Coulomb(), verdict="bad", reasons=("the signs of two joints are wrong",))
+    parameters = panda(Coulomb(), judgment={"verdict": "bad", "reasons": ("the signs of two joints are wrong",)})
     with pytest.raises(InputError, match="the verdict on the parameters is bad"):
         export_model(name, parameters)
-    (tmp_path / "arm.urdf").write_text(parameters.urdf)
+    (tmp_path / "arm.urdf").write_text(parameters.robot.urdf)
     write_parameters(tmp_path / "parameters.yaml", parameters)
     out = tmp_path / "model"
     words = ["export", "--robot", str(tmp_path / "arm.urdf"), "--parameters", str(tmp_path / "parameters.yaml")]
@@ -179,19 +179,19 @@ def test_a_bad_verdict_is_exported_only_on_request(name, tmp_path, capsys):
 @pytest.mark.parametrize("name", FORMATS)
 def test_a_model_that_the_motors_cannot_hold_is_exported_only_on_request(name):
     """The efforts of all joints in another unit, where no mass of the URDF shows it: the controller node refuses it."""
-    sound = panda(Coulomb())
-    heavy = {key: 1e3 * getattr(sound, key) for key in ("values", "standard_parameters", "term_values")}
-    heavy = replace(sound, **heavy)
+    heavy = scaled(panda(Coulomb()), 1e3)
     with pytest.raises(InputError, match="above the rated"):
         export_model(name, heavy)
     (finding,) = (
         one for one in export_model(name, heavy, allow_bad_verdict=True).findings if one.code == "export_of_bad_verdict"
     )
     assert "above the rated" in finding.message
-    alike = heavy.urdf
+    alike = heavy.robot.urdf
     for effort in ("87.0", "12.0"):
         alike = alike.replace(f'effort="{effort}"', 'effort="10"')
-    export_model(name, replace(heavy, urdf=alike, urdf_sha256=urdf_hash(alike)))  # one number for all: a placeholder
+    export_model(
+        name, altered(heavy, robot={"urdf": alike, "urdf_sha256": urdf_hash(alike)})
+    )  # one number for all: a placeholder
 
 
 @pytest.mark.parametrize("name", ["urdf", "mjcf"])

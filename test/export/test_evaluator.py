@@ -2,10 +2,10 @@
 """Exported C and C++ source code: compiled without warnings, it gives the torques of `Dynamics`."""
 
 import re
-from dataclasses import replace
 
 import numpy as np
 import pytest
+from support.altered import altered
 from support.compiled_models import ROBOTS, STATES, expected, path, run
 from support.given_parameters import parameter_set
 from support.robots import OBLIQUE
@@ -94,7 +94,7 @@ def answers(folder, parameters, language, motion):
 
 def check(folder, parameters, language):
     """Check that compiled code and `Dynamics` agree at a thousand states."""
-    motion = path(len(parameters.joint_names), np.random.default_rng(0))
+    motion = path(len(parameters.robot.joint_names), np.random.default_rng(0))
     wanted = expected(parameters, motion)
     got = answers(folder, parameters, language, motion).reshape(STATES, -1)
     ends = np.cumsum([block.shape[1] for block in wanted])
@@ -122,9 +122,13 @@ def test_a_temperature_is_reported_as_left_out():
 
 def test_a_robot_without_a_positive_mass_matrix_is_not_accelerated(tmp_path):
     parameters = parameter_set(OBLIQUE)
-    parameters = replace(parameters, values=-parameters.values, standard_parameters=-parameters.standard_parameters)
-    motion = path(len(parameters.joint_names), np.random.default_rng(0))
-    n = len(parameters.joint_names)
+    parameters = altered(
+        parameters,
+        estimate={"values": -parameters.estimate.values},
+        bodies={"standard_parameters": -parameters.bodies.standard_parameters},
+    )
+    motion = path(len(parameters.robot.joint_names), np.random.default_rng(0))
+    n = len(parameters.robot.joint_names)
     for language in LANGUAGES:
         got = answers(tmp_path, parameters, language, motion).reshape(STATES, -1)
         assert (got[:, 5 * n] == -1.0).all()
@@ -139,7 +143,7 @@ def test_the_command_writes_a_header(tmp_path, capsys):
     given = ["export", "--robot", str(robot), "--parameters", str(file), "--format", "cpp", "--out", str(out)]
     assert main(given) == 0
     assert out.read_text() == FORMATS["cpp"](parameters).text
-    assert parameters.urdf_sha256 in out.read_text()
+    assert parameters.robot.urdf_sha256 in out.read_text()
 
 
 COMMANDS = {
@@ -177,8 +181,8 @@ int main()
 def test_a_command_does_not_contain_what_the_driver_adds(parts, language, tmp_path, monkeypatch):
     monkeypatch.setitem(LANGUAGES, language, (*LANGUAGES[language][:3], COMMANDS[language]))
     parameters = parameter_set(*ROBOTS["mimics"], terms=(Viscous(), RotorInertia(), Offset()))
-    parameters = replace(parameters, robot_compensates=parts or ("none",))
-    motion = path(len(parameters.joint_names), np.random.default_rng(0))[:3]
+    parameters = altered(parameters, effort={"robot_compensates": parts or ("none",)})
+    motion = path(len(parameters.robot.joint_names), np.random.default_rng(0))[:3]
     got = answers(tmp_path, parameters, language, motion).reshape(STATES, -1)
     dynamics = Dynamics.from_parameters(parameters)
     expected = dynamics.inverse_dynamics(*motion) - DriverCompensation(dynamics, parts).torque(*motion[:2])
@@ -187,6 +191,6 @@ def test_a_command_does_not_contain_what_the_driver_adds(parts, language, tmp_pa
 
 def test_without_knowledge_of_the_driver_there_is_no_command():
     for language in LANGUAGES:
-        exported = FORMATS[language](replace(parameter_set(OBLIQUE), robot_compensates=("unknown",)))
+        exported = FORMATS[language](altered(parameter_set(OBLIQUE), effort={"robot_compensates": ("unknown",)}))
         assert "command" not in exported.text.split("*/", 1)[1]
         assert [finding.code for finding in exported.findings] == ["driver_unknown"]

@@ -3,12 +3,12 @@
 
 import json
 import re
-from dataclasses import replace
 from xml.etree import ElementTree
 
 import numpy as np
 import pinocchio
 import pytest
+from support.altered import altered
 from support.given_parameters import parameter_set
 from support.robots import MIMICS, OBLIQUE, PLANAR3R, URDFS, Truth, joint, link, ratio, urdf
 from support.sdf_reader import urdf_of
@@ -55,14 +55,14 @@ ROBOTS = {
 def rigid_torque(parameters, motion):
     """Torque of the identified bodies alone, shape (N, n)."""
     regressor = Regressor.from_parameters(parameters)
-    return Regressor(regressor.model).torque(motion, parameters.standard_parameters).T
+    return Regressor(regressor.model).torque(motion, parameters.bodies.standard_parameters).T
 
 
 @pytest.mark.parametrize("name", ROBOTS)
 def test_a_written_urdf_reloads_with_the_same_torque(name):
     text, joints, held = ROBOTS[name]
     parameters = parameter_set(text, joints, held)
-    assert parameters.physically_consistent
+    assert parameters.bodies.physically_consistent
     exported = to_urdf(parameters)
     model = RobotModel.from_urdf(exported.text, joints=joints, held=held)
     motion = random_motion(model, STATES)
@@ -76,24 +76,24 @@ def test_a_written_sdf_describes_the_same_robot(name):
     text, joints, held = ROBOTS[name]
     parameters = parameter_set(text, joints, held, (Viscous(), Coulomb()), gravity=(1.0, -2.0, -9.0))
     read, gravity = urdf_of(to_sdf(parameters).text)
-    model = RobotModel.from_urdf(read, joints=list(parameters.joint_names), gravity=gravity)
-    assert (model.joint_names, model.body_names) == (parameters.joint_names, parameters.body_names)
+    model = RobotModel.from_urdf(read, joints=list(parameters.robot.joint_names), gravity=gravity)
+    assert (model.joint_names, model.body_names) == (parameters.robot.joint_names, parameters.robot.body_names)
     motion = random_motion(Regressor.from_parameters(parameters).model, STATES)
     assert ratio(Truth(model).torque(motion), rigid_torque(parameters, motion)) < 1e-9
     given = Regressor.from_parameters(parameters).model.limits
     np.testing.assert_array_equal(model.limits.lower, given.lower)
     rated = np.isfinite(given.effort) & (given.effort > 0.0)
     np.testing.assert_array_equal(model.limits.effort[rated], given.effort[rated])
-    bodies = len(parameters.body_names)
+    bodies = len(parameters.robot.body_names)
     dynamics = {one.get("name"): one.find("dynamics").attrib for one in ElementTree.fromstring(read).iter("joint")}
-    for number, body in enumerate(parameters.body_names):
-        assert float(dynamics[body]["damping"]) == parameters.term_values[number]
-        assert float(dynamics[body]["friction"]) == parameters.term_values[bodies + number]
+    for number, body in enumerate(parameters.robot.body_names):
+        assert float(dynamics[body]["damping"]) == parameters.terms.values[number]
+        assert float(dynamics[body]["friction"]) == parameters.terms.values[bodies + number]
 
 
 def test_names_that_sdf_reserves_or_has_twice_are_replaced_and_reported():
     text = ARM
-    for old, new in zip(parameter_set(ARM).joint_names, ("base", "x::y", "__r__"), strict=True):
+    for old, new in zip(parameter_set(ARM).robot.joint_names, ("base", "x::y", "__r__"), strict=True):
         text = text.replace(f'<joint name="{old}"', f'<joint name="{new}"')
     exported = to_sdf(parameter_set(text))
     model = ElementTree.fromstring(exported.text).find("world/model")
@@ -110,7 +110,7 @@ def test_names_that_sdf_reserves_or_has_twice_are_replaced_and_reported():
 
 def test_a_link_of_sdf_has_another_name_than_every_joint():
     text = ARM
-    for old, new in zip(parameter_set(ARM).joint_names, ("a", "a_link", "fixed_to_world"), strict=True):
+    for old, new in zip(parameter_set(ARM).robot.joint_names, ("a", "a_link", "fixed_to_world"), strict=True):
         text = text.replace(f'<joint name="{old}"', f'<joint name="{new}"')
     model = ElementTree.fromstring(to_sdf(parameter_set(text)).text).find("world/model")
     names = [one.get("name") for one in model if one.tag in ("link", "joint")]
@@ -193,7 +193,9 @@ def test_presliding_friction_is_written_with_its_torque_in_sliding():
     terms = (Viscous(), Coulomb(), TERMS["dahl"](), TERMS["load_dahl"](), TERMS["saturating_viscous"]())
     levels = np.array([0.1, 0.2, 0.3, 0.4, 0.5, 0.6])
     values = np.concatenate([np.full(3, 0.7), np.full(3, 0.2), np.tile(levels, 3), np.full(18, 0.01), np.full(9, 0.3)])
-    parameters = replace(parameter_set(ARM, terms=terms, values=values), q_max=np.ones(3), dq_max=np.full(3, 4.0))
+    parameters = altered(
+        parameter_set(ARM, terms=terms, values=values), ranges={"q_max": np.ones(3), "dq_max": np.full(3, 4.0)}
+    )
     dynamics = Dynamics.from_parameters(parameters)
     for form, attribute in ((to_urdf, "friction"), (to_mjcf, "frictionloss")):
         exported = form(parameters)
@@ -219,14 +221,14 @@ class TestInconsistent:
     def parameters(self, change=0.0):
         """The base parameters of a real robot, of which one standard deviation too many is taken away."""
         sound = parameter_set(ARM)
-        full = np.zeros_like(sound.standard_parameters)
-        full[sound.independent_columns] = sound.values
+        full = np.zeros_like(sound.bodies.standard_parameters)
+        full[sound.base.independent] = sound.estimate.values
         full[9] -= change
         return parameter_set(ARM, inertial=full)
 
     def test_a_urdf_has_the_same_torque_with_masses_near_the_old_ones(self):
         parameters = self.parameters(10.0)
-        assert not parameters.physically_consistent
+        assert not parameters.bodies.physically_consistent
         exported = to_urdf(parameters)
         assert exported.findings[0].code == "inertia_not_physical"
         assert "joint shoulder" in exported.findings[0].message
@@ -261,11 +263,11 @@ class TestMujoco:
         model = mujoco.MjModel.from_xml_string(to_mjcf(parameters).text)
         data, regressor = mujoco.MjData(model), Regressor.from_parameters(parameters)
         coupling, offset = regressor.model.coupling, regressor.model.offset
-        order = [model.joint(name).dofadr[0] for name in parameters.body_names]
-        bodies = len(parameters.body_names)
-        np.testing.assert_array_equal(model.dof_damping[order], parameters.term_values[:bodies])
-        np.testing.assert_array_equal(model.dof_frictionloss[order], parameters.term_values[bodies : 2 * bodies])
-        rotors = parameters.term_values[2 * bodies :]
+        order = [model.joint(name).dofadr[0] for name in parameters.robot.body_names]
+        bodies = len(parameters.robot.body_names)
+        np.testing.assert_array_equal(model.dof_damping[order], parameters.terms.values[:bodies])
+        np.testing.assert_array_equal(model.dof_frictionloss[order], parameters.terms.values[bodies : 2 * bodies])
+        rotors = parameters.terms.values[2 * bodies :]
         motion, theirs = random_motion(regressor.model, STATES), []
         for q, dq, ddq in zip(motion.q.T, motion.dq.T, motion.ddq.T, strict=True):
             data.qpos[order], data.qvel[order] = coupling @ q + offset, coupling @ dq
@@ -284,7 +286,7 @@ class TestMujoco:
         model = mujoco.MjModel.from_xml_string(to_mjcf(parameters).text)
         data, dynamics = mujoco.MjData(model), Dynamics.from_parameters(parameters)
         motion = random_motion(dynamics.regressor.model, STATES)
-        dry = parameters.term_values[3:6]
+        dry = parameters.terms.values[3:6]
         smooth, whole = [], []
         for q, dq, ddq in zip(motion.q.T, motion.dq.T, motion.ddq.T, strict=True):
             data.qpos[:], data.qvel[:], data.qacc[:] = q, dq, ddq
@@ -302,7 +304,7 @@ class TestMujoco:
         fast = np.abs(speeds) > 0.5 * np.abs(speeds).max(axis=0)
         assert fast.any(axis=0).all()
         assert np.all((added * np.sign(speeds) >= 0.9 * dry)[fast])
-        assert [model.actuator(name).ctrlrange.tolist() for name in parameters.joint_names] == [[-5.0, 5.0]] * 3
+        assert [model.actuator(name).ctrlrange.tolist() for name in parameters.robot.joint_names] == [[-5.0, 5.0]] * 3
 
     def test_ranges_and_followers(self):
         mujoco = pytest.importorskip("mujoco", reason="MuJoCo is not installed")

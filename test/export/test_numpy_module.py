@@ -4,10 +4,10 @@
 import ast
 import subprocess
 import sys
-from dataclasses import replace
 
 import numpy as np
 import pytest
+from support.altered import altered
 from support.compiled_models import ROBOTS, STATES, path
 from support.given_parameters import parameter_set
 from support.robots import OBLIQUE, ratio
@@ -32,7 +32,7 @@ def module_of(parameters):
 def assert_equal(parameters):
     """The functions of the module give the same as `Dynamics` along a path, with and without its history."""
     dynamics, module = Dynamics.from_parameters(parameters), module_of(parameters)
-    q, dq, ddq, tau, _ = path(len(parameters.joint_names), np.random.default_rng(2))
+    q, dq, ddq, tau, _ = path(len(parameters.robot.joint_names), np.random.default_rng(2))
     assert len(q) == STATES
     for name, arguments in (
         ("inverse_dynamics", (q, dq, ddq)),
@@ -110,7 +110,7 @@ def test_names_neither_break_the_module_nor_become_code():
     """A field of the template, quotes and backslashes in names."""
     names = ("@comment@", "@laws@", 'quote"""\\')
     parameters = parameter_set(OBLIQUE, terms=(Viscous(),))
-    named = replace(parameters, robot_name='x"""; import nothing_of_that_name; """@laws@')
+    named = altered(parameters, robot={"name": 'x"""; import nothing_of_that_name; """@laws@'})
     assert "LAWS" in module_of(named)
     text = fill_template("@joints@ @comment@ @unknown@", {"comment": "c", "joints": repr(names)})
     assert text == f"{names!r} c @unknown@"
@@ -120,7 +120,7 @@ def test_names_neither_break_the_module_nor_become_code():
     ("added", "code"), [(("gravity",), "driver_compensates"), (("unknown",), "driver_unknown"), (("none",), None)]
 )
 def test_what_the_driver_adds_is_reported(added, code):
-    parameters = replace(parameter_set(OBLIQUE, terms=(Viscous(),)), robot_compensates=added)
+    parameters = altered(parameter_set(OBLIQUE, terms=(Viscous(),)), effort={"robot_compensates": added})
     exported = export_model("python", parameters)
     assert {one.code for one in exported.findings} & {"driver_compensates", "driver_unknown"} == ({code} - {None})
     assert "those of the motors" in ast.get_docstring(ast.parse(exported.text))

@@ -3,11 +3,11 @@
 
 import re
 import subprocess
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
+from support.altered import altered, scaled
 from support.compiled_models import ROBOTS, STATES, expected, path, run
 from support.given_parameters import parameter_set
 from support.robots import MIMICS, OBLIQUE, URDFS
@@ -102,10 +102,10 @@ def program(tmp_path_factory):
 def check(program, folder, parameters):
     """Check that the program and `Dynamics` agree at a thousand states, and that it allocates nothing meanwhile."""
     write_parameters(folder / "parameters.yaml", parameters)
-    motion = path(len(parameters.joint_names), np.random.default_rng(0))
+    motion = path(len(parameters.robot.joint_names), np.random.default_rng(0))
     states = np.ascontiguousarray(np.stack(motion, axis=1)).tobytes()
     got = np.frombuffer(run([str(program), str(folder / "parameters.yaml")], states)).reshape(STATES, -1)
-    dynamics, parts = Dynamics.from_parameters(parameters), parameters.robot_compensates
+    dynamics, parts = Dynamics.from_parameters(parameters), parameters.effort.robot_compensates
     driver = DriverCompensation(dynamics, parts).torque(*motion[:2])
     command = dynamics.inverse_dynamics(*motion[:3]) - driver if "unknown" not in parts else 0.0 * driver
     wanted = (*expected(parameters, motion), command)
@@ -116,7 +116,7 @@ def check(program, folder, parameters):
 
 def loaded(parameters):
     """The set with parameters of the load, which the header does not compute from the URDF."""
-    return replace(parameters, load_parameters=1.1 * parameters.standard_parameters)
+    return altered(parameters, bodies={"load_parameters": 1.1 * parameters.bodies.standard_parameters})
 
 
 def test_the_header_is_the_generated_one():
@@ -154,18 +154,18 @@ def test_locked_joints_are_part_of_the_bodies_that_carry_them(program, tmp_path)
 @pytest.mark.parametrize("parts", [("none",), ("gravity",), ("gravity", "friction", "coriolis"), ("unknown",)], ids=str)
 def test_a_command_does_not_contain_what_the_driver_adds(parts, program, tmp_path):
     parameters = parameter_set(*ROBOTS["mimics"], terms=(Viscous(), Dahl(), Offset()))
-    check(program, tmp_path, replace(parameters, robot_compensates=parts))
+    check(program, tmp_path, altered(parameters, effort={"robot_compensates": parts}))
 
 
 @pytest.mark.parametrize(
     ("old", "new", "reason"),
     [
-        ("format_version: 2", "format_version: 1", "format_version is 1"),
-        ("\nurdf:", "\nother:", "urdf is missing"),
+        ("format_version: 3", "format_version: 1", "format_version is 1"),
+        ("\n  urdf:", "\n  other:", "robot.urdf is missing"),
         ("verdict: good", "verdict: bad", "its verdict is bad"),
-        ("effort_kind: unknown", "effort_kind: current", "the drive gain of"),
-        ("term_names: [viscous", "term_names: [velvet", "term velvet on .* is not known"),
-        ("\nvalues: [", "\nvalues: [.nan, ", "values has shape"),
+        ("kind: unknown", "kind: current", "the drive gain of"),
+        ("names: [viscous", "names: [velvet", "term velvet on .* is not known"),
+        ("\n  values: [", "\n  values: [.nan, ", "values has shape"),
         ("<joint", "<jo", "the hash differs"),
     ],
 )
@@ -196,12 +196,6 @@ def test_hostile_sets_are_refused_as_in_python(program, tmp_path):
     assert not differences, "\n".join(differences)
 
 
-def times(parameters, factor):
-    """The set with all masses, inertias and terms times a factor, which is consistent in itself."""
-    fields = ("values", "standard_parameters", "term_values", "load_parameters")
-    return replace(parameters, **{name: factor * getattr(parameters, name) for name in fields})
-
-
 ARM_OF_PANDA = tuple(f"panda_joint{number}" for number in range(1, 8))
 
 ROBOTS_TO_COMMAND = {
@@ -222,15 +216,15 @@ ROBOTS_TO_COMMAND = {
 @pytest.mark.parametrize("case", ROBOTS_TO_COMMAND)
 def test_a_robot_is_commanded_as_in_python(case, program, tmp_path):
     factor, change, reason = ROBOTS_TO_COMMAND[case]
-    parameters = times(parameter_set(URDFS["panda"].read_text(), ARM_OF_PANDA, terms=(Viscous(), Offset())), factor)
-    robot = change(parameters.urdf)
+    parameters = scaled(parameter_set(URDFS["panda"].read_text(), ARM_OF_PANDA, terms=(Viscous(), Offset())), factor)
+    robot = change(parameters.robot.urdf)
     (tmp_path / "robot.urdf").write_text(robot)
     write_parameters(tmp_path / "parameters.yaml", parameters)
     words = [str(program), str(tmp_path / "parameters.yaml"), str(tmp_path / "robot.urdf")]
     done = subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False, timeout=60)
     reported = ""
     try:
-        dynamics = usable_dynamics(parameters, robot, parameters.joint_names, False)
+        dynamics = usable_dynamics(parameters, robot, parameters.robot.joint_names, False)
         refuse_unsafe(parameters, dynamics, rated_efforts(dynamics.regressor.model))
     except RobotDynIdError as error:
         reported = str(error)

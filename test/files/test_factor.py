@@ -12,9 +12,8 @@ from support.fleets import SimulatedFleet
 
 from robot_dyn_id.errors import InputError
 from robot_dyn_id.files.factor import LARGEST, factor_bytes, parse_factor, read_factor, write_factor
-from robot_dyn_id.identification.diagnosis.fingerprint import Fingerprint
 from robot_dyn_id.identification.factor import Factor
-from robot_dyn_id.signals.ranges import Ranges
+from robot_dyn_id.parameters import Fingerprint, Ranges
 
 
 @pytest.fixture(scope="module")

@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Comparison of models: the same model in other base parameters, changes, other terms, coverage of the test."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from scipy.stats import kstest
+from support.altered import altered
 from support.given_parameters import parameter_set
 from support.model_nodes import identified, presliding
 from support.simulated import ARM, LIFT, Simulated
@@ -22,52 +21,60 @@ TERMS = (Viscous(), Coulomb(), Offset())
 
 def in_other_base_parameters(one):
     """The same model, each base parameter named after the last column that can stand for it."""
-    rest = np.arange(len(one.column_names))[::-1]
+    rest = np.arange(len(one.base.column_names))[::-1]
     chosen = []
     for column in rest:
-        if np.linalg.matrix_rank(one.mapping[:, [*chosen, column]], tol=1e-6) > len(chosen):
+        if np.linalg.matrix_rank(one.base.mapping[:, [*chosen, column]], tol=1e-6) > len(chosen):
             chosen.append(int(column))
     chosen = sorted(chosen)
-    to_new = np.linalg.inv(one.mapping[:, chosen])
-    mapping = to_new @ one.mapping
+    to_new = np.linalg.inv(one.base.mapping[:, chosen])
+    mapping = to_new @ one.base.mapping
     mapping[:, chosen] = np.eye(len(chosen))
-    covariance = to_new @ one.covariance @ to_new.T
+    covariance = to_new @ one.estimate.covariance @ to_new.T
     covariance = (covariance + covariance.T) / 2
-    units = dict(zip(one.names, one.units, strict=True))
-    assert set(chosen) != set(one.independent_columns.tolist())
-    regressor_units = {name: units.get(name) for name in one.column_names}
-    full = np.append(one.standard_parameters, one.term_values)
+    units = dict(zip(one.base.names, one.base.units, strict=True))
+    assert set(chosen) != set(one.base.independent.tolist())
+    regressor_units = {name: units.get(name) for name in one.base.column_names}
+    full = np.append(one.bodies.standard_parameters, one.terms.values)
     kinds = ("kg", *("kg m",) * 3, *("kg m^2",) * 6)
-    return replace(
+    return altered(
         one,
-        names=tuple(one.column_names[c] for c in chosen),
-        expressions=tuple(one.column_names[c] for c in chosen),
-        units=tuple(regressor_units[one.column_names[c]] or kinds[c % 10] for c in chosen),
-        values=mapping @ full,
-        standard_deviations=np.sqrt(np.diag(covariance)),
-        covariance=covariance,
-        mapping=mapping,
-        independent_columns=np.array(chosen, dtype=np.uint32),
-        interval_lows=np.zeros(0),
-        interval_highs=np.zeros(0),
+        base={
+            "names": tuple(one.base.column_names[c] for c in chosen),
+            "expressions": tuple(one.base.column_names[c] for c in chosen),
+            "units": tuple(regressor_units[one.base.column_names[c]] or kinds[c % 10] for c in chosen),
+            "mapping": mapping,
+            "independent": np.array(chosen, dtype=np.uint32),
+        },
+        estimate={
+            "values": mapping @ full,
+            "standard_deviations": np.sqrt(np.diag(covariance)),
+            "covariance": covariance,
+            "interval_lows": np.zeros(0),
+            "interval_highs": np.zeros(0),
+        },
     )
 
 
 def shifted(one, number, sigmas):
     """The model with one term parameter changed, by a number of standard deviations of its base parameter."""
-    column = int(one.independent_columns[number]) - len(one.standard_parameters)
-    values = one.term_values.copy()
-    values[column] += sigmas * one.standard_deviations[number]
-    full = np.append(one.standard_parameters, values)
+    column = int(one.base.independent[number]) - len(one.bodies.standard_parameters)
+    values = one.terms.values.copy()
+    values[column] += sigmas * one.estimate.standard_deviations[number]
+    full = np.append(one.bodies.standard_parameters, values)
     lows, highs = (np.zeros(0),) * 2
-    return replace(one, values=one.mapping @ full, term_values=values, interval_lows=lows, interval_highs=highs)
+    return altered(
+        one,
+        estimate={"values": one.base.mapping @ full, "interval_lows": lows, "interval_highs": highs},
+        terms={"values": values},
+    )
 
 
 def test_a_model_does_not_differ_from_itself_in_whatever_base_parameters():
     one = identified()
     for other in (one, in_other_base_parameters(one)):
         found = compare_models(one, other)
-        assert len(found.names) == found.degrees == len(one.names) and not found.not_compared
+        assert len(found.names) == found.degrees == len(one.base.names) and not found.not_compared
         np.testing.assert_allclose(found.values, found.reference_values, rtol=1e-9, atol=1e-12)
         assert not found.significant and not found.differing.any()
         assert np.all(found.torque.rms <= 1e-9 * found.torque.torque_rms)
@@ -75,7 +82,7 @@ def test_a_model_does_not_differ_from_itself_in_whatever_base_parameters():
 
 def test_a_changed_parameter_is_named_with_its_difference():
     one = identified()
-    number = one.names.index("fc2")
+    number = one.base.names.index("fc2")
     found = compare_models(in_other_base_parameters(one), shifted(one, number, 12.0))
     place = found.names.index("fc2")
     assert np.flatnonzero(found.differing).tolist() == [place] and found.significant
@@ -87,11 +94,11 @@ def test_a_changed_parameter_is_named_with_its_difference():
 def test_a_difference_of_no_single_parameter_names_the_combination():
     """Two estimates with a correlation of 0.999 differ by two sigma each in opposite directions: far more together."""
     one = identified()
-    i, j = one.names.index("fv2"), one.names.index("fc2")
-    covariance = np.diag(np.diag(one.covariance))
+    i, j = one.base.names.index("fv2"), one.base.names.index("fc2")
+    covariance = np.diag(np.diag(one.estimate.covariance))
     sigma = np.sqrt(np.diag(covariance))
     covariance[i, j] = covariance[j, i] = 0.999 * sigma[i] * sigma[j]
-    one = replace(one, covariance=covariance, interval_lows=np.zeros(0), interval_highs=np.zeros(0))
+    one = altered(one, estimate={"covariance": covariance, "interval_lows": np.zeros(0), "interval_highs": np.zeros(0)})
     found = compare_models(one, shifted(shifted(one, i, 2.0), j, -2.0))
     assert found.significant and not found.differing.any()
     combination = found.combination
@@ -108,10 +115,10 @@ def test_a_difference_of_no_single_parameter_names_the_combination():
 def test_what_has_no_counterpart_is_named():
     one, other = identified(), presliding()
     found = compare_models(one, other)
-    assert {name[:2] for name in one.names} >= {"fc"}
+    assert {name[:2] for name in one.base.names} >= {"fc"}
     assert all(name.startswith(("fc", "fd")) for name in found.not_compared)
-    assert {name for name in one.names if name.startswith("fc")} <= set(found.not_compared)
-    assert len(found.names) == len(one.names) - 3
+    assert {name for name in one.base.names if name.startswith("fc")} <= set(found.not_compared)
+    assert len(found.names) == len(one.base.names) - 3
 
     robot = compare_models(one, parameter_set(LIFT, terms=TERMS))
     assert not robot.names and robot.torque is None and robot.degrees == 0 and np.isnan(robot.p_value)
@@ -122,14 +129,14 @@ def test_what_has_no_counterpart_is_named():
 
 def test_parameters_that_were_not_excited_are_left_out():
     one = identified()
-    sigmas, covariance = one.standard_deviations.copy(), one.covariance.copy()
+    sigmas, covariance = one.estimate.standard_deviations.copy(), one.estimate.covariance.copy()
     sigmas[0] = np.inf
     covariance[0] = covariance[:, 0] = np.inf
-    unknown = replace(one, standard_deviations=sigmas, covariance=covariance)
+    unknown = altered(one, estimate={"standard_deviations": sigmas, "covariance": covariance})
     for pair in ((one, unknown), (unknown, one)):
         found = compare_models(*pair)
-        assert one.names[0] not in found.names and one.names[0] in found.not_compared
-        assert len(found.names) == len(one.names) - 1
+        assert one.base.names[0] not in found.names and one.base.names[0] in found.not_compared
+        assert len(found.names) == len(one.base.names) - 1
         assert np.isinf(found.torque.expected).any() and np.all(found.torque.rms < 1e-9)
 
 

@@ -48,7 +48,7 @@ def test_a_joint_without_held_out_effort_is_fit_for_nothing(recordings):
     result = identify(recordings[:1], [missing], ROBOT.model, SETTINGS, "test")
     assert ("effort_constant", ("wrist",)) in [(one.code, one.joints) for one in result.findings]
     check_unvalidated_wrist(result.evaluation)
-    assert np.isnan(result.parameters.held_out_nrmse[-1])
+    assert np.isnan(result.parameters.judgment.held_out_nrmse[-1])
     check_unvalidated_wrist(validate([missing], result.parameters, SETTINGS))
 
 
@@ -136,10 +136,10 @@ def test_a_short_held_out_part_is_no_reason_to_suspect_a_model(tilted):
 @pytest.mark.slow
 def test_the_prior_gives_the_gravity_vector_where_none_was_given(tilted, refining):
     result = identify(tilted[1:2], tilted[2:], ROBOT.model, refining, "test")
-    np.testing.assert_array_equal(result.parameters.gravity, TILTED.model.gravity)
+    np.testing.assert_array_equal(result.parameters.robot.gravity, TILTED.model.gravity)
     assert finding(result.findings, "gravity_of_prior")
     given = identify(tilted[1:2], tilted[2:], ROBOT.model, replace(refining, base_tilt=False), "test")
-    np.testing.assert_array_equal(given.parameters.gravity, ROBOT.model.gravity)
+    np.testing.assert_array_equal(given.parameters.robot.gravity, ROBOT.model.gravity)
     assert not finding(given.findings, "gravity_of_prior")
     errors = [one.evaluation.held_out.all_joints_nrmse for one in (result, given)]
     assert errors[0] < 0.5 * errors[1]

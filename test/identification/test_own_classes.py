@@ -61,7 +61,7 @@ def result():
 
 def test_an_own_term_is_identified(result):
     identification, robot = result
-    values = dict(zip(identification.parameters.names, identification.parameters.values, strict=True))
+    values = dict(zip(identification.parameters.base.names, identification.parameters.estimate.values, strict=True))
     assert [values["fr1"], values["fr2"]] == pytest.approx([0.7, 0.7], rel=0.02)
     assert identification.parameters.term_classes == (SquareRoot,)
     assert (
@@ -113,5 +113,5 @@ def test_an_own_estimator_is_used(result):
     terms = (*TERMS, SquareRoot(2.0))
     settings = Settings(terms=terms, estimator=Halved())
     own = identify([robot.record(1)], [robot.record(2)], robot.model, settings, "test").parameters
-    assert own.estimator == "halved"
-    assert np.array_equal(own.values, 0.5 * identification.parameters.values)
+    assert own.provenance.estimator == "halved"
+    assert np.array_equal(own.estimate.values, 0.5 * identification.parameters.estimate.values)

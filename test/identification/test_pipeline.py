@@ -6,6 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from scipy.interpolate import CubicSpline
+from support.parameter_sets import assert_same
 from support.simulated import ARM, GRIPPER, LIFT, TERMS, Simulated, at_chunk_size, changed, estimator_of
 
 from robot_dyn_id.data.chunk import Chunk
@@ -22,7 +23,6 @@ from robot_dyn_id.identification.prediction.prediction import predict_recording
 from robot_dyn_id.identification.settings import Settings
 from robot_dyn_id.identification.validation.holdout import held_out_method, split
 from robot_dyn_id.model.robot import RobotModel
-from robot_dyn_id.parameters import stored_fields
 from robot_dyn_id.signals.cleaning import Drive
 
 JOINTS = ("shoulder", "elbow", "wrist")
@@ -121,7 +121,7 @@ def assert_recovered(robot, result, most=4.0):
     assert (off < 1.96).mean() > 0.75
     motion = Motion(*random_fourier(robot.model, 77).evaluate(np.linspace(0.0, 10.0, 200))[:3])
     truth = robot.regressor.torque(motion, robot.parameters)
-    full = np.concatenate([result.parameters.standard_parameters, result.parameters.term_values])
+    full = np.concatenate([result.parameters.bodies.standard_parameters, result.parameters.terms.values])
     ours = robot.regressor.torque(motion, full)
     assert np.linalg.norm(ours - truth) < 0.02 * np.linalg.norm(truth)
 
@@ -136,7 +136,7 @@ RECOVERING = [name for name in ESTIMATORS if name not in OTHERS]
 def test_the_truth_is_recovered_within_its_sigmas(robot, recording, estimator):
     result = run(robot, recording, settings=Settings(estimator=estimator_of(estimator), period=10.0))
     assert_recovered(robot, result)
-    assert result.parameters.estimator == estimator
+    assert result.parameters.provenance.estimator == estimator
 
 
 def test_a_result_carries_parameters_evaluation_and_data(robot, recording, identified):
@@ -145,22 +145,24 @@ def test_a_result_carries_parameters_evaluation_and_data(robot, recording, ident
     assert {finding.severity for finding in evaluation.findings} <= {"info"}
     assert evaluation.cross_check.passed
     assert evaluation.held_out.all_joints_nrmse < 0.05
-    assert parameters.verdict == "good"
-    assert parameters.joint_names == robot.joints
-    assert parameters.names == robot.base.names
-    assert parameters.urdf == ARM
-    assert parameters.data_sources == identified.held_out_sources == ("simulation",)
-    assert parameters.held_out_method == evaluation.held_out.method == "cross_validation"
-    assert parameters.software_version == "test"
-    assert parameters.sample_rate == pytest.approx(100.0)
-    np.testing.assert_array_equal(parameters.standard_deviations, np.sqrt(np.diag(parameters.covariance)))
-    full = np.concatenate([parameters.standard_parameters, parameters.term_values])
-    np.testing.assert_allclose(parameters.mapping @ full, parameters.values, rtol=0, atol=1e-12)
+    assert parameters.judgment.verdict == "good"
+    assert parameters.robot.joint_names == robot.joints
+    assert parameters.base.names == robot.base.names
+    assert parameters.robot.urdf == ARM
+    assert parameters.provenance.sources == identified.held_out_sources == ("simulation",)
+    assert parameters.judgment.held_out_method == evaluation.held_out.method == "cross_validation"
+    assert parameters.provenance.software_version == "test"
+    assert parameters.processing.sample_rate == pytest.approx(100.0)
+    np.testing.assert_array_equal(
+        parameters.estimate.standard_deviations, np.sqrt(np.diag(parameters.estimate.covariance))
+    )
+    full = np.concatenate([parameters.bodies.standard_parameters, parameters.terms.values])
+    np.testing.assert_allclose(parameters.base.mapping @ full, parameters.estimate.values, rtol=0, atol=1e-12)
     inside = recording.samples.q
-    assert np.all(parameters.q_min >= inside.min(axis=0) - 1e-3)
-    assert np.all(parameters.q_max <= inside.max(axis=0) + 1e-3)
+    assert np.all(parameters.ranges.q_min >= inside.min(axis=0) - 1e-3)
+    assert np.all(parameters.ranges.q_max <= inside.max(axis=0) + 1e-3)
     assert identified.rows[1] == 0
-    assert identified.rows[0] > len(parameters.names)
+    assert identified.rows[0] > len(parameters.base.names)
 
 
 ROBOTS = {
@@ -179,18 +181,18 @@ def test_other_robots(name):
     result = run(robot, robot.record(duration=40.0, noise=0.03))
     assert_recovered(robot, result)
     assert result.evaluation.cross_check.passed
-    assert result.parameters.gravity.tolist() == list(options.get("gravity", (0.0, 0.0, -9.81)))
+    assert result.parameters.robot.gravity.tolist() == list(options.get("gravity", (0.0, 0.0, -9.81)))
     if name == "prismatic":
-        units = dict(zip(result.parameters.names, result.parameters.units, strict=True))
+        units = dict(zip(result.parameters.base.names, result.parameters.base.units, strict=True))
         assert (units["fc1"], units["fc2"], units["fv1"], units["fv2"]) == ("N", "N m", "N s/m", "N m s")
         assert [joint.unit for joint in result.evaluation.held_out.joints] == ["N", "N m"]
     if name == "mimic":
-        assert result.parameters.joint_names == ("turn", "finger")
-        assert len(result.parameters.body_names) == 3
+        assert result.parameters.robot.joint_names == ("turn", "finger")
+        assert len(result.parameters.robot.body_names) == 3
     if name == "held":
-        assert dict(zip(result.parameters.held_joint_names, result.parameters.held_joint_positions, strict=True)) == {
-            "elbow": 0.7
-        }
+        assert dict(
+            zip(result.parameters.robot.held_joint_names, result.parameters.robot.held_joint_positions, strict=True)
+        ) == {"elbow": 0.7}
 
 
 @pytest.mark.parametrize("name", ROBOTS)
@@ -215,7 +217,7 @@ def test_a_held_joint_held_elsewhere_is_another_robot(robot):
     values = [
         identify(
             *split([recording], m.joint_names), m, Settings(estimator=estimator_of("weighted")), "test"
-        ).parameters.values
+        ).parameters.estimate.values
         for m in (RobotModel.from_urdf(ARM, **options), model)
     ]
     assert np.abs(values[0] - values[1]).max() > 0.1
@@ -226,10 +228,10 @@ def test_several_trials(robot):
     trials = [replace(robot.record(seed=seed, duration=20.0, noise=0.1), source=f"t{seed}") for seed in (1, 2, 3)]
     result = run(robot, *trials)
     assert_recovered(robot, result)
-    assert result.parameters.data_sources == result.held_out_sources == ("t1", "t2", "t3")
+    assert result.parameters.provenance.sources == result.held_out_sources == ("t1", "t2", "t3")
     one = run(robot, trials[0], held_out=trials[2:])
     assert one.held_out_sources == ("t3",)
-    assert one.parameters.held_out_method == "recordings"
+    assert one.parameters.judgment.held_out_method == "recordings"
     assert np.median(result.estimate.standard_deviations / one.estimate.standard_deviations) < 0.85
 
 
@@ -240,7 +242,9 @@ def test_currents_with_gains_and_signs(robot, recording, identified):
     electric = changed(recording, tau=None, current=tau / gains)
     for data in (electric, replace(changed(recording, tau=tau / gains), effort_is_torque=False)):
         result = run(robot, data, settings=Settings(drives=drives, estimator=estimator_of("weighted")))
-        np.testing.assert_allclose(result.parameters.values, identified.parameters.values, rtol=0, atol=1e-9)
+        np.testing.assert_allclose(
+            result.parameters.estimate.values, identified.parameters.estimate.values, rtol=0, atol=1e-9
+        )
     turned = changed(recording, tau=tau * [1, -1, 1])
     with pytest.raises(UnsafeDataError) as refusal:
         run(robot, turned)
@@ -248,7 +252,7 @@ def test_currents_with_gains_and_signs(robot, recording, identified):
     result = run(
         robot, turned, settings=Settings(drives={"elbow": Drive(sign=-1.0)}, estimator=estimator_of("weighted"))
     )
-    np.testing.assert_array_equal(result.parameters.values, identified.parameters.values)
+    np.testing.assert_array_equal(result.parameters.estimate.values, identified.parameters.estimate.values)
 
 
 def test_gaps_and_invalid_rows_are_left_out(robot, recording):
@@ -266,25 +270,25 @@ def test_unexcited_parameters_are_reported(robot, recording):
     still = changed(recording, q=lambda q: q * [1, 1, 0] + [0, 0, 0.3], dq=lambda dq: dq * [1, 1, 0])
     result = run(robot, still)
     parameters = result.parameters
-    status = dict(zip(parameters.names, parameters.status, strict=True))
+    status = dict(zip(parameters.base.names, parameters.estimate.status, strict=True))
     assert status["fv3"] == "not excited"
     assert status["fv1"] == "good"
     np.testing.assert_array_equal(
-        np.isinf(parameters.standard_deviations), np.array(parameters.status) == "not excited"
+        np.isinf(parameters.estimate.standard_deviations), np.array(parameters.estimate.status) == "not excited"
     )
     findings = {one.code: one for one in result.evaluation.findings}
     assert findings["joint_barely_moves"].joints == ("wrist",)
     assert findings["not_excited"].joints == ("wrist",)
-    assert parameters.condition_number == np.inf
+    assert parameters.estimate.condition_number == np.inf
     assert result.evaluation.verdict.word != "good"
 
 
 @pytest.mark.slow
 def test_smoothing_widths_are_estimated_on_request(robot, recording):
     parameters = run(robot, recording, settings=Settings(estimator=ESTIMATORS["separable"]())).parameters
-    assert set(parameters.term_constant_names) == {"coulomb.smoothing_width"}
-    assert len(set(parameters.term_constant_values)) > 1
-    assert np.all(parameters.term_constant_values < 0.1)
+    assert set(parameters.terms.constant_names) == {"coulomb.smoothing_width"}
+    assert len(set(parameters.terms.constant_values)) > 1
+    assert np.all(parameters.terms.constant_values < 0.1)
 
 
 @pytest.mark.slow
@@ -314,7 +318,7 @@ def test_late_efforts_are_moved_to_the_motion_in_validate(robot, recording, iden
 
 
 def test_a_wrong_model_is_judged_bad(robot, recording, identified):
-    wrong = with_values(identified.parameters, -identified.parameters.values)
+    wrong = with_values(identified.parameters, -identified.parameters.estimate.values)
     evaluation = validate([recording], wrong, Settings())
     assert evaluation.verdict.word == "bad"
     assert "worse_than_urdf" in {one.code for one in evaluation.findings if one.severity == "error"}
@@ -356,17 +360,8 @@ def test_samples_without_motion_are_predicted_as_nan(robot, identified):
     assert finding.message.startswith("100 of 1900 samples")
 
 
-def assert_same_bytes(one, other):
-    for item in stored_fields():
-        ours, theirs = getattr(one, item.name), getattr(other, item.name)
-        if isinstance(ours, np.ndarray):
-            assert ours.tobytes() == theirs.tobytes(), item.name
-        else:
-            assert ours == theirs, item.name
-
-
 def test_two_runs_give_the_same_bytes(robot, recording, identified):
-    assert_same_bytes(run(robot, recording).parameters, identified.parameters)
+    assert_same(run(robot, recording).parameters, identified.parameters)
     twice = [predict_recording(recording, identified.parameters)[1].tobytes() for _ in range(2)]
     assert twice[0] == twice[1]
 
@@ -374,7 +369,7 @@ def test_two_runs_give_the_same_bytes(robot, recording, identified):
 @pytest.mark.parametrize("size", [37, 1000, 10**6])
 def test_the_size_of_the_chunks_does_not_matter(robot, recording, identified, size):
     chopped = at_chunk_size(recording, size)
-    assert_same_bytes(run(robot, chopped).parameters, identified.parameters)
+    assert_same(run(robot, chopped).parameters, identified.parameters)
     other = predict_recording(chopped, identified.parameters)[1]
     assert other.tobytes() == predict_recording(recording, identified.parameters)[1].tobytes()
 
@@ -387,7 +382,7 @@ def test_columns_are_found_by_name(robot, recording, identified):
         tuple(JOINTS[i] for i in order),
         Chunk(samples.t, samples.q[:, order], samples.dq[:, order], samples.tau[:, order]),
     )
-    assert_same_bytes(run(robot, mixed).parameters, identified.parameters)
+    assert_same(run(robot, mixed).parameters, identified.parameters)
 
 
 def test_too_short_a_recording_is_refused_with_the_time_it_needs(robot, recording):
@@ -405,19 +400,19 @@ def test_too_little_to_validate_on_is_refused(robot, recording):
 @pytest.mark.slow
 def test_terms_of_the_settings_are_those_of_the_result(robot, recording):
     parameters = run(robot, recording, settings=Settings(terms=())).parameters
-    assert parameters.term_names == ()
-    assert parameters.names == Simulated(terms=()).base.names
-    assert Regressor(robot.model, terms_on_joints(robot.model, ())).names == parameters.column_names
+    assert parameters.terms.names == ()
+    assert parameters.base.names == Simulated(terms=()).base.names
+    assert Regressor(robot.model, terms_on_joints(robot.model, ())).names == parameters.base.column_names
 
 
 @pytest.mark.slow
 def test_a_term_that_shows_only_in_combination_has_no_sigma_of_its_own(robot, recording):
     parameters = run(robot, recording, settings=Settings(terms=(*TERMS, RotorInertia()))).parameters
-    columns = parameters.column_names[30:]
-    alone = np.array([name in parameters.names for name in columns])
+    columns = parameters.base.column_names[30:]
+    alone = np.array([name in parameters.base.names for name in columns])
     assert not alone[columns.index("Ir1")]
     assert alone[columns.index("fv1")]
-    np.testing.assert_array_equal(np.isinf(parameters.term_standard_deviations), ~alone)
+    np.testing.assert_array_equal(np.isinf(parameters.terms.standard_deviations), ~alone)
     mapping = np.array([[1.0, 0.0, 0.5, 0.0], [0.0, 1.0, 0.0, 0.0]])  # the first is named after a column of its sum
     found = column_deviations(mapping, np.array([0, 1]), np.array([0.1, 0.2]))
     np.testing.assert_array_equal(found, [np.inf, 0.2, np.inf, np.inf])

@@ -79,7 +79,7 @@ def test_joints_without_efforts_are_moved_along():
     assert [(one.severity, one.joints) for one in found.findings if one.code == "effort_constant"] == [
         ("warning", ("wrist",))
     ]
-    answers = {use: row for use, row in zip(found.parameters.fit_for, found.evaluation.uses, strict=True)}
+    answers = {use: row for use, row in zip(found.parameters.judgment.fit_for, found.evaluation.uses, strict=True)}
     assert all(one.fit.answer == "no" for one in answers.values())
 
 

@@ -48,7 +48,7 @@ def test_every_use_is_refused_with_the_reason(identified):
 def test_amperes_are_not_written_as_torques(identified):
     parameters = identified.parameters
     assert [joint.unit for joint in identified.evaluation.held_out.joints] == ["N m", "N m", "A"]
-    units = dict(zip(parameters.names, parameters.units, strict=True))
+    units = dict(zip(parameters.base.names, parameters.base.units, strict=True))
     wrist = {name: unit for name, unit in units.items() if name.endswith("3")}
     assert wrist and all(unit.startswith("A") for unit in wrist.values())
     assert {unit for name, unit in units.items() if name not in wrist} >= {"kg m^2", "N m", "N m s"}
@@ -58,7 +58,7 @@ def test_the_mark_survives_a_file(identified, tmp_path):
     write_parameters(tmp_path / "parameters.yaml", identified.parameters)
     stored = read_parameters(tmp_path / "parameters.yaml")
     assert stored.unknown_gains == identified.parameters.unknown_gains == ("wrist",)
-    assert stored.drive_gains[2] == 0.0 and (stored.drive_gains[:2] > 0.0).all()
+    assert stored.effort.drive_gains[2] == 0.0 and (stored.effort.drive_gains[:2] > 0.0).all()
     header = (tmp_path / "parameters.yaml").read_text().split("\nformat_version")[0]
     assert "NOT A TORQUE MODEL: the drive gain of wrist" in header
     with pytest.warns(UserWarning, match="drive gain of wrist"):
@@ -78,7 +78,9 @@ def test_nothing_computes_torques_from_amperes(identified, currents):
         lambda: FeedForward.from_parameters(parameters, ("none",)),
         lambda: MomentumObserver(parameters),
         lambda: estimate_payload([currents], parameters, "tool", Settings(), PayloadOptions()),
-        lambda: usable_dynamics(parameters, parameters.urdf, parameters.joint_names, needs_mass_matrix=False),
+        lambda: usable_dynamics(
+            parameters, parameters.robot.urdf, parameters.robot.joint_names, needs_mass_matrix=False
+        ),
         lambda: make_design_task(DesignSettings(clearance=0.0), Simulated().model, Simulated().regressor, parameters),
     ):
         with pytest.raises(InputError, match="drive gain of wrist"):

@@ -39,7 +39,7 @@ def test_the_demo_shows_what_it_promises(tmp_path):
     assert answer["run_folder"] == str(folder)
     assert "recording" in done.stderr  # progress while it works
     assert "REHEARSAL" not in done.stderr and "checked for collisions" not in done.stderr
-    assert read_parameters(folder / "parameters.yaml").verdict == "good"
+    assert read_parameters(folder / "parameters.yaml").judgment.verdict == "good"
     assert {path.name for path in folder.iterdir()} == set(demo.OUTPUTS), "all that is written is claimed"
     assert len(open_recording(folder / "training").joint_names) == 7
     assert open_recording(folder / "twin", f"{answer['namespace']}/twin/joint_states").topic

@@ -92,12 +92,12 @@ def test_the_cpp_example_is_built_as_documented_and_agrees_with_python(tmp_path)
     run(CMAKE, "--build", tmp_path / "build", env=shell)
     run(CMAKE, "--install", tmp_path / "build", "--prefix", tmp_path / "installed", env=shell)
 
-    dynamics, n = Dynamics.from_parameters(parameters), len(parameters.joint_names)
+    dynamics, n = Dynamics.from_parameters(parameters), len(parameters.robot.joint_names)
     rest = dynamics.gravity(np.full(n, 0.3))
     moving = dynamics.inverse_dynamics(*(np.full(n, value) for value in (0.3, 0.2, 0.1)))
     for program in ("build/identified_dynamics", "installed/bin/identified_dynamics"):
         lines = run(tmp_path / program, tmp_path / "parameters.yaml", env=shell).splitlines()[1:]
-        assert [line.split()[0] for line in lines] == list(parameters.joint_names)
+        assert [line.split()[0] for line in lines] == list(parameters.robot.joint_names)
         torques = np.array([line.split()[1:] for line in lines], dtype=float)
         np.testing.assert_allclose(torques, np.column_stack([moving, rest]), rtol=1e-6, atol=1e-12)
 
@@ -178,7 +178,7 @@ def test_colcon_builds_and_tests_the_same_tree(tmp_path):
     hidden = shutil.ignore_patterns(".*", "__pycache__", "build", "install", "log", "test")
     shutil.copytree(ROOT, source, ignore=hidden)
     for interface in [*(source / "msg").iterdir(), *(source / "action").iterdir()]:
-        if interface.stem not in ("Finding", "ParameterSet", "IdentifyRecordings"):
+        if interface.stem not in ("Finding", "IdentifyRecordings"):
             interface.unlink()
     (source / "test").mkdir()
     installed = tmp_path / "install/robot_dyn_id"

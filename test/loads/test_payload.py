@@ -6,6 +6,7 @@ from functools import cache
 
 import numpy as np
 import pytest
+from support.altered import altered
 from support.robots import URDFS, brick, panda_arm
 from support.simulated import Simulated, changed
 
@@ -101,18 +102,21 @@ def test_arm_with_payload_predicts_the_loaded_arm():
         for p in (arm, both)
     ]
     assert errors[1] < 0.01 < errors[0]
-    wrong = both.values - truth.base.mapping @ truth.parameters
-    score = wrong @ np.linalg.solve(both.covariance, wrong)
+    wrong = both.estimate.values - truth.base.mapping @ truth.parameters
+    score = wrong @ np.linalg.solve(both.estimate.covariance, wrong)
     assert 30.0 < score < 110.0  # chi-square of 64
     np.testing.assert_allclose(
-        both.mapping @ np.append(both.standard_parameters, both.term_values), both.values, rtol=0, atol=1e-9
+        both.base.mapping @ np.append(both.bodies.standard_parameters, both.terms.values),
+        both.estimate.values,
+        rtol=0,
+        atol=1e-9,
     )
 
 
 def test_joints_that_move_faster_than_on_the_bare_arm_are_named():
     recording = loaded_panda().record(seed=100, duration=20.0, noise=NOISE)
     arm = bare_arm(0)
-    slower = replace(arm, dq_max=arm.dq_max * np.array([0.5, 1, 1, 1, 1, 1, 1]))
+    slower = altered(arm, ranges={"dq_max": arm.ranges.dq_max * np.array([0.5, 1, 1, 1, 1, 1, 1])})
     _, findings = identify_payload([recording], slower, LINK, SETTINGS)
     assert [(one.code, one.severity, one.joints) for one in findings] == [
         ("arm_model_doubtful", "warning", ()),  # it was validated on its training data
@@ -280,8 +284,8 @@ def test_a_reference_of_the_bare_arm_cancels_what_its_model_does_not_explain():
 
 def test_a_doubtful_model_of_the_arm_is_named():
     recording = loaded_panda().record(seed=105, duration=20.0, noise=NOISE)
-    good = replace(bare_arm(1), verdict="good", reasons=())
-    doubtful = replace(good, verdict="suspect", reasons=("joint 5 is not identifiable",))
+    good = altered(bare_arm(1), judgment={"verdict": "good", "reasons": ()})
+    doubtful = altered(good, judgment={"verdict": "suspect", "reasons": ("joint 5 is not identifiable",)})
     assert "arm_model_doubtful" not in {one.code for one in estimate_payload([recording], good, LINK, SETTINGS)[1]}
     first, *_ = estimate_payload([recording], doubtful, LINK, SETTINGS)[1]
     assert (first.code, first.severity) == ("arm_model_doubtful", "warning")

@@ -4,7 +4,6 @@
 import signal
 import subprocess
 import sys
-from dataclasses import replace
 from time import time as now
 
 import numpy as np
@@ -16,6 +15,7 @@ from robot_dyn_id.msg import ParameterSet as ParameterSetMsg
 from robot_dyn_id.msg import TorqueResidual
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray, String
+from support.altered import altered
 from support.lifecycle import ACTIVATE, ACTIVE_SHUTDOWN, CLEANUP, CONFIGURE, DEACTIVATE, change
 from support.model_nodes import ARM, RATED, identified, impossible, message, presliding
 from support.processes import child
@@ -45,13 +45,13 @@ DEEP_SENSOR = QoSProfile(depth=5000, reliability=ReliabilityPolicy.BEST_EFFORT)
 
 def other_robot():
     urdf = ARM.replace('name="small"', 'name="other"')
-    return message(replace(identified(), urdf=urdf, urdf_sha256=urdf_hash(urdf), robot_name="other"))
+    return message(altered(identified(), robot={"urdf": urdf, "urdf_sha256": urdf_hash(urdf), "name": "other"}))
 
 
 def test_gravity_compensation_floats_the_arm(world, tmp_path):
     scene = Scene(world, tmp_path, control="effort", **PATIENT)
     limited = FitFor("gravity_compensation", "limited", 2.0, "N m", 1.0, ("held_out_error",), ("elbow",))
-    scene.parameters.publish(message(replace(identified(), fit_for=(limited,))))
+    scene.parameters.publish(message(altered(identified(), judgment={"fit_for": (limited,)})))
     world.add(ComputedTorqueController, *ros_arguments(timeout="4.0", use_sim_time="true"))
     world.until(lambda: scene.logged("commands efforts by gravity_compensation"), what="controller")
     assert scene.logged("the model is fit for gravity_compensation: limited (elbow); see its report")
@@ -64,7 +64,7 @@ def test_gravity_compensation_floats_the_arm(world, tmp_path):
 
 
 def unknown():
-    return message(replace(identified(), robot_compensates=("unknown",)))
+    return message(altered(identified(), effort={"robot_compensates": ("unknown",)}))
 
 
 def test_the_arm_of_a_driver_that_adds_gravity_is_held_and_never_driven_upward(world, tmp_path):
@@ -77,7 +77,7 @@ def test_the_arm_of_a_driver_that_adds_gravity_is_held_and_never_driven_upward(w
     assert "set robot_compensates" in scene.level("computed_torque_controller")[1]
     assert not scene.efforts_heard
     begin = scene.position
-    scene.parameters.publish(message(replace(identified(), robot_compensates=("gravity",))))
+    scene.parameters.publish(message(altered(identified(), effort={"robot_compensates": ("gravity",)})))
     world.until(lambda: scene.logged("commands efforts by gravity_compensation"), what="controller")
     scene.passes(1.0)
     assert np.abs(scene.position - begin).max() < 5e-3
@@ -89,7 +89,7 @@ def test_the_arm_of_a_driver_that_adds_gravity_is_held_and_never_driven_upward(w
 
 def test_a_statement_about_the_driver_that_contradicts_the_parameters_is_refused(world, tmp_path):
     scene = Scene(world, tmp_path, control="effort")
-    scene.parameters.publish(message(replace(identified(), robot_compensates=("gravity",))))
+    scene.parameters.publish(message(altered(identified(), effort={"robot_compensates": ("gravity",)})))
     world.add(ComputedTorqueController, *ros_arguments(robot_compensates="[none]"))
     world.until(lambda: scene.logged("robot_compensates is [none] here and [gravity] in the parameter set"), what="why")
     assert not scene.efforts_heard
@@ -129,10 +129,10 @@ def test_parameters_that_do_not_belong_to_the_robot_are_refused_and_no_effort_is
         lambda: scene.logged("parameters refused: the parameters are those of another URDF (other"), what="URDF"
     )
     world.until(lambda: scene.level("computed_torque_controller")[0] == DiagnosticStatus.ERROR, what="diagnosis")
-    scene.parameters.publish(message(replace(identified(), verdict="bad", reasons=("nonsense",))))
+    scene.parameters.publish(message(altered(identified(), judgment={"verdict": "bad", "reasons": ("nonsense",)})))
     world.until(lambda: scene.logged("the verdict on the parameters is bad (nonsense)"), what="verdict")
     broken = message()
-    broken.covariance = broken.covariance[:-1]
+    broken.estimate.covariance = broken.estimate.covariance[:-1]
     scene.parameters.publish(broken)
     world.until(lambda: scene.logged("covariance has"), what="broken set")
     assert not scene.efforts_heard
@@ -150,7 +150,7 @@ def test_without_a_usable_model_it_starts_by_the_urdf_and_reports_refusals(world
         lambda: scene.level("computed_torque_controller")[1].startswith("commands efforts by the URDF's inertia"),
         what="start",
     )
-    scene.parameters.publish(message(replace(identified(), verdict="bad", reasons=("nonsense",))))
+    scene.parameters.publish(message(altered(identified(), judgment={"verdict": "bad", "reasons": ("nonsense",)})))
     world.until(lambda: scene.logged("stays: the verdict on the parameters is bad (nonsense)"), what="bad set")
     assert scene.level("computed_torque_controller")[0] == DiagnosticStatus.OK
     scene.parameters.publish(message())
@@ -172,10 +172,13 @@ def test_a_refused_set_does_not_make_a_working_controller_let_go_of_the_arm(worl
     scene.parameters.publish(message())
     world.until(lambda: scene.logged(f"commands efforts by {law}"), what="controller")
     broken = message()
-    broken.covariance = broken.covariance[:-1]
+    broken.estimate.covariance = broken.estimate.covariance[:-1]
     offers = [
         (other_robot(), "the parameters are those of another URDF"),
-        (message(replace(identified(), verdict="bad", reasons=("nonsense",))), "the verdict on the parameters is bad"),
+        (
+            message(altered(identified(), judgment={"verdict": "bad", "reasons": ("nonsense",)})),
+            "the verdict on the parameters is bad",
+        ),
         (broken, ""),
     ]
     if law == "computed_torque":
@@ -205,7 +208,7 @@ def test_efforts_stop_when_joint_states_stop_or_are_not_numbers(world, tmp_path)
     ):
         world.probe.create_publisher(kind, topic, LATCHED).publish(content)
     world.add(ComputedTorqueController)
-    names = list(identified().joint_names)
+    names = list(identified().robot.joint_names)
     good = JointState(name=names, position=[0.1] * 3, velocity=[0.0] * 3, effort=[0.0] * 3)
     bad = JointState(name=names, position=[np.nan] * 3, velocity=[0.0] * 3, effort=[0.0] * 3)
 
@@ -239,7 +242,7 @@ def test_the_simulator_simulates_identified_parameters(world, tmp_path):
     assert not states and node.end is None
     publisher.publish(message())
     world.until(lambda: states, what="joint states")
-    assert tuple(states[0].name) == identified().joint_names
+    assert tuple(states[0].name) == identified().robot.joint_names
     descriptions = world.heard(String, "robot_description", LATCHED)
     world.until(lambda: descriptions, what="description")
     assert descriptions[0].data == ARM
@@ -278,7 +281,7 @@ def test_the_monitor_sees_that_the_model_fits_and_when_it_does_not(world, tmp_pa
     quiet = np.median(np.abs([message.residual for message in residuals]), axis=0)
     assert np.all(quiet < 0.1), "the noise is 0.05 N m"
     assert all(0 < s < 0.5 for s in residuals[-1].standard_deviation)
-    wrong = with_values(identified(), 0.5 * identified().values)
+    wrong = with_values(identified(), 0.5 * identified().estimate.values)
     scene.parameters.publish(message(wrong))
     scene.until_reported(points, "the model does not fit any more")
     scene.parameters.publish(message())
@@ -361,7 +364,7 @@ class Still:
 
     def publish(self, **fields):
         self.stamp = max(self.stamp + 1e-4, now())
-        state = JointState(name=list(identified().joint_names), position=self.position, velocity=[0.0] * 3)
+        state = JointState(name=list(identified().robot.joint_names), position=self.position, velocity=[0.0] * 3)
         for name, value in {**self.fields, **fields}.items():
             setattr(state, name, value)
         state.header.stamp.sec, state.header.stamp.nanosec = int(self.stamp), int(self.stamp % 1 * 1e9)
@@ -467,7 +470,7 @@ def test_hostile_trajectories_are_refused_by_controller_and_simulator(world, tmp
 def test_a_joint_without_a_rating_is_not_commanded_until_the_user_gives_one(world):
     arm = Still(world)
     unrated = ARM.replace(f'effort="{RATED}"', 'effort="0"')
-    parameters = replace(identified(), urdf=unrated, urdf_sha256=urdf_hash(unrated))
+    parameters = altered(identified(), robot={"urdf": unrated, "urdf_sha256": urdf_hash(unrated)})
     world.probe.create_publisher(String, "robot_description", LATCHED).publish(String(data=unrated))
     arm.parameters.publish(message(parameters))
     node = world.add(ComputedTorqueController, *ros_arguments(timeout="1.0"))
@@ -604,7 +607,7 @@ def test_a_controller_that_is_configured_for_another_robot_uses_nothing_of_the_o
     )
     world.wait(0.3)
     assert len(arm.efforts) == count
-    other = replace(identified(), urdf=urdf, urdf_sha256=urdf_hash(urdf), robot_name="other")
+    other = altered(identified(), robot={"urdf": urdf, "urdf_sha256": urdf_hash(urdf), "name": "other"})
     arm.parameters.publish(message(other))
     world.until(lambda: arm.settled(other), what="efforts of the other robot")
     assert np.array_equal(node._control.efforts.rated, [30.0] * 3)

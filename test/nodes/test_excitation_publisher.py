@@ -22,6 +22,7 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import String
 from std_srvs.srv import SetBool, Trigger
 from support import model_nodes
+from support.altered import altered
 from support.excitation_cell import ACCELERATION, ARM, HORIZON_S, MAIN, NAMES, QUICK, START, TIMEOUT_S, VELOCITY, Cell
 from support.follower import PERIOD_S, Follower
 from support.joint_state_faults import FAULTS, disturbed, frozen, hostile_joint_states, not_a_number, silent
@@ -226,7 +227,7 @@ def test_every_form_is_executed(world, form):
 
 def test_only_a_new_model_of_this_robot_starts_the_next_run(world, tmp_path):
     (tmp_path / "arm.urdf").write_text(model_nodes.ARM)
-    names = list(model_nodes.identified().joint_names)
+    names = list(model_nodes.identified().robot.joint_names)
     world.keep_time()
     follower = world.add(lambda **o: Follower(names, np.full(len(names), 0.1), **o))
     log = world.heard(Log, "/rosout", RELIABLE)
@@ -238,8 +239,8 @@ def test_only_a_new_model_of_this_robot_starts_the_next_run(world, tmp_path):
     good = model_nodes.identified()
     wrong = {
         "they are not from it": (good, 0),
-        "are those of another URDF": (replace(good, urdf=other, urdf_sha256=urdf_hash(other)), 1),
-        "the verdict on the parameters is bad": (replace(good, verdict="bad", reasons=("a test",)), 1),
+        "are those of another URDF": (altered(good, robot={"urdf": other, "urdf_sha256": urdf_hash(other)}), 1),
+        "the verdict on the parameters is bad": (altered(good, judgment={"verdict": "bad", "reasons": ("a test",)}), 1),
     }
     for words, (parameters, fresh) in wrong.items():
         message = model_nodes.message(parameters)

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The node `external_torque_estimator` over real DDS: joint states whose stamps run faster than the clock."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
@@ -12,6 +10,7 @@ from robot_dyn_id.msg import ParameterSet as ParameterSetMsg
 from sensor_msgs.msg import JointState
 from std_msgs.msg import String
 from std_srvs.srv import Trigger
+from support.altered import altered
 from support.model_nodes import NOISE, identified, message
 from support.ros_world import ros_arguments
 from support.simulated import ARM
@@ -43,8 +42,8 @@ class Stage:
         regressor = Regressor.from_parameters(identified())
         motion, self.t, self.next = random_fourier(regressor.model, 5), np.arange(round(40.0 * RATE)) / RATE, 0
         q, dq, ddq, _ = motion.evaluate(self.t % motion.period)
-        columns = identified().independent_columns.astype(np.int64)
-        tau = regressor.torque(Motion(q, dq, ddq), identified().values, columns)
+        columns = identified().base.independent.astype(np.int64)
+        tau = regressor.torque(Motion(q, dq, ddq), identified().estimate.values, columns)
         tau += colored_noise(np.full(3, NOISE), len(self.t), RATE, 0.1, np.random.default_rng(5))
         poses, at = Kinematics(regressor.model).poses(q), placement_of(regressor.model, LINK)
         self.pushes = np.array([FORCE @ poses.jacobian(at, k) for k in range(len(self.t))])
@@ -63,7 +62,9 @@ class Stage:
     def state(self, number, push=False):
         position, velocity, effort = self.rows[number]
         effort = effort - self.pushes[number] * push
-        state = JointState(name=list(identified().joint_names), position=position.tolist(), effort=effort.tolist())
+        state = JointState(
+            name=list(identified().robot.joint_names), position=position.tolist(), effort=effort.tolist()
+        )
         state.velocity = velocity.tolist() if self.velocity else []
         state.header.stamp.sec, hundredth = divmod(number, round(RATE))
         state.header.stamp.nanosec = 10_000_000 * hundredth
@@ -136,12 +137,12 @@ def test_hostile_joint_states_a_new_model_and_a_reset(world):
     assert all(np.isfinite(one.torque).all() for one in stage.torques) and stage.torques[-1].learning == 0.0
     stage.play(15.5, push=True)
     assert stage.torques[-1].contact
-    stage.models.publish(message(with_values(identified(), 1.001 * identified().values)))
+    stage.models.publish(message(with_values(identified(), 1.001 * identified().estimate.values)))
     world.until(lambda: stage.status.message.startswith("learning"), what="another model")
     stage.play(18.0)
     assert not stage.torques[-1].contact and stage.torques[-1].learning > 5.0
-    stage.models.publish(message(replace(identified(), effort_kind="external", robot_compensates=("unknown",))))
-    world.until(lambda: "effort_kind" in {p.key: p.value for p in stage.status.values}["last refused"], what="refusal")
+    stage.models.publish(message(altered(identified(), effort={"kind": "external", "robot_compensates": ("unknown",)})))
+    world.until(lambda: "effort.kind" in {p.key: p.value for p in stage.status.values}["last refused"], what="refusal")
     answer = world.call(Trigger, "external_torque_estimator/reset")
     assert answer.success and answer.message == "learning restarts from 12 s of motion"
     assert node.end is None and node.internal_errors == 0

@@ -46,19 +46,19 @@ def test_a_file_is_checked_as_a_message_is(tmp_path):
     file = tmp_path / "parameters.yaml"
     write_parameters(file, identified())
     file.write_text(file.read_text().replace("gravity: [0.0, 0.0, -9.81]", "gravity: [0.0, 0.0, -1.0e+6]"))
-    with pytest.raises(RobotDynIdError, match=r"parameters\.yaml: parameter set: gravity is 1e\+06 m/s\^2"):
+    with pytest.raises(RobotDynIdError, match=r"parameters\.yaml: parameter set: robot\.gravity is 1e\+06 m/s\^2"):
         read_parameters(file)
 
 
 def test_tracked_sets_meet_every_check():
     known = identified()
-    one = tracked(known, 1.01 * known.values, 1.3 * known.covariance)
-    assert Regressor.from_parameters(one).names == known.column_names
+    one = tracked(known, 1.01 * known.estimate.values, 1.3 * known.estimate.covariance)
+    assert Regressor.from_parameters(one).names == known.base.column_names
 
 
 def test_a_message_that_is_too_large_is_not_read():
     one = message()
-    one.reasons = ["x" * 1000] * 5_000
+    one.judgment.reasons = ["x" * 1000] * 5_000
     with pytest.raises(RobotDynIdError, match="is larger than the"):
         decode(serialize_message(one), ParameterSetMsg)
 

@@ -202,7 +202,8 @@ def test_a_second_publisher_is_named_and_recorded_though_it_offers_less(world, l
 def test_types_of_ones_own_and_of_several_topics(world, line):
     own = world.probe.create_publisher(ParameterSetMsg, "identified_parameters", LATCHED)
     text = world.probe.create_publisher(String, "robot_description", LATCHED)
-    parameters, description = ParameterSetMsg(robot_name="arm", values=[1.0, 2.0]), String(data="<robot/>")
+    parameters, description = ParameterSetMsg(), String(data="<robot/>")
+    parameters.robot.name, parameters.estimate.values = "arm", [1.0, 2.0]
     published = [serialize_message(parameters), serialize_message(description)]
     own.publish(published[0])
     text.publish(published[1])

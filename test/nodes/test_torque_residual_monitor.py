@@ -50,7 +50,7 @@ class Stage:
         while self.next < round(end * RATE):
             for number in range(self.next, self.next + BATCH):
                 position, velocity, effort = self.rows[number]
-                names = list(identified().joint_names)
+                names = list(identified().robot.joint_names)
                 velocity = velocity if self.velocity is None else self.velocity
                 state = JointState(name=names, position=position, velocity=velocity, effort=effort)
                 state.header.stamp.sec, hundredth = divmod(number, round(RATE))
@@ -88,10 +88,15 @@ def test_a_payload_is_named_and_tracked_parameters_are_those_of_the_robot(world)
     stage.sets.clear()
     world.until(lambda: stage.sets, what="tracked parameters")
     tracked, model = parameter_set(stage.sets[-1]), identified()
-    assert (tracked.estimator, tracked.verdict) == (f"{model.estimator}, tracked", "suspect")
-    assert tracked.reasons[0].startswith("tracked while the robot works")
-    assert np.all(np.abs(tracked.values - model.mapping @ stage.truth) < 4.0 * tracked.standard_deviations)
-    assert (tracked.names, tracked.urdf) == (model.names, model.urdf)
+    assert (tracked.provenance.estimator, tracked.judgment.verdict) == (
+        f"{model.provenance.estimator}, tracked",
+        "suspect",
+    )
+    assert tracked.judgment.reasons[0].startswith("tracked while the robot works")
+    assert np.all(
+        np.abs(tracked.estimate.values - model.base.mapping @ stage.truth) < 4.0 * tracked.estimate.standard_deviations
+    )
+    assert (tracked.base.names, tracked.robot.urdf) == (model.base.names, model.robot.urdf)
     stage.play(STEP + 5.0)
     world.until(lambda: "since the identification: payload" in stage.status.message, what="payload")
     assert stage.status.level == DiagnosticStatus.WARN
@@ -159,7 +164,9 @@ def test_hostile_joint_states_are_refused_and_the_monitor_goes_on(world):
         {"velocity": [np.inf, 0.0, 0.0]},
     ):
         position, velocity, effort = stage.rows[stage.next]
-        state = JointState(name=list(identified().joint_names), position=position, velocity=velocity, effort=effort)
+        state = JointState(
+            name=list(identified().robot.joint_names), position=position, velocity=velocity, effort=effort
+        )
         for name, value in fields.items():
             setattr(state, name, value)
         before = node._condition._refused

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Momentum observer, contact test and wrench on a simulated arm with known external torque."""
 
-from dataclasses import replace
 from functools import cache
 
 import numpy as np
 import pytest
+from support.altered import altered
 from support.given_parameters import parameter_set
 from support.model_nodes import COULOMB, NOISE, VISCOUS, identified, presliding
 from support.robots import PLANAR3R, panda_arm
@@ -34,7 +34,7 @@ def states(parameters, duration, noise=0.0, seed=1, rate=RATE, correlation=0.1):
     motion, t = random_fourier(regressor.model, 5), np.arange(round(duration * rate)) / rate
     q, dq, ddq, _ = motion.evaluate(t % motion.period)
     moved = regressor.with_states(Motion(q, dq, ddq), 1.0 / rate)
-    tau = regressor.torque(moved, parameters.values, parameters.independent_columns.astype(np.int64))
+    tau = regressor.torque(moved, parameters.estimate.values, parameters.base.independent)
     sigmas = np.full(len(q), noise)
     tau = tau + colored_noise(sigmas, len(t), rate, correlation, np.random.default_rng(seed))
     return t, np.array((q, dq, tau)).transpose(0, 2, 1)
@@ -157,21 +157,22 @@ def test_the_covariance_is_that_of_sets_drawn_from_the_covariance_of_the_paramet
     observer = MomentumObserver(parameters)
     torques(observer, t, motion)
     truth = observer.estimate()
-    root = np.linalg.cholesky(parameters.covariance + 1e-18 * np.eye(len(parameters.values)))
+    root = np.linalg.cholesky(parameters.estimate.covariance + 1e-18 * np.eye(len(parameters.estimate.values)))
     drawn = []
     for _ in range(60):
-        other = MomentumObserver(with_values(parameters, parameters.values + root @ rng.normal(size=len(root))))
+        other = MomentumObserver(
+            with_values(parameters, parameters.estimate.values + root @ rng.normal(size=len(root)))
+        )
         drawn.append(torques(other, t[-100:], motion[:, -100:])[-1] - truth.torque)
     ratio = np.std(drawn, axis=0) / np.sqrt(np.diag(truth.model_covariance))
     np.testing.assert_allclose(ratio, 1.0, atol=0.3)
 
 
 def test_efforts_without_gravity_are_those_of_a_set_without_gravity():
-    parameters = replace(
+    parameters = altered(
         parameter_set(ARM, terms=TERMS, gravity=(0.0, 0.0, 0.0)),
-        effort_kind="gravity_compensated",
-        robot_compensates=("gravity",),
-        dq_max=np.full(3, 4.0),
+        effort={"kind": "gravity_compensated", "robot_compensates": ("gravity",)},
+        ranges={"dq_max": np.full(3, 4.0)},
     )
     t, motion = states(parameters, 2.0, rate=1000.0)
     motion[2] -= PUSH
@@ -181,11 +182,14 @@ def test_efforts_without_gravity_are_those_of_a_set_without_gravity():
 
 @pytest.mark.parametrize(
     ("changes", "word"),
-    [({"effort_kind": "external", "robot_compensates": ("unknown",)}, "effort_kind"), ({"verdict": "bad"}, "verdict")],
+    [
+        ({"effort": {"kind": "external", "robot_compensates": ("unknown",)}}, r"effort\.kind"),
+        ({"judgment": {"verdict": "bad"}}, "verdict"),
+    ],
 )
 def test_sets_that_give_no_external_torque_are_refused(changes, word):
     with pytest.raises(InputError, match=word):
-        MomentumObserver(replace(identified(), **changes))
+        MomentumObserver(altered(identified(), **changes))
 
 
 @pytest.mark.parametrize(
@@ -310,9 +314,9 @@ def test_a_joint_without_held_out_torque_is_judged_by_the_error_of_all_joints():
     t, motion = quiet_motion(22.0)
     motion = motion.copy()
     motion[2, :, 1] -= 1.0
-    errors = identified().held_out_nrmse.copy()
+    errors = identified().judgment.held_out_nrmse.copy()
     errors[1] = np.nan
-    monitor = ContactMonitor(replace(identified(), held_out_nrmse=errors), settings=SETTINGS)
+    monitor = ContactMonitor(altered(identified(), judgment={"held_out_nrmse": errors}), settings=SETTINGS)
     monitor.follow(t, *motion)
     assert monitor.noise is None and "lasts" in monitor.refusal
 
@@ -331,7 +335,7 @@ def test_friction_that_holds_a_resting_arm_is_no_contact_and_more_is_one():
     q, stop = motion[0, np.searchsorted(t, end + 0.2)], t > end + 0.2
     regressor = Regressor.from_parameters(identified())
     still = Motion(q[:, None], *np.zeros((2, 3, 1)))
-    rest = regressor.torque(still, identified().values, identified().independent_columns.astype(np.int64))[:, 0]
+    rest = regressor.torque(still, identified().estimate.values, identified().base.independent.astype(np.int64))[:, 0]
 
     def resting(share, monitor):
         at = t[stop] + 1.0

@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """The causal filter against exact solutions; residuals of a model on motion of its robot and of a changed one."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from scipy.signal import lsim, lti
+from support.altered import altered
 from support.simulated import ARM, GRIPPER, TERMS, Simulated
 
 from robot_dyn_id.data.trajectory_points import TrajectoryPoints
@@ -107,7 +106,9 @@ def test_the_residual_of_the_plants_own_model_is_noise(arm, parameters):
 def test_the_standard_deviation_is_that_of_the_parameters(arm, parameters):
     """Y C Y' by another way: predictions of parameters drawn from their distribution."""
     _, residuals = watch(arm, parameters, duration=2.0)
-    drawn = np.random.default_rng(0).multivariate_normal(parameters.values, parameters.covariance, 200)
+    drawn = np.random.default_rng(0).multivariate_normal(
+        parameters.estimate.values, parameters.estimate.covariance, 200
+    )
     predictions = []
     for values in drawn:
         guessed = with_values(parameters, values)
@@ -120,7 +121,7 @@ def test_the_standard_deviation_is_that_of_the_parameters(arm, parameters):
 @pytest.mark.parametrize("window", [10.0, 0.3])
 def test_another_load_is_detected(arm, parameters, window):
     monitor, _ = watch(arm, parameters, factor=1.3, window=window)
-    assert monitor.worse(3.0, 0.1) == parameters.joint_names
+    assert monitor.worse(3.0, 0.1) == parameters.robot.joint_names
 
 
 PULSE = 100.0
@@ -163,7 +164,7 @@ def test_a_stop_does_not_look_like_another_robot(arm, parameters, stop, late):
             assert monitor.worse(3.0, 0.1) == ()
     assert monitor.assessed.all()
     assert (largest > 4.0) == (late > 0.0), "without a pulse the test has no content"
-    assert heavier.worse(3.0, 0.1) == parameters.joint_names
+    assert heavier.worse(3.0, 0.1) == parameters.robot.joint_names
 
 
 def test_a_load_picked_up_later_is_detected(arm, parameters):
@@ -176,12 +177,12 @@ def test_a_load_picked_up_later_is_detected(arm, parameters):
         if monitor.add(t[k], q[:, k], dq[:, k], tau[:, k]):
             monitor.residual()
             worse = monitor.worse(3.0, 0.1)
-            first = np.minimum(first, [t[k] if name in worse else np.inf for name in parameters.joint_names])
+            first = np.minimum(first, [t[k] if name in worse else np.inf for name in parameters.robot.joint_names])
     assert np.all((first > 12.0) & (first < 17.0)), first
 
 
 def test_unidentifiable_parameters_give_an_infinite_standard_deviation(arm, parameters):
-    covariance = parameters.covariance.copy()
+    covariance = parameters.estimate.covariance.copy()
     covariance[-1], covariance[:, -1] = np.inf, np.inf  # the offset of the last joint
     _, residuals = watch(arm, with_covariance(parameters, covariance), duration=1.0)
     assert np.array_equal(np.isinf(residuals[-1].standard_deviation), [False, False, True])
@@ -198,7 +199,7 @@ def test_an_arm_at_rest_is_not_assessed(arm, parameters):
 
 def test_efforts_are_those_of_the_drives_that_the_model_was_identified_with(arm, parameters):
     gains, signs = np.array([20.0, 0.0, 5.0]), np.array([-1.0, -1.0, 1.0])
-    driven = replace(parameters, drive_gains=gains, drive_signs=signs)
+    driven = altered(parameters, effort={"drive_gains": gains, "drive_signs": signs})
     plain, monitor = (ResidualMonitor(one, 10.0, 10.0) for one in (parameters, driven))
     motion, t = random_fourier(arm.model, 7), np.arange(0.0, 1.0, 1e-2)
     q, dq, ddq, _ = motion.evaluate(t)
@@ -224,7 +225,7 @@ def test_the_filters_restart_after_gaps_and_when_time_is_set_back(arm, parameter
 def test_motion_outside_the_training_is_reported_with_joint_and_quantity(arm, parameters):
     """Another random motion, of which the elbow's speed is outside once the training was slower."""
     before = {one.name: one.share for one in watch(arm, parameters)[0].outside}
-    slower = replace(parameters, dq_max=parameters.dq_max * [1.0, 0.4, 1.0])
+    slower = altered(parameters, ranges={"dq_max": parameters.ranges.dq_max * [1.0, 0.4, 1.0]})
     after = {one.name: one.share for one in watch(arm, slower)[0].outside}
     assert "elbow speed" not in before
     assert 0.05 < after["elbow speed"] < 1.0
@@ -269,7 +270,7 @@ def test_velocities_that_come_and_go_restart_the_filters(arm, parameters):
 
 @pytest.mark.slow
 def test_the_assessment_states_whether_the_model_fits(arm, parameters):
-    names = parameters.joint_names
+    names = parameters.robot.joint_names
     at_rest = assess(ResidualMonitor(parameters, 10.0, 10.0), 3.0, 0.1)
     assert at_rest.fits
     assert all(name in at_rest.message for name in names)

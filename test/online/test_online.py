@@ -228,7 +228,7 @@ def test_tracked_parameters_are_those_of_the_robot_within_their_deviations(arm, 
     """Coulomb friction too: its column passes the low-pass that its torque passes."""
     *_, (_, monitor) = watched(arm, parameters, [], seed)
     tracked = monitor.tracked
-    assert np.all(np.abs(tracked.values - arm.base_values) < 4.0 * tracked.standard_deviations)
+    assert np.all(np.abs(tracked.estimate.values - arm.base_values) < 4.0 * tracked.estimate.standard_deviations)
 
 
 @pytest.mark.slow
@@ -237,15 +237,15 @@ def test_tracked_parameters_are_one_robot_with_an_uncertainty_that_grows_at_rest
         assert not monitor.watch.changed
     tracked = monitor.tracked
     q, dq, ddq = np.random.default_rng(0).uniform(-1, 1, (3, 3))
-    full = np.concatenate([tracked.standard_parameters, tracked.term_values])
+    full = np.concatenate([tracked.bodies.standard_parameters, tracked.terms.values])
     as_full = Dynamics(Regressor.from_parameters(tracked), np.arange(len(full)), full).inverse_dynamics(q, dq, ddq)
     assert np.allclose(Dynamics.from_parameters(tracked).inverse_dynamics(q, dq, ddq), as_full), (
         "two representations of one robot"
     )
-    start = tracked.standard_deviations
+    start = tracked.estimate.standard_deviations
     for _ in range(200):  # at rest, discounted slowly
         monitor.watch._tracker.update(np.zeros((3, len(start))), np.zeros(3), 0.99)
-    assert np.all(monitor.tracked.standard_deviations > start)
+    assert np.all(monitor.tracked.estimate.standard_deviations > start)
 
 
 def test_no_change_is_reported_during_learning_and_invalid_settings_are_refused(arm, parameters):
@@ -286,7 +286,7 @@ def test_nothing_is_learned_from_zero_efforts(arm, parameters):
             monitor.residual()
     assert monitor.tracked is None
     assert monitor.watch.learning == 5.0
-    assert set(monitor.worse(3.0, 0.1)) == set(parameters.joint_names), "no model fits zero efforts"
+    assert set(monitor.worse(3.0, 0.1)) == set(parameters.robot.joint_names), "no model fits zero efforts"
 
 
 @pytest.mark.slow

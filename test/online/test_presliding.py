@@ -79,8 +79,8 @@ def test_the_friction_that_can_change_has_few_parameters(arm, parameters):
     ]
     elements = np.array([column.coordinate.name == "elbow" for column in regressor.term_columns])
     elements &= np.array([column.term.name == "dahl" for column in regressor.term_columns])
-    levels = np.abs(parameters.term_values * elements)
-    change = parameters.mapping[:, -len(levels) :] @ (levels / levels.sum())
+    levels = np.abs(parameters.terms.values * elements)
+    change = parameters.base.mapping[:, -len(levels) :] @ (levels / levels.sum())
     np.testing.assert_allclose(parts[2].directions[:, 1], change, atol=1e-12)
 
 

@@ -299,5 +299,5 @@ def test_settings_of_the_scenario_identify_from_the_angle_in_the_first_run():
     recording = trials.follow(None).recording
     found = identify([recording], [recording], model, settings, "test").parameters
     truth = base_parameters(Regressor(model)).mapping @ model.inertial_parameters
-    assert found.standard_deviations.max() < 0.01
-    assert (np.abs(found.values - truth) < 4.0 * found.standard_deviations).all()
+    assert found.estimate.standard_deviations.max() < 0.01
+    assert (np.abs(found.estimate.values - truth) < 4.0 * found.estimate.standard_deviations).all()

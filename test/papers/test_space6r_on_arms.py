@@ -67,7 +67,7 @@ def test_identified_stribeck_friction_is_simulated_and_validated(name, tmp_path,
     parameters = read_parameters(tmp_path / "run" / "parameters.yaml")
     velocities = [
         value
-        for constant, value in zip(parameters.term_constant_names, parameters.term_constant_values, strict=True)
+        for constant, value in zip(parameters.terms.constant_names, parameters.terms.constant_values, strict=True)
         if constant == "improved_stribeck.stribeck_velocity"
     ]
     assert velocities == pytest.approx([VELOCITY] * len(velocities), rel=0.1)

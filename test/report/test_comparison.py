@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from support.altered import altered, scaled
 from support.given_parameters import parameter_set
 from support.html_page import Page, plots_of
 from support.model_nodes import identified, presliding
@@ -25,7 +26,7 @@ def test_a_comparison_shows_what_is_common_and_names_the_rest(other):
     assert "<h3>Not compared</h3>" in page and all(
         f"<code>{name}</code>" in page for name in difference["not_compared"]
     )
-    common = set(models[0].joint_names) & set(models[1].joint_names)
+    common = set(models[0].robot.joint_names) & set(models[1].robot.joint_names)
     assert bool(difference["parameters"]) == bool(difference["torque"]) == bool(common)
     assert ("no parameter in common" in text) == ("Torques are not compared" in page) == (not common)
     assert len(plots_of(page)) == page.count('<div data-plot="') == 3
@@ -34,22 +35,28 @@ def test_a_comparison_shows_what_is_common_and_names_the_rest(other):
 
 def test_models_without_covariance_are_not_tested_and_kinds_of_effort_are_named():
     one = identified()
-    bare = replace(one, covariance=np.zeros_like(one.covariance), standard_deviations=np.zeros(len(one.values)))
-    larger = {name: 1.2 * getattr(bare, name) for name in ("values", "standard_parameters", "term_values")}
-    drives = dict.fromkeys(("drive_gains", "drive_signs"), np.ones(len(bare.joint_names)))
-    other = replace(bare, **larger, **drives, effort_kind="current", robot_compensates=("none",))
-    models = (replace(bare, effort_kind="torque", robot_compensates=("none",)), other)
+    bare = altered(
+        one,
+        estimate={
+            "covariance": np.zeros_like(one.estimate.covariance),
+            "standard_deviations": np.zeros(len(one.estimate.values)),
+        },
+    )
+    drives = dict.fromkeys(("drive_gains", "drive_signs"), np.ones(len(bare.robot.joint_names)))
+    other = altered(scaled(bare, 1.2), effort={"kind": "current", "robot_compensates": ("none",), **drives})
+    models = (altered(bare, effort={"kind": "torque", "robot_compensates": ("none",)}), other)
     given = (("a", "b"), models, (compare_models(*models),), ())
     page, text, summary = comparison_page(*given), comparison_text(*given), comparison_summary(*given)
     assert "not tested: the models have no covariance" in text and "Not tested" in page
-    assert f"{one.names[0]} " in text and "no parameter in common" not in text + page
+    assert f"{one.base.names[0]} " in text and "no parameter in common" not in text + page
     assert "different kinds: torque, current" in text and "different kinds" in page
     assert [model["effort_kind"] for model in summary["models"]] == ["torque", "current"]
 
 
 def test_common_training_data_are_named():
     one = identified()
-    other = replace(one, data_digests=one.data_digests + np.uint32(1))
+    prints = one.provenance.fingerprint
+    other = altered(one, provenance={"fingerprint": replace(prints, digests=prints.digests + np.uint32(1))})
     note = "100% of the training data of one are those of the other"
     for against, shared in ((one, True), (other, False)):
         given = (("a", "b"), (one, against), (compare_models(one, against),), ())

@@ -9,6 +9,7 @@ from xml.sax.saxutils import escape
 
 import numpy as np
 import pytest
+from support.altered import altered
 from support.html_page import Page, plots_of
 from support.simulated import ARM, GRIPPER, LIFT, TERMS, Simulated, changed
 
@@ -72,7 +73,10 @@ def test_the_summary_has_the_keys_that_others_rely_on():
     summary = identification_summary(result, "p.yaml")
     assert json.loads(json.dumps(summary, allow_nan=False)) == summary
     held_out, check = result.evaluation.held_out, result.evaluation.cross_check
-    assert (summary["verdict"], tuple(summary["reasons"])) == (result.parameters.verdict, result.parameters.reasons)
+    assert (summary["verdict"], tuple(summary["reasons"])) == (
+        result.parameters.judgment.verdict,
+        result.parameters.judgment.reasons,
+    )
     assert summary["held_out"]["all_joints_nrmse"] == held_out.all_joints_nrmse
     for entry, joint in zip(summary["held_out"]["joints"], held_out.joints, strict=True):
         assert [entry[key] for key in JOINT_KEYS] == [getattr(joint, key) for key in JOINT_KEYS]
@@ -90,9 +94,9 @@ def test_the_summary_has_the_keys_that_others_rely_on():
 def test_the_summary_lists_the_base_parameters():
     result = identified()
     rows = identification_summary(result, "p.yaml")["base_parameters"]
-    assert [row["name"] for row in rows] == list(result.parameters.names)
-    assert [row["value"] for row in rows] == list(result.parameters.values)
-    assert [row["standard_deviation"] for row in rows] == list(result.parameters.standard_deviations)
+    assert [row["name"] for row in rows] == list(result.parameters.base.names)
+    assert [row["value"] for row in rows] == list(result.parameters.estimate.values)
+    assert [row["standard_deviation"] for row in rows] == list(result.parameters.estimate.standard_deviations)
 
 
 def with_evaluation(result, evaluation):
@@ -102,7 +106,9 @@ def with_evaluation(result, evaluation):
 
 def test_what_is_not_finite_is_null():
     result = identified()
-    unknown = replace(result.parameters, standard_deviations=np.full(len(result.parameters.names), np.inf))
+    unknown = altered(
+        result.parameters, estimate={"standard_deviations": np.full(len(result.parameters.base.names), np.inf)}
+    )
     broken = replace(with_evaluation(result, judged(result.evaluation, torque=np.nan)), parameters=unknown)
     summary = json.loads(json.dumps(identification_summary(broken, "p.yaml"), allow_nan=False))
     assert summary["cross_check"]["max_difference"] is None
@@ -127,9 +133,9 @@ def test_the_page_shows_every_joint_and_parameter(tmp_path):
     result = awkward()
     text = page_of(tmp_path, result)
     page = Page(text)
-    for name in (*result.parameters.joint_names, *result.parameters.expressions, "held & out", "0.0.test"):
+    for name in (*result.parameters.robot.joint_names, *result.parameters.base.expressions, "held & out", "0.0.test"):
         assert name in page.text
-    for digest in (result.parameters.data_sha256, result.parameters.urdf_sha256):
+    for digest in (result.parameters.provenance.sha256, result.parameters.robot.urdf_sha256):
         assert digest in page.text
     kinds = ("torque", "residual", "parts", "speed", "position", "spectrum", "coverage", "friction")
     assert set(plots_of(text)) == {f"{kind}-{joint}" for kind in kinds for joint in range(3)}
@@ -137,7 +143,7 @@ def test_the_page_shows_every_joint_and_parameter(tmp_path):
     for link in ("l1", "l2", "l3"):
         assert page.text.count(link) >= 2
     for word in ("good", "weak", "not excited"):
-        assert page.count("span", f"s-{word.split()[0]}") == result.parameters.status.count(word)
+        assert page.count("span", f"s-{word.split()[0]}") == result.parameters.estimate.status.count(word)
     for code in {one.code for one in result.evaluation.findings}:
         assert definition(code).cause in page.text
     assert [entry.name for entry in tmp_path.iterdir()] == ["r.html"]
@@ -146,7 +152,7 @@ def test_the_page_shows_every_joint_and_parameter(tmp_path):
 
 def test_parameters_that_are_zero_are_folded_and_never_good(tmp_path):
     result = identified()
-    names, values = result.parameters.names, result.parameters.values.copy()
+    names, values = result.parameters.base.names, result.parameters.estimate.values.copy()
     values[[names.index("fv1"), names.index("fc2")]] = 0.0
     result = replace(result, parameters=with_values(result.parameters, values))
     text = page_of(tmp_path, result)
@@ -196,7 +202,7 @@ def test_advice_carries_the_limit_of_a_use_and_is_silent_about_unfit_ones():
     partly = advise(parameters, answering(everything, forward_simulation="limited", feed_forward="no"))
     assert [one.use for one in partly] == [use for use in USES if use != "feed_forward"]
     assert [one.text for one in partly if "limited" in one.text] == [
-        f"model for a simulator (limited: {parameters.joint_names[1]})"
+        f"model for a simulator (limited: {parameters.robot.joint_names[1]})"
     ]
     assert advise(parameters, {**everything, "verdict": "bad"}) == []
 
@@ -204,7 +210,7 @@ def test_advice_carries_the_limit_of_a_use_and_is_silent_about_unfit_ones():
 def test_no_export_is_advised_that_would_be_refused():
     parameters = identified().parameters
     everything = answering(identification_summary(identified(), "p.yaml"), **dict.fromkeys(USES, "yes"))
-    refused = replace(parameters, verdict="bad")
+    refused = altered(parameters, judgment={"verdict": "bad"})
     assert not any(one.command[0] == "export" for one in advise(refused, everything))
     assert any(one.command[0] == "export" for one in advise(parameters, everything))
 
@@ -300,7 +306,7 @@ def test_joints_of_further_findings_of_one_code_are_printed():
 
 def test_names_are_escaped(tmp_path):
     result = awkward()
-    assert AWKWARD in result.parameters.joint_names
+    assert AWKWARD in result.parameters.robot.joint_names
     page = Page(
         page_of(
             tmp_path,
@@ -359,13 +365,13 @@ def test_a_missing_folder_is_refused(tmp_path):
 def test_friction_is_the_sum_of_the_terms():
     parameters = identified().parameters
     curve = friction_curve(parameters, Regressor.from_parameters(parameters), 1)
-    value = dict(zip(parameters.names, parameters.values, strict=True))
-    width = parameters.term_constant_values[1]
+    value = dict(zip(parameters.base.names, parameters.estimate.values, strict=True))
+    width = parameters.terms.constant_values[1]
     expected = value["fv2"] * curve.speed + value["fc2"] * np.tanh(curve.speed / width) + value["off2"]
     np.testing.assert_allclose(curve.effort, expected, rtol=1e-12)
-    assert curve.speed[-1] == -curve.speed[0] == parameters.dq_max[1]
-    assert [parameters.names[i] for i in curve.parameters] == ["fv2", "fc2", "off2"]
-    sigma = parameters.standard_deviations[parameters.names.index("off2")]
+    assert curve.speed[-1] == -curve.speed[0] == parameters.ranges.dq_max[1]
+    assert [parameters.base.names[i] for i in curve.parameters] == ["fv2", "fc2", "off2"]
+    sigma = parameters.estimate.standard_deviations[parameters.base.names.index("off2")]
     assert np.interp(0.0, curve.speed, curve.sigma) == pytest.approx(sigma)
 
 
@@ -401,12 +407,12 @@ def test_the_page_shows_presliding_friction(tmp_path):
 
 def test_friction_that_was_not_excited_has_no_band():
     parameters = identified().parameters
-    sigma = np.where(np.array(parameters.names) == "fv1", np.inf, parameters.standard_deviations)
-    unknown = replace(parameters, standard_deviations=sigma)
+    sigma = np.where(np.array(parameters.base.names) == "fv1", np.inf, parameters.estimate.standard_deviations)
+    unknown = altered(parameters, estimate={"standard_deviations": sigma})
     regressor = Regressor.from_parameters(unknown)
     assert friction_curve(unknown, regressor, 0).sigma is None
     assert friction_curve(unknown, regressor, 2).sigma is not None
-    assert friction_curve(replace(parameters, dq_max=np.zeros(3)), regressor, 0) is None
+    assert friction_curve(altered(parameters, ranges={"dq_max": np.zeros(3)}), regressor, 0) is None
 
 
 def test_interruptions_are_cut_out_of_plots():

@@ -6,7 +6,7 @@ import pytest
 
 from robot_dyn_id.dynamics.regressor import Motion
 from robot_dyn_id.errors import InputError
-from robot_dyn_id.signals.ranges import Ranges
+from robot_dyn_id.signals.ranges import measure_ranges
 from robot_dyn_id.signals.windows import FilteredWindow
 
 
@@ -29,7 +29,7 @@ def test_samples_without_a_row_are_not_in_the_ranges():
     """A sample counts if its window owns it and at least one joint has a row there, then for all joints."""
     one = window([[1.0, 2.0, 9.0, -8.0], [0.5, 0.1, 9.0, 0.2]], [1, 1, 0, 1], [[1, 0, 1, 0], [1, 1, 1, 0]])
     other = window([[0.0, -7.0], [0.3, 7.0]], [1, 1], [[0, 0], [1, 0]])
-    ranges = Ranges.from_windows([one, other])
+    ranges = measure_ranges([one, other])
     np.testing.assert_array_equal(ranges.q_min, [0.0, 0.1])
     np.testing.assert_array_equal(ranges.q_max, [2.0, 0.5])
     np.testing.assert_array_equal(ranges.dq_max, [4.0, 1.0])
@@ -38,4 +38,4 @@ def test_samples_without_a_row_are_not_in_the_ranges():
 
 def test_without_any_row_there_are_no_ranges():
     with pytest.raises(InputError, match="no sample is left"):
-        Ranges.from_windows([window([[1.0, 2.0]], [1, 1], [[0, 0]])])
+        measure_ranges([window([[1.0, 2.0]], [1, 1], [[0, 0]])])

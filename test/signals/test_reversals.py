@@ -216,7 +216,7 @@ def test_a_narrow_peak_is_identified_with_its_uncertainty(narrow):
         terms=(Viscous(), Stribeck()), estimator=Separable(), velocity="derivative", reversal_speed="auto"
     )
     found = identify(*split([recording], robot.joints), robot.model, settings, "test")
-    assert found.parameters.estimator == "separable" and found.training.plan.decimation == 1
+    assert found.parameters.provenance.estimator == "separable" and found.training.plan.decimation == 1
     for constant in found.estimate.constants:
         assert abs(constant.value - VELOCITY) < 4.0 * constant.standard_deviation < VELOCITY
 

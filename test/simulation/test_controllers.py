@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Identified models that may move a robot, and the efforts that they may command."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
+from support.altered import altered
 from support.model_nodes import ARM, RATED, identified, impossible
 
 from robot_dyn_id.dynamics.dynamics import Dynamics
@@ -33,11 +32,11 @@ def test_an_indefinite_mass_matrix_may_only_carry_the_weight():
 
 def test_another_robot_a_bad_verdict_and_missing_joints_are_refused():
     other = ARM.replace('name="small"', 'name="other"')
-    stranger = replace(identified(), urdf=other, urdf_sha256=urdf_hash(other))
+    stranger = altered(identified(), robot={"urdf": other, "urdf_sha256": urdf_hash(other)})
     for parameters, joints, words in (
         (stranger, JOINTS, "those of another URDF"),
         (
-            replace(identified(), verdict="bad", reasons=("it is",)),
+            altered(identified(), judgment={"verdict": "bad", "reasons": ("it is",)}),
             JOINTS,
             r"verdict on the parameters is bad \(it is\)",
         ),
@@ -68,7 +67,7 @@ def test_ratings_are_those_of_the_urdf_which_the_user_may_lower_but_not_raise():
 def test_a_model_whose_weight_the_motors_cannot_carry_is_refused():
     good = Dynamics.from_parameters(identified())
     check_static_efforts(good, np.full(3, RATED))
-    heavy = Dynamics.from_parameters(with_values(identified(), 100.0 * identified().values))
+    heavy = Dynamics.from_parameters(with_values(identified(), 100.0 * identified().estimate.values))
     with pytest.raises(InputError, match=r"needs 11.* N m to hold joint elbow .* above the rated 40: check"):
         check_static_efforts(heavy, np.full(3, RATED))
     pose = np.array([0.0, 40.0, 0.0])  # beyond the limits, where a spring would be stretched

@@ -117,7 +117,7 @@ class Arm(DrivenEfforts):
 
     def use(self, parameters):
         """Take a parameter set, as the node does."""
-        dynamics = self.law.make_dynamics(parameters, parameters.urdf, parameters.joint_names)
+        dynamics = self.law.make_dynamics(parameters, parameters.robot.urdf, parameters.robot.joint_names)
         self.law.check(dynamics.regressor.model)
         self.law.use(parameters, dynamics)
 
@@ -231,13 +231,13 @@ def test_another_model_takes_over_within_the_blend_time_and_one_that_is_refused_
     np.testing.assert_allclose(
         started[round(START / STEP) + 1], arm.law.dynamics.gravity(arm.law.tracker.setpoint(0.0).q), rtol=0.05
     )
-    arm.use(with_values(identified(), 1.2 * identified().values))
+    arm.use(with_values(identified(), 1.2 * identified().estimate.values))
     efforts = arm.hold(round(BLEND / STEP) + 2)
     assert np.abs(np.diff(np.vstack([first, efforts]), axis=0)).max() < 0.05 * np.abs(first).max()
     np.testing.assert_allclose(efforts[-1], arm.law.dynamics.gravity(arm.truth()[0]), rtol=1e-9)
     used = arm.law.dynamics
     with pytest.raises(InputError, match="needs"):
-        arm.use(with_values(identified(), 100.0 * identified().values))
+        arm.use(with_values(identified(), 100.0 * identified().estimate.values))
     arm.law = make_law(COMPUTED_TORQUE)
     with pytest.raises(InputError, match="mass matrix is not positive definite"):
         arm.use(impossible())
@@ -246,7 +246,7 @@ def test_another_model_takes_over_within_the_blend_time_and_one_that_is_refused_
 
 def test_joints_gains_and_ratings_that_do_not_fit_are_refused():
     arm = Arm()
-    part = RobotModel.from_urdf(identified().urdf, ["shoulder", "elbow"])
+    part = RobotModel.from_urdf(identified().robot.urdf, ["shoulder", "elbow"])
     with pytest.raises(InputError, match="its joints are shoulder, elbow"):
         arm.law.check(part)
     with pytest.raises(UsageError, match="effort_limit"):
@@ -258,7 +258,7 @@ def test_joints_gains_and_ratings_that_do_not_fit_are_refused():
 
 
 def test_the_inertia_of_the_urdf_holds_an_arm_until_there_is_a_model():
-    law, model = make_law(COMPUTED_TORQUE), RobotModel.from_urdf(identified().urdf)
+    law, model = make_law(COMPUTED_TORQUE), RobotModel.from_urdf(identified().robot.urdf)
     law.use_urdf(model, 0.3)
     driven = DrivenEfforts(law.control, STEP)
     q, still = np.array([0.1, 0.4, 0.2]), np.zeros(3)

@@ -10,7 +10,7 @@ from robot_dyn_id.dynamics.consistency import is_consistent, parameters_of, pseu
 from robot_dyn_id.dynamics.regressor import Regressor, terms_on_joints
 from robot_dyn_id.dynamics.stored_terms import list_states, list_stored_constants
 from robot_dyn_id.model.robot import RobotModel
-from robot_dyn_id.parameters import urdf_hash
+from robot_dyn_id.parameters import IdentifiedRobot, Ranges, ResidualProfile, TermParameters, urdf_hash
 from support.model_nodes import identified
 from support.robots import STANDARD_GRAVITY
 
@@ -35,36 +35,39 @@ def parameter_set(text, joints=None, held=None, terms=(), values=None, inertial=
     values = np.arange(1.0, 1.0 + len(columns)) if values is None else values
     constants = list_stored_constants(regressor.terms, model.joint_names, model.body_names)
     p = len(base.names)
+    known = identified()
     return replace(
-        identified(),
-        robot_name=model.name,
-        urdf=model.urdf,
-        urdf_sha256=urdf_hash(model.urdf),
-        joint_names=model.joint_names,
-        held_joint_names=tuple(model.held),
-        body_names=model.body_names,
-        held_joint_positions=np.array(list(model.held.values())),
-        gravity=model.gravity,
-        names=base.names,
-        expressions=base.expressions,
-        units=base.units,
-        values=base.mapping @ np.append(inertial, values),
-        standard_deviations=np.ones(p),
-        status=("good",) * p,
-        covariance=np.eye(p),
-        column_names=base.column_names,
-        mapping=base.mapping,
-        independent_columns=base.independent.astype(np.uint32),
-        standard_parameters=inertial,
-        physically_consistent=is_consistent(inertial),
-        states=list_states(regressor.terms),
-        term_names=tuple(c.term.name for c in columns),
-        term_joints=tuple(c.coordinate.name for c in columns),
-        term_values=values,
-        term_standard_deviations=np.ones(len(columns)),
-        term_constant_names=tuple(name for name, _, _ in constants),
-        term_constant_joints=tuple(at for _, at, _ in constants),
-        term_constant_values=np.array([value for _, _, value in constants]),
-        **dict.fromkeys(("residual_speeds", "residual_deviations"), np.zeros(0)),
-        **dict.fromkeys(("held_out_nrmse", "q_min", "q_max", "dq_max", "ddq_max"), np.zeros(n)),
+        known,
+        robot=IdentifiedRobot(
+            name=model.name,
+            urdf=model.urdf,
+            urdf_sha256=urdf_hash(model.urdf),
+            joint_names=model.joint_names,
+            held_joint_names=tuple(model.held),
+            held_joint_positions=np.array(list(model.held.values())),
+            gravity=model.gravity,
+            body_names=model.body_names,
+        ),
+        base=base,
+        estimate=replace(
+            known.estimate,
+            values=base.mapping @ np.append(inertial, values),
+            standard_deviations=np.ones(p),
+            status=("good",) * p,
+            covariance=np.eye(p),
+        ),
+        bodies=replace(known.bodies, standard_parameters=inertial, physically_consistent=is_consistent(inertial)),
+        terms=TermParameters(
+            names=tuple(c.term.name for c in columns),
+            joints=tuple(c.coordinate.name for c in columns),
+            values=values,
+            standard_deviations=np.ones(len(columns)),
+            constant_names=tuple(name for name, _, _ in constants),
+            constant_joints=tuple(at for _, at, _ in constants),
+            constant_values=np.array([value for _, _, value in constants]),
+            states=list_states(regressor.terms),
+        ),
+        ranges=Ranges(np.zeros(n), np.zeros(n), np.zeros(n), np.zeros(n)),
+        residuals=ResidualProfile(np.zeros(0), np.zeros(0)),
+        judgment=replace(known.judgment, held_out_nrmse=np.zeros(n)),
     )

@@ -62,6 +62,6 @@ def message(parameters=None):
 def impossible():
     """The identified arm, the inertia of its first joint turned around."""
     good = identified()
-    values = good.values.copy()
-    values[good.names.index("Izz1")] -= 10.0 * np.abs(values).max()
+    values = good.estimate.values.copy()
+    values[good.base.names.index("Izz1")] -= 10.0 * np.abs(values).max()
     return with_values(good, values)

@@ -8,6 +8,7 @@ from functools import cache
 
 import numpy as np
 import pytest
+from support.altered import altered, scaled
 from support.given_parameters import parameter_set
 from support.simulated import ARM
 
@@ -24,9 +25,10 @@ COUNT = 6
 @cache
 def identified():
     parameters = parameter_set(ARM, terms=(Viscous(), Coulomb(0.01)))
-    sigma = 0.01 * np.abs(parameters.values)
+    sigma = 0.01 * np.abs(parameters.estimate.values)
     ranges = {"q_min": np.full(3, -0.4), "q_max": np.full(3, 0.6), "dq_max": np.ones(3), "ddq_max": np.ones(3)}
-    return replace(parameters, standard_deviations=sigma, covariance=np.diag(sigma**2), verdict="good", **ranges)
+    uncertain = {"standard_deviations": sigma, "covariance": np.diag(sigma**2)}
+    return altered(parameters, estimate=uncertain, judgment={"verdict": "good"}, ranges=ranges)
 
 
 def test_without_a_seed_all_robots_are_the_estimate_and_begin_at_rest():
@@ -71,25 +73,23 @@ def test_robots_are_reset_by_mask_or_number():
 
 def test_a_bad_verdict_is_refused_and_so_is_a_mass_matrix_that_is_none():
     with pytest.raises(InputError, match="verdict"):
-        BatchSimulation(replace(identified(), verdict="bad", reasons=("it fails",)), 2)
-    one = identified()
-    opposite = {name: -getattr(one, name) for name in ("values", "standard_parameters", "term_values")}
+        BatchSimulation(altered(identified(), judgment={"verdict": "bad", "reasons": ("it fails",)}), 2)
+    opposite = altered(scaled(identified(), -1.0), bodies={"physically_consistent": False})
     with pytest.raises(InputError, match="positive definite"):
-        BatchSimulation(replace(one, physically_consistent=False, **opposite), 2)
+        BatchSimulation(opposite, 2)
 
 
 def test_friction_that_drives_a_joint_is_refused():
     friction = parameter_set(ARM, terms=(Viscous(), Coulomb(0.01)), values=-np.ones(6))
-    ranges = {name: getattr(identified(), name) for name in ("q_min", "q_max", "dq_max", "ddq_max")}
-    one = replace(friction, verdict="good", **ranges)
+    one = altered(replace(friction, ranges=identified().ranges), judgment={"verdict": "good"})
     with pytest.raises(InputError, match="drives joints"):
         BatchSimulation(one, 2)
 
 
 def test_draws_that_are_mostly_rejected_are_reported():
     one = identified()
-    sigma = 2.0 * np.abs(one.values)
-    wide = replace(one, standard_deviations=sigma, covariance=np.diag(sigma**2))
+    sigma = 2.0 * np.abs(one.estimate.values)
+    wide = altered(one, estimate={"standard_deviations": sigma, "covariance": np.diag(sigma**2)})
     with pytest.warns(UserWarning, match="physically consistent"):
         BatchSimulation(wide, 20, seed=0)
 

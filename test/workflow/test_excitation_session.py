@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
+from support.altered import altered
 from support.model_nodes import ARM, identified
 
 from robot_dyn_id.errors import MotionError
@@ -144,8 +145,12 @@ def test_only_a_new_model_of_this_robot_starts_the_next_run(caplog):
     good, other = identified(), ARM.replace('name="small"', 'name="other"')
     for words, parameters, stamp in (
         ("they are not from it", good, begin),
-        ("are those of another URDF", replace(good, urdf=other, urdf_sha256=urdf_hash(other)), robot.t),
-        ("the verdict on the parameters is bad", replace(good, verdict="bad", reasons=("a test",)), robot.t),
+        ("are those of another URDF", altered(good, robot={"urdf": other, "urdf_sha256": urdf_hash(other)}), robot.t),
+        (
+            "the verdict on the parameters is bad",
+            altered(good, judgment={"verdict": "bad", "reasons": ("a test",)}),
+            robot.t,
+        ),
     ):
         robot.session.take_model(lambda parameters=parameters: parameters, stamp, robot.now)
         assert words in robot.log.messages[-1]

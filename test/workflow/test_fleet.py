@@ -84,7 +84,7 @@ def test_pooled_parameters_equal_those_of_one_problem(result, manifest):
     recordings = [open_recording(entry.recording) for entry in entries]
     trials = FilteredTrials.from_recordings(recordings, FLEET.arm.joints, {}, settings.signals).decimated()
     whole = WeightedLeastSquares().fit(trials.problem(FLEET.arm.regressor, FLEET.arm.base.independent))
-    pooled = result.configurations[0].pooled.values
+    pooled = result.configurations[0].pooled.estimate.values
     assert np.abs(pooled - whole.values).max() <= 1e-9 * np.abs(whole.values).max()
 
 
@@ -95,19 +95,21 @@ def test_results_are_files(result, tmp_path):
     assert stored["left_out"][0]["robot"] == "R0005"
     robot = next(one for one in stored["robots"] if one["robot"] == "R0001")
     parameters = read_parameters(tmp_path / "out" / robot["parameters_file"])
-    assert parameters.estimator == "fleet" and parameters.verdict == "suspect"
-    assert parameters.held_out_all_joints_nrmse < 0.3
-    assert len(robot["drift"]) == len(parameters.names)
+    assert parameters.provenance.estimator == "fleet" and parameters.judgment.verdict == "suspect"
+    assert parameters.judgment.held_out_all_joints_nrmse < 0.3
+    assert len(robot["drift"]) == len(parameters.base.names)
     page = (tmp_path / "out" / "fleet.html").read_text()
     assert "R0003" in page and "R0005_1.npz" in page
     assert (tmp_path / "out" / "factors" / "R0001.npz").stat().st_size < 100_000
-    assert read_parameters(tmp_path / "out" / "pooled.yaml").estimator == "weighted"
+    assert read_parameters(tmp_path / "out" / "pooled.yaml").provenance.estimator == "weighted"
 
 
 def test_a_run_that_is_started_again_reads_the_store(result, manifest, store):
     again = identify_fleet(read_manifest(manifest), InProcess(), store)
     assert again.restored == 17
-    assert np.array_equal(again.configurations[0].pooled.values, result.configurations[0].pooled.values)
+    assert np.array_equal(
+        again.configurations[0].pooled.estimate.values, result.configurations[0].pooled.estimate.values
+    )
 
 
 def test_an_interrupted_reduction_continues(result, manifest, store, tmp_path, monkeypatch):
@@ -188,7 +190,9 @@ def test_a_lost_worker_costs_time_only(result, manifest, tmp_path):
             ended.set()
             killer.join()
     assert killed_at and killed_at[0] < 17  # before the last recording was reduced
-    assert np.array_equal(found.configurations[0].pooled.values, result.configurations[0].pooled.values)
+    assert np.array_equal(
+        found.configurations[0].pooled.estimate.values, result.configurations[0].pooled.estimate.values
+    )
     assert [one.robot for one in found.differing] == ["R0003"]
 
 
@@ -210,7 +214,7 @@ def test_recordings_of_object_storage(result, manifest, tmp_path):
     summary = found.save(tmp_path / "out")
     assert all(one["differs"] is None and one["probability"] is None for one in summary["robots"])
     assert not summary["configurations"][0]["compared"]
-    assert np.isfinite(found.configurations[0].pooled.values).all()
+    assert np.isfinite(found.configurations[0].pooled.estimate.values).all()
 
 
 @pytest.mark.slow
@@ -338,10 +342,10 @@ def test_a_command_that_is_interrupted_or_killed_is_continued(manifest, tmp_path
 def test_thresholds_of_the_configuration_judge_the_sets(manifest, tmp_path):
     signals = (manifest.parent / "config.yaml").read_text()
     found = identify_fleet(few(manifest, "judged", count=4), InProcess(), tmp_path)
-    assert found.configurations[0].pooled.verdict == "suspect"
+    assert found.configurations[0].pooled.judgment.verdict == "suspect"
     strict = few(manifest, "strict", f"{signals}thresholds: {{bad_nrmse: 0.0001}}\n", 4)
     (group,) = identify_fleet(strict, InProcess(), tmp_path).configurations
-    assert [group.pooled.verdict, group.robots[0].parameters.verdict] == ["bad", "bad"]
+    assert [group.pooled.judgment.verdict, group.robots[0].parameters.judgment.verdict] == ["bad", "bad"]
 
 
 def test_thresholds_that_follow_from_each_recording_are_refused(manifest, tmp_path):

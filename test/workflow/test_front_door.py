@@ -8,11 +8,11 @@ import re
 import subprocess
 import sys
 import warnings
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
+from support.altered import altered
 from support.simulated import ARM, Simulated, save_npz
 
 import robot_dyn_id as rdi
@@ -145,7 +145,7 @@ def test_a_result_at_the_end_of_a_cell_is_one_line(names):
     result = names["result"]
     text = repr(result)
     assert len(text.splitlines()) == 1 and len(text) < 200
-    assert result.parameters.robot_name in text and result.evaluation.verdict.word in text
+    assert result.parameters.robot.name in text and result.evaluation.verdict.word in text
 
 
 @pytest.mark.slow
@@ -158,10 +158,10 @@ def test_joints_that_are_not_recorded_are_fixed_as_by_the_command(folder, tmp_pa
     main(["identify", str(tmp_path / "two.npz"), "--robot", "arm.urdf", "--out", str(tmp_path)])
     result = rdi.identify(rdi.load_robot("arm.urdf"), recording)
     stored = rdi.load_parameters(tmp_path / "parameters.yaml")
-    np.testing.assert_array_equal(result.parameters.values, stored.values)
+    np.testing.assert_array_equal(result.parameters.estimate.values, stored.estimate.values)
     assert "assumed fixed at 0: wrist" in "\n".join(result.evaluation.warnings)
     known = rdi.identify(rdi.load_robot("arm.urdf", fixed={"wrist": 0.0}), recording)
-    np.testing.assert_array_equal(known.parameters.values, stored.values)
+    np.testing.assert_array_equal(known.parameters.estimate.values, stored.estimate.values)
     assert "assumed" not in "\n".join(known.evaluation.warnings)
 
 
@@ -171,10 +171,10 @@ def test_held_out_recordings_and_ranges(folder, monkeypatch):
     robot, recording, other = rdi.load_robot("arm.urdf"), *map(rdi.open_recording, ("recording.npz", "other.npz"))
     assert rdi.identify(robot, recording, held_out=other).identification.held_out_sources == ("other.npz",)
     both = rdi.identify(robot, [recording, other])
-    assert both.identification.held_out_sources == both.parameters.data_sources == ("recording.npz", "other.npz")
-    assert both.parameters.held_out_method == "cross_validation"
+    assert both.identification.held_out_sources == both.parameters.provenance.sources == ("recording.npz", "other.npz")
+    assert both.parameters.judgment.held_out_method == "cross_validation"
     result = rdi.identify(robot, recording, train_range=(0.0, 12.0))
-    assert result.parameters.held_out_method == "range"
+    assert result.parameters.judgment.held_out_method == "range"
     assert result.evaluation.held_out.samples < 500
     with pytest.raises(rdi.RobotDynIdError, match=r"trained on and validated on.*hold another"):
         rdi.identify(robot, recording, held_out=recording)
@@ -225,14 +225,14 @@ def test_dynamics_of_a_bad_model_warn(names):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         result.dynamics()
-    bad = replace(result.parameters, verdict="bad", reasons=("it fails",))
+    bad = altered(result.parameters, judgment={"verdict": "bad", "reasons": ("it fails",)})
     with pytest.warns(UserWarning, match="is bad: do not control a robot with it"):
         rdi.make_dynamics(bad)
 
 
 def test_parameters_load_from_the_folder_of_an_identification(names):
     folder, file = (rdi.load_parameters(path) for path in ("run", "run/parameters.yaml"))
-    np.testing.assert_array_equal(folder.values, file.values)
+    np.testing.assert_array_equal(folder.estimate.values, file.estimate.values)
 
 
 def test_a_design_keeps_its_options_and_refuses_unknown_ones(names, tmp_path):

@@ -6,6 +6,7 @@ from functools import cache
 
 import numpy as np
 import pytest
+from support.altered import altered
 from support.payload_cell import BRICK, LINK, NOISE, START, UPRIGHT, arm
 
 from robot_dyn_id.dynamics.regressor import Regressor
@@ -28,7 +29,7 @@ def demands(position=START, joints=(), **changes):
     keys = {"period": PERIOD, "periods": PERIODS, "acceleration": {"all": 15.0}, "clearance": 0.0}
     values = (
         arm(),
-        RobotModel.from_urdf(arm().urdf),
+        RobotModel.from_urdf(arm().robot.urdf),
         LINK,
         np.array(position),
         joints,
@@ -48,7 +49,7 @@ def designed():
 def half(body, seed):
     """A recording of half of the measurement with a body on the link, by an arm whose friction has changed by 5 %."""
     at = demands().at
-    parameters = np.concatenate([arm().standard_parameters, arm().term_values])
+    parameters = np.concatenate([arm().bodies.standard_parameters, arm().terms.values])
     regressor = Regressor.from_parameters(arm())
     parameters[friction_columns(regressor)] *= 1.05
     parameters[10 * at.body : 10 * at.body + 10] += transform_parameters(at) @ body
@@ -72,7 +73,7 @@ def test_the_motion_stays_in_the_window_and_moves_the_wrist_alone():
     assert (moved[:4] == 0.0).all()
     assert (moved[4:] > 0.1).all() and (moved <= 0.5 + 1e-9).all()
     speed = np.abs(result.trajectory.evaluate(np.linspace(0.0, PERIOD, 400))[1]).max(axis=1)
-    assert (speed <= arm().dq_max + 1e-9).all()
+    assert (speed <= arm().ranges.dq_max + 1e-9).all()
 
 
 def test_the_accuracy_that_is_expected_is_that_of_the_estimate():
@@ -125,8 +126,8 @@ def test_an_unsuited_configuration_is_refused_with_what_to_change():
 
 def test_an_accuracy_that_is_not_a_number_is_refused():
     """Comparisons with nan are false, so that it must not pass by one."""
-    nan = np.full(len(arm().joint_names), np.nan)
-    unknown = replace(arm(), held_out_nrmse=nan, held_out_all_joints_nrmse=np.nan)
+    nan = np.full(len(arm().robot.joint_names), np.nan)
+    unknown = altered(arm(), judgment={"held_out_nrmse": nan, "held_out_all_joints_nrmse": np.nan})
     with pytest.raises(InputError, match="not known: joint5"):
         check_configuration(demands(arm=unknown))
     sigma = np.array([np.nan, *(1e-3,) * 9])

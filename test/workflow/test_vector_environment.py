@@ -3,11 +3,11 @@
 
 import subprocess
 import sys
-from dataclasses import replace
 from functools import cache
 
 import numpy as np
 import pytest
+from support.altered import altered
 from support.given_parameters import parameter_set
 from support.simulated import ARM
 
@@ -27,9 +27,10 @@ COUNT = 5
 @cache
 def identified():
     parameters = parameter_set(ARM, terms=(Viscous(), Coulomb(0.01)))
-    sigma = 0.01 * np.abs(parameters.values)
-    zero = {"q_min": np.zeros(3), "q_max": np.zeros(3), "dq_max": np.ones(3), "ddq_max": np.ones(3)}
-    return replace(parameters, standard_deviations=sigma, covariance=np.diag(sigma**2), verdict="good", **zero)
+    sigma = 0.01 * np.abs(parameters.estimate.values)
+    ranges = {"q_min": np.zeros(3), "q_max": np.zeros(3), "dq_max": np.ones(3), "ddq_max": np.ones(3)}
+    uncertain = {"standard_deviations": sigma, "covariance": np.diag(sigma**2)}
+    return altered(parameters, estimate=uncertain, judgment={"verdict": "good"}, ranges=ranges)
 
 
 def upright(q, dq, effort):

@@ -19,13 +19,14 @@
 #include <sstream>
 #include <stdexcept>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
 namespace robot_dyn_id
 {
 
-constexpr std::uint32_t parameter_format_version = 2;
+constexpr std::uint32_t parameter_format_version = 3;
 
 namespace detail
 {
@@ -112,53 +113,24 @@ inline constexpr LawRow law_rows[] = {
   {"absolute_velocity", "", 0.0, 0, Shape::viscous, 0.0, "", -1, -1.0, "", ""},
 };
 
-struct Most { const char * field; std::size_t entries; };
+/// Rule of a field of a parameter set.
+struct Rule
+{
+  const char * name;                  // "part.field"
+  std::array<const char *, 2> shape;  // names of the sizes of its dimensions, or ""
+  bool optional;                      // it may be empty instead
+  bool finite;
+  double least;
+  bool nan;                           // NaN is a number that is not known
+  std::size_t most;                   // greatest length; 0: its shape bounds it
+  std::size_t longest;                // greatest length of its texts; 0: they are checked elsewhere
+  const char * words;                 // that it may hold, separated by ", "; "": any text
+  bool unique;                        // no text is there twice
+};
+
+inline constexpr double unbounded = -std::numeric_limits<double>::infinity();
 
 struct Word { const char * field; const char * word; };
-
-inline constexpr Most most_entries[] = {
-  {"joint_names", 100},
-  {"held_joint_names", 100},
-  {"body_names", 100},
-  {"names", 1000},
-  {"column_names", 2000},
-  {"term_constant_names", 10000},
-  {"data_sources", 10000},
-  {"reasons", 1000},
-  {"states", 10000},
-  {"fit_for", 100},
-  {"robot_compensates", 10},
-  {"data_digests", 10000},
-};
-
-inline constexpr Word known_words[] = {
-  {"verdict", "good"},
-  {"verdict", "suspect"},
-  {"verdict", "bad"},
-  {"status", "good"},
-  {"status", "weak"},
-  {"status", "not excited"},
-  {"condition_number_scaling", "columns"},
-  {"condition_number_scaling", "none"},
-  {"effort_kind", "unknown"},
-  {"effort_kind", "torque"},
-  {"effort_kind", "current"},
-  {"effort_kind", "motor_torque"},
-  {"effort_kind", "gravity_compensated"},
-  {"effort_kind", "gravity_and_friction_compensated"},
-  {"effort_kind", "external"},
-  {"robot_compensates", "unknown"},
-  {"robot_compensates", "none"},
-  {"robot_compensates", "gravity"},
-  {"robot_compensates", "friction"},
-  {"robot_compensates", "coriolis"},
-  {"held_out_method", "unknown"},
-  {"held_out_method", "cross_validation"},
-  {"held_out_method", "recordings"},
-  {"held_out_method", "range"},
-  {"velocity_source", "recorded"},
-  {"velocity_source", "derivative"},
-};
 
 inline constexpr Word implied_compensations[] = {
   {"gravity_compensated", "gravity"},
@@ -168,7 +140,7 @@ inline constexpr Word implied_compensations[] = {
 
 constexpr double largest = 1000000000000.0, agreement = 1e-06, torque_agreement = 1e-06;
 constexpr double strongest_gravity = 20.0, highest_rate = 1000000.0;
-constexpr std::size_t highest_order = 12, longest_line = 4096, longest_urdf = 16777216;
+constexpr std::size_t highest_order = 12, longest_urdf = 16777216;
 
 [[noreturn]] inline void refuse(const std::string & what) { throw std::invalid_argument("parameter set: " + what); }
 
@@ -478,30 +450,42 @@ inline std::map<std::string, std::string> described(const std::string & urdf)
   return all;
 }
 
-/// Reader of parameters.yaml as this package writes it: keys of the first level, with texts and lists of one line.
+template<class To, class From>
+void copy(To & to, const From & from) { to = from; }
+template<class Entry, class From>
+void copy(std::vector<Entry> & to, const From & from) { to.assign(from.begin(), from.end()); }
+
+/// Reader of parameters.yaml as this package writes it: values by dotted key, with texts and lists of one line.
 class Yaml
 {
 public:
   explicit Yaml(const std::string & text)
   {
-    std::size_t at = 0;
-    std::string key;
-    std::string style;
+    std::size_t at = 0, depth = 0;
+    std::vector<std::string> keys;
+    std::string key, style;
     bool block = false;
     while (at < text.size()) {
       const std::size_t end = std::min(text.find('\n', at), text.size());
       const std::string line = text.substr(at, end - at);
       at = end + 1;
-      const bool inner = line.empty() || line[0] == ' ' || line[0] == '-' || line[0] == '#';
-      if (inner) {
-        if (block) { values_[key] += (line.compare(0, 2, "  ") == 0 ? line.substr(2) : line) + "\n"; }
-        else if (line.compare(0, 3, "- [") == 0) { values_[key] += line.substr(2) + "\n"; }
+      const std::size_t indent = std::min(line.find_first_not_of(' '), line.size());
+      if (block && (indent == line.size() || indent > depth)) {
+        values_[key] += line.substr(std::min(depth + 2, line.size())) + "\n";
         continue;
       }
       if (block) { chomp(values_[key], style); }
+      block = false;
+      if (indent == line.size() || line[indent] == '#') { continue; }
+      if (line.compare(indent, 3, "- [") == 0) { values_[key] += line.substr(indent + 2) + "\n"; }
+      if (line[indent] == '-') { continue; }
       const std::size_t colon = line.find(':');
       if (colon == std::string::npos) { refuse("its file is not a parameters.yaml"); }
-      key = line.substr(0, colon);
+      depth = indent;
+      keys.resize(std::min(keys.size(), depth / 2));
+      keys.push_back(line.substr(indent, colon - indent));
+      key.clear();
+      for (const std::string & one : keys) { key += (key.empty() ? "" : ".") + one; }
       const std::size_t begin = line.find_first_not_of(' ', colon + 1);
       const std::string rest = begin == std::string::npos ? "" : line.substr(begin);
       block = !rest.empty() && rest[0] == '|';
@@ -517,8 +501,6 @@ public:
     text.erase(std::min(text.size(), text.find_last_not_of('\n') + 1));
     if (style.find('-') == std::string::npos) { text += '\n'; }
   }
-
-  bool has(const std::string & key) const { return values_.count(key) != 0; }
 
   std::string text(const std::string & key) const
   {
@@ -549,23 +531,34 @@ public:
     }
   }
 
-  /// Rows of numbers, one row behind the other.
-  std::vector<double> matrix(const std::string & key) const
+  /// Numbers of a list, or of rows, one row behind the other.
+  std::vector<double> list(const std::string & key) const
   {
     std::string value = raw(key);
+    if (value.empty() || value[0] != '[') { refuse(key + " is not a list"); }
     for (char & c : value) { if (c == '[' || c == ']' || c == ',') { c = ' '; } }
     return numbers(value);
   }
 
-  std::vector<double> list(const std::string & key) const
+  void read(const std::string & key, std::string & to) const { to = text(key); }
+  void read(const std::string & key, std::vector<std::string> & to) const { to = texts(key); }
+  void read(const std::string & key, std::vector<double> & to) const { to = list(key); }
+  void read(const std::string & key, bool & to) const { to = text(key) == "true"; }
+  template<class Number>
+  void read(const std::string & key, Number & to) const { to = to_number<Number>(number(text(key))); }
+  void read(const std::string & key, std::vector<std::uint32_t> & to) const
   {
-    std::vector<double> found;
-    for (const std::string & one : texts(key)) { found.push_back(number(one)); }
-    return found;
+    for (const double one : list(key)) { to.push_back(to_number<std::uint32_t>(one)); }
   }
 
 private:
   std::map<std::string, std::string> values_;
+
+  template<class Number>
+  static Number to_number(double value)
+  {
+    return value >= 0.0 || std::is_same_v<Number, double> ? static_cast<Number>(value) : std::numeric_limits<Number>::max();
+  }
 
   const std::string & raw(const std::string & key) const
   {
@@ -624,29 +617,167 @@ private:
 };
 }  // namespace detail
 
-/// Fields of a parameter set that dynamics and checks need, named as in the message robot_dyn_id/ParameterSet.
+/// Parts of a parameter set with those of their fields that are numbers and texts, as in the message
+/// robot_dyn_id/ParameterSet and in parameters.yaml.
 struct Parameters
 {
   std::uint32_t format_version = parameter_format_version;
-  std::string robot_name, urdf, urdf_sha256;
-  std::vector<std::string> joint_names, held_joint_names, body_names, column_names;
-  std::vector<double> held_joint_positions, values;
-  std::array<double, 3> gravity{};
-  std::vector<std::uint32_t> independent_columns;
-  std::vector<std::string> term_names, term_joints, term_constant_names, term_constant_joints;
-  std::vector<double> term_constant_values, load_parameters;
-  std::vector<std::string> robot_compensates;
-  std::string effort_kind;  // "current" and "motor_torque" need a positive drive gain of every joint
-  std::vector<double> drive_gains;
-  std::string verdict;  // "bad": it must not move a robot
-  std::vector<std::string> names, units, status, reasons;
-  std::vector<double> standard_deviations, covariance, mapping, standard_parameters, term_values;
-  std::vector<double> term_standard_deviations, held_out_nrmse, q_min, q_max, dq_max, ddq_max, drive_signs;
-  std::vector<double> offset_deviations, interval_lows, interval_highs;
-  double sample_rate = 0.0, cutoff_frequency = 0.0, motion_cutoff_frequency = 0.0;
-  double held_out_all_joints_nrmse = 0.0, condition_number = 0.0;
-  std::uint32_t filter_order = 0;
-  std::string velocity_source, condition_number_scaling, held_out_method;
+
+  struct IdentifiedRobot
+  {
+    std::string name{};
+    std::string urdf{};
+    std::string urdf_sha256{};
+    std::vector<std::string> joint_names{};
+    std::vector<std::string> held_joint_names{};
+    std::vector<double> held_joint_positions{};
+    std::vector<double> gravity{};
+    std::vector<std::string> body_names{};
+  } robot;
+  struct BaseParameters
+  {
+    std::vector<std::string> names{};
+    std::vector<std::string> expressions{};
+    std::vector<std::string> units{};
+    std::vector<std::uint32_t> independent{};
+    std::vector<double> mapping{};
+    std::vector<std::string> column_names{};
+  } base;
+  struct BaseEstimate
+  {
+    std::vector<double> values{};
+    std::vector<double> standard_deviations{};
+    std::vector<double> interval_lows{};
+    std::vector<double> interval_highs{};
+    std::vector<std::string> status{};
+    std::vector<double> covariance{};
+    double condition_number{};
+    std::string condition_number_scaling{};
+    double prior_strength{};
+  } estimate;
+  struct BodyParameters
+  {
+    std::vector<double> standard_parameters{};
+    bool physically_consistent{};
+    std::vector<double> load_parameters{};
+  } bodies;
+  struct TermParameters
+  {
+    std::vector<std::string> names{};
+    std::vector<std::string> joints{};
+    std::vector<double> values{};
+    std::vector<double> standard_deviations{};
+    std::vector<std::string> constant_names{};
+    std::vector<std::string> constant_joints{};
+    std::vector<double> constant_values{};
+  } terms;
+  struct Effort
+  {
+    std::string kind{};
+    std::vector<std::string> robot_compensates{};
+    std::vector<double> drive_gains{};
+    std::vector<double> drive_signs{};
+    std::vector<double> offset_deviations{};
+  } effort;
+  struct SignalProcessing
+  {
+    double sample_rate{};
+    double cutoff_frequency{};
+    double motion_cutoff_frequency{};
+    std::uint32_t filter_order{};
+    std::string velocity_source{};
+  } processing;
+  struct Ranges
+  {
+    std::vector<double> q_min{};
+    std::vector<double> q_max{};
+    std::vector<double> dq_max{};
+    std::vector<double> ddq_max{};
+  } ranges;
+  struct ResidualProfile
+  {
+    std::vector<double> speeds{};
+    std::vector<double> deviations{};
+  } residuals;
+  struct Provenance
+  {
+    std::vector<std::string> sources{};
+    std::string sha256{};
+    std::string estimator{};
+    std::string software_version{};
+  } provenance;
+  struct Judgment
+  {
+    std::vector<double> held_out_nrmse{};
+    double held_out_all_joints_nrmse{};
+    std::string held_out_method{};
+    std::string verdict{};
+    std::vector<std::string> reasons{};
+  } judgment;
+
+  /// Visit rule and value of every field, with that of another set.
+  template<class Self, class Other, class Visit>
+  static void each(Self & self, Other & other, Visit visit)
+  {
+    visit(detail::Rule{"robot.name", {{"", ""}}, false, false, detail::unbounded, false, 0, 4096, "", false}, self.robot.name, other.robot.name);
+    visit(detail::Rule{"robot.urdf", {{"", ""}}, false, false, detail::unbounded, false, 0, 0, "", false}, self.robot.urdf, other.robot.urdf);
+    visit(detail::Rule{"robot.urdf_sha256", {{"", ""}}, false, false, detail::unbounded, false, 0, 4096, "", false}, self.robot.urdf_sha256, other.robot.urdf_sha256);
+    visit(detail::Rule{"robot.joint_names", {{"", ""}}, false, false, detail::unbounded, false, 100, 4096, "", true}, self.robot.joint_names, other.robot.joint_names);
+    visit(detail::Rule{"robot.held_joint_names", {{"", ""}}, false, false, detail::unbounded, false, 100, 4096, "", true}, self.robot.held_joint_names, other.robot.held_joint_names);
+    visit(detail::Rule{"robot.held_joint_positions", {{"held", ""}}, false, true, detail::unbounded, false, 0, 4096, "", false}, self.robot.held_joint_positions, other.robot.held_joint_positions);
+    visit(detail::Rule{"robot.gravity", {{"axes", ""}}, false, true, detail::unbounded, false, 0, 4096, "", false}, self.robot.gravity, other.robot.gravity);
+    visit(detail::Rule{"robot.body_names", {{"", ""}}, false, false, detail::unbounded, false, 100, 4096, "", true}, self.robot.body_names, other.robot.body_names);
+    visit(detail::Rule{"base.names", {{"", ""}}, false, false, detail::unbounded, false, 1000, 4096, "", true}, self.base.names, other.base.names);
+    visit(detail::Rule{"base.expressions", {{"base", ""}}, false, false, detail::unbounded, false, 0, 96000, "", false}, self.base.expressions, other.base.expressions);
+    visit(detail::Rule{"base.units", {{"base", ""}}, false, false, detail::unbounded, false, 0, 4096, "", false}, self.base.units, other.base.units);
+    visit(detail::Rule{"base.independent", {{"base", ""}}, false, false, detail::unbounded, false, 0, 4096, "", false}, self.base.independent, other.base.independent);
+    visit(detail::Rule{"base.mapping", {{"base", "columns"}}, false, true, detail::unbounded, false, 0, 4096, "", false}, self.base.mapping, other.base.mapping);
+    visit(detail::Rule{"base.column_names", {{"", ""}}, false, false, detail::unbounded, false, 2000, 4096, "", true}, self.base.column_names, other.base.column_names);
+    visit(detail::Rule{"estimate.values", {{"base", ""}}, false, true, detail::unbounded, false, 0, 4096, "", false}, self.estimate.values, other.estimate.values);
+    visit(detail::Rule{"estimate.standard_deviations", {{"base", ""}}, false, false, 0.0, false, 0, 4096, "", false}, self.estimate.standard_deviations, other.estimate.standard_deviations);
+    visit(detail::Rule{"estimate.interval_lows", {{"base", ""}}, true, false, detail::unbounded, false, 0, 4096, "", false}, self.estimate.interval_lows, other.estimate.interval_lows);
+    visit(detail::Rule{"estimate.interval_highs", {{"base", ""}}, true, false, detail::unbounded, false, 0, 4096, "", false}, self.estimate.interval_highs, other.estimate.interval_highs);
+    visit(detail::Rule{"estimate.status", {{"base", ""}}, false, false, detail::unbounded, false, 0, 4096, "good, weak, not excited", false}, self.estimate.status, other.estimate.status);
+    visit(detail::Rule{"estimate.covariance", {{"base", "base"}}, false, false, detail::unbounded, false, 0, 4096, "", false}, self.estimate.covariance, other.estimate.covariance);
+    visit(detail::Rule{"estimate.condition_number", {{"", ""}}, false, false, detail::unbounded, false, 0, 4096, "", false}, self.estimate.condition_number, other.estimate.condition_number);
+    visit(detail::Rule{"estimate.condition_number_scaling", {{"", ""}}, false, false, detail::unbounded, false, 0, 4096, "columns, none", false}, self.estimate.condition_number_scaling, other.estimate.condition_number_scaling);
+    visit(detail::Rule{"estimate.prior_strength", {{"", ""}}, false, true, 0.0, true, 0, 4096, "", false}, self.estimate.prior_strength, other.estimate.prior_strength);
+    visit(detail::Rule{"bodies.standard_parameters", {{"standard", ""}}, false, true, detail::unbounded, false, 0, 4096, "", false}, self.bodies.standard_parameters, other.bodies.standard_parameters);
+    visit(detail::Rule{"bodies.physically_consistent", {{"", ""}}, false, false, detail::unbounded, false, 0, 4096, "", false}, self.bodies.physically_consistent, other.bodies.physically_consistent);
+    visit(detail::Rule{"bodies.load_parameters", {{"standard", ""}}, true, true, detail::unbounded, false, 0, 4096, "", false}, self.bodies.load_parameters, other.bodies.load_parameters);
+    visit(detail::Rule{"terms.names", {{"terms", ""}}, false, false, detail::unbounded, false, 0, 4096, "", false}, self.terms.names, other.terms.names);
+    visit(detail::Rule{"terms.joints", {{"terms", ""}}, false, false, detail::unbounded, false, 0, 4096, "", false}, self.terms.joints, other.terms.joints);
+    visit(detail::Rule{"terms.values", {{"terms", ""}}, false, true, detail::unbounded, false, 0, 4096, "", false}, self.terms.values, other.terms.values);
+    visit(detail::Rule{"terms.standard_deviations", {{"terms", ""}}, false, false, 0.0, false, 0, 4096, "", false}, self.terms.standard_deviations, other.terms.standard_deviations);
+    visit(detail::Rule{"terms.constant_names", {{"", ""}}, false, false, detail::unbounded, false, 10000, 4096, "", false}, self.terms.constant_names, other.terms.constant_names);
+    visit(detail::Rule{"terms.constant_joints", {{"constants", ""}}, false, false, detail::unbounded, false, 0, 4096, "", false}, self.terms.constant_joints, other.terms.constant_joints);
+    visit(detail::Rule{"terms.constant_values", {{"constants", ""}}, false, true, detail::unbounded, false, 0, 4096, "", false}, self.terms.constant_values, other.terms.constant_values);
+    visit(detail::Rule{"effort.kind", {{"", ""}}, false, false, detail::unbounded, false, 0, 4096, "unknown, torque, current, motor_torque, gravity_compensated, gravity_and_friction_compensated, external", false}, self.effort.kind, other.effort.kind);
+    visit(detail::Rule{"effort.robot_compensates", {{"", ""}}, false, false, detail::unbounded, false, 10, 4096, "unknown, none, gravity, friction, coriolis", false}, self.effort.robot_compensates, other.effort.robot_compensates);
+    visit(detail::Rule{"effort.drive_gains", {{"joints", ""}}, true, true, detail::unbounded, false, 0, 4096, "", false}, self.effort.drive_gains, other.effort.drive_gains);
+    visit(detail::Rule{"effort.drive_signs", {{"joints", ""}}, true, true, detail::unbounded, false, 0, 4096, "", false}, self.effort.drive_signs, other.effort.drive_signs);
+    visit(detail::Rule{"effort.offset_deviations", {{"joints", ""}}, true, true, 0.0, false, 0, 4096, "", false}, self.effort.offset_deviations, other.effort.offset_deviations);
+    visit(detail::Rule{"processing.sample_rate", {{"", ""}}, false, true, detail::unbounded, false, 0, 4096, "", false}, self.processing.sample_rate, other.processing.sample_rate);
+    visit(detail::Rule{"processing.cutoff_frequency", {{"", ""}}, false, true, detail::unbounded, false, 0, 4096, "", false}, self.processing.cutoff_frequency, other.processing.cutoff_frequency);
+    visit(detail::Rule{"processing.motion_cutoff_frequency", {{"", ""}}, false, true, detail::unbounded, false, 0, 4096, "", false}, self.processing.motion_cutoff_frequency, other.processing.motion_cutoff_frequency);
+    visit(detail::Rule{"processing.filter_order", {{"", ""}}, false, false, detail::unbounded, false, 0, 4096, "", false}, self.processing.filter_order, other.processing.filter_order);
+    visit(detail::Rule{"processing.velocity_source", {{"", ""}}, false, false, detail::unbounded, false, 0, 4096, "recorded, derivative", false}, self.processing.velocity_source, other.processing.velocity_source);
+    visit(detail::Rule{"ranges.q_min", {{"joints", ""}}, false, true, detail::unbounded, false, 0, 4096, "", false}, self.ranges.q_min, other.ranges.q_min);
+    visit(detail::Rule{"ranges.q_max", {{"joints", ""}}, false, true, detail::unbounded, false, 0, 4096, "", false}, self.ranges.q_max, other.ranges.q_max);
+    visit(detail::Rule{"ranges.dq_max", {{"joints", ""}}, false, true, 0.0, false, 0, 4096, "", false}, self.ranges.dq_max, other.ranges.dq_max);
+    visit(detail::Rule{"ranges.ddq_max", {{"joints", ""}}, false, true, 0.0, false, 0, 4096, "", false}, self.ranges.ddq_max, other.ranges.ddq_max);
+    visit(detail::Rule{"residuals.speeds", {{"joints", "ranges"}}, true, true, detail::unbounded, false, 0, 4096, "", false}, self.residuals.speeds, other.residuals.speeds);
+    visit(detail::Rule{"residuals.deviations", {{"joints", "ranges"}}, true, true, 0.0, false, 0, 4096, "", false}, self.residuals.deviations, other.residuals.deviations);
+    visit(detail::Rule{"provenance.sources", {{"", ""}}, false, false, detail::unbounded, false, 10000, 4096, "", false}, self.provenance.sources, other.provenance.sources);
+    visit(detail::Rule{"provenance.sha256", {{"", ""}}, false, false, detail::unbounded, false, 0, 4096, "", false}, self.provenance.sha256, other.provenance.sha256);
+    visit(detail::Rule{"provenance.estimator", {{"", ""}}, false, false, detail::unbounded, false, 0, 4096, "", false}, self.provenance.estimator, other.provenance.estimator);
+    visit(detail::Rule{"provenance.software_version", {{"", ""}}, false, false, detail::unbounded, false, 0, 4096, "", false}, self.provenance.software_version, other.provenance.software_version);
+    visit(detail::Rule{"judgment.held_out_nrmse", {{"joints", ""}}, false, false, 0.0, true, 0, 4096, "", false}, self.judgment.held_out_nrmse, other.judgment.held_out_nrmse);
+    visit(detail::Rule{"judgment.held_out_all_joints_nrmse", {{"", ""}}, false, false, 0.0, true, 0, 4096, "", false}, self.judgment.held_out_all_joints_nrmse, other.judgment.held_out_all_joints_nrmse);
+    visit(detail::Rule{"judgment.held_out_method", {{"", ""}}, false, false, detail::unbounded, false, 0, 4096, "unknown, cross_validation, recordings, range", false}, self.judgment.held_out_method, other.judgment.held_out_method);
+    visit(detail::Rule{"judgment.verdict", {{"", ""}}, false, false, detail::unbounded, false, 0, 4096, "good, suspect, bad", false}, self.judgment.verdict, other.judgment.verdict);
+    visit(detail::Rule{"judgment.reasons", {{"", ""}}, false, false, detail::unbounded, false, 1000, 4096, "", false}, self.judgment.reasons, other.judgment.reasons);
+  }
 
   /// Copy the fields of a message `robot_dyn_id::msg::ParameterSet`, or of anything with these fields.
   template<class Message>
@@ -654,56 +785,7 @@ struct Parameters
   {
     Parameters made;
     made.format_version = message.format_version;
-    made.urdf = message.urdf;
-    const auto copy = [](auto & to, const auto & from) { to.assign(from.begin(), from.end()); };
-    copy(made.joint_names, message.joint_names);
-    copy(made.held_joint_names, message.held_joint_names);
-    copy(made.body_names, message.body_names);
-    copy(made.column_names, message.column_names);
-    copy(made.held_joint_positions, message.held_joint_positions);
-    copy(made.values, message.values);
-    for (std::size_t k = 0; k < 3; ++k) { made.gravity[k] = message.gravity[k]; }
-    copy(made.independent_columns, message.independent_columns);
-    copy(made.term_names, message.term_names);
-    copy(made.term_joints, message.term_joints);
-    copy(made.term_constant_names, message.term_constant_names);
-    copy(made.term_constant_joints, message.term_constant_joints);
-    copy(made.term_constant_values, message.term_constant_values);
-    copy(made.load_parameters, message.load_parameters);
-    copy(made.robot_compensates, message.robot_compensates);
-    made.effort_kind = message.effort_kind;
-    copy(made.drive_gains, message.drive_gains);
-    made.verdict = message.verdict;
-    made.robot_name = message.robot_name;
-    made.urdf_sha256 = message.urdf_sha256;
-    copy(made.names, message.names);
-    copy(made.units, message.units);
-    copy(made.status, message.status);
-    copy(made.reasons, message.reasons);
-    copy(made.standard_deviations, message.standard_deviations);
-    copy(made.covariance, message.covariance);
-    copy(made.mapping, message.mapping);
-    copy(made.standard_parameters, message.standard_parameters);
-    copy(made.term_values, message.term_values);
-    copy(made.term_standard_deviations, message.term_standard_deviations);
-    copy(made.held_out_nrmse, message.held_out_nrmse);
-    copy(made.q_min, message.q_min);
-    copy(made.q_max, message.q_max);
-    copy(made.dq_max, message.dq_max);
-    copy(made.ddq_max, message.ddq_max);
-    copy(made.drive_signs, message.drive_signs);
-    copy(made.offset_deviations, message.offset_deviations);
-    copy(made.interval_lows, message.interval_lows);
-    copy(made.interval_highs, message.interval_highs);
-    made.sample_rate = message.sample_rate;
-    made.cutoff_frequency = message.cutoff_frequency;
-    made.motion_cutoff_frequency = message.motion_cutoff_frequency;
-    made.held_out_all_joints_nrmse = message.held_out_all_joints_nrmse;
-    made.condition_number = message.condition_number;
-    made.filter_order = message.filter_order;
-    made.velocity_source = message.velocity_source;
-    made.condition_number_scaling = message.condition_number_scaling;
-    made.held_out_method = message.held_out_method;
+    each(made, message, [](const detail::Rule &, auto & to, const auto & from) { detail::copy(to, from); });
     return made;
   }
 
@@ -712,62 +794,9 @@ struct Parameters
   {
     const detail::Yaml file(text);
     Parameters made;
-    made.format_version = static_cast<std::uint32_t>(detail::number(file.text("format_version")));
-    made.urdf = file.text("urdf");
-    made.verdict = file.text("verdict");
-    made.joint_names = file.texts("joint_names");
-    made.held_joint_names = file.texts("held_joint_names");
-    made.body_names = file.texts("body_names");
-    made.column_names = file.texts("column_names");
-    made.held_joint_positions = file.list("held_joint_positions");
-    made.values = file.list("values");
-    const std::vector<double> down = file.list("gravity");
-    if (down.size() != 3) { detail::refuse("gravity needs three numbers"); }
-    std::copy(down.begin(), down.end(), made.gravity.begin());
-    for (const double column : file.list("independent_columns")) {
-      made.independent_columns.push_back(static_cast<std::uint32_t>(column));
-    }
-    made.term_names = file.texts("term_names");
-    made.term_joints = file.texts("term_joints");
-    made.term_constant_names = file.texts("term_constant_names");
-    made.term_constant_joints = file.texts("term_constant_joints");
-    made.term_constant_values = file.list("term_constant_values");
-    made.load_parameters = file.list("load_parameters");
-    made.robot_compensates = file.has("robot_compensates") ? file.texts("robot_compensates")
-                                                           : std::vector<std::string>{"unknown"};
-    if (file.has("effort_kind")) { made.effort_kind = file.text("effort_kind"); }
-    if (file.has("drive_gains")) { made.drive_gains = file.list("drive_gains"); }
-    made.robot_name = file.text("robot_name");
-    made.urdf_sha256 = file.text("urdf_sha256");
-    made.names = file.texts("names");
-    made.units = file.texts("units");
-    made.status = file.texts("status");
-    made.reasons = file.texts("reasons");
-    made.standard_deviations = file.list("standard_deviations");
-    made.covariance = file.matrix("covariance");
-    made.mapping = file.matrix("mapping");
-    made.standard_parameters = file.list("standard_parameters");
-    made.term_values = file.list("term_values");
-    made.term_standard_deviations = file.list("term_standard_deviations");
-    made.held_out_nrmse = file.list("held_out_nrmse");
-    made.q_min = file.list("q_min");
-    made.q_max = file.list("q_max");
-    made.dq_max = file.list("dq_max");
-    made.ddq_max = file.list("ddq_max");
-    for (auto [key, to] : {std::make_pair("drive_signs", &made.drive_signs),
-      std::make_pair("offset_deviations", &made.offset_deviations), std::make_pair("interval_lows", &made.interval_lows),
-      std::make_pair("interval_highs", &made.interval_highs)}) {
-      if (file.has(key)) { *to = file.list(key); }
-    }
-    made.sample_rate = detail::number(file.text("sample_rate"));
-    made.cutoff_frequency = detail::number(file.text("cutoff_frequency"));
-    made.motion_cutoff_frequency = detail::number(file.text("motion_cutoff_frequency"));
-    made.held_out_all_joints_nrmse = detail::number(file.text("held_out_all_joints_nrmse"));
-    made.condition_number = detail::number(file.text("condition_number"));
-    made.filter_order = static_cast<std::uint32_t>(detail::number(file.text("filter_order")));
-    made.velocity_source = file.text("velocity_source");
-    made.condition_number_scaling = file.text("condition_number_scaling");
-    made.held_out_method = file.has("held_out_method") ? file.text("held_out_method") : "unknown";
+    file.read("format_version", made.format_version);
+    if (made.format_version != parameter_format_version) { return made; }  // it is refused with this version
+    each(made, made, [&](const detail::Rule & rule, auto & to, const auto &) { file.read(rule.name, to); });
     return made;
   }
 };
@@ -831,49 +860,76 @@ inline std::string sha256(std::string text)
   return found;
 }
 
-inline void check_size(const std::string & name, std::size_t found, std::size_t expected)
-{
-  if (found != expected) { refuse(name + " has shape (" + std::to_string(found) + ",), expected (" + std::to_string(expected) + ",)"); }
-}
+using Sizes = std::map<std::string, std::size_t>;
 
-inline void check_lines(const std::string & name, const Texts & texts)
+inline void check_line(const Rule & rule, const std::string & text)
 {
-  for (const std::string & text : texts) {
-    std::size_t length = 0;
-    bool printable = true;
-    for (const char c : text) {
-      const auto code = static_cast<unsigned char>(c);
-      length += (code & 0xc0) != 0x80 ? 1 : 0;
-      printable = printable && code >= 0x20 && code != 0x7f;
-    }
-    if (!printable || length > longest_line) {
-      refuse(name + " holds a text that is not one printable line of " + std::to_string(longest_line) + " characters");
-    }
+  std::size_t length = 0;
+  bool printable = true;
+  for (const char c : text) {
+    const auto code = static_cast<unsigned char>(c);
+    length += (code & 0xc0) != 0x80 ? 1 : 0;
+    printable = printable && code >= 0x20 && code != 0x7f;
+  }
+  if (rule.longest && (!printable || length > rule.longest)) {
+    refuse(std::string(rule.name) + " holds a text that is not one printable line of " + std::to_string(rule.longest) + " characters");
+  }
+  if (*rule.words && (", " + std::string(rule.words) + ", ").find(", " + text + ", ") == std::string::npos) {
+    refuse(std::string(rule.name) + " is '" + text.substr(0, 40) + "', expected one of " + rule.words);
   }
 }
 
-inline void check_words(const std::string & name, const Texts & texts)
-{
-  for (const std::string & text : texts) {
-    std::string known;
-    bool found = false;
-    for (const Word & row : known_words) {
-      if (name != row.field) { continue; }
-      found = found || text == row.word;
-      known += (known.empty() ? "" : ", ") + std::string(row.word);
-    }
-    if (!found) { refuse(name + " is '" + text.substr(0, 40) + "', expected one of " + known); }
-  }
-}
-
-inline void check_twice(const std::string & name, const Texts & texts)
+inline void check_texts(const Rule & rule, const std::string & text) { check_line(rule, text); }
+inline void check_texts(const Rule & rule, const Texts & texts)
 {
   for (std::size_t k = 0; k < texts.size(); ++k) {
-    if (std::find(texts.begin(), texts.begin() + static_cast<std::ptrdiff_t>(k), texts[k]) != texts.begin() + static_cast<std::ptrdiff_t>(k)) {
-      refuse(name + " has " + texts[k] + " twice");
+    check_line(rule, texts[k]);
+    const auto end = texts.begin() + static_cast<std::ptrdiff_t>(k);
+    if (rule.unique && std::find(texts.begin(), end, texts[k]) != end) {
+      refuse(std::string(rule.name) + " has " + texts[k] + " twice");
     }
   }
 }
+template<class Value>
+void check_texts(const Rule &, const Value &) {}
+
+inline void check_numbers(const Rule & rule, const Numbers & values)
+{
+  for (const double value : values) {
+    if (rule.nan && std::isnan(value)) { continue; }
+    if (rule.finite && !(std::fabs(value) <= largest)) {
+      refuse(std::string(rule.name) + " holds " + shown(value) + ", expected finite numbers of magnitudes up to " + shown(largest));
+    }
+    if (rule.least > unbounded && !(value >= rule.least)) {
+      refuse(std::string(rule.name) + " holds " + shown(value) + ", expected " + shown(rule.least) + " or more");
+    }
+  }
+}
+inline void check_numbers(const Rule & rule, const double & value) { check_numbers(rule, Numbers{value}); }
+template<class Value>
+void check_numbers(const Rule &, const Value &) {}
+
+template<class Entry>
+void check_length(const Rule & rule, const std::vector<Entry> & values)
+{
+  if (rule.most && values.size() > rule.most) {
+    refuse(std::string(rule.name) + " has " + std::to_string(values.size()) + " entries, at most " + std::to_string(rule.most) + " are read");
+  }
+}
+template<class Value>
+void check_length(const Rule &, const Value &) {}
+
+template<class Entry>
+void check_shape(const Rule & rule, const std::vector<Entry> & values, const Sizes & sizes)
+{
+  if (!*rule.shape[0] || (rule.optional && values.empty())) { return; }
+  const std::size_t expected = sizes.at(rule.shape[0]) * (*rule.shape[1] ? sizes.at(rule.shape[1]) : 1);
+  if (values.size() != expected) {
+    refuse(std::string(rule.name) + " has shape (" + std::to_string(values.size()) + ",), expected (" + std::to_string(expected) + ",)");
+  }
+}
+template<class Value>
+void check_shape(const Rule &, const Value &, const Sizes &) {}
 
 inline bool holds(const Texts & texts, const std::string & text)
 {
@@ -900,187 +956,137 @@ inline void check_positive(const std::string & name, const Numbers & values, boo
 template<class Set>
 void check(const Set & one)
 {
-  const std::size_t n = one.joint_names.size(), p = one.names.size(), c = one.column_names.size();
-  const std::size_t bodies = one.body_names.size(), terms = one.term_names.size();
+  const std::size_t n = one.robot.joint_names.size(), p = one.base.names.size(), c = one.base.column_names.size();
+  const std::size_t bodies = one.robot.body_names.size();
   if (one.format_version != parameter_format_version) {
     refuse("format_version is " + std::to_string(one.format_version) + ", expected " + std::to_string(parameter_format_version) +
       ": identify the robot again with this version");
   }
-  const std::pair<const char *, const Texts *> texts[] = {{"joint_names", &one.joint_names},
-    {"held_joint_names", &one.held_joint_names}, {"body_names", &one.body_names}, {"names", &one.names},
-    {"column_names", &one.column_names}, {"term_constant_names", &one.term_constant_names}, {"reasons", &one.reasons},
-    {"robot_compensates", &one.robot_compensates}, {"units", &one.units}, {"status", &one.status},
-    {"term_names", &one.term_names}, {"term_joints", &one.term_joints}, {"term_constant_joints", &one.term_constant_joints}};
-  for (const auto & [name, values] : texts) {
-    for (const Most & row : most_entries) {
-      if (std::string(name) == row.field && values->size() > row.entries) {
-        refuse(std::string(name) + " has " + std::to_string(values->size()) + " entries, at most " + std::to_string(row.entries) + " are read");
-      }
-    }
-  }
-  if (!n || !p) { refuse(std::string(n ? "names" : "joint_names") + " is empty"); }
-  if (c != 10 * bodies + terms) { refuse("column_names do not fit bodies and terms"); }
-  const std::pair<const char *, std::pair<std::size_t, std::size_t>> sizes[] = {
-    {"mapping", {one.mapping.size(), p * c}}, {"covariance", {one.covariance.size(), p * p}},
-    {"units", {one.units.size(), p}}, {"values", {one.values.size(), p}},
-    {"standard_deviations", {one.standard_deviations.size(), p}}, {"status", {one.status.size(), p}},
-    {"held_out_nrmse", {one.held_out_nrmse.size(), n}}, {"q_min", {one.q_min.size(), n}}, {"q_max", {one.q_max.size(), n}},
-    {"dq_max", {one.dq_max.size(), n}}, {"ddq_max", {one.ddq_max.size(), n}}, {"term_joints", {one.term_joints.size(), terms}},
-    {"term_values", {one.term_values.size(), terms}}, {"term_standard_deviations", {one.term_standard_deviations.size(), terms}},
-    {"term_constant_joints", {one.term_constant_joints.size(), one.term_constant_names.size()}},
-    {"term_constant_values", {one.term_constant_values.size(), one.term_constant_names.size()}},
-    {"held_joint_positions", {one.held_joint_positions.size(), one.held_joint_names.size()}},
-    {"independent_columns", {one.independent_columns.size(), p}},
-    {"standard_parameters", {one.standard_parameters.size(), 10 * bodies}},
-    {"load_parameters", {one.load_parameters.size(), one.load_parameters.empty() ? 0 : 10 * bodies}},
-    {"drive_gains", {one.drive_gains.size(), one.drive_gains.empty() ? 0 : n}},
-    {"drive_signs", {one.drive_signs.size(), one.drive_gains.empty() ? 0 : n}},
-    {"offset_deviations", {one.offset_deviations.size(), one.offset_deviations.empty() ? 0 : n}},
-    {"interval_lows", {one.interval_lows.size(), one.interval_lows.empty() ? 0 : p}},
-    {"interval_highs", {one.interval_highs.size(), one.interval_lows.empty() ? 0 : p}}};
-  for (const auto & [name, size] : sizes) { check_size(name, size.first, size.second); }
-
-  for (const auto & [name, values] : texts) { check_lines(name, *values); }
-  check_lines("robot_name", {one.robot_name});
-  check_words("verdict", {one.verdict});
-  check_words("status", one.status);
-  check_words("condition_number_scaling", {one.condition_number_scaling});
-  check_words("effort_kind", {one.effort_kind});
-  check_words("robot_compensates", one.robot_compensates);
-  check_words("held_out_method", {one.held_out_method});
-  check_words("velocity_source", {one.velocity_source});
-  const Texts & adds = one.robot_compensates;
+  Set::each(one, one, [](const Rule & rule, const auto & value, const auto &) { check_length(rule, value); });
+  if (!n || !p) { refuse(std::string(n ? "base.names" : "robot.joint_names") + " is empty"); }
+  if (c < 10 * bodies) { refuse("base.column_names do not fit the bodies"); }
+  const Sizes sizes{{"axes", 3}, {"joints", n}, {"held", one.robot.held_joint_names.size()}, {"base", p}, {"columns", c},
+    {"standard", 10 * bodies}, {"terms", c - 10 * bodies}, {"constants", one.terms.constant_names.size()},
+    {"ranges", one.residuals.speeds.size() / n}};
+  Set::each(one, one, [&](const Rule & rule, const auto & value, const auto &) { check_shape(rule, value, sizes); });
+  Set::each(one, one, [](const Rule & rule, const auto & value, const auto &) { check_texts(rule, value); });
+  Set::each(one, one, [](const Rule & rule, const auto & value, const auto &) { check_numbers(rule, value); });
+  const Texts & adds = one.effort.robot_compensates;
   for (const char * const alone : {"unknown", "none"}) {
     if (holds(adds, alone) && adds.size() > 1) { refuse(std::string("robot_compensates holds ") + alone + " and other words"); }
   }
   for (std::size_t k = 0; k < adds.size(); ++k) {
-    for (std::size_t l = 0; l < k; ++l) { if (adds[k] == adds[l]) { refuse("robot_compensates holds a word twice"); } }
+    for (std::size_t l = 0; l < k; ++l) { if (adds[k] == adds[l]) { refuse("effort.robot_compensates holds a word twice"); } }
   }
   if (!adds.empty() && !holds(adds, "unknown")) {
     for (const Word & row : implied_compensations) {
-      if (one.effort_kind == row.field && !holds(adds, row.word)) {
-        refuse("effort_kind " + one.effort_kind + " and robot_compensates contradict each other: " + row.word + " is missing");
+      if (one.effort.kind == row.field && !holds(adds, row.word)) {
+        refuse("effort_kind " + one.effort.kind + " and robot_compensates contradict each other: " + row.word + " is missing");
       }
     }
   }
-  if (one.urdf.size() > longest_urdf) { refuse("its URDF has " + std::to_string(one.urdf.size()) + " characters, at most " + std::to_string(longest_urdf) + " are read"); }
-  const std::size_t begin = one.urdf.compare(0, 3, "\xef\xbb\xbf") == 0 ? 3 : 0;
-  const std::size_t first = one.urdf.find_first_not_of(" \t\r\n", begin);
-  if (first == std::string::npos || one.urdf[first] != '<') { refuse("urdf is not the text of a URDF: it must begin with '<'"); }
-  if (sha256(one.urdf) != one.urdf_sha256) { refuse("its URDF is not the one it was identified with (the hash differs)"); }
-  for (std::size_t k = 0; k < 5; ++k) { check_twice(texts[k].first, *texts[k].second); }
-  for (const std::string & name : one.joint_names) {
-    if (!holds(one.body_names, name)) { refuse("joint_names has " + name + ", which is not one of body_names"); }
+  if (one.robot.urdf.size() > longest_urdf) { refuse("its URDF has " + std::to_string(one.robot.urdf.size()) + " characters, at most " + std::to_string(longest_urdf) + " are read"); }
+  const std::size_t begin = one.robot.urdf.compare(0, 3, "\xef\xbb\xbf") == 0 ? 3 : 0;
+  const std::size_t first = one.robot.urdf.find_first_not_of(" \t\r\n", begin);
+  if (first == std::string::npos || one.robot.urdf[first] != '<') { refuse("robot.urdf is not the text of a URDF: it must begin with '<'"); }
+  if (sha256(one.robot.urdf) != one.robot.urdf_sha256) { refuse("its URDF is not the one it was identified with (the hash differs)"); }
+  for (const std::string & name : one.robot.joint_names) {
+    if (!holds(one.robot.body_names, name)) { refuse("robot.joint_names has " + name + ", which is not one of body_names"); }
   }
-  for (const std::string & name : one.held_joint_names) {
-    if (holds(one.joint_names, name)) { refuse("joint " + name + " is among joint_names and held_joint_names"); }
+  for (const std::string & name : one.robot.held_joint_names) {
+    if (holds(one.robot.joint_names, name)) { refuse("joint " + name + " is among joint_names and held_joint_names"); }
   }
 
-  const Numbers down(one.gravity.begin(), one.gravity.end());
-  const std::pair<const char *, const Numbers *> finite[] = {{"values", &one.values},
-    {"standard_parameters", &one.standard_parameters}, {"load_parameters", &one.load_parameters}, {"mapping", &one.mapping},
-    {"term_values", &one.term_values}, {"term_constant_values", &one.term_constant_values},
-    {"held_joint_positions", &one.held_joint_positions}, {"gravity", &down}, {"q_min", &one.q_min}, {"q_max", &one.q_max},
-    {"dq_max", &one.dq_max}, {"ddq_max", &one.ddq_max}, {"drive_gains", &one.drive_gains}, {"drive_signs", &one.drive_signs},
-    {"offset_deviations", &one.offset_deviations}};
-  for (const auto & [name, values] : finite) { check_finite(name, *values); }
-  check_finite("sample_rate", {one.sample_rate});
-  check_finite("cutoff_frequency", {one.cutoff_frequency});
-  check_finite("motion_cutoff_frequency", {one.motion_cutoff_frequency});
-  check_positive("standard_deviations", one.standard_deviations, false);
-  check_positive("term_standard_deviations", one.term_standard_deviations, false);
-  check_positive("offset_deviations", one.offset_deviations, false);
-  check_positive("dq_max", one.dq_max, false);
-  check_positive("ddq_max", one.ddq_max, false);
-  for (std::size_t k = 0; k < one.interval_lows.size(); ++k) {
-    if (!(one.interval_lows[k] <= one.interval_highs[k])) { refuse("interval_lows holds NaN, or is greater than interval_highs"); }
+  const Numbers & down = one.robot.gravity;
+  if (one.estimate.interval_lows.size() != one.estimate.interval_highs.size()) { refuse("estimate.interval_lows and interval_highs have different lengths"); }
+  if (one.effort.drive_gains.size() != one.effort.drive_signs.size()) { refuse("effort.drive_gains and drive_signs have different lengths"); }
+  for (std::size_t k = 0; k < one.estimate.interval_lows.size(); ++k) {
+    if (!(one.estimate.interval_lows[k] <= one.estimate.interval_highs[k])) { refuse("estimate.interval_lows holds NaN, or is greater than interval_highs"); }
   }
-  check_positive("held_out_nrmse", one.held_out_nrmse, true);
-  check_positive("held_out_all_joints_nrmse", {one.held_out_all_joints_nrmse}, true);
-  if (!(one.condition_number >= 1.0 - agreement)) { refuse("condition_number is " + shown(one.condition_number) + ", expected 1 or more"); }
+  if (!(one.estimate.condition_number >= 1.0 - agreement)) { refuse("estimate.condition_number is " + shown(one.estimate.condition_number) + ", expected 1 or more"); }
   const double strength = std::sqrt(down[0] * down[0] + down[1] * down[1] + down[2] * down[2]);
-  if (strength > strongest_gravity) { refuse("gravity is " + shown(strength) + " m/s^2, expected at most " + shown(strongest_gravity)); }
-  if (!(one.sample_rate > 0.0 && one.sample_rate <= highest_rate)) { refuse("sample_rate is " + shown(one.sample_rate) + " Hz, expected more than 0 and at most " + shown(highest_rate)); }
-  for (const auto & [name, cutoff] : {std::make_pair("cutoff_frequency", one.cutoff_frequency),
-    std::make_pair("motion_cutoff_frequency", one.motion_cutoff_frequency)}) {
-    if (!(cutoff > 0.0 && cutoff <= 0.5 * one.sample_rate)) { refuse(std::string(name) + " is " + shown(cutoff) + " Hz, expected more than 0 and at most half the rate"); }
+  if (strength > strongest_gravity) { refuse("robot.gravity is " + shown(strength) + " m/s^2, expected at most " + shown(strongest_gravity)); }
+  if (!(one.processing.sample_rate > 0.0 && one.processing.sample_rate <= highest_rate)) { refuse("processing.sample_rate is " + shown(one.processing.sample_rate) + " Hz, expected more than 0 and at most " + shown(highest_rate)); }
+  for (const auto & [name, cutoff] : {std::make_pair("processing.cutoff_frequency", one.processing.cutoff_frequency),
+    std::make_pair("processing.motion_cutoff_frequency", one.processing.motion_cutoff_frequency)}) {
+    if (!(cutoff > 0.0 && cutoff <= 0.5 * one.processing.sample_rate)) { refuse(std::string(name) + " is " + shown(cutoff) + " Hz, expected more than 0 and at most half the rate"); }
   }
-  if (one.filter_order < 1 || one.filter_order > highest_order) { refuse("filter_order is " + std::to_string(one.filter_order) + ", expected 1 to " + std::to_string(highest_order)); }
+  if (one.processing.filter_order < 1 || one.processing.filter_order > highest_order) { refuse("processing.filter_order is " + std::to_string(one.processing.filter_order) + ", expected 1 to " + std::to_string(highest_order)); }
   for (std::size_t k = 0; k < n; ++k) {
-    if (one.q_min[k] > one.q_max[k]) { refuse("q_min of joint " + one.joint_names[k] + " is greater than q_max"); }
+    if (one.ranges.q_min[k] > one.ranges.q_max[k]) { refuse("ranges.q_min of joint " + one.robot.joint_names[k] + " is greater than q_max"); }
   }
 
-  for (const std::uint32_t column : one.independent_columns) {
-    if (column >= c) { refuse("independent_columns names a column that does not exist"); }
+  for (const std::uint32_t column : one.base.independent) {
+    if (column >= c) { refuse("base.independent names a column that does not exist"); }
   }
   for (std::size_t k = 0; k < p; ++k) {
     for (std::size_t l = 0; l < p; ++l) {
-      if (std::fabs(one.mapping[k * c + one.independent_columns[l]] - (k == l ? 1.0 : 0.0)) > agreement) { refuse("mapping is not the identity on independent_columns"); }
+      if (std::fabs(one.base.mapping[k * c + one.base.independent[l]] - (k == l ? 1.0 : 0.0)) > agreement) { refuse("base.mapping is not the identity on independent"); }
     }
   }
   constexpr const char * symbols[] = {"m", "mx", "my", "mz", "Ixx", "Ixy", "Iyy", "Ixz", "Iyz", "Izz"};
   for (std::size_t k = 0; k < p; ++k) {
-    const std::string & column = one.column_names[one.independent_columns[k]];
-    if (one.names[k] != column) { refuse(one.names[k] + " is not the name of its column, " + column); }
+    const std::string & column = one.base.column_names[one.base.independent[k]];
+    if (one.base.names[k] != column) { refuse(one.base.names[k] + " is not the name of its column, " + column); }
   }
   for (std::size_t k = 0; k < p; ++k) {
-    double sum = 0.0, size = std::fabs(one.values[k]);
+    double sum = 0.0, size = std::fabs(one.estimate.values[k]);
     for (std::size_t l = 0; l < c; ++l) {
-      const double part = one.mapping[k * c + l] * (l < 10 * bodies ? one.standard_parameters[l] : one.term_values[l - 10 * bodies]);
+      const double part = one.base.mapping[k * c + l] * (l < 10 * bodies ? one.bodies.standard_parameters[l] : one.terms.values[l - 10 * bodies]);
       sum += part;
       size += std::fabs(part);
     }
-    if (std::fabs(one.values[k] - sum) > agreement * size) { refuse("values of " + one.names[k] + " is not mapping * (standard_parameters, term_values)"); }
+    if (std::fabs(one.estimate.values[k] - sum) > agreement * size) { refuse("estimate.values of " + one.base.names[k] + " is not mapping * (standard_parameters, terms.values)"); }
   }
 
   for (std::size_t k = 0; k < p * p; ++k) {
-    if (std::isnan(one.covariance[k]) || (k % (p + 1) == 0 && !(one.covariance[k] >= 0.0))) { refuse("covariance holds NaN, or a variance below 0"); }
+    if (std::isnan(one.estimate.covariance[k]) || (k % (p + 1) == 0 && !(one.estimate.covariance[k] >= 0.0))) { refuse("estimate.covariance holds NaN, or a variance below 0"); }
   }
   std::vector<std::size_t> known;
-  for (std::size_t k = 0; k < p; ++k) { if (std::isfinite(one.standard_deviations[k])) { known.push_back(k); } }
+  for (std::size_t k = 0; k < p; ++k) { if (std::isfinite(one.estimate.standard_deviations[k])) { known.push_back(k); } }
   const std::size_t m = known.size();
   Numbers block(m * m);
   bool squares = true, symmetric = true;
   for (std::size_t i = 0; i < m; ++i) {
-    const double sigma = one.standard_deviations[known[i]];
-    squares = squares && std::fabs(std::sqrt(one.covariance[known[i] * (p + 1)]) - sigma) <= agreement * sigma;
+    const double sigma = one.estimate.standard_deviations[known[i]];
+    squares = squares && std::fabs(std::sqrt(one.estimate.covariance[known[i] * (p + 1)]) - sigma) <= agreement * sigma;
     for (std::size_t j = 0; j < m; ++j) {
-      const double other = one.standard_deviations[known[j]], entry = one.covariance[known[i] * p + known[j]];
+      const double other = one.estimate.standard_deviations[known[j]], entry = one.estimate.covariance[known[i] * p + known[j]];
       squares = squares && std::isfinite(entry);
       block[i * m + j] = entry / (sigma > 0.0 ? sigma : 1.0) / (other > 0.0 ? other : 1.0);
     }
   }
-  if (!squares) { refuse("covariance does not have the squares of standard_deviations on its diagonal"); }
+  if (!squares) { refuse("estimate.covariance does not have the squares of standard_deviations on its diagonal"); }
   for (std::size_t i = 0; i < m; ++i) {
     for (std::size_t j = 0; j < i; ++j) { symmetric = symmetric && std::fabs(block[i * m + j] - block[j * m + i]) <= agreement; }
   }
-  if (!symmetric) { refuse("covariance is not symmetric"); }
+  if (!symmetric) { refuse("estimate.covariance is not symmetric"); }
   for (std::size_t i = 0; i < m; ++i) {  // Cholesky factors of the matrix with its eigenvalues raised by the tolerance
     for (std::size_t j = 0; j <= i; ++j) {
       double sum = block[i * m + j] + (i == j ? agreement * static_cast<double>(m) : 0.0);
       for (std::size_t l = 0; l < j; ++l) { sum -= block[i * m + l] * block[j * m + l]; }
-      if (i == j && !(sum > 0.0)) { refuse("covariance is not positive semidefinite"); }
+      if (i == j && !(sum > 0.0)) { refuse("estimate.covariance is not positive semidefinite"); }
       block[i * m + j] = i == j ? std::sqrt(sum) : sum / block[j * m + j];
     }
   }
 
   // what Python compares with its own model of the URDF
   for (std::size_t k = 0; k < 10 * bodies; ++k) {
-    if (one.column_names[k] != symbols[k % 10] + std::to_string(k / 10 + 1)) { refuse("column_names is not that of its URDF and terms, or in another order"); }
+    if (one.base.column_names[k] != symbols[k % 10] + std::to_string(k / 10 + 1)) { refuse("base.column_names is not that of its URDF and terms, or in another order"); }
   }
-  for (std::size_t k = 0; k < p && one.effort_kind != "current" && one.effort_kind != "motor_torque"; ++k) {
-    const std::size_t column = one.independent_columns[k], symbol = column % 10;
-    if (column < 10 * bodies && one.units[k] != (symbol == 0 ? "kg" : symbol < 4 ? "kg m" : "kg m^2")) {
-      refuse("units is not that of its URDF and terms, or in another order");
+  for (std::size_t k = 0; k < p && one.effort.kind != "current" && one.effort.kind != "motor_torque"; ++k) {
+    const std::size_t column = one.base.independent[k], symbol = column % 10;
+    if (column < 10 * bodies && one.base.units[k] != (symbol == 0 ? "kg" : symbol < 4 ? "kg m" : "kg m^2")) {
+      refuse("base.units is not that of its URDF and terms, or in another order");
     }
   }
-  for (std::size_t k = 0; k < one.term_constant_names.size(); ++k) {
-    const std::string & name = one.term_constant_names[k];
+  for (std::size_t k = 0; k < one.terms.constant_names.size(); ++k) {
+    const std::string & name = one.terms.constant_names[k];
     const std::string own = name.substr(name.find('.') + 1);
     for (const LawRow & row : law_rows) {
       const bool named = own == row.constant_name && row.shape != Shape::spring;
-      if (named && !(one.term_constant_values[k] > 0.0 || (row.shape == Shape::sign && one.term_constant_values[k] == 0.0))) {
-        refuse(name + " must be 0 or more, not " + shown(one.term_constant_values[k]));
+      if (named && !(one.terms.constant_values[k] > 0.0 || (row.shape == Shape::sign && one.terms.constant_values[k] == 0.0))) {
+        refuse(name + " must be 0 or more, not " + shown(one.terms.constant_values[k]));
       }
     }
   }
@@ -1104,15 +1110,15 @@ class Dynamics
 public:
   /// Throws std::invalid_argument if the set cannot be used, predicts currents as drive gains are not known, or has a bad
   /// verdict, unless that is allowed: such a model must not move a robot.
-  explicit Dynamics(const Parameters & parameters, bool allow_bad_verdict = false) : joint_names_(parameters.joint_names)
+  explicit Dynamics(const Parameters & parameters, bool allow_bad_verdict = false) : joint_names_(parameters.robot.joint_names)
   {
     using detail::refuse;
     detail::check(parameters);
-    if (parameters.verdict == "bad" && !allow_bad_verdict) { refuse("its verdict is bad: identify again"); }
-    const std::size_t bodies = parameters.body_names.size(), joints = joint_names_.size();
-    if (parameters.effort_kind == "current" || parameters.effort_kind == "motor_torque") {
+    if (parameters.judgment.verdict == "bad" && !allow_bad_verdict) { refuse("its verdict is bad: identify again"); }
+    const std::size_t bodies = parameters.robot.body_names.size(), joints = joint_names_.size();
+    if (parameters.effort.kind == "current" || parameters.effort.kind == "motor_torque") {
       for (std::size_t k = 0; k < joints; ++k) {
-        if (k >= parameters.drive_gains.size() || !(parameters.drive_gains[k] > 0.0)) {
+        if (k >= parameters.effort.drive_gains.size() || !(parameters.effort.drive_gains[k] > 0.0)) {
           refuse("it predicts currents, as the drive gain of " + joint_names_[k] + " is not known: identify with the gain");
         }
       }
@@ -1120,19 +1126,19 @@ public:
     if (!joints || bodies > N || joints > N) { refuse("it has more bodies than the evaluator, or no joint"); }
     m_bodies = static_cast<int>(bodies);
     m_joints = static_cast<int>(joints);
-    urdf_ = parameters.urdf;
-    std::vector<double> full(parameters.column_names.size(), 0.0);
-    for (std::size_t k = 0; k < parameters.values.size(); ++k) {
-      full[parameters.independent_columns[k]] = parameters.values[k];
+    urdf_ = parameters.robot.urdf;
+    std::vector<double> full(parameters.base.column_names.size(), 0.0);
+    for (std::size_t k = 0; k < parameters.estimate.values.size(); ++k) {
+      full[parameters.base.independent[k]] = parameters.estimate.values[k];
     }
     place(parameters, full);
     std::size_t at = 0;
-    for (const std::string & name : parameters.body_names) { at += at < joints && joint_names_[at] == name ? 1 : 0; }
-    if (at < joints) { refuse("joint_names is not that of its URDF and terms, or in another order"); }
-    std::vector<double> other = parameters.standard_parameters;
-    other.insert(other.end(), parameters.term_values.begin(), parameters.term_values.end());
+    for (const std::string & name : parameters.robot.body_names) { at += at < joints && joint_names_[at] == name ? 1 : 0; }
+    if (at < joints) { refuse("robot.joint_names is not that of its URDF and terms, or in another order"); }
+    std::vector<double> other = parameters.bodies.standard_parameters;
+    other.insert(other.end(), parameters.terms.values.begin(), parameters.terms.values.end());
     compare(Dynamics(parameters, other));
-    for (const std::string & part : parameters.robot_compensates) {
+    for (const std::string & part : parameters.effort.robot_compensates) {
       if (part == "gravity") { gravity_ = true; }
       else if (part == "coriolis") { coriolis_ = true; }
       else if (part == "friction") { friction_ = true; }
@@ -1257,12 +1263,12 @@ public:
 private:
   /// Dynamics by the realization in standard parameters, for the comparison with the base parameters.
   Dynamics(const Parameters & parameters, const std::vector<double> & full)
-  : joint_names_(parameters.joint_names), m_bodies(static_cast<int>(parameters.body_names.size())),
-    m_joints(static_cast<int>(parameters.joint_names.size())) { place(parameters, full); }
+  : joint_names_(parameters.robot.joint_names), m_bodies(static_cast<int>(parameters.robot.body_names.size())),
+    m_joints(static_cast<int>(parameters.robot.joint_names.size())) { place(parameters, full); }
 
   void place(const Parameters & parameters, const std::vector<double> & full)
   {
-    const std::size_t bodies = parameters.body_names.size();
+    const std::size_t bodies = parameters.robot.body_names.size();
     for (std::size_t k = 0; k < 10 * bodies; ++k) { m_parameters[k / 10][k % 10] = full[k]; }
     place_bodies(parameters);
     place_terms(parameters, std::vector<double>(full.begin() + static_cast<std::ptrdiff_t>(10 * bodies), full.end()));
@@ -1319,7 +1325,7 @@ private:
   void place_bodies(const Parameters & parameters)
   {
     using detail::refuse;
-    const detail::Element robot = detail::Xml(parameters.urdf).root();
+    const detail::Element robot = detail::Xml(parameters.robot.urdf).root();
     std::vector<detail::Joint> joints;
     for (const detail::Element & element : robot.children) {
       if (element.name == "joint") { joints.emplace_back(element); }
@@ -1337,12 +1343,12 @@ private:
       rated_.push_back(joints[found->second].effort);
     }
     std::map<std::string, int> body, joint;
-    for (int i = 0; i < m_bodies; ++i) { body[parameters.body_names[static_cast<std::size_t>(i)]] = i; }
+    for (int i = 0; i < m_bodies; ++i) { body[parameters.robot.body_names[static_cast<std::size_t>(i)]] = i; }
     for (int i = 0; i < m_joints; ++i) { joint[joint_names_[static_cast<std::size_t>(i)]] = i; }
     std::map<std::string, double> held;
-    for (std::size_t k = 0; k < parameters.held_joint_names.size(); ++k) {
-      if (k >= parameters.held_joint_positions.size()) { refuse("held_joint_positions have another length"); }
-      held[parameters.held_joint_names[k]] = parameters.held_joint_positions[k];
+    for (std::size_t k = 0; k < parameters.robot.held_joint_names.size(); ++k) {
+      if (k >= parameters.robot.held_joint_positions.size()) { refuse("held_joint_positions have another length"); }
+      held[parameters.robot.held_joint_names[k]] = parameters.robot.held_joint_positions[k];
     }
     // A follower of a follower moves with the first of them: q = multiplier q_leader + offset.
     const auto resolved = [&](const detail::Joint & one) {
@@ -1358,9 +1364,9 @@ private:
       }
       return std::make_pair(name, std::make_pair(multiplier, offset));
     };
-    for (int i = 0; i < 3; ++i) { m_gravity_vector[i] = parameters.gravity[static_cast<std::size_t>(i)]; }
+    for (int i = 0; i < 3; ++i) { m_gravity_vector[i] = parameters.robot.gravity[static_cast<std::size_t>(i)]; }
     for (int i = 0; i < m_bodies; ++i) {
-      const std::string & name = parameters.body_names[static_cast<std::size_t>(i)];
+      const std::string & name = parameters.robot.body_names[static_cast<std::size_t>(i)];
       if (!by_name.count(name)) { refuse("joint " + name + " is not in its URDF"); }
       const detail::Joint & own = joints[by_name.at(name)];
       const auto [leader, line] = resolved(own);
@@ -1386,7 +1392,7 @@ private:
         place = product(above.fixed ? above.origin : above.at(position), place);
         link = above.parent;
       }
-      if (m_parent[i] > i) { refuse("body_names is not that of its URDF: its bodies are not ordered from the base"); }
+      if (m_parent[i] > i) { refuse("robot.body_names is not that of its URDF: its bodies are not ordered from the base"); }
       const std::array<detail::Rotation, 3> turn = detail::turns(own.axis);
       const detail::Vector3 along = detail::turned(place.r, own.axis);
       for (std::size_t k = 0; k < 9; ++k) {
@@ -1405,20 +1411,20 @@ private:
   {
     using detail::refuse;
     std::map<std::pair<std::string, std::string>, std::map<std::string, double>> constants;
-    for (std::size_t k = 0; k < parameters.term_constant_names.size(); ++k) {
-      const std::string & name = parameters.term_constant_names[k];
+    for (std::size_t k = 0; k < parameters.terms.constant_names.size(); ++k) {
+      const std::string & name = parameters.terms.constant_names[k];
       const std::size_t dot = name.find('.');
-      if (dot == std::string::npos || k >= parameters.term_constant_joints.size() ||
-        k >= parameters.term_constant_values.size()) { refuse("constants of terms are not complete"); }
-      constants[{name.substr(0, dot), parameters.term_constant_joints[k]}][name.substr(dot + 1)] =
-        parameters.term_constant_values[k];
+      if (dot == std::string::npos || k >= parameters.terms.constant_joints.size() ||
+        k >= parameters.terms.constant_values.size()) { refuse("constants of terms are not complete"); }
+      constants[{name.substr(0, dot), parameters.terms.constant_joints[k]}][name.substr(dot + 1)] =
+        parameters.terms.constant_values[k];
     }
-    if (parameters.term_joints.size() != parameters.term_names.size()) { refuse("term_joints have another length"); }
+    if (parameters.terms.joints.size() != parameters.terms.names.size()) { refuse("terms.joints have another length"); }
     std::map<std::string, std::size_t> along;
     std::map<std::pair<std::string, std::string>, int> seen;
     for (std::size_t k = 0; k < values.size(); ++k) {
-      const std::string & term = parameters.term_names[k];
-      const std::string & at = parameters.term_joints[k];
+      const std::string & term = parameters.terms.names[k];
+      const std::string & at = parameters.terms.joints[k];
       const int symbol = seen[{term, at}]++;
       const detail::TermRow * known = nullptr;
       for (const detail::TermRow & row : detail::term_rows) { if (term == row.term) { known = &row; } }
@@ -1456,9 +1462,9 @@ private:
         made.weights[found - joint_names_.begin()] = weight;
       }
     } else {
-      const auto found = std::find(parameters.body_names.begin(), parameters.body_names.end(), name);
-      if (found == parameters.body_names.end()) { detail::refuse("a term acts on " + name + ", which is not a joint"); }
-      const auto body = found - parameters.body_names.begin();
+      const auto found = std::find(parameters.robot.body_names.begin(), parameters.robot.body_names.end(), name);
+      if (found == parameters.robot.body_names.end()) { detail::refuse("a term acts on " + name + ", which is not a joint"); }
+      const auto body = found - parameters.robot.body_names.begin();
       made.weights[m_leader[body]] = m_multiplier[body];
       made.offset = m_offset[body];
     }
@@ -1485,10 +1491,10 @@ private:
   void set_load(const Parameters & parameters, int body)
   {
     const std::size_t at = 10 * static_cast<std::size_t>(body);
-    if (parameters.load_parameters.size() < at + 10) {
+    if (parameters.bodies.load_parameters.size() < at + 10) {
       detail::refuse("its friction depends on the load, and it has no load_parameters");
     }
-    for (std::size_t k = 0; k < 10; ++k) { m_load_parameters[body][k] = parameters.load_parameters[at + k]; }
+    for (std::size_t k = 0; k < 10; ++k) { m_load_parameters[body][k] = parameters.bodies.load_parameters[at + k]; }
   }
 
   static double along(const Coordinate & at, const double * x, int joints)

@@ -19,12 +19,12 @@ from functools import cached_property
 import numpy as np
 
 from robot_dyn_id.arrays import Array, Integers
-from robot_dyn_id.dynamics.base_parameters import BaseParameters
 from robot_dyn_id.dynamics.regressor import Layout, Motion, Regressor
 from robot_dyn_id.dynamics.terms import TermGroup
 from robot_dyn_id.errors import UsageError
 from robot_dyn_id.kernels.angles import within_reach
 from robot_dyn_id.kernels.regressor_gradient import regressor_gradient_tiles
+from robot_dyn_id.parameters import BaseParameters
 
 CHUNK_SAMPLES = 1024
 """Number of samples processed together, so that their base columns fit into the cache."""

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from robot_dyn_id.arrays import Array
-from robot_dyn_id.dynamics.base_parameters import BaseParameters, base_parameters
+from robot_dyn_id.dynamics.base_parameters import base_parameters
 from robot_dyn_id.dynamics.regressor import Regressor
 from robot_dyn_id.errors import MotionError, UsageError, suggestion
 from robot_dyn_id.excitation.center import DIGITS, Load, choose_center
@@ -36,7 +36,7 @@ from robot_dyn_id.excitation.parametrization import Demand, Parametrization, mov
 from robot_dyn_id.model.joint_values import joint_array
 from robot_dyn_id.model.kinematics import placement_of
 from robot_dyn_id.model.robot import RobotModel
-from robot_dyn_id.parameters import ParameterSet
+from robot_dyn_id.parameters import BaseParameters, ParameterSet
 
 DEFAULT_NOISE_RATIO = 0.01
 """Default torque noise relative to a joint's effort limit [-]; without an effort limit the noise is 1 N m or N."""

@@ -13,12 +13,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from robot_dyn_id.arrays import Array
-from robot_dyn_id.dynamics.base_parameters import BaseParameters
 from robot_dyn_id.dynamics.regressor import Regressor
 from robot_dyn_id.dynamics.terms import Coordinate, Term
 from robot_dyn_id.errors import InputError
-from robot_dyn_id.parameters import ParameterSet
-from robot_dyn_id.signals.ranges import Ranges
+from robot_dyn_id.parameters import BaseParameters, ParameterSet, Ranges
 from robot_dyn_id.signals.torque_shares import torque_shares
 
 
@@ -96,19 +94,19 @@ class EarlierFit:
         Raises:
             InputError: a parameter set with other columns.
         """
-        if reduced.original.names != prior.column_names:
+        if reduced.original.names != prior.base.column_names:
             raise InputError(
                 "the earlier identification has other parameters than this design: use the same robot, joints and "
                 "terms (--config)"
             )
-        known = np.isfinite(prior.standard_deviations)
-        full = np.concatenate([prior.standard_parameters, prior.term_values])
-        slopes = base.mapping @ reduced.sums[:, prior.independent_columns.astype(np.int64)]
-        covariance = slopes[:, known] @ prior.covariance[np.ix_(known, known)] @ slopes[:, known].T
+        known = np.isfinite(prior.estimate.standard_deviations)
+        full = np.concatenate([prior.bodies.standard_parameters, prior.terms.values])
+        slopes = base.mapping @ reduced.sums[:, prior.base.independent]
+        covariance = slopes[:, known] @ prior.estimate.covariance[np.ix_(known, known)] @ slopes[:, known].T
         lost = np.abs(slopes[:, ~known]).max(axis=1, initial=0.0) > NEGLIGIBLE_SLOPE
         deviations = np.where(lost, np.inf, np.sqrt(np.maximum(np.diag(covariance), 0.0)))
         values = base.mapping @ reduced.sums @ full
-        return cls(base, reduced.regressor, values, deviations, covariance, Ranges.from_parameters(prior))
+        return cls(base, reduced.regressor, values, deviations, covariance, prior.ranges)
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -44,7 +44,7 @@ class TorqueModel:
             InputError: its drive gains are not known.
         """
         parameters.refuse_unknown_gains()
-        values = np.concatenate([parameters.standard_parameters, parameters.term_values])
+        values = np.concatenate([parameters.bodies.standard_parameters, parameters.terms.values])
         return cls(Regressor.from_parameters(parameters), values, "the identified friction")
 
     @classmethod

@@ -1,27 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Fingerprints of recordings, by which training data are recognized among held-out data.
-
-A fingerprint holds the smallest of the digests of all samples (bottom-k sketch, Broder 1997). Which samples these are
-depends on their content alone, so that a copy, a cut or every second sample of a recording shares them, whatever its
-name and its time stamps. Where stamps are those of a clock, they show resampled copies too.
-"""
+"""Fingerprints of recordings, by which training data are recognized among held-out data; see `Fingerprint`."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from robot_dyn_id.arrays import Array
 from robot_dyn_id.data.chunk import LATEST, Chunk
 from robot_dyn_id.data.corrected import Excerpt, first_of
 from robot_dyn_id.data.observer import observe
 from robot_dyn_id.data.recording import Recording
 from robot_dyn_id.errors import InputError
 from robot_dyn_id.findings import Definition, Finding, Section
-from robot_dyn_id.parameters import ParameterSet
+from robot_dyn_id.parameters import Fingerprint
+from robot_dyn_id.parameters.provenance import DIGESTS
 from robot_dyn_id.uses import LIMITED, USES
 
 RECORDING_REPEATED = Definition(
@@ -45,16 +39,8 @@ HELD_OUT_IN_TRAINING = Definition(
     check="repetition",
 )
 
-DIGESTS = 512
-"""Number of digests that are kept of a set of recordings."""
-
-LARGEST_DIGEST = 2**32 - 1
-
 LARGEST_VALUE = 1e30
 """Magnitude to which values are limited for single precision."""
-
-MIN_SHARED_DIGESTS = 3
-"""Number of common digests below which they are taken for coincidence."""
 
 REPORTED_SHARE = 0.05
 """Share of common samples, or of common time, above which it is reported."""
@@ -66,71 +52,19 @@ EARLIEST_CLOCK_S = 1e8
 """Time stamps below this [s] count from the start of a recording or a simulation, not from an epoch."""
 
 
-@dataclass(frozen=True)
-class Fingerprint:
-    """Digests and time spans of recordings.
+def take_fingerprint(recording: Recording, joints: Sequence[str]) -> Fingerprint:
+    """Fingerprint of all samples of a recording.
 
-    Attributes:
-        digests: the smallest digests, ascending, at most `DIGESTS`.
-        starts: first stamp of each recording [s since the epoch of its clock]; 0 where stamps are not those of a clock.
-        stops: last stamp of each recording [s].
+    Args:
+        recording: the recording.
+        joints: joints whose positions and efforts count.
+
+    Raises:
+        InputError: a recording that cannot be read.
     """
-
-    digests: NDArray[np.uint32]
-    starts: Array
-    stops: Array
-
-    @classmethod
-    def from_recording(cls, recording: Recording, joints: Sequence[str]) -> Fingerprint:
-        """Fingerprint of all samples of a recording.
-
-        Args:
-            recording: the recording.
-            joints: joints whose positions and efforts count.
-
-        Raises:
-            InputError: a recording that cannot be read.
-        """
-        observer = FingerprintObserver(recording.epoch)
-        observe(recording, joints, observer)
-        return observer.conclude()
-
-    @classmethod
-    def from_parameters(cls, parameters: ParameterSet) -> Fingerprint:
-        """Fingerprint of the recordings that a parameter set was identified from."""
-        return cls(parameters.data_digests, parameters.data_starts, parameters.data_stops)
-
-    @classmethod
-    def joined(cls, fingerprints: Sequence[Fingerprint]) -> Fingerprint:
-        """Fingerprint of several recordings together."""
-        digests = np.unique(np.concatenate([one.digests for one in fingerprints]))[:DIGESTS]
-        starts, stops = (np.concatenate([getattr(one, name) for one in fingerprints]) for name in ("starts", "stops"))
-        return cls(digests, starts, stops)
-
-    @property
-    def limit(self) -> int:
-        """Largest digest up to which all are kept."""
-        return int(self.digests[-1]) if len(self.digests) == DIGESTS else LARGEST_DIGEST
-
-    def share_in(self, other: Fingerprint) -> float:
-        """Estimated share of the samples that are samples of another fingerprint's recordings."""
-        limit = min(self.limit, other.limit)
-        ours = self.digests[self.digests <= limit]
-        common = int(np.isin(ours, other.digests).sum())
-        return common / len(ours) if common >= MIN_SHARED_DIGESTS else 0.0
-
-    def common_with(self, other: Fingerprint) -> float:
-        """Estimated share of the samples of one fingerprint that are those of the other; the larger of the two."""
-        return max(self.share_in(other), other.share_in(self))
-
-    def overlap_with(self, other: Fingerprint) -> float:
-        """Share of the time that lies in the time spans of another fingerprint's recordings, by the same clock."""
-        total, inside = 0.0, 0.0
-        for start, stop in zip(self.starts.tolist(), self.stops.tolist(), strict=True):
-            total += stop - start
-            parts = np.minimum(stop, other.stops) - np.maximum(start, other.starts)
-            inside += min(stop - start, float(np.maximum(parts, 0.0).sum())) if start > 0.0 else 0.0
-        return inside / total if total > 0.0 else 0.0
+    observer = FingerprintObserver(recording.epoch)
+    observe(recording, joints, observer)
+    return observer.conclude()
 
 
 class FingerprintObserver:

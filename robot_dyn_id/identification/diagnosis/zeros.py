@@ -15,13 +15,13 @@ from dataclasses import replace
 import numpy as np
 
 from robot_dyn_id.arrays import Array
-from robot_dyn_id.dynamics.base_parameters import BaseParameters
 from robot_dyn_id.dynamics.problem import Tile, find_used_rows
 from robot_dyn_id.dynamics.regressor import Regressor
 from robot_dyn_id.dynamics.terms import Offset
 from robot_dyn_id.estimators import Estimate
 from robot_dyn_id.estimators.bounded_intervals import NORMAL
 from robot_dyn_id.findings import Definition, Finding, Section
+from robot_dyn_id.parameters import BaseParameters
 from robot_dyn_id.signals.processing import RecordedProblem
 from robot_dyn_id.signals.zeros import EffortZeros
 

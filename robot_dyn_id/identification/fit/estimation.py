@@ -9,7 +9,6 @@ from itertools import count
 
 import numpy as np
 
-from robot_dyn_id.dynamics.base_parameters import BaseParameters
 from robot_dyn_id.dynamics.body_prior import has_placeholder_masses
 from robot_dyn_id.dynamics.consistency import report_negative_terms
 from robot_dyn_id.dynamics.prior import Prior, check_prior_joints, earlier_prior, nominal_prior
@@ -29,7 +28,7 @@ from robot_dyn_id.identification.model import IdentifiedModel
 from robot_dyn_id.identification.settings import Settings
 from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.model.urdf import RobotDescription
-from robot_dyn_id.parameters import ParameterSet
+from robot_dyn_id.parameters import BaseParameters, ParameterSet
 from robot_dyn_id.progress import Progress, Stage
 from robot_dyn_id.signals.trials import FilteredTrials
 from robot_dyn_id.uses import LIMITED

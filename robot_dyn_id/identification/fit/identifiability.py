@@ -9,8 +9,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from robot_dyn_id.arrays import Array
-from robot_dyn_id.dynamics.base_parameters import BaseParameters, exciting_motion
+from robot_dyn_id.dynamics.base_parameters import exciting_motion
 from robot_dyn_id.dynamics.regressor import Regressor
+from robot_dyn_id.parameters import BaseParameters
 
 RANDOM_STATES = 40
 """Number of random states at which the columns are evaluated."""

@@ -29,7 +29,6 @@ from robot_dyn_id.identification.validation.extrapolation import (
     torque_deviation,
 )
 from robot_dyn_id.parameters import ParameterSet
-from robot_dyn_id.signals.ranges import Ranges
 from robot_dyn_id.simulation.controllers import credible_limits, effort_limits, refuse_unsafe
 
 TRAJECTORY_WITHOUT_VELOCITIES = Definition(
@@ -291,13 +290,13 @@ class FeedForward:
     def _deviation(self, motion: Motion, motor: Array) -> Array:
         """Standard deviation of the motor torque, shape (N, n)."""
         parameters, regressor, columns = self.parameters, self.dynamics.regressor, self.dynamics.columns
-        known = np.isfinite(parameters.standard_deviations)
-        covariance = np.where(known[:, None] & known, parameters.covariance, 0.0)
+        known = np.isfinite(parameters.estimate.standard_deviations)
+        covariance = np.where(known[:, None] & known, parameters.estimate.covariance, 0.0)
         deviation = torque_deviation(regressor, columns, covariance, motion)
         if not known.all():
             open_columns = torque_deviation(regressor, columns, np.diag(np.where(known, 0.0, 1.0)), motion)
             deviation = np.where(open_columns > 1e-9, np.inf, deviation)
-        return np.asarray(np.hypot(deviation.T, np.nan_to_num(parameters.held_out_error(motor))))
+        return np.asarray(np.hypot(deviation.T, np.nan_to_num(parameters.judgment.held_out_error(motor))))
 
     def _largest(self, t: Array, motor: Array, commanded: Array, deviation: Array) -> tuple[LargestEffort, ...]:
         model = self.dynamics.regressor.model
@@ -340,14 +339,14 @@ class FeedForward:
         return tuple(findings)
 
     def _report_held_out_error(self) -> tuple[Finding, ...]:
-        if np.isfinite(self.parameters.held_out_shares).all():
+        if np.isfinite(self.parameters.judgment.held_out_shares).all():
             return ()
         message = "the parameter set has no held-out error: the 95 % bounds contain the covariance of the parameters"
         return (BOUND_WITHOUT_HELD_OUT_ERROR.found(message),)
 
     def _report_range(self, motion: Motion) -> tuple[Finding, ...]:
-        shares = far_outside(motion, Ranges.from_parameters(self.parameters)).mean(axis=2)
-        return report_excesses(list_excesses(self.parameters.joint_names, shares), "warning")
+        shares = far_outside(motion, self.parameters.ranges).mean(axis=2)
+        return report_excesses(list_excesses(self.parameters.robot.joint_names, shares), "warning")
 
 
 def format_violation(violation: LargestEffort) -> str:

@@ -19,7 +19,6 @@ from robot_dyn_id.findings import Definition, Finding, Section, format_findings
 from robot_dyn_id.identification.validation.extrapolation import far_outside, list_excesses, report_excesses
 from robot_dyn_id.parameters import ParameterSet
 from robot_dyn_id.signals.cleaning import Drive
-from robot_dyn_id.signals.ranges import Ranges
 from robot_dyn_id.signals.trials import FilteredTrials, SignalSettings, require_signals
 from robot_dyn_id.signals.windows import FilteredWindow
 from robot_dyn_id.simulation.plant import Plant, steps
@@ -103,8 +102,8 @@ def check_training_ranges(simulated: SimulatedMotion, parameters: ParameterSet) 
     Accelerations are differences of velocities; they are wrong where a simulation restarts from a recorded state.
     """
     motion = Motion(simulated.q.T, simulated.dq.T, np.gradient(simulated.dq, simulated.t, axis=0).T)
-    shares = far_outside(motion, Ranges.from_parameters(parameters)).mean(axis=2)
-    return report_excesses(list_excesses(parameters.joint_names, shares))
+    shares = far_outside(motion, parameters.ranges).mean(axis=2)
+    return report_excesses(list_excesses(parameters.robot.joint_names, shares))
 
 
 def simulate_trajectory(dynamics: Dynamics, motion: Trajectory, rate: float) -> SimulatedMotion:
@@ -181,7 +180,7 @@ def simulate_efforts(
     """
     if not restart > 0.0:
         raise UsageError(f"restart: {restart:g} s; it must be positive")
-    joints = parameters.joint_names
+    joints = parameters.robot.joint_names
     signals = SignalSettings.from_parameters(parameters, velocity)
     trials = FilteredTrials.from_recordings([recording], joints, drives, signals, keep_edges=True)
     require_signals(dynamics.regressor, trials.survey)

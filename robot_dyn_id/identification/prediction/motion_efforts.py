@@ -42,7 +42,7 @@ class MotionEfforts:
         Raises:
             InputError: the parameters are those of other joints.
         """
-        names = feed_forward.parameters.joint_names
+        names = feed_forward.parameters.robot.joint_names
         if names != model.joint_names:
             raise InputError(
                 f"the parameters are those of the joints {', '.join(names)}, but the motion is that of "

@@ -13,7 +13,6 @@ from robot_dyn_id.findings import Definition, Finding, Section
 from robot_dyn_id.identification.diagnosis.zeros import report_unknown_zeros
 from robot_dyn_id.identification.validation.extrapolation import far_outside, list_excesses, report_excesses
 from robot_dyn_id.parameters import ParameterSet
-from robot_dyn_id.signals.ranges import Ranges
 from robot_dyn_id.signals.trials import FilteredTrials, SignalSettings, require_signals
 
 SAMPLES_NOT_PREDICTED = Definition(
@@ -42,17 +41,17 @@ def predict_recording(
         InputError: the recording cannot be used.
     """
     regressor = Regressor.from_parameters(parameters)
-    joints = parameters.joint_names
+    joints = parameters.robot.joint_names
     signals = SignalSettings.from_parameters(parameters, velocity)
     trials = FilteredTrials.from_recordings([recording], joints, {}, signals, need_effort=False, keep_edges=True)
     require_signals(regressor, trials.survey)
-    columns = parameters.independent_columns.astype(np.int64)
+    columns = parameters.base.independent
     times, torques, segments = [], [], []
-    trained, far = Ranges.from_parameters(parameters), np.zeros((3, len(joints)))
+    trained, far = parameters.ranges, np.zeros((3, len(joints)))
     for piece in trials.along(regressor):
         motion = piece.motion.take(piece.own)
         times.append(piece.t[piece.own])
-        torques.append(regressor.torque(motion, parameters.values, columns))
+        torques.append(regressor.torque(motion, parameters.estimate.values, columns))
         far += far_outside(motion, trained).sum(axis=2)
         segments.append(np.full(len(times[-1]), piece.segment))
     grid, tau, segment = np.concatenate(times), np.concatenate(torques, axis=1).T, np.concatenate(segments)
@@ -61,7 +60,7 @@ def predict_recording(
     lost = int(np.isnan(out).any(axis=1).sum())
     units = regressor.model.effort_units
     findings = report_excesses(list_excesses(joints, far / max(1, len(grid))))
-    findings += report_unknown_zeros(joints, units, parameters.offset_deviations)
+    findings += report_unknown_zeros(joints, units, parameters.effort.offset_deviations)
     if lost:
         message = f"{lost} of {len(t)} samples could not be predicted: their motion is missing"
         gaps = trials.survey.repairs.gaps

@@ -127,8 +127,8 @@ def draw_robots(parameters: ParameterSet, count: int, seed: int, spread: float =
     if not 0.0 < spread < np.inf:
         raise UsageError(f"spread: {spread:g}; give a positive number")
     regressor = Regressor.from_parameters(parameters)
-    known = np.isfinite(parameters.standard_deviations) & np.isfinite(np.diag(parameters.covariance))
-    if not parameters.covariance[np.ix_(known, known)].any():
+    known = np.isfinite(parameters.estimate.standard_deviations) & np.isfinite(np.diag(parameters.estimate.covariance))
+    if not parameters.estimate.covariance[np.ix_(known, known)].any():
         raise InputError("the parameters have no covariance to draw from: identify with an estimator that reports one")
     posterior = _posterior(parameters, regressor, known, spread)
     rng = np.random.default_rng(seed)
@@ -138,8 +138,8 @@ def draw_robots(parameters: ParameterSet, count: int, seed: int, spread: float =
     if len(rejected):
         changes[rejected] = _slice_sample(posterior, posterior.move_inside(changes[rejected]), rng)
     bodies = posterior.complete(changes)[:, : 10 * posterior.bodies].reshape(count, posterior.bodies, 10)
-    held = tuple(name for name, flag in zip(parameters.names, known, strict=True) if not flag)
-    return RobotDraws(parameters.values + changes, bodies, len(rejected), held)
+    held = tuple(name for name, flag in zip(parameters.base.names, known, strict=True) if not flag)
+    return RobotDraws(parameters.estimate.values + changes, bodies, len(rejected), held)
 
 
 def _posterior(parameters: ParameterSet, regressor: Regressor, known: Mask, spread: float) -> _Posterior:
@@ -150,20 +150,20 @@ def _posterior(parameters: ParameterSet, regressor: Regressor, known: Mask, spre
     """
     prior, terms = BodyPrior.from_model(regressor.model), len(regressor.term_columns)
     scales = np.append(prior.scales.ravel(), np.ones(terms))
-    lift = scales[:, None] * np.linalg.pinv(parameters.mapping * scales)
-    covariance = np.where(known[:, None] & known, parameters.covariance, 0.0)
+    lift = scales[:, None] * np.linalg.pinv(parameters.base.mapping * scales)
+    covariance = np.where(known[:, None] & known, parameters.estimate.covariance, 0.0)
     variances, axes = np.linalg.eigh(0.5 * (covariance + covariance.T))
     root = spread * axes * np.sqrt(np.maximum(variances, 0.0))
     bounded, start = not_negative(regressor), np.zeros(len(root))
-    center = np.concatenate([parameters.standard_parameters, parameters.term_values])
-    if not parameters.physically_consistent:
+    center = np.concatenate([parameters.bodies.standard_parameters, parameters.terms.values])
+    if not parameters.bodies.physically_consistent:
         least = variances[variances > MIN_VARIANCE * variances[-1]].min()
         information = (axes / np.sqrt(np.maximum(variances, least))).T
-        rows = information @ np.column_stack([parameters.mapping, parameters.values])
+        rows = information @ np.column_stack([parameters.base.mapping, parameters.estimate.values])
         nearest = fit_consistent(rows.T @ rows, prior, bounded, PRIOR_STRENGTH).values
-        start = parameters.mapping @ nearest - parameters.values
+        start = parameters.base.mapping @ nearest - parameters.estimate.values
         center = nearest - lift @ start
-    posterior = _Posterior(center, parameters.mapping, lift, root, len(regressor.model.body_names), bounded, start)
+    posterior = _Posterior(center, parameters.base.mapping, lift, root, len(regressor.model.body_names), bounded, start)
     if not posterior.consistent(start[None]).all():
         raise InputError(
             "no physically consistent robot is near the identified parameters: identify with the estimator consistent"

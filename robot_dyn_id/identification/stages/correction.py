@@ -22,7 +22,7 @@ from robot_dyn_id.errors import InputError
 from robot_dyn_id.findings import Definition, Finding, Section
 from robot_dyn_id.identification.diagnosis.channel_faults import EffortObserver, report_exclusions
 from robot_dyn_id.identification.diagnosis.delays import EffortDelay, estimate_delay
-from robot_dyn_id.identification.diagnosis.fingerprint import Fingerprint, FingerprintObserver
+from robot_dyn_id.identification.diagnosis.fingerprint import FingerprintObserver
 from robot_dyn_id.identification.diagnosis.observation import observation_of
 from robot_dyn_id.identification.diagnosis.positions import PositionFaults
 from robot_dyn_id.identification.diagnosis.samples import MotionSamples
@@ -30,6 +30,7 @@ from robot_dyn_id.identification.diagnosis.spikes import SpikeObserver
 from robot_dyn_id.identification.diagnosis.stamps import examine_jitter
 from robot_dyn_id.identification.selection.choice import measure_payoff
 from robot_dyn_id.model.robot import RobotModel
+from robot_dyn_id.parameters import Fingerprint
 from robot_dyn_id.signals.cleaning import Drive
 from robot_dyn_id.signals.survey import Survey, survey
 from robot_dyn_id.signals.trials import FilteredTrials

@@ -18,7 +18,7 @@ from robot_dyn_id.findings import Finding
 from robot_dyn_id.identification.diagnosis.agreement import nominal_agreement
 from robot_dyn_id.identification.diagnosis.diagnosis import diagnose, examine_lengths
 from robot_dyn_id.identification.diagnosis.directions import examine_directions
-from robot_dyn_id.identification.diagnosis.fingerprint import Fingerprint, report_repeated, report_trained
+from robot_dyn_id.identification.diagnosis.fingerprint import report_repeated, report_trained
 from robot_dyn_id.identification.diagnosis.health import (
     EFFORT_CONSTANT,
     compare_with_nominal,
@@ -36,7 +36,7 @@ from robot_dyn_id.identification.settings import Settings
 from robot_dyn_id.identification.stages.correction import correct_channels, realign
 from robot_dyn_id.identification.stages.read import Read
 from robot_dyn_id.model.robot import RobotModel
-from robot_dyn_id.parameters import ParameterSet
+from robot_dyn_id.parameters import Fingerprint, ParameterSet
 from robot_dyn_id.progress import Progress, Stage, ignore_progress
 from robot_dyn_id.signals.reversals import exclude_reversals
 from robot_dyn_id.signals.survey import PERIODOGRAM
@@ -242,13 +242,13 @@ def make_known_regressor(model: RobotModel, settings: Settings) -> Regressor:
         check_prior_robot(settings.prior, model)
         if settings.prior.drive_units != model.drive_units:
             raise InputError(
-                f"prior: the parameter set of {settings.prior.robot_name} has efforts in other units, as drive gains "
+                f"prior: the parameter set of {settings.prior.robot.name} has efforts in other units, as drive gains "
                 "are not known: identify both with the gains"
             )
     if isinstance(settings.prior, ParameterSet) and settings.terms is None and not settings.couplings:
-        if settings.prior.joint_names != model.joint_names:
+        if settings.prior.robot.joint_names != model.joint_names:
             raise InputError(
-                f"prior: the parameter set of {settings.prior.robot_name} has other joints than are to be identified"
+                f"prior: the parameter set of {settings.prior.robot.name} has other joints than are to be identified"
             )
         return replace(Regressor.from_parameters(settings.prior), model=model)
     terms = () if settings.chooses_terms else settings.fixed_terms

@@ -5,13 +5,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from robot_dyn_id.dynamics.base_parameters import BaseParameters, base_parameters
+from robot_dyn_id.dynamics.base_parameters import base_parameters
 from robot_dyn_id.findings import Finding
 from robot_dyn_id.identification.fit.estimation import Fit, fit_model
 from robot_dyn_id.identification.model import IdentifiedModel
 from robot_dyn_id.identification.settings import Settings
 from robot_dyn_id.identification.stages.chosen import Chosen
 from robot_dyn_id.identification.validation.verdict import judge_training
+from robot_dyn_id.parameters import BaseParameters
 from robot_dyn_id.progress import Progress, Stage
 from robot_dyn_id.signals.trials import FilteredTrials
 

@@ -64,7 +64,7 @@ class Identification:
     def identifiable(self) -> tuple[Identifiability, ...]:
         """Identifiability of every parameter."""
         fitted, parameters = self.judged.fitted, self.parameters
-        return identifiability(fitted.model.regressor, fitted.base, parameters.names, parameters.status)
+        return identifiability(fitted.model.regressor, fitted.base, parameters.base.names, parameters.estimate.status)
 
     @property
     def estimate(self) -> Estimate:

@@ -18,11 +18,10 @@ from robot_dyn_id.identification.stages.read import Read
 from robot_dyn_id.identification.validation.cross_validation import METHOD, count_blocks, cross_validate
 from robot_dyn_id.identification.validation.evaluation import Evaluation, HeldOutData, evaluate
 from robot_dyn_id.identification.validation.metrics import Fold
-from robot_dyn_id.identification.validation.residual_profile import ResidualProfile
+from robot_dyn_id.identification.validation.residual_profile import profile_residuals
 from robot_dyn_id.identification.validation.trace import thin_out
-from robot_dyn_id.parameters import ParameterSet
+from robot_dyn_id.parameters import ParameterSet, ResidualProfile
 from robot_dyn_id.progress import Progress, Stage
-from robot_dyn_id.signals.ranges import Ranges
 from robot_dyn_id.signals.trials import FilteredTrials
 
 
@@ -74,11 +73,11 @@ def judge_parameters(read: Read, parameters: ParameterSet, progress: Progress) -
     model, settings = IdentifiedModel.from_parameters(parameters), read.settings
     trials, found = filter_to_validate(read, model.regressor, settings.signals_of(parameters), progress)
     found += judge_fit(model, trials, settings)
-    found += examine_held_out(model, trials, parameters.offset_deviations)
+    found += examine_held_out(model, trials, parameters.effort.offset_deviations)
     progress(Stage("predicting"))
     data = HeldOutData.from_model(read.method, trials, model)
-    ranges, profile = Ranges.from_parameters(parameters), ResidualProfile.from_parameters(parameters)
-    return evaluate(model, data, ranges, settings, profile).with_findings((*read.findings, *found))
+    profile = parameters.residuals if parameters.residuals.is_known else None
+    return evaluate(model, data, parameters.ranges, settings, profile).with_findings((*read.findings, *found))
 
 
 def _hold_out(fitted: Fitted, progress: Progress) -> tuple[HeldOutData, ResidualProfile | None, tuple[Finding, ...]]:
@@ -88,7 +87,7 @@ def _hold_out(fitted: Fitted, progress: Progress) -> tuple[HeldOutData, Residual
     if read.held_out:
         progress(Stage("validating on held-out data"))
         own = (Fold.from_model(trials, model),) if selection is None else _list_folds(selection)
-        profile = ResidualProfile.from_folds(own, thin_out(trials))
+        profile = profile_residuals(own, thin_out(trials))
         others, found = filter_as_trained(chosen.examined, trials, model.regressor)
         found += examine_held_out(model, others, trials.offset_deviations)
         return HeldOutData.from_model(read.method, others, model), profile, found

@@ -11,7 +11,6 @@ import numpy as np
 from robot_dyn_id.data.corrected import Corrected
 from robot_dyn_id.data.recording import Recording
 from robot_dyn_id.findings import Definition, Finding, Section
-from robot_dyn_id.identification.diagnosis.fingerprint import Fingerprint
 from robot_dyn_id.identification.diagnosis.observation import observe_recordings
 from robot_dyn_id.identification.settings import CURRENT_KINDS, Settings
 from robot_dyn_id.identification.stages.correction import correct_positions
@@ -23,7 +22,7 @@ from robot_dyn_id.identification.stages.effort_meaning import (
 )
 from robot_dyn_id.identification.validation.holdout import held_out_method
 from robot_dyn_id.model.robot import STANDARD_GRAVITY, RobotModel
-from robot_dyn_id.parameters import ParameterSet
+from robot_dyn_id.parameters import Fingerprint, ParameterSet
 from robot_dyn_id.signals.stillness import report_rest_left_out
 
 GRAVITY_OF_PRIOR = Definition(
@@ -89,7 +88,7 @@ class Read:
             model=model,
             settings=replace(settings, drives=meaning.drives),
             effort_kind=meaning.effort_kind,
-            earlier=Fingerprint.from_parameters(prior) if isinstance(prior, ParameterSet) else None,
+            earlier=prior.provenance.fingerprint if isinstance(prior, ParameterSet) else None,
             findings=(
                 *continued,
                 *jumps,
@@ -113,19 +112,19 @@ class Read:
                 identified.
         """
         model, drives = RobotModel.from_parameters(parameters), settings.drives_of(parameters)
-        observed = observe_recordings(recordings, model, drives, parameters.effort_kind in CURRENT_KINDS)
+        observed = observe_recordings(recordings, model, drives, parameters.effort.kind in CURRENT_KINDS)
         continued, jumps = correct_positions(observed)
         return cls(
             training=(),
-            held_out=read_as_trained(continued, parameters.effort_kind),
+            held_out=read_as_trained(continued, parameters.effort.kind),
             method="recordings",
             model=model,
             settings=replace(settings, drives=drives),
-            effort_kind=parameters.effort_kind,
-            earlier=Fingerprint.from_parameters(parameters),
+            effort_kind=parameters.effort.kind,
+            earlier=parameters.provenance.fingerprint,
             findings=(
                 *jumps,
-                *report_compensated(parameters.effort_kind),
+                *report_compensated(parameters.effort.kind),
                 *report_unknown_gains(parameters.drive_units),
             ),
         )
@@ -134,10 +133,10 @@ class Read:
 def _with_gravity_of_prior(model: RobotModel, settings: Settings) -> tuple[RobotModel, tuple[Finding, ...]]:
     """Robot with the gravity vector of an earlier parameter set, such as a tilt of the base, where none was given."""
     prior = settings.prior
-    if not (isinstance(prior, ParameterSet) and settings.base_tilt and prior.gravity.any()):
+    if not (isinstance(prior, ParameterSet) and settings.base_tilt and prior.robot.gravity.any()):
         return model, ()
-    if not np.allclose(model.gravity, STANDARD_GRAVITY) or np.allclose(model.gravity, prior.gravity):
+    if not np.allclose(model.gravity, STANDARD_GRAVITY) or np.allclose(model.gravity, prior.robot.gravity):
         return model, ()
-    vector = " ".join(f"{component:.4g}" for component in prior.gravity)
+    vector = " ".join(f"{component:.4g}" for component in prior.robot.gravity)
     message = f"the gravity vector is that of the prior, {vector}, as none was given"
-    return replace(model, gravity=prior.gravity), (GRAVITY_OF_PRIOR.found(message),)
+    return replace(model, gravity=prior.robot.gravity), (GRAVITY_OF_PRIOR.found(message),)

@@ -17,7 +17,6 @@ from robot_dyn_id.identification.model import IdentifiedModel
 from robot_dyn_id.identification.settings import Settings
 from robot_dyn_id.identification.validation.metrics import Fold, HeldOut, compare, torque_uncertainty
 from robot_dyn_id.identification.validation.passivity import report_driving_friction
-from robot_dyn_id.identification.validation.residual_profile import ResidualProfile
 from robot_dyn_id.identification.validation.rollout import Rollouts, simulate_rollouts
 from robot_dyn_id.identification.validation.scales import (
     constant_torques,
@@ -36,9 +35,9 @@ from robot_dyn_id.identification.validation.uses import (
     report_criteria,
 )
 from robot_dyn_id.identification.validation.verdict import Verdict, judge_cross_check, judge_prediction
+from robot_dyn_id.parameters import Ranges, ResidualProfile
 from robot_dyn_id.signals.cleaning import effort_sources
 from robot_dyn_id.signals.processing import SignalPlan
-from robot_dyn_id.signals.ranges import Ranges
 from robot_dyn_id.signals.trials import FilteredTrials
 from robot_dyn_id.uses import LIMITED, MOTION_USES, NO
 from robot_dyn_id.wording import format_spans

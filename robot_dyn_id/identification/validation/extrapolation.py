@@ -11,7 +11,7 @@ import numpy as np
 from robot_dyn_id.arrays import Array, Integers, Mask
 from robot_dyn_id.dynamics.regressor import Layout, Motion, Regressor
 from robot_dyn_id.findings import Definition, Finding, Section, Severity
-from robot_dyn_id.signals.ranges import Ranges
+from robot_dyn_id.parameters import Ranges
 from robot_dyn_id.uses import LIMITED, USES
 from robot_dyn_id.wording import format_shares
 

@@ -21,8 +21,7 @@ from robot_dyn_id.identification.validation.scales import (
 )
 from robot_dyn_id.identification.validation.spectrum import TorqueSpectra, WelchSums
 from robot_dyn_id.identification.validation.thinning import ExtremeCurves
-from robot_dyn_id.parameters import UNKNOWN
-from robot_dyn_id.signals.ranges import Ranges
+from robot_dyn_id.parameters import UNKNOWN, Ranges
 from robot_dyn_id.signals.trials import FilteredTrials, measured_windows
 from robot_dyn_id.signals.windows import FilteredWindow
 

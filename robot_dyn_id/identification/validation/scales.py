@@ -11,8 +11,8 @@ from robot_dyn_id.arrays import Array, Integers, Mask
 from robot_dyn_id.dynamics.regressor import Motion, Regressor
 from robot_dyn_id.dynamics.terms import Offset
 from robot_dyn_id.identification.validation.extrapolation import torque_deviation
+from robot_dyn_id.parameters import Ranges
 from robot_dyn_id.signals.processing import SignalPlan
-from robot_dyn_id.signals.ranges import Ranges
 
 MAX_RATED_RATIO = 10.0
 """Rated effort over the largest measured torque above which the limit of the URDF is not taken for the rated effort of

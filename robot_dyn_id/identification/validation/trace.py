@@ -15,8 +15,8 @@ from robot_dyn_id.dynamics.torque_parts import TorqueParts
 from robot_dyn_id.identification.model import IdentifiedModel
 from robot_dyn_id.identification.validation.extrapolation import torque_deviation
 from robot_dyn_id.identification.validation.metrics import Fold, held_out_windows
-from robot_dyn_id.identification.validation.residual_profile import ResidualProfile
 from robot_dyn_id.identification.validation.thinning import ExtremeCurves, Thinning
+from robot_dyn_id.parameters import ResidualProfile
 from robot_dyn_id.signals.trials import FilteredTrials
 from robot_dyn_id.signals.windows import FilteredWindow
 

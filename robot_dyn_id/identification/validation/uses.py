@@ -21,8 +21,7 @@ from robot_dyn_id.findings import Definition, Finding, Section
 from robot_dyn_id.identification.thresholds import Thresholds
 from robot_dyn_id.identification.validation.metrics import HeldOut
 from robot_dyn_id.identification.validation.rollout import HORIZONS_S, Rollouts
-from robot_dyn_id.parameters import FitFor
-from robot_dyn_id.signals.ranges import Ranges
+from robot_dyn_id.parameters import FitFor, Ranges
 from robot_dyn_id.uses import ANSWERS, LIMITED, NO, USES, YES
 
 GRAVITY_ERROR_HIGH = Definition(

@@ -4,31 +4,27 @@
 from __future__ import annotations
 
 import array
-from collections.abc import Sequence
-from itertools import accumulate, pairwise
+from collections.abc import Mapping, Sequence
+from dataclasses import fields, is_dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args, get_origin
 
 import numpy as np
 from trajectory_msgs.msg import JointTrajectory
 
+from robot_dyn_id import msg as messages
 from robot_dyn_id.arrays import Array
 from robot_dyn_id.data.trajectory_points import MOST_POINTS, TrajectoryPoints
 from robot_dyn_id.data.trajectory_rows import NANOSECONDS, TrajectoryRows
 from robot_dyn_id.errors import InputError, RobotDynIdError, UnsafeDataError, storable
+from robot_dyn_id.files.values import field_hints
 from robot_dyn_id.findings import Finding
 from robot_dyn_id.identification.stages.identification import Identification
 from robot_dyn_id.msg import Finding as FindingMsg
 from robot_dyn_id.msg import IdentificationReport
 from robot_dyn_id.msg import ParameterSet as ParameterSetMsg
 from robot_dyn_id.nodes.runtime.decoding import most_bytes
-from robot_dyn_id.parameters import LONGEST_LINE, FitFor, ParameterSet, TermState, check_format_version, message_fields
-
-FLATTENED = ("states", "fit_for")
-"""Fields of a parameter set that are several flat arrays in the message."""
-
-MATRICES = ("covariance", "mapping")
-"""Fields of a parameter set that are flat, row by row, in the message."""
+from robot_dyn_id.parameters import FORMAT_VERSION, LONGEST_LINE, ParameterSet, check_format_version
 
 
 def most_points(joint_names: Sequence[str]) -> int:
@@ -43,20 +39,20 @@ def most_points(joint_names: Sequence[str]) -> int:
 
 def parameter_set_message(parameters: ParameterSet) -> ParameterSetMsg:
     """The message of a parameter set; its header is left for the node to fill."""
-    message = ParameterSetMsg()
-    _fill_states(message, parameters.states)
-    _fill_fit_for(message, parameters.fit_for)
-    for item in message_fields():
-        if item.name in FLATTENED:
-            continue
-        value = getattr(parameters, item.name)
-        if isinstance(value, np.ndarray) and item.name != "gravity":  # gravity is a fixed-size array: numpy in rclpy
-            code = "I" if value.dtype == np.uint32 else "d"
-            value = array.array(code, np.ascontiguousarray(value).tobytes())
-        elif isinstance(value, tuple):
-            value = list(value)
-        setattr(message, item.name, value)
-    return message
+    parts = {name: _plain(part) for name, part in parameters.parts.items()}
+    return ParameterSetMsg(format_version=FORMAT_VERSION, **parts)
+
+
+def _plain(value: Any) -> Any:
+    """A value as a message has it: a part is the message of its name, and a matrix is flat, row by row."""
+    if is_dataclass(value):
+        kind = getattr(messages, type(value).__name__)
+        return kind(**{item.name: _plain(getattr(value, item.name)) for item in fields(value)})
+    if isinstance(value, tuple):
+        return [_plain(entry) for entry in value]
+    if isinstance(value, np.ndarray):
+        return array.array("d", value.tobytes()) if value.dtype == np.float64 else array.array("I", value.ravel())
+    return value
 
 
 def parameter_set(message: ParameterSetMsg) -> ParameterSet:
@@ -66,87 +62,31 @@ def parameter_set(message: ParameterSetMsg) -> ParameterSet:
         InputError: another format version, or fields that do not fit together.
     """
     check_format_version(message.format_version)
-    values: dict[str, Any] = {"states": _states(message), "fit_for": _fit_for(message)}
-    for item in message_fields():
-        if item.name in FLATTENED:
-            continue
-        value = getattr(message, item.name)
-        if isinstance(value, array.array):
-            value = np.frombuffer(value, dtype=np.uint32 if value.typecode == "I" else np.float64)
-        elif isinstance(value, list):
-            value = tuple(value)
-        values[item.name] = value
-    shape = len(values["names"]), len(values["column_names"])
-    for name, columns in zip(MATRICES, (shape[0], shape[1]), strict=True):
-        if values[name].size != shape[0] * columns:
-            raise InputError(f"parameter set: {name} has {values[name].size} numbers, expected {shape[0] * columns}")
-        values[name] = values[name].reshape(shape[0], columns)
-    return ParameterSet(**values)
+    base, joints = len(message.base.names), len(message.robot.joint_names)
+    rows = {"covariance": base, "mapping": base, "speeds": joints, "deviations": joints}
+    hints = {name: hint for name, hint in field_hints(ParameterSet).items() if hasattr(message, name)}
+    return ParameterSet(**{name: _part(hint, getattr(message, name), rows) for name, hint in hints.items()})
 
 
-def _fill_states(message: ParameterSetMsg, states: Sequence[TermState]) -> None:
-    message.state_names = [state.name for state in states]
-    message.state_joints = [state.joint for state in states]
-    message.state_counts = [len(state.initial_values) for state in states]
-    message.state_initial_values = [value for state in states for value in state.initial_values]
-    message.state_parameter_counts = [len(state.parameter_names) for state in states]
-    message.state_parameter_names = [name for state in states for name in state.parameter_names]
-    message.state_parameter_values = [value for state in states for value in state.parameter_values]
+def _part(kind: Any, message: Any, rows: Mapping[str, int]) -> Any:
+    """The part of a message, in the types of its fields; `rows` has the number of rows of each matrix."""
+    return kind(**{name: _value(hint, getattr(message, name), rows, name) for name, hint in field_hints(kind).items()})
 
 
-def _states(message: ParameterSetMsg) -> tuple[TermState, ...]:
-    initial = _split(message, "state_initial_values", "state_counts")
-    names = _split(message, "state_parameter_names", "state_parameter_counts")
-    values = _split(message, "state_parameter_values", "state_parameter_counts")
-    counts = ("state_counts", "state_parameter_counts")
-    state_names, joints, *_ = _of_one_length(message, "state_names", "state_joints", *counts)
-    return tuple(map(TermState, state_names, joints, initial, names, values))
-
-
-def _fill_fit_for(message: ParameterSetMsg, entries: Sequence[FitFor]) -> None:
-    message.fit_for_uses = [entry.use for entry in entries]
-    message.fit_for_answers = [entry.answer for entry in entries]
-    message.fit_for_figures = [entry.figure for entry in entries]
-    message.fit_for_units = [entry.unit for entry in entries]
-    message.fit_for_thresholds = [entry.threshold for entry in entries]
-    message.fit_for_because_counts = [len(entry.because) for entry in entries]
-    message.fit_for_because = [code for entry in entries for code in entry.because]
-    message.fit_for_joint_counts = [len(entry.joints) for entry in entries]
-    message.fit_for_joints = [joint for entry in entries for joint in entry.joints]
-
-
-def _fit_for(message: ParameterSetMsg) -> tuple[FitFor, ...]:
-    names = ("fit_for_uses", "fit_for_answers", "fit_for_figures", "fit_for_units", "fit_for_thresholds")
-    counts = ("fit_for_because_counts", "fit_for_joint_counts")
-    columns = _of_one_length(message, *names, *counts)[: len(names)]
-    because = _split(message, "fit_for_because", "fit_for_because_counts")
-    joints = _split(message, "fit_for_joints", "fit_for_joint_counts")
-    return tuple(map(FitFor, *columns, because, joints))
-
-
-def _of_one_length(message: ParameterSetMsg, *names: str) -> list[list[Any]]:
-    """Arrays of a message that have one entry each for the same things.
-
-    Raises:
-        InputError: another number of entries than the first of them has.
-    """
-    arrays = [list(getattr(message, name)) for name in names]
-    for name, entries in zip(names, arrays, strict=True):
-        if len(entries) != len(arrays[0]):
-            raise InputError(f"parameter set: {name} has {len(entries)} entries, expected {len(arrays[0])}")
-    return arrays
-
-
-def _split(message: ParameterSetMsg, name: str, counts: str) -> list[tuple[Any, ...]]:
-    """Parts of a flat array, whose lengths another array gives.
-
-    Raises:
-        InputError: lengths that do not sum to that of the array.
-    """
-    entries, ends = list(getattr(message, name)), list(accumulate(getattr(message, counts)))
-    if len(entries) != (ends[-1] if ends else 0):
-        raise InputError(f"parameter set: {name} has {len(entries)} entries, {counts} needs {ends[-1] if ends else 0}")
-    return [tuple(entries[first:last]) for first, last in pairwise([0, *ends])]
+def _value(hint: Any, value: Any, rows: Mapping[str, int], name: str) -> Any:
+    if is_dataclass(hint):
+        return _part(hint, value, rows)
+    if isinstance(value, array.array | np.ndarray) and get_origin(hint) is np.ndarray:
+        numbers = np.array(value).astype(get_args(get_args(hint)[1])[0])
+        if len(numbers) and name in rows:
+            if not rows[name] or len(numbers) % rows[name]:
+                raise InputError(f"parameter set: {name} has {len(numbers)} numbers, expected {rows[name]} rows")
+            return numbers.reshape(rows[name], -1)
+        return numbers
+    if get_origin(hint) is tuple:
+        kind = get_args(hint)[0]
+        return tuple(_part(kind, entry, rows) if is_dataclass(kind) else entry for entry in value)
+    return value
 
 
 def finding_message(finding: Finding) -> FindingMsg:
@@ -173,15 +113,15 @@ def identification_report(outcome: Identification | RobotDynIdError, folder: Pat
     message.reasons = list(evaluation.verdict.reasons)
     message.warnings = list(evaluation.warnings)
     message.findings = [finding_message(finding) for finding in evaluation.findings]
-    message.joint_names = list(parameters.joint_names)
-    message.held_out_nrmse = parameters.held_out_nrmse.tolist()
-    message.held_out_all_joints_nrmse = parameters.held_out_all_joints_nrmse
-    message.condition_number = parameters.condition_number
+    message.joint_names = list(parameters.robot.joint_names)
+    message.held_out_nrmse = parameters.judgment.held_out_nrmse.tolist()
+    message.held_out_all_joints_nrmse = parameters.judgment.held_out_all_joints_nrmse
+    message.condition_number = parameters.estimate.condition_number
     message.cross_check_max_difference = evaluation.cross_check.max_difference
     message.cross_check_rank = evaluation.cross_check.rank_ours
     message.cross_check_rank_pinocchio = evaluation.cross_check.rank_pinocchio
     message.rows_used, message.rows_dropped = outcome.rows
-    message.data_sources = list(parameters.data_sources)
+    message.data_sources = list(parameters.provenance.sources)
     message.folder = storable(str(folder), LONGEST_LINE)
     return message
 

@@ -15,7 +15,7 @@ import numpy as np
 from robot_dyn_id.arrays import Array
 from robot_dyn_id.data.chunk import Chunk
 from robot_dyn_id.data.recording import ArrayRecording, Recording
-from robot_dyn_id.dynamics.base_parameters import BaseParameters, base_parameters, random_motion
+from robot_dyn_id.dynamics.base_parameters import base_parameters, random_motion
 from robot_dyn_id.dynamics.dynamics import Dynamics
 from robot_dyn_id.dynamics.regressor import Motion, Regressor
 from robot_dyn_id.errors import InputError
@@ -23,6 +23,7 @@ from robot_dyn_id.estimators.stepwise import Equations, Group, StepwisePlan, pla
 from robot_dyn_id.excitation.forms.logistic import Logistic
 from robot_dyn_id.identification.iteration import SimulatedTrials, Trial, scale_inertia_for_motion
 from robot_dyn_id.papers.inputs import model_of
+from robot_dyn_id.parameters import BaseParameters
 from robot_dyn_id.signals.strokes import rates_at_angle
 from robot_dyn_id.simulation.controllers import Gains, ScaledNominalInertia
 from robot_dyn_id.simulation.sensors import Sensors

@@ -210,7 +210,9 @@ class FourierTrials:
         kept = Chunk(chunk.t[::TICKS], chunk.q[::TICKS], None, chunk.tau[::TICKS])
         sampled = ArrayRecording(recording.source, model.joint_names, kept)
         found = identify([sampled], [sampled], model, FOURIER, "reproduce").parameters
-        return self.strokes.arm.make_model(found.values, found.covariance, self.strokes.deviation, [None])
+        return self.strokes.arm.make_model(
+            found.estimate.values, found.estimate.covariance, self.strokes.deviation, [None]
+        )
 
 
 def arm_unlike_urdf(strokes: Strokes, seed: int) -> Array:

@@ -44,7 +44,7 @@ def runs_drawn(experiment: SimulatedExperiment, runs: Sequence[Chunk]) -> list[D
 
 def torques(found: Identification) -> Drawing:
     """Draw the torques of a held-out motion with box plots of their errors."""
-    trace, joints = found.evaluation.trace, found.parameters.joint_names
+    trace, joints = found.evaluation.trace, found.parameters.robot.joint_names
     panels = [
         Panel(
             "time [s]",

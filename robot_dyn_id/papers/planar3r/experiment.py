@@ -12,7 +12,7 @@ import numpy as np
 from robot_dyn_id.arrays import Array, Mask
 from robot_dyn_id.data.chunk import Chunk
 from robot_dyn_id.data.recording import ArrayRecording
-from robot_dyn_id.dynamics.base_parameters import BaseParameters, base_parameters
+from robot_dyn_id.dynamics.base_parameters import base_parameters
 from robot_dyn_id.dynamics.dynamics import Dynamics
 from robot_dyn_id.dynamics.regressor import Regressor, terms_on_joints
 from robot_dyn_id.estimators import Estimate
@@ -25,6 +25,7 @@ from robot_dyn_id.files.shared import shared_file
 from robot_dyn_id.files.trajectory import read_trajectory
 from robot_dyn_id.model.robot import STANDARD_GRAVITY, RobotModel
 from robot_dyn_id.papers.inputs import model_of, node_parameters, settings_of
+from robot_dyn_id.parameters import BaseParameters
 from robot_dyn_id.signals.processing import RecordedProblem
 from robot_dyn_id.signals.trials import FilteredTrials
 from robot_dyn_id.simulation.plant import nominal_dynamics

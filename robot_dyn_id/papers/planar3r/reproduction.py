@@ -12,7 +12,6 @@ from scipy.stats import binom, norm
 
 from robot_dyn_id.data.chunk import Chunk
 from robot_dyn_id.dynamics.base_parameters import (
-    BaseParameters,
     base_parameters,
     compute_echelon,
     independent_columns,
@@ -45,6 +44,7 @@ from robot_dyn_id.papers.planar3r.experiment import (
     three_runs,
     validation,
 )
+from robot_dyn_id.parameters import BaseParameters
 from robot_dyn_id.progress import Progress, Stage
 from robot_dyn_id.report.drawing import Curve, Drawing
 from robot_dyn_id.version import __version__
@@ -442,7 +442,7 @@ def boxes(result: Identification) -> Iterator[Figure]:
     """Numbers of the box plots of torque errors (Fig. 11), as shares of the RMS torque."""
     trace = result.evaluation.trace
     shares = (trace.predicted - trace.measured) / np.sqrt(np.mean(trace.measured**2, axis=1, keepdims=True))
-    for name, share in zip(result.parameters.joint_names, shares, strict=True):
+    for name, share in zip(result.parameters.robot.joint_names, shares, strict=True):
         low, middle, high = np.quantile(share, (0.25, 0.5, 0.75))
         reach = 1.5 * (high - low)
         inside = share[(share >= low - reach) & (share <= high + reach)]

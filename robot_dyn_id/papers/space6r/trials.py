@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from robot_dyn_id.arrays import Array
-from robot_dyn_id.dynamics.base_parameters import BaseParameters, base_parameters
+from robot_dyn_id.dynamics.base_parameters import base_parameters
 from robot_dyn_id.dynamics.prior import Prior, inertial_scales, term_scales
 from robot_dyn_id.dynamics.problem import UnfilteredProblem
 from robot_dyn_id.dynamics.regressor import Motion, Regressor, joint_coordinates
@@ -40,6 +40,7 @@ from robot_dyn_id.papers.space6r.published import (
     marquardt,
     to_columns,
 )
+from robot_dyn_id.parameters import BaseParameters
 from robot_dyn_id.progress import Progress, Stage
 
 TABLE_1 = {

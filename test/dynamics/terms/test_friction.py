@@ -6,6 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from scipy.optimize import least_squares
+from support.altered import altered
 from support.robots import joint, ratio, urdf
 from support.simulated import Simulated, changed
 
@@ -345,9 +346,9 @@ def test_a_parameter_set_carries_its_terms(case, tmp_path):
     regressor = Regressor.from_parameters(read)
     assert regressor.terms == robot.regressor.terms
     motion = random_motion(robot.model, 30)
-    columns = read.independent_columns.astype(np.int64)
-    full = np.concatenate([read.standard_parameters, read.term_values])
-    torque = regressor.torque(motion, read.values, columns)
+    columns = read.base.independent
+    full = np.concatenate([read.bodies.standard_parameters, read.terms.values])
+    torque = regressor.torque(motion, read.estimate.values, columns)
     assert ratio(torque, regressor.torque(motion, full)) <= 1e-12
     _, tau, findings = predict_recording(recording, read)
     inside = slice(100, -100)
@@ -368,16 +369,16 @@ def test_the_message_carries_its_terms(case):
 
 def test_constants_of_a_file_that_make_no_sense_are_named(case):
     parameters = case[3].parameters
-    if not len(parameters.term_constant_names):
+    if not len(parameters.terms.constant_names):
         return
-    with pytest.raises(InputError, match="term_constant_values holds nan"):
-        replace(parameters, term_constant_values=np.full(len(parameters.term_constant_values), np.nan))
-    wrong = replace(parameters, term_constant_values=np.full(len(parameters.term_constant_values), -1.0))
+    with pytest.raises(InputError, match="constant_values holds nan"):
+        altered(parameters, terms={"constant_values": np.full(len(parameters.terms.constant_values), np.nan)})
+    wrong = altered(parameters, terms={"constant_values": np.full(len(parameters.terms.constant_values), -1.0)})
     with pytest.raises(InputError, match=r"parameter set: "):
         Regressor.from_parameters(wrong)
-    names = tuple(f"{name}s" for name in parameters.term_constant_names)
+    names = tuple(f"{name}s" for name in parameters.terms.constant_names)
     with pytest.raises(InputError, match=r"parameter set: .*(no constant|is not among)"):
-        Regressor.from_parameters(replace(parameters, term_constant_names=names))
+        Regressor.from_parameters(altered(parameters, terms={"constant_names": names}))
 
 
 def test_data_without_temperature_are_refused():
@@ -401,9 +402,9 @@ def test_the_load_is_that_of_a_first_fit_whatever_the_masses_of_the_urdf(masses)
     motion = random_motion(model, 100)
     true, found = (one.signals(motion)["load"] for one in (robot.regressor, result.model.regressor))
     assert np.linalg.norm(found - true) < 0.05 * np.linalg.norm(true)
-    values = dict(zip(result.parameters.names, result.parameters.values, strict=True))
+    values = dict(zip(result.parameters.base.names, result.parameters.estimate.values, strict=True))
     assert [values[f"fl{joint}"] for joint in (2, 3)] == pytest.approx([0.1, 0.1], rel=0.1)
-    assert result.parameters.load_parameters.any()
+    assert result.parameters.bodies.load_parameters.any()
     given = replace(robot.regressor, load_parameters=())
     assert with_fitted_load(robot.regressor, None) is robot.regressor  # load parameters are given already
     assert with_fitted_load(given.with_terms(given.terms[:3]), None).load_parameters == ()  # no term needs a load
@@ -421,8 +422,8 @@ def test_a_slow_temperature_sensor_is_held_and_its_absence_dropped():
     result = identify(*split([data], robot.joints), robot.model, settings, "test")
     assert result.training.survey.repairs.dropped == {"temperature missing or not finite": 50}
     parameters = result.parameters
-    heat = np.array(parameters.term_names) == "temperature_coulomb"
-    assert np.all(np.abs(parameters.term_values[heat] + 0.01) < 5 * parameters.term_standard_deviations[heat])
+    heat = np.array(parameters.terms.names) == "temperature_coulomb"
+    assert np.all(np.abs(parameters.terms.values[heat] + 0.01) < 5 * parameters.terms.standard_deviations[heat])
     with pytest.raises(InputError, match="needs the temperatures"):
         predict_recording(robot.record(), parameters)
 

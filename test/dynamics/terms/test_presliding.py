@@ -10,6 +10,7 @@ from typing import ClassVar
 
 import numpy as np
 import pytest
+from support.altered import altered
 from support.simulated import GRIPPER, LIFT, Simulated
 
 from robot_dyn_id.dynamics.base_parameters import base_parameters, random_motion
@@ -205,14 +206,14 @@ def test_a_term_of_the_user_with_a_state_joins_by_its_class(tmp_path, monkeypatc
     robot = Simulated(LIFT, terms)
     recording = robot.record(duration=60.0, noise=0.02, velocity=1e-4)
     result = identify(*split([recording], robot.joints), robot.model, Settings(terms=terms), "test")
-    values = dict(zip(result.parameters.names, result.parameters.values, strict=True))
+    values = dict(zip(result.parameters.base.names, result.parameters.estimate.values, strict=True))
     assert values["kr1"] == pytest.approx(4.0, rel=0.02)
     assert values["kr2"] == pytest.approx(4.0, rel=0.02)
     write_parameters(tmp_path / "parameters.yaml", result.parameters)
     with pytest.raises(InputError, match="term relaxation on lift is not known"):
         Regressor.from_parameters(read_parameters(tmp_path / "parameters.yaml"))
     read = read_parameters(tmp_path / "parameters.yaml", [Relaxation])
-    assert [(state.name, state.joint, state.parameter_values) for state in read.states] == [
+    assert [(state.name, state.joint, state.parameter_values) for state in read.terms.states] == [
         ("relaxation.damper", "lift", (0.5,)),
         ("relaxation.damper", "turn", (0.5,)),
     ]
@@ -228,17 +229,17 @@ def test_states_and_load_parameters_are_stored(tmp_path):
     parameters = identify(
         *split([robot.record(duration=20.0, noise=0.02)], robot.joints), robot.model, Settings(terms=terms), "test"
     ).parameters
-    assert len(parameters.states) == 2
-    assert parameters.states[1].parameter_values[-1] == 0.2
-    heavier = replace(parameters, load_parameters=2.0 * robot.model.inertial_parameters)
+    assert len(parameters.terms.states) == 2
+    assert parameters.terms.states[1].parameter_values[-1] == 0.2
+    heavier = altered(parameters, bodies={"load_parameters": 2.0 * robot.model.inertial_parameters})
     write_parameters(tmp_path / "parameters.yaml", heavier)
     read = read_parameters(tmp_path / "parameters.yaml")
-    assert read.states == parameters.states
+    assert read.terms.states == parameters.terms.states
     regressor = Regressor.from_parameters(read)
-    assert regressor.load_parameters == tuple(heavier.load_parameters.tolist())
+    assert regressor.load_parameters == tuple(heavier.bodies.load_parameters.tolist())
     assert regressor.terms == robot.regressor.terms
-    other = replace(read.states[0], parameter_values=(*read.states[0].parameter_values[:-1], 0.5))
+    other = replace(read.terms.states[0], parameter_values=(*read.terms.states[0].parameter_values[:-1], 0.5))
     with pytest.raises(InputError, match="states is not that of its URDF and terms"):
-        Regressor.from_parameters(replace(read, states=(other, *read.states[1:])))
+        Regressor.from_parameters(altered(read, terms={"states": (other, *read.terms.states[1:])}))
     with pytest.raises(InputError, match=r"load_parameters has shape \(3,\)"):
-        replace(read, load_parameters=np.ones(3))
+        altered(read, bodies={"load_parameters": np.ones(3)})

@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """MAP over constants of terms: against a direct minimization, with data of very much and of very little information."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
+from support.altered import altered
 from support.linear_problems import arm, arm_problem, noisy
 
 from robot_dyn_id.dynamics.prior import FLOOR, earlier_prior
@@ -72,8 +71,8 @@ def test_breakaway_is_as_uncertain_as_the_friction_that_it_is_a_part_of(kind):
     sliding, rise = np.array([5.0, 3.0, 1.0]), np.array([0.01, -1.0, 0.0])
     friction = np.array([sliding, rise, *np.full((len(kind.symbols) - 2, 3), 0.2)])
     regressor = Regressor.from_parameters(earlier)
-    full = np.concatenate([earlier.standard_parameters, friction.T.ravel()])
-    given = replace(earlier, term_values=friction.T.ravel(), values=earlier.mapping @ full)
+    full = np.concatenate([earlier.bodies.standard_parameters, friction.T.ravel()])
+    given = altered(earlier, terms={"values": friction.T.ravel()}, estimate={"values": earlier.base.mapping @ full})
     prior = earlier_prior(given, regressor, np.eye(len(regressor.names)))
     sizes = prior.scales[-friction.size :].reshape(3, -1)
     np.testing.assert_allclose(sizes[:, 1], np.hypot(sliding, sliding + rise))

@@ -121,8 +121,8 @@ def test_an_earlier_fit_gives_the_levels_that_a_motion_is_designed_for(earlier):
     off = np.abs(fit.values - true) / fit.standard_deviations
     assert off.max() < 4.5
     level = base.names.index("fc2")
-    single = parameters.names.index("fdc2")  # elements share a level that is known better than any of them
-    assert fit.standard_deviations[level] < 0.5 * parameters.standard_deviations[single]
+    single = parameters.base.names.index("fdc2")  # elements share a level that is known better than any of them
+    assert fit.standard_deviations[level] < 0.5 * parameters.estimate.standard_deviations[single]
     assert ratio(fit.information @ fit.covariance, np.eye(len(true))) < 1e-6
     other = ReducedRegressor.from_regressor(regressor_of((Viscous(),)))
     with pytest.raises(InputError, match="other parameters than this design"):

@@ -9,9 +9,10 @@ from support.simulated import TERMS, Simulated, changed
 
 from robot_dyn_id.estimators import WeightedLeastSquares
 from robot_dyn_id.files.parameters import read_parameters, write_parameters
-from robot_dyn_id.identification.diagnosis.fingerprint import DIGESTS, Fingerprint
+from robot_dyn_id.identification.diagnosis.fingerprint import DIGESTS, take_fingerprint
 from robot_dyn_id.identification.pipeline import identify, validate
 from robot_dyn_id.identification.settings import Settings
+from robot_dyn_id.parameters import Fingerprint
 
 ROBOT = Simulated()
 SETTINGS = Settings(estimator=WeightedLeastSquares(), terms=TERMS)
@@ -23,7 +24,7 @@ def recording():
 
 
 def fingerprint(recording):
-    return Fingerprint.from_recording(recording, ROBOT.joints)
+    return take_fingerprint(recording, ROBOT.joints)
 
 
 def codes(findings):

@@ -51,19 +51,19 @@ def test_zeros_are_found_where_they_differ_and_the_offset_is_their_mean(moved):
     zeros = moved.training.zeros
     assert zeros.joints.tolist() == [False, True, False]
     np.testing.assert_allclose(
-        zeros.values[:, 1] + moved.parameters.values[names(moved).index("off2")] - 0.2, JUMPS_NM, atol=0.01
+        zeros.values[:, 1] + moved.parameters.estimate.values[names(moved).index("off2")] - 0.2, JUMPS_NM, atol=0.01
     )
-    assert moved.parameters.offset_deviations == pytest.approx([0.0, np.std(JUMPS_NM, ddof=1), 0.0], abs=0.01)
+    assert moved.parameters.effort.offset_deviations == pytest.approx([0.0, np.std(JUMPS_NM, ddof=1), 0.0], abs=0.01)
 
 
 def names(result):
-    return list(result.parameters.names)
+    return list(result.parameters.base.names)
 
 
 def test_the_offset_is_as_uncertain_as_the_zero_of_another_recording_and_nothing_else_is(moved, steady):
-    ratio = dict(zip(names(moved), moved.parameters.standard_deviations, strict=True))
+    ratio = dict(zip(names(moved), moved.parameters.estimate.standard_deviations, strict=True))
     assert ratio["off2"] == pytest.approx(np.std(JUMPS_NM, ddof=1) * np.sqrt(4 / 3), rel=0.05)
-    for name, sigma in zip(names(steady), steady.parameters.standard_deviations, strict=True):
+    for name, sigma in zip(names(steady), steady.parameters.estimate.standard_deviations, strict=True):
         if name in ratio and name != "off2" and np.isfinite(sigma):
             assert ratio[name] < 2.0 * sigma
 
@@ -91,9 +91,9 @@ def test_the_offset_has_the_mean_of_all_samples_and_its_uncertainty():
     weights = zeros.counts[:, 1] / zeros.counts[:, 1].sum()
     assert weights == pytest.approx(np.array(lengths) / sum(lengths), abs=0.02)
     column = names(result).index("off2")
-    assert result.parameters.values[column] - 0.2 == pytest.approx(weights @ JUMPS_NM, abs=0.01)
+    assert result.parameters.estimate.values[column] - 0.2 == pytest.approx(weights @ JUMPS_NM, abs=0.01)
     expected = np.std(JUMPS_NM, ddof=1) * np.sqrt(1.0 + weights @ weights)
-    assert result.parameters.standard_deviations[column] == pytest.approx(expected, rel=0.02)
+    assert result.parameters.estimate.standard_deviations[column] == pytest.approx(expected, rel=0.02)
 
 
 def test_the_cross_validated_error_is_that_of_the_noise(moved, steady):
@@ -156,7 +156,7 @@ def test_validation_and_prediction_state_that_the_zero_is_not_known(moved):
     other = record(9, 0.5)
     (finding,) = of(validate([other], moved.parameters, SETTINGS), "effort_zero_unknown")
     assert finding.joints == ("elbow",)
-    mean = moved.parameters.values[names(moved).index("off2")] - 0.2
+    mean = moved.parameters.estimate.values[names(moved).index("off2")] - 0.2
     stated = float(finding.message.split("here ")[1].split(")")[0])
     assert stated == pytest.approx(0.5 - mean, abs=0.05)
     codes = [one.code for one in predict_recording(other, moved.parameters)[2]]
@@ -169,7 +169,7 @@ def test_zeros_that_do_not_differ_are_tried_and_not_taken(steady):
     assert not any(row.chosen for row in rows)
     assert steady.training.zeros is None
     assert not of(steady, "effort_offset_drifts")
-    assert not steady.parameters.offset_deviations.size
+    assert not steady.parameters.effort.offset_deviations.size
 
 
 def test_one_recording_has_one_zero():

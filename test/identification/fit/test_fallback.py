@@ -59,9 +59,9 @@ def test_the_whole_pipeline_names_the_estimator_that_was_used():
     robot = arm()[0]
     training, rest = split([noisy(1)], robot.joints)
     result = identify(training, rest, robot.model, Settings(estimator=Tenfold()), "test")
-    assert result.parameters.estimator == "weighted"
+    assert result.parameters.provenance.estimator == "weighted"
     assert "estimator_replaced" in {one.code for one in result.findings}
-    assert result.parameters.held_out_all_joints_nrmse < 0.1
+    assert result.parameters.judgment.held_out_all_joints_nrmse < 0.1
 
 
 def test_constants_that_predict_worse_than_the_given_ones_have_failed(problem):

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from support.altered import altered
 from support.given_parameters import parameter_set
 from support.joint_trajectories import rows
 from support.model_nodes import identified, presliding
@@ -23,7 +24,7 @@ from robot_dyn_id.identification.prediction.feed_forward import (
 from robot_dyn_id.simulation.trajectory_tracking import TrajectoryTracker
 from robot_dyn_id.workflow.feed_forward import fill_efforts
 
-N = len(identified().joint_names)
+N = len(identified().robot.joint_names)
 
 
 def smooth(duration=2.0, size=0.5, count=21):
@@ -38,7 +39,7 @@ def smooth(duration=2.0, size=0.5, count=21):
 
 
 def feed_forward(*compensates, parameters=None):
-    given = replace(parameters or identified(), robot_compensates=("unknown",))
+    given = altered(parameters or identified(), effort={"robot_compensates": ("unknown",)})
     return FeedForward.from_parameters(given, compensates)
 
 
@@ -60,7 +61,7 @@ def test_an_unknown_driver_and_a_bad_verdict_are_refused():
     with pytest.raises(InputError, match="robot_compensates is unknown"):
         feed_forward()
     with pytest.raises(InputError, match="verdict"):
-        feed_forward("none", parameters=replace(identified(), verdict="bad"))
+        feed_forward("none", parameters=altered(identified(), judgment={"verdict": "bad"}))
 
 
 @pytest.mark.parametrize("channels", [1, 2, 3])
@@ -106,7 +107,7 @@ def test_a_violation_names_joint_time_and_bound():
     fast = feed_forward("none").along(smooth(duration=0.1, count=11))
     assert fast.violations
     for violation in fast.violations:
-        joint = parameters.joint_names.index(violation.joint)
+        joint = parameters.robot.joint_names.index(violation.joint)
         ratio = np.abs(fast.motor[:, joint]) + ONE_SIDED_95 * fast.deviation[:, joint]
         assert violation.bound == pytest.approx(ratio.max()) and violation.bound > violation.limit
         assert violation.time == fast.samples.t[np.argmax(ratio)]
@@ -115,15 +116,17 @@ def test_a_violation_names_joint_time_and_bound():
 def test_the_bound_contains_parameter_covariance_and_held_out_error():
     motion = smooth()
     model = feed_forward("none")
-    plain = feed_forward("none", parameters=replace(model.parameters, held_out_nrmse=np.zeros(N))).along(motion)
+    plain = feed_forward("none", parameters=altered(model.parameters, judgment={"held_out_nrmse": np.zeros(N)})).along(
+        motion
+    )
     rms = np.sqrt(np.mean(plain.motor**2, axis=0))
-    error = replace(model.parameters, held_out_nrmse=np.full(N, 0.2))
+    error = altered(model.parameters, judgment={"held_out_nrmse": np.full(N, 0.2)})
     assert np.allclose(
         feed_forward("none", parameters=error).along(motion).deviation, np.hypot(plain.deviation, 0.2 * rms)
     )
     # monte carlo over the parameter covariance
     rng, p = np.random.default_rng(0), model.parameters
-    draws = rng.multivariate_normal(p.values, p.covariance, 400)
+    draws = rng.multivariate_normal(p.estimate.values, p.estimate.covariance, 400)
     at = plain.numbers[10]
     state = [channel[at] for channel in (plain.samples.q, plain.samples.dq, plain.samples.ddq)]
     torques = [replace(model.dynamics, values=v).inverse_dynamics(*state) for v in draws]
@@ -131,19 +134,19 @@ def test_the_bound_contains_parameter_covariance_and_held_out_error():
 
 
 def test_a_parameter_that_is_not_identifiable_bounds_nothing():
-    given = parameter_set(identified().urdf)
-    deviations, covariance = given.standard_deviations.copy(), given.covariance.copy()
+    given = parameter_set(identified().robot.urdf)
+    deviations, covariance = given.estimate.standard_deviations.copy(), given.estimate.covariance.copy()
     deviations[:], covariance[:] = 1e-6, 1e-12 * np.eye(len(deviations))
     last = len(deviations) - 1
     deviations[last] = covariance[last] = covariance[:, last] = np.inf
-    parameters = replace(given, standard_deviations=deviations, covariance=covariance)
+    parameters = altered(given, estimate={"standard_deviations": deviations, "covariance": covariance})
     violations = (model := feed_forward("none", parameters=parameters)).along(smooth()).violations
     assert violations and all(np.isinf(v.bound) or v.bound > v.limit for v in violations)
     assert any(np.isinf(v.bound) for v in violations)
     with pytest.raises(InputError) as refused:
         model.slowed(smooth())
     assert refused.value.action == EXCITE
-    trajectory = rows(names=given.joint_names)
+    trajectory = rows(names=given.robot.joint_names)
     findings = fill_efforts(parameters, trajectory, ("none",)).findings
     unbounded = [one.joints for one in findings if one.code == "effort_unbounded"]
     assert unbounded and not any("above its limit" in one.message for one in findings if one.joints in unbounded)
@@ -158,40 +161,46 @@ def test_slowing_down_keeps_path_and_limits():
         replace(fast, t=fast.t / (1.05 * speed), dq=1.05 * speed * fast.dq, ddq=(1.05 * speed) ** 2 * fast.ddq)
     ).violations
     assert model.slowed(smooth())[0] == 1.0
-    weak = replace(model.parameters, held_out_nrmse=np.full(N, 1e3))
+    weak = altered(model.parameters, judgment={"held_out_nrmse": np.full(N, 1e3)})
     with pytest.raises(InputError, match="none keeps the torque limits"):
         feed_forward("none", parameters=weak).slowed(fast)
 
 
 def test_what_the_limit_check_does_not_cover_is_reported():
-    given = parameter_set(identified().urdf.replace('effort="40.0"', 'effort="0"', 1), gravity=(0.0, 0.0, 0.0))
-    given = replace(given, held_out_nrmse=np.zeros(N))
+    given = parameter_set(identified().robot.urdf.replace('effort="40.0"', 'effort="0"', 1), gravity=(0.0, 0.0, 0.0))
+    given = altered(given, judgment={"held_out_nrmse": np.zeros(N)})
     findings = {one.code: one for one in feed_forward("gravity", parameters=given).along(smooth()).findings}
-    assert findings["effort_limit_missing"].joints == given.joint_names[:1]
+    assert findings["effort_limit_missing"].joints == given.robot.joint_names[:1]
     assert "limits_without_gravity" in findings
 
 
 def test_a_joint_without_held_out_error_has_that_of_all_joints():
     motion, given = smooth(), identified()
     own, stated = (np.where(np.arange(N) == 1, other, 0.2) for other in (np.nan, 0.5))
-    one = replace(given, held_out_nrmse=own, held_out_all_joints_nrmse=0.5)
-    expected = feed_forward("none", parameters=replace(given, held_out_nrmse=stated)).along(motion)
+    one = altered(given, judgment={"held_out_nrmse": own, "held_out_all_joints_nrmse": 0.5})
+    expected = feed_forward("none", parameters=altered(given, judgment={"held_out_nrmse": stated})).along(motion)
     found = feed_forward("none", parameters=one).along(motion)
     assert np.allclose(found.deviation, expected.deviation)
     assert "bound_without_held_out_error" not in {finding.code for finding in found.findings}
-    unknown = replace(given, held_out_nrmse=np.full(N, np.nan), held_out_all_joints_nrmse=np.nan)
+    unknown = altered(given, judgment={"held_out_nrmse": np.full(N, np.nan), "held_out_all_joints_nrmse": np.nan})
     findings = feed_forward("none", parameters=unknown).along(motion).findings
     assert "bound_without_held_out_error" in {finding.code for finding in findings}
 
 
 def test_friction_that_falls_with_the_speed_forbids_slow_motion_only():
-    given = parameter_set(identified().urdf, terms=(Stribeck(0.2), Viscous()))
-    given = replace(given, standard_deviations=np.zeros_like(given.values), covariance=np.zeros_like(given.covariance))
+    given = parameter_set(identified().robot.urdf, terms=(Stribeck(0.2), Viscous()))
+    given = altered(
+        given,
+        estimate={
+            "standard_deviations": np.zeros_like(given.estimate.values),
+            "covariance": np.zeros_like(given.estimate.covariance),
+        },
+    )
     t = np.linspace(0.0, 0.1, 11)
     motion = TrajectoryPoints(
         t, np.outer(t, np.full(N, 4.0)), np.full((11, N), 4.0), np.zeros((11, N))
     )  # is moving already
-    model = feed_forward("none", parameters=replace(given, held_out_nrmse=np.zeros(N)))
+    model = feed_forward("none", parameters=altered(given, judgment={"held_out_nrmse": np.zeros(N)}))
     torques = {
         speed: np.abs(model.along(replace(motion, t=t / speed, dq=speed * motion.dq)).motor).max(axis=0)
         for speed in (1.0, 0.1, 0.01)

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from support.altered import altered
 from support.model_nodes import presliding
 
 from robot_dyn_id.data.chunk import Chunk
@@ -33,7 +34,7 @@ def along(parameters):
 
 
 def test_a_trajectory_is_followed(parameters, along):
-    assert {state.name for state in parameters.states} == {"dahl.deflection"}
+    assert {state.name for state in parameters.terms.states} == {"dahl.deflection"}
     assert along.distance.max() < 2e-3
 
 
@@ -41,10 +42,10 @@ def test_a_trajectory_is_followed(parameters, along):
 def test_its_efforts_reproduce_the_motion_only_with_the_elements(parameters, along, elements):
     """Restarted twice a second from the recorded motion, and from the states of its friction."""
     dynamics = Dynamics.from_parameters(parameters)
-    recording = ArrayRecording("simulated", parameters.joint_names, Chunk(along.t, along.q, along.dq, along.tau))
+    recording = ArrayRecording("simulated", parameters.robot.joint_names, Chunk(along.t, along.q, along.dq, along.tau))
     if not elements:
         dynamics = replace(dynamics, values=np.where(_of_elements(dynamics), 0.0, dynamics.values))
-    slow = replace(parameters, cutoff_frequency=20.0, motion_cutoff_frequency=20.0)
+    slow = altered(parameters, processing={"cutoff_frequency": 20.0, "motion_cutoff_frequency": 20.0})
     found = simulate_efforts(recording, slow, dynamics, {}, restart=0.5)
     assert bool(found.distance.max() < 1e-3) == elements
 
@@ -54,8 +55,8 @@ def test_the_restart_that_is_advised_counts_from_the_end_of_a_gap(parameters, al
     kept, after = (along.t < 3.0) | (along.t >= 4.0), along.t >= 4.0
     tau = along.tau + 10.0 * after[:, None]
     samples = Chunk(along.t[kept], along.q[kept], along.dq[kept], tau[kept])
-    recording = ArrayRecording("simulated", parameters.joint_names, samples)
-    slow = replace(parameters, cutoff_frequency=20.0, motion_cutoff_frequency=20.0)
+    recording = ArrayRecording("simulated", parameters.robot.joint_names, samples)
+    slow = altered(parameters, processing={"cutoff_frequency": 20.0, "motion_cutoff_frequency": 20.0})
     found = simulate_efforts(recording, slow, Dynamics.from_parameters(parameters), {})
     (finding,) = [one for one in found.findings if one.code == "simulation_drifts"]
     starts = [float(start) for start in re.findall(r"from (\S+) s on", finding.message)]

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from support.altered import altered
 from support.model_nodes import ARM, RATED, identified
 
 from robot_dyn_id.errors import InputError, MotionError
@@ -14,7 +15,7 @@ from robot_dyn_id.identification.prediction.feed_forward import FeedForward
 from robot_dyn_id.identification.prediction.motion_efforts import MotionEfforts
 from robot_dyn_id.model.robot import RobotModel
 
-NAMES = identified().joint_names
+NAMES = identified().robot.joint_names
 
 
 def efforts(joints=NAMES, **changes):
@@ -39,7 +40,7 @@ def identified_dynamics():
 
 def test_what_the_driver_adds_is_left_out():
     points = preview(reach(), 0.01)
-    given = replace(identified(), robot_compensates=("unknown",))
+    given = altered(identified(), effort={"robot_compensates": ("unknown",)})
     whole, part = (
         MotionEfforts.from_model(FeedForward.from_parameters(given, (word,)), RobotModel.from_urdf(ARM), 0.01)
         for word in ("none", "gravity")
@@ -64,7 +65,7 @@ def test_parameters_of_other_joints_are_refused():
 def test_the_torque_of_the_motors_and_the_efforts_are_cut_off():
     """Where the driver adds gravity, an effort at the limit would bring the motors above it."""
     points = preview(reach(0.05), 0.01)
-    given = replace(identified(), robot_compensates=("gravity",))
+    given = altered(identified(), effort={"robot_compensates": ("gravity",)})
     made = MotionEfforts.from_model(FeedForward.from_parameters(given), RobotModel.from_urdf(ARM), 0.01)
     efforts = made.efforts(points)
     motors = efforts + made.feed_forward.compensation.torque(points.q, points.dq)

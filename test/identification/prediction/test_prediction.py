@@ -40,7 +40,7 @@ def with_gaps(recording, *spans):
 def test_errors_at_ends_and_gaps_are_those_inside(arm):
     """Near an end, within a period of the cut-off, at most 1.5 times the RMS inside; finite over short gaps."""
     robot, parameters = arm
-    period = 1.0 / parameters.cutoff_frequency
+    period = 1.0 / parameters.processing.cutoff_frequency
     short, long = 0.8 * period, 3.0 * period
     inside, near, bridged = [], [], []
     for seed in range(11, 17):
@@ -71,7 +71,7 @@ def scale(tau):
 def test_samples_without_positions_are_predicted_over_short_gaps_only(arm):
     robot, parameters = arm
     recording = encoded(robot.record(seed=21, duration=12.0, rate=RATE))
-    period = 1.0 / parameters.cutoff_frequency
+    period = 1.0 / parameters.processing.cutoff_frequency
     q, t = recording.samples.q.copy(), recording.samples.t
     short, long = ((t > start) & (t < start + length * period) for start, length in ((4.0, 0.9), (8.0, 2.0)))
     q[short | long, 0] = np.nan

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Robots drawn from the posterior: consistent, distributed as stated, repeatable; wrong use is refused."""
 
-from dataclasses import replace
 from functools import cache
 
 import numpy as np
 import pytest
+from support.altered import altered
 from support.given_parameters import parameter_set
 from support.simulated import ARM
 
@@ -21,24 +21,28 @@ COUNT = 2000
 def identified(share):
     """A consistent robot whose parameters are known to a share of their values, and to 0.01 where these are small."""
     parameters = parameter_set(ARM, terms=(Viscous(), Coulomb(0.01)))
-    sigma = share * np.maximum(np.abs(parameters.values), 0.01 / max(share, 1e-3) * share)
+    sigma = share * np.maximum(np.abs(parameters.estimate.values), 0.01 / max(share, 1e-3) * share)
     correlation = np.full((len(sigma), len(sigma)), 0.3) + 0.7 * np.eye(len(sigma))
-    return replace(parameters, standard_deviations=sigma, covariance=correlation * sigma[:, None] * sigma)
+    return altered(
+        parameters, estimate={"standard_deviations": sigma, "covariance": correlation * sigma[:, None] * sigma}
+    )
 
 
 def combine(parameters, draws):
     """Base parameters of the drawn bodies, without terms."""
     inertial = draws.bodies.reshape(len(draws.values), -1)
-    return inertial @ parameters.mapping[:, : inertial.shape[1]].T
+    return inertial @ parameters.base.mapping[:, : inertial.shape[1]].T
 
 
 def test_small_deviations_give_the_normal_distribution_of_the_covariance():
     parameters = identified(1e-3)
     draws = draw_robots(parameters, COUNT, seed=0)
     assert draws.rejected == 0
-    errors = (draws.values - parameters.values) / parameters.standard_deviations
+    errors = (draws.values - parameters.estimate.values) / parameters.estimate.standard_deviations
     assert np.abs(errors.mean(axis=0)).max() < 5.0 / np.sqrt(COUNT)
-    truth = parameters.covariance / np.outer(parameters.standard_deviations, parameters.standard_deviations)
+    truth = parameters.estimate.covariance / np.outer(
+        parameters.estimate.standard_deviations, parameters.estimate.standard_deviations
+    )
     assert np.abs(np.cov(errors.T) - truth).max() < 8.0 / np.sqrt(COUNT)
 
 
@@ -47,7 +51,7 @@ def test_every_robot_is_consistent_and_has_the_drawn_parameters(share):
     parameters = identified(share)
     draws = draw_robots(parameters, 200, seed=0)
     assert all(is_consistent(bodies.ravel()) for bodies in draws.bodies)
-    terms = np.array(["fv" in name or "fc" in name for name in parameters.names])
+    terms = np.array(["fv" in name or "fc" in name for name in parameters.base.names])
     assert draws.values[:, terms].min() >= 0.0
     np.testing.assert_allclose(combine(parameters, draws)[:, ~terms], draws.values[:, ~terms], rtol=1e-9, atol=1e-10)
     assert {1e-3: draws.rejected == 0, 0.02: 0 < draws.rejected < 200, 1.0: draws.rejected == 200}[share]
@@ -56,10 +60,12 @@ def test_every_robot_is_consistent_and_has_the_drawn_parameters(share):
 def test_rejected_draws_are_replaced_by_draws_of_the_truncated_distribution():
     """The viscous friction of one joint is 0 +- 1: half of the draws are rejected, what remains is half a normal."""
     parameters = parameter_set(ARM, terms=(Viscous(),), values=np.array([0.0, 1.0, 1.0]))
-    where = parameters.names.index("fv1")
-    covariance = np.zeros_like(parameters.covariance)
+    where = parameters.base.names.index("fv1")
+    covariance = np.zeros_like(parameters.estimate.covariance)
     covariance[where, where] = 1.0
-    alone = replace(parameters, covariance=covariance, standard_deviations=np.sqrt(np.diag(covariance)))
+    alone = altered(
+        parameters, estimate={"covariance": covariance, "standard_deviations": np.sqrt(np.diag(covariance))}
+    )
     draws = draw_robots(alone, COUNT, seed=0)
     assert abs(draws.rejected - COUNT / 2) < 4.0 * np.sqrt(COUNT / 4)
     friction = draws.values[:, where]
@@ -71,10 +77,12 @@ def test_rejected_draws_are_replaced_by_draws_of_the_truncated_distribution():
 def test_robots_vary_also_where_all_friction_was_estimated_as_zero():
     """A corner of the consistent set, from which a random direction nearly never leads into it."""
     parameters = parameter_set(ARM, terms=(Viscous(), Coulomb(0.01)), values=np.zeros(6))
-    friction = np.array([name[:2] in ("fv", "fc") for name in parameters.names])
+    friction = np.array([name[:2] in ("fv", "fc") for name in parameters.base.names])
     covariance = np.diag(friction.astype(float))
     draws = draw_robots(
-        replace(parameters, covariance=covariance, standard_deviations=np.sqrt(np.diag(covariance))), COUNT, seed=0
+        altered(parameters, estimate={"covariance": covariance, "standard_deviations": np.sqrt(np.diag(covariance))}),
+        COUNT,
+        seed=0,
     )
     assert draws.rejected > 0.95 * COUNT
     np.testing.assert_allclose(draws.values[:, friction].mean(axis=0), np.sqrt(2.0 / np.pi), atol=0.1)
@@ -86,15 +94,17 @@ def test_the_seed_repeats_the_robots_and_spread_scales_their_deviations():
     np.testing.assert_array_equal(one.values, again.values)
     assert np.abs(one.values - other.values).max() > 0.0
     wide = draw_robots(parameters, 50, 3, spread=2.0)
-    np.testing.assert_allclose(wide.values - parameters.values, 2.0 * (one.values - parameters.values), rtol=1e-6)
+    np.testing.assert_allclose(
+        wide.values - parameters.estimate.values, 2.0 * (one.values - parameters.estimate.values), rtol=1e-6
+    )
 
 
 def test_parameters_that_the_data_do_not_determine_are_held_and_named():
     parameters = identified(1e-3)
-    sigmas = parameters.standard_deviations.copy()
+    sigmas = parameters.estimate.standard_deviations.copy()
     sigmas[2] = np.inf
-    draws = draw_robots(replace(parameters, standard_deviations=sigmas), 20, seed=0)
-    assert draws.held == (parameters.names[2],)
+    draws = draw_robots(altered(parameters, estimate={"standard_deviations": sigmas}), 20, seed=0)
+    assert draws.held == (parameters.base.names[2],)
     assert np.ptp(draws.values[:, 2]) == 0.0
     assert np.ptp(draws.values[:, 1]) > 0.0
 
@@ -102,15 +112,17 @@ def test_parameters_that_the_data_do_not_determine_are_held_and_named():
 def test_robots_are_drawn_near_a_set_whose_own_bodies_are_not_consistent():
     """Zeros in the dependent columns give the same torques."""
     parameters = identified(1e-3)
-    zeros = np.zeros(len(parameters.column_names))
-    zeros[parameters.independent_columns] = parameters.values
-    inertial = len(parameters.standard_parameters)
-    other = replace(
-        parameters, standard_parameters=zeros[:inertial], term_values=zeros[inertial:], physically_consistent=False
+    zeros = np.zeros(len(parameters.base.column_names))
+    zeros[parameters.base.independent] = parameters.estimate.values
+    inertial = len(parameters.bodies.standard_parameters)
+    other = altered(
+        parameters,
+        bodies={"standard_parameters": zeros[:inertial], "physically_consistent": False},
+        terms={"values": zeros[inertial:]},
     )
     draws = draw_robots(other, 20, seed=0)
     assert all(is_consistent(bodies.ravel()) for bodies in draws.bodies)
-    errors = (draws.values - parameters.values) / parameters.standard_deviations
+    errors = (draws.values - parameters.estimate.values) / parameters.estimate.standard_deviations
     assert np.abs(errors).max() < 6.0
 
 
@@ -122,8 +134,12 @@ def test_wrong_use_is_refused():
         draw_robots(parameters, 2, seed=0, spread=float("nan"))
     with pytest.raises(InputError, match="no covariance"):
         draw_robots(
-            replace(
-                parameters, covariance=0.0 * parameters.covariance, standard_deviations=np.zeros(len(parameters.values))
+            altered(
+                parameters,
+                estimate={
+                    "covariance": 0.0 * parameters.estimate.covariance,
+                    "standard_deviations": np.zeros(len(parameters.estimate.values)),
+                },
             ),
             2,
             seed=0,

@@ -36,12 +36,12 @@ def result(recording):
 def test_the_model_is_fitted_to_all_recordings(recording, result):
     """Cross-validation judges it, and does not change it."""
     other = run(recording, held_out=[ROBOT.record(seed=2, noise=0.5)])
-    np.testing.assert_array_equal(result.parameters.values, other.parameters.values)
+    np.testing.assert_array_equal(result.parameters.estimate.values, other.parameters.estimate.values)
     assert result.rows == other.rows
-    assert result.parameters.data_sources == ("simulation",)
+    assert result.parameters.provenance.sources == ("simulation",)
     methods = [one.evaluation.held_out.method for one in (result, other)]
     assert methods == ["cross_validation", "recordings"]
-    assert [one.parameters.held_out_method for one in (result, other)] == methods
+    assert [one.parameters.judgment.held_out_method for one in (result, other)] == methods
 
 
 def test_every_fold_is_the_identification_without_its_block(result):

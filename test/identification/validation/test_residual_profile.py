@@ -4,7 +4,7 @@
 import numpy as np
 import pytest
 
-from robot_dyn_id.identification.validation.residual_profile import ResidualProfile
+from robot_dyn_id.parameters import ResidualProfile
 
 
 @pytest.mark.parametrize("slowest", [0.0, 0.3])

@@ -37,9 +37,9 @@ from robot_dyn_id.identification.validation.uses import (
     list_criteria,
     report_criteria,
 )
+from robot_dyn_id.parameters import Ranges
 from robot_dyn_id.signals.filtering import LowPass
 from robot_dyn_id.signals.processing import SignalPlan
-from robot_dyn_id.signals.ranges import Ranges
 from robot_dyn_id.signals.trials import FilteredTrials
 from robot_dyn_id.simulation.plant import CompiledDynamics
 from robot_dyn_id.simulation.plant_lanes import PlantLanes
@@ -352,16 +352,16 @@ def test_a_short_recording_has_no_long_rollouts(trials):
 
 def test_more_deviation_makes_a_parameter_weak(identified):
     parameters = identified.parameters
-    good = with_covariance(parameters, 1e-12 * np.eye(len(parameters.names)))
-    assert set(good.status) == {"good"}
-    weak = with_covariance(parameters, 1e4 * np.eye(len(parameters.names)))
-    assert set(weak.status) == {"weak"}
+    good = with_covariance(parameters, 1e-12 * np.eye(len(parameters.base.names)))
+    assert set(good.estimate.status) == {"good"}
+    weak = with_covariance(parameters, 1e4 * np.eye(len(parameters.base.names)))
+    assert set(weak.estimate.status) == {"weak"}
 
 
 def test_a_tracked_set_is_not_judged(identified):
     parameters = identified.parameters
-    assert {one.use for one in parameters.fit_for} == set(USES)
-    assert tracked(parameters, 1.01 * parameters.values, parameters.covariance).fit_for == ()
+    assert {one.use for one in parameters.judgment.fit_for} == set(USES)
+    assert tracked(parameters, 1.01 * parameters.estimate.values, parameters.estimate.covariance).judgment.fit_for == ()
 
 
 def test_rollouts_start_with_the_states_of_friction(monkeypatch):
@@ -398,8 +398,8 @@ def test_a_model_without_gravity_is_not_fit_for_weights(kind):
     result = identify(recordings[:1], recordings[1:], ROBOT.model, settings, "1")
     (finding,) = [one for one in result.findings if one.code == "effort_gravity_compensated"]
     assert finding.severity == ("warning" if kind == "auto" else "info")
-    assert result.parameters.effort_kind == "gravity_compensated" and not result.parameters.gravity.any()
-    assert result.parameters.robot_compensates == ("gravity",)  # implied
+    assert result.parameters.effort.kind == "gravity_compensated" and not result.parameters.robot.gravity.any()
+    assert result.parameters.effort.robot_compensates == ("gravity",)  # implied
     for evaluation in (result.evaluation, validate(recordings[1:], result.parameters, settings)):
         answers = {one.fit.use: one.fit.answer for one in evaluation.uses}
         assert {answers[use] for use in ("gravity_compensation", "forward_simulation", "payload")} == {"no"}
@@ -420,7 +420,7 @@ def test_efforts_in_another_unit_command_no_torques(ignore):
     settings = Settings(terms=TERMS, estimator=estimator_of("weighted"), ignore=ignore)
     result = identify(recordings[:1], recordings[1:], ROBOT.model, settings, "1")
     assert result.evaluation.held_out.all_joints_nrmse < 0.1
-    assert result.parameters.verdict == ("suspect" if ignore else "bad")
+    assert result.parameters.judgment.verdict == ("suspect" if ignore else "bad")
     assert {one.fit.answer for one in result.evaluation.uses} <= ({"limited", "no"} if ignore else {"no"})
     if not ignore:
         with pytest.raises(InputError, match="weight in the efforts"):

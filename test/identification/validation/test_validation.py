@@ -22,7 +22,7 @@ from robot_dyn_id.identification.validation.verdict import (
 )
 from robot_dyn_id.signals.filtering import LowPass
 from robot_dyn_id.signals.processing import SignalPlan
-from robot_dyn_id.signals.ranges import Ranges
+from robot_dyn_id.signals.ranges import measure_ranges
 from robot_dyn_id.signals.trials import FilteredTrials
 
 ROBOT = Simulated()
@@ -104,7 +104,7 @@ def test_trained_ranges_are_the_extremes_of_the_used_samples(recording):
     np.testing.assert_array_equal(ranges.dq_max, np.abs(motion.dq).max(axis=1))
     np.testing.assert_array_equal(ranges.ddq_max, np.abs(motion.ddq).max(axis=1))
     with pytest.raises(InputError, match="no sample is left"):
-        Ranges.from_windows([])
+        measure_ranges([])
 
 
 def test_the_share_outside_the_trained_ranges_is_counted(recording):

@@ -2,13 +2,13 @@
 """Feed-forward efforts of the excitation publisher, with a simulated arm whose controller commands efforts."""
 
 import importlib.util
-from dataclasses import replace
 
 import numpy as np
 import pytest
 from robot_dyn_id.msg import ExcitationStatus as Status
 from robot_dyn_id.msg import ParameterSet as ParameterSetMsg
 from std_srvs.srv import SetBool
+from support.altered import altered
 from support.excitation_cell import Cell
 from support.lifecycle import ACTIVATE, CLEANUP, CONFIGURE, DEACTIVATE, change
 from support.model_nodes import ARM, identified, message
@@ -38,7 +38,7 @@ class Cart:
     def __init__(self, world, folder, compensates="none", pace=1.0):
         self.world, self.urdf, self.parameters = world, folder / "arm.urdf", folder / "parameters.yaml"
         self.urdf.write_text(ARM)
-        write_parameters(self.parameters, replace(identified(), robot_compensates=(compensates,)))
+        write_parameters(self.parameters, altered(identified(), effort={"robot_compensates": (compensates,)}))
         driver = {} if compensates == "none" else {"robot_compensates": f"[{compensates}]"}
         arm = {"urdf": self.urdf, **FRICTION, **GAINS, **driver, "publish_rate": "200.0"}
         world.keep_time(pace)
@@ -88,8 +88,8 @@ def test_without_a_model_and_with_a_model_of_another_robot_nothing_moves(world, 
     )
     other = identified()
     for changed, words in (
-        (replace(other, robot_compensates=("unknown",)), "robot_compensates is unknown"),
-        (replace(other, verdict="bad", reasons=("a joint is at rest",)), "a joint is at rest"),
+        (altered(other, effort={"robot_compensates": ("unknown",)}), "robot_compensates is unknown"),
+        (altered(other, judgment={"verdict": "bad", "reasons": ("a joint is at rest",)}), "a joint is at rest"),
     ):
         models.publish(message(changed))
         world.until(lambda words=words: words in cell.call("start").message, what=words)
@@ -129,7 +129,9 @@ def test_a_node_that_is_configured_for_another_robot_does_not_use_the_model_of_t
     assert change(world, ACTIVATE)
     cell.until(Status.READY)
     world.until(lambda: words in cell.call("start").message, what="refusal")
-    models.publish(message(replace(identified(), urdf=other, urdf_sha256=urdf_hash(other), robot_name="other")))
+    models.publish(
+        message(altered(identified(), robot={"urdf": other, "urdf_sha256": urdf_hash(other), "name": "other"}))
+    )
     world.until(lambda: cell.call("start").success, what="start with the model of this robot")
 
 
@@ -140,7 +142,7 @@ def test_a_model_that_comes_during_the_motion_is_not_taken_over_by_a_refused_req
     models.publish(message(identified()))
     world.until(lambda: cell.node._efforts._parameters is not None, what="model")
     cell.running()
-    refused = replace(identified(), verdict="bad", reasons=("a joint is at rest",))
+    refused = altered(identified(), judgment={"verdict": "bad", "reasons": ("a joint is at rest",)})
     before = cell.node._efforts._parameters
     models.publish(message(refused))
     world.until(lambda: cell.node._efforts._parameters is not before, what="the second model")

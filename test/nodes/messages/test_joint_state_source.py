@@ -19,7 +19,7 @@ from robot_dyn_id.nodes.runtime.robot_node import LATCHED, STREAM
 from robot_dyn_id.nodes.torque_residual_monitor import TorqueResidualMonitor
 from robot_dyn_id.recordings import open_recording
 
-NAMES = list(identified().joint_names)
+NAMES = list(identified().robot.joint_names)
 T = np.arange(150) / 100.0
 Q, DQ, TAU = (np.stack([scale * np.sin(T + j) for j in range(3)], axis=1) for scale in (0.3, 0.2, 4.0))
 

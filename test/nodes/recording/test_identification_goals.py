@@ -65,7 +65,7 @@ def test_a_goal_identifies_with_progress_and_publishes_the_model(world, data, tm
     assert any(feedback.stage.startswith("estimating") for feedback in goal.feedback)
     world.until(lambda: scene.parameters and scene.reports)
     model = read_parameters(Path(result.parameters_file))
-    assert parameter_set(scene.parameters[-1]).values.tobytes() == model.values.tobytes()
+    assert parameter_set(scene.parameters[-1]).estimate.values.tobytes() == model.estimate.values.tobytes()
     assert [f.code for f in result.findings] == [f.code for f in scene.reports[-1].findings]
     again = scene.client.send(recordings=[str(data / "bag")], keep_private=True)
     assert Path(again.end()[1].parameters_file).parent.name == "run_2"

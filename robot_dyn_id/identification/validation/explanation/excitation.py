@@ -11,7 +11,7 @@ import numpy as np
 from robot_dyn_id.arrays import Array
 from robot_dyn_id.identification.validation.trace import Trace
 from robot_dyn_id.model.robot import RobotModel
-from robot_dyn_id.signals.ranges import Ranges
+from robot_dyn_id.parameters import Ranges
 
 REST_SHARE = 0.01
 """Share of the trained speed below which a joint counts as at rest."""

@@ -23,7 +23,6 @@ from robot_dyn_id.identification.validation.explanation.joints import (
 )
 from robot_dyn_id.identification.validation.explanation.links import LinkExplanation, explain_links
 from robot_dyn_id.parameters import INERTIAL_UNITS, ParameterSet
-from robot_dyn_id.signals.ranges import Ranges
 from robot_dyn_id.signals.trials import FilteredTrials
 
 
@@ -111,7 +110,7 @@ def explain(
         time=TimeAxis(trace.t, trace.trial, trace.samples, trace.stride),
         joints=explain_joints(evaluation, parameters, regressor),
         links=explain_links(parameters, regressor.model),
-        excitation=explain_excitation(trace, regressor.model, Ranges.from_parameters(parameters)),
+        excitation=explain_excitation(trace, regressor.model, parameters.ranges),
         motion_source="training data" if crossed else "held-out data",
         health=explain_health(
             training or evaluation.trials, evaluation.findings, regressor.model.limits.effort, training is not None
@@ -129,12 +128,14 @@ def explain_parameters(parameters: ParameterSet, regressor: Regressor) -> tuple[
     """
     nominal = urdf_values(regressor)
     unknown = np.isnan(nominal)
-    urdf = parameters.mapping @ np.where(unknown, 0.0, nominal)
-    urdf[(parameters.mapping[:, unknown] != 0.0).any(axis=1)] = np.nan
-    sigma = np.where(np.isfinite(parameters.standard_deviations), parameters.standard_deviations, np.nan)
+    urdf = parameters.base.mapping @ np.where(unknown, 0.0, nominal)
+    urdf[(parameters.base.mapping[:, unknown] != 0.0).any(axis=1)] = np.nan
+    sigma = np.where(
+        np.isfinite(parameters.estimate.standard_deviations), parameters.estimate.standard_deviations, np.nan
+    )
     sigma = np.where(sigma > 0.0, sigma, np.nan)
-    significance, difference = np.abs(parameters.values) / sigma, (parameters.values - urdf) / sigma
-    rows = zip(parameters.names, significance.tolist(), urdf.tolist(), difference.tolist(), strict=True)
+    significance, difference = np.abs(parameters.estimate.values) / sigma, (parameters.estimate.values - urdf) / sigma
+    rows = zip(parameters.base.names, significance.tolist(), urdf.tolist(), difference.tolist(), strict=True)
     return tuple(ParameterExplanation(*row) for row in rows)
 
 

@@ -12,11 +12,10 @@ from robot_dyn_id.arrays import Array, Mask
 from robot_dyn_id.dynamics.regressor import Regressor
 from robot_dyn_id.dynamics.torque_parts import CAUSES, cause_of, merged_parameters
 from robot_dyn_id.identification.validation.evaluation import Evaluation
-from robot_dyn_id.identification.validation.residual_profile import ResidualProfile
 from robot_dyn_id.identification.validation.spectrum import TorqueSpectra
 from robot_dyn_id.identification.validation.thinning import CURVES
 from robot_dyn_id.identification.validation.trace import Trace
-from robot_dyn_id.parameters import ParameterSet
+from robot_dyn_id.parameters import ParameterSet, ResidualProfile
 
 BAND = 1.959963984540054
 """Standard deviations of the ends of a 95 % interval of the normal distribution."""
@@ -147,10 +146,10 @@ def explain_joints(
         parameters: the parameter set.
         regressor: its robot and terms.
     """
-    frictions, foreign = read_urdf_friction(parameters.urdf), regressor.model.drive_units
+    frictions, foreign = read_urdf_friction(parameters.robot.urdf), regressor.model.drive_units
     return tuple(
         _explain(evaluation, parameters, regressor, joint, frictions.get(name) if name not in foreign else None)
-        for joint, name in enumerate(parameters.joint_names)
+        for joint, name in enumerate(parameters.robot.joint_names)
     )
 
 
@@ -165,9 +164,9 @@ def _explain(
     valid = series.valid
     inside = np.abs(series.residual[valid]) <= series.half_width[valid]
     known = bool(valid.any()) and bool(np.isfinite(series.half_width[valid]).all())
-    columns = parameters.independent_columns.astype(np.int64)
+    columns = parameters.base.independent
     acting = regressor.structure[columns, joint]
-    merged = [number for number in merged_parameters(regressor, columns, parameters.mapping) if acting[number]]
+    merged = [number for number in merged_parameters(regressor, columns, parameters.base.mapping) if acting[number]]
     return JointExplanation(
         name=metrics.name,
         unit=metrics.unit,
@@ -177,7 +176,7 @@ def _explain(
         series=series,
         rms={name: _rms(getattr(series, name)[valid]) for name in CAUSES} | {"total": _rms(series.predicted[valid])},
         rest_terms=_name_rest(parameters, regressor, joint),
-        merged=tuple(parameters.expressions[number] for number in merged),
+        merged=tuple(parameters.base.expressions[number] for number in merged),
         coverage_95=float(inside.mean()) if known else np.nan,
         scatter=_make_scatter(evaluation, series, joint),
         spectrum=_pick_spectrum(evaluation.held_out.spectra, joint, evaluation.plan.low_pass.cutoff),
@@ -220,7 +219,7 @@ def _band_deviation(trace: Trace, parameters: ParameterSet, joint: int) -> Array
         return np.asarray(np.hypot(deviation, spread))
     if trace.profile is not None:
         return np.asarray(np.hypot(deviation, trace.profile.along(joint, velocity[joint])))
-    stated = parameters.held_out_nrmse[joint] if len(parameters.held_out_nrmse) else np.nan
+    stated = parameters.judgment.held_out_nrmse[joint] if len(parameters.judgment.held_out_nrmse) else np.nan
     return np.asarray(np.hypot(deviation, stated * _rms(trace.predicted[joint, trace.valid[joint]])))
 
 
@@ -247,9 +246,9 @@ def _pick_spectrum(spectra: TorqueSpectra | None, joint: int, cutoff: float) -> 
 def _name_rest(parameters: ParameterSet, regressor: Regressor, joint: int) -> tuple[str, ...]:
     """Terms of the cause `rest` that act on a joint."""
     first = 10 * len(regressor.model.body_names)
-    columns, structure = parameters.independent_columns.astype(np.int64), regressor.structure
+    columns, structure = parameters.base.independent, regressor.structure
     found = []
-    for column, value in zip(columns.tolist(), parameters.values.tolist(), strict=True):
+    for column, value in zip(columns.tolist(), parameters.estimate.values.tolist(), strict=True):
         if column < first or value == 0.0 or not structure[column, joint]:
             continue
         term = regressor.term_columns[column - first]

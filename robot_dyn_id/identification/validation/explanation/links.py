@@ -85,7 +85,7 @@ def explain_links(parameters: ParameterSet, model: RobotModel) -> tuple[LinkExpl
         model: its robot.
     """
     covariance = determined_covariance(parameters, BodyPrior.from_model(model).scales)
-    words = (DETERMINED, UNKNOWN if np.isnan(parameters.prior_strength) else "weak")
+    words = (DETERMINED, UNKNOWN if np.isnan(parameters.estimate.prior_strength) else "weak")
     states = _list_states(parameters, covariance, words)
     nominal = None if has_placeholder_masses(model) else model.inertial_parameters
     listed = _list_parameters(parameters, covariance, states, nominal)
@@ -103,7 +103,7 @@ def explain_links(parameters: ParameterSet, model: RobotModel) -> tuple[LinkExpl
                 name=carried[number][0],
                 joint=joint,
                 lumped=carried[number][1:],
-                identified=LinkBody.from_parameters(parameters.standard_parameters[own], covariance[own, own]),
+                identified=LinkBody.from_parameters(parameters.bodies.standard_parameters[own], covariance[own, own]),
                 urdf=None if nominal is None else LinkBody.from_parameters(nominal[own]),
                 determined="yes" if determined == SYMBOLS else "partly" if determined else none,
                 parameters=rows,
@@ -120,22 +120,22 @@ def _list_states(parameters: ParameterSet, covariance: Array, words: tuple[str, 
         covariance: covariance of what the data determine, NaN elsewhere, shape (10 b, 10 b).
         words: status of parameters alone that have one, and of those that have none.
     """
-    bodies = len(parameters.body_names)
-    alone, columns = lone_parameters(parameters), parameters.independent_columns.astype(np.int64)
+    bodies = len(parameters.robot.body_names)
+    alone, columns = lone_parameters(parameters), parameters.base.independent
     found = []
     for column in range(SYMBOLS * bodies):
         if column in alone:
-            word = parameters.status[alone[column]]
+            word = parameters.estimate.status[alone[column]]
             word = word if word == "not excited" else words[int(np.isnan(covariance[column, column]))]
-            found.append((word, parameters.expressions[alone[column]]))
+            found.append((word, parameters.base.expressions[alone[column]]))
             continue
-        rows = np.flatnonzero(parameters.mapping[:, column])
+        rows = np.flatnonzero(parameters.base.mapping[:, column])
         own = [row for row in rows if columns[row] == column]
-        largest = rows[np.argmax(np.abs(parameters.mapping[rows, column]))] if len(rows) else -1
+        largest = rows[np.argmax(np.abs(parameters.base.mapping[rows, column]))] if len(rows) else -1
         if not len(rows):
             found.append((WITHOUT_TORQUE, ""))
         else:
-            found.append((COMBINED, parameters.expressions[own[0] if own else largest]))
+            found.append((COMBINED, parameters.base.expressions[own[0] if own else largest]))
     return found
 
 
@@ -144,11 +144,15 @@ def _list_parameters(
 ) -> list[LinkParameter]:
     """All standard parameters, numbered like the moving joints."""
     sigmas = np.sqrt(np.diag(covariance))
-    names = inertial_names(len(parameters.body_names))
+    names = inertial_names(len(parameters.robot.body_names))
     given = np.full(len(sigmas), np.nan) if nominal is None else nominal
     rows = []
     for number, (name, (status, expression)) in enumerate(zip(names, states, strict=True)):
-        value, sigma, urdf = float(parameters.standard_parameters[number]), float(sigmas[number]), float(given[number])
+        value, sigma, urdf = (
+            float(parameters.bodies.standard_parameters[number]),
+            float(sigmas[number]),
+            float(given[number]),
+        )
         difference = (value - urdf) / sigma if sigma > 0.0 else np.nan
         unit = INERTIAL_UNITS[number % SYMBOLS]
         rows.append(LinkParameter(name, unit, value, sigma, status, expression, urdf, difference))

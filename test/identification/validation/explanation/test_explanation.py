@@ -7,6 +7,7 @@ from functools import cache
 
 import numpy as np
 import pytest
+from support.altered import altered
 from support.simulated import ARM, GRIPPER, LIFT, TERMS, Simulated, changed
 
 from robot_dyn_id.dynamics.regressor import Regressor
@@ -102,8 +103,11 @@ def test_a_wrong_prediction_leaves_its_band(name):
 def test_a_validation_has_no_band_without_residuals_and_a_stated_error():
     result, _ = explained()
     arm = Simulated(ARM.replace("</joint>", FRICTION))
-    none = {"residual_speeds": np.zeros(0), "residual_deviations": np.zeros(0)}
-    silent = replace(result.parameters, held_out_nrmse=np.full(len(result.parameters.joint_names), np.nan), **none)
+    silent = altered(
+        result.parameters,
+        residuals={"speeds": np.zeros(0), "deviations": np.zeros(0)},
+        judgment={"held_out_nrmse": np.full(len(result.parameters.robot.joint_names), np.nan)},
+    )
     evaluation = validate([arm.record(3, noise=0.1)], silent, Settings(terms=TERMS))
     for joint in explain(evaluation, silent).joints:
         assert np.isnan(joint.coverage_95) and np.isnan(joint.series.half_width).all()
@@ -117,7 +121,7 @@ def test_a_validation_has_the_band_of_the_identification():
     for one, other in zip(explanation.joints, explain(again, result.parameters).joints, strict=True):
         np.testing.assert_allclose(one.series.half_width, other.series.half_width, rtol=1e-9)
         assert other.coverage_95 == one.coverage_95
-    older = replace(result.parameters, residual_speeds=np.zeros(0), residual_deviations=np.zeros(0))
+    older = altered(result.parameters, residuals={"speeds": np.zeros(0), "deviations": np.zeros(0)})
     evaluation = validate([arm.record(3, noise=0.1)], older, Settings(terms=TERMS))
     found = explain(evaluation, older)
     assert all(0.9 < joint.coverage_95 <= 1.0 for joint in found.joints)
@@ -175,16 +179,16 @@ def test_parameters_are_compared_with_the_urdf_where_it_states_them():
     parameters, rows = result.parameters, {row.name: row for row in explanation.parameters}
     model = Regressor.from_parameters(parameters).model
     for name, row in rows.items():
-        number = parameters.names.index(name)
-        sigma = parameters.standard_deviations[number]
-        assert row.significance == pytest.approx(abs(parameters.values[number]) / sigma)
+        number = parameters.base.names.index(name)
+        sigma = parameters.estimate.standard_deviations[number]
+        assert row.significance == pytest.approx(abs(parameters.estimate.values[number]) / sigma)
         if name.startswith("off"):
             assert np.isnan([row.urdf, row.difference]).all()
             continue
-        inertial = parameters.mapping[number, : 10 * len(model.body_names)] @ model.inertial_parameters
+        inertial = parameters.base.mapping[number, : 10 * len(model.body_names)] @ model.inertial_parameters
         expected = 1.2 if name.startswith("fv") else 0.7 if name.startswith("fc") else inertial
         assert row.urdf == pytest.approx(expected)
-        assert row.difference == pytest.approx((parameters.values[number] - row.urdf) / sigma)
+        assert row.difference == pytest.approx((parameters.estimate.values[number] - row.urdf) / sigma)
     assert {joint.friction_urdf.damping for joint in explanation.joints} == {1.2}
 
 
@@ -196,7 +200,7 @@ def test_friction_of_several_terms_is_not_compared_term_by_term():
 
 def test_rotors_that_the_data_separate_are_the_rest_and_others_are_merged():
     result, explanation = explained("prismatic")
-    own = {name for name in result.parameters.names if name.startswith("Ir")}
+    own = {name for name in result.parameters.base.names if name.startswith("Ir")}
     for number, joint in enumerate(explanation.joints):
         merged = any(f"Ir{number + 1}" in text for text in joint.merged)
         assert merged != (f"Ir{number + 1}" in own)
@@ -211,7 +215,7 @@ class TestExcitation:
         result, explanation = explained()
         for number, joint in enumerate(explanation.excitation):
             assert joint.used_position == pytest.approx(np.ptp(joint.trained_positions) / 5.0)
-            assert joint.used_speed == pytest.approx(result.parameters.dq_max[number] / 4.0)
+            assert joint.used_speed == pytest.approx(result.parameters.ranges.dq_max[number] / 4.0)
 
     @pytest.mark.slow
     def test_reversals_and_rest_are_those_of_the_motion(self):
@@ -220,7 +224,7 @@ class TestExcitation:
         result = identify([still], [], arm.model, Settings(terms=TERMS), "test")
         explanation = explain(result.evaluation, result.parameters)
         velocity = result.evaluation.trace.motion.dq[0]
-        fast = velocity[np.abs(velocity) > 0.01 * result.parameters.dq_max[0]]
+        fast = velocity[np.abs(velocity) > 0.01 * result.parameters.ranges.dq_max[0]]
         assert explanation.excitation[0].reversals == np.count_nonzero(np.diff(np.sign(fast)))
         assert explanation.excitation[0].rest < 0.1
         assert explanation.motion_source == "training data"
@@ -258,8 +262,8 @@ class TestHealth:
         unverified = [one for one in result.findings if one.code == "gain_unverifiable"]
         assert (rows["sign and unit"].result == PASSED) == (not unverified)
         findings = [one for one in result.findings if one.definition.check != "sign and unit"]
-        limits = np.full(len(result.parameters.joint_names), 5.0)
-        bare = result.training.with_recordings([changed(one, dq=None) for one in result.training.recordings])
+        limits = np.full(len(result.parameters.robot.joint_names), 5.0)
+        bare = result.training.with_recordings([changed(one.recording, dq=None) for one in result.training.recordings])
         assert {one.check: one.result for one in explain_health(bare, findings, limits)}["velocity"] == NOT_CHECKED
         info = definition("gain_unverifiable").found("friction explains it", ("elbow",), "info")
         judged = {one.check: one.result for one in explain_health(result.training, [*findings, info], limits)}
@@ -273,7 +277,7 @@ class TestHealth:
         survey = result.training.survey
         largest = np.maximum(np.abs(survey.tau_min), np.abs(survey.tau_max)).max()
         assert row.result == PASSED and f"up to {largest / 5.0:.0%} of the limit" in row.found
-        joints = result.parameters.joint_names
+        joints = result.parameters.robot.joint_names
         for limits, unlimited in ((np.array([5.0, np.inf, 5.0]), joints[1]), (np.zeros(3), ", ".join(joints))):
             rows = {one.check: one for one in explain_health(result.training, (), limits)}
             assert rows["clipping"].result == NOT_CHECKED and unlimited in rows["clipping"].found

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from support.altered import altered
 from support.given_parameters import parameter_set
 from support.model_nodes import identified
 from support.robots import MIMICS, joint, urdf
@@ -43,7 +44,9 @@ def test_only_parameters_that_the_data_determine_alone_have_a_standard_deviation
     parameters = identified()
     links = explained(parameters)
     rows = {row.name: row for link in links for row in link.parameters}
-    single = {name for name, text in zip(parameters.names, parameters.expressions, strict=True) if name == text}
+    single = {
+        name for name, text in zip(parameters.base.names, parameters.base.expressions, strict=True) if name == text
+    }
     for name, row in rows.items():
         assert np.isfinite(row.sigma) == (row.status == DETERMINED)
         assert (row.status in (DETERMINED, "weak")) == (name in single)
@@ -51,9 +54,9 @@ def test_only_parameters_that_the_data_determine_alone_have_a_standard_deviation
             assert name in row.expression.split()
             assert np.isnan(row.difference)
         if row.status == DETERMINED:
-            number = parameters.names.index(name)
-            assert row.sigma == pytest.approx(parameters.standard_deviations[number])
-            assert row.value == pytest.approx(parameters.values[number])
+            number = parameters.base.names.index(name)
+            assert row.sigma == pytest.approx(parameters.estimate.standard_deviations[number])
+            assert row.value == pytest.approx(parameters.estimate.values[number])
             assert row.difference == pytest.approx((row.value - row.urdf) / row.sigma)
 
 
@@ -69,7 +72,7 @@ def test_a_deviation_that_the_prior_alone_explains_does_not_count_as_determined(
     parameters = identified()
     words = []
     for strength in (0.0, 1e12, np.nan):
-        links = explained(replace(parameters, prior_strength=strength))
+        links = explained(altered(parameters, estimate={"prior_strength": strength}))
         rows = [row for link in links for row in link.parameters]
         words.append({row.status for row in rows})
         numbers = [[row.sigma, row.difference] for row in rows if row.status != DETERMINED]
@@ -82,7 +85,7 @@ def test_a_deviation_that_the_prior_alone_explains_does_not_count_as_determined(
 @pytest.mark.parametrize("strength", [0.0, 3.0, np.nan])
 def test_a_stored_set_has_the_same_links_as_the_identification(strength, tmp_path):
     """The strength of its prior is stored: no sigma of a link where it is not known, rather than that of the prior."""
-    parameters = replace(identified(), estimator="consistent", prior_strength=strength)
+    parameters = altered(identified(), provenance={"estimator": "consistent"}, estimate={"prior_strength": strength})
     write_parameters(tmp_path / "p.yaml", parameters)
     stored = read_parameters(tmp_path / "p.yaml")
     np.testing.assert_equal(IdentifiedModel.from_parameters(stored).estimate.prior_strength, strength)
@@ -95,7 +98,7 @@ def test_a_stored_set_has_the_same_links_as_the_identification(strength, tmp_pat
 
 
 def test_the_strength_of_an_unlike_prior_is_not_known():
-    estimate = IdentifiedModel.from_parameters(replace(identified(), prior_strength=2.0)).estimate
+    estimate = IdentifiedModel.from_parameters(altered(identified(), estimate={"prior_strength": 2.0})).estimate
     assert estimate.known_prior_strength == 2.0
     assert np.isnan(replace(estimate, regularized_towards="an earlier set", prior_strength=0.0).known_prior_strength)
 
@@ -117,6 +120,6 @@ def test_placeholder_masses_are_not_compared():
         end = text.index("</link>", start) + len("</link>")
         text = text[:start] + f'<link name="{name}"/>' + text[end:]
     sound = parameter_set(ARM)
-    links = explained(parameter_set(text, inertial=sound.standard_parameters))
+    links = explained(parameter_set(text, inertial=sound.bodies.standard_parameters))
     assert all(link.urdf is None for link in links)
     assert np.isnan([row.urdf for link in links for row in link.parameters]).all()
