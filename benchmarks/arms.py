@@ -12,7 +12,7 @@ import numpy as np
 import pinocchio
 
 from robot_dyn_id.arrays import Array
-from robot_dyn_id.dynamics.regressor import Motion, Regressor, terms_on_joints
+from robot_dyn_id.dynamics.regressor import Motion, Regressor, place_terms_on_joints
 from robot_dyn_id.dynamics.terms import Coulomb, Offset, Viscous
 from robot_dyn_id.errors import InputError
 from robot_dyn_id.model.robot import RobotModel
@@ -57,7 +57,7 @@ def model(arm: str) -> RobotModel:
 def with_friction(arm: str) -> Regressor:
     """Our regressor with viscous and Coulomb friction and an offset on every joint."""
     robot = model(arm)
-    return Regressor(robot, terms_on_joints(robot, [Viscous(), Coulomb(), Offset()]))
+    return Regressor(robot, place_terms_on_joints(robot, [Viscous(), Coulomb(), Offset()]))
 
 
 def peer(arm: str) -> Any:

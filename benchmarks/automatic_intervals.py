@@ -32,18 +32,18 @@ import numpy as np
 from uncertainty import measured_residuals
 
 from robot_dyn_id.arrays import Array
-from robot_dyn_id.dynamics.base_parameters import base_parameters
-from robot_dyn_id.dynamics.consistency import parameters_of, pseudo_inertia
-from robot_dyn_id.dynamics.prior import nominal_prior
-from robot_dyn_id.dynamics.regressor import Motion, Regressor, TermColumn, terms_on_joints
+from robot_dyn_id.dynamics.base_parameters import compute_base_parameters
+from robot_dyn_id.dynamics.consistency import convert_to_parameters, pseudo_inertia
+from robot_dyn_id.dynamics.prior import make_nominal_prior
+from robot_dyn_id.dynamics.regressor import Motion, Regressor, TermColumn, place_terms_on_joints
 from robot_dyn_id.dynamics.terms import TERMS
 from robot_dyn_id.estimators import Consistent
-from robot_dyn_id.excitation import FourierSeries, random_fourier
-from robot_dyn_id.files.shared import shared_file
+from robot_dyn_id.excitation import FourierSeries, draw_random_fourier
+from robot_dyn_id.files.shared import find_shared_file
 from robot_dyn_id.identification.selection.choice import Options, choose_model
 from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.signals.trials import FilteredTrials, SignalSettings
-from robot_dyn_id.simulation.sensors import Sensors, sample_times, simulated_recording
+from robot_dyn_id.simulation.sensors import Sensors, sample_times, simulate_recording
 
 ARMS = ("planar3r", "ur5", "panda")
 NOISES = ("white", "AR(1) 0.1 s", "measured")
@@ -116,7 +116,7 @@ class Robot:
         """Draw a robot and its motion."""
         rng = np.random.default_rng((seed, ARMS.index(arm)))
         model = nominal(arm)
-        motion = random_fourier(model, seed, period=PERIOD)
+        motion = draw_random_fourier(model, seed, period=PERIOD)
         states = Motion(*motion.evaluate(sample_times(PERIOD, RATE))[:3])
         bodies = deformed(model.inertial_parameters, rng)
         torque = Regressor(model).torque(states, bodies)
@@ -130,7 +130,9 @@ class Robot:
         }
         present = [name for name in FAMILIES if name == "simple" or rng.uniform() < PRESENT]
         levels = {term: shares for name in present for term, shares in FAMILIES[name].items()}
-        regressor = Regressor(model, terms_on_joints(model, [TERMS[name]() for name in levels]), tuple(bodies.tolist()))
+        regressor = Regressor(
+            model, place_terms_on_joints(model, [TERMS[name]() for name in levels]), tuple(bodies.tolist())
+        )
         values = []
         for column in regressor.term_columns:
             joint = model.joint_names.index(column.coordinate.name)
@@ -156,7 +158,7 @@ def _key(column: TermColumn) -> tuple[str, str, int]:
 @cache
 def nominal(arm: str) -> RobotModel:
     """Description that the robots of an arm are identified with."""
-    return arms.model(arm) if arm in arms.ARMS else RobotModel.from_file(shared_file(f"urdf/{arm}.urdf"))
+    return arms.model(arm) if arm in arms.ARMS else RobotModel.from_file(find_shared_file(f"urdf/{arm}.urdf"))
 
 
 def deformed(bodies: Array, rng: np.random.Generator) -> Array:
@@ -164,7 +166,7 @@ def deformed(bodies: Array, rng: np.random.Generator) -> Array:
     matrices = pseudo_inertia(bodies.reshape(-1, 10))
     change = np.eye(4) + DEFORMATION * rng.normal(size=(len(matrices), 4, 4))
     change[:, 3, :3] = 0.0
-    return parameters_of(change @ matrices @ change.transpose(0, 2, 1)).ravel()
+    return convert_to_parameters(change @ matrices @ change.transpose(0, 2, 1)).ravel()
 
 
 def sensors_of(noise: str, deviations: Array) -> Sensors:
@@ -187,12 +189,12 @@ def study(arm: str, noise: str, seed: int) -> dict[str, Any]:
     robot = Robot.draw(arm, seed)
     times, sensors = sample_times(DURATION, RATE), sensors_of(noise, robot.noise)
     own = int(np.random.SeedSequence((seed, ARMS.index(arm), NOISES.index(noise))).generate_state(1)[0])
-    recording = simulated_recording(robot.regressor, robot.parameters, robot.motion, times, sensors, own)
+    recording = simulate_recording(robot.regressor, robot.parameters, robot.motion, times, sensors, own)
     trials = FilteredTrials.from_recordings([recording], robot.nominal.joint_names, {}, SignalSettings()).decimated()
     selection = choose_model(trials, robot.nominal, Options(without_blocks=False))
     regressor = selection.regressor
-    base = base_parameters(regressor)
-    prior = nominal_prior(robot.nominal, base.mapping)
+    base = compute_base_parameters(regressor)
+    prior = make_nominal_prior(robot.nominal, base.mapping)
     estimate = selection.complete(Consistent()).fit(selection.trials.problem(regressor, base.independent, prior))
     assert estimate.intervals is not None
     inertial = 10 * len(regressor.model.body_names)

@@ -21,9 +21,9 @@ from scipy import linalg
 
 from robot_dyn_id.arrays import Array
 from robot_dyn_id.dynamics.base_parameters import (
-    base_parameters,
+    compute_base_parameters,
     count_sufficient_samples,
-    random_motion,
+    draw_random_motion,
     stack_regressor,
 )
 from robot_dyn_id.dynamics.regressor import Regressor
@@ -39,12 +39,12 @@ def measure() -> list[Goal]:
 
 
 def _measure(name: str, regressor: Regressor) -> list[Goal]:
-    stack = stack_regressor(regressor, random_motion(regressor.model, SAMPLES, seed=1))
-    short = stack_regressor(regressor, random_motion(regressor.model, count_sufficient_samples(regressor), seed=1))
+    stack = stack_regressor(regressor, draw_random_motion(regressor.model, SAMPLES, seed=1))
+    short = stack_regressor(regressor, draw_random_motion(regressor.model, count_sufficient_samples(regressor), seed=1))
     found: dict[str, BaseParameters] = {}
     contenders: dict[str, Callable[[], object]] = {
-        "ours": lambda: found.update(ours=base_parameters(regressor)),
-        "ours, qr": lambda: found.update(qr=base_parameters(regressor, pivots="qr")),
+        "ours": lambda: found.update(ours=compute_base_parameters(regressor)),
+        "ours, qr": lambda: found.update(qr=compute_base_parameters(regressor, pivots="qr")),
         "full Q": lambda: pivoted_qr(stack, regressor.names, "full"),
         "full Q, as few samples as ours": lambda: pivoted_qr(short, regressor.names, "full"),
         "thin Q": lambda: pivoted_qr(stack, regressor.names, "economic"),

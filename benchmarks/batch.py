@@ -23,7 +23,7 @@ import numpy as np
 from robot_dyn_id.arrays import Array
 from robot_dyn_id.dynamics.dynamics import Dynamics
 from robot_dyn_id.simulation.batch_plant import BatchPlant
-from robot_dyn_id.simulation.plant import Plant, nominal_dynamics
+from robot_dyn_id.simulation.plant import Plant, make_nominal_dynamics
 
 ROBOTS, STEPS, STEP = 512, 50, 1e-3
 VISCOUS, COULOMB, WIDTH = 1.0, 0.5, 0.01
@@ -68,7 +68,7 @@ def _measure(arm: str, coulomb: float) -> list[Goal]:
 def _dynamics(arm: str, coulomb: float) -> tuple[Dynamics, Array]:
     model = arms.model(arm)
     joints = len(model.joint_names)
-    dynamics = nominal_dynamics(model, np.full(joints, VISCOUS), np.full(joints, coulomb), WIDTH)
+    dynamics = make_nominal_dynamics(model, np.full(joints, VISCOUS), np.full(joints, coulomb), WIDTH)
     return dynamics, np.linspace(-0.5, 0.5, joints)
 
 

@@ -36,17 +36,17 @@ from scipy.stats import binom
 from robot_dyn_id.arrays import Array
 from robot_dyn_id.data.chunk import Chunk
 from robot_dyn_id.data.recording import ArrayRecording
-from robot_dyn_id.dynamics.base_parameters import base_parameters
-from robot_dyn_id.dynamics.regressor import Motion, Regressor, terms_on_joints
+from robot_dyn_id.dynamics.base_parameters import compute_base_parameters
+from robot_dyn_id.dynamics.regressor import Motion, Regressor, place_terms_on_joints
 from robot_dyn_id.dynamics.terms import Coulomb, Offset, Viscous
 from robot_dyn_id.estimators.factors import compress_rows
 from robot_dyn_id.estimators.weighting import solve_reweighted
-from robot_dyn_id.excitation import random_fourier
-from robot_dyn_id.files.shared import shared_file
+from robot_dyn_id.excitation import draw_random_fourier
+from robot_dyn_id.files.shared import find_shared_file
 from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.parameters import BaseParameters
 from robot_dyn_id.signals.trials import FilteredTrials, SignalSettings, plan_signals
-from robot_dyn_id.simulation.sensors import Sensors, sample_times, simulated_recording
+from robot_dyn_id.simulation.sensors import Sensors, sample_times, simulate_recording
 
 PERIODS = {"arm7": 20.0, "ur5": 10.0, "panda": 5.0}
 """Period of the fundamental of five harmonics on each arm [s]."""
@@ -77,12 +77,14 @@ class Arm:
     @cache
     def of(cls, name: str) -> Arm:
         """An arm of `PERIODS`."""
-        robot = RobotModel.from_file(shared_file("urdf/arm7.urdf")) if name == "arm7" else arms.model(name)
-        regressor = Regressor(robot, terms_on_joints(robot, [Viscous(), Coulomb(), Offset()]))
-        motion = random_fourier(robot, 99, period=PERIODS[name])
+        robot = RobotModel.from_file(find_shared_file("urdf/arm7.urdf")) if name == "arm7" else arms.model(name)
+        regressor = Regressor(robot, place_terms_on_joints(robot, [Viscous(), Coulomb(), Offset()]))
+        motion = draw_random_fourier(robot, 99, period=PERIODS[name])
         held_out = Motion(*motion.evaluate(np.linspace(0.0, PERIODS[name], 2000))[:3])
         parameters = arms.true_parameters(robot)
-        return cls(regressor, base_parameters(regressor), parameters, held_out, regressor.torque(held_out, parameters))
+        return cls(
+            regressor, compute_base_parameters(regressor), parameters, held_out, regressor.torque(held_out, parameters)
+        )
 
     def error(self, values: Array) -> float:
         """Error of base parameters, relative to the torque."""
@@ -101,8 +103,8 @@ def record(name: str, rate: float, bits: int, noise: str, draw: int) -> ArrayRec
         correlation_time=0.1 if noise == "correlated" else 0.0,
         resolution=2.0 * np.pi / 2**bits,
     )
-    motion, t = random_fourier(arm.regressor.model, draw, period=PERIODS[name]), sample_times(DURATION, rate)
-    recording = simulated_recording(arm.regressor, arm.parameters, motion, t, sensors, draw)
+    motion, t = draw_random_fourier(arm.regressor.model, draw, period=PERIODS[name]), sample_times(DURATION, rate)
+    recording = simulate_recording(arm.regressor, arm.parameters, motion, t, sensors, draw)
     if noise != "vibration":
         return recording
     wave = np.sin(2.0 * np.pi * VIBRATION_HZ * t)[:, None]

@@ -19,7 +19,7 @@ import numpy as np
 import pinocchio
 
 from robot_dyn_id.arrays import Array
-from robot_dyn_id.dynamics.base_parameters import base_parameters
+from robot_dyn_id.dynamics.base_parameters import compute_base_parameters
 from robot_dyn_id.dynamics.dynamics import Dynamics
 from robot_dyn_id.dynamics.regressor import Regressor
 from robot_dyn_id.kernels.dynamics import dynamics_single
@@ -37,7 +37,7 @@ def measure() -> list[Goal]:
 def _measure(arm: str) -> list[Goal]:
     model, theirs = arms.model(arm), arms.peer(arm)
     regressor = Regressor(model)
-    base = base_parameters(regressor)
+    base = compute_base_parameters(regressor)
     ours = Dynamics(regressor, base.independent, base.mapping @ model.inertial_parameters)
     motion = arms.motion(model, STATES)
     q, dq, _ = arms.by_sample(motion)

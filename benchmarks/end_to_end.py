@@ -21,7 +21,7 @@ import tempfile
 from pathlib import Path
 
 from robot_dyn_id.bench.commands import PINNED, RATE, START_SAMPLES, run_command, write_recording
-from robot_dyn_id.files.shared import shared_file
+from robot_dyn_id.files.shared import find_shared_file
 
 SAMPLES, RATIO = 100_000, 20.0
 NAME = f"end to end, {SAMPLES} samples: identify against FIGAROH"
@@ -67,7 +67,7 @@ print(len(one.phi_base), "base parameters, RMS error", one.rms_error)
 
 def measure() -> list[Goal]:
     """Both on the same recording; the smaller of two runs of `identify`, the first of which may compile kernels."""
-    robot = shared_file("urdf/arm7.urdf")
+    robot = find_shared_file("urdf/arm7.urdf")
     with tempfile.TemporaryDirectory(prefix="robot_dyn_id_end_to_end_") as scratch:
         folder = Path(scratch)
         short, data, out = folder / "short.npz", folder / "data.npz", folder / "run"

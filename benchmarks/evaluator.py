@@ -18,10 +18,10 @@ import numpy as np
 
 from robot_dyn_id.data.chunk import Chunk
 from robot_dyn_id.data.recording import ArrayRecording
-from robot_dyn_id.dynamics.regressor import Regressor, terms_on_joints
+from robot_dyn_id.dynamics.regressor import Regressor, place_terms_on_joints
 from robot_dyn_id.dynamics.terms import Coulomb, Dahl, Offset, RotorInertia, SaturatingViscous, Viscous
 from robot_dyn_id.estimators import WeightedLeastSquares
-from robot_dyn_id.export import c
+from robot_dyn_id.export import make_c_header
 from robot_dyn_id.identification.pipeline import identify
 from robot_dyn_id.identification.settings import Settings
 from robot_dyn_id.parameters import ParameterSet
@@ -70,7 +70,7 @@ def measure() -> list[Goal]:
 def _identified(terms: tuple[Viscous, ...]) -> ParameterSet:
     """A set of the arm with all parameters of some terms different from zero."""
     robot = arms.model(ARM)
-    regressor = Regressor(robot, terms_on_joints(robot, terms))
+    regressor = Regressor(robot, place_terms_on_joints(robot, terms))
     states = arms.motion(robot, 3000)
     rng = np.random.default_rng(0)
     full = np.append(robot.inertial_parameters, rng.uniform(0.2, 1.0, len(regressor.term_columns)))
@@ -84,7 +84,7 @@ def _identified(terms: tuple[Viscous, ...]) -> ParameterSet:
 def _compiled(parameters: ParameterSet, folder: Path) -> ctypes.CDLL:
     """The exported source code as a library, in a folder."""
     loop = LOOP.replace("ROBOT", ARM).replace("JOINTS", str(len(parameters.robot.joint_names)))
-    (folder / "loop.c").write_text(c(parameters).text + loop)
+    (folder / "loop.c").write_text(make_c_header(parameters).text + loop)
     command = ["cc", "-O2", "-std=c99", "-shared", "-fPIC", "loop.c", "-o", "loop.so", "-lm"]
     subprocess.run(command, cwd=folder, check=True)
     return ctypes.CDLL(str(folder / "loop.so"))

@@ -24,7 +24,7 @@ from functools import partial
 import arms
 import numpy as np
 
-from robot_dyn_id.dynamics.regressor import Motion, Regressor, terms_on_joints
+from robot_dyn_id.dynamics.regressor import Motion, Regressor, place_terms_on_joints
 from robot_dyn_id.dynamics.terms import Coulomb, Viscous
 from robot_dyn_id.excitation.design.objectives import a_optimal
 from robot_dyn_id.excitation.design.optimizers import OPTIMIZERS, SearchEffort
@@ -45,7 +45,7 @@ WORST, PER_SEED, MEDIAN, WITH_CLEARANCE, DEVIATION = 10, 2.7, 3.0, 2.0, 0.6
 def planned(**demands) -> DesignTask:
     """The arm with viscous and Coulomb friction, 5 harmonics, 10 s, its limits."""
     model = arms.model("panda")
-    regressor = Regressor(model, terms_on_joints(model, (Viscous(), Coulomb(WIDTH))))
+    regressor = Regressor(model, place_terms_on_joints(model, (Viscous(), Coulomb(WIDTH))))
     acceleration = dict(zip(model.joint_names, ACCELERATION, strict=True))
     return make_design_task(design_settings(acceleration=acceleration, **{**WHOLE, **demands}), model, regressor)
 

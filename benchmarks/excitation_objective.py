@@ -18,8 +18,8 @@ from collections.abc import Callable
 import arms
 import numpy as np
 
-from robot_dyn_id.dynamics.base_parameters import base_parameters
-from robot_dyn_id.dynamics.regressor import Motion, Regressor, terms_on_joints
+from robot_dyn_id.dynamics.base_parameters import compute_base_parameters
+from robot_dyn_id.dynamics.regressor import Motion, Regressor, place_terms_on_joints
 from robot_dyn_id.dynamics.terms import Coulomb, Viscous
 from robot_dyn_id.excitation.design.information import Information
 from robot_dyn_id.excitation.design.objectives import condition, d_optimal
@@ -32,7 +32,7 @@ def measure() -> list[Goal]:
     """One period of five harmonics, 10 s at 100 Hz."""
     model, theirs = arms.model(ARM), arms.peer(ARM)
     regressor = Regressor(model)
-    base = base_parameters(regressor)
+    base = compute_base_parameters(regressor)
     motion = arms.motion(model, SAMPLES)
     few = motion.take(slice(None, None, SAMPLES // FEWER))
     states, n = arms.by_sample(motion), len(model.joint_names)
@@ -81,8 +81,8 @@ def measure() -> list[Goal]:
 
 def _with_friction() -> tuple[str, Information]:
     robot = arms.model(ARM)
-    regressor = Regressor(robot, terms_on_joints(robot, [Viscous(), Coulomb(0.03)]))
-    base = base_parameters(regressor)
+    regressor = Regressor(robot, place_terms_on_joints(robot, [Viscous(), Coulomb(0.03)]))
+    base = compute_base_parameters(regressor)
     return f"excitation objective {ARM} with friction ({len(base.names)})", Information(regressor, base, arms.NOISE)
 
 

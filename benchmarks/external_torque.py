@@ -47,7 +47,7 @@ from robot_dyn_id.identification.pipeline import identify
 from robot_dyn_id.identification.prediction.prediction import predict_recording
 from robot_dyn_id.identification.settings import Settings
 from robot_dyn_id.identification.validation.holdout import split
-from robot_dyn_id.model.kinematics import Kinematics, placement_of
+from robot_dyn_id.model.kinematics import Kinematics, find_placement_of
 from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.online.changes import BLOCK, ChangeThresholds
 from robot_dyn_id.online.contact import ContactMonitor, ContactSettings, ContactStates
@@ -308,7 +308,7 @@ class Pushes:
     def __init__(self, seed: int, arm: Arm) -> None:
         """Prepare those of an arm."""
         model = arm.robot.plant.dynamics.model
-        self._robot, self._at, self._kinematics = arm.robot, placement_of(model, FLANGE), Kinematics(model)
+        self._robot, self._at, self._kinematics = arm.robot, find_placement_of(model, FLANGE), Kinematics(model)
         self._rng = np.random.default_rng(seed)
         self._next = QUIET + 2.0 + PAUSE_S
         self.begun: list[Push] = []

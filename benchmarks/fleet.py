@@ -26,10 +26,10 @@ from robot_dyn_id.estimators import WeightedLeastSquares
 from robot_dyn_id.estimators.factors import Factors
 from robot_dyn_id.estimators.row_statistics import RowStatistics
 from robot_dyn_id.estimators.weighting import degrees_of_freedom, solve_reweighted
-from robot_dyn_id.excitation import random_fourier
+from robot_dyn_id.excitation import draw_random_fourier
 from robot_dyn_id.files.manifest import read_manifest
 from robot_dyn_id.fleet.differences import compare_robots
-from robot_dyn_id.fleet.drift import compare_recordings, overdispersion
+from robot_dyn_id.fleet.drift import compare_recordings, estimate_overdispersion
 from robot_dyn_id.fleet.evidence import Evidence
 from robot_dyn_id.identification.settings import Settings
 from robot_dyn_id.recordings import open_recording
@@ -57,7 +57,7 @@ def detect():
     sigma = NOISE_NM * np.sqrt(rate / RATE_HZ)
     arm = SimulatedFleet(1).arm
     t = np.arange(int(SimulatedFleet(1).duration * rate)) / rate
-    motions = [Motion(*random_fourier(arm.model, 1 + number).evaluate(t)[:3]) for number in range(RECORDINGS)]
+    motions = [Motion(*draw_random_fourier(arm.model, 1 + number).evaluate(t)[:3]) for number in range(RECORDINGS)]
     rows = [MotionRows(arm, motion) for motion in motions]
     odd = {*PAYLOAD, *WORN_ROBOTS}
     exact = missed = families = 0
@@ -65,7 +65,7 @@ def detect():
         fleet = SimulatedFleet(ROBOTS, seed, PAYLOAD, WORN_ROBOTS, arm=arm)
         rng = np.random.default_rng(1000 + seed)
         recordings = [[one.draw(fleet.parameters(robot), sigma, rng) for one in rows] for robot in range(ROBOTS)]
-        dispersion = overdispersion([compare_recordings(statistics) for statistics in recordings])
+        dispersion = estimate_overdispersion([compare_recordings(statistics) for statistics in recordings])
         evidence = Evidence.from_statistics([RowStatistics.merged(one) for one in recordings], dispersion)
         comparison = compare_robots(evidence, fleet.variation(evidence.scales))
         named = set(np.flatnonzero(comparison.differs).tolist())
@@ -85,7 +85,7 @@ def rates():
     sigma = NOISE_NM * np.sqrt(rate / RATE_HZ)
     arm = SimulatedFleet(1).arm
     t = np.arange(int(SimulatedFleet(1).duration * rate)) / rate
-    rows = [MotionRows(arm, Motion(*random_fourier(arm.model, 1 + n).evaluate(t)[:3])) for n in range(RECORDINGS)]
+    rows = [MotionRows(arm, Motion(*draw_random_fourier(arm.model, 1 + n).evaluate(t)[:3])) for n in range(RECORDINGS)]
     loaded, worn = range(SOUND, SOUND + ODD), range(SOUND + ODD, SOUND + 2 * ODD)
     pool = SimulatedFleet(SOUND + 2 * ODD, 77, tuple(loaded), tuple(worn), arm=arm)
     rng = np.random.default_rng(1077)
@@ -142,7 +142,7 @@ def borrow():
     fleet = SimulatedFleet(20, 7, duration=2.0 + 0.0)
     regressor = fleet.arm.regressor
     t = np.arange(2000) / 100.0
-    motion = Motion(*random_fourier(fleet.arm.model, 999).evaluate(t)[:3])
+    motion = Motion(*draw_random_fourier(fleet.arm.model, 999).evaluate(t)[:3])
     truth = [regressor.torque(motion, fleet.parameters(r), np.arange(len(regressor.names))) for r in range(20)]
     own = []
     for robot in range(20):

@@ -8,21 +8,21 @@ import time
 import numpy as np
 from measuring import Goal, at_most, script
 
-from robot_dyn_id.excitation import random_fourier
-from robot_dyn_id.files.shared import shared_file
+from robot_dyn_id.excitation import draw_random_fourier
+from robot_dyn_id.files.shared import find_shared_file
 from robot_dyn_id.flexible import (
     CUTOFF,
     FlexibleJoint,
     FlexibleModel,
     FlexiblePlant,
     Noise,
-    agreements,
-    equations,
+    compute_agreements,
     identify_flexible,
-    pseudo_plan,
+    make_equations,
+    make_pseudo_plan,
 )
 from robot_dyn_id.model.robot import RobotModel
-from robot_dyn_id.papers.flexible2r.arm import ORDERS, arm, experiments, noisy, true_values
+from robot_dyn_id.papers.flexible2r.arm import ORDERS, add_noise, list_true_values, make_arm, make_experiments
 from robot_dyn_id.papers.flexible2r.reproduction import NAMES, SIDE_BY_SIDE, TARGETS
 from robot_dyn_id.signals.filtering import LowPass
 
@@ -37,13 +37,13 @@ CHOSEN = {"fv": 2.0, "fc": 1.5, "off": 0.3, "Jm": 1e-4, "fvm": 5e-4, "fcm": 0.03
 
 
 def measure() -> list[Goal]:
-    print(pseudo_plan(arm()), "\n")
+    print(make_pseudo_plan(make_arm()), "\n")
     return [*seven_axes(), *(goal for width in WIDTHS for goal in of_width(width))]
 
 
 def seven_axes() -> list[Goal]:
     """Seven flexible joints from 40 poses and 20 s of motion at 500 Hz; another motion is held out."""
-    robot, ratio = RobotModel.from_file(shared_file("urdf/arm7.urdf")), 100.0
+    robot, ratio = RobotModel.from_file(find_shared_file("urdf/arm7.urdf")), 100.0
     model = FlexibleModel(robot, tuple(FlexibleJoint(name, ratio) for name in robot.joint_names))
     links = np.zeros(len(model.regressor.names))
     links[: len(robot.inertial_parameters)] = robot.inertial_parameters
@@ -54,14 +54,16 @@ def seven_axes() -> list[Goal]:
     for joint in robot.joint_names:  # the motors' torques have no offset of their own
         truth[model.columns(("offm",), joint)] = -truth[model.columns(("off",), joint)] / ratio
     plant, rng = FlexiblePlant(model, truth), np.random.default_rng(1)
-    motions = [plant.along(f"seed {seed}", random_fourier(robot, seed, 20.0, 8), 20.0, 500.0) for seed in (1, 5)]
+    motions = [plant.along(f"seed {seed}", draw_random_fourier(robot, seed, 20.0, 8), 20.0, 500.0) for seed in (1, 5)]
     clean = [plant.poses("poses", rng.uniform(-1.2, 1.2, (7, 40))), motions[0]]
     noise, scores, began = Noise(q=1e-5, motor_q=3e-5, tau=0.1, motor_tau=1e-3), [], time.process_time()
     for draw in range(DRAWS):
         found = identify_flexible(model, [noise.added(one, 2 * draw + k) for k, one in enumerate(clean)])
         scores.append((found.solution.values - truth) / found.solution.standard_deviations)
     seconds = (time.process_time() - began) / DRAWS
-    held_out = agreements(model, equations(model, noise.added(motions[1], 99), LowPass(CUTOFF)), found.solution.values)
+    held_out = compute_agreements(
+        model, make_equations(model, noise.added(motions[1], 99), LowPass(CUTOFF)), found.solution.values
+    )
     print(
         f"seven axes: {len(model.names)} parameters, {len(found.unidentified)} groups not identified, {seconds:.1f} s"
     )
@@ -73,10 +75,10 @@ def seven_axes() -> list[Goal]:
 
 def of_width(width: float) -> list[Goal]:
     """Errors of every order with one width of the friction's smoothing."""
-    model = arm(width)
-    truth, clean, goals = true_values(model), experiments(model), []
+    model = make_arm(width)
+    truth, clean, goals = list_true_values(model), make_experiments(model), []
     real = np.flatnonzero(truth)
-    recorded = [noisy(clean, seed) for seed in range(DRAWS)]
+    recorded = [add_noise(clean, seed) for seed in range(DRAWS)]
     rms: dict[str, dict[str, float]] = {}
     for order, find in ORDERS.items():
         exact = find(model, clean).values

@@ -28,11 +28,11 @@ from support.low_cost_arm import LowCostArm
 from support.robots import URDFS, robot
 
 from robot_dyn_id.excitation.collision.clearance import Clearance
-from robot_dyn_id.excitation.design.planning import motion_limits
+from robot_dyn_id.excitation.design.planning import make_motion_limits
 from robot_dyn_id.excitation.design.settings import DesignSettings
 from robot_dyn_id.loads.gravity import calibrate_gravity
 from robot_dyn_id.loads.holds import find_holds
-from robot_dyn_id.model.packages import folders_above
+from robot_dyn_id.model.packages import list_folders_above
 from robot_dyn_id.workflow.gravity_poses import plan_gravity_poses
 
 
@@ -42,8 +42,8 @@ def main() -> None:
     parser.add_argument("--draws", type=int, default=20, help="draws of masses, gains and noise")
     draws = parser.parse_args().draws
     model = robot("so101")
-    limits, _ = motion_limits(DesignSettings(), model)
-    clearance = Clearance(model, folders=folders_above(str(URDFS["so101"])))
+    limits, _ = make_motion_limits(DesignSettings(), model)
+    clearance = Clearance(model, folders=list_folders_above(str(URDFS["so101"])))
     motion = plan_gravity_poses(model, limits, clearance)
     print(f"{motion.poses} poses in {motion.times[-1]:.0f} s, checked by {clearance.basis}")
     errors = []

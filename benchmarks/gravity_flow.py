@@ -26,7 +26,7 @@ import yaml
 from robot_dyn_id.data.chunk import Chunk
 from robot_dyn_id.data.recording import ArrayRecording
 from robot_dyn_id.excitation.collision.clearance import Clearance
-from robot_dyn_id.excitation.design.planning import motion_limits
+from robot_dyn_id.excitation.design.planning import make_motion_limits
 from robot_dyn_id.excitation.design.settings import DesignSettings
 from robot_dyn_id.loads.gravity import calibrate_gravity
 from robot_dyn_id.loads.gravity_compensation import GravityCompensation, GravityLaw
@@ -93,7 +93,7 @@ def main() -> None:
     parser.add_argument("--poses", type=int, default=20, help="poses in which the arm is left to the compensation")
     poses = parser.parse_args().poses
     model, settings = RobotModel.from_file(URDF), settings_of_the_arm()
-    motion = plan_gravity_poses(model, motion_limits(DesignSettings(), model)[0], Clearance(model))
+    motion = plan_gravity_poses(model, make_motion_limits(DesignSettings(), model)[0], Clearance(model))
     arm = Arm(settings, motion.points[:, 0])
     follow(arm.robot, motion.path)
     states = np.array([arm.read() for _ in range(round((motion.times[-1] + 0.5) * settings.publish_rate))])

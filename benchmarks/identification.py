@@ -25,7 +25,7 @@ import arms
 import numpy as np
 
 from robot_dyn_id.arrays import Array
-from robot_dyn_id.dynamics.base_parameters import base_parameters
+from robot_dyn_id.dynamics.base_parameters import compute_base_parameters
 from robot_dyn_id.dynamics.problem import LinearProblem, UnfilteredProblem
 from robot_dyn_id.dynamics.regressor import Layout, Motion, Regressor
 from robot_dyn_id.dynamics.terms import Coulomb
@@ -83,7 +83,7 @@ class Line:
 
 def _speed() -> list[Goal]:
     regressor = arms.with_friction(ARM)
-    independent = base_parameters(regressor).independent
+    independent = compute_base_parameters(regressor).independent
     line = Line.of(regressor, independent, arms.motion(regressor.model, SAMPLES))
     found: dict[str, Array] = {}
     ones = np.ones(len(regressor.model.joint_names))
@@ -179,7 +179,7 @@ def _figaroh(line: Line) -> Callable[[], object] | str:
 
 def _accuracy() -> list[Goal]:
     regressor = arms.with_friction(ARM)
-    independent = base_parameters(regressor).independent
+    independent = compute_base_parameters(regressor).independent
     goals = []
     for amplitude in AMPLITUDES:
         lines = [Line.of(regressor, independent, _shrunk(regressor, amplitude, seed), seed) for seed in SEEDS]

@@ -25,10 +25,10 @@ import numpy as np
 from memory import RUN
 
 from robot_dyn_id.dynamics.regressor import Motion
-from robot_dyn_id.excitation import random_fourier
+from robot_dyn_id.excitation import draw_random_fourier
 from robot_dyn_id.recordings.bag_writer import StampedSamples, write_joint_state_bag
 from robot_dyn_id.recordings.npz import write_npz
-from robot_dyn_id.simulation.sensors import colored_noise
+from robot_dyn_id.simulation.sensors import draw_colored_noise
 
 RATE, SMALLEST = 1000.0, 1000
 SIZES = {"npz": (10_000, 100_000, 1_000_000, 10_000_000), "mcap": (10_000, 100_000, 1_000_000)}
@@ -92,9 +92,9 @@ def _write(folder: Path, samples: int, kind: str) -> Path:
         return file
     regressor = arms.with_friction("panda")
     model = regressor.model
-    t, series, parameters = np.arange(samples) / RATE, random_fourier(model, 1), arms.true_parameters(model)
+    t, series, parameters = np.arange(samples) / RATE, draw_random_fourier(model, 1), arms.true_parameters(model)
     rng = np.random.default_rng(1)
-    tau = colored_noise(arms.NOISE, samples, RATE, NOISE_TIME_S, rng)
+    tau = draw_colored_noise(arms.NOISE, samples, RATE, NOISE_TIME_S, rng)
     q, dq = np.empty_like(tau), np.empty_like(tau)
     for start in range(0, samples, BLOCK):
         part = slice(start, start + BLOCK)

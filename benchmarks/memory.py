@@ -21,13 +21,13 @@ from pathlib import Path
 import numpy as np
 from arms import NOISE, true_parameters
 
-from robot_dyn_id.dynamics.regressor import Motion, Regressor, terms_on_joints
+from robot_dyn_id.dynamics.regressor import Motion, Regressor, place_terms_on_joints
 from robot_dyn_id.dynamics.terms import Coulomb, Offset, Viscous
-from robot_dyn_id.excitation import random_fourier
-from robot_dyn_id.files.shared import shared_file
+from robot_dyn_id.excitation import draw_random_fourier
+from robot_dyn_id.files.shared import find_shared_file
 from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.recordings.bag_writer import StampedSamples, write_joint_state_bag
-from robot_dyn_id.simulation.sensors import colored_noise
+from robot_dyn_id.simulation.sensors import draw_colored_noise
 
 RATE, SIZES, WARM_UP = 1000.0, (100_000, 1_000_000), 20_000
 GROWTH = 32.0
@@ -68,7 +68,7 @@ def measure() -> list[Goal]:
 
 def _identified(folder: Path, samples: int) -> dict[str, float]:
     """One process."""
-    bag, robot = folder / f"bag_{samples}", shared_file("urdf/arm7.urdf")
+    bag, robot = folder / f"bag_{samples}", find_shared_file("urdf/arm7.urdf")
     _write(bag, samples)
     words = ["identify", str(bag), "--robot", str(robot), "--out", str(folder / f"run_{samples}"), "--json"]
     done = subprocess.run([sys.executable, "-c", RUN, *words], check=False, capture_output=True, text=True)
@@ -79,11 +79,11 @@ def _identified(folder: Path, samples: int) -> dict[str, float]:
 
 def _write(bag: Path, samples: int) -> None:
     """A 7-axis arm with friction on a random motion; torques in blocks, as the regressor of all would not fit."""
-    model = RobotModel.from_file(shared_file("urdf/arm7.urdf"))
-    regressor = Regressor(model, terms_on_joints(model, (Viscous(), Coulomb(), Offset())))
-    t, series, parameters = np.arange(samples) / RATE, random_fourier(model, 1), true_parameters(model)
+    model = RobotModel.from_file(find_shared_file("urdf/arm7.urdf"))
+    regressor = Regressor(model, place_terms_on_joints(model, (Viscous(), Coulomb(), Offset())))
+    t, series, parameters = np.arange(samples) / RATE, draw_random_fourier(model, 1), true_parameters(model)
     rng = np.random.default_rng(1)
-    tau = colored_noise(NOISE, samples, RATE, NOISE_TIME, rng)
+    tau = draw_colored_noise(NOISE, samples, RATE, NOISE_TIME, rng)
     q, dq = np.empty_like(tau), np.empty_like(tau)
     for start in range(0, samples, BLOCK):
         part = slice(start, start + BLOCK)

@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 
 from robot_dyn_id import Settings, open_recording
-from robot_dyn_id.dynamics.base_parameters import base_parameters
+from robot_dyn_id.dynamics.base_parameters import compute_base_parameters
 from robot_dyn_id.estimators import Consistent
 from robot_dyn_id.identification.fit.estimation import fit_fold
 from robot_dyn_id.identification.selection.choice import Options, Selection, choose_model
@@ -43,7 +43,7 @@ def nested_fold(trials: FilteredTrials, robot: RobotModel, block: int) -> tuple[
     """
     blocks = trials.blocks()
     selection = choose_model(trials.without_block(block, blocks), robot, Options(without_blocks=False))
-    base = base_parameters(selection.regressor)
+    base = compute_base_parameters(selection.regressor)
     settings = Settings(estimator=selection.complete(Consistent()))
     model = fit_fold(selection.trials, selection.regressor, base, settings)
     return Fold.from_model(selection.trials.block_only(block, blocks), model), describe(selection)

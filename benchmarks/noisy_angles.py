@@ -28,10 +28,10 @@ import numpy as np
 from robot_dyn_id.arrays import Array
 from robot_dyn_id.data.chunk import Chunk
 from robot_dyn_id.data.recording import ArrayRecording
-from robot_dyn_id.dynamics.base_parameters import base_parameters
+from robot_dyn_id.dynamics.base_parameters import compute_base_parameters
 from robot_dyn_id.dynamics.dynamics import Dynamics
-from robot_dyn_id.dynamics.prior import nominal_prior
-from robot_dyn_id.dynamics.regressor import Regressor, terms_on_joints
+from robot_dyn_id.dynamics.prior import make_nominal_prior
+from robot_dyn_id.dynamics.regressor import Regressor, place_terms_on_joints
 from robot_dyn_id.dynamics.terms import Coulomb, Offset, Viscous
 from robot_dyn_id.estimators import (
     ClosedLoopOutputError,
@@ -41,7 +41,7 @@ from robot_dyn_id.estimators import (
     OutputError,
     WeightedLeastSquares,
 )
-from robot_dyn_id.excitation import FourierSeries, random_fourier
+from robot_dyn_id.excitation import FourierSeries, draw_random_fourier
 from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.parameters import BaseParameters
 from robot_dyn_id.signals.filtering import LowPass
@@ -94,15 +94,15 @@ class Robot:
 def robot() -> Robot:
     """Masses of the URDF made heavier by 15 %, and friction."""
     model = RobotModel.from_urdf(URDF)
-    regressor = Regressor(model, terms_on_joints(model, (Viscous(), Coulomb(), Offset())))
+    regressor = Regressor(model, place_terms_on_joints(model, (Viscous(), Coulomb(), Offset())))
     parameters = np.concatenate([1.15 * model.inertial_parameters, *FRICTION.values()])
-    return Robot(regressor, parameters, base_parameters(regressor))
+    return Robot(regressor, parameters, compute_base_parameters(regressor))
 
 
 @cache
 def motion() -> FourierSeries:
     """Reference motion of the robot."""
-    return random_fourier(robot().regressor.model, 3)
+    return draw_random_fourier(robot().regressor.model, 3)
 
 
 def recording(seed: int) -> ArrayRecording:
@@ -142,7 +142,7 @@ def estimate(recorded: ArrayRecording, estimator: Estimator, cutoff: float) -> E
     """One estimate behind one filter."""
     known, plan = robot(), SignalPlan.from_low_pass(RATE, LowPass(cutoff), False)
     trials = FilteredTrials([recorded], recorded.joint_names, {}, plan)
-    prior = nominal_prior(known.regressor.model, known.base.mapping)
+    prior = make_nominal_prior(known.regressor.model, known.base.mapping)
     return estimator.fit(trials.problem(known.regressor, known.base.independent, prior))
 
 

@@ -25,15 +25,15 @@ import numpy as np
 from arms import NOISE
 
 from robot_dyn_id.arrays import Array
-from robot_dyn_id.dynamics.consistency import parameters_of
+from robot_dyn_id.dynamics.consistency import convert_to_parameters
 from robot_dyn_id.dynamics.regressor import Motion
-from robot_dyn_id.excitation import random_fourier
+from robot_dyn_id.excitation import draw_random_fourier
 from robot_dyn_id.identification.pipeline import identify
 from robot_dyn_id.identification.settings import Settings
 from robot_dyn_id.online import RecursiveLeastSquares, WatchSettings
 from robot_dyn_id.online.monitoring import ResidualMonitor
 from robot_dyn_id.parameters import ParameterSet
-from robot_dyn_id.simulation.sensors import Sensors, colored_noise, sample_times, simulated_recording
+from robot_dyn_id.simulation.sensors import Sensors, draw_colored_noise, sample_times, simulate_recording
 from robot_dyn_id.version import __version__
 
 ARM, RATE, CUTOFF, CORRELATION, QUIET = "panda", 200.0, 10.0, 0.1, 60.0
@@ -54,8 +54,8 @@ def model() -> ParameterSet:
     regressor = arms.with_friction(ARM)
     parameters = arms.true_parameters(regressor.model)
     trials = [
-        simulated_recording(
-            regressor, parameters, random_fourier(regressor.model, s), sample_times(60.0, 100.0), SENSORS, s
+        simulate_recording(
+            regressor, parameters, draw_random_fourier(regressor.model, s), sample_times(60.0, 100.0), SENSORS, s
         )
         for s in (1, 2)
     ]
@@ -65,7 +65,7 @@ def model() -> ParameterSet:
 def payload(mass: float) -> Array:
     """Its standard parameters in the frame of the last joint, shape (10,)."""
     moments = RADIUS**2 / 3.0 * np.eye(3) + np.outer(CENTER, CENTER)
-    return parameters_of(mass * np.block([[moments, CENTER[:, None]], [CENTER[None, :], np.ones((1, 1))]]))
+    return convert_to_parameters(mass * np.block([[moments, CENTER[:, None]], [CENTER[None, :], np.ones((1, 1))]]))
 
 
 def added(mass: float) -> Array:
@@ -88,12 +88,12 @@ def watched(seed: int, mass: float, step: float, duration: float, other: bool = 
     regressor, rng = arms.with_friction(ARM), np.random.default_rng(seed)
     t = np.arange(round(duration * RATE)) / RATE
     t[t > QUIET + 1.0] += 1.0 if other else 0.0  # silence, in which it goes to where the other motion begins
-    learned, later = (random_fourier(regressor.model, 100 + number) for number in (seed, seed + 500 * other))
+    learned, later = (draw_random_fourier(regressor.model, 100 + number) for number in (seed, seed + 500 * other))
     parts = [m.evaluate(s % m.period)[:3] for m, s in ((learned, t[t <= QUIET + 1.0]), (later, t[t > QUIET + 1.0]))]
     q, dq, ddq = (np.concatenate(both, axis=1) for both in zip(*parts, strict=True))
     states = Motion(q, dq, ddq)
     truth = arms.true_parameters(regressor.model)
-    tau = regressor.torque(states, truth) + colored_noise(NOISE, len(t), RATE, CORRELATION, rng)
+    tau = regressor.torque(states, truth) + draw_colored_noise(NOISE, len(t), RATE, CORRELATION, rng)
     tau[:, t >= step] += regressor.torque(states.take(t >= step), added(mass))
     shown_q = q + SENSORS.position * rng.normal(size=q.shape)
     shown_dq = dq + (SENSORS.velocity or 0.0) * rng.normal(size=q.shape)
@@ -134,10 +134,12 @@ def moment_times(seconds: float = 10.0) -> Array:
     Thresholds are learned from 4 s; at 8 s a payload is taken up, and eight explanations are weighed.
     """
     regressor = arms.with_friction(ARM)
-    motion, t = random_fourier(regressor.model, 3), np.arange(round(1e3 * seconds)) * 1e-3
+    motion, t = draw_random_fourier(regressor.model, 3), np.arange(round(1e3 * seconds)) * 1e-3
     q, dq, ddq, _ = motion.evaluate(t)
     states, truth = Motion(q, dq, ddq), arms.true_parameters(regressor.model)
-    tau = regressor.torque(states, truth) + colored_noise(NOISE, len(t), 1e3, CORRELATION, np.random.default_rng(0))
+    tau = regressor.torque(states, truth) + draw_colored_noise(
+        NOISE, len(t), 1e3, CORRELATION, np.random.default_rng(0)
+    )
     tau[:, t >= 8.0] += regressor.torque(states.take(t >= 8.0), added(max(DETECTION)))
     monitor, times = ResidualMonitor(model(), CUTOFF, 10.0, settings=WatchSettings(quiet=4.0)), []
     for k in range(len(t)):

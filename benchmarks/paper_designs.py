@@ -18,9 +18,9 @@ import numpy as np
 import pinocchio
 
 from robot_dyn_id.excitation.design.search import Design
-from robot_dyn_id.files.shared import shared_file
+from robot_dyn_id.files.shared import find_shared_file
 from robot_dyn_id.papers.flexible2r import reproduction as flexible2r
-from robot_dyn_id.papers.inputs import designed, settings_of
+from robot_dyn_id.papers.inputs import optimize_design, read_settings_of
 from robot_dyn_id.papers.logistic2r import reproduction as logistic2r
 from robot_dyn_id.papers.planar3r import reproduction as planar3r
 from robot_dyn_id.papers.space6r import reproduction as space6r
@@ -28,7 +28,7 @@ from robot_dyn_id.papers.space6r import reproduction as space6r
 
 def rigid(paper: str, gravity: float, q: np.ndarray, dq: np.ndarray, ddq: np.ndarray) -> np.ndarray:
     """Pinocchio's regressor of a fixed-base arm at N samples, shape (N, n, 10 n)."""
-    model = pinocchio.buildModelFromUrdf(str(shared_file(f"urdf/{paper}.urdf")))
+    model = pinocchio.buildModelFromUrdf(str(find_shared_file(f"urdf/{paper}.urdf")))
     model.gravity.linear = np.array([0.0, 0.0, gravity])
     data, rows = model.createData(), []
     for here, v, a in zip(q.T, dq.T, ddq.T, strict=True):
@@ -69,7 +69,7 @@ def beyond(motion: tuple[np.ndarray, ...], limits: tuple[np.ndarray, ...]) -> fl
 
 def sines(joint: str, **given: object) -> tuple[float, int, Design]:
     """Condition number of one period of a designed sine at 1 kHz, raw, number of its columns, and the design."""
-    result = designed("planar3r", planar3r.plan(joint), **given)
+    result = optimize_design("planar3r", planar3r.plan(joint), **given)
     motion, number = result.excitation, int(joint[-1]) - 1
     w = 2.0 * np.pi / motion.period
     t = np.arange(0.0, motion.period, 1e-3)
@@ -87,8 +87,8 @@ def sines(joint: str, **given: object) -> tuple[float, int, Design]:
 
 def strokes(joint: str, window: float | None = None) -> tuple[float, float, Design]:
     """Condition number of designed logistic strokes at 100 Hz, how far they are beyond the limits, and the design."""
-    width = window or settings_of("logistic2r").demand.window
-    result = designed("logistic2r", logistic2r.plan(joint, window=width))
+    width = window or read_settings_of("logistic2r").demand.window
+    result = optimize_design("logistic2r", logistic2r.plan(joint, window=width))
     span, w = float(result.excitation.span[0]), float(result.excitation.steepness[0])
     period, step = 40.0 / w, 0.01
     half = round(width / 2.0 / step)
@@ -118,7 +118,7 @@ def polynomials(case: str, raw: bool, degree: int) -> tuple[float, float, list[i
         it counts as the rounding error that it is, with a sign. With 0 there, degree 8 has 3.3061 for 3.2882.
     """
     plan = flexible2r.plan(case, raw=raw, degree=degree)
-    motion = flexible2r.from_the_start(designed("flexible2r", plan).excitation)
+    motion = flexible2r.design_from_the_start(optimize_design("flexible2r", plan).excitation)
     s = np.polynomial.Polynomial([0.0, 1.0 / 5.0])
     shapes = [_choose(degree, m) * s**m * (1.0 - s) ** (degree - m) for m in range(degree + 1)]
     curves = [sum(c * shape for c, shape in zip(row, shapes, strict=True)) for row in motion.coefficients]
@@ -147,7 +147,7 @@ def series() -> tuple[float, float, float, int]:
     """Designed Fourier series, 10 s at 100 Hz: condition number raw and of unit-norm columns, how far it is
     beyond the limits, and the number of columns."""
     plan = space6r.plan()
-    motion = designed("space6r", plan).excitation
+    motion = optimize_design("space6r", plan).excitation
     k = np.arange(1, 6)[:, None]
     a, b = motion.coefficients[:, :5], motion.coefficients[:, 5:]
 

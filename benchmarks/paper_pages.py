@@ -15,7 +15,7 @@ from pathlib import Path
 
 os.environ["OPENBLAS_NUM_THREADS"] = "1"
 
-from robot_dyn_id.cli import progress
+from robot_dyn_id.cli import show_progress
 from robot_dyn_id.papers import PAPERS
 from robot_dyn_id.papers.figures import MIN_DRAWS, Extent, Reproduction
 
@@ -45,7 +45,7 @@ def main() -> None:
     for name in given.papers:
         module = importlib.import_module(f"robot_dyn_id.papers.{name}.reproduction")
         begin = time.process_time()
-        result = module.reproduce(Extent(given.seeds, full=True), progress)
+        result = module.reproduce(Extent(given.seeds, full=True), show_progress)
         print(f"{name}: {(time.process_time() - begin) / 60.0:.1f} min of computing", flush=True)
         seeds = "" if given.seeds == MIN_DRAWS else f" --seeds {given.seeds}"
         path = PAGES / f"{name}.md"

@@ -22,7 +22,7 @@ os.environ["OPENBLAS_NUM_THREADS"] = "1"
 
 from robot_dyn_id.papers import PAPERS
 from robot_dyn_id.papers.flexible2r import excitation as flexible2r
-from robot_dyn_id.papers.inputs import designed, plan_of, settings_of
+from robot_dyn_id.papers.inputs import optimize_design, plan_of, read_settings_of
 from robot_dyn_id.papers.logistic2r import reproduction as logistic2r
 from robot_dyn_id.papers.logistic2r.strokes import LockableArm
 from robot_dyn_id.papers.planar3r import reproduction as planar3r
@@ -75,29 +75,31 @@ def differing(runs: Mapping[str, Mapping[str, float | None]]) -> dict[str, list[
 def searches() -> dict[str, Callable[[int], float]]:
     """Designed motions by name: functions of the seed that return the figure of the best motion."""
     arm = LockableArm()
-    motion = settings_of("logistic2r", form="fourier", period=logistic2r.fourier_series(strokes(1))[1], window=0.0)
+    motion = read_settings_of(
+        "logistic2r", form="fourier", period=logistic2r.optimize_fourier_series(strokes(1))[1], window=0.0
+    )
     found: dict[str, Callable[[int], float]] = {
         f"planar3r, {joint}: condition number": lambda seed, joint=joint: exp(
-            designed("planar3r", planar3r.plan(joint), seed=seed).objective_value
+            optimize_design("planar3r", planar3r.plan(joint), seed=seed).objective_value
         )
         for joint in planar3r.TURNS
     }
     found["logistic2r, strokes: sum of condition numbers"] = lambda seed: sum(
-        logistic2r.condition(stroke) for stroke in strokes(seed).of.values()
+        logistic2r.compute_condition(stroke) for stroke in strokes(seed).of.values()
     )
     found["logistic2r, Fourier series: condition number"] = lambda seed: exp(
-        designed("logistic2r", plan_of(motion, arm.model, ()), seed=seed).objective_value
+        optimize_design("logistic2r", plan_of(motion, arm.model, ()), seed=seed).objective_value
     )
     for case in flexible2r.JOINTS:
         found[f"flexible2r, {case}, degree 8: condition number, raw"] = lambda seed, case=case: (
-            flexible2r.friction_condition(flexible2r.searched(case, True, 8, seed=seed).excitation)
+            flexible2r.compute_friction_condition(flexible2r.search_motion(case, True, 8, seed=seed).excitation)
         )
     return found
 
 
 def strokes(seed: int) -> logistic2r.Strokes:
     """Strokes of the arm within the limits, searched from a seed."""
-    return logistic2r.feasible_strokes(LockableArm(), seed=seed)
+    return logistic2r.optimize_feasible_strokes(LockableArm(), seed=seed)
 
 
 def main() -> None:

@@ -28,7 +28,7 @@ from uncertainty import measured_residuals, sensors_of
 
 from robot_dyn_id.arrays import Array
 from robot_dyn_id.data.recording import ArrayRecording
-from robot_dyn_id.dynamics.consistency import central, parameters_of
+from robot_dyn_id.dynamics.consistency import convert_to_central, convert_to_parameters
 from robot_dyn_id.dynamics.problem import LinearProblem
 from robot_dyn_id.dynamics.regressor import Regressor
 from robot_dyn_id.estimators import GeneralizedLeastSquares
@@ -37,16 +37,16 @@ from robot_dyn_id.excitation.design.planning import make_design_task
 from robot_dyn_id.excitation.design.search import design
 from robot_dyn_id.excitation.design.settings import DesignSettings
 from robot_dyn_id.excitation.trajectory import Trajectory
-from robot_dyn_id.identification.assembly import with_covariance, with_values
+from robot_dyn_id.identification.assembly import replace_covariance, replace_values
 from robot_dyn_id.identification.pipeline import identify
 from robot_dyn_id.identification.settings import Settings
 from robot_dyn_id.loads.payload import estimate_on_arm, transform_parameters
-from robot_dyn_id.model.kinematics import Placement, placement_of
+from robot_dyn_id.model.kinematics import Placement, find_placement_of
 from robot_dyn_id.parameters import ParameterSet
 from robot_dyn_id.signals.processing import SignalPlan
 from robot_dyn_id.signals.survey import survey
 from robot_dyn_id.signals.trials import FilteredTrials, SignalSettings, plan_signals
-from robot_dyn_id.simulation.sensors import sample_times, simulated_recording
+from robot_dyn_id.simulation.sensors import sample_times, simulate_recording
 
 ARM, LINK, RATE, DURATION = "panda", "panda_hand", 100.0, 20.0
 MASSES, CENTER, SIDES = (1.0, 2.0, 5.0), np.array([0.03, -0.02, 0.12]), np.array([0.10, 0.15, 0.20])
@@ -88,7 +88,7 @@ class Study(NamedTuple):
         """One recording with a body on the hand."""
         parameters = self.parameters.copy()
         parameters[10 * self.at.body : 10 * self.at.body + 10] += transform_parameters(self.at) @ payload
-        return simulated_recording(
+        return simulate_recording(
             self.regressor, parameters, self.motion, sample_times(DURATION, RATE), sensors_of(kind), seed
         )
 
@@ -101,7 +101,7 @@ class Study(NamedTuple):
 def brick(mass: float) -> Array:
     """The payload."""
     second = np.diag(SIDES**2) / 12.0 + np.outer(CENTER, CENTER)
-    return parameters_of(mass * np.block([[second, CENTER[:, None]], [CENTER[None], np.ones((1, 1))]]))
+    return convert_to_parameters(mass * np.block([[second, CENTER[:, None]], [CENTER[None], np.ones((1, 1))]]))
 
 
 @cache
@@ -116,12 +116,12 @@ def study() -> Study:
         design(make_design_task(settings, regressor.model, regressor).problem, OPTIMIZERS["gradient"]).excitation
     )
     parameters = arms.true_parameters(regressor.model)
-    first = simulated_recording(regressor, parameters, motion, sample_times(DURATION, RATE), sensors_of("white"), 0)
+    first = simulate_recording(regressor, parameters, motion, sample_times(DURATION, RATE), sensors_of("white"), 0)
     found = identify([first], [first], regressor.model, Settings(estimator=GeneralizedLeastSquares()), "benchmark")
     plan = plan_signals(
         survey([first], first.joint_names, {}), SignalSettings(found.parameters.processing.cutoff_frequency)
     )
-    at = placement_of(regressor.model, LINK)
+    at = find_placement_of(regressor.model, LINK)
     return Study(Regressor.from_parameters(found.parameters), parameters, motion, plan, found.parameters, at)
 
 
@@ -136,7 +136,7 @@ class Run(NamedTuple):
 
 def principal_properties(parameters: Array) -> Array:
     """Mass, center and central inertia of a body, shape (10,)."""
-    mass, center, inertia = central(parameters)
+    mass, center, inertia = convert_to_central(parameters)
     return np.array([mass, *center, *inertia[(0, 0, 1, 0, 1, 2), (0, 1, 1, 2, 2, 2)]])
 
 
@@ -144,8 +144,8 @@ def one(kind: str, seed: int) -> list[Run]:
     """One bare run, and one with each payload on top of it."""
     known = study()
     bare = GeneralizedLeastSquares().fit(known.problem(known.record(kind, np.zeros(10), seed)))
-    arm = with_covariance(with_values(known.arm, bare.values), bare.covariance)
-    certain = with_covariance(arm, np.zeros_like(arm.estimate.covariance))
+    arm = replace_covariance(replace_values(known.arm, bare.values), bare.covariance)
+    certain = replace_covariance(arm, np.zeros_like(arm.estimate.covariance))
     runs = []
     for number, mass in enumerate(MASSES):
         recording = known.record(kind, brick(mass), 10_000 * (number + 1) + seed)

@@ -26,18 +26,18 @@ import numpy as np
 
 from robot_dyn_id.arrays import Array
 from robot_dyn_id.data.recording import ArrayRecording
-from robot_dyn_id.dynamics.consistency import parameters_of
+from robot_dyn_id.dynamics.consistency import convert_to_parameters
 from robot_dyn_id.estimators import GeneralizedLeastSquares
-from robot_dyn_id.excitation import random_fourier
+from robot_dyn_id.excitation import draw_random_fourier
 from robot_dyn_id.excitation.trajectory import Trajectory
 from robot_dyn_id.identification.pipeline import identify
 from robot_dyn_id.identification.settings import Settings
 from robot_dyn_id.loads.declared import DeclaredPayload, compare_declared
 from robot_dyn_id.loads.identification import PayloadOptions, estimate_payload
-from robot_dyn_id.loads.payload import friction_columns, transform_parameters
-from robot_dyn_id.model.kinematics import placement_of
+from robot_dyn_id.loads.payload import find_friction_columns, transform_parameters
+from robot_dyn_id.model.kinematics import find_placement_of
 from robot_dyn_id.parameters import ParameterSet
-from robot_dyn_id.simulation.sensors import Sensors, sample_times, simulated_recording
+from robot_dyn_id.simulation.sensors import Sensors, sample_times, simulate_recording
 from robot_dyn_id.workflow.payload_motion import PayloadMotion, design_payload_motion
 
 RATE, TRAINING_S, DURATION_S = 250.0, 20.0, 30.0
@@ -86,7 +86,7 @@ def random_body(rng: np.random.Generator) -> Array:
     mass, sides = rng.uniform(0.5, 3.0), rng.uniform(0.06, 0.2, 3)
     center = np.array([*rng.uniform(-0.04, 0.04, 2), rng.uniform(0.05, 0.15)])
     second = np.diag(sides**2) / 12.0 + np.outer(center, center)
-    return parameters_of(mass * np.block([[second, center[:, None]], [center[None], np.ones((1, 1))]]))
+    return convert_to_parameters(mass * np.block([[second, center[:, None]], [center[None], np.ones((1, 1))]]))
 
 
 class Study:
@@ -98,8 +98,8 @@ class Study:
         self.regressor = arms.with_friction(arm)
         self.model = self.regressor.model
         self.parameters = arms.true_parameters(self.model)
-        self.at = placement_of(self.model, self.case.link)
-        self.training = random_fourier(self.model, 1, period=10.0)
+        self.at = find_placement_of(self.model, self.case.link)
+        self.training = draw_random_fourier(self.model, 1, period=10.0)
         identified = self.identify(0)
         began = time.perf_counter(), time.process_time()
         keys = {"period": 5.0, "periods": 8, "acceleration": {"all": self.case.acceleration}, "ground": False}
@@ -122,7 +122,7 @@ class Study:
     def record(self, motion: Trajectory, duration: float, parameters: Array, seed: int) -> ArrayRecording:
         """Recording of a motion with white and correlated effort noise and noise of positions and velocities."""
         sensors = Sensors(np.array(self.case.effort), 2e-5, 1e-3, self.case.correlation_time)
-        return simulated_recording(self.regressor, parameters, motion, sample_times(duration, RATE), sensors, seed)
+        return simulate_recording(self.regressor, parameters, motion, sample_times(duration, RATE), sensors, seed)
 
     def identify(self, seed: int) -> ParameterSet:
         """The bare arm."""
@@ -134,7 +134,7 @@ class Study:
         rng = np.random.default_rng(seed)
         arm, body = self.identify(1000 + seed), random_body(rng)
         loaded = self.parameters.copy()
-        columns = friction_columns(self.regressor)
+        columns = find_friction_columns(self.regressor)
         loaded[columns] *= 1.0 + FRICTION_CHANGE * rng.standard_normal(int(columns.sum()))
         loaded[10 * self.at.body : 10 * self.at.body + 10] += transform_parameters(self.at) @ body
         recording = self.record(self.motion, DURATION_S, loaded, 2000 + seed)
@@ -169,9 +169,9 @@ def _packed(inertia: Array) -> Array:
 
 
 def _properties(body: Array) -> Array:
-    from robot_dyn_id.dynamics.consistency import central
+    from robot_dyn_id.dynamics.consistency import convert_to_central
 
-    mass, center, inertia = central(body)
+    mass, center, inertia = convert_to_central(body)
     return np.array([mass, *center, *_packed(inertia)])
 
 

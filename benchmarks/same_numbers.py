@@ -99,17 +99,17 @@ def _simulate(out: Path, robot: Path, seed: int, duration: float) -> Path:
     """Recording of an arm that is heavier than its URDF, with friction and noise, along a random motion."""
     from arms import NOISE, true_parameters
 
-    from robot_dyn_id.dynamics.regressor import Regressor, terms_on_joints
+    from robot_dyn_id.dynamics.regressor import Regressor, place_terms_on_joints
     from robot_dyn_id.dynamics.terms import Coulomb, Offset, Viscous
-    from robot_dyn_id.excitation import random_fourier
+    from robot_dyn_id.excitation import draw_random_fourier
     from robot_dyn_id.model.robot import RobotModel
     from robot_dyn_id.recordings.npz import write_npz
-    from robot_dyn_id.simulation.sensors import Sensors, sample_times, simulated_recording
+    from robot_dyn_id.simulation.sensors import Sensors, sample_times, simulate_recording
 
     model, path = RobotModel.from_file(robot), out / f"arm7_{seed}.npz"
-    regressor = Regressor(model, terms_on_joints(model, (Viscous(), Coulomb(), Offset())))
-    motion, times = random_fourier(model, seed, period=10.0), sample_times(duration, 200.0)
-    made = simulated_recording(regressor, true_parameters(model), motion, times, Sensors(NOISE, 1e-5, 1e-3), seed)
+    regressor = Regressor(model, place_terms_on_joints(model, (Viscous(), Coulomb(), Offset())))
+    motion, times = draw_random_fourier(model, seed, period=10.0), sample_times(duration, 200.0)
+    made = simulate_recording(regressor, true_parameters(model), motion, times, Sensors(NOISE, 1e-5, 1e-3), seed)
     samples = made.samples
     write_npz(path, model.joint_names, samples.t, q=samples.q, dq=samples.dq, tau=samples.tau)
     return path

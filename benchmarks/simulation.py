@@ -19,7 +19,7 @@ import numpy as np
 
 from robot_dyn_id.arrays import Array
 from robot_dyn_id.model.robot import RobotModel
-from robot_dyn_id.simulation.plant import Plant, nominal_dynamics
+from robot_dyn_id.simulation.plant import Plant, make_nominal_dynamics
 
 STEPS = 1000
 TWICE, REAL_TIME = 2.0, 50.0
@@ -65,7 +65,7 @@ def _measure(arm: str) -> list[Goal]:
 
 def _ours(model: RobotModel, start: Array, effort: Array, coulomb: float) -> Callable[[], object]:
     joints = len(start)
-    dynamics = nominal_dynamics(model, np.full(joints, VISCOUS), np.full(joints, coulomb), 0.01)
+    dynamics = make_nominal_dynamics(model, np.full(joints, VISCOUS), np.full(joints, coulomb), 0.01)
     plant = Plant(dynamics, start)
 
     def run() -> None:

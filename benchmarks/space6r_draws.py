@@ -17,7 +17,7 @@ os.environ["OPENBLAS_NUM_THREADS"] = "1"
 
 import numpy as np
 
-from robot_dyn_id.papers.space6r.reproduction import FAST_RATE, conditions, slow_methods
+from robot_dyn_id.papers.space6r.reproduction import FAST_RATE, list_conditions, slow_methods
 from robot_dyn_id.papers.space6r.trials import HYBRID, LEVELS, OURS, PAPER, TABLE_1, Conditions, Method, NoisyTrial
 
 
@@ -42,8 +42,8 @@ def cases() -> tuple[Case, ...]:
     if missing:
         raise SystemExit(f"not installed: {', '.join(missing)}")
     return (
-        Case("vb of 0.04 to 0.08 rad/s, 100 Hz", conditions(), {**PAPER, **slow, **OURS}),
-        Case("vb of Table 1, 1 kHz", conditions(FAST_RATE, TABLE_1["vb"]), {**PAPER, **OURS}),
+        Case("vb of 0.04 to 0.08 rad/s, 100 Hz", list_conditions(), {**PAPER, **slow, **OURS}),
+        Case("vb of Table 1, 1 kHz", list_conditions(FAST_RATE, TABLE_1["vb"]), {**PAPER, **OURS}),
     )
 
 

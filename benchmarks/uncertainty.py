@@ -12,8 +12,8 @@ error of the torque that an unbiased estimator can reach, where the noise model 
 
 Estimators that are drawn to a prior are judged against it: `map` and `map_constants` on robots drawn from their own
 prior, one for each run; `ridge` as it is, biased: its figures have no goal. `separable` and `map_constants` find the
-smoothing widths as well. `essential` is `weighted` behind the elimination of what is not essential: parameters that
-stay have the intervals of the essential set, and those left out the ones that they are reported with.
+smoothing widths as well. `eliminate_parameters` is `weighted` behind the elimination of what is not essential:
+parameters that stay have the intervals of the essential set, and those left out the ones that they are reported with.
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ from scipy.stats import chi2
 
 from robot_dyn_id.arrays import Array
 from robot_dyn_id.data.recording import ArrayRecording
-from robot_dyn_id.dynamics.base_parameters import base_parameters
-from robot_dyn_id.dynamics.prior import nominal_prior
+from robot_dyn_id.dynamics.base_parameters import compute_base_parameters
+from robot_dyn_id.dynamics.prior import make_nominal_prior
 from robot_dyn_id.dynamics.problem import LinearProblem, Tile
 from robot_dyn_id.dynamics.regressor import Motion, Regressor
 from robot_dyn_id.estimators import (
@@ -55,9 +55,9 @@ from robot_dyn_id.estimators import (
     WeightedLeastSquares,
 )
 from robot_dyn_id.estimators.constants.constants import Constants
-from robot_dyn_id.estimators.essential import essential
+from robot_dyn_id.estimators.essential import eliminate_parameters
 from robot_dyn_id.estimators.factors import Factors
-from robot_dyn_id.excitation import FourierSeries, random_fourier
+from robot_dyn_id.excitation import FourierSeries, draw_random_fourier
 from robot_dyn_id.identification.pipeline import identify
 from robot_dyn_id.identification.settings import Settings
 from robot_dyn_id.identification.validation.holdout import split
@@ -68,7 +68,7 @@ from robot_dyn_id.signals.processing import SignalPlan
 from robot_dyn_id.signals.survey import survey
 from robot_dyn_id.signals.trials import FilteredTrials, SignalSettings, plan_signals
 from robot_dyn_id.simulation.closed_loop import ControllerModel
-from robot_dyn_id.simulation.sensors import Sensors, sample_times, simulated_recording
+from robot_dyn_id.simulation.sensors import Sensors, sample_times, simulate_recording
 from robot_dyn_id.version import __version__
 
 ARM, RATE, DURATION, MOTION, OTHER = "panda", 100.0, 60.0, 1, 1001
@@ -114,14 +114,14 @@ class Study:
 
     def record(self, sensors: Sensors, seed: int) -> ArrayRecording:
         """One recording."""
-        return simulated_recording(
+        return simulate_recording(
             self.regressor, self.parameters, self.motion, sample_times(DURATION, RATE), sensors, seed
         )
 
     def problem(self, recording: ArrayRecording, plan: SignalPlan) -> LinearProblem:
         """As `pipeline.identify` makes it, kept in memory because several estimators read it."""
         trials = FilteredTrials([recording], recording.joint_names, {}, plan)
-        prior = nominal_prior(self.regressor.model, self.base.mapping)  # of robots to simulate
+        prior = make_nominal_prior(self.regressor.model, self.base.mapping)  # of robots to simulate
         streamed = trials.problem(self.regressor, self.base.independent, prior)
         kept = [replace(tile, block=tile.block.copy()) for tile in streamed.tiles()]
 
@@ -135,7 +135,7 @@ class Study:
         """For those with a prior, one that is as far from this robot as it says."""
         if not isinstance(estimator, (MaximumAPosteriori, MaximumAPosterioriConstants)):
             return problem
-        rng, prior = np.random.default_rng((seed, 1)), nominal_prior(self.regressor.model, self.base.mapping)
+        rng, prior = np.random.default_rng((seed, 1)), make_nominal_prior(self.regressor.model, self.base.mapping)
         draw = rng.normal(size=len(self.parameters))
         far = estimator.spread * np.where(np.isfinite(prior.scales), prior.scales, 0.0) * draw
         prior = replace(prior, values=self.parameters + far)
@@ -154,10 +154,10 @@ def study() -> Study:
     regressor = arms.with_friction(ARM)
     size = np.linspace(1.0, 0.2, len(regressor.model.joint_names))
     parameters = np.concatenate([regressor.model.inertial_parameters, 3.0 * size, 2.5 * size, 0.2 * size])
-    base = base_parameters(regressor)
-    motion, other = (random_fourier(regressor.model, seed) for seed in (MOTION, OTHER))
+    base = compute_base_parameters(regressor)
+    motion, other = (draw_random_fourier(regressor.model, seed) for seed in (MOTION, OTHER))
     states = Motion(*other.evaluate(np.arange(0.0, other.period, 1.0 / RATE))[:3])
-    first = simulated_recording(regressor, parameters, motion, sample_times(DURATION, RATE), Sensors(NOISE), 0)
+    first = simulate_recording(regressor, parameters, motion, sample_times(DURATION, RATE), Sensors(NOISE), 0)
     plan = plan_signals(survey([first], first.joint_names, {}), SignalSettings())
     plan = plan.periodic(motion.period)
     return Study(
@@ -232,7 +232,11 @@ def one(kind: str, seed: int, names: Sequence[str]) -> dict[str, Run]:
 
 def eliminated(estimate: Estimate, names: Sequence[str]) -> Run:
     """Result with the essential parameters: their torque, their joint region, and an interval for every parameter."""
-    found, values, sigmas = essential(estimate, names), estimate.values.copy(), estimate.standard_deviations.copy()
+    found, values, sigmas = (
+        eliminate_parameters(estimate, names),
+        estimate.values.copy(),
+        estimate.standard_deviations.copy(),
+    )
     alone = np.zeros(len(values))
     alone[found.kept] = values[found.kept] = found.values
     sigmas[found.kept] = found.standard_deviations

@@ -22,7 +22,7 @@ sys.path.insert(0, str(HERE))
 from reference_pages import write_reference  # noqa: E402
 from remote_resources import check_site  # noqa: E402
 
-from robot_dyn_id.files.shared import shared_file  # noqa: E402
+from robot_dyn_id.files.shared import find_shared_file  # noqa: E402
 from robot_dyn_id.version import __version__  # noqa: E402
 
 REPOSITORY = "https://github.com/robot-dyn-id/robot_dyn_id/blob/main/"
@@ -66,7 +66,7 @@ autodoc_default_options = {"exclude-members": "__init__, __new__"}
 
 def interface_folder() -> Path:
     """Folder with `msg` and `action`: the repository, or the installed package if rosdoc2 has copied this folder."""
-    return HERE.parent if (HERE.parent / "msg").is_dir() else shared_file("msg/ParameterSet.msg").parents[1]
+    return HERE.parent if (HERE.parent / "msg").is_dir() else find_shared_file("msg/ParameterSet.msg").parents[1]
 
 
 COMBINING = {"\u00a8": "\u0308", "\u02d9": "\u0307", "\u02c6": "\u0302"}

@@ -15,7 +15,7 @@ from typing import Any
 import robot_dyn_id as rdi
 from robot_dyn_id.cli import VERBS
 from robot_dyn_id.files.configuration import OF_JOINTS, Configuration, JointConfiguration
-from robot_dyn_id.files.values import field_hints
+from robot_dyn_id.files.values import list_field_hints
 from robot_dyn_id.identification.settings import Settings
 from robot_dyn_id.identification.thresholds import Thresholds
 
@@ -147,7 +147,7 @@ def options_table(kind: type, leave_out: Sequence[str] = ()) -> str:
 
 def configuration_page() -> str:
     """Page of all keys of the configuration file, from its dataclasses."""
-    known = set(field_hints(Configuration)) | set(field_hints(Settings))
+    known = set(list_field_hints(Configuration)) | set(list_field_hints(Settings))
     if not set(OF_JOINTS) <= known:
         raise ValueError("the settings of joints have other names")
     parts = [

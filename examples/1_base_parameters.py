@@ -15,7 +15,7 @@ import robot_dyn_id as rdi
 def main(folder: Path) -> int:
     """Print the base parameters of an arm, and return their number."""
     robot = rdi.load_robot(simulated_arm.write_urdf(folder))
-    base = rdi.base_parameters(rdi.Regressor(robot))
+    base = rdi.compute_base_parameters(rdi.Regressor(robot))
     print(f"{robot.name}: {len(base.column_names)} standard parameters, {len(base.names)} base parameters")
     for name, expression, unit in zip(base.names, base.expressions, base.units, strict=True):
         print(f"  {name:<6} = {expression} [{unit}]")

@@ -12,9 +12,17 @@ from pathlib import Path
 
 import numpy as np
 
-from robot_dyn_id.excitation import random_fourier
+from robot_dyn_id.excitation import draw_random_fourier
 from robot_dyn_id.flexible import Experiment, FlexiblePlant
-from robot_dyn_id.papers.flexible2r.arm import MOTIONS, PERIOD, RATE, arm, motion_of, noisy, true_values
+from robot_dyn_id.papers.flexible2r.arm import (
+    MOTIONS,
+    PERIOD,
+    RATE,
+    add_noise,
+    list_true_values,
+    make_arm,
+    make_motion_of,
+)
 
 WIDTH = 0.02
 """Velocity within which the joints' friction goes through zero [rad/s]."""
@@ -22,15 +30,16 @@ WIDTH = 0.02
 
 def recordings(seed: int = 0) -> list[Experiment]:
     """Poses, motions of each joint and of both, and another motion; the noise is that of `reproduce flexible2r`."""
-    model = arm(WIDTH)
-    plant, limits = FlexiblePlant(model, true_values(model)), model.model.limits
+    model = make_arm(WIDTH)
+    plant, limits = FlexiblePlant(model, list_true_values(model)), model.model.limits
     grid = np.meshgrid(*(np.linspace(*ends, 5) for ends in zip(limits.lower, limits.upper, strict=True)))
     names = ("joint1", "joint2", "both")
     moved = [
-        plant.along(name, motion_of(moving), PERIOD, RATE, moving) for name, moving in zip(names, MOTIONS, strict=True)
+        plant.along(name, make_motion_of(moving), PERIOD, RATE, moving)
+        for name, moving in zip(names, MOTIONS, strict=True)
     ]
-    other = plant.along("other", random_fourier(model.model, seed=7, period=10.0), 10.0, RATE)
-    return noisy([plant.poses("poses", np.reshape(grid, (2, -1))), *moved, other], seed)
+    other = plant.along("other", draw_random_fourier(model.model, seed=7, period=10.0), 10.0, RATE)
+    return add_noise([plant.poses("poses", np.reshape(grid, (2, -1))), *moved, other], seed)
 
 
 def write(folder: Path, experiment: Experiment) -> None:
@@ -50,8 +59,8 @@ def main() -> None:
     folder.mkdir(parents=True, exist_ok=True)
     for experiment in recordings():
         write(folder, experiment)
-    model = arm(WIDTH)
-    for name, value, unit in zip(model.names, true_values(model), model.units, strict=True):
+    model = make_arm(WIDTH)
+    for name, value, unit in zip(model.names, list_true_values(model), model.units, strict=True):
         print(f"{name:<12} {value:>12.6g} {unit}")
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 import robot_dyn_id as rdi
-from robot_dyn_id.excitation import random_fourier
+from robot_dyn_id.excitation import draw_random_fourier
 
 JOINT = """
   <joint name="{name}" type="revolute">
@@ -67,7 +67,7 @@ def simulate(robot: rdi.RobotModel, seed: int, duration: float = 20.0, payload: 
         payload: ten inertial parameters of a body fixed to the last joint, in its frame.
     """
     t = np.arange(round(100 * duration)) / 100.0
-    q, dq, ddq = (values.T for values in random_fourier(robot, seed).evaluate(t)[:3])
+    q, dq, ddq = (values.T for values in draw_random_fourier(robot, seed).evaluate(t)[:3])
     parameters = MASS_RATIO * robot.inertial_parameters
     if payload is not None:
         parameters[-10:] += payload

@@ -12,7 +12,7 @@ Robot and model structure
     load_robot           load a URDF or xacro file
     RobotModel           kinematic tree, nominal inertias and limits of a robot
     Regressor            linear model of the torque: tau = Y(q, dq, ddq) pi
-    base_parameters      minimal set of identifiable combinations of pi
+    compute_base_parameters      minimal set of identifiable combinations of pi
     TERMS                terms in addition to the rigid bodies, by name: friction, offset, rotor inertia, springs
 
 Excitation
@@ -60,7 +60,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from robot_dyn_id.dynamics.base_parameters import base_parameters
+    from robot_dyn_id.dynamics.base_parameters import compute_base_parameters
     from robot_dyn_id.dynamics.compensation import DriverCompensation
     from robot_dyn_id.dynamics.dynamics import Dynamics
     from robot_dyn_id.dynamics.regressor import Regressor
@@ -109,7 +109,7 @@ _EXPORTS = {
     "RobotModel": "robot_dyn_id.model.robot",
     "RobotVectorEnv": "robot_dyn_id.workflow.vector_environment",
     "Settings": "robot_dyn_id.identification.settings",
-    "base_parameters": "robot_dyn_id.dynamics.base_parameters",
+    "compute_base_parameters": "robot_dyn_id.dynamics.base_parameters",
     "compare": "robot_dyn_id.workflow.comparison",
     "design": "robot_dyn_id.workflow.excitation",
     "export_mjcf": "robot_dyn_id.workflow.files",
@@ -147,8 +147,8 @@ __all__ = [  # as literals, for tools that do not run the module
     "RobotVectorEnv",
     "Settings",
     "__version__",
-    "base_parameters",
     "compare",
+    "compute_base_parameters",
     "design",
     "export_mjcf",
     "export_urdf",

@@ -81,7 +81,7 @@ class Companion(threading.Thread):
     """Thread that does not prevent forks: it holds `fork_lock` whenever it does more than wait."""
 
 
-def available_cores() -> int:
+def count_cores() -> int:
     """Number of cores that this process may use, by its affinity and by the quotas of its control groups."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     return min([cores, *_quotas(CONTROL_GROUPS, Path("/proc/self/cgroup"))])
@@ -147,17 +147,17 @@ def _openblas_functions() -> Iterator[tuple[Callable[[], int], Callable[[int], N
 
 
 def count_workers() -> int:
-    """Processes that `in_order` uses: one per core, at most `MOST_PROCESSES`, or 1 where a fork is not safe.
+    """Processes that `map_in_order` uses: one per core, at most `MOST_PROCESSES`, or 1 where a fork is not safe.
 
     That is outside of Linux, in a thread, such as that of a Dask worker, while other threads than a `Companion` run,
     also those of libraries, such as of a BLAS that uses several, where rclpy is imported, whose middleware starts
-    threads at any time, and in a process that `in_order` or `use_one_core` has limited.
+    threads at any time, and in a process that `map_in_order` or `use_one_core` has limited.
     """
     if sys.platform != "linux" or _one_core.get() or "rclpy" in sys.modules:
         return 1
     companions = sum(isinstance(one, Companion) for one in threading.enumerate())
     alone = threading.current_thread() is threading.main_thread() and _count_threads() <= 1 + companions
-    return min(available_cores(), MOST_PROCESSES) if alone else 1
+    return min(count_cores(), MOST_PROCESSES) if alone else 1
 
 
 def _count_threads() -> int:
@@ -168,7 +168,7 @@ def _count_threads() -> int:
         return sys.maxsize
 
 
-def in_order(function: Callable[[Item], Result], items: Sequence[Item]) -> Generator[Result, None, None]:
+def map_in_order(function: Callable[[Item], Result], items: Sequence[Item]) -> Generator[Result, None, None]:
     """Apply a function to items on all cores.
 
     Args:

@@ -52,7 +52,7 @@ class RobotDynIdError(Exception):
 
     def __str__(self) -> str:
         """The message; what a file or a message brought into it cannot control a terminal or fill a log."""
-        return legible(super().__str__())
+        return make_legible(super().__str__())
 
 
 class UsageError(RobotDynIdError):
@@ -170,7 +170,7 @@ class DeadlineError(RobotDynIdError):
 
 
 class InternalError(RobotDynIdError):
-    """A fault of this package itself (exit code 4); see `faults.reported`."""
+    """A fault of this package itself (exit code 4); see `faults.report_fault`."""
 
     code = "internal"
     exit_code = 4
@@ -185,7 +185,7 @@ class InterruptedRun(RobotDynIdError):
     advice = "run the command again"
 
 
-def legible(text: str, longest: int = LONGEST) -> str:
+def make_legible(text: str, longest: int = LONGEST) -> str:
     """A text with its control characters escaped, cut in the middle where it is longer than `longest` characters."""
     if len(text) > 2 * longest:  # what is escaped becomes longer, so that it is cut again; this keeps that fast
         text = text[:longest] + text[-longest:]
@@ -200,7 +200,7 @@ UNSTORABLE = ("Cc", "Cs", "Zl", "Zp")
 """Unicode categories that no stored line holds: control characters, surrogates, and separators of lines."""
 
 
-def storable(text: str, longest: int) -> str:
+def make_storable(text: str, longest: int) -> str:
     """A text as one line of UTF-8: `UNSTORABLE` characters escaped, cut in the middle to `longest` characters.
 
     Names of files may hold any of them; a byte that is not UTF-8 is a surrogate in the name.
@@ -231,12 +231,12 @@ class GraphError(RobotDynIdError):
     advice = "end the other node, or use another name, namespace or ROS domain"
 
 
-def suggestion(word: object, known: Sequence[str]) -> str:
+def suggest_known(word: object, known: Sequence[str]) -> str:
     """Suggestion for an unknown word: the nearest known one, or all of them."""
-    return nearest(word, known).removeprefix("; ") or f"known are {', '.join(known)}"
+    return suggest_nearest(word, known).removeprefix("; ") or f"known are {', '.join(known)}"
 
 
-def nearest(word: object, known: Sequence[str]) -> str:
+def suggest_nearest(word: object, known: Sequence[str]) -> str:
     """End of a message: suggestion of the known word that is nearest to an unknown one; empty if none is near."""
     near = difflib.get_close_matches(str(word), known, 1, 0.5)
     return f"; did you mean {near[0]!r}?" if near else ""

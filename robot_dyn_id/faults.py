@@ -29,7 +29,7 @@ ROS_FACTS = ("ROS_DISTRO", "ROS_VERSION", "ROS_PYTHON_VERSION")
 """Environment variables that only state what is sourced."""
 
 
-def reported(fault: BaseException, command: Sequence[str]) -> InternalError:
+def report_fault(fault: BaseException, command: Sequence[str]) -> InternalError:
     """Write the traceback of a fault to a file, and make the error that names this file.
 
     The file holds the versions, the command line and the traceback; neither the environment nor the user's data.
@@ -58,7 +58,7 @@ def reported(fault: BaseException, command: Sequence[str]) -> InternalError:
     return InternalError(f"{what}; the traceback is in {file}: please report it")
 
 
-def setup_error(fault: BaseException) -> InputError | None:
+def explain_setup_error(fault: BaseException) -> InputError | None:
     """The error for a library that is not installed, or for ROS 2 that is not set up; None for every other fault."""
     if type(fault).__name__ == "RCLError" and str(fault).startswith(REFUSALS):
         text = re.sub(r"[ ,]* at (/\S+|\S+\.c):\d+", "", " ".join(str(fault).split()))

@@ -118,14 +118,14 @@ class Definition:
         return self.lowers.get(use, best) if severity == "warning" or self.lowers_always else best
 
 
-def definition(code: str) -> Definition:
+def find_definition(code: str) -> Definition:
     """Definition of a code, in whatever module it stands.
 
     Raises:
         ValueError: there is none.
     """
     if code not in _definitions:
-        definitions()
+        list_definitions()
     if code not in _definitions:
         raise ValueError(f"finding {code!r} is not defined")
     return _definitions[code]
@@ -134,12 +134,12 @@ def definition(code: str) -> Definition:
 def is_overrulable(code: str) -> bool:
     """Whether a code refuses data and may be overruled by `ignore`; False for an unknown word."""
     try:
-        return definition(code).overrulable
+        return find_definition(code).overrulable
     except ValueError:
         return False
 
 
-def definitions() -> tuple[Definition, ...]:
+def list_definitions() -> tuple[Definition, ...]:
     """All definitions, in the order of `place`; their modules are imported."""
     root = Path(__file__).parent
     for path in sorted(root.rglob("*.py")):
@@ -159,7 +159,7 @@ class Finding:
     """One finding about data or a model.
 
     Attributes:
-        code: stable word, see `definition`.
+        code: stable word, see `find_definition`.
         severity: `info`, `warning` (the verdict is suspect) or `error` (data are refused, or the verdict is bad).
         joints: names of the joints that it concerns; empty: the whole robot, or no joint in particular.
         message: what was found and where, in one line.
@@ -178,14 +178,14 @@ class Finding:
         Raises:
             ValueError: the code is not defined, or the severity is unknown.
         """
-        definition(self.code)
+        find_definition(self.code)
         if self.severity not in SEVERITIES:
             raise ValueError(f"finding {self.code}: unknown severity {self.severity!r}")
 
     @property
     def definition(self) -> Definition:
         """Meaning of its code."""
-        return definition(self.code)
+        return find_definition(self.code)
 
     def __str__(self) -> str:
         """The finding as one line; see `format_finding`."""

@@ -43,7 +43,7 @@ def workers(monkeypatch):
 
 
 def processes_of(function, items):
-    return list(cores.in_order(lambda item: (os.getpid(), function(item)), items))
+    return list(cores.map_in_order(lambda item: (os.getpid(), function(item)), items))
 
 
 def children():
@@ -69,7 +69,7 @@ def test_more_items_than_a_pipe_holds(workers, monkeypatch):
 
 
 def test_results_larger_than_the_buffer_of_a_pipe(workers):
-    for item, values in enumerate(cores.in_order(lambda item: np.full(100_000, item), range(6))):
+    for item, values in enumerate(cores.map_in_order(lambda item: np.full(100_000, item), range(6))):
         assert values.shape == (100_000,)
         assert np.all(values == item)
 
@@ -82,7 +82,7 @@ def test_an_exception_is_raised_in_the_place_of_its_result(workers):
 
     found, before = [], children()
     with pytest.raises(ValueError, match="item 2"):
-        for value in cores.in_order(function, range(8)):
+        for value in cores.map_in_order(function, range(8)):
             found.append(value)
     assert found == [0, 1]
     assert children() == before, "helpers end with the first exception"
@@ -97,11 +97,11 @@ def test_what_a_lost_helper_had_taken_is_computed_again(workers):
         time.sleep(0.01)
         return item
 
-    assert list(cores.in_order(function, range(6))) == list(range(6))
+    assert list(cores.map_in_order(function, range(6))) == list(range(6))
 
 
 def test_a_result_that_cannot_be_pickled_is_computed_again_in_this_process(workers):
-    found = list(cores.in_order(lambda item: lambda: item, range(4)))
+    found = list(cores.map_in_order(lambda item: lambda: item, range(4)))
     with pytest.raises((pickle.PicklingError, AttributeError)):
         pickle.dumps(found[0])
     assert [function() for function in found] == [0, 1, 2, 3]
@@ -109,7 +109,7 @@ def test_a_result_that_cannot_be_pickled_is_computed_again_in_this_process(worke
 
 def test_helpers_end_when_no_more_results_are_wanted(workers):
     before = children()
-    results = cores.in_order(lambda item: time.sleep(0.01) or item, range(100))
+    results = cores.map_in_order(lambda item: time.sleep(0.01) or item, range(100))
     assert next(results) == 0
     assert children() > before
     results.close()
@@ -240,7 +240,7 @@ def test_a_helper_that_ends_while_another_process_holds_its_pipe_is_noticed(work
         return item
 
     begun = time.monotonic()
-    assert list(cores.in_order(function, range(6))) == list(range(6))
+    assert list(cores.map_in_order(function, range(6))) == list(range(6))
     assert time.monotonic() - begun < 15.0
 
 
@@ -263,7 +263,7 @@ def test_helpers_that_wait_forever_are_ended_and_their_items_computed_here(worke
     previous = signal.signal(signal.SIGALRM, stop)
     signal.alarm(30)
     try:
-        assert list(cores.in_order(function, range(6))) == list(range(6))
+        assert list(cores.map_in_order(function, range(6))) == list(range(6))
     finally:
         signal.alarm(0)
         signal.signal(signal.SIGALRM, previous)
@@ -299,7 +299,7 @@ def test_a_result_that_cannot_be_restored_is_computed_again_in_this_process(work
         time.sleep(0.02)
         return OnlyHere(os.getpid())
 
-    assert {one.process for one in cores.in_order(function, range(6))} == {os.getpid()}
+    assert {one.process for one in cores.map_in_order(function, range(6))} == {os.getpid()}
 
 
 def test_quotas_of_control_groups_limit_the_cores(tmp_path, monkeypatch):
@@ -314,7 +314,7 @@ def test_quotas_of_control_groups_limit_the_cores(tmp_path, monkeypatch):
     assert sorted(cores._quotas(tmp_path, membership)) == [1, 2]
     (tmp_path / "cpu.max").write_text("50000 100000\n", encoding="utf-8")
     monkeypatch.setattr(cores, "CONTROL_GROUPS", tmp_path)
-    assert cores.available_cores() == 1
+    assert cores.count_cores() == 1
 
 
 def test_many_cores_are_not_all_used_and_rclpy_prevents_forks():
@@ -339,7 +339,7 @@ def test_helpers_do_not_wait_for_a_stream_that_is_locked(workers):
         print(item, file=sys.stderr)
         return item
 
-    assert list(cores.in_order(function, range(6))) == list(range(6))
+    assert list(cores.map_in_order(function, range(6))) == list(range(6))
 
 
 def test_a_thread_computes_alone():
@@ -352,7 +352,7 @@ def test_a_thread_computes_alone():
 
 def test_helpers_and_limited_processes_compute_alone(workers, monkeypatch):
     own, count = os.getpid(), cores._one_core.get
-    slow = [(os.getpid(), count()) for _ in cores.in_order(time.sleep, [0.0])]
+    slow = [(os.getpid(), count()) for _ in cores.map_in_order(time.sleep, [0.0])]
     assert slow == [(own, False)]
     found = processes_of(lambda item: (time.sleep(0.2), count())[1], range(8))
     assert {limited for process, limited in found if process != own} == {True}

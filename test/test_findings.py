@@ -12,11 +12,11 @@ from robot_dyn_id.findings import (
     Definition,
     Finding,
     Section,
-    definition,
-    definitions,
+    find_definition,
     format_finding,
     format_findings,
     is_overrulable,
+    list_definitions,
     summarize_findings,
 )
 from robot_dyn_id.uses import LIMITED, MOTION_USES, NO, USES, YES
@@ -39,7 +39,7 @@ def test_every_finding_is_defined_once_under_its_own_name_and_made():
     defined = [node.args[0].value for path in files for node in calls(path, "Definition")]
     sites = [node.func for path in files for node in calls(path, "found") if isinstance(node.func, ast.Attribute)]
     made = {getattr(site.value, "id", "").lower() for site in sites}
-    assert sorted(defined) == sorted(one.code for one in definitions())
+    assert sorted(defined) == sorted(one.code for one in list_definitions())
     assert set(defined) - made == set()
 
 
@@ -58,17 +58,17 @@ def test_every_code_is_asserted_by_another_test():
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
         if isinstance(node, ast.Constant) and isinstance(node.value, str)
     }
-    assert {one.code for one in definitions()} - literals == set()
+    assert {one.code for one in list_definitions()} - literals == set()
 
 
 def test_only_errors_refuse_and_can_be_overruled():
-    overrulable = [one for one in definitions() if one.overrulable]
+    overrulable = [one for one in list_definitions() if one.overrulable]
     assert overrulable and all(one.severity == "error" and is_overrulable(one.code) for one in overrulable)
     assert not is_overrulable("held_out_error") and not is_overrulable("nonsense")
 
 
 def test_causes_are_sentences_and_cures_are_imperative_phrases():
-    for one in definitions():
+    for one in list_definitions():
         assert one.code.isidentifier() and one.code == one.code.lower()
         assert one.cause[0].isupper() and one.cause.endswith("."), one.code
         assert one.cure == "" or (one.cure[0].islower() and not one.cure.endswith(".")), one.code
@@ -76,11 +76,11 @@ def test_causes_are_sentences_and_cures_are_imperative_phrases():
 
 
 def test_a_definition_states_what_it_lowers():
-    delayed = definition("effort_delayed")
+    delayed = find_definition("effort_delayed")
     assert delayed.lowered("computed_torque", "warning") == LIMITED
     assert delayed.lowered("computed_torque", "info") == delayed.lowered("payload", "warning") == YES
-    assert {definition("contact").lowered(use, "error") for use in USES} == {NO}
-    assert definition("effort_gravity_compensated").lowered("payload", "info") == NO
+    assert {find_definition("contact").lowered(use, "error") for use in USES} == {NO}
+    assert find_definition("effort_gravity_compensated").lowered("payload", "info") == NO
 
 
 def test_a_code_is_defined_once_and_lowers_known_uses():
@@ -91,28 +91,31 @@ def test_a_code_is_defined_once_and_lowers_known_uses():
 
 
 def test_a_finding_takes_severity_and_action_from_its_definition():
-    finding = definition("effort_sign").found("the effort of a is reversed", ["a"])
-    entry = definition("effort_sign")
+    finding = find_definition("effort_sign").found("the effort of a is reversed", ["a"])
+    entry = find_definition("effort_sign")
     assert finding == Finding("effort_sign", entry.severity, ("a",), "the effort of a is reversed", entry.cure)
-    other = definition("outside_training").found("far away", severity="warning", action="stay")
+    other = find_definition("outside_training").found("far away", severity="warning", action="stay")
     assert (other.severity, other.action, other.joints) == ("warning", "stay", ())
 
 
 def test_unknown_codes_and_severities_are_rejected():
     with pytest.raises(ValueError, match="not defined"):
-        definition("nonsense").found("x")
+        find_definition("nonsense").found("x")
     with pytest.raises(ValueError, match="severity 'fatal'"):
-        definition("no_motion").found("x", severity="fatal")
+        find_definition("no_motion").found("x", severity="fatal")
 
 
 def test_a_summary_is_read_back():
-    finding = definition("joint_barely_moves").found("a barely moves", ["a"])
+    finding = find_definition("joint_barely_moves").found("a barely moves", ["a"])
     assert Finding.from_summary(finding.summary()) == finding
     assert list(finding.summary()) == ["code", "severity", "joints", "message", "action"]
 
 
 def test_text_is_message_and_action():
-    one, other = definition("data_unused").found("keys not used: x"), definition("no_motion").found("no joint moves")
+    one, other = (
+        find_definition("data_unused").found("keys not used: x"),
+        find_definition("no_motion").found("no joint moves"),
+    )
     assert format_finding(one) == str(one) == "keys not used: x"
     assert format_finding(other) == "no joint moves; record a motion of all joints"
     assert format_findings([one, other], "error") == (format_finding(other),)

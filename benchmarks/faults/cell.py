@@ -417,21 +417,23 @@ def parameters_of_arm(folder: Path) -> Path:
     path = folder / "arm7_parameters.yaml"
     if path.exists():
         return path
-    from robot_dyn_id.dynamics.regressor import Regressor, terms_on_joints
+    from robot_dyn_id.dynamics.regressor import Regressor, place_terms_on_joints
     from robot_dyn_id.dynamics.terms import Coulomb, Offset, Viscous
-    from robot_dyn_id.excitation import random_fourier
+    from robot_dyn_id.excitation import draw_random_fourier
     from robot_dyn_id.files.parameters import write_parameters
     from robot_dyn_id.identification.pipeline import identify
     from robot_dyn_id.identification.settings import Settings
     from robot_dyn_id.model.robot import RobotModel
-    from robot_dyn_id.simulation.sensors import Sensors, sample_times, simulated_recording
+    from robot_dyn_id.simulation.sensors import Sensors, sample_times, simulate_recording
 
     terms, model = (Viscous(), Coulomb(), Offset()), RobotModel.from_file(URDF)
-    regressor, n = Regressor(model, terms_on_joints(model, terms)), len(JOINTS)
+    regressor, n = Regressor(model, place_terms_on_joints(model, terms)), len(JOINTS)
     values = np.concatenate([model.inertial_parameters, np.full(n, 1.5), np.full(n, 0.5), np.zeros(n)])
     sensors = Sensors(np.full(n, 0.05), 1e-6, 1e-4)
     trials = [
-        simulated_recording(regressor, values, random_fourier(model, seed), sample_times(20.0, 200.0), sensors, seed)
+        simulate_recording(
+            regressor, values, draw_random_fourier(model, seed), sample_times(20.0, 200.0), sensors, seed
+        )
         for seed in (1, 2)
     ]
     write_parameters(path, identify(trials[:1], trials[1:], model, Settings(terms=terms), "test").parameters)

@@ -149,10 +149,10 @@ def _read_trajectory(path: Path) -> None:
 
 def _read_parameters(path: Path) -> None:
     from robot_dyn_id.files.parameters import read_parameters
-    from robot_dyn_id.simulation.controllers import usable_dynamics
+    from robot_dyn_id.simulation.controllers import make_usable_dynamics
 
     parameters = read_parameters(path)
-    _use(usable_dynamics(parameters, Corpus.read("identified.urdf").decode(), JOINTS, needs_mass_matrix=True))
+    _use(make_usable_dynamics(parameters, Corpus.read("identified.urdf").decode(), JOINTS, needs_mass_matrix=True))
 
 
 def _use(dynamics: Any) -> None:
@@ -264,9 +264,9 @@ def _read_mesh(path: Path) -> None:
 
 
 def _read_srdf(path: Path) -> None:
-    from robot_dyn_id.excitation.collision.srdf import disabled_pairs
+    from robot_dyn_id.excitation.collision.srdf import read_disabled_pairs
 
-    disabled_pairs(path)
+    read_disabled_pairs(path)
 
 
 # --- messages --------------------------------------------------------------------------------------------------------
@@ -289,11 +289,11 @@ def _message(name: str, rng: random.Random) -> Any:
 
 
 def _parameter_set(folder: Path, rng: random.Random) -> None:
-    from robot_dyn_id.nodes.messages.conversions import parameter_set
-    from robot_dyn_id.simulation.controllers import usable_dynamics
+    from robot_dyn_id.nodes.messages.conversions import read_parameter_set
+    from robot_dyn_id.simulation.controllers import make_usable_dynamics
 
-    parameters = parameter_set(_message("ParameterSet", rng))
-    _use(usable_dynamics(parameters, Corpus.read("identified.urdf").decode(), JOINTS, needs_mass_matrix=True))
+    parameters = read_parameter_set(_message("ParameterSet", rng))
+    _use(make_usable_dynamics(parameters, Corpus.read("identified.urdf").decode(), JOINTS, needs_mass_matrix=True))
 
 
 def _joint_state(folder: Path, rng: random.Random) -> None:
@@ -305,18 +305,18 @@ def _joint_state(folder: Path, rng: random.Random) -> None:
 
 
 def _joint_state_bytes(folder: Path, rng: random.Random) -> None:
-    from robot_dyn_id.recordings.joint_states import decode, header_stamps
+    from robot_dyn_id.recordings.joint_states import decode, read_header_stamps
 
     data = Corpus.read("JointState.cdr")
     messages = [mutate.mutate_bytes(data, rng), data]
     decode(messages)
-    header_stamps(messages)
+    read_header_stamps(messages)
 
 
 def _trajectory(folder: Path, rng: random.Random) -> None:
-    from robot_dyn_id.nodes.messages.conversions import waypoints
+    from robot_dyn_id.nodes.messages.conversions import read_trajectory_points
 
-    waypoints(_message("JointTrajectory", rng), JOINTS)
+    read_trajectory_points(_message("JointTrajectory", rng), JOINTS)
 
 
 def _description(folder: Path, rng: random.Random) -> None:

@@ -23,7 +23,7 @@ from robot_dyn_id.data.recording import ArrayRecording
 from robot_dyn_id.dynamics.regressor import Motion, Regressor
 from robot_dyn_id.model.robot import STANDARD_GRAVITY, RobotModel
 from robot_dyn_id.simulation.closed_loop import quantize
-from robot_dyn_id.simulation.sensors import colored_noise
+from robot_dyn_id.simulation.sensors import draw_colored_noise
 
 URDF_FOLDER = Path(__file__).resolve().parents[2] / "urdf"
 
@@ -301,8 +301,8 @@ class Bench:
         friction = level * presliding(motion.q, drives.shares) + drives.viscous[:, None] * sliding
         friction = friction + ripple + drives.offset[:, None]
         count = len(t)
-        noise = colored_noise(0.95 * self.noise, count, self.rate, 0.0, rng)
-        noise = noise + colored_noise(0.3 * self.noise, count, self.rate, 0.1, rng)
+        noise = draw_colored_noise(0.95 * self.noise, count, self.rate, 0.0, rng)
+        noise = noise + draw_colored_noise(0.3 * self.noise, count, self.rate, 0.1, rng)
         resolution = 2 * np.pi / 2.0 ** rng.integers(16, 21)
         reading = quantize(motion.q + 0.2 * resolution * rng.normal(size=(n, count)), resolution)
         recorded = bool(rng.random() < 0.7)

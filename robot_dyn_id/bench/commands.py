@@ -14,12 +14,12 @@ from pathlib import Path
 
 import numpy as np
 
-from robot_dyn_id.bench.measuring import BenchFigure, timing
-from robot_dyn_id.dynamics.regressor import Motion, Regressor, terms_on_joints
+from robot_dyn_id.bench.measuring import BenchFigure, measure_time
+from robot_dyn_id.dynamics.regressor import Motion, Regressor, place_terms_on_joints
 from robot_dyn_id.dynamics.terms import Coulomb, Offset, Viscous
 from robot_dyn_id.errors import InternalError
-from robot_dyn_id.excitation import random_fourier
-from robot_dyn_id.files.shared import shared_file
+from robot_dyn_id.excitation import draw_random_fourier
+from robot_dyn_id.files.shared import find_shared_file
 from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.progress import Progress, Stage, ignore_progress
 from robot_dyn_id.recordings.bag_writer import StampedSamples, write_joint_state_bag
@@ -90,7 +90,7 @@ def run_command(words: Sequence[str | Path]) -> CommandCost:
 
 def measure_starts(repeats: int = 5, progress: Progress = ignore_progress) -> list[BenchFigure]:
     """CPU time of commands with little to compute, with a warm cache, and time of writing a report."""
-    robot = shared_file("urdf/arm7.urdf")
+    robot = find_shared_file("urdf/arm7.urdf")
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch)
         data, out = folder / "short.npz", folder / "run"
@@ -105,7 +105,7 @@ def measure_starts(repeats: int = 5, progress: Progress = ignore_progress) -> li
         ):
             progress(Stage(f"measuring: {name}"))
             costs = [run_command(words) for _ in range(repeats + 1)][1:]  # the first one may compile
-            found = timing([cost.seconds for cost in costs])
+            found = measure_time([cost.seconds for cost in costs])
             figures.append(BenchFigure(name, found.seconds, "s", goal, True, found.spread))
         figures.append(_measure_report(data, folder / "report", repeats))
     return figures
@@ -119,14 +119,14 @@ def _measure_report(data: Path, out: Path, repeats: int) -> BenchFigure:
     from robot_dyn_id.workflow.identification import identify
 
     settings = Settings(estimator=ESTIMATORS["weighted"](), terms=(Viscous(), Coulomb(), Offset()))
-    result = identify(RobotModel.from_file(shared_file("urdf/arm7.urdf")), open_recording(data), settings)
+    result = identify(RobotModel.from_file(find_shared_file("urdf/arm7.urdf")), open_recording(data), settings)
     seconds = []
     for number in range(repeats):
         start = time.process_time()
         result.save(out / str(number))
         seconds.append(time.process_time() - start)
     return BenchFigure(
-        "report and parameters of an identification", max(seconds), "s", 1.0, True, timing(seconds).spread
+        "report and parameters of an identification", max(seconds), "s", 1.0, True, measure_time(seconds).spread
     )
 
 
@@ -146,7 +146,7 @@ def measure_commands(quick: bool = False, progress: Progress = ignore_progress) 
             data = folder / f"data{samples}{suffix}"
             if not data.exists():
                 write_recording(data, samples, RATE)
-            robot, out = shared_file("urdf/arm7.urdf"), folder / "run"
+            robot, out = find_shared_file("urdf/arm7.urdf"), folder / "run"
             return run_command(["identify", data, "--robot", robot, "--out", out, "--force", *options])
 
         identified(START_SAMPLES, ".npz")  # may compile
@@ -217,11 +217,11 @@ def write_recording(path: Path, samples: int, rate: float) -> None:
         samples: number of samples.
         rate: sample rate [Hz].
     """
-    model = RobotModel.from_file(shared_file("urdf/arm7.urdf"))
-    regressor = Regressor(model, terms_on_joints(model, (Viscous(), Coulomb(0.01), Offset())))
+    model = RobotModel.from_file(find_shared_file("urdf/arm7.urdf"))
+    regressor = Regressor(model, place_terms_on_joints(model, (Viscous(), Coulomb(0.01), Offset())))
     friction = np.ones(len(regressor.names) - len(model.inertial_parameters))
     parameters = np.append(1.1 * model.inertial_parameters, friction)
-    t, series, rng = np.arange(samples) / rate, random_fourier(model, 1), np.random.default_rng(0)
+    t, series, rng = np.arange(samples) / rate, draw_random_fourier(model, 1), np.random.default_rng(0)
     q, dq, tau = (np.empty((samples, len(model.joint_names))) for _ in range(3))
     for start in range(0, samples, BLOCK):  # the regressor of all samples would not fit
         part = slice(start, start + BLOCK)

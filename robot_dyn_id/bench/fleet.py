@@ -6,7 +6,7 @@ from __future__ import annotations
 import numpy as np
 
 from robot_dyn_id.bench.kernels import Arm
-from robot_dyn_id.bench.measuring import REPEATS, BenchFigure, interleaved
+from robot_dyn_id.bench.measuring import REPEATS, BenchFigure, measure_interleaved
 from robot_dyn_id.dynamics.problem import UnfilteredProblem
 from robot_dyn_id.estimators.row_statistics import RowStatistics
 
@@ -39,7 +39,7 @@ def measure_fleet(repeats: int = REPEATS) -> list[BenchFigure]:
         for _ in range(NODES):
             RowStatistics.merged(parts)
 
-    found = interleaved({"merge": merge}, repeats)["merge"]
+    found = measure_interleaved({"merge": merge}, repeats)["merge"]
     arrays = (*parts[0].factors.triangles, *parts[0].scores)
     title = f"fleet: {len(arm.independent)} parameters"
     return [

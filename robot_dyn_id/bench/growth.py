@@ -8,16 +8,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from robot_dyn_id.bench.measuring import interleaved
-from robot_dyn_id.dynamics.base_parameters import base_parameters
+from robot_dyn_id.bench.measuring import measure_interleaved
+from robot_dyn_id.dynamics.base_parameters import compute_base_parameters
 from robot_dyn_id.dynamics.problem import UnfilteredProblem
-from robot_dyn_id.dynamics.regressor import Motion, Regressor, terms_on_joints
+from robot_dyn_id.dynamics.regressor import Motion, Regressor, place_terms_on_joints
 from robot_dyn_id.dynamics.terms import AbsoluteVelocity, Coulomb, Offset, RotorInertia, Spring, Stribeck, Term, Viscous
 from robot_dyn_id.estimators.factors import Factors
-from robot_dyn_id.excitation import random_fourier
-from robot_dyn_id.files.shared import shared_file
+from robot_dyn_id.excitation import draw_random_fourier
+from robot_dyn_id.files.shared import find_shared_file
 from robot_dyn_id.model.robot import RobotModel
-from robot_dyn_id.report.assets import page_environment
+from robot_dyn_id.report.assets import make_page_environment
 from robot_dyn_id.report.interactive import Plot, PlotAxis, PlotSheet, Series, Table
 
 SAMPLES = (1_000, 3_000, 10_000, 30_000, 100_000, 300_000)
@@ -50,7 +50,7 @@ class GrowthPoint:
     estimation: float
 
 
-def serial_chain(joints: int) -> RobotModel:
+def make_serial_chain(joints: int) -> RobotModel:
     """A chain of equal links whose axes alternate."""
     axes = ("0 0 1", "0 1 0", "1 0 0")
     parts = [LINK.format(k=k, parent=f"link{k - 1}" if k else "base", axis=axes[k % len(axes)]) for k in range(joints)]
@@ -64,12 +64,12 @@ def measure_growth(quick: bool = False, repeats: int = 3) -> dict[str, list[Grow
         quick: fewer and smaller sizes.
         repeats: measured runs at each size.
     """
-    arm = RobotModel.from_file(shared_file("urdf/arm7.urdf"))
+    arm = RobotModel.from_file(find_shared_file("urdf/arm7.urdf"))
     standard = TERMS[:3]
     return {
         "samples": [_point(arm, standard, count, count, repeats) for count in (FEW_SAMPLES if quick else SAMPLES)],
         "joints": [
-            _point(serial_chain(count), standard, AT_SAMPLES, count, repeats)
+            _point(make_serial_chain(count), standard, AT_SAMPLES, count, repeats)
             for count in (FEW_JOINTS if quick else JOINTS)
         ],
         "parameters": [
@@ -81,14 +81,14 @@ def measure_growth(quick: bool = False, repeats: int = 3) -> dict[str, list[Grow
 
 def _point(model: RobotModel, terms: Sequence[Term], samples: int, size: int | None, repeats: int) -> GrowthPoint:
     """Cost at one size; without `size` it is the number of base parameters."""
-    regressor = Regressor(model, terms_on_joints(model, terms))
-    independent = base_parameters(regressor).independent
-    motion = Motion(*random_fourier(model, 1).evaluate(np.linspace(0.0, 10.0, samples))[:3])
+    regressor = Regressor(model, place_terms_on_joints(model, terms))
+    independent = compute_base_parameters(regressor).independent
+    motion = Motion(*draw_random_fourier(model, 1).evaluate(np.linspace(0.0, 10.0, samples))[:3])
     torque = regressor.torque(motion, np.random.default_rng(0).normal(size=len(regressor.names)))
     problem = UnfilteredProblem.from_samples(regressor, independent, motion, torque)
     part = motion.take(slice(0, min(samples, AT_SAMPLES)))
     dense, ones = regressor.dense(part), np.ones(len(model.joint_names))
-    found = interleaved(
+    found = measure_interleaved(
         {
             "regressor": lambda: regressor.dense(part, dense),
             "estimation": lambda: Factors.from_problem(problem).solve(ones),
@@ -102,7 +102,7 @@ def _point(model: RobotModel, terms: Sequence[Term], samples: int, size: int | N
     )
 
 
-def growth_page(growth: dict[str, list[GrowthPoint]]) -> str:
+def render_growth_page(growth: dict[str, list[GrowthPoint]]) -> str:
     """Page with one plot for samples, joints and parameters each."""
     sheet = PlotSheet()
     for what, points in growth.items():
@@ -115,5 +115,5 @@ def growth_page(growth: dict[str, list[GrowthPoint]]) -> str:
         )
         axes = PlotAxis(what, logarithmic=what == "samples"), PlotAxis("CPU time per sample [us]")
         sheet.add(what, Plot(f"CPU time per sample over the number of {what}", *axes, (table,)))
-    template = page_environment().get_template("growth.html.j2")
+    template = make_page_environment().get_template("growth.html.j2")
     return template.render(sheet=sheet, growth=growth, at_samples=AT_SAMPLES)

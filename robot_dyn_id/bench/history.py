@@ -143,7 +143,7 @@ class Slowdown:
     spread: float
 
 
-def slower(run: BenchRun, last: BenchRun) -> list[Slowdown]:
+def list_slower(run: BenchRun, last: BenchRun) -> list[Slowdown]:
     """Figures that got worse by more than the spread of both runs, the worst first; none of runs that are unlike."""
     if run.unlike(last):
         return []

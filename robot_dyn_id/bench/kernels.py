@@ -11,22 +11,22 @@ from typing import Any
 import numpy as np
 
 from robot_dyn_id.arrays import Array, Integers
-from robot_dyn_id.bench.measuring import REPEATS, BenchFigure, Timing, interleaved, ratio
-from robot_dyn_id.dynamics.base_parameters import base_parameters
+from robot_dyn_id.bench.measuring import REPEATS, BenchFigure, Timing, compute_ratio, measure_interleaved
+from robot_dyn_id.dynamics.base_parameters import compute_base_parameters
 from robot_dyn_id.dynamics.dynamics import Dynamics
 from robot_dyn_id.dynamics.problem import UnfilteredProblem
-from robot_dyn_id.dynamics.regressor import Motion, Regressor, terms_on_joints
+from robot_dyn_id.dynamics.regressor import Motion, Regressor, place_terms_on_joints
 from robot_dyn_id.dynamics.terms import Coulomb, Offset, Viscous
 from robot_dyn_id.estimators.factors import Factors
-from robot_dyn_id.excitation import random_fourier
+from robot_dyn_id.excitation import draw_random_fourier
 from robot_dyn_id.excitation.design.information import Information
 from robot_dyn_id.excitation.design.objectives import condition
-from robot_dyn_id.files.shared import shared_file
+from robot_dyn_id.files.shared import find_shared_file
 from robot_dyn_id.model.robot import RobotModel, parse_with_pinocchio
 from robot_dyn_id.online.recursion import RecursiveLeastSquares
 from robot_dyn_id.progress import Progress, Stage, ignore_progress
 from robot_dyn_id.simulation.batch_plant import BatchPlant
-from robot_dyn_id.simulation.plant import Plant, nominal_dynamics
+from robot_dyn_id.simulation.plant import Plant, make_nominal_dynamics
 
 PERIOD_SAMPLES, FEWER_SAMPLES = 1000, 200
 """Samples of a period of motion, for a peer and for the objective of designs."""
@@ -63,11 +63,11 @@ class Arm:
     @classmethod
     def from_samples(cls, samples: int) -> Arm:
         """The shared 7-axis arm along `samples` samples."""
-        model = RobotModel.from_file(shared_file("urdf/arm7.urdf"))
-        regressor = Regressor(model, terms_on_joints(model, (Viscous(), Coulomb(), Offset())))
-        motion = Motion(*random_fourier(model, 1).evaluate(np.linspace(0.0, 10.0, samples))[:3])
+        model = RobotModel.from_file(find_shared_file("urdf/arm7.urdf"))
+        regressor = Regressor(model, place_terms_on_joints(model, (Viscous(), Coulomb(), Offset())))
+        motion = Motion(*draw_random_fourier(model, 1).evaluate(np.linspace(0.0, 10.0, samples))[:3])
         torque = regressor.torque(motion, np.random.default_rng(0).normal(size=len(regressor.names)))
-        return cls(regressor, base_parameters(regressor).independent, motion, torque)
+        return cls(regressor, compute_base_parameters(regressor).independent, motion, torque)
 
     @property
     def model(self) -> RobotModel:
@@ -121,23 +121,23 @@ def _estimation(arm: Arm, repeats: int) -> list[BenchFigure]:
     figaroh = _figaroh(arm)
     if not isinstance(figaroh, str):
         contenders |= figaroh
-    found = interleaved(contenders, repeats)
+    found = measure_interleaved(contenders, repeats)
     theirs: dict[str, Timing | str] = {
         name: figaroh if isinstance(figaroh, str) else found[name] for name in ("figaroh regressor", "figaroh")
     }
     goal = 40.0 if samples >= 100_000 else 18.0
     return [
-        ratio("stacked regressor against a Python loop over Pinocchio", found["loop"], found["regressor"], 7.0),
-        ratio("stacked regressor against FIGAROH", theirs["figaroh regressor"], found["regressor"], goal),
-        ratio("samples to parameters by QR against loop and lstsq", found["lstsq"], found["qr"], 15.0),
-        ratio("samples to parameters by Gram against loop and lstsq", found["lstsq"], found["gram"], 30.0),
-        ratio("samples to parameters by QR against FIGAROH", theirs["figaroh"], found["qr"], 100.0),
-        ratio("samples to parameters by Gram against FIGAROH", theirs["figaroh"], found["gram"], 200.0),
+        compute_ratio("stacked regressor against a Python loop over Pinocchio", found["loop"], found["regressor"], 7.0),
+        compute_ratio("stacked regressor against FIGAROH", theirs["figaroh regressor"], found["regressor"], goal),
+        compute_ratio("samples to parameters by QR against loop and lstsq", found["lstsq"], found["qr"], 15.0),
+        compute_ratio("samples to parameters by Gram against loop and lstsq", found["lstsq"], found["gram"], 30.0),
+        compute_ratio("samples to parameters by QR against FIGAROH", theirs["figaroh"], found["qr"], 100.0),
+        compute_ratio("samples to parameters by Gram against FIGAROH", theirs["figaroh"], found["gram"], 200.0),
     ]
 
 
 def _base_parameters(arm: Arm, repeats: int) -> list[BenchFigure]:
-    found = interleaved({"ours": lambda: base_parameters(arm.regressor)}, 3 * repeats)["ours"]
+    found = measure_interleaved({"ours": lambda: compute_base_parameters(arm.regressor)}, 3 * repeats)["ours"]
     return [BenchFigure("base parameters with friction", 1e3 * found.seconds, "ms", 5.0, True, found.spread)]
 
 
@@ -146,7 +146,7 @@ def _simulation(arm: Arm, repeats: int) -> list[BenchFigure]:
     import pinocchio
 
     rigid, model = Regressor(arm.model), arm.model
-    base = base_parameters(rigid)
+    base = compute_base_parameters(rigid)
     ours = Dynamics(rigid, base.independent, base.mapping @ model.inertial_parameters)
     q, dq = (np.ascontiguousarray(values.T) for values in (arm.motion.q, arm.motion.dq))
     tau, out = 20.0 * np.random.default_rng(1).normal(size=q.shape), np.empty_like(q)
@@ -159,7 +159,7 @@ def _simulation(arm: Arm, repeats: int) -> list[BenchFigure]:
 
     n = len(model.joint_names)
     start = np.linspace(-0.5, 0.5, n)
-    simulated = nominal_dynamics(model, np.full(n, VISCOUS), np.zeros(n), 0.01)
+    simulated = make_nominal_dynamics(model, np.full(n, VISCOUS), np.zeros(n), 0.01)
     plant = Plant(simulated, start)
     many = BatchPlant(simulated, np.tile(simulated.parameters, (ROBOTS, 1)), start, threads=1)
     every, rest = np.ones(ROBOTS, dtype=bool), np.zeros_like(start)
@@ -186,14 +186,16 @@ def _simulation(arm: Arm, repeats: int) -> list[BenchFigure]:
     mujoco = _mujoco(model, start)
     if not isinstance(mujoco, str):
         contenders["mujoco"] = mujoco
-    found = interleaved(contenders, repeats)
+    found = measure_interleaved(contenders, repeats)
     parallel: Timing | str = found.get("parallel", "this Pinocchio has no abaInParallel")
     theirs: Timing | str = mujoco if isinstance(mujoco, str) else found["mujoco"]
     return [
-        ratio("forward dynamics against pin.aba", found["aba"], found["ours"], 3.5),
-        ratio("forward dynamics against pin.abaInParallel, one thread", parallel, found["ours"], 2.3),
-        ratio("Runge-Kutta steps of one robot with viscous friction against MuJoCo", theirs, found["steps"], 2.0),
-        ratio(
+        compute_ratio("forward dynamics against pin.aba", found["aba"], found["ours"], 3.5),
+        compute_ratio("forward dynamics against pin.abaInParallel, one thread", parallel, found["ours"], 2.3),
+        compute_ratio(
+            "Runge-Kutta steps of one robot with viscous friction against MuJoCo", theirs, found["steps"], 2.0
+        ),
+        compute_ratio(
             f"Runge-Kutta steps of {ROBOTS} robots at once against MuJoCo",
             theirs if isinstance(theirs, str) else _scaled(theirs, 1.0 / STEPS),
             _scaled(found["batch"], 1.0 / (BATCH_STEPS * ROBOTS)),
@@ -210,9 +212,9 @@ def _scaled(timing: Timing, factor: float) -> Timing:
 def _objective(arm: Arm, repeats: int) -> list[BenchFigure]:
     """Condition number of a period of motion, by Gram matrices and by a loop with an SVD."""
     rigid, n = Regressor(arm.model), len(arm.model.joint_names)
-    base = base_parameters(rigid)
+    base = compute_base_parameters(rigid)
     t = 10.0 * np.arange(PERIOD_SAMPLES) / PERIOD_SAMPLES
-    motion = Motion(*random_fourier(arm.model, 1).evaluate(t)[:3])
+    motion = Motion(*draw_random_fourier(arm.model, 1).evaluate(t)[:3])
     few = motion.take(slice(None, None, PERIOD_SAMPLES // FEWER_SAMPLES))
     rows, ours = np.zeros((PERIOD_SAMPLES, n, 10 * n)), Information(rigid, base, np.ones(n))
     loop = _pinocchio_loop(Arm(rigid, base.independent, motion, np.empty(0)), rows)
@@ -227,10 +229,10 @@ def _objective(arm: Arm, repeats: int) -> list[BenchFigure]:
         "ours": lambda: condition(ours.matrix(motion)),
         "few": lambda: condition(ours.matrix(few)),
     }
-    found = interleaved(contenders, 3 * repeats)
+    found = measure_interleaved(contenders, 3 * repeats)
     return [
-        ratio("excitation objective against loop and SVD", found["peer"], found["ours"], 9.0),
-        ratio("excitation objective, 200 of 1000 samples", found["peer"], found["few"], 25.0),
+        compute_ratio("excitation objective against loop and SVD", found["peer"], found["ours"], 9.0),
+        compute_ratio("excitation objective, 200 of 1000 samples", found["peer"], found["few"], 25.0),
     ]
 
 
@@ -250,11 +252,11 @@ def _online(arm: Arm, repeats: int) -> list[BenchFigure]:
         for block, target in zip(rows, targets, strict=True):
             factor = np.linalg.qr(np.vstack([0.9999 * factor, np.column_stack([block, target])]), mode="r")
 
-    found = interleaved({"ours": update, "peer": restack}, repeats)
+    found = measure_interleaved({"ours": update, "peer": restack}, repeats)
     own = found["ours"]
     return [
         BenchFigure("recursive update", 1e6 * own.seconds / UPDATES, "us", 1e6 / UPDATE_RATE, True, own.spread),
-        ratio("recursive update against a QR by NumPy", found["peer"], own, 5.0),
+        compute_ratio("recursive update against a QR by NumPy", found["peer"], own, 5.0),
     ]
 
 

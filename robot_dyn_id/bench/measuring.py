@@ -59,12 +59,12 @@ class BenchFigure:
         return self.value <= self.goal if self.at_most else self.value >= self.goal
 
     def summary(self) -> dict[str, Any]:
-        """Values for `--json`; `ratio` is the value, in `unit`."""
+        """Values for `--json`; `compute_ratio` is the value, in `unit`."""
         values = {"name": self.name, "ratio": self.value, "unit": self.unit, "goal": self.goal, "met": self.met}
         return {**values, "at_most": self.at_most, "spread": self.spread, "why": self.why}
 
 
-def interleaved(contenders: Mapping[str, Callable[[], object]], repeats: int = REPEATS) -> dict[str, Timing]:
+def measure_interleaved(contenders: Mapping[str, Callable[[], object]], repeats: int = REPEATS) -> dict[str, Timing]:
     """CPU time of each contender, all run in turn; the first round, which may compile, is left out."""
     times: dict[str, list[float]] = {name: [] for name in contenders}
     for number in range(repeats + 1):
@@ -73,16 +73,16 @@ def interleaved(contenders: Mapping[str, Callable[[], object]], repeats: int = R
             work()
             if number:
                 times[name].append(time.process_time() - start)
-    return {name: timing(values) for name, values in times.items()}
+    return {name: measure_time(values) for name, values in times.items()}
 
 
-def timing(seconds: list[float]) -> Timing:
+def measure_time(seconds: list[float]) -> Timing:
     """Median and spread of repeated times [s]."""
     middle = float(np.median(seconds))
     return Timing(middle, 0.5 * (max(seconds) - min(seconds)) / middle if middle > 0.0 else 0.0)
 
 
-def ratio(name: str, peer: Timing | str, own: Timing, goal: float) -> BenchFigure:
+def compute_ratio(name: str, peer: Timing | str, own: Timing, goal: float) -> BenchFigure:
     """Time of a peer over that of this package; `peer` is the reason if there is none."""
     if isinstance(peer, str):
         return BenchFigure(name, None, "times", goal, why=peer)

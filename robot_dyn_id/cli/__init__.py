@@ -98,10 +98,10 @@ class _Parser(argparse.ArgumentParser):
         Raises:
             ArgumentError: another value.
         """
-        from robot_dyn_id.errors import suggestion
+        from robot_dyn_id.errors import suggest_known
 
         if action.choices is not None and value not in action.choices:
-            hint = suggestion(value, [str(choice) for choice in action.choices])
+            hint = suggest_known(value, [str(choice) for choice in action.choices])
             raise argparse.ArgumentError(action, f"invalid choice: {value!r}; {hint}")
 
 
@@ -131,7 +131,7 @@ _terminals: list[Terminal] = []
 """The terminal of the running command, if one runs."""
 
 
-def progress(stage: Stage) -> None:
+def show_progress(stage: Stage) -> None:
     """Show the stage of the running command.
 
     Raises:
@@ -299,9 +299,9 @@ def _guarded(given: Sequence[str]) -> int:
     except Exception as fault:
         if _interruptions:  # its exception was lost in a callback of a library, such as the compiler, which failed then
             return _fail(_interrupted(given), given)
-        from robot_dyn_id.faults import reported, setup_error  # slow to import
+        from robot_dyn_id.faults import explain_setup_error, report_fault  # slow to import
 
-        return _fail(setup_error(fault) or reported(fault, ["robot-dyn-id", *given]), given)
+        return _fail(explain_setup_error(fault) or report_fault(fault, ["robot-dyn-id", *given]), given)
 
 
 def _interrupted(given: Sequence[str]) -> RobotDynIdError:
@@ -355,13 +355,13 @@ def _check_options(given: Sequence[str], options: Sequence[str]) -> None:
     Raises:
         _WrongWords: an option that it does not have, with the nearest one.
     """
-    from robot_dyn_id.errors import suggestion
+    from robot_dyn_id.errors import suggest_known
 
     for word in given[: given.index("--") if "--" in given else None]:
         option = word.partition("=")[0]
         if option.startswith("--") and not any(known.startswith(option) for known in options):
             name = f"robot-dyn-id {_verb(given)}"
-            raise _WrongWords(f"{name}: unknown option {option}; {suggestion(option, options)} (try {name} --help)")
+            raise _WrongWords(f"{name}: unknown option {option}; {suggest_known(option, options)} (try {name} --help)")
 
 
 def _verb(given: Sequence[str]) -> str | None:

@@ -8,8 +8,8 @@ from typing import Any
 
 from robot_dyn_id.cli import show
 from robot_dyn_id.cli.robots import add_robot, read_robot
-from robot_dyn_id.dynamics.base_parameters import PIVOTS, base_parameters
-from robot_dyn_id.dynamics.regressor import Regressor, terms_on_joints
+from robot_dyn_id.dynamics.base_parameters import PIVOTS, compute_base_parameters
+from robot_dyn_id.dynamics.regressor import Regressor, place_terms_on_joints
 from robot_dyn_id.model.robot import STANDARD_GRAVITY, RobotModel
 from robot_dyn_id.parameters import BaseParameters
 
@@ -27,7 +27,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> tuple[int, dict[str, Any]]:
     """Find the base parameters and print them."""
     regressor, pivots = _regressor_of(arguments)
-    model, base = regressor.model, base_parameters(regressor, arguments.pivots or pivots)
+    model, base = regressor.model, compute_base_parameters(regressor, arguments.pivots or pivots)
     if not arguments.json:
         _print(model, base)
     return 0, {
@@ -47,11 +47,14 @@ def _regressor_of(arguments: argparse.Namespace) -> tuple[Regressor, str]:
     if arguments.config is None:
         gravity = arguments.gravity or STANDARD_GRAVITY
         return Regressor(RobotModel.from_description(read_robot(arguments), gravity=gravity)), PIVOTS[0]
-    from robot_dyn_id.cli.sources import configuration_from, robot_from  # slow to import: all estimators and formats
+    from robot_dyn_id.cli.sources import (  # slow to import: all estimators and formats
+        read_configuration_from,
+        read_robot_from,
+    )
 
-    configuration = configuration_from(arguments)
-    model, settings = robot_from(read_robot(arguments), configuration), configuration.settings
-    return Regressor(model, terms_on_joints(model, settings.fixed_terms, settings.couplings)), settings.pivots
+    configuration = read_configuration_from(arguments)
+    model, settings = read_robot_from(read_robot(arguments), configuration), configuration.settings
+    return Regressor(model, place_terms_on_joints(model, settings.fixed_terms, settings.couplings)), settings.pivots
 
 
 def _print(model: RobotModel, base: BaseParameters) -> None:

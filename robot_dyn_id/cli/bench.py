@@ -15,24 +15,24 @@ import numpy as np
 
 from robot_dyn_id.bench import commands
 from robot_dyn_id.bench.fleet import measure_fleet
-from robot_dyn_id.bench.growth import growth_page, measure_growth
-from robot_dyn_id.bench.history import BenchRun, Slowdown, read_run, slower
+from robot_dyn_id.bench.growth import measure_growth, render_growth_page
+from robot_dyn_id.bench.history import BenchRun, Slowdown, list_slower, read_run
 from robot_dyn_id.bench.kernels import measure_kernels
 from robot_dyn_id.bench.measuring import REPEATS, BenchFigure
-from robot_dyn_id.cli import note, progress, show
+from robot_dyn_id.cli import note, show, show_progress
 from robot_dyn_id.cli.outputs import add_force, claim
 from robot_dyn_id.data.chunk import Chunk
 from robot_dyn_id.data.recording import ArrayRecording
-from robot_dyn_id.dynamics.base_parameters import base_parameters
+from robot_dyn_id.dynamics.base_parameters import compute_base_parameters
 from robot_dyn_id.dynamics.dynamics import Dynamics
-from robot_dyn_id.dynamics.prior import nominal_prior
-from robot_dyn_id.dynamics.regressor import Motion, Regressor, terms_on_joints
+from robot_dyn_id.dynamics.prior import make_nominal_prior
+from robot_dyn_id.dynamics.regressor import Motion, Regressor, place_terms_on_joints
 from robot_dyn_id.dynamics.terms import Coulomb, Offset, Viscous
 from robot_dyn_id.errors import RobotDynIdError, UsageError
 from robot_dyn_id.estimators import ESTIMATORS
-from robot_dyn_id.excitation import random_fourier
+from robot_dyn_id.excitation import draw_random_fourier
 from robot_dyn_id.excitation.trajectory import Trajectory
-from robot_dyn_id.files.shared import shared_file
+from robot_dyn_id.files.shared import find_shared_file
 from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.progress import Stage
 from robot_dyn_id.signals.filtering import LowPass
@@ -40,7 +40,7 @@ from robot_dyn_id.signals.processing import SignalPlan
 from robot_dyn_id.signals.trials import FilteredTrials
 from robot_dyn_id.signals.windows import FilteredWindow
 from robot_dyn_id.simulation.closed_loop import ControllerModel, Replay
-from robot_dyn_id.simulation.sensors import Sensors, measured
+from robot_dyn_id.simulation.sensors import Sensors, add_sensor_errors
 from robot_dyn_id.text.files import write_atomically
 
 RATE, CUTOFF = 100.0, 10.0
@@ -106,7 +106,7 @@ def run(arguments: argparse.Namespace) -> tuple[int, dict[str, Any]]:
     kept = Path(arguments.last) if arguments.last else folder / RESULTS if folder else None
     last = read_run(kept) if kept is not None and (arguments.last or kept.is_file()) else None
     measured_run = _measure(arguments)
-    found = slower(measured_run, last) if last else []
+    found = list_slower(measured_run, last) if last else []
     answer = {**measured_run.summary(), "command": [], "compared_with": str(kept) if last else None}
     answer["slower"] = [vars(one) for one in found]
     answer["unlike"] = list(measured_run.unlike(last)) if last else []
@@ -115,11 +115,11 @@ def run(arguments: argparse.Namespace) -> tuple[int, dict[str, Any]]:
         stored = measured_run
         if (folder / RESULTS).is_file() and not stored.unlike(before := read_run(folder / RESULTS)):
             if not arguments.accept_slower:
-                stored = stored.without(slower(stored, before), before)
+                stored = stored.without(list_slower(stored, before), before)
             stored = stored.completed(before)  # the run of one part keeps the figures of the others
         text = json.dumps(stored.summary(), indent=1, allow_nan=False)
         write_atomically(folder / RESULTS, f"{text}\n")
-        write_atomically(folder / PAGE, growth_page(measured_run.growth))
+        write_atomically(folder / PAGE, render_growth_page(measured_run.growth))
     if not arguments.json:
         _print(measured_run, last, found)
     return 0, answer
@@ -132,13 +132,13 @@ def _measure(arguments: argparse.Namespace) -> BenchRun:
     figures: list[BenchFigure] = []
     samples = arguments.samples or (QUICK_SAMPLES if quick else SAMPLES)
     if arguments.what != "starts":
-        figures += measure_kernels(samples, repeats, progress)
+        figures += measure_kernels(samples, repeats, show_progress)
         figures += measure_fleet(repeats)
     if arguments.what != "speed":
-        figures += commands.measure_starts(repeats, progress)
+        figures += commands.measure_starts(repeats, show_progress)
     if everything:
-        figures += commands.measure_commands(quick, progress)
-        progress(Stage("measuring: growth with samples, joints and parameters"))
+        figures += commands.measure_commands(quick, show_progress)
+        show_progress(Stage("measuring: growth with samples, joints and parameters"))
     return BenchRun.from_figures(figures, measure_growth(quick) if everything or arguments.out else {}, quick, samples)
 
 
@@ -187,7 +187,7 @@ def _command(samples: int) -> dict[int, float]:
     seconds: dict[int, float] = {}
     with tempfile.TemporaryDirectory() as scratch:
         for count in (counts[0], *counts):
-            progress(Stage(f"identify, {count} samples"))
+            show_progress(Stage(f"identify, {count} samples"))
             data, out = Path(scratch) / f"data{count}.npz", Path(scratch) / "run"
             if not data.exists():
                 commands.write_recording(data, count, commands.RATE)
@@ -195,7 +195,7 @@ def _command(samples: int) -> dict[int, float]:
                 "identify",
                 data,
                 "--robot",
-                shared_file("urdf/arm7.urdf"),
+                find_shared_file("urdf/arm7.urdf"),
                 "--out",
                 out,
                 "--force",
@@ -206,9 +206,9 @@ def _command(samples: int) -> dict[int, float]:
 
 def _estimators(arguments: argparse.Namespace) -> tuple[int, dict[str, Any]]:
     """CPU time of every estimator, filters included, once each after a short run that compiles; no goals."""
-    model, count = RobotModel.from_file(shared_file("urdf/arm7.urdf")), arguments.samples or 10_000
-    regressor = Regressor(model, terms_on_joints(model, (Viscous(), Coulomb(0.05), Offset())))
-    base, motion = base_parameters(regressor), random_fourier(model, 1)
+    model, count = RobotModel.from_file(find_shared_file("urdf/arm7.urdf")), arguments.samples or 10_000
+    regressor = Regressor(model, place_terms_on_joints(model, (Viscous(), Coulomb(0.05), Offset())))
+    base, motion = compute_base_parameters(regressor), draw_random_fourier(model, 1)
     friction = np.ones(len(regressor.names) - len(model.inertial_parameters))
     parameters = np.append(1.1 * model.inertial_parameters, friction)
     dynamics = Dynamics(regressor, np.arange(len(parameters)), parameters)
@@ -218,9 +218,9 @@ def _estimators(arguments: argparse.Namespace) -> tuple[int, dict[str, Any]]:
     for run, samples in enumerate((min(count, 4000), count)):
         recording = _recording(dynamics, controller, motion, samples)
         trials = FilteredTrials([recording], model.joint_names, {}, plan)
-        problem = trials.problem(regressor, base.independent, nominal_prior(model, base.mapping))
+        problem = trials.problem(regressor, base.independent, make_nominal_prior(model, base.mapping))
         for number, (name, kind) in enumerate(ESTIMATORS.items()):
-            progress(Stage("measuring estimators", run * len(ESTIMATORS) + number, 2 * len(ESTIMATORS), name))
+            show_progress(Stage("measuring estimators", run * len(ESTIMATORS) + number, 2 * len(ESTIMATORS), name))
             options = {"controller": controller} if "controller" in {item.name for item in fields(kind)} else {}  # type: ignore[arg-type]
             start = time.process_time()
             try:
@@ -264,7 +264,7 @@ def _recording(dynamics: Dynamics, controller: ControllerModel, motion: Trajecto
     assert true.tau is not None
     joints = dynamics.regressor.model.joint_names
     sensors = Sensors(np.full(len(joints), 0.1), 1e-6, 1e-3)
-    shown = measured(joints, Chunk(true.t, true.motion.q.T, true.motion.dq.T, true.tau.T), sensors, 0)
+    shown = add_sensor_errors(joints, Chunk(true.t, true.motion.q.T, true.motion.dq.T, true.tau.T), sensors, 0)
     return replace(shown, samples=replace(shown.samples, reference=wanted.q[:, : len(true.t)].T))
 
 

@@ -13,15 +13,15 @@ from robot_dyn_id.cli import show
 from robot_dyn_id.cli.findings import print_findings
 from robot_dyn_id.cli.outputs import add_force, claim
 from robot_dyn_id.cli.robots import add_robot, read_robot
-from robot_dyn_id.cli.sources import add_configuration, configuration_from, report_unused
+from robot_dyn_id.cli.sources import add_configuration, read_configuration_from, report_unused
 from robot_dyn_id.errors import UsageError
 from robot_dyn_id.files.chain import write_chain
 from robot_dyn_id.findings import summarize_findings
 from robot_dyn_id.loads.chain_recording import PRECISION, IdentifiedChain, identify_recorded_chain
 from robot_dyn_id.recordings.wrenches import HINGES_KEY, open_hinge_wrenches
-from robot_dyn_id.report.folder import output_folder
+from robot_dyn_id.report.folder import make_output_folder
 from robot_dyn_id.workflow.identification import open_all
-from robot_dyn_id.workflow.joints import report_recordings, robot_for
+from robot_dyn_id.workflow.joints import make_robot_for, report_recordings
 
 FILE = "chain.yaml"
 
@@ -62,9 +62,9 @@ def run(arguments: argparse.Namespace) -> tuple[int, dict[str, Any]]:
     if not 0.0 < arguments.precision < 0.1:
         raise UsageError(f"--precision {arguments.precision:g}: must be between 0 and 0.1")
     claim(arguments, Path(arguments.out) / FILE)
-    configuration = configuration_from(arguments)
+    configuration = read_configuration_from(arguments)
     (recording,) = open_all([arguments.data], configuration)
-    model = robot_for(read_robot(arguments), configuration, [recording])
+    model = make_robot_for(read_robot(arguments), configuration, [recording])
     wrenches = open_hinge_wrenches(arguments.data, model.joint_names)
     chain = identify_recorded_chain(
         recording, wrenches, model, configuration.settings, arguments.principal, arguments.precision
@@ -73,7 +73,7 @@ def run(arguments: argparse.Namespace) -> tuple[int, dict[str, Any]]:
         *report_unused(configuration, UNUSED, "the bodies of a chain"),
         *report_recordings([recording], model.joint_names),
     )
-    file = output_folder(arguments.out) / FILE
+    file = make_output_folder(arguments.out) / FILE
     summary = write_chain(file, chain, **summarize_findings(findings))
     print_findings(findings)
     if not arguments.json:

@@ -7,11 +7,11 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from robot_dyn_id.cli import progress, show
+from robot_dyn_id.cli import show, show_progress
 from robot_dyn_id.cli.outputs import add_force, claim
-from robot_dyn_id.cli.sources import add_configuration, configuration_from
+from robot_dyn_id.cli.sources import add_configuration, read_configuration_from
 from robot_dyn_id.errors import UsageError
-from robot_dyn_id.files.parameters import parameters_file, read_parameters
+from robot_dyn_id.files.parameters import find_parameters_file, read_parameters
 from robot_dyn_id.report.folder import COMPARISON, COMPARISON_PAGE, PARAMETERS
 from robot_dyn_id.workflow.comparison import compare
 from robot_dyn_id.workflow.identification import open_all
@@ -40,11 +40,11 @@ def run(arguments: argparse.Namespace) -> tuple[int, dict[str, Any]]:
         raise UsageError(f"{', '.join(unused)}: has no effect without --data")
     if arguments.out:
         claim(arguments, *(Path(arguments.out) / name for name in (COMPARISON, COMPARISON_PAGE)))
-    configuration = configuration_from(arguments)
-    files = [parameters_file(run) for run in arguments.runs]
+    configuration = read_configuration_from(arguments)
+    files = [find_parameters_file(run) for run in arguments.runs]
     models = [read_parameters(file) for file in files]
     recordings = open_all(arguments.data, configuration) if arguments.data else []
-    result = compare(models, _names(arguments.runs, files), recordings, configuration.settings, progress)
+    result = compare(models, _names(arguments.runs, files), recordings, configuration.settings, show_progress)
     summary = result.save(arguments.out) if arguments.out else result.summary()
     if not arguments.json:
         show(result)

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 
 from robot_dyn_id.cli import note
-from robot_dyn_id.cores import available_cores
+from robot_dyn_id.cores import count_cores
 from robot_dyn_id.kernels.compiled import is_on_disk
 from robot_dyn_id.kernels.stepping import advance_lanes
 from robot_dyn_id.simulation.plant_lanes import warm_up_dry_friction, warm_up_lanes
@@ -45,7 +45,7 @@ def compiling(*warm_ups: Callable[[], None]) -> Iterator[None]:
     Args:
         warm_ups: functions of modules, called one after the other.
     """
-    if available_cores() < LEAST_CORES:
+    if count_cores() < LEAST_CORES:
         yield
         return
     process = multiprocessing.get_context("spawn").Process(target=_call, args=(warm_ups,), daemon=True)

@@ -17,21 +17,21 @@ from typing import Any
 import numpy as np
 from scipy.interpolate import CubicSpline
 
-from robot_dyn_id.cli import note, progress, show
+from robot_dyn_id.cli import note, show, show_progress
 from robot_dyn_id.cli.compilation import announce_compilation, compiling
 from robot_dyn_id.cli.next_steps import show_next_steps
 from robot_dyn_id.cli.outputs import claim
 from robot_dyn_id.dynamics.dynamics import Dynamics
 from robot_dyn_id.errors import DeadlineError, GraphError, InternalError, RobotDynIdError, UsageError
 from robot_dyn_id.files.parameters import read_parameters
-from robot_dyn_id.files.shared import shared_file
+from robot_dyn_id.files.shared import find_shared_file
 from robot_dyn_id.identification.stages.identification import Identification
 from robot_dyn_id.kernels.stepping import advance
 from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.model.urdf import RobotDescription
 from robot_dyn_id.progress import Stage
 from robot_dyn_id.recordings import open_recording
-from robot_dyn_id.report.folder import PARAMETERS, REPORT, RESULTS, output_folder, write_report
+from robot_dyn_id.report.folder import PARAMETERS, REPORT, RESULTS, make_output_folder, write_report
 from robot_dyn_id.signals.filtering import LowPass, derivative
 from robot_dyn_id.simulation.plant import warm_up_regressor, warm_up_tiles
 
@@ -84,10 +84,10 @@ def run(arguments: argparse.Namespace) -> tuple[int, dict[str, Any]]:
     if arguments.out:
         claim(arguments, *(Path(arguments.out) / name for name in OUTPUTS))
     domain = keep_to_this_host(listen=True)
-    folder = output_folder(arguments.out or Path("runs") / f"demo-{datetime.now():%Y%m%d-%H%M%S}")
+    folder = make_output_folder(arguments.out or Path("runs") / f"demo-{datetime.now():%Y%m%d-%H%M%S}")
     write_robots(folder)
     announce_compilation(advance)
-    with compiling(warm_up_regressor, warm_up_tiles), composition() as ros:
+    with compiling(warm_up_regressor, warm_up_tiles), make_composition() as ros:
         note(f"ROS domain {domain}, which was empty, and namespace {ros.namespace}")
         result, truth, motion, failure = _identify(ros, folder, arguments.seed)
         namespace = ros.namespace
@@ -100,19 +100,19 @@ def run(arguments: argparse.Namespace) -> tuple[int, dict[str, Any]]:
     return int(summary["verdict"] == "bad"), summary
 
 
-def composition() -> Any:
+def make_composition() -> Any:
     """The demo's `Composition`: all topics, `/clock` included, in a namespace.
 
     It ends if a robot joins the domain, or if a node fails.
     """
     from robot_dyn_id.nodes.runtime.composition import Composition
-    from robot_dyn_id.nodes.runtime.isolation import robots_outside
+    from robot_dyn_id.nodes.runtime.isolation import find_robots_outside
 
     namespace = f"/robot_dyn_id_demo_{secrets.token_hex(4)}"
 
     def check(ros: Composition) -> None:
         ros.raise_faults()
-        topic = robots_outside(ros.client, namespace)
+        topic = find_robots_outside(ros.client, namespace)
         if topic:
             raise GraphError(
                 f"a robot has joined the demo's ROS domain {os.environ['ROS_DOMAIN_ID']}, with the topic {topic}: "
@@ -124,12 +124,12 @@ def composition() -> Any:
 
 def write_robots(folder: Path) -> None:
     """Write the arm, with joint names of its own, into the run folder: as it is described, and as it really is."""
-    described = with_own_joints(Path(shared_file("urdf/arm7.urdf")).read_text(encoding="utf-8"))
+    described = prefix_joints(Path(find_shared_file("urdf/arm7.urdf")).read_text(encoding="utf-8"))
     (folder / DESCRIPTION).write_text(described, encoding="utf-8")
-    (folder / PLANT).write_text(heavier(described), encoding="utf-8")
+    (folder / PLANT).write_text(make_heavier(described), encoding="utf-8")
 
 
-def with_own_joints(urdf: str) -> str:
+def prefix_joints(urdf: str) -> str:
     """The robot with `JOINT_PREFIX` in front of every joint's name."""
     root = ET.fromstring(urdf)
     for joint in root.iter("joint"):
@@ -137,7 +137,7 @@ def with_own_joints(urdf: str) -> str:
     return ET.tostring(root, encoding="unicode")
 
 
-def heavier(urdf: str) -> str:
+def make_heavier(urdf: str) -> str:
     """The robot as it really is: every link 5 to 15 % heavier than its description says."""
     root = ET.fromstring(urdf)
     inertials = list(root.iter("inertial"))
@@ -164,7 +164,7 @@ def _identify(ros: Any, folder: Path, seed: int) -> tuple[Identification, Dynami
     from robot_dyn_id.nodes.simulator import Simulator
     from robot_dyn_id.nodes.torque_residual_monitor import TorqueResidualMonitor
 
-    config, urdf, plant = (shared_file("config/arm7.yaml"),), str(folder / DESCRIPTION), folder / PLANT
+    config, urdf, plant = (find_shared_file("config/arm7.yaml"),), str(folder / DESCRIPTION), folder / PLANT
 
     def record(trial: str, topics: tuple[str, ...] = ("joint_states",)) -> Any:
         offset, differs = TRIALS[trial]
@@ -175,13 +175,13 @@ def _identify(ros: Any, folder: Path, seed: int) -> tuple[Identification, Dynami
         }
         return _record(ros, {"folder": str(folder / trial), "topics": topics, **SIMULATED_TIME}, excitation, config)
 
-    progress(Stage("starting the simulator"))
+    show_progress(Stage("starting the simulator"))
     simulator = ros.add(Simulator, {"urdf": str(plant), "seed": seed, "clock": True}, config)
     rates = f"{simulator.settings.rate:g} Hz, sensors at {simulator.settings.publish_rate:g} Hz"
     note(f"simulating {plant} at {rates}")
     record("training")
     held_out = record("held_out")
-    progress(Stage("identifying"))
+    show_progress(Stage("identifying"))
     ros.add(TorqueResidualMonitor, SIMULATED_TIME, config)
     reports = ros.heard(IdentificationReport, "identification_report", LATCHED)
     published = ros.heard(ParameterSetMsg, "identified_parameters", LATCHED)
@@ -206,7 +206,7 @@ def _follow_with_twin(ros: Any, record: Callable[[str, tuple[str, ...]], Any]) -
     from robot_dyn_id.nodes.simulator import Simulator
 
     try:
-        progress(Stage("starting the twin"))
+        show_progress(Stage("starting the twin"))
         states, twins = (ros.heard(JointState, f"{name}joint_states", SENSOR) for name in ("", "twin/"))
         ros.until(lambda: len(states) > 0, STAGE_TIMEOUT_S, "joint states")
         twin = {"model": "parameters", **SIMULATED_TIME, "initial_position": list(states[-1].position)}
@@ -231,7 +231,7 @@ def _record(ros: Any, bag: dict[str, Any], excitation: dict[str, Any], config: t
     from robot_dyn_id.nodes.recorder import Recorder
     from robot_dyn_id.nodes.runtime.robot_node import LATCHED
 
-    progress(Stage(f"starting the excitation for {bag['folder']}"))
+    show_progress(Stage(f"starting the excitation for {bag['folder']}"))
     recorder = ros.add(Recorder, bag, config)
     publisher = ros.add(ExcitationPublisher, excitation, config)
     statuses = ros.heard(ExcitationStatus, "excitation_status", LATCHED)
@@ -246,7 +246,7 @@ def _record(ros: Any, bag: dict[str, Any], excitation: dict[str, Any], config: t
         ros.wait(0.5)
         if statuses and statuses[-1].state == ExcitationStatus.RUNNING and int(statuses[-1].elapsed) // 5 > shown:
             shown = int(statuses[-1].elapsed) // 5
-            progress(Stage(f"recording {bag['folder']} [s]", statuses[-1].elapsed, statuses[-1].duration))
+            show_progress(Stage(f"recording {bag['folder']} [s]", statuses[-1].elapsed, statuses[-1].duration))
     if not ended() or statuses[-1].state == ExcitationStatus.FAULT:
         reason = statuses[-1].reason if statuses else "no status was received"
         raise DeadlineError(
@@ -273,7 +273,7 @@ def _with_truth(
     return write_report(
         folder,
         noise_free_nrmse=float(np.linalg.norm(model.inverse_dynamics(q, dq, ddq) - tau) / np.linalg.norm(tau)),
-        twin=twin_agreement(folder / "twin", namespace) if (folder / "twin").exists() and not failure else None,
+        twin=compare_with_twin(folder / "twin", namespace) if (folder / "twin").exists() and not failure else None,
         warnings=[*report["warnings"], *([failure] if failure else [])],
         seconds=seconds,
         run_folder=str(folder),
@@ -281,7 +281,7 @@ def _with_truth(
     )
 
 
-def twin_agreement(bag: Path, namespace: str) -> dict[str, Any]:
+def compare_with_twin(bag: Path, namespace: str) -> dict[str, Any]:
     """Correlation of accelerations and of efforts of the robot and its twin, which followed the same trajectory.
 
     Accelerations are derivatives of the recorded velocities, all low-passed alike. Each of the two begins when the

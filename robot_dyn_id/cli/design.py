@@ -10,22 +10,27 @@ from typing import Any
 
 import numpy as np
 
-from robot_dyn_id.cli import note, progress, show
+from robot_dyn_id.cli import note, show, show_progress
 from robot_dyn_id.cli.outputs import add_force, claim
-from robot_dyn_id.cli.robots import add_robot, mesh_folders, read_robot
-from robot_dyn_id.cli.sources import configuration_from, robot_from
+from robot_dyn_id.cli.robots import add_robot, list_mesh_folders, read_robot
+from robot_dyn_id.cli.sources import read_configuration_from, read_robot_from
 from robot_dyn_id.dynamics.dynamics import check_robot
-from robot_dyn_id.dynamics.regressor import Regressor, terms_on_joints
+from robot_dyn_id.dynamics.regressor import Regressor, place_terms_on_joints
 from robot_dyn_id.errors import UsageError
 from robot_dyn_id.excitation.collision.clearance import NOT_CHECKED
 from robot_dyn_id.excitation.design.objectives import OBJECTIVES
 from robot_dyn_id.excitation.design.optimizers import OPTIMIZERS
-from robot_dyn_id.excitation.design.planning import DesignTask, given_limits, least_known_parameters, make_design_task
+from robot_dyn_id.excitation.design.planning import (
+    DesignTask,
+    find_least_known_parameters,
+    list_given_limits,
+    make_design_task,
+)
 from robot_dyn_id.excitation.design.reduction import EarlierFit
 from robot_dyn_id.excitation.design.search import Design, design
 from robot_dyn_id.excitation.design.settings import STAND_INS, DesignSettings
 from robot_dyn_id.excitation.forms.registry import FORMS, repeat_cycle
-from robot_dyn_id.excitation.placeholders import placeholder_limits, refuse_placeholders
+from robot_dyn_id.excitation.placeholders import find_placeholder_limits, refuse_placeholders
 from robot_dyn_id.files.design import read_design_settings
 from robot_dyn_id.files.joint_limits import JointLimitsFile, read_joint_limits
 from robot_dyn_id.files.parameters import read_parameters
@@ -33,7 +38,7 @@ from robot_dyn_id.files.shared import is_of_robot
 from robot_dyn_id.files.trajectory import StoredExcitation, write_trajectory
 from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.parameters import ParameterSet
-from robot_dyn_id.report.folder import output_folder
+from robot_dyn_id.report.folder import make_output_folder
 from robot_dyn_id.report.text import design_text
 
 GIVEN = ("form", "period", "periods", "harmonics", "objective", "optimizer", "seed", "clearance", "stand_ins")
@@ -97,12 +102,12 @@ def run(arguments: argparse.Namespace) -> tuple[int, dict[str, Any]]:
     limits = read_joint_limits(arguments.limits, model) if arguments.limits else JointLimitsFile()
     settings = _settings(arguments, limits)
     limits = limits.extended(
-        max_velocity=given_limits(settings.velocity_limit, model, "velocity_limit"),
-        max_effort=given_limits(settings.effort_limit, model, "effort_limit"),
+        max_velocity=list_given_limits(settings.velocity_limit, model, "velocity_limit"),
+        max_effort=list_given_limits(settings.effort_limit, model, "effort_limit"),
     )
     kinds = ("position", "velocity", *(("effort",) if settings.effort_scale > 0.0 else ()))
     refuse_placeholders(
-        placeholder_limits(model, limits.known, kinds),
+        find_placeholder_limits(model, limits.known, kinds),
         "give --limits FILE, or velocity_limit and effort_limit in the design file",
     )
     model = limits.narrowed(model)
@@ -112,8 +117,8 @@ def run(arguments: argparse.Namespace) -> tuple[int, dict[str, Any]]:
         note(f"  ! {line}")
     if plan.clearance is not None and plan.clearance.stand_ins:
         note("  stand-ins replace missing shapes: give the package of meshes that were not found with --package DIR")
-    found = design(plan.problem, OPTIMIZERS[settings.optimizer], settings.seed, settings.search, progress)
-    folder = output_folder(arguments.out)
+    found = design(plan.problem, OPTIMIZERS[settings.optimizer], settings.seed, settings.search, show_progress)
+    folder = make_output_folder(arguments.out)
     about = f"{plan.objective} {found.objective_value:.6g} by {settings.optimizer}, seed {settings.seed}"
     excitation: Any = repeat_cycle(found.excitation, plan.problem.parametrization, settings.demand.periods)
     path = folder / "trajectory.yaml"
@@ -168,7 +173,7 @@ def _earlier(path: str | None) -> ParameterSet | None:
 
 def _robot(arguments: argparse.Namespace, prior: ParameterSet | None) -> tuple[RobotModel, Regressor]:
     """The robot and the columns that are to be identified: those of the earlier identification, if there is one."""
-    configuration, joints = configuration_from(arguments), read_design_settings(arguments.design).joints
+    configuration, joints = read_configuration_from(arguments), read_design_settings(arguments.design).joints
     if prior is not None:
         regressor = Regressor.from_parameters(prior)
         names = regressor.model.joint_names
@@ -178,8 +183,8 @@ def _robot(arguments: argparse.Namespace, prior: ParameterSet | None) -> tuple[R
                 "only these can be designed for after it"
             )
         return regressor.model, regressor
-    model = robot_from(read_robot(arguments), replace(configuration, identify=joints or configuration.identify))
-    return model, Regressor(model, terms_on_joints(model, configuration.settings.fixed_terms))
+    model = read_robot_from(read_robot(arguments), replace(configuration, identify=joints or configuration.identify))
+    return model, Regressor(model, place_terms_on_joints(model, configuration.settings.fixed_terms))
 
 
 def _settings(arguments: argparse.Namespace, limits: JointLimitsFile) -> DesignSettings:
@@ -188,14 +193,14 @@ def _settings(arguments: argparse.Namespace, limits: JointLimitsFile) -> DesignS
     if arguments.acceleration is not None:
         given["acceleration"] = {"all": arguments.acceleration}
     settings = read_design_settings(arguments.design, **given)
-    return replace(settings, folders=(*settings.folders, *mesh_folders(arguments)))
+    return replace(settings, folders=(*settings.folders, *list_mesh_folders(arguments)))
 
 
 def _targeted(earlier: EarlierFit, found: Design) -> list[dict[str, Any]]:
     """Least-known parameters of the earlier identification, with their standard deviations before and after."""
     names = list(earlier.names)
     rows = []
-    for name in least_known_parameters(earlier):
+    for name in find_least_known_parameters(earlier):
         number = names.index(name)
         before, after = float(earlier.standard_deviations[number]), float(found.standard_deviations[number])
         rows.append(

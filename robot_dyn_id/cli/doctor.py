@@ -21,7 +21,7 @@ from typing import Any
 import robot_dyn_id
 from robot_dyn_id.cli import show
 from robot_dyn_id.errors import InputError, UsageError
-from robot_dyn_id.faults import setup_error
+from robot_dyn_id.faults import explain_setup_error
 
 OK, WARN, PROBLEM = "ok", "warn", "problem"
 
@@ -187,12 +187,12 @@ def _version(module: str, name: str) -> str:
 
 def _kernels() -> Check:
     from robot_dyn_id.kernels.compiled import COMPILED
-    from robot_dyn_id.kernels.stored import stored_kernels
+    from robot_dyn_id.kernels.stored import find_stored_kernels
 
     name = "compiled functions"
     if not COMPILED:
         return Check(name, WARN, "numba is not installed: functions run as NumPy operations", "pip install numba")
-    stored = stored_kernels()
+    stored = find_stored_kernels()
     if stored.folder is None:
         return Check(name, WARN, "numba does not compile (NUMBA_DISABLE_JIT)", "unset NUMBA_DISABLE_JIT")
     text = f"{stored.compiled} of {stored.count} functions are compiled in {stored.folder}"
@@ -305,7 +305,7 @@ def _self_test() -> Check:
     try:
         found = exchange_message(EXCHANGE_TIMEOUT_S)
     except Exception as fault:  # the middleware raises many kinds
-        error = setup_error(fault) or InputError(f"nodes cannot be made: {fault}", "check the variables above")
+        error = explain_setup_error(fault) or InputError(f"nodes cannot be made: {fault}", "check the variables above")
         return Check(name, PROBLEM, str(error).removesuffix(f"; {error.action}"), error.action)
     others = f"; {len(found.others)} other nodes in the domain" if found.others else "; no other node in the domain"
     if found.seconds is None:
@@ -364,10 +364,10 @@ def _settings() -> Check:
 
 
 def _terminal_check() -> Check:
-    from robot_dyn_id.cli.terminal import draws_on
+    from robot_dyn_id.cli.terminal import can_draw_on
 
     columns = shutil.get_terminal_size().columns
-    drawn = "colors and tables" if draws_on(sys.stdout) else "plain text"
+    drawn = "colors and tables" if can_draw_on(sys.stdout) else "plain text"
     encoding = (sys.stdout.encoding or "unknown").upper()
     text = f"{drawn}, {columns} columns, {encoding}, TERM {os.environ.get('TERM', 'not set')}"
     if encoding.replace("-", "") != "UTF8":

@@ -22,7 +22,7 @@ from robot_dyn_id.files.payload import read_payload
 from robot_dyn_id.findings import summarize_findings
 from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.parameters import NONE
-from robot_dyn_id.report.folder import output_folder
+from robot_dyn_id.report.folder import make_output_folder
 from robot_dyn_id.text.files import write_atomically
 
 ROBOT_OPTIONS = ("robot_compensates", "allow_bad_verdict", "package", "xacro")
@@ -56,7 +56,7 @@ def run(arguments: argparse.Namespace) -> tuple[int, dict[str, Any]]:
     _check(arguments)
     claim(arguments, file)
     what, exported = _tool(arguments) if arguments.format in TOOL_FORMATS else _robot(arguments)
-    output_folder(file.parent)
+    make_output_folder(file.parent)
     write_atomically(file, exported.text)
     print_findings(exported.findings)
     if not arguments.json:

@@ -7,7 +7,7 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from robot_dyn_id.cli import progress, show
+from robot_dyn_id.cli import show, show_progress
 from robot_dyn_id.cli.outputs import add_force, claim
 from robot_dyn_id.errors import InputError, UsageError
 from robot_dyn_id.files.manifest import read_manifest
@@ -57,8 +57,8 @@ def run(arguments: argparse.Namespace) -> tuple[int, dict[str, Any]]:
     manifest = read_manifest(arguments.manifest)
     store = Path(arguments.store) if arguments.store else folder / "store"
     with open_executor(arguments.scheduler, arguments.workers, certificates, arguments.insecure) as executor:
-        result = identify_fleet(manifest, executor, store, progress)
-    progress(Stage(f"writing {folder}"))
+        result = identify_fleet(manifest, executor, store, show_progress)
+    show_progress(Stage(f"writing {folder}"))
     summary = result.save(folder)
     if not arguments.json:
         show(_text(result, folder))

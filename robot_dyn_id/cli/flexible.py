@@ -10,16 +10,16 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from robot_dyn_id.cli import progress, show
+from robot_dyn_id.cli import show, show_progress
 from robot_dyn_id.cli.findings import print_findings
 from robot_dyn_id.cli.outputs import add_force, claim
 from robot_dyn_id.cli.robots import add_robot, read_robot
 from robot_dyn_id.cli.sources import (
     CONFIGURATION_UNUSED,
     add_configuration,
-    configuration_from,
+    read_configuration_from,
+    read_robot_from,
     report_unused,
-    robot_from,
 )
 from robot_dyn_id.errors import UsageError
 from robot_dyn_id.files.configuration import Configuration
@@ -31,23 +31,23 @@ from robot_dyn_id.flexible import (
     CUTOFF,
     Agreement,
     FlexibleModel,
-    agreements,
-    equations,
+    compute_agreements,
+    find_least_experiments,
     identify_flexible,
-    least_experiments,
-    pseudo_plan,
+    make_equations,
+    make_pseudo_plan,
 )
-from robot_dyn_id.flexible.curves import EquationCurve, equation_curves
+from robot_dyn_id.flexible.curves import EquationCurve, compute_equation_curves
 from robot_dyn_id.flexible.verdict import judge_flexible
 from robot_dyn_id.model.robot import STANDARD_GRAVITY, RobotModel
 from robot_dyn_id.progress import Stage
 from robot_dyn_id.recordings.rosbag2 import MessageReading
-from robot_dyn_id.report.flexible import flexible_page
-from robot_dyn_id.report.folder import PAGE, output_folder
+from robot_dyn_id.report.flexible import render_flexible_page
+from robot_dyn_id.report.folder import PAGE, make_output_folder
 from robot_dyn_id.report.result import write_result_page
 from robot_dyn_id.signals.filtering import LowPass
 from robot_dyn_id.version import __version__
-from robot_dyn_id.workflow.joints import report_unknown_joints, report_unrecorded, robot_for
+from robot_dyn_id.workflow.joints import make_robot_for, report_unknown_joints, report_unrecorded
 
 FILE = "flexible.yaml"
 
@@ -79,7 +79,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> tuple[int, dict[str, Any]]:
     """Plan, or identify, write, and print."""
-    configuration = configuration_from(arguments)
+    configuration = read_configuration_from(arguments)
     settings = _settings(arguments, configuration)
     gravity = configuration.gravity or STANDARD_GRAVITY
     robot = read_robot(arguments)
@@ -87,16 +87,16 @@ def run(arguments: argparse.Namespace) -> tuple[int, dict[str, Any]]:
     if arguments.plan:
         if arguments.data or arguments.validate or arguments.out:
             raise UsageError("--plan is about experiments that are still to be recorded: leave DATA and --out out")
-        return 0, _planned(settings.model(robot_from(robot, configuration)), settings, arguments.json)
+        return 0, _planned(settings.model(read_robot_from(robot, configuration)), settings, arguments.json)
     if not arguments.data or not arguments.out:
         raise UsageError("give DATA and --out DIR to identify, or --plan to learn which experiments are needed")
     folder = Path(arguments.out)
     claim(arguments, folder / FILE, folder / PAGE)
     stored, curves, units = _identified(arguments, configuration, settings)
-    output_folder(folder)
+    make_output_folder(folder)
     write_flexible(folder / FILE, stored)
     answer = {**_answer(stored, folder / FILE), "page": str(folder / PAGE)}
-    page = flexible_page(answer, curves, units, stored.findings, _provenance(stored, arguments.robot))
+    page = render_flexible_page(answer, curves, units, stored.findings, _provenance(stored, arguments.robot))
     write_result_page(folder / PAGE, page)
     print_findings(stored.findings)
     if not arguments.json:
@@ -128,9 +128,9 @@ def _settings(arguments: argparse.Namespace, configuration: Configuration) -> Fl
 
 
 def _planned(model: FlexibleModel, settings: FlexibleSettings, quiet: bool) -> dict[str, Any]:
-    plan = pseudo_plan(model, settings.limit, settings.scaling)
+    plan = make_pseudo_plan(model, settings.limit, settings.scaling)
     used = list(dict.fromkeys(name.rpartition(": ")[0] for step in plan.steps for name in step.equations))
-    least = least_experiments(model)
+    least = find_least_experiments(model)
     if not quiet:
         show(plan)
         show(f"\nexperiments of this plan: {'; '.join(used)}")
@@ -150,7 +150,7 @@ def _identified(
     if both:
         raise UsageError(f"{min(both)}: cannot be identified from and validated on at the same time")
     links = [one.links for one in (*recorded, *others)]
-    robot = robot_for(read_robot(arguments), configuration, links)
+    robot = make_robot_for(read_robot(arguments), configuration, links)
     lacking = [joint.name for joint in settings.joints if joint.name not in robot.joint_names]
     if lacking:
         raise UsageError(
@@ -164,7 +164,7 @@ def _identified(
         CUTOFF if configuration.settings.cutoff is None else configuration.settings.cutoff,
         configuration.settings.filter_order,
     )
-    progress(Stage(f"identifying {len(model.names)} parameters from {len(data.experiments)} experiments"))
+    show_progress(Stage(f"identifying {len(model.names)} parameters from {len(data.experiments)} experiments"))
     found = identify_flexible(model, data.experiments, low_pass, settings.limit, settings.scaling)
     held_out = _held_out(model, more, low_pass, found.solution.values)
     findings = (
@@ -186,13 +186,13 @@ def _identified(
         software_version=__version__,
     )
     shown = more.experiments or data.experiments
-    curves = equation_curves(model, shown, low_pass, found.solution.values)
+    curves = compute_equation_curves(model, shown, low_pass, found.solution.values)
     return stored, curves, dict(zip(robot.joint_names, robot.effort_units, strict=True))
 
 
 def _held_out(model: FlexibleModel, data: ExperimentData, low_pass: LowPass, values: Any) -> tuple[Agreement, ...]:
-    found = [one for experiment in data.experiments for one in equations(model, experiment, low_pass)]
-    return agreements(model, found, values)
+    found = [one for experiment in data.experiments for one in make_equations(model, experiment, low_pass)]
+    return compute_agreements(model, found, values)
 
 
 def _report_unused(

@@ -12,19 +12,19 @@ from robot_dyn_id.cli import show
 from robot_dyn_id.cli.findings import print_findings
 from robot_dyn_id.cli.outputs import add_force, claim
 from robot_dyn_id.cli.robots import add_robot, read_robot
-from robot_dyn_id.cli.sources import add_configuration, configuration_from
+from robot_dyn_id.cli.sources import add_configuration, read_configuration_from
 from robot_dyn_id.files.payload import read_payload
 from robot_dyn_id.findings import Definition, Section, summarize_findings
 from robot_dyn_id.loads.identification import identify_gains
-from robot_dyn_id.report.folder import output_folder, page_of_file
-from robot_dyn_id.report.loads import gains_page
+from robot_dyn_id.report.folder import make_output_folder, name_page_of_file
+from robot_dyn_id.report.loads import render_gains_page
 from robot_dyn_id.report.result import write_result_page
 from robot_dyn_id.report.text import fit_text
 from robot_dyn_id.text.files import write_atomically
-from robot_dyn_id.text.yaml import yaml_text
+from robot_dyn_id.text.yaml import format_yaml
 from robot_dyn_id.version import __version__
 from robot_dyn_id.workflow.identification import open_all
-from robot_dyn_id.workflow.joints import report_recordings, robot_for
+from robot_dyn_id.workflow.joints import make_robot_for, report_recordings
 
 GAIN_NOT_IDENTIFIED = Definition(
     "gain_not_identified",
@@ -52,18 +52,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> tuple[int, dict[str, Any]]:
     """Identify, write, and print."""
     file = Path(arguments.out)
-    page = page_of_file(file)
+    page = name_page_of_file(file)
     claim(arguments, file, page)
-    configuration = configuration_from(arguments)
+    configuration = read_configuration_from(arguments)
     bare, loaded = (open_all(paths, configuration) for paths in (arguments.bare, arguments.loaded))
-    model = robot_for(read_robot(arguments), configuration, [*bare, *loaded])
+    model = make_robot_for(read_robot(arguments), configuration, [*bare, *loaded])
     identified = identify_gains(bare, loaded, model, read_payload(arguments.payload), configuration.settings)
     gains, fit = identified.gains, identified.fit
     joints = {
         g.joint: {"gain": abs(g.value), "sign": int(math.copysign(1, g.value))} for g in gains if math.isfinite(g.value)
     }
-    output_folder(file.parent)
-    write_atomically(file, yaml_text({"joints": joints}))
+    make_output_folder(file.parent)
+    write_atomically(file, format_yaml({"joints": joints}))
     unknown = [gain.joint for gain in gains if gain.joint not in joints]
     findings = (*identified.findings, *report_recordings([*bare, *loaded], model.joint_names))
     if unknown:
@@ -78,7 +78,7 @@ def run(arguments: argparse.Namespace) -> tuple[int, dict[str, Any]]:
         "robot": str(arguments.robot),
         "software": f"robot_dyn_id {__version__}",
     }
-    write_result_page(page, gains_page(identified, verdict, findings, provenance))
+    write_result_page(page, render_gains_page(identified, verdict, findings, provenance))
     print_findings(findings)
     if not arguments.json:
         for gain in gains:

@@ -12,16 +12,16 @@ import numpy as np
 from robot_dyn_id.cli import show
 from robot_dyn_id.cli.findings import print_findings
 from robot_dyn_id.cli.outputs import add_force, claim
-from robot_dyn_id.cli.robots import add_robot, mesh_folders, read_robot
-from robot_dyn_id.cli.sources import add_configuration, configuration_from, robot_from
+from robot_dyn_id.cli.robots import add_robot, list_mesh_folders, read_robot
+from robot_dyn_id.cli.sources import add_configuration, read_configuration_from, read_robot_from
 from robot_dyn_id.errors import UsageError
 from robot_dyn_id.excitation.collision.clearance import Clearance
 from robot_dyn_id.excitation.collision.obstacles import Scene
-from robot_dyn_id.excitation.design.planning import motion_limits
+from robot_dyn_id.excitation.design.planning import make_motion_limits
 from robot_dyn_id.excitation.design.settings import DesignSettings
-from robot_dyn_id.excitation.placeholders import placeholder_limits, refuse_placeholders
+from robot_dyn_id.excitation.placeholders import find_placeholder_limits, refuse_placeholders
 from robot_dyn_id.files.joint_trajectory import write_joint_trajectory
-from robot_dyn_id.report.folder import output_folder
+from robot_dyn_id.report.folder import make_output_folder
 from robot_dyn_id.workflow.gravity_calibration import (
     CALIBRATED,
     GRAVITY,
@@ -74,7 +74,7 @@ def run(arguments: argparse.Namespace) -> tuple[int, dict[str, Any]]:
     scaled = bool(arguments.trust_urdf_mass or arguments.loaded)
     folder = Path(arguments.out)
     claim(arguments, folder / GRAVITY, *((folder / CALIBRATED,) if scaled else ()))
-    configuration = configuration_from(arguments)
+    configuration = read_configuration_from(arguments)
     bare = open_all(arguments.data, configuration)
     loaded = open_all(arguments.loaded or (), configuration)
     known = None
@@ -100,14 +100,14 @@ def _planned(arguments: argparse.Namespace) -> dict[str, Any]:
         raise UsageError("--plan is about a motion that is still to be recorded: leave DATA and the scale out")
     path = Path(arguments.out) / POSES
     claim(arguments, path)
-    model = robot_from(read_robot(arguments), configuration_from(arguments))
+    model = read_robot_from(read_robot(arguments), read_configuration_from(arguments))
     refuse_placeholders(
-        placeholder_limits(model, {}, ("position",)), "correct the limits of the URDF: the arm moves by them"
+        find_placeholder_limits(model, {}, ("position",)), "correct the limits of the URDF: the arm moves by them"
     )
-    limits, notes = motion_limits(DesignSettings(), model)
-    clearance = Clearance(model, Scene(margin=MARGIN_M), folders=mesh_folders(arguments))
+    limits, notes = make_motion_limits(DesignSettings(), model)
+    clearance = Clearance(model, Scene(margin=MARGIN_M), folders=list_mesh_folders(arguments))
     motion = plan_gravity_poses(model, limits, clearance)
-    output_folder(arguments.out)
+    make_output_folder(arguments.out)
     write_joint_trajectory(path, motion.rows(model.joint_names))
     warnings = [*notes, *([clearance.note] if clearance.note else [])]
     seconds = float(motion.times[-1])

@@ -9,12 +9,12 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-from robot_dyn_id.cli import progress, show
+from robot_dyn_id.cli import show, show_progress
 from robot_dyn_id.cli.compilation import first_identification
 from robot_dyn_id.cli.next_steps import show_next_steps
 from robot_dyn_id.cli.outputs import add_force, claim
-from robot_dyn_id.cli.robots import add_robot, read_robot, robot_words
-from robot_dyn_id.cli.sources import add_configuration, add_exclusion, configuration_from, configuration_words
+from robot_dyn_id.cli.robots import add_robot, list_robot_words, read_robot
+from robot_dyn_id.cli.sources import add_configuration, add_exclusion, list_configuration_words, read_configuration_from
 from robot_dyn_id.dynamics.terms.friction import FRICTION
 from robot_dyn_id.errors import UnsafeDataError, UsageError
 from robot_dyn_id.estimators import ESTIMATORS, PRIOR_USERS
@@ -81,7 +81,7 @@ def run(arguments: argparse.Namespace) -> tuple[int, dict[str, Any]]:
     if with_factor and arguments.estimator == "consistent":
         raise UsageError("--estimator consistent: factors are of `weighted`: leave the option out, or the factor")
     claim(arguments, *(folder / name for name in (*RESULTS, *([FACTOR] if with_factor else []))))
-    configuration = configuration_from(arguments)
+    configuration = read_configuration_from(arguments)
     recordings = open_all(arguments.data, configuration)
     held_out = open_all(arguments.validate, configuration)
     train_range = tuple(arguments.train_range) if arguments.train_range else None
@@ -91,21 +91,21 @@ def run(arguments: argparse.Namespace) -> tuple[int, dict[str, Any]]:
         with first_identification():
             if with_factor:
                 earlier = None if arguments.add is None else read_factor(arguments.add)
-                updated = identify_with_factor(robot, configuration, selection, earlier, progress)
+                updated = identify_with_factor(robot, configuration, selection, earlier, show_progress)
                 result, factor = updated.result, updated.factor
             else:
-                result, factor = identify_recordings(robot, configuration, selection, progress), None
+                result, factor = identify_recordings(robot, configuration, selection, show_progress), None
     except UnsafeDataError as error:
         raise _with_option(error) from error
-    progress(Stage(f"writing {folder}"))
+    show_progress(Stage(f"writing {folder}"))
     with closing(result):
         summary = result.save(folder)
     if factor is not None:
         write_factor(folder / FACTOR, factor)
     if not arguments.json:
         show(result)
-        prediction = ((arguments.validate or arguments.data)[0], *configuration_words(arguments))
-        show_next_steps(folder, robot_words(arguments), prediction, result.parameters, summary)
+        prediction = ((arguments.validate or arguments.data)[0], *list_configuration_words(arguments))
+        show_next_steps(folder, list_robot_words(arguments), prediction, result.parameters, summary)
     return int(result.evaluation.verdict.word == "bad"), summary
 
 

@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 
 from robot_dyn_id.arrays import Array
-from robot_dyn_id.cli import progress, show
+from robot_dyn_id.cli import show, show_progress
 from robot_dyn_id.cli.findings import print_findings
 from robot_dyn_id.cli.outputs import add_force, claim
 from robot_dyn_id.cli.robots import add_robot, read_robot
-from robot_dyn_id.cli.sources import add_configuration, configuration_from, robot_from
+from robot_dyn_id.cli.sources import add_configuration, read_configuration_from, read_robot_from
 from robot_dyn_id.dynamics.dynamics import Dynamics
 from robot_dyn_id.dynamics.regressor import Regressor
 from robot_dyn_id.errors import UsageError
@@ -33,7 +33,7 @@ from robot_dyn_id.identification.iteration import (
 from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.parameters import ParameterSet
 from robot_dyn_id.progress import Stage
-from robot_dyn_id.report.folder import output_folder
+from robot_dyn_id.report.folder import make_output_folder
 from robot_dyn_id.simulation.controllers import Gains, check_robot
 from robot_dyn_id.simulation.sensors import Sensors
 from robot_dyn_id.version import __version__
@@ -118,20 +118,20 @@ def run(arguments: argparse.Namespace) -> tuple[int, dict[str, Any]]:
             raise UsageError(f"--{name} {getattr(arguments, name):g}: must be positive")
     if not 0.0 <= arguments.mismatch < 1.0:
         raise UsageError(f"--mismatch {arguments.mismatch:g}: at least 0 and below 1")
-    configuration = configuration_from(arguments)
-    model = robot_from(read_robot(arguments), configuration)
+    configuration = read_configuration_from(arguments)
+    model = read_robot_from(read_robot(arguments), configuration)
     stored = read_trajectory(arguments.trajectory)
     findings = stored.check_robot(model, stored.limits)
     trials = _trials(arguments, model, stored.excitation)
 
     def trial(known: ParameterSet | None, number: int) -> Trial:
-        progress(
+        show_progress(
             Stage(f"trial {number} {'with the inertia of the URDF' if known is None else 'with the identified model'}")
         )
         return trials(known, number)
 
     found = iterate(trial, TrialIdentifier(model, configuration.settings, __version__), max_trials=arguments.trials)
-    folder = output_folder(arguments.out)
+    folder = make_output_folder(arguments.out)
     if found.parameters is not None:
         write_parameters(folder / "parameters.yaml", found.parameters)
     if not arguments.json:

@@ -37,10 +37,10 @@ def show_next_steps(
     for step in advise(model, summary):
         if step.file:
             recording = prediction if step.command == ("predict",) else ()
-            steps[step.text] = command(*step.command, *recording, *inputs, "--out", str(folder / step.file))
+            steps[step.text] = format_command(*step.command, *recording, *inputs, "--out", str(folder / step.file))
     show("\n".join(["", "next:", *(f"  {what}:\n    {text}" for what, text in steps.items())]))
 
 
-def command(*words: str) -> str:
+def format_command(*words: str) -> str:
     """A command as a shell takes it."""
     return shlex.join(("robot-dyn-id", *words))

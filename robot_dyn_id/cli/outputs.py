@@ -8,10 +8,10 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
-from robot_dyn_id.cli.robots import mesh_folders, read_robot
+from robot_dyn_id.cli.robots import list_mesh_folders, read_robot
 from robot_dyn_id.errors import RobotDynIdError, UsageError
-from robot_dyn_id.files.configuration import files_named_in
-from robot_dyn_id.recordings import files_of
+from robot_dyn_id.files.configuration import list_files_named_in
+from robot_dyn_id.recordings import list_files_of
 from robot_dyn_id.report.folder import PARAMETERS, check_output_folder
 
 INPUTS = (
@@ -99,10 +99,10 @@ def _inputs(arguments: argparse.Namespace) -> Iterator[tuple[str, Path]]:
             if name in ("after", "parameters"):
                 yield name, path / PARAMETERS
             elif name == "config":
-                for named in files_named_in(path):
+                for named in list_files_named_in(path):
                     yield name, named
             elif path.is_dir():
-                for file in files_of(path):
+                for file in list_files_of(path):
                     yield name, file
 
 
@@ -118,7 +118,7 @@ def _behind_robot(arguments: argparse.Namespace) -> Iterator[Path]:
     from robot_dyn_id.excitation.collision.meshes import find_mesh  # slow to import, and seldom used
 
     yield from description.parts
-    folders = mesh_folders(arguments)
+    folders = list_mesh_folders(arguments)
     yield from filter(None, (find_mesh(name, folders) for name in dict.fromkeys(meshes)))
 
 

@@ -15,30 +15,30 @@ from robot_dyn_id.cli import show
 from robot_dyn_id.cli.findings import print_findings
 from robot_dyn_id.cli.outputs import add_force, claim
 from robot_dyn_id.cli.robots import add_robot, read_robot
-from robot_dyn_id.cli.sources import add_configuration, configuration_from
+from robot_dyn_id.cli.sources import add_configuration, read_configuration_from
 from robot_dyn_id.dynamics.dynamics import check_robot
 from robot_dyn_id.dynamics.regressor import Regressor
 from robot_dyn_id.errors import UsageError
 from robot_dyn_id.files.parameters import read_parameters, write_parameters
-from robot_dyn_id.files.payload import MOMENTS, declared_payload, declared_summary, read_declared, write_payload
+from robot_dyn_id.files.payload import MOMENTS, make_declared_payload, read_declared, summarize_declared, write_payload
 from robot_dyn_id.files.values import file_errors
 from robot_dyn_id.findings import Definition, Finding, Section, summarize_findings
 from robot_dyn_id.loads.declared import DeclaredPayload, compare_declared
-from robot_dyn_id.loads.identification import estimate_payload, estimate_tool, with_payload
+from robot_dyn_id.loads.identification import add_payload, estimate_payload, estimate_tool
 from robot_dyn_id.loads.payload import Payload, PayloadEstimate, move_parameters
 from robot_dyn_id.loads.payload_accuracy import report_uncertainty
 from robot_dyn_id.loads.wrench import CHANNELS
-from robot_dyn_id.model.kinematics import placement_of
+from robot_dyn_id.model.kinematics import find_placement_of
 from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.parameters import ParameterSet
 from robot_dyn_id.recordings.wrenches import open_wrench
-from robot_dyn_id.report.folder import PAGE, PARAMETERS, output_folder
-from robot_dyn_id.report.loads import SENSOR_UNITS, payload_page
+from robot_dyn_id.report.folder import PAGE, PARAMETERS, make_output_folder
+from robot_dyn_id.report.loads import SENSOR_UNITS, render_payload_page
 from robot_dyn_id.report.result import write_result_page
 from robot_dyn_id.report.text import fit_text
 from robot_dyn_id.version import __version__
 from robot_dyn_id.workflow.identification import open_all
-from robot_dyn_id.workflow.joints import report_recordings, robot_for
+from robot_dyn_id.workflow.joints import make_robot_for, report_recordings
 
 SENSOR_OFFSET_NOT_IDENTIFIED = Definition(
     "sensor_offset_not_identified",
@@ -93,10 +93,10 @@ def run(arguments: argparse.Namespace) -> tuple[int, dict[str, Any]]:
     declared = _declared(arguments) if arguments.declared else None
     found = _from_wrench(arguments) if arguments.parameters is None else _from_torques(arguments)
     test = None if declared is None else compare_declared(found.estimate, declared)
-    answer: dict[str, Any] = {} if test is None else {"declared": declared_summary(test)}
+    answer: dict[str, Any] = {} if test is None else {"declared": summarize_declared(test)}
     fit = found.estimate.fit
     assert fit is not None  # every estimate of a recording has one
-    limit = configuration_from(arguments).settings.thresholds.bad_nrmse
+    limit = read_configuration_from(arguments).settings.thresholds.bad_nrmse
     findings = (*found.findings, *fit.findings(limit), *(() if test is None else test.findings()))
     payload = found.estimate.payload() if test is None or found.estimate.has_mass else None
     rough = () if payload is None else report_uncertainty(payload)
@@ -109,9 +109,9 @@ def run(arguments: argparse.Namespace) -> tuple[int, dict[str, Any]]:
             file.unlink(missing_ok=True)
     else:
         findings = (*findings, *rough, *payload.findings)
-        file = output_folder(arguments.out) / PAYLOAD
+        file = make_output_folder(arguments.out) / PAYLOAD
         if found.arm is not None:
-            write_parameters(file.parent / PARAMETERS, with_payload(found.arm, payload))
+            write_parameters(file.parent / PARAMETERS, add_payload(found.arm, payload))
             answer["parameters_file"] = str(file.parent / PARAMETERS)
         more = {**found.entries, **answer, **summarize_findings(findings)}
         answer = {**write_payload(file, payload, **more), "file": str(file)}
@@ -122,8 +122,8 @@ def run(arguments: argparse.Namespace) -> tuple[int, dict[str, Any]]:
         "identified with": "a 6-axis sensor" if found.arm is None else f"joint torques, on {arguments.parameters}",
         "software": f"robot_dyn_id {__version__}",
     }
-    page = output_folder(folder) / PAGE
-    write_result_page(page, payload_page(answer, fit, found.units, findings, provenance))
+    page = make_output_folder(folder) / PAGE
+    write_result_page(page, render_payload_page(answer, fit, found.units, findings, provenance))
     answer["page"] = str(page)
     print_findings(findings)
     if not arguments.json:
@@ -163,14 +163,14 @@ def _declared(arguments: argparse.Namespace) -> DeclaredPayload:
     numbers = _numbers(words)
     if numbers:
         with file_errors("--declared", UsageError):
-            return declared_payload(link, numbers)
+            return make_declared_payload(link, numbers)
     if len(words) > 1:
         raise UsageError(f"--declared: {' '.join(words)} is neither one file nor 1, 4 or 10 numbers")
     declared = read_declared(words[0], link)
     if declared.link == link:
         return declared
     model = RobotModel.from_description(read_robot(arguments))
-    places = placement_of(model, declared.link), placement_of(model, link)
+    places = find_placement_of(model, declared.link), find_placement_of(model, link)
     return replace(declared, link=link, parameters=move_parameters(declared.parameters, *places))
 
 
@@ -183,7 +183,7 @@ def _numbers(words: Sequence[str]) -> list[float]:
 
 
 def _from_torques(arguments: argparse.Namespace) -> _Found:
-    configuration = configuration_from(arguments)
+    configuration = read_configuration_from(arguments)
     arm = read_parameters(arguments.parameters)
     check_robot(arm, RobotModel.from_description(read_robot(arguments)))
     recordings = open_all(arguments.data, configuration)
@@ -195,9 +195,9 @@ def _from_torques(arguments: argparse.Namespace) -> _Found:
 def _from_wrench(arguments: argparse.Namespace) -> _Found:
     if len(arguments.data) > 1:
         raise UsageError("--wrench takes one recording: its offsets may differ from one to the next")
-    configuration = configuration_from(arguments)
+    configuration = read_configuration_from(arguments)
     (recording,) = open_all(arguments.data, configuration)
-    model = robot_for(read_robot(arguments), configuration, [recording])
+    model = make_robot_for(read_robot(arguments), configuration, [recording])
     wrench = open_wrench(arguments.data[0], recording, arguments.wrench or None)
     estimate, offsets, sigmas = estimate_tool(
         recording, wrench, model, arguments.link, configuration.settings, arguments.reaction

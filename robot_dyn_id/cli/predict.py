@@ -11,13 +11,13 @@ from robot_dyn_id.cli import show
 from robot_dyn_id.cli.findings import print_findings
 from robot_dyn_id.cli.outputs import add_force, claim
 from robot_dyn_id.cli.robots import add_robot, read_robot
-from robot_dyn_id.cli.sources import add_configuration, configuration_from
+from robot_dyn_id.cli.sources import add_configuration, read_configuration_from
 from robot_dyn_id.dynamics.dynamics import check_robot
 from robot_dyn_id.errors import UsageError
 from robot_dyn_id.files.parameters import read_parameters
 from robot_dyn_id.findings import summarize_findings
 from robot_dyn_id.model.robot import RobotModel
-from robot_dyn_id.report.folder import output_folder
+from robot_dyn_id.report.folder import make_output_folder
 from robot_dyn_id.workflow.identification import open_all
 from robot_dyn_id.workflow.prediction import predict
 
@@ -38,11 +38,11 @@ def run(arguments: argparse.Namespace) -> tuple[int, dict[str, Any]]:
     if file.suffix != ".npz":
         raise UsageError(f"--out {file}: the file name must end in .npz")
     claim(arguments, file)
-    configuration = configuration_from(arguments)
+    configuration = read_configuration_from(arguments)
     parameters = read_parameters(arguments.parameters)
     check_robot(parameters, RobotModel.from_description(read_robot(arguments)))
     recording = open_all([arguments.data], configuration)[0]
-    output_folder(file.parent)
+    make_output_folder(file.parent)
     prediction = predict(parameters, recording, configuration.settings.velocity)
     prediction.save(file, recording.epoch)
     print_findings(prediction.findings)

@@ -7,10 +7,10 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from robot_dyn_id.cli import note, progress, show
+from robot_dyn_id.cli import note, show, show_progress
 from robot_dyn_id.cli.findings import print_findings
 from robot_dyn_id.findings import summarize_findings
-from robot_dyn_id.recordings.recovery import Recovery, recover, target_of
+from robot_dyn_id.recordings.recovery import Recovery, name_target_of, recover
 from robot_dyn_id.report.folder import check_output_folder
 
 
@@ -30,10 +30,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> tuple[int, dict[str, Any]]:
     """Recover and report what was kept and what is lost."""
     path = Path(arguments.bag)
-    target = target_of(path, Path(arguments.out) if arguments.out else None, arguments.replace)
+    target = name_target_of(path, Path(arguments.out) if arguments.out else None, arguments.replace)
     if arguments.out:
         check_output_folder(target)
-    found = recover(path, target, progress)
+    found = recover(path, target, show_progress)
     for text in found.damage:
         note(f"  ! {text}")
     print_findings(found.findings)

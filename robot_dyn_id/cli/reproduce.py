@@ -8,14 +8,14 @@ import importlib
 from pathlib import Path
 from typing import Any
 
-from robot_dyn_id.cli import progress, show
+from robot_dyn_id.cli import show, show_progress
 from robot_dyn_id.cli.outputs import add_force, claim
 from robot_dyn_id.errors import UsageError
 from robot_dyn_id.papers import PAPERS
 from robot_dyn_id.papers.figures import MIN_DRAWS, Extent, Reproduction
 from robot_dyn_id.report.drawing import write_drawing
-from robot_dyn_id.report.folder import output_folder, page_of_file
-from robot_dyn_id.report.reproduction import reproduction_page
+from robot_dyn_id.report.folder import make_output_folder, name_page_of_file
+from robot_dyn_id.report.reproduction import render_reproduction_page
 from robot_dyn_id.report.result import write_result_page
 from robot_dyn_id.version import __version__
 
@@ -42,10 +42,10 @@ def run(arguments: argparse.Namespace) -> tuple[int, dict[str, Any]]:
         raise UsageError(f"--seeds {seeds}: at least 1")
     if arguments.plots:  # drawings are called after their paper
         drawn = sorted(Path(arguments.plots).glob(f"{arguments.paper}_*.svg"))
-        claim(arguments, *drawn, page_of_file(Path(arguments.plots) / arguments.paper))
-    folder = output_folder(arguments.plots) if arguments.plots else None
+        claim(arguments, *drawn, name_page_of_file(Path(arguments.plots) / arguments.paper))
+    folder = make_output_folder(arguments.plots) if arguments.plots else None
     module = importlib.import_module(f"robot_dyn_id.papers.{arguments.paper}.reproduction")
-    result: Reproduction = module.reproduce(Extent(seeds, arguments.full), progress)
+    result: Reproduction = module.reproduce(Extent(seeds, arguments.full), show_progress)
     files = [str(write_drawing(drawing, folder)) for drawing in result.drawings] if folder else []
     missed = sum(figure.missed for figure in result.figures)
     answer: dict[str, Any] = {
@@ -57,8 +57,10 @@ def run(arguments: argparse.Namespace) -> tuple[int, dict[str, Any]]:
     }
     lines = [*result.table(), *(f"drawn: {file}" for file in files)]
     if folder:
-        page = page_of_file(folder / arguments.paper)
-        write_result_page(page, reproduction_page(answer, result.drawings, missed, f"robot_dyn_id {__version__}"))
+        page = name_page_of_file(folder / arguments.paper)
+        write_result_page(
+            page, render_reproduction_page(answer, result.drawings, missed, f"robot_dyn_id {__version__}")
+        )
         answer["page"] = str(page)
         lines.append(f"page in {page}")
     if not arguments.json:

@@ -6,7 +6,7 @@ from __future__ import annotations
 import argparse
 
 from robot_dyn_id.errors import MissingArgumentError, MissingPackageError, UsageError
-from robot_dyn_id.model.packages import folders_above
+from robot_dyn_id.model.packages import list_folders_above
 from robot_dyn_id.model.urdf import RobotDescription
 
 
@@ -58,12 +58,12 @@ def read_robot(arguments: argparse.Namespace) -> RobotDescription:
         raise MissingArgumentError(f"{error.message}: give it with --xacro {error.name}:=VALUE") from None
 
 
-def robot_words(arguments: argparse.Namespace) -> tuple[str, ...]:
+def list_robot_words(arguments: argparse.Namespace) -> tuple[str, ...]:
     """`--robot` and its options as the command line has them."""
     given = (("--package", arguments.package), ("--xacro", arguments.xacro))
     return ("--robot", arguments.robot, *(word for name, values in given for value in values for word in (name, value)))
 
 
-def mesh_folders(arguments: argparse.Namespace) -> tuple[str, ...]:
+def list_mesh_folders(arguments: argparse.Namespace) -> tuple[str, ...]:
     """Folders in which the meshes of `--robot` are searched: those of `--package`, and the ones above the file."""
-    return (*getattr(arguments, "package", ()), *folders_above(arguments.robot))
+    return (*getattr(arguments, "package", ()), *list_folders_above(arguments.robot))

@@ -12,11 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from robot_dyn_id.cli import progress, show
+from robot_dyn_id.cli import show, show_progress
 from robot_dyn_id.cli.findings import print_findings
 from robot_dyn_id.cli.outputs import add_force, claim, claim_folder
 from robot_dyn_id.cli.robots import add_robot, read_robot
-from robot_dyn_id.cli.sources import add_configuration, configuration_from
+from robot_dyn_id.cli.sources import add_configuration, read_configuration_from
 from robot_dyn_id.errors import UsageError
 from robot_dyn_id.files.parameters import read_parameters
 from robot_dyn_id.files.trajectory import read_trajectory
@@ -25,8 +25,8 @@ from robot_dyn_id.identification.prediction.forward_simulation import SimulatedM
 from robot_dyn_id.progress import Stage
 from robot_dyn_id.recordings import write_npz
 from robot_dyn_id.recordings.bag_writer import StampedSamples, write_joint_state_bag
-from robot_dyn_id.report.folder import output_folder
-from robot_dyn_id.simulation.controllers import usable_dynamics
+from robot_dyn_id.report.folder import make_output_folder
+from robot_dyn_id.simulation.controllers import make_usable_dynamics
 from robot_dyn_id.workflow.identification import open_all
 from robot_dyn_id.workflow.prediction import SIMULATION_RATE_HZ, simulate
 
@@ -61,22 +61,22 @@ def run(arguments: argparse.Namespace) -> tuple[int, dict[str, Any]]:
     """Simulate and write."""
     out = Path(arguments.out)
     _check(arguments, out)
-    configuration = configuration_from(arguments)
+    configuration = read_configuration_from(arguments)
     parameters = read_parameters(arguments.parameters)
     urdf, joints = read_robot(arguments).text, parameters.robot.joint_names
-    dynamics = usable_dynamics(parameters, urdf, joints, needs_mass_matrix=True)
-    output_folder(out.parent)
+    dynamics = make_usable_dynamics(parameters, urdf, joints, needs_mass_matrix=True)
+    make_output_folder(out.parent)
     if arguments.trajectory:
         stored = read_trajectory(arguments.trajectory)
         differs = stored.check_robot(dynamics.regressor.model, stored.limits)
         motion, epoch = stored.excitation, 0
-        progress(Stage(f"simulating {motion.duration:.0f} s along {arguments.trajectory}"))
+        show_progress(Stage(f"simulating {motion.duration:.0f} s along {arguments.trajectory}"))
         rate = SIMULATION_RATE_HZ if arguments.rate is None else arguments.rate
         simulated = simulate(parameters, motion, rate, temperature=arguments.temperature or ())
         simulated = replace(simulated, findings=(*differs, *simulated.findings))
     else:
         recording = open_all([arguments.data], configuration)[0]
-        progress(Stage(f"simulating under the efforts of {arguments.data}"))
+        show_progress(Stage(f"simulating under the efforts of {arguments.data}"))
         restart = math.inf if arguments.restart is None else arguments.restart
         simulated = simulate(parameters, recording, restart=restart, settings=configuration.settings)
         epoch = recording.epoch

@@ -7,7 +7,7 @@ import argparse
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from robot_dyn_id.dynamics.terms.friction import with_friction
+from robot_dyn_id.dynamics.terms.friction import replace_friction
 from robot_dyn_id.errors import UsageError
 from robot_dyn_id.estimators import ESTIMATORS
 from robot_dyn_id.files.configuration import Configuration, read_configuration
@@ -44,7 +44,7 @@ def add_configuration(parser: argparse.ArgumentParser, bags: bool = True) -> Non
     )
 
 
-def configuration_words(arguments: argparse.Namespace) -> tuple[str, ...]:
+def list_configuration_words(arguments: argparse.Namespace) -> tuple[str, ...]:
     """The options of `add_configuration` as the command line has them."""
     given = {name: getattr(arguments, name) for name in ("config", "topic", "definitions")}
     return tuple(word for name, value in given.items() if value is not None for word in (f"--{name}", value))
@@ -74,7 +74,7 @@ def add_compensation(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def configuration_from(arguments: argparse.Namespace) -> Configuration:
+def read_configuration_from(arguments: argparse.Namespace) -> Configuration:
     """The configuration file with the command line's own options over it.
 
     Raises:
@@ -91,7 +91,7 @@ def configuration_from(arguments: argparse.Namespace) -> Configuration:
     if getattr(arguments, "estimator", None) is not None:
         given["estimator"] = ESTIMATORS[arguments.estimator]()
     if getattr(arguments, "friction", None) is not None:
-        given["terms"] = with_friction(configuration.settings.fixed_terms, arguments.friction)
+        given["terms"] = replace_friction(configuration.settings.fixed_terms, arguments.friction)
     if getattr(arguments, "prior", None) is not None:
         given["prior"] = read_prior(arguments.prior)
     if getattr(arguments, "exclude", None):
@@ -142,7 +142,7 @@ def report_unused(configuration: Configuration, keys: Sequence[str], task: str) 
     return (CONFIGURATION_UNUSED.found(f"the configuration's {', '.join(unused)}: not used for {task}"),)
 
 
-def robot_from(robot: RobotDescription, configuration: Configuration) -> RobotModel:
+def read_robot_from(robot: RobotDescription, configuration: Configuration) -> RobotModel:
     """The robot with the joints that are identified, for commands without a recording.
 
     Raises:

@@ -25,10 +25,10 @@ from robot_dyn_id.report.ranking import rank_findings
 from robot_dyn_id.report.text import (
     MAX_PRINTED_FINDINGS,
     check_lines,
-    decisive_codes,
-    joint_rows,
+    count_more_findings,
+    list_decisive_codes,
+    list_joint_rows,
     model_lines,
-    more_findings,
     name_others,
     note_lines,
 )
@@ -89,7 +89,7 @@ def _evaluation(evaluation: Evaluation, most: int, model: Iterable[str] = ()) ->
     joints = _table("joint", "RMS", "error", "NRMSE", "URDF", "corr.", "unit")
     for column in joints.columns[1:6]:
         column.justify, column.no_wrap = "right", True
-    for row in joint_rows(evaluation):
+    for row in list_joint_rows(evaluation):
         joints.add_row(*row)
     yield joints
     yield Text("held-out effort; NRMSE of this model and of the URDF's own", "dim")
@@ -98,7 +98,7 @@ def _evaluation(evaluation: Evaluation, most: int, model: Iterable[str] = ()) ->
         yield ""
         yield from _uses(judgments)
         yield ""
-    yield from _findings(evaluation.findings, decisive_codes(evaluation), most)
+    yield from _findings(evaluation.findings, list_decisive_codes(evaluation), most)
     yield ""
     yield Text.assemble("verdict: ", (evaluation.verdict.word, STYLES.get(evaluation.verdict.word, "")))
 
@@ -138,7 +138,7 @@ def _findings(findings: Iterable[Finding], decisive: Collection[str], most: int)
         if first.action:
             yield Padding(Text(f"-> {first.action}", "italic"), (0, 0, 0, 4))
     if ranked[most:]:
-        yield Text(more_findings(ranked[most:]), "dim")
+        yield Text(count_more_findings(ranked[most:]), "dim")
 
 
 def _line(line: str) -> RenderableType:

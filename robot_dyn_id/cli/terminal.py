@@ -39,7 +39,7 @@ MIN_FRACTION = 0.02
 """Fraction of a stage from which on its remaining time is estimated."""
 
 
-def draws_on(stream: TextIO) -> bool:
+def can_draw_on(stream: TextIO) -> bool:
     """Whether colors and tables are drawn on a stream: a terminal that can, or FORCE_COLOR; never without rich."""
     if not _can_draw():
         return False
@@ -120,7 +120,7 @@ class Terminal:
         if self.quiet:
             return
         self.close()
-        if draws_on(sys.stderr):
+        if can_draw_on(sys.stderr):
             from robot_dyn_id.cli.styled import print_styled
 
             print_styled(text, sys.stderr)
@@ -132,14 +132,14 @@ class Terminal:
         self.close()
         if self.quiet:
             return
-        if draws_on(sys.stdout):
+        if can_draw_on(sys.stdout):
             from robot_dyn_id.cli.styled import print_styled
 
             print_styled(value, sys.stdout, self.verbose)
         else:
             print(value)
             if self.verbose:
-                for line in further_findings(value):
+                for line in list_further_findings(value):
                     print(line)
 
     def print_times(self) -> None:
@@ -217,7 +217,7 @@ class Terminal:
 
 def print_error(text: str) -> None:
     """Print the line of an error on standard error."""
-    if draws_on(sys.stderr):
+    if can_draw_on(sys.stderr):
         from robot_dyn_id.cli.styled import print_styled_error
 
         print_styled_error(text, sys.stderr)
@@ -225,17 +225,19 @@ def print_error(text: str) -> None:
         print(text, file=sys.stderr)
 
 
-def further_findings(value: object) -> list[str]:
+def list_further_findings(value: object) -> list[str]:
     """Findings of a result that its text only names, for verbose output."""
     if not hasattr(value, "findings"):
         return []
     from robot_dyn_id.identification.validation.evaluation import Evaluation
-    from robot_dyn_id.report.text import MAX_PRINTED_FINDINGS, decisive_codes, finding_lines
+    from robot_dyn_id.report.text import MAX_PRINTED_FINDINGS, format_findings_briefly, list_decisive_codes
 
     evaluation = getattr(value, "evaluation", value)
     if not isinstance(evaluation, Evaluation):
         return []
-    return list(finding_lines(evaluation.findings, decisive_codes(evaluation), sys.maxsize))[MAX_PRINTED_FINDINGS:]
+    return list(format_findings_briefly(evaluation.findings, list_decisive_codes(evaluation), sys.maxsize))[
+        MAX_PRINTED_FINDINGS:
+    ]
 
 
 def _times(elapsed: float, fraction: float | None) -> str:

@@ -8,9 +8,9 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-from robot_dyn_id.cli import note, progress, show
+from robot_dyn_id.cli import note, show, show_progress
 from robot_dyn_id.cli.compilation import first_identification
-from robot_dyn_id.cli.next_steps import command, show_next_steps
+from robot_dyn_id.cli.next_steps import format_command, show_next_steps
 from robot_dyn_id.cli.outputs import add_force, claim
 from robot_dyn_id.files.configuration import Configuration
 from robot_dyn_id.model.urdf import RobotDescription
@@ -55,7 +55,7 @@ def run(arguments: argparse.Namespace) -> tuple[int, dict[str, Any]]:
     # From the copies: the identification is then that of the command `identify` which is shown.
     trials = DataSelection([open_recording(recording)])
     with first_identification():
-        result = identify_recordings(RobotDescription.from_file(robot), Configuration(), trials, progress)
+        result = identify_recordings(RobotDescription.from_file(robot), Configuration(), trials, show_progress)
     with closing(result):
         summary = result.save(folder)
     if not arguments.json:
@@ -70,4 +70,4 @@ def _masses_text(example: Example) -> str:
 
 
 def _identify(recording: Path, robot: Path, folder: Path) -> str:
-    return command("identify", str(recording), "--robot", str(robot), "--out", str(folder))
+    return format_command("identify", str(recording), "--robot", str(robot), "--out", str(folder))

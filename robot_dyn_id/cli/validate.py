@@ -7,14 +7,14 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from robot_dyn_id.cli import progress, show
+from robot_dyn_id.cli import show, show_progress
 from robot_dyn_id.cli.outputs import add_force, claim
 from robot_dyn_id.cli.robots import add_robot, read_robot
-from robot_dyn_id.cli.sources import add_configuration, add_exclusion, configuration_from
+from robot_dyn_id.cli.sources import add_configuration, add_exclusion, read_configuration_from
 from robot_dyn_id.dynamics.dynamics import check_robot
 from robot_dyn_id.files.parameters import read_parameters
 from robot_dyn_id.model.robot import RobotModel
-from robot_dyn_id.report.folder import PAGE, REPORT, output_folder
+from robot_dyn_id.report.folder import PAGE, REPORT, make_output_folder
 from robot_dyn_id.workflow.identification import open_all, validate
 
 
@@ -33,12 +33,12 @@ def run(arguments: argparse.Namespace) -> tuple[int, dict[str, Any]]:
     """Validate, write the report with `--out`, and print."""
     if arguments.out:
         claim(arguments, *(Path(arguments.out) / name for name in (REPORT, PAGE)))
-    configuration = configuration_from(arguments)
+    configuration = read_configuration_from(arguments)
     parameters = read_parameters(arguments.parameters)
     check_robot(parameters, RobotModel.from_description(read_robot(arguments)))
     recordings = open_all(arguments.data, configuration)
-    folder = output_folder(arguments.out) if arguments.out else None
-    result = validate(parameters, recordings, configuration.settings, progress)
+    folder = make_output_folder(arguments.out) if arguments.out else None
+    result = validate(parameters, recordings, configuration.settings, show_progress)
     summary = result.save(folder, arguments.parameters) if folder else result.summary(arguments.parameters)
     if not arguments.json:
         show(result)

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from robot_dyn_id.cli import discard_output, show
-from robot_dyn_id.cli.terminal import draws_on
+from robot_dyn_id.cli.terminal import can_draw_on
 from robot_dyn_id.errors import UsageError
 from robot_dyn_id.termination import handle_termination
 
@@ -52,7 +52,7 @@ def run(arguments: argparse.Namespace) -> tuple[int, dict[str, Any]]:
     check_domain()
     from robot_dyn_id.nodes.watcher import Watcher
 
-    once = arguments.once or arguments.json or not draws_on(sys.stdout)
+    once = arguments.once or arguments.json or not can_draw_on(sys.stdout)
     with Watcher(arguments.namespace) as watcher:
         if not once:
             _draw_until_interrupted(watcher)
@@ -60,7 +60,7 @@ def run(arguments: argparse.Namespace) -> tuple[int, dict[str, Any]]:
         watcher.observe(arguments.wait)
         snapshot = watcher.snapshot()
     if not arguments.json:
-        for line in snapshot_lines(snapshot):
+        for line in format_snapshot(snapshot):
             show(line)
     return 0, snapshot
 
@@ -84,7 +84,7 @@ def _draw_until_interrupted(watcher: Any) -> None:
         discard_output()  # the terminal is closed
 
 
-def snapshot_lines(snapshot: dict[str, Any]) -> Iterator[str]:
+def format_snapshot(snapshot: dict[str, Any]) -> Iterator[str]:
     """The snapshot as plain text, one line per topic, joint or node."""
     sections = list(_sections(snapshot))
     domain = os.environ.get("ROS_DOMAIN_ID") or "0"

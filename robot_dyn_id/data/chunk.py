@@ -124,7 +124,7 @@ class Margins:
             yield self._held, slice(self._due, len(self._held))
 
 
-def with_margins(chunks: Iterable[Chunk], reach: int) -> Iterator[tuple[Chunk, slice]]:
+def add_margins(chunks: Iterable[Chunk], reach: int) -> Iterator[tuple[Chunk, slice]]:
     """Consecutive chunks of one trial with the samples around them, and rows of them that are due; see `Margins`."""
     margins = Margins(reach)
     for chunk in chunks:

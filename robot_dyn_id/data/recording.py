@@ -65,12 +65,12 @@ class ArrayRecording:
 
     def chunks(self, joints: Sequence[str]) -> Iterator[Chunk]:
         """Iterate over the samples chunk by chunk; see `Recording.chunks`."""
-        columns = columns_of(self.joint_names, joints, self.source)
+        columns = find_columns_of(self.joint_names, joints, self.source)
         for start in range(0, len(self.samples), self.chunk_size):
             yield self.samples.take(slice(start, start + self.chunk_size)).joints(columns)
 
 
-def columns_of(available: Sequence[str], wanted: Sequence[str], source: str) -> list[int]:
+def find_columns_of(available: Sequence[str], wanted: Sequence[str], source: str) -> list[int]:
     """Column numbers of the joints `wanted` among those `available`.
 
     Raises:

@@ -190,7 +190,7 @@ class TrajectoryPoints:
             rows = np.flatnonzero(orders[segments] == order)
             some = segments[rows]
             unit = np.eye(2 * order)
-            powers = polynomial(1.0, unit[:order], unit[order:])  # of the ends' derivatives
+            powers = fit_polynomial(1.0, unit[:order], unit[order:])  # of the ends' derivatives
             ends = [x[some + end] * duration[some] ** k for end in (0, 1) for k, x in enumerate(channels[:order])]
             for derivative, channel in enumerate((q, dq, ddq)):
                 lower = np.maximum(np.arange(6) - derivative, 0)
@@ -241,7 +241,7 @@ def _channel(
     return channel
 
 
-def polynomial(duration: float, start: Sequence[Array] | Array, end: Sequence[Array] | Array) -> Array:
+def fit_polynomial(duration: float, start: Sequence[Array] | Array, end: Sequence[Array] | Array) -> Array:
     """Coefficients of the polynomial with given derivatives at both ends, lowest power first, shape (6, n).
 
     Args:
@@ -272,7 +272,7 @@ def _falling(powers: np.ndarray, derivative: int) -> Array:
 
 
 def evaluate(coefficients: Array, s: float) -> Setpoint:
-    """Value and two derivatives of a polynomial with coefficients from `polynomial` at time `s` [s]."""
+    """Value and two derivatives of a polynomial with coefficients from `fit_polynomial` at time `s` [s]."""
     powers = (1.0, s, s * s, s**3, s**4, s**5)
     first = [k * powers[k - 1] if k else 0.0 for k in range(6)]
     second = [k * (k - 1) * powers[k - 2] if k > 1 else 0.0 for k in range(6)]

@@ -39,7 +39,7 @@ PIVOTS = ("rref", "qr")
 """Pivot rules: leftmost independent columns (reduced row echelon form), or largest remaining norm first."""
 
 
-def random_motion(model: RobotModel, count: int, seed: int = 0, moving: Sequence[int] | None = None) -> Motion:
+def draw_random_motion(model: RobotModel, count: int, seed: int = 0, moving: Sequence[int] | None = None) -> Motion:
     """Random states that excite all parameters: positions over a full turn (1 m if prismatic), speeds, accelerations.
 
     Joint limits are ignored: the parameters that a torque depends on are a property of the equations.
@@ -67,20 +67,22 @@ def random_motion(model: RobotModel, count: int, seed: int = 0, moving: Sequence
     )
 
 
-def exciting_motion(regressor: Regressor, count: int, seed: int = 0, moving: Sequence[int] | None = None) -> Motion:
+def draw_exciting_motion(
+    regressor: Regressor, count: int, seed: int = 0, moving: Sequence[int] | None = None
+) -> Motion:
     """Random states that excite all columns of a regressor, those of terms included.
 
     A column that changes within a small velocity, such as that of a Stribeck peak, is zero at nearly all of the states
-    of `random_motion`: for each such velocity, states with velocities of its size follow them.
+    of `draw_random_motion`: for each such velocity, states with velocities of its size follow them.
 
     Args:
         regressor: robot and terms.
-        count: number of the states of `random_motion`, and of all for terms without a velocity scale.
-        seed: see `random_motion`.
-        moving: see `random_motion`.
+        count: number of the states of `draw_random_motion`, and of all for terms without a velocity scale.
+        seed: see `draw_random_motion`.
+        moving: see `draw_random_motion`.
     """
     scales = sorted({scale for _, term in regressor.terms for scale in term.velocity_scales})
-    motion = random_motion(regressor.model, count + STATES_PER_SCALE * len(scales), seed, moving)
+    motion = draw_random_motion(regressor.model, count + STATES_PER_SCALE * len(scales), seed, moving)
     speeds = np.append(np.ones(count), np.repeat(scales, STATES_PER_SCALE))
     states = regressor.random_states(np.random.default_rng(seed + 1), len(motion))
     return replace(motion, dq=motion.dq * speeds, states=states)
@@ -126,7 +128,7 @@ def compute_echelon(stack: Array, drop: float = MIN_COLUMN_NORM, tolerance: floa
     return Echelon(norms, factor, values, int(np.count_nonzero(values > tolerance * largest)) if largest else 0)
 
 
-def base_parameters(
+def compute_base_parameters(
     regressor: Regressor,
     pivots: str = "rref",
     order: Sequence[int] | None = None,
@@ -137,7 +139,7 @@ def base_parameters(
 
     Example:
         ```python
-        base = rdi.base_parameters(rdi.Regressor(robot))
+        base = rdi.compute_base_parameters(rdi.Regressor(robot))
         for name, expression in zip(base.names, base.expressions):
             print(name, "=", expression)
         ```
@@ -160,7 +162,7 @@ def base_parameters(
     sequence = np.arange(columns) if order is None else np.array(order, dtype=np.int64)
     if not np.array_equal(np.sort(sequence), np.arange(columns)):
         raise UsageError(f"column order is not a permutation of the {columns} columns")
-    motion = exciting_motion(regressor, count_sufficient_samples(regressor), moving=moving)
+    motion = draw_exciting_motion(regressor, count_sufficient_samples(regressor), moving=moving)
     form = compute_echelon(stack_regressor(regressor, motion), tolerance=tolerance)
     independent = _select(form, sequence, pivots)
     mapping = _mapping(form, independent)
@@ -182,7 +184,7 @@ def combine_columns(regressor: Regressor, independent: Integers) -> Array:
         regressor: robot and terms.
         independent: indices of the independent columns, ascending, shape (p,).
     """
-    motion = exciting_motion(regressor, count_sufficient_samples(regressor))
+    motion = draw_exciting_motion(regressor, count_sufficient_samples(regressor))
     return _mapping(compute_echelon(stack_regressor(regressor, motion)), independent)
 
 
@@ -192,7 +194,7 @@ def _expression(row: Array, own: int, names: Sequence[str]) -> str:
     return expression([1.0, *row[others]], [names[own], *(names[i] for i in others)])
 
 
-def independent_columns(stack: Array) -> Integers:
+def find_independent_columns(stack: Array) -> Integers:
     """The leftmost independent columns of a stacked regressor of shape (rows, c), ascending."""
     return _select(compute_echelon(stack), np.arange(stack.shape[1]), "rref")
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from robot_dyn_id.arrays import Array
-from robot_dyn_id.dynamics.consistency import central, parameters_of, solid
+from robot_dyn_id.dynamics.consistency import convert_to_central, convert_to_parameters, make_consistent
 from robot_dyn_id.findings import Definition, Finding, Section
 from robot_dyn_id.model.robot import STANDARD_GRAVITY, RobotModel
 
@@ -93,7 +93,7 @@ class BodyPrior:
         Raises:
             InputError: no masses, or no inertias.
         """
-        bodies, findings = solid(parameters.reshape(-1, 10), model.body_names)
+        bodies, findings = make_consistent(parameters.reshape(-1, 10), model.body_names)
         masses = np.maximum(bodies[:, 0], MIN_MASS_SHARE * np.median(bodies[:, 0]))
         return cls(source, bodies, masses, link_lengths(model), findings)
 
@@ -136,7 +136,7 @@ class BodyPrior:
                 centers[parent] = 0.5 * model.translation[body]
         second = (GYRATION_SHARE * lengths[:, None, None]) ** 2 * np.eye(3) + centers[:, :, None] * centers[:, None, :]
         pseudo = np.block([[second, centers[:, :, None]], [centers[:, None, :], np.ones((len(lengths), 1, 1))]])
-        bodies = parameters_of(masses[:, None, None] * pseudo)
+        bodies = convert_to_parameters(masses[:, None, None] * pseudo)
         message = "the URDF's masses are missing or placeholders: the prior is made from its geometry and rated efforts"
         finding = PRIOR_FROM_GEOMETRY.found(message)
         return cls(f"geometry of {model.name}", bodies, masses, lengths, (finding,), weighed=False)
@@ -160,7 +160,7 @@ def has_placeholder_masses(model: RobotModel) -> bool:
         return True
     if len(bodies) < MIN_COMPARED_BODIES or not bodies[:, 0].all():
         return False
-    moments = np.array([np.linalg.eigvalsh(central(body)[2]) for body in bodies])
+    moments = np.array([np.linalg.eigvalsh(convert_to_central(body)[2]) for body in bodies])
     equal_masses = np.ptp(bodies[:, 0]) <= SAME * bodies[:, 0].max()
     return bool(equal_masses and np.ptp(moments) <= SAME * np.abs(moments).max())
 

@@ -72,7 +72,7 @@ def pseudo_inertia(parameters: Array) -> Array:
     return np.moveaxis(np.array(rows), (0, 1), (-2, -1))
 
 
-def parameters_of(pseudo: Array) -> Array:
+def convert_to_parameters(pseudo: Array) -> Array:
     """The parameters of pseudo-inertia matrices: `pseudo_inertia` backwards, shape (..., 4, 4) -> (..., 10)."""
     entries = np.moveaxis(pseudo, (-2, -1), (0, 1))
     xx, yy, zz = entries[0, 0], entries[1, 1], entries[2, 2]
@@ -83,7 +83,7 @@ def parameters_of(pseudo: Array) -> Array:
     return np.stack(values, axis=-1)
 
 
-def central(parameters: Array) -> tuple[float, Array, Array]:
+def convert_to_central(parameters: Array) -> tuple[float, Array, Array]:
     """Mass, center of mass (3,) and inertia about it (3, 3) of a body's parameters, shape (10,).
 
     Raises:
@@ -103,11 +103,11 @@ def is_consistent(parameters: Array) -> bool:
     return bool(np.all(np.linalg.eigvalsh(pseudo_inertia(parameters.reshape(-1, 10))) > 0.0))
 
 
-def violation(parameters: Array) -> str:
+def find_violation(parameters: Array) -> str:
     """Reason why a body's parameters, shape (10,), are not physically consistent; empty if they are."""
     if not parameters[0] > 0.0:
         return f"its mass is {parameters[0]:.3g} kg"
-    least, middle, most = np.linalg.eigvalsh(central(parameters)[2])
+    least, middle, most = np.linalg.eigvalsh(convert_to_central(parameters)[2])
     if not least > 0.0:
         return f"a principal moment of inertia is {least:.3g} kg m^2"
     if not least + middle > most:
@@ -115,13 +115,13 @@ def violation(parameters: Array) -> str:
     return ""
 
 
-def not_negative(regressor: Regressor) -> Mask:
+def flag_not_negative(regressor: Regressor) -> Mask:
     """Flags of the term columns that are friction or inertia and cannot be negative, shape (c - 10 b,)."""
     columns = regressor.term_columns
     return np.array([column.term.symbols[column.index] in column.term.not_negative for column in columns], dtype=bool)
 
 
-def solid(parameters: Array, names: Sequence[str]) -> tuple[Array, tuple[Finding, ...]]:
+def make_consistent(parameters: Array, names: Sequence[str]) -> tuple[Array, tuple[Finding, ...]]:
     """Physically consistent bodies close to the given ones, and a finding about each that is not.
 
     Masses and second moments of mass get floors that scale with the robot.
@@ -158,18 +158,18 @@ def solid(parameters: Array, names: Sequence[str]) -> tuple[Array, tuple[Finding
         if mass > body[0] or values[0] < floor:
             message = (
                 f"joint {name}: the URDF's inertia is not (or barely) physically consistent "
-                f"({violation(body) or 'it is almost flat'}): the prior is a body close to it"
+                f"({find_violation(body) or 'it is almost flat'}): the prior is a body close to it"
             )
             findings.append(PRIOR_NOT_PHYSICAL.found(message, [name]))
         second = (vectors * np.maximum(values, floor)) @ vectors.T + np.outer(center, center)
         pseudo = mass * np.block([[second, center[:, None]], [center[None, :], np.ones((1, 1))]])
-        bodies.append(parameters_of(pseudo))
+        bodies.append(convert_to_parameters(pseudo))
     return np.array(bodies), tuple(findings)
 
 
 def _spread(body: Array) -> Array:
     """Second moments of mass about the center of mass, per mass [m^2], shape (3, 3)."""
-    mass, _, inertia = central(body)
+    mass, _, inertia = convert_to_central(body)
     return np.asarray((0.5 * np.trace(inertia) * np.eye(3) - inertia) / mass)
 
 
@@ -188,7 +188,7 @@ def report_negative_terms(
         sigmas: their standard deviations, shape (p,).
     """
     first = 10 * len(regressor.model.body_names)
-    alone, bounded = np.count_nonzero(base.mapping, axis=1) == 1, not_negative(regressor)
+    alone, bounded = np.count_nonzero(base.mapping, axis=1) == 1, flag_not_negative(regressor)
     found: dict[str, list[str]] = {}
     for column, value, sigma, single in zip(base.independent, values, sigmas, alone, strict=True):
         if column < first or not single or not value < -SIGMAS * sigma:

@@ -19,12 +19,12 @@ from robot_dyn_id.dynamics import kronecker
 from robot_dyn_id.dynamics.base_parameters import (
     compute_echelon,
     count_sufficient_samples,
-    random_motion,
+    draw_random_motion,
     stack_regressor,
 )
 from robot_dyn_id.dynamics.dynamics import Dynamics
 from robot_dyn_id.dynamics.regressor import Motion, Regressor
-from robot_dyn_id.model.robot import RobotModel, configuration_of, parse_with_pinocchio, reduced_pinocchio
+from robot_dyn_id.model.robot import RobotModel, make_configuration_of, parse_with_pinocchio, reduce_pinocchio
 
 MAX_DIFFERENCE_RATIO = 1e-10
 """Maximum difference that counts as rounding, relative to the largest entry."""
@@ -93,7 +93,7 @@ def cross_check(regressor: Regressor, motion: Motion, parameters: Array | None =
     dynamics = Dynamics(rigid, np.arange(len(rigid.names)), values)
     many = list(_blocks(_spread(motion, PINOCCHIO_SAMPLES)))
     few = list(_blocks(_spread(motion, KRONECKER_SAMPLES)))
-    excited = random_motion(model, count_sufficient_samples(rigid))
+    excited = draw_random_motion(model, count_sufficient_samples(rigid))
     return CrossCheck(
         regressor=_difference((_by_sample(rigid, block), peer.regressor(block)) for block in many),
         kronecker=_difference((_by_sample(rigid, block), _kronecker_regressor(model, block)) for block in few),
@@ -109,7 +109,7 @@ def cross_check(regressor: Regressor, motion: Motion, parameters: Array | None =
     )
 
 
-def acceleration_difference(dynamics: Dynamics, motion: Motion) -> float:
+def compare_accelerations(dynamics: Dynamics, motion: Motion) -> float:
     """Forward dynamics of rigid bodies against M^-1 (tau - h) with Pinocchio's M, h and torques tau of the motion.
 
     Args:
@@ -180,7 +180,7 @@ class _Pinocchio:
     @classmethod
     def from_robot(cls, robot: RobotModel, parameters: Array | None) -> _Pinocchio:
         full = _parse(robot.urdf, tuple(float(g) for g in robot.gravity))
-        model = reduced_pinocchio(full, robot.body_names, robot.held)
+        model = reduce_pinocchio(full, robot.body_names, robot.held)
         if parameters is None:
             return cls(robot, model, ((1.0, model),))
         # Pinocchio divides first moments by masses, which may be zero in a realization of base parameters.
@@ -192,7 +192,7 @@ class _Pinocchio:
     def states(self, motion: Motion) -> Iterator[tuple[Array, Array, Array]]:
         """Configuration, velocity and acceleration of all bodies, sample by sample."""
         coupling = self.robot.coupling
-        q = configuration_of(self.model, self.robot.body_names, motion.q.T @ coupling.T + self.robot.offset)
+        q = make_configuration_of(self.model, self.robot.body_names, motion.q.T @ coupling.T + self.robot.offset)
         return zip(q, motion.dq.T @ coupling.T, motion.ddq.T @ coupling.T, strict=True)
 
     def regressor(self, motion: Motion) -> Array:

@@ -22,7 +22,15 @@ from dataclasses import dataclass
 import numpy as np
 
 from robot_dyn_id.arrays import Array
-from robot_dyn_id.model.screw import Mechanism, adjoint, body_transforms, bracket, inverse, joint_screws, skew
+from robot_dyn_id.model.screw import (
+    Mechanism,
+    adjoint,
+    bracket,
+    compute_body_transforms,
+    compute_joint_screws,
+    inverse,
+    skew,
+)
 from robot_dyn_id.parameters import INERTIAL_SYMBOLS
 
 PAPER_SYMBOLS = ("Ixx", "Iyy", "Izz", "Ixy", "Iyz", "Ixz", "mx", "my", "mz", "m")
@@ -72,13 +80,13 @@ def block_form(mechanism: Mechanism, q: Array, dq: Array, ddq: Array) -> BlockFo
     bodies = len(mechanism.parent)
     velocities = coupling @ dq
     accelerations = coupling @ ddq
-    placed = body_transforms(mechanism, coupling @ q + mechanism.offset)
+    placed = compute_body_transforms(mechanism, coupling @ q + mechanism.offset)
     gamma = np.zeros((6 * bodies, 6 * bodies))
     a = np.zeros((6 * bodies, bodies))
     rates = np.zeros((6 * bodies, 6 * bodies))
     base = np.zeros(6 * bodies)
     upward = np.concatenate([np.zeros(3), -mechanism.gravity])  # dV0: a base that accelerates against gravity
-    for i, screw in enumerate(joint_screws(mechanism)):
+    for i, screw in enumerate(compute_joint_screws(mechanism)):
         own = slice(6 * i, 6 * i + 6)
         a[own, i] = screw
         rates[own, own] = bracket(velocities[i] * screw)

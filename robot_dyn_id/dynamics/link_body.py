@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from robot_dyn_id.arrays import Array
-from robot_dyn_id.dynamics.consistency import central, is_consistent
+from robot_dyn_id.dynamics.consistency import convert_to_central, is_consistent
 from robot_dyn_id.parameters import INERTIAL_SYMBOLS, ParameterSet
 
 SYMBOLS = len(INERTIAL_SYMBOLS)
@@ -62,7 +62,7 @@ class LinkBody:
         sigma = _propagate(parameters, covariance)
         mass = float(parameters[0])
         unknown = np.full(3, np.nan)
-        _, center, inertia = central(parameters) if mass != 0.0 else (mass, unknown, _tensor(parameters[4:]))
+        _, center, inertia = convert_to_central(parameters) if mass != 0.0 else (mass, unknown, _tensor(parameters[4:]))
         principal, axes = np.linalg.eigh(inertia)
         axes[:, 2] *= np.linalg.det(axes)
         second = 0.5 * principal.sum() - principal  # of mass along the axes [kg m^2]
@@ -114,7 +114,7 @@ def _propagate(parameters: Array, covariance: Array) -> Array:
     return np.where(complete, np.sqrt(np.maximum(variance, 0.0)), np.nan)
 
 
-def lone_parameters(parameters: ParameterSet) -> dict[int, int]:
+def find_lone_parameters(parameters: ParameterSet) -> dict[int, int]:
     """Number of the base parameter of each standard parameter that is one, by column."""
     bodies = len(parameters.robot.body_names)
     rows = np.flatnonzero(np.count_nonzero(parameters.base.mapping, axis=1) == 1)
@@ -122,13 +122,13 @@ def lone_parameters(parameters: ParameterSet) -> dict[int, int]:
     return {int(columns[row]): int(row) for row in rows if columns[row] < SYMBOLS * bodies}
 
 
-def standard_covariance(parameters: ParameterSet) -> Array:
+def compute_standard_covariance(parameters: ParameterSet) -> Array:
     """Covariance of the standard parameters that the data determine alone; NaN elsewhere, shape (10 b, 10 b)."""
     bodies = len(parameters.robot.body_names)
     covariance = np.full((SYMBOLS * bodies, SYMBOLS * bodies), np.nan)
     known = {
         column: row
-        for column, row in lone_parameters(parameters).items()
+        for column, row in find_lone_parameters(parameters).items()
         if parameters.estimate.status[row] != "not excited"
     }
     columns, rows = list(known), list(known.values())
@@ -136,8 +136,8 @@ def standard_covariance(parameters: ParameterSet) -> Array:
     return covariance
 
 
-def determined_covariance(parameters: ParameterSet, scales: Array) -> Array:
-    """`standard_covariance` with NaN also where data do not determine a parameter, shape (10 b, 10 b).
+def compute_determined_covariance(parameters: ParameterSet, scales: Array) -> Array:
+    """`compute_standard_covariance` with NaN also where data do not determine a parameter, shape (10 b, 10 b).
 
     Nothing counts as determined where the strength of the prior in the covariance is not known.
 
@@ -145,12 +145,12 @@ def determined_covariance(parameters: ParameterSet, scales: Array) -> Array:
         parameters: the parameter set.
         scales: sizes of the parameters on such links, see `BodyPrior.scales`, shape (b, 10).
     """
-    covariance = standard_covariance(parameters)
+    covariance = compute_standard_covariance(parameters)
     determined = np.zeros(len(covariance), dtype=bool)
     if not np.isnan(parameters.estimate.prior_strength):
         limits = DETERMINED_SHARE * scales.ravel() / np.sqrt(max(1.0, parameters.estimate.prior_strength))
         determined = np.sqrt(np.diag(covariance)) <= limits
-        for column, row in lone_parameters(parameters).items():
+        for column, row in find_lone_parameters(parameters).items():
             determined[column] &= parameters.estimate.status[row] == "good"
     covariance[~determined] = np.nan
     covariance[:, ~determined] = np.nan

@@ -13,10 +13,10 @@ from robot_dyn_id.arrays import Array
 from robot_dyn_id.dynamics.regressor import Regressor
 from robot_dyn_id.dynamics.terms import Term
 from robot_dyn_id.errors import UsageError
-from robot_dyn_id.kernels.momentum import momentum_along
+from robot_dyn_id.kernels.momentum import fill_momentum_along
 
 
-def accelerated(term: Term) -> bool:
+def is_accelerated(term: Term) -> bool:
     """Whether the columns of a term depend on the acceleration."""
     return bool(np.any(term.slopes(*np.ones((3, 1)))[2]))
 
@@ -55,7 +55,7 @@ class MomentumRegressor:
         self._arguments = (*links, tree.turn, tree.shift, tree.axis, tree.gravity), work
         self._inertias = np.zeros((len(regressor.names), joints, joints))
         for group in regressor.term_groups:
-            if accelerated(group.term):
+            if is_accelerated(group.term):
                 weights = np.einsum("gi,gj->gij", group.weights, group.weights)
                 for slope, numbers in zip(_momentum_per_speed(group.term), group.numbers, strict=True):
                     self._inertias[10 * self._bodies + numbers] = slope * weights
@@ -72,6 +72,6 @@ class MomentumRegressor:
         links, work = self._arguments
         inertial = slice(10 * self._bodies)
         q, dq = np.ascontiguousarray(q, dtype=np.float64), np.ascontiguousarray(dq, dtype=np.float64)
-        momentum_along(*links, q, dq, *work, momentum[:, inertial], drift[:, inertial])
+        fill_momentum_along(*links, q, dq, *work, momentum[:, inertial], drift[:, inertial])
         momentum[:, self._rotors] += np.einsum("cij,kj->kci", self._inertias[self._rotors], dq)
         return momentum, drift

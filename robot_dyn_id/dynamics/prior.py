@@ -121,7 +121,7 @@ class Prior:
         return left, spread @ spread.T
 
 
-def nominal_prior(model: RobotModel, mapping: Array) -> Prior:
+def make_nominal_prior(model: RobotModel, mapping: Array) -> Prior:
     """The URDF's own masses and inertias; nothing is known of the terms.
 
     Raises:
@@ -131,7 +131,7 @@ def nominal_prior(model: RobotModel, mapping: Array) -> Prior:
     return Prior(
         source=f"URDF of {model.name}",
         values=np.append(model.inertial_parameters, np.zeros(terms)),
-        scales=np.append(inertial_scales(model), np.full(terms, np.inf)),
+        scales=np.append(find_inertial_scales(model), np.full(terms, np.inf)),
         mapping=mapping,
     )
 
@@ -175,7 +175,7 @@ def check_prior_joints(prior: RobotModel, model: RobotModel, source: str) -> Non
             )
 
 
-def earlier_prior(parameters: ParameterSet, regressor: Regressor, mapping: Array) -> Prior:
+def make_earlier_prior(parameters: ParameterSet, regressor: Regressor, mapping: Array) -> Prior:
     """An earlier parameter set; its terms are as uncertain as they are large, all of one kind at least `FLOOR` of it.
 
     Args:
@@ -192,7 +192,7 @@ def earlier_prior(parameters: ParameterSet, regressor: Regressor, mapping: Array
             f"prior: the parameter set of {parameters.robot.name} has other joints or terms than are to be identified: "
             f"give one with the same, or use the URDF as prior"
         )
-    sizes = term_scales(regressor, parameters.terms.values)
+    sizes = find_term_scales(regressor, parameters.terms.values)
     kinds = np.array(
         [name.rstrip("0123456789") for name in regressor.names[len(parameters.bodies.standard_parameters) :]]
     )
@@ -201,13 +201,13 @@ def earlier_prior(parameters: ParameterSet, regressor: Regressor, mapping: Array
     return Prior(
         source=f"parameter set of {parameters.robot.name}",
         values=np.append(parameters.bodies.standard_parameters, parameters.terms.values),
-        scales=np.append(inertial_scales(regressor.model), np.where(sizes > 0.0, sizes, np.inf)),
+        scales=np.append(find_inertial_scales(regressor.model), np.where(sizes > 0.0, sizes, np.inf)),
         mapping=mapping,
         individual=False,
     )
 
 
-def term_scales(regressor: Regressor, values: Array) -> Array:
+def find_term_scales(regressor: Regressor, values: Array) -> Array:
     """Sizes of the parameters of terms, shape (t,).
 
     A difference, which may be small by chance, is as uncertain as the two numbers that it is between.
@@ -225,7 +225,7 @@ def term_scales(regressor: Regressor, values: Array) -> Array:
     return sizes
 
 
-def inertial_scales(model: RobotModel) -> Array:
+def find_inertial_scales(model: RobotModel) -> Array:
     """Sizes of the ten parameters of each body: m, m r (three times), m r^2 (six times), shape (10 b,).
 
     m is its mass and r the root mean square distance of its mass from the joint's origin; neither counts for less than

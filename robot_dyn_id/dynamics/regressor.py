@@ -19,8 +19,8 @@ from robot_dyn_id.dynamics.stored_terms import (
 )
 from robot_dyn_id.dynamics.terms import Coordinate, Coupling, Term, TermGroup, TermStates, group_terms
 from robot_dyn_id.errors import InputError, UsageError
-from robot_dyn_id.kernels.angles import within_reach
-from robot_dyn_id.kernels.regressor import regressor_tiles
+from robot_dyn_id.kernels.angles import wrap_within_reach
+from robot_dyn_id.kernels.regressor import fill_regressor_tiles
 from robot_dyn_id.kernels.tree import Tree, build_tree
 from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.parameters import FORCE_UNIT, TORQUE_UNIT, ParameterSet, inertial_names
@@ -60,7 +60,7 @@ class Motion:
         return Motion(q, dq, ddq, None if self.temperature is None else self.temperature[:, index], states)
 
 
-def joint_coordinates(model: RobotModel) -> tuple[Coordinate, ...]:
+def make_joint_coordinates(model: RobotModel) -> tuple[Coordinate, ...]:
     """One coordinate per moving joint: q_full = G q + offset, row by row."""
     return tuple(
         Coordinate(
@@ -77,7 +77,7 @@ def joint_coordinates(model: RobotModel) -> tuple[Coordinate, ...]:
     )
 
 
-def terms_on_joints(
+def place_terms_on_joints(
     model: RobotModel, terms: Sequence[Term], couplings: Sequence[Coupling] = ()
 ) -> tuple[tuple[Coordinate, Term], ...]:
     """Every term on every moving joint, ordered by term, then by joint; then the terms of the couplings.
@@ -86,7 +86,7 @@ def terms_on_joints(
         UsageError: a coupling of unknown joints, or an own term with the name of a term of this package.
     """
     find_own_classes([*terms, *(term for coupling in couplings for term in coupling.terms)])
-    coordinates = joint_coordinates(model)
+    coordinates = make_joint_coordinates(model)
     coupled = [(c.coordinate(model), term) for c in couplings for term in c.terms]
     return (*((coordinate, term) for term in terms for coordinate in coordinates), *coupled)
 
@@ -147,7 +147,7 @@ class Regressor:
                 different torques.
         """
         model = RobotModel.from_parameters(parameters)
-        terms = restore_terms(parameters, joint_coordinates(model), model)
+        terms = restore_terms(parameters, make_joint_coordinates(model), model)
         regressor = cls(model, terms, tuple(parameters.bodies.load_parameters.tolist()))
         columns = regressor.term_columns
         constants = list_stored_constants(regressor.terms, model.joint_names, model.body_names)
@@ -239,7 +239,7 @@ class Regressor:
         bodies = len(self.model.body_names)
         if (slots[: 10 * bodies] >= 0).any():
             q, dq, ddq = self.by_body(motion)
-            regressor_tiles(*tree.blocks, within_reach(q), q, dq, ddq, tree.pair_slots(slots), out)
+            fill_regressor_tiles(*tree.blocks, wrap_within_reach(q), q, dq, ddq, tree.pair_slots(slots), out)
         signals = self.signals(motion)
         for group in self.term_groups:
             wanted = slots[10 * bodies + group.numbers]

@@ -18,7 +18,7 @@ class TorqueParts:
     """Torques of n joints at N samples by cause [N m or N], shape (n, N) each; their sum is the torque of the model.
 
     The bodies are those of the independent columns. What a base parameter combines counts for its independent column,
-    see `merged_parameters`: the data do not separate it.
+    see `list_merged_parameters`: the data do not separate it.
 
     Attributes:
         gravity: torque of the bodies at rest.
@@ -50,7 +50,7 @@ class TorqueParts:
         gravity, without_acceleration, rigid = (
             regressor.bodies.torque(one, values[bodies], columns[bodies]) for one in (at_rest, steady, motion)
         )
-        causes = np.array([cause_of(column, regressor.model) for column in regressor.term_columns])
+        causes = np.array([find_cause_of(column, regressor.model) for column in regressor.term_columns])
         by_cause = {}
         for cause in (FRICTION, REST):
             own = ~bodies
@@ -79,12 +79,12 @@ CAUSES = tuple(item.name for item in fields(TorqueParts))
 """Names of the causes, in the order of the attributes."""
 
 
-def cause_of(column: TermColumn, model: RobotModel) -> str:
+def find_cause_of(column: TermColumn, model: RobotModel) -> str:
     """Cause that a column of a term counts for: that of the term on a joint, the rest on a coupling."""
     return column.term.cause if column.coordinate.name in model.body_names else REST
 
 
-def merged_parameters(regressor: Regressor, columns: Integers, mapping: Array) -> Integers:
+def list_merged_parameters(regressor: Regressor, columns: Integers, mapping: Array) -> Integers:
     """Base parameters that combine parameters of different causes, such as a link's inertia and a rotor's.
 
     Args:
@@ -96,6 +96,8 @@ def merged_parameters(regressor: Regressor, columns: Integers, mapping: Array) -
         Their numbers, ascending.
     """
     bodies = 10 * len(regressor.model.body_names)
-    causes = np.array(["bodies"] * bodies + [cause_of(column, regressor.model) for column in regressor.term_columns])
+    causes = np.array(
+        ["bodies"] * bodies + [find_cause_of(column, regressor.model) for column in regressor.term_columns]
+    )
     own = causes[columns][:, None]
     return np.flatnonzero(((mapping != 0.0) & (causes[None, :] != own)).any(axis=1))

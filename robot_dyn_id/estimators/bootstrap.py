@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from robot_dyn_id.arrays import Array, Mask
-from robot_dyn_id.cores import in_order
+from robot_dyn_id.cores import map_in_order
 from robot_dyn_id.dynamics.problem import LinearProblem, RegressorProblem, find_used_rows
 from robot_dyn_id.errors import ConvergenceError, UsageError
 from robot_dyn_id.estimators.contract import Estimate, Estimator
@@ -95,7 +95,7 @@ def bootstrap_estimate(
     failed = 0
     stage = Stage("estimating again from draws (bootstrap)", 0, draws)
     progress(stage)
-    with closing(in_order(fit, range(draws))) as results:
+    with closing(map_in_order(fit, range(draws))) as results:
         for number, values in enumerate(results):
             progress(replace(stage, done=number + 1))
             if isinstance(values, str):

@@ -48,17 +48,17 @@ BASIS = _symmetric_basis()
 _FLAT = BASIS.reshape(10, 16)
 
 
-def matrix_coordinates(matrices: Array) -> Array:
+def convert_to_coordinates(matrices: Array) -> Array:
     """Coordinates of symmetric matrices in `BASIS`, shape (..., 4, 4) -> (..., 10)."""
     return np.asarray(matrices.reshape(*matrices.shape[:-2], 16) @ _FLAT.T)
 
 
-def matrices_of(coordinates: Array) -> Array:
+def convert_to_matrices(coordinates: Array) -> Array:
     """Symmetric matrices of coordinates in `BASIS`, shape (..., 10) -> (..., 4, 4)."""
     return np.asarray((coordinates @ _FLAT).reshape(*coordinates.shape[:-1], 4, 4))
 
 
-_IDENTITY = matrix_coordinates(np.eye(4))
+_IDENTITY = convert_to_coordinates(np.eye(4))
 
 
 @dataclass(frozen=True)
@@ -145,7 +145,7 @@ class ConeProgram:
         least = float(elements[:, self.inertial :].min(initial=np.inf))
         if not self.bodies:
             return least
-        matrices = matrices_of(elements[:, : self.inertial].reshape(len(elements), self.bodies, 10))
+        matrices = convert_to_matrices(elements[:, : self.inertial].reshape(len(elements), self.bodies, 10))
         if scale is not None:
             matrices *= scale[:, :, None] * scale[:, None, :]
         return min(least, float(np.linalg.eigvalsh(matrices).min()))
@@ -201,7 +201,7 @@ class _Newton:
         self.sizes = np.empty((program.bodies, 4))
         diagonal = np.empty((program.bodies, 10))
         if program.bodies:
-            matrices = matrices_of(np.array([s[:split], z[:split]]).reshape(2, program.bodies, 10))
+            matrices = convert_to_matrices(np.array([s[:split], z[:split]]).reshape(2, program.bodies, 10))
             lower_s, lower_z = np.linalg.cholesky(matrices)
             left, self.sizes, _ = np.linalg.svd(np.swapaxes(lower_z, 1, 2) @ lower_s)
             inverse = np.swapaxes(lower_z @ left, 1, 2) / np.sqrt(self.sizes)[:, :, None]
@@ -230,11 +230,11 @@ class _Newton:
         correction = np.empty(len(middle))
         correction[split:] = (target - s[split:] * z[split:]) / numbers
         if program.bodies:
-            matrices_s, matrices_z = matrices_of(np.array([s[:split], z[:split]]).reshape(2, -1, 10))
+            matrices_s, matrices_z = convert_to_matrices(np.array([s[:split], z[:split]]).reshape(2, -1, 10))
             product = matrices_s @ matrices_z
             product = 0.5 * (product + np.swapaxes(product, 1, 2))
             sums = 0.5 * (self.sizes[:, :, None] + self.sizes[:, None, :])
-            correction[:split] = matrix_coordinates((target * np.eye(4) - product) / sums).ravel()
+            correction[:split] = convert_to_coordinates((target * np.eye(4) - product) / sums).ravel()
         dx, s, z = self._direction(dual_residual, primal, correction - middle)
         if not np.all(np.isfinite(dx)):
             return None

@@ -13,7 +13,7 @@ from scipy.linalg import cholesky, solve_triangular
 from robot_dyn_id.arrays import Array, Integers, Mask
 from robot_dyn_id.dynamics.base_parameters import combine_columns
 from robot_dyn_id.dynamics.body_prior import BodyPrior
-from robot_dyn_id.dynamics.consistency import not_negative
+from robot_dyn_id.dynamics.consistency import flag_not_negative
 from robot_dyn_id.dynamics.prior import Prior
 from robot_dyn_id.dynamics.problem import LinearProblem, RegressorProblem
 from robot_dyn_id.dynamics.regressor import Regressor
@@ -116,7 +116,7 @@ class Consistent(CheckedOptions):
         deviations = np.sqrt(np.diag(plain.inverse @ middle @ plain.inverse))
         return replace(
             estimate,
-            regularized_towards=f"{prior_source(task, problem.prior)}, strength {self.known_strength:g}",
+            regularized_towards=f"{describe_prior_source(task, problem.prior)}, strength {self.known_strength:g}",
             prior_strength=found.strength,
             full=found.values,
             intervals=np.where(np.isinf(estimate.standard_deviations)[:, None], task.unknown, intervals),
@@ -144,7 +144,9 @@ class Consistent(CheckedOptions):
         """
         bodies = BodyPrior.from_model(regressor.model)
         rows = np.column_stack([root @ prior.mapping, root @ values])
-        found = fit_consistent(rows.T @ rows, bodies, not_negative(regressor), self.known_strength, floor=self.floor)
+        found = fit_consistent(
+            rows.T @ rows, bodies, flag_not_negative(regressor), self.known_strength, floor=self.floor
+        )
         return found.values, bodies.findings
 
 
@@ -198,7 +200,7 @@ class ConsistentTask:
             rows, strength = np.concatenate([rows, known]), 0.0
             earlier = known[:, :-1].T @ known[:, :-1]
         names = np.array(regressor.names[bodies.bodies.size :])
-        bounded = not_negative(regressor) & ~np.isin(names, options.signed)
+        bounded = flag_not_negative(regressor) & ~np.isin(names, options.signed)
         labels = [column.coordinate.label for column in regressor.term_columns]
         return cls(
             gram=rows.T @ rows,
@@ -293,7 +295,7 @@ class ConsistentTask:
         return information
 
 
-def prior_source(task: ConsistentTask, earlier: Prior | None) -> str:
+def describe_prior_source(task: ConsistentTask, earlier: Prior | None) -> str:
     """Origin of the prior: the robot description or its geometry, or an earlier parameter set."""
     return task.prior.source if earlier is None or earlier.individual else earlier.source
 

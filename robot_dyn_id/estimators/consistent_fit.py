@@ -17,8 +17,8 @@ import numpy as np
 
 from robot_dyn_id.arrays import Array, Mask
 from robot_dyn_id.dynamics.body_prior import BodyPrior
-from robot_dyn_id.dynamics.consistency import parameters_of, pseudo_inertia
-from robot_dyn_id.estimators.cone_program import BASIS, ConeProgram, matrix_coordinates
+from robot_dyn_id.dynamics.consistency import convert_to_parameters, pseudo_inertia
+from robot_dyn_id.estimators.cone_program import BASIS, ConeProgram, convert_to_coordinates
 
 FLOOR = 0.01
 """Least pseudo-inertia of a body, as a share of the prior's: it keeps bodies off the boundary."""
@@ -123,7 +123,7 @@ def _transform(prior: BodyPrior, sizes: Array) -> Array:
     out = np.zeros((inertial + len(sizes),) * 2)
     for body, lower in enumerate(np.linalg.cholesky(pseudo_inertia(prior.bodies))):
         of_body = slice(10 * body, 10 * body + 10)
-        out[of_body, of_body] = parameters_of(lower @ BASIS @ lower.T).T
+        out[of_body, of_body] = convert_to_parameters(lower @ BASIS @ lower.T).T
     out[inertial:, inertial:] = np.diag(1.0 / sizes)
     return out
 
@@ -138,4 +138,4 @@ def _inside(coordinates: Array, floor: float) -> Array:
     least = _least_share(coordinates)
     share = np.clip((floor - least) / np.maximum(1.0 - least, 1e-300), 0.0, 1.0)[:, None]
     bodies = coordinates.reshape(-1, 10)
-    return np.asarray(bodies + share * (matrix_coordinates(np.eye(4)) - bodies)).ravel()
+    return np.asarray(bodies + share * (convert_to_coordinates(np.eye(4)) - bodies)).ravel()

@@ -100,7 +100,7 @@ def check_limit(limit: float) -> None:
         )
 
 
-def essential(
+def eliminate_parameters(
     estimate: Estimate, names: Sequence[str], limit: float = MAX_RELATIVE_DEVIATION, level: float = F_TEST_LEVEL
 ) -> Essential:
     """Eliminate parameters that are not identifiable from the data.

@@ -11,7 +11,7 @@ from typing import ClassVar, Protocol
 import numpy as np
 
 from robot_dyn_id.arrays import Array, Integers
-from robot_dyn_id.errors import UsageError, suggestion
+from robot_dyn_id.errors import UsageError, suggest_known
 from robot_dyn_id.excitation.limits import MotionLimits
 from robot_dyn_id.excitation.trajectory import Excitation, Sample, Stretchable
 
@@ -216,7 +216,7 @@ class CenteredParametrization(ABC):
             MotionError: the center configuration is outside the limits.
         """
         self.center, self.reach = limits.center_and_reach(demand.posture)
-        self.moving = moving_joints(limits, demand)
+        self.moving = find_moving_joints(limits, demand)
         self.duration = prototype.duration
         self._limits = limits
         self._visits = 1
@@ -283,7 +283,7 @@ class CenteredParametrization(ABC):
         return q, dq, ddq, dddq
 
 
-def moving_joints(limits: MotionLimits, demand: Demand) -> Integers:
+def find_moving_joints(limits: MotionLimits, demand: Demand) -> Integers:
     """Indices of the joints moved by an excitation, ascending.
 
     Raises:
@@ -292,7 +292,7 @@ def moving_joints(limits: MotionLimits, demand: Demand) -> Integers:
     names = limits.joint_names
     for name in demand.moving:
         if name not in names:
-            raise UsageError(f"moving: {name} is not a joint; {suggestion(name, list(names))}")
+            raise UsageError(f"moving: {name} is not a joint; {suggest_known(name, list(names))}")
     return np.array([j for j, name in enumerate(names) if name in (demand.moving or names)], dtype=np.int64)
 
 

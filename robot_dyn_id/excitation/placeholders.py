@@ -43,7 +43,7 @@ class Placeholder:
         return f"{self.kind} {value} {self.unit} of {self.joint}"
 
 
-def placeholder_limits(
+def find_placeholder_limits(
     model: RobotModel, known: Mapping[str, Collection[str]], kinds: Collection[str] = tuple(KINDS)
 ) -> tuple[Placeholder, ...]:
     """Find limits that are placeholders: 0 and 0, or the round numbers of `VELOCITIES` and `EFFORTS`.
@@ -83,11 +83,11 @@ def refuse_placeholders(found: Collection[Placeholder], action: str) -> None:
     if found:
         raise ModelError(
             f"the URDF has placeholders instead of limits: {', '.join(map(str, found))}; {action}, with the values of "
-            f"the data sheet filled in:\n{lines_to_fill_in(found)}"
+            f"the data sheet filled in:\n{format_lines_to_fill_in(found)}"
         )
 
 
-def lines_to_fill_in(found: Collection[Placeholder]) -> str:
+def format_lines_to_fill_in(found: Collection[Placeholder]) -> str:
     """Lines of MoveIt's `joint_limits.yaml` for the joints concerned, without values."""
     lines = ["joint_limits:"]
     for joint in dict.fromkeys(placeholder.joint for placeholder in found):

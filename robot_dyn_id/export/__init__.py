@@ -7,21 +7,21 @@ from dataclasses import replace
 from robot_dyn_id.dynamics.dynamics import Dynamics
 from robot_dyn_id.errors import InputError
 from robot_dyn_id.export.controller_parameters import (
-    admittance_controller,
-    cartesian_controllers,
-    crisp_controllers,
-    robotis_gravity_compensation,
+    make_admittance_controller,
+    make_cartesian_controllers,
+    make_crisp_controllers,
+    make_robotis_gravity_compensation,
 )
-from robot_dyn_id.export.evaluator import c, cpp
-from robot_dyn_id.export.mjcf import mjcf
+from robot_dyn_id.export.evaluator import make_c_header, make_cpp_header
+from robot_dyn_id.export.mjcf import make_mjcf
 from robot_dyn_id.export.model import Exported
-from robot_dyn_id.export.numpy_module import python
-from robot_dyn_id.export.sdf import sdf
-from robot_dyn_id.export.urdf import urdf
+from robot_dyn_id.export.numpy_module import make_python_module
+from robot_dyn_id.export.sdf import make_sdf
+from robot_dyn_id.export.urdf import make_urdf
 from robot_dyn_id.findings import Definition, Finding, Section
 from robot_dyn_id.loads.payload import Payload
 from robot_dyn_id.parameters import ParameterSet
-from robot_dyn_id.simulation.controllers import credible_limits, refuse_unsafe
+from robot_dyn_id.simulation.controllers import find_credible_limits, refuse_unsafe
 
 EXPORT_OF_BAD_VERDICT = Definition(
     "export_of_bad_verdict",
@@ -33,20 +33,20 @@ EXPORT_OF_BAD_VERDICT = Definition(
 )
 
 FORMATS: dict[str, Callable[[ParameterSet], Exported]] = {
-    "urdf": urdf,
-    "mjcf": mjcf,
-    "sdf": sdf,
-    "python": python,
-    "c": c,
-    "cpp": cpp,
-    "crisp_controllers": crisp_controllers,
-    "gravity_compensation_controller": robotis_gravity_compensation,
+    "make_urdf": make_urdf,
+    "make_mjcf": make_mjcf,
+    "make_sdf": make_sdf,
+    "make_python_module": make_python_module,
+    "make_c_header": make_c_header,
+    "make_cpp_header": make_cpp_header,
+    "make_crisp_controllers": make_crisp_controllers,
+    "gravity_compensation_controller": make_robotis_gravity_compensation,
 }
 """Formats by the name that the command line uses."""
 
 TOOL_FORMATS: dict[str, Callable[[Payload], Exported]] = {
-    "admittance_controller": admittance_controller,
-    "cartesian_controllers": cartesian_controllers,
+    "make_admittance_controller": make_admittance_controller,
+    "make_cartesian_controllers": make_cartesian_controllers,
 }
 """Formats of a payload, by name."""
 
@@ -75,7 +75,7 @@ def export_model(
     dynamics = Dynamics.from_parameters(parameters)
     findings: tuple[Finding, ...] = ()
     try:
-        refuse_unsafe(parameters, dynamics, credible_limits(dynamics.regressor.model), action)
+        refuse_unsafe(parameters, dynamics, find_credible_limits(dynamics.regressor.model), action)
     except InputError as error:
         if not allow_bad_verdict:
             raise

@@ -19,7 +19,7 @@ from robot_dyn_id.export.model import Exported
 from robot_dyn_id.findings import Definition, Finding, Section
 from robot_dyn_id.loads.payload import Payload
 from robot_dyn_id.parameters import ParameterSet
-from robot_dyn_id.text.yaml import Row, yaml_text
+from robot_dyn_id.text.yaml import Row, format_yaml
 
 FRICTION_LEFT_OUT = Definition(
     "friction_left_out",
@@ -55,7 +55,7 @@ WEIGHT_PER_MASS = 9.81
 """Gravity that admittance_controller and cartesian_controllers assume [m/s^2]."""
 
 
-def crisp_controllers(parameters: ParameterSet) -> Exported:
+def make_crisp_controllers(parameters: ParameterSet) -> Exported:
     """Friction of the controllers of crisp_controllers, and what the driver leaves for them to add.
 
     The sigmoid fp1 / (1 + exp(-fp2 (dq + fp3))) - fp1 / (1 + exp(-fp2 fp3)) with fp3 = 0 is fp1 / 2 tanh(fp2 dq / 2):
@@ -74,7 +74,7 @@ def crisp_controllers(parameters: ParameterSet) -> Exported:
         "friction": {"fp1": Row(fp1.tolist()), "fp2": Row(fp2.tolist()), "fp3": Row([0.0] * len(fp1))},
     }
     finding = curves.report_difference(
-        parameters, lambda dq: crisp_friction(dq, fp1, fp2, np.zeros_like(fp1)), "crisp_controllers"
+        parameters, lambda dq: compute_crisp_friction(dq, fp1, fp2, np.zeros_like(fp1)), "crisp_controllers"
     )
     comment = "crisp_controllers: gravity and inertia are those of its URDF, which the export as URDF writes"
     return Exported(_text(comment, content), (finding,))
@@ -83,7 +83,7 @@ def crisp_controllers(parameters: ParameterSet) -> Exported:
 _CRISP_PARTS = (("friction", ""), ("gravity", "_compensation"), ("coriolis", "_compensation"))
 
 
-def crisp_friction(dq: Array, fp1: Array, fp2: Array, fp3: Array) -> Array:
+def compute_crisp_friction(dq: Array, fp1: Array, fp2: Array, fp3: Array) -> Array:
     """Friction of crisp_controllers [N m], of the shape of `dq`."""
     return np.asarray(fp1 / (1.0 + np.exp(-fp2 * (dq + fp3))) - fp1 / (1.0 + np.exp(-fp2 * fp3)))
 
@@ -107,7 +107,7 @@ def _sigmoid(speeds: Array, dry: Array) -> tuple[float, float]:
     return fit(log_slope)[1], float(np.exp(log_slope))
 
 
-def robotis_gravity_compensation(parameters: ParameterSet) -> Exported:
+def make_robotis_gravity_compensation(parameters: ParameterSet) -> Exported:
     """Friction scalars and torque scaling of gravity_compensation_controller (ROBOTIS).
 
     It compensates friction by s (1 + threshold - 10 |v|) v for speeds up to (1 + threshold) / 10, which is made the
@@ -151,7 +151,7 @@ def robotis_gravity_compensation(parameters: ParameterSet) -> Exported:
     if adds_friction:
         finding = curves.report_difference(
             parameters,
-            lambda dq: robotis_friction(dq, scalars, thresholds),
+            lambda dq: compute_robotis_friction(dq, scalars, thresholds),
             "gravity_compensation_controller",
         )
     else:
@@ -167,13 +167,13 @@ def robotis_gravity_compensation(parameters: ParameterSet) -> Exported:
     return Exported(_text(comment, content), (finding, units))
 
 
-def robotis_friction(dq: Array, scalars: Array, thresholds: Array) -> Array:
+def compute_robotis_friction(dq: Array, scalars: Array, thresholds: Array) -> Array:
     """Kinetic friction of gravity_compensation_controller without load dependence [N m], of the shape of `dq`."""
     rate = np.maximum(0.0, 1.0 - (10.0 * np.abs(dq) - thresholds))
     return np.asarray(scalars * rate * dq)
 
 
-def admittance_controller(payload: Payload) -> Exported:
+def make_admittance_controller(payload: Payload) -> Exported:
     """Tool of admittance_controller (ros2_controllers): weight and center of gravity at the force-torque sensor."""
     content = {
         "gravity_compensation": {
@@ -188,7 +188,7 @@ def admittance_controller(payload: Payload) -> Exported:
     return Exported(_text(comment, content), (_inertia_lost("admittance_controller", payload),))
 
 
-def cartesian_controllers(payload: Payload) -> Exported:
+def make_cartesian_controllers(payload: Payload) -> Exported:
     """Tool of the force and compliance controllers of cartesian_controllers (ROS 1 branch)."""
     center = payload.center_of_mass.tolist()
     content = {
@@ -199,7 +199,7 @@ def cartesian_controllers(payload: Payload) -> Exported:
         f"# cartesian_controllers, ROS 1 branch: tool is in the frame {payload.link}, which must be end_effector_link",
         "# gravity is that of an upright robot_base_link. The ROS 2 branch has no gravity compensation of a tool.",
     )
-    return Exported("\n".join(lines) + f"\n{yaml_text(content)}", (_inertia_lost("cartesian_controllers", payload),))
+    return Exported("\n".join(lines) + f"\n{format_yaml(content)}", (_inertia_lost("cartesian_controllers", payload),))
 
 
 def _inertia_lost(name: str, payload: Payload) -> Finding:
@@ -208,4 +208,4 @@ def _inertia_lost(name: str, payload: Payload) -> Finding:
 
 
 def _text(comment: str, content: dict[str, Any]) -> str:
-    return f"# {comment}\n" + yaml_text({"/**": {"ros__parameters": content}})
+    return f"# {comment}\n" + format_yaml({"/**": {"ros__parameters": content}})

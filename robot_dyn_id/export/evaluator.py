@@ -38,7 +38,7 @@ COMMENT_WIDTH = 110
 """Longest line of the comment at the top of the header [characters]."""
 
 
-def c(parameters: ParameterSet) -> Exported:
+def make_c_header(parameters: ParameterSet) -> Exported:
     """A C99 header with the dynamics of a parameter set, its functions named after the robot.
 
     Raises:
@@ -50,7 +50,7 @@ def c(parameters: ParameterSet) -> Exported:
     return Exported(text, source.findings)
 
 
-def cpp(parameters: ParameterSet) -> Exported:
+def make_cpp_header(parameters: ParameterSet) -> Exported:
     """A C++17 header with the dynamics of a parameter set, in the namespace `<robot>_dynamics`.
 
     Raises:

@@ -8,11 +8,11 @@ import xml.etree.ElementTree as ElementTree
 import numpy as np
 
 from robot_dyn_id.arrays import Array
-from robot_dyn_id.dynamics.consistency import central
+from robot_dyn_id.dynamics.consistency import convert_to_central
 from robot_dyn_id.dynamics.terms.laws import INERTIA, SIGN, VISCOUS
 from robot_dyn_id.errors import InputError
 from robot_dyn_id.export.model import Exported, ExportModel
-from robot_dyn_id.export.urdf import numbers
+from robot_dyn_id.export.urdf import format_numbers
 from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.parameters import ParameterSet
 
@@ -20,7 +20,7 @@ PLACES = {VISCOUS: "damping", SIGN: "frictionloss", INERTIA: "armature"}
 """Friction laws that a `<joint>` carries."""
 
 
-def mjcf(parameters: ParameterSet) -> Exported:
+def make_mjcf(parameters: ParameterSet) -> Exported:
     """The moving bodies of a parameter set, links that are fixed or held lumped in, each named after its joint.
 
     Raises:
@@ -35,7 +35,7 @@ def mjcf(parameters: ParameterSet) -> Exported:
     model = export.regressor.model
     root = ElementTree.Element("mujoco", model=model.name)
     ElementTree.SubElement(root, "compiler", angle="radian", autolimits="true")
-    ElementTree.SubElement(root, "option", gravity=numbers(model.gravity))
+    ElementTree.SubElement(root, "option", gravity=format_numbers(model.gravity))
     elements = [ElementTree.SubElement(root, "worldbody")]
     for number, name in enumerate(model.body_names):
         parent = elements[int(model.parent[number]) + 1]
@@ -53,19 +53,19 @@ def _body(model: RobotModel, number: int, parameters: Array) -> ElementTree.Elem
     body = ElementTree.Element(
         "body",
         name=f"{model.body_names[number]}_link",
-        pos=numbers(model.translation[number]),
+        pos=format_numbers(model.translation[number]),
         quat=_quaternion(model.rotation[number]),
     )
-    mass, center, inertia = central(parameters)
+    mass, center, inertia = convert_to_central(parameters)
     principal, axes = np.linalg.eigh(inertia)  # MuJoCo would find them to nine digits only
     axes[:, 2] *= np.linalg.det(axes)
     ElementTree.SubElement(
         body,
         "inertial",
-        pos=numbers(center),
+        pos=format_numbers(center),
         quat=_quaternion(axes),
-        mass=numbers([mass]),
-        diaginertia=numbers(principal),
+        mass=format_numbers([mass]),
+        diaginertia=format_numbers(principal),
     )
     return body
 
@@ -74,20 +74,20 @@ def _quaternion(rotation: Array) -> str:
     """Scalar first."""
     from scipy.spatial.transform import Rotation  # slow to import, and seldom used
 
-    return numbers(np.roll(Rotation.from_matrix(rotation).as_quat(), 1))
+    return format_numbers(np.roll(Rotation.from_matrix(rotation).as_quat(), 1))
 
 
 def _joint(body: ElementTree.Element, model: RobotModel, number: int, terms: dict[str, float]) -> None:
     name = model.body_names[number]
     kind = "slide" if model.prismatic[number] else "hinge"
-    joint = ElementTree.SubElement(body, "joint", name=name, type=kind, axis=numbers(model.axis[number]))
+    joint = ElementTree.SubElement(body, "joint", name=name, type=kind, axis=format_numbers(model.axis[number]))
     if name in model.joint_names:
         index = model.joint_names.index(name)
         ends = np.array([model.limits.lower[index], model.limits.upper[index]])
         if np.all(np.isfinite(ends)) and ends[0] < ends[1]:
-            joint.set("range", numbers(ends))
+            joint.set("range", format_numbers(ends))
     for key, value in terms.items():
-        joint.set(key, numbers([value]))
+        joint.set(key, format_numbers([value]))
 
 
 def _followers(root: ElementTree.Element, model: RobotModel) -> None:
@@ -100,7 +100,7 @@ def _followers(root: ElementTree.Element, model: RobotModel) -> None:
         coefficients = [float(model.offset[number]), float(model.multiplier[number]), 0.0, 0.0, 0.0]
         leader = model.joint_names[int(model.leader[number])]
         ElementTree.SubElement(
-            equality, "joint", joint1=model.body_names[number], joint2=leader, polycoef=numbers(coefficients)
+            equality, "joint", joint1=model.body_names[number], joint2=leader, polycoef=format_numbers(coefficients)
         )
 
 
@@ -111,4 +111,4 @@ def _motors(root: ElementTree.Element, model: RobotModel) -> None:
         motor = ElementTree.SubElement(actuators, "motor", name=name, joint=name)
         effort = float(model.limits.effort[index])
         if np.isfinite(effort) and effort > 0.0:
-            motor.set("ctrlrange", numbers([-effort, effort]))
+            motor.set("ctrlrange", format_numbers([-effort, effort]))

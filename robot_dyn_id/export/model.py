@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from robot_dyn_id.arrays import Array
-from robot_dyn_id.dynamics.consistency import violation
+from robot_dyn_id.dynamics.consistency import find_violation
 from robot_dyn_id.dynamics.regressor import Motion, Regressor
 from robot_dyn_id.dynamics.terms import Term
 from robot_dyn_id.dynamics.terms.laws import DAHL, SIGN, FrictionLaw
@@ -139,7 +139,7 @@ class ExportModel:
                     f"joint {name}: the parameters give its link no mass ({body[0]:.3g} kg): a model of links cannot "
                     f"carry that; identify with `estimator: consistent`"
                 )
-        faults = [f"joint {n}: {why}" for n, body in zip(names, bodies, strict=True) if (why := violation(body))]
+        faults = [f"joint {n}: {why}" for n, body in zip(names, bodies, strict=True) if (why := find_violation(body))]
         terms, findings = _placed(parameters, regressor, full[10 * len(names) :], places)
         findings += report_driver(parameters)
         return cls(regressor, bodies, terms, findings, "; ".join(faults))

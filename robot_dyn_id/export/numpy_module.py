@@ -19,7 +19,7 @@ from robot_dyn_id.findings import Finding
 from robot_dyn_id.parameters import NONE, UNKNOWN, ParameterSet
 
 
-def python(parameters: ParameterSet) -> Exported:
+def make_python_module(parameters: ParameterSet) -> Exported:
     """A Python module with the dynamics of a parameter set.
 
     Raises:

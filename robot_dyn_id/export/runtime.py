@@ -69,7 +69,7 @@ ROTOR_TORQUE = """  for (int i = 0; ddq && i < m_joints; ++i) {
 """
 
 
-def runtime_header() -> str:
+def make_runtime_header() -> str:
     """Text of the header."""
     core = _template("evaluator.h.in")
     parts = {
@@ -188,4 +188,4 @@ def _template(name: str) -> str:
 
 
 if __name__ == "__main__":
-    print(runtime_header(), end="")
+    print(make_runtime_header(), end="")

@@ -10,11 +10,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from robot_dyn_id.arrays import Array
-from robot_dyn_id.dynamics.consistency import central
+from robot_dyn_id.dynamics.consistency import convert_to_central
 from robot_dyn_id.dynamics.terms.laws import SIGN, VISCOUS
 from robot_dyn_id.errors import InputError
 from robot_dyn_id.export.model import Exported, ExportModel
-from robot_dyn_id.export.urdf import numbers
+from robot_dyn_id.export.urdf import format_numbers
 from robot_dyn_id.findings import Definition, Finding, Section
 from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.parameters import ParameterSet
@@ -89,7 +89,7 @@ def _free(name: str, taken: set[str]) -> str:
     return found
 
 
-def sdf(parameters: ParameterSet) -> Exported:
+def make_sdf(parameters: ParameterSet) -> Exported:
     """The moving bodies of a parameter set, links that are fixed or held lumped in, each named after its joint.
 
     Raises:
@@ -104,7 +104,7 @@ def sdf(parameters: ParameterSet) -> Exported:
     model = export.regressor.model
     root = ElementTree.Element("sdf", version=VERSION)
     world = ElementTree.SubElement(root, "world", name="default")
-    _add(world, "gravity", numbers(model.gravity))
+    _add(world, "gravity", format_numbers(model.gravity))
     robot = ElementTree.SubElement(world, "model", name=model.name)
     ElementTree.SubElement(robot, "link", name=BASE_LINK)
     held = ElementTree.SubElement(robot, "joint", name=FIXED_JOINT, type="fixed")
@@ -129,7 +129,7 @@ def _pose(position: Array, rotation: Array) -> str:
     """Position and quaternion x y z w."""
     from scipy.spatial.transform import Rotation  # slow to import, and seldom used
 
-    return f"{numbers(position)} {numbers(Rotation.from_matrix(rotation).as_quat())}"
+    return f"{format_numbers(position)} {format_numbers(Rotation.from_matrix(rotation).as_quat())}"
 
 
 def _add_body(robot: ElementTree.Element, model: RobotModel, names: _Names, number: int, parameters: Array) -> None:
@@ -137,13 +137,13 @@ def _add_body(robot: ElementTree.Element, model: RobotModel, names: _Names, numb
     link = ElementTree.SubElement(robot, "link", name=names.link(number))
     place = _pose(model.translation[number], model.rotation[number])
     _add(link, "pose", place, relative_to=names.link(int(model.parent[number])), rotation_format="quat_xyzw")
-    mass, center, inertia = central(parameters)
+    mass, center, inertia = convert_to_central(parameters)
     inertial = ElementTree.SubElement(link, "inertial")
-    _add(inertial, "pose", f"{numbers(center)} 0 0 0")
-    _add(inertial, "mass", numbers([mass]))
+    _add(inertial, "pose", f"{format_numbers(center)} 0 0 0")
+    _add(inertial, "mass", format_numbers([mass]))
     tensor = ElementTree.SubElement(inertial, "inertia")
     for row, column in ((0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (2, 2)):
-        _add(tensor, f"i{'xyz'[row]}{'xyz'[column]}", numbers([inertia[row, column]]))
+        _add(tensor, f"i{'xyz'[row]}{'xyz'[column]}", format_numbers([inertia[row, column]]))
 
 
 def _add_joint(
@@ -156,21 +156,21 @@ def _add_joint(
     _add(joint, "parent", names.link(int(model.parent[number])))
     _add(joint, "child", names.link(number))
     axis = ElementTree.SubElement(joint, "axis")
-    _add(axis, "xyz", numbers(model.axis[number]))
+    _add(axis, "xyz", format_numbers(model.axis[number]))
     if ends:
         limit = ElementTree.SubElement(axis, "limit")
         for tag, value in ends.items():
-            _add(limit, tag, numbers([value]))
+            _add(limit, tag, format_numbers([value]))
     if terms:
         dynamics = ElementTree.SubElement(axis, "dynamics")
         for tag, value in terms.items():
-            _add(dynamics, tag, numbers([value]))
+            _add(dynamics, tag, format_numbers([value]))
     if name not in model.joint_names:
         # follower = multiplier (leader - reference) + offset
         leader = names.joints[model.body_names.index(model.joint_names[int(model.leader[number])])]
         mimic = ElementTree.SubElement(axis, "mimic", joint=leader, axis="axis")
-        _add(mimic, "multiplier", numbers([model.multiplier[number]]))
-        _add(mimic, "offset", numbers([model.offset[number]]))
+        _add(mimic, "multiplier", format_numbers([model.multiplier[number]]))
+        _add(mimic, "offset", format_numbers([model.offset[number]]))
         _add(mimic, "reference", "0")
 
 

@@ -10,7 +10,7 @@ from xml.dom import minidom
 import numpy as np
 
 from robot_dyn_id.arrays import Array
-from robot_dyn_id.dynamics.consistency import central, is_consistent, parameters_of, pseudo_inertia
+from robot_dyn_id.dynamics.consistency import convert_to_central, convert_to_parameters, is_consistent, pseudo_inertia
 from robot_dyn_id.dynamics.terms.laws import SIGN, VISCOUS
 from robot_dyn_id.export.model import Exported, ExportModel, report_gravity
 from robot_dyn_id.findings import Definition, Finding, Section
@@ -39,7 +39,7 @@ PLACES = {VISCOUS: "damping", SIGN: "friction"}
 """Friction laws that `<dynamics>` carries."""
 
 
-def urdf(parameters: ParameterSet) -> Exported:
+def make_urdf(parameters: ParameterSet) -> Exported:
     """The URDF of a parameter set with the identified inertias and friction; all else is kept.
 
     A body's parameters go to the link that its joint carries, and links fixed to that one lose their own. Joints that
@@ -69,7 +69,7 @@ def urdf(parameters: ParameterSet) -> Exported:
     return Exported(text + "\n", (*findings, *report_gravity(model.regressor.model), *model.findings))
 
 
-def urdf_with_masses(model: RobotModel, bodies: Array) -> Exported:
+def make_urdf_with_masses(model: RobotModel, bodies: Array) -> Exported:
     """The URDF of a robot with other masses and centers of mass, for a calibration that does not determine inertias.
 
     The mass of every link of a body is scaled by the same factor, its inertia about its center of mass with it, and its
@@ -111,7 +111,7 @@ def _without_held(model: ExportModel) -> tuple[Array, list[str], list[Finding]]:
         carrier, placement = _carrier(whole, identified, number)
         if carrier:
             pseudo = pseudo_inertia(whole.inertial_parameters[10 * number : 10 * number + 10])
-            carried.setdefault(carrier, []).append((name, parameters_of(placement @ pseudo @ placement.T)))
+            carried.setdefault(carrier, []).append((name, convert_to_parameters(placement @ pseudo @ placement.T)))
     for carrier, held in carried.items():
         body = identified.body_names.index(carrier)
         rest = bodies[body] - sum(own for _, own in held)
@@ -189,12 +189,12 @@ class _Robot:
             for tag in ("mass", "inertia"):
                 for element in _children(inertial, tag):
                     for key, value in list(element.attributes.items()):
-                        element.setAttribute(key, numbers([factor * float(value)]))
+                        element.setAttribute(key, format_numbers([factor * float(value)]))
             origin = next(iter(_children(inertial, "origin")), None)
             if origin is None:
                 origin = inertial.insertBefore(self.document.createElement("origin"), inertial.firstChild)
             center = [float(value) for value in (origin.getAttribute("xyz") or "0 0 0").split()]
-            origin.setAttribute("xyz", numbers(np.array(center) + shift))
+            origin.setAttribute("xyz", format_numbers(np.array(center) + shift))
 
     def set_dynamics(self, joint: str, terms: Mapping[str, float]) -> None:
         """Write a joint's friction."""
@@ -204,22 +204,22 @@ class _Robot:
         if element is None:
             element = self.joints[joint].appendChild(self.document.createElement("dynamics"))
         for key, value in terms.items():
-            element.setAttribute(key, numbers([value]))
+            element.setAttribute(key, format_numbers([value]))
 
 
-def inertial_text(body: Array) -> str:
+def format_inertial(body: Array) -> str:
     """The `<inertial>` of a link for the standard parameters of a body in its frame, shape (10,)."""
     return _inertial(minidom.Document(), body).toprettyxml(indent="  ")
 
 
 def _inertial(document: minidom.Document, body: Array) -> minidom.Element:
-    mass, center, inertia = central(body)
+    mass, center, inertia = convert_to_central(body)
     pairs = {"ixx": (0, 0), "ixy": (0, 1), "ixz": (0, 2), "iyy": (1, 1), "iyz": (1, 2), "izz": (2, 2)}
     inertial = document.createElement("inertial")
     for tag, attributes in (
-        ("origin", {"xyz": numbers(center), "rpy": "0 0 0"}),
-        ("mass", {"value": numbers([mass])}),
-        ("inertia", {key: numbers([inertia[pair]]) for key, pair in pairs.items()}),
+        ("origin", {"xyz": format_numbers(center), "rpy": "0 0 0"}),
+        ("mass", {"value": format_numbers([mass])}),
+        ("inertia", {key: format_numbers([inertia[pair]]) for key, pair in pairs.items()}),
     ):
         element = document.createElement(tag)
         for key, value in attributes.items():
@@ -232,6 +232,6 @@ def _children(element: minidom.Element, tag: str) -> list[minidom.Element]:
     return [node for node in element.childNodes if isinstance(node, minidom.Element) and node.tagName == tag]
 
 
-def numbers(values: Array | list[float]) -> str:
+def format_numbers(values: Array | list[float]) -> str:
     """Numbers as text that reads back as the same to the last bit (17 digits)."""
     return " ".join(f"{float(value):.17g}" for value in values)

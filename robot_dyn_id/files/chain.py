@@ -14,7 +14,7 @@ from robot_dyn_id.loads.chain_recording import IdentifiedChain
 FORMAT = FileFormat("chain", 1, "identify the chain again with this version of robot_dyn_id")
 
 
-def chain_summary(chain: IdentifiedChain) -> dict[str, Any]:
+def summarize_chain(chain: IdentifiedChain) -> dict[str, Any]:
     """Bodies as keys and values, SI; a value is None where it is not identifiable."""
     estimate = chain.estimate
     bodies = []
@@ -51,11 +51,11 @@ def write_chain(path: str | Path, chain: IdentifiedChain, **entries: Any) -> dic
         entries: further entries of the summary.
 
     Returns:
-        The summary, see `chain_summary`, with these entries.
+        The summary, see `summarize_chain`, with these entries.
 
     Raises:
         InputError: the file cannot be written.
     """
-    summary = {**chain_summary(chain), **entries}
+    summary = {**summarize_chain(chain), **entries}
     FORMAT.write(path, summary)
     return summary

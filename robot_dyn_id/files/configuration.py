@@ -20,8 +20,8 @@ from robot_dyn_id.files.shared import read_section
 from robot_dyn_id.files.values import (
     check_keys,
     choice,
-    field_hints,
     file_errors,
+    list_field_hints,
     read_dataclass,
     read_mapping,
     read_value,
@@ -147,7 +147,7 @@ class Configuration:
         Raises:
             UsageError: values that contradict the others.
         """
-        own = {name: value for name, value in values.items() if name in field_hints(Configuration)}
+        own = {name: value for name, value in values.items() if name in list_field_hints(Configuration)}
         of_settings = {name: value for name, value in values.items() if name not in own}
         settings = replace(own.pop("settings", self.settings), **of_settings)
         return replace(self, settings=settings, **own)
@@ -166,7 +166,7 @@ def read_configuration(path: str | Path | None) -> Configuration:
         return parse_configuration({} if content is None else content)
 
 
-def files_named_in(path: str | Path) -> tuple[Path, ...]:
+def list_files_named_in(path: str | Path) -> tuple[Path, ...]:
     """Files that a configuration file names: the prior, if there is one.
 
     Raises:
@@ -184,8 +184,8 @@ def parse_configuration(content: Any) -> Configuration:
         UsageError: see `read_configuration`.
     """
     _refuse_huge(content, "")
-    own = {name: hint for name, hint in field_hints(Configuration).items() if name != "settings"}
-    of_settings = {name: hint for name, hint in field_hints(Settings).items() if name not in OF_JOINTS}
+    own = {name: hint for name, hint in list_field_hints(Configuration).items() if name != "settings"}
+    of_settings = {name: hint for name, hint in list_field_hints(Settings).items() if name not in OF_JOINTS}
     values = read_mapping(own | of_settings, content, readers=_READERS)
     settings = Settings(**{name: value for name, value in values.items() if name in of_settings})
     return Configuration(settings=settings, **{name: value for name, value in values.items() if name in own})

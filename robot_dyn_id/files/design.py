@@ -11,7 +11,7 @@ from robot_dyn_id.excitation.design.optimizers import SearchEffort
 from robot_dyn_id.excitation.design.settings import DEMAND_KEYS, DesignSettings
 from robot_dyn_id.excitation.parametrization import Demand
 from robot_dyn_id.files.shared import read_section
-from robot_dyn_id.files.values import field_hints, file_errors, read_dataclass, read_mapping
+from robot_dyn_id.files.values import file_errors, list_field_hints, read_dataclass, read_mapping
 
 
 def design_settings(**keys: Any) -> DesignSettings:
@@ -40,7 +40,7 @@ def read_design_settings(path: str | Path | None, **given: Any) -> DesignSetting
         UsageError: not readable, an unknown key (the nearest known one is named), or a value of the wrong type.
     """
     content = None if path is None else read_section(path, "design", "design file")
-    hints = field_hints(DesignSettings) | {key: field_hints(Demand)[key] for key in DEMAND_KEYS}
+    hints = list_field_hints(DesignSettings) | {key: list_field_hints(Demand)[key] for key in DEMAND_KEYS}
     known = {key: hint for key, hint in hints.items() if key != "demand"}
     with file_errors(path, UsageError):
         return design_settings(**read_mapping(known, {} if content is None else content) | given)

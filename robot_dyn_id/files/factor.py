@@ -45,7 +45,7 @@ _DAMAGED = (
 )
 
 
-def factor_bytes(factor: Factor) -> bytes:
+def encode_factor(factor: Factor) -> bytes:
     """Content of the file of a factor."""
     rows = factor.statistics
     header = {
@@ -107,7 +107,7 @@ def write_factor(path: str | Path, factor: Factor) -> None:
         InputError: the file cannot be written.
     """
     with replacing(Path(path)) as part:
-        part.write_bytes(factor_bytes(factor))
+        part.write_bytes(encode_factor(factor))
 
 
 def read_factor(path: str | Path) -> Factor:

@@ -14,7 +14,7 @@ from robot_dyn_id.arrays import Array, Mask
 from robot_dyn_id.data.chunk import Chunk
 from robot_dyn_id.data.recording import ArrayRecording, Recording
 from robot_dyn_id.data.resampling import interpolate_cubic
-from robot_dyn_id.errors import InputError, UsageError, suggestion
+from robot_dyn_id.errors import InputError, UsageError, suggest_known
 from robot_dyn_id.files.flexible_section import ExperimentSettings, FlexibleSettings
 from robot_dyn_id.findings import Finding
 from robot_dyn_id.flexible import Experiment, FlexibleModel
@@ -23,8 +23,8 @@ from robot_dyn_id.recordings.experiments import RecordedExperiment, open_experim
 from robot_dyn_id.recordings.joint_states import NANOSECONDS
 from robot_dyn_id.recordings.reading import format_dropped, report_dropped, report_unused
 from robot_dyn_id.recordings.rosbag2 import MessageReading
-from robot_dyn_id.signals.cleaning import GAP_STEPS, Drive, Repairs, clean, median_step, with_efforts
-from robot_dyn_id.signals.windows import Cut, windows
+from robot_dyn_id.signals.cleaning import GAP_STEPS, Drive, Repairs, clean, compute_median_step, make_efforts
+from robot_dyn_id.signals.windows import Cut, cut_windows
 
 WHOLE_SEGMENT = 2**40
 """Length of a window that is longer than every segment [samples]."""
@@ -203,7 +203,7 @@ def _motor_names(one: RecordedExperiment, settings: FlexibleSettings) -> dict[in
 
 
 def _efforts(samples: Chunk, recording: Recording, joints: Sequence[str], drives: Mapping[str, Drive]) -> Array:
-    efforts = with_efforts(samples, recording, joints, drives).tau
+    efforts = make_efforts(samples, recording, joints, drives).tau
     assert efforts is not None
     return efforts
 
@@ -247,14 +247,14 @@ def _experiments(
     repairs.rows += int(np.count_nonzero(~complete))
     repairs.drop("effort missing or not finite", int(np.count_nonzero(~complete)))
     recording = ArrayRecording(one.source, names, filled.take(complete))
-    step = median_step(recording, names)
+    step = compute_median_step(recording, names)
     pieces = list(clean(recording, names, {}, step, repairs))
     if one.periodic:
         whole = Chunk.join([piece for _, piece in pieces]).t if pieces else np.zeros(0)
         if repairs.gaps:
             raise InputError(f"{one.source}: is periodic, and its clock has {repairs.gaps} gaps: give a whole period")
         step = (whole[-1] - whole[0]) / (len(whole) - 1) if len(whole) > 1 else step
-    found = list(windows(pieces, Cut(step, WHOLE_SEGMENT, 0)))
+    found = list(cut_windows(pieces, Cut(step, WHOLE_SEGMENT, 0)))
     if not found:
         reasons = "; ".join(format_dropped(repairs.dropped, "sample"))
         raise InputError(f"{one.source}: no piece of four samples is left; {reasons or 'record more'}")
@@ -311,7 +311,7 @@ def check_names(held: Collection[str], settings: FlexibleSettings, known: Sequen
     for joint in settings.joints:
         if joint.name not in known:
             raise UsageError(
-                f"flexible.joints: {joint.name} is not a moving joint of the robot; {suggestion(joint.name, known)}"
+                f"flexible.joints: {joint.name} is not a moving joint of the robot; {suggest_known(joint.name, known)}"
             )
         if joint.name in held:
             raise UsageError(f"joint {joint.name} is both held and flexible: choose one")

@@ -10,7 +10,7 @@ from typing import Any
 
 from robot_dyn_id.errors import UsageError
 from robot_dyn_id.estimators.stepwise import MAX_CONDITION_NUMBER, SCALINGS
-from robot_dyn_id.files.values import choice, field_hints, read_mapping
+from robot_dyn_id.files.values import choice, list_field_hints, read_mapping
 from robot_dyn_id.flexible.model import FlexibleJoint, FlexibleModel
 from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.signals.cleaning import Drive
@@ -122,7 +122,7 @@ def read_flexible_section(value: Any, key: str) -> FlexibleSettings:
         UsageError: an unknown key (the nearest known one is named), a wrong type or value.
     """
     of_joints = ("joints", "motors", "torque_constants")
-    hints = {name: hint for name, hint in field_hints(FlexibleSettings).items() if name not in of_joints}
+    hints = {name: hint for name, hint in list_field_hints(FlexibleSettings).items() if name not in of_joints}
     given = read_mapping({"joints": dict[str, _Joint], **hints}, value, key, {"scaling": choice(SCALINGS)})
     joints: dict[str, _Joint] = given.pop("joints", {})
     if not joints:

@@ -10,7 +10,7 @@ from typing import Any
 
 from robot_dyn_id.errors import InputError
 from robot_dyn_id.text.files import write_atomically
-from robot_dyn_id.text.yaml import read_yaml, yaml_text
+from robot_dyn_id.text.yaml import format_yaml, read_yaml
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ class FileFormat:
             InputError: the file cannot be written.
         """
         head = {"format": self.line, "format_version": self.version}
-        write_atomically(Path(path), comment + yaml_text({**head, **content}))
+        write_atomically(Path(path), comment + format_yaml({**head, **content}))
 
     def read(self, path: str | Path) -> dict[str, Any]:
         """Read a file.

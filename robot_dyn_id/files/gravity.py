@@ -13,7 +13,7 @@ from robot_dyn_id.arrays import Array
 from robot_dyn_id.errors import InputError
 from robot_dyn_id.files.formats import FileFormat
 from robot_dyn_id.files.values import file_errors, read_value
-from robot_dyn_id.loads.gravity import BODY_COLUMNS, DriveQuality, GravityCalibration, gravity_effort
+from robot_dyn_id.loads.gravity import BODY_COLUMNS, DriveQuality, GravityCalibration, compute_gravity_effort
 from robot_dyn_id.model.description import hash_description
 from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.text.files import read_text
@@ -84,7 +84,7 @@ class StoredGravity:
             InputError: see `check_robot`.
         """
         self.check_robot(model)
-        return gravity_effort(self.by_joint, model, q)
+        return compute_gravity_effort(self.by_joint, model, q)
 
     def check_robot(self, model: RobotModel) -> None:
         """Check that the calibration is that of a robot.
@@ -100,7 +100,7 @@ class StoredGravity:
             raise InputError(f"effort_per_mass_and_moment must have four numbers for each of {bodies} bodies")
 
 
-def gravity_summary(model: RobotModel, found: GravityCalibration) -> dict[str, Any]:
+def summarize_gravity(model: RobotModel, found: GravityCalibration) -> dict[str, Any]:
     """Calibration as keys and values; efforts in drive units, gains [N m or N per drive unit], masses [kg], SI."""
     joints = []
     for number, name in enumerate(model.joint_names):
@@ -153,12 +153,12 @@ def write_gravity(path: str | Path, model: RobotModel, found: GravityCalibration
         entries: further entries of the summary.
 
     Returns:
-        The summary, see `gravity_summary`, with these entries.
+        The summary, see `summarize_gravity`, with these entries.
 
     Raises:
         InputError: the file cannot be written.
     """
-    summary = {**gravity_summary(model, found), **entries}
+    summary = {**summarize_gravity(model, found), **entries}
     rows = [Row(row) for row in found.by_joint.tolist()]
     FORMAT.write(path, {**_in_lines(summary), "effort_per_mass_and_moment": rows}, COMMENT)
     return summary

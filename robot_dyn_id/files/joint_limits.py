@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from robot_dyn_id.errors import InputError, suggestion
-from robot_dyn_id.excitation.placeholders import placeholder_limits
+from robot_dyn_id.errors import InputError, suggest_known
+from robot_dyn_id.excitation.placeholders import find_placeholder_limits
 from robot_dyn_id.model.robot import Limits, RobotModel
 from robot_dyn_id.text.yaml import read_yaml
 
@@ -38,11 +38,11 @@ class JointLimitsFile:
     def narrowed(self, model: RobotModel) -> RobotModel:
         """The robot with limits of position, velocity and effort that are the narrower ones of URDF and file.
 
-        A limit of the file takes the place of a placeholder of the URDF, see `placeholder_limits`.
+        A limit of the file takes the place of a placeholder of the URDF, see `find_placeholder_limits`.
         """
         given = model.limits
 
-        unknown = {(one.joint, one.kind) for one in placeholder_limits(model, {})}
+        unknown = {(one.joint, one.kind) for one in find_placeholder_limits(model, {})}
 
         def both(key: str, own: Any, narrower: Any) -> Any:
             file = [self.of(key).get(name) for name in model.joint_names]
@@ -101,7 +101,7 @@ def _of_joint(entry: Any, label: str) -> dict[str, float]:
         raise InputError(f"{label}: must be keys and values, not {entry!r}")
     for key in entry:
         if key not in KEYS:
-            raise InputError(f"{label}: unknown key {key!r}; {suggestion(str(key), KEYS)}")
+            raise InputError(f"{label}: unknown key {key!r}; {suggest_known(str(key), KEYS)}")
     found = {}
     for kind in KINDS:
         if entry.get(f"has_{kind}_limits", False) is not True:

@@ -10,7 +10,7 @@ from robot_dyn_id.data.trajectory_rows import NANOSECONDS, TrajectoryRows
 from robot_dyn_id.errors import InputError
 from robot_dyn_id.files.values import check_keys, file_errors, read_value
 from robot_dyn_id.text.files import read_text, write_atomically
-from robot_dyn_id.text.yaml import YAML_LIMIT, Row, parse_yaml, yaml_text
+from robot_dyn_id.text.yaml import YAML_LIMIT, Row, format_yaml, parse_yaml
 
 SHORTENED = "..."
 """Last element of the arrays that `ros2 topic echo` cuts off."""
@@ -113,7 +113,7 @@ def write_joint_trajectory(path: str | Path, rows: TrajectoryRows) -> None:
         "joint_names": list(rows.joint_names),
         "points": points,
     }
-    write_atomically(Path(path), yaml_text(content))
+    write_atomically(Path(path), format_yaml(content))
 
 
 def _stamp(time: int) -> dict[str, int]:

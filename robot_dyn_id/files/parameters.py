@@ -42,13 +42,13 @@ def read_parameters(path: str | Path, term_classes: Sequence[type[Term]] = ()) -
         InputError: a folder without `parameters.yaml`, not readable, not a parameter set, of another format version, or
             a field that is missing or of the wrong type.
     """
-    path = parameters_file(path)
+    path = find_parameters_file(path)
     content = FORMAT.read(path)
     with file_errors(path, InputError):
         return read_dataclass(ParameterSet, content, term_classes=tuple(term_classes))
 
 
-def parameters_file(path: str | Path) -> Path:
+def find_parameters_file(path: str | Path) -> Path:
     """The file of a parameter set: `parameters.yaml` of a folder of results, or the file that is given.
 
     Raises:

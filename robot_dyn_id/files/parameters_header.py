@@ -11,7 +11,7 @@ import numpy as np
 
 from robot_dyn_id.arrays import Array
 from robot_dyn_id.dynamics.body_prior import BodyPrior
-from robot_dyn_id.dynamics.link_body import SYMBOLS, LinkBody, determined_covariance
+from robot_dyn_id.dynamics.link_body import SYMBOLS, LinkBody, compute_determined_covariance
 from robot_dyn_id.errors import InputError
 from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.parameters import GAIN_REMEDY, INERTIAL_UNITS, ParameterSet, describe_unknown_gains
@@ -101,7 +101,7 @@ def _link_covariance(parameters: ParameterSet, model: RobotModel | None) -> Arra
     scales = np.zeros((len(parameters.robot.body_names), SYMBOLS))
     with suppress(InputError):  # links without sizes
         scales = BodyPrior.from_model(model).scales if model else scales
-    return determined_covariance(parameters, scales)
+    return compute_determined_covariance(parameters, scales)
 
 
 def _list_terms(parameters: ParameterSet) -> Iterator[str]:

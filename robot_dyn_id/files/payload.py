@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 
 from robot_dyn_id.arrays import Array
-from robot_dyn_id.dynamics.consistency import is_consistent, parameters_of, violation
+from robot_dyn_id.dynamics.consistency import convert_to_parameters, find_violation, is_consistent
 from robot_dyn_id.errors import InputError
-from robot_dyn_id.export.urdf import inertial_text
+from robot_dyn_id.export.urdf import format_inertial
 from robot_dyn_id.files.formats import FileFormat
 from robot_dyn_id.files.spelling import refuse_old_spellings
 from robot_dyn_id.files.values import file_errors, read_dataclass
@@ -56,7 +56,7 @@ KEYS = tuple(field.name for field in fields(_Body))
 """Keys of a known payload."""
 
 
-def payload_summary(payload: Payload) -> dict[str, Any]:
+def summarize_payload(payload: Payload) -> dict[str, Any]:
     """Identified payload as keys and values, SI; a standard deviation is None where it is not identifiable."""
     sigma = [float(value) if np.isfinite(value) else None for value in payload.central_standard_deviations]
     moments = payload.inertia[_PLACES].tolist()
@@ -85,14 +85,14 @@ def write_payload(path: str | Path, payload: Payload, **entries: Any) -> dict[st
         entries: further entries of the summary.
 
     Returns:
-        The summary, see `payload_summary`, with these entries.
+        The summary, see `summarize_payload`, with these entries.
 
     Raises:
         InputError: the file cannot be written.
     """
-    summary = {**payload_summary(payload), **entries}
+    summary = {**summarize_payload(payload), **entries}
     rows = [Row(row) for row in payload.covariance.tolist()]
-    FORMAT.write(path, {**_in_lines(summary), "covariance": rows, "urdf": inertial_text(payload.parameters)})
+    FORMAT.write(path, {**_in_lines(summary), "covariance": rows, "urdf": format_inertial(payload.parameters)})
     return summary
 
 
@@ -112,7 +112,7 @@ def read_payload(path: str | Path) -> Payload:
         if not np.isfinite(parameters).all():
             raise InputError("mass, center_of_mass and inertia must be finite, and so must their products")
         if not is_consistent(parameters):
-            raise InputError(f"not a physically possible body: {violation(parameters) or 'it is flat'}")
+            raise InputError(f"not a physically possible body: {find_violation(parameters) or 'it is flat'}")
     return Payload(body.link, parameters, np.zeros((10, 10)), parameters)
 
 
@@ -156,10 +156,10 @@ def read_declared(path: str | Path, link: str) -> DeclaredPayload:
             body = read_dataclass(_PartlyDeclared, {"link": link, **content})
         center = body.center_of_mass or ()
         inertia = () if body.inertia is None else astuple(body.inertia)
-        return declared_payload(body.link, (body.mass, *center, *inertia))
+        return make_declared_payload(body.link, (body.mass, *center, *inertia))
 
 
-def declared_payload(link: str, numbers: Sequence[float]) -> DeclaredPayload:
+def make_declared_payload(link: str, numbers: Sequence[float]) -> DeclaredPayload:
     """Declared payload of numbers.
 
     Args:
@@ -183,12 +183,12 @@ def declared_payload(link: str, numbers: Sequence[float]) -> DeclaredPayload:
     inertia = _Inertia(*numbers[4:]) if len(numbers) > 4 else _Inertia(*(0.0,) * 6)
     parameters = _parameters(_Body(link, float(numbers[0]), (center[0], center[1], center[2]), inertia))
     if len(numbers) == 10 and numbers[0] > 0.0 and not (np.isfinite(parameters).all() and is_consistent(parameters)):
-        why = violation(parameters) or "it is flat"
+        why = find_violation(parameters) or "it is flat"
         raise InputError(f"the declared payload is not a physically possible body: {why}")
     return DeclaredPayload(link, np.where(np.arange(10) < PARTS[part], parameters, 0.0), part)
 
 
-def declared_summary(test: DeclaredTest) -> dict[str, Any]:
+def summarize_declared(test: DeclaredTest) -> dict[str, Any]:
     """Test of a declared payload as keys and values, SI."""
     pairs = zip(test.differences.tolist(), test.standard_deviations.tolist(), strict=True)
     return {
@@ -223,7 +223,7 @@ def _parameters(body: _Body) -> Array:
     with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is refused by the caller
         second = 0.5 * np.trace(inertia) * np.eye(3) - inertia + mass * np.outer(center, center)
         moment = mass * center
-    return parameters_of(np.block([[second, moment[:, None]], [moment[None], np.full((1, 1), mass)]]))
+    return convert_to_parameters(np.block([[second, moment[:, None]], [moment[None], np.full((1, 1), mass)]]))
 
 
 def _in_lines(value: Any) -> Any:

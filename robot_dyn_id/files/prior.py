@@ -6,7 +6,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from robot_dyn_id.errors import InputError
-from robot_dyn_id.files.parameters import parameters_file, read_parameters
+from robot_dyn_id.files.parameters import find_parameters_file, read_parameters
 from robot_dyn_id.model.urdf import RobotDescription
 from robot_dyn_id.parameters import ParameterSet
 from robot_dyn_id.text.files import read_text
@@ -25,7 +25,7 @@ def read_prior(path: str | Path) -> ParameterSet | RobotDescription:
         InputError: not readable, or neither of the two.
         ModelError: a robot description that cannot be used.
     """
-    path = parameters_file(path)
+    path = find_parameters_file(path)
     text = read_text(path, "prior", PRIOR_LIMIT, InputError)
     if text.lstrip("\ufeff \t\r\n").startswith("<"):
         return RobotDescription.from_file(path)

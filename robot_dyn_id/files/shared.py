@@ -6,7 +6,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from robot_dyn_id.errors import InputError, UsageError, suggestion
+from robot_dyn_id.errors import InputError, UsageError, suggest_known
 from robot_dyn_id.text.yaml import read_yaml
 
 ROBOTS = "config/robots"
@@ -16,7 +16,7 @@ SECTIONS = ("design", "identification")
 """Sections of a robot's configuration: a design file, and a configuration of the identification."""
 
 
-def shared_file(name: str) -> Path:
+def find_shared_file(name: str) -> Path:
     """A file that comes with the package: `urdf/...`, `config/...`, from the source tree or the installed share folder.
 
     Raises:
@@ -30,9 +30,9 @@ def shared_file(name: str) -> Path:
     raise InputError(f"{name} is not installed with this package")
 
 
-def robot_names() -> tuple[str, ...]:
+def list_robot_names() -> tuple[str, ...]:
     """Names of the robots with a configuration in this package, ascending."""
-    folder = shared_file(f"{ROBOTS}/ur5e.yaml").parent
+    folder = find_shared_file(f"{ROBOTS}/ur5e.yaml").parent
     return tuple(sorted(path.stem for path in folder.glob("*.yaml")))
 
 
@@ -45,10 +45,10 @@ def resolve_robot(path: str | Path) -> Path:
     file = Path(path).expanduser()
     if file.suffix or file.exists() or len(file.parts) != 1:
         return file
-    names = robot_names()
+    names = list_robot_names()
     if str(path) not in names:
-        raise UsageError(f"{path}: there is no such file, and no robot of that name; {suggestion(path, names)}")
-    return shared_file(f"{ROBOTS}/{path}.yaml")
+        raise UsageError(f"{path}: there is no such file, and no robot of that name; {suggest_known(path, names)}")
+    return find_shared_file(f"{ROBOTS}/{path}.yaml")
 
 
 def read_section(path: str | Path, section: str, what: str) -> Any:

@@ -16,11 +16,11 @@ from typing import Any
 import numpy as np
 
 from robot_dyn_id.arrays import Array
-from robot_dyn_id.dynamics.regressor import joint_coordinates
+from robot_dyn_id.dynamics.regressor import make_joint_coordinates
 from robot_dyn_id.dynamics.terms import TERMS, Coordinate, Term, refuse_overlaps
 from robot_dyn_id.errors import UsageError
 from robot_dyn_id.files.values import check_keys, choice, file_errors
-from robot_dyn_id.model.joint_values import joint_array
+from robot_dyn_id.model.joint_values import make_joint_array
 from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.text.yaml import read_yaml
 
@@ -53,9 +53,9 @@ def _read_term(name: str, keys: Any, model: RobotModel) -> ValuedTerms:
     keys = {} if keys is None else keys
     check_keys(keys, (*term.symbols, *term.constants), name)
     joints = model.joint_names
-    at = {coordinate.name: coordinate for coordinate in joint_coordinates(model)}
+    at = {coordinate.name: coordinate for coordinate in make_joint_coordinates(model)}
     columns = {
-        key: joint_array(_sequence(keys.get(key, default), f"{name}.{key}"), joints, f"{name}.{key}", default)
+        key: make_joint_array(_sequence(keys.get(key, default), f"{name}.{key}"), joints, f"{name}.{key}", default)
         for key, default in {**dict.fromkeys(term.symbols, 0.0), **term.constants}.items()
     }
     entries = []

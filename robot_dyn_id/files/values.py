@@ -17,7 +17,7 @@ from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 import numpy as np
 
 from robot_dyn_id.arrays import Array
-from robot_dyn_id.errors import RobotDynIdError, UsageError, suggestion
+from robot_dyn_id.errors import RobotDynIdError, UsageError, suggest_known
 from robot_dyn_id.files.spelling import refuse_old_spelling
 from robot_dyn_id.model.joint_values import ALL_JOINTS, JointValues
 
@@ -81,7 +81,7 @@ def read_dataclass(
         UsageError: an unknown key (the nearest known one is named), a missing key, or a value of the wrong type.
         RobotDynIdError: the dataclass refuses its values; the message begins with the key.
     """
-    hints = {name: hint for name, hint in field_hints(kind).items() if name not in given}
+    hints = {name: hint for name, hint in list_field_hints(kind).items() if name not in given}
     values = read_mapping(hints, content, key, readers)
     for item in fields(kind):  # type: ignore[arg-type]
         optional = item.default is not MISSING or item.default_factory is not MISSING
@@ -136,7 +136,7 @@ def check_keys(content: Any, known: Sequence[str], key: str = "") -> None:
     for name in content:
         if name not in known:
             refuse_old_spelling(name, f"{key}.{name}" if key else "")
-            raise UsageError(f"{_prefix(key)}unknown key {name!r}; {suggestion(name, known)}")
+            raise UsageError(f"{_prefix(key)}unknown key {name!r}; {suggest_known(name, known)}")
 
 
 def read_value(hint: Any, value: Any, key: str) -> Any:
@@ -184,13 +184,13 @@ def choice(known: Sequence[str], what: str = "unknown value") -> Reader:
 
     def read(value: Any, key: str) -> str:
         if not isinstance(value, str) or value not in known:
-            raise UsageError(f"{key}: {what} {value!r}; {suggestion(value, known)}")
+            raise UsageError(f"{key}: {what} {value!r}; {suggest_known(value, known)}")
         return value
 
     return read
 
 
-def field_hints(kind: Any) -> dict[str, Any]:
+def list_field_hints(kind: Any) -> dict[str, Any]:
     """Type hint of each field of a dataclass that its constructor takes, in order."""
     hints = get_type_hints(kind)
     return {item.name: hints[item.name] for item in fields(kind) if item.init}

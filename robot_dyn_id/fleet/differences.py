@@ -90,7 +90,7 @@ def compare_robots(
         changes: changes of the scaled base parameters that are to be expected, shape (p, c); none by default.
     """
     changes = np.zeros((len(evidence.scales), 0)) if changes is None else changes
-    counts = nearest_half(evidence)
+    counts = choose_nearest_half(evidence)
     population = Population.from_evidence(evidence, spread, counts)
     comparison = _compare(population, changes, family_wise_error)
     for _ in range(ROUNDS):
@@ -106,7 +106,7 @@ def compare_robots(
     return comparison
 
 
-def nearest_half(evidence: Evidence) -> Mask:
+def choose_nearest_half(evidence: Evidence) -> Mask:
     """The half of the robots whose own estimates are nearest to the median of the fleet, shape (N,).
 
     The distance is the mean square of the differences from the median of each parameter, in units of their median
@@ -214,7 +214,7 @@ class ParameterDifference:
     probability: float
 
 
-def difference_from_others(comparison: Comparison, robot: int) -> tuple[Array, Array, Array]:
+def compute_difference_from_others(comparison: Comparison, robot: int) -> tuple[Array, Array, Array]:
     """Own estimate of a robot, mean of the others, and covariance of their difference, SI.
 
     Args:
@@ -251,7 +251,7 @@ def name_differences(
         names: names of the base parameters, p.
         family_wise_error: probability that any parameter that does not differ is named.
     """
-    own, mean, covariance = difference_from_others(comparison, robot)
+    own, mean, covariance = compute_difference_from_others(comparison, robot)
     sigma = np.sqrt(np.maximum(np.diag(covariance), 1e-300))
     adjusted = adjust_holm(comparison.single[robot])
     order = np.argsort(comparison.single[robot], kind="stable")

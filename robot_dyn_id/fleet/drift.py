@@ -119,7 +119,7 @@ def compare_recordings(recordings: Sequence[RowStatistics]) -> RecordingAgreemen
     return RecordingAgreement(float(distances.sum()), max(0, int(each.ranks.sum()) - rank))
 
 
-def overdispersion(agreements: Sequence[RecordingAgreement]) -> float:
+def estimate_overdispersion(agreements: Sequence[RecordingAgreement]) -> float:
     """Variance of the noise between recordings of one robot over that within one (Birge ratio), at least 1.
 
     It is the median over the robots, so that a robot that wears does not widen the intervals of the others. Of fewer
@@ -131,7 +131,7 @@ def overdispersion(agreements: Sequence[RecordingAgreement]) -> float:
     return _median_ratio(_ratios(agreements))
 
 
-def overdispersion_of_others(agreements: Sequence[RecordingAgreement]) -> Array:
+def estimate_overdispersion_of_others(agreements: Sequence[RecordingAgreement]) -> Array:
     """The same ratio for the test of each robot: that of the other robots, shape (N,).
 
     A robot whose own recordings counted would excuse their disagreement.

@@ -53,7 +53,7 @@ class Evidence:
         mean = np.mean([(triangle[:, :-1] ** 2).sum(axis=0) for triangle in triangles], axis=0)
         scales = 1.0 / np.sqrt(np.where(mean > 0.0, mean, 1.0))
         models = [
-            linear_model(one, triangle, weights, scales, dispersion)
+            make_linear_model(one, triangle, weights, scales, dispersion)
             for one, triangle in zip(robots, triangles, strict=True)
         ]
         designs, targets, noise, ranks = (np.array(part) for part in zip(*models, strict=True))
@@ -61,14 +61,16 @@ class Evidence:
 
     def model_of(self, rows: RowStatistics) -> tuple[Array, Array, Array]:
         """Linear model of other rows: design, shape (p, p), target, shape (p,), and noise, shape (p, p)."""
-        return linear_model(rows, _triangle(rows.factors, self.weights), self.weights, self.scales, self.dispersion)[:3]
+        return make_linear_model(
+            rows, _triangle(rows.factors, self.weights), self.weights, self.scales, self.dispersion
+        )[:3]
 
     def __len__(self) -> int:
         """Number of robots N."""
         return len(self.targets)
 
 
-def linear_model(
+def make_linear_model(
     rows: RowStatistics, triangle: Array, weights: Array, scales: Array, dispersion: float
 ) -> tuple[Array, Array, Array, int]:
     """Linear model of rows, see `Evidence`.

@@ -5,15 +5,15 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from robot_dyn_id.flexible.agreement import Agreement, agreements, overall
-    from robot_dyn_id.flexible.experiment import Experiment, equations
+    from robot_dyn_id.flexible.agreement import Agreement, compute_agreements, compute_overall
+    from robot_dyn_id.flexible.experiment import Experiment, make_equations
     from robot_dyn_id.flexible.identification import (
         CUTOFF,
         FlexibleIdentification,
+        find_least_experiments,
         identify_flexible,
-        least_experiments,
-        pseudo_observations,
-        pseudo_plan,
+        make_pseudo_observations,
+        make_pseudo_plan,
     )
     from robot_dyn_id.flexible.model import FlexibleJoint, FlexibleModel
     from robot_dyn_id.flexible.simulation import FlexiblePlant, Noise
@@ -27,13 +27,13 @@ _MODULES = {
     "FlexibleModel": "model",
     "FlexiblePlant": "simulation",
     "Noise": "simulation",
-    "agreements": "agreement",
-    "equations": "experiment",
+    "compute_agreements": "agreement",
+    "make_equations": "experiment",
     "identify_flexible": "identification",
-    "least_experiments": "identification",
-    "overall": "agreement",
-    "pseudo_observations": "identification",
-    "pseudo_plan": "identification",
+    "find_least_experiments": "identification",
+    "compute_overall": "agreement",
+    "make_pseudo_observations": "identification",
+    "make_pseudo_plan": "identification",
 }
 """Modules of the public names: they are imported on first use, as most commands need only the model."""
 
@@ -46,13 +46,13 @@ __all__ = [
     "FlexibleModel",
     "FlexiblePlant",
     "Noise",
-    "agreements",
-    "equations",
+    "compute_agreements",
+    "compute_overall",
+    "find_least_experiments",
     "identify_flexible",
-    "least_experiments",
-    "overall",
-    "pseudo_observations",
-    "pseudo_plan",
+    "make_equations",
+    "make_pseudo_observations",
+    "make_pseudo_plan",
 ]
 
 

@@ -33,7 +33,7 @@ class Agreement:
         return self.error / self.rms if self.rms > 0.0 else np.nan
 
 
-def agreements(model: FlexibleModel, equations: Sequence[Equations], values: Array) -> tuple[Agreement, ...]:
+def compute_agreements(model: FlexibleModel, equations: Sequence[Equations], values: Array) -> tuple[Agreement, ...]:
     """Errors of equations under parameters, NaN where not identified, shape (p,)."""
     springs = np.concatenate([model.columns(SPRING, joint.name) for joint in model.joints])
     found = []
@@ -48,7 +48,7 @@ def agreements(model: FlexibleModel, equations: Sequence[Equations], values: Arr
     return tuple(found)
 
 
-def overall(found: Sequence[Agreement], kind: str) -> float:
+def compute_overall(found: Sequence[Agreement], kind: str) -> float:
     """NRMSE of all equations of one kind (link, spring, motor) whose parameters are identified; NaN if none is."""
     known = [one for one in found if f": {kind} of " in one.equation and np.isfinite(one.error)]
     torque = np.linalg.norm([one.rms for one in known])

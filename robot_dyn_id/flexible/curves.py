@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from robot_dyn_id.arrays import Array
-from robot_dyn_id.flexible.experiment import Experiment, FilteredRows, filtered_rows
+from robot_dyn_id.flexible.experiment import Experiment, FilteredRows, filter_rows
 from robot_dyn_id.flexible.model import SPRING, FlexibleModel
 from robot_dyn_id.signals.filtering import LowPass
 
@@ -34,7 +34,7 @@ class EquationCurve:
     at_rest: bool = False
 
 
-def equation_curves(
+def compute_equation_curves(
     model: FlexibleModel, experiments: Sequence[Experiment], low_pass: LowPass, values: Array
 ) -> tuple[EquationCurve, ...]:
     """Curves of the equations, without those that only parameters that are not identified would explain.
@@ -51,7 +51,7 @@ def equation_curves(
 def _curves(model: FlexibleModel, experiment: Experiment, low_pass: LowPass, values: Array) -> Iterator[EquationCurve]:
     springs = np.concatenate([model.columns(SPRING, joint.name) for joint in model.joints])
     parts: dict[str, list[Array]] = {}
-    for block in filtered_rows(model, experiment, low_pass):
+    for block in filter_rows(model, experiment, low_pass):
         parts.setdefault(block.name, []).append(_sides(block, values, springs))
     for name, found in parts.items():
         samples, measured, predicted = np.concatenate(found, axis=1)

@@ -14,10 +14,10 @@ from robot_dyn_id.dynamics.regressor import Motion
 from robot_dyn_id.errors import InputError
 from robot_dyn_id.estimators.stepwise import Equations
 from robot_dyn_id.flexible.model import FlexibleModel
-from robot_dyn_id.flexible.rows import JointRows, States, rows_of
+from robot_dyn_id.flexible.rows import JointRows, States, list_rows_of
 from robot_dyn_id.signals.filtering import LowPass, derivative
 from robot_dyn_id.signals.processing import EDGE
-from robot_dyn_id.signals.reversals import SIGMAS, noise_left
+from robot_dyn_id.signals.reversals import SIGMAS, estimate_noise_left
 
 DETAIL = 4.0
 """Cut-off of the positions over that of the rows: columns are products of positions, made before the rows are filtered
@@ -33,7 +33,7 @@ DECAYED = math.log(100.0) / math.log(1e9)
 """Share of a filter's settling time after which a hundredth of a disturbance is left."""
 
 
-def rows_per_second(low_pass: LowPass) -> float:
+def compute_rows_per_second(low_pass: LowPass) -> float:
     """Rows that are kept of filtered ones [Hz]: twice the noise bandwidth, so that white noise counts for what it is.
 
     The squared gain of a Butterworth filter of order n run both ways is 1 / (1 + (f / cutoff)^2n)^2, whose integral is
@@ -130,7 +130,7 @@ class Experiment:
     def slowest(self, angle: Array, smooth: Array, width: float, low_pass: LowPass) -> tuple[float, float]:
         """Speeds below which the smoothing width and the velocity's noise decide about friction; see `steady`."""
         cutoff = self._fine(low_pass).cutoff
-        noise = noise_left(np.asarray(np.mean((angle - smooth) ** 2)), cutoff, self.rate, True)
+        noise = estimate_noise_left(np.asarray(np.mean((angle - smooth) ** 2)), cutoff, self.rate, True)
         return WIDTHS * width, SIGMAS * float(noise)
 
     def within(self, low_pass: LowPass) -> Mask:
@@ -211,19 +211,19 @@ class FilteredRows:
     counted: Mask
 
 
-def equations(
+def make_equations(
     model: FlexibleModel, experiment: Experiment, low_pass: LowPass, too_slow: list[TooSlow] | None = None
 ) -> list[Equations]:
-    """Equations of an experiment, with columns and torques filtered alike; see `filtered_rows`."""
+    """Equations of an experiment, with columns and torques filtered alike; see `filter_rows`."""
     found, shares = dict[str, Equations](), dict[str, float]()
-    for block in filtered_rows(model, experiment, low_pass, too_slow):
+    for block in filter_rows(model, experiment, low_pass, too_slow):
         name, new = block.name, Equations.from_rows(block.name, block.family, block.rows, block.target)
         found[name] = found[name].join_rows(new, len(model.names)) if name in found else new
         shares[name] = float(block.counted.mean())
     return [replace(one, count=max(1, round(shares[one.name] * one.count))) for one in found.values()]
 
 
-def filtered_rows(
+def filter_rows(
     model: FlexibleModel, experiment: Experiment, low_pass: LowPass, too_slow: list[TooSlow] | None = None
 ) -> Iterator[FilteredRows]:
     """Rows of the equations of an experiment, block by block, with columns and torques filtered alike.
@@ -244,7 +244,7 @@ def filtered_rows(
     _check(model, experiment)
     states, within, counted = experiment.states(low_pass), experiment.within(low_pass), dict[str, Mask]()
     for part, own in _blocks(experiment, low_pass):
-        for row in rows_of(model, states.take(part)):
+        for row in list_rows_of(model, states.take(part)):
             name = f"{experiment.name}: {row.kind} of {row.joint}"
             if name not in counted:
                 counted[name], slow = _counted(model, experiment, states, row, within, low_pass)
@@ -259,13 +259,13 @@ def filtered_rows(
 def _blocks(experiment: Experiment, low_pass: LowPass) -> Iterator[tuple[Integers, Integers]]:
     """Blocks of samples with margins in which filters settle, and the samples of each that become rows.
 
-    The rate of the rows is that of independent samples behind the low-pass: see `rows_per_second`.
+    The rate of the rows is that of independent samples behind the low-pass: see `compute_rows_per_second`.
     """
     size = experiment.q.shape[1]
     if experiment.rate == 0.0:
         yield np.arange(size), np.arange(size)
         return
-    stride = max(1, round(experiment.rate / rows_per_second(low_pass)))
+    stride = max(1, round(experiment.rate / compute_rows_per_second(low_pass)))
     margin = math.ceil(low_pass.settling * experiment.rate)
     for start in range(0, size, BLOCK):
         stop = min(start + BLOCK, size)

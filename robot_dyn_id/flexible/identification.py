@@ -11,7 +11,7 @@ import numpy as np
 
 from robot_dyn_id.arrays import Array
 from robot_dyn_id.cores import one_blas_thread
-from robot_dyn_id.dynamics.base_parameters import random_motion
+from robot_dyn_id.dynamics.base_parameters import draw_random_motion
 from robot_dyn_id.dynamics.regressor import Motion
 from robot_dyn_id.errors import InputError
 from robot_dyn_id.estimators.stepwise import (
@@ -24,10 +24,10 @@ from robot_dyn_id.estimators.stepwise import (
     plan_steps,
     solve_steps,
 )
-from robot_dyn_id.flexible.agreement import Agreement, agreements
-from robot_dyn_id.flexible.experiment import Experiment, TooSlow, equations
+from robot_dyn_id.flexible.agreement import Agreement, compute_agreements
+from robot_dyn_id.flexible.experiment import Experiment, TooSlow, make_equations
 from robot_dyn_id.flexible.model import FlexibleModel
-from robot_dyn_id.flexible.rows import States, rows_of
+from robot_dyn_id.flexible.rows import States, list_rows_of
 from robot_dyn_id.signals.filtering import LowPass
 
 DEFLECTION = 3e-3
@@ -96,7 +96,7 @@ def identify_flexible(
     if len(set(names)) < len(names):
         raise InputError(f"experiments must have different names, not {', '.join(names)}")
     low_pass, too_slow = low_pass or LowPass(CUTOFF), list[TooSlow]()
-    found = [one for experiment in experiments for one in equations(model, experiment, low_pass, too_slow)]
+    found = [one for experiment in experiments for one in make_equations(model, experiment, low_pass, too_slow)]
     if not any(np.abs(one.triangle[:, -1]).max() > 0.0 for one in found):
         if too_slow:
             raise InputError(
@@ -107,7 +107,7 @@ def identify_flexible(
     plan = plan_steps(model.groups, [found], len(model.names), limit, scaling)
     solution = solve_steps(plan, model.groups, found, len(model.names))
     why = {group: _why(model, experiments, too_slow, group) for group in plan.unidentifiable}
-    fit = agreements(model, found, solution.values)
+    fit = compute_agreements(model, found, solution.values)
     return FlexibleIdentification(model.names, model.expressions, model.units, solution, fit, why)
 
 
@@ -137,7 +137,7 @@ def _measured(channels: Sequence[Array | None], place: int) -> bool:
     return any(values is not None and bool(np.isfinite(values[place]).all()) for values in channels)
 
 
-def pseudo_observations(
+def make_pseudo_observations(
     model: FlexibleModel, moving: Sequence[str] | None = None, seed: int = 0, samples: int | None = None
 ) -> list[Equations]:
     """Equations at random states within the limits of the joints, before anything was recorded.
@@ -151,7 +151,7 @@ def pseudo_observations(
     rng = np.random.default_rng(seed)
     joints = len(model.model.joint_names)
     count = samples or SAMPLE_FACTOR * -(-len(model.base.names) // joints)
-    link = random_states(model, moving, rng, count)
+    link = draw_random_states(model, moving, rng, count)
     at = np.array(model.numbers)
     ratio = np.array([joint.ratio for joint in model.joints])[:, None]
     deflection = DEFLECTION * rng.normal(size=(len(at), count))
@@ -160,14 +160,16 @@ def pseudo_observations(
     name = _called(model, moving)
     return [
         Equations.from_rows(f"{name}: {row.kind} of {row.joint}", f"{name}: {row.kind}", row.rows, row.target)
-        for row in rows_of(model, states)
+        for row in list_rows_of(model, states)
         if moving is None or row.joint in moving
     ]
 
 
-def random_states(model: FlexibleModel, moving: Sequence[str] | None, rng: np.random.Generator, count: int) -> Motion:
+def draw_random_states(
+    model: FlexibleModel, moving: Sequence[str] | None, rng: np.random.Generator, count: int
+) -> Motion:
     """Positions and velocities within the limits of the joints (a turn, 2 rad/s without), accelerations +- 5."""
-    limits, free = model.model.limits, random_motion(model.model, count, int(rng.integers(2**31)))
+    limits, free = model.model.limits, draw_random_motion(model.model, count, int(rng.integers(2**31)))
     bounded = np.isfinite(limits.upper - limits.lower)[:, None]
     lower, upper = limits.lower[:, None], limits.upper[:, None]
     with np.errstate(invalid="ignore"):
@@ -197,22 +199,24 @@ def _kinds(model: FlexibleModel) -> list[Sequence[str] | None]:
     return [None, *([name] for name in joints), *([joints] if len(joints) > 1 else [])]
 
 
-def pseudo_plan(model: FlexibleModel, limit: float = MAX_CONDITION_NUMBER, scaling: str = "columns") -> StepwisePlan:
+def make_pseudo_plan(
+    model: FlexibleModel, limit: float = MAX_CONDITION_NUMBER, scaling: str = "columns"
+) -> StepwisePlan:
     """The plan that poses at rest, motions of single joints and motions of all joints would allow."""
     kinds = _kinds(model)
-    draws = [[one for kind in kinds for one in pseudo_observations(model, kind, seed)] for seed in range(SEEDS)]
+    draws = [[one for kind in kinds for one in make_pseudo_observations(model, kind, seed)] for seed in range(SEEDS)]
     return plan_steps(model.groups, draws, len(model.names), limit, scaling)
 
 
-def least_experiments(model: FlexibleModel) -> tuple[str, ...]:
-    """Smallest set of experiments of `pseudo_plan` that identifies as many parameters as all of them.
+def find_least_experiments(model: FlexibleModel) -> tuple[str, ...]:
+    """Smallest set of experiments of `make_pseudo_plan` that identifies as many parameters as all of them.
 
     Others make the parameters more precise and the steps better conditioned. Motions of single joints are the first to
     be left out, then poses.
     """
     kinds = _kinds(model)
     rows = {
-        _called(model, kind): [one.expand(len(model.names))[:, :-1] for one in pseudo_observations(model, kind)]
+        _called(model, kind): [one.expand(len(model.names))[:, :-1] for one in make_pseudo_observations(model, kind)]
         for kind in kinds
     }
 

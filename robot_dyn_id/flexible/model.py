@@ -23,10 +23,10 @@ from functools import cached_property
 import numpy as np
 
 from robot_dyn_id.arrays import Integers
-from robot_dyn_id.dynamics.base_parameters import base_parameters, random_motion, stack_regressor
-from robot_dyn_id.dynamics.regressor import Motion, Regressor, joint_coordinates
+from robot_dyn_id.dynamics.base_parameters import compute_base_parameters, draw_random_motion, stack_regressor
+from robot_dyn_id.dynamics.regressor import Motion, Regressor, make_joint_coordinates
 from robot_dyn_id.dynamics.terms import Coordinate, Coulomb, Offset, RotorInertia, Term, Viscous
-from robot_dyn_id.errors import ModelError, UsageError, suggestion
+from robot_dyn_id.errors import ModelError, UsageError, suggest_known
 from robot_dyn_id.estimators.stepwise import Group
 from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.parameters import BaseParameters
@@ -98,7 +98,9 @@ class FlexibleModel:
         for joint in self.joints:
             if joint.name not in self.model.joint_names:
                 known = self.model.joint_names
-                raise ModelError(f"{joint.name} is not a joint of {self.model.name}: {suggestion(joint.name, known)}")
+                raise ModelError(
+                    f"{joint.name} is not a joint of {self.model.name}: {suggest_known(joint.name, known)}"
+                )
             if joint.torque_sensor and f"off{self.label(joint.name)}" not in self.base.names:
                 raise ModelError(
                     f"joint {joint.name}: its sensor's offset is not distinguishable from a constant weight; "
@@ -124,7 +126,7 @@ class FlexibleModel:
     def regressor(self) -> Regressor:
         """Columns of the link side: bodies, friction, offsets where a torque is measured, rotors of rigid joints."""
         flexible = {joint.name for joint in self.joints}
-        own = [one for one in joint_coordinates(self.model) if one.name in self.model.joint_names]
+        own = [one for one in make_joint_coordinates(self.model) if one.name in self.model.joint_names]
         terms: list[tuple[Coordinate, Term]] = [
             (one, term) for term in (Viscous(), Coulomb(self.smoothing_width)) for one in own
         ]
@@ -135,7 +137,7 @@ class FlexibleModel:
     @cached_property
     def base(self) -> BaseParameters:
         """The base parameters of the link side; the first of all parameters."""
-        return base_parameters(self.regressor)
+        return compute_base_parameters(self.regressor)
 
     @cached_property
     def names(self) -> tuple[str, ...]:
@@ -170,7 +172,7 @@ class FlexibleModel:
     @cached_property
     def groups(self) -> tuple[Group, ...]:
         """Parameters that stay together: per link gravity and inertia, per joint friction, offset, motor and spring."""
-        poses = random_motion(self.model, 30).q
+        poses = draw_random_motion(self.model, 30).q
         resting = Motion(poses, np.zeros_like(poses), np.zeros_like(poses))
         heavy = np.linalg.norm(stack_regressor(self.regressor, resting), axis=0) > 0.0
         found = []

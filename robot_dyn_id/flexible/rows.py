@@ -54,7 +54,7 @@ class JointRows:
     target: Array
 
 
-def rows_of(model: FlexibleModel, states: States) -> Iterator[JointRows]:
+def list_rows_of(model: FlexibleModel, states: States) -> Iterator[JointRows]:
     """Every equation that the measured channels allow, one after the other: all at once are large."""
     yield from _link_rows(model, states)
     if states.motor is not None:

@@ -9,7 +9,7 @@ import numpy as np
 
 from robot_dyn_id.dynamics.consistency import NEGATIVE_PARAMETER
 from robot_dyn_id.findings import Definition, Finding, Section
-from robot_dyn_id.flexible import Agreement, FlexibleIdentification, FlexibleModel, overall
+from robot_dyn_id.flexible import Agreement, FlexibleIdentification, FlexibleModel, compute_overall
 from robot_dyn_id.identification.thresholds import Thresholds
 from robot_dyn_id.identification.validation.verdict import (
     CONDITION_NUMBER_HIGH,
@@ -87,11 +87,11 @@ def _judge_held_out(
     found: FlexibleIdentification, held_out: Sequence[Agreement], thresholds: Thresholds
 ) -> Iterator[Finding]:
     for kind in KINDS:
-        error = overall(held_out, kind)
+        error = compute_overall(held_out, kind)
         if error > thresholds.bad_nrmse:
             message = f"held-out error of the {kind} equations is {error:.1%}, above {thresholds.bad_nrmse:.0%}"
             yield HELD_OUT_ERROR.found(message)
-        elif held_out and np.isnan(error) and np.isfinite(overall(found.fit, kind)):
+        elif held_out and np.isnan(error) and np.isfinite(compute_overall(found.fit, kind)):
             yield EQUATIONS_NOT_VALIDATED.found(f"the held-out data determine no {kind} equation")
     for one in held_out:
         if one.nrmse > thresholds.joint_nrmse:

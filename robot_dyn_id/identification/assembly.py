@@ -13,7 +13,7 @@ from robot_dyn_id.arrays import Array, Integers, Mask
 from robot_dyn_id.dynamics.consistency import is_consistent
 from robot_dyn_id.dynamics.regressor import Regressor
 from robot_dyn_id.dynamics.stored_terms import find_own_classes, list_states, list_stored_constants
-from robot_dyn_id.errors import storable
+from robot_dyn_id.errors import make_storable
 from robot_dyn_id.estimators import Estimate
 from robot_dyn_id.estimators.row_statistics import RowStatistics
 from robot_dyn_id.identification.factor import Factor
@@ -39,7 +39,7 @@ from robot_dyn_id.parameters import (
     implied_compensations,
     urdf_hash,
 )
-from robot_dyn_id.signals.torque_shares import WEAK_TORQUE_SHARE, torque_shares
+from robot_dyn_id.signals.torque_shares import WEAK_TORQUE_SHARE, compute_torque_shares
 
 NO_RESIDUALS = ResidualProfile(np.zeros(0), np.zeros(0))
 """Profile where residuals are not known."""
@@ -115,7 +115,7 @@ def assemble(judged: Judged, software_version: str) -> ParameterSet:
         ),
         residuals=_profile_residuals(evaluation) or NO_RESIDUALS,
         provenance=Provenance(
-            sources=tuple(storable(recording.source, LONGEST_LINE) for recording in training.recordings),
+            sources=tuple(make_storable(recording.source, LONGEST_LINE) for recording in training.recordings),
             sha256=training.survey.sha256,
             fingerprint=examined.fingerprint,
             estimator=fitted.fit.estimator,
@@ -126,7 +126,7 @@ def assemble(judged: Judged, software_version: str) -> ParameterSet:
             held_out_all_joints_nrmse=evaluation.held_out.all_joints_nrmse,
             held_out_method=evaluation.held_out.method,
             verdict=evaluation.verdict.word,
-            reasons=tuple(storable(reason, LONGEST_LINE) for reason in evaluation.verdict.reasons),
+            reasons=tuple(make_storable(reason, LONGEST_LINE) for reason in evaluation.verdict.reasons),
             fit_for=tuple(judgment.fit for judgment in evaluation.uses),
         ),
     )
@@ -186,7 +186,7 @@ def assemble_from_factor(
     )
 
 
-def with_data_of(parameters: ParameterSet, factor: Factor) -> ParameterSet:
+def add_data_of(parameters: ParameterSet, factor: Factor) -> ParameterSet:
     """Parameter set with the provenance and the ranges of all recordings of a factor."""
     own = parameters.provenance
     data = _describe_data(factor, own.estimator, own.software_version)
@@ -195,7 +195,7 @@ def with_data_of(parameters: ParameterSet, factor: Factor) -> ParameterSet:
 
 def _describe_data(factor: Factor, estimator: str, software_version: str) -> Provenance:
     """Provenance of a parameter set from the recordings of a factor."""
-    sources = tuple(storable(source, LONGEST_LINE) for source in factor.sources)
+    sources = tuple(make_storable(source, LONGEST_LINE) for source in factor.sources)
     return Provenance(sources, factor.data_sha256, factor.fingerprint, estimator, software_version)
 
 
@@ -205,9 +205,9 @@ def _describe_model(identified: IdentifiedModel, trained: Ranges) -> dict[str, A
     model = regressor.model
     inertial = 10 * len(model.body_names)
     full = _representative(base, estimate)
-    spread = column_deviations(base.mapping, base.independent, estimate.standard_deviations)
+    spread = compute_column_deviations(base.mapping, base.independent, estimate.standard_deviations)
     intervals = np.zeros((0, 2)) if estimate.intervals is None else estimate.intervals
-    shares = torque_shares(regressor, base.independent, estimate.values, estimate.standard_deviations, trained)
+    shares = compute_torque_shares(regressor, base.independent, estimate.values, estimate.standard_deviations, trained)
     columns = regressor.term_columns
     constants = list_stored_constants(regressor.terms, model.joint_names, model.body_names)
     return {
@@ -262,7 +262,7 @@ def _representative(base: BaseParameters, estimate: Estimate) -> Array:
     return full
 
 
-def column_deviations(mapping: Array, independent: Integers, sigma: Array) -> Array:
+def compute_column_deviations(mapping: Array, independent: Integers, sigma: Array) -> Array:
     """Standard deviation of each column's own parameter, shape (c,); inf where only a combination is identifiable.
 
     Args:
@@ -277,7 +277,7 @@ def column_deviations(mapping: Array, independent: Integers, sigma: Array) -> Ar
 
 
 def _status(shares: Array, unexcited: Mask) -> tuple[str, ...]:
-    """Status of each base parameter from its share of the torque, see `torque_shares`."""
+    """Status of each base parameter from its share of the torque, see `compute_torque_shares`."""
     weak = ~(shares <= WEAK_TORQUE_SHARE)
     return tuple(np.where(unexcited | np.isinf(shares), "not excited", np.where(weak, "weak", "good")).tolist())
 
@@ -285,7 +285,7 @@ def _status(shares: Array, unexcited: Mask) -> tuple[str, ...]:
 NOT_VALIDATED = "tracked while the robot works, loads included: not validated on held-out data"
 
 
-def with_values(parameters: ParameterSet, values: Array) -> ParameterSet:
+def replace_values(parameters: ParameterSet, values: Array) -> ParameterSet:
     """Parameter set with other base values, shape (p,); its representative moves in the independent columns."""
     estimate, bodies, terms = parameters.estimate, parameters.bodies, parameters.terms
     inertial = len(bodies.standard_parameters)
@@ -300,7 +300,7 @@ def with_values(parameters: ParameterSet, values: Array) -> ParameterSet:
     )
 
 
-def with_covariance(parameters: ParameterSet, covariance: Array, regressor: Regressor | None = None) -> ParameterSet:
+def replace_covariance(parameters: ParameterSet, covariance: Array, regressor: Regressor | None = None) -> ParameterSet:
     """Parameter set with another covariance of the base values, and the deviations that follow.
 
     Args:
@@ -311,8 +311,8 @@ def with_covariance(parameters: ParameterSet, covariance: Array, regressor: Regr
     regressor = regressor or Regressor.from_parameters(parameters)
     base, estimate, terms = parameters.base, parameters.estimate, parameters.terms
     sigma = np.sqrt(np.diag(covariance))
-    shares = torque_shares(regressor, base.independent, estimate.values, sigma, parameters.ranges)
-    spread = column_deviations(base.mapping, base.independent, sigma)
+    shares = compute_torque_shares(regressor, base.independent, estimate.values, sigma, parameters.ranges)
+    spread = compute_column_deviations(base.mapping, base.independent, sigma)
     return replace(
         parameters,
         estimate=replace(
@@ -327,7 +327,7 @@ def with_covariance(parameters: ParameterSet, covariance: Array, regressor: Regr
     )
 
 
-def tracked(
+def make_tracked(
     parameters: ParameterSet, values: Array, covariance: Array, regressor: Regressor | None = None
 ) -> ParameterSet:
     """Parameter set with the base values, shape (p,), and the covariance, (p, p), that recent motion shows.
@@ -337,7 +337,7 @@ def tracked(
     """
     provenance, judgment = parameters.provenance, parameters.judgment
     return replace(
-        with_covariance(with_values(parameters, values), covariance, regressor),
+        replace_covariance(replace_values(parameters, values), covariance, regressor),
         provenance=replace(provenance, estimator=f"{provenance.estimator}, tracked"),
         judgment=replace(
             judgment,

@@ -26,8 +26,8 @@ from robot_dyn_id.identification.validation.holdout import split
 from robot_dyn_id.kernels.trials import run_trial
 from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.parameters import ParameterSet
-from robot_dyn_id.simulation.controllers import Gains, ScaledNominalInertia, usable_dynamics
-from robot_dyn_id.simulation.plant import CompiledDynamics, Plant, steps
+from robot_dyn_id.simulation.controllers import Gains, ScaledNominalInertia, make_usable_dynamics
+from robot_dyn_id.simulation.plant import CompiledDynamics, Plant, count_steps
 from robot_dyn_id.simulation.sensors import Sensors
 from robot_dyn_id.simulation.simulated_robot import SensorStream
 
@@ -191,11 +191,11 @@ class TrialIdentifier:
 
         Raises:
             RobotDynIdError: see `pipeline.identify`, or the model cannot be used for control (see
-                `controllers.usable_dynamics`).
+                `controllers.make_usable_dynamics`).
         """
         training, held_out = split([trial], self.model.joint_names)
         parameters = identify(training, held_out, self.model, self.settings, self.software_version).parameters
-        usable_dynamics(parameters, self.model.urdf, self.model.joint_names, needs_mass_matrix=True)
+        make_usable_dynamics(parameters, self.model.urdf, self.model.joint_names, needs_mass_matrix=True)
         return parameters
 
 
@@ -275,7 +275,7 @@ class SimulatedTrials:
             scale,
             (*self.gains.per_joint(model.joint_names), self.gains.exponent),
             period,
-            steps(period),
+            count_steps(period),
             plant.effort_limit,
             reference,
             noise,

@@ -17,7 +17,7 @@ from robot_dyn_id.errors import InputError, UsageError
 from robot_dyn_id.estimators import PRIOR_USERS, Consistent, Estimator
 from robot_dyn_id.estimators.bootstrap import check_bootstrap_draws
 from robot_dyn_id.estimators.essential import check_limit
-from robot_dyn_id.findings import definitions, is_overrulable
+from robot_dyn_id.findings import is_overrulable, list_definitions
 from robot_dyn_id.identification.thresholds import Thresholds
 from robot_dyn_id.model.urdf import RobotDescription
 from robot_dyn_id.parameters import ParameterSet
@@ -231,5 +231,5 @@ def check_ignored(codes: Iterable[str]) -> None:
     """
     for code in codes:
         if not is_overrulable(code):
-            known = ", ".join(one.code for one in definitions() if one.overrulable)
+            known = ", ".join(one.code for one in list_definitions() if one.overrulable)
             raise UsageError(f"ignore: {code!r} cannot be overruled: the findings that can are {known}")

@@ -13,7 +13,7 @@ REACH = 1e6
 """Largest angle [rad] whose cosine and sine are found to rounding: its quarter turns are counted in 20 bits."""
 
 
-def within_reach(q: Array) -> Array:
+def wrap_within_reach(q: Array) -> Array:
     """The same angles, those beyond `REACH` turned back by whole turns."""
     near = np.abs(q) <= REACH
     return q if near.all() else np.where(near, q, np.arctan2(np.sin(q), np.cos(q)))

@@ -34,7 +34,7 @@ SMALLEST_LENGTH = float(np.finfo(np.float64).tiny)
 
 
 @inlined_sum
-def dots_together(a, b, n, sums):  # type: ignore[no-untyped-def]
+def sum_dots_together(a, b, n, sums):  # type: ignore[no-untyped-def]
     """Scalar products of four rows with four others, over n samples, to `sums`, shape (4, 4)."""
     a0, a1, a2, a3 = a
     b0, b1, b2, b3 = b
@@ -66,8 +66,8 @@ def dots_together(a, b, n, sums):  # type: ignore[no-untyped-def]
 
 
 @inlined_sum
-def dots_in_turn(a, b, n, sums):  # type: ignore[no-untyped-def]
-    """As `dots_together`, two of the others after two: sixteen sums and their factors need 32 registers."""
+def sum_dots_in_turn(a, b, n, sums):  # type: ignore[no-untyped-def]
+    """As `sum_dots_together`, two of the others after two: sixteen sums and their factors need 32 registers."""
     a0, a1, a2, a3 = a
     for c in range(0, GROUP, 2):
         b0, b1 = b[c], b[c + 1]
@@ -87,7 +87,7 @@ def dots_in_turn(a, b, n, sums):  # type: ignore[no-untyped-def]
         sums[0, c + 1], sums[1, c + 1], sums[2, c + 1], sums[3, c + 1] = s01, s11, s21, s31
 
 
-_dots = dots_together if MANY_REGISTERS else dots_in_turn
+_dots = sum_dots_together if MANY_REGISTERS else sum_dots_in_turn
 
 
 @inlined

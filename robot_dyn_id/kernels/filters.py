@@ -17,7 +17,7 @@ from robot_dyn_id.kernels.compiled import COMPILED, compiled, samples
 
 
 @lru_cache(maxsize=32)
-def butterworth_sections(order: int, cutoff: float, rate: float) -> Array:
+def design_butterworth_sections(order: int, cutoff: float, rate: float) -> Array:
     """Digital Butterworth low-pass by the bilinear transform (Oppenheim and Schafer, Discrete-Time Signal Processing).
 
     Args:
@@ -48,7 +48,7 @@ def run_sections(sections: Array, backward: bool, values: Array, state: Array) -
     """Run the sections over samples in place, from the state in which the first sample has always been the input.
 
     Args:
-        sections: from `butterworth_sections`, shape (s, 5).
+        sections: from `design_butterworth_sections`, shape (s, 5).
         backward: whether the last sample is the first.
         values: samples, shape (N, n).
         state: work space, shape (3, s, n).
@@ -76,7 +76,7 @@ def filter_both_ways(sections: Array, values: Array, pad: int) -> Array:
     """Filter forward and backward along the last axis, with ends continued by a point reflection.
 
     Args:
-        sections: from `butterworth_sections`, shape (s, 5).
+        sections: from `design_butterworth_sections`, shape (s, 5).
         values: samples, shape (..., N).
         pad: number of samples by which the ends are continued, less than N.
 

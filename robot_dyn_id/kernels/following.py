@@ -14,7 +14,7 @@ import numpy as np
 
 from robot_dyn_id.arrays import Array
 from robot_dyn_id.kernels.compiled import compiled
-from robot_dyn_id.kernels.stepping import State, advance, motor_effort, slide
+from robot_dyn_id.kernels.stepping import State, advance, compute_motor_effort, slide
 
 
 class Loop(NamedTuple):
@@ -105,7 +105,7 @@ def follow(plant, loop, q_wanted, dq_wanted, ddq_wanted, state, out):  # type: i
                 torque[j] = proportional[j] * (aim[0, j] - reading[j]) + derivative[j] * (aim[1, j] - speed[j])
             if computed:
                 slide(plant, aim[0] - state.aim, state.aimed)
-                torque = motor_effort(plant, reading, speed, aim[2] + torque, aim[1].copy(), state.aimed)
+                torque = compute_motor_effort(plant, reading, speed, aim[2] + torque, aim[1].copy(), state.aimed)
             state.aim[:] = aim[0]
             before = dq.copy()
             if tick == 0:

@@ -49,7 +49,7 @@ def _carry(turn, shift, twist, out):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def momentum_columns(  # type: ignore[no-untyped-def]
+def fill_momentum_columns(  # type: ignore[no-untyped-def]
     parent, leader, multiplier, offset, turn, shift, axis, gravity, q, dq, screws, pulls, momentum, drift
 ):
     """Fill the columns of momentum and drift, dT/dq - g, of the rigid bodies.
@@ -119,15 +119,15 @@ def momentum_columns(  # type: ignore[no-untyped-def]
 
 
 @compiled
-def momentum_along(  # type: ignore[no-untyped-def]
+def fill_momentum_along(  # type: ignore[no-untyped-def]
     parent, leader, multiplier, offset, turn, shift, axis, gravity, q, dq, screws, pulls, momentum, drift
 ):
-    """Fill the columns of `momentum_columns` at N states.
+    """Fill the columns of `fill_momentum_columns` at N states.
 
     q and dq have the shape (N, n), momentum and drift (N, 10 b, n); the other arguments are the same.
     """
     for state in range(len(q)):
-        momentum_columns(
+        fill_momentum_columns(
             parent,
             leader,
             multiplier,

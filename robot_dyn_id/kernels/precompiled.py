@@ -13,7 +13,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from robot_dyn_id.cores import available_cores
+from robot_dyn_id.cores import count_cores
 from robot_dyn_id.kernels.compiled import COMPILED
 from robot_dyn_id.kernels.dynamics import BodyTree
 from robot_dyn_id.kernels.stepping import Robots, State
@@ -64,7 +64,7 @@ SIGNATURES: Mapping[str, Sequence[Any]] = {
 """Types of the arguments of the kernels that every identification calls, those that take longest first."""
 
 
-def argument_types(name: str) -> tuple[Any, ...]:
+def list_argument_types(name: str) -> tuple[Any, ...]:
     """Types of numba of the arguments of a kernel, a key of `SIGNATURES`."""
     from numba import types
     from numba.core import sigutils
@@ -85,12 +85,12 @@ def compile_kernel(name: str) -> None:
     """
     module, _, function = name.partition(".")
     kernel: Any = getattr(importlib.import_module(f"robot_dyn_id.kernels.{module}"), function)
-    kernel.compile(argument_types(name))
+    kernel.compile(list_argument_types(name))
 
 
 def compile_all() -> None:
     """Compile all kernels of `SIGNATURES`, on all cores."""
-    with multiprocessing.get_context("spawn").Pool(min(available_cores(), len(SIGNATURES))) as pool:
+    with multiprocessing.get_context("spawn").Pool(min(count_cores(), len(SIGNATURES))) as pool:
         pool.map(compile_kernel, SIGNATURES, chunksize=1)
 
 

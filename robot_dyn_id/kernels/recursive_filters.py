@@ -9,7 +9,7 @@ from robot_dyn_id.arrays import Array
 from robot_dyn_id.kernels.compiled import compiled
 
 
-def steps_since(last: float, t: Array) -> Array:
+def compute_steps_since(last: float, t: Array) -> Array:
     """Time of each of N samples since the one before it, the first since `last`, shape (N,); `np.diff` takes longer."""
     steps = np.empty(len(t))
     steps[0] = t[0] - last

@@ -282,7 +282,7 @@ def find_twists(pair_from, pair_gain, twist, carried):  # type: ignore[no-untype
 
 
 @compiled
-def regressor_tiles(  # type: ignore[no-untyped-def]
+def fill_regressor_tiles(  # type: ignore[no-untyped-def]
     parent, turn, shift, axis, pair_start, pair_from, pair_gain, gravity, angle, q, dq, ddq, slot, out
 ):
     """Fill the structurally non-zero entries of the regressor.

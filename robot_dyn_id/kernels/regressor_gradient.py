@@ -95,7 +95,7 @@ def _write_derivatives(i, n, start, now, by_q, by_dq, by_ddq):  # type: ignore[n
 
 
 @compiled
-def regressor_gradient_tiles(  # type: ignore[no-untyped-def]
+def fill_regressor_gradient_tiles(  # type: ignore[no-untyped-def]
     parent,
     turn,
     shift,

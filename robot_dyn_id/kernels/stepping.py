@@ -725,7 +725,7 @@ def advance(robot, effort, step, count, state):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def motor_effort(robot, q, dq, ddq, sliding, slip):  # type: ignore[no-untyped-def]
+def compute_motor_effort(robot, q, dq, ddq, sliding, slip):  # type: ignore[no-untyped-def]
     """Torques that give one state the accelerations `ddq`; friction is that of the velocities `sliding`, shape (n,).
 
     robot: `Robots` with L = 1.

@@ -26,7 +26,7 @@ class StoredKernels:
     folder: Path | None
 
 
-def stored_kernels() -> StoredKernels:
+def find_stored_kernels() -> StoredKernels:
     """Look for the machine code of all kernels; all their modules are imported."""
     count = compiled = 0
     folder = None

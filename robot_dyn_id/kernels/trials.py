@@ -8,7 +8,7 @@ import math
 import numpy as np
 
 from robot_dyn_id.kernels.compiled import compiled
-from robot_dyn_id.kernels.stepping import advance, motor_effort, slide
+from robot_dyn_id.kernels.stepping import advance, compute_motor_effort, slide
 
 
 @compiled
@@ -56,13 +56,13 @@ def run_trial(  # type: ignore[no-untyped-def]
         error, rate = wanted[0, k] - measured[k, 0], wanted[1, k] - measured[k, 1]
         aim = wanted[2, k] + feedback(error, rate, gains[0], gains[1], gains[2])
         if scale > 0.0:
-            torque = motor_effort(known, measured[k, 0].copy(), rest, scale * aim, rest, aimed)
-            torque -= motor_effort(known, measured[k, 0].copy(), rest, rest, rest, aimed)
+            torque = compute_motor_effort(known, measured[k, 0].copy(), rest, scale * aim, rest, aimed)
+            torque -= compute_motor_effort(known, measured[k, 0].copy(), rest, rest, rest, aimed)
         else:
             if k:
                 slide(known, wanted[0, k] - wanted[0, k - 1], aimed)
             reading = measured[k, 0].copy(), measured[k, 1].copy()
-            torque = motor_effort(known, reading[0], reading[1], aim, wanted[1, k].copy(), aimed)
+            torque = compute_motor_effort(known, reading[0], reading[1], aim, wanted[1, k].copy(), aimed)
         torque = np.minimum(np.maximum(torque, -limit), limit)
         measured[k, 2] = noise[k, 2] + (0.5 * (before + torque) if k else torque)
         before = torque

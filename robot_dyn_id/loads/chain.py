@@ -15,10 +15,10 @@ from itertools import permutations
 import numpy as np
 
 from robot_dyn_id.arrays import Array
-from robot_dyn_id.dynamics.consistency import central
+from robot_dyn_id.dynamics.consistency import convert_to_central
 from robot_dyn_id.dynamics.regressor import Motion
 from robot_dyn_id.errors import InputError
-from robot_dyn_id.loads.wrench import FrameMotion, cross, frame_motion, wrench_regressor
+from robot_dyn_id.loads.wrench import FrameMotion, compute_frame_motion, cross, wrench_regressor
 from robot_dyn_id.model.kinematics import Kinematics, Placement, Poses
 from robot_dyn_id.model.robot import RobotModel
 
@@ -77,7 +77,7 @@ class ChainBody:
         return FrameMotion(np.einsum("jin,jn->in", self.rotation, specific_force), self.rate, self.rate_change)
 
 
-def centroidal_frames(model: RobotModel) -> tuple[Placement, ...]:
+def find_centroidal_frames(model: RobotModel) -> tuple[Placement, ...]:
     """A frame in the center of mass of every body, along its principal axes.
 
     Principal axes are those of the eigenvectors of the central inertia, ordered and signed to be as near as possible to
@@ -90,7 +90,7 @@ def centroidal_frames(model: RobotModel) -> tuple[Placement, ...]:
     for body, inertia in enumerate(model.inertial_parameters.reshape(-1, 10)):
         if not inertia[0] > 0.0:
             raise InputError(f"{model.name}: the body of {model.body_names[body]} has no mass: give it one in the URDF")
-        _, center, central_inertia = central(inertia)
+        _, center, central_inertia = convert_to_central(inertia)
         frames.append(Placement(body, _principal_axes(central_inertia), center))
     return tuple(frames)
 
@@ -137,14 +137,14 @@ def simulate_chain(
     bodies = move_chain(model, motion, frames, poses)
     if inertias is None:
         wrenches = loaded(
-            move_chain(model, motion, joint_frames(model), poses), model.inertial_parameters.reshape(-1, 10)
+            move_chain(model, motion, find_joint_frames(model), poses), model.inertial_parameters.reshape(-1, 10)
         )
     else:
         wrenches = loaded(bodies, inertias)
     return [replace(body, wrench=wrench) for body, wrench in zip(bodies, wrenches, strict=True)]
 
 
-def joint_frames(model: RobotModel) -> tuple[Placement, ...]:
+def find_joint_frames(model: RobotModel) -> tuple[Placement, ...]:
     """The frame of every body's joint."""
     return tuple(Placement(body, np.eye(3), np.zeros(3)) for body in range(len(model.body_names)))
 
@@ -165,7 +165,7 @@ def move_chain(
 
 def _move_body(model: RobotModel, motion: Motion, frame: Placement, poses: Poses) -> ChainBody:
     """A body with zero wrench in its hinge."""
-    moving, hinge = frame_motion(model, motion, frame, poses), poses.position[:, frame.body].T
+    moving, hinge = compute_frame_motion(model, motion, frame, poses), poses.position[:, frame.body].T
     turned = np.moveaxis(poses.rotation[:, frame.body] @ frame.rotation, 0, -1)
     place = hinge + (poses.rotation[:, frame.body] @ frame.position).T
     acceleration = np.einsum("ijn,jn->in", turned, moving.acceleration) + np.asarray(model.gravity)[:, None]

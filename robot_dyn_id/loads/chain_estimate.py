@@ -109,10 +109,10 @@ def identify_chain(
     """
     sigma = _noise(bodies, noise)
     shown = find_excitations(bodies, gravity, columns, precision)
-    problem = chain_problem(bodies, sigma, rate, gravity, columns, shown)
+    problem = make_chain_problem(bodies, sigma, rate, gravity, columns, shown)
     if len(columns) < len(ALL):
         wider = find_excitations(bodies, gravity, ALL, precision)
-        check_frames(problem, chain_problem(bodies, sigma, rate, gravity, ALL, wider), precision)
+        check_frames(problem, make_chain_problem(bodies, sigma, rate, gravity, ALL, wider), precision)
     found = (WeightedLeastSquares() if noise is None else OrdinaryLeastSquares()).fit(problem)
     return ChainEstimate.from_directions(columns, shown, found.values, found.covariance)
 
@@ -159,7 +159,7 @@ def bound_deviations(
     anything is measured. Arguments: see `identify_chain`.
     """
     shown = find_excitations(bodies, gravity, columns, precision)
-    problem = chain_problem(bodies, _noise(bodies, noise), 1.0, gravity, columns, shown)
+    problem = make_chain_problem(bodies, _noise(bodies, noise), 1.0, gravity, columns, shown)
     inverse = np.linalg.inv(Factors.from_problem(problem).root(np.ones(len(problem.joint_names))))
     return ChainEstimate.from_directions(
         columns, shown, np.zeros(len(inverse)), inverse @ inverse.T
@@ -227,7 +227,7 @@ def find_excitations(
     return shown
 
 
-def chain_problem(
+def make_chain_problem(
     bodies: Sequence[ChainBody],
     sigma: Array,
     rate: float,

@@ -22,7 +22,7 @@ from robot_dyn_id.dynamics.regressor import Motion
 from robot_dyn_id.errors import InputError, UsageError
 from robot_dyn_id.estimators.least_squares import OrdinaryLeastSquares
 from robot_dyn_id.loads.chain import CENTROIDAL, ChainBody, simulate_chain
-from robot_dyn_id.loads.chain_estimate import ChainEstimate, Excitation, chain_problem, find_excitations
+from robot_dyn_id.loads.chain_estimate import ChainEstimate, Excitation, find_excitations, make_chain_problem
 from robot_dyn_id.model.kinematics import Placement
 from robot_dyn_id.model.robot import RobotModel
 
@@ -94,10 +94,10 @@ def identify_moving_chain(
     state = np.concatenate([start.q, start.dq, start.ddq])
     bodies = _measured(model, readings, motion)
     shown = find_excitations(bodies, gravity, columns, precision)
-    found = OrdinaryLeastSquares().fit(chain_problem(bodies, noise, 1.0, gravity, columns, shown)).values
+    found = OrdinaryLeastSquares().fit(make_chain_problem(bodies, noise, 1.0, gravity, columns, shown)).values
     for _ in range(GAUSS_NEWTON_STEPS):
         bodies = _measured(model, readings, motion)
-        rows = _rows(chain_problem(bodies, noise, 1.0, gravity, columns, shown))
+        rows = _rows(make_chain_problem(bodies, noise, 1.0, gravity, columns, shown))
         error, slopes = _linearize(model, readings, observed, state, _inertias(found, columns, shown))
         state_information = np.einsum("ksn,ktn->nst", slopes, slopes)
         wrenches = slopes[-len(rows) :]

@@ -15,9 +15,9 @@ from robot_dyn_id.data.resampling import interpolate_linear
 from robot_dyn_id.data.wrench import WrenchRecording
 from robot_dyn_id.errors import InputError
 from robot_dyn_id.identification.settings import Settings
-from robot_dyn_id.loads.chain import ALL, CENTROIDAL, centroidal_frames, joint_frames, move_chain
+from robot_dyn_id.loads.chain import ALL, CENTROIDAL, find_centroidal_frames, find_joint_frames, move_chain
 from robot_dyn_id.loads.chain_estimate import ChainEstimate, check_frames
-from robot_dyn_id.loads.chain_sensors import ChainWindow, HingeSensor, identify_from_sensors, sensor_problem
+from robot_dyn_id.loads.chain_sensors import ChainWindow, HingeSensor, identify_from_sensors, make_sensor_problem
 from robot_dyn_id.loads.wrench import CHANNELS
 from robot_dyn_id.model.kinematics import Kinematics, Placement
 from robot_dyn_id.model.robot import RobotModel
@@ -91,11 +91,11 @@ def identify_recorded_chain(
 
     if not wrenches:
         raise InputError(f"{joints.source}: no hinge has a sensor")
-    frames = centroidal_frames(model) if principal else joint_frames(model)
+    frames = find_centroidal_frames(model) if principal else find_joint_frames(model)
     columns = CENTROIDAL if principal else ALL
-    problem = sensor_problem(partial(windows, frames), gravity, columns, plan.row_rate, offsets=True)
+    problem = make_sensor_problem(partial(windows, frames), gravity, columns, plan.row_rate, offsets=True)
     if principal:
-        every = sensor_problem(partial(windows, frames), gravity, ALL, plan.row_rate, offsets=True)
+        every = make_sensor_problem(partial(windows, frames), gravity, ALL, plan.row_rate, offsets=True)
         check_frames(problem, every, precision)
     estimate = identify_from_sensors(problem, columns, precision)
     return IdentifiedChain(model.body_names, frames, estimate, tuple(wrenches))

@@ -105,7 +105,7 @@ class ChainWindow:
     segment: int = 0
 
 
-def sensor_problem(
+def make_sensor_problem(
     samples: Callable[[], Iterable[ChainWindow]],
     gravity: Sequence[float],
     columns: Sequence[int],
@@ -156,7 +156,7 @@ def identify_from_sensors(problem: LinearProblem, columns: Sequence[int], precis
     """Inertial parameters of every body, each channel weighted by its residuals.
 
     Args:
-        problem: rows of `sensor_problem`.
+        problem: rows of `make_sensor_problem`.
         columns: those of the problem.
         precision: relative precision of the motion. Directions of parameters that change the readings by less than
             `EXCITED_RATIO` times this share of the change of the best excited direction are not identifiable.
@@ -182,7 +182,7 @@ def bound_from_sensors(
     """Cramer-Rao bound of the standard deviations for white normal noise of known size; the values are zero.
 
     Args:
-        problem: rows of `sensor_problem`.
+        problem: rows of `make_sensor_problem`.
         columns: those of the problem.
         noise: standard deviation of every channel [N m, N], shape (channels,).
         precision: see `identify_from_sensors`.

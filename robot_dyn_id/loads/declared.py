@@ -16,7 +16,7 @@ import numpy as np
 from robot_dyn_id.arrays import Array, Mask
 from robot_dyn_id.errors import InputError
 from robot_dyn_id.findings import Definition, Finding, Section
-from robot_dyn_id.loads.payload import PayloadEstimate, central_slopes
+from robot_dyn_id.loads.payload import PayloadEstimate, compute_central_slopes
 from robot_dyn_id.parameters import INERTIAL_SYMBOLS
 
 PAYLOAD_DECLARED_WRONG = Definition(
@@ -38,7 +38,7 @@ QUANTITIES = (
     *("mass", "center x", "center y", "center z"),
     *("Ixx", "Ixy", "Iyy", "Ixz", "Iyz", "Izz"),
 )
-"""Mass, center of mass and moments of inertia about it, in the order of `central_slopes`."""
+"""Mass, center of mass and moments of inertia about it, in the order of `compute_central_slopes`."""
 
 
 @dataclass(frozen=True)
@@ -175,6 +175,6 @@ def _shown(declared: DeclaredPayload, compared: Mask) -> tuple[tuple[str, ...], 
     """Quantities that are shown, and their derivatives by the compared parameters, shape (quantities, compared)."""
     if declared.mass == 0.0:
         return ("mass",) * bool(compared[0]), np.eye(int(compared.sum()))[: int(compared[0])]
-    slopes = central_slopes(declared.parameters)
+    slopes = compute_central_slopes(declared.parameters)
     kept = declared.declared & ~(slopes[:, ~compared] != 0.0).any(axis=1)
     return tuple(np.array(QUANTITIES)[kept].tolist()), slopes[np.ix_(kept, compared)]

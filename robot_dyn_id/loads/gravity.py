@@ -29,7 +29,7 @@ from robot_dyn_id.errors import InputError
 from robot_dyn_id.findings import Definition, Finding, Section
 from robot_dyn_id.loads.holds import Holds
 from robot_dyn_id.loads.payload import check_carrier, transform_parameters
-from robot_dyn_id.model.kinematics import placement_of
+from robot_dyn_id.model.kinematics import find_placement_of
 from robot_dyn_id.model.robot import RobotModel
 
 GRAVITY_SCALE_UNKNOWN = Definition(
@@ -148,7 +148,7 @@ class GravityCalibration:
 
     def effort(self, model: RobotModel, q: Array) -> Array:
         """Effort of the drives against gravity in their unit at configurations `q` [rad or m], both of shape (n, N)."""
-        return gravity_effort(self.by_joint, model, q)
+        return compute_gravity_effort(self.by_joint, model, q)
 
 
 @dataclass(frozen=True)
@@ -180,7 +180,7 @@ class KnownWeight:
         """
         if not (np.isfinite(mass) and mass > 0.0 and np.isfinite(center).all()):
             raise InputError(f"the known mass must be positive and finite, and so must its center: not {mass:g} kg")
-        at = placement_of(model, link)
+        at = find_placement_of(model, link)
         check_carrier(link, at)
         body = np.concatenate([[mass], mass * np.asarray(center), np.zeros(6)])
         added = np.zeros((len(model.body_names), BODY_COLUMNS))
@@ -188,7 +188,7 @@ class KnownWeight:
         return cls(holds, added)
 
 
-def gravity_regressor(model: RobotModel, q: Array) -> Array:
+def compute_gravity_regressor(model: RobotModel, q: Array) -> Array:
     """Weight on the joints per mass and first moment of each body.
 
     Args:
@@ -204,7 +204,7 @@ def gravity_regressor(model: RobotModel, q: Array) -> Array:
     return np.ascontiguousarray(blocks.reshape(BODY_COLUMNS * bodies, *q.shape))
 
 
-def gravity_effort(by_joint: Array, model: RobotModel, q: Array) -> Array:
+def compute_gravity_effort(by_joint: Array, model: RobotModel, q: Array) -> Array:
     """Effort of the drives against gravity in their unit, shape (n, N).
 
     Args:
@@ -212,7 +212,7 @@ def gravity_effort(by_joint: Array, model: RobotModel, q: Array) -> Array:
         model: robot model with n joints and b bodies.
         q: configurations [rad or m], shape (n, N).
     """
-    return np.asarray(np.einsum("jc,cjk->jk", by_joint, gravity_regressor(model, q)))
+    return np.asarray(np.einsum("jc,cjk->jk", by_joint, compute_gravity_regressor(model, q)))
 
 
 def calibrate_gravity(
@@ -311,7 +311,7 @@ class DriveQuality:
         return tuple(name for name, may in zip(joint_names, weak, strict=True) if may)
 
 
-def nominal_bodies(model: RobotModel) -> Array:
+def list_nominal_bodies(model: RobotModel) -> Array:
     """Mass [kg] and first moments [kg m] of each body by the URDF, shape (b, 4)."""
     return np.array(model.inertial_parameters.reshape(len(model.body_names), -1)[:, :BODY_COLUMNS])
 
@@ -335,11 +335,11 @@ class _Fit:
 
     @classmethod
     def prepare(cls, model: RobotModel, runs: Sequence[tuple[Holds, float]], known: KnownWeight | None) -> _Fit:
-        nominal = nominal_bodies(model)
+        nominal = list_nominal_bodies(model)
         if not nominal[:, 0].sum() > 0.0:
             raise InputError("the URDF has no masses: calibration of gravity starts from them; give plausible ones")
         _check(model, [holds for holds, _ in runs])
-        blocks = [gravity_regressor(model, holds.q) for holds, _ in runs]
+        blocks = [compute_gravity_regressor(model, holds.q) for holds, _ in runs]
         _check_count(np.concatenate(blocks, axis=2))
         felt = np.zeros_like(nominal) if known is None else known.added
         added = np.concatenate(

@@ -11,7 +11,7 @@ import numpy as np
 from robot_dyn_id.arrays import Array
 from robot_dyn_id.errors import InputError
 from robot_dyn_id.excitation.execution.state_guard import StateGuard
-from robot_dyn_id.loads.gravity import gravity_effort
+from robot_dyn_id.loads.gravity import compute_gravity_effort
 from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.simulation.effort_control import CommandedEfforts, EffortControl, LawEffort, slew_rates
 
@@ -33,7 +33,7 @@ class GravityLaw:
 
     def effort(self, q: Array) -> Array:
         """Effort of the drives at positions `q` [rad or m], both of shape (n,)."""
-        return gravity_effort(self.by_joint, self.model, q[:, None])[:, 0]
+        return compute_gravity_effort(self.by_joint, self.model, q[:, None])[:, 0]
 
     def check_rated(self, rated: Array) -> None:
         """Check that the arm can be held within rated efforts in drive units, shape (n,).
@@ -44,7 +44,7 @@ class GravityLaw:
         limits = self.model.limits
         lower, upper = np.maximum(limits.lower, -np.pi), np.minimum(limits.upper, np.pi)
         q = np.random.default_rng(0).uniform(lower, np.maximum(lower, upper), (POSES, len(lower))).T
-        needed = np.abs(gravity_effort(self.by_joint, self.model, q)).max(axis=1)
+        needed = np.abs(compute_gravity_effort(self.by_joint, self.model, q)).max(axis=1)
         beyond = np.flatnonzero(needed > rated)
         if len(beyond):
             joint = int(beyond[np.argmax(needed[beyond] / rated[beyond])])

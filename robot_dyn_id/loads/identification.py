@@ -13,10 +13,10 @@ from robot_dyn_id.cores import one_blas_thread
 from robot_dyn_id.data.recording import Recording
 from robot_dyn_id.data.resampling import interpolate_linear
 from robot_dyn_id.data.wrench import WrenchRecording
-from robot_dyn_id.dynamics.base_parameters import base_parameters
+from robot_dyn_id.dynamics.base_parameters import compute_base_parameters
 from robot_dyn_id.dynamics.consistency import is_consistent
 from robot_dyn_id.dynamics.problem import LinearProblem, Tile
-from robot_dyn_id.dynamics.regressor import Regressor, terms_on_joints
+from robot_dyn_id.dynamics.regressor import Regressor, place_terms_on_joints
 from robot_dyn_id.errors import InputError, UsageError
 from robot_dyn_id.findings import Definition, Finding, Section
 from robot_dyn_id.identification.diagnosis.health import LEAST_TRAVEL_M, LEAST_TURN_RAD
@@ -29,15 +29,15 @@ from robot_dyn_id.loads.drive_gains import DriveGains, identify_drive_gains
 from robot_dyn_id.loads.payload import (
     Payload,
     PayloadEstimate,
+    allow_friction_change,
+    compute_payload_mapping,
+    correct_by_reference,
     estimate_at_sensor,
     estimate_on_arm,
-    payload_mapping,
     transform_parameters,
-    with_friction_change,
-    with_reference,
 )
-from robot_dyn_id.loads.wrench import CHANNELS, frame_motion, wrench_regressor
-from robot_dyn_id.model.kinematics import placement_of
+from robot_dyn_id.loads.wrench import CHANNELS, compute_frame_motion, wrench_regressor
+from robot_dyn_id.model.kinematics import find_placement_of
 from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.parameters import INERTIAL_SYMBOLS, ParameterSet, Ranges
 from robot_dyn_id.signals.cleaning import Drive
@@ -142,15 +142,15 @@ def estimate_payload(
     """
     arm.refuse_unknown_gains()
     regressor = Regressor.from_parameters(arm)
-    at = placement_of(regressor.model, link)
+    at = find_placement_of(regressor.model, link)
     if options.friction_change:
-        arm = with_friction_change(arm, options.friction_change, regressor)
+        arm = allow_friction_change(arm, options.friction_change, regressor)
     trials, moving, findings = _payload_trials(loaded, arm, regressor, settings)
     beyond = _report_faster(arm, trials.ranges)
     columns = arm.base.independent
     if options.reference:
         bare, both, _ = _payload_trials(options.reference, arm, regressor, settings)
-        arm = with_reference(arm, bare.problem(regressor, columns).only_joints(np.flatnonzero(moving & both)))
+        arm = correct_by_reference(arm, bare.problem(regressor, columns).only_joints(np.flatnonzero(moving & both)))
     problem = trials.problem(regressor, columns).only_joints(np.flatnonzero(moving))
     estimate = estimate_on_arm(arm, problem, link, at)
     if options.reference:  # its errors are those of the reference, no longer those of the arm
@@ -200,7 +200,7 @@ def _report_faster(arm: ParameterSet, motion: Ranges) -> tuple[Finding, ...]:
     return (FASTER_THAN_ARM.found(message, faster),) if faster else ()
 
 
-def with_payload(arm: ParameterSet, payload: Payload) -> ParameterSet:
+def add_payload(arm: ParameterSet, payload: Payload) -> ParameterSet:
     """The arm that carries a payload: base parameters, covariance, standard parameters; all else as the arm's.
 
     Errors of the bare arm that the payload was found on top of are partly in the payload too, with the other sign: the
@@ -210,8 +210,8 @@ def with_payload(arm: ParameterSet, payload: Payload) -> ParameterSet:
         InputError: a link that does not move with the arm's joints, or an arm whose drive gains are not known.
     """
     arm.refuse_unknown_gains()
-    at = placement_of(Regressor.from_parameters(arm).model, payload.link)
-    added = payload_mapping(arm, at)
+    at = find_placement_of(Regressor.from_parameters(arm).model, payload.link)
+    added = compute_payload_mapping(arm, at)
     covariance = arm.estimate.covariance + added @ payload.covariance @ added.T
     if payload.arm_slopes is not None:
         cross = added @ payload.arm_slopes @ arm.estimate.covariance
@@ -255,7 +255,7 @@ def estimate_tool(
     Raises:
         InputError: data that cannot be used, stamps that do not overlap.
     """
-    at = placement_of(model, link)
+    at = find_placement_of(model, link)
     signals = replace(settings.signals, period=0.0)
     trials = FilteredTrials.from_recordings([joints], model.joint_names, {}, signals, need_effort=False)
     plan = trials.plan
@@ -266,7 +266,7 @@ def estimate_tool(
             rows = _covered(window, wrench, plan)
             if not rows.any():
                 continue
-            body = sign * wrench_regressor(frame_motion(model, window.motion, at))
+            body = sign * wrench_regressor(compute_frame_motion(model, window.motion, at))
             readings = np.ascontiguousarray(interpolate_linear(window.t, wrench.t, wrench.wrench.T, hold_ends=True).T)
             for channel in range(6):
                 parts = body[channel, _SUPPORTS[channel][:-1]], np.ones((1, len(window.t))), readings[None, channel]
@@ -322,8 +322,8 @@ def identify_gains(
         raise UsageError("gains are identified here: leave `gain` out of the configuration")
     joints = model.joint_names
     currents = {name: Drive(1.0, drive.sign) for name, drive in _drives(joints, settings).items()}
-    regressor = Regressor(model, terms_on_joints(model, settings.fixed_terms, settings.couplings))
-    base = base_parameters(regressor, pivots=settings.pivots)
+    regressor = Regressor(model, place_terms_on_joints(model, settings.fixed_terms, settings.couplings))
+    base = compute_base_parameters(regressor, pivots=settings.pivots)
     problems, signals = [], replace(settings.signals, period=0.0)
     findings: tuple[Finding, ...] = ()
     for recordings in (bare, loaded):
@@ -332,7 +332,7 @@ def identify_gains(
         signals = replace(signals, cutoff=trials.plan.low_pass.cutoff)
         problems.append(trials.problem(regressor, base.independent))
         findings += (*jumps, *found)
-    at = placement_of(model, payload.link)
+    at = find_placement_of(model, payload.link)
     added = base.mapping[:, 10 * at.body : 10 * at.body + 10] @ transform_parameters(at) @ payload.parameters
     return replace(identify_drive_gains(problems[0], problems[1], added), findings=findings)
 

@@ -13,8 +13,8 @@ its residuals are noise, not errors of the arm's model. This leaves generalized 
     l - t = B X phi + error of l - error of t,    covariance (R' R)^-1 + T.
 
 The result equals a fit to all rows of the loaded run, with the estimate of the bare arm as a prior. T may be enlarged
-by changes of friction since the bare arm was identified (`with_friction_change`), and a recording of the bare arm on
-the same motion (`with_reference`) cancels what the arm's model does not explain there.
+by changes of friction since the bare arm was identified (`allow_friction_change`), and a recording of the bare arm on
+the same motion (`correct_by_reference`) cancels what the arm's model does not explain there.
 """
 
 from __future__ import annotations
@@ -25,7 +25,13 @@ import numpy as np
 
 from robot_dyn_id.arrays import Array, Mask
 from robot_dyn_id.dynamics.body_prior import BodyPrior
-from robot_dyn_id.dynamics.consistency import central, is_consistent, parameters_of, pseudo_inertia, solid
+from robot_dyn_id.dynamics.consistency import (
+    convert_to_central,
+    convert_to_parameters,
+    is_consistent,
+    make_consistent,
+    pseudo_inertia,
+)
 from robot_dyn_id.dynamics.problem import LinearProblem
 from robot_dyn_id.dynamics.regressor import Regressor
 from robot_dyn_id.errors import InputError
@@ -33,7 +39,7 @@ from robot_dyn_id.estimators.consistent_fit import fit_consistent
 from robot_dyn_id.estimators.factors import MIN_SINGULAR_VALUE_RATIO, Factors, Solution
 from robot_dyn_id.estimators.feasible_gls import solve_whitened
 from robot_dyn_id.findings import Definition, Finding, Section
-from robot_dyn_id.identification.assembly import with_values
+from robot_dyn_id.identification.assembly import replace_values
 from robot_dyn_id.loads.fit import LoadFit
 from robot_dyn_id.model.kinematics import BASE, Placement
 from robot_dyn_id.model.screw import transform
@@ -112,12 +118,12 @@ class Payload:
     @property
     def center_of_mass(self) -> Array:
         """Center of mass in the frame of the link [m], shape (3,)."""
-        return central(self.parameters)[1]
+        return convert_to_central(self.parameters)[1]
 
     @property
     def inertia(self) -> Array:
         """Inertia about the center of mass, along the axes of the link's frame [kg m^2], shape (3, 3)."""
-        return central(self.parameters)[2]
+        return convert_to_central(self.parameters)[2]
 
     @property
     def estimate(self) -> PayloadEstimate:
@@ -134,7 +140,7 @@ class Payload:
     @property
     def central_standard_deviations(self) -> Array:
         """Standard deviations of mass, center of mass and Ixx Ixy Iyy Ixz Iyz Izz about it, to first order, (10,)."""
-        slopes = central_slopes(self.parameters)
+        slopes = compute_central_slopes(self.parameters)
         sigma = np.sqrt(np.maximum(np.diag(slopes @ self.covariance @ slopes.T), 0.0))
         hidden = np.isin(INERTIAL_SYMBOLS, self.not_excited)
         return np.where((slopes[:, hidden] != 0.0).any(axis=1), np.inf, sigma)
@@ -179,7 +185,7 @@ class PayloadEstimate:
 def transform_parameters(placement: Placement) -> Array:
     """Matrix X from the parameters of a body in a placed frame to those in the frame of its joint, shape (10, 10)."""
     frame = transform(placement.rotation, placement.position)
-    return np.asarray(parameters_of(frame @ pseudo_inertia(np.eye(10)) @ frame.T)).T
+    return np.asarray(convert_to_parameters(frame @ pseudo_inertia(np.eye(10)) @ frame.T)).T
 
 
 def move_parameters(parameters: Array, source: Placement, target: Placement) -> Array:
@@ -223,7 +229,7 @@ def move_payload(payload: Payload, link: str, source: Placement, target: Placeme
     )
 
 
-def central_slopes(parameters: Array) -> Array:
+def compute_central_slopes(parameters: Array) -> Array:
     """Derivatives of mass, center of mass and inertia about it by the ten parameters of a body, shape (10, 10)."""
     m, h = parameters[0], parameters[1:4]
     slopes = np.eye(10)
@@ -243,16 +249,16 @@ def estimate_on_arm(arm: ParameterSet, loaded: LinearProblem, link: str, at: Pla
         arm: the bare arm, with the covariance of its base parameters.
         loaded: the recording, as rows of the same base parameters (`arm.base.independent`).
         link: link that carries the payload.
-        at: placement of the link; see `kinematics.placement_of`.
+        at: placement of the link; see `kinematics.find_placement_of`.
 
     Raises:
         InputError: a link that does not move, other base parameters.
     """
     check_carrier(link, at)
     _check_columns(arm, loaded)
-    added = payload_mapping(arm, at)
+    added = compute_payload_mapping(arm, at)
     found = solve_whitened(loaded, WHITENING_ORDER, WHITENING_PASSES, "qr", Factors.solve)
-    rows = independent_rows(found.white.root(1.0 / found.noise), arm)
+    rows = make_independent_rows(found.white.root(1.0 / found.noise), arm)
     difference = found.solution.values - arm.estimate.values
     solution = Solution.from_rows(np.column_stack([rows @ added, rows @ difference]))
     slopes = -solution.inverse @ (rows @ added).T @ rows
@@ -272,7 +278,7 @@ def check_carrier(link: str, at: Placement) -> None:
         )
 
 
-def independent_rows(root: Array, arm: ParameterSet) -> Array:
+def make_independent_rows(root: Array, arm: ParameterSet) -> Array:
     """Rows whose errors, those of the arm included, are independent and of unit variance, shape (any, p).
 
     (R'R)^-1 + T has the inverse R' (E + R T R')^-1 R, also where the loaded motion does not excite all parameters.
@@ -286,7 +292,7 @@ def independent_rows(root: Array, arm: ParameterSet) -> Array:
     return np.asarray(np.linalg.solve(lower, root))
 
 
-def with_friction_change(arm: ParameterSet, ratio: float, regressor: Regressor) -> ParameterSet:
+def allow_friction_change(arm: ParameterSet, ratio: float, regressor: Regressor) -> ParameterSet:
     """The arm, with friction that may have changed since it was identified, as by temperature.
 
     Args:
@@ -294,13 +300,13 @@ def with_friction_change(arm: ParameterSet, ratio: float, regressor: Regressor) 
         ratio: standard deviation of the change of each friction parameter, relative to its value.
         regressor: regressor of the arm.
     """
-    friction = friction_columns(regressor)[arm.base.independent]
+    friction = find_friction_columns(regressor)[arm.base.independent]
     return _with_covariance(
         arm, arm.estimate.covariance + np.diag(np.where(friction, ratio * arm.estimate.values, 0.0) ** 2)
     )
 
 
-def friction_columns(regressor: Regressor) -> Mask:
+def find_friction_columns(regressor: Regressor) -> Mask:
     """Columns that depend on the sign of the velocity, shape (c,)."""
     still, one = np.zeros(1), np.ones(1)
     flags = [
@@ -310,7 +316,7 @@ def friction_columns(regressor: Regressor) -> Mask:
     return np.array([False] * (len(regressor.names) - len(flags)) + flags)
 
 
-def with_reference(arm: ParameterSet, reference: LinearProblem) -> ParameterSet:
+def correct_by_reference(arm: ParameterSet, reference: LinearProblem) -> ParameterSet:
     """The arm, corrected along a motion by a recording of the bare arm: a Kalman update of its base parameters.
 
     What the recording does not determine is hardly known afterwards: the result is for the same motion only.
@@ -329,7 +335,7 @@ def with_reference(arm: ParameterSet, reference: LinearProblem) -> ParameterSet:
     gain = np.linalg.solve(np.eye(len(root)) + weighted @ root.T, weighted).T
     values = arm.estimate.values + gain @ (root @ (found.solution.values - arm.estimate.values))
     covariance = REFERENCE_SPREAD**2 * arm.estimate.covariance - gain @ weighted
-    return _with_covariance(with_values(arm, values), 0.5 * (covariance + covariance.T))
+    return _with_covariance(replace_values(arm, values), 0.5 * (covariance + covariance.T))
 
 
 def _with_covariance(arm: ParameterSet, covariance: Array) -> ParameterSet:
@@ -350,7 +356,7 @@ def _check_columns(arm: ParameterSet, problem: LinearProblem) -> None:
         raise InputError("the rows of the loaded arm are not those of the arm's base parameters")
 
 
-def payload_mapping(arm: ParameterSet, at: Placement) -> Array:
+def compute_payload_mapping(arm: ParameterSet, at: Placement) -> Array:
     """Mapping from the parameters of a payload on a link to the base parameters that it adds, shape (p, 10)."""
     return np.asarray(arm.base.mapping[:, 10 * at.body : 10 * at.body + 10] @ transform_parameters(at))
 
@@ -400,7 +406,7 @@ def make_consistent_payload(link: str, values: Array, covariance: Array, unexcit
     not_excited = tuple(str(symbol) for symbol in np.array(INERTIAL_SYMBOLS)[unexcited])
     if is_consistent(values) and not not_excited:
         return Payload(link, values, covariance, values)
-    bodies, _ = solid((values if values[1:].any() else _ball(mass))[None], (link,))
+    bodies, _ = make_consistent((values if values[1:].any() else _ball(mass))[None], (link,))
     size, directions = np.linalg.eigh(covariance / (scale := _scale(bodies[0])) / scale[:, None])
     shown = size > np.finfo(float).eps * size[-1]
     root = (directions[:, shown] / np.sqrt(size[shown])).T / scale

@@ -21,7 +21,7 @@ from robot_dyn_id.dynamics.regressor import Motion, Regressor
 from robot_dyn_id.errors import InputError
 from robot_dyn_id.estimators.factors import Factors, Solution
 from robot_dyn_id.findings import Definition, Finding, Section
-from robot_dyn_id.loads.payload import Payload, check_carrier, independent_rows, payload_mapping
+from robot_dyn_id.loads.payload import Payload, check_carrier, compute_payload_mapping, make_independent_rows
 from robot_dyn_id.model.kinematics import Placement
 from robot_dyn_id.parameters import INERTIAL_SYMBOLS, INERTIAL_UNITS, ParameterSet
 from robot_dyn_id.signals.processing import ROWS_PER_PERIOD
@@ -107,14 +107,14 @@ def report_uncertainty(payload: Payload) -> tuple[Finding, ...]:
     return (PAYLOAD_UNCERTAIN.found(f"standard deviations above the tolerance ({limits}): {shown}"),)
 
 
-def expected_noise(arm: ParameterSet, regressor: Regressor, motion: Motion) -> Array:
+def predict_noise(arm: ParameterSet, regressor: Regressor, motion: Motion) -> Array:
     """Torque error of an arm's model along a motion, shape (n,) [N m or N]."""
     columns = arm.base.independent
     torque = np.einsum("p,pnk->nk", arm.estimate.values, regressor.dense(motion)[columns])
     return arm.judgment.held_out_error(torque.T)
 
 
-def expected_accuracy(
+def predict_accuracy(
     arm: ParameterSet,
     at: Placement,
     motion: Motion,
@@ -142,13 +142,13 @@ def expected_accuracy(
     regressor = Regressor.from_parameters(arm)
     columns = arm.base.independent
     problem = UnfilteredProblem.from_samples(regressor, columns, motion, np.zeros_like(motion.q)).only_joints(moving)
-    noise = expected_noise(arm, regressor, motion)[moving]
+    noise = predict_noise(arm, regressor, motion)[moving]
     unknown = [arm.robot.joint_names[number] for number in moving[~((noise > 0.0) & np.isfinite(noise))]]
     if unknown:
         raise InputError(f"the torque error of the arm's model is not known: {', '.join(unknown)}; identify it again")
     rows = ROWS_PER_PERIOD * arm.processing.cutoff_frequency * duration
     root = Factors.from_problem(problem).root(np.sqrt(rows / len(motion)) / noise)
-    added = independent_rows(root, arm) @ payload_mapping(arm, at)
+    added = make_independent_rows(root, arm) @ compute_payload_mapping(arm, at)
     solution = Solution.from_rows(np.column_stack([added, np.zeros(len(added))]))
     sigma = np.sqrt(np.maximum(np.diag(solution.inverse), 0.0))
     return PayloadAccuracy(expected_mass, np.where(solution.unexcited, np.inf, sigma))

@@ -58,7 +58,7 @@ def wrench_regressor(motion: FrameMotion) -> Array:
     return rows
 
 
-def frame_motion(model: RobotModel, motion: Motion, at: Placement, poses: Poses | None = None) -> FrameMotion:
+def compute_frame_motion(model: RobotModel, motion: Motion, at: Placement, poses: Poses | None = None) -> FrameMotion:
     """Motion of a frame that is fixed to a robot.
 
     Args:

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from robot_dyn_id.arrays import Array
-from robot_dyn_id.errors import UsageError, suggestion
+from robot_dyn_id.errors import UsageError, suggest_known
 
 ALL_JOINTS = "all"
 """Name in place of a joint's: the value of the joints that are not named."""
@@ -17,7 +17,7 @@ JointValues = tuple[tuple[str, float], ...]
 """Values by joint name, hashable; `ALL_JOINTS` is the name of the joints that are not named."""
 
 
-def joint_array(
+def make_joint_array(
     values: Mapping[str, float] | JointValues | Sequence[float] | Array,
     joints: Sequence[str],
     key: str,
@@ -51,7 +51,7 @@ def joint_array(
 def _from_names(values: Mapping[str, float], joints: Sequence[str], key: str, default: float) -> Array:
     for name, value in values.items():
         if name not in (*joints, ALL_JOINTS):
-            raise UsageError(f"{key}: {name} is not a joint; {suggestion(name, list(joints))}")
+            raise UsageError(f"{key}: {name} is not a joint; {suggest_known(name, list(joints))}")
         if isinstance(value, bool) or not isinstance(value, (int, float)):
             raise UsageError(f"{key}.{name}: must be a number, not {value!r}")
     return np.array([float(values.get(name, values.get(ALL_JOINTS, default))) for name in joints], dtype=np.float64)

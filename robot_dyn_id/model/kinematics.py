@@ -12,7 +12,7 @@ import numpy as np
 from robot_dyn_id.arrays import Array, Integers
 from robot_dyn_id.errors import InputError, ModelError
 from robot_dyn_id.kernels.tree import Tree, build_tree
-from robot_dyn_id.model.robot import RobotModel, parse_with_pinocchio, reduced_pinocchio
+from robot_dyn_id.model.robot import RobotModel, parse_with_pinocchio, reduce_pinocchio
 
 BASE = -1
 """Index of the base, which carries the links that do not move."""
@@ -40,7 +40,7 @@ def link_placements(model: RobotModel) -> dict[str, Placement]:
         ModelError: Pinocchio does not read the model's URDF.
     """
     full = parse_with_pinocchio(model.urdf, "robot description", model.gravity)
-    reduced = reduced_pinocchio(full, model.body_names, model.held)
+    reduced = reduce_pinocchio(full, model.body_names, model.held)
     return {
         frame.name: Placement(frame.parentJoint - 1, np.array(frame.placement.rotation), frame.placement.translation)
         for frame in reduced.frames
@@ -163,7 +163,7 @@ def link_at_the_end(model: RobotModel) -> str:
     return min(distances, key=lambda name: distances[name])
 
 
-def placement_of(model: RobotModel, link: str) -> Placement:
+def find_placement_of(model: RobotModel, link: str) -> Placement:
     """Where a link is fixed.
 
     Raises:
@@ -208,6 +208,6 @@ def trace_link(
     q = np.zeros((len(model.joint_names), len(rows)))
     for name, values in zip(joint_names, rows.T, strict=True):
         q[model.joint_names.index(name)] = values
-    at = placement_of(model, link or link_at_the_end(model))
+    at = find_placement_of(model, link or link_at_the_end(model))
     poses = Kinematics(model).poses(q)
     return np.asarray(poses.position[:, at.body] + poses.rotation[:, at.body] @ at.position)

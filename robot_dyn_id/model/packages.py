@@ -39,7 +39,7 @@ def find_package(name: str, folders: Sequence[str | Path]) -> Path | None:
     return next((share for share in shares if share.is_dir()), None)
 
 
-def package_folders(file: str | Path, given: Sequence[str | Path] = ()) -> tuple[Path, ...]:
+def list_package_folders(file: str | Path, given: Sequence[str | Path] = ()) -> tuple[Path, ...]:
     """Folders for `find_package`: those given, the file's own package, and the folder that contains it.
 
     Args:
@@ -52,7 +52,7 @@ def package_folders(file: str | Path, given: Sequence[str | Path] = ()) -> tuple
     return (*(Path(folder).expanduser().absolute() for folder in given), *near)
 
 
-def folders_above(file: str | Path) -> tuple[str, ...]:
+def list_folders_above(file: str | Path) -> tuple[str, ...]:
     """Folders above a robot description that may contain its meshes; empty if the file does not exist."""
     path = Path(file)
     if not str(file) or not path.is_file():
@@ -60,7 +60,7 @@ def folders_above(file: str | Path) -> tuple[str, ...]:
     return tuple(str(folder) for folder in list(path.resolve().parents)[:SEARCHED_LEVELS])
 
 
-def installed_folders() -> tuple[Path, ...]:
+def list_installed_folders() -> tuple[Path, ...]:
     """Share folders of the ROS 2 installation (`AMENT_PREFIX_PATH`), and folders of `ROS_PACKAGE_PATH`."""
     return (*(prefix / "share" for prefix in _listed("AMENT_PREFIX_PATH")), *_listed("ROS_PACKAGE_PATH"))
 

@@ -8,7 +8,7 @@ import numpy as np
 from robot_dyn_id.arrays import Array
 
 
-def quaternion_rates(quaternion: Array, first: Array, second: Array) -> tuple[Array, Array, Array]:
+def compute_quaternion_rates(quaternion: Array, first: Array, second: Array) -> tuple[Array, Array, Array]:
     """Rotation, angular velocity and angular acceleration of a body from its quaternion L (scalar first).
 
     w = 2 R*(L) dL and dw = 2 R*(L) ddL along the axes of the body; L turns them into the world's.
@@ -29,7 +29,7 @@ def quaternion_rates(quaternion: Array, first: Array, second: Array) -> tuple[Ar
 
 
 def rate_quaternions(rotation: Array, rate: Array, rate_change: Array) -> tuple[Array, Array, Array]:
-    """Quaternion of a body and its two derivatives, the inverse of `quaternion_rates`; no posture is singular.
+    """Quaternion of a body and its two derivatives, the inverse of `compute_quaternion_rates`; no posture is singular.
 
     dL = R*(L)^T w / 2 and ddL = R*(L)^T dw / 2 - |w|^2 L / 4.
 

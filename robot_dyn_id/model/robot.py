@@ -21,9 +21,9 @@ from typing import Any
 import numpy as np
 
 from robot_dyn_id.arrays import Array, Integers, Mask
-from robot_dyn_id.errors import ModelError, UsageError, nearest
-from robot_dyn_id.model.screw_chain import chain_urdf
-from robot_dyn_id.model.urdf import RobotDescription, mimics
+from robot_dyn_id.errors import ModelError, UsageError, suggest_nearest
+from robot_dyn_id.model.screw_chain import make_chain_urdf
+from robot_dyn_id.model.urdf import RobotDescription, resolve_mimics
 from robot_dyn_id.parameters import FORCE_UNIT, INERTIAL_UNITS, TORQUE_UNIT, ParameterSet, inertial_units_over
 
 STANDARD_GRAVITY = (0.0, 0.0, -9.81)
@@ -202,7 +202,7 @@ class RobotModel:
         Raises:
             UsageError: axes or origins of another shape, or an axis without a direction.
         """
-        return cls.from_urdf(chain_urdf(axes, origins), gravity=gravity)
+        return cls.from_urdf(make_chain_urdf(axes, origins), gravity=gravity)
 
     @classmethod
     def from_description(
@@ -275,7 +275,7 @@ def _quiet_parser() -> Iterator[Callable[..., str]]:
             os.close(saved)
 
 
-def configuration_of(model: Any, names: Sequence[str], positions: Array) -> Array:
+def make_configuration_of(model: Any, names: Sequence[str], positions: Array) -> Array:
     """Pinocchio configurations with the named joints at `positions`, shape (..., joints) -> (..., nq).
 
     Continuous joints are (cos, sin) pairs in Pinocchio; all joints that are not named stand at 0.
@@ -294,7 +294,7 @@ def configuration_of(model: Any, names: Sequence[str], positions: Array) -> Arra
     return np.asarray(configurations)
 
 
-def reduced_pinocchio(model: Any, bodies: Sequence[str], held: Mapping[str, float]) -> Any:
+def reduce_pinocchio(model: Any, bodies: Sequence[str], held: Mapping[str, float]) -> Any:
     """Pinocchio's model with only `bodies` free and every other joint fixed at its held position (0 by default)."""
     import pinocchio
 
@@ -308,7 +308,7 @@ def reduced_pinocchio(model: Any, bodies: Sequence[str], held: Mapping[str, floa
         if frame.name in names and frame.type == pinocchio.BODY:
             links[f"{frame.name} "] = frame.name
             frame.name = f"{frame.name} "
-    reduced = pinocchio.buildReducedModel(model, locked, configuration_of(model, names, positions))
+    reduced = pinocchio.buildReducedModel(model, locked, make_configuration_of(model, names, positions))
     for frame in reduced.frames:
         frame.name = links.get(frame.name, frame.name)
     return reduced
@@ -324,12 +324,12 @@ def _model_from(
 ) -> RobotModel:
     full = parse_with_pinocchio(text, label, gravity)
     moving = list(full.names)[1:]
-    followers = {name: mimic for name, mimic in mimics(root, label).items() if name in moving}
+    followers = {name: mimic for name, mimic in resolve_mimics(root, label).items() if name in moving}
     independent = [name for name in moving if name not in followers]
     for name in [*(joints or ()), *held]:
         if name not in independent and not (name in held and name in followers):
             why = f"mimics {followers[name][0]}" if name in followers else "is not a moving joint of the robot"
-            listed = f"{', '.join(independent)}{nearest(name, independent)}"
+            listed = f"{', '.join(independent)}{suggest_nearest(name, independent)}"
             raise ModelError(f"{label}: joint {name} {why}; its joints are {listed}")
     kept = [name for name in independent if joints is None or name in joints]
     if not kept:
@@ -341,7 +341,7 @@ def _model_from(
             leaders[name] = (leader, multiplier, offset)
         else:
             positions[name] = multiplier * positions.get(leader, 0.0) + offset
-    reduced = reduced_pinocchio(full, list(leaders), positions)
+    reduced = reduce_pinocchio(full, list(leaders), positions)
     return RobotModel(urdf=text, gravity=gravity, held=positions, **_structure(reduced, label, kept, leaders))
 
 

@@ -95,7 +95,7 @@ def bracket(twist: Array) -> Array:
     return np.block([[w, np.zeros((3, 3))], [v, w]])
 
 
-def joint_screws(mechanism: Mechanism) -> Array:
+def compute_joint_screws(mechanism: Mechanism) -> Array:
     """Screw of each joint in its own frame, shape (b, 6)."""
     screws = np.zeros((len(mechanism.parent), 6))
     for screw, axis, slides in zip(screws, mechanism.axis, mechanism.prismatic, strict=True):
@@ -103,7 +103,7 @@ def joint_screws(mechanism: Mechanism) -> Array:
     return screws
 
 
-def body_transforms(mechanism: Mechanism, displacements: Array) -> Array:
+def compute_body_transforms(mechanism: Mechanism, displacements: Array) -> Array:
     """T_0i of every body by the product of exponentials, T_0i = T_0p M_pi exp([xi_i] q_i), shape (b, 4, 4).
 
     Args:
@@ -111,7 +111,7 @@ def body_transforms(mechanism: Mechanism, displacements: Array) -> Array:
         displacements: displacements of all bodies, mimic followers included [rad or m], shape (b,).
     """
     placed = np.zeros((len(mechanism.parent), 4, 4))
-    for body, screw in enumerate(joint_screws(mechanism)):
+    for body, screw in enumerate(compute_joint_screws(mechanism)):
         home = transform(mechanism.rotation[body], mechanism.translation[body])
         parent = mechanism.parent[body]
         base = np.eye(4) if parent < 0 else placed[parent]

@@ -21,7 +21,7 @@ PARALLEL = 1e-12
 """Sine of the angle to z below which an axis is parallel to it."""
 
 
-def frame_of_axis(axis: Array, origin: Array) -> Array:
+def compute_frame_of_axis(axis: Array, origin: Array) -> Array:
     """Frame of a joint in the base frame at configuration 0, shape (4, 4); its z axis is the joint axis.
 
     An axis opposite to z is turned by half a turn about x, as no rotation is the shortest one.
@@ -40,7 +40,7 @@ def frame_of_axis(axis: Array, origin: Array) -> Array:
     return transform(rotation, origin)
 
 
-def chain_urdf(axes: Sequence[Sequence[float]], origins: Sequence[Sequence[float]]) -> str:
+def make_chain_urdf(axes: Sequence[Sequence[float]], origins: Sequence[Sequence[float]]) -> str:
     """URDF of a serial chain without inertias: joints joint1, joint2, ... with the axis z in their own frames.
 
     Args:
@@ -60,19 +60,21 @@ def chain_urdf(axes: Sequence[Sequence[float]], origins: Sequence[Sequence[float
     ElementTree.SubElement(root, "link", name="base")
     parent, before = "base", np.eye(4)
     for number, (axis, point) in enumerate(zip(directions / lengths[:, None], points, strict=True), 1):
-        placed = frame_of_axis(axis, point)
+        placed = compute_frame_of_axis(axis, point)
         relative = inverse(before) @ placed
         ElementTree.SubElement(root, "link", name=f"link{number}")
         joint = ElementTree.SubElement(root, "joint", name=f"joint{number}", type="continuous")
         ElementTree.SubElement(joint, "parent", link=parent)
         ElementTree.SubElement(joint, "child", link=f"link{number}")
-        ElementTree.SubElement(joint, "origin", xyz=_numbers(relative[:3, 3]), rpy=_numbers(roll_pitch_yaw(relative)))
+        ElementTree.SubElement(
+            joint, "origin", xyz=_numbers(relative[:3, 3]), rpy=_numbers(convert_to_roll_pitch_yaw(relative))
+        )
         ElementTree.SubElement(joint, "axis", xyz="0 0 1")
         parent, before = f"link{number}", placed
     return ElementTree.tostring(root, encoding="unicode")
 
 
-def roll_pitch_yaw(matrix: Array) -> Array:
+def convert_to_roll_pitch_yaw(matrix: Array) -> Array:
     """Fixed-axis angles of a rotation as in a URDF [rad], shape (3,); the yaw is 0 where only a sum is determined.
 
     Args:

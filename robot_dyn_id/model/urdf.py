@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from robot_dyn_id.errors import InputError, ModelError, legible
+from robot_dyn_id.errors import InputError, ModelError, make_legible
 from robot_dyn_id.model.xacro_process import expand
 from robot_dyn_id.text.files import MIB, read_text
 
@@ -101,7 +101,7 @@ class RobotDescription:
         """
         root, namespaces = _parsed(self.text, self.source, ModelError)
         if root.tag != "robot":
-            found = legible(root.tag, 40)
+            found = make_legible(root.tag, 40)
             raise ModelError(f"{self.source}: not a URDF: its root element is <{found}>, expected <robot>")
         xacro = _xacro_in(root, namespaces)
         if xacro:
@@ -245,7 +245,7 @@ def _refuse_negative_masses(root: ElementTree.Element, label: str) -> None:
                 raise ModelError(f"{label}: link {link.get('name')} has a negative mass ({value:g} kg); correct it")
 
 
-def root_link(root: ElementTree.Element) -> str:
+def find_root_link(root: ElementTree.Element) -> str:
     """Name of the link that no joint moves, the base frame.
 
     Args:
@@ -255,7 +255,7 @@ def root_link(root: ElementTree.Element) -> str:
     return next(str(link.get("name")) for link in root.findall("link") if link.get("name") not in children)
 
 
-def mimics(root: ElementTree.Element, label: str) -> dict[str, tuple[str, float, float]]:
+def resolve_mimics(root: ElementTree.Element, label: str) -> dict[str, tuple[str, float, float]]:
     """Leader, multiplier and offset of every mimic joint, chains of mimics resolved to their first leader.
 
     Raises:
@@ -288,7 +288,7 @@ def mimics(root: ElementTree.Element, label: str) -> dict[str, tuple[str, float,
     return resolved
 
 
-def joint_friction(root: ElementTree.Element) -> dict[str, tuple[float, float]]:
+def read_joint_friction(root: ElementTree.Element) -> dict[str, tuple[float, float]]:
     """Viscous [N m s/rad or N s/m] and dry friction [N m or N] of every joint with an element `dynamics`.
 
     Numbers that are negative or not finite count as 0.

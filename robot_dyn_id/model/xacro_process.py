@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from robot_dyn_id.errors import MissingArgumentError, MissingPackageError, ModelError
-from robot_dyn_id.model.packages import package_folders
+from robot_dyn_id.model.packages import list_package_folders
 from robot_dyn_id.termination import TERMINAL_SIGNALS, TERMINATION_SIGNALS
 
 TIME_LIMIT_S = 30.0
@@ -122,7 +122,7 @@ def expand(
         KeyboardInterrupt: Ctrl-C; the process has ended.
     """
     limits = [str(number) for number in (MEMORY_LIMIT, int(TIME_LIMIT_S) + 1, limit)]
-    folders = json.dumps([str(folder) for folder in package_folders(path, packages)])
+    folders = json.dumps([str(folder) for folder in list_package_folders(path, packages)])
     values = json.dumps(dict(arguments or {}))
     command = [sys.executable, "-c", _PROGRAM, *limits, str(path.absolute()), folders, values]
     process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)

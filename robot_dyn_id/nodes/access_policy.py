@@ -64,7 +64,7 @@ HEAD = """<?xml version="1.0" encoding="UTF-8"?>
 """
 
 
-def policy(namespace: str = "/") -> str:
+def make_policy(namespace: str = "/") -> str:
     """SROS2 policy (XML) of all nodes in a namespace."""
     root = ElementTree.Element("policy", version="0.2.0")
     enclaves = ElementTree.SubElement(root, "enclaves")
@@ -99,4 +99,4 @@ def _names(node: type[RobotNode], kind: str) -> list[str]:
 
 
 if __name__ == "__main__":
-    print(policy(sys.argv[1] if len(sys.argv) > 1 else "/"), end="")
+    print(make_policy(sys.argv[1] if len(sys.argv) > 1 else "/"), end="")

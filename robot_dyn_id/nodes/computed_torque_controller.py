@@ -17,8 +17,8 @@ from robot_dyn_id.errors import InputError, RobotDynIdError, UsageError
 from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.msg import ParameterSet as ParameterSetMsg
 from robot_dyn_id.nodes.effort_node import EffortNode, timeout_parameter
-from robot_dyn_id.nodes.messages.conversions import parameter_set, waypoints
-from robot_dyn_id.nodes.messages.joint_state import seconds
+from robot_dyn_id.nodes.messages.conversions import read_parameter_set, read_trajectory_points
+from robot_dyn_id.nodes.messages.joint_state import convert_to_seconds
 from robot_dyn_id.nodes.runtime.computation import LatestComputation
 from robot_dyn_id.nodes.runtime.managed_node import autostart_parameter
 from robot_dyn_id.nodes.runtime.robot_node import ERROR, LATCHED, OK, RELIABLE, SENSOR, STALE, Interface
@@ -218,7 +218,7 @@ class ComputedTorqueController(EffortNode):
 
     def _study(self, message: ParameterSetMsg, robot: RobotModel, joints: frozenset[str]) -> Studied:
         """Make the dynamics of a message, for a node that goes on to command."""
-        parameters = parameter_set(message)
+        parameters = read_parameter_set(message)
         return parameters, self._law.make_dynamics(parameters, robot.urdf, joints)
 
     def _conclude(self, study: Callable[[], Studied]) -> None:
@@ -279,8 +279,8 @@ class ComputedTorqueController(EffortNode):
             model = self._law.check_follows()
             if not self._active or self._control is None:
                 raise InputError("the node is not active")
-            start, now = seconds(message.header.stamp), self._control.time
-            points = waypoints(message, model.joint_names) if message.points else None
+            start, now = convert_to_seconds(message.header.stamp), self._control.time
+            points = read_trajectory_points(message, model.joint_names) if message.points else None
             self._law.follow(points, start, now)
         except InputError as error:
             self._condition.refuse(f"joint trajectory: {error}")

@@ -13,7 +13,7 @@ from std_msgs.msg import Float64MultiArray
 from robot_dyn_id.arrays import Array
 from robot_dyn_id.errors import InputError, MotionError
 from robot_dyn_id.excitation.execution.state_guard import TIMELY_STATES, TROUBLE_REPORTED_S
-from robot_dyn_id.nodes.messages.joint_state import JointOrder, receive, seconds
+from robot_dyn_id.nodes.messages.joint_state import JointOrder, convert_to_seconds, receive
 from robot_dyn_id.nodes.runtime.diagnostics import Condition
 from robot_dyn_id.nodes.runtime.managed_node import ManagedNode
 from robot_dyn_id.nodes.runtime.robot_node import ERROR, OK, STALE
@@ -126,7 +126,7 @@ class EffortNode(ManagedNode):
         released = control.releasing
         present = None if control.begun else self.read_present_efforts(message)
         commands = self._active and self.namesakes.settled  # another node of this name may command the robot
-        effort = control.respond(state, seconds(message.header.stamp), commands, present)
+        effort = control.respond(state, convert_to_seconds(message.header.stamp), commands, present)
         if effort is not None:
             self._publish(effort)
             if control.begun:

@@ -35,8 +35,8 @@ from robot_dyn_id.nodes.excitation.settings import (
     preview_step,
 )
 from robot_dyn_id.nodes.excitation.status import StatusTopic
-from robot_dyn_id.nodes.messages.conversions import parameter_set
-from robot_dyn_id.nodes.messages.joint_state import seconds
+from robot_dyn_id.nodes.messages.conversions import read_parameter_set
+from robot_dyn_id.nodes.messages.joint_state import convert_to_seconds
 from robot_dyn_id.nodes.messages.trajectory_messages import TrajectoryMessage
 from robot_dyn_id.nodes.runtime.changes import Changes
 from robot_dyn_id.nodes.runtime.managed_node import ManagedNode
@@ -238,7 +238,7 @@ class ExcitationPublisher(ManagedNode):
             now, stamp = self._motion_clock.now(), message.header.stamp
             age = now.motion - self._motion_clock.motion(stamp) if stamp.sec or stamp.nanosec else None
             channels = message.name, message.position, message.velocity, message.effort
-            self._session.receive(now, age, seconds(stamp), *channels)
+            self._session.receive(now, age, convert_to_seconds(stamp), *channels)
             self._follow(now)
 
     def _tick(self) -> None:
@@ -259,7 +259,7 @@ class ExcitationPublisher(ManagedNode):
     def _repeat(self, message: ParameterSetMsg) -> None:
         """Run again, with the model identified from the last run."""
         stamp = self._motion_clock.motion(message.header.stamp)
-        self._session.take_model(lambda: parameter_set(message), stamp, self._motion_clock.now())
+        self._session.take_model(lambda: read_parameter_set(message), stamp, self._motion_clock.now())
 
     def _follow(self, now: TimePoint) -> None:
         """Send the command and publish the state if they are new."""

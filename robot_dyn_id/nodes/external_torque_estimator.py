@@ -18,8 +18,8 @@ from robot_dyn_id.model.description import is_same_robot
 from robot_dyn_id.model.kinematics import link_at_the_end
 from robot_dyn_id.msg import ExternalTorque
 from robot_dyn_id.msg import ParameterSet as ParameterSetMsg
-from robot_dyn_id.nodes.messages.conversions import parameter_set
-from robot_dyn_id.nodes.messages.joint_state import JointOrder, seconds
+from robot_dyn_id.nodes.messages.conversions import read_parameter_set
+from robot_dyn_id.nodes.messages.joint_state import JointOrder, convert_to_seconds
 from robot_dyn_id.nodes.messages.joint_state_source import names_parameter, subscribe, type_parameter
 from robot_dyn_id.nodes.runtime.diagnostics import Condition
 from robot_dyn_id.nodes.runtime.robot_node import ERROR, LATCHED, OK, SENSOR, STALE, STREAM, WARN, Interface, RobotNode
@@ -125,7 +125,7 @@ class ExternalTorqueEstimator(RobotNode):
 
     def _take_parameters(self, message: ParameterSetMsg) -> None:
         try:
-            parameters = parameter_set(message)
+            parameters = read_parameter_set(message)
             if self._monitor is not None and _is_same_model(parameters, self._monitor.observer.parameters):
                 return
             monitor = self._make_monitor(parameters)
@@ -196,7 +196,7 @@ class ExternalTorqueEstimator(RobotNode):
             self._condition.refuse(f"joint state: {error}")
             return
         self._heard, self._measured = self._seconds(), measured
-        state = monitor.add(seconds(message.header.stamp), q, dq, tau)
+        state = monitor.add(convert_to_seconds(message.header.stamp), q, dq, tau)
         if state is None:
             return
         began = state.contact and not (self._state is not None and self._state.contact)

@@ -14,7 +14,7 @@ from robot_dyn_id.arrays import Array
 from robot_dyn_id.errors import InputError, RobotDynIdError, UsageError
 from robot_dyn_id.files.gravity import StoredGravity, parse_gravity, read_gravity
 from robot_dyn_id.loads.gravity_compensation import GravityCompensation, GravityLaw
-from robot_dyn_id.model.joint_values import joint_array
+from robot_dyn_id.model.joint_values import make_joint_array
 from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.nodes.effort_node import EffortNode, timeout_parameter
 from robot_dyn_id.nodes.runtime.managed_node import autostart_parameter
@@ -157,7 +157,7 @@ class GravityCompensator(EffortNode):
         gravity = GravityLaw(offered.model(self._urdf), offered.by_joint)
         rated = offered.quality.largest
         if settings.effort_limit:
-            rated = joint_array(settings.effort_limit, names, "parameter effort_limit")
+            rated = make_joint_array(settings.effort_limit, names, "parameter effort_limit")
             gravity.check_rated(rated)
         places = self._order_of_command(names)
         if self._control is None or self._law is None:

@@ -23,7 +23,7 @@ from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.model.urdf import RobotDescription
 from robot_dyn_id.msg import ExcitationStatus, IdentificationReport, RecordingStatus
 from robot_dyn_id.msg import ParameterSet as ParameterSetMsg
-from robot_dyn_id.nodes.messages.conversions import identification_report, parameter_set_message
+from robot_dyn_id.nodes.messages.conversions import make_identification_report, make_parameter_set_message
 from robot_dyn_id.nodes.messages.joint_state_source import type_parameter
 from robot_dyn_id.nodes.recording.excitation_watch import Event, RecordedExcitations
 from robot_dyn_id.nodes.recording.identification_goals import IdentificationGoals, make_task
@@ -331,7 +331,7 @@ class Identifier(RobotNode):
         if isinstance(outcome, InternalError):
             self.internal_errors += 1
             self.internal_error = str(outcome)
-        self._reports.publish(self.stamped(identification_report(outcome, self._folder)))
+        self._reports.publish(self.stamped(make_identification_report(outcome, self._folder)))
         bad = isinstance(outcome, RobotDynIdError) or outcome.evaluation.verdict.word == "bad"
         if isinstance(outcome, Identification) and not bad:
             self._publish(outcome.parameters)
@@ -362,7 +362,7 @@ class Identifier(RobotNode):
     def _publish(self, parameters: ParameterSet) -> None:
         if parameters.judgment.verdict == "bad":
             raise InputError(f"{self.settings.parameters}: the verdict is bad; the parameters are not published")
-        self._latched.publish(self.stamped(parameter_set_message(parameters)))
+        self._latched.publish(self.stamped(make_parameter_set_message(parameters)))
 
     def stop(self) -> bool:
         """Finish the bags. A running identification is abandoned; its files are written completely or not at all.

@@ -167,7 +167,7 @@ def check_names(command_line: Sequence[str]) -> None:
             raise UsageError(f"{name}:= is now {RENAMED[name]}:=; write {RENAMED[name]}:={text}")
 
 
-def renamed_arguments(configurations: Mapping[str, str], unset: Sequence[str]) -> list[str]:
+def warn_of_renamed_arguments(configurations: Mapping[str, str], unset: Sequence[str]) -> list[str]:
     """Warnings of former names that an including launch file may have passed.
 
     They cannot be refused: the configurations of the including file itself are visible too, and may have these names.

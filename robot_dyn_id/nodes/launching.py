@@ -17,7 +17,7 @@ from launch.utilities import normalize_to_list_of_substitutions, perform_substit
 from launch_ros.actions import Node
 
 from robot_dyn_id.errors import InputError, RobotDynIdError
-from robot_dyn_id.nodes.launch_arguments import ARGUMENTS, COMMON, check_names, read_argument, renamed_arguments
+from robot_dyn_id.nodes.launch_arguments import ARGUMENTS, COMMON, check_names, read_argument, warn_of_renamed_arguments
 from robot_dyn_id.nodes.runtime.parameter_files import check_parameter_file, refuse_renamed_sections
 from robot_dyn_id.nodes.starting import has_failed
 
@@ -43,7 +43,7 @@ def declare_arguments(*names: str, **defaults: Any) -> list[DeclareLaunchArgumen
     def check(context: LaunchContext) -> None:
         check_names(context.argv)
         unset = [name for name, default in texts.items() if _text(context, name) == _perform(context, default)]
-        for line in renamed_arguments(context.launch_configurations, unset):
+        for line in warn_of_renamed_arguments(context.launch_configurations, unset):
             get_logger(PACKAGE).warning(line)
         for name in declared:
             text = _text(context, name)
@@ -68,14 +68,14 @@ def require_parameters() -> OpaqueFunction:
     """End the launch unless `robot` or `params_file` is given, so that the limits of another robot are never used."""
 
     def check(context: LaunchContext) -> None:
-        if not parameter_file(context):
+        if not find_parameter_file(context):
             robots = ", ".join(_robots())
             raise InputError(f"no parameters for your robot: give params_file:=FILE, or robot:= and one of {robots}")
 
     return OpaqueFunction(function=check)
 
 
-def parameter_file(context: LaunchContext) -> str:
+def find_parameter_file(context: LaunchContext) -> str:
     """File with the parameters of all nodes; empty if neither `params_file` nor `robot` is given.
 
     Raises:
@@ -144,7 +144,7 @@ def start_node(
                     values[name] = read_argument(argument, text)
             else:
                 values[name] = value.format_map(texts) if isinstance(value, str) else value
-        file = parameter_file(context)
+        file = find_parameter_file(context)
         return [
             Node(
                 package=PACKAGE,
@@ -173,10 +173,10 @@ def _perform(context: LaunchContext, text: Any) -> str:
 
 def _parameters(name: str) -> set[str]:
     """Names of the parameters of a node."""
-    from robot_dyn_id.nodes.runtime.ros_parameters import table
+    from robot_dyn_id.nodes.runtime.ros_parameters import list_ros_parameters
     from robot_dyn_id.nodes.tables import NODES  # loads all nodes, which a launch rarely needs
 
-    return {row.name for node in NODES if name == node.NAME for row in table(node.SETTINGS)}
+    return {row.name for node in NODES if name == node.NAME for row in list_ros_parameters(node.SETTINGS)}
 
 
 def _robots() -> list[str]:

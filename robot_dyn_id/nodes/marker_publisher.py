@@ -17,8 +17,8 @@ from trajectory_msgs.msg import JointTrajectory
 from robot_dyn_id.errors import RobotDynIdError
 from robot_dyn_id.model.kinematics import trace_link
 from robot_dyn_id.model.robot import RobotModel
-from robot_dyn_id.model.urdf import RobotDescription, root_link
-from robot_dyn_id.nodes.messages.message_types import message_class
+from robot_dyn_id.model.urdf import RobotDescription, find_root_link
+from robot_dyn_id.nodes.messages.message_types import find_message_class
 from robot_dyn_id.nodes.runtime.robot_node import LATCHED, OK, SENSOR, WARN, Diagnosis, Interface, RobotNode
 from robot_dyn_id.nodes.runtime.ros_parameters import ros_parameter
 from robot_dyn_id.nodes.runtime.running import run
@@ -75,8 +75,8 @@ class MarkerPublisher(RobotNode):
         Raises:
             InputError: the package visualization_msgs is not installed.
         """
-        kind = message_class(MARKERS)
-        self._array, self._marker = kind, message_class("visualization_msgs/msg/Marker")
+        kind = find_message_class(MARKERS)
+        self._array, self._marker = kind, find_message_class("visualization_msgs/msg/Marker")
         self._markers = self.create_publisher(kind, "markers", LATCHED)
         self._model: RobotModel | None = None
         self._root = ""
@@ -97,7 +97,7 @@ class MarkerPublisher(RobotNode):
     def _take_description(self, message: Any) -> None:
         with self._refusing():
             self._model, self._path = None, []  # a path of another robot would be wrong
-            self._root = root_link(RobotDescription(message.data).root())
+            self._root = find_root_link(RobotDescription(message.data).root())
             self._model = RobotModel.from_urdf(message.data)
             self._draw_path()
 

@@ -22,12 +22,12 @@ from robot_dyn_id.files.parameters import read_parameters
 from robot_dyn_id.files.payload import read_payload
 from robot_dyn_id.findings import format_findings
 from robot_dyn_id.loads.payload import Payload, move_parameters
-from robot_dyn_id.model.kinematics import placement_of
+from robot_dyn_id.model.kinematics import find_placement_of
 from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.msg import ExcitationStatus, RecordingStatus
 from robot_dyn_id.msg import ParameterSet as ParameterSetMsg
-from robot_dyn_id.nodes.excitation.settings import with_true_limits
-from robot_dyn_id.nodes.messages.conversions import parameter_set, parameter_set_message
+from robot_dyn_id.nodes.excitation.settings import narrow_limits
+from robot_dyn_id.nodes.messages.conversions import make_parameter_set_message, read_parameter_set
 from robot_dyn_id.nodes.messages.joint_state import JointOrder
 from robot_dyn_id.nodes.payload.drivers import DRIVERS, NO_DRIVER, DriverClient
 from robot_dyn_id.nodes.payload.goal import (
@@ -50,7 +50,7 @@ from robot_dyn_id.nodes.runtime.robot_node import LATCHED, OK, SENSOR, WARN, Dia
 from robot_dyn_id.nodes.runtime.robot_source import DESCRIPTION, RobotSource
 from robot_dyn_id.nodes.runtime.running import run
 from robot_dyn_id.parameters import ParameterSet
-from robot_dyn_id.report.folder import output_folder
+from robot_dyn_id.report.folder import make_output_folder
 from robot_dyn_id.simulation.controllers import check_robot
 from robot_dyn_id.workflow.payload import PayloadRun
 from robot_dyn_id.workflow.payload_motion import PayloadMotion
@@ -105,17 +105,17 @@ class ArmInputs:
 
     def _take_robot(self, model: RobotModel) -> None:
         settings = self._settings
-        model = with_true_limits(model, settings)
-        at = placement_of(model, settings.link)
+        model = narrow_limits(model, settings)
+        at = find_placement_of(model, settings.link)
         if self.declared is not None and self.declared.link != settings.link:
-            moved = move_parameters(self.declared.parameters, placement_of(model, self.declared.link), at)
+            moved = move_parameters(self.declared.parameters, find_placement_of(model, self.declared.link), at)
             self.declared = replace(self.declared, link=settings.link, parameters=moved)
         if settings.driver != NO_DRIVER:
             settings.make_frame(model)
         self.model, self._order = model, JointOrder(model.joint_names)
 
     def _take_parameters(self, message: Any) -> None:
-        self.arm = parameter_set(message)
+        self.arm = read_parameter_set(message)
 
     def receive(self, message: JointState) -> None:
         """Take joint states."""
@@ -292,7 +292,7 @@ class PayloadIdentifier(ManagedNode):
             raise InputError(f"unknown task {goal.task}: see IdentifyPayload.action")
         motion = inputs.make_motion()
         self._count += 1
-        folder = output_folder(self._folder / f"goal_{self._count}")
+        folder = make_output_folder(self._folder / f"goal_{self._count}")
         reference = self._reference if goal.task == Goal.IDENTIFY else None
         return MotionGoal(self, goal.task, motion, self._identification, reference, inputs.declared, folder)
 
@@ -321,7 +321,7 @@ class PayloadIdentifier(ManagedNode):
         """Keep what a goal has found."""
         succeeded, log = end.code == Result.SUCCEEDED, self.get_logger()
         if goal.loaded is not None and goal.run is not None and goal.run.payload is not None:
-            self._loaded.publish(self.stamped(parameter_set_message(goal.loaded)))
+            self._loaded.publish(self.stamped(make_parameter_set_message(goal.loaded)))
             self._found = goal.run.payload, self._tool_number
             for line in format_findings(goal.run.findings):
                 log.warning(line)

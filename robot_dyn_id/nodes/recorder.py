@@ -14,7 +14,7 @@ from robot_dyn_id.errors import InputError, RobotDynIdError, UsageError
 from robot_dyn_id.excitation.execution.recording_watch import MotionWatch
 from robot_dyn_id.excitation.execution.supervision import Phase
 from robot_dyn_id.msg import ExcitationStatus, RecordingStatus
-from robot_dyn_id.nodes.messages.enumerations import known
+from robot_dyn_id.nodes.messages.enumerations import find_member
 from robot_dyn_id.nodes.recording.session import RecordingSession
 from robot_dyn_id.nodes.recording.status_topic import RecordingStatusTopic
 from robot_dyn_id.nodes.runtime.robot_node import ERROR, LATCHED, OK, WARN, Diagnosis, Interface, RobotNode
@@ -131,7 +131,7 @@ class Recorder(RobotNode):
                 raise UsageError(f"parameter topics names {name} twice")
 
     def _on_excitation(self, status: Any) -> None:
-        phase = known(Phase, status.state)
+        phase = find_member(Phase, status.state)
         fault = status.reason if phase == Phase.FAULT else ""
         moving = None if phase is None else phase in UNDER_WAY
         self._note(lambda: self._motion.receive(self._seconds(), moving, fault))

@@ -14,8 +14,8 @@ from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 from robot_dyn_id.arrays import Array
 from robot_dyn_id.data.trajectory_points import TrajectoryPoints
 from robot_dyn_id.errors import InputError
-from robot_dyn_id.nodes.messages.joint_state import seconds
-from robot_dyn_id.nodes.messages.message_types import interface_class, message_class
+from robot_dyn_id.nodes.messages.joint_state import convert_to_seconds
+from robot_dyn_id.nodes.messages.message_types import find_interface_class, find_message_class
 from robot_dyn_id.nodes.runtime.robot_node import RELIABLE, RobotNode
 from robot_dyn_id.simulation.simulated_robot import SimulatedRobot
 from robot_dyn_id.simulation.trajectory_controller import SUCCESSFUL, ToleranceRequest, TrajectoryEnd
@@ -50,8 +50,8 @@ class SimulatedController:
         Raises:
             InputError: the package control_msgs is not installed, or its library cannot be loaded.
         """
-        self._type: Any = interface_class(ACTION_TYPE)
-        state_type = message_class(STATE_TYPE)
+        self._type: Any = find_interface_class(ACTION_TYPE)
+        state_type = find_message_class(STATE_TYPE)
         self._node, self._robot, self._read, self._refuse = node, robot, read, refuse
         self._names = list(robot.plant.dynamics.model.joint_names)
         self._next: Any = None  # points, start and tolerances of a goal between its acceptance and its start
@@ -187,7 +187,7 @@ def _tolerances(goal: Any) -> ToleranceRequest:
         {entry.name: (entry.position, entry.velocity, entry.acceleration) for entry in entries}
         for entries in (goal.path_tolerance, goal.goal_tolerance)
     )
-    return ToleranceRequest(path, final, seconds(goal.goal_time_tolerance))
+    return ToleranceRequest(path, final, convert_to_seconds(goal.goal_time_tolerance))
 
 
 def _numbers(values: Array) -> array.array[float]:

@@ -21,13 +21,13 @@ from robot_dyn_id.dynamics.dynamics import Dynamics
 from robot_dyn_id.errors import InputError, RobotDynIdError, UsageError
 from robot_dyn_id.model.urdf import RobotDescription
 from robot_dyn_id.msg import ParameterSet as ParameterSetMsg
-from robot_dyn_id.nodes.messages.conversions import parameter_set, waypoints
+from robot_dyn_id.nodes.messages.conversions import read_parameter_set, read_trajectory_points
 from robot_dyn_id.nodes.runtime.diagnostics import Condition
 from robot_dyn_id.nodes.runtime.robot_node import LATCHED, OK, RELIABLE, SENSOR, STALE, WARN, Interface, RobotNode
 from robot_dyn_id.nodes.runtime.running import run
 from robot_dyn_id.nodes.simulated_controller import ACTION_TYPE, STATE_TYPE, WITHOUT_ACTION, SimulatedController
 from robot_dyn_id.nodes.simulator_settings import PARAMETERS, SimulatorSettings
-from robot_dyn_id.simulation.controllers import usable_dynamics
+from robot_dyn_id.simulation.controllers import make_usable_dynamics
 from robot_dyn_id.simulation.plant import warm_up
 from robot_dyn_id.simulation.simulated_driver import SimulatedDriver
 from robot_dyn_id.simulation.simulated_robot import EFFORT, POSITION, RealTimePacer, SimulatedRobot
@@ -125,7 +125,7 @@ class SimulatorCommands:
         robot.take_positions()
         model = robot.plant.dynamics.model
         rest = robot.tracker.setpoint(robot.time).q if self._settings.allow_partial_joints_goal else None
-        points = waypoints(message, model.joint_names, rest)
+        points = read_trajectory_points(message, model.joint_names, rest)
         points.check_limits(model.joint_names, model.limits.lower, model.limits.upper)
         begins_now = stamp.sec == 0 and stamp.nanosec == 0
         start = 1e-9 * (stamp.sec * 1_000_000_000 + stamp.nanosec - self._begun())
@@ -234,10 +234,10 @@ class Simulator(RobotNode):
     def _take_parameters(self, message: ParameterSetMsg) -> None:
         if self._robot is None:
             try:
-                parameters = parameter_set(message)
+                parameters = read_parameter_set(message)
                 file = self.settings.urdf
                 urdf = RobotDescription.from_file(file).text if file else parameters.robot.urdf
-                dynamics = usable_dynamics(parameters, urdf, parameters.robot.joint_names, needs_mass_matrix=True)
+                dynamics = make_usable_dynamics(parameters, urdf, parameters.robot.joint_names, needs_mass_matrix=True)
             except RobotDynIdError as error:
                 self._condition.refuse(f"identified_parameters: {error}")
                 return

@@ -14,15 +14,15 @@ from robot_dyn_id.errors import UsageError
 from robot_dyn_id.files.payload import read_payload
 from robot_dyn_id.files.term_values import read_term_values
 from robot_dyn_id.loads.payload import check_carrier, transform_parameters
-from robot_dyn_id.model.joint_values import joint_array
-from robot_dyn_id.model.kinematics import placement_of
+from robot_dyn_id.model.joint_values import make_joint_array
+from robot_dyn_id.model.kinematics import find_placement_of
 from robot_dyn_id.model.robot import STANDARD_GRAVITY, RobotModel
 from robot_dyn_id.model.urdf import RobotDescription
 from robot_dyn_id.nodes.runtime.ros_parameters import path_parameter, ros_parameter, topic_parameter
 from robot_dyn_id.parameters import COMPENSATED_PARTS
 from robot_dyn_id.simulation.controllers import EffortGains
 from robot_dyn_id.simulation.drives import Drives
-from robot_dyn_id.simulation.plant import nominal_dynamics
+from robot_dyn_id.simulation.plant import make_nominal_dynamics
 from robot_dyn_id.simulation.sensors import Sensors
 from robot_dyn_id.simulation.simulated_robot import (
     BANDWIDTH,
@@ -219,16 +219,16 @@ class SimulatorSettings:
                 or friction both in the settings and in the file.
         """
         model = RobotModel.from_description(robot, self.joints or None, gravity=self.gravity)
-        viscous, coulomb = (joint_array(getattr(self, n), model.joint_names, n) for n in ("viscous", "coulomb"))
+        viscous, coulomb = (make_joint_array(getattr(self, n), model.joint_names, n) for n in ("viscous", "coulomb"))
         further = read_term_values(self.terms, model) if self.terms else ()
         for name, given in (("viscous", viscous), ("coulomb", coulomb)):
             overlapping = [term.name for _, term, _ in further if name in {term.name, *term.includes}]
             if overlapping and given.any():
                 raise UsageError(f"{name}: {overlapping[0]} of {self.terms} contains this friction already")
-        dynamics = nominal_dynamics(model, viscous, coulomb, self.smoothing_width, further)
+        dynamics = make_nominal_dynamics(model, viscous, coulomb, self.smoothing_width, further)
         if not self.mass_factors:
             return dynamics
-        factors = np.repeat(joint_array(self.mass_factors, model.body_names, "mass_factors"), BODY_PARAMETERS)
+        factors = np.repeat(make_joint_array(self.mass_factors, model.body_names, "mass_factors"), BODY_PARAMETERS)
         values = dynamics.values.copy()
         values[: len(factors)] *= factors
         return replace(dynamics, values=values)
@@ -239,10 +239,10 @@ class SimulatorSettings:
         Raises:
             UsageError: values for another number of joints, or a gain of zero.
         """
-        gains = joint_array(self.drive_gains, joint_names, "drive_gains", 1.0)
+        gains = make_joint_array(self.drive_gains, joint_names, "drive_gains", 1.0)
         if not gains.all():
             raise UsageError(f"drive_gains {list(self.drive_gains)} must not be zero")
-        return Drives(gains, joint_array(self.backlash, joint_names, "backlash"))
+        return Drives(gains, make_joint_array(self.backlash, joint_names, "backlash"))
 
     def laden(self, dynamics: Dynamics) -> Dynamics:
         """Dynamics of the robot with its payload.
@@ -253,7 +253,7 @@ class SimulatorSettings:
         if not self.payload:
             return dynamics
         body = read_payload(self.payload)
-        at = placement_of(dynamics.regressor.model, body.link)
+        at = find_placement_of(dynamics.regressor.model, body.link)
         check_carrier(body.link, at)
         return dynamics.carrying(at.body, transform_parameters(at) @ body.parameters)
 
@@ -278,7 +278,7 @@ class SimulatorSettings:
         dynamics = self.warmed(dynamics)
         model = dynamics.regressor.model
         limits = model.limits
-        start = joint_array(self.initial_position, model.joint_names, "initial_position")
+        start = make_joint_array(self.initial_position, model.joint_names, "initial_position")
         if not self.initial_position:
             start = np.clip(start, limits.lower, limits.upper)
         actuation = Actuation(
@@ -308,7 +308,7 @@ class SimulatorSettings:
             raise UsageError(
                 "proportional_gains need control to be position or either: effort commands are not fed back"
             )
-        return EffortGains(*(joint_array(getattr(self, name), joint_names, name) for name in names))
+        return EffortGains(*(make_joint_array(getattr(self, name), joint_names, name) for name in names))
 
     def _tolerances(self, joint_names: Sequence[str]) -> Tolerances:
         """Default tolerances of the trajectory controller.
@@ -317,7 +317,7 @@ class SimulatorSettings:
             UsageError: tolerances for another number of joints.
         """
         path, goal = (
-            joint_array(getattr(self, name), joint_names, name) for name in ("path_tolerance", "goal_tolerance")
+            make_joint_array(getattr(self, name), joint_names, name) for name in ("path_tolerance", "goal_tolerance")
         )
         return Tolerances.from_positions(path, goal, self.goal_time, self.stopped_velocity_tolerance)
 
@@ -330,7 +330,7 @@ class SimulatorSettings:
         Raises:
             UsageError: noise for another number of joints.
         """
-        effort = joint_array(self.effort_noise, joint_names, "effort_noise")
+        effort = make_joint_array(self.effort_noise, joint_names, "effort_noise")
         errors = Sensors(
             effort, self.position_noise, self.velocity_noise, self.effort_correlation_time, self.resolution
         )

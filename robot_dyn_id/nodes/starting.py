@@ -65,8 +65,8 @@ def start(module: str) -> NoReturn:
 def _failed(module: str, fault: Exception) -> int:
     """Print why a node cannot be loaded; returns the exit code."""
     from robot_dyn_id.errors import RobotDynIdError
-    from robot_dyn_id.faults import reported, setup_error
+    from robot_dyn_id.faults import explain_setup_error, report_fault
 
-    error = fault if isinstance(fault, RobotDynIdError) else setup_error(fault) or reported(fault, sys.argv)
+    error = fault if isinstance(fault, RobotDynIdError) else explain_setup_error(fault) or report_fault(fault, sys.argv)
     print(f"{module.rpartition('.')[2]}: {error}", file=sys.stderr)
     return error.exit_code

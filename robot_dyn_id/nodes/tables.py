@@ -20,7 +20,7 @@ from robot_dyn_id.nodes.payload_identifier import PayloadIdentifier
 from robot_dyn_id.nodes.recorder import Recorder
 from robot_dyn_id.nodes.runtime.managed_node import ManagedNode
 from robot_dyn_id.nodes.runtime.robot_node import DIAGNOSTICS, Interface, RobotNode
-from robot_dyn_id.nodes.runtime.ros_parameters import ParameterRow, table
+from robot_dyn_id.nodes.runtime.ros_parameters import ParameterRow, list_ros_parameters
 from robot_dyn_id.nodes.simulator import Simulator
 from robot_dyn_id.nodes.torque_residual_monitor import TorqueResidualMonitor
 
@@ -71,14 +71,14 @@ files have the argument `autostart`.
 MANAGED = "; managed"
 
 
-def markdown() -> str:
+def render_markdown() -> str:
     """Markdown text of the page."""
     return "\n".join([HEAD, *(_node(node) for node in NODES)])
 
 
 def _node(node: type[RobotNode]) -> str:
     interfaces = [_interface(item) for item in (*node.INTERFACES, DIAGNOSTICS)]
-    parameters = [_parameter(row) for row in table(node.SETTINGS)]
+    parameters = [_parameter(row) for row in list_ros_parameters(node.SETTINGS)]
     return "\n".join(
         [
             f"## {node.NAME}",
@@ -133,4 +133,4 @@ def _literal(value: Any) -> str:
 
 
 if __name__ == "__main__":
-    print(markdown(), end="")
+    print(render_markdown(), end="")

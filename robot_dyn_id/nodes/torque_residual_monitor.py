@@ -13,8 +13,8 @@ from std_srvs.srv import Trigger
 from robot_dyn_id.errors import InputError, RobotDynIdError
 from robot_dyn_id.msg import ParameterSet as ParameterSetMsg
 from robot_dyn_id.msg import TorqueResidual
-from robot_dyn_id.nodes.messages.conversions import parameter_set, parameter_set_message
-from robot_dyn_id.nodes.messages.joint_state import JointOrder, seconds
+from robot_dyn_id.nodes.messages.conversions import make_parameter_set_message, read_parameter_set
+from robot_dyn_id.nodes.messages.joint_state import JointOrder, convert_to_seconds
 from robot_dyn_id.nodes.messages.joint_state_source import names_parameter, subscribe, type_parameter
 from robot_dyn_id.nodes.runtime.diagnostics import Condition
 from robot_dyn_id.nodes.runtime.robot_node import LATCHED, OK, SENSOR, STALE, STREAM, WARN, Interface, RobotNode
@@ -95,7 +95,7 @@ class TorqueResidualMonitor(RobotNode):
 
     def _take_parameters(self, message: ParameterSetMsg) -> None:
         try:
-            self._monitor = self._make_monitor(parameter_set(message))
+            self._monitor = self._make_monitor(read_parameter_set(message))
         except RobotDynIdError as error:
             self._condition.refuse(f"identified_parameters: {error}")
             return
@@ -132,7 +132,7 @@ class TorqueResidualMonitor(RobotNode):
     def _take_state(self, message: Any) -> None:
         if self._monitor is None or not self._order.concerns(message):
             return
-        t = seconds(message.header.stamp)
+        t = convert_to_seconds(message.header.stamp)
         try:
             measured = self._order.has(message, "velocity")
             if measured:
@@ -175,7 +175,7 @@ class TorqueResidualMonitor(RobotNode):
     def _publish_tracked(self) -> None:
         tracked = None if self._monitor is None else self._monitor.tracked
         if tracked is not None:
-            out = parameter_set_message(tracked)
+            out = make_parameter_set_message(tracked)
             out.header.stamp = self.get_clock().now().to_msg()
             self._tracked.publish(out)
 

@@ -94,7 +94,7 @@ class Change(NamedTuple):
         return f"{self.part.title}: {values}"
 
 
-def parts_of(parameters: ParameterSet, regressor: Regressor, body: str = "") -> tuple[Part, ...]:
+def list_parts_of(parameters: ParameterSet, regressor: Regressor, body: str = "") -> tuple[Part, ...]:
     """List the parts that can change: a payload fixed to a body, and the terms of each joint.
 
     The standard parameters of a payload, in the frame of the body's joint, add to those of the body.
@@ -249,7 +249,7 @@ class ChangeThresholds:
         if self._blocks:
             values = np.array(self._blocks)
             values -= self._power * np.log1p(0.5 * values)
-            mode, scale = gumbel_law(values)
+            mode, scale = fit_gumbel_law(values)
             scale *= len(values) / max(len(values) - 1.0, 1.0)  # correct the bias of the maximum-likelihood scale
             unsure = math.sqrt((1.109 + 0.514 * reduced + 0.608 * reduced**2) / len(values))
             level = np.maximum(level, mode + scale * (reduced + CONFIDENT * unsure))
@@ -259,7 +259,7 @@ class ChangeThresholds:
         return found
 
 
-def gumbel_law(values: Array) -> tuple[Array, Array]:
+def fit_gumbel_law(values: Array) -> tuple[Array, Array]:
     """Mode and scale of the maximum-likelihood Gumbel distribution of each column, shape (blocks, k) -> (k,) each.
 
     The scale is the zero of an increasing function, scale - mean + mean weighted with exp(-value / scale).

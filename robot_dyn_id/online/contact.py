@@ -11,7 +11,7 @@ import numpy as np
 
 from robot_dyn_id.arrays import Array, Integers, Mask
 from robot_dyn_id.errors import InputError, UsageError
-from robot_dyn_id.kernels.recursive_filters import steps_since
+from robot_dyn_id.kernels.recursive_filters import compute_steps_since
 from robot_dyn_id.online.changes import BLOCK
 from robot_dyn_id.online.contact_noise import ContactNoise, JudgedTorque, LastingTorque, check_quiet, learn_noise
 from robot_dyn_id.online.momentum_observer import (
@@ -230,7 +230,7 @@ class ContactMonitor:
         if not len(due):
             return []
         estimates = self.observer.estimates(observed, due)
-        step = steps_since(self._last, estimates.t)
+        step = compute_steps_since(self._last, estimates.t)
         self._last = float(estimates.t[-1])
         if self.noise is not None:
             return [self._judge(estimates, self._tested(estimates), step)]

@@ -20,7 +20,7 @@ import numpy as np
 
 from robot_dyn_id.arrays import Array, Integers, Mask
 from robot_dyn_id.errors import InputError
-from robot_dyn_id.kernels.recursive_filters import steps_since
+from robot_dyn_id.kernels.recursive_filters import compute_steps_since
 from robot_dyn_id.online.changes import BLOCK, ChangeThresholds
 from robot_dyn_id.online.momentum_observer import ObserverFilter, TorqueEstimates
 from robot_dyn_id.online.rows import Rows
@@ -107,7 +107,7 @@ class LastingTorque:
         model = np.where(np.isfinite(present.model), present.model, 0.0)
         vectors = (present.torque, present.turning, present.held, infinite.astype(np.float64))
         rows = np.concatenate([model, *(vector[:, None] for vector in vectors)], axis=1)
-        found = self._low_pass.follow(steps_since(self._last, t), rows)
+        found = self._low_pass.follow(compute_steps_since(self._last, t), rows)
         self._last = float(t[-1])
         model, (torque, turning, held, infinite) = found[:, :-4], found[:, -4:].swapaxes(0, 1)
         joints = np.arange(torque.shape[1])
@@ -128,7 +128,7 @@ def state_covariance(noise: Array, model: Array, extent: Array) -> Array:
     return np.asarray(noise + model + uniform[..., None] * np.eye(len(noise)))
 
 
-def contact_statistics(torque: Array, covariance: Array) -> Array:
+def compute_contact_statistics(torque: Array, covariance: Array) -> Array:
     """Test statistics of N estimates, shape (N, 1 + n): of all joints together, then of each joint.
 
     Joints of infinite variance do not count.
@@ -169,7 +169,7 @@ class ContactNoise:
 
     def statistics_at(self, tested: JudgedTorque) -> Array:
         """Test statistics of M torques, shape (M, 1 + n); zero where the torque is not tested."""
-        statistics = contact_statistics(tested.torque, self.covariance_at(tested))
+        statistics = compute_contact_statistics(tested.torque, self.covariance_at(tested))
         return np.where(tested.settled[:, None], statistics, 0.0)
 
 
@@ -219,7 +219,7 @@ def check_quiet(
     moments = _moments(quiet.torque, first)
     reference = moments[_calm_half(moments)].mean(axis=0)
     known = np.where(np.isfinite(quiet.model), quiet.model, 0.0)
-    robust = contact_statistics(quiet.torque, state_covariance(reference, known, quiet.turning))
+    robust = compute_contact_statistics(quiet.torque, state_covariance(reference, known, quiet.turning))
     _refuse_disturbance(np.maximum.reduceat(robust[:, 0], first))
     counts = np.diff(np.append(first, len(block)))
     means = np.add.reduceat(quiet.torque, first) / counts[:, None]

@@ -17,7 +17,7 @@ import numpy as np
 
 from robot_dyn_id.arrays import Array, Mask
 from robot_dyn_id.errors import UsageError
-from robot_dyn_id.model.kinematics import Kinematics, placement_of
+from robot_dyn_id.model.kinematics import Kinematics, find_placement_of
 from robot_dyn_id.model.robot import RobotModel
 
 COMPONENTS = ("force x", "force y", "force z", "moment x", "moment y", "moment z")
@@ -116,7 +116,7 @@ class FrameWrench:
         Raises:
             ModelError: the URDF has no link of that name.
         """
-        self._kinematics, self._at, self._prior = Kinematics(model), placement_of(model, link), prior
+        self._kinematics, self._at, self._prior = Kinematics(model), find_placement_of(model, link), prior
 
     def estimate(self, q: Array, torque: Array, covariance: Array) -> WrenchEstimate:
         """Estimate the wrench at positions `q`, shape (n,); see `estimate_wrench`."""

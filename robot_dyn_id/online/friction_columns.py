@@ -6,11 +6,11 @@ from __future__ import annotations
 import numpy as np
 
 from robot_dyn_id.arrays import Array
-from robot_dyn_id.dynamics.momentum import accelerated
+from robot_dyn_id.dynamics.momentum import is_accelerated
 from robot_dyn_id.dynamics.regressor import Motion, Regressor
 from robot_dyn_id.dynamics.terms import Term
 from robot_dyn_id.dynamics.terms.groups import TermStates
-from robot_dyn_id.kernels.recursive_filters import steps_since
+from robot_dyn_id.kernels.recursive_filters import compute_steps_since
 
 EQUAL = 1e-3
 """Relative difference below which steps are equal: states are integrated along all of them at once."""
@@ -28,9 +28,9 @@ class FrictionColumns:
 
     def __init__(self, regressor: Regressor) -> None:
         """Start without samples."""
-        smooth = np.array([accelerated(column.term) for column in regressor.term_columns], dtype=bool)
+        smooth = np.array([is_accelerated(column.term) for column in regressor.term_columns], dtype=bool)
         self.rows = len(regressor.names) - len(smooth) + np.flatnonzero(~smooth)
-        self._regressor = regressor.with_terms(tuple(pair for pair in regressor.terms if not accelerated(pair[1])))
+        self._regressor = regressor.with_terms(tuple(pair for pair in regressor.terms if not is_accelerated(pair[1])))
         self.has_states = bool(self._regressor.state_groups)
         self.reset()
 
@@ -62,7 +62,7 @@ class FrictionColumns:
         if self.has_states:
             begun = np.isfinite(self._t)
             path = np.concatenate([self._q, q], axis=1) if begun else q
-            steps = steps_since(self._t, t)[0 if begun else 1 :]
+            steps = compute_steps_since(self._t, t)[0 if begun else 1 :]
             states = self._integrate(path, steps)
             self._states = {term: values[..., -1:] for term, values in states.items()}
             states = {term: values[..., path.shape[1] - len(t) :] for term, values in states.items()}

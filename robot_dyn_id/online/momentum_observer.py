@@ -24,7 +24,7 @@ from robot_dyn_id.arrays import Array, Integers, Mask
 from robot_dyn_id.dynamics.momentum import MomentumRegressor
 from robot_dyn_id.dynamics.regressor import Regressor
 from robot_dyn_id.errors import InputError, UsageError
-from robot_dyn_id.kernels.recursive_filters import first_order, steps_since
+from robot_dyn_id.kernels.recursive_filters import compute_steps_since, first_order
 from robot_dyn_id.online.friction_columns import FrictionColumns
 from robot_dyn_id.online.monitoring import MOVING_RATIO, CausalFilter
 from robot_dyn_id.online.rows import Rows
@@ -399,7 +399,7 @@ class MomentumObserver:
         weighted = self.gain * momentum[:, self._columns]
         width = self._friction.half_range(q.T, dq.T, self._width, self._friction_values).T
         rows = np.concatenate([weighted + drift[:, self._columns], tau[:, None], width[:, None]], axis=1)
-        filtered = self._low_pass.follow(steps_since(self._time, t), rows)
+        filtered = self._low_pass.follow(compute_steps_since(self._time, t), rows)
         moved = np.maximum.accumulate(np.where(np.abs(dq) > self._width, t[:, None], self._moved), axis=0)
         self._begun = min(self._begun, float(t[0]))
         self._time, self._moved = float(t[-1]), moved[-1]

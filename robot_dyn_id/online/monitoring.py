@@ -9,11 +9,11 @@ from functools import cached_property
 import numpy as np
 
 from robot_dyn_id.arrays import Array, Mask
-from robot_dyn_id.dynamics.momentum import accelerated
+from robot_dyn_id.dynamics.momentum import is_accelerated
 from robot_dyn_id.dynamics.regressor import Motion, Regressor
 from robot_dyn_id.identification import assembly
-from robot_dyn_id.identification.validation.extrapolation import Excess, far_outside, list_excesses
-from robot_dyn_id.kernels.recursive_filters import second_order, steps_since
+from robot_dyn_id.identification.validation.extrapolation import Excess, flag_far_outside, list_excesses
+from robot_dyn_id.kernels.recursive_filters import compute_steps_since, second_order
 from robot_dyn_id.online.friction_columns import FrictionColumns
 from robot_dyn_id.online.watch import DEFAULT_SETTINGS, ModelWatch, WatchSettings
 from robot_dyn_id.parameters import ParameterSet
@@ -92,7 +92,7 @@ class CausalFilter:
             self._t, self._since = float(t[0]), float(t[0])
             self._last = flat[0], flat[0], np.zeros(flat.shape[1])
         before, y, dy = self._last
-        step = np.concatenate([[0.0], steps_since(self._t, t)])
+        step = np.concatenate([[0.0], compute_steps_since(self._t, t)])
         inputs, outputs, slopes = np.concatenate([before[None], flat]), *np.empty((2, len(flat) + 1, flat.shape[1]))
         outputs[0], slopes[0] = y, dy
         begin = int(step[1] == 0.0)  # the first sample of all is the steady state itself
@@ -143,7 +143,7 @@ class Columns:
         self.filter = CausalFilter(cutoff)
         self._friction = FrictionColumns(regressor)
         self._smooth_rows = np.setdiff1d(np.arange(self._shape[0]), self._friction.rows)
-        self._smooth = regressor.with_terms(tuple(pair for pair in regressor.terms if accelerated(pair[1])))
+        self._smooth = regressor.with_terms(tuple(pair for pair in regressor.terms if is_accelerated(pair[1])))
         self.has_states = self._friction.has_states
         self.reset()
 
@@ -287,7 +287,7 @@ class ResidualMonitor:
         self._evaluated = self._last
         moving = np.abs(residual.velocity) > MOVING_RATIO * self._trained.dq_max
         squares = np.array((residual.difference, tau)) ** 2
-        far = far_outside(motion, self._trained)[:, :, 0]
+        far = flag_far_outside(motion, self._trained)[:, :, 0]
         self._count(np.where(moving, passed, 0.0), np.concatenate([squares, far]))
         if self.watch.due(self._last):
             self.watch.add(self._last, columns, tau, residual.difference, moving)
@@ -353,7 +353,7 @@ class ResidualMonitor:
         learned.
         """
         found = self.watch.tracked
-        return None if found is None else assembly.tracked(self.parameters, *found, self._regressor)
+        return None if found is None else assembly.make_tracked(self.parameters, *found, self._regressor)
 
     @cached_property
     def _unknown(self) -> Mask:

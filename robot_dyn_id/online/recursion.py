@@ -26,7 +26,7 @@ CERTAIN = 1e-10
 """Minimum eigenvalue of a correlation matrix before inversion; smaller ones are rounding errors."""
 
 
-def information_root(covariance: Array, limits: Array) -> Array:
+def compute_information_root(covariance: Array, limits: Array) -> Array:
     """Square root of the information matrix of a covariance plus a prior, shape (any, p).
 
     Args:

@@ -13,10 +13,10 @@ from robot_dyn_id.arrays import Array, Mask
 from robot_dyn_id.dynamics.regressor import Regressor
 from robot_dyn_id.errors import UsageError
 from robot_dyn_id.estimators.whitening import Whitening
-from robot_dyn_id.online.changes import WINDOWS, Change, ChangeThresholds, Watchers, parts_of
+from robot_dyn_id.online.changes import WINDOWS, Change, ChangeThresholds, Watchers, list_parts_of
 from robot_dyn_id.online.explanation import Explanation, decide
 from robot_dyn_id.online.noise import Autocovariance, RowWhitening
-from robot_dyn_id.online.recursion import RecursiveLeastSquares, information_root
+from robot_dyn_id.online.recursion import RecursiveLeastSquares, compute_information_root
 from robot_dyn_id.parameters import ParameterSet
 
 ORDER = 3
@@ -97,7 +97,7 @@ class ModelWatch:
         """
         if not cutoff > 0.0:
             raise UsageError(f"cutoff must be positive, not {cutoff:g}")
-        self.parts = parts_of(parameters, regressor, settings.payload_body)
+        self.parts = list_parts_of(parameters, regressor, settings.payload_body)
         self._parameters = parameters
         self._settings = settings
         self._spacing, self._transient = 1.0 / (ROWS * cutoff), 8.0 / (2 * math.pi * cutoff)
@@ -199,7 +199,7 @@ class ModelWatch:
         self._watchers = Watchers(self.parts, self._limits, self._spacing)
         self._chance = ChangeThresholds(self._watchers.freedom)
         base = self._scales(np.eye(len(self._gram)))
-        root = information_root(self._parameters.estimate.covariance, base)
+        root = compute_information_root(self._parameters.estimate.covariance, base)
         self._tracker = RecursiveLeastSquares(np.zeros(len(base)), base, root)
         self._kept = [(self._last, copy.deepcopy(self._tracker))] * 2
 

@@ -45,7 +45,7 @@ _MODULES = {"search": "pymoo", "network": "sklearn"}
 """Module that an extra installs."""
 
 
-def missing_extra(extra: Literal["search", "network"], full: bool = True) -> str:
+def find_missing_extra(extra: Literal["search", "network"], full: bool = True) -> str:
     """Key of `NOT_RUN` for a figure that needs an extra; empty if the figure can be computed.
 
     Args:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from robot_dyn_id.errors import InputError, storable
+from robot_dyn_id.errors import InputError, make_storable
 
 LARGEST = 1e12
 """Bound of all magnitudes [SI]. No robot is near it, and products of such numbers do not overflow."""
@@ -94,7 +94,7 @@ def check_texts(name: str, rule: FieldRule, value: Any) -> None:
     """Refuse texts that no identification writes."""
     texts = (value,) if isinstance(value, str) else value if isinstance(value, tuple) and rule.longest else ()
     for text in texts if rule.longest else ():
-        if storable(text, rule.longest) != text:
+        if make_storable(text, rule.longest) != text:
             raise refused(f"{name} holds a text that is not one printable line of {rule.longest} characters")
         if rule.words and text not in rule.words:
             raise refused(f"{name} is {text[:40]!r}, expected one of {', '.join(rule.words)}")

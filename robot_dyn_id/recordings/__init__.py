@@ -9,14 +9,14 @@ from pathlib import Path
 
 from robot_dyn_id.errors import InputError
 from robot_dyn_id.recordings import csv, lerobot, matlab, rosbag2, streamed_npz
-from robot_dyn_id.recordings.bag_files import STORAGES, files_of, is_bag
+from robot_dyn_id.recordings.bag_files import STORAGES, is_bag, list_files_of
 from robot_dyn_id.recordings.meaning import STATED_BY_FILE, ColumnMeaning
 from robot_dyn_id.recordings.merged import ChannelTopics, merge
 from robot_dyn_id.recordings.npz import write_npz
 from robot_dyn_id.recordings.reading import FileRecording, reading
 from robot_dyn_id.recordings.referenced import Referenced
 
-__all__ = ["FORMATS", "ColumnMeaning", "FileRecording", "files_of", "open_recording", "write_npz"]
+__all__ = ["FORMATS", "ColumnMeaning", "FileRecording", "list_files_of", "open_recording", "write_npz"]
 
 FORMATS: Mapping[str, Callable[[Path, ColumnMeaning], FileRecording]] = {
     ".npz": streamed_npz.open_recording,

@@ -13,7 +13,7 @@ import numpy as np
 
 from robot_dyn_id.errors import InputError
 from robot_dyn_id.recordings.bag_writer import BagWriter, QosProfile
-from robot_dyn_id.recordings.joint_states import header_stamps
+from robot_dyn_id.recordings.joint_states import read_header_stamps
 from robot_dyn_id.recordings.stream_statistics import StreamStatistics
 
 PERIOD = 0.1
@@ -166,5 +166,5 @@ def _count(stream: Stream, batch: Sequence[tuple[int, bytes]]) -> None:
     """Take a batch that was written into the statistics of its topic."""
     if batch:
         arrivals = np.array([arrival for arrival, _ in batch], dtype=np.int64)
-        stamps = header_stamps([message for _, message in batch]) if stream.stamped else None
+        stamps = read_header_stamps([message for _, message in batch]) if stream.stamped else None
         stream.statistics = stream.statistics.after(arrivals, stamps)

@@ -22,9 +22,9 @@ from robot_dyn_id.recordings.reading import (
     Unreadable,
     Warn,
     check_regular,
-    one_line,
+    join_lines,
+    name_source_of,
     reading,
-    source_of,
 )
 from robot_dyn_id.text.yaml import read_yaml
 
@@ -120,15 +120,15 @@ class Bag:
         for file in self.files:
 
             def warn_of_file(text: str, name: str = file.source.name) -> None:
-                warn(f"{name} is {one_line(text)}")
+                warn(f"{name} is {join_lines(text)}")
 
             with reading(file.source):
                 for topic, kind, log_time, data in file.storage.messages(file.path, topics, warn_of_file):
                     packed = data.startswith(_ZSTD_MAGIC)  # here, as a call for each message takes longer
-                    yield topic, kind, log_time, uncompressed(data) if packed else data
+                    yield topic, kind, log_time, decompress_message(data) if packed else data
 
 
-def uncompressed(message: bytes) -> bytes:
+def decompress_message(message: bytes) -> bytes:
     """A message of rosbag2's compression mode "message", unpacked; every other one as it is.
 
     One that cannot be unpacked, or would be larger than `LARGEST_MESSAGE`, stays packed: readers count it as a message
@@ -149,7 +149,7 @@ def is_storage(path: Path) -> bool:
     return _plain(path).suffix in STORAGES
 
 
-def files_of(folder: Path) -> tuple[Path, ...]:
+def list_files_of(folder: Path) -> tuple[Path, ...]:
     """All files of a folder that belong to bags: storage files, their journals and metadata.yaml.
 
     Raises:
@@ -184,7 +184,7 @@ def open_bag(path: Path) -> Bag:
     for file in files:
         with reading(file):
             opened.append(_opened(file))
-    return Bag(source_of(path), tuple(opened))
+    return Bag(name_source_of(path), tuple(opened))
 
 
 def _plain(path: Path) -> Path:
@@ -215,11 +215,11 @@ def _split_number(path: Path) -> tuple[int, str]:
 
 def _listed(metadata: Path) -> tuple[Path, ...]:
     """Files that metadata.yaml names; none if it is missing or broken: the files then determine it."""
-    names = information(metadata).get("relative_file_paths")
+    names = read_information(metadata).get("relative_file_paths")
     return tuple(metadata.parent / str(name) for name in names) if isinstance(names, list) else ()
 
 
-def information(metadata: Path) -> dict[str, Any]:
+def read_information(metadata: Path) -> dict[str, Any]:
     """Statements of metadata.yaml about its bag; empty if it is missing or broken."""
     try:
         content = read_yaml(metadata, METADATA)["rosbag2_bagfile_information"]
@@ -234,7 +234,7 @@ def _check_compression(metadata: Path, files: Collection[Path]) -> None:
     Raises:
         Unreadable: they are.
     """
-    stated = information(metadata)
+    stated = read_information(metadata)
     packed = stated.get("compression_format")
     if not packed or packed == "zstd" or not stated.get("compression_mode"):
         return

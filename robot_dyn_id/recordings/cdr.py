@@ -76,7 +76,7 @@ class MessageLayout:
     fixed: NDArray[np.intp] = field(repr=False)
 
 
-def layout_of(message: bytes, type_name: str, definitions: Definitions) -> MessageLayout:
+def read_layout_of(message: bytes, type_name: str, definitions: Definitions) -> MessageLayout:
     """Take one message apart.
 
     Args:
@@ -91,7 +91,7 @@ def layout_of(message: bytes, type_name: str, definitions: Definitions) -> Messa
 
 
 class _Dissection:
-    """A pass over the fields of one message; see `layout_of`."""
+    """A pass over the fields of one message; see `read_layout_of`."""
 
     def __init__(self, message: bytes, definitions: Definitions) -> None:
         order = _ORDERS.get(message[:2])

@@ -14,7 +14,7 @@ import numpy as np
 
 from robot_dyn_id.arrays import Array
 from robot_dyn_id.data.chunk import Chunk
-from robot_dyn_id.data.recording import columns_of
+from robot_dyn_id.data.recording import find_columns_of
 from robot_dyn_id.findings import Finding
 from robot_dyn_id.recordings import rtde
 from robot_dyn_id.recordings.meaning import STATED_BY_FILE, ColumnMeaning
@@ -22,12 +22,12 @@ from robot_dyn_id.recordings.npz import MOTOR
 from robot_dyn_id.recordings.reading import (
     Unreadable,
     check_regular,
-    finite,
+    mask_infinities,
+    name_source_of,
     reading,
     rechunk,
     report_dropped,
     report_unused,
-    source_of,
 )
 
 _TIME = "t"
@@ -45,7 +45,7 @@ _SEPARATORS = ",;\t"
 _BLANK = None  # any number of spaces, as `str.split` takes it
 _ROWS = 1024  # rows parsed at once
 
-VOCABULARIES = (rtde.own_names,)
+VOCABULARIES = (rtde.translate_names,)
 """Functions that translate the column names of other tools, or return None; a new one is one module and one line."""
 
 SHOWN_COLUMNS = 8
@@ -116,7 +116,7 @@ class CsvRecording:
         Raises:
             InputError: a joint that the file does not hold, or a file that cannot be read (any more).
         """
-        columns_of(self.joint_names, joints, self.source)
+        find_columns_of(self.joint_names, joints, self.source)
         with reading(self.path):
             yield from rechunk(_pieces(self.path, self.table, joints), self.chunk_size)
 
@@ -152,7 +152,7 @@ def open_recording(path: Path, meaning: ColumnMeaning = STATED_BY_FILE, side: st
         ((_, last),) = deque(_lines(path), maxlen=1)
         counts = {CUT: int(_is_row(last) and not _is_whole(last)), UNSTAMPED: rows - kept}
     return CsvRecording(
-        source=source_of(path),
+        source=name_source_of(path),
         path=path,
         joint_names=table.joints,
         effort_is_torque=not table.effort,
@@ -314,7 +314,7 @@ def _pieces(path: Path, table: _Table, joints: Sequence[str]) -> Iterator[Chunk]
     for block in _blocks(path, table, joints):
         block = block[np.isfinite(block[:, 0])]
         values = {
-            name: finite(block[:, 1 + len(joints) * place : 1 + len(joints) * (place + 1)])
+            name: mask_infinities(block[:, 1 + len(joints) * place : 1 + len(joints) * (place + 1)])
             for place, name in enumerate(table.channels)
         }
         yield Chunk(t=block[:, 0], **values)

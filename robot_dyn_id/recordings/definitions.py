@@ -88,9 +88,9 @@ def parse_definition(type_name: str, text: str) -> dict[str, tuple[Field, ...]]:
     if len(text) > LONGEST_DEFINITION:
         raise ValueError("the definition is too long")
     first, *others = _PART.split(text)
-    found = {short(type_name): _fields(first, short(type_name))}
+    found = {shorten_type(type_name): _fields(first, shorten_type(type_name))}
     for name, part in zip(others[::2], others[1::2], strict=True):
-        found[short(name)] = _fields(part, short(name))
+        found[shorten_type(name)] = _fields(part, shorten_type(name))
     return found
 
 
@@ -106,7 +106,7 @@ def read_definitions(folder: Path, type_name: str) -> dict[str, tuple[Field, ...
         InputError: a file that cannot be read or is not a definition; the type is not there.
     """
     found: dict[str, tuple[Field, ...]] = {}
-    missing: set[str] = {short(type_name)}
+    missing: set[str] = {shorten_type(type_name)}
     while missing:
         name = missing.pop()
         path = _file_of(folder, name)
@@ -127,7 +127,7 @@ def read_definitions(folder: Path, type_name: str) -> dict[str, tuple[Field, ...
     return found
 
 
-def short(type_name: str) -> str:
+def shorten_type(type_name: str) -> str:
     """The name of a type without `/msg`: `control_msgs/DynamicJointState`."""
     found = _NAME.fullmatch(type_name)
     return f"{found[1]}/{found[2]}" if found else type_name
@@ -167,7 +167,7 @@ def _kind(kind: str, type_name: str) -> str:
         return kind
     if kind == "Header":
         return "std_msgs/Header"
-    return short(kind) if "/" in kind else f"{type_name.partition('/')[0]}/{kind}"
+    return shorten_type(kind) if "/" in kind else f"{type_name.partition('/')[0]}/{kind}"
 
 
 def _common() -> dict[str, tuple[Field, ...]]:

@@ -11,7 +11,7 @@ from robot_dyn_id.errors import InputError
 from robot_dyn_id.recordings import csv, npz, open_recording, rosbag2
 from robot_dyn_id.recordings.bag_files import is_bag
 from robot_dyn_id.recordings.npz import MOTOR
-from robot_dyn_id.recordings.reading import FileRecording, source_of
+from robot_dyn_id.recordings.reading import FileRecording, name_source_of
 from robot_dyn_id.recordings.rosbag2 import MessageReading
 
 
@@ -80,4 +80,4 @@ def open_experiment(
             motors = csv.open_recording(path, side=MOTOR)
     if motors is None and not set(further).isdisjoint(links.joint_names):
         motors = links
-    return RecordedExperiment(source_of(path), links, motors, static, periodic, moving)
+    return RecordedExperiment(name_source_of(path), links, motors, static, periodic, moving)

@@ -18,9 +18,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from robot_dyn_id.arrays import Array, Integers, Mask
-from robot_dyn_id.recordings.cdr import HEADER, Bytes, MessageLayout, layout_of, stack
-from robot_dyn_id.recordings.definitions import COMMON, Definitions, short
-from robot_dyn_id.recordings.reading import finite
+from robot_dyn_id.recordings.cdr import HEADER, Bytes, MessageLayout, read_layout_of, stack
+from robot_dyn_id.recordings.definitions import COMMON, Definitions, shorten_type
+from robot_dyn_id.recordings.reading import mask_infinities
 from robot_dyn_id.recordings.types.contract import CHANNELS, JointColumns, MessageType, Q
 from robot_dyn_id.recordings.types.joint_state import JOINT_STATE
 
@@ -113,7 +113,7 @@ class Decoder:
         Raises:
             ValueError: not such a message.
         """
-        layout = layout_of(message, short(self.kind.name), self.definitions)
+        layout = read_layout_of(message, shorten_type(self.kind.name), self.definitions)
         try:
             return layout, self._columns(self.kind.columns(layout))
         except KeyError as error:
@@ -159,7 +159,7 @@ def decode(messages: Sequence[bytes]) -> Batch:
     return Decoder().decode(messages)
 
 
-def header_stamps(messages: Sequence[bytes]) -> Stamps:
+def read_header_stamps(messages: Sequence[bytes]) -> Stamps:
     """Stamps [ns], shape (n,), of messages of any type that begins with a std_msgs/Header; missing bytes count as 0."""
     first = b"".join([message[:12].ljust(12, b"\x00") for message in messages])
     raw = np.frombuffer(first, dtype=np.uint8).reshape(-1, 12)
@@ -182,7 +182,7 @@ def encode(names: Sequence[str], stamps: Stamps, q: Array, dq: Array | None, tau
     seconds, nanoseconds = np.divmod(np.asarray(stamps, dtype=np.int64), NANOSECONDS)
     raw[:, 4:8] = seconds.astype("<i4")[:, None].view(np.uint8)
     raw[:, 8:12] = nanoseconds.astype("<u4")[:, None].view(np.uint8)
-    numbers = layout_of(template, short(TYPE_NAME), COMMON).numbers
+    numbers = read_layout_of(template, shorten_type(TYPE_NAME), COMMON).numbers
     for values, name in zip((q, dq, tau), ("position", "velocity", "effort"), strict=True):
         if values is not None and numbers[name].offsets:
             offset, count = numbers[name].offsets[0], len(numbers[name])
@@ -216,7 +216,9 @@ def _values(raw: Bytes, rows: NDArray[np.intp], columns: JointColumns) -> JointS
     usable = counts.get(Q) == n == len(set(columns.names)) and all(count in (0, n) for count in counts.values())
     if not usable:
         return JointStates(rows, columns.names, usable=False)
-    read = {channel: finite(columns.channels[channel].read(raw)) for channel in CHANNELS if counts.get(channel)}
+    read = {
+        channel: mask_infinities(columns.channels[channel].read(raw)) for channel in CHANNELS if counts.get(channel)
+    }
     return JointStates(rows, columns.names, True, read, columns.unused)
 
 

@@ -16,7 +16,14 @@ from robot_dyn_id.arrays import Array
 from robot_dyn_id.data.chunk import Chunk
 from robot_dyn_id.recordings.meaning import STATED_BY_FILE, ColumnMeaning
 from robot_dyn_id.recordings.npz import LARGEST, KeyedRecording
-from robot_dyn_id.recordings.reading import Unreadable, check_regular, finite, one_line, reading, source_of
+from robot_dyn_id.recordings.reading import (
+    Unreadable,
+    check_regular,
+    join_lines,
+    mask_infinities,
+    name_source_of,
+    reading,
+)
 
 SUFFIX = ".parquet"
 
@@ -74,13 +81,13 @@ def open_recording(path: Path, meaning: ColumnMeaning = STATED_BY_FILE) -> Keyed
                     values[channel] = array
                 else:
                     others += (column,)
-        scaled = {key: finite(array * (unit if key in _IN_RADIANS else 1.0)) for key, array in values.items()}
+        scaled = {key: mask_infinities(array * (unit if key in _IN_RADIANS else 1.0)) for key, array in values.items()}
         stamped = np.isfinite(t)
         if not stamped.any():
             raise Unreadable("no samples")
     samples = Chunk(t=t[stamped], **{key: array[stamped] for key, array in scaled.items()})
     return KeyedRecording(
-        source=source_of(path),
+        source=name_source_of(path),
         joint_names=names,
         samples=samples,
         effort_is_torque=False,
@@ -115,7 +122,7 @@ def _load(path: Path, episode: str | None) -> tuple[dict[str, Any], tuple[str, .
     except (pyarrow.ArrowException, ValueError, TypeError, KeyError, OSError) as error:
         if isinstance(error, OSError) and error.errno is not None:  # of the disk, not of the content
             raise
-        raise Unreadable(f"not a Parquet file, or a damaged one ({one_line(error)}); download it again") from None
+        raise Unreadable(f"not a Parquet file, or a damaged one ({join_lines(error)}); download it again") from None
     return columns, tuple(name for name in held if name not in (*wanted, *_BOOKKEEPING))
 
 

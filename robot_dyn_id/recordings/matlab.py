@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from robot_dyn_id.recordings.meaning import STATED_BY_FILE, ColumnMeaning
-from robot_dyn_id.recordings.npz import CHANNELS, LARGEST, KeyedRecording, recording_of
-from robot_dyn_id.recordings.reading import Unreadable, check_regular, one_line, reading
+from robot_dyn_id.recordings.npz import CHANNELS, LARGEST, KeyedRecording, make_recording_of
+from robot_dyn_id.recordings.reading import Unreadable, check_regular, join_lines, reading
 
 SUFFIX = ".mat"
 
@@ -49,7 +49,7 @@ def open_recording(path: Path, meaning: ColumnMeaning = STATED_BY_FILE) -> Keyed
             if name in arrays:
                 _check_rows(name, arrays[name], len(arrays["t"]))
         arrays["joint_names"] = np.array(meaning.joints(arrays["q"].shape[1], _texts(variables.get("joint_names"))))
-        return recording_of(path, arrays, tuple(name for name in variables if name not in arrays))
+        return make_recording_of(path, arrays, tuple(name for name in variables if name not in arrays))
 
 
 def _load(path: Path) -> dict[str, Any]:
@@ -73,7 +73,7 @@ def _load(path: Path) -> dict[str, Any]:
             raise Unreadable(f"its arrays take {size / 2**30:.1f} GiB, and at most {LARGEST / 2**30:g} GiB are read")
         content = loadmat(path, appendmat=False)
     except (MatReadError, OSError, zlib.error, struct.error, *_BROKEN) as error:
-        raise Unreadable(f"not a MAT-file, or a damaged one ({one_line(error)}); save it again with '-v7'") from None
+        raise Unreadable(f"not a MAT-file, or a damaged one ({join_lines(error)}); save it again with '-v7'") from None
     return {name: value for name, value in content.items() if not name.startswith("__")}
 
 

@@ -182,7 +182,7 @@ def merge(recording: BagRecording, path: Path, topics: ChannelTopics, reading: M
             other = _open(path, word, topic, joint, reading)
             source = Source(CHANNEL_WORDS[word], joint, other)
             if source.channel == TEMPERATURE:
-                shift = clock_difference(other.inventory.arrivals, recording.inventory.arrivals)
+                shift = estimate_clock_difference(other.inventory.arrivals, recording.inventory.arrivals)
                 if abs(shift) > CLOCK_TOLERANCE_S:
                     text = f"{_differs(recording, other, shift)}; the {word} is moved by as much"
                     notes.append(CLOCKS_DIFFER.found(text))
@@ -196,7 +196,7 @@ def merge(recording: BagRecording, path: Path, topics: ChannelTopics, reading: M
     return Merged(recording, tuple(sources), tuple(notes))
 
 
-def clock_difference(one: Arrivals, other: Arrivals) -> float:
+def estimate_clock_difference(one: Arrivals, other: Arrivals) -> float:
     """Lead of the clock of a topic over that of another [s], measured where both arrived at the same time.
 
     0 if one of them has no stamps. Source: the median of the differences between stamp and arrival.
@@ -212,7 +212,7 @@ def clock_difference(one: Arrivals, other: Arrivals) -> float:
 
 def report_clock(recording: BagRecording, wanted: BagRecording) -> tuple[Finding, ...]:
     """Finding about the clock of the commanded positions, if it differs from that of the joint states."""
-    shift = clock_difference(wanted.inventory.arrivals, recording.inventory.arrivals)
+    shift = estimate_clock_difference(wanted.inventory.arrivals, recording.inventory.arrivals)
     if abs(shift) <= CLOCK_TOLERANCE_S:
         return ()
     return (CLOCKS_DIFFER.found(f"{_differs(recording, wanted, shift)}; the stamps are used as they are"),)
@@ -244,7 +244,7 @@ def check_clock(joints: Recording, other: BagRecording, word: str) -> None:
             f"{joints.source}: {other.topic} has no time stamps: its {word} cannot be merged with the motion, whose "
             "times must fit within milliseconds; publish it with a header"
         )
-    shift = clock_difference(other.inventory.arrivals, joints.inventory.arrivals)
+    shift = estimate_clock_difference(other.inventory.arrivals, joints.inventory.arrivals)
     if abs(shift) > CLOCK_TOLERANCE_S:
         raise InputError(
             f"{_differs(joints, other, shift)}: its {word} cannot be merged with the motion; synchronize the clocks "

@@ -25,11 +25,11 @@ from robot_dyn_id.findings import Finding
 from robot_dyn_id.recordings.reading import (
     Unreadable,
     check_regular,
-    finite,
+    mask_infinities,
+    name_source_of,
     reading,
     report_dropped,
     report_unused,
-    source_of,
 )
 from robot_dyn_id.text.files import replacing
 
@@ -88,10 +88,10 @@ def open_recording(path: Path, side: str = "", need_time: bool = True, order: Se
     """
     with reading(path):
         arrays, ignored = _load(path, side, need_time)
-        return recording_of(path, arrays, ignored, side, order)
+        return make_recording_of(path, arrays, ignored, side, order)
 
 
-def recording_of(
+def make_recording_of(
     path: Path,
     arrays: Mapping[str, NDArray[np.generic]],
     ignored: tuple[str, ...],
@@ -124,8 +124,10 @@ def recording_of(
     stamped = np.isfinite(t)
     if not stamped.any():
         raise Unreadable("no samples")
-    samples = Chunk(t=t[stamped], **{key.removeprefix(side): finite(array[stamped]) for key, array in values.items()})
-    return KeyedRecording(source_of(path), names, samples, unstamped=int((~stamped).sum()), ignored=ignored)
+    samples = Chunk(
+        t=t[stamped], **{key.removeprefix(side): mask_infinities(array[stamped]) for key, array in values.items()}
+    )
+    return KeyedRecording(name_source_of(path), names, samples, unstamped=int((~stamped).sum()), ignored=ignored)
 
 
 def _motors(
@@ -313,7 +315,7 @@ class ArchiveLayout:
     ignored: tuple[str, ...]
 
 
-def layout_of(archive: NpzFile) -> ArchiveLayout:
+def read_layout_of(archive: NpzFile) -> ArchiveLayout:
     """Headers of the time stamps and channels of an archive.
 
     Raises:
@@ -335,7 +337,7 @@ def layout_of(archive: NpzFile) -> ArchiveLayout:
     return ArchiveLayout(channels, _ignored(archive, ("t", "joint_names", *CHANNELS)))
 
 
-def joint_names_of(archive: NpzFile) -> tuple[str, ...]:
+def read_joint_names_of(archive: NpzFile) -> tuple[str, ...]:
     """Names of the joints of an archive.
 
     Raises:

@@ -15,7 +15,7 @@ import numpy as np
 from robot_dyn_id.arrays import Array
 from robot_dyn_id.data.chunk import Chunk
 from robot_dyn_id.data.recording import Recording
-from robot_dyn_id.errors import InputError, storable
+from robot_dyn_id.errors import InputError, make_storable
 from robot_dyn_id.findings import Definition, Finding, Section
 
 SAMPLES_DROPPED = Definition(
@@ -138,9 +138,9 @@ LONGEST_SOURCE = 4096
 """Longest name of a recording [characters]: that of a path."""
 
 
-def source_of(path: Path) -> str:
+def name_source_of(path: Path) -> str:
     """Name of a recording for messages and reports, which must be text: paths may hold any bytes."""
-    return storable(str(path), LONGEST_SOURCE)
+    return make_storable(str(path), LONGEST_SOURCE)
 
 
 @contextmanager
@@ -153,7 +153,7 @@ def reading(source: str | Path) -> Iterator[None]:
     try:
         yield
     except Unreadable as error:
-        raise InputError(f"{source}: {one_line(error)}") from None
+        raise InputError(f"{source}: {join_lines(error)}") from None
     except FileNotFoundError:
         raise InputError(f"{source}: no such file; check the path") from None
     except OSError as error:
@@ -172,7 +172,7 @@ def check_regular(path: Path) -> None:
         raise Unreadable("not a regular file; copy what it gives into one")
 
 
-def one_line(text: object) -> str:
+def join_lines(text: object) -> str:
     """The text without the line breaks that libraries put into theirs."""
     return " ".join(str(text).split())
 
@@ -198,7 +198,7 @@ def report_unused(source: str, kind: str, names: Sequence[str]) -> tuple[Finding
     return (DATA_UNUSED.found(f"{source}: {kind} not used: {', '.join(names)}"),) if names else ()
 
 
-def finite(values: Array) -> Array:
+def mask_infinities(values: Array) -> Array:
     """The values, NaN in place of infinities: no sensor reads infinity, it stands for a missing value."""
     return np.where(np.isfinite(values), values, np.nan)
 

@@ -16,7 +16,7 @@ from mcap.well_known import SchemaEncoding
 from robot_dyn_id.errors import InputError, UsageError
 from robot_dyn_id.findings import Definition, Finding, Section
 from robot_dyn_id.progress import Progress, Stage, ignore_progress
-from robot_dyn_id.recordings.bag_files import METADATA, Bag, information, is_storage, open_bag, uncompressed
+from robot_dyn_id.recordings.bag_files import METADATA, Bag, decompress_message, is_storage, open_bag, read_information
 from robot_dyn_id.recordings.bag_writer import BagWriter, QosProfile, definition
 from robot_dyn_id.recordings.joint_states import NANOSECONDS
 from robot_dyn_id.recordings.reading import Salvage, StoredMessage, TopicDescription, reading
@@ -59,7 +59,7 @@ class Recovery:
     findings: tuple[Finding, ...] = ()
 
 
-def target_of(path: Path, out: Path | None, replace: bool) -> Path:
+def name_target_of(path: Path, out: Path | None, replace: bool) -> Path:
     """The folder or file that the recovered bag becomes.
 
     Args:
@@ -92,7 +92,7 @@ def recover(path: Path, target: Path, progress: Progress = ignore_progress) -> R
 
     Args:
         path: bag folder or storage file.
-        target: see `target_of`.
+        target: see `name_target_of`.
         progress: callback that receives every stage of the work.
 
     Raises:
@@ -184,7 +184,7 @@ def _wrong_metadata(path: Path, count: int) -> list[str]:
         return []
     if not (path / METADATA).exists():
         return [f"{METADATA} is missing"]
-    stated = information(path / METADATA).get("message_count")
+    stated = read_information(path / METADATA).get("message_count")
     if stated is None:
         return [f"{METADATA} is damaged"]
     return [] if stated == count else [f"{METADATA} states {stated} messages, and {count} are there"]
@@ -216,7 +216,7 @@ def _write(messages: _Pass, found: _Pass, folder: Path, name: str) -> list[Findi
             encoding = topic.schema_encoding if topic.schema else SchemaEncoding.ROS2
             bag.add_topic(topic.name, topic.type_name, schema, type_hash, _profiles(topic.offered_qos), encoding)
         for message in messages.messages():
-            data = uncompressed(message.data)
+            data = decompress_message(message.data)
             bag.write(message.topic.name, message.topic.type_name, message.log_time, data, message.publish_time)
     if messages.counts != found.counts:
         raise InputError(f"{found.damage[0] if found.damage else folder}: the bag has changed meanwhile; try again")

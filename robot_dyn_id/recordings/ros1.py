@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from robot_dyn_id.recordings.reading import RawMessage, Salvage, StoredMessage, Unreadable, Warn, one_line
+from robot_dyn_id.recordings.reading import RawMessage, Salvage, StoredMessage, Unreadable, Warn, join_lines
 
 SUFFIX = ".bag"
 
@@ -46,7 +46,7 @@ def messages(path: Path, topics: Collection[str], warn: Warn) -> Iterator[RawMes
                 yield connection.topic, connection.msgtype, log_time, converted
                 count += 1
         except _broken() as error:
-            warn(f"damaged behind message {count} ({one_line(error)}); what follows could not be read")
+            warn(f"damaged behind message {count} ({join_lines(error)}); what follows could not be read")
 
 
 def salvage(path: Path, found: Salvage) -> Iterator[StoredMessage]:
@@ -76,7 +76,7 @@ def _open(path: Path) -> Iterator[Any]:
         raise
     except _broken() as error:
         raise Unreadable(
-            f"not a whole bag of ROS 1 ({one_line(error)}); repair it with `rosbag reindex`, or copy it again"
+            f"not a whole bag of ROS 1 ({join_lines(error)}); repair it with `rosbag reindex`, or copy it again"
         ) from None
     try:
         yield reader

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from robot_dyn_id.data.chunk import Chunk
-from robot_dyn_id.data.recording import columns_of
+from robot_dyn_id.data.recording import find_columns_of
 from robot_dyn_id.errors import InputError, MissingDefinitionError
 from robot_dyn_id.findings import Definition, Finding, Section
 from robot_dyn_id.recordings.bag_files import Bag, open_bag
@@ -20,7 +20,7 @@ from robot_dyn_id.recordings.definitions import (
     Definitions,
     parse_definition,
     read_definitions,
-    short,
+    shorten_type,
 )
 from robot_dyn_id.recordings.joint_states import NANOSECONDS, TYPE_NAME, Decoder
 from robot_dyn_id.recordings.reading import RawMessage, Warn, rechunk, report_dropped, report_unused
@@ -95,7 +95,7 @@ class BagRecording:
             InputError: a joint that the topic does not hold, joints that never come in one message, or a file
                 that cannot be read (any more).
         """
-        columns_of(self.joint_names, joints, self.source)
+        find_columns_of(self.joint_names, joints, self.source)
         if not self.inventory.of(joints).usable:
             reasons = "; ".join(self.inventory.describe(joints))
             wanted = ", ".join(joints)
@@ -138,7 +138,7 @@ class BagRecording:
             for group in batch.groups:
                 if group.usable and set(group.names).issuperset(joints):
                     keep[group.rows] = True
-                    columns = columns_of(group.names, joints, self.source)
+                    columns = find_columns_of(group.names, joints, self.source)
                     for channel in group.channels.keys() & values.keys():
                         values[channel][group.rows] = group.channels[channel][:, columns]
             keep &= ~missing
@@ -175,7 +175,7 @@ def open_parts(paths: Sequence[Path], topic: str | None, reading: MessageReading
     topics = bag.topics()
     if not topics:
         _refuse_empty(bag)
-    chosen = topic_of(topics, topic, reading.types, bag.source)
+    chosen = find_topic_of(topics, topic, reading.types, bag.source)
     decoder = reading.decoder(bag, chosen, topics[chosen])
     found = inspect_topic(lambda warn: _messages(bag, chosen, decoder, warn), decoder)
     if not found.joint_names:
@@ -254,7 +254,7 @@ class MessageReading:
         return Decoder(kind, self._definitions(bag, topic, type_name), self.names, self.channel)
 
     def _definitions(self, bag: Bag, topic: str, type_name: str) -> Definitions:
-        if short(type_name) in COMMON:
+        if shorten_type(type_name) in COMMON:
             return COMMON
         text = bag.definitions().get(type_name)
         if text:
@@ -267,7 +267,7 @@ class MessageReading:
             return {**COMMON, **read_definitions(self.definitions, type_name)}
         raise MissingDefinitionError(
             f"{bag.source}: topic {topic} is of the type {type_name}, whose definition the bag does not have: give a "
-            f"folder with {short(type_name).replace('/', '/msg/')}.msg",
+            f"folder with {shorten_type(type_name).replace('/', '/msg/')}.msg",
             "give a folder with the .msg files of the type, such as the share folder of a distribution that has it",
         )
 
@@ -276,7 +276,7 @@ def _messages(bag: Bag, topic: str, decoder: Decoder, warn: Warn) -> Iterator[Ra
     return (message for message in bag.messages((topic,), warn) if message[1] == decoder.kind.name)
 
 
-def topic_of(topics: Mapping[str, str], topic: str | None, types: Collection[str], source: str) -> str:
+def find_topic_of(topics: Mapping[str, str], topic: str | None, types: Collection[str], source: str) -> str:
     """Name of the topic to read.
 
     Args:

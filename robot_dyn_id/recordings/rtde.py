@@ -34,7 +34,7 @@ _TIME = "timestamp"
 _COLUMN = re.compile(r"(.+)_(\d+)")
 
 
-def own_names(names: Sequence[str], meaning: ColumnMeaning) -> list[str] | None:
+def translate_names(names: Sequence[str], meaning: ColumnMeaning) -> list[str] | None:
     """The column names of an RTDE recording as those of this package's tables: `q_<joint>` for `actual_q_0`.
 
     Args:

@@ -13,18 +13,18 @@ import numpy as np
 
 from robot_dyn_id.arrays import Array
 from robot_dyn_id.data.chunk import Chunk
-from robot_dyn_id.data.recording import columns_of
+from robot_dyn_id.data.recording import find_columns_of
 from robot_dyn_id.findings import Finding
 from robot_dyn_id.recordings import npz
 from robot_dyn_id.recordings.meaning import STATED_BY_FILE, ColumnMeaning
 from robot_dyn_id.recordings.reading import (
     FileRecording,
     Unreadable,
-    finite,
+    mask_infinities,
+    name_source_of,
     reading,
     report_dropped,
     report_unused,
-    source_of,
 )
 
 HELD = 2**26
@@ -44,17 +44,17 @@ def open_recording(path: Path, meaning: ColumnMeaning = STATED_BY_FILE) -> FileR
         InputError: not an archive, a missing key, an array of wrong type or shape.
     """
     with reading(path), npz.open_archive(path) as archive:
-        layout = npz.layout_of(archive)
+        layout = npz.read_layout_of(archive)
         rows = {key: one.rows for key, one in layout.channels.items()}
         streamed = archive.zip is not None and sum(one.nbytes for one in layout.channels.values()) > HELD
         if not streamed or any(one.fortran for one in layout.channels.values()):
             return npz.open_recording(path)
-        names = npz.joint_names_of(archive)
+        names = npz.read_joint_names_of(archive)
         for key, one in layout.channels.items():
             expected = (rows["t"],) if key == "t" else (rows["t"], len(names))
             if one.shape != expected:
                 raise Unreadable(f"{key} has shape {one.shape}, expected {expected} (t x joint_names)")
-    recording = StreamedNpzRecording(source_of(path), path, names, tuple(layout.channels), ignored=layout.ignored)
+    recording = StreamedNpzRecording(name_source_of(path), path, names, tuple(layout.channels), ignored=layout.ignored)
     with reading(path):
         unstamped = sum(int(np.count_nonzero(~np.isfinite(part["t"]))) for part in recording.parts(("t",)))
         if unstamped == rows["t"]:
@@ -96,11 +96,11 @@ class StreamedNpzRecording:
         Raises:
             InputError: a joint that the file does not hold, or a file that cannot be read (any more).
         """
-        columns = columns_of(self.joint_names, joints, self.source)
+        columns = find_columns_of(self.joint_names, joints, self.source)
         with reading(self.path):
             for part in self.parts(self.keys):
                 stamped = np.isfinite(part["t"])
-                channels = {key: finite(part[key][stamped][:, columns]) for key in self.keys if key != "t"}
+                channels = {key: mask_infinities(part[key][stamped][:, columns]) for key in self.keys if key != "t"}
                 if stamped.any():
                     yield Chunk(t=part["t"][stamped], **channels)
 
@@ -111,7 +111,7 @@ class StreamedNpzRecording:
             Unreadable: an array that is damaged, or not as it was when the file was opened.
         """
         with npz.open_archive(self.path) as archive, ExitStack() as members:
-            channels = npz.layout_of(archive).channels
+            channels = npz.read_layout_of(archive).channels
             if not set(keys) <= channels.keys() or len({channels[key].rows for key in keys}) > 1:
                 raise Unreadable("the file has changed while it was read")
             open_members: dict[str, Any] = {}

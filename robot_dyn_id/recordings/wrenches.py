@@ -14,7 +14,7 @@ from robot_dyn_id.errors import InputError
 from robot_dyn_id.recordings.bag_files import is_storage
 from robot_dyn_id.recordings.joint_states import NANOSECONDS
 from robot_dyn_id.recordings.merged import check_clock
-from robot_dyn_id.recordings.reading import Unreadable, reading, source_of
+from robot_dyn_id.recordings.reading import Unreadable, name_source_of, reading
 from robot_dyn_id.recordings.rosbag2 import MessageReading, open_recording
 from robot_dyn_id.recordings.types.wrench import AXES, WRENCH
 
@@ -51,7 +51,7 @@ def open_wrench(path: str | Path, joints: Recording, topic: str | None = None) -
             t, wrench = (np.asarray(arrays[key], dtype=np.float64) for key in ("t", KEY))
         if wrench.shape != (len(t), 6):
             raise Unreadable(f"{KEY} has shape {wrench.shape}, expected {(len(t), 6)}: fx fy fz tx ty tz")
-        return WrenchRecording(source_of(path), t, wrench.T[_FORCE_FIRST])
+        return WrenchRecording(name_source_of(path), t, wrench.T[_FORCE_FIRST])
 
 
 def open_hinge_wrenches(path: str | Path, joints: Sequence[str]) -> dict[int, WrenchRecording]:
@@ -83,7 +83,7 @@ def open_hinge_wrenches(path: str | Path, joints: Sequence[str]) -> dict[int, Wr
                 raise Unreadable(f"no wrench of the hinge {joint}; it holds {', '.join(names)}")
             own = wrenches[:, names.index(joint)]
             if not np.isnan(own).all():
-                found[number] = WrenchRecording(f"{source_of(path)}, hinge {joint}", t, own.T[_FORCE_FIRST])
+                found[number] = WrenchRecording(f"{name_source_of(path)}, hinge {joint}", t, own.T[_FORCE_FIRST])
         if not found:
             raise Unreadable(f"{HINGES_KEY} is NaN for every hinge")
         return found

@@ -28,7 +28,7 @@ LARGEST_PERCENT = 10.0
 
 
 @cache
-def page_library() -> dict[str, str]:
+def read_page_library() -> dict[str, str]:
     """Texts that pages contain: plotting library (`script`, `style`, `license`), own `SCRIPTS`."""
     vendor = HERE / "vendor"
     return {
@@ -40,7 +40,7 @@ def page_library() -> dict[str, str]:
 
 
 @cache
-def page_environment() -> jinja2.Environment:
+def make_page_environment() -> jinja2.Environment:
     """Environment of the templates of this folder; text is escaped, a missing variable is an error."""
     import jinja2
 
@@ -54,12 +54,12 @@ def page_environment() -> jinja2.Environment:
         lstrip_blocks=True,
         bytecode_cache=CompiledTemplates(HERE, Path(__file__).read_bytes()),
     )
-    environment.filters.update(percent=percent, number=number, finite=lambda x: x if math.isfinite(x) else None)
-    environment.globals["library"] = page_library()
+    environment.filters.update(percent=format_percent, number=number, finite=lambda x: x if math.isfinite(x) else None)
+    environment.globals["library"] = read_page_library()
     return environment
 
 
-def percent(value: float | None) -> str:
+def format_percent(value: float | None) -> str:
     """A ratio in percent, from `LARGEST_PERCENT` on as a multiple; a dash for an unknown one."""
     if value is None or math.isnan(value):
         return "\N{EN DASH}"
@@ -77,7 +77,7 @@ def number(value: float | None, digits: int = 4, padded: bool = False) -> str:
     return _signed(f"{value:#.{digits}g}".rstrip(".") if padded else f"{value:.{digits}g}")
 
 
-def plus_minus(value: float, sigma: float) -> tuple[str, str]:
+def format_plus_minus(value: float, sigma: float) -> tuple[str, str]:
     """Value and sigma as text, to the second digit of sigma.
 
     Both have the same exponent: `-0.0012`, `0.0023`, or `3.42e-07`, `0.11e-07`.

@@ -14,7 +14,7 @@ from robot_dyn_id.identification.validation.explanation.links import LinkExplana
 from robot_dyn_id.model.kinematics import Kinematics
 from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.parameters import ParameterSet
-from robot_dyn_id.report.turned import turned_profile
+from robot_dyn_id.report.turned import turn_profile
 
 IDENTIFIED, URDF = (217, 72, 15), (25, 113, 194)
 """Colors of the bodies that were identified and of those of the URDF."""
@@ -23,11 +23,11 @@ LATITUDES = 9
 """Rings of an ellipsoid from pole to pole."""
 
 
-def bodies_scene(model: RobotModel, parameters: ParameterSet, links: Sequence[LinkExplanation]) -> dict[str, Any]:
+def make_bodies_scene(model: RobotModel, parameters: ParameterSet, links: Sequence[LinkExplanation]) -> dict[str, Any]:
     """Content of the 3D view: the robot in the middle of its trained ranges with its links as bodies.
 
-    Keys as in `preview.scene`; `poses`: one position and quaternion per body; shapes also have `kind`, `identified` or
-    `urdf`, and `link`.
+    Keys as in `preview.make_scene`; `poses`: one position and quaternion per body; shapes also have `kind`,
+    `identified` or `urdf`, and `link`.
     """
     posture = 0.5 * (parameters.ranges.q_min + parameters.ranges.q_max)
     poses = Kinematics(model).poses(posture[:, None])
@@ -45,7 +45,7 @@ def bodies_scene(model: RobotModel, parameters: ParameterSet, links: Sequence[Li
     low, high = occupied.min(axis=0), occupied.max(axis=0)
     return {
         "parents": model.parent.tolist(),
-        "poses": np.round(np.concatenate([position, quaternions(rotation)], axis=-1), 6).tolist(),
+        "poses": np.round(np.concatenate([position, convert_to_quaternions(rotation)], axis=-1), 6).tolist(),
         "shapes": shapes,
         "planes": [{"normal": [0.0, 0.0, 1.0], "height": 0.0, "solid": False}],
         "center": np.round((low + high) / 2.0, 4).tolist(),
@@ -53,7 +53,7 @@ def bodies_scene(model: RobotModel, parameters: ParameterSet, links: Sequence[Li
     }
 
 
-def quaternions(rotation: Array) -> Array:
+def convert_to_quaternions(rotation: Array) -> Array:
     """Quaternions x y z w of rotations, by the largest component (Shepperd 1978), shape (..., 3, 3) -> (..., 4).
 
     `scipy.spatial` has the same and takes longer to import than the whole page takes to write.
@@ -75,7 +75,7 @@ def quaternions(rotation: Array) -> Array:
 def _shape(body: LinkBody, number: int, kind: str, link: str, color: tuple[int, int, int]) -> dict[str, Any]:
     """Ellipsoid of a body in the frame of its joint."""
     angles = np.linspace(-0.5 * np.pi, 0.5 * np.pi, LATITUDES)
-    corners, faces = turned_profile(np.cos(angles), np.sin(angles))
+    corners, faces = turn_profile(np.cos(angles), np.sin(angles))
     placed = body.center + (corners * body.semi_axes) @ body.axes.T
     return {
         "body": number,

@@ -14,10 +14,10 @@ from robot_dyn_id.dynamics.regressor import Regressor
 from robot_dyn_id.identification.comparison import FAMILY_ERROR, ModelComparison
 from robot_dyn_id.identification.validation.evaluation import Evaluation
 from robot_dyn_id.parameters import ParameterSet, describe_unknown_gains
-from robot_dyn_id.report.assets import page_environment
-from robot_dyn_id.report.friction import friction_curve
+from robot_dyn_id.report.assets import make_page_environment
+from robot_dyn_id.report.friction import compute_friction_curve
 from robot_dyn_id.report.interactive import Plot, PlotAxis, PlotRule, PlotSheet, Series, Table
-from robot_dyn_id.report.plots import TIME_GROUP, DisplayTime, effort_series
+from robot_dyn_id.report.plots import TIME_GROUP, DisplayTime, plot_effort_series
 
 MODEL_COLORS = ("ink", "orange", "blue", "green", "purple", "pink", "teal", "olive")
 """Colors of the models, by their names in the style."""
@@ -30,7 +30,7 @@ Differences = Sequence[ModelComparison]
 Evaluations = Sequence[Evaluation]
 
 
-def comparison_text(names: Sequence[str], models: Models, differences: Differences, evaluations: Evaluations) -> str:
+def format_comparison(names: Sequence[str], models: Models, differences: Differences, evaluations: Evaluations) -> str:
     """Tables for a terminal: the models, then each but the first one against the first."""
     return "\n".join(_lines(names, models, differences, evaluations))
 
@@ -64,7 +64,7 @@ def _error_lines(names: Sequence[str], evaluations: Evaluations) -> Iterator[str
         values = "".join(f"{'-' if value is None else f'{value:.4g}':>16}" for value in row["rms_error"])
         yield f"{row['joint']:<28}{values}  {row['unit']}"
     yield f"{'all joints, NRMSE':<28}" + "".join(f"{one.held_out.all_joints_nrmse:>16.2%}" for one in evaluations)
-    yield from (f"  {note}" for note in trained_notes(names, evaluations))
+    yield from (f"  {note}" for note in note_trained(names, evaluations))
 
 
 def _difference_lines(name: str, reference: str, difference: ModelComparison) -> Iterator[str]:
@@ -89,9 +89,9 @@ def _difference_lines(name: str, reference: str, difference: ModelComparison) ->
             f"  {difference.names[i]:<10} {difference.reference_values[i]:>11.4g} -> {difference.values[i]:<11.4g} "
             f"{difference.units[i]:<9} {difference.sigmas[i]:+.1f} sigma"
         )
-    if note := combination_note(difference):
+    if note := describe_combination(difference):
         yield f"  {note}"
-    if note := shared_data_note(difference):
+    if note := note_shared_data(difference):
         yield f"  {note}"
     if difference.not_compared:
         missing = list(difference.not_compared)
@@ -107,7 +107,7 @@ def _difference_lines(name: str, reference: str, difference: ModelComparison) ->
         yield f"  {joint:<38}{rms:>10.4g}{found:>12.3g}{expected:>10.2g}  {unit}"
 
 
-def combination_note(difference: ModelComparison) -> str:
+def describe_combination(difference: ModelComparison) -> str:
     """The combination that differs, where a significant difference is that of no single parameter; else empty."""
     combination = difference.combination
     if combination is None or not difference.significant or difference.differing.any():
@@ -120,7 +120,7 @@ def combination_note(difference: ModelComparison) -> str:
     )
 
 
-def shared_data_note(difference: ModelComparison) -> str:
+def note_shared_data(difference: ModelComparison) -> str:
     """Note on common training data and the test; empty without them."""
     if not difference.shared_data or not difference.degrees:
         return ""
@@ -130,7 +130,7 @@ def shared_data_note(difference: ModelComparison) -> str:
     )
 
 
-def trained_notes(names: Sequence[str], evaluations: Evaluations) -> list[str]:
+def note_trained(names: Sequence[str], evaluations: Evaluations) -> list[str]:
     """Notes on the models that were identified from the recordings on which they are compared."""
     return [
         f"{name}: {finding.message}"
@@ -140,7 +140,7 @@ def trained_notes(names: Sequence[str], evaluations: Evaluations) -> list[str]:
     ]
 
 
-def comparison_summary(
+def summarize_comparison(
     names: Sequence[str], models: Models, differences: Differences, evaluations: Evaluations
 ) -> dict[str, Any]:
     """Answer of `robot-dyn-id compare`. Numbers that are not finite are null."""
@@ -168,7 +168,7 @@ def comparison_summary(
         ],
         "errors": _error_rows(evaluations),
         "all_joints_nrmse": [_finite(one.held_out.all_joints_nrmse) for one in evaluations],
-        "trained_notes": trained_notes(names, evaluations),
+        "trained_notes": note_trained(names, evaluations),
         "low_pass": models[0].processing.cutoff_frequency
         if not evaluations
         else min(one.processing.cutoff_frequency for one in models),
@@ -185,9 +185,9 @@ def _difference_summary(name: str, difference: ModelComparison) -> dict[str, Any
         "significant": difference.significant,
         "combination": None if difference.combination is None else vars(difference.combination),
         "in_words": list(difference.in_words),
-        "note": combination_note(difference),
+        "note": describe_combination(difference),
         "shared_data": difference.shared_data,
-        "shared_data_note": shared_data_note(difference),
+        "shared_data_note": note_shared_data(difference),
         "family_error": FAMILY_ERROR,
         "parameters": _parameter_rows(difference),
         "not_compared": difference.not_compared,
@@ -237,12 +237,14 @@ def _error_rows(evaluations: Evaluations) -> list[dict[str, Any]]:
     ]
 
 
-def comparison_page(names: Sequence[str], models: Models, differences: Differences, evaluations: Evaluations) -> str:
+def render_comparison_page(
+    names: Sequence[str], models: Models, differences: Differences, evaluations: Evaluations
+) -> str:
     """Page with tables, friction curves over each other and predicted torques."""
     sheet = PlotSheet()
-    template = page_environment().get_template("comparison.html.j2")
+    template = make_page_environment().get_template("comparison.html.j2")
     return template.render(
-        summary=comparison_summary(names, models, differences, evaluations),
+        summary=summarize_comparison(names, models, differences, evaluations),
         colors=[_color(number) for number in range(len(models))],
         most_listed=MAX_LISTED,
         frictions=list(_frictions(sheet, names, models)),
@@ -261,7 +263,7 @@ def _frictions(sheet: PlotSheet, names: Sequence[str], models: Models) -> Iterat
     regressors = [Regressor.from_parameters(model) for model in models]
     for joint in dict.fromkeys(name for model in models for name in model.robot.joint_names):
         curves = [
-            (number, friction_curve(model, regressor, model.robot.joint_names.index(joint)))
+            (number, compute_friction_curve(model, regressor, model.robot.joint_names.index(joint)))
             for number, (model, regressor) in enumerate(zip(models, regressors, strict=True))
             if joint in model.robot.joint_names
         ]
@@ -273,7 +275,9 @@ def _frictions(sheet: PlotSheet, names: Sequence[str], models: Models) -> Iterat
                 PlotAxis(f"speed [{first.speed_unit}]"),
                 PlotAxis(f"effort [{first.unit}]"),
                 tuple(
-                    Table(curve.speed, tuple(effort_series(names[number], curve.effort, curve.sigma, _color(number))))
+                    Table(
+                        curve.speed, tuple(plot_effort_series(names[number], curve.effort, curve.sigma, _color(number)))
+                    )
                     for number, curve in shown
                 ),
                 rules=(PlotRule(0.0), PlotRule(0.0, vertical=True)),

@@ -9,7 +9,7 @@ import numpy as np
 
 from robot_dyn_id.errors import UsageError
 from robot_dyn_id.identification.validation.evaluation import Evaluation
-from robot_dyn_id.report.plots import HIDDEN_OUTLIERS, timeline
+from robot_dyn_id.report.plots import HIDDEN_OUTLIERS, make_timeline
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Figure  # noqa: PLC0414 (for annotations elsewhere)
@@ -18,7 +18,7 @@ MEASURED, PREDICTED, ERROR, RAW = "#1f3347", "#d9480f", "#1971c2", "#b3c1cf"
 """Colors of the curves."""
 
 
-def torque_figure(evaluation: Evaluation) -> Figure:
+def draw_torque_figure(evaluation: Evaluation) -> Figure:
     """Measured and predicted effort of every joint over the held-out data, each with its residual below.
 
     Raises:
@@ -30,7 +30,7 @@ def torque_figure(evaluation: Evaluation) -> Figure:
         raise UsageError("figures need matplotlib: pip install 'robot-dyn-id[plot]'") from None
 
     joints, trace = evaluation.held_out.joints, evaluation.trace
-    time, breaks, starts = timeline(trace.t)
+    time, breaks, starts = make_timeline(trace.t)
     figure = Figure(figsize=(9.0, 2.4 * len(joints)), layout="constrained")
     panels = figure.subplots(2 * len(joints), 1, sharex=True, height_ratios=(3, 1) * len(joints))
     for number, joint in enumerate(joints):

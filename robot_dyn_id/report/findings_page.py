@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from itertools import groupby
 
-from robot_dyn_id.findings import definitions
+from robot_dyn_id.findings import list_definitions
 
 _HEAD = """# Findings
 
@@ -29,7 +29,7 @@ the configuration.
 def write_markdown() -> str:
     """The page `docs/findings.md`."""
     lines = [_HEAD]
-    for section, entries in groupby(definitions(), key=lambda one: one.section):
+    for section, entries in groupby(list_definitions(), key=lambda one: one.section):
         lines += [f"## {section.value}", "", "| code | severity | cause | cure |", "|---|---|---|---|"]
         for entry in entries:
             severity = f"{entry.severity}, may be overruled" if entry.overrulable else entry.severity

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from robot_dyn_id.findings import Finding
-from robot_dyn_id.report.assets import page_environment
+from robot_dyn_id.report.assets import make_page_environment
 from robot_dyn_id.report.interactive import PlotSheet
 from robot_dyn_id.report.ranking import rank_findings
 from robot_dyn_id.text.files import write_atomically
@@ -30,7 +30,7 @@ def write_fleet_page(path: Path, summary: dict[str, Any]) -> None:
         summary["robots"], key=lambda one: (1.0 if one["probability"] is None else one["probability"], one["robot"])
     )
     detailed = [one for one in robots if one["drift"] and (len(robots) <= MOST_DETAILED or one["differs"])]
-    page = page_environment().get_template("fleet.html.j2")
+    page = make_page_environment().get_template("fleet.html.j2")
     findings = rank_findings(map(Finding.from_summary, summary["findings"]))
     write_atomically(
         path, page.render(summary=summary, robots=robots, detailed=detailed, findings=findings, sheet=PlotSheet())

@@ -8,8 +8,8 @@ from typing import Any
 
 from robot_dyn_id.findings import Finding
 from robot_dyn_id.flexible.curves import EquationCurve
-from robot_dyn_id.report.assets import number, percent
-from robot_dyn_id.report.result import VALUE_COLUMNS, ResultPage, ResultSection, fit_plots, value_row
+from robot_dyn_id.report.assets import format_percent, number
+from robot_dyn_id.report.result import VALUE_COLUMNS, ResultPage, ResultSection, fit_plots, make_value_row
 
 ADVICE = {
     "good": "No check of data and model failed.",
@@ -19,7 +19,7 @@ ADVICE = {
 """Sentence of the page by verdict."""
 
 
-def flexible_page(
+def render_flexible_page(
     answer: Mapping[str, Any],
     curves: Sequence[EquationCurve],
     units: Mapping[str, str],
@@ -36,7 +36,7 @@ def flexible_page(
         provenance: origin of the result, by name.
     """
     parameters = tuple(
-        (*value_row(one["name"], one["value"], one["standard_deviation"], one["unit"]), one["expression"])
+        (*make_value_row(one["name"], one["value"], one["standard_deviation"], one["unit"]), one["expression"])
         for one in answer["parameters"]
     )
     sections = [ResultSection("Parameters", (*VALUE_COLUMNS, "expression"), parameters)]
@@ -54,7 +54,7 @@ def _prediction(answer: Mapping[str, Any], curves: Sequence[EquationCurve], unit
     """Errors of the equations, measured and predicted torque over time."""
     held_out = bool(answer["held_out"])
     rows = tuple(
-        (one["equation"], number(one["rms"], 3), number(one["error"], 3), percent(one["nrmse"]))
+        (one["equation"], number(one["rms"], 3), number(one["error"], 3), format_percent(one["nrmse"]))
         for one in answer["held_out" if held_out else "fit"]
     )
     plots = []

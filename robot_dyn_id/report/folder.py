@@ -14,7 +14,7 @@ from typing import Any
 from robot_dyn_id.errors import InputError
 from robot_dyn_id.identification.validation.explanation import ModelExplanation
 from robot_dyn_id.parameters import PARAMETERS_FILE, ParameterSet
-from robot_dyn_id.text.files import part_of, write_atomically
+from robot_dyn_id.text.files import name_part_of, write_atomically
 
 PARAMETERS, REPORT, PAGE = PARAMETERS_FILE, "report.json", "report.html"
 
@@ -24,12 +24,12 @@ RESULTS = (PARAMETERS, REPORT, PAGE)
 """Files of a folder of results."""
 
 
-def page_of_file(file: Path) -> Path:
+def name_page_of_file(file: Path) -> Path:
     """Page of a result that is one file: `gains_report.html` of `gains.yaml`."""
     return file.with_name(f"{file.stem}_{PAGE}")
 
 
-def output_folder(path: str | Path) -> Path:
+def make_output_folder(path: str | Path) -> Path:
     """The folder that results go to, made if needed.
 
     Raises:
@@ -60,7 +60,7 @@ def check_output_folder(folder: Path, names: Sequence[str] = ()) -> None:
             existing = existing.parent
         if not existing.is_dir():
             raise InputError(f"{existing}: is {'a file' if existing.is_file() else 'not a folder'}; give a folder")
-        parts = (*folder.relative_to(existing).parts, *(part_of(Path(name)).name for name in names))
+        parts = (*folder.relative_to(existing).parts, *(name_part_of(Path(name)).name for name in names))
         if any(len(os.fsencode(part)) > os.pathconf(existing, "PC_NAME_MAX") for part in parts):
             raise OSError(errno.ENAMETOOLONG, os.strerror(errno.ENAMETOOLONG))
         with tempfile.TemporaryFile(dir=existing):

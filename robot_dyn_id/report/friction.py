@@ -41,7 +41,7 @@ class FrictionCurve:
     parameters: Integers
 
 
-def friction_curve(parameters: ParameterSet, regressor: Regressor, joint: int) -> FrictionCurve | None:
+def compute_friction_curve(parameters: ParameterSet, regressor: Regressor, joint: int) -> FrictionCurve | None:
     """The friction of a joint, mimic followers included; None without friction terms or without motion.
 
     Args:
@@ -84,7 +84,7 @@ class ReversalCurve:
     sigma: Array | None
 
 
-def reversal_curve(parameters: ParameterSet, regressor: Regressor, joint: int) -> ReversalCurve | None:
+def compute_reversal_curve(parameters: ParameterSet, regressor: Regressor, joint: int) -> ReversalCurve | None:
     """Presliding friction of a joint, mimic followers included; None without terms that have states.
 
     All other joints are at rest at zero. The reversal is at zero, from negative to positive velocity.

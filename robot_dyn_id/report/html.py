@@ -14,18 +14,18 @@ from robot_dyn_id.dynamics.regressor import Regressor
 from robot_dyn_id.findings import Finding
 from robot_dyn_id.identification.validation.explanation import ModelExplanation
 from robot_dyn_id.identification.validation.explanation.joints import JointExplanation
-from robot_dyn_id.identification.validation.uses import figure_texts
+from robot_dyn_id.identification.validation.uses import format_figure_texts
 from robot_dyn_id.parameters import ParameterSet
 from robot_dyn_id.report import plots
 from robot_dyn_id.report.advice import advise
-from robot_dyn_id.report.assets import MAX_SHOWN_FINDINGS, number, page_environment, plus_minus
-from robot_dyn_id.report.bodies import bodies_scene
-from robot_dyn_id.report.friction import friction_curve, reversal_curve
-from robot_dyn_id.report.interactive import PlotSheet, script_safe
+from robot_dyn_id.report.assets import MAX_SHOWN_FINDINGS, format_plus_minus, make_page_environment, number
+from robot_dyn_id.report.bodies import make_bodies_scene
+from robot_dyn_id.report.friction import compute_friction_curve, compute_reversal_curve
+from robot_dyn_id.report.interactive import PlotSheet, escape_script
 from robot_dyn_id.report.ranking import rank_findings
-from robot_dyn_id.report.summary import base_parameter_rows
+from robot_dyn_id.report.summary import list_base_parameter_rows
 from robot_dyn_id.report.uses import LIMITED_MEANS, list_joints
-from robot_dyn_id.signals.torque_shares import WEAK_TORQUE_SHARE, torque_shares_of
+from robot_dyn_id.signals.torque_shares import WEAK_TORQUE_SHARE, compute_torque_shares_of
 from robot_dyn_id.text.files import write_atomically
 
 
@@ -47,7 +47,7 @@ def write_html(path: Path, summary: dict[str, Any], explanation: ModelExplanatio
     metrics = summary["held_out"]["joints"]
     rows = _parameter_rows(parameters, regressor, explanation)
     page = (
-        page_environment()
+        make_page_environment()
         .get_template("report.html.j2")
         .render(
             sheet=sheet,
@@ -77,12 +77,12 @@ def write_html(path: Path, summary: dict[str, Any], explanation: ModelExplanatio
                     **metrics[number],
                     "worse": _worse_than_constant(metrics[number]),
                     "explained_by": joint,
-                    "torque": sheet.add(f"torque-{number}", plots.torque_plot(axis, joint)),
-                    "residual": sheet.add(f"residual-{number}", plots.residual_plot(axis, joint)),
-                    "parts": sheet.add(f"parts-{number}", plots.parts_plot(axis, joint)),
+                    "torque": sheet.add(f"torque-{number}", plots.plot_torque(axis, joint)),
+                    "residual": sheet.add(f"residual-{number}", plots.plot_residual(axis, joint)),
+                    "parts": sheet.add(f"parts-{number}", plots.plot_parts(axis, joint)),
                     "details": _details(sheet, joint, number),
                     "coverage": sheet.add(
-                        f"coverage-{number}", plots.coverage_plot(joint, explanation.excitation[number])
+                        f"coverage-{number}", plots.plot_coverage(joint, explanation.excitation[number])
                     ),
                     **_friction(sheet, parameters, regressor, joint, number),
                 }
@@ -97,7 +97,7 @@ def write_html(path: Path, summary: dict[str, Any], explanation: ModelExplanatio
             weak=WEAK_TORQUE_SHARE,
             contains_prior=parameters.estimate.prior_strength != 0.0,
             tolerance=MAX_DIFFERENCE_RATIO,
-            scene=script_safe(bodies_scene(regressor.model, parameters, explanation.links)),
+            scene=escape_script(make_bodies_scene(regressor.model, parameters, explanation.links)),
         )
     )
     write_atomically(path, page)
@@ -106,7 +106,7 @@ def write_html(path: Path, summary: dict[str, Any], explanation: ModelExplanatio
 def _use_texts(fit: dict[str, Any]) -> tuple[str, str]:
     """Figure of a use and its limit without their unit; a dash where they are unknown."""
     figure, threshold = (math.nan if fit[key] is None else fit[key] for key in ("figure", "threshold"))
-    one, other = figure_texts(figure, threshold, fit["unit"])
+    one, other = format_figure_texts(figure, threshold, fit["unit"])
     return _for_page(one), _for_page(other)
 
 
@@ -125,8 +125,8 @@ def _parameter_rows(
     parameters: ParameterSet, regressor: Regressor, explanation: ModelExplanation
 ) -> list[dict[str, Any]]:
     """Base parameters with the values of the URDF, as numbers and as text; what is not known is None."""
-    shares = torque_shares_of(parameters, regressor).tolist()
-    rows = zip(base_parameter_rows(parameters), shares, explanation.parameters, strict=True)
+    shares = compute_torque_shares_of(parameters, regressor).tolist()
+    rows = zip(list_base_parameter_rows(parameters), shares, explanation.parameters, strict=True)
     return [
         {
             **row,
@@ -149,11 +149,11 @@ def _parameter_rows(
 def _details(sheet: PlotSheet, joint: JointExplanation, number: int) -> list[tuple[str, str]]:
     """Captions and names of the plots of a residual over speed and position and as a spectrum."""
     found = [
-        ("Residual over speed", sheet.add(f"speed-{number}", plots.scatter_plot(joint, "speed"))),
-        ("Residual over position", sheet.add(f"position-{number}", plots.scatter_plot(joint, "position"))),
+        ("Residual over speed", sheet.add(f"speed-{number}", plots.plot_scatter(joint, "speed"))),
+        ("Residual over position", sheet.add(f"position-{number}", plots.plot_scatter(joint, "position"))),
     ]
     if joint.spectrum is not None:
-        plot = plots.spectrum_plot(joint.unit, joint.spectrum)
+        plot = plots.plot_spectrum(joint.unit, joint.spectrum)
         found.append(("Spectrum of the effort as recorded", sheet.add(f"spectrum-{number}", plot)))
     return found
 
@@ -186,7 +186,7 @@ def _written(row: dict[str, Any]) -> dict[str, Any]:
     value, sigma = row["value"], row["standard_deviation"]
     if value is None or sigma is None:
         return {"value_text": number(value), "sigma_text": "not known", "interval_text": number(None)}
-    value_text, sigma_text = plus_minus(value, sigma)
+    value_text, sigma_text = format_plus_minus(value, sigma)
     ends = row["interval"]
     interval = number(None) if ends is None else " \N{HORIZONTAL ELLIPSIS} ".join(number(end) for end in ends)
     return {"value_text": value_text, "sigma_text": sigma_text, "interval_text": interval}
@@ -196,13 +196,13 @@ def _friction(
     sheet: PlotSheet, parameters: ParameterSet, regressor: Regressor, joint: JointExplanation, number: int
 ) -> dict[str, Any]:
     """Friction curve of a joint, that of presliding, and their parameters; None where there is none."""
-    curve = friction_curve(parameters, regressor, number)
+    curve = compute_friction_curve(parameters, regressor, number)
     if curve is None:
         return {"friction": None, "presliding": None, "friction_terms": [], "friction_known": True}
-    reversal, rows = reversal_curve(parameters, regressor, number), base_parameter_rows(parameters)
+    reversal, rows = compute_reversal_curve(parameters, regressor, number), list_base_parameter_rows(parameters)
     return {
-        "friction": sheet.add(f"friction-{number}", plots.friction_plot(curve, joint)),
-        "presliding": None if reversal is None else sheet.add(f"presliding-{number}", plots.reversal_plot(reversal)),
+        "friction": sheet.add(f"friction-{number}", plots.plot_friction(curve, joint)),
+        "presliding": None if reversal is None else sheet.add(f"presliding-{number}", plots.plot_reversal(reversal)),
         "friction_terms": [{**rows[i], **_written(rows[i])} for i in curve.parameters],
         "friction_known": curve.sigma is not None,
     }

@@ -160,7 +160,7 @@ class PlotSheet:
 
     def json(self) -> str:
         """Data of all plots, to be put into a script element."""
-        return script_safe({"columns": self.columns, "plots": self.plots})
+        return escape_script({"columns": self.columns, "plots": self.plots})
 
     def _table(self, table: Table, ratio_x: bool, ratio_y: bool) -> dict[str, Any]:
         entries = []
@@ -206,13 +206,13 @@ def pack_column(values: Array, ratio: bool = False) -> list[float | None] | dict
     }
 
 
-def script_safe(content: Any) -> str:
+def escape_script(content: Any) -> str:
     """JSON that cannot end the script element it is in."""
     text = json.dumps(content, allow_nan=False, separators=(",", ":"))
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
 
-def min_max_buckets(
+def decimate_curves(
     x: Array, curves: Iterable[Array], buckets: int, breaks: Integers | None = None
 ) -> tuple[Array, list[Array]]:
     """Decimate curves for display: the smallest and the largest value of each bucket, in their order.

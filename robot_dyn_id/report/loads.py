@@ -11,13 +11,13 @@ from robot_dyn_id.findings import Finding
 from robot_dyn_id.loads.drive_gains import DriveGains
 from robot_dyn_id.loads.fit import LoadFit
 from robot_dyn_id.loads.wrench import CHANNELS
-from robot_dyn_id.report.assets import number, percent
+from robot_dyn_id.report.assets import format_percent, number
 from robot_dyn_id.report.result import (
     VALUE_COLUMNS,
     ResultPage,
     ResultSection,
     fit_plots,
-    value_row,
+    make_value_row,
 )
 
 ADVICE = {
@@ -34,7 +34,7 @@ REJECTED = "What is declared is not what the arm carried."
 """Sentence of the page where the test rejects what was declared."""
 
 
-def payload_page(
+def render_payload_page(
     answer: Mapping[str, Any],
     fit: LoadFit,
     units: Mapping[str, str],
@@ -44,8 +44,8 @@ def payload_page(
     """Page of an identified payload.
 
     Args:
-        answer: answer of the command: verdict, `files.payload.payload_summary` where there is a body,
-            `files.payload.declared_summary`, offsets of the sensor.
+        answer: answer of the command: verdict, `files.payload.summarize_payload` where there is a body,
+            `files.payload.summarize_declared`, offsets of the sensor.
         fit: fit to the recordings.
         units: unit of each joint or channel of the fit.
         findings: findings about recordings and result.
@@ -56,7 +56,7 @@ def payload_page(
         sections.append(_body_section(answer))
     if answer.get("sensor_offsets"):
         pairs = answer["sensor_offsets"].items()
-        rows = tuple(value_row(name, value, sigma, SENSOR_UNITS[name]) for name, (value, sigma) in pairs)
+        rows = tuple(make_value_row(name, value, sigma, SENSOR_UNITS[name]) for name, (value, sigma) in pairs)
         sections.append(ResultSection("Offsets of the sensor", VALUE_COLUMNS, rows))
     advice, word, mood = ADVICE[verdict], verdict, verdict
     if declared is not None:
@@ -68,7 +68,7 @@ def payload_page(
     return ResultPage(title, word, mood, advice, tuple(sections), tuple(findings), provenance)
 
 
-def gains_page(
+def render_gains_page(
     gains: DriveGains, verdict: str, findings: Sequence[Finding], provenance: Mapping[str, str]
 ) -> ResultPage:
     """Page of identified drive gains.
@@ -81,7 +81,7 @@ def gains_page(
     """
     rows = tuple(
         (
-            *value_row(one.joint, one.value, one.standard_deviation, "effort per current"),
+            *make_value_row(one.joint, one.value, one.standard_deviation, "effort per current"),
             f"{number(100.0 * one.standard_deviation / abs(one.value), 2)} %" if math.isfinite(one.value) else "",
         )
         for one in gains.gains
@@ -102,11 +102,11 @@ def gains_page(
 def _body_section(answer: Mapping[str, Any]) -> ResultSection:
     """Mass, center of mass and moments of inertia with their standard deviations."""
     sigma = answer["standard_deviations"]
-    rows = [value_row("mass", answer["mass"], sigma["mass"], "kg")]
+    rows = [make_value_row("mass", answer["mass"], sigma["mass"], "kg")]
     centers = zip("xyz", answer["center_of_mass"], sigma["center_of_mass"], strict=True)
-    rows += [value_row(f"center of mass, {axis}", value, spread, "m") for axis, value, spread in centers]
+    rows += [make_value_row(f"center of mass, {axis}", value, spread, "m") for axis, value, spread in centers]
     rows += [
-        value_row(f"inertia {name[1:]}", value, sigma["inertia"][name], "kg m^2")
+        make_value_row(f"inertia {name[1:]}", value, sigma["inertia"][name], "kg m^2")
         for name, value in answer["inertia"].items()
     ]
     note = f"In the frame of {answer['link']}; inertia about the center of mass."
@@ -119,7 +119,7 @@ def _declared_section(declared: Mapping[str, Any]) -> ResultSection:
     for name, (difference, sigma) in declared["differences"].items():
         unit = "kg" if name == "mass" else "kg m^2" if name.startswith("I") else "m"
         sigmas = difference / sigma if sigma else math.nan
-        rows.append((*value_row(name, difference, sigma, unit), number(sigmas, 3)))
+        rows.append((*make_value_row(name, difference, sigma, unit), number(sigmas, 3)))
     word = "accepted" if declared["accepted"] else "rejected"
     note = (
         f"{declared['part'].capitalize()} of {number(declared['mass'])} kg {word}: chi-square "
@@ -138,9 +138,11 @@ def _fit_section(fit: LoadFit, units: Mapping[str, str]) -> ResultSection:
         (one.row, fit_plots(one.row, (one.t, one.measured, one.predicted), units[one.row], len(curves)))
         for one in curves
     )
-    rows = [(row, percent(error)) for row, error in zip(fit.rows, fit.errors.tolist(), strict=True)]
+    rows = [(row, format_percent(error)) for row, error in zip(fit.rows, fit.errors.tolist(), strict=True)]
     note = (
         "RMS of the residual over the RMS of the measured values, low-passed alike, on the recordings that the result "
         "was identified from."
     )
-    return ResultSection("Fit", ("row", "error"), (*rows, ("all", percent(fit.overall))), note, plots, numbers=(1,))
+    return ResultSection(
+        "Fit", ("row", "error"), (*rows, ("all", format_percent(fit.overall))), note, plots, numbers=(1,)
+    )

@@ -13,7 +13,7 @@ from robot_dyn_id.arrays import Array, Integers
 from robot_dyn_id.identification.validation.explanation.excitation import JointExcitation
 from robot_dyn_id.identification.validation.explanation.joints import JointExplanation, JointSpectrum
 from robot_dyn_id.report.friction import FrictionCurve, ReversalCurve
-from robot_dyn_id.report.interactive import Plot, PlotAxis, PlotRule, Series, Table, min_max_buckets
+from robot_dyn_id.report.interactive import Plot, PlotAxis, PlotRule, Series, Table, decimate_curves
 from robot_dyn_id.report.margins import LimitRow
 
 MAX_PLOTTED_POINTS = 4000
@@ -57,7 +57,7 @@ class DisplayTime:
     @classmethod
     def from_stamps(cls, t: Array, joints: int) -> DisplayTime:
         """Axis of stamps that may jump, on a page with curves of that number of joints."""
-        time, breaks, starts = timeline(t)
+        time, breaks, starts = make_timeline(t)
         places = np.flatnonzero(np.isnan(time))
         time[places] = 0.5 * (time[places - 1] + time[places + 1])
         return cls(time, breaks, starts, min(MAX_PLOTTED_POINTS, MAX_PAGE_POINTS // joints) // 2)
@@ -79,7 +79,7 @@ class DisplayTime:
             for one in series
             for edge in ((one.y if one.extremes is None else one.extremes,) if one.high is None else (one.y, one.high))
         ]
-        time, found = min_max_buckets(
+        time, found = decimate_curves(
             self.time,
             [np.insert(curve, self.breaks, np.nan, axis=-1) for curve in curves],
             self.buckets,
@@ -102,7 +102,7 @@ class DisplayTime:
         )
 
 
-def timeline(t: Array) -> tuple[Array, Integers, Array]:
+def make_timeline(t: Array) -> tuple[Array, Integers, Array]:
     """Stamps as an axis for plots: from 0, with the interruptions and changes of trial cut out.
 
     Returns:
@@ -119,7 +119,7 @@ def timeline(t: Array) -> tuple[Array, Integers, Array]:
     return np.asarray(np.insert(time, breaks, np.nan)), breaks, time[breaks]
 
 
-def torque_plot(axis: DisplayTime, joint: JointExplanation) -> Plot:
+def plot_torque(axis: DisplayTime, joint: JointExplanation) -> Plot:
     """Measured and predicted effort of a joint over the held-out data, with the 95 % band of the prediction."""
     series = joint.series
     low, high = np.percentile(series.raw, HIDDEN_OUTLIERS)
@@ -137,7 +137,7 @@ def torque_plot(axis: DisplayTime, joint: JointExplanation) -> Plot:
     return replace(plot, y=replace(plot.y, room=(float(low), float(high))))
 
 
-def residual_plot(axis: DisplayTime, joint: JointExplanation) -> Plot:
+def plot_residual(axis: DisplayTime, joint: JointExplanation) -> Plot:
     """Measured minus predicted effort of a joint over the held-out data."""
     series = joint.series
     curves = [
@@ -146,7 +146,7 @@ def residual_plot(axis: DisplayTime, joint: JointExplanation) -> Plot:
     return axis.plot("Residual over time", f"residual [{joint.unit}]", curves, height=160)
 
 
-def parts_plot(axis: DisplayTime, joint: JointExplanation) -> Plot:
+def plot_parts(axis: DisplayTime, joint: JointExplanation) -> Plot:
     """Predicted effort of a joint by cause over the held-out data."""
     curves = [
         Series(label, getattr(joint.series, name), color, width=1.3) for name, (label, color) in PART_LOOKS.items()
@@ -154,7 +154,7 @@ def parts_plot(axis: DisplayTime, joint: JointExplanation) -> Plot:
     return axis.plot("Predicted effort by cause over time", f"effort [{joint.unit}]", curves, height=368)
 
 
-def scatter_plot(joint: JointExplanation, over: Literal["speed", "position"]) -> Plot:
+def plot_scatter(joint: JointExplanation, over: Literal["speed", "position"]) -> Plot:
     """Residual of a joint over its speed or position."""
     unit = joint.position_unit + ("/s" if over == "speed" else "")
     return Plot(
@@ -167,7 +167,7 @@ def scatter_plot(joint: JointExplanation, over: Literal["speed", "position"]) ->
     )
 
 
-def spectrum_plot(unit: str, spectrum: JointSpectrum) -> Plot:
+def plot_spectrum(unit: str, spectrum: JointSpectrum) -> Plot:
     """Amplitude densities of the recorded effort of a joint and of its residual."""
     positive = spectrum.frequency > 0.0
     curves = (
@@ -184,11 +184,11 @@ def spectrum_plot(unit: str, spectrum: JointSpectrum) -> Plot:
     )
 
 
-def friction_plot(curve: FrictionCurve, joint: JointExplanation) -> Plot:
+def plot_friction(curve: FrictionCurve, joint: JointExplanation) -> Plot:
     """Friction and offset of a joint over its speeds: data, identified with a band of two sigma, and the URDF's."""
     tables = [
         _points(joint.scatter.speed, Series("measured less other causes", joint.scatter.friction, "soft", "points")),
-        Table(curve.speed, tuple(effort_series("identified", curve.effort, curve.sigma, "orange"))),
+        Table(curve.speed, tuple(plot_effort_series("identified", curve.effort, curve.sigma, "orange"))),
     ]
     if joint.friction_urdf is not None:
         nominal = joint.friction_urdf.damping * curve.speed + joint.friction_urdf.friction * np.sign(curve.speed)
@@ -202,7 +202,7 @@ def friction_plot(curve: FrictionCurve, joint: JointExplanation) -> Plot:
     )
 
 
-def coverage_plot(joint: JointExplanation, excitation: JointExcitation) -> Plot:
+def plot_coverage(joint: JointExplanation, excitation: JointExcitation) -> Plot:
     """Speeds of a joint over its positions, with the limits of both in the URDF."""
     points = Series("samples", joint.scatter.speed, "blue", "points")
     rules = [PlotRule(float(end), vertical=True, color="bad") for end in excitation.position_limits]
@@ -226,18 +226,18 @@ def _points(places: Array, series: Series) -> Table:
     return Table(places[order], (replace(series, y=series.y[order]),))
 
 
-def reversal_plot(curve: ReversalCurve) -> Plot:
+def plot_reversal(curve: ReversalCurve) -> Plot:
     """Presliding friction of a joint over the displacement after a reversal, with a band of two sigma."""
     return Plot(
         "Presliding friction over the displacement after a reversal",
         PlotAxis(f"displacement after a reversal [{curve.displacement_unit}]", logarithmic=True),
         PlotAxis(f"presliding [{curve.unit}]"),
-        (Table(curve.displacement, tuple(effort_series("identified", curve.effort, curve.sigma, "orange"))),),
+        (Table(curve.displacement, tuple(plot_effort_series("identified", curve.effort, curve.sigma, "orange"))),),
         rules=(PlotRule(0.0),),
     )
 
 
-def effort_series(label: str, effort: Array, sigma: Array | None, color: str) -> list[Series]:
+def plot_effort_series(label: str, effort: Array, sigma: Array | None, color: str) -> list[Series]:
     """An effort, over its band of two sigma where there is one."""
     line = Series(label, effort, color, width=1.8)
     if sigma is None:

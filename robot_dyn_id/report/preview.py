@@ -13,16 +13,16 @@ import numpy as np
 from robot_dyn_id.errors import UsageError
 from robot_dyn_id.excitation.collision.clearance import UNCHECKED, Clearance
 from robot_dyn_id.excitation.collision.obstacles import HalfSpace, Obstacle
-from robot_dyn_id.excitation.collision.shapes import visual_geometry
+from robot_dyn_id.excitation.collision.shapes import read_visual_geometry
 from robot_dyn_id.excitation.limits import MotionLimits
 from robot_dyn_id.model.kinematics import Kinematics
 from robot_dyn_id.model.robot import RobotModel
-from robot_dyn_id.report.assets import page_environment
-from robot_dyn_id.report.bodies import quaternions
-from robot_dyn_id.report.interactive import PlotSheet, script_safe
+from robot_dyn_id.report.assets import make_page_environment
+from robot_dyn_id.report.bodies import convert_to_quaternions
+from robot_dyn_id.report.interactive import PlotSheet, escape_script
 from robot_dyn_id.report.margins import PlannedMotion, limit_rows
 from robot_dyn_id.report.plots import limit_plot
-from robot_dyn_id.report.solids import STAND_IN, drawn_shapes
+from robot_dyn_id.report.solids import STAND_IN, draw_shapes
 from robot_dyn_id.text.files import write_atomically
 
 FRAMES = 600
@@ -79,7 +79,7 @@ def write_preview(
     clearance = options.clearance
     if len(motion.q) != len(model.joint_names):
         raise UsageError(f"motion: {len(motion.q)} joints, {model.name} has {', '.join(model.joint_names)}")
-    geometry = visual_geometry(model, options.folders)
+    geometry = read_visual_geometry(model, options.folders)
     stand_ins = tuple(shape for shape in clearance.shapes if shape.stand_in) if clearance else ()
     around = clearance.obstacles if clearance else tuple(options.obstacles)
     rows = limit_rows(model, motion, options.limits)
@@ -88,7 +88,7 @@ def write_preview(
     bodies = {shape.placement.body for shape in shapes}
     each = len(rows) // len(model.joint_names)
     shown = np.unique(np.linspace(0, len(motion.t) - 1, POINTS).astype(np.int64))
-    template, sheet = page_environment().get_template("preview.html.j2"), PlotSheet()
+    template, sheet = make_page_environment().get_template("preview.html.j2"), PlotSheet()
     page = template.render(
         title=options.title or f"Motion of {model.name}",
         model=model,
@@ -116,12 +116,12 @@ def write_preview(
         sheet=sheet,
         drawn=len(shown),
         samples=len(motion.t),
-        data=script_safe(scene(model, motion, around, drawn_shapes(shapes, around))),
+        data=escape_script(make_scene(model, motion, around, draw_shapes(shapes, around))),
     )
     write_atomically(path, page)
 
 
-def scene(
+def make_scene(
     model: RobotModel, motion: PlannedMotion, obstacles: Sequence[Obstacle], shapes: list[dict[str, Any]]
 ) -> dict[str, Any]:
     """Content of the animation.
@@ -149,7 +149,7 @@ def scene(
         "joints": list(model.joint_names),
         "bodies": list(model.body_names),
         "parents": model.parent.tolist(),
-        "poses": np.round(np.concatenate([position, quaternions(rotation)], axis=-1), DIGITS).tolist(),
+        "poses": np.round(np.concatenate([position, convert_to_quaternions(rotation)], axis=-1), DIGITS).tolist(),
         "shapes": shapes,
         "planes": planes or [{"normal": [0.0, 0.0, 1.0], "height": 0.0, "solid": False}],
         "center": np.round((low + high) / 2.0, 4).tolist(),

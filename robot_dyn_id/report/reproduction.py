@@ -11,7 +11,7 @@ import numpy as np
 
 from robot_dyn_id.report.assets import number
 from robot_dyn_id.report.drawing import Curve, Drawing, Panel
-from robot_dyn_id.report.interactive import Plot, PlotAxis, Series, Table, min_max_buckets
+from robot_dyn_id.report.interactive import Plot, PlotAxis, Series, Table, decimate_curves
 from robot_dyn_id.report.plots import MAX_PAGE_POINTS, MAX_PLOTTED_POINTS
 from robot_dyn_id.report.result import ResultPage, ResultSection
 
@@ -31,7 +31,9 @@ COLUMNS = ("figure", "published", "rerun", "ours", "quartiles", "target", "verdi
 """Columns of the table of figures."""
 
 
-def reproduction_page(answer: Mapping[str, Any], drawings: Sequence[Drawing], missed: int, software: str) -> ResultPage:
+def render_reproduction_page(
+    answer: Mapping[str, Any], drawings: Sequence[Drawing], missed: int, software: str
+) -> ResultPage:
     """Page of a reproduced paper.
 
     Args:
@@ -97,7 +99,7 @@ def _table(curve: Curve, color: str, buckets: int) -> Table:
     x, y = np.asarray(curve.x, dtype=np.float64)[there], np.asarray(curve.y, dtype=np.float64)[there]
     series = Series(curve.label, y, color)
     if curve.style == "line" and np.all(np.diff(x) >= 0.0):
-        x, (y,) = min_max_buckets(x, [y], buckets)
+        x, (y,) = decimate_curves(x, [y], buckets)
         return Table(x, (replace(series, y=y),))
     order = np.argsort(x, kind="stable")[:: max(1, len(x) // (2 * buckets))]
     return Table(x[order], (replace(series, y=y[order], style="points", width=2.0),))

@@ -14,14 +14,14 @@ import numpy as np
 
 from robot_dyn_id.arrays import Array
 from robot_dyn_id.findings import Finding
-from robot_dyn_id.report.assets import MAX_SHOWN_FINDINGS, page_environment, plus_minus
+from robot_dyn_id.report.assets import MAX_SHOWN_FINDINGS, format_plus_minus, make_page_environment
 from robot_dyn_id.report.interactive import Plot, PlotAxis, PlotSheet, Series, Table
 from robot_dyn_id.report.plots import TIME_GROUP, DisplayTime
 from robot_dyn_id.report.ranking import rank_findings
 from robot_dyn_id.text.files import write_atomically
 
 VALUE_COLUMNS = ("quantity", "value", "± sigma", "unit")
-"""Titles of the columns of `value_row`."""
+"""Titles of the columns of `make_value_row`."""
 
 
 @dataclass(frozen=True)
@@ -83,21 +83,21 @@ def write_result_page(path: Path, page: ResultPage) -> None:
     for section in page.sections:
         for plot in (plot for _, drawn in section.plots for plot in drawn):
             names[plot.title] = sheet.add(f"plot-{len(names)}", plot)
-    template = page_environment().get_template("result.html.j2")
+    template = make_page_environment().get_template("result.html.j2")
     findings = rank_findings(page.findings)
     text = template.render(page=page, names=names, findings=findings, max_findings=MAX_SHOWN_FINDINGS, sheet=sheet)
     write_atomically(path, text)
 
 
-def value_row(name: str, value: float, sigma: float | None, unit: str) -> tuple[str, ...]:
+def make_value_row(name: str, value: float, sigma: float | None, unit: str) -> tuple[str, ...]:
     """Row of a table with `VALUE_COLUMNS`; a value that is not identified has no sigma, or an infinite one."""
     if sigma is None or not np.isfinite(sigma) or not np.isfinite(value):
-        return name, "not identified", "", unit_text(unit)
-    value_text, sigma_text = plus_minus(value, sigma)
-    return name, value_text, sigma_text, unit_text(unit)
+        return name, "not identified", "", format_unit(unit)
+    value_text, sigma_text = format_plus_minus(value, sigma)
+    return name, value_text, sigma_text, format_unit(unit)
 
 
-def unit_text(unit: str) -> str:
+def format_unit(unit: str) -> str:
     """A unit as pages write it."""
     return unit.replace("^2", "²")
 

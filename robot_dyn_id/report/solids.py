@@ -12,7 +12,7 @@ from robot_dyn_id.excitation.collision.meshes import simplify
 from robot_dyn_id.excitation.collision.obstacles import Box, Obstacle
 from robot_dyn_id.excitation.collision.shapes import Shape
 from robot_dyn_id.model.kinematics import BASE, Placement
-from robot_dyn_id.report.turned import ROUND, Polygons, turned_profile
+from robot_dyn_id.report.turned import ROUND, Polygons, turn_profile
 
 FACES = 6000
 """Triangles of all meshes together: what a canvas draws thirty times a second, and keeps a page small."""
@@ -26,7 +26,7 @@ STAND_IN = (204, 93, 232)
 OBSTACLE = (240, 190, 140)
 
 
-def drawn_shapes(shapes: tuple[Shape, ...], obstacles: tuple[Obstacle, ...]) -> list[dict[str, Any]]:
+def draw_shapes(shapes: tuple[Shape, ...], obstacles: tuple[Obstacle, ...]) -> list[dict[str, Any]]:
     """Every shape as polygons, in its body's frame.
 
     Keys: `link`, `body`, `vertices` (flat), `faces`, `closed`, `color`, `opacity`; `stand_in` of links.
@@ -74,15 +74,15 @@ def _primitive(kind: str, size: tuple[float, ...]) -> Polygons:
         return _box(size, 1)
     if kind == "sphere":
         angles = np.linspace(-np.pi / 2, np.pi / 2, ROUND // 2 + 1)
-        return turned_profile(size[0] * np.cos(angles), size[0] * np.sin(angles))
+        return turn_profile(size[0] * np.cos(angles), size[0] * np.sin(angles))
     radius, half = size[0], size[1] / 2.0
     if kind == "cylinder":
         heights = np.linspace(-half, half, 4)
-        return turned_profile(np.full(4, radius), heights)
+        return turn_profile(np.full(4, radius), heights)
     angles = np.linspace(0.0, np.pi / 2, ROUND // 4 + 1)
     profile = np.concatenate([radius * np.cos(angles[::-1]), radius * np.cos(angles)])
     heights = np.concatenate([-half - radius * np.sin(angles[::-1]), half + radius * np.sin(angles)])
-    return turned_profile(profile, heights)
+    return turn_profile(profile, heights)
 
 
 def _box(size: tuple[float, ...], tiles: int) -> Polygons:

@@ -19,7 +19,7 @@ from robot_dyn_id.parameters import ParameterSet
 from robot_dyn_id.signals.trials import FilteredTrials
 
 
-def identification_summary(
+def summarize_identification(
     identification: Identification, parameters_file: str, explanation: ModelExplanation | None = None
 ) -> dict[str, Any]:
     """Answer of `robot-dyn-id identify`. Numbers that are not finite are null.
@@ -43,8 +43,8 @@ def identification_summary(
         "physically_consistent": parameters.bodies.physically_consistent,
         "unconstrained_nrmse": _optional(identification.unconstrained_nrmse),
         "noise_rms": [_finite(value) for value in estimate.noise_rms],
-        "base_parameters": base_parameter_rows(parameters),
-        **explanation_summary(explanation or explain(identification.evaluation, parameters, training)),
+        "base_parameters": list_base_parameter_rows(parameters),
+        **summarize_explanation(explanation or explain(identification.evaluation, parameters, training)),
         "intervals": None
         if estimate.intervals is None
         else [[_finite(end) for end in pair] for pair in estimate.intervals],
@@ -100,7 +100,7 @@ def _essential(identification: Identification) -> dict[str, Any] | None:
     }
 
 
-def evaluation_summary(
+def summarize_evaluation(
     evaluation: Evaluation, parameters_file: str, parameters: ParameterSet, explanation: ModelExplanation | None = None
 ) -> dict[str, Any]:
     """Answer of `robot-dyn-id validate`; rows are samples times joints. Without an explanation it is made."""
@@ -112,11 +112,11 @@ def evaluation_summary(
         **summary,
         "held_out_sources": list(survey.sources),
         "sources": list(parameters.provenance.sources),
-        **explanation_summary(explanation or explain(evaluation, parameters)),
+        **summarize_explanation(explanation or explain(evaluation, parameters)),
     }
 
 
-def explanation_summary(explanation: ModelExplanation) -> dict[str, Any]:
+def summarize_explanation(explanation: ModelExplanation) -> dict[str, Any]:
     """Figures of an explanation without its curves; see the attributes of `ModelExplanation` and its parts."""
     return {
         "torque_by_cause": {
@@ -166,7 +166,7 @@ def _plain_value(value: Any) -> Any:
     return _finite(value) if isinstance(value, float) else value
 
 
-def base_parameter_rows(parameters: ParameterSet) -> list[dict[str, Any]]:
+def list_base_parameter_rows(parameters: ParameterSet) -> list[dict[str, Any]]:
     """One entry per base parameter; `interval` is null if the estimator has none."""
     intervals: list[list[float | None] | None] = [None] * len(parameters.base.names)
     if len(parameters.estimate.interval_lows):

@@ -20,9 +20,9 @@ from robot_dyn_id.report.uses import (
     HEADS,
     LIMITED_MEANS,
     answer_rows,
+    format_reduced,
     has_limited,
     identify_line,
-    reduced_text,
     use_rows,
 )
 from robot_dyn_id.uses import ANSWERS
@@ -37,19 +37,19 @@ LARGEST_PRINTED_RATIO = 9.995
 """Ratio above which a percentage no longer fits its column."""
 
 
-def evaluation_text(evaluation: Evaluation) -> str:
+def format_evaluation(evaluation: Evaluation) -> str:
     """Table of the held-out errors per joint, the cross-check, the warnings and the verdict."""
     return "\n".join(_evaluation_lines(evaluation))
 
 
-def identification_text(result: Identification) -> str:
+def format_identification(result: Identification) -> str:
     """Errors per joint, the model and how it was chosen, uses, findings and verdict."""
     return "\n".join(_evaluation_lines(result.evaluation, model_lines(result)))
 
 
 def model_lines(result: Identification) -> Iterator[str]:
     """The size of the model, the cost of physical consistency, what a reduction has left out, and the chosen terms."""
-    yield parameter_count_text(result.parameters)
+    yield format_parameter_count(result.parameters)
     yield from _consistency_lines(result)
     yield from _essential_lines(result)
     yield from _choice_lines(result)
@@ -84,7 +84,7 @@ def fit_text(fit: LoadFit, verdict: str) -> str:
     return f"fit: error {fit.overall:.2%} of the measured values ({errors})\nverdict: {verdict}"
 
 
-def parameter_count_text(parameters: ParameterSet) -> str:
+def format_parameter_count(parameters: ParameterSet) -> str:
     """Number of base parameters by kind, of those that are zero, and of the others that are poorly identified."""
     inertial = int(np.count_nonzero(parameters.base.independent < 10 * len(parameters.robot.body_names)))
     count, zero = len(parameters.base.names), np.asarray(parameters.estimate.values) == 0.0
@@ -118,16 +118,16 @@ def _evaluation_lines(evaluation: Evaluation, model: Iterable[str] = ()) -> Iter
         f"{'joint':<24} {'RMS':>9} {'error':>9} {'NRMSE':>7} {'URDF':>7} {'corr.':>7}  (held-out effort; NRMSE of "
         "this model and of the URDF's own)"
     )
-    for name, rms, error, nrmse, nominal, correlation, unit in joint_rows(evaluation):
+    for name, rms, error, nrmse, nominal, correlation, unit in list_joint_rows(evaluation):
         yield f"{name:<24} {rms:>9} {error:>9} {nrmse:>7} {nominal:>7} {correlation:>7}  {unit}"
     yield from check_lines(evaluation)
     yield from model
     yield from use_lines(evaluation.uses)
-    yield from finding_lines(evaluation.findings, decisive_codes(evaluation))
+    yield from format_findings_briefly(evaluation.findings, list_decisive_codes(evaluation))
     yield f"verdict: {evaluation.verdict.word}"
 
 
-def joint_rows(evaluation: Evaluation) -> Iterator[tuple[str, str, str, str, str, str, str]]:
+def list_joint_rows(evaluation: Evaluation) -> Iterator[tuple[str, str, str, str, str, str, str]]:
     """Name, RMS, error, NRMSE, NRMSE of the URDF, correlation and unit of the held-out effort of each joint."""
     for joint in evaluation.held_out.joints:
         yield (
@@ -178,16 +178,16 @@ def note_lines(judgments: Sequence[UseJudgment]) -> Iterator[str]:
     if has_limited(judgments):
         yield LIMITED_MEANS
     for reduced in reduce_joints(judgments):
-        yield reduced_text(reduced)
+        yield format_reduced(reduced)
         yield f"    {identify_line(reduced)}"
 
 
-def decisive_codes(evaluation: Evaluation) -> set[str]:
+def list_decisive_codes(evaluation: Evaluation) -> set[str]:
     """Codes of the findings that answers about uses rest on."""
     return {code for one in evaluation.uses for code in one.fit.because}
 
 
-def finding_lines(
+def format_findings_briefly(
     findings: Iterable[Finding], decisive: Collection[str] = (), most: int = MAX_PRINTED_FINDINGS
 ) -> Iterator[str]:
     """At most some findings with their codes, the most useful first; see `rank_findings`.
@@ -206,10 +206,10 @@ def finding_lines(
     rest = ranked[most:]
     if rest:
         sign = "!" if any(SIGNS[one.severity] == "!" for group in rest for one in group) else "-"
-        yield f"  {sign} {more_findings(rest)}"
+        yield f"  {sign} {count_more_findings(rest)}"
 
 
-def more_findings(groups: Sequence[Sequence[Finding]]) -> str:
+def count_more_findings(groups: Sequence[Sequence[Finding]]) -> str:
     """Number of the findings that are not printed."""
     return f"and {len(groups)} more: see the report"
 

@@ -14,7 +14,7 @@ Polygons = tuple[Array, list[list[int]]]
 """Corners [m], shape (c, 3), and the corners of each face, counted from outside against the clock."""
 
 
-def turned_profile(radii: Array, heights: Array) -> Polygons:
+def turn_profile(radii: Array, heights: Array) -> Polygons:
     """A profile turned about z, from below, with lids."""
     angles = 2.0 * np.pi / ROUND * np.arange(ROUND)
     circle = np.column_stack([np.cos(angles), np.sin(angles)])

@@ -55,7 +55,7 @@ def has_limited(judgments: Sequence[UseJudgment]) -> bool:
     return any(ANSWERS[1] in (one.fit.answer, *one.joints.values()) for one in judgments)
 
 
-def reduced_text(reduced: ReducedFit) -> str:
+def format_reduced(reduced: ReducedFit) -> str:
     """Uses that fewer joints are fit for."""
     uses = ", ".join(name_use(use) for use in reduced.uses)
     left_out = list_joints(reduced.without, reduced.order)

@@ -112,7 +112,7 @@ class Repairs:
             self.missing[channel] = self.missing.get(channel, 0) + counts
 
 
-def median_step(recording: Recording, joints: Sequence[str]) -> float:
+def compute_median_step(recording: Recording, joints: Sequence[str]) -> float:
     """Median distance of the time stamps [s], from the first `STAMPS` samples of a recording.
 
     Raises:
@@ -133,7 +133,7 @@ def begin(source: str, chunks: Iterator[Chunk]) -> tuple[float, Iterator[Chunk]]
         until they are read.
 
     Raises:
-        InputError: see `median_step`.
+        InputError: see `compute_median_step`.
     """
     held: deque[Chunk] = deque()
     count = 0
@@ -189,9 +189,9 @@ def clean(
     warmth = np.full((1, len(joints)), np.nan)
     for raw in recording.chunks(joints):
         repairs.rows += len(raw)
-        chunk = _kinematics_only(raw) if drives is None else with_efforts(raw, recording, joints, drives)
+        chunk = _kinematics_only(raw) if drives is None else make_efforts(raw, recording, joints, drives)
         if chunk.temperature is not None:
-            warmth = held(chunk.temperature, warmth)
+            warmth = hold_values(chunk.temperature, warmth)
             chunk = replace(chunk, temperature=warmth)
         chunk, keep = _usable(chunk, repairs)
         forward = np.maximum.accumulate(np.concatenate([[latest], np.where(keep, chunk.t, -np.inf)]))
@@ -216,7 +216,7 @@ def clean(
                 yield segment, chunk.take(slice(part[0], part[-1] + 1))
 
 
-def held(values: Array, before: Array) -> Array:
+def hold_values(values: Array, before: Array) -> Array:
     """Values with what is missing taken from the row before, as slower sensors need it, shape (n, joints).
 
     Args:
@@ -273,7 +273,7 @@ def _within(values: Array, largest: float) -> bool:
     return bool((np.abs(values) <= largest).all())  # false where not a number
 
 
-def with_efforts(raw: Chunk, recording: Recording, joints: Sequence[str], drives: Mapping[str, Drive]) -> Chunk:
+def make_efforts(raw: Chunk, recording: Recording, joints: Sequence[str], drives: Mapping[str, Drive]) -> Chunk:
     """The chunk with efforts in N m or N: currents times gain and sign where a joint has them.
 
     A joint with a gain takes its current; without a current channel its effort, unless the source says that this is a
@@ -326,20 +326,20 @@ def _check_gains(raw: Chunk, recording: Recording, joints: Sequence[str], drives
         )
 
 
-def takes_current(raw: Chunk, joints: Sequence[str], drives: Mapping[str, Drive]) -> Mask:
-    """Joints whose effort is made of the current channel, shape (n,); see `with_efforts`."""
+def flag_current(raw: Chunk, joints: Sequence[str], drives: Mapping[str, Drive]) -> Mask:
+    """Joints whose effort is made of the current channel, shape (n,); see `make_efforts`."""
     gains = [drives.get(joint, Drive()).gain for joint in joints]
     return np.array([raw.current is not None and (raw.tau is None or gain is not None) for gain in gains], dtype=bool)
 
 
-def reported_efforts(raw: Chunk, joints: Sequence[str], drives: Mapping[str, Drive]) -> Array | None:
+def read_reported_efforts(raw: Chunk, joints: Sequence[str], drives: Mapping[str, Drive]) -> Array | None:
     """Values that the efforts are made of, before gains and signs, shape (N, n); None where nothing is recorded."""
     if raw.tau is None or raw.current is None:
         return raw.current if raw.tau is None else raw.tau
-    return np.where(takes_current(raw, joints, drives), raw.current, raw.tau)
+    return np.where(flag_current(raw, joints, drives), raw.current, raw.tau)
 
 
-def effort_sources(
+def find_effort_sources(
     recording: Recording, joints: Sequence[str], drives: Mapping[str, Drive]
 ) -> tuple[tuple[str, ...], tuple[Finding, ...]]:
     """Source of each joint's effort.

@@ -83,7 +83,7 @@ def _find_moving(bandwidth: Array, speed: Array) -> Mask:
     return np.asarray((bandwidth > 0.0) & (speed > MOVING_SHARE * speed.max(initial=0.0)))
 
 
-def acceleration_limit(frequency: Array, power: Array, rate: float, derivatives: int) -> float:
+def find_acceleration_limit(frequency: Array, power: Array, rate: float, derivatives: int) -> float:
     """Frequency up to which the noise of an acceleration is `ACCELERATION_NOISE_SHARE` of its power [Hz].
 
     The noise is taken for white: that of the band of `NOISE_BAND`, or that right above the motion if it is larger.
@@ -106,7 +106,7 @@ def acceleration_limit(frequency: Array, power: Array, rate: float, derivatives:
     return float(np.inf if noise == 0.0 else (allowed / noise) ** (1.0 / exponent))
 
 
-def motion_bandwidth(frequency: Array, power: Array, rate: float) -> tuple[float, float]:
+def find_motion_bandwidth(frequency: Array, power: Array, rate: float) -> tuple[float, float]:
     """Bandwidth of a motion, and its RMS velocity, from the power spectrum of the position.
 
     Quantization and jitter are flat in the position, but grow with the square of the frequency in its derivative, whose

@@ -56,15 +56,15 @@ def filter_with_derivatives(
         Filtered motion, its first and its second derivative, shape (n, N) each.
     """
     count = values.shape[1]
-    before = continuation(values[:, ::-1], rate, low_pass)[:, ::-1] if starts else values[:, :0]
-    after = continuation(values, rate, low_pass) if ends else values[:, :0]
+    before = predict_continuation(values[:, ::-1], rate, low_pass)[:, ::-1] if starts else values[:, :0]
+    after = predict_continuation(values, rate, low_pass) if ends else values[:, :0]
     smooth = low_pass.apply(np.concatenate([before, values, after], axis=1), rate)
     first = derivative(smooth, rate)
     inside = slice(before.shape[1], before.shape[1] + count)
     return smooth[:, inside], first[:, inside], derivative(first, rate)[:, inside]
 
 
-def continuation(values: Array, rate: float, low_pass: LowPass) -> Array:
+def predict_continuation(values: Array, rate: float, low_pass: LowPass) -> Array:
     """Most probable course of a motion after its last sample, shape (n, `CONTINUATION_PERIODS` of the cut-off).
 
     Args:

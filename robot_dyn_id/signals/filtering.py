@@ -10,7 +10,7 @@ import numpy as np
 
 from robot_dyn_id.arrays import Array
 from robot_dyn_id.errors import UsageError
-from robot_dyn_id.kernels.filters import butterworth_sections, filter_both_ways
+from robot_dyn_id.kernels.filters import design_butterworth_sections, filter_both_ways
 
 STENCIL = (4 / 5, -1 / 5, 4 / 105, -1 / 280)
 """Weights of the differences over 2, 4, 6 and 8 steps: central first derivative of eighth order (Fornberg 1988)."""
@@ -64,7 +64,7 @@ class LowPass:
         """
         self.require_rate(rate)
         pad = min(values.shape[-1] - 1, math.ceil(self.settling / 4 * rate))
-        return filter_both_ways(butterworth_sections(self.order, self.cutoff, rate), values, max(pad, 0))
+        return filter_both_ways(design_butterworth_sections(self.order, self.cutoff, rate), values, max(pad, 0))
 
 
 def derivative(values: Array, rate: float) -> Array:

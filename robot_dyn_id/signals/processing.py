@@ -77,8 +77,8 @@ class SignalPlan:
         row_stride: grid samples from one row of the problem to the next.
         motion_pass: motion filter, which positions and velocities pass before they are differentiated.
         slowest: speed of each joint below which its rows are left out [rad/s or m/s]; empty: none are, see `reversals`.
-        rest: speed below which a joint is at rest, see `at_rest`, and its rows are kept in spite of `slowest` [rad/s or
-            m/s].
+        rest: speed below which a joint is at rest, see `find_rest`, and its rows are kept in spite of `slowest` [rad/s
+            or m/s].
         period: period of a motion that is known to be periodic [s]; None otherwise.
         decimation: samples of the grid that recordings are interpolated to and filtered on, per sample of the windows.
         strokes: logistic strokes of the recordings, on which velocities and accelerations are functions of the angle;
@@ -339,7 +339,7 @@ class RecordedProblem(RegressorProblem):
         return RecordedProblem.from_windows(regressor, columns, self.windows, self.plan)
 
 
-def at_rest(speeds: Array, rest: float, rate: float) -> Mask:
+def find_rest(speeds: Array, rest: float, rate: float) -> Mask:
     """Mask of the samples of a joint at rest, shape (N,): slow for `REST_TIME_S` around, not just at a reversal.
 
     Args:
@@ -379,7 +379,7 @@ def _tiles(regressor: Regressor, layout: Layout, windows: Iterable[FilteredWindo
             block[-1] = tau
             slow = np.abs(window.motion.dq[joint]) < slowest[joint]
             if plan.rest and slow.any():
-                slow &= ~at_rest(window.motion.dq[joint], plan.rest, plan.rate)
+                slow &= ~find_rest(window.motion.dq[joint], plan.rest, plan.rate)
             if regressor.peaked:
                 block[:, slow] = 0.0
             thinned = np.ascontiguousarray(plan.low_pass.apply(block, plan.rate)[:, rows])

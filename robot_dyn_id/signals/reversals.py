@@ -44,7 +44,7 @@ def check_speed(speed: float | str, what: str) -> None:
         raise UsageError(f"reversal_speed of {what} must be {AUTO}, 0 or a positive speed [rad/s or m/s], not {speed}")
 
 
-def velocity_noise(trials: FilteredTrials) -> Array:
+def estimate_velocity_noise(trials: FilteredTrials) -> Array:
     """Standard deviation of the noise that the low-pass leaves in each joint's velocity [rad/s or m/s], shape (n,).
 
     From what the low-pass takes away, which holds no motion, taking the noise for white: that of recorded velocities,
@@ -57,12 +57,12 @@ def velocity_noise(trials: FilteredTrials) -> Array:
         rest = values - plan.motion_pass.apply(values, plan.native_rate)
         rest = rest[:, :: plan.decimation][:, filter_window(window, plan).own]
         taken, count = taken + (rest**2).sum(axis=1), count + rest.shape[1]
-    return noise_left(
+    return estimate_noise_left(
         np.asarray(taken) / max(count, 1), plan.motion_pass.cutoff, plan.native_rate, not plan.recorded_velocity
     )
 
 
-def sensor_noise(trials: FilteredTrials) -> tuple[Array, Array]:
+def estimate_sensor_noise(trials: FilteredTrials) -> tuple[Array, Array]:
     """Standard deviations of the noise in the recorded positions and velocities, shape (n,) each.
 
     From what the motion filter takes away, taking the noise for white; 0 for velocities that are not recorded.
@@ -87,7 +87,7 @@ def sensor_noise(trials: FilteredTrials) -> tuple[Array, Array]:
     return of_position, of_velocity
 
 
-def noise_left(taken: Array, cutoff: float, rate: float, derived: bool) -> Array:
+def estimate_noise_left(taken: Array, cutoff: float, rate: float, derived: bool) -> Array:
     """Standard deviation of the white noise that a low-pass leaves, from what it takes away.
 
     Args:
@@ -109,17 +109,17 @@ def exclude_reversals(
 
     Args:
         trials: the trials.
-        speed: see `slowest_speeds`.
-        of_joint: see `slowest_speeds`.
+        speed: see `find_slowest_speeds`.
+        of_joint: see `find_slowest_speeds`.
         rest: speed below which a joint is at rest, and its rows are kept [rad/s or m/s].
     """
-    slowest, findings = slowest_speeds(
-        trials.joints, speed, of_joint, lambda: velocity_noise(trials), trials.max_speeds
+    slowest, findings = find_slowest_speeds(
+        trials.joints, speed, of_joint, lambda: estimate_velocity_noise(trials), trials.max_speeds
     )
     return trials.with_thresholds(slowest, rest), findings
 
 
-def slowest_speeds(
+def find_slowest_speeds(
     joints: Sequence[str], speed: float | str, of_joint: Mapping[str, float], noise: Callable[[], Array], fastest: Array
 ) -> tuple[tuple[float, ...], tuple[Finding, ...]]:
     """The speed of each joint below which its rows are left out, and findings.

@@ -142,7 +142,7 @@ class StillnessObserver:
         return Stillness(length, _spans(numbers, moves, length) if moves.any() else ((0.0, length),), bool(moves.any()))
 
 
-def stillness(recording: Recording, joints: Sequence[str]) -> Stillness:
+def find_stillness(recording: Recording, joints: Sequence[str]) -> Stillness:
     """Time at rest in a recording, in a pass of its own."""
     observer = StillnessObserver(joints)
     observe(recording, joints, observer)

@@ -45,7 +45,9 @@ FEWEST_SAMPLES = 2 * PARTS
 """Fewest samples of a stroke."""
 
 
-def rates_at_angle(q: Array, low: Array, span: Array, steepness: Array, direction: Array) -> tuple[Array, Array]:
+def compute_rates_at_angle(
+    q: Array, low: Array, span: Array, steepness: Array, direction: Array
+) -> tuple[Array, Array]:
     """Velocity and acceleration of a logistic stroke as functions of the angle alone.
 
     With u = q - low: dq = direction steepness / span u (span - u), ddq = (steepness / span)^2 u (span - u)
@@ -141,7 +143,7 @@ class RecordedStrokes:
         dq, ddq = dq.copy(), ddq.copy()
         for stroke, own in self._in_trial(trial, t):
             shape = np.array(stroke.low), np.array(stroke.span), np.array(stroke.steepness)
-            rates = rates_at_angle(q[stroke.joint, own], *shape, np.array(stroke.direction))
+            rates = compute_rates_at_angle(q[stroke.joint, own], *shape, np.array(stroke.direction))
             dq[stroke.joint, own], ddq[stroke.joint, own] = rates
         return dq, ddq
 

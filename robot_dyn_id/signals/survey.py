@@ -23,10 +23,15 @@ from robot_dyn_id.data.observer import observed
 from robot_dyn_id.data.recording import DerivedRecording, Recording
 from robot_dyn_id.errors import InputError
 from robot_dyn_id.signals.blocks import Stretch
-from robot_dyn_id.signals.cleaning import GAP_STEPS, Drive, Repairs, begin, clean, median_step
-from robot_dyn_id.signals.cutoff import acceleration_limit, choose_cutoff, choose_motion_cutoff, motion_bandwidth
+from robot_dyn_id.signals.cleaning import GAP_STEPS, Drive, Repairs, begin, clean, compute_median_step
+from robot_dyn_id.signals.cutoff import (
+    choose_cutoff,
+    choose_motion_cutoff,
+    find_acceleration_limit,
+    find_motion_bandwidth,
+)
 from robot_dyn_id.signals.stillness import Stillness, StillnessObserver
-from robot_dyn_id.signals.windows import Cut, windows
+from robot_dyn_id.signals.windows import Cut, cut_windows
 from robot_dyn_id.wording import format_counts
 
 PERIODOGRAM = 8.0
@@ -97,7 +102,7 @@ class Survey:
         whiteness: variance of the steps between samples over twice that of the positions: 1 for white noise.
         speed: RMS velocity [rad/s or m/s].
         derived_limit: frequency up to which second derivatives of the positions are exact [Hz], see
-            `cutoff.acceleration_limit`.
+            `cutoff.find_acceleration_limit`.
         recorded_limit: the same of derivatives of recorded velocities; that of the positions if none are recorded.
         has_velocity: whether velocities are recorded.
         has_temperature: whether temperatures are.
@@ -268,7 +273,7 @@ def survey(
         passes = [_Pass.begin(*both, joints, left_out) for both in zip(sources, rests, strict=True)]
         steps = [one.step for one in passes]
     else:
-        passes, steps = [], [median_step(one.unobserved, joints) for one in sources]
+        passes, steps = [], [compute_median_step(one.unobserved, joints) for one in sources]
     step = float(np.median(steps))
     repairs, ranges = Repairs(), _Ranges()
     length = max(16, math.ceil(PERIODOGRAM / step))
@@ -282,7 +287,7 @@ def survey(
                 ranges.add(trial, steps[trial], chunk)
                 yield segment, Chunk(t=chunk.t, q=chunk.q, dq=chunk.dq)  # of which the spectra are
 
-        for window in windows(watched(), Cut(step, length // 2, length // 4, SURVEY_GAP_S, steps[trial])):
+        for window in cut_windows(watched(), Cut(step, length // 2, length // 4, SURVEY_GAP_S, steps[trial])):
             if window.q.shape[1] >= min(length, 16):
                 one = _periodograms(window.q, window.dq, step, length)
                 spectra = one if spectra is None else spectra.plus(one)
@@ -379,14 +384,14 @@ def _conclude(
     frequency = spectra.frequency
     known = np.maximum(ranges.known, 1.0)
     still = ranges.high["q"] - ranges.low["q"] < 1e-9
-    of_joints = [motion_bandwidth(frequency, power, 1.0 / step) for power in spectra.density]
+    of_joints = [find_motion_bandwidth(frequency, power, 1.0 / step) for power in spectra.density]
     bandwidth, speed = np.where(still, 0.0, np.array(of_joints).T)
     total = spectra.position.sum(axis=1)
-    derived_limit = np.array([acceleration_limit(frequency, power, 1.0 / step, 2) for power in spectra.density])
+    derived_limit = np.array([find_acceleration_limit(frequency, power, 1.0 / step, 2) for power in spectra.density])
     recorded_limit = derived_limit
     if spectra.recorded is not None:
         density = 2.0 * spectra.recorded / spectra.seconds
-        recorded_limit = np.array([acceleration_limit(frequency, power, 1.0 / step, 1) for power in density])
+        recorded_limit = np.array([find_acceleration_limit(frequency, power, 1.0 / step, 1) for power in density])
     inside = (frequency > 0) & (frequency <= np.maximum(bandwidth, 2 / PERIODOGRAM)[:, None])
     gain, lag, quieter = np.ones(len(joints)), np.zeros(len(joints)), np.zeros(len(joints), dtype=bool)
     if spectra.recorded is not None and spectra.cross is not None:

@@ -19,7 +19,9 @@ SHARE_TEMPERATURE = 30.0
 """Temperature of the joints at these states [degrees Celsius]."""
 
 
-def torque_shares(regressor: Regressor, columns: Integers, values: Array, deviations: Array, trained: Ranges) -> Array:
+def compute_torque_shares(
+    regressor: Regressor, columns: Integers, values: Array, deviations: Array, trained: Ranges
+) -> Array:
     """Share of a joint's torque that one standard deviation of each parameter changes, largest over the joints.
 
     Both are RMS at random states within the trained ranges. In contrast to the ratio of standard deviation and value,
@@ -48,13 +50,13 @@ def torque_shares(regressor: Regressor, columns: Integers, values: Array, deviat
     return np.asarray(np.where(known, np.where(known, deviations, 0.0) * largest, np.inf))
 
 
-def torque_shares_of(parameters: ParameterSet, regressor: Regressor | None = None) -> Array:
+def compute_torque_shares_of(parameters: ParameterSet, regressor: Regressor | None = None) -> Array:
     """Torque shares of a parameter set, shape (p,); `regressor` is made from the set if it is not given.
 
     Raises:
         InputError: see `Regressor.from_parameters`.
     """
-    return torque_shares(
+    return compute_torque_shares(
         regressor or Regressor.from_parameters(parameters),
         parameters.base.independent,
         parameters.estimate.values,

@@ -20,14 +20,14 @@ from robot_dyn_id.dynamics.regressor import Regressor
 from robot_dyn_id.errors import InputError, UsageError
 from robot_dyn_id.parameters import ParameterSet, Ranges
 from robot_dyn_id.signals.blocks import ALL_FITS, BLOCKS, Blocks, KeptBlocks
-from robot_dyn_id.signals.cleaning import Drive, Repairs, clean, median_step
+from robot_dyn_id.signals.cleaning import Drive, Repairs, clean, compute_median_step
 from robot_dyn_id.signals.filtering import LowPass
 from robot_dyn_id.signals.processing import RecordedProblem, SignalPlan, filter_window
 from robot_dyn_id.signals.ranges import measure_ranges
 from robot_dyn_id.signals.strokes import RecordedStrokes
 from robot_dyn_id.signals.survey import Survey, survey
 from robot_dyn_id.signals.term_states import integrate_states
-from robot_dyn_id.signals.windows import FilteredWindow, Window, windows
+from robot_dyn_id.signals.windows import FilteredWindow, Window, cut_windows
 from robot_dyn_id.signals.zeros import EffortZeros
 
 EXCLUDED_PERIODS = 0.5
@@ -251,7 +251,7 @@ class FilteredTrials:
         """Start a pass over the windows of one recording, their segments numbered from 0."""
         recording, step = self.recordings[trial], self._steps[trial]
         drives, cut = self.drives if self.need_effort else None, replace(self.plan.cut, recorded_step=step)
-        for window in windows(clean(recording, self.joints, drives, step, Repairs(), cut.longest_gap), cut):
+        for window in cut_windows(clean(recording, self.joints, drives, step, Repairs(), cut.longest_gap), cut):
             yield replace(window, trial=trial)
 
     @cached_property
@@ -289,7 +289,7 @@ class FilteredTrials:
     def _steps(self) -> tuple[float, ...]:
         if self.surveyed is not None:
             return self.surveyed.steps
-        return tuple(median_step(recording, self.joints) for recording in self.recordings)
+        return tuple(compute_median_step(recording, self.joints) for recording in self.recordings)
 
     @property
     def sources(self) -> str:
@@ -419,7 +419,7 @@ class FilteredTrials:
             whole = as_corrected(recording)
             part = replace(whole, corrections=(*whole.corrections, KeptSpans(spans), Stored(store)))
             parts.append(part if trial in divided else recording)
-        surveyed = replace(self.survey, steps=tuple(median_step(part, self.joints) for part in parts))
+        surveyed = replace(self.survey, steps=tuple(compute_median_step(part, self.joints) for part in parts))
         return replace(self, recordings=parts, surveyed=surveyed, known_ranges=None, store=None)
 
     def without_block(self, number: int, blocks: Blocks | None = None) -> FilteredTrials:
@@ -447,7 +447,7 @@ class FilteredTrials:
         return replace(self, surveyed=self.survey, known_ranges=None, kept=KeptBlocks(blocks, kept))
 
 
-def measured_windows(parts: Sequence[tuple[FilteredTrials, Regressor]]) -> Iterator[tuple[int, FilteredWindow]]:
+def iterate_measured_windows(parts: Sequence[tuple[FilteredTrials, Regressor]]) -> Iterator[tuple[int, FilteredWindow]]:
     """Start a pass over the windows with efforts and used rows of several parts, those of each part in order of time.
 
     Parts of the same signals and terms, such as the blocks of a cross-validation, share one pass.

@@ -134,7 +134,7 @@ class Cut:
         return spline + 2.0 * self.longest_gap + 2 * CONTEXT_SAMPLES * self.sample_step
 
 
-def windows(segments: Iterable[tuple[int, Chunk]], cut: Cut) -> Iterator[Window]:
+def cut_windows(segments: Iterable[tuple[int, Chunk]], cut: Cut) -> Iterator[Window]:
     """Cut a cleaned recording, as it comes from `cleaning.clean`, into windows on the uniform grid."""
     held: list[Chunk] = []
     current, begin, number = -1, 0.0, 0

@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 
 from robot_dyn_id.arrays import Array, Mask
-from robot_dyn_id.cores import available_cores
+from robot_dyn_id.cores import count_cores
 from robot_dyn_id.dynamics.dynamics import Dynamics
 from robot_dyn_id.errors import InputError, UsageError
 from robot_dyn_id.kernels.stepping import FIXED, LOADED, Robots, State, advance_blocks
 from robot_dyn_id.simulation.friction_laws import FrictionLaws
-from robot_dyn_id.simulation.plant import steps
+from robot_dyn_id.simulation.plant import count_steps
 
 LANES = 64
 """Most robots in a block, which are advanced together."""
@@ -57,7 +57,7 @@ class BatchPlant:
         if threads < 0:
             raise UsageError(f"threads: {threads}; give 0 or more")
         joints = len(dynamics.regressor.model.joint_names)
-        self.threads = threads or available_cores()
+        self.threads = threads or count_cores()
         self.q, self.dq = np.empty((len(parameters), joints)), np.zeros((len(parameters), joints))
         self.q[:] = q
         self.diverged: Mask = np.zeros(len(parameters), dtype=bool)
@@ -104,7 +104,7 @@ class BatchPlant:
             Torques limited by the motors [N m or N], shape (E, n).
         """
         applied = np.clip(effort, -self.effort_limit, self.effort_limit)
-        count = steps(duration)
+        count = count_steps(duration)
         q, dq, least = self._blocked(self.q), self._blocked(self.dq), np.empty(self._shape)
         state = State(q, dq, self._dry, self._slip)
         self._run((self._robots, self._blocked(applied), duration / count, count, state, least))

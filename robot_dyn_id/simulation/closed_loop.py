@@ -16,7 +16,7 @@ from robot_dyn_id.dynamics.regressor import Motion
 from robot_dyn_id.errors import ConvergenceError, UsageError
 from robot_dyn_id.kernels.following import Loop, LoopState, follow
 from robot_dyn_id.kernels.stepping import State
-from robot_dyn_id.model.joint_values import JointValues, joint_array
+from robot_dyn_id.model.joint_values import JointValues, make_joint_array
 from robot_dyn_id.signals.windows import FilteredWindow
 from robot_dyn_id.simulation.plant import STEP, CompiledDynamics
 
@@ -83,7 +83,7 @@ class ControllerModel:
             UsageError: a joint that the robot does not have.
         """
         for name in OF_JOINTS:
-            joint_array(getattr(self, name), joints, f"controller: {name}")
+            make_joint_array(getattr(self, name), joints, f"controller: {name}")
 
 
 def quantize(q: Array, resolution: Array | float) -> Array:
@@ -195,7 +195,7 @@ class Replay:
         share = 1.0 - math.exp(-2.0 * math.pi * controller.velocity_cutoff * period)
         out = np.empty((4, len(names), count))
         proportional, derivative, resolution = (
-            joint_array(getattr(controller, name), names, f"controller: {name}") for name in OF_JOINTS
+            make_joint_array(getattr(controller, name), names, f"controller: {name}") for name in OF_JOINTS
         )
         steps = math.ceil(period / STEP - 1e-9)
         loop = Loop(

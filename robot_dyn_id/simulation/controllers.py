@@ -10,13 +10,13 @@ import numpy as np
 
 from robot_dyn_id.arrays import Array
 from robot_dyn_id.data.trajectory_points import Setpoint
-from robot_dyn_id.dynamics.base_parameters import random_motion
+from robot_dyn_id.dynamics.base_parameters import draw_random_motion
 from robot_dyn_id.dynamics.compensation import DriverCompensation
 from robot_dyn_id.dynamics.dynamics import Dynamics
 from robot_dyn_id.errors import InputError, UsageError
 from robot_dyn_id.kernels.trials import feedback
 from robot_dyn_id.model.description import is_same_robot
-from robot_dyn_id.model.joint_values import joint_array
+from robot_dyn_id.model.joint_values import make_joint_array
 from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.parameters import ParameterSet
 from robot_dyn_id.simulation.effort_control import LawEffort
@@ -64,7 +64,7 @@ class Gains:
             UsageError: wrong number of gains.
         """
         proportional, derivative = (
-            joint_array(np.atleast_1d(gains), joint_names, f"{name} gains")
+            make_joint_array(np.atleast_1d(gains), joint_names, f"{name} gains")
             for name, gains in (("proportional", self.proportional), ("derivative", self.derivative))
         )
         return proportional, derivative
@@ -86,7 +86,7 @@ class Gains:
         return cls(bandwidth**2, 2.0 * bandwidth)
 
 
-def wanted_acceleration(setpoint: Setpoint, q: Array, dq: Array, gains: Gains) -> Array:
+def compute_wanted_acceleration(setpoint: Setpoint, q: Array, dq: Array, gains: Gains) -> Array:
     """Commanded acceleration with feedback but without integral action [rad/s^2 or m/s^2], shape (n,)."""
     errors = setpoint.q - q, setpoint.dq - dq
     proportional, derivative = (
@@ -130,7 +130,7 @@ class ComputedTorque:
         if self._states and self._aim is not None:
             self._states = self.dynamics.advance(self._states, self._aim, setpoint.q, step)
         self._aim = setpoint.q
-        acceleration = wanted_acceleration(setpoint, q, dq, self.gains)
+        acceleration = compute_wanted_acceleration(setpoint, q, dq, self.gains)
         motor = self.dynamics.inverse_dynamics(q, dq, acceleration, self._states or None, setpoint.dq)
         if self.compensation is None:
             return LawEffort(motor, np.zeros_like(motor))
@@ -191,12 +191,12 @@ class ScaledNominalInertia:
     def from_robot(cls, sag: float, model: RobotModel, gains: Gains) -> ScaledNominalInertia:
         """Choose the scale for slow motion in any configuration; see `from_gravity_sag`."""
         prior = Dynamics.from_model(model)
-        q = random_motion(model, POSES).q.T
+        q = draw_random_motion(model, POSES).q.T
         return cls.from_gravity_sag(sag, prior, gains, q, np.zeros_like(q))
 
     def effort(self, setpoint: Setpoint, q: Array, dq: Array, gains: Gains) -> Array:
         """Torque [N m or N], shape (n,)."""
-        return np.asarray(self.scale * self.prior.mass_matrix(q) @ wanted_acceleration(setpoint, q, dq, gains))
+        return np.asarray(self.scale * self.prior.mass_matrix(q) @ compute_wanted_acceleration(setpoint, q, dq, gains))
 
 
 def check_robot(parameters: ParameterSet, urdf: str) -> None:
@@ -217,7 +217,7 @@ def check_robot(parameters: ParameterSet, urdf: str) -> None:
     parameters.refuse_bad_verdict()
 
 
-def usable_dynamics(
+def make_usable_dynamics(
     parameters: ParameterSet, urdf: str, joint_names: Collection[str], needs_mass_matrix: bool
 ) -> Dynamics:
     """Make the dynamics of a parameter set for the control of a robot.
@@ -270,22 +270,22 @@ def refuse_unsafe(
     check_static_efforts(dynamics, rated, action, q)
 
 
-def effort_limits(model: RobotModel) -> Array:
+def find_effort_limits(model: RobotModel) -> Array:
     """Effort limits of a robot [N m or N], shape (n,); inf where its URDF has none, 0 included."""
     effort = model.limits.effort
     return np.where(np.isfinite(effort) & (effort > 0.0), effort, np.inf)
 
 
-def credible_limits(model: RobotModel) -> Array:
+def find_credible_limits(model: RobotModel) -> Array:
     """Effort limits by which a model can be refused [N m or N], shape (n,); inf where the URDF has none.
 
     Several joints that all have the same limit have placeholders.
     """
-    limits = effort_limits(model)
+    limits = find_effort_limits(model)
     return np.full(len(limits), np.inf) if len(limits) > 1 and (limits == limits[0]).all() else limits
 
 
-def rated_efforts(model: RobotModel, given: Sequence[float] = ()) -> Array:
+def find_rated_efforts(model: RobotModel, given: Sequence[float] = ()) -> Array:
     """Largest efforts that may be commanded [N m or N], shape (n,).
 
     Args:
@@ -299,8 +299,8 @@ def rated_efforts(model: RobotModel, given: Sequence[float] = ()) -> Array:
     """
     if not all(0.0 < effort < np.inf for effort in given):
         raise UsageError(f"effort_limit {list(given)} must hold positive, finite efforts")
-    limits = joint_array(given, model.joint_names, "effort_limit", np.inf)
-    rated = np.minimum(limits, effort_limits(model))
+    limits = make_joint_array(given, model.joint_names, "effort_limit", np.inf)
+    rated = np.minimum(limits, find_effort_limits(model))
     unknown = np.flatnonzero(np.isinf(rated))
     if len(unknown):
         missing = model.limits.effort[unknown[0]]
@@ -416,7 +416,7 @@ class PositionServo:
         if np.isfinite(self._aim[0]):
             self._dynamics.slide(self._slip, setpoint.q - self._aim)
         self._aim = setpoint.q.copy()
-        acceleration = wanted_acceleration(setpoint, q, dq, self._gains) + self._gains.integral * self._sum
+        acceleration = compute_wanted_acceleration(setpoint, q, dq, self._gains) + self._gains.integral * self._sum
         torque = self._dynamics.effort(q, dq, acceleration, setpoint.dq, self._slip)
         self._sum += np.where(np.abs(torque) < limit, self._period * (setpoint.q - q), 0.0)
         return torque

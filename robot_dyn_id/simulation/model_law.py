@@ -14,16 +14,16 @@ from robot_dyn_id.dynamics.compensation import DriverCompensation, check_compens
 from robot_dyn_id.dynamics.dynamics import Dynamics
 from robot_dyn_id.errors import InputError
 from robot_dyn_id.excitation.execution.state_guard import StateGuard
-from robot_dyn_id.model.joint_values import joint_array
+from robot_dyn_id.model.joint_values import make_joint_array
 from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.parameters import COMPENSATED_PARTS, UNKNOWN, ParameterSet
 from robot_dyn_id.simulation.controllers import (
     ComputedTorque,
     Gains,
     ScaledNominalInertia,
-    rated_efforts,
+    find_rated_efforts,
+    make_usable_dynamics,
     refuse_unsafe,
-    usable_dynamics,
 )
 from robot_dyn_id.simulation.effort_control import CommandedEfforts, EffortControl, LawEffort, slew_rates
 from robot_dyn_id.simulation.trajectory_tracking import STOPPING, TrajectoryTracker
@@ -70,7 +70,7 @@ class ModelLaw:
         Args:
             law: `GRAVITY` or `COMPUTED_TORQUE`.
             gains: feedback gains.
-            effort_limit: rated efforts given by the user, see `rated_efforts`.
+            effort_limit: rated efforts given by the user, see `find_rated_efforts`.
             robot_compensates: torques that the driver adds to a command, as the user states.
             timing: times of the control of the efforts.
 
@@ -102,8 +102,8 @@ class ModelLaw:
     # --- models
 
     def make_dynamics(self, parameters: ParameterSet, urdf: str, joint_names: Collection[str]) -> Dynamics:
-        """Dynamics of a parameter set for the law; see `usable_dynamics`."""
-        return usable_dynamics(parameters, urdf, joint_names, needs_mass_matrix=self._follows)
+        """Dynamics of a parameter set for the law; see `make_usable_dynamics`."""
+        return make_usable_dynamics(parameters, urdf, joint_names, needs_mass_matrix=self._follows)
 
     def check(self, model: RobotModel) -> None:
         """Check that a model has the joints of the one in use, and that gains and limits fit them.
@@ -119,7 +119,7 @@ class ModelLaw:
                 f"{', '.join(used.joint_names)}: restart the node to use it"
             )
         self._gains.per_joint(model.joint_names)
-        joint_array(self._effort_limit, model.joint_names, "parameter effort_limit")
+        make_joint_array(self._effort_limit, model.joint_names, "parameter effort_limit")
 
     def use(self, parameters: ParameterSet, dynamics: Dynamics) -> None:
         """Go over to an identified model of checked joints.
@@ -128,7 +128,7 @@ class ModelLaw:
             RobotDynIdError: it may not move this robot; the model in use stays.
         """
         compensation = DriverCompensation.from_parameters(parameters, dynamics, self._compensates)
-        rated = rated_efforts(dynamics.regressor.model, self._effort_limit)
+        rated = find_rated_efforts(dynamics.regressor.model, self._effort_limit)
         position = None if self.tracker is None or self.control is None else self.control.guard.position
         refuse_unsafe(parameters, dynamics, rated, q=position)
         if self.dynamics is None:  # an arm without a model hangs away from its setpoint: it is held where it is
@@ -147,7 +147,7 @@ class ModelLaw:
         Raises:
             RobotDynIdError: a URDF or gains that are not suitable.
         """
-        rated = rated_efforts(model, self._effort_limit)
+        rated = find_rated_efforts(model, self._effort_limit)
         start = ScaledNominalInertia.from_robot(sag, model, self._gains)
         parts = tuple(part for part in self._compensates if part in COMPENSATED_PARTS)
         self.start, self._compensation = start, DriverCompensation(start.prior, parts)

@@ -11,10 +11,10 @@ import numpy as np
 
 from robot_dyn_id.arrays import Array, Mask
 from robot_dyn_id.dynamics.dynamics import MAX_SINGLE_STATES, Dynamics
-from robot_dyn_id.dynamics.regressor import Motion, Regressor, terms_on_joints
+from robot_dyn_id.dynamics.regressor import Motion, Regressor, place_terms_on_joints
 from robot_dyn_id.dynamics.terms import Coordinate, Coulomb, Dahl, Term, TermStates, Viscous
 from robot_dyn_id.errors import InputError
-from robot_dyn_id.kernels.stepping import FIXED, LOADED, Robots, State, advance, motor_effort, slide
+from robot_dyn_id.kernels.stepping import FIXED, LOADED, Robots, State, advance, compute_motor_effort, slide
 from robot_dyn_id.kernels.trials import feedback
 from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.simulation.friction_laws import FrictionLaws
@@ -23,12 +23,12 @@ STEP = 1e-3
 """Longest integration step [s]."""
 
 
-def steps(duration: float) -> int:
+def count_steps(duration: float) -> int:
     """Number of equal integration steps of at most `STEP` in a duration [s]."""
     return max(1, math.ceil(duration / STEP - 1e-9))
 
 
-def nominal_dynamics(
+def make_nominal_dynamics(
     model: RobotModel,
     viscous: Array,
     coulomb: Array,
@@ -44,7 +44,7 @@ def nominal_dynamics(
         smoothing_width: smoothing width of the Coulomb friction [rad/s or m/s], see `terms.Coulomb`.
         further: coordinates, other terms on them, and the parameters of each, shape (symbols,).
     """
-    own = terms_on_joints(model, (Viscous(), Coulomb(smoothing_width)))
+    own = place_terms_on_joints(model, (Viscous(), Coulomb(smoothing_width)))
     regressor = Regressor(model, (*own, *((coordinate, term) for coordinate, term, _ in further)))
     friction = np.zeros((2, len(model.body_names)))
     friction[:, [model.body_names.index(name) for name in model.joint_names]] = viscous, coulomb
@@ -59,7 +59,7 @@ SMALLEST = """<robot name="one"><link name="base"/><link name="arm"><inertial><m
 
 def warm_up() -> None:
     """Compile the simulation kernels with a minimal robot, so that later calls use the cached machine code."""
-    one, dynamics = np.ones(1), smallest_dynamics()
+    one, dynamics = np.ones(1), make_smallest_dynamics()
     plant = Plant(dynamics, one)
     plant.dynamics.slide(plant.slip, one)
     plant.advance(plant.dynamics.effort(one, one, one, one, plant.slip), STEP)
@@ -71,18 +71,18 @@ def warm_up() -> None:
 def warm_up_regressor() -> None:
     """Compile the regressor kernels, which `advance` does not need, so that another process can do it in parallel."""
     one = np.ones((1, 1))
-    smallest_dynamics().regressor.dense(Motion(one, one, one))
+    make_smallest_dynamics().regressor.dense(Motion(one, one, one))
 
 
 def warm_up_tiles() -> None:
     """Compile the dynamics of many states at once."""
     many = np.ones((2 * MAX_SINGLE_STATES, 1))
-    smallest_dynamics().inverse_dynamics(many, many, many)
+    make_smallest_dynamics().inverse_dynamics(many, many, many)
 
 
-def smallest_dynamics() -> Dynamics:
+def make_smallest_dynamics() -> Dynamics:
     """Dynamics of a robot with one joint, for the compilation of kernels."""
-    return nominal_dynamics(RobotModel.from_urdf(SMALLEST), np.ones(1), np.ones(1), 0.1)
+    return make_nominal_dynamics(RobotModel.from_urdf(SMALLEST), np.ones(1), np.ones(1), 0.1)
 
 
 class CompiledDynamics:
@@ -147,7 +147,7 @@ class CompiledDynamics:
         """
         # other strides would be compiled separately
         q, dq, ddq, sliding = (np.ascontiguousarray(x) for x in (q, dq, ddq, sliding))
-        return np.asarray(motor_effort(self.robot, q, dq, ddq, sliding, slip))
+        return np.asarray(compute_motor_effort(self.robot, q, dq, ddq, sliding, slip))
 
 
 class Plant:
@@ -211,7 +211,7 @@ class Plant:
             InputError: the simulation has diverged.
         """
         applied = np.minimum(np.maximum(effort, -self.effort_limit), self.effort_limit)  # np.clip takes twice as long
-        count = steps(duration)
+        count = count_steps(duration)
         total = applied if external is None else applied + external
         before = self.q.copy()
         excess = advance(self.dynamics.robot, total, duration / count, count, self.state)

@@ -7,7 +7,7 @@ import numpy as np
 
 from robot_dyn_id.arrays import Array, Mask
 from robot_dyn_id.kernels.stepping import State, advance_lanes, dry_friction
-from robot_dyn_id.simulation.plant import STEP, CompiledDynamics, smallest_dynamics, steps
+from robot_dyn_id.simulation.plant import STEP, CompiledDynamics, count_steps, make_smallest_dynamics
 
 
 class PlantLanes:
@@ -49,7 +49,7 @@ class PlantLanes:
             effort: torques of the motors [N m or N], shape (n, L).
             duration: duration [s].
         """
-        count, least = steps(duration), np.empty(len(self.diverged))
+        count, least = count_steps(duration), np.empty(len(self.diverged))
         state = State(self.q, self.dq, self._dry, self._slip)
         advance_lanes(self._robots, np.ascontiguousarray(effort), duration / count, count, state, least)
         valid = (least > 0.0) & np.isfinite(self.q).all(axis=0) & np.isfinite(self.dq).all(axis=0)
@@ -61,7 +61,7 @@ class PlantLanes:
 
 def warm_up_lanes() -> None:
     """Compile the simulation of several states at once with a minimal robot."""
-    compiled = CompiledDynamics(smallest_dynamics())
+    compiled = CompiledDynamics(make_smallest_dynamics())
     two = np.ones((1, 2))
     PlantLanes(compiled, two, two, np.repeat(compiled.slip()[:, None], 2, axis=1)).advance(two, STEP)
 

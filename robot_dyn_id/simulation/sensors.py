@@ -41,7 +41,7 @@ class Sensors:
     block: float = 1.0
 
 
-def colored_noise(
+def draw_colored_noise(
     sigma: Array,
     samples: int,
     rate: float,
@@ -113,7 +113,7 @@ def sample_times(duration: float, rate: float) -> Array:
     return np.arange(count) / rate
 
 
-def simulated_recording(
+def simulate_recording(
     regressor: Regressor, parameters: Array, motion: Trajectory, t: Array, sensors: Sensors, seed: int
 ) -> ArrayRecording:
     """Simulate the recording of a robot with known parameters that follows a motion exactly.
@@ -131,10 +131,10 @@ def simulated_recording(
     """
     q, dq, ddq, _ = motion.evaluate(t)
     tau = regressor.torque(regressor.with_states(Motion(q, dq, ddq), float(t[1] - t[0])), parameters)
-    return measured(regressor.model.joint_names, Chunk(t, q.T, dq.T, tau.T), sensors, seed)
+    return add_sensor_errors(regressor.model.joint_names, Chunk(t, q.T, dq.T, tau.T), sensors, seed)
 
 
-def measured(
+def add_sensor_errors(
     joint_names: Sequence[str], true: Chunk, sensors: Sensors, seed: int, source: str = "simulation"
 ) -> ArrayRecording:
     """Add sensor errors to true states.
@@ -154,7 +154,7 @@ def measured(
     rng = np.random.default_rng(seed)
     count, rate = len(true), (len(true) - 1) / float(true.t[-1] - true.t[0])
     q, shape = true.q.T, (len(joint_names), len(true))
-    tau = true.tau.T + colored_noise(sensors.effort, count, rate, sensors.correlation_time, rng)
+    tau = true.tau.T + draw_colored_noise(sensors.effort, count, rate, sensors.correlation_time, rng)
     position = quantize(q + sensors.position * rng.normal(size=shape), sensors.resolution)
     velocity = None if sensors.velocity is None else true.dq + (sensors.velocity * rng.normal(size=shape)).T
     if sensors.residuals is not None:  # last, so that a seed's other noise does not depend on them

@@ -20,7 +20,7 @@ from robot_dyn_id.model.kinematics import Kinematics, Placement
 from robot_dyn_id.simulation.closed_loop import quantize
 from robot_dyn_id.simulation.controllers import EffortGains, EffortServo, PositionServo
 from robot_dyn_id.simulation.plant import Plant
-from robot_dyn_id.simulation.sensors import Sensors, colored_noise
+from robot_dyn_id.simulation.sensors import Sensors, draw_colored_noise
 from robot_dyn_id.simulation.trajectory_controller import Tolerances, TrajectoryController, TrajectoryEnd
 from robot_dyn_id.simulation.trajectory_tracking import TrajectoryTracker
 
@@ -97,7 +97,7 @@ class SensorStream:
     def _draw(self) -> None:
         """Draw the noise of the next samples, shape (BLOCK, 3, n)."""
         position, velocity = (sigma * self._rng.normal(size=(BLOCK, len(sigma))) for sigma in self._sigmas)
-        self._effort_noise = colored_noise(
+        self._effort_noise = draw_colored_noise(
             self._sensors.effort,
             BLOCK,
             self._rate,

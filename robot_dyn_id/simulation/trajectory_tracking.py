@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from robot_dyn_id.arrays import Array
-from robot_dyn_id.data.trajectory_points import FASTEST, Setpoint, TrajectoryPoints, evaluate, polynomial
+from robot_dyn_id.data.trajectory_points import FASTEST, Setpoint, TrajectoryPoints, evaluate, fit_polynomial
 from robot_dyn_id.errors import InputError
 
 STOPPING = 0.1
@@ -61,7 +61,7 @@ class TrajectoryTracker:
             duration = self._times[segment + 1] - self._times[segment]
             start, end = self._knots[segment : segment + 2]
             order = min(len(start), len(end))  # derivatives given at both ends
-            self._coefficients = polynomial(duration, start[:order], end[:order])
+            self._coefficients = fit_polynomial(duration, start[:order], end[:order])
             self._segment = segment
         return evaluate(self._coefficients, now - self._times[segment])
 
@@ -131,7 +131,7 @@ class TrajectoryTracker:
         if distance.any():
             still = np.zeros_like(gap)
             begin = [gap, still, still] if moving is None else [gap, moving.dq, moving.ddq]
-            self._begun, self._gap = now, polynomial(BLENDING, begin, [still] * 3)
+            self._begun, self._gap = now, fit_polynomial(BLENDING, begin, [still] * 3)
 
     def _replace(self, times: list[float], knots: list[list[Array]], efforts: Array) -> None:
         self._times = times

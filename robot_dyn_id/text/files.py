@@ -62,7 +62,7 @@ def _read(path: Path, limit: int) -> bytes:
     return content
 
 
-def part_of(path: Path) -> Path:
+def name_part_of(path: Path) -> Path:
     """The file that takes what is written until it is complete and renamed."""
     return path.with_name(f".{path.name}.{os.getpid()}.part")
 
@@ -74,7 +74,7 @@ def replacing(path: Path) -> Iterator[Path]:
     Raises:
         InputError: the folder cannot be written to.
     """
-    part = part_of(path)
+    part = name_part_of(path)
     try:
         yield part
         part.replace(path)

@@ -189,7 +189,7 @@ _Dumper.add_representer(
 )
 
 
-def yaml_text(content: dict[str, Any]) -> str:
+def format_yaml(content: dict[str, Any]) -> str:
     """YAML whose numbers read back as the same to the last bit: the shortest texts for which they do."""
     return "".join(_entry((key,), value) for key, value in content.items()) or "{}\n"
 

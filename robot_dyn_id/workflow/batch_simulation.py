@@ -16,7 +16,7 @@ from robot_dyn_id.identification.prediction.robot_draws import RobotDraws, draw_
 from robot_dyn_id.identification.validation.passivity import report_driving_friction
 from robot_dyn_id.parameters import ParameterSet
 from robot_dyn_id.simulation.batch_plant import BatchPlant
-from robot_dyn_id.simulation.controllers import usable_dynamics
+from robot_dyn_id.simulation.controllers import make_usable_dynamics
 
 LONGEST_S = 60.0
 """Longest duration of one call [s]."""
@@ -83,7 +83,7 @@ class BatchSimulation:
         if environments < 1:
             raise UsageError(f"environments: {environments}; give 1 or more")
         parameters.refuse_bad_verdict()
-        self._dynamics = usable_dynamics(
+        self._dynamics = make_usable_dynamics(
             parameters, parameters.robot.urdf, parameters.robot.joint_names, needs_mass_matrix=True
         )
         middle = 0.5 * (parameters.ranges.q_min + parameters.ranges.q_max)

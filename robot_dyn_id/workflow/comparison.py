@@ -16,8 +16,8 @@ from robot_dyn_id.identification.settings import Settings
 from robot_dyn_id.identification.validation.evaluation import Evaluation
 from robot_dyn_id.parameters import ParameterSet
 from robot_dyn_id.progress import Progress, ignore_progress
-from robot_dyn_id.report.comparison import comparison_page, comparison_summary, comparison_text
-from robot_dyn_id.report.folder import COMPARISON, COMPARISON_PAGE, output_folder
+from robot_dyn_id.report.comparison import format_comparison, render_comparison_page, summarize_comparison
+from robot_dyn_id.report.folder import COMPARISON, COMPARISON_PAGE, make_output_folder
 from robot_dyn_id.text.files import write_atomically
 from robot_dyn_id.workflow.identification import validate
 
@@ -43,11 +43,11 @@ class ComparisonResult:
 
     def __str__(self) -> str:
         """Errors of each model, and what differs from the first one."""
-        return comparison_text(self.names, self.models, self.differences, self.evaluations)
+        return format_comparison(self.names, self.models, self.differences, self.evaluations)
 
     def summary(self) -> dict[str, Any]:
         """Content of `comparison.json`."""
-        return comparison_summary(self.names, self.models, self.differences, self.evaluations)
+        return summarize_comparison(self.names, self.models, self.differences, self.evaluations)
 
     def save(self, folder: str | Path) -> dict[str, Any]:
         """Write `comparison.json` and `comparison.html`, and replace those of an earlier comparison.
@@ -61,8 +61,8 @@ class ComparisonResult:
         Raises:
             InputError: the folder cannot be written to.
         """
-        folder, summary = output_folder(folder), self.summary()
-        page = comparison_page(self.names, self.models, self.differences, self.evaluations)
+        folder, summary = make_output_folder(folder), self.summary()
+        page = render_comparison_page(self.names, self.models, self.differences, self.evaluations)
         write_atomically(folder / COMPARISON_PAGE, page)
         write_atomically(folder / COMPARISON, json.dumps(summary, indent=1, allow_nan=False) + "\n")
         return summary

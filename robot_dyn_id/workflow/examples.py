@@ -13,12 +13,12 @@ from importlib import metadata
 from pathlib import Path
 
 from robot_dyn_id.data.recording import Recording
-from robot_dyn_id.errors import RobotDynIdError, UsageError, suggestion
-from robot_dyn_id.files.shared import shared_file
+from robot_dyn_id.errors import RobotDynIdError, UsageError, suggest_known
+from robot_dyn_id.files.shared import find_shared_file
 from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.model.urdf import RobotDescription
 from robot_dyn_id.recordings import open_recording
-from robot_dyn_id.report.folder import output_folder
+from robot_dyn_id.report.folder import make_output_folder
 from robot_dyn_id.text.files import write_atomically
 
 MASS_PACKAGE = "example-robot-data"
@@ -75,7 +75,7 @@ class Example:
         Raises:
             InputError: the folder cannot be written to.
         """
-        recording, robot, terms = (output_folder(folder) / name for name in self.file_names)
+        recording, robot, terms = (make_output_folder(folder) / name for name in self.file_names)
         shutil.copyfile(self.recording_file, recording)
         shutil.copyfile(self.license_file, terms)
         write_atomically(robot, self.description.text)
@@ -136,9 +136,9 @@ def load_example(name: str, with_masses: bool = True) -> Example:
         InputError: its files are not installed with this package.
     """
     if name not in EXAMPLES:
-        raise UsageError(f"{name}: no such example; {suggestion(name, list(EXAMPLES))}")
+        raise UsageError(f"{name}: no such example; {suggest_known(name, list(EXAMPLES))}")
     source = EXAMPLES[name]
-    file = shared_file(source.robot)
+    file = find_shared_file(source.robot)
     description, masses = RobotDescription.from_file(file), NO_MASSES
     reference = _file_with_masses(source.masses) if with_masses else None
     if reference is not None:
@@ -150,8 +150,8 @@ def load_example(name: str, with_masses: bool = True) -> Example:
     return Example(
         name=name,
         title=source.title,
-        recording_file=shared_file(source.recording),
-        license_file=shared_file(source.license),
+        recording_file=find_shared_file(source.recording),
+        license_file=find_shared_file(source.license),
         description=description,
         masses=masses,
     )

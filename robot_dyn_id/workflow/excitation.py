@@ -7,9 +7,9 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
-from robot_dyn_id.dynamics.regressor import Regressor, terms_on_joints
+from robot_dyn_id.dynamics.regressor import Regressor, place_terms_on_joints
 from robot_dyn_id.dynamics.terms import Term
-from robot_dyn_id.errors import UsageError, suggestion
+from robot_dyn_id.errors import UsageError, suggest_known
 from robot_dyn_id.excitation.design.optimizers import OPTIMIZERS
 from robot_dyn_id.excitation.design.planning import DesignTask, make_design_task
 from robot_dyn_id.excitation.design.search import Design
@@ -22,7 +22,7 @@ from robot_dyn_id.files.trajectory import StoredExcitation, write_trajectory
 from robot_dyn_id.identification.settings import DEFAULT_TERMS
 from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.progress import Progress, ignore_progress
-from robot_dyn_id.report.folder import output_folder
+from robot_dyn_id.report.folder import make_output_folder
 from robot_dyn_id.report.text import design_text
 
 
@@ -71,7 +71,7 @@ class DesignResult:
         Raises:
             InputError: the file cannot be written.
         """
-        output_folder(Path(file).parent)
+        make_output_folder(Path(file).parent)
         write_trajectory(file, self.stored)
 
 
@@ -106,9 +106,9 @@ def design(
     known = [*(item.name for item in fields(DesignSettings) if item.name != "demand"), *DEMAND_KEYS]
     for name in options:
         if name not in known:
-            raise UsageError(f"unknown option {name!r}; {suggestion(name, known)}")
+            raise UsageError(f"unknown option {name!r}; {suggest_known(name, known)}")
     settings = read_design_settings(file, **options)
-    regressor = Regressor(robot, terms_on_joints(robot, DEFAULT_TERMS if terms is None else terms))
+    regressor = Regressor(robot, place_terms_on_joints(robot, DEFAULT_TERMS if terms is None else terms))
     task = make_design_task(settings, robot, regressor)
     found = search_design(task.problem, OPTIMIZERS[settings.optimizer], settings.seed, settings.search, progress)
     return DesignResult(robot, settings, task, found)

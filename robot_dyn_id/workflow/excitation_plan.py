@@ -17,7 +17,7 @@ from robot_dyn_id.excitation.collision.obstacles import Surroundings
 from robot_dyn_id.excitation.design.planning import design_surroundings, make_clearance
 from robot_dyn_id.excitation.design.settings import DesignSettings
 from robot_dyn_id.excitation.execution.guard import GuardThresholds
-from robot_dyn_id.excitation.execution.supervision import unobstructed
+from robot_dyn_id.excitation.execution.supervision import report_unobstructed
 from robot_dyn_id.excitation.quintic_path import QuinticPath
 from robot_dyn_id.excitation.trajectory import Excitation, Repeated, Scaled, Trajectory, check_excitation, check_limits
 from robot_dyn_id.files.joint_trajectory import is_joint_trajectory, read_joint_trajectory
@@ -111,7 +111,7 @@ class ExcitationPlan:
     thresholds: GuardThresholds
     label: str
     remark: str = ""
-    obstruction: Callable[[Trajectory], str] = unobstructed
+    obstruction: Callable[[Trajectory], str] = report_unobstructed
 
 
 def plan_excitation(

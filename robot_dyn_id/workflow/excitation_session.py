@@ -14,7 +14,7 @@ from robot_dyn_id.excitation.execution.clocks import ClockAgreement
 from robot_dyn_id.excitation.execution.feedback import TimePoint
 from robot_dyn_id.excitation.execution.held_joints import HeldJoints
 from robot_dyn_id.excitation.execution.recording_watch import RecordingWatch
-from robot_dyn_id.excitation.execution.rehearsal import ExcitationRun, motion_digest
+from robot_dyn_id.excitation.execution.rehearsal import ExcitationRun, hash_motion
 from robot_dyn_id.excitation.execution.supervision import (
     MOVING,
     NOT_REHEARSED,
@@ -108,7 +108,7 @@ class ExcitationSession:
         self._model, self._plan = model, plan
         self._held = HeldJoints({} if self._settings.allow_unchecked_collisions else model.held)
         designed = Scaled(plan.excitation, 1.0 / self._settings.speed_scale, 1.0)
-        self.digest = motion_digest(designed, model.joint_names, urdf_hash(model.urdf))
+        self.digest = hash_motion(designed, model.joint_names, urdf_hash(model.urdf))
         self._efforts.take_robot(model, plan.limits, plan.excitation)
 
     def supervise(self, now: TimePoint) -> None:

@@ -22,7 +22,7 @@ from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.parameters import ParameterSet
 from robot_dyn_id.recordings.bag_files import is_storage
 from robot_dyn_id.recordings.joint_trajectories import read_joint_trajectory_message
-from robot_dyn_id.report.folder import output_folder
+from robot_dyn_id.report.folder import make_output_folder
 
 EFFORT_ABOVE_LIMIT = Definition(
     "effort_above_limit",
@@ -85,7 +85,7 @@ class FilledTrajectory:
         Raises:
             InputError: the file cannot be written.
         """
-        output_folder(Path(path).parent)
+        make_output_folder(Path(path).parent)
         write_joint_trajectory(path, self.trajectory)
 
 

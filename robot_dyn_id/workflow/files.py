@@ -12,7 +12,7 @@ from robot_dyn_id.files.parameters import read_parameters, write_parameters
 from robot_dyn_id.model.robot import STANDARD_GRAVITY, RobotModel
 from robot_dyn_id.model.urdf import RobotDescription
 from robot_dyn_id.parameters import ParameterSet
-from robot_dyn_id.report.folder import output_folder
+from robot_dyn_id.report.folder import make_output_folder
 from robot_dyn_id.text.files import write_atomically
 
 
@@ -87,7 +87,7 @@ def save_parameters(parameters: ParameterSet, path: str | Path) -> None:
     Raises:
         InputError: the file cannot be written.
     """
-    output_folder(Path(path).parent)
+    make_output_folder(Path(path).parent)
     write_parameters(path, parameters)
 
 
@@ -140,6 +140,6 @@ def export_mjcf(parameters: ParameterSet, path: str | Path, allow_bad_verdict: b
 
 def _export(name: str, parameters: ParameterSet, path: str | Path, allow_bad_verdict: bool) -> Exported:
     exported = export_model(name, parameters, allow_bad_verdict)
-    output_folder(Path(path).parent)
+    make_output_folder(Path(path).parent)
     write_atomically(Path(path), exported.text)
     return exported

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import numpy as np
 
-from robot_dyn_id.dynamics.base_parameters import base_parameters
-from robot_dyn_id.dynamics.regressor import Regressor, terms_on_joints
+from robot_dyn_id.dynamics.base_parameters import compute_base_parameters
+from robot_dyn_id.dynamics.regressor import Regressor, place_terms_on_joints
 from robot_dyn_id.errors import InputError
 from robot_dyn_id.estimators import Consistent, WeightedLeastSquares
 from robot_dyn_id.estimators.row_statistics import RowStatistics
@@ -295,8 +295,8 @@ def _restore_model(robot: RobotDescription, configuration: Configuration, choice
     """Robot, terms and base parameters of factors."""
     model = RobotModel.from_description(robot, choices["joint_names"], choices["held"], tuple(choices["gravity"]))
     settings = configuration.settings
-    regressor = Regressor(model, terms_on_joints(model, settings.fixed_terms, settings.couplings))
-    return FleetModel(regressor, base_parameters(regressor, pivots=settings.pivots), settings.thresholds)
+    regressor = Regressor(model, place_terms_on_joints(model, settings.fixed_terms, settings.couplings))
+    return FleetModel(regressor, compute_base_parameters(regressor, pivots=settings.pivots), settings.thresholds)
 
 
 def _summarize_robots(reduced: _Reduced, executor: Executor, progress: Progress) -> dict[tuple[str, str], RobotSummary]:

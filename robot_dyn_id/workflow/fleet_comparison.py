@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from robot_dyn_id.arrays import Array
-from robot_dyn_id.dynamics.prior import FLOOR, inertial_scales, term_scales
+from robot_dyn_id.dynamics.prior import FLOOR, find_inertial_scales, find_term_scales
 from robot_dyn_id.dynamics.regressor import Regressor
 from robot_dyn_id.estimators import WeightedLeastSquares
 from robot_dyn_id.estimators.contract import Estimate
@@ -22,10 +22,10 @@ from robot_dyn_id.fleet.differences import (
     Comparison,
     ParameterDifference,
     compare_robots,
-    difference_from_others,
+    compute_difference_from_others,
     name_differences,
 )
-from robot_dyn_id.fleet.drift import overdispersion, overdispersion_of_others
+from robot_dyn_id.fleet.drift import estimate_overdispersion, estimate_overdispersion_of_others
 from robot_dyn_id.fleet.evidence import Evidence
 from robot_dyn_id.fleet.population import VariationModel
 from robot_dyn_id.identification.assembly import HeldOutErrors, assemble_from_factor
@@ -148,7 +148,7 @@ def identify_group(
     names = [key[0] for key in members]
     rows = [factor.statistics for factor in factors]
     repeats = [one.agreement for one in summaries]
-    dispersion = overdispersion(repeats)
+    dispersion = estimate_overdispersion(repeats)
     comparison = None
     if len(rows) >= MIN_ROBOTS:
         everyone = RowStatistics.merged(merge_tree(rows, executor)).estimate(model.base.names)
@@ -156,7 +156,7 @@ def identify_group(
         changes = _expected_changes(model, everyone, evidence.scales)
         comparison = compare_robots(evidence, _spread(model, everyone, evidence.scales), changes=changes)
     differs = np.zeros(len(rows), dtype=bool) if comparison is None else comparison.differs
-    others = overdispersion_of_others(repeats).tolist()
+    others = estimate_overdispersion_of_others(repeats).tolist()
     agreements = adjust_holm(np.array([one.probability(rest) for one, rest in zip(repeats, others, strict=True)]))
     robots = tuple(
         _robot_result(
@@ -251,7 +251,7 @@ def _robot_result(member: _Member, number: int, comparison: Comparison | None, m
         )
     if comparison is not None and comparison.differs[number]:
         differences = name_differences(comparison, number, names)
-        own, mean, covariance = difference_from_others(comparison, number)
+        own, mean, covariance = compute_difference_from_others(comparison, number)
         columns = ParameterColumns.from_regressor(model.regressor, _full_values(model, mean))
         in_words = describe_changes(own - mean, covariance, model.base.mapping, columns, names)
     identified = IdentifiedModel(model.regressor, model.base, estimate)
@@ -322,12 +322,12 @@ def _spread(model: FleetModel, everyone: Estimate, scales: Array) -> VariationMo
     inertial = 10 * len(robot.body_names)
     full = np.zeros(len(regressor.names))
     full[base.independent] = everyone.values
-    terms = term_scales(regressor, full[inertial:])
+    terms = find_term_scales(regressor, full[inertial:])
     kinds = [column.term.symbols[column.index] for column in regressor.term_columns]
     floors = [FLOOR * terms[np.array([other == kind for other in kinds])].mean() for kind in kinds]
     radius = UNKNOWN_RADIUS_M
     alike = np.tile([1.0, *[radius] * 3, *[radius**2] * 6], len(robot.body_names))
-    bodies = inertial_scales(robot) if robot.inertial_parameters.any() else alike
+    bodies = find_inertial_scales(robot) if robot.inertial_parameters.any() else alike
     labels = [f"inertia of {name}" for name in robot.body_names for _ in range(10)] + list(regressor.names[inertial:])
     single = {p: base.names[p] for p, column in enumerate(base.independent.tolist()) if column < inertial}
     return VariationModel.from_sizes(base.mapping, np.append(bodies, np.maximum(terms, floors)), labels, scales, single)

@@ -25,7 +25,7 @@ from robot_dyn_id.fleet.drift import Drift
 from robot_dyn_id.identification.factor import Choices, Factor
 from robot_dyn_id.parameters import ParameterSet
 from robot_dyn_id.report.fleet import write_fleet_page
-from robot_dyn_id.report.folder import output_folder
+from robot_dyn_id.report.folder import make_output_folder
 from robot_dyn_id.text.files import write_atomically
 from robot_dyn_id.version import __version__
 
@@ -166,17 +166,17 @@ class FleetResult:
         Raises:
             InputError: the folder cannot be written to.
         """
-        root = output_folder(folder)
+        root = make_output_folder(folder)
         summary = summarize_fleet(self)
         for name in (ROBOTS, FACTORS):
-            output_folder(root / name)
+            make_output_folder(root / name)
         for group in self.configurations:
             write_parameters(root / f"{POOLED}{_suffix(group.configuration)}.yaml", group.pooled)
             for one in group.robots:
                 write_parameters(root / _robot_file(one), one.parameters)
                 write_factor(root / FACTORS / f"{one.robot}{_suffix(one.configuration)}.npz", one.factor)
         write_fleet_page(root / PAGE, summary)
-        write_atomically(root / REPORT, json.dumps(finite(summary), indent=1, allow_nan=False) + "\n")
+        write_atomically(root / REPORT, json.dumps(replace_infinities(summary), indent=1, allow_nan=False) + "\n")
         return summary
 
     @property
@@ -271,10 +271,10 @@ def _robot_file(one: RobotResult) -> str:
     return f"{ROBOTS}/{one.robot}{_suffix(one.configuration)}.yaml"
 
 
-def finite(value: Any) -> Any:
+def replace_infinities(value: Any) -> Any:
     """Replace infinity and NaN, which JSON does not have, by None."""
     if isinstance(value, dict):
-        return {key: finite(entry) for key, entry in value.items()}
+        return {key: replace_infinities(entry) for key, entry in value.items()}
     if isinstance(value, (list, tuple)):
-        return [finite(entry) for entry in value]
+        return [replace_infinities(entry) for entry in value]
     return None if isinstance(value, float) and not math.isfinite(value) else value

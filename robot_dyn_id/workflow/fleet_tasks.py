@@ -19,12 +19,12 @@ from typing import Any
 
 import numpy as np
 
-from robot_dyn_id.dynamics.base_parameters import base_parameters
+from robot_dyn_id.dynamics.base_parameters import compute_base_parameters
 from robot_dyn_id.dynamics.regressor import Regressor
 from robot_dyn_id.errors import InputError, RobotDynIdError
 from robot_dyn_id.estimators.row_statistics import RowStatistics
 from robot_dyn_id.files.configuration import Configuration
-from robot_dyn_id.files.factor import factor_bytes, parse_factor
+from robot_dyn_id.files.factor import encode_factor, parse_factor
 from robot_dyn_id.files.manifest import is_address
 from robot_dyn_id.fleet.drift import Drift, RecordingAgreement, compare_recordings, fit_drift
 from robot_dyn_id.identification.factor import Factor
@@ -32,11 +32,11 @@ from robot_dyn_id.identification.stages.examined import Examined
 from robot_dyn_id.identification.stages.read import Read
 from robot_dyn_id.model.urdf import RobotDescription
 from robot_dyn_id.parameters import GAIN_REMEDY, BaseParameters, describe_unknown_gains
-from robot_dyn_id.recordings import FileRecording, files_of, open_recording
+from robot_dyn_id.recordings import FileRecording, list_files_of, open_recording
 from robot_dyn_id.signals.survey import survey
 from robot_dyn_id.signals.trials import plan_signals
 from robot_dyn_id.version import __version__
-from robot_dyn_id.workflow.joints import robot_for
+from robot_dyn_id.workflow.joints import make_robot_for
 
 READ_BYTES = 2**20
 """Portion in which recordings are read for their digest [bytes]."""
@@ -134,7 +134,7 @@ def digest_recording(recording: str) -> str:
     digest = hashlib.sha256()
     try:
         with _local(recording) as path:
-            files = sorted(files_of(path)) if path.is_dir() else [path]
+            files = sorted(list_files_of(path)) if path.is_dir() else [path]
             for file in files:
                 digest.update(file.suffix.encode())
                 with file.open("rb") as stream:
@@ -151,7 +151,7 @@ def survey_recording(task: MapTask) -> SignalChoices | None:
     settings = task.configuration.settings
     try:
         with _opened(task) as recording:
-            model = robot_for(task.robot, task.configuration, [recording])
+            model = make_robot_for(task.robot, task.configuration, [recording])
             surveyed = survey([recording], model.joint_names, settings.drives)
             plan = plan_signals(surveyed, settings.signals)
             return SignalChoices(plan.rate, plan.low_pass.cutoff, plan.motion_pass.cutoff, surveyed.recorded_velocity)
@@ -169,7 +169,7 @@ def map_recording(task: MapTask) -> Mapped:
     begin = time.process_time()
     try:
         with _opened(task) as recording:
-            model = robot_for(task.robot, task.configuration, [recording])
+            model = make_robot_for(task.robot, task.configuration, [recording])
             examined = Examined.from_read(Read.from_recordings([recording], [], model, task.configuration.settings))
             if examined.model.drive_units:
                 raise InputError(f"{describe_unknown_gains(examined.model.drive_units)}: {GAIN_REMEDY}", GAIN_REMEDY)
@@ -177,7 +177,7 @@ def map_recording(task: MapTask) -> Mapped:
             base = _base(regressor, settings.pivots)
             factor = Factor.from_trials(examined.trials, regressor, base, settings, examined.effort_kind)
             named = Factor(**{**vars(factor), "sources": (task.recording,)})
-            return Mapped(factor_bytes(named), "", time.process_time() - begin)
+            return Mapped(encode_factor(named), "", time.process_time() - begin)
     except BROKEN as error:
         reason = str(error) or type(error).__name__
         return Mapped(b"", reason, time.process_time() - begin)
@@ -196,7 +196,7 @@ def summarize_robot(recordings: Sequence[tuple[bytes, float]]) -> RobotSummary:
     parts = [parse_factor(content, "factor") for content, _ in recordings]
     merged, rows = Factor.merged(parts), [part.statistics for part in parts]
     return RobotSummary(
-        factor_bytes(merged),
+        encode_factor(merged),
         fit_drift(rows, [moment for _, moment in recordings]),
         compare_recordings(rows),
         time.process_time() - begin,
@@ -318,4 +318,4 @@ class _Keyed:
 
 @lru_cache(maxsize=8)
 def _base_of(keyed: _Keyed, pivots: str) -> BaseParameters:
-    return base_parameters(keyed.regressor, pivots=pivots)
+    return compute_base_parameters(keyed.regressor, pivots=pivots)

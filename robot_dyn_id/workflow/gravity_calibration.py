@@ -12,7 +12,7 @@ import numpy as np
 
 from robot_dyn_id.arrays import Array
 from robot_dyn_id.data.recording import Recording
-from robot_dyn_id.export.urdf import urdf_with_masses
+from robot_dyn_id.export.urdf import make_urdf_with_masses
 from robot_dyn_id.files.configuration import Configuration
 from robot_dyn_id.files.gravity import write_gravity
 from robot_dyn_id.findings import Finding, summarize_findings
@@ -20,9 +20,9 @@ from robot_dyn_id.loads.gravity import GravityCalibration, KnownWeight, calibrat
 from robot_dyn_id.loads.holds import find_holds
 from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.model.urdf import RobotDescription
-from robot_dyn_id.report.folder import output_folder
+from robot_dyn_id.report.folder import make_output_folder
 from robot_dyn_id.text.files import write_atomically
-from robot_dyn_id.workflow.joints import report_recordings, robot_for
+from robot_dyn_id.workflow.joints import make_robot_for, report_recordings
 
 GRAVITY = "gravity.yaml"
 
@@ -75,7 +75,7 @@ class CalibrationResult:
             InputError: a file cannot be written.
         """
         folder = Path(folder)
-        output_folder(folder)
+        make_output_folder(folder)
         entries: dict[str, Any] = {}
         if self.urdf:
             write_atomically(folder / CALIBRATED, self.urdf)
@@ -106,7 +106,7 @@ def calibrate_recordings(
         RobotDynIdError: recordings or a robot that cannot be used, see `find_holds` and `calibrate_gravity`.
     """
     heavy = () if loaded is None else loaded.recordings
-    model = robot_for(robot, configuration, [*bare, *heavy])
+    model = make_robot_for(robot, configuration, [*bare, *heavy])
     known = None
     if loaded is not None:
         holds = find_holds(heavy, model.joint_names)
@@ -115,5 +115,5 @@ def calibrate_recordings(
     findings = (*report_recordings([*bare, *heavy], model.joint_names), *report_calibration(model, found))
     if not found.has_scale:
         return CalibrationResult(model, found, findings)
-    exported = urdf_with_masses(model, found.bodies)
+    exported = make_urdf_with_masses(model, found.bodies)
     return CalibrationResult(model, found, (*findings, *exported.findings), exported.text)

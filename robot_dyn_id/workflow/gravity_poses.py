@@ -16,7 +16,7 @@ from robot_dyn_id.excitation.collision.clearance import PATH_STEP_RAD, Clearance
 from robot_dyn_id.excitation.limits import MotionLimits
 from robot_dyn_id.excitation.quintic_path import QuinticPath
 from robot_dyn_id.excitation.trajectory import step_time
-from robot_dyn_id.loads.gravity import gravity_regressor
+from robot_dyn_id.loads.gravity import compute_gravity_regressor
 from robot_dyn_id.model.robot import RobotModel
 
 MARGIN_M = 0.01
@@ -109,7 +109,7 @@ def plan_gravity_poses(
     poses = poses[:, ~close]
     if not poses.size:
         raise MotionError(f"none of {CANDIDATES} random poses can be held: {obstruction}")
-    rows = _scaled_rows(gravity_regressor(model, poses))
+    rows = _scaled_rows(compute_gravity_regressor(model, poses))
     covariance = np.eye(rows.shape[2])
     left, times, points, count = list(range(poses.shape[1])), [0.0], [_start(center, poses, clearance, margin)], 0
     while left:

@@ -25,12 +25,12 @@ from robot_dyn_id.recordings import FileRecording, open_recording
 from robot_dyn_id.signals.stillness import report_rest_left_out
 from robot_dyn_id.version import __version__
 from robot_dyn_id.workflow.joints import (
+    make_robot_for,
     match_joints,
     report_fixed,
     report_recordings,
     report_unknown_joints,
     report_unrecorded,
-    robot_for,
 )
 from robot_dyn_id.workflow.results import IdentificationResult, ValidationResult
 
@@ -127,9 +127,9 @@ def identify_recordings(
         The result, whose pages read the data again: the caller closes it when it has been saved.
 
     Raises:
-        RobotDynIdError: see `identify`, and `robot_for`.
+        RobotDynIdError: see `identify`, and `make_robot_for`.
     """
-    model = robot_for(robot, configuration, trials.recordings)
+    model = make_robot_for(robot, configuration, trials.recordings)
     return _identify(model, trials, configuration.settings, configuration.held, progress)
 
 

@@ -127,7 +127,9 @@ def _is_typing_error(name: str, other: str) -> bool:
     return digits[0] == digits[1] and not (more - fewer and fewer - more)
 
 
-def robot_for(robot: RobotDescription, configuration: Configuration, recordings: Sequence[Recording]) -> RobotModel:
+def make_robot_for(
+    robot: RobotDescription, configuration: Configuration, recordings: Sequence[Recording]
+) -> RobotModel:
     """Model of a robot with the joints that a configuration and the recordings leave to identify; see `match_joints`.
 
     Raises:

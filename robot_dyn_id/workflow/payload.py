@@ -11,15 +11,15 @@ import numpy as np
 from robot_dyn_id.data.recording import Recording
 from robot_dyn_id.errors import InputError, RobotDynIdError, UsageError
 from robot_dyn_id.files.parameters import write_parameters
-from robot_dyn_id.files.payload import declared_summary, write_payload
+from robot_dyn_id.files.payload import summarize_declared, write_payload
 from robot_dyn_id.files.trajectory import StoredExcitation, write_trajectory
 from robot_dyn_id.findings import Definition, Finding, Section
 from robot_dyn_id.identification.settings import Settings
 from robot_dyn_id.loads.declared import DeclaredPayload, DeclaredTest, compare_declared
-from robot_dyn_id.loads.identification import PayloadOptions, estimate_payload, with_payload
+from robot_dyn_id.loads.identification import PayloadOptions, add_payload, estimate_payload
 from robot_dyn_id.loads.payload import NEGATIVE_MASS_SIGMAS, Payload, PayloadEstimate, move_parameters, move_payload
 from robot_dyn_id.loads.payload_accuracy import PayloadAccuracy
-from robot_dyn_id.model.kinematics import placement_of
+from robot_dyn_id.model.kinematics import find_placement_of
 from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.parameters import ParameterSet
 from robot_dyn_id.workflow.payload_motion import PayloadMotion, check_configuration, design_payload_motion
@@ -88,8 +88,8 @@ class PayloadRun:
             InputError: a file cannot be written.
         """
         assert self.payload is not None
-        loaded = with_payload(self.motion.arm, self.payload)
-        more = {} if self.test is None else {"declared": declared_summary(self.test)}
+        loaded = add_payload(self.motion.arm, self.payload)
+        more = {} if self.test is None else {"declared": summarize_declared(self.test)}
         write_payload(folder / "payload.yaml", self.payload, **more)
         write_parameters(folder / "parameters.yaml", loaded)
         return loaded
@@ -149,10 +149,10 @@ class DriverFrame:
             UsageError: the robot has no such link, or a joint separates it from the payload.
         """
         try:
-            at = placement_of(self.model, self.name)
+            at = find_placement_of(self.model, self.name)
         except RobotDynIdError as error:
             raise UsageError(f"driver_frame: {error}") from None
-        if at.body != placement_of(self.model, self.link).body:
+        if at.body != find_placement_of(self.model, self.link).body:
             raise UsageError(f"driver_frame: a joint separates {self.name} from {self.link}")
 
     def express(self, payload: Payload, tool: Payload | None, link: str) -> Payload:
@@ -163,10 +163,10 @@ class DriverFrame:
             tool: tool that the arm was identified with, which is taken as known; None: none.
             link: name of the link that the result states.
         """
-        here = placement_of(self.model, self.name)
+        here = find_placement_of(self.model, self.name)
         bodies = (payload,) if tool is None else (payload, tool)
-        moved = [move_parameters(one.parameters, placement_of(self.model, one.link), here) for one in bodies]
-        whole = move_payload(payload, link, placement_of(self.model, payload.link), here)
+        moved = [move_parameters(one.parameters, find_placement_of(self.model, one.link), here) for one in bodies]
+        whole = move_payload(payload, link, find_placement_of(self.model, payload.link), here)
         return replace(whole, parameters=moved[0] if tool is None else moved[0] + moved[1])
 
 

@@ -12,20 +12,20 @@ import numpy as np
 
 from robot_dyn_id.arrays import Array, Integers
 from robot_dyn_id.dynamics.regressor import Motion, Regressor
-from robot_dyn_id.errors import MotionError, UsageError, suggestion
+from robot_dyn_id.errors import MotionError, UsageError, suggest_known
 from robot_dyn_id.excitation.design.information import Information
 from robot_dyn_id.excitation.design.optimizers import OPTIMIZERS, SearchEffort
-from robot_dyn_id.excitation.design.planning import make_design_task, motion_limits, torque_noise
-from robot_dyn_id.excitation.design.postures import unexcited
+from robot_dyn_id.excitation.design.planning import find_torque_noise, make_design_task, make_motion_limits
+from robot_dyn_id.excitation.design.postures import find_unexcited
 from robot_dyn_id.excitation.design.reduction import ReducedRegressor
 from robot_dyn_id.excitation.design.search import design as search_design
 from robot_dyn_id.excitation.design.settings import DesignSettings
 from robot_dyn_id.excitation.forms.registry import make_parametrization
 from robot_dyn_id.excitation.trajectory import Trajectory
 from robot_dyn_id.files.design import read_design_settings
-from robot_dyn_id.loads.payload import check_carrier, friction_columns, with_friction_change
-from robot_dyn_id.loads.payload_accuracy import PayloadAccuracy, expected_accuracy
-from robot_dyn_id.model.kinematics import Kinematics, Placement, placement_of
+from robot_dyn_id.loads.payload import allow_friction_change, check_carrier, find_friction_columns
+from robot_dyn_id.loads.payload_accuracy import PayloadAccuracy, predict_accuracy
+from robot_dyn_id.model.kinematics import Kinematics, Placement, find_placement_of
 from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.parameters import INERTIAL_SYMBOLS, INERTIAL_UNITS, BaseParameters, ParameterSet
 from robot_dyn_id.progress import Progress, ignore_progress
@@ -96,12 +96,12 @@ class PayloadMotion:
         before = self._joints_before
         for name in self.joints:
             if name not in before:
-                raise UsageError(f"joint {name} does not move {self.link}; {suggestion(name, before)}")
+                raise UsageError(f"joint {name} does not move {self.link}; {suggest_known(name, before)}")
 
     @cached_property
     def at(self) -> Placement:
         """Placement of the link."""
-        return placement_of(self.model, self.link)
+        return find_placement_of(self.model, self.link)
 
     @cached_property
     def _joints_before(self) -> list[str]:
@@ -152,7 +152,7 @@ class PayloadMotion:
     @cached_property
     def uncertain_arm(self) -> ParameterSet:
         """The arm with the friction that may have changed."""
-        return with_friction_change(self.arm, self.friction_change, Regressor.from_parameters(self.arm))
+        return allow_friction_change(self.arm, self.friction_change, Regressor.from_parameters(self.arm))
 
     def accuracy(self, motion: Trajectory) -> PayloadAccuracy:
         """Accuracy of the payload that one period of a motion, repeated over the duration, gives."""
@@ -160,7 +160,7 @@ class PayloadMotion:
         times = np.linspace(0.5 * step, (SAMPLES - 0.5) * step, SAMPLES)
         q, dq, ddq, _ = motion.evaluate(times)
         sampled = Motion(q, dq, ddq)
-        return expected_accuracy(self.uncertain_arm, self.at, sampled, self.numbers, self.duration, self.expected_mass)
+        return predict_accuracy(self.uncertain_arm, self.at, sampled, self.numbers, self.duration, self.expected_mass)
 
 
 def check_configuration(motion: PayloadMotion) -> PayloadAccuracy:
@@ -255,7 +255,7 @@ def _reachable(motion: PayloadMotion) -> PayloadAccuracy:
     Raises:
         MotionError: a joint is at a position limit.
     """
-    limits, _ = motion_limits(motion.settings, motion.window_model)
+    limits, _ = make_motion_limits(motion.settings, motion.window_model)
     demand = replace(motion.settings.demand, posture=tuple(motion.position.tolist()))
     family, rng = make_parametrization(motion.settings.form, limits, demand), np.random.default_rng(0)
     drawn = [motion.accuracy(family.trajectory(family.random(rng, 1.0))) for _ in range(DRAWS)]
@@ -268,7 +268,7 @@ def _target(motion: PayloadMotion, regressor: Regressor) -> BaseParameters:
     Parameters that the moving joints cannot determine in any motion are left out.
     """
     body, bodies = motion.at.body, 10 * len(motion.model.body_names)
-    friction = friction_columns(regressor)
+    friction = find_friction_columns(regressor)
     places = [
         bodies + number
         for number, column in enumerate(regressor.term_columns)
@@ -280,11 +280,11 @@ def _target(motion: PayloadMotion, regressor: Regressor) -> BaseParameters:
     names = tuple(regressor.names[column] for column in columns)
     units = (*INERTIAL_UNITS, *(regressor.units[column] for column in places))
     every = BaseParameters(names, names, units, columns, mapping, regressor.names)
-    limits, _ = motion_limits(motion.settings, motion.window_model)
+    limits, _ = make_motion_limits(motion.settings, motion.window_model)
     demand = replace(motion.settings.demand, posture=tuple(motion.position.tolist()))
     family, rng = make_parametrization(motion.settings.form, limits, demand), np.random.default_rng(0)
     times = (np.arange(SAMPLES) + 0.5) / SAMPLES * family.duration
-    information = Information(regressor, every, torque_noise(motion.settings.noise, motion.model))
+    information = Information(regressor, every, find_torque_noise(motion.settings.noise, motion.model))
     drawn = [Motion(*family.sample(family.random(rng, 1.0), times)[:3]) for _ in range(DRAWS)]
-    hidden = unexcited(np.sum([information.matrix(one) for one in drawn], axis=0), names)
+    hidden = find_unexcited(np.sum([information.matrix(one) for one in drawn], axis=0), names)
     return every.only(np.flatnonzero([name not in hidden for name in names]))

@@ -22,8 +22,8 @@ from robot_dyn_id.identification.prediction.prediction import predict_recording
 from robot_dyn_id.identification.settings import Settings
 from robot_dyn_id.parameters import ParameterSet
 from robot_dyn_id.recordings import write_npz
-from robot_dyn_id.report.folder import output_folder
-from robot_dyn_id.simulation.controllers import usable_dynamics
+from robot_dyn_id.report.folder import make_output_folder
+from robot_dyn_id.simulation.controllers import make_usable_dynamics
 from robot_dyn_id.workflow.joints import report_recordings
 
 SIMULATION_RATE_HZ = 1000.0
@@ -62,7 +62,7 @@ class Prediction:
         Raises:
             InputError: the file cannot be written.
         """
-        output_folder(Path(file).parent)
+        make_output_folder(Path(file).parent)
         write_npz(Path(file), self.joint_names, self.t + epoch * 1e-9, tau=self.tau)
 
 
@@ -122,7 +122,9 @@ def simulate(
         UsageError: a rate or restart time out of range, or another number of temperatures.
     """
     settings = settings or Settings()
-    dynamics = usable_dynamics(parameters, parameters.robot.urdf, parameters.robot.joint_names, needs_mass_matrix=True)
+    dynamics = make_usable_dynamics(
+        parameters, parameters.robot.urdf, parameters.robot.joint_names, needs_mass_matrix=True
+    )
     if temperature:
         dynamics = dynamics.at_temperature(temperature)
     if isinstance(motion, Trajectory):

@@ -15,10 +15,10 @@ from robot_dyn_id.identification.stages.identification import Identification
 from robot_dyn_id.identification.validation.evaluation import Evaluation
 from robot_dyn_id.identification.validation.explanation import explain
 from robot_dyn_id.parameters import GAIN_REMEDY, ParameterSet, describe_unknown_gains
-from robot_dyn_id.report.figure import torque_figure
-from robot_dyn_id.report.folder import PARAMETERS, output_folder, write_results
-from robot_dyn_id.report.summary import evaluation_summary, identification_summary
-from robot_dyn_id.report.text import evaluation_text, identification_text
+from robot_dyn_id.report.figure import draw_torque_figure
+from robot_dyn_id.report.folder import PARAMETERS, make_output_folder, write_results
+from robot_dyn_id.report.summary import summarize_evaluation, summarize_identification
+from robot_dyn_id.report.text import format_evaluation, format_identification
 
 if TYPE_CHECKING:
     from robot_dyn_id.report.figure import Figure
@@ -95,7 +95,7 @@ class IdentificationResult:
 
     def __str__(self) -> str:
         """Held-out errors per joint, cross-check, the model, uses, findings, and the verdict."""
-        return identification_text(self.identification)
+        return format_identification(self.identification)
 
     def save(self, folder: str | Path) -> dict[str, Any]:
         """Write `parameters.yaml`, `report.json` and `report.html`, and replace those of an earlier run.
@@ -109,9 +109,9 @@ class IdentificationResult:
         Raises:
             InputError: the folder cannot be written to.
         """
-        folder = output_folder(folder)
+        folder = make_output_folder(folder)
         explanation = explain(self.evaluation, self.parameters, self.identification.training)
-        summary = identification_summary(self.identification, str(folder / PARAMETERS), explanation)
+        summary = summarize_identification(self.identification, str(folder / PARAMETERS), explanation)
         write_results(folder, summary, explanation, self.parameters)
         write_parameters(folder / PARAMETERS, self.parameters)
         return summary
@@ -122,7 +122,7 @@ class IdentificationResult:
         Raises:
             UsageError: matplotlib is not installed.
         """
-        return torque_figure(self.evaluation)
+        return draw_torque_figure(self.evaluation)
 
 
 @dataclass(frozen=True)
@@ -141,7 +141,7 @@ class ValidationResult:
 
     def __str__(self) -> str:
         """Held-out errors per joint, cross-check, warnings and verdict."""
-        return evaluation_text(self.evaluation)
+        return format_evaluation(self.evaluation)
 
     def summary(self, parameters_file: str = "") -> dict[str, Any]:
         """Content of `report.json`.
@@ -149,7 +149,7 @@ class ValidationResult:
         Args:
             parameters_file: file that the parameters were read from.
         """
-        return evaluation_summary(self.evaluation, parameters_file, self.parameters)
+        return summarize_evaluation(self.evaluation, parameters_file, self.parameters)
 
     def save(self, folder: str | Path, parameters_file: str = "") -> dict[str, Any]:
         """Write `report.json` and `report.html`, and replace those of an earlier run.
@@ -164,8 +164,8 @@ class ValidationResult:
         Raises:
             InputError: the folder cannot be written to.
         """
-        folder, explanation = output_folder(folder), explain(self.evaluation, self.parameters)
-        summary = evaluation_summary(self.evaluation, parameters_file, self.parameters, explanation)
+        folder, explanation = make_output_folder(folder), explain(self.evaluation, self.parameters)
+        summary = summarize_evaluation(self.evaluation, parameters_file, self.parameters, explanation)
         write_results(folder, summary, explanation, self.parameters)
         return summary
 
@@ -175,4 +175,4 @@ class ValidationResult:
         Raises:
             UsageError: matplotlib is not installed.
         """
-        return torque_figure(self.evaluation)
+        return draw_torque_figure(self.evaluation)

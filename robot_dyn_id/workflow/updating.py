@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from robot_dyn_id.estimators import Consistent, WeightedLeastSquares
 from robot_dyn_id.files.configuration import Configuration
 from robot_dyn_id.findings import Finding
-from robot_dyn_id.identification.assembly import with_data_of
+from robot_dyn_id.identification.assembly import add_data_of
 from robot_dyn_id.identification.diagnosis.fingerprint import report_added, take_fingerprint
 from robot_dyn_id.identification.factor import Factor, UpdatedLeastSquares, require_mergeable
 from robot_dyn_id.identification.validation.holdout import split
@@ -17,7 +17,7 @@ from robot_dyn_id.model.urdf import RobotDescription
 from robot_dyn_id.parameters import Fingerprint, urdf_hash
 from robot_dyn_id.progress import Progress, Stage, ignore_progress
 from robot_dyn_id.workflow.identification import DataSelection, identify_recordings
-from robot_dyn_id.workflow.joints import robot_for
+from robot_dyn_id.workflow.joints import make_robot_for
 from robot_dyn_id.workflow.results import IdentificationResult
 
 
@@ -71,7 +71,7 @@ def identify_with_factor(
         earlier.check_robot(urdf_hash(robot.text))
         estimator = UpdatedLeastSquares(autoregressive_order=order, earlier=earlier)
         settings = replace(earlier.complete(settings), estimator=estimator)
-        joints = robot_for(robot, configuration, trials.recordings).joint_names
+        joints = make_robot_for(robot, configuration, trials.recordings).joint_names
         findings = _compare_with_earlier(trials, joints, earlier.fingerprint)
     with ExitStack() as opened:
         result = identify_recordings(robot, replace(configuration, settings=settings), trials, progress)
@@ -83,7 +83,7 @@ def identify_with_factor(
         factor = replace(factor, fingerprint=found.parameters.provenance.fingerprint)  # as they were recorded
         if earlier is not None:
             factor = Factor.merged([earlier, factor])
-            parameters = with_data_of(found.parameters, factor)
+            parameters = add_data_of(found.parameters, factor)
             result = replace(result, identification=replace(found.with_findings(findings), parameters=parameters))
         opened.pop_all()  # the caller closes it
     return UpdatedIdentification(result, factor)

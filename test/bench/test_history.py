@@ -5,9 +5,9 @@ from dataclasses import replace
 
 import pytest
 
-from robot_dyn_id.bench.growth import GrowthPoint, growth_page, serial_chain
-from robot_dyn_id.bench.history import BenchRun, read_run, slower
-from robot_dyn_id.bench.measuring import BenchFigure, Timing, interleaved, ratio
+from robot_dyn_id.bench.growth import GrowthPoint, make_serial_chain, render_growth_page
+from robot_dyn_id.bench.history import BenchRun, list_slower, read_run
+from robot_dyn_id.bench.measuring import BenchFigure, Timing, compute_ratio, measure_interleaved
 from robot_dyn_id.errors import InputError
 
 FIGURES = (
@@ -30,24 +30,24 @@ def test_goals_are_met_or_missed_in_their_sense():
 
 
 def test_what_got_worse_by_more_than_the_spread_is_named_the_worst_first():
-    assert slower(RUN, RUN) == []
-    assert slower(changed(time=2.3, peer=8.5, once=1.1), RUN) == []  # within the spread of both
-    assert slower(changed(time=1.0, peer=30.0, once=0.5), RUN) == []  # better
-    found = slower(changed(time=2.6, peer=4.0, once=1.5), RUN)
+    assert list_slower(RUN, RUN) == []
+    assert list_slower(changed(time=2.3, peer=8.5, once=1.1), RUN) == []  # within the spread of both
+    assert list_slower(changed(time=1.0, peer=30.0, once=0.5), RUN) == []  # better
+    found = list_slower(changed(time=2.6, peer=4.0, once=1.5), RUN)
     assert [one.name for one in found] == ["peer", "once", "time"]
     assert (found[0].before, found[0].now) == (10.0, 4.0)
 
 
 def test_slower_figures_do_not_replace_the_earlier_ones():
     run = changed(time=1.0, peer=4.0, once=1.05)
-    kept = run.without(slower(run, RUN), RUN)
+    kept = run.without(list_slower(run, RUN), RUN)
     assert [one.value for one in kept.figures] == [1.0, 10.0, 1.05, None]
 
 
 @pytest.mark.parametrize("change", [{"computer": "other"}, {"quick": False}, {"samples": 5}], ids=str)
 def test_runs_that_are_unlike_are_not_compared(change):
     other = replace(changed(time=9.0), **change)
-    assert other.unlike(RUN) == tuple(change) and slower(other, RUN) == []
+    assert other.unlike(RUN) == tuple(change) and list_slower(other, RUN) == []
 
 
 def test_a_run_of_one_part_keeps_the_figures_of_the_others():
@@ -72,11 +72,11 @@ def test_other_files_are_refused(tmp_path, text):
 
 def test_contenders_take_turns_and_the_first_round_is_left_out():
     order = []
-    found = interleaved({"a": lambda: order.append("a"), "b": lambda: order.append("b")}, repeats=2)
+    found = measure_interleaved({"a": lambda: order.append("a"), "b": lambda: order.append("b")}, repeats=2)
     assert order == ["a", "b"] * 3 and set(found) == {"a", "b"}
-    assert ratio("x", "not installed", Timing(1.0, 0.0), 2.0).why == "not installed"
+    assert compute_ratio("x", "not installed", Timing(1.0, 0.0), 2.0).why == "not installed"
 
 
 def test_growth_is_drawn_and_chains_have_their_joints():
-    assert growth_page(GROWTH).count("data-plot=") == 1
-    assert len(serial_chain(30).joint_names) == 30
+    assert render_growth_page(GROWTH).count("data-plot=") == 1
+    assert len(make_serial_chain(30).joint_names) == 30

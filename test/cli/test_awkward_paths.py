@@ -14,9 +14,9 @@ from support.robots import joint, urdf
 from support.simulated import Simulated, save_npz
 
 from robot_dyn_id.cli import main
-from robot_dyn_id.dynamics.base_parameters import base_parameters
+from robot_dyn_id.dynamics.base_parameters import compute_base_parameters
 from robot_dyn_id.dynamics.regressor import Regressor
-from robot_dyn_id.errors import storable
+from robot_dyn_id.errors import make_storable
 from robot_dyn_id.files.parameters import read_parameters
 from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.parameters import LONGEST_EXPRESSION, MOST_BODIES
@@ -88,7 +88,7 @@ def test_awkward_names_pass_over_the_network(name):
     from robot_dyn_id.msg import ParameterSet as ParameterSetMsg
     from support.model_nodes import identified
 
-    from robot_dyn_id.nodes.messages.conversions import parameter_set, parameter_set_message
+    from robot_dyn_id.nodes.messages.conversions import make_parameter_set_message, read_parameter_set
 
     stored = AWKWARD[name][1]
     known = altered(
@@ -96,17 +96,17 @@ def test_awkward_names_pass_over_the_network(name):
         provenance={"sources": (stored,)},
         judgment={"reasons": (f"{stored}: at rest",), "verdict": "suspect"},
     )
-    heard = deserialize_message(serialize_message(parameter_set_message(known)), ParameterSetMsg)
-    assert parameter_set(heard).provenance.sources == (stored,)
-    assert parameter_set(heard).judgment.reasons == known.judgment.reasons
+    heard = deserialize_message(serialize_message(make_parameter_set_message(known)), ParameterSetMsg)
+    assert read_parameter_set(heard).provenance.sources == (stored,)
+    assert read_parameter_set(heard).judgment.reasons == known.judgment.reasons
 
 
 @pytest.mark.parametrize("given", [given for given, _ in AWKWARD.values()] + ["x" * 10_000, "\udcff" * 10_000, "é"])
 def test_what_is_storable_is_one_line_of_utf_8_and_stays_what_it_is(given):
-    text = storable(given, 4096)
+    text = make_storable(given, 4096)
     assert len(text) <= 4096
     assert text.encode().decode().splitlines() == [text]
-    assert storable(text, 4096) == text
+    assert make_storable(text, 4096) == text
 
 
 @pytest.mark.slow
@@ -119,5 +119,5 @@ def test_expressions_of_the_largest_robot_are_within_the_limit():
         for number, (pair, kind) in enumerate(zip(pairwise(links), kinds, strict=True))
     ]
     regressor = Regressor(RobotModel.from_urdf(urdf(*chain, links=len(chain))))
-    longest = max(len(text) for text in base_parameters(regressor).expressions)
+    longest = max(len(text) for text in compute_base_parameters(regressor).expressions)
     assert 4096 < longest <= LONGEST_EXPRESSION

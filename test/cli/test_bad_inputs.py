@@ -19,7 +19,7 @@ from robot_dyn_id.data.recording import ArrayRecording
 from robot_dyn_id.dynamics.regressor import Motion
 from robot_dyn_id.errors import ConvergenceError, UsageError
 from robot_dyn_id.estimators import ESTIMATORS, PRIOR_USERS, ClosedLoopOutputError
-from robot_dyn_id.excitation import random_fourier
+from robot_dyn_id.excitation import draw_random_fourier
 from robot_dyn_id.identification.pipeline import identify
 from robot_dyn_id.identification.settings import Settings
 from robot_dyn_id.identification.validation.holdout import split
@@ -30,7 +30,7 @@ from robot_dyn_id.model.robot import RobotModel
 def one_joint_moves(noise):
     """The wrist of the arm moves, and nothing else."""
     robot, _ = arm()
-    motion, t = random_fourier(robot.model, 1), np.arange(3500) / 100.0
+    motion, t = draw_random_fourier(robot.model, 1), np.arange(3500) / 100.0
     q, dq, ddq = (values * [[0.0], [0.0], [1.0]] for values in motion.evaluate(t % motion.period)[:3])
     tau = robot.regressor.torque(Motion(q, dq, ddq), robot.parameters)
     tau = tau + noise * np.random.default_rng(0).normal(size=tau.shape)

@@ -10,8 +10,8 @@ from support.simulated import Simulated, save_npz
 
 from robot_dyn_id.cli import main
 from robot_dyn_id.dynamics.regressor import Motion
-from robot_dyn_id.excitation import random_fourier
-from robot_dyn_id.loads.chain import centroidal_frames, simulate_chain
+from robot_dyn_id.excitation import draw_random_fourier
+from robot_dyn_id.loads.chain import find_centroidal_frames, simulate_chain
 from robot_dyn_id.loads.payload import transform_parameters
 
 ROBOT = Simulated()
@@ -24,8 +24,8 @@ def files(tmp_path_factory):
     folder = tmp_path_factory.mktemp("chain")
     (folder / "arm.urdf").write_text(ROBOT.model.urdf)
     recording = ROBOT.record(seed=3, rate=100.0, duration=30.0, noise=0.0, velocity=0.0)
-    motion = Motion(*random_fourier(ROBOT.model, 3).evaluate(recording.samples.t)[:3])
-    frames = centroidal_frames(ROBOT.model)
+    motion = Motion(*draw_random_fourier(ROBOT.model, 3).evaluate(recording.samples.t)[:3])
+    frames = find_centroidal_frames(ROBOT.model)
     rng, wrenches = np.random.default_rng(0), []
     for body, frame in zip(simulate_chain(ROBOT.model, motion, frames), frames, strict=True):
         rotation = np.einsum("ijn,kj->ikn", body.rotation, frame.rotation)  # of the joint's frame
@@ -70,7 +70,10 @@ def test_centers_and_principal_axes_of_the_urdf(chain):
     code, answer = chain("all.npz", "--principal")
     assert code == 0
     for body, frame, truth in zip(
-        answer["bodies"], centroidal_frames(ROBOT.model), ROBOT.model.inertial_parameters.reshape(-1, 10), strict=True
+        answer["bodies"],
+        find_centroidal_frames(ROBOT.model),
+        ROBOT.model.inertial_parameters.reshape(-1, 10),
+        strict=True,
     ):
         mass, *moments = body["parameters"].values()
         expected = np.linalg.solve(transform_parameters(frame), truth)[[0, 4, 6, 9]]

@@ -18,7 +18,7 @@ from robot_dyn_id.kernels.compiled import COMPILED
 def written(tmp_path, monkeypatch):
     path = tmp_path / "process"
     monkeypatch.setenv(FILE, str(path))
-    monkeypatch.setattr(compilation, "available_cores", lambda: 2)
+    monkeypatch.setattr(compilation, "count_cores", lambda: 2)
     return path
 
 
@@ -65,7 +65,7 @@ def test_a_failure_there_is_not_one_of_the_command(written, capfd):
 
 
 def test_on_one_core_there_is_none(written, monkeypatch):
-    monkeypatch.setattr(compilation, "available_cores", lambda: 1)
+    monkeypatch.setattr(compilation, "count_cores", lambda: 1)
     with compiling(report):
         assert not multiprocessing.active_children()
 

@@ -55,7 +55,7 @@ def test_a_check_that_fails_does_not_end_the_others(cli, monkeypatch):
 def test_a_read_only_folder_of_machine_code_names_the_variable(monkeypatch, tmp_path):
     from robot_dyn_id.kernels import stored
 
-    monkeypatch.setattr(stored, "stored_kernels", lambda: stored.StoredKernels(5, 0, tmp_path))
+    monkeypatch.setattr(stored, "find_stored_kernels", lambda: stored.StoredKernels(5, 0, tmp_path))
     assert "nothing" in doctor._kernels().action and doctor._kernels().status == "warn"
     monkeypatch.setattr(doctor.os, "access", lambda *_: False)
     assert "NUMBA_CACHE_DIR" in doctor._kernels().action

@@ -12,7 +12,7 @@ from support.joint_trajectories import NAMES, message_of, rows
 from support.model_nodes import ARM, identified
 
 from robot_dyn_id.dynamics.dynamics import Dynamics
-from robot_dyn_id.excitation import random_fourier
+from robot_dyn_id.excitation import draw_random_fourier
 from robot_dyn_id.excitation.limits import MotionLimits
 from robot_dyn_id.files.joint_trajectory import read_joint_trajectory, write_joint_trajectory
 from robot_dyn_id.files.parameters import write_parameters
@@ -86,7 +86,7 @@ def test_joints_in_another_order(fill, folder):
 @pytest.mark.slow
 def test_a_designed_trajectory_is_sampled(fill, folder):
     model = RobotModel.from_urdf(ARM)
-    motion = random_fourier(model, 1)
+    motion = draw_random_fourier(model, 1)
     limits = MotionLimits.from_model(model, acceleration=(50.0,))
     write_trajectory(folder / "trajectory.yaml", StoredExcitation.from_excitation(model, limits, motion, "test"))
     code, _, _, filled = fill("trajectory.yaml")

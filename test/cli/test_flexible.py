@@ -13,18 +13,18 @@ from support.recording_files import joint_state, write_bag
 
 from robot_dyn_id.cli import main
 from robot_dyn_id.errors import InputError
-from robot_dyn_id.excitation import random_fourier
+from robot_dyn_id.excitation import draw_random_fourier
 from robot_dyn_id.files.flexible import read_flexible, write_flexible
-from robot_dyn_id.files.shared import shared_file
+from robot_dyn_id.files.shared import find_shared_file
 from robot_dyn_id.flexible import FlexibleJoint, FlexibleModel, FlexiblePlant, Noise
 from robot_dyn_id.model.urdf import RobotDescription
-from robot_dyn_id.papers.flexible2r.arm import RATIO, arm, motion_of, true_values
+from robot_dyn_id.papers.flexible2r.arm import RATIO, list_true_values, make_arm, make_motion_of
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "flexible_recordings.py"
-ROBOT, CONFIG = shared_file("urdf/flexible2r.urdf"), shared_file("config/identification/flexible2r.yaml")
+ROBOT, CONFIG = find_shared_file("urdf/flexible2r.urdf"), find_shared_file("config/identification/flexible2r.yaml")
 JOINTS = ("joint1", "joint2")
-MODEL = arm(0.02)
-PLANT = FlexiblePlant(MODEL, true_values(MODEL))
+MODEL = make_arm(0.02)
+PLANT = FlexiblePlant(MODEL, list_true_values(MODEL))
 POSES = np.reshape(np.meshgrid(np.linspace(0.6, 2.5, 5), np.linspace(-1.7, 1.7, 5)), (2, -1))
 QUIET = Noise(q=1e-6, motor_q=1e-5, tau=0.01, motor_tau=1e-4)
 
@@ -70,7 +70,7 @@ def codes(answer):
 
 def scores(answer):
     """Errors by reported standard deviations."""
-    truth = dict(zip(MODEL.names, true_values(MODEL), strict=True))
+    truth = dict(zip(MODEL.names, list_true_values(MODEL), strict=True))
     return {
         one["name"]: (one["value"] - truth[one["name"]]) / one["standard_deviation"]
         for one in answer["parameters"]
@@ -236,7 +236,7 @@ def cut_out(name, fast, begin, count, step):
 
 @pytest.fixture(scope="module")
 def fast():
-    return PLANT.along("fast", motion_of(JOINTS), 5.0, 5000.0)
+    return PLANT.along("fast", make_motion_of(JOINTS), 5.0, 5000.0)
 
 
 def recorded(path, experiment, later=None):
@@ -297,7 +297,7 @@ def test_other_formats_and_motions_that_rest_at_neither_end(fast, cli, tmp_path,
     answer = json.loads(out)
     assert (code, answer["unidentified"], codes(answer)) == (0, {}, ["nothing_held_out"])
     found = {one["name"]: one["value"] for one in answer["parameters"]}
-    truth = dict(zip(MODEL.names, true_values(MODEL), strict=True))
+    truth = dict(zip(MODEL.names, list_true_values(MODEL), strict=True))
     for name in ("mx1", "mx2", "K1", "K2", "fv1", "fv2", "fc1", "fc2", "Jm1", "Jm2", "Izz1", "Izz2", "fvm1", "fcm2"):
         assert found[name] == pytest.approx(truth[name], rel=0.02), name
     assert max(map(abs, scores(answer).values())) < 6.0
@@ -344,7 +344,7 @@ def test_unused_configuration_entries_are_reported(data, cli, tmp_path):
 
 def slow(folder):
     """Both joints move no faster than the smoothing width."""
-    shown = PLANT.along("lazy", random_fourier(MODEL.model, 3, period=10.0, share=0.005), 10.0, 100.0)
+    shown = PLANT.along("lazy", draw_random_fourier(MODEL.model, 3, period=10.0, share=0.005), 10.0, 100.0)
     np.savez(folder / "lazy.npz", t=np.arange(1000) / 100.0, q=shown.q.T, tau=shown.tau.T, joint_names=np.array(JOINTS))
     return folder / "lazy.npz"
 
@@ -484,10 +484,10 @@ def test_files_of_results_that_are_damaged(data, cli, tmp_path, change, expected
 def test_a_rigid_joint_with_a_current_and_a_flexible_one_without_a_torque_sensor(cli, tmp_path):
     """The motor turns against its joint; the order of the motors is the configuration's."""
     joints = FlexibleJoint("joint1", 101.0), FlexibleJoint("joint2", -100.0)
-    plant = FlexiblePlant(FlexibleModel(MODEL.model, joints, 0.02), true_values(MODEL))
+    plant = FlexiblePlant(FlexibleModel(MODEL.model, joints, 0.02), list_true_values(MODEL))
     for name, one in (
         ("poses", plant.poses("poses", POSES)),
-        ("both", plant.along("both", motion_of(JOINTS), 5.0, 500.0)),
+        ("both", plant.along("both", make_motion_of(JOINTS), 5.0, 500.0)),
     ):
         one = QUIET.added(one, 3)
         time = {"t": np.arange(2500) / 500.0, "periodic": np.array(True)} if one.rate else {}
@@ -502,7 +502,7 @@ def test_a_rigid_joint_with_a_current_and_a_flexible_one_without_a_torque_sensor
     answer = json.loads(out)
     assert (code, answer["unidentified"]) == (0, {})
     found = {one["name"]: one for one in answer["parameters"]}
-    truth = dict(zip(MODEL.names, true_values(MODEL), strict=True))
+    truth = dict(zip(MODEL.names, list_true_values(MODEL), strict=True))
     assert {"K2", "Jm2", "fvm2", "fcm2", "off1", "preload2"} <= found.keys()
     assert not {"off2", "offm2", "K1"} & found.keys()
     for name, one in found.items():

@@ -12,7 +12,7 @@ from robot_dyn_id.cli import main
 from robot_dyn_id.errors import InputError
 from robot_dyn_id.files.gravity import read_gravity
 from robot_dyn_id.files.joint_trajectory import read_joint_trajectory
-from robot_dyn_id.loads.gravity import KnownWeight, nominal_bodies
+from robot_dyn_id.loads.gravity import KnownWeight, list_nominal_bodies
 from robot_dyn_id.loads.holds import find_holds
 from robot_dyn_id.model.robot import RobotModel
 
@@ -75,7 +75,7 @@ def test_with_a_scale_a_urdf_with_these_masses_is_written(files, capsys, tmp_pat
     assert answer["scale_known"]
     for entry, gain in zip(answer["joints"][1:], arm.gains[1:], strict=True):
         assert abs(entry["gain"] - gain) < 4.0 * entry["gain_standard_deviation"]
-    written = nominal_bodies(RobotModel.from_file(answer["urdf_file"]))
+    written = list_nominal_bodies(RobotModel.from_file(answer["urdf_file"]))
     np.testing.assert_allclose(written[:, 0], [body["mass"] for body in answer["bodies"]], rtol=1e-9)
     moments = [body["first_moments"] for body in answer["bodies"]]
     np.testing.assert_allclose(written[:, 1:], moments, atol=1e-9)

@@ -11,14 +11,14 @@ from support.robots import URDFS, panda_arm
 from robot_dyn_id.cli import main
 from robot_dyn_id.data.chunk import Chunk
 from robot_dyn_id.dynamics.regressor import Regressor
-from robot_dyn_id.excitation import random_fourier
+from robot_dyn_id.excitation import draw_random_fourier
 from robot_dyn_id.excitation.forms.logistic import Logistic
 from robot_dyn_id.excitation.limits import MotionLimits
 from robot_dyn_id.files.parameters import read_parameters
 from robot_dyn_id.files.trajectory import StoredExcitation, write_trajectory
 from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.recordings import write_npz
-from robot_dyn_id.simulation.sensors import Sensors, sample_times, simulated_recording
+from robot_dyn_id.simulation.sensors import Sensors, sample_times, simulate_recording
 
 ARMS = {"ur5": lambda: RobotModel.from_file(URDFS["ur5_robot"]), "panda": panda_arm}
 
@@ -44,7 +44,7 @@ def answer(capsys, *words):
 
 @pytest.mark.slow
 def test_a_rehearsed_iteration_ends_with_a_model_that_follows_better(arm, files, capsys):
-    motion = random_fourier(arm, 0, period=3.0, harmonics=3, share=0.5)
+    motion = draw_random_fourier(arm, 0, period=3.0, harmonics=3, share=0.5)
     limits = MotionLimits.from_model(arm, (100.0,))
     write_trajectory(files / "trajectory.yaml", StoredExcitation.from_excitation(arm, limits, motion, "a test"))
     robot, given = ("--robot", files / "arm.urdf", "--config", files / "config.yaml"), ("--out", files / "run")
@@ -70,8 +70,8 @@ def test_steps_are_planned_through_identify(arm, files, capsys):
     names, regressor = arm.joint_names, Regressor(arm)
     sensors = Sensors(np.full(len(names), 0.02), 1e-5, None)
     for name, seed in (("motion", 0), ("held_out", 1)):
-        motion, t = random_fourier(arm, seed, period=5.0, share=0.5), sample_times(5.0, 200.0)
-        recording = simulated_recording(regressor, arm.inertial_parameters, motion, t, sensors, seed)
+        motion, t = draw_random_fourier(arm, seed, period=5.0, share=0.5), sample_times(5.0, 200.0)
+        recording = simulate_recording(regressor, arm.inertial_parameters, motion, t, sensors, seed)
         chunk = Chunk.join(list(recording.chunks(names)))
         write_npz(files / f"{name}.npz", names, chunk.t, q=chunk.q, tau=chunk.tau)
     config = (files / "config.yaml").read_text().replace("name: ridge", "name: stepwise, order: planned")
@@ -91,7 +91,7 @@ def test_strokes_are_identified_from_the_angle(arm, files, capsys):
     t = sample_times(motion.duration, 200.0)
     for name, seed, noise in (("strokes", 0, 1e-3), ("held_out", 1, 0.0)):
         sensors = Sensors(np.full(n, 0.02), noise, None)
-        recording = simulated_recording(regressor, arm.inertial_parameters, motion, t, sensors, seed)
+        recording = simulate_recording(regressor, arm.inertial_parameters, motion, t, sensors, seed)
         chunk = Chunk.join(list(recording.chunks(names)))
         write_npz(files / f"{name}.npz", names, chunk.t, q=chunk.q, tau=chunk.tau)
     config = (files / "config.yaml").read_text()

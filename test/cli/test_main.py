@@ -20,9 +20,9 @@ from support.processes import child
 from support.simulated import changed, save_npz
 
 from robot_dyn_id import __version__, _installed_version, faults
-from robot_dyn_id.cli import main, progress
+from robot_dyn_id.cli import main, show_progress
 from robot_dyn_id.errors import RobotDynIdError
-from robot_dyn_id.files.shared import shared_file
+from robot_dyn_id.files.shared import find_shared_file
 from robot_dyn_id.progress import Stage
 
 
@@ -142,7 +142,7 @@ def test_a_calling_program_is_interrupted_again_after_a_failed_command(cli):
 @pytest.mark.slow
 @pytest.mark.parametrize("closed", [">&-", "2>&-", ">&- 2>&-"])
 def test_closed_streams_are_no_bad_verdict(closed):
-    for robot, code in ((shared_file("urdf/arm7.urdf"), 0), ("none.urdf", 3)):
+    for robot, code in ((find_shared_file("urdf/arm7.urdf"), 0), ("none.urdf", 3)):
         line = f"{shlex.join([*COMMAND, 'base', '--robot', str(robot)])} {closed}"
         assert subprocess.run(["sh", "-c", line], timeout=60, check=False, capture_output=True).returncode == code
 
@@ -184,7 +184,7 @@ def test_a_compiler_that_fails_because_its_callback_was_interrupted_is_an_interr
         del callback
         raise RuntimeError("no compiled object yet")
 
-    monkeypatch.setattr("robot_dyn_id.cli.base.base_parameters", compiled)
+    monkeypatch.setattr("robot_dyn_id.cli.base.compute_base_parameters", compiled)
     code, _, err = cli("base", "--robot", files / "arm.urdf")
     assert code == 130
     check_error_line(err, "interrupted, nothing was written")
@@ -200,16 +200,16 @@ def test_an_interruption_that_a_library_swallows_is_heeded_at_the_next_step():
     callback = Callback()
     del callback
     with pytest.raises(KeyboardInterrupt):
-        progress(Stage("writing"))
+        show_progress(Stage("writing"))
     assert main(["--help"]) == 0  # another command starts without the interruption
-    progress(Stage("writing"))
+    show_progress(Stage("writing"))
 
 
 def test_a_fault_of_the_tool_is_one_line_with_a_file_and_an_exit_code_of_its_own(files, cli, monkeypatch, tmp_path):
     def broken(*_):
         raise ZeroDivisionError("no\nmore")
 
-    monkeypatch.setattr("robot_dyn_id.cli.base.base_parameters", broken)
+    monkeypatch.setattr("robot_dyn_id.cli.base.compute_base_parameters", broken)
     monkeypatch.setattr(faults, "mkstemp", lambda **given: mkstemp(**given, dir=tmp_path))
     monkeypatch.setenv("SECRET_TOKEN", "a secret")
     rclpy_version = _installed_version("ros_rclpy")
@@ -234,7 +234,7 @@ def test_a_fault_of_the_tool_is_one_line_with_a_file_and_an_exit_code_of_its_own
 def test_the_traceback_is_on_standard_error_where_no_file_can_be_written(capsys, tmp_path):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(tempfile, "tempdir", str(tmp_path / "none"))
-        error = faults.reported(ZeroDivisionError("no more"), ["robot-dyn-id", "base"])
+        error = faults.report_fault(ZeroDivisionError("no more"), ["robot-dyn-id", "base"])
     assert "no folder for temporary files can be written to: the traceback is above" in str(error)
     assert "ZeroDivisionError: no more" in capsys.readouterr().err
 

@@ -14,12 +14,12 @@ from support.simulated import ARM, Simulated, changed, save_npz
 from robot_dyn_id.cli import main
 from robot_dyn_id.dynamics.regressor import Motion
 from robot_dyn_id.errors import InputError
-from robot_dyn_id.excitation import random_fourier
+from robot_dyn_id.excitation import draw_random_fourier
 from robot_dyn_id.files.configuration import read_configuration
 from robot_dyn_id.files.parameters import read_parameters
 from robot_dyn_id.files.payload import read_declared, read_payload
-from robot_dyn_id.loads.wrench import frame_motion, wrench_regressor
-from robot_dyn_id.model.kinematics import placement_of
+from robot_dyn_id.loads.wrench import compute_frame_motion, wrench_regressor
+from robot_dyn_id.model.kinematics import find_placement_of
 
 BODY = brick(1.5, (0.05, 0.02, 0.1), (0.1, 0.2, 0.15))
 GAINS = np.array([10.0, -8.0, 5.0])
@@ -61,8 +61,8 @@ def files(tmp_path_factory):
 
 def sensed(recording, model, link):
     """Readings of a sensor on a link along the motion of seed 2, moments first, shape (6, N)."""
-    motion = Motion(*random_fourier(model, 2).evaluate(recording.samples.t)[:3])
-    rows = wrench_regressor(frame_motion(model, motion, placement_of(model, link)))
+    motion = Motion(*draw_random_fourier(model, 2).evaluate(recording.samples.t)[:3])
+    rows = wrench_regressor(compute_frame_motion(model, motion, find_placement_of(model, link)))
     wrench = np.einsum("icn,c->in", rows, -BODY) + np.arange(6)[:, None]
     return wrench + 0.01 * np.random.default_rng(0).normal(size=wrench.shape)
 

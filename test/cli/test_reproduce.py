@@ -10,7 +10,7 @@ import paper_pages
 import pytest
 
 from robot_dyn_id.errors import InputError
-from robot_dyn_id.papers.figures import MIN_DRAWS, Extent, Figure, Reproduction, Spread, missing_extra
+from robot_dyn_id.papers.figures import MIN_DRAWS, Extent, Figure, Reproduction, Spread, find_missing_extra
 from robot_dyn_id.report.drawing import Curve, Drawing, Panel, write_drawing
 
 TWENTY = np.linspace(0.8, 1.0, MIN_DRAWS)
@@ -99,10 +99,10 @@ def test_the_answer_holds_all_that_a_verdict_depends_on():
 
 def test_an_extra_that_is_missing_is_named(monkeypatch):
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: name)
-    assert (missing_extra("search", full=False), missing_extra("search")) == ("full", "")
+    assert (find_missing_extra("search", full=False), find_missing_extra("search")) == ("full", "")
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
-    assert [missing_extra(extra) for extra in ("search", "network")] == ["search", "network"]
-    assert missing_extra("network", full=False) == "network"
+    assert [find_missing_extra(extra) for extra in ("search", "network")] == ["search", "network"]
+    assert find_missing_extra("network", full=False) == "network"
 
 
 def test_slow_baselines_take_fewer_draws():

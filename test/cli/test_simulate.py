@@ -12,10 +12,10 @@ from support.simulated import ARM, GRIPPER, Simulated, save_npz
 
 from robot_dyn_id.cli import main
 from robot_dyn_id.dynamics.dynamics import Dynamics
-from robot_dyn_id.excitation import MotionLimits, random_fourier
+from robot_dyn_id.excitation import MotionLimits, draw_random_fourier
 from robot_dyn_id.files.parameters import read_parameters, write_parameters
 from robot_dyn_id.files.trajectory import StoredExcitation, write_trajectory
-from robot_dyn_id.identification.assembly import with_values
+from robot_dyn_id.identification.assembly import replace_values
 from robot_dyn_id.parameters import urdf_hash
 from robot_dyn_id.recordings import open_recording
 
@@ -32,7 +32,7 @@ def files(tmp_path_factory):
     save_npz(folder / "data.npz", ROBOT.record(duration=30.0, rate=100.0, noise=0.05))
     arguments = ["identify", str(folder / "data.npz"), "--robot", str(folder / "arm.urdf"), "--out", str(folder)]
     assert main([*arguments, *SIMPLE_MODEL]) == 0
-    motion = random_fourier(ROBOT.model, 5, period=DURATION)
+    motion = draw_random_fourier(ROBOT.model, 5, period=DURATION)
     stored = StoredExcitation.from_excitation(
         ROBOT.model, MotionLimits.from_model(ROBOT.model, (1e3,), jerk=(1e6,)), motion, ""
     )
@@ -77,7 +77,7 @@ def test_the_model_follows_a_trajectory(files):
     assert set(found) == {"t", "joint_names", "q", "dq", "tau"}
     assert found["joint_names"].tolist() == list(ROBOT.joints)
     np.testing.assert_allclose(found["t"], np.arange(len(found["t"])) / RATE, atol=1e-12)
-    q, dq, ddq, _ = random_fourier(ROBOT.model, 5, period=DURATION).evaluate(found["t"])
+    q, dq, ddq, _ = draw_random_fourier(ROBOT.model, 5, period=DURATION).evaluate(found["t"])
     assert found["t"][-1] == pytest.approx(DURATION)
     assert np.abs(found["q"] - q.T).max() < 1e-2
     dynamics = Dynamics.from_parameters(read_parameters(files / "parameters.yaml"))
@@ -168,7 +168,7 @@ def indefinite(parameters):
     values = parameters.estimate.values.copy()
     inertial = parameters.base.independent < 10 * len(parameters.robot.body_names)
     values[inertial] *= -1.0
-    return with_values(parameters, values)
+    return replace_values(parameters, values)
 
 
 CHANGED = {
@@ -243,7 +243,7 @@ def test_a_bag_is_not_overwritten(files, tmp_path, simulate):
 def test_a_trajectory_of_another_robot_is_refused(files, tmp_path, simulate):
     other = Simulated(GRIPPER).model
     stored = StoredExcitation.from_excitation(
-        other, MotionLimits.from_model(other, (1e3,), jerk=(1e6,)), random_fourier(other, 1), ""
+        other, MotionLimits.from_model(other, (1e3,), jerk=(1e6,)), draw_random_fourier(other, 1), ""
     )
     write_trajectory(tmp_path / "other.yaml", stored)
     code, _, err = simulate("--trajectory", tmp_path / "other.yaml", "--out", tmp_path / "a.npz")

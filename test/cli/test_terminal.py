@@ -20,7 +20,7 @@ from robot_dyn_id.cli.completion import SHELLS
 from robot_dyn_id.cli.examples import EXAMPLES
 from robot_dyn_id.cli.node import NODES
 from robot_dyn_id.cli.terminal import Terminal
-from robot_dyn_id.files.shared import shared_file
+from robot_dyn_id.files.shared import find_shared_file
 from robot_dyn_id.progress import Stage
 
 COLOR = re.compile(r"\x1b\[[0-9;]*3[0-7][0-9;]*m")
@@ -93,7 +93,7 @@ def test_errors_and_results_are_plain_without_rich():
 sys.modules["rich"] = None
 from robot_dyn_id.cli import main, show
 assert main(["base", "--robot", "none.urdf"]) == 3
-assert main(["base", "--robot", {str(shared_file("urdf/arm7.urdf"))!r}]) == 0
+assert main(["base", "--robot", {str(find_shared_file("urdf/arm7.urdf"))!r}]) == 0
 """
     text = drawn(script, FORCE_COLOR="1")
     assert "robot-dyn-id: none.urdf: " in text and not COLOR.search(text)

@@ -20,14 +20,14 @@ from support.robots import (
 
 from robot_dyn_id.dynamics import base_parameters as module
 from robot_dyn_id.dynamics.base_parameters import (
-    base_parameters,
+    compute_base_parameters,
     compute_echelon,
     count_sufficient_samples,
-    random_motion,
+    draw_random_motion,
     stack_regressor,
 )
 from robot_dyn_id.dynamics.kronecker import PAPER_ORDER
-from robot_dyn_id.dynamics.regressor import Regressor, terms_on_joints
+from robot_dyn_id.dynamics.regressor import Regressor, place_terms_on_joints
 from robot_dyn_id.dynamics.terms import Coulomb, Offset, RotorInertia, SaturatingViscous, Stribeck, Viscous
 from robot_dyn_id.errors import UsageError
 from robot_dyn_id.model.robot import RobotModel
@@ -40,13 +40,13 @@ UNSTEADY = {
 
 
 def with_terms(model, *terms):
-    return Regressor(model, terms_on_joints(model, terms))
+    return Regressor(model, place_terms_on_joints(model, terms))
 
 
 @cache
 def base(name):
     """The base parameters of a published model, with all its joints and without terms."""
-    return base_parameters(Regressor(robot(name)))
+    return compute_base_parameters(Regressor(robot(name)))
 
 
 def singular_values(stack):
@@ -61,7 +61,7 @@ def reproduction(regressor, found, seed):
     """Relative error of the torque of base columns times base parameters, at other states."""
     rng = np.random.default_rng(seed)
     parameters = rng.normal(size=len(regressor.names))
-    motion = random_motion(regressor.model, 30, seed=seed)
+    motion = draw_random_motion(regressor.model, 30, seed=seed)
     stack = stack_regressor(regressor, motion)
     return ratio(stack[:, found.independent] @ (found.mapping @ parameters), stack @ parameters)
 
@@ -73,7 +73,7 @@ def reproduction(regressor, found, seed):
 def test_the_rank_is_that_of_pinocchios_regressor(name):
     model, found = robot(name), base(name)
     regressor = Regressor(model)
-    peer = Truth(model).regressor(random_motion(model, count_sufficient_samples(regressor), seed=11))
+    peer = Truth(model).regressor(draw_random_motion(model, count_sufficient_samples(regressor), seed=11))
     values = singular_values(peer.reshape(-1, len(regressor.names)))
     assert len(found.names) == np.count_nonzero(values > 1e-9)
     depends_on_tolerance = np.any((values > 1e-11) & (values < 1e-6))
@@ -83,7 +83,7 @@ def test_the_rank_is_that_of_pinocchios_regressor(name):
 
 @pytest.mark.parametrize(("tolerance", "rank"), [(1e-9, 36), (1e-11, 37)])
 def test_the_rank_of_kinova_depends_on_the_tolerance(tolerance, rank):
-    found = base_parameters(Regressor(robot("kinova")), tolerance=tolerance)
+    found = compute_base_parameters(Regressor(robot("kinova")), tolerance=tolerance)
     assert len(found.names) == rank
     assert reproduction(Regressor(robot("kinova")), found, seed=12) <= 1e-10
 
@@ -92,8 +92,10 @@ def test_the_rank_of_kinova_depends_on_the_tolerance(tolerance, rank):
 @every_model
 def test_pivots_by_size_give_as_many_and_the_same_torque(name):
     regressor = Regressor(robot(name))
-    found = base_parameters(regressor, pivots="qr")
-    stack = stack_regressor(regressor, random_motion(regressor.model, count_sufficient_samples(regressor), seed=13))
+    found = compute_base_parameters(regressor, pivots="qr")
+    stack = stack_regressor(
+        regressor, draw_random_motion(regressor.model, count_sufficient_samples(regressor), seed=13)
+    )
     assert len(found.names) == compute_echelon(stack).rank
     assert reproduction(regressor, found, seed=14) <= 1e-10
 
@@ -104,8 +106,8 @@ def test_pivots_by_size_give_as_many_and_the_same_torque(name):
 def test_trees_mimics_and_prismatic_joints_under_any_gravity(text, gravity, pivots):
     model = RobotModel.from_urdf(text, gravity=GRAVITIES[gravity])
     regressor = with_terms(model, Viscous(), Coulomb(), Offset(), RotorInertia())
-    found = base_parameters(regressor, pivots=pivots)
-    stack = stack_regressor(regressor, random_motion(model, 60, seed=15))
+    found = compute_base_parameters(regressor, pivots=pivots)
+    stack = stack_regressor(regressor, draw_random_motion(model, 60, seed=15))
     assert len(found.names) == np.count_nonzero(singular_values(stack) > 1e-9)
     assert reproduction(regressor, found, seed=16) <= 1e-12
 
@@ -113,7 +115,10 @@ def test_trees_mimics_and_prismatic_joints_under_any_gravity(text, gravity, pivo
 def test_columns_are_taken_in_the_given_order():
     regressor = Regressor(panda_arm())
     columns = len(regressor.names)
-    default, backwards = base_parameters(regressor), base_parameters(regressor, order=range(columns)[::-1])
+    default, backwards = (
+        compute_base_parameters(regressor),
+        compute_base_parameters(regressor, order=range(columns)[::-1]),
+    )
     assert len(backwards.names) == len(default.names) == 43
     # the last column is the first that is looked at, so that it stands alone if any torque depends on it
     assert backwards.names[-1] == "Izz7"
@@ -121,7 +126,7 @@ def test_columns_are_taken_in_the_given_order():
     # among columns of equal worth the first comes first: m7 takes the place of what only groups with it
     assert "m7" in backwards.names
     assert "m7" not in default.names
-    assert base_parameters(regressor, order=range(columns)).names == default.names
+    assert compute_base_parameters(regressor, order=range(columns)).names == default.names
     assert reproduction(regressor, backwards, seed=17) <= 1e-10
 
 
@@ -136,7 +141,7 @@ def test_the_leftmost_rule_gives_an_echelon_form(name):
 @pytest.mark.parametrize("name", ["panda", "ur5_robot", "pr2", "planar3r"])
 def test_the_rule_by_size_takes_the_largest_rest_and_the_first_of_equals(name):
     regressor = Regressor(robot(name))
-    stack = stack_regressor(regressor, random_motion(regressor.model, count_sufficient_samples(regressor)))
+    stack = stack_regressor(regressor, draw_random_motion(regressor.model, count_sufficient_samples(regressor)))
     norms = np.linalg.norm(stack, axis=0)
     columns = stack / np.where(norms < 1e-9, np.inf, norms)
     chosen = []
@@ -146,7 +151,7 @@ def test_the_rule_by_size_takes_the_largest_rest_and_the_first_of_equals(name):
         if rest.max() < 1e-6:
             break
         chosen.append(int(np.argmax(rest > (1.0 - 1e-6) * rest.max())))
-    assert base_parameters(regressor, pivots="qr").independent.tolist() == sorted(chosen)
+    assert compute_base_parameters(regressor, pivots="qr").independent.tolist() == sorted(chosen)
 
 
 @pytest.mark.parametrize(
@@ -160,7 +165,7 @@ def test_the_rule_by_size_takes_the_largest_rest_and_the_first_of_equals(name):
 )
 def test_wrong_options_are_refused(options, words):
     with pytest.raises(UsageError, match=words):
-        base_parameters(Regressor(panda_arm()), **options)
+        compute_base_parameters(Regressor(panda_arm()), **options)
 
 
 @pytest.mark.parametrize("velocity", [1e-6, 1e-3, 0.05, 50.0])
@@ -173,7 +178,7 @@ def test_columns_that_change_within_any_velocity_are_independent(term, velocity)
     """A narrow peak is zero at random states of ordinary velocities, and is a base parameter all the same."""
     terms = (Viscous(), term(velocity)) if velocity < 1.0 else (term(velocity),)
     regressor = with_terms(panda_arm(), *terms)
-    found, columns = base_parameters(regressor), regressor.names[70:]
+    found, columns = compute_base_parameters(regressor), regressor.names[70:]
     assert set(columns) <= set(found.names)
     assert not set(columns) & set(found.combined)
 
@@ -188,9 +193,11 @@ ANOTHER = [(name, 1) for name in MODELS] + [(name, seed) for name in ("panda", "
 def test_other_random_states_give_the_same_answer(name, seed, monkeypatch):
     usual = base(name)
     monkeypatch.setattr(
-        module, "random_motion", lambda model, count, first, moving: random_motion(model, count, first + seed, moving)
+        module,
+        "draw_random_motion",
+        lambda model, count, first, moving: draw_random_motion(model, count, first + seed, moving),
     )
-    other = base_parameters(Regressor(robot(name)))
+    other = compute_base_parameters(Regressor(robot(name)))
     assert other.names == usual.names
     assert ratio(other.mapping, usual.mapping) <= 1e-9
     if name not in UNSTEADY:
@@ -251,7 +258,7 @@ def test_the_planar_arm_has_the_frames_of_the_paper():
 @pytest.mark.parametrize("order", [None, PAPER_COLUMNS], ids=["our order", "the paper's order"])
 def test_the_planar_arm_has_the_groupings_of_the_paper(order):
     model = robot("planar3r")
-    found = base_parameters(Regressor(model), order=order)
+    found = compute_base_parameters(Regressor(model), order=order)
     place_in_paper = np.argsort(PAPER_COLUMNS)  # of each of our columns
     assert sorted(place_in_paper[found.independent] + 1) == PAPER_PIVOTS
     assert found.names == tuple(TABLE_3)
@@ -265,14 +272,14 @@ def test_the_planar_arm_has_the_groupings_of_the_paper(order):
 
 def test_the_planar_arm_has_rank_9_and_15_with_friction():
     model = robot("planar3r")
-    assert len(base_parameters(Regressor(model)).names) == 9
-    friction = base_parameters(with_terms(model, Viscous(), Coulomb(smoothing_width=0.0)))
+    assert len(compute_base_parameters(Regressor(model)).names) == 9
+    friction = compute_base_parameters(with_terms(model, Viscous(), Coulomb(smoothing_width=0.0)))
     assert friction.names == (*TABLE_3, "fv1", "fv2", "fv3", "fc1", "fc2", "fc3")
     assert friction.expressions[9:] == friction.names[9:]
 
 
 def test_the_planar_arm_reports_what_is_not_identifiable():
-    found = base_parameters(Regressor(robot("planar3r")))
+    found = compute_base_parameters(Regressor(robot("planar3r")))
     flat = ("mz", "Ixx", "Ixy", "Iyy", "Ixz", "Iyz")
     expected = [f"{symbol}{body}" for body in (1, 2, 3) for symbol in flat]
     assert sorted(found.unidentifiable) == sorted(["m1", *expected])
@@ -281,7 +288,7 @@ def test_the_planar_arm_reports_what_is_not_identifiable():
 
 def test_gravity_along_the_axes_hides_the_first_link():
     sideways = RobotModel.from_urdf(robot("planar3r").urdf, gravity=(9.8, 0, 0))
-    found = base_parameters(Regressor(sideways))
+    found = compute_base_parameters(Regressor(sideways))
     assert found.names == ("Izz1", "mx2", "my2", "Izz2", "mx3", "my3", "Izz3")
     assert {"mx1", "my1"} <= set(found.unidentifiable)
 
@@ -290,7 +297,7 @@ def test_gravity_along_the_axes_hides_the_first_link():
 
 
 def test_rotor_inertias_join_the_inertia_where_they_are_not_separable():
-    found = base_parameters(with_terms(robot("planar3r"), RotorInertia()))
+    found = compute_base_parameters(with_terms(robot("planar3r"), RotorInertia()))
     # Izz1 turns with joint 1 alone, as its rotor does; Izz2 and Izz3 are carried by other joints too
     assert found.expressions[2] == "Izz1 + 0.1296 m2 + 0.1296 m3 + Ir1"
     assert found.names == (*TABLE_3, "Ir2", "Ir3")
@@ -299,7 +306,7 @@ def test_rotor_inertias_join_the_inertia_where_they_are_not_separable():
 
 
 def test_a_mimic_followers_friction_joins_its_leaders():
-    found = base_parameters(with_terms(RobotModel.from_urdf(MIMICS), Viscous(), Offset()))
+    found = compute_base_parameters(with_terms(RobotModel.from_urdf(MIMICS), Viscous(), Offset()))
     follower, body = {}, found.column_names
     for name, text in zip(found.names, found.expressions, strict=True):
         follower[name] = text
@@ -329,7 +336,7 @@ def test_expressions_read_like_sums(coefficients, text):
 
 
 def test_the_arm_of_panda_reads_as_in_the_books():
-    found = base_parameters(Regressor(panda_arm()))
+    found = compute_base_parameters(Regressor(panda_arm()))
     assert len(found.names) == 43
     named = dict(zip(found.names, found.expressions, strict=True))
     assert named["Izz1"] == "Izz1 + Iyy2"

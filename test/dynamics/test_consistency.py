@@ -7,16 +7,16 @@ import numpy as np
 import pytest
 from support.simulated import ARM
 
-from robot_dyn_id.dynamics.base_parameters import base_parameters
+from robot_dyn_id.dynamics.base_parameters import compute_base_parameters
 from robot_dyn_id.dynamics.consistency import (
+    convert_to_parameters,
+    find_violation,
     is_consistent,
-    parameters_of,
+    make_consistent,
     pseudo_inertia,
     report_negative_terms,
-    solid,
-    violation,
 )
-from robot_dyn_id.dynamics.regressor import Regressor, terms_on_joints
+from robot_dyn_id.dynamics.regressor import Regressor, place_terms_on_joints
 from robot_dyn_id.dynamics.terms import Coulomb, Offset, RotorInertia, Viscous
 from robot_dyn_id.errors import InputError
 from robot_dyn_id.model.robot import RobotModel
@@ -48,9 +48,9 @@ def test_a_violation_is_reported(index, value):
 
 def test_negative_friction_is_reported_except_where_allowed():
     model = RobotModel.from_urdf(ARM)
-    terms = terms_on_joints(model, (Viscous(), Coulomb(), Offset(), RotorInertia()))
+    terms = place_terms_on_joints(model, (Viscous(), Coulomb(), Offset(), RotorInertia()))
     regressor = Regressor(model, terms)
-    base = base_parameters(regressor)
+    base = compute_base_parameters(regressor)
     values, sigmas = np.full(len(base.names), -1.0), np.full(len(base.names), 0.2)
     accidents = {"fv2", "Ir2"} & set(base.names)
     for name in accidents:
@@ -71,7 +71,7 @@ def test_negative_friction_is_reported_except_where_allowed():
 
 def test_pseudo_inertia_and_back():
     parameters = np.random.default_rng(1).normal(size=(3, 5, 10))
-    np.testing.assert_allclose(parameters_of(pseudo_inertia(parameters)), parameters, rtol=0, atol=1e-14)
+    np.testing.assert_allclose(convert_to_parameters(pseudo_inertia(parameters)), parameters, rtol=0, atol=1e-14)
 
 
 @pytest.mark.parametrize(
@@ -85,13 +85,13 @@ def test_pseudo_inertia_and_back():
 def test_the_reason_of_a_violation_is_given(index, value, words):
     impossible = BOX.copy()
     impossible[index] = value
-    assert violation(BOX) == ""
-    assert re.fullmatch(words, violation(impossible))
+    assert find_violation(BOX) == ""
+    assert re.fullmatch(words, find_violation(impossible))
 
 
 def test_a_prior_of_real_bodies_is_left_alone():
     bodies = RobotModel.from_urdf(ARM).inertial_parameters.reshape(-1, 10)
-    ours, findings = solid(bodies, ("a", "b", "c"))
+    ours, findings = make_consistent(bodies, ("a", "b", "c"))
     np.testing.assert_allclose(ours, bodies, rtol=1e-12, atol=1e-15)
     assert findings == ()
 
@@ -103,7 +103,7 @@ def test_a_prior_that_could_not_exist_gets_floors_of_the_robots_own_size_and_is_
     for scale in (1.0, 1e-3):  # of lengths: nothing is a fixed number of meters
         size = scale ** np.array([0, 1, 1, 1, 2, 2, 2, 2, 2, 2])
         bodies = np.array([BOX, flat, massless, plate]) * size
-        ours, findings = solid(bodies, ("box", "flat", "massless", "plate"))
+        ours, findings = make_consistent(bodies, ("box", "flat", "massless", "plate"))
         assert all(is_consistent(body) for body in ours)
         np.testing.assert_allclose(ours[0], bodies[0], rtol=1e-12, atol=1e-18)
         assert [one.joints for one in findings] == [("flat",), ("massless",), ("plate",)]
@@ -121,4 +121,4 @@ def test_a_prior_that_could_not_exist_gets_floors_of_the_robots_own_size_and_is_
 )
 def test_a_prior_without_size_is_refused(bodies, words):
     with pytest.raises(InputError, match=words):
-        solid(bodies, ("a", "b"))
+        make_consistent(bodies, ("a", "b"))

@@ -8,16 +8,16 @@ import numpy as np
 import pytest
 from support.robots import GRAVITIES, MIMICKING, MIMICS, OBLIQUE, panda_arm, robot
 
-from robot_dyn_id.dynamics.base_parameters import base_parameters, random_motion
-from robot_dyn_id.dynamics.crosscheck import PINOCCHIO_SAMPLES, CrossCheck, acceleration_difference, cross_check
+from robot_dyn_id.dynamics.base_parameters import compute_base_parameters, draw_random_motion
+from robot_dyn_id.dynamics.crosscheck import PINOCCHIO_SAMPLES, CrossCheck, compare_accelerations, cross_check
 from robot_dyn_id.dynamics.dynamics import Dynamics
-from robot_dyn_id.dynamics.regressor import Motion, Regressor, terms_on_joints
+from robot_dyn_id.dynamics.regressor import Motion, Regressor, place_terms_on_joints
 from robot_dyn_id.dynamics.terms import Coulomb, Viscous
 from robot_dyn_id.model.robot import RobotModel
 
 
 def check(model, count=40, **options):
-    return cross_check(Regressor(model), random_motion(model, count, seed=1), **options)
+    return cross_check(Regressor(model), draw_random_motion(model, count, seed=1), **options)
 
 
 # --- Passes ------------------------------------------------------------------------------------------------------
@@ -28,7 +28,7 @@ def test_published_models_pass(name):
     result = check(robot(name))
     assert result.passed
     assert result.max_difference <= 1e-10
-    assert result.rank_ours == result.rank_pinocchio == len(base_parameters(Regressor(robot(name))).names)
+    assert result.rank_ours == result.rank_pinocchio == len(compute_base_parameters(Regressor(robot(name))).names)
 
 
 @pytest.mark.parametrize("gravity", GRAVITIES)
@@ -42,17 +42,17 @@ def test_trees_mimics_and_prismatic_joints_pass_under_any_gravity(text, gravity)
 @pytest.mark.parametrize("name", ["planar3r", "ur5_robot"])
 def test_accelerations_from_base_parameters_are_those_of_pinocchio(name):
     model = robot(name)
-    base, motion = base_parameters(Regressor(model)), random_motion(model, 100, seed=3)
+    base, motion = compute_base_parameters(Regressor(model)), draw_random_motion(model, 100, seed=3)
     values = base.mapping @ model.inertial_parameters
-    assert acceleration_difference(Dynamics(Regressor(model), base.independent, values), motion) <= 1e-10
+    assert compare_accelerations(Dynamics(Regressor(model), base.independent, values), motion) <= 1e-10
     heavier = Dynamics(Regressor(model), base.independent, 1.01 * values)
-    assert acceleration_difference(heavier, motion) > 1e-3
+    assert compare_accelerations(heavier, motion) > 1e-3
 
 
 def test_accelerations_of_mimics_are_those_of_the_projected_equations():
     model = RobotModel.from_urdf(MIMICS)
     whole = Dynamics.from_model(model)
-    assert acceleration_difference(whole, random_motion(model, 30, seed=4)) <= 1e-12
+    assert compare_accelerations(whole, draw_random_motion(model, 30, seed=4)) <= 1e-12
 
 
 def test_held_joints_are_held_in_both():
@@ -63,8 +63,8 @@ def test_held_joints_are_held_in_both():
 
 def test_terms_are_left_aside():
     model = panda_arm()
-    with_terms = Regressor(model, terms_on_joints(model, [Viscous(), Coulomb()]))
-    motion = random_motion(model, 20, seed=2)
+    with_terms = Regressor(model, place_terms_on_joints(model, [Viscous(), Coulomb()]))
+    motion = draw_random_motion(model, 20, seed=2)
     assert cross_check(with_terms, motion) == cross_check(Regressor(model), motion)
     assert cross_check(with_terms, motion).rank_ours == 43
 
@@ -72,7 +72,7 @@ def test_terms_are_left_aside():
 def test_any_parameters_can_be_compared_even_without_mass():
     """As representatives of base parameters are: zero outside the independent columns."""
     model = robot("panda")
-    base = base_parameters(Regressor(model))
+    base = compute_base_parameters(Regressor(model))
     sparse = np.zeros(len(model.inertial_parameters))
     sparse[base.independent] = base.mapping @ model.inertial_parameters
     assert np.count_nonzero(sparse[::10] == 0.0) > 3
@@ -85,7 +85,7 @@ def test_any_parameters_can_be_compared_even_without_mass():
 
 def test_samples_are_spread_over_the_motion():
     model = panda_arm()
-    motion = random_motion(model, 10 * PINOCCHIO_SAMPLES, seed=3)
+    motion = draw_random_motion(model, 10 * PINOCCHIO_SAMPLES, seed=3)
     assert cross_check(Regressor(model), motion).samples == PINOCCHIO_SAMPLES
     assert cross_check(Regressor(model), motion.take(slice(0, 7))).samples == 7
     spoilt = motion.q.copy()
@@ -95,7 +95,7 @@ def test_samples_are_spread_over_the_motion():
 
 def test_it_is_quick_for_an_arm():
     regressor = Regressor(panda_arm())
-    motion = random_motion(regressor.model, 5000, seed=4)
+    motion = draw_random_motion(regressor.model, 5000, seed=4)
     cross_check(regressor, motion.take(slice(0, 2)))  # compiles, parses
     start = time.process_time()
     cross_check(regressor, motion)

@@ -23,9 +23,9 @@ from support.robots import (
 )
 from support.simulated import ARM, GRIPPER, TERMS, Simulated
 
-from robot_dyn_id.dynamics.base_parameters import base_parameters, random_motion
+from robot_dyn_id.dynamics.base_parameters import compute_base_parameters, draw_random_motion
 from robot_dyn_id.dynamics.dynamics import Dynamics, check_robot
-from robot_dyn_id.dynamics.regressor import Motion, Regressor, terms_on_joints
+from robot_dyn_id.dynamics.regressor import Motion, Regressor, place_terms_on_joints
 from robot_dyn_id.dynamics.terms import Coulomb, Offset, RotorInertia, Viscous
 from robot_dyn_id.errors import InputError, UsageError
 from robot_dyn_id.identification.pipeline import identify
@@ -39,8 +39,8 @@ STATES = 100
 
 def dynamics_of(model, terms=(), values=()):
     """Dynamics of a model whose nominal parameters were mapped to base parameters, everything else dropped."""
-    regressor = Regressor(model, terms_on_joints(model, terms))
-    base = base_parameters(regressor)
+    regressor = Regressor(model, place_terms_on_joints(model, terms))
+    base = compute_base_parameters(regressor)
     return Dynamics(regressor, base.independent, base.mapping @ np.concatenate([model.inertial_parameters, *values]))
 
 
@@ -56,7 +56,7 @@ def states(motion):
 @every_model
 def test_torque_and_mass_matrix_are_pinocchios(name):
     model = robot(name)
-    motion, truth, dynamics = random_motion(model, STATES, seed=7), Truth(model), dynamics_of_model(name)
+    motion, truth, dynamics = draw_random_motion(model, STATES, seed=7), Truth(model), dynamics_of_model(name)
     assert ratio(dynamics.inverse_dynamics(*states(motion)), truth.torque(motion)) <= 1e-10
     assert ratio(dynamics.mass_matrix(motion.q.T), truth.mass_matrix(motion)) <= 1e-10
 
@@ -64,7 +64,7 @@ def test_torque_and_mass_matrix_are_pinocchios(name):
 @every_model
 def test_forward_dynamics_undoes_pinocchios_torque(name):
     model = robot(name)
-    motion, truth, dynamics = random_motion(model, STATES, seed=8), Truth(model), dynamics_of_model(name)
+    motion, truth, dynamics = draw_random_motion(model, STATES, seed=8), Truth(model), dynamics_of_model(name)
     torque, q, dq = truth.torque(motion), motion.q.T, motion.dq.T
     if name in SINGULAR_MASS_MATRIX:
         with pytest.raises(
@@ -83,7 +83,7 @@ def test_forward_dynamics_undoes_pinocchios_torque(name):
 def test_torque_is_that_of_pinocchios_own_mimic_joints(name):
     """The three others mimic joints that stand after them, which Pinocchio does not build."""
     model = robot(name)
-    motion = random_motion(model, STATES, seed=6)
+    motion = draw_random_motion(model, STATES, seed=6)
     torque = dynamics_of_model(name).inverse_dynamics(*states(motion))
     assert ratio(torque, mimic_torque(model, motion)) <= 1e-10
 
@@ -93,7 +93,7 @@ def test_base_parameters_alone_do_what_all_parameters_do(name):
     model, base = robot(name), dynamics_of_model(name)
     every = Dynamics(base.regressor, np.arange(len(base.regressor.names)), model.inertial_parameters)
     assert np.any(np.delete(every.values, base.columns)), "the others are zero anyway"
-    q, dq, ddq = states(random_motion(model, STATES, seed=5))
+    q, dq, ddq = states(draw_random_motion(model, STATES, seed=5))
     torque = every.inverse_dynamics(q, dq, ddq)
     assert ratio(base.inverse_dynamics(q, dq, ddq), torque) <= 1e-12
     assert ratio(base.mass_matrix(q), every.mass_matrix(q)) <= 1e-12
@@ -106,7 +106,7 @@ def test_forward_undoes_inverse_dynamics_with_all_terms(text):
     model = RobotModel.from_urdf(text)
     terms, ones = (Viscous(), Coulomb(0.05), Offset(), RotorInertia()), np.ones(len(model.body_names))
     dynamics = dynamics_of(model, terms, (2 * ones, 3 * ones, 0.5 * ones, 0.7 * ones))
-    q, dq, ddq = states(random_motion(model, TILE + 40, seed=4))
+    q, dq, ddq = states(draw_random_motion(model, TILE + 40, seed=4))
     torque = dynamics.inverse_dynamics(q, dq, ddq)
     assert ratio(dynamics.forward_dynamics(q, dq, torque), ddq) <= 1e-12
     inertia = np.einsum("kij,kj->ki", dynamics.mass_matrix(q), ddq)
@@ -115,7 +115,7 @@ def test_forward_undoes_inverse_dynamics_with_all_terms(text):
 
 def test_an_arm_to_ten_digits():
     model = panda_arm()
-    motion = random_motion(model, STATES, seed=9)
+    motion = draw_random_motion(model, STATES, seed=9)
     acceleration = dynamics_of(model).forward_dynamics(motion.q.T, motion.dq.T, Truth(model, model.held).torque(motion))
     assert ratio(acceleration, motion.ddq.T) <= 1e-10
 
@@ -125,7 +125,7 @@ def test_terms_are_where_they_belong():
     model = panda_arm()
     terms, ones = (Viscous(), Coulomb(0.05), Offset(), RotorInertia()), np.ones(7)
     loaded = dynamics_of(model, terms, (2 * ones, 3 * ones, 0.5 * ones, 0.7 * ones))
-    bare, motion = dynamics_of(model), random_motion(model, 5, seed=1)
+    bare, motion = dynamics_of(model), draw_random_motion(model, 5, seed=1)
     q, dq, _ = states(motion)
     assert np.allclose(loaded.mass_matrix(q) - bare.mass_matrix(q), 0.7 * np.eye(7), atol=1e-12)
     friction = 2 * dq + 3 * np.tanh(dq / 0.05) + 0.5
@@ -148,7 +148,7 @@ def test_friction_may_be_that_of_another_velocity():
 
 
 def test_one_state_is_a_row_of_a_batch():
-    dynamics, motion = dynamics_of(panda_arm()), random_motion(panda_arm(), 4, seed=2)
+    dynamics, motion = dynamics_of(panda_arm()), draw_random_motion(panda_arm(), 4, seed=2)
     q, dq, ddq = states(motion)
     torque = dynamics.inverse_dynamics(q, dq, ddq)
     assert torque.shape == (4, 7)
@@ -159,7 +159,7 @@ def test_one_state_is_a_row_of_a_batch():
 
 def test_a_batch_is_its_states_one_by_one():
     """Also where the last tile is not full, and where another state of the tile is not a number."""
-    dynamics, motion = dynamics_of(panda_arm()), random_motion(panda_arm(), 2 * TILE + 5, seed=3)
+    dynamics, motion = dynamics_of(panda_arm()), draw_random_motion(panda_arm(), 2 * TILE + 5, seed=3)
     q, dq, tau = states(motion)
     broken = q.copy()
     broken[TILE + 1, 2] = np.nan
@@ -217,7 +217,7 @@ def test_numpy_gives_what_numba_gives(tmp_path):
         for number, text in enumerate((OBLIQUE, MIMICS)):
             model = RobotModel.from_urdf(text)
             dynamics = Dynamics.from_model(model)
-            q, dq, ddq = states(random_motion(model, 100, seed=8))
+            q, dq, ddq = states(draw_random_motion(model, 100, seed=8))
             acceleration = dynamics.forward_dynamics(q, dq, ddq)
             assert ratio(slow[f"{number} torque"], dynamics.inverse_dynamics(q, dq, ddq)) <= 1e-14
             assert ratio(slow[f"{number} acceleration"], acceleration) <= 1e-12
@@ -242,7 +242,7 @@ def test_an_identified_set_carries_its_dynamics(text):
     """From the parameter set alone: torque equals the regressor's, and forward dynamics undoes it."""
     arm = Simulated(text)
     result = identify([arm.record(1)], [arm.record(2)], arm.model, Settings(terms=TERMS), "test")
-    dynamics, motion = Dynamics.from_parameters(result.parameters), random_motion(arm.model, 20, seed=3)
+    dynamics, motion = Dynamics.from_parameters(result.parameters), draw_random_motion(arm.model, 20, seed=3)
     q, dq, ddq = states(motion)
     torque = dynamics.inverse_dynamics(q, dq, ddq)
     full = np.zeros(len(arm.regressor.names))

@@ -11,7 +11,7 @@ from scipy.linalg import expm
 from support.robots import GRAVITIES, MIMICS, OBLIQUE, Truth, every_model, ratio, robot
 
 from robot_dyn_id.dynamics import kronecker
-from robot_dyn_id.dynamics.base_parameters import base_parameters, random_motion
+from robot_dyn_id.dynamics.base_parameters import compute_base_parameters, draw_random_motion
 from robot_dyn_id.dynamics.regressor import Regressor
 from robot_dyn_id.model import screw
 from robot_dyn_id.model.robot import RobotModel
@@ -78,7 +78,7 @@ def test_the_product_of_exponentials_places_the_bodies(text):
     data = peer.createData()
     pinocchio.forwardKinematics(peer, data, pinocchio.integrate(peer, pinocchio.neutral(peer), displacements))
     expected = np.array([data.oMi[peer.getJointId(name)].homogeneous for name in model.body_names])
-    assert ratio(screw.body_transforms(model, displacements), expected) <= 1e-14
+    assert ratio(screw.compute_body_transforms(model, displacements), expected) <= 1e-14
 
 
 # --- Inertia and its vector --------------------------------------------------------------------------------------
@@ -127,14 +127,14 @@ def kronecker_mass(model, motion, parameters):
 @every_model
 def test_the_kronecker_form_is_the_compiled_regressor(name):
     model = robot(name)
-    motion = random_motion(model, 2, seed=6)
+    motion = draw_random_motion(model, 2, seed=6)
     assert ratio(kronecker_regressor(model, motion), Regressor(model).dense(motion).transpose(2, 1, 0)) <= 1e-10
 
 
 @every_model
 def test_equation_26_is_pinocchios_mass_matrix(name):
     model = robot(name)
-    motion = random_motion(model, 1, seed=7)
+    motion = draw_random_motion(model, 1, seed=7)
     ours = kronecker_mass(model, motion, model.inertial_parameters)
     assert ratio(ours, Truth(model).mass_matrix(motion)) <= 1e-10
 
@@ -143,7 +143,7 @@ def test_equation_26_is_pinocchios_mass_matrix(name):
 @pytest.mark.parametrize("text", SMALL)
 def test_trees_mimics_and_prismatic_joints_under_any_gravity(text, gravity):
     model = RobotModel.from_urdf(SMALL[text], gravity=GRAVITIES[gravity])
-    motion, truth = random_motion(model, 30, seed=8), Truth(model)
+    motion, truth = draw_random_motion(model, 30, seed=8), Truth(model)
     assert ratio(kronecker_regressor(model, motion), truth.regressor(motion)) <= 1e-14
     assert ratio(kronecker_mass(model, motion, model.inertial_parameters), truth.mass_matrix(motion)) <= 1e-14
 
@@ -151,7 +151,7 @@ def test_trees_mimics_and_prismatic_joints_under_any_gravity(text, gravity):
 @pytest.mark.slow
 def test_the_planar_arm_agrees_to_the_papers_figures():
     model = RobotModel.from_urdf(robot("planar3r").urdf, gravity=(0, 0, -9.8))
-    motion, truth = random_motion(model, 500, seed=9), Truth(model)
+    motion, truth = draw_random_motion(model, 500, seed=9), Truth(model)
     regressor, masses = kronecker_regressor(model, motion), kronecker_mass(model, motion, model.inertial_parameters)
     assert np.abs(regressor - truth.regressor(motion)).max() <= 1e-12
     assert np.abs(regressor @ model.inertial_parameters - truth.torque(motion)).max() <= 1e-12
@@ -162,9 +162,9 @@ def test_the_planar_arm_agrees_to_the_papers_figures():
 def test_torque_and_mass_matrix_follow_from_the_base_parameters_alone():
     """tau = Y0 lambda0 and vec(M) = Z0 lambda0, with the independent columns Y0 and Z0."""
     model = robot("planar3r")
-    base = base_parameters(Regressor(model))
+    base = compute_base_parameters(Regressor(model))
     values = base.mapping @ model.inertial_parameters
-    motion, truth = random_motion(model, 50, seed=10), Truth(model)
+    motion, truth = draw_random_motion(model, 50, seed=10), Truth(model)
     torque = kronecker_regressor(model, motion)[..., base.independent] @ values
     assert ratio(torque, truth.torque(motion)) <= 1e-14
     masses = np.array([kronecker.mass_regressor(model, q)[..., base.independent] @ values for q in motion.q.T])

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from support.robots import brick
 
-from robot_dyn_id.dynamics.consistency import central
+from robot_dyn_id.dynamics.consistency import convert_to_central
 from robot_dyn_id.dynamics.link_body import LinkBody
 
 CENTER, SIDES = np.array([0.1, -0.2, 0.3]), np.array([0.2, 0.4, 0.6])
@@ -30,7 +30,7 @@ def test_standard_deviations_are_those_of_draws():
     root = 1e-4 * rng.normal(size=(10, 10))
     body = LinkBody.from_parameters(parameters, root @ root.T)
     draws = parameters + rng.normal(size=(20_000, 10)) @ root.T
-    described = [central(draw) for draw in draws]
+    described = [convert_to_central(draw) for draw in draws]
     spread = np.std([np.concatenate([[m], center, inertia.ravel()]) for m, center, inertia in described], axis=0)
     found = np.concatenate([[body.mass_sigma], body.center_sigma, body.inertia_sigma.ravel()])
     np.testing.assert_allclose(found, spread, rtol=0.03)

@@ -7,7 +7,7 @@ import pytest
 from support.robots import MIMICS, OBLIQUE, Truth, panda_arm, robot
 
 from robot_dyn_id.dynamics.momentum import MomentumRegressor
-from robot_dyn_id.dynamics.regressor import Motion, Regressor, terms_on_joints
+from robot_dyn_id.dynamics.regressor import Motion, Regressor, place_terms_on_joints
 from robot_dyn_id.dynamics.terms import Coulomb, RotorInertia, Viscous
 from robot_dyn_id.model.robot import RobotModel
 
@@ -37,7 +37,7 @@ def test_momentum_and_drift_are_those_of_pinocchio(name):
 
 def test_rotors_have_momentum_and_friction_has_none():
     model = panda_arm()
-    regressor = Regressor(model, terms_on_joints(model, (Viscous(), Coulomb(), RotorInertia())))
+    regressor = Regressor(model, place_terms_on_joints(model, (Viscous(), Coulomb(), RotorInertia())))
     q, dq = np.random.default_rng(2).uniform(-1.0, 1.0, (2, 1, 7))
     (momentum,), (drift,) = MomentumRegressor(regressor).columns(q, dq)
     bodies, n = 70, 7

@@ -21,8 +21,8 @@ from support.robots import (
     robot,
 )
 
-from robot_dyn_id.dynamics.base_parameters import random_motion
-from robot_dyn_id.dynamics.regressor import Layout, Motion, Regressor, terms_on_joints
+from robot_dyn_id.dynamics.base_parameters import draw_random_motion
+from robot_dyn_id.dynamics.regressor import Layout, Motion, Regressor, place_terms_on_joints
 from robot_dyn_id.dynamics.terms import TERMS
 from robot_dyn_id.kernels.compiled import COMPILED
 from robot_dyn_id.kernels.regressor import TILE
@@ -37,7 +37,7 @@ SMALL = {"oblique": OBLIQUE, "mimics": MIMICS}
 @every_model
 def test_regressor_and_torque_are_those_of_pinocchio(name):
     model, truth = robot(name), Truth(robot(name))
-    regressor, motion = Regressor(model), random_motion(model, 100, seed=1)
+    regressor, motion = Regressor(model), draw_random_motion(model, 100, seed=1)
     dense = regressor.dense(motion)
     assert ratio(dense.transpose(2, 1, 0), truth.regressor(motion)) <= 1e-10
     torque = regressor.torque(motion, model.inertial_parameters)
@@ -50,21 +50,21 @@ def test_regressor_and_torque_are_those_of_pinocchio(name):
 )
 def test_torque_is_that_of_pinocchios_own_mimic_joints(name):
     model = robot(name)
-    motion = random_motion(model, 100, seed=2)
+    motion = draw_random_motion(model, 100, seed=2)
     assert ratio(Regressor(model).torque(motion, model.inertial_parameters).T, mimic_torque(model, motion)) <= 1e-10
 
 
 @pytest.mark.parametrize("name", ["romeo", "talos_full_v2", "talos_full_v2_box"])
 def test_pinocchio_itself_refuses_mimics_before_their_leaders(name):
     with pytest.raises(ValueError, match="not in the kinematic tree"):  # or else they belong in the test above
-        mimic_torque(robot(name), random_motion(robot(name), 1))
+        mimic_torque(robot(name), draw_random_motion(robot(name), 1))
 
 
 @pytest.mark.parametrize("gravity", GRAVITIES)
 @pytest.mark.parametrize("text", SMALL)
 def test_trees_mimics_and_prismatic_joints_under_any_gravity(text, gravity):
     model = RobotModel.from_urdf(SMALL[text], gravity=GRAVITIES[gravity])
-    motion = random_motion(model, 100, seed=3)
+    motion = draw_random_motion(model, 100, seed=3)
     truth = Truth(model)
     assert ratio(Regressor(model).dense(motion).transpose(2, 1, 0), truth.regressor(motion)) <= 1e-14
     torque = Regressor(model).torque(motion, model.inertial_parameters)
@@ -74,7 +74,7 @@ def test_trees_mimics_and_prismatic_joints_under_any_gravity(text, gravity):
 @pytest.mark.parametrize("gravity", GRAVITIES)
 def test_mimics_along_a_chain_are_those_of_pinocchios_own(gravity):
     model = RobotModel.from_urdf(PLAIN_MIMICS, gravity=GRAVITIES[gravity])
-    motion = random_motion(model, 100, seed=4)
+    motion = draw_random_motion(model, 100, seed=4)
     assert ratio(Regressor(model).torque(motion, model.inertial_parameters).T, mimic_torque(model, motion)) <= 1e-14
 
 
@@ -83,13 +83,13 @@ def test_mimics_along_a_chain_are_those_of_pinocchios_own(gravity):
 
 def full(model):
     """A regressor with every term on every joint."""
-    return Regressor(model, terms_on_joints(model, [term() for term in TERMS.values()]))
+    return Regressor(model, place_terms_on_joints(model, [term() for term in TERMS.values()]))
 
 
 @pytest.mark.parametrize("count", [1, TILE - 1, TILE, TILE + 1, 3 * TILE + 5])
 def test_samples_do_not_know_of_one_another(count):
     regressor = full(robot("panda"))
-    motion = random_motion(regressor.model, count, seed=5)
+    motion = draw_random_motion(regressor.model, count, seed=5)
     dense = regressor.dense(motion)
     picked = sorted({0, count // 2, count - 1})
     for sample in picked:
@@ -144,7 +144,7 @@ def test_columns_have_names_and_units():
 def test_the_packed_layout_holds_the_dense_regressor(text, selection):
     regressor = full(RobotModel.from_urdf(SMALL[text]))
     columns = np.arange(len(regressor.names))[:: 1 if selection == "all" else -3]
-    motion = random_motion(regressor.model, TILE + 7, seed=6)
+    motion = draw_random_motion(regressor.model, TILE + 7, seed=6)
     dense, layout = regressor.dense(motion), Layout.from_columns(regressor, columns)
     packed = np.full((layout.starts[-1], len(motion)), np.nan)
     regressor.fill(motion, layout.slots, packed)
@@ -159,7 +159,7 @@ def test_the_packed_layout_holds_the_dense_regressor(text, selection):
 
 def test_torque_takes_all_columns():
     regressor = full(panda_arm())
-    motion, rng = random_motion(regressor.model, 20, seed=7), np.random.default_rng(7)
+    motion, rng = draw_random_motion(regressor.model, 20, seed=7), np.random.default_rng(7)
     parameters = rng.normal(size=len(regressor.names))
     rows = regressor.dense(motion).transpose(2, 1, 0)
     assert ratio(regressor.torque(motion, parameters).T, rows @ parameters) <= 1e-14
@@ -208,11 +208,11 @@ def test_numpy_gives_what_numba_gives(tmp_path):
     command = [sys.executable, "-c", WITHOUT_NUMBA, str(tmp_path / "numpy.npz"), *words]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    from robot_dyn_id.dynamics.base_parameters import base_parameters
+    from robot_dyn_id.dynamics.base_parameters import compute_base_parameters
 
     with np.load(tmp_path / "numpy.npz") as slow:
         for name, source in sources.items():
             regressor = Regressor(RobotModel.from_file(source))
-            dense = regressor.dense(random_motion(regressor.model, 300, seed=8))
+            dense = regressor.dense(draw_random_motion(regressor.model, 300, seed=8))
             assert ratio(dense, slow[name]) <= 1e-14, name
-            assert ratio(base_parameters(regressor).mapping, slow[f"{name} base"]) <= 1e-10, name
+            assert ratio(compute_base_parameters(regressor).mapping, slow[f"{name} base"]) <= 1e-10, name

@@ -10,10 +10,10 @@ import pytest
 from support.regressor_gradients import SMALL, compared, everywhere, gradient, model_of, with_terms
 from support.robots import GRAVITIES, URDFS, Truth, every_model, panda_arm, ratio, robot
 
-from robot_dyn_id.dynamics.base_parameters import random_motion
-from robot_dyn_id.dynamics.regressor import Motion, Regressor, terms_on_joints
+from robot_dyn_id.dynamics.base_parameters import draw_random_motion
+from robot_dyn_id.dynamics.regressor import Motion, Regressor, place_terms_on_joints
 from robot_dyn_id.dynamics.terms import Coulomb
-from robot_dyn_id.excitation.design.information import regressor_gradient
+from robot_dyn_id.excitation.design.information import compute_regressor_gradient
 from robot_dyn_id.kernels.compiled import COMPILED
 from robot_dyn_id.kernels.regressor_gradient import TILE
 from robot_dyn_id.model.robot import RobotModel
@@ -46,14 +46,14 @@ def check_torque_gradient(model, motion):
 
 @every_model
 def test_derivatives_of_the_torque_are_those_of_pinocchio(name):
-    check_torque_gradient(robot(name), random_motion(robot(name), 10, seed=2))
+    check_torque_gradient(robot(name), draw_random_motion(robot(name), 10, seed=2))
 
 
 @pytest.mark.parametrize("gravity", GRAVITIES)
 @pytest.mark.parametrize("text", SMALL)
 def test_trees_mimics_and_prismatic_joints_under_any_gravity(text, gravity):
     model = RobotModel.from_urdf(SMALL[text], gravity=GRAVITIES[gravity])
-    check_torque_gradient(model, random_motion(model, 50, seed=3))
+    check_torque_gradient(model, draw_random_motion(model, 50, seed=3))
 
 
 # --- Against finite differences ----------------------------------------------------------------------------------
@@ -77,7 +77,7 @@ def differences(function, motion, step=1e-5):
 def test_any_cotangent_of_any_entry(name):
     """Every block has parameters of its own, unlike in a torque; friction and rotor inertia are in it."""
     regressor = with_terms(model_of(name))
-    motion, rng = random_motion(regressor.model, 20, seed=4), np.random.default_rng(4)
+    motion, rng = draw_random_motion(regressor.model, 20, seed=4), np.random.default_rng(4)
     cotangent = rng.normal(size=(*regressor.structure.shape, 20))
     ours = gradient(regressor, motion, cotangent)
     expected = differences(lambda moved: np.einsum("cjk,cjk->k", cotangent, regressor.dense(moved)), motion)
@@ -87,8 +87,8 @@ def test_any_cotangent_of_any_entry(name):
 
 def test_the_hard_sign_adds_nothing():
     model = panda_arm()
-    motion = random_motion(model, 5, seed=5)
-    regressor = Regressor(model, terms_on_joints(model, [Coulomb(0.0)]))
+    motion = draw_random_motion(model, 5, seed=5)
+    regressor = Regressor(model, place_terms_on_joints(model, [Coulomb(0.0)]))
     cotangent = np.zeros((*regressor.structure.shape, 5))
     cotangent[70:] = 1.0
     assert not gradient(regressor, motion, cotangent).any()
@@ -100,7 +100,7 @@ def test_the_hard_sign_adds_nothing():
 @pytest.mark.parametrize("count", [1, TILE - 1, TILE, TILE + 1, 3 * TILE + 5])
 def test_samples_do_not_know_of_one_another(count):
     regressor = with_terms(robot("panda"))
-    motion = random_motion(regressor.model, count, seed=6)
+    motion = draw_random_motion(regressor.model, count, seed=6)
     cotangent = np.random.default_rng(6).normal(size=(*regressor.structure.shape, count))
     whole = gradient(regressor, motion, cotangent)
     for sample in sorted({0, count // 2, count - 1}):
@@ -111,11 +111,11 @@ def test_samples_do_not_know_of_one_another(count):
 @pytest.mark.parametrize("name", ["panda", "mimics"])
 def test_entries_without_a_slot_do_not_count(name):
     regressor = with_terms(model_of(name))
-    motion, rng = random_motion(regressor.model, 20, seed=7), np.random.default_rng(7)
+    motion, rng = draw_random_motion(regressor.model, 20, seed=7), np.random.default_rng(7)
     cotangent = rng.normal(size=(*regressor.structure.shape, 20))
     left_out = rng.random(regressor.structure.shape) < 0.4
     slots = np.where(left_out, -1, everywhere(regressor))
-    ours = regressor_gradient(regressor, motion, slots, cotangent.reshape(-1, 20))
+    ours = compute_regressor_gradient(regressor, motion, slots, cotangent.reshape(-1, 20))
     cotangent[left_out] = 0.0
     assert np.array_equal(ours, gradient(regressor, motion, cotangent))
 

@@ -8,10 +8,10 @@ import pytest
 from support.robots import MIMICS, OBLIQUE, PLANAR3R, ratio
 from support.simulated import ARM, GRIPPER, LIFT
 
-from robot_dyn_id.dynamics.base_parameters import base_parameters, random_motion
-from robot_dyn_id.dynamics.regressor import Regressor, terms_on_joints
+from robot_dyn_id.dynamics.base_parameters import compute_base_parameters, draw_random_motion
+from robot_dyn_id.dynamics.regressor import Regressor, place_terms_on_joints
 from robot_dyn_id.dynamics.terms import Coulomb, Coupling, Dahl, LoadCoulomb, Offset, RotorInertia, Spring, Viscous
-from robot_dyn_id.dynamics.torque_parts import CAUSES, TorqueParts, merged_parameters
+from robot_dyn_id.dynamics.torque_parts import CAUSES, TorqueParts, list_merged_parameters
 from robot_dyn_id.model.robot import RobotModel
 
 ROBOTS = {
@@ -28,12 +28,12 @@ TERMS = (Viscous(), Coulomb(), Offset(), LoadCoulomb(), Dahl(), RotorInertia(), 
 def split(text, terms=TERMS, couplings=(), gravity=(1.0, -2.0, -9.0)):
     """Regressor, independent columns, values and a motion of a robot with random terms, and the torque by cause."""
     model = RobotModel.from_urdf(text, gravity=gravity)
-    regressor = Regressor(model, terms_on_joints(model, terms, couplings))
-    base = base_parameters(regressor)
+    regressor = Regressor(model, place_terms_on_joints(model, terms, couplings))
+    base = compute_base_parameters(regressor)
     rng = np.random.default_rng(3)
     full = np.append(model.inertial_parameters, rng.uniform(0.1, 2.0, len(regressor.term_columns)))
     values = base.mapping @ full
-    motion = replace(random_motion(model, 60, seed=5), states=regressor.random_states(rng, 60))
+    motion = replace(draw_random_motion(model, 60, seed=5), states=regressor.random_states(rng, 60))
     return regressor, base, values, motion, TorqueParts.from_motion(regressor, base.independent, values, motion)
 
 
@@ -79,8 +79,8 @@ def test_terms_of_a_coupling_are_the_rest():
 def test_merged_parameters_are_those_of_links_and_terms_together():
     """The rotor of the first joint has the column of its link's inertia; viscous friction has one of its own."""
     regressor, base, *_ = split(ARM, terms=(Viscous(), RotorInertia()))
-    merged = [base.expressions[number] for number in merged_parameters(regressor, base.independent, base.mapping)]
+    merged = [base.expressions[number] for number in list_merged_parameters(regressor, base.independent, base.mapping)]
     assert any("Ir1" in expression and "Izz1" in expression for expression in merged)
     assert not any("fv" in expression for expression in merged)
     alone, base, *_ = split(ARM, terms=(Viscous(), Offset()))
-    assert not len(merged_parameters(alone, base.independent, base.mapping))
+    assert not len(list_merged_parameters(alone, base.independent, base.mapping))

@@ -13,11 +13,11 @@ from support.altered import altered
 from support.robots import URDFS, panda_arm
 from support.simulated import ARM, Simulated, changed
 
-from robot_dyn_id.dynamics.base_parameters import base_parameters
-from robot_dyn_id.dynamics.consistency import is_consistent, not_negative, pseudo_inertia
+from robot_dyn_id.dynamics.base_parameters import compute_base_parameters
+from robot_dyn_id.dynamics.consistency import flag_not_negative, is_consistent, pseudo_inertia
 from robot_dyn_id.dynamics.dynamics import Dynamics
-from robot_dyn_id.dynamics.prior import earlier_prior, nominal_prior
-from robot_dyn_id.dynamics.regressor import Regressor, terms_on_joints
+from robot_dyn_id.dynamics.prior import make_earlier_prior, make_nominal_prior
+from robot_dyn_id.dynamics.regressor import Regressor, place_terms_on_joints
 from robot_dyn_id.dynamics.terms import TERMS
 from robot_dyn_id.errors import ModelError, UsageError
 from robot_dyn_id.estimators import Consistent, WeightedLeastSquares
@@ -32,7 +32,7 @@ from robot_dyn_id.recordings import open_recording
 from robot_dyn_id.signals.filtering import LowPass
 from robot_dyn_id.signals.processing import SignalPlan
 from robot_dyn_id.signals.trials import FilteredTrials
-from robot_dyn_id.simulation.controllers import usable_dynamics
+from robot_dyn_id.simulation.controllers import make_usable_dynamics
 from robot_dyn_id.workflow.identification import DataSelection, identify_recordings
 
 DATA = os.environ.get("ROBOT_DYN_ID_DATA")
@@ -78,7 +78,7 @@ def assert_consistent(parameters, prior):
     np.testing.assert_allclose(parameters.base.mapping @ full, parameters.estimate.values, rtol=0, atol=1e-12)
     dynamics = Dynamics.from_parameters(parameters)
     assert dynamics.is_positive_definite(random_poses(dynamics.regressor.model)).all()
-    bounded = not_negative(dynamics.regressor)
+    bounded = flag_not_negative(dynamics.regressor)
     assert np.all(parameters.terms.values[bounded] >= 0.0)
 
 
@@ -93,7 +93,7 @@ def test_data_that_make_least_squares_impossible_make_a_real_robot(panda, noisy)
     error = np.abs(result.estimate.unconstrained - plain.estimate.values)
     assert np.median(error / plain.estimate.standard_deviations) < 0.2  # the same but for the weights of the joints
     good = altered(result.parameters, judgment={"verdict": "good"})
-    usable_dynamics(good, panda.model.urdf, panda.joints, needs_mass_matrix=True)
+    make_usable_dynamics(good, panda.model.urdf, panda.joints, needs_mass_matrix=True)
 
 
 @pytest.mark.slow
@@ -156,7 +156,7 @@ def test_parameters_that_a_joint_at_rest_does_not_excite_are_the_urdfs(robot):
     tau = robot.regressor.torque(piece.motion, robot.parameters).T + 0.05 * np.random.default_rng(0).normal(size=(n, 3))
     data = replace(motion_only, samples=replace(motion_only.samples, tau=tau))
     trials = FilteredTrials([data], robot.joints, {}, plan)
-    prior = nominal_prior(robot.model, robot.base.mapping)
+    prior = make_nominal_prior(robot.model, robot.base.mapping)
     estimate = Consistent().fit(trials.problem(robot.regressor, robot.base.independent, prior))
     assert {"fv3", "fc3"} <= set(estimate.unexcited)
     assert np.all(np.isinf(estimate.standard_deviations[np.isin(robot.base.names, estimate.unexcited)]))
@@ -191,7 +191,7 @@ def test_the_franka_is_predicted_no_worse_than_by_least_squares(tmp_path):
 @pytest.fixture(scope="module")
 def problem(robot):
     trials = FilteredTrials([robot.record(duration=30.0, noise=0.3, seed=4)], robot.joints, {}, PLAN)
-    prior = nominal_prior(robot.model, robot.base.mapping)
+    prior = make_nominal_prior(robot.model, robot.base.mapping)
     return trials.problem(robot.regressor, robot.base.independent, prior)
 
 
@@ -215,10 +215,10 @@ def test_an_earlier_set_pulls_all_parameters_that_it_knows(robot, problem):
     training, rest = split([robot.record(duration=30.0, noise=0.3, seed=5)], robot.joints)
     settings = Settings(estimator=WeightedLeastSquares(), terms=DEFAULT_TERMS)
     earlier = identify(training, rest, robot.model, settings, "test").parameters
-    prior = earlier_prior(earlier, robot.regressor, robot.base.mapping)
+    prior = make_earlier_prior(earlier, robot.regressor, robot.base.mapping)
     pulled = Consistent(strength=1e8).fit(replace(problem, prior=prior))
     assert is_consistent(pulled.full[:30])
-    assert np.all(pulled.full[30:][not_negative(robot.regressor)] >= 0.0)
+    assert np.all(pulled.full[30:][flag_not_negative(robot.regressor)] >= 0.0)
     apart = np.abs(pulled.values - earlier.estimate.values) / earlier.estimate.standard_deviations
     alone = (
         np.abs(Consistent(strength=0.0).fit(problem).values - earlier.estimate.values)
@@ -265,7 +265,7 @@ def test_data_of_bodies_that_cannot_exist_are_reported(robot):
     impossible.parameters[24:30] -= 0.3 * np.array([1, 0, 1, 0, 0, 1])  # inertias of the last body far below zero
     recording = impossible.record(duration=30.0, noise=0.01)
     trials = FilteredTrials([recording], robot.joints, {}, PLAN)
-    prior = nominal_prior(robot.model, robot.base.mapping)
+    prior = make_nominal_prior(robot.model, robot.base.mapping)
     estimate = Consistent().fit(trials.problem(robot.regressor, robot.base.independent, prior))
     assert is_consistent(estimate.full[:30])
     (finding,) = (one for one in estimate.findings if one.code == "links_contradicted")
@@ -277,9 +277,11 @@ def test_bootstrap_intervals_hold_values_at_their_bounds(robot):
     recording = robot.record(duration=15.0, noise=0.2)
     plan = SignalPlan.from_low_pass(100.0, LowPass(5.0), False)
     trials = FilteredTrials([recording], robot.joints, {}, plan)
-    terms = terms_on_joints(robot.model, (*DEFAULT_TERMS, TERMS["saturating_viscous"](), TERMS["rotor_inertia"]()))
+    terms = place_terms_on_joints(
+        robot.model, (*DEFAULT_TERMS, TERMS["saturating_viscous"](), TERMS["rotor_inertia"]())
+    )
     regressor = Regressor(robot.model, terms)
-    problem = trials.problem(regressor, base_parameters(regressor).independent)
+    problem = trials.problem(regressor, compute_base_parameters(regressor).independent)
     estimator = Consistent(strength=1.0)
     estimate = estimator.fit(problem)
     drawn = bootstrap_estimate(estimator, problem, estimate, 20)

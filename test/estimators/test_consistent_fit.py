@@ -6,10 +6,10 @@ import pytest
 from scipy.optimize import lsq_linear
 from support.robots import panda_arm
 
-from robot_dyn_id.dynamics.base_parameters import random_motion
+from robot_dyn_id.dynamics.base_parameters import draw_random_motion
 from robot_dyn_id.dynamics.body_prior import BodyPrior
-from robot_dyn_id.dynamics.consistency import is_consistent, not_negative, pseudo_inertia
-from robot_dyn_id.dynamics.regressor import Regressor, terms_on_joints
+from robot_dyn_id.dynamics.consistency import flag_not_negative, is_consistent, pseudo_inertia
+from robot_dyn_id.dynamics.regressor import Regressor, place_terms_on_joints
 from robot_dyn_id.dynamics.terms import Coulomb, Offset, RotorInertia, Viscous
 from robot_dyn_id.estimators.cone_program import BASIS
 from robot_dyn_id.estimators.consistent_fit import FLOOR, TERM_RIDGE, fit_consistent
@@ -20,14 +20,14 @@ class Rows:
 
     def __init__(self, noise, samples=60, extra=14, seed=0):
         model = panda_arm()
-        regressor = Regressor(model, terms_on_joints(model, (Viscous(), Coulomb(), Offset(), RotorInertia())))
-        motion = random_motion(model, samples, seed=seed)
+        regressor = Regressor(model, place_terms_on_joints(model, (Viscous(), Coulomb(), Offset(), RotorInertia())))
+        motion = draw_random_motion(model, samples, seed=seed)
         widths = np.geomspace(0.003, 3.0, extra - 1)
         friction = [np.tanh(motion.dq / width) for width in widths] + [0.0 * motion.dq]  # one that nothing excites
         columns = [np.eye(7)[:, joint, None] * one[joint] for one in friction for joint in range(7)]
         dense = np.concatenate([regressor.dense(motion), np.array(columns)])
         rng = np.random.default_rng(seed)
-        self.bounded = np.append(not_negative(regressor), np.ones(len(columns), dtype=bool))
+        self.bounded = np.append(flag_not_negative(regressor), np.ones(len(columns), dtype=bool))
         self.prior = BodyPrior.from_model(model)
         terms = rng.uniform(0.5, 2.0, len(self.bounded)) * (rng.random(len(self.bounded)) < 0.3)
         self.truth = np.append(1.2 * model.inertial_parameters, terms)

@@ -12,14 +12,14 @@ from robot_dyn_id.dynamics.regressor import Motion
 from robot_dyn_id.errors import UsageError
 from robot_dyn_id.estimators import Separable, WeightedLeastSquares
 from robot_dyn_id.estimators.bootstrap import bootstrap_estimate
-from robot_dyn_id.estimators.essential import essential, reduce_to_essential
+from robot_dyn_id.estimators.essential import eliminate_parameters, reduce_to_essential
 from robot_dyn_id.files.configuration import parse_configuration
 from robot_dyn_id.files.parameters import read_parameters, write_parameters
 from robot_dyn_id.identification.fit.identifiability import suggest_motions
 from robot_dyn_id.identification.pipeline import identify, validate
 from robot_dyn_id.identification.settings import Settings
-from robot_dyn_id.identification.validation.extrapolation import torque_deviation
-from robot_dyn_id.report.summary import identification_summary
+from robot_dyn_id.identification.validation.extrapolation import compute_torque_deviation
+from robot_dyn_id.report.summary import summarize_identification
 
 PINNED = Settings(terms=TERMS, estimator=WeightedLeastSquares())
 
@@ -48,10 +48,10 @@ def test_essential_parameters_lose_the_intervals_of_the_bootstrap():
     estimate = WeightedLeastSquares(autoregressive_order=0).fit(task)
     drawn = bootstrap_estimate(WeightedLeastSquares(autoregressive_order=0), task, estimate, 20)
     robot, _ = arm()
-    _, reduced = reduce_to_essential(robot.base, drawn, essential(drawn, task.names))
+    _, reduced = reduce_to_essential(robot.base, drawn, eliminate_parameters(drawn, task.names))
     assert reduced.intervals is None
     assert codes_of(reduced) == [*codes_of(drawn), ("intervals_lost", "info")]
-    _, reduced = reduce_to_essential(robot.base, estimate, essential(estimate, task.names))
+    _, reduced = reduce_to_essential(robot.base, estimate, eliminate_parameters(estimate, task.names))
     assert codes_of(reduced) == codes_of(estimate), "there were none"
 
 
@@ -70,7 +70,7 @@ def test_elimination_is_least_squares_without_the_column():
     columns, torques = rows(noise=(1.0, 1.0))
     task = problem(columns, torques)
     estimate = WeightedLeastSquares(autoregressive_order=0).fit(task)
-    found = essential(estimate, task.names)
+    found = eliminate_parameters(estimate, task.names)
     assert [step.name for step in found.left_out] == ["p4"]  # -0.02: lost in the noise
     stack = np.zeros((800, 8))
     for joint, support in enumerate(SUPPORTS):
@@ -102,7 +102,7 @@ def test_intervals_hold_although_what_is_left_out_is_not_zero():
         rng = np.random.default_rng(seed)
         torques = [w @ truth[support] + rng.normal(size=400) for w, support in zip(columns, SUPPORTS, strict=True)]
         task = problem(columns, torques)
-        found = essential(WeightedLeastSquares(autoregressive_order=0).fit(task), task.names)
+        found = eliminate_parameters(WeightedLeastSquares(autoregressive_order=0).fit(task), task.names)
         held = np.abs(found.values - truth[found.kept]) < 1.96 * found.standard_deviations
         if 4 not in found.kept:
             shares.append((held[found.kept == 5].all(), held.mean()))
@@ -112,7 +112,7 @@ def test_intervals_hold_although_what_is_left_out_is_not_zero():
 
 def test_what_the_data_need_is_kept_by_the_test():
     task = problem(*rows(noise=(0.1, 0.1)))
-    found = essential(WeightedLeastSquares().fit(task), task.names, limit=1e-6)
+    found = eliminate_parameters(WeightedLeastSquares().fit(task), task.names, limit=1e-6)
     assert found.objected is not None
     assert set(np.flatnonzero(np.abs(TRUTH) > 0.1)) <= set(found.kept)
 
@@ -135,7 +135,7 @@ def test_the_reduced_set_goes_the_whole_way(tmp_path):
     write_parameters(tmp_path / "p.yaml", result.parameters)
     again = read_parameters(tmp_path / "p.yaml")
     assert validate([noisy(98)], again, Settings()).held_out.all_joints_nrmse < 0.1
-    summary = identification_summary(result, "p.yaml")
+    summary = summarize_identification(result, "p.yaml")
     assert [step["name"] for step in summary["essential"]["left_out"]] == names
     with pytest.raises(UsageError, match="essential together with estimator consistent"):
         settings = parse_configuration({"essential": 0.3, "estimator": "consistent"}).settings
@@ -147,7 +147,7 @@ def test_the_reduced_set_goes_the_whole_way(tmp_path):
 def test_directions_that_the_data_do_not_show_go_first():
     still = changed(noisy(1), q=lambda q: q * [1, 1, 0], dq=lambda dq: dq * [1, 1, 0])
     task = arm_problem(still)
-    found = essential(WeightedLeastSquares().fit(task), task.names)
+    found = eliminate_parameters(WeightedLeastSquares().fit(task), task.names)
     assert {"fv3", "fc3"} <= {step.name for step in found.left_out}
     assert np.all(np.isfinite(found.values))
 
@@ -181,7 +181,7 @@ def test_the_models_own_torque_deviation_is_that_of_draws():
     estimate = WeightedLeastSquares().fit(arm_problem(noisy(1)))
     samples = noisy(1).samples.take(slice(0, 50))
     states = Motion(samples.q.T, samples.dq.T, np.zeros_like(samples.q.T))
-    ours = torque_deviation(robot.regressor, robot.base.independent, estimate.covariance, states)
+    ours = compute_torque_deviation(robot.regressor, robot.base.independent, estimate.covariance, states)
     rng = np.random.default_rng(0)
     draws = rng.multivariate_normal(np.zeros(len(estimate.values)), estimate.covariance, 2000, method="eigh")
     torques = [robot.regressor.torque(states, draw, robot.base.independent) for draw in draws]

@@ -29,7 +29,7 @@ from robot_dyn_id.files.configuration import parse_configuration, read_configura
 from robot_dyn_id.files.parameters import write_parameters
 from robot_dyn_id.identification.pipeline import identify
 from robot_dyn_id.identification.settings import Settings
-from robot_dyn_id.report.summary import identification_summary
+from robot_dyn_id.report.summary import summarize_identification
 from robot_dyn_id.signals.filtering import LowPass
 from robot_dyn_id.signals.processing import SignalPlan
 
@@ -385,7 +385,7 @@ def test_every_estimator_goes_the_whole_way(name):
     result = identified(name, noisy(1))
     assert result.parameters.provenance.estimator == name
     assert result.evaluation.held_out.all_joints_nrmse < 0.1
-    summary = identification_summary(result, "parameters.yaml")
+    summary = summarize_identification(result, "parameters.yaml")
     assert bool(summary["regularized_towards"]) == bool(result.estimate.regularized_towards)
     assert len(summary["constants"]) == (3 if name in ("separable", "map_constants", "lm", *SMALL) else 0)
 

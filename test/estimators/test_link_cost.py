@@ -6,7 +6,7 @@ import pytest
 from support.linear_problems import arm, arm_problem, noisy
 
 from robot_dyn_id.dynamics.body_prior import BodyPrior
-from robot_dyn_id.dynamics.consistency import not_negative
+from robot_dyn_id.dynamics.consistency import flag_not_negative
 from robot_dyn_id.estimators.consistent import judge_links
 from robot_dyn_id.estimators.factors import Grams
 from robot_dyn_id.estimators.link_cost import LinkCost, accumulate_blocks, cross_validate_links
@@ -31,7 +31,7 @@ def test_blocks_hold_every_row_once(problem):
 def test_links_of_a_real_robot_cost_nothing(problem):
     robot = arm()[0]
     blocks = accumulate_blocks(problem, Grams.from_problem(problem).counts)
-    prior, bounded = BodyPrior.from_model(robot.model), not_negative(robot.regressor)
+    prior, bounded = BodyPrior.from_model(robot.model), flag_not_negative(robot.regressor)
     cost = cross_validate_links(blocks, np.ones(3), robot.base.mapping, prior, bounded, 1.0)
     assert 0.9 < cost.ratio <= 1.02
     assert judge_links(cost, []) == ()

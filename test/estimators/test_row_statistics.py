@@ -9,7 +9,7 @@ from robot_dyn_id.dynamics.problem import UnfilteredProblem
 from robot_dyn_id.dynamics.regressor import Motion
 from robot_dyn_id.estimators import WeightedLeastSquares
 from robot_dyn_id.estimators.row_statistics import RowStatistics
-from robot_dyn_id.excitation import random_fourier
+from robot_dyn_id.excitation import draw_random_fourier
 
 
 @pytest.fixture(scope="module")
@@ -17,7 +17,7 @@ def problems():
     fleet = SimulatedFleet(1)
     regressor, base = fleet.arm.regressor, fleet.arm.base
     t = np.arange(400) / 20.0
-    motions = [Motion(*random_fourier(fleet.arm.model, seed).evaluate(t)[:3]) for seed in (1, 2, 3)]
+    motions = [Motion(*draw_random_fourier(fleet.arm.model, seed).evaluate(t)[:3]) for seed in (1, 2, 3)]
     rng = np.random.default_rng(0)
     noisy = [
         regressor.torque(m, fleet.parameters(0), np.arange(len(regressor.names))) + 0.1 * rng.normal(size=m.q.shape)

@@ -7,7 +7,7 @@ from support.robots import panda_arm
 from support.simulated import LIFT
 
 from robot_dyn_id.errors import ModelError, UsageError
-from robot_dyn_id.excitation import random_fourier
+from robot_dyn_id.excitation import draw_random_fourier
 from robot_dyn_id.excitation.limits import MotionLimits
 from robot_dyn_id.excitation.trajectory import smooth_step, step_time
 from robot_dyn_id.model.robot import RobotModel
@@ -16,7 +16,7 @@ from robot_dyn_id.model.robot import RobotModel
 @pytest.mark.parametrize("model", [panda_arm(), RobotModel.from_urdf(LIFT)], ids=["panda", "lift"])
 @pytest.mark.parametrize("seed", [0, 1, 2])
 def test_limits_are_kept_and_reached_and_both_ends_are_at_rest(model, seed):
-    motion = random_fourier(model, seed, period=8.0, share=0.8)
+    motion = draw_random_fourier(model, seed, period=8.0, share=0.8)
     q, dq, ddq, _ = motion.evaluate(np.linspace(0, 8.0, 4001))
     limits = model.limits
     middle, reach = (limits.upper + limits.lower) / 2, (limits.upper - limits.lower) / 2
@@ -29,7 +29,7 @@ def test_limits_are_kept_and_reached_and_both_ends_are_at_rest(model, seed):
 
 
 def test_each_derivative_is_the_difference_of_the_one_before():
-    motion = random_fourier(panda_arm(), 5)
+    motion = draw_random_fourier(panda_arm(), 5)
     t, h = np.linspace(0.5, 9.5, 40), 1e-4
     before, after, here = motion.evaluate(t - h), motion.evaluate(t + h), motion.evaluate(t)
     for lower in range(3):
@@ -38,7 +38,7 @@ def test_each_derivative_is_the_difference_of_the_one_before():
 
 
 def test_it_is_periodic_and_a_seed_is_a_motion():
-    one, same, other = (random_fourier(panda_arm(), seed, period=6.0) for seed in (3, 3, 4))
+    one, same, other = (draw_random_fourier(panda_arm(), seed, period=6.0) for seed in (3, 3, 4))
     t = np.linspace(0, 6, 50)
     assert np.allclose(one.evaluate(t)[0], one.evaluate(t + 6.0)[0], atol=1e-12)
     assert np.array_equal(one.coefficients, same.coefficients)
@@ -48,7 +48,7 @@ def test_it_is_periodic_and_a_seed_is_a_motion():
 @pytest.mark.parametrize("wrong", [{"period": 0.0}, {"harmonics": 2}, {"share": 0.0}, {"share": 1.5}])
 def test_demands_that_leave_no_motion_are_refused(wrong):
     with pytest.raises(UsageError):
-        random_fourier(panda_arm(), 0, **wrong)
+        draw_random_fourier(panda_arm(), 0, **wrong)
 
 
 UNLIMITED = """<robot name="turret"><link name="base"/>
@@ -59,13 +59,13 @@ UNLIMITED = """<robot name="turret"><link name="base"/>
 
 def test_a_joint_without_position_limits_moves_within_a_half_turn():
     model = RobotModel.from_urdf(UNLIMITED.format(speed=100))
-    q = random_fourier(model, 0, share=1.0).evaluate(np.linspace(0, 10, 2001))[0]
+    q = draw_random_fourier(model, 0, share=1.0).evaluate(np.linspace(0, 10, 2001))[0]
     assert np.pi * 0.99 < np.ptp([-np.abs(q).max(), np.abs(q).max()]) <= np.pi * 1.005
 
 
 def test_a_joint_that_may_not_move_is_named():
     with pytest.raises(ModelError, match="joint turn: "):
-        random_fourier(RobotModel.from_urdf(UNLIMITED.format(speed=0)), 0)
+        draw_random_fourier(RobotModel.from_urdf(UNLIMITED.format(speed=0)), 0)
 
 
 def test_the_shortest_step_reaches_one_limit_and_exceeds_none():

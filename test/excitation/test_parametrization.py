@@ -10,10 +10,10 @@ from support.simulated import LIFT
 
 from robot_dyn_id.errors import MotionError, UsageError
 from robot_dyn_id.excitation import FORMS, Demand, MotionLimits, make_excitation, make_parametrization
-from robot_dyn_id.excitation.forms.bspline import knot_times
+from robot_dyn_id.excitation.forms.bspline import place_knots
 from robot_dyn_id.excitation.trajectory import Repeated, Scaled, check_excitation, check_limits
 from robot_dyn_id.model.robot import RobotModel
-from robot_dyn_id.signals.strokes import rates_at_angle
+from robot_dyn_id.signals.strokes import compute_rates_at_angle
 
 ACCELERATION = (15, 7.5, 10, 12.5, 15, 20, 20)
 PANDA = MotionLimits.from_model(panda_arm(), ACCELERATION, velocity_scale=0.9, margin=0.05)
@@ -120,7 +120,7 @@ def test_a_random_motion_reaches_exactly_one_limit_of_every_joint_and_leaves_non
     motion = family.trajectory(x)
     reach = family.reach - np.abs(motion.center - family.center)
     fine = np.linspace(0.0, motion.duration, 30_001)
-    knots = knot_times(6.0, options.get("degree", 5), options.get("control_points", 20))  # corners of cubic splines
+    knots = place_knots(6.0, options.get("degree", 5), options.get("control_points", 20))  # corners of cubic splines
     sides = np.array([0.0, 1.0, motion.duration - 1.0, motion.duration, *knots])[:, None] + [-1e-9, 1e-9]
     fine = np.clip(np.sort(np.concatenate([fine, sides.ravel()])), 0.0, motion.duration)
     use = np.max(uses(motion, limits, reach, fine), axis=0)
@@ -221,7 +221,7 @@ def test_a_logistic_stroke_has_its_rates_by_the_angle_alone():
         q, dq, ddq, _ = (values[joint] for values in motion.evaluate(place * 6.0 + t))
         low = motion.center[joint] - motion.span[joint] / 2
         direction = np.where(t < 3.0, 1.0, -1.0)
-        velocity, acceleration = rates_at_angle(q, low, motion.span[joint], motion.steepness[joint], direction)
+        velocity, acceleration = compute_rates_at_angle(q, low, motion.span[joint], motion.steepness[joint], direction)
         assert np.allclose(velocity[~eased], dq[~eased], rtol=0, atol=1e-12 * np.abs(dq).max())
         assert np.allclose(acceleration[~eased], ddq[~eased], rtol=0, atol=1e-12 * np.abs(ddq).max())
         steepness, span = motion.steepness[joint], motion.span[joint]

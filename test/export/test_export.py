@@ -15,15 +15,15 @@ from support.sdf_reader import urdf_of
 from support.simulated import ARM
 
 from robot_dyn_id.cli import main
-from robot_dyn_id.dynamics.base_parameters import random_motion
+from robot_dyn_id.dynamics.base_parameters import draw_random_motion
 from robot_dyn_id.dynamics.consistency import is_consistent
 from robot_dyn_id.dynamics.dynamics import Dynamics
 from robot_dyn_id.dynamics.regressor import Regressor
 from robot_dyn_id.dynamics.terms import TERMS, Coulomb, Offset, RotorInertia, Viscous
 from robot_dyn_id.errors import InputError
-from robot_dyn_id.export import mjcf as to_mjcf
-from robot_dyn_id.export import sdf as to_sdf
-from robot_dyn_id.export import urdf as to_urdf
+from robot_dyn_id.export import make_mjcf as to_mjcf
+from robot_dyn_id.export import make_sdf as to_sdf
+from robot_dyn_id.export import make_urdf as to_urdf
 from robot_dyn_id.files.parameters import write_parameters
 from robot_dyn_id.model.robot import RobotModel
 
@@ -65,7 +65,7 @@ def test_a_written_urdf_reloads_with_the_same_torque(name):
     assert parameters.bodies.physically_consistent
     exported = to_urdf(parameters)
     model = RobotModel.from_urdf(exported.text, joints=joints, held=held)
-    motion = random_motion(model, STATES)
+    motion = draw_random_motion(model, STATES)
     assert ratio(Truth(model, model.held).torque(motion), rigid_torque(parameters, motion)) < 1e-9
     assert is_consistent(model.inertial_parameters)
 
@@ -78,7 +78,7 @@ def test_a_written_sdf_describes_the_same_robot(name):
     read, gravity = urdf_of(to_sdf(parameters).text)
     model = RobotModel.from_urdf(read, joints=list(parameters.robot.joint_names), gravity=gravity)
     assert (model.joint_names, model.body_names) == (parameters.robot.joint_names, parameters.robot.body_names)
-    motion = random_motion(Regressor.from_parameters(parameters).model, STATES)
+    motion = draw_random_motion(Regressor.from_parameters(parameters).model, STATES)
     assert ratio(Truth(model).torque(motion), rigid_torque(parameters, motion)) < 1e-9
     given = Regressor.from_parameters(parameters).model.limits
     np.testing.assert_array_equal(model.limits.lower, given.lower)
@@ -103,7 +103,7 @@ def test_names_that_sdf_reserves_or_has_twice_are_replaced_and_reported():
     (found,) = [one for one in exported.findings if one.code == "name_not_exported"]
     assert found.joints == ("base", "x::y", "__r__")
     read, gravity = urdf_of(exported.text)
-    motion = random_motion(RobotModel.from_urdf(text), STATES)
+    motion = draw_random_motion(RobotModel.from_urdf(text), STATES)
     torque = Truth(RobotModel.from_urdf(read, gravity=gravity)).torque(motion)
     assert ratio(torque, rigid_torque(parameter_set(text), motion)) < 1e-9
 
@@ -155,7 +155,7 @@ def test_held_links_that_weigh_more_than_all_that_was_found_are_emptied_and_name
     (finding,) = [one for one in exported.findings if one.code == "held_links_emptied"]
     assert finding.joints[1:] == ("wrist", "slide")
     model = RobotModel.from_urdf(exported.text, joints=joints, held=held)
-    motion = random_motion(model, 20)
+    motion = draw_random_motion(model, 20)
     assert ratio(Truth(model, model.held).torque(motion), rigid_torque(parameters, motion)) < 1e-9
 
 
@@ -233,7 +233,7 @@ class TestInconsistent:
         assert exported.findings[0].code == "inertia_not_physical"
         assert "joint shoulder" in exported.findings[0].message
         model = RobotModel.from_urdf(exported.text)
-        motion = random_motion(model, 20)
+        motion = draw_random_motion(model, 20)
         assert ratio(Truth(model).torque(motion), rigid_torque(parameters, motion)) < 1e-9
 
     def test_mujoco_gets_none(self):
@@ -268,7 +268,7 @@ class TestMujoco:
         np.testing.assert_array_equal(model.dof_damping[order], parameters.terms.values[:bodies])
         np.testing.assert_array_equal(model.dof_frictionloss[order], parameters.terms.values[bodies : 2 * bodies])
         rotors = parameters.terms.values[2 * bodies :]
-        motion, theirs = random_motion(regressor.model, STATES), []
+        motion, theirs = draw_random_motion(regressor.model, STATES), []
         for q, dq, ddq in zip(motion.q.T, motion.dq.T, motion.ddq.T, strict=True):
             data.qpos[order], data.qvel[order] = coupling @ q + offset, coupling @ dq
             mujoco.mj_forward(model, data)
@@ -285,7 +285,7 @@ class TestMujoco:
         parameters = parameter_set(ARM, terms=(Viscous(), Coulomb(smoothing_width=0.0), RotorInertia()))
         model = mujoco.MjModel.from_xml_string(to_mjcf(parameters).text)
         data, dynamics = mujoco.MjData(model), Dynamics.from_parameters(parameters)
-        motion = random_motion(dynamics.regressor.model, STATES)
+        motion = draw_random_motion(dynamics.regressor.model, STATES)
         dry = parameters.terms.values[3:6]
         smooth, whole = [], []
         for q, dq, ddq in zip(motion.q.T, motion.dq.T, motion.ddq.T, strict=True):

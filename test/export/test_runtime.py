@@ -27,9 +27,9 @@ from robot_dyn_id.dynamics.terms import (
 )
 from robot_dyn_id.dynamics.terms.improved_stribeck import ImprovedStribeck
 from robot_dyn_id.errors import RobotDynIdError
-from robot_dyn_id.export.runtime import runtime_header
+from robot_dyn_id.export.runtime import make_runtime_header
 from robot_dyn_id.files.parameters import read_parameters, write_parameters
-from robot_dyn_id.simulation.controllers import rated_efforts, refuse_unsafe, usable_dynamics
+from robot_dyn_id.simulation.controllers import find_rated_efforts, make_usable_dynamics, refuse_unsafe
 
 HEADER = Path(__file__).resolve().parents[2] / "cpp" / "include" / "robot_dyn_id" / "runtime_dynamics.hpp"
 
@@ -120,7 +120,7 @@ def loaded(parameters):
 
 
 def test_the_header_is_the_generated_one():
-    assert HEADER.read_text(encoding="utf-8") == runtime_header(), (
+    assert HEADER.read_text(encoding="utf-8") == make_runtime_header(), (
         "python -m robot_dyn_id.export.runtime > cpp/include/robot_dyn_id/runtime_dynamics.hpp"
     )
 
@@ -224,8 +224,8 @@ def test_a_robot_is_commanded_as_in_python(case, program, tmp_path):
     done = subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False, timeout=60)
     reported = ""
     try:
-        dynamics = usable_dynamics(parameters, robot, parameters.robot.joint_names, False)
-        refuse_unsafe(parameters, dynamics, rated_efforts(dynamics.regressor.model))
+        dynamics = make_usable_dynamics(parameters, robot, parameters.robot.joint_names, False)
+        refuse_unsafe(parameters, dynamics, find_rated_efforts(dynamics.regressor.model))
     except RobotDynIdError as error:
         reported = str(error)
     assert bool(reported) == bool(reason) == (done.returncode == 1)

@@ -14,7 +14,7 @@ from robot_dyn_id.files.parameters import read_parameters
 from robot_dyn_id.files.payload import read_declared, read_payload
 from robot_dyn_id.files.trajectory import read_trajectory
 from robot_dyn_id.nodes.runtime.parameter_files import refuse_renamed_sections
-from robot_dyn_id.nodes.runtime.ros_parameters import table
+from robot_dyn_id.nodes.runtime.ros_parameters import list_ros_parameters
 from robot_dyn_id.nodes.tables import NODES
 from robot_dyn_id.recordings import open_recording
 
@@ -73,5 +73,5 @@ def test_results_are_refused_with_what_to_do(read, remedy, request):
 def test_names_that_have_changed_are_refused_with_the_present_ones():
     with pytest.raises(RobotDynIdError, match=r"known_payload\.yaml: \w+: is now spelled center_of_mass"):
         read_payload(FILES / "known_payload.yaml")
-    parameters = {node.NAME: [row.name for row in table(node.SETTINGS)] for node in NODES}
+    parameters = {node.NAME: [row.name for row in list_ros_parameters(node.SETTINGS)] for node in NODES}
     refuse_renamed_sections(FILES / "nodes.yaml", parameters.__getitem__)  # its sections have kept their names

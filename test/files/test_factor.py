@@ -11,7 +11,7 @@ import pytest
 from support.fleets import SimulatedFleet
 
 from robot_dyn_id.errors import InputError
-from robot_dyn_id.files.factor import LARGEST, factor_bytes, parse_factor, read_factor, write_factor
+from robot_dyn_id.files.factor import LARGEST, encode_factor, parse_factor, read_factor, write_factor
 from robot_dyn_id.identification.factor import Factor
 from robot_dyn_id.parameters import Fingerprint, Ranges
 
@@ -47,11 +47,11 @@ def test_a_factor_is_read_back_as_it_was(tmp_path, factor):
     assert np.abs(one.values - other.values).max() <= 1e-13 * np.abs(one.values).max()
     assert one.covariance == pytest.approx(other.covariance)
     assert (again.choices, again.sources, again.dropped) == (dict(factor.choices), factor.sources, factor.dropped)
-    assert factor_bytes(again) == factor_bytes(parse_factor(factor_bytes(again), "again"))
+    assert encode_factor(again) == encode_factor(parse_factor(encode_factor(again), "again"))
 
 
 def changed(factor, **arrays):
-    with np.load(io.BytesIO(factor_bytes(factor))) as archive:
+    with np.load(io.BytesIO(encode_factor(factor))) as archive:
         content = {name: archive[name] for name in archive.files} | arrays
     stream = io.BytesIO()
     np.savez(stream, **content)
@@ -59,7 +59,7 @@ def changed(factor, **arrays):
 
 
 def with_header(factor, **changes):
-    with np.load(io.BytesIO(factor_bytes(factor))) as archive:
+    with np.load(io.BytesIO(encode_factor(factor))) as archive:
         header = json.loads(archive["header"].tobytes()) | changes
     return changed(factor, header=np.frombuffer(json.dumps(header).encode(), dtype=np.uint8))
 
@@ -114,7 +114,7 @@ def test_a_header_that_states_another_size_is_refused(factor):
 
 
 def test_damaged_files_are_refused(tmp_path, factor):
-    good = factor_bytes(factor)
+    good = encode_factor(factor)
     header = np.frombuffer(json.dumps({"format": "robot_dyn_id factor", "format_version": 99}).encode(), dtype=np.uint8)
     wrong = [
         b"",

@@ -8,12 +8,12 @@ from support.robots import URDFS
 from robot_dyn_id.dynamics.regressor import Regressor
 from robot_dyn_id.errors import UsageError
 from robot_dyn_id.excitation.design.optimizers import OPTIMIZERS, SearchEffort
-from robot_dyn_id.excitation.design.planning import given_limits, make_design_task
+from robot_dyn_id.excitation.design.planning import list_given_limits, make_design_task
 from robot_dyn_id.excitation.design.search import design
 from robot_dyn_id.files.configuration import read_configuration
 from robot_dyn_id.files.design import read_design_settings
 from robot_dyn_id.files.joint_limits import JointLimitsFile
-from robot_dyn_id.files.shared import is_of_robot, resolve_robot, robot_names
+from robot_dyn_id.files.shared import is_of_robot, list_robot_names, resolve_robot
 from robot_dyn_id.model.robot import RobotModel
 
 PUBLISHED = {
@@ -28,13 +28,13 @@ def limited(name):
     settings, joints = read_design_settings(name), read_configuration(name).identify
     model = RobotModel.from_file(URDFS[PUBLISHED[name]], joints)
     limits = JointLimitsFile().extended(
-        max_velocity=given_limits(settings.velocity_limit, model, "velocity_limit"),
-        max_effort=given_limits(settings.effort_limit, model, "effort_limit"),
+        max_velocity=list_given_limits(settings.velocity_limit, model, "velocity_limit"),
+        max_effort=list_given_limits(settings.effort_limit, model, "effort_limit"),
     )
     return settings, limits.narrowed(model)
 
 
-@pytest.mark.parametrize("name", robot_names())
+@pytest.mark.parametrize("name", list_robot_names())
 def test_every_configuration_names_the_same_joints_everywhere(name):
     settings, configuration = read_design_settings(name), read_configuration(resolve_robot(name))
     for values in (settings.posture, settings.velocity_limit, settings.effort_limit, settings.noise):

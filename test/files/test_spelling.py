@@ -9,12 +9,12 @@ from robot_dyn_id.excitation.design.settings import DesignSettings
 from robot_dyn_id.files.design import read_design_settings
 from robot_dyn_id.files.payload import read_payload
 from robot_dyn_id.files.spelling import RENAMED, refuse_old_spelling, refuse_old_spellings
-from robot_dyn_id.files.values import field_hints
+from robot_dyn_id.files.values import list_field_hints
 
 
 def test_no_present_name_is_an_old_one():
     assert not set(RENAMED) & set(RENAMED.values())
-    assert {"optimizer", "free_center"} <= {*field_hints(DesignSettings), *RENAMED.values()}
+    assert {"optimizer", "free_center"} <= {*list_field_hints(DesignSettings), *RENAMED.values()}
 
 
 @pytest.mark.parametrize("old", RENAMED)

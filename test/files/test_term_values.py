@@ -6,7 +6,7 @@ import pytest
 from support.robots import panda_arm
 
 from robot_dyn_id.errors import UsageError
-from robot_dyn_id.files.shared import shared_file
+from robot_dyn_id.files.shared import find_shared_file
 from robot_dyn_id.files.term_values import read_term_values
 from robot_dyn_id.papers.inputs import model_of
 from robot_dyn_id.papers.space6r.trials import TABLE_1
@@ -48,7 +48,7 @@ def test_mistakes_are_refused_by_name(tmp_path, text, named):
 
 def test_the_file_of_the_space_manipulator_is_table_1():
     found = {}
-    for _, term, values in read_term_values(shared_file("config/terms/space6r.yaml"), model_of("space6r")):
+    for _, term, values in read_term_values(find_shared_file("config/terms/space6r.yaml"), model_of("space6r")):
         for key, value in {**dict(zip(term.symbols, values, strict=True)), **term.constants}.items():
             found.setdefault(key, []).append(value)
     for key, name in (("Ir", "Jm"), ("ks", "k1"), ("fci", "fc"), ("kva", "kv1"), ("kvb", "kv2"), ("kvc", "kv3")):

@@ -14,9 +14,9 @@ from robot_dyn_id.fleet.drift import (
     MIN_REPEATED,
     RecordingAgreement,
     compare_recordings,
+    estimate_overdispersion,
+    estimate_overdispersion_of_others,
     fit_drift,
-    overdispersion,
-    overdispersion_of_others,
 )
 from robot_dyn_id.fleet.evidence import Evidence
 from robot_dyn_id.fleet.population import Population, VariationModel
@@ -108,7 +108,7 @@ def test_holm_multiplies_by_what_is_left():
 
 
 def test_recordings_of_one_robot_agree_and_those_of_two_do_not(recordings):
-    dispersion = overdispersion([compare_recordings(rows) for rows in recordings])
+    dispersion = estimate_overdispersion([compare_recordings(rows) for rows in recordings])
     assert 1.0 <= dispersion < 1.5
     assert compare_recordings(recordings[0]).probability(dispersion) > 1e-4
     mixed = compare_recordings([recordings[0][0], recordings[4][1]])  # one of them has a payload
@@ -121,14 +121,14 @@ def test_recordings_of_one_robot_agree_and_those_of_two_do_not(recordings):
 def test_a_robot_does_not_excuse_its_own_disagreement(robots, recordings):
     mixed = compare_recordings([recordings[0][0], recordings[4][1]])
     agreements = [mixed, *(compare_recordings(rows) for rows in recordings[5 : 4 + robots])]
-    assert mixed.probability(overdispersion_of_others(agreements)[0]) < 1e-9
+    assert mixed.probability(estimate_overdispersion_of_others(agreements)[0]) < 1e-9
 
 
 def test_few_robots_with_several_recordings_leave_the_noise_as_it_is():
     apart = RecordingAgreement(1000.0, 10)
-    assert overdispersion([apart] * (MIN_REPEATED - 1)) == 1.0
-    assert overdispersion([apart] * MIN_REPEATED) > 90.0
-    assert overdispersion_of_others([apart] * MIN_REPEATED)[2] == 1.0
+    assert estimate_overdispersion([apart] * (MIN_REPEATED - 1)) == 1.0
+    assert estimate_overdispersion([apart] * MIN_REPEATED) > 90.0
+    assert estimate_overdispersion_of_others([apart] * MIN_REPEATED)[2] == 1.0
 
 
 def test_drift_is_recovered_with_its_interval():

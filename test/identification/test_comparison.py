@@ -14,7 +14,7 @@ from robot_dyn_id.estimators import ESTIMATORS
 from robot_dyn_id.identification.comparison import adjust_holm, compare_models, mahalanobis
 from robot_dyn_id.identification.pipeline import identify
 from robot_dyn_id.identification.settings import Settings
-from robot_dyn_id.report.comparison import combination_note
+from robot_dyn_id.report.comparison import describe_combination
 
 TERMS = (Viscous(), Coulomb(), Offset())
 
@@ -108,8 +108,8 @@ def test_a_difference_of_no_single_parameter_names_the_combination():
     )
     assert abs(combination.sigmas) == pytest.approx(4.0 / np.sqrt(2.0) / np.sqrt(2.0 * 0.001), rel=1e-6)
     assert combination.sigmas**2 == pytest.approx(combination.share * found.chi_square)
-    assert all(name in combination_note(found) for name in ("fv2", "fc2"))
-    assert combination_note(compare_models(one, one)) == ""
+    assert all(name in describe_combination(found) for name in ("fv2", "fc2"))
+    assert describe_combination(compare_models(one, one)) == ""
 
 
 def test_what_has_no_counterpart_is_named():

@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 from support.simulated import Simulated
 
-from robot_dyn_id.dynamics.base_parameters import base_parameters
+from robot_dyn_id.dynamics.base_parameters import compute_base_parameters
 from robot_dyn_id.dynamics.terms import Coulomb, Viscous
 from robot_dyn_id.errors import InputError, UsageError
 from robot_dyn_id.estimators import ESTIMATORS, WeightedLeastSquares
-from robot_dyn_id.files.factor import factor_bytes, parse_factor
+from robot_dyn_id.files.factor import encode_factor, parse_factor
 from robot_dyn_id.identification.factor import Factor, UpdatedLeastSquares, require_mergeable
 from robot_dyn_id.identification.settings import Settings
 from robot_dyn_id.identification.stages.examined import Examined
@@ -24,7 +24,7 @@ SETTINGS = Settings(estimator=WeightedLeastSquares(), cutoff=5.0, sample_rate=10
 def prepared(recordings, settings=SETTINGS, arm=ARM):
     ready = Examined.from_read(Read.from_recordings(recordings, [], arm.model, settings))
     regressor = ready.known_regressor
-    return ready, regressor, base_parameters(regressor)
+    return ready, regressor, compute_base_parameters(regressor)
 
 
 def factor_of(recordings, settings=SETTINGS, arm=ARM):
@@ -104,6 +104,6 @@ def test_factors_of_the_same_samples_are_refused(factors):
 
 
 def test_a_factor_of_recordings_is_read_back(factors):
-    again = parse_factor(factor_bytes(factors[0]), "again")
+    again = parse_factor(encode_factor(factors[0]), "again")
     assert again.choices == factors[0].choices
     assert Factor.merged([again, factors[1]]).sources == ("r1", "r2")

@@ -10,11 +10,11 @@ from support.robots import joint, panda_arm, urdf
 from robot_dyn_id.data.chunk import Chunk
 from robot_dyn_id.data.recording import ArrayRecording
 from robot_dyn_id.dynamics.dynamics import Dynamics
-from robot_dyn_id.dynamics.regressor import Regressor, terms_on_joints
+from robot_dyn_id.dynamics.regressor import Regressor, place_terms_on_joints
 from robot_dyn_id.dynamics.terms import Coulomb, Offset, Viscous
 from robot_dyn_id.errors import InputError, UsageError
 from robot_dyn_id.estimators import ESTIMATORS
-from robot_dyn_id.excitation import random_fourier
+from robot_dyn_id.excitation import draw_random_fourier
 from robot_dyn_id.identification.iteration import (
     SimulatedTrials,
     Trial,
@@ -34,11 +34,11 @@ PLANAR = urdf(joint("one", "base", "l1", axis="0 1 0"), joint("two", "l1", "l2",
 def trials(model, seed, duration, rate=250.0):
     """A robot whose bodies are up to 50 % lighter or heavier than the URDF says, with friction."""
     rng, n = np.random.default_rng(seed), len(model.joint_names)
-    regressor = Regressor(model, terms_on_joints(model, (Viscous(), Coulomb(), Offset())))
+    regressor = Regressor(model, place_terms_on_joints(model, (Viscous(), Coulomb(), Offset())))
     wrong = np.repeat(rng.uniform(1.0 - WRONG, 1.0 + WRONG, len(model.body_names)), 10)
     friction = np.outer([0.6, 0.5, 0.1], np.linspace(1.0, 0.3, n)).ravel()
     parameters = np.concatenate([wrong * model.inertial_parameters, friction])
-    motion = random_fourier(model, seed)
+    motion = draw_random_fourier(model, seed)
     start = scale_inertia_for_motion(motion, duration, Dynamics.from_model(model), GAINS, DROOP, 1.0 + WRONG)
     robot = Dynamics(regressor, np.arange(len(parameters)), parameters)
     sensors = Sensors(np.full(n, 0.02), 1e-5, 1e-4)
@@ -60,7 +60,7 @@ def test_the_robot_ends_up_on_the_designed_motion(model):
 @pytest.mark.parametrize("model", [RobotModel.from_urdf(PLANAR), panda_arm()], ids=["2R", "7 axes"])
 def test_the_start_scale_keeps_any_arm_of_the_family_within_the_droop(model):
     """Where feedback s M Kp e holds an arm whose bodies are 0.5 to 1.5 times the URDF's, e is within the droop."""
-    prior, motion, rng = Dynamics.from_model(model), random_fourier(model, 1), np.random.default_rng(0)
+    prior, motion, rng = Dynamics.from_model(model), draw_random_fourier(model, 1), np.random.default_rng(0)
     scale = scale_inertia_for_motion(motion, 10.0, prior, GAINS, DROOP, 1.5).scale
     q, dq, _ = (x.T for x in motion.evaluate(np.linspace(0.0, 10.0, 1500))[:3])
     masses = prior.mass_matrix(q)
@@ -191,7 +191,7 @@ def test_bad_choices_are_refused():
     with pytest.raises(UsageError, match="2 trials"):
         iterate(lambda use, number: None, lambda recording: None, max_trials=1)
     with pytest.raises(UsageError, match="droop"):
-        scale_inertia_for_motion(random_fourier(model, 0), 5.0, Dynamics.from_model(model), GAINS, 0.0)
+        scale_inertia_for_motion(draw_random_fourier(model, 0), 5.0, Dynamics.from_model(model), GAINS, 0.0)
     weightless = Dynamics(Regressor(model), np.arange(20), np.zeros(20))
     with pytest.raises(InputError, match="mass matrix of the URDF"):
-        scale_inertia_for_motion(random_fourier(model, 0), 5.0, weightless, GAINS, DROOP)
+        scale_inertia_for_motion(draw_random_fourier(model, 0), 5.0, weightless, GAINS, DROOP)

@@ -20,7 +20,7 @@ from robot_dyn_id.identification.settings import Settings
 from robot_dyn_id.identification.validation.explanation import explain
 from robot_dyn_id.options import Positive
 from robot_dyn_id.report.folder import write_results
-from robot_dyn_id.report.summary import identification_summary
+from robot_dyn_id.report.summary import summarize_identification
 
 
 @dataclass(frozen=True)
@@ -84,7 +84,7 @@ def test_a_stored_own_term_needs_its_class(result, tmp_path):
 
 def test_the_report_of_an_own_term_is_written(result, tmp_path):
     identification, _ = result
-    summary = identification_summary(identification, "parameters.yaml")
+    summary = summarize_identification(identification, "parameters.yaml")
     explanation = explain(identification.evaluation, identification.parameters, identification.training)
     write_results(tmp_path, summary, explanation, identification.parameters)
     assert "fr1" in (tmp_path / "report.html").read_text()

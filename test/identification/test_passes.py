@@ -36,7 +36,7 @@ def stop_at_filtering(monkeypatch):
     def stop(*_):
         raise Filtering
 
-    monkeypatch.setattr(trials, "windows", stop)
+    monkeypatch.setattr(trials, "cut_windows", stop)
 
 
 def spoiled(recording):

@@ -11,17 +11,17 @@ from support.simulated import ARM, GRIPPER, LIFT, TERMS, Simulated, at_chunk_siz
 
 from robot_dyn_id.data.chunk import Chunk
 from robot_dyn_id.data.recording import ArrayRecording
-from robot_dyn_id.dynamics.regressor import Motion, Regressor, terms_on_joints
+from robot_dyn_id.dynamics.regressor import Motion, Regressor, place_terms_on_joints
 from robot_dyn_id.dynamics.terms import RotorInertia
 from robot_dyn_id.errors import InputError, UnsafeDataError, UsageError
 from robot_dyn_id.estimators import ESTIMATORS
-from robot_dyn_id.excitation import random_fourier
+from robot_dyn_id.excitation import draw_random_fourier
 from robot_dyn_id.files.parameters import read_parameters, write_parameters
-from robot_dyn_id.identification.assembly import column_deviations, with_values
+from robot_dyn_id.identification.assembly import compute_column_deviations, replace_values
 from robot_dyn_id.identification.pipeline import identify, validate
 from robot_dyn_id.identification.prediction.prediction import predict_recording
 from robot_dyn_id.identification.settings import Settings
-from robot_dyn_id.identification.validation.holdout import held_out_method, split
+from robot_dyn_id.identification.validation.holdout import find_held_out_method, split
 from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.signals.cleaning import Drive
 
@@ -71,7 +71,7 @@ class TestSplit:
             ([], (5.0, 30.0), "range"),
             ([other], (5.0, 30.0), "recordings"),
         ):
-            assert held_out_method(*split([recording], JOINTS, held_out, train_range)) == method
+            assert find_held_out_method(*split([recording], JOINTS, held_out, train_range)) == method
 
     def test_validation_data_leave_all_trials_for_training(self, recording):
         other = replace(recording, source="b")
@@ -119,7 +119,7 @@ def assert_recovered(robot, result, most=4.0):
     off = np.abs(estimate.values - robot.base_values) / estimate.standard_deviations
     assert np.all(off < most), dict(zip(robot.base.names, np.round(off, 1), strict=True))
     assert (off < 1.96).mean() > 0.75
-    motion = Motion(*random_fourier(robot.model, 77).evaluate(np.linspace(0.0, 10.0, 200))[:3])
+    motion = Motion(*draw_random_fourier(robot.model, 77).evaluate(np.linspace(0.0, 10.0, 200))[:3])
     truth = robot.regressor.torque(motion, robot.parameters)
     full = np.concatenate([result.parameters.bodies.standard_parameters, result.parameters.terms.values])
     ours = robot.regressor.torque(motion, full)
@@ -318,7 +318,7 @@ def test_late_efforts_are_moved_to_the_motion_in_validate(robot, recording, iden
 
 
 def test_a_wrong_model_is_judged_bad(robot, recording, identified):
-    wrong = with_values(identified.parameters, -identified.parameters.estimate.values)
+    wrong = replace_values(identified.parameters, -identified.parameters.estimate.values)
     evaluation = validate([recording], wrong, Settings())
     assert evaluation.verdict.word == "bad"
     assert "worse_than_urdf" in {one.code for one in evaluation.findings if one.severity == "error"}
@@ -402,7 +402,7 @@ def test_terms_of_the_settings_are_those_of_the_result(robot, recording):
     parameters = run(robot, recording, settings=Settings(terms=())).parameters
     assert parameters.terms.names == ()
     assert parameters.base.names == Simulated(terms=()).base.names
-    assert Regressor(robot.model, terms_on_joints(robot.model, ())).names == parameters.base.column_names
+    assert Regressor(robot.model, place_terms_on_joints(robot.model, ())).names == parameters.base.column_names
 
 
 @pytest.mark.slow
@@ -414,5 +414,5 @@ def test_a_term_that_shows_only_in_combination_has_no_sigma_of_its_own(robot, re
     assert alone[columns.index("fv1")]
     np.testing.assert_array_equal(np.isinf(parameters.terms.standard_deviations), ~alone)
     mapping = np.array([[1.0, 0.0, 0.5, 0.0], [0.0, 1.0, 0.0, 0.0]])  # the first is named after a column of its sum
-    found = column_deviations(mapping, np.array([0, 1]), np.array([0.1, 0.2]))
+    found = compute_column_deviations(mapping, np.array([0, 1]), np.array([0.1, 0.2]))
     np.testing.assert_array_equal(found, [np.inf, 0.2, np.inf, np.inf])

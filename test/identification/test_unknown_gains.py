@@ -17,7 +17,7 @@ from robot_dyn_id.identification.settings import Settings, store_drives
 from robot_dyn_id.loads.identification import PayloadOptions, estimate_payload
 from robot_dyn_id.online.momentum_observer import MomentumObserver
 from robot_dyn_id.signals.cleaning import Drive
-from robot_dyn_id.simulation.controllers import usable_dynamics
+from robot_dyn_id.simulation.controllers import make_usable_dynamics
 from robot_dyn_id.uses import USES
 from robot_dyn_id.workflow.results import make_dynamics
 
@@ -78,7 +78,7 @@ def test_nothing_computes_torques_from_amperes(identified, currents):
         lambda: FeedForward.from_parameters(parameters, ("none",)),
         lambda: MomentumObserver(parameters),
         lambda: estimate_payload([currents], parameters, "tool", Settings(), PayloadOptions()),
-        lambda: usable_dynamics(
+        lambda: make_usable_dynamics(
             parameters, parameters.robot.urdf, parameters.robot.joint_names, needs_mass_matrix=False
         ),
         lambda: make_design_task(DesignSettings(clearance=0.0), Simulated().model, Simulated().regressor, parameters),

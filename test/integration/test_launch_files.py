@@ -22,9 +22,16 @@ from robot_dyn_id.files.trajectory import read_trajectory
 from robot_dyn_id.identification.settings import Settings
 from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.nodes.excitation.settings import ExcitationSettings
-from robot_dyn_id.nodes.launch_arguments import ARGUMENTS, COMMON, RENAMED, check_names, read_boolean, renamed_arguments
+from robot_dyn_id.nodes.launch_arguments import (
+    ARGUMENTS,
+    COMMON,
+    RENAMED,
+    check_names,
+    read_boolean,
+    warn_of_renamed_arguments,
+)
 from robot_dyn_id.nodes.runtime.parameter_files import check_parameter_file
-from robot_dyn_id.nodes.runtime.ros_parameters import table
+from robot_dyn_id.nodes.runtime.ros_parameters import list_ros_parameters
 from robot_dyn_id.nodes.tables import NODES
 
 ROOT = Path(__file__).parents[2]
@@ -74,7 +81,7 @@ def test_a_launch_file_names_nodes_parameters_and_arguments_that_exist(path):
     given = declared_in(path)
     assert given <= set(ARGUMENTS)
     for call in everywhere(path, "start_node"):
-        parameters = {row.name for row in table(BY_NAME[call.args[0].value].SETTINGS)}
+        parameters = {row.name for row in list_ros_parameters(BY_NAME[call.args[0].value].SETTINGS)}
         assert passed_to(call) <= given & parameters
         own = {keyword.arg for keyword in call.keywords} - {"inner_namespace", "remappings"}
         assert own <= parameters
@@ -108,21 +115,21 @@ def test_an_argument_that_was_renamed_is_refused_with_its_present_name(name):
 @pytest.mark.parametrize("name", RENAMED)
 def test_a_former_name_that_an_including_file_passes_is_warned_of(name):
     new = RENAMED[name]
-    (line,) = renamed_arguments({name: "mine.yaml", new: ""}, [new])
+    (line,) = warn_of_renamed_arguments({name: "mine.yaml", new: ""}, [new])
     assert line == f"{name}='mine.yaml' has no effect here: the argument is now called {new}"
-    assert not renamed_arguments({name: "mine.yaml", new: "other.yaml"}, ["robot"])
-    assert not renamed_arguments({name: "", new: ""}, [new])
+    assert not warn_of_renamed_arguments({name: "mine.yaml", new: "other.yaml"}, ["robot"])
+    assert not warn_of_renamed_arguments({name: "", new: ""}, [new])
 
 
 def test_boolean_arguments_are_read_as_such():
-    rows = [row for node in NODES for row in table(node.SETTINGS)]
+    rows = [row for node in NODES for row in list_ros_parameters(node.SETTINGS)]
     booleans = {row.name for row in rows if isinstance(row.default, bool)} | {"use_sim_time", "compensate"}
     assert {name for name, item in ARGUMENTS.items() if item.read is read_boolean} == booleans & set(ARGUMENTS)
 
 
 @pytest.mark.parametrize("name", ["law", "recording"])
 def test_choices_are_those_of_the_node(name):
-    rows = [row for node in NODES for row in table(node.SETTINGS) if row.name == name]
+    rows = [row for node in NODES for row in list_ros_parameters(node.SETTINGS) if row.name == name]
     assert {choice for choice in ARGUMENTS[name].choices if choice} == {c for row in rows for c in row.rule.choices}
 
 
@@ -196,7 +203,7 @@ def test_every_scenario_has_a_launch_file():
 def test_a_configuration_sets_parameters_that_its_nodes_take(path, world):
     for key, content in yaml.safe_load(path.read_text()).items():
         node = BY_NAME[key.removeprefix("/**/")]
-        rows = {row.name: row for row in table(node.SETTINGS)}
+        rows = {row.name: row for row in list_ros_parameters(node.SETTINGS)}
         for parameter, value in content["ros__parameters"].items():
             assert parameter in rows, f"{key}: {parameter}"
             values = tuple(value) if isinstance(value, list) else value

@@ -13,7 +13,7 @@ from mutation.clean import ARMS, BREAKAWAY_RAD, Bench, presliding
 from mutation.schedule import list_faults
 from mutation.table import CLEAN, Job, Row, markdown, run
 
-from robot_dyn_id.findings import definition
+from robot_dyn_id.findings import find_definition
 
 
 @pytest.fixture(scope="module")
@@ -92,7 +92,7 @@ def test_the_plain_command_warns_of_nothing_in_a_clean_recording():
 
 
 def test_every_fault_is_named_by_codes_that_are_defined():
-    assert len(FAULTS) >= 25 and all(definition(code) for fault in FAULTS.values() for code in fault.codes)
+    assert len(FAULTS) >= 25 and all(find_definition(code) for fault in FAULTS.values() for code in fault.codes)
 
 
 def test_a_beginning_of_the_schedule_is_stratified_and_all_of_it_is_the_grid():

@@ -11,7 +11,7 @@ from support.simulated import Simulated, changed, save_npz
 from robot_dyn_id.cli import main
 from robot_dyn_id.dynamics.crosscheck import cross_check
 from robot_dyn_id.dynamics.regressor import Motion, Regressor
-from robot_dyn_id.excitation import random_fourier
+from robot_dyn_id.excitation import draw_random_fourier
 from robot_dyn_id.model.robot import RobotModel
 
 AXIS = {"revolute": "0 1 0", "continuous": "0 1 0", "prismatic": "0 0 1"}
@@ -26,7 +26,7 @@ def text_of(kind):
 @pytest.mark.parametrize("kind", AXIS)
 def test_pinocchio_agrees_on_one_joint(kind):
     model = RobotModel.from_urdf(text_of(kind))
-    motion = Motion(*random_fourier(model, 1).evaluate(np.linspace(0.0, 5.0, 50))[:3])
+    motion = Motion(*draw_random_fourier(model, 1).evaluate(np.linspace(0.0, 5.0, 50))[:3])
     check = cross_check(Regressor(model), motion)
     assert check.passed
     assert check.rank_ours == check.rank_pinocchio > 0

@@ -12,8 +12,8 @@ from robot_dyn_id.kernels.compression import (
     add_few_rows,
     add_products,
     add_rows,
-    dots_in_turn,
-    dots_together,
+    sum_dots_in_turn,
+    sum_dots_together,
 )
 
 compiled_only = pytest.mark.skipif(not COMPILED, reason="numba is not installed: BLAS and LAPACK are used")
@@ -100,7 +100,7 @@ def test_products_are_those_of_numpy(columns, samples):
 
 
 @compiled_only
-@pytest.mark.parametrize("dots", [dots_together, dots_in_turn], ids=["many registers", "few"])
+@pytest.mark.parametrize("dots", [sum_dots_together, sum_dots_in_turn], ids=["many registers", "few"])
 def test_scalar_products_are_those_of_numpy_whatever_the_processor(dots):
     numba = pytest.importorskip("numba")
 

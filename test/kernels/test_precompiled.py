@@ -8,7 +8,7 @@ from support.simulated import ARM, Simulated
 
 import robot_dyn_id as rdi
 from robot_dyn_id.kernels.compiled import COMPILED, is_on_disk
-from robot_dyn_id.kernels.precompiled import SIGNATURES, argument_types
+from robot_dyn_id.kernels.precompiled import SIGNATURES, list_argument_types
 
 pytestmark = pytest.mark.skipif(not COMPILED, reason="numba is not installed")
 
@@ -23,6 +23,6 @@ def test_an_identification_calls_the_kernels_with_the_types_that_are_compiled_be
     (tmp_path / "arm.urdf").write_text(ARM)
     rdi.identify(rdi.load_robot(tmp_path / "arm.urdf"), Simulated().record(duration=20.0, rate=50.0, noise=0.05))
     called = {name: kernel_of(name).signatures for name in SIGNATURES}
-    listed = {name: argument_types(name) for name in SIGNATURES}
+    listed = {name: list_argument_types(name) for name in SIGNATURES}
     assert not [name for name, arguments in listed.items() if arguments not in called[name]]
     assert all(is_on_disk(kernel_of(name)) for name in SIGNATURES)

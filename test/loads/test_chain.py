@@ -11,15 +11,22 @@ from support.robots import OBLIQUE, joint, panda_arm, urdf
 
 from robot_dyn_id.dynamics.regressor import Motion
 from robot_dyn_id.errors import InputError, UsageError
-from robot_dyn_id.loads.chain import ALL, CENTROIDAL, ChainBody, centroidal_frames, find_joint_motion, simulate_chain
+from robot_dyn_id.loads.chain import (
+    ALL,
+    CENTROIDAL,
+    ChainBody,
+    find_centroidal_frames,
+    find_joint_motion,
+    simulate_chain,
+)
 from robot_dyn_id.loads.chain_estimate import bound_deviations, identify_chain
 from robot_dyn_id.loads.chain_likelihood import Reading, identify_moving_chain
 from robot_dyn_id.loads.payload import transform_parameters
 from robot_dyn_id.loads.wrench import wrench_regressor
 from robot_dyn_id.model.kinematics import Placement
-from robot_dyn_id.model.quaternions import quaternion_rates, rate_quaternions
+from robot_dyn_id.model.quaternions import compute_quaternion_rates, rate_quaternions
 from robot_dyn_id.model.robot import RobotModel
-from robot_dyn_id.papers.quaternion6r.arm import NOISE, SpaceArm, accelerated, swinging, with_noise
+from robot_dyn_id.papers.quaternion6r.arm import NOISE, SpaceArm, add_noise, make_accelerated_motion, make_swinging
 
 ROBOT = SpaceArm.from_urdf()
 GRAVITY = tuple(ROBOT.model.gravity)
@@ -86,19 +93,20 @@ def test_quaternions_have_no_singular_posture():
     rotation = np.moveaxis(turns.as_matrix(), 0, -1)
     rate, change = rng.normal(size=(2, 3, len(turns)))
     unit, first, second = rate_quaternions(rotation, rate, change)
-    for back, given in zip(quaternion_rates(unit, first, second), (rotation, rate, change), strict=True):
+    for back, given in zip(compute_quaternion_rates(unit, first, second), (rotation, rate, change), strict=True):
         np.testing.assert_allclose(back, given, rtol=0, atol=1e-14)
     np.testing.assert_allclose((unit**2).sum(axis=0), 1.0, atol=1e-14)
     np.testing.assert_allclose((unit * first).sum(axis=0), 0.0, atol=1e-14)
     np.testing.assert_allclose((unit * second + first**2).sum(axis=0), 0.0, atol=1e-13)
-    for back, given in zip(quaternion_rates(-unit, -first, -second), (rotation, rate, change), strict=True):
+    for back, given in zip(compute_quaternion_rates(-unit, -first, -second), (rotation, rate, change), strict=True):
         np.testing.assert_allclose(back, given, rtol=0, atol=1e-14)
 
 
 def test_derivatives_of_quaternions_are_those_along_a_motion():
     t, h = np.linspace(0.0, 2.0, 9), 1e-4
     series = [
-        [rate_quaternions(b.rotation, b.rate, b.rate_change) for b in chain(accelerated(t + k * h))] for k in (-1, 0, 1)
+        [rate_quaternions(b.rotation, b.rate, b.rate_change) for b in chain(make_accelerated_motion(t + k * h))]
+        for k in (-1, 0, 1)
     ]
     for before, here, after in zip(*series, strict=True):
         same = (before[0] * after[0]).sum(axis=0) > 0.9  # both signs stand for one posture
@@ -166,13 +174,13 @@ def test_joints_move_as_their_bodies_turn():
 def test_the_motion_of_a_chain_is_found_with_its_inertias():
     """Exact signals are met; with noise on all of them errors are what is reported, and smaller than with the motion
     taken as it is measured."""
-    signals = ROBOT.recorded(swinging(np.arange(1, 101) / 10.0))
+    signals = ROBOT.recorded(make_swinging(np.arange(1, 101) / 10.0))
     exact = ROBOT.fitted_with_motion(signals)
     assert exact.not_excited == ("Iyy1", "Izz1")
     assert np.nanmax(np.abs(exact.values / ROBOT.truth - 1.0)) < 1e-9
     errors, others, ratios = [], [], []
     for seed in range(5):
-        change = with_noise(np.random.default_rng(seed))
+        change = add_noise(np.random.default_rng(seed))
         read = [signal.changed(change) for signal in signals]
         found = ROBOT.fitted_with_motion(read)
         errors.append(found.values / ROBOT.truth - 1.0)
@@ -231,7 +239,7 @@ def panda_chain():
 def test_centroidal_frames_are_along_principal_axes(panda_chain):
     """The default columns of `identify_chain` are exact in them, and the truth is the inertia turned by hand."""
     model, moved = panda_chain
-    frames = centroidal_frames(model)
+    frames = find_centroidal_frames(model)
     found = identify_chain(moved(frames), 20.0, tuple(model.gravity))
     for number, (frame, given) in enumerate(zip(frames, model.inertial_parameters.reshape(-1, 10), strict=True)):
         turned = np.linalg.solve(transform_parameters(frame), given)
@@ -249,7 +257,7 @@ def test_frames_that_are_not_principal_are_refused(panda_chain, wrong):
     turn = np.eye(3) if wrong == "axes" else None
     frames = [
         Placement(one.body, one.rotation if turn is None else turn, one.position + shift)
-        for one in centroidal_frames(model)
+        for one in find_centroidal_frames(model)
     ]
     with pytest.raises(InputError, match="contradict the frames"):
         identify_chain(noisy(moved(frames), 1e-4, 0), 20.0, tuple(model.gravity))
@@ -257,12 +265,15 @@ def test_frames_that_are_not_principal_are_refused(panda_chain, wrong):
 
 
 def test_bad_chains_are_named():
-    bodies = chain(accelerated(np.linspace(0.3, 1.5, 5)))
+    bodies = chain(make_accelerated_motion(np.linspace(0.3, 1.5, 5)))
     silent, forces = np.zeros((6, 5)), np.repeat([[0.0], [1.0]], 3, axis=0) * np.ones(5)
     for words, wrong in {
         "hinge 3: its wrench is 0 throughout": [*bodies[:2], replace(bodies[2], wrench=silent), *bodies[3:]],
         "every moment is 0 throughout": [replace(body, wrench=forces) for body in bodies],
-        "hinge 2: 3 samples, but 5 of hinge 1": [bodies[0], *chain(accelerated(np.linspace(0.3, 1.5, 3)))[1:]],
+        "hinge 2: 3 samples, but 5 of hinge 1": [
+            bodies[0],
+            *chain(make_accelerated_motion(np.linspace(0.3, 1.5, 3)))[1:],
+        ],
         "without bodies": [],
     }.items():
         with pytest.raises(InputError, match=words):
@@ -273,7 +284,7 @@ def test_bad_chains_are_named():
 
 @pytest.mark.parametrize("field", [item.name for item in fields(ChainBody)])
 def test_bad_samples_are_named_when_a_body_is_made(field):
-    body = chain(accelerated(np.linspace(0.3, 1.5, 5)))[2]
+    body = chain(make_accelerated_motion(np.linspace(0.3, 1.5, 5)))[2]
     values = getattr(body, field).copy()
     values[..., 3] = np.nan
     with pytest.raises(InputError, match=f"{field} of a body: not finite at sample 4 of 5"):
@@ -285,8 +296,8 @@ def test_bad_samples_are_named_when_a_body_is_made(field):
 def test_robots_that_are_no_chain_are_named():
     tree = RobotModel.from_urdf(OBLIQUE)
     with pytest.raises(InputError, match="small: not a chain"):
-        simulate_chain(tree, Motion(*np.zeros((3, 4, 1))), centroidal_frames(tree))
+        simulate_chain(tree, Motion(*np.zeros((3, 4, 1))), find_centroidal_frames(tree))
     weightless = '<link name="l1"/>'
     text = urdf(joint("turn", "base", "l1"), links=0).replace("</robot>", f"{weightless}</robot>")
     with pytest.raises(InputError, match="the body of turn has no mass"):
-        centroidal_frames(RobotModel.from_urdf(text))
+        find_centroidal_frames(RobotModel.from_urdf(text))

@@ -7,26 +7,26 @@ from support.robots import panda_arm
 
 from robot_dyn_id.dynamics.regressor import Motion
 from robot_dyn_id.errors import InputError
-from robot_dyn_id.loads.chain import ALL, CENTROIDAL, centroidal_frames, simulate_chain
+from robot_dyn_id.loads.chain import ALL, CENTROIDAL, find_centroidal_frames, simulate_chain
 from robot_dyn_id.loads.chain_estimate import bound_deviations, identify_chain
 from robot_dyn_id.loads.chain_sensors import (
     ChainWindow,
     HingeSensor,
     bound_from_sensors,
     identify_from_sensors,
-    sensor_problem,
+    make_sensor_problem,
 )
 from robot_dyn_id.model.kinematics import Kinematics
-from robot_dyn_id.papers.quaternion6r.arm import GRAVITY, SpaceArm, swinging
+from robot_dyn_id.papers.quaternion6r.arm import GRAVITY, SpaceArm, make_swinging
 
 ARM = SpaceArm.from_urdf()
-MOTION = swinging(np.arange(1, 151) / 15.0)
+MOTION = make_swinging(np.arange(1, 151) / 15.0)
 BODIES = ARM.bodies(ARM.recorded(MOTION))
 EVERY = [HingeSensor.six_axis(BODIES, number) for number in range(6)]
 
 
 def problem(sensors, columns=CENTROIDAL, offsets=False):
-    return sensor_problem(lambda: [ChainWindow(BODIES, sensors)], GRAVITY, columns, 15.0, offsets)
+    return make_sensor_problem(lambda: [ChainWindow(BODIES, sensors)], GRAVITY, columns, 15.0, offsets)
 
 
 def test_sensors_in_all_hinges_give_what_the_chain_gives():
@@ -59,10 +59,10 @@ def test_one_sensor_under_the_base_is_enough_for_an_arm_with_offset_centers():
     model = panda_arm()
     rng, t = np.random.default_rng(4), np.linspace(0.0, 3.0, 150)
     w = rng.uniform(1.0, 4.0, (7, 1))
-    motion, frames = Motion(np.sin(w * t), w * np.cos(w * t), -(w**2) * np.sin(w * t)), centroidal_frames(model)
+    motion, frames = Motion(np.sin(w * t), w * np.cos(w * t), -(w**2) * np.sin(w * t)), find_centroidal_frames(model)
     bodies, gravity = simulate_chain(model, motion, frames), tuple(model.gravity)
     base = [ChainWindow(bodies, [HingeSensor.six_axis(bodies)])]
-    found = identify_from_sensors(sensor_problem(lambda: base, gravity, CENTROIDAL, 50.0), CENTROIDAL)
+    found = identify_from_sensors(make_sensor_problem(lambda: base, gravity, CENTROIDAL, 50.0), CENTROIDAL)
     assert found.rank == 28 and not found.not_excited
     np.testing.assert_allclose(found.values[:, 0], model.inertial_parameters.reshape(-1, 10)[:, 0], rtol=1e-6)
 
@@ -86,4 +86,4 @@ def test_offsets_of_the_sensors_are_found_with_the_inertias():
     assert shown[1:].all() and found.rank <= 22
     np.testing.assert_allclose(found.values[shown], ARM.truth[shown], rtol=1e-6)
     with pytest.raises(InputError, match="no samples of the sensors"):
-        sensor_problem(list, GRAVITY, CENTROIDAL, 15.0)
+        make_sensor_problem(list, GRAVITY, CENTROIDAL, 15.0)

@@ -8,14 +8,14 @@ from support.simulated import ARM
 
 from robot_dyn_id.errors import InputError
 from robot_dyn_id.excitation.execution.state_guard import TIMELY_STATES
-from robot_dyn_id.loads.gravity import DriveQuality, nominal_bodies
+from robot_dyn_id.loads.gravity import DriveQuality, list_nominal_bodies
 from robot_dyn_id.loads.gravity_compensation import GravityCompensation, GravityLaw
 from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.simulation.effort_control import slew_rates
 
 MODEL = RobotModel.from_urdf(ARM)
 GAINS = np.array([0.01, -0.02, 0.05])
-LAW = GravityLaw(MODEL, nominal_bodies(MODEL).ravel() / GAINS[:, None])
+LAW = GravityLaw(MODEL, list_nominal_bodies(MODEL).ravel() / GAINS[:, None])
 Q = np.array([0.1, 0.4, -0.3])
 FULL = LAW.effort(Q)
 RATED = np.full(3, 1.1 * np.abs(FULL).max())

@@ -11,34 +11,34 @@ from support.robots import URDFS, brick, panda_arm
 from support.simulated import Simulated, changed
 
 from robot_dyn_id.data.wrench import WrenchRecording
-from robot_dyn_id.dynamics.consistency import central, is_consistent
+from robot_dyn_id.dynamics.consistency import convert_to_central, is_consistent
 from robot_dyn_id.dynamics.dynamics import Dynamics
 from robot_dyn_id.dynamics.regressor import Motion
 from robot_dyn_id.errors import InputError
 from robot_dyn_id.estimators import GeneralizedLeastSquares
-from robot_dyn_id.excitation import random_fourier
+from robot_dyn_id.excitation import draw_random_fourier
 from robot_dyn_id.identification.pipeline import identify
 from robot_dyn_id.identification.settings import Settings
 from robot_dyn_id.identification.validation.holdout import split
 from robot_dyn_id.loads.declared import DeclaredPayload, compare_declared
 from robot_dyn_id.loads.identification import (
     PayloadOptions,
+    add_payload,
     estimate_payload,
     estimate_tool,
     identify_gains,
     identify_payload,
-    with_payload,
 )
 from robot_dyn_id.loads.payload import (
     Payload,
     PayloadEstimate,
-    central_slopes,
+    compute_central_slopes,
     make_consistent_payload,
     transform_parameters,
 )
 from robot_dyn_id.loads.payload_accuracy import report_uncertainty
-from robot_dyn_id.loads.wrench import frame_motion, wrench_regressor
-from robot_dyn_id.model.kinematics import placement_of
+from robot_dyn_id.loads.wrench import compute_frame_motion, wrench_regressor
+from robot_dyn_id.model.kinematics import find_placement_of
 from robot_dyn_id.parameters import INERTIAL_SYMBOLS
 
 LINK = "panda_hand"
@@ -58,7 +58,7 @@ def panda():
 def loaded_panda(mass=2.0):
     """The same arm with the brick on its hand."""
     robot = Simulated(URDFS["panda"].read_text(), joints=panda_arm().joint_names)
-    at = placement_of(robot.model, LINK)
+    at = find_placement_of(robot.model, LINK)
     robot.parameters[10 * at.body : 10 * at.body + 10] += transform_parameters(at) @ (BRICK * mass / 2.0)
     return robot
 
@@ -93,8 +93,8 @@ def test_payload_with_its_uncertainty():
 @pytest.mark.slow
 def test_arm_with_payload_predicts_the_loaded_arm():
     arm, payload = bare_arm(0), found(0)
-    both, truth = with_payload(arm, payload), loaded_panda()
-    q, dq, ddq, _ = random_fourier(truth.model, 77).evaluate(np.linspace(0, 10, 300))
+    both, truth = add_payload(arm, payload), loaded_panda()
+    q, dq, ddq, _ = draw_random_fourier(truth.model, 77).evaluate(np.linspace(0, 10, 300))
     expected = truth.regressor.torque(Motion(q, dq, ddq), truth.parameters).T
     errors = [
         np.linalg.norm(Dynamics.from_parameters(p).inverse_dynamics(q.T, dq.T, ddq.T) - expected)
@@ -158,28 +158,28 @@ def test_impossible_estimates_become_the_nearest_body():
 
 def test_slopes_of_the_central_parameters():
     def central_values(parameters):
-        mass, center, inertia = central(parameters)
+        mass, center, inertia = convert_to_central(parameters)
         return np.array([mass, *center, *inertia[(0, 0, 1, 0, 1, 2), (0, 1, 1, 2, 2, 2)]])
 
     step = 1e-6
     numeric = [
         (central_values(BRICK + step * unit) - central_values(BRICK - step * unit)) / (2 * step) for unit in np.eye(10)
     ]
-    np.testing.assert_allclose(central_slopes(BRICK), np.transpose(numeric), atol=1e-8)
+    np.testing.assert_allclose(compute_central_slopes(BRICK), np.transpose(numeric), atol=1e-8)
 
 
 def shown_wrench(recording, motion, offsets, noise, seed):
     """Readings of a sensor at the hand that carries the brick, by samples of the true motion."""
     model = panda().model
     t = recording.samples.t
-    body = wrench_regressor(frame_motion(model, motion, placement_of(model, LINK)))
+    body = wrench_regressor(compute_frame_motion(model, motion, find_placement_of(model, LINK)))
     wrench = -np.einsum("icn,c->in", body, BRICK) + offsets[:, None]
     return WrenchRecording("wrench", t, wrench + noise * np.random.default_rng(seed).normal(size=wrench.shape))
 
 
 def test_tool_behind_a_force_sensor():
     robot, offsets = panda(), np.array([0.3, -0.2, 0.1, 4.0, -3.0, 5.0])
-    series = random_fourier(robot.model, 3)
+    series = draw_random_fourier(robot.model, 3)
     recording = robot.record(seed=3, duration=20.0)
     motion = Motion(*series.evaluate(recording.samples.t)[:3])
     scores = []

@@ -6,16 +6,16 @@ import pinocchio
 from support.robots import panda_arm
 
 from robot_dyn_id.dynamics.regressor import Motion
-from robot_dyn_id.excitation import random_fourier
-from robot_dyn_id.loads.wrench import frame_motion, wrench_regressor
-from robot_dyn_id.model.kinematics import placement_of
+from robot_dyn_id.excitation import draw_random_fourier
+from robot_dyn_id.loads.wrench import compute_frame_motion, wrench_regressor
+from robot_dyn_id.model.kinematics import find_placement_of
 
 
 def test_regressor_and_frame_motion_are_pinocchios():
     """A link in the middle of the chain: the wrench that Pinocchio gives the same body there."""
     robot = panda_arm()
-    q, dq, ddq, _ = random_fourier(robot, 3).evaluate(np.linspace(0.0, 5.0, 20))
-    motion = frame_motion(robot, Motion(q, dq, ddq), at := placement_of(robot, "panda_hand"))
+    q, dq, ddq, _ = draw_random_fourier(robot, 3).evaluate(np.linspace(0.0, 5.0, 20))
+    motion = compute_frame_motion(robot, Motion(q, dq, ddq), at := find_placement_of(robot, "panda_hand"))
     body = pinocchio.Inertia.Random()
     full = pinocchio.buildModelFromXML(robot.urdf)
     full.gravity.linear = robot.gravity

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from robot_dyn_id.errors import UsageError
-from robot_dyn_id.model.joint_values import joint_array
+from robot_dyn_id.model.joint_values import make_joint_array
 
 JOINTS = ("a", "b", "c")
 
@@ -25,7 +25,7 @@ JOINTS = ("a", "b", "c")
     ids=str,
 )
 def test_values_in_the_order_of_the_joints(values, expected):
-    found = joint_array(values, JOINTS, "gain", 7.0)
+    found = make_joint_array(values, JOINTS, "gain", 7.0)
     assert found.tolist() == expected
     found[0] = 0.0  # a new array each time
 
@@ -42,5 +42,5 @@ def test_values_in_the_order_of_the_joints(values, expected):
 )
 def test_values_of_other_joints_are_refused(values, words):
     with pytest.raises(UsageError) as error:
-        joint_array(values, JOINTS, "gain")
+        make_joint_array(values, JOINTS, "gain")
     assert str(error.value) == words

@@ -6,7 +6,7 @@ import pytest
 from robot_dyn_id.cli import main
 from robot_dyn_id.errors import MissingArgumentError, ModelError
 from robot_dyn_id.excitation.collision.meshes import find_mesh
-from robot_dyn_id.model.packages import find_package, folders_above
+from robot_dyn_id.model.packages import find_package, list_folders_above
 from robot_dyn_id.model.urdf import RobotDescription
 
 ARM = """<robot xmlns:xacro="http://www.ros.org/wiki/xacro" name="arm">
@@ -100,5 +100,5 @@ def test_meshes_are_found_in_packages_of_other_folders(workspace, tmp_path):
     assert find_mesh(name) is None
     assert find_mesh(name, [workspace / "tools"]) == find_mesh(name, [workspace]) == mesh
     arm = workspace / "Vendor_ROS2_Description-main" / "urdf" / "arm.xacro"
-    assert find_mesh(name, folders_above(arm)) == mesh
+    assert find_mesh(name, list_folders_above(arm)) == mesh
     assert find_package("vendor_tools", [tmp_path / "none"]) is None

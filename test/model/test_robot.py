@@ -26,7 +26,7 @@ from support.robots import (
 )
 
 import robot_dyn_id.model.urdf as urdf_module
-from robot_dyn_id.dynamics.base_parameters import random_motion
+from robot_dyn_id.dynamics.base_parameters import draw_random_motion
 from robot_dyn_id.dynamics.regressor import Regressor
 from robot_dyn_id.errors import ModelError, UsageError
 from robot_dyn_id.model import xacro_process
@@ -244,7 +244,7 @@ def test_held_joints_are_at_their_positions():
     held = {"turn": 0.4, "slide": -0.3}
     model = RobotModel.from_urdf(OBLIQUE, joints=["spin", "branch"], held=held)
     assert model.held == held
-    motion = random_motion(model, 20, seed=1)
+    motion = draw_random_motion(model, 20, seed=1)
     truth = Truth(model, held).regressor(motion)
     assert ratio(Regressor(model).dense(motion).transpose(2, 1, 0), truth) <= 1e-14
 
@@ -252,7 +252,7 @@ def test_held_joints_are_at_their_positions():
 def test_a_continuous_joint_is_held_at_its_angle():
     held = {"spin": 2.5}
     model = RobotModel.from_urdf(OBLIQUE, joints=["turn", "slide", "branch"], held=held)
-    motion = random_motion(model, 20, seed=1)
+    motion = draw_random_motion(model, 20, seed=1)
     assert (
         ratio(Regressor(model).torque(motion, model.inertial_parameters).T, Truth(model, held).torque(motion)) < 1e-14
     )
@@ -262,7 +262,7 @@ def test_the_mimics_of_a_held_leader_are_held_where_they_follow_it():
     model = RobotModel.from_urdf(MIMICS, joints=["d"], held={"a": 0.4})
     assert set(model.body_names) == {"d", "e", "f"}
     assert model.held == pytest.approx({"a": 0.4, "b": -0.4, "c": -0.3}, abs=1e-15)
-    motion = random_motion(model, 20, seed=2)
+    motion = draw_random_motion(model, 20, seed=2)
     truth = Truth(model, {"a": 0.4, "b": -0.4, "c": -0.3})
     assert ratio(Regressor(model).dense(motion).transpose(2, 1, 0), truth.regressor(motion)) <= 1e-14
 
@@ -295,7 +295,7 @@ def test_gravity_is_that_of_pinocchio_by_default():
 
 def test_an_arm_on_the_ceiling_carries_the_opposite_load():
     floor, ceiling = RobotModel.from_urdf(ARM), RobotModel.from_urdf(ARM, gravity=(0, 0, 9.81))
-    still = random_motion(floor, 5)
+    still = draw_random_motion(floor, 5)
     still = type(still)(still.q, 0 * still.dq, 0 * still.ddq)
     load = Regressor(floor).torque(still, floor.inertial_parameters)
     assert np.abs(load).max() > 1

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from sensor_msgs.msg import JointState
 
-from robot_dyn_id.nodes.access_policy import ENCLAVES, policy
+from robot_dyn_id.nodes.access_policy import ENCLAVES, make_policy
 from robot_dyn_id.nodes.payload.drivers import DRIVERS
 from robot_dyn_id.nodes.payload_identifier import PayloadIdentifier
 from robot_dyn_id.nodes.runtime.robot_node import RELIABLE
@@ -21,7 +21,7 @@ NAMESPACE = "/secured"
 
 
 def test_the_policy_is_the_generated_one():
-    assert (ROOT / "config" / "sros2_policy.xml").read_text() == policy()
+    assert (ROOT / "config" / "sros2_policy.xml").read_text() == make_policy()
 
 
 def test_the_documentation_makes_an_enclave_for_every_node():
@@ -31,7 +31,7 @@ def test_the_documentation_makes_an_enclave_for_every_node():
 
 
 def test_each_rule_gives_one_permission_and_no_name_is_a_pattern():
-    root = ElementTree.fromstring(policy())
+    root = ElementTree.fromstring(make_policy())
     assert (root.tag, root.get("version")) == ("policy", "0.2.0")
     assert [enclave.get("path") for enclave in root.iter("enclave")] == [f"{ENCLAVES}/{node.NAME}" for node in NODES]
     for profile in root.iter("profile"):
@@ -43,7 +43,7 @@ def test_each_rule_gives_one_permission_and_no_name_is_a_pattern():
 
 def allowed(name):
     """Full names by permission, as SROS2 resolves those of the profile."""
-    (profile,) = (p for p in ElementTree.fromstring(policy(NAMESPACE)).iter("profile") if p.get("node") == name)
+    (profile,) = (p for p in ElementTree.fromstring(make_policy(NAMESPACE)).iter("profile") if p.get("node") == name)
     prefix = profile.get("ns")
     found = {}
     for rules in profile:

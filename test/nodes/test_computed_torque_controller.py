@@ -24,8 +24,8 @@ from support.simulator_scene import DEEP, RELIABLE, Commander, Scene, trajectory
 from trajectory_msgs.msg import JointTrajectory
 
 from robot_dyn_id.dynamics.dynamics import Dynamics
-from robot_dyn_id.excitation import random_fourier
-from robot_dyn_id.identification.assembly import with_values
+from robot_dyn_id.excitation import draw_random_fourier
+from robot_dyn_id.identification.assembly import replace_values
 from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.nodes.computed_torque_controller import ComputedTorqueController, ComputedTorqueControllerSettings
 from robot_dyn_id.nodes.runtime.robot_node import LATCHED, SENSOR, STREAM
@@ -266,7 +266,7 @@ def test_the_monitor_sees_that_the_model_fits_and_when_it_does_not(world, tmp_pa
     assert scene.level("torque_residual_monitor")[0] == DiagnosticStatus.STALE
     scene.parameters.publish(message())
     world.until(lambda: "too little motion" in scene.level("torque_residual_monitor")[1], what="at rest")
-    motion = random_fourier(RobotModel.from_urdf(ARM), 5, period=4.0)
+    motion = draw_random_fourier(RobotModel.from_urdf(ARM), 5, period=4.0)
     t = np.linspace(0.0, 4.0, 81)
     q, dq, ddq, _ = motion.evaluate(t)
     dq[:, -1] = 0.0  # controllers refuse a trajectory that does not end at rest
@@ -281,7 +281,7 @@ def test_the_monitor_sees_that_the_model_fits_and_when_it_does_not(world, tmp_pa
     quiet = np.median(np.abs([message.residual for message in residuals]), axis=0)
     assert np.all(quiet < 0.1), "the noise is 0.05 N m"
     assert all(0 < s < 0.5 for s in residuals[-1].standard_deviation)
-    wrong = with_values(identified(), 0.5 * identified().estimate.values)
+    wrong = replace_values(identified(), 0.5 * identified().estimate.values)
     scene.parameters.publish(message(wrong))
     scene.until_reported(points, "the model does not fit any more")
     scene.parameters.publish(message())

@@ -38,9 +38,9 @@ from robot_dyn_id.excitation.limits import REST_SPEED
 from robot_dyn_id.files.trajectory import StoredExcitation, read_trajectory, write_trajectory
 from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.nodes.excitation.settings import ExcitationSettings, make_plan
-from robot_dyn_id.nodes.messages.conversions import most_points
+from robot_dyn_id.nodes.messages.conversions import find_most_points
 from robot_dyn_id.nodes.messages.trajectory_messages import TrajectoryMessage
-from robot_dyn_id.nodes.runtime.decoding import most_bytes
+from robot_dyn_id.nodes.runtime.decoding import find_most_bytes
 from robot_dyn_id.nodes.runtime.robot_node import LATCHED, RELIABLE
 from robot_dyn_id.parameters import urdf_hash
 from robot_dyn_id.workflow import excitation_session
@@ -887,11 +887,11 @@ def test_placeholders_are_no_limits(tmp_path, old, new, words):
 @pytest.mark.parametrize("count", [1, 7, 40])
 def test_the_longest_motion_in_one_message_is_read_by_the_nodes_of_this_package(count):
     names = [f"joint{number}" * (1 + number % 3) for number in range(count)]
-    most = most_points(names)
+    most = find_most_points(names)
     zeros = np.zeros((most, count))
     points = TrajectoryPoints(0.01 * np.arange(most), zeros, zeros.copy(), zeros.copy())
     data = serialize_message(TrajectoryMessage(names).fill(points))
-    assert 0.7 * most_bytes(JointTrajectory) < len(data) <= most_bytes(JointTrajectory)
+    assert 0.7 * find_most_bytes(JointTrajectory) < len(data) <= find_most_bytes(JointTrajectory)
 
 
 def test_a_motion_that_is_too_long_for_one_message_is_refused():

@@ -17,13 +17,13 @@ from support.simulated import ARM
 from support.simulator_scene import DEEP
 
 from robot_dyn_id.dynamics.regressor import Motion, Regressor
-from robot_dyn_id.excitation import random_fourier
-from robot_dyn_id.identification.assembly import with_values
-from robot_dyn_id.model.kinematics import Kinematics, placement_of
+from robot_dyn_id.excitation import draw_random_fourier
+from robot_dyn_id.identification.assembly import replace_values
+from robot_dyn_id.model.kinematics import Kinematics, find_placement_of
 from robot_dyn_id.nodes.external_torque_estimator import ExternalTorqueEstimator
-from robot_dyn_id.nodes.messages.joint_state import seconds
+from robot_dyn_id.nodes.messages.joint_state import convert_to_seconds
 from robot_dyn_id.nodes.runtime.robot_node import LATCHED, RELIABLE, STREAM
-from robot_dyn_id.simulation.sensors import colored_noise
+from robot_dyn_id.simulation.sensors import draw_colored_noise
 
 RATE, BATCH, QUIET, LINK = 100.0, 50, 12.0, "l3"
 FORCE = np.array([0.0, 12.0, 5.0, 0.0, 0.0, 0.0])
@@ -40,12 +40,12 @@ class Stage:
         self.wrenches = world.heard(WrenchStamped, "external_wrench", STREAM)
         self.diagnostics = world.heard(DiagnosticArray, "diagnostics", RELIABLE)
         regressor = Regressor.from_parameters(identified())
-        motion, self.t, self.next = random_fourier(regressor.model, 5), np.arange(round(40.0 * RATE)) / RATE, 0
+        motion, self.t, self.next = draw_random_fourier(regressor.model, 5), np.arange(round(40.0 * RATE)) / RATE, 0
         q, dq, ddq, _ = motion.evaluate(self.t % motion.period)
         columns = identified().base.independent.astype(np.int64)
         tau = regressor.torque(Motion(q, dq, ddq), identified().estimate.values, columns)
-        tau += colored_noise(np.full(3, NOISE), len(self.t), RATE, 0.1, np.random.default_rng(5))
-        poses, at = Kinematics(regressor.model).poses(q), placement_of(regressor.model, LINK)
+        tau += draw_colored_noise(np.full(3, NOISE), len(self.t), RATE, 0.1, np.random.default_rng(5))
+        poses, at = Kinematics(regressor.model).poses(q), find_placement_of(regressor.model, LINK)
         self.pushes = np.array([FORCE @ poses.jacobian(at, k) for k in range(len(self.t))])
         self.rows = np.array((q, dq, tau)).transpose(2, 0, 1)
 
@@ -79,7 +79,7 @@ class Stage:
                 self.world.until(self.answered, what=f"external torque at {self.t[self.next - 1]:g} s")
 
     def answered(self):
-        return self.torques and seconds(self.torques[-1].header.stamp) > self.t[self.next - 1] - 0.5 / RATE
+        return self.torques and convert_to_seconds(self.torques[-1].header.stamp) > self.t[self.next - 1] - 0.5 / RATE
 
     @property
     def status(self):
@@ -137,7 +137,7 @@ def test_hostile_joint_states_a_new_model_and_a_reset(world):
     assert all(np.isfinite(one.torque).all() for one in stage.torques) and stage.torques[-1].learning == 0.0
     stage.play(15.5, push=True)
     assert stage.torques[-1].contact
-    stage.models.publish(message(with_values(identified(), 1.001 * identified().estimate.values)))
+    stage.models.publish(message(replace_values(identified(), 1.001 * identified().estimate.values)))
     world.until(lambda: stage.status.message.startswith("learning"), what="another model")
     stage.play(18.0)
     assert not stage.torques[-1].contact and stage.torques[-1].learning > 5.0

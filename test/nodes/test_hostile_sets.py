@@ -21,22 +21,22 @@ from robot_dyn_id.dynamics.dynamics import Dynamics
 from robot_dyn_id.dynamics.regressor import Regressor
 from robot_dyn_id.errors import RobotDynIdError
 from robot_dyn_id.files.parameters import read_parameters, write_parameters
-from robot_dyn_id.identification.assembly import tracked
+from robot_dyn_id.identification.assembly import make_tracked
 from robot_dyn_id.nodes.computed_torque_controller import ComputedTorqueController
-from robot_dyn_id.nodes.messages.conversions import parameter_set
+from robot_dyn_id.nodes.messages.conversions import read_parameter_set
 from robot_dyn_id.nodes.runtime.decoding import decode
 from robot_dyn_id.nodes.runtime.robot_node import STREAM
 from robot_dyn_id.nodes.simulator import Simulator
 from robot_dyn_id.nodes.torque_residual_monitor import TorqueResidualMonitor
 from robot_dyn_id.simulation import model_law
-from robot_dyn_id.simulation.controllers import usable_dynamics
+from robot_dyn_id.simulation.controllers import make_usable_dynamics
 
 
 @pytest.mark.parametrize("name", HOSTILE)
 def test_every_wrong_field_is_refused_with_the_reason(name):
     begin = time.process_time()
     with pytest.raises(RobotDynIdError) as error:
-        Regressor.from_parameters(parameter_set(hostile(name)))
+        Regressor.from_parameters(read_parameter_set(hostile(name)))
     assert time.process_time() - begin < 5.0
     assert re.search(HOSTILE[name][1], str(error.value)), str(error.value)
     assert "\n" not in str(error.value)
@@ -52,7 +52,7 @@ def test_a_file_is_checked_as_a_message_is(tmp_path):
 
 def test_tracked_sets_meet_every_check():
     known = identified()
-    one = tracked(known, 1.01 * known.estimate.values, 1.3 * known.estimate.covariance)
+    one = make_tracked(known, 1.01 * known.estimate.values, 1.3 * known.estimate.covariance)
     assert Regressor.from_parameters(one).names == known.base.column_names
 
 
@@ -96,9 +96,9 @@ def test_an_arm_is_held_while_another_model_is_prepared(world, tmp_path, monkeyp
         while len(scene.efforts_heard) < begin + 100 and time.monotonic() < end:
             time.sleep(0.01)
         prepared.append(len(scene.efforts_heard) - begin)
-        return usable_dynamics(*arguments, **options)
+        return make_usable_dynamics(*arguments, **options)
 
-    monkeypatch.setattr(model_law, "usable_dynamics", slow)
+    monkeypatch.setattr(model_law, "make_usable_dynamics", slow)
     scene.parameters.publish(message())
     world.until(lambda: controller._law.dynamics is not used, what="the other model")
     assert prepared[0] >= 100 and np.abs(scene.efforts_heard[-1].data).max() > 0.0

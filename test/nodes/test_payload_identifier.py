@@ -8,7 +8,7 @@ from std_srvs.srv import SetBool
 from support.lifecycle import ACTIVATE, ACTIVE_SHUTDOWN, CLEANUP, CONFIGURE, DEACTIVATE, change
 from support.payload_cell import BRICK, RESULT, START, TASKS, UPRIGHT, PayloadCell
 
-from robot_dyn_id.dynamics.consistency import central
+from robot_dyn_id.dynamics.consistency import convert_to_central
 from robot_dyn_id.errors import RobotDynIdError
 from robot_dyn_id.files.payload import read_payload
 from robot_dyn_id.nodes.payload_identifier import PayloadIdentifier
@@ -34,7 +34,7 @@ def test_identify_compare_and_write_into_a_driver(world, tmp_path):
     result, stages = cell.run()
     assert result.code == RESULT.SUCCEEDED, result.message
     assert stages == ["check", "slow test", "warm-up", "measurement", "return", "estimate"]
-    mass, center, _ = central(BRICK)
+    mass, center, _ = convert_to_central(BRICK)
     sigma = np.array(result.standard_deviations)
     assert abs(result.mass - mass) < 4.0 * sigma[0] < 0.5
     assert (np.abs(result.center_of_mass - center) < 4.0 * sigma[1:4]).all()

@@ -24,11 +24,11 @@ from trajectory_msgs.msg import JointTrajectory
 
 from robot_dyn_id.errors import InputError, UsageError
 from robot_dyn_id.kernels.compiled import COMPILED
-from robot_dyn_id.kernels.stepping import advance, motor_effort
+from robot_dyn_id.kernels.stepping import advance, compute_motor_effort
 from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.nodes.runtime.robot_node import LATCHED, RELIABLE, SENSOR
 from robot_dyn_id.nodes.simulator import Simulator
-from robot_dyn_id.simulation.plant import nominal_dynamics
+from robot_dyn_id.simulation.plant import make_nominal_dynamics
 
 ARM7 = Path(__file__).resolve().parents[2] / "urdf" / "arm7.urdf"
 
@@ -183,7 +183,7 @@ def test_gravity_compensation_from_outside_floats_the_arm(world):
         initial_position="[0.0, 0.5, 0.0, -1.0, 0.0, 0.5, 0.0]",
     )
     model = RobotModel.from_file(ARM7)
-    dynamics = nominal_dynamics(model, np.zeros(7), np.zeros(7), 0.01)
+    dynamics = make_nominal_dynamics(model, np.zeros(7), np.zeros(7), 0.01)
     begin = arm.position
     arm.passes(0.1)
     assert np.abs(arm.position - begin).max() > 2e-3, "without efforts it falls"
@@ -289,10 +289,10 @@ def test_a_wrong_start_is_refused(world, parameters, error, words):
 @pytest.mark.skipif(not COMPILED, reason="numba is not installed: nothing is compiled")
 def test_nothing_is_compiled_after_the_start(world):
     arm = Commander(world, ARM7, viscous="[1.0]", coulomb="[1.0]")
-    known = len(advance.signatures), len(motor_effort.signatures)
+    known = len(advance.signatures), len(compute_motor_effort.signatures)
     arm.trajectories.publish(trajectory(arm.names, arm.position + 0.1, 0.2))
     arm.passes(0.4)
-    assert (len(advance.signatures), len(motor_effort.signatures)) == known == (1, 1)
+    assert (len(advance.signatures), len(compute_motor_effort.signatures)) == known == (1, 1)
 
 
 @pytest.mark.real_time

@@ -13,14 +13,14 @@ import pytest
 
 from robot_dyn_id.errors import UsageError
 from robot_dyn_id.nodes.computed_torque_controller import ComputedTorqueController
-from robot_dyn_id.nodes.runtime.ros_parameters import PATH, TOPIC, read_value, table
-from robot_dyn_id.nodes.tables import NODES, markdown
+from robot_dyn_id.nodes.runtime.ros_parameters import PATH, TOPIC, list_ros_parameters, read_value
+from robot_dyn_id.nodes.tables import NODES, render_markdown
 
 ROOT = Path(__file__).parents[2]
 
 
 def test_the_page_is_that_of_the_code():
-    assert (ROOT / "docs" / "nodes.md").read_text() == markdown()
+    assert (ROOT / "docs" / "nodes.md").read_text() == render_markdown()
 
 
 def test_every_node_is_an_executable_named_like_its_module():
@@ -67,7 +67,9 @@ OF_THE_ROBOT = {"link", "frame", "payload_body", "driver_frame", "joints", "movi
 """Texts that only the description of the robot can refuse."""
 
 ROWS = [
-    (node, row, item) for node in NODES for row, item in zip(table(node.SETTINGS), fields(node.SETTINGS), strict=True)
+    (node, row, item)
+    for node in NODES
+    for row, item in zip(list_ros_parameters(node.SETTINGS), fields(node.SETTINGS), strict=True)
 ]
 
 

@@ -13,12 +13,12 @@ from support.ros_world import ros_arguments
 from support.simulator_scene import DEEP
 
 from robot_dyn_id.dynamics.regressor import Motion, Regressor
-from robot_dyn_id.excitation import random_fourier
-from robot_dyn_id.nodes.messages.conversions import parameter_set
-from robot_dyn_id.nodes.messages.joint_state import seconds
+from robot_dyn_id.excitation import draw_random_fourier
+from robot_dyn_id.nodes.messages.conversions import read_parameter_set
+from robot_dyn_id.nodes.messages.joint_state import convert_to_seconds
 from robot_dyn_id.nodes.runtime.robot_node import LATCHED, RELIABLE, STREAM
 from robot_dyn_id.nodes.torque_residual_monitor import TorqueResidualMonitor
-from robot_dyn_id.simulation.sensors import colored_noise
+from robot_dyn_id.simulation.sensors import draw_colored_noise
 
 RATE, STEP, BATCH = 100.0, 34.0, 50
 
@@ -34,7 +34,7 @@ class Stage:
         self.sets = world.heard(ParameterSetMsg, "torque_residual_monitor/tracked_parameters", LATCHED)
         self.regressor = Regressor.from_parameters(identified())
         model, self.t, self.next = self.regressor.model, np.arange(round(40.0 * RATE)) / RATE, 0
-        motion, n = random_fourier(model, 5), len(model.joint_names)
+        motion, n = draw_random_fourier(model, 5), len(model.joint_names)
         q, dq, ddq, _ = motion.evaluate(self.t % motion.period)
         states, late = Motion(q, dq, ddq), self.t >= STEP
         friction = np.full(n, VISCOUS), np.full(n, COULOMB), np.zeros(n)
@@ -42,7 +42,7 @@ class Stage:
         load = np.zeros_like(self.truth)
         load[[self.regressor.names.index(name) for name in ("m3", "mz3", "Ixx3", "Iyy3")]] = 0.8, 0.16, 0.032, 0.032
         tau = self.regressor.torque(states, self.truth)
-        tau += colored_noise(np.full(n, NOISE), len(self.t), RATE, 0.1, np.random.default_rng(5))
+        tau += draw_colored_noise(np.full(n, NOISE), len(self.t), RATE, 0.1, np.random.default_rng(5))
         tau[:, late] += self.regressor.torque(states.take(late), load)
         self.rows = np.array((q, dq, tau)).transpose(2, 0, 1).tolist()
 
@@ -61,7 +61,9 @@ class Stage:
                 self.world.until(self.answered, what=f"residual at {self.t[self.next - 1]:g} s")
 
     def answered(self):
-        return self.residuals and seconds(self.residuals[-1].header.stamp) > self.t[self.next - 1] - 0.5 / RATE
+        return (
+            self.residuals and convert_to_seconds(self.residuals[-1].header.stamp) > self.t[self.next - 1] - 0.5 / RATE
+        )
 
     @property
     def status(self):
@@ -87,7 +89,7 @@ def test_a_payload_is_named_and_tracked_parameters_are_those_of_the_robot(world)
     assert "not detected yet" not in stage.status.message and stage.status.level == DiagnosticStatus.OK
     stage.sets.clear()
     world.until(lambda: stage.sets, what="tracked parameters")
-    tracked, model = parameter_set(stage.sets[-1]), identified()
+    tracked, model = read_parameter_set(stage.sets[-1]), identified()
     assert (tracked.provenance.estimator, tracked.judgment.verdict) == (
         f"{model.provenance.estimator}, tracked",
         "suspect",
@@ -139,7 +141,7 @@ def test_residuals_are_finite_on_both_sides_of_an_interruption_and_absent_in_it(
     stage.play(8.0)
     key = "interruptions of the joint states"
     world.until(lambda: {pair.key: pair.value for pair in stage.status.values}.get(key) == "1", what="count")
-    stamps = np.array([seconds(one.header.stamp) for one in stage.residuals])
+    stamps = np.array([convert_to_seconds(one.header.stamp) for one in stage.residuals])
     residual = np.array([one.residual for one in stage.residuals])
     assert np.isfinite(residual).all()
     assert not np.any((stamps > begun - 0.99) & (stamps < begun))

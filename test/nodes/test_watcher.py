@@ -15,7 +15,7 @@ from sensor_msgs.msg import JointState
 from support.ros_world import HANG_S
 from support.simulator_scene import DEEP
 
-from robot_dyn_id.cli.watch import snapshot_lines
+from robot_dyn_id.cli.watch import format_snapshot
 from robot_dyn_id.nodes import watcher as watching
 from robot_dyn_id.nodes.recorder import Recorder
 from robot_dyn_id.nodes.runtime.robot_node import LATCHED
@@ -72,7 +72,7 @@ def test_rates_recordings_and_conditions_of_nodes_are_observed(world, watcher, t
     levels = {node["name"].rpartition("/")[2].partition(":")[0]: node["level"] for node in found["nodes"]}
     assert sorted(levels.values()) == ["ok", "stale"]  # the monitor has no model
     json.dumps(found)
-    text = "\n".join(snapshot_lines(found))
+    text = "\n".join(format_snapshot(found))
     assert "joint_states" in text and "waiting for identified_parameters" in text
 
 
@@ -150,7 +150,7 @@ def test_a_dead_recorder_does_not_record(clock):
     clock.now += watching.SILENT_S + 0.1
     found = entry(topic, watching._recording)
     assert (found["state"], found["last_state"]) == ("silent", "recording")
-    assert "silent (was recording)" in "\n".join(snapshot_lines(snapshot_of(recordings=[found])))
+    assert "silent (was recording)" in "\n".join(format_snapshot(snapshot_of(recordings=[found])))
 
 
 def test_torques_of_a_silent_topic_are_not_shown(clock):
@@ -159,12 +159,12 @@ def test_torques_of_a_silent_topic_are_not_shown(clock):
     clock.now += watching.SILENT_S + 0.1
     found = entry(topic, watching._residual)
     assert found["joints"][0]["joint"] == "a" and found["joints"][0]["measured"] is None
-    text = "\n".join(snapshot_lines(snapshot_of(residuals=[found])))
+    text = "\n".join(format_snapshot(snapshot_of(residuals=[found])))
     assert "silent" in text and "5" not in text
     torque = ExternalTorque(joint_names=["a"], torque=[5.0], standard_deviation=[0.1], limit=[1.0], contact=True)
     topic = taken(torque)
     found = entry(topic, watching._external_torque, publishers=0)
-    assert found["contact"] is None and "silent" in "\n".join(snapshot_lines(snapshot_of(external_torques=[found])))
+    assert found["contact"] is None and "silent" in "\n".join(format_snapshot(snapshot_of(external_torques=[found])))
 
 
 def test_the_rms_is_that_of_the_documented_time(clock):
@@ -182,7 +182,7 @@ def test_held_out_errors_are_those_of_the_same_robot(clock):
         for arm, value in (("arm1", "11 %"), ("arm2", "22 %"))
     ]
     found = entry(taken(residual()), watching._residual)
-    text = "\n".join(snapshot_lines(snapshot_of(residuals=[found], nodes=nodes)))
+    text = "\n".join(format_snapshot(snapshot_of(residuals=[found], nodes=nodes)))
     assert "11 %" in text and "22 %" not in text
 
 
@@ -191,7 +191,7 @@ def test_arrays_of_other_lengths_are_left_out_with_the_reason(world, watcher):
     world.probe.create_timer(1.0 / RATE, lambda: publisher.publish(residual(values=())))
     found = observe(world, watcher, lambda now: now["refused"])
     assert found["residuals"] == [] and "0 of residual" in found["refused"][0]["reason"]
-    assert "0 of residual" in "\n".join(snapshot_lines(found))
+    assert "0 of residual" in "\n".join(format_snapshot(found))
 
 
 def test_a_namespace_leaves_out_the_nodes_of_other_robots(world):
@@ -211,5 +211,5 @@ def test_standard_error_need_not_have_a_file_descriptor(monkeypatch):
 
 def test_an_empty_graph_names_what_to_check(world, watcher):
     watcher.observe(0.2)
-    (line,) = snapshot_lines({**watcher.snapshot(), "nodes": []})
+    (line,) = format_snapshot({**watcher.snapshot(), "nodes": []})
     assert "robot-dyn-id doctor" in line

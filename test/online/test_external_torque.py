@@ -13,15 +13,15 @@ from support.simulated import ARM, TERMS
 
 from robot_dyn_id.dynamics.regressor import Motion, Regressor
 from robot_dyn_id.errors import InputError, UsageError
-from robot_dyn_id.excitation import random_fourier
-from robot_dyn_id.identification.assembly import with_values
-from robot_dyn_id.model.kinematics import Kinematics, placement_of
+from robot_dyn_id.excitation import draw_random_fourier
+from robot_dyn_id.identification.assembly import replace_values
+from robot_dyn_id.model.kinematics import Kinematics, find_placement_of
 from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.online.contact import ContactMonitor, ContactSettings
-from robot_dyn_id.online.contact_noise import contact_statistics
+from robot_dyn_id.online.contact_noise import compute_contact_statistics
 from robot_dyn_id.online.external_wrench import WrenchPrior, estimate_wrench
 from robot_dyn_id.online.momentum_observer import MomentumObserver, ObserverFilter, ObserverSettings
-from robot_dyn_id.simulation.sensors import colored_noise
+from robot_dyn_id.simulation.sensors import draw_colored_noise
 
 RATE = 250.0
 PUSH = np.array([2.0, -1.5, 0.8])
@@ -31,12 +31,12 @@ SETTINGS = ContactSettings(quiet=20.0)
 def states(parameters, duration, noise=0.0, seed=1, rate=RATE, correlation=0.1):
     """Times and states q, dq, tau of a motion, shape (N,) and (3, N, n), by the model of a set."""
     regressor = Regressor.from_parameters(parameters)
-    motion, t = random_fourier(regressor.model, 5), np.arange(round(duration * rate)) / rate
+    motion, t = draw_random_fourier(regressor.model, 5), np.arange(round(duration * rate)) / rate
     q, dq, ddq, _ = motion.evaluate(t % motion.period)
     moved = regressor.with_states(Motion(q, dq, ddq), 1.0 / rate)
     tau = regressor.torque(moved, parameters.estimate.values, parameters.base.independent)
     sigmas = np.full(len(q), noise)
-    tau = tau + colored_noise(sigmas, len(t), rate, correlation, np.random.default_rng(seed))
+    tau = tau + draw_colored_noise(sigmas, len(t), rate, correlation, np.random.default_rng(seed))
     return t, np.array((q, dq, tau)).transpose(0, 2, 1)
 
 
@@ -161,7 +161,7 @@ def test_the_covariance_is_that_of_sets_drawn_from_the_covariance_of_the_paramet
     drawn = []
     for _ in range(60):
         other = MomentumObserver(
-            with_values(parameters, parameters.estimate.values + root @ rng.normal(size=len(root)))
+            replace_values(parameters, parameters.estimate.values + root @ rng.normal(size=len(root)))
         )
         drawn.append(torques(other, t[-100:], motion[:, -100:])[-1] - truth.torque)
     ratio = np.std(drawn, axis=0) / np.sqrt(np.diag(truth.model_covariance))
@@ -340,7 +340,9 @@ def test_friction_that_holds_a_resting_arm_is_no_contact_and_more_is_one():
     def resting(share, monitor):
         at = t[stop] + 1.0
         effort = (
-            rest + share * COULOMB + colored_noise(np.full(3, NOISE), len(at), RATE, 0.1, np.random.default_rng(4)).T
+            rest
+            + share * COULOMB
+            + draw_colored_noise(np.full(3, NOISE), len(at), RATE, 0.1, np.random.default_rng(4)).T
         )
         return monitor.follow(at, np.tile(q, (len(at), 1)), np.zeros((len(at), 3)), effort).contact.any()
 
@@ -362,13 +364,13 @@ def test_joints_at_rest_during_the_learning_do_not_end_it():
 def test_joints_of_infinite_variance_do_not_count():
     covariance = np.diag([1.0, np.inf, 4.0])
     np.testing.assert_allclose(
-        contact_statistics(np.array([[2.0, 1e9, 2.0]]), covariance[None])[0], [5.0, 4.0, 0.0, 1.0]
+        compute_contact_statistics(np.array([[2.0, 1e9, 2.0]]), covariance[None])[0], [5.0, 4.0, 0.0, 1.0]
     )
 
 
 def test_the_jacobian_is_the_derivative_of_the_pose():
     model = panda_arm()
-    at, kinematics = placement_of(model, "panda_link8"), Kinematics(model)
+    at, kinematics = find_placement_of(model, "panda_link8"), Kinematics(model)
     q, step = np.random.default_rng(1).uniform(-1.0, 1.0, 7), 1e-6
     jacobian = kinematics.poses(q[:, None]).jacobian(at)
 
@@ -388,7 +390,7 @@ def test_the_jacobian_is_the_derivative_of_the_pose():
 
 def test_the_wrench_is_recovered_within_its_covariance():
     model = panda_arm()
-    at, kinematics, rng = placement_of(model, "panda_link8"), Kinematics(model), np.random.default_rng(2)
+    at, kinematics, rng = find_placement_of(model, "panda_link8"), Kinematics(model), np.random.default_rng(2)
     q = np.array([0.1, -0.5, 0.2, -2.0, 0.3, 1.8, 0.4])
     jacobian = kinematics.poses(q[:, None]).jacobian(at)
     sigma = np.array([0.3, 0.3, 0.2, 0.2, 0.1, 0.05, 0.05])
@@ -425,7 +427,7 @@ def test_directions_that_joints_do_not_measure_are_reported():
     """A planar arm has no joint for forces along its axes; a stretched one has no joint for forces along its links."""
     model = RobotModel.from_file(PLANAR3R)
     link = model.link_names[-1] if hasattr(model, "link_names") else "link3"
-    at, kinematics = placement_of(model, link), Kinematics(model)
+    at, kinematics = find_placement_of(model, link), Kinematics(model)
     bent, straight = (
         estimate_wrench(kinematics.poses(q[:, None]).jacobian(at), np.ones(3), 0.01 * np.eye(3), WrenchPrior())
         for q in (np.array([0.3, 0.9, -0.7]), np.array([0.3, 0.0, 0.0]))

@@ -11,15 +11,15 @@ from robot_dyn_id.data.trajectory_points import TrajectoryPoints
 from robot_dyn_id.dynamics.dynamics import Dynamics
 from robot_dyn_id.dynamics.regressor import Motion
 from robot_dyn_id.dynamics.terms import RotorInertia
-from robot_dyn_id.excitation import random_fourier
+from robot_dyn_id.excitation import draw_random_fourier
 from robot_dyn_id.excitation.execution.braking import Braking
-from robot_dyn_id.identification.assembly import with_covariance, with_values
+from robot_dyn_id.identification.assembly import replace_covariance, replace_values
 from robot_dyn_id.identification.pipeline import identify
 from robot_dyn_id.identification.settings import Settings
 from robot_dyn_id.online.assessment import assess
 from robot_dyn_id.online.monitoring import CausalFilter, Columns, ResidualMonitor
 from robot_dyn_id.online.watch import WatchSettings
-from robot_dyn_id.simulation.sensors import colored_noise
+from robot_dyn_id.simulation.sensors import draw_colored_noise
 from robot_dyn_id.simulation.simulated_robot import Actuation, SimulatedRobot
 
 
@@ -80,7 +80,7 @@ def parameters(arm):
 
 def watch(arm, parameters, factor=1.0, noise=0.05, duration=12.0, rate=500.0, window=10.0):
     """A monitor after a motion of the arm with efforts scaled by `factor`, and its residuals."""
-    motion, t = random_fourier(arm.model, 7), np.arange(round(duration * rate)) / rate
+    motion, t = draw_random_fourier(arm.model, 7), np.arange(round(duration * rate)) / rate
     q, dq, ddq, _ = motion.evaluate(t)
     tau = factor * arm.regressor.torque(Motion(q, dq, ddq), arm.parameters)
     tau = tau + noise * np.random.default_rng(4).normal(size=tau.shape)
@@ -111,7 +111,7 @@ def test_the_standard_deviation_is_that_of_the_parameters(arm, parameters):
     )
     predictions = []
     for values in drawn:
-        guessed = with_values(parameters, values)
+        guessed = replace_values(parameters, values)
         predictions.append(watch(arm, guessed, duration=0.5, rate=200.0)[1][-1].predicted)
     again = watch(arm, parameters, duration=0.5, rate=200.0)[1][-1].standard_deviation
     assert np.allclose(np.std(predictions, axis=0), again, rtol=0.2)
@@ -134,7 +134,7 @@ def stopped(arm, stop, late):
     The simulated robot joins the braking smoothly; a controller that does not gives a pulse.
     """
     truth = Dynamics(arm.regressor, np.arange(len(arm.parameters)), arm.parameters)
-    motion, t = random_fourier(arm.model, 7), np.arange(0.01, 12.0, 0.01)
+    motion, t = draw_random_fourier(arm.model, 7), np.arange(0.01, 12.0, 0.01)
     robot = SimulatedRobot(truth, motion.evaluate(np.zeros(1))[0][:, 0], 1e-3, Actuation(limit_effort=False))
     q, dq, ddq, _ = motion.evaluate(t)
     robot.tracker.follow(TrajectoryPoints(t, q.T, dq.T, ddq.T), 0.0, 0.0)
@@ -169,7 +169,7 @@ def test_a_stop_does_not_look_like_another_robot(arm, parameters, stop, late):
 
 def test_a_load_picked_up_later_is_detected(arm, parameters):
     """Within the window: it is what the joints do now that counts."""
-    motion, t = random_fourier(arm.model, 7), np.arange(0.0, 18.0, 1e-2)
+    motion, t = draw_random_fourier(arm.model, 7), np.arange(0.0, 18.0, 1e-2)
     q, dq, ddq, _ = motion.evaluate(t % motion.duration)
     tau = np.where(t < 12.0, 1.0, 1.3) * arm.regressor.torque(Motion(q, dq, ddq), arm.parameters)
     monitor, first = ResidualMonitor(parameters, 10.0, 10.0), np.full(3, np.inf)
@@ -184,7 +184,7 @@ def test_a_load_picked_up_later_is_detected(arm, parameters):
 def test_unidentifiable_parameters_give_an_infinite_standard_deviation(arm, parameters):
     covariance = parameters.estimate.covariance.copy()
     covariance[-1], covariance[:, -1] = np.inf, np.inf  # the offset of the last joint
-    _, residuals = watch(arm, with_covariance(parameters, covariance), duration=1.0)
+    _, residuals = watch(arm, replace_covariance(parameters, covariance), duration=1.0)
     assert np.array_equal(np.isinf(residuals[-1].standard_deviation), [False, False, True])
 
 
@@ -201,7 +201,7 @@ def test_efforts_are_those_of_the_drives_that_the_model_was_identified_with(arm,
     gains, signs = np.array([20.0, 0.0, 5.0]), np.array([-1.0, -1.0, 1.0])
     driven = altered(parameters, effort={"drive_gains": gains, "drive_signs": signs})
     plain, monitor = (ResidualMonitor(one, 10.0, 10.0) for one in (parameters, driven))
-    motion, t = random_fourier(arm.model, 7), np.arange(0.0, 1.0, 1e-2)
+    motion, t = draw_random_fourier(arm.model, 7), np.arange(0.0, 1.0, 1e-2)
     q, dq, ddq, _ = motion.evaluate(t)
     tau = arm.regressor.torque(Motion(q, dq, ddq), arm.parameters)
     reported = tau / np.array([-20.0, -1.0, 5.0])[:, None]
@@ -240,11 +240,11 @@ ENCODER = 2 * np.pi / 2**17
 @pytest.mark.parametrize("measured", [True, False], ids=["velocities", "positions only"])
 def test_a_small_load_is_detected_with_and_without_velocities(arm, parameters, measured):
     """80 g and less than 1 N m, taken up after 34 s; without velocities positions in steps are differentiated."""
-    motion, t = random_fourier(arm.model, 7), np.arange(0.0, 37.0, 0.01)
+    motion, t = draw_random_fourier(arm.model, 7), np.arange(0.0, 37.0, 0.01)
     q, dq, ddq, _ = motion.evaluate(t % motion.period)
     states, late = Motion(q, dq, ddq), t >= 34.0
     tau = arm.regressor.torque(states, arm.parameters)
-    tau += colored_noise(np.full(3, 0.05), len(t), 100.0, 0.1, np.random.default_rng(5))
+    tau += draw_colored_noise(np.full(3, 0.05), len(t), 100.0, 0.1, np.random.default_rng(5))
     load = np.zeros_like(arm.parameters)
     load[[arm.regressor.names.index(name) for name in ("m3", "mz3", "Ixx3", "Iyy3")]] = 0.08, 0.016, 0.0032, 0.0032
     tau[:, late] += arm.regressor.torque(states.take(late), load)

@@ -10,14 +10,14 @@ from robot_dyn_id.dynamics.dynamics import Dynamics
 from robot_dyn_id.dynamics.regressor import Motion, Regressor
 from robot_dyn_id.errors import InputError, UsageError
 from robot_dyn_id.estimators.whitening import fit_whitening
-from robot_dyn_id.excitation import random_fourier
+from robot_dyn_id.excitation import draw_random_fourier
 from robot_dyn_id.identification.pipeline import identify
 from robot_dyn_id.identification.settings import Settings
-from robot_dyn_id.online import ModelWatch, RecursiveLeastSquares, WatchSettings, information_root
-from robot_dyn_id.online.changes import PAYLOAD, ChangeThresholds, gumbel_law
+from robot_dyn_id.online import ModelWatch, RecursiveLeastSquares, WatchSettings, compute_information_root
+from robot_dyn_id.online.changes import PAYLOAD, ChangeThresholds, fit_gumbel_law
 from robot_dyn_id.online.monitoring import ResidualMonitor
 from robot_dyn_id.online.noise import Autocovariance, RowWhitening
-from robot_dyn_id.simulation.sensors import colored_noise
+from robot_dyn_id.simulation.sensors import draw_colored_noise
 
 RATE, NOISE, QUIET = 200.0, 0.05, 30.0
 
@@ -92,7 +92,7 @@ def test_a_limit_must_be_a_positive_number():
 def test_the_information_of_a_covariance_with_unknown_parameters():
     covariance = np.diag([0.04, np.inf, 0.09])
     covariance[0, 2] = covariance[2, 0] = 0.03
-    root = information_root(covariance, np.full(3, 10.0))
+    root = compute_information_root(covariance, np.full(3, 10.0))
     found = np.linalg.inv(root.T @ root)
     known = np.linalg.inv(np.linalg.inv(covariance[np.ix_([0, 2], [0, 2])]) + 0.01 * np.eye(2))
     assert np.allclose(found[np.ix_([0, 2], [0, 2])], known)
@@ -101,7 +101,7 @@ def test_the_information_of_a_covariance_with_unknown_parameters():
 
 def test_a_stream_is_whitened_as_the_whole_would_be():
     rng = np.random.default_rng(3)
-    noise = colored_noise(np.array([1.0, 3.0]), 4000, 50.0, 0.1, rng)
+    noise = draw_colored_noise(np.array([1.0, 3.0]), 4000, 50.0, 0.1, rng)
     autocovariance = Autocovariance(2, 3)
     for sample in noise.T:
         autocovariance.add(sample, np.ones(2, dtype=bool))
@@ -118,7 +118,7 @@ def test_a_stream_is_whitened_as_the_whole_would_be():
 
 def test_the_most_likely_gumbel_law_is_found():
     values = gumbel_r.rvs(3.0, 2.0, size=(200, 5), random_state=6)
-    ours = np.transpose(gumbel_law(values))
+    ours = np.transpose(fit_gumbel_law(values))
     np.testing.assert_allclose(ours, [gumbel_r.fit(column) for column in values.T], rtol=1e-3)
 
 
@@ -164,12 +164,12 @@ def parameters(arm):
 
 def watched(arm, parameters, changes, seed=5, quiet=QUIET):
     """A monitor along a motion of 60 s; `changes` are (time, change of all parameters from then on)."""
-    motion, t = random_fourier(arm.model, seed), np.arange(round(60.0 * RATE)) / RATE
+    motion, t = draw_random_fourier(arm.model, seed), np.arange(round(60.0 * RATE)) / RATE
     q, dq, ddq, _ = motion.evaluate(t % motion.period)
     states = Motion(q, dq, ddq)
     rng = np.random.default_rng(seed)
     tau = arm.regressor.torque(states, arm.parameters)
-    tau = tau + colored_noise(np.full(3, NOISE), len(t), RATE, 0.1, rng)
+    tau = tau + draw_colored_noise(np.full(3, NOISE), len(t), RATE, 0.1, rng)
     for time, change in changes:
         tau[:, t >= time] += arm.regressor.torque(states.take(t >= time), change)
     monitor = ResidualMonitor(parameters, 10.0, 10.0, settings=WatchSettings(quiet=quiet))
@@ -277,7 +277,7 @@ def test_nothing_is_learned_from_zero_efforts(arm, parameters):
     """Drivers without effort sensing report zeros, which the monitor must survive."""
     monitor, motion = (
         ResidualMonitor(parameters, 10.0, 10.0, settings=WatchSettings(quiet=5.0)),
-        random_fourier(arm.model, 5),
+        draw_random_fourier(arm.model, 5),
     )
     t = np.arange(round(12.0 * RATE)) / RATE
     q, dq, _, _ = motion.evaluate(t)
@@ -292,13 +292,13 @@ def test_nothing_is_learned_from_zero_efforts(arm, parameters):
 @pytest.mark.slow
 def test_monitoring_continues_when_a_bag_starts_again(arm, parameters):
     """The first detection lies in the future of the new stamps; a second change is still detected."""
-    motion, count = random_fourier(arm.model, 5), round(75.0 * RATE)
+    motion, count = draw_random_fourier(arm.model, 5), round(75.0 * RATE)
     passed = np.arange(count) / RATE
     t = np.where(passed < 45.0, passed, passed - 45.0)
     q, dq, ddq, _ = motion.evaluate(passed % motion.period)
     states = Motion(q, dq, ddq)
     tau = arm.regressor.torque(states, arm.parameters)
-    tau += colored_noise(np.full(3, NOISE), count, RATE, 0.1, np.random.default_rng(5))
+    tau += draw_colored_noise(np.full(3, NOISE), count, RATE, 0.1, np.random.default_rng(5))
     for time in (40.0, 60.0):
         tau[:, passed >= time] += arm.regressor.torque(states.take(passed >= time), make_change(arm, **LOAD))
     monitor, detections = ResidualMonitor(parameters, 10.0, 10.0, settings=WatchSettings(quiet=QUIET)), set()
@@ -313,7 +313,7 @@ def test_monitoring_continues_when_a_bag_starts_again(arm, parameters):
 def test_a_joint_that_did_not_move_while_its_noise_was_learned_is_named(arm, parameters):
     monitor = ResidualMonitor(parameters, 10.0, 10.0, settings=WatchSettings(quiet=6.0))
     assert monitor.watch.unmonitored == ()
-    motion, t = random_fourier(arm.model, 5), np.arange(round(8.0 * RATE)) / RATE
+    motion, t = draw_random_fourier(arm.model, 5), np.arange(round(8.0 * RATE)) / RATE
     q, dq, ddq = (values * [[1.0], [0.0], [1.0]] for values in motion.evaluate(t)[:3])
     tau = arm.regressor.torque(Motion(q, dq, ddq), arm.parameters)
     tau += NOISE * np.random.default_rng(5).normal(size=tau.shape)

@@ -8,13 +8,13 @@ from support.simulated import ARM, Simulated
 from robot_dyn_id.dynamics.regressor import Motion, Regressor
 from robot_dyn_id.dynamics.terms import TERMS
 from robot_dyn_id.estimators import ESTIMATORS
-from robot_dyn_id.excitation import random_fourier
+from robot_dyn_id.excitation import draw_random_fourier
 from robot_dyn_id.identification.pipeline import identify
 from robot_dyn_id.identification.settings import Settings
-from robot_dyn_id.online.changes import parts_of
+from robot_dyn_id.online.changes import list_parts_of
 from robot_dyn_id.online.monitoring import Columns, ResidualMonitor
 from robot_dyn_id.online.watch import WatchSettings
-from robot_dyn_id.simulation.sensors import colored_noise
+from robot_dyn_id.simulation.sensors import draw_colored_noise
 
 TERMS_OF_ARM = tuple(TERMS[name]() for name in ("viscous", "dahl", "load_dahl", "offset"))
 
@@ -33,7 +33,7 @@ def parameters(arm):
 
 def motion_of(arm, duration=8.0, rate=500.0):
     t = np.arange(round(duration * rate)) / rate
-    return t, arm.regressor.with_states(Motion(*random_fourier(arm.model, 7).evaluate(t)[:3]), 1.0 / rate)
+    return t, arm.regressor.with_states(Motion(*draw_random_fourier(arm.model, 7).evaluate(t)[:3]), 1.0 / rate)
 
 
 def residuals(arm, parameters, position_noise=0.0, velocity=True):
@@ -73,7 +73,7 @@ def test_the_model_fits_its_robot(arm, parameters, velocity, noise):
 def test_the_friction_that_can_change_has_few_parameters(arm, parameters):
     """A change of all dry laws by one level is that of one parameter; the elements are not distinguished."""
     regressor = Regressor.from_parameters(parameters)
-    parts = parts_of(parameters, regressor)
+    parts = list_parts_of(parameters, regressor)
     assert [part.symbols for part in parts[1:]] == [
         (f"fv{number}", "dry friction", "load friction", f"off{number}") for number in (1, 2, 3)
     ]
@@ -106,10 +106,10 @@ def test_states_survive_a_gap_and_restart_with_another_bag(arm, parameters):
 def test_a_change_is_detected_and_attributed(arm, parameters, part):
     """At 30 s, after 25 s of learning, a payload, or elements of the elbow that are twice as strong."""
     rate, rng, names = 100.0, np.random.default_rng(5), arm.regressor.names
-    motion, t = random_fourier(arm.model, 5), np.arange(3900) / rate
+    motion, t = draw_random_fourier(arm.model, 5), np.arange(3900) / rate
     q, dq, ddq, _ = motion.evaluate(t % motion.period)
     states = arm.regressor.with_states(Motion(q, dq, ddq), 1.0 / rate)
-    tau = arm.regressor.torque(states, arm.parameters) + colored_noise(np.full(3, 0.05), len(t), rate, 0.1, rng)
+    tau = arm.regressor.torque(states, arm.parameters) + draw_colored_noise(np.full(3, 0.05), len(t), rate, 0.1, rng)
     change = np.zeros(len(names))
     if part == "payload":
         change[[names.index(name) for name in ("m3", "mz3", "Ixx3", "Iyy3")]] = 0.8, 0.16, 0.032, 0.032

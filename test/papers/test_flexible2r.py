@@ -16,27 +16,27 @@ from robot_dyn_id.papers.flexible2r.arm import (
     PERIOD,
     RATE,
     RATIO,
-    arm,
-    experiments,
-    factorization,
-    gravity_by_cross_products,
+    add_noise,
+    compare_factorization,
+    compute_gravity_by_cross_products,
+    compute_ranks,
     link_side,
-    motion_of,
-    noisy,
-    ranks,
-    sampled,
-    true_values,
+    list_true_values,
+    make_arm,
+    make_experiments,
+    make_motion_of,
+    thin_experiments,
 )
 from robot_dyn_id.papers.flexible2r.excitation import (
     PER_DEGREE,
     TIMES,
-    amplitudes_within,
-    closed_form,
+    compare_readings,
+    compute_friction_condition,
+    find_amplitudes_within,
+    find_closed_form,
+    find_friction_within_limits,
     free_coefficients,
-    friction_condition,
-    friction_within_limits,
-    readings,
-    searched,
+    search_motion,
 )
 
 
@@ -52,13 +52,13 @@ def raw(amplitude, zeros, unit=PER_DEGREE):
 @pytest.mark.parametrize("zeros", [1, 2, 3])
 def test_the_closed_form_is_the_least_of_all_amplitudes(zeros):
     tried = [raw(amplitude, zeros) for amplitude in np.linspace(0.02, 0.06, 400)]
-    assert closed_form(zeros) == pytest.approx(min(tried), abs=1e-4)
-    assert min(tried) >= closed_form(zeros) - 1e-9
+    assert find_closed_form(zeros) == pytest.approx(min(tried), abs=1e-4)
+    assert min(tried) >= find_closed_form(zeros) - 1e-9
 
 
 def test_the_search_finds_that_optimum_and_shows_how():
-    found = searched("link 1", raw=True, degree=8)
-    assert friction_condition(found.excitation) == pytest.approx(closed_form(2), abs=5e-4)
+    found = search_motion("link 1", raw=True, degree=8)
+    assert compute_friction_condition(found.excitation) == pytest.approx(find_closed_form(2), abs=5e-4)
     assert found.feasible
     assert (np.diff(found.history[0]) > 0).all() and (np.diff(found.history[1]) < 0).all()
     assert found.history[1, -1] == pytest.approx(found.objective_value)
@@ -72,14 +72,14 @@ def test_conditions_at_the_ends_leave_one_coefficient_or_two():
 
 
 def test_readings_are_of_motions_within_the_limits():
-    lower, upper = amplitudes_within("both", True)
+    lower, upper = find_amplitudes_within("both", True)
     np.testing.assert_allclose(np.rad2deg([lower, upper]), [[0.0, -35.15625], [31.25, 35.15625]], rtol=1e-3, atol=1e-9)
-    _, upper = amplitudes_within("link 1", False)
-    speeds = np.abs(motion_of(("joint1",)).evaluate(np.linspace(0.0, PERIOD, 2001))[1][0]).max()
+    _, upper = find_amplitudes_within("link 1", False)
+    speeds = np.abs(make_motion_of(("joint1",)).evaluate(np.linspace(0.0, PERIOD, 2001))[1][0]).max()
     assert upper[0] / np.deg2rad(31.25) * speeds == pytest.approx(np.pi / 2.0, rel=1e-3)
     tried = [raw(amplitude, 2, 1.0) for amplitude in np.deg2rad(np.linspace(1.0, 31.25, 300))]
-    assert friction_within_limits("link 1") == pytest.approx(min(tried), rel=1e-3)
-    least = min(readings("link 1"), key=lambda one: one.least)
+    assert find_friction_within_limits("link 1") == pytest.approx(min(tried), rel=1e-3)
+    least = min(compare_readings("link 1"), key=lambda one: one.least)
     assert least.columns == ("Izz1", "mx1", "my1") and not least.all_limits
 
 
@@ -98,18 +98,18 @@ def test_the_genetic_search_depends_on_its_probabilities():
 
 
 def test_ranks_and_the_condition_that_makes_the_paper_split():
-    assert [rank for rank, _ in ranks(arm(), 2).values()] == list(flexible2r.TARGETS["ranks"])
+    assert [rank for rank, _ in compute_ranks(make_arm(), 2).values()] == list(flexible2r.TARGETS["ranks"])
     # one direction of motion, standard parameters and joint 2 alone are the deficient ones
-    assert [columns - rank for rank, columns in ranks(arm(), 2).values()] == [0, 0, 2, 0, 0, 1, 0, 2]
-    assert link_side(arm()).condition_numbers["none"] > 10.0
+    assert [columns - rank for rank, columns in compute_ranks(make_arm(), 2).values()] == [0, 0, 2, 0, 0, 1, 0, 2]
+    assert link_side(make_arm()).condition_numbers["none"] > 10.0
 
 
 def tracked(model, moving):
     """Sensor readings where the links follow the motion of the paper exactly; derivatives are those of a sum of
     waves."""
     t = np.arange(int(PERIOD * RATE)) / RATE
-    q, dq, ddq, _ = motion_of(moving).evaluate(t)
-    truth, base = true_values(model), model.base.names
+    q, dq, ddq, _ = make_motion_of(moving).evaluate(t)
+    truth, base = list_true_values(model), model.base.names
     links = truth[: len(base)].copy()
     offset = links[[base.index("off1"), base.index("off2")]]
     links[[base.index("off1"), base.index("off2")]] = 0.0
@@ -126,10 +126,10 @@ def tracked(model, moving):
 
 def test_the_papers_order_is_exact_where_the_motion_is_the_same_backwards():
     """Gravity, inertia and offset cancel in the odd part; what it misses elsewhere is tracking and filters."""
-    model = arm(0.3)
+    model = make_arm(0.3)
     recorded = [tracked(model, moving) for moving in MOTIONS]
     found = ORDERS["paper's order, filtered columns"](model, recorded)
-    truth = true_values(model)
+    truth = list_true_values(model)
     assert [step.groups for step in found.plan.steps][:2] == [("friction of joint1",), ("friction of joint2",)]
     real = truth != 0.0
     np.testing.assert_allclose(found.values[real], truth[real], rtol=2e-3)
@@ -165,13 +165,13 @@ def of_draws(errors, factors):
 
 @pytest.fixture(scope="module")
 def clean():
-    return experiments(arm())
+    return make_experiments(make_arm())
 
 
 def test_the_papers_raw_criterion_finds_the_papers_order(clean):
     """On the data of the improved order: link 2, link 1, motors, springs; its errors are as large."""
-    model, truth = arm(), true_values(arm())
-    found = [{order: ORDERS[order](model, noisy(clean, seed)) for order in flexible2r.CRITERIA} for seed in (0, 1)]
+    model, truth = make_arm(), list_true_values(make_arm())
+    found = [{order: ORDERS[order](model, add_noise(clean, seed)) for order in flexible2r.CRITERIA} for seed in (0, 1)]
     for one in found:
         groups = flexible2r._groups_in_order(one["paper's criterion"])
         assert flexible2r._is_papers_sequence(groups)
@@ -188,18 +188,18 @@ def test_the_papers_raw_criterion_finds_the_papers_order(clean):
 
 
 def test_motor_and_stiffness_in_one_equation_have_the_columns_of_both(clean):
-    difference, lengths = factorization(clean[-1])
+    difference, lengths = compare_factorization(clean[-1])
     assert difference < 1e-12
     assert min(lengths.values()) > 1e5, "units alone make the raw condition number large"
 
 
 def test_sweeps_keep_the_limits_and_the_noise(clean):
-    limits = arm().model.limits
+    limits = make_arm().model.limits
     for period, share in ((2.5, 1.0), (5.0, 0.5), (10.0, 1.0), (30.0, 1.0)):
-        q, dq, _, _ = motion_of(("joint1", "joint2"), period, share).evaluate(np.linspace(0.0, period, 2001))
+        q, dq, _, _ = make_motion_of(("joint1", "joint2"), period, share).evaluate(np.linspace(0.0, period, 2001))
         assert np.all(q.max(axis=1) <= limits.upper + 1e-9)
         assert np.all(np.abs(dq).max(axis=1) <= limits.velocity * (1 + 1e-4))
-    slow = sampled(clean, 50.0)
+    slow = thin_experiments(clean, 50.0)
     assert [one.rate for one in slow] == [0.0, 50.0, 50.0, 50.0]
     assert slow[1].q.shape[1] == 250 and slow[0].q.shape == clean[0].q.shape
     np.testing.assert_array_equal(slow[-1].motor_q, clean[-1].motor_q[:, ::10])
@@ -207,8 +207,8 @@ def test_sweeps_keep_the_limits_and_the_noise(clean):
 
 def test_gravity_by_cross_products_is_that_of_the_columns():
     """Equations 4 and 5; the rotor of joint 2 adds to link 1 alone."""
-    assert [figure.verdict for figure in flexible2r._gravity(arm())] == ["holds", "holds"]
+    assert [figure.verdict for figure in flexible2r._gravity(make_arm())] == ["holds", "holds"]
     q = np.array([[0.3, 1.0], [0.2, -0.4]])
-    added = gravity_by_cross_products(arm(), q, 2.0) - gravity_by_cross_products(arm(), q)
+    added = compute_gravity_by_cross_products(make_arm(), q, 2.0) - compute_gravity_by_cross_products(make_arm(), q)
     assert np.abs(added[0]).max() > 1.0
     np.testing.assert_allclose(added[1], 0.0, atol=1e-12)

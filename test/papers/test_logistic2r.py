@@ -6,25 +6,33 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from robot_dyn_id.dynamics.base_parameters import base_parameters
+from robot_dyn_id.dynamics.base_parameters import compute_base_parameters
 from robot_dyn_id.dynamics.dynamics import Dynamics
 from robot_dyn_id.dynamics.regressor import Regressor
 from robot_dyn_id.errors import InputError
 from robot_dyn_id.files.configuration import read_configuration
-from robot_dyn_id.files.shared import shared_file
+from robot_dyn_id.files.shared import find_shared_file
 from robot_dyn_id.identification.iteration import SimulatedTrials
 from robot_dyn_id.identification.pipeline import identify
 from robot_dyn_id.kernels.trials import feedback
 from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.nodes.excitation.settings import ExcitationSettings, make_plan
 from robot_dyn_id.papers.figures import Extent, Spread
-from robot_dyn_id.papers.inputs import node_parameters
+from robot_dyn_id.papers.inputs import read_node_parameters
 from robot_dyn_id.papers.logistic2r import reproduction as logistic2r
 from robot_dyn_id.papers.logistic2r import studies
-from robot_dyn_id.papers.logistic2r.drawings import draw_search, draw_strokes, draw_validation, drawings
+from robot_dyn_id.papers.logistic2r.drawings import draw_all, draw_search, draw_strokes, draw_validation
 from robot_dyn_id.papers.logistic2r.genetic import RANGES, StrokeLimits, evolve
 from robot_dyn_id.papers.logistic2r.strokes import JOINTS, PAPER, SAMPLE, LockableArm, StrokeTrials
-from robot_dyn_id.papers.logistic2r.studies import BEST, ITERATIONS, START, WRONG, arm_unlike_urdf, quiet, repeated
+from robot_dyn_id.papers.logistic2r.studies import (
+    BEST,
+    ITERATIONS,
+    START,
+    WRONG,
+    draw_arm_unlike_urdf,
+    make_quiet_trials,
+    repeat_trials,
+)
 from robot_dyn_id.simulation.controllers import Gains, ScaledNominalInertia
 from robot_dyn_id.simulation.sensors import Sensors
 from robot_dyn_id.simulation.simulated_robot import BLOCK, SensorStream
@@ -38,7 +46,7 @@ def arm():
 @pytest.fixture(scope="module")
 def strokes(arm):
     """The published ones, so fast that their torques need no minute: the same angles in an eighth of the time."""
-    slow = logistic2r.published_strokes(arm)
+    slow = logistic2r.make_published_strokes(arm)
     quick = {
         joint: replace(
             stroke,
@@ -52,13 +60,13 @@ def strokes(arm):
 
 
 def test_what_is_exact(arm):
-    figures = logistic2r.of_equations(arm, logistic2r.published_strokes(arm))
+    figures = logistic2r.compare_equations(arm, logistic2r.make_published_strokes(arm))
     assert all(figure.verdict in ("holds", "reproduced") for figure in figures), figures
 
 
 def test_the_published_optimum_breaks_its_limits_for_joint_1_only(arm):
-    published = logistic2r.published_strokes(arm)
-    shares = {joint: logistic2r.used(arm, joint, stroke) for joint, stroke in published.of.items()}
+    published = logistic2r.make_published_strokes(arm)
+    shares = {joint: logistic2r.find_largest_use(arm, joint, stroke) for joint, stroke in published.of.items()}
     peaks = {
         joint: np.array([w * a / 4.0 / (np.pi / 6.0), w**2 * a / (6.0 * np.sqrt(3.0)) / (np.pi / 15.0)])
         for joint, (a, w) in {"joint1": (2.313, 1.523), "joint2": (2.094, 0.996)}.items()
@@ -81,7 +89,7 @@ def test_a_joint_whose_neighbor_is_locked_has_the_torque_of_the_whole_arm(arm):
 
 
 def test_strokes_that_are_followed_exactly_identify_the_parameters(arm):
-    published = logistic2r.published_strokes(arm)
+    published = logistic2r.make_published_strokes(arm)
     found = published.identified(published._designed())
     assert np.allclose(found.values, arm.nominal, atol=1e-9)
 
@@ -95,7 +103,7 @@ def test_feedback_of_finite_time_is_linear_for_an_exponent_of_1_and_odd():
 
 
 def test_the_start_holds_any_arm_of_the_family_within_its_droop(arm):
-    for joint, stroke in logistic2r.published_strokes(arm).of.items():
+    for joint, stroke in logistic2r.make_published_strokes(arm).of.items():
         prior, span = arm.dynamics(arm.nominal, joint), float(stroke.motion.span[0])
         q, dq, _ = (x.T for x in stroke.motion.evaluate(np.linspace(0.0, stroke.motion.duration, 300))[:3])
         start = ScaledNominalInertia.from_gravity_sag(0.1 * span, prior, stroke.gains, q, dq, 1.5)
@@ -106,11 +114,11 @@ def test_the_start_holds_any_arm_of_the_family_within_its_droop(arm):
 
 def test_repeating_brings_the_parameters_of_an_arm_unlike_its_urdf(arm, strokes):
     theta = arm.nominal * np.array([1.4, 1.0, 0.6, 0.7, 1.0, 1.5])
-    run = repeated(quiet(strokes, theta))
+    run = repeat_trials(make_quiet_trials(strokes, theta))
     errors = [run.error(k) for k in (1, 2, 3, 6)]
     assert errors[-1] < 0.01 < errors[0], errors
     assert run.found.errors[-1] < 0.05 * run.found.errors[0]
-    (tracking, torques, parameters) = drawings(run, run)
+    (tracking, torques, parameters) = draw_all(run, run)
     assert [len(drawing.panels) for drawing in (tracking, torques, parameters)] == [4, 2, 3]
     first = tracking.panels[0].curves
     assert np.abs(first[2].y - first[-1].y).max() < np.abs(first[0].y - first[-1].y).max(), (
@@ -121,7 +129,7 @@ def test_repeating_brings_the_parameters_of_an_arm_unlike_its_urdf(arm, strokes)
 
 def test_torques_of_the_validation_are_those_of_the_arm(arm, strokes):
     """By its dynamics, not by the printed equations; and they say so if the parameters are wrong."""
-    run = repeated(quiet(strokes, arm.nominal))
+    run = repeat_trials(make_quiet_trials(strokes, arm.nominal))
     figures = figures_of(run)
     t = np.linspace(0.0, 10.0, 1001)
     true, found = (arm.dynamics(theta) for theta in (arm.nominal, run.found.parameters.values))
@@ -144,11 +152,11 @@ def test_torques_of_the_validation_are_those_of_the_arm(arm, strokes):
 
 
 def figures_of(run):
-    return {figure.name: figure for figure in logistic2r.of_validation(run, None)}
+    return {figure.name: figure for figure in logistic2r.compare_validation(run, None)}
 
 
 def test_the_best_iteration_is_not_the_last_and_worse_one(arm, strokes):
-    run = repeated(quiet(strokes, arm.nominal))
+    run = repeat_trials(make_quiet_trials(strokes, arm.nominal))
     errors = run.found.errors
     assert run.found.converged and errors[-1] > min(errors)
     used = run.found.iterations[int(np.argmin(errors)) - 1].parameters
@@ -157,7 +165,7 @@ def test_the_best_iteration_is_not_the_last_and_worse_one(arm, strokes):
 
 
 def test_samples_are_those_of_the_windows(arm):
-    stroke = logistic2r.published_strokes(arm).of["joint2"]
+    stroke = logistic2r.make_published_strokes(arm).of["joint2"]
     t = SAMPLE * np.arange(round(stroke.motion.duration / SAMPLE))
     kept, direction = stroke.samples(t)
     assert kept.sum() == len(direction) == 4 * 246
@@ -191,10 +199,10 @@ def test_a_model_with_an_inertia_that_is_not_positive_is_held_near_the_urdf_or_r
 @pytest.mark.slow
 def test_noise_that_hides_an_inertia_ends_with_a_model(arm):
     """Without the guard the arm ran away: feedback through an inertia of -2 to -3 kg m^2 was used."""
-    feasible = logistic2r.feasible_strokes(arm)
+    feasible = logistic2r.optimize_feasible_strokes(arm)
     angle, torque = 1e-3, 0.1
     sensors = Sensors(np.full(1, torque), angle, 10.0 * angle)
-    run = repeated(StrokeTrials(feasible, arm.nominal, START, sensors, seed=3))
+    run = repeat_trials(StrokeTrials(feasible, arm.nominal, START, sensors, seed=3))
     assert run.best_error < 1.0, run.found.reason
     assert min(run.found.errors) < 0.1 * run.found.errors[0], run.found.errors
     used = [one.used.values for one in run.found.iterations if one.used is not None]
@@ -204,8 +212,10 @@ def test_noise_that_hides_an_inertia_ends_with_a_model(arm):
 
 @pytest.mark.slow
 def test_the_fitted_start_gives_the_printed_tracking_error(arm):
-    run = repeated(quiet(logistic2r.published_strokes(arm), arm.nominal, start_inertia=logistic2r.FITTED_START))
-    figures = {figure.name: figure for figure in logistic2r.of_tables(run)}
+    run = repeat_trials(
+        make_quiet_trials(logistic2r.make_published_strokes(arm), arm.nominal, start_inertia=logistic2r.FITTED_START)
+    )
+    figures = {figure.name: figure for figure in logistic2r.compare_tables(run)}
     first = figures["tracking error of joint 2, iteration 1 [rad]"]
     assert (first.published, first.verdict) == (0.6, "other conditions") and abs(first.ours - 0.6) < 0.05
     errors = [figures[f"error of theta 4 (Izz2) after iteration {k}, fitted start [kg m^2]"] for k in (1, 2, 3)]
@@ -218,11 +228,11 @@ def test_the_fitted_start_gives_the_printed_tracking_error(arm):
 
 
 def test_the_genetic_search_lowers_the_condition_number_of_the_strokes(arm):
-    limits = logistic2r.limits_of(arm)
-    for joint, stroke in logistic2r.published_strokes(arm).of.items():
+    limits = logistic2r.read_limits_of(arm)
+    for joint, stroke in logistic2r.make_published_strokes(arm).of.items():
         given = logistic2r.PUBLISHED[joint]
         variables = np.array([[given["span"], given["steepness"], given["window"]]])
-        assert limits.condition_number(variables)[0] == pytest.approx(logistic2r.condition(stroke), rel=2e-3)
+        assert limits.condition_number(variables)[0] == pytest.approx(logistic2r.compute_condition(stroke), rel=2e-3)
         assert (limits.excess(variables)[0] > 0.0) == (joint == "joint1")
     variables, curve = evolve(limits, 0, generations=60)
     assert np.all(np.diff(curve) <= 1e-9) and curve[-1] < 100.0 < curve[0]
@@ -233,8 +243,8 @@ def test_the_genetic_search_lowers_the_condition_number_of_the_strokes(arm):
 
 
 def test_drawings_hold_the_designs_and_the_validations(arm, strokes):
-    run = repeated(quiet(strokes, arm.nominal))
-    drawing = draw_validation(logistic2r.validations(arm, run, None))
+    run = repeat_trials(make_quiet_trials(strokes, arm.nominal))
+    drawing = draw_validation(logistic2r.compare_validations(arm, run, None))
     assert [len(panel.curves) for panel in drawing.panels] == [2, 4, 2, 4]
     drawing = draw_strokes({"published": strokes})
     assert [len(panel.curves) for panel in drawing.panels] == [2, 2, 2]
@@ -243,9 +253,9 @@ def test_drawings_hold_the_designs_and_the_validations(arm, strokes):
 @pytest.mark.slow
 def test_a_fourier_series_is_repeated_under_the_same_controller(arm):
     """One trial without noise gives the parameters, of an arm unlike its URDF too."""
-    feasible = logistic2r.feasible_strokes(arm)
-    fourier = logistic2r.FourierTrials(feasible, *logistic2r.fourier_series(feasible))
-    once, best = fourier.errors(arm_unlike_urdf(feasible, 0), logistic2r.QUIET, 0)
+    feasible = logistic2r.optimize_feasible_strokes(arm)
+    fourier = logistic2r.FourierTrials(feasible, *logistic2r.optimize_fourier_series(feasible))
+    once, best = fourier.errors(draw_arm_unlike_urdf(feasible, 0), logistic2r.QUIET, 0)
     assert max(once, best) < 1e-3
 
 
@@ -257,8 +267,8 @@ def test_a_search_that_breaks_a_limit_is_counted_in_all_its_rows(arm):
         patch.setattr(logistic2r, "evolve", lambda limits, seed: (np.array(next(ends)), np.array([100.0, 90.0])))
         found = logistic2r.search_genetically(arm, Extent(2), lambda line: None)
     assert found.failed == 1 and found.sums.tolist() == [180.0, 180.0] and found.curves.shape == (2, 2, 2)
-    published = logistic2r.published_strokes(arm)
-    rows = [f for f in logistic2r.of_design(published, published, found) if "genetic algorithm" in f.name]
+    published = logistic2r.make_published_strokes(arm)
+    rows = [f for f in logistic2r.compare_design(published, published, found) if "genetic algorithm" in f.name]
     assert [figure.spread.failed for figure in rows] == [1, 1]
     assert rows[1].verdict == "other conditions"
 
@@ -274,17 +284,17 @@ def test_strokes_and_series_are_compared_draw_by_draw():
 def test_settings_of_the_scenario_identify_from_the_angle_in_the_first_run():
     """Without the nodes: strokes begin where the arm stands, and the start without a model stays close to them."""
     simulator, controller, publisher = (
-        node_parameters("logistic2r", name)
+        read_node_parameters("logistic2r", name)
         for name in ("simulator", "computed_torque_controller", "excitation_publisher")
     )
-    model = RobotModel.from_file(shared_file("urdf/logistic2r.urdf"), gravity=simulator["gravity"])
+    model = RobotModel.from_file(find_shared_file("urdf/logistic2r.urdf"), gravity=simulator["gravity"])
     motion = make_plan(model, ExcitationSettings(**publisher)).excitation
     begin = motion.evaluate(np.zeros(1))[0][:, 0]
     assert begin == pytest.approx(simulator["initial_position"], abs=1e-3), "an approach is not a stroke"
     gains = Gains(
         *(tuple(controller[name]) for name in ("proportional", "derivative")), exponent=controller["exponent"]
     )
-    settings = read_configuration(shared_file("config/identification/logistic2r.yaml")).settings
+    settings = read_configuration(find_shared_file("config/identification/logistic2r.yaml")).settings
     assert (settings.velocity, settings.estimator.name, settings.estimator.order) == ("logistic", "stepwise", "planned")
     trials = SimulatedTrials(
         Dynamics.from_model(model),
@@ -298,6 +308,6 @@ def test_settings_of_the_scenario_identify_from_the_angle_in_the_first_run():
     )
     recording = trials.follow(None).recording
     found = identify([recording], [recording], model, settings, "test").parameters
-    truth = base_parameters(Regressor(model)).mapping @ model.inertial_parameters
+    truth = compute_base_parameters(Regressor(model)).mapping @ model.inertial_parameters
     assert found.estimate.standard_deviations.max() < 0.01
     assert (np.abs(found.estimate.values - truth) < 4.0 * found.estimate.standard_deviations).all()

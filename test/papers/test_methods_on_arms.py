@@ -10,12 +10,12 @@ from support.simulated import save_npz
 
 from robot_dyn_id.cli import main
 from robot_dyn_id.dynamics.regressor import Motion, Regressor
-from robot_dyn_id.excitation import random_fourier
+from robot_dyn_id.excitation import draw_random_fourier
 from robot_dyn_id.files.trajectory import read_trajectory
-from robot_dyn_id.loads.chain import centroidal_frames, simulate_chain
+from robot_dyn_id.loads.chain import find_centroidal_frames, simulate_chain
 from robot_dyn_id.loads.payload import transform_parameters
 from robot_dyn_id.model.robot import RobotModel
-from robot_dyn_id.simulation.sensors import Sensors, sample_times, simulated_recording
+from robot_dyn_id.simulation.sensors import Sensors, sample_times, simulate_recording
 
 NOISE = 1e-3
 """Noise of the wrenches, relative to the RMS of each."""
@@ -43,10 +43,10 @@ def answer(capfd, *words):
 
 def record_wrenches(model, folder):
     """Recording of a motion with the wrenches of all hinges along the axes of their bodies, forces first."""
-    motion, t = random_fourier(model, 3), sample_times(20.0, 50.0)
+    motion, t = draw_random_fourier(model, 3), sample_times(20.0, 50.0)
     quiet = Sensors(np.zeros(len(model.joint_names)), 0.0, 0.0)
-    recording = simulated_recording(Regressor(model), model.inertial_parameters, motion, t, quiet, 0)
-    frames, states = centroidal_frames(model), Motion(*motion.evaluate(t)[:3])
+    recording = simulate_recording(Regressor(model), model.inertial_parameters, motion, t, quiet, 0)
+    frames, states = find_centroidal_frames(model), Motion(*motion.evaluate(t)[:3])
     rng, wrenches = np.random.default_rng(0), []
     for body, frame in zip(simulate_chain(model, states, frames), frames, strict=True):
         rotation = np.einsum("ijn,kj->ikn", body.rotation, frame.rotation)  # of the joint's frame
@@ -77,7 +77,7 @@ def test_bodies_from_wrenches(arms, name, hinges, base, capfd):
     assert code == 0 and found["independent"] == hinges
     assert 4 * len(model.body_names) - len(found["not_identifiable"]) == hinges
     errors = []
-    truth = zip(centroidal_frames(model), model.inertial_parameters.reshape(-1, 10), strict=True)
+    truth = zip(find_centroidal_frames(model), model.inertial_parameters.reshape(-1, 10), strict=True)
     for body, (frame, standard) in zip(found["bodies"], truth, strict=True):
         expected = np.linalg.solve(transform_parameters(frame), standard)[[0, 4, 6, 9]]
         entries = zip(body["parameters"].values(), expected, strict=True)

@@ -7,14 +7,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from robot_dyn_id.dynamics.regressor import Regressor, terms_on_joints
+from robot_dyn_id.dynamics.regressor import Regressor, place_terms_on_joints
 from robot_dyn_id.estimators import ESTIMATORS
 from robot_dyn_id.files.joint_limits import read_joint_limits
-from robot_dyn_id.files.shared import shared_file
+from robot_dyn_id.files.shared import find_shared_file
 from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.papers.planar3r import experiment as planar3r_experiment
 from robot_dyn_id.papers.planar3r import reproduction as planar3r
-from robot_dyn_id.papers.planar3r.experiment import EstimateDraws, SimulatedExperiment, arm, sine
+from robot_dyn_id.papers.planar3r.experiment import EstimateDraws, SimulatedExperiment, load_arm, make_sine
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "benchmarks"))
 import paper_designs
@@ -23,11 +23,11 @@ import paper_designs
 
 
 def verdicts(model):
-    return {figure.name.partition(":")[0]: figure.verdict for figure in planar3r.equations(model)}
+    return {figure.name.partition(":")[0]: figure.verdict for figure in planar3r.check_equations(model)}
 
 
 def test_ranks_pivots_groupings_and_agreement_with_pinocchio():
-    found = verdicts(arm())
+    found = verdicts(load_arm())
     shown = found.pop("fastest velocity mode with friction as printed, eq. 28 [1/s]")
     assert shown == "shown"
     assert [found.pop(name) for name in tuple(found)[:2]] == ["reproduced"] * 2  # ranks
@@ -37,15 +37,15 @@ def test_ranks_pivots_groupings_and_agreement_with_pinocchio():
 @pytest.mark.parametrize("printed", [(3, 7, 8, 13, 17, 18, 23, 27), (3, 7, 8, 13, 17, 18, 23, 27, 28, 30)])
 def test_a_pivot_more_or_less_than_printed_is_noticed(printed, monkeypatch):
     monkeypatch.setitem(planar3r.PUBLISHED, "pivots", printed)
-    assert verdicts(arm())["pivot columns that are only in our set or only in the printed one"] == "does not hold"
+    assert verdicts(load_arm())["pivot columns that are only in our set or only in the printed one"] == "does not hold"
 
 
 def test_another_robot_does_not_have_the_parameters_of_the_paper():
-    text = arm().urdf
-    heavier = RobotModel.from_urdf(text.replace('<mass value="3"/>', '<mass value="3.1"/>'), gravity=arm().gravity)
+    text = load_arm().urdf
+    heavier = RobotModel.from_urdf(text.replace('<mass value="3"/>', '<mass value="3.1"/>'), gravity=load_arm().gravity)
     assert verdicts(heavier)["torque"] == "holds"
-    longer = RobotModel.from_urdf(text.replace('xyz="-0.36 0', 'xyz="-0.37 0'), gravity=arm().gravity)
-    figures = {figure.name: figure.verdict for figure in planar3r.equations(longer)}
+    longer = RobotModel.from_urdf(text.replace('xyz="-0.36 0', 'xyz="-0.37 0'), gravity=load_arm().gravity)
+    figures = {figure.name: figure.verdict for figure in planar3r.check_equations(longer)}
     assert figures["K_r: largest difference from the printed groupings"] == "does not hold"
     assert figures["frames from the screw axes of Table 1, eq. 5 and 6: difference from the URDF"] == "does not hold"
     flat = RobotModel.from_urdf(text, gravity=(-9.8, 0.0, 0.0))
@@ -67,14 +67,14 @@ def test_condition_numbers_of_sines_with_pinocchios_regressor(joint, turns):
     friction[:, joint] = np.column_stack([dq[joint], np.sign(dq[joint])])
     rows = np.concatenate([paper_designs.rigid("planar3r", -9.8, q, dq, ddq), friction], axis=2)[moving]
     rows = rows.reshape(-1, 32)
-    regressor = Regressor(arm(), terms_on_joints(arm(), planar3r.FRICTION))
+    regressor = Regressor(load_arm(), place_terms_on_joints(load_arm(), planar3r.FRICTION))
     expected = np.linalg.cond(rows[:, paper_designs.leftmost(rows)])
-    assert planar3r.condition(regressor, sine(joint, turns)) == pytest.approx(expected, rel=2e-3)
+    assert planar3r.compute_condition(regressor, make_sine(joint, turns)) == pytest.approx(expected, rel=2e-3)
 
 
 def test_the_one_motion_is_as_long_as_the_three_runs_and_within_what_they_use():
-    runs = planar3r_experiment.three_runs(planar3r.TURNS)
-    one = planar3r_experiment.one_motion()
+    runs = planar3r_experiment.make_three_runs(planar3r.TURNS)
+    one = planar3r_experiment.design_one_motion()
     assert [run.order for run in runs] == [(2,), (1,), (0,)]
     assert one.duration == pytest.approx(sum(run.duration for run in runs), abs=1e-9)
     times = [np.linspace(0.0, motion.duration, 50_001) for motion in (one, *runs)]
@@ -84,7 +84,7 @@ def test_the_one_motion_is_as_long_as_the_three_runs_and_within_what_they_use():
     assert np.all(np.array(used) <= np.max(of_runs, axis=0) * (1.0 + 1e-6))
     w = 2.0 * np.pi / 60.0 * np.array(list(planar3r.TURNS.values()))
     amplitude = np.max(of_runs, axis=0)[0]
-    limits = read_joint_limits(shared_file("config/design/papers/planar3r_limits.yaml"), arm())
+    limits = read_joint_limits(find_shared_file("config/design/papers/planar3r_limits.yaml"), load_arm())
     assert list(limits.of("max_velocity").values()) == pytest.approx(amplitude * w)
     assert list(limits.of("max_acceleration").values()) == pytest.approx(amplitude * w**2)
 
@@ -99,7 +99,7 @@ def experiment():
 
 @pytest.fixture(scope="module")
 def runs(experiment):
-    return [experiment.run(motion) for motion in planar3r_experiment.three_runs(planar3r.TURNS)]
+    return [experiment.run(motion) for motion in planar3r_experiment.make_three_runs(planar3r.TURNS)]
 
 
 def test_errors_are_counted():
@@ -113,7 +113,7 @@ def test_errors_are_counted():
 
 @pytest.mark.slow
 def test_the_arm_is_identified_joint_by_joint_and_in_one_motion(experiment, runs):
-    one = [experiment.run(planar3r_experiment.one_motion())]
+    one = [experiment.run(planar3r_experiment.design_one_motion())]
     ideal = ESTIMATORS["stepwise"]().fit(experiment.problem(experiment.exact(runs)))
     exact = experiment.errors([ideal])
     assert exact.norms[0] < 5e-4 and exact.worst[0] < 0.02
@@ -121,7 +121,8 @@ def test_the_arm_is_identified_joint_by_joint_and_in_one_motion(experiment, runs
     noisy = experiment.measured(runs, 0)
     own = experiment.problem(noisy, all_torques=False)
     first, same = (estimator.fit(own) for estimator in (stepwise, generalized))
-    # while one joint moves alone, its own torque identifies as many combinations as it has parameters: nothing is left to weigh
+    # while one joint moves alone, its own torque identifies as many combinations as it has parameters: nothing is left
+    # to weigh
     assert np.allclose(first.values, same.values, atol=0.05 * first.standard_deviations)
     paper = stepwise.fit(experiment.problem(noisy))
     second = generalized.fit(experiment.problem(experiment.measured(one, 0), all_torques=False))
@@ -135,7 +136,7 @@ def test_the_arm_is_identified_joint_by_joint_and_in_one_motion(experiment, runs
 
 def test_table_3_is_next_to_what_was_identified_and_no_verdict_is_based_on_it(experiment):
     draws = EstimateDraws(experiment.truth, experiment.truth[None] * 1.01, np.full((1, 15), 0.1))
-    figures = list(planar3r.table_3(experiment, draws))
+    figures = list(planar3r.compare_table_3(experiment, draws))
     assert [figure.published for figure in figures] == pytest.approx(experiment.truth.tolist(), abs=5e-5)
     assert {figure.verdict for figure in figures} == {"other conditions"}
 
@@ -148,7 +149,9 @@ def test_the_one_motion_is_compared_with_all_torques_of_the_three_runs():
         return EstimateDraws(truth, truth + factor * (values - truth), np.full(values.shape, factor))
 
     figures = list(
-        planar3r.comparison({planar3r.THREE: found(1.0), planar3r.OWN: found(4.0), planar3r.ONE: found(0.5)})
+        planar3r.compare_with_three_runs(
+            {planar3r.THREE: found(1.0), planar3r.OWN: found(4.0), planar3r.ONE: found(0.5)}
+        )
     )
     assert [figure.verdict for figure in figures] == ["beaten"] * 2 + ["other conditions"] * 2 + ["beaten"]
     assert [figure.ours for figure in figures] == pytest.approx([0.5, 0.5, 0.125, 0.125, 0.5])
@@ -159,7 +162,7 @@ def test_a_test_of_the_rank_with_measured_torques_always_finds_one_more(experime
     figures = {figure.name.partition(":")[0]: figure for figure in planar3r.rank_test(experiment, runs)}
     ranks = [figures[name].ours for name in ("rank of [H tau], without noise", "rank of [H tau], with noise")]
     assert ranks == [15, 16] and figures["error bound, eq. 29"].verdict == "holds"
-    drawn = planar3r.runs_drawn(experiment, runs)
+    drawn = planar3r.draw_runs(experiment, runs)
     assert [drawing.name for drawing in drawn] == ["planar3r_run1", "planar3r_run2", "planar3r_run3"]
     measured, filtered = drawn[0].panels[2].curves
     assert np.abs(np.interp(filtered.x, measured.x, measured.y) - filtered.y).max() < 4.0  # noise of 0.5 N m, filtered

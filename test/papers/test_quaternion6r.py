@@ -10,15 +10,15 @@ from robot_dyn_id.loads.chain import simulate_chain
 from robot_dyn_id.papers.quaternion6r.arm import (
     PRINTED,
     SpaceArm,
-    accelerated,
-    body_by_body,
+    estimate_masses_by_direction,
     forward_form,
-    masses_by_direction,
-    swinging,
-    through_singular_posture,
-    to_digits,
+    identify_body_by_body,
+    make_accelerated_motion,
+    make_swinging,
+    move_through_singular_posture,
+    round_to_digits,
 )
-from robot_dyn_id.papers.quaternion6r.euler import angle_rates, rate_angles
+from robot_dyn_id.papers.quaternion6r.euler import compute_angle_rates, rate_angles
 from robot_dyn_id.papers.quaternion6r.reproduction import (
     HIDDEN,
     IDENTIFIABLE,
@@ -26,7 +26,7 @@ from robot_dyn_id.papers.quaternion6r.reproduction import (
     PUBLISHED,
     TARGETS,
     ParameterErrors,
-    noisy_runs,
+    simulate_noisy_runs,
 )
 
 ARM = SpaceArm.from_urdf()
@@ -45,11 +45,11 @@ def test_the_bodies_are_cylinders_of_one_steel():
 
 @pytest.mark.parametrize("acceleration", [np.deg2rad(30.0), OTHER_READING])
 def test_exact_signals_give_all_identifiable_entries(acceleration):
-    signals = ARM.recorded(accelerated(PRINTED, acceleration))
+    signals = ARM.recorded(make_accelerated_motion(PRINTED, acceleration))
     found = ARM.fitted(signals, RATE)
     assert found.not_excited == HIDDEN and np.isinf(found.standard_deviations[0, 2:]).all()
     assert ParameterErrors.from_values(found.values, ARM.truth).all < 1e-9
-    own = body_by_body(ARM.bodies(signals), 1e-6)
+    own = identify_body_by_body(ARM.bodies(signals), 1e-6)
     assert np.array_equal(np.isnan(own), np.isnan(found.values))
     assert ParameterErrors.from_values(own, ARM.truth).all < 1e-9
 
@@ -69,7 +69,8 @@ def test_what_is_not_found_is_no_small_error():
 
 def test_seven_digits_are_better_than_the_paper_and_six_are_not():
     seven, six = (
-        ParameterErrors.from_values(ARM.printed(accelerated(PRINTED), digits).values, ARM.truth) for digits in (7, 6)
+        ParameterErrors.from_values(ARM.printed(make_accelerated_motion(PRINTED), digits).values, ARM.truth)
+        for digits in (7, 6)
     )
     assert not any(figure.missed for figure in seven.below_published("7"))
     assert any(figure.missed for figure in six.below_published("6"))
@@ -79,7 +80,8 @@ def test_seven_digits_are_better_than_the_paper_and_six_are_not():
 def test_the_published_errors_are_those_of_the_papers_own_fit_between_seven_and_six_digits():
     seven, six = (
         ParameterErrors.from_values(
-            body_by_body(ARM.bodies(ARM.rounded(accelerated(PRINTED), digits)), 10.0**-digits), ARM.truth
+            identify_body_by_body(ARM.bodies(ARM.rounded(make_accelerated_motion(PRINTED), digits)), 10.0**-digits),
+            ARM.truth,
         )
         for digits in (7, 6)
     )
@@ -90,13 +92,13 @@ def test_the_published_errors_are_those_of_the_papers_own_fit_between_seven_and_
 
 def test_signals_are_rounded_as_they_are_printed():
     given = np.array([123456.789, -0.000123456789, 0.0])
-    np.testing.assert_array_equal(to_digits(7)(given), [123456.8, -0.0001234568, 0.0])
+    np.testing.assert_array_equal(round_to_digits(7)(given), [123456.8, -0.0001234568, 0.0])
 
 
 @pytest.mark.slow
 def test_a_motion_of_all_hinges_excites_the_entries_that_the_papers_motion_does_not():
     """With noise on the wrenches: reported sigma and errors of a few runs."""
-    runs = {run.name: run for run in noisy_runs() if run.wrench_only}
+    runs = {run.name: run for run in simulate_noisy_runs() if run.wrench_only}
     short, whole, swings = (run.errors(ARM, 3) for run in runs.values())
     worst = [float(np.nanmax(sigma.mean(axis=0)[:, 1:])) for sigma, _, _ in (short, whole, swings)]
     assert worst[0] > worst[1] > worst[2]
@@ -135,13 +137,13 @@ def test_the_answer_of_the_command(capsys, monkeypatch):
 
 def test_each_component_of_newtons_equation_gives_the_mass():
     """Where the center of mass is accelerated; that of body 1 stays on its vertical axis."""
-    masses = masses_by_direction(ARM.bodies(ARM.recorded(accelerated(PRINTED))))
+    masses = estimate_masses_by_direction(ARM.bodies(ARM.recorded(make_accelerated_motion(PRINTED))))
     assert np.array_equal(np.argwhere(np.isnan(masses)), [[0, 0], [0, 1]])
     np.testing.assert_allclose(masses[np.isfinite(masses)], np.repeat(ARM.truth[:, 0], 3)[2:], rtol=1e-9)
 
 
 def test_the_forward_form_gives_the_second_derivative_of_the_quaternion():
-    signals = ARM.recorded(swinging(np.linspace(0.5, 3.0, 9)))
+    signals = ARM.recorded(make_swinging(np.linspace(0.5, 3.0, 9)))
     bodies = ARM.bodies(signals)
     for body, outer, inertia, signal in zip(bodies, (*bodies[1:], None), ARM.truth[:, 1:], signals, strict=True):
         np.testing.assert_allclose(forward_form(body, outer, inertia), signal.second, atol=1e-10)
@@ -149,21 +151,21 @@ def test_the_forward_form_gives_the_second_derivative_of_the_quaternion():
 
 def test_euler_angles_fail_where_quaternions_do_not():
     t, h = np.linspace(0.2, 1.4, 7), 1e-4
-    before, body, after = (simulate_chain(ARM.model, swinging(t + k * h), ARM.frames)[2] for k in (-1, 0, 1))
+    before, body, after = (simulate_chain(ARM.model, make_swinging(t + k * h), ARM.frames)[2] for k in (-1, 0, 1))
     angles, first, second = rate_angles(body.rotation, body.rate, body.rate_change)
     for back, given in zip(
-        angle_rates(angles, first, second), (body.rotation, body.rate, body.rate_change), strict=True
+        compute_angle_rates(angles, first, second), (body.rotation, body.rate, body.rate_change), strict=True
     ):
         np.testing.assert_allclose(back, given, atol=1e-12)
     ends = [rate_angles(b.rotation, b.rate, b.rate_change) for b in (before, after)]
     for order, slope in enumerate((first, second)):
         np.testing.assert_allclose((ends[1][order] - ends[0][order]) / (2 * h), slope, atol=1e-6)
-    upright = through_singular_posture(PRINTED, 0.0)
-    usable = ARM.bodies_of_angles(upright, to_digits(7))[0].wrench.shape[1]
+    upright = move_through_singular_posture(PRINTED, 0.0)
+    usable = ARM.bodies_of_angles(upright, round_to_digits(7))[0].wrench.shape[1]
     assert usable == len(PRINTED) - 1, "the sample in the singular posture is lost"
-    near = through_singular_posture(PRINTED, 1e-6)
+    near = move_through_singular_posture(PRINTED, 1e-6)
     errors = [
-        np.abs(body_by_body(bodies, 1e-7) / ARM.truth - 1.0)[1:, 1:].max()
-        for bodies in (ARM.bodies(ARM.rounded(near, 7)), ARM.bodies_of_angles(near, to_digits(7)))
+        np.abs(identify_body_by_body(bodies, 1e-7) / ARM.truth - 1.0)[1:, 1:].max()
+        for bodies in (ARM.bodies(ARM.rounded(near, 7)), ARM.bodies_of_angles(near, round_to_digits(7)))
     ]
     assert errors[1] > 2.0 * errors[0]

@@ -8,11 +8,11 @@ import pytest
 from support.robots import URDFS, panda_arm, robot
 
 from robot_dyn_id.cli import main
-from robot_dyn_id.dynamics.regressor import Regressor, terms_on_joints
+from robot_dyn_id.dynamics.regressor import Regressor, place_terms_on_joints
 from robot_dyn_id.dynamics.terms import Coulomb, Viscous
-from robot_dyn_id.excitation import random_fourier
+from robot_dyn_id.excitation import draw_random_fourier
 from robot_dyn_id.files.trajectory import read_trajectory
-from robot_dyn_id.simulation.sensors import Sensors, sample_times, simulated_recording
+from robot_dyn_id.simulation.sensors import Sensors, sample_times, simulate_recording
 
 TERMS = (Viscous(), Coulomb(0.02))
 
@@ -38,7 +38,7 @@ class Arm:
     """An arm that is heavier than its URDF by 20 %, and its sensors."""
 
     def __init__(self, model, folder):
-        self.regressor = Regressor(model, terms_on_joints(model, TERMS))
+        self.regressor = Regressor(model, place_terms_on_joints(model, TERMS))
         friction = [
             2.0 if name.startswith("fv") else 1.0 for name in self.regressor.names[10 * len(model.body_names) :]
         ]
@@ -50,7 +50,7 @@ class Arm:
     def record(self, name, motion, seconds, seed):
         """Recording of a motion as a file."""
         t = sample_times(seconds, 100.0)
-        made = simulated_recording(self.regressor, self.truth, motion, t, self.sensors, seed)
+        made = simulate_recording(self.regressor, self.truth, motion, t, self.sensors, seed)
         file = self.folder / f"{name}.npz"
         np.savez(file, t=made.samples.t, q=made.samples.q, tau=made.samples.tau, joint_names=made.joint_names)
         return file
@@ -79,7 +79,7 @@ def test_one_joint_at_a_time_identifies_an_arm(name, count, tmp_path, capsys):
     assert len(motion.centers) == 2
     arm = Arm(model, tmp_path)
     recorded = arm.record("sines", motion, motion.duration, 0)
-    other = arm.record("other", random_fourier(model, 1, 10.0), 10.0, 1)
+    other = arm.record("other", draw_random_fourier(model, 1, 10.0), 10.0, 1)
     code, result = run(
         *("identify", recorded, "--validate", other, "--robot", urdf, "--config", configuration),
         *("--out", tmp_path / "run"),

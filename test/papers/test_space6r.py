@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from robot_dyn_id.errors import ConvergenceError
-from robot_dyn_id.excitation import random_fourier
+from robot_dyn_id.excitation import draw_random_fourier
 from robot_dyn_id.excitation.design.objectives import condition_raw
 from robot_dyn_id.model.robot import STANDARD_GRAVITY
 from robot_dyn_id.papers.figures import Extent
@@ -21,11 +21,11 @@ from robot_dyn_id.papers.space6r.effects import (
     Heat,
     Remainder,
     Weightless,
-    ranks,
-    velocity_deviations,
+    compute_ranks,
+    compute_velocity_deviations,
 )
-from robot_dyn_id.papers.space6r.network import trained
-from robot_dyn_id.papers.space6r.shown import drawings, notes
+from robot_dyn_id.papers.space6r.network import train_network
+from robot_dyn_id.papers.space6r.shown import draw_all, list_notes
 from robot_dyn_id.papers.space6r.trials import (
     HYBRID,
     OURS,
@@ -36,17 +36,17 @@ from robot_dyn_id.papers.space6r.trials import (
     Conditions,
     NoisyTrial,
     Trials,
-    cost,
-    error,
-    parameters,
-    random_marquardt,
-    regressor_of,
-    states,
+    compute_cost,
+    compute_error,
+    list_parameters,
+    make_regressor_of,
+    run_random_marquardt,
+    sample_states,
 )
 from robot_dyn_id.progress import ignore_progress
 
 MODEL = model_of("space6r")
-MOTION, OTHER = (states(random_fourier(MODEL, seed, period)) for seed, period in ((1, 10.0), (2, 12.5)))
+MOTION, OTHER = (sample_states(draw_random_fourier(MODEL, seed, period)) for seed, period in ((1, 10.0), (2, 12.5)))
 GIVEN = Conditions(MOTION, OTHER)
 FEW = {"separable": OURS["separable"], "separable, weighted": OURS["separable, weighted"], "lm": PAPER["lm"]}
 
@@ -59,8 +59,8 @@ def quiet():
 
 
 def test_ranks_with_and_without_weight():
-    assert ranks(STANDARD_GRAVITY) == space6r.RANKS["on the ground"]
-    assert ranks(WEIGHTLESS) == space6r.RANKS["without weight"]
+    assert compute_ranks(STANDARD_GRAVITY) == space6r.RANKS["on the ground"]
+    assert compute_ranks(WEIGHTLESS) == space6r.RANKS["without weight"]
 
 
 def test_inertias_of_the_table_belong_to_bodies():
@@ -73,9 +73,9 @@ def test_inertias_of_the_table_belong_to_bodies():
 
 
 def test_a_true_robot_is_near_the_nominal_one_and_breaks_away_above_sliding():
-    nominal, _ = parameters(MODEL)
+    nominal, _ = list_parameters(MODEL)
     for seed in range(20):
-        values, velocities = parameters(MODEL, np.random.default_rng(seed))
+        values, velocities = list_parameters(MODEL, np.random.default_rng(seed))
         friction = values[72:].reshape(6, 5)
         assert np.all(friction[:, 1] >= 0.05 * friction[:, 0] - 1e-12) and np.all(velocities > 0.0)
         assert np.all(np.abs(values[:72] - nominal[:72]) <= 0.2 * np.abs(nominal[:72]) + 1e-15)
@@ -107,9 +107,9 @@ def test_the_108_numbers_are_those_of_the_columns(quiet):
     space, rng = trial.space, np.random.default_rng(0)
     points = rng.uniform(space.lower, space.upper, (3, 108))
     for point, value in zip(points, space.compute_costs(points), strict=True):
-        values, velocities = published.to_columns(point)
-        np.testing.assert_allclose(published.from_columns(values, velocities), point, rtol=1e-14)
-        rest = trial.torque - regressor_of(MODEL, velocities).torque(MOTION, values)
+        values, velocities = published.convert_to_columns(point)
+        np.testing.assert_allclose(published.convert_from_columns(values, velocities), point, rtol=1e-14)
+        rest = trial.torque - make_regressor_of(MODEL, velocities).torque(MOTION, values)
         assert value == pytest.approx(0.5 * np.sum(rest**2), rel=1e-12)
         for joint in (0, 4):
             jacobian, columns, own = space.linearized(joint, point)
@@ -125,10 +125,10 @@ def test_marquardt_ends_where_separable_does_and_counts_where_it_does_not(quiet,
     found = quiet.outcomes["lm"][0]
     assert not found.failed and found.cost == pytest.approx(quiet.outcomes["separable"][0].cost, rel=1e-4)
     monkeypatch.setattr(published, "MARQUARDT_STEPS", 1)
-    short = random_marquardt(quiet.trials[0])
+    short = run_random_marquardt(quiet.trials[0])
     assert short.failed and np.isfinite(short.error) and short.error > found.error
     one = replace(quiet, outcomes={"a": (short, found)})
-    spread = one.spread("a", error)
+    spread = one.spread("a", compute_error)
     assert (spread.failed, spread.draws) == (1, 2) and spread.median == pytest.approx(np.mean(spread.values))
 
 
@@ -153,18 +153,20 @@ def test_only_the_hybrid_stops_at_the_limit_of_mu(quiet, monkeypatch):
         cost, exceeded = next(ends)
         return published.Ended(np.full(108, cost), np.array([9.0, cost]), False, exceeded)
 
-    monkeypatch.setattr(trials, "marquardt", ended)
+    monkeypatch.setattr(trials, "run_marquardt", ended)
     monkeypatch.setattr(trials, "run_swarm", lambda space, rng, *size: (np.zeros(108), np.array([20.0, 10.0])))
-    mixed = trials.hybrid(trial)
+    mixed = trials.run_hybrid(trial)
     assert limits == [published.MAX_DAMPING] * 3 and mixed.failed
     assert mixed.cost == 3.0 and np.all(np.diff(mixed.course) <= 0.0)
-    assert trials.hybrid(trial).cost == 7.0 and len(limits) == 4, "a search that ends after its steps is not repeated"
+    assert trials.run_hybrid(trial).cost == 7.0 and len(limits) == 4, (
+        "a search that ends after its steps is not repeated"
+    )
     assert trials.PAPER["lm"](trial).cost == 6.0 and limits[-1] == np.inf
 
 
 def test_marquardt_goes_on_beyond_any_mu_without_a_limit(quiet):
     trial = quiet.trials[0]
-    limited, free = (published.marquardt(trial.space, trial.nominal, limit) for limit in (1e-6, np.inf))
+    limited, free = (published.run_marquardt(trial.space, trial.nominal, limit) for limit in (1e-6, np.inf))
     assert limited.exceeded and not limited.converged
     assert free.converged and not free.exceeded and free.course[-1] < limited.course[-1]
 
@@ -177,8 +179,8 @@ def test_a_method_without_a_result_counts_as_infinite(quiet):
     lost = quiet.trials[0].outcome(Lost())
     assert lost.failed and np.isinf(lost.error) and np.isinf(lost.cost)
     both = replace(quiet, outcomes={"a": (lost,), "b": quiet.outcomes["lm"]})
-    assert both.spread("a", error).failed == 1
-    assert both.ratio("a", "b", error).median == np.inf and both.ratio("b", "a", cost).median == 0.0
+    assert both.spread("a", compute_error).failed == 1
+    assert both.ratio("a", "b", compute_error).median == np.inf and both.ratio("b", "a", compute_cost).median == 0.0
 
 
 def test_verdicts_need_draws_and_noise_of_the_papers_size_is_not_beaten(quiet):
@@ -187,23 +189,25 @@ def test_verdicts_need_draws_and_noise_of_the_papers_size_is_not_beaten(quiet):
     for seeds, verdict in ((1, "too few draws (1 of 20)"), (20, "not reproducible")):
         same = {name: quiet.outcomes["map_constants"] * seeds for name in names}
         trials = replace(quiet, trials=quiet.trials * seeds, outcomes=same)
-        goals = {figure.name: figure for figure in comparison.figures_of_goals(trials)}
+        goals = {figure.name: figure for figure in comparison.list_figures_of_goals(trials)}
         ratios = [figure for figure in goals.values() if figure.rerun is not None]
         assert len(ratios) == len(OURS) + 1 and {figure.verdict for figure in ratios} == {"other conditions"}
         assert goals["noise x 0.001: error of map_constants over kalman filter"].ours == 1.0
         assert all("0.04 to 0.08 rad/s" in figure.conditions for figure in ratios)
-        limits = [figure for figure in comparison.figures_at_table_1(trials) if figure.rerun is not None]
+        limits = [figure for figure in comparison.list_figures_at_table_1(trials) if figure.rerun is not None]
         assert len(limits) == 9 and {figure.verdict for figure in limits} == {"other conditions"}
         paper = [
-            figure for figure in comparison.figures_at_table_1(replace(trials, level=1.0)) if figure.rerun is not None
+            figure
+            for figure in comparison.list_figures_at_table_1(replace(trials, level=1.0))
+            if figure.rerun is not None
         ]
         assert {figure.verdict for figure in paper} == {"other conditions"}, "rate, box and first mu are chosen"
         assert all(figure.conditions.startswith("1 kHz") for figure in paper)
         assert {figure.comparisons for figure in paper} == {len(paper)} == {9}
-        table = list(comparison.figures_of_table_2(trials))
+        table = list(comparison.list_figures_of_table_2(trials))
         printed = [figure for figure in table if figure.published is not None]
         assert len(printed) == 26 and {figure.verdict for figure in printed} == {"other conditions"}
-        claims = list(comparison.figures_of_claims(trials, dict.fromkeys(comparison.TIMES, "full")))
+        claims = list(comparison.list_figures_of_claims(trials, dict.fromkeys(comparison.TIMES, "full")))
         assert [figure.verdict for figure in claims[3:]] == ["needs --full"] * 3
         assert claims[0].verdict == verdict
 
@@ -211,7 +215,7 @@ def test_verdicts_need_draws_and_noise_of_the_papers_size_is_not_beaten(quiet):
 @pytest.fixture(scope="module")
 def fast():
     """One robot with the Stribeck velocities of Table 1 at 1 kHz and a tenth of the noise, without PSO-LM."""
-    return space6r.at_table_1(0.1, Extent(), ignore_progress)
+    return space6r.compare_at_table_1(0.1, Extent(), ignore_progress)
 
 
 def test_peaks_of_a_few_samples_are_identified(fast):
@@ -223,7 +227,7 @@ def test_peaks_of_a_few_samples_are_identified(fast):
     assert found["map_constants"].error < found["lm"].error < 0.03
     for value, constant in zip(true_velocities(trial), found["separable"].estimate.constants, strict=True):
         assert abs(constant.value - value) < 4.0 * constant.standard_deviation < value
-    verdicts = {figure.name: figure.verdict for figure in comparison.figures_at_table_1(fast)}
+    verdicts = {figure.name: figure.verdict for figure in comparison.list_figures_at_table_1(fast)}
     assert [name for name, verdict in verdicts.items() if verdict == "needs --full"] == [
         f"vb of Table 1, 1 kHz, noise x 0.1: error of {name} over {HYBRID}"
         for name in ("separable", "separable, weighted", "map_constants")
@@ -248,7 +252,7 @@ def test_the_monitor_updates_a_breakaway_torque_in_orbit(monkeypatch):
     assert found.delay < 10.0 and found.others == ()
     assert abs(found.estimated - found.true) < 4.0 * found.standard_deviation < 0.2 * found.true
     monkeypatch.setattr(orbit.FrictionRise, "from_seed", lambda seed: found)
-    answers = json.loads(json.dumps([figure.answer() for figure in space6r.figures_in_orbit(1)]))
+    answers = json.loads(json.dumps([figure.answer() for figure in space6r.list_figures_in_orbit(1)]))
     assert [(one["draws"], one["failed"]) for one in answers] == [(1, 0), (1, 0)]
 
 
@@ -259,7 +263,7 @@ def test_the_remainder_of_the_linearized_friction_is_below_its_bound():
 
 
 def test_the_motion_of_the_comparison_has_its_condition_number():
-    motion = space6r.conditions().motion
+    motion = space6r.list_conditions().motion
     value = np.exp(condition_raw(space6r.plan().problem.information.matrix(motion)).value)
     assert value == pytest.approx(115.08, abs=0.01) and value <= space6r.TARGETS["condition"]
 
@@ -267,17 +271,17 @@ def test_the_motion_of_the_comparison_has_its_condition_number():
 def test_a_network_follows_what_it_was_trained_on_and_little_else(quiet):
     pytest.importorskip("sklearn", reason="scikit-learn is not installed")
     trial = quiet.trials[0]
-    outcome = trained(trial, 1e-4)
+    outcome = train_network(trial, 1e-4)
     size = np.sqrt(np.mean(trial.torque**2))
     assert np.sqrt(2.0 * outcome.cost / trial.torque.size) < 0.2 * size < outcome.error
     assert outcome.error == pytest.approx(np.sqrt(np.mean((outcome.predicted - trial.clean) ** 2)))
 
 
 def test_notes_and_drawings(quiet):
-    lines = notes(quiet)
+    lines = list_notes(quiet)
     assert "82 parameters with a standard deviation" in lines[1]
     assert any(line.startswith("no torque depends on m1, mx1") for line in lines)
-    motion, torques, courses, errors = drawings([quiet, quiet])
+    motion, torques, courses, errors = draw_all([quiet, quiet])
     assert [len(panel.curves) for panel in motion.panels] == [6, 6, 6]
     assert len(torques.panels) == 6 and len(courses.panels) == len(errors.panels) == 2
     assert errors.panels[0].ticks == ("separable", "separable\nweighted", "lm", "map_\nconstants")
@@ -297,8 +301,8 @@ def test_temperature():
 
 
 def test_stribeck_velocities_below_the_resolution_of_samples_are_not_identifiable():
-    wide, narrow = velocity_deviations(0.05, MOTION), velocity_deviations(1e-3, MOTION)
-    assert np.all(wide < narrow) and np.all(np.isinf(velocity_deviations(1e-7, MOTION)))
+    wide, narrow = compute_velocity_deviations(0.05, MOTION), compute_velocity_deviations(1e-3, MOTION)
+    assert np.all(wide < narrow) and np.all(np.isinf(compute_velocity_deviations(1e-7, MOTION)))
 
 
 def test_what_is_identified_without_weight_does_not_carry_arms_on_the_ground():

@@ -10,13 +10,13 @@ from support.simulated import save_npz
 
 from robot_dyn_id.cli import main
 from robot_dyn_id.dynamics.regressor import Regressor
-from robot_dyn_id.excitation import MotionLimits, random_fourier
+from robot_dyn_id.excitation import MotionLimits, draw_random_fourier
 from robot_dyn_id.files.parameters import read_parameters
-from robot_dyn_id.files.shared import shared_file
+from robot_dyn_id.files.shared import find_shared_file
 from robot_dyn_id.files.term_values import read_term_values
 from robot_dyn_id.files.trajectory import StoredExcitation, write_trajectory
 from robot_dyn_id.model.robot import RobotModel
-from robot_dyn_id.simulation.sensors import Sensors, sample_times, simulated_recording
+from robot_dyn_id.simulation.sensors import Sensors, sample_times, simulate_recording
 
 VELOCITY = 0.06
 TERMS = f"""improved_stribeck: {{stribeck_velocity: {VELOCITY}, fci: 6.0, dfi: 3.0, kva: 5.0, kvb: 0.2, kvc: 0.3}}
@@ -38,13 +38,13 @@ def files(folder, model):
     parameters = np.concatenate([model.inertial_parameters, *(values for *_, values in valued)])
     for seed, name in ((1, "data"), (2, "other")):
         sensors = Sensors(np.full(len(model.joint_names), 0.1), 1e-6, 1e-4)
-        motion = random_fourier(model, seed, share=0.5)
+        motion = draw_random_fourier(model, seed, share=0.5)
         save_npz(
             folder / f"{name}.npz",
-            simulated_recording(regressor, parameters, motion, sample_times(20.0, 200.0), sensors, seed),
+            simulate_recording(regressor, parameters, motion, sample_times(20.0, 200.0), sensors, seed),
         )
     limits = MotionLimits.from_model(model, (1e3,), jerk=(1e6,))
-    stored = StoredExcitation.from_excitation(model, limits, random_fourier(model, 3, share=0.3), "")
+    stored = StoredExcitation.from_excitation(model, limits, draw_random_fourier(model, 3, share=0.3), "")
     write_trajectory(folder / "trajectory.yaml", stored)
 
 
@@ -60,7 +60,7 @@ def answer(capfd, *words):
 def test_identified_stribeck_friction_is_simulated_and_validated(name, tmp_path, capfd):
     files(tmp_path, arm(name))
     robot = ("--robot", tmp_path / "arm.urdf")
-    config = ("--config", shared_file("config/identification/space6r.yaml"))
+    config = ("--config", find_shared_file("config/identification/space6r.yaml"))
     identified = ("identify", tmp_path / "data.npz", *robot, *config, "--validate", tmp_path / "other.npz")
     code, found = answer(capfd, *identified, "--out", tmp_path / "run")
     assert code == 0 and found["held_out"]["all_joints_nrmse"] < 0.05

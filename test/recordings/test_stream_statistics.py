@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from support.recording_files import joint_state, text_message
 
-from robot_dyn_id.recordings.joint_states import header_stamps
+from robot_dyn_id.recordings.joint_states import read_header_stamps
 from robot_dyn_id.recordings.stream_statistics import StreamStatistics
 
 MS = 1_000_000
@@ -79,5 +79,5 @@ def test_nothing_and_a_single_message():
 def test_stamps_are_read_from_bytes_of_either_order():
     stamps = [0, 1, 1_700_000_000_123_456_789, 2**31 * 10**9 - 1]
     messages = [joint_state(stamp, ("a",), [0.0], little_endian=order) for stamp in stamps for order in (True, False)]
-    np.testing.assert_array_equal(header_stamps(messages), np.repeat(stamps, 2))
-    assert header_stamps([messages[2][:4], text_message("x")[:2]]).tolist() == [0, 0]
+    np.testing.assert_array_equal(read_header_stamps(messages), np.repeat(stamps, 2))
+    assert read_header_stamps([messages[2][:4], text_message("x")[:2]]).tolist() == [0, 0]

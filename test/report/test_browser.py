@@ -15,21 +15,21 @@ from support.result_pages import example_page
 from support.robots import PLANAR3R
 from support.simulated import TERMS, Simulated
 
-from robot_dyn_id.bench.growth import GrowthPoint, growth_page
+from robot_dyn_id.bench.growth import GrowthPoint, render_growth_page
 from robot_dyn_id.excitation import Demand, MotionLimits, make_excitation
-from robot_dyn_id.findings import definition
+from robot_dyn_id.findings import find_definition
 from robot_dyn_id.identification.comparison import compare_models
 from robot_dyn_id.identification.pipeline import identify
 from robot_dyn_id.identification.settings import Settings
 from robot_dyn_id.identification.validation.explanation import explain
 from robot_dyn_id.model.robot import RobotModel
-from robot_dyn_id.report.comparison import comparison_page
+from robot_dyn_id.report.comparison import render_comparison_page
 from robot_dyn_id.report.fleet import write_fleet_page
 from robot_dyn_id.report.html import write_html
 from robot_dyn_id.report.margins import PlannedMotion
 from robot_dyn_id.report.preview import PreviewOptions, write_preview
 from robot_dyn_id.report.result import write_result_page
-from robot_dyn_id.report.summary import identification_summary
+from robot_dyn_id.report.summary import summarize_identification
 
 ARM7 = PLANAR3R.parent / "arm7.urdf"
 PAGES = ("report", "comparison", "fleet", "preview", "growth", "result")
@@ -68,7 +68,7 @@ def write_pages(folder):
     arm = Simulated(ARM7.read_text())
     training, held_out = arm.record(1, noise=0.1), arm.record(2, noise=0.1)
     result = identify([training], [held_out], arm.model, Settings(terms=TERMS), "0.0.test")
-    summary = identification_summary(result, "p.yaml")
+    summary = summarize_identification(result, "p.yaml")
     write_html(
         folder / "report.html",
         summary,
@@ -79,7 +79,7 @@ def write_pages(folder):
     write_html(folder / "large.html", summary, explain(large, result.parameters, result.training), result.parameters)
     models = (result.parameters, result.parameters, result.parameters)
     compared = tuple(compare_models(models[0], other) for other in models[1:])
-    page = comparison_page(("one", "two", "three"), models, compared, (large, large, large))
+    page = render_comparison_page(("one", "two", "three"), models, compared, (large, large, large))
     (folder / "comparison.html").write_text(page, encoding="utf-8")
     write_fleet_page(folder / "fleet.html", FLEET)
     model = RobotModel.from_file(ARM7)
@@ -88,7 +88,7 @@ def write_pages(folder):
     write_preview(folder / "preview.html", model, motion, PreviewOptions(limits=limits))
     write_result_page(folder / "result.html", example_page())
     points = [GrowthPoint(size, 1.0, 5.0 + size / 1e4) for size in (1000, 10_000, 100_000)]
-    (folder / "growth.html").write_text(growth_page({"samples": points, "joints": points}), encoding="utf-8")
+    (folder / "growth.html").write_text(render_growth_page({"samples": points, "joints": points}), encoding="utf-8")
     for name in PAGES:
         text = (folder / f"{name}.html").read_text(encoding="utf-8")
         for word, long in LONG.items():
@@ -193,7 +193,7 @@ def test_the_name_of_a_finding_leads_to_its_explanation(tab, folder):
     assert links
     links[0].click()
     explanation = tab.driver.find_element("css selector", f"{tab.run('return location.hash')} .why p")
-    assert explanation.is_displayed() and explanation.text.startswith(definition(links[0].text).cause)
+    assert explanation.is_displayed() and explanation.text.startswith(find_definition(links[0].text).cause)
 
 
 @pytest.mark.parametrize("name", PAGES)

@@ -13,14 +13,14 @@ from support.model_nodes import identified, presliding
 from support.simulated import LIFT
 
 from robot_dyn_id.identification.comparison import compare_models
-from robot_dyn_id.report.comparison import comparison_page, comparison_summary, comparison_text
+from robot_dyn_id.report.comparison import format_comparison, render_comparison_page, summarize_comparison
 
 
 @pytest.mark.parametrize("other", [presliding, lambda: parameter_set(LIFT)], ids=["other friction", "another robot"])
 def test_a_comparison_shows_what_is_common_and_names_the_rest(other):
     models = (identified(), other())
     given = (("<day> 1", "day 2"), models, (compare_models(*models),), ())
-    page, text, summary = comparison_page(*given), comparison_text(*given), comparison_summary(*given)
+    page, text, summary = render_comparison_page(*given), format_comparison(*given), summarize_comparison(*given)
     difference = summary["differences"][0]
     assert html.escape("<day> 1") in page and "<day> 1" not in page
     assert "<h3>Not compared</h3>" in page and all(
@@ -46,7 +46,7 @@ def test_models_without_covariance_are_not_tested_and_kinds_of_effort_are_named(
     other = altered(scaled(bare, 1.2), effort={"kind": "current", "robot_compensates": ("none",), **drives})
     models = (altered(bare, effort={"kind": "torque", "robot_compensates": ("none",)}), other)
     given = (("a", "b"), models, (compare_models(*models),), ())
-    page, text, summary = comparison_page(*given), comparison_text(*given), comparison_summary(*given)
+    page, text, summary = render_comparison_page(*given), format_comparison(*given), summarize_comparison(*given)
     assert "not tested: the models have no covariance" in text and "Not tested" in page
     assert f"{one.base.names[0]} " in text and "no parameter in common" not in text + page
     assert "different kinds: torque, current" in text and "different kinds" in page
@@ -60,5 +60,8 @@ def test_common_training_data_are_named():
     note = "100% of the training data of one are those of the other"
     for against, shared in ((one, True), (other, False)):
         given = (("a", "b"), (one, against), (compare_models(one, against),), ())
-        assert [note in text for text in (comparison_text(*given), comparison_page(*given))] == [shared, shared]
-        assert comparison_summary(*given)["differences"][0]["shared_data"] == float(shared)
+        assert [note in text for text in (format_comparison(*given), render_comparison_page(*given))] == [
+            shared,
+            shared,
+        ]
+        assert summarize_comparison(*given)["differences"][0]["shared_data"] == float(shared)

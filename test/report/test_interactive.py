@@ -14,9 +14,9 @@ from robot_dyn_id.report.interactive import (
     PlotSheet,
     Series,
     Table,
-    min_max_buckets,
+    decimate_curves,
+    escape_script,
     pack_column,
-    script_safe,
 )
 from robot_dyn_id.report.plots import DisplayTime
 
@@ -48,14 +48,14 @@ def test_decimation_keeps_the_extremes_and_their_order():
     curve = np.sin(t)
     curve[777], curve[5001] = 9.0, -7.0
     gap = np.where((t > 50.0) & (t < 60.0), np.nan, curve)
-    places, (found, interrupted) = min_max_buckets(t, [curve, gap], 200)
+    places, (found, interrupted) = decimate_curves(t, [curve, gap], 200)
     assert len(places) == len(found) == 400 and np.all(np.diff(places) > 0.0)
     assert found.max() == 9.0 and found.min() == -7.0
     assert abs(places[np.argmax(found)] - t[777]) < 0.5 and abs(places[np.argmin(found)] - t[5001]) < 0.5
     assert np.isnan(interrupted[(places > 51.0) & (places < 59.0)]).all() and not np.isnan(found).any()
     falling = (places > 15.2) & (places < 16.8)
     assert np.all(np.diff(found[falling]) <= 0.0)
-    same, (kept,) = min_max_buckets(t, [curve], 6000)
+    same, (kept,) = decimate_curves(t, [curve], 6000)
     assert same is t and kept is not None and len(kept) == len(t)
 
 
@@ -65,7 +65,7 @@ def test_extremes_between_the_places_are_decimated_too():
     low, high = np.sin(t) - 0.1, np.sin(t) + 0.1
     high[33], low[70] = 9.0, -7.0
     for buckets in (10, 80, 4000):
-        places, (found,) = min_max_buckets(t, [np.stack([low, high])], buckets)
+        places, (found,) = decimate_curves(t, [np.stack([low, high])], buckets)
         assert len(places) == len(found) <= 200 and np.all(np.diff(places) >= 0.0)
         assert found.max() == 9.0 and found.min() == -7.0
         assert abs(places[np.argmax(found)] - 33.0) <= 100 / buckets + 1.0
@@ -95,4 +95,4 @@ def test_a_sheet_holds_a_column_once_and_cannot_end_its_script():
     assert (
         "</script>" not in sheet.json() and content["plots"]["plot-0"]["tables"][0]["series"][0]["label"] == "</script>"
     )
-    assert script_safe({"a": "<&>"}) == '{"a":"\\u003c\\u0026\\u003e"}'
+    assert escape_script({"a": "<&>"}) == '{"a":"\\u003c\\u0026\\u003e"}'

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
-from robot_dyn_id.report.bodies import quaternions
+from robot_dyn_id.report.bodies import convert_to_quaternions
 from robot_dyn_id.report.compiled_templates import CompiledTemplates
 
 
@@ -84,6 +84,6 @@ def test_quaternions_are_those_of_scipy():
     right_angles = 90.0 * np.indices((4, 4, 4)).reshape(3, -1).T
     attitudes = [Rotation.random(500, rng=1), Rotation.from_euler("xyz", right_angles, degrees=True)]
     rotation = Rotation.concatenate(attitudes).as_matrix()
-    found = quaternions(rotation.reshape(4, -1, 3, 3))
+    found = convert_to_quaternions(rotation.reshape(4, -1, 3, 3))
     assert found.shape == (4, 141, 4)
     assert found.reshape(-1, 4) == pytest.approx(Rotation.from_matrix(rotation).as_quat(), abs=1e-14)

@@ -16,7 +16,7 @@ from robot_dyn_id.excitation.collision.clearance import Clearance
 from robot_dyn_id.excitation.collision.meshes import simplify
 from robot_dyn_id.excitation.collision.obstacles import Scene, parse_obstacles
 from robot_dyn_id.model.robot import RobotModel
-from robot_dyn_id.model.screw import body_transforms
+from robot_dyn_id.model.screw import compute_body_transforms
 from robot_dyn_id.report.margins import PlannedMotion, limit_rows
 from robot_dyn_id.report.preview import PreviewOptions, write_preview
 
@@ -73,7 +73,7 @@ def test_its_figures_are_those_of_forward_kinematics(tmp_path):
     rows = [int(np.argmin(np.abs(motion.t - t))) for t in scene["t"]]
     assert np.array(scene["q"]) == pytest.approx(motion.q[:, rows].T, abs=1e-6)
     for frame in range(0, len(rows), 37):
-        truth = body_transforms(model, model.coupling @ motion.q[:, rows[frame]] + model.offset)
+        truth = compute_body_transforms(model, model.coupling @ motion.q[:, rows[frame]] + model.offset)
         for pose, placed in zip(scene["poses"][frame], truth, strict=True):
             assert pose[:3] == pytest.approx(placed[:3, 3], abs=1e-6)
             x, y, z, w = pose[3:]

@@ -3,7 +3,7 @@
 
 from pathlib import Path
 
-from robot_dyn_id.findings import definition
+from robot_dyn_id.findings import find_definition
 from robot_dyn_id.report.findings_page import write_markdown
 from robot_dyn_id.report.ranking import rank_findings
 
@@ -19,25 +19,27 @@ def test_the_page_of_the_documentation_is_current():
 def test_the_most_useful_findings_come_first():
     """Errors, warnings, information; causes in the recordings before what they cause; decisive information first."""
     codes = ("data_unused", "torque_error_high", "mass_matrix_indefinite", "clock_gaps", "clock_gaps", "held_out_error")
-    findings = [definition(code).found(f"{number}") for number, code in enumerate(codes)]
+    findings = [find_definition(code).found(f"{number}") for number, code in enumerate(codes)]
     ranked = rank_findings(findings, {"torque_error_high"})
     order = ("held_out_error", "clock_gaps", "mass_matrix_indefinite", "torque_error_high", "data_unused")
     assert tuple(group[0].code for group in ranked) == order
     assert [one.message for one in ranked[1]] == ["3", "4"]
-    excused = definition("clock_gaps").found("short", severity="info")
+    excused = find_definition("clock_gaps").found("short", severity="info")
     assert [len(group) for group in rank_findings([*findings, excused])] == [1, 2, 1, 1, 1, 1]
 
 
 def test_information_about_uses_comes_before_other_information():
     """A prior from geometry concerns no use: what limits one is read first, also where another figure decides."""
-    found = [definition(code).found(code) for code in ("prior_from_geometry", "outside_training", "gravity_uncertain")]
+    found = [
+        find_definition(code).found(code) for code in ("prior_from_geometry", "outside_training", "gravity_uncertain")
+    ]
     order = [group[0].code for group in rank_findings(found, {"gravity_uncertain"})]
     assert order == ["gravity_uncertain", "outside_training", "prior_from_geometry"]
 
 
 def test_assumptions_about_the_recording_lead_where_a_model_fails():
-    found = [definition(code).found(code) for code in ("gravity_uncertain", "joints_assumed_fixed")]
+    found = [find_definition(code).found(code) for code in ("gravity_uncertain", "joints_assumed_fixed")]
     decisive = {"gravity_uncertain"}
     assert [group[0].code for group in rank_findings(found, decisive)] == ["gravity_uncertain", "joints_assumed_fixed"]
-    failed = rank_findings([*found, definition("held_out_error").found("large")], decisive)
+    failed = rank_findings([*found, find_definition("held_out_error").found("large")], decisive)
     assert [group[0].code for group in failed] == ["held_out_error", "joints_assumed_fixed", "gravity_uncertain"]

@@ -16,24 +16,24 @@ from support.simulated import ARM, GRIPPER, LIFT, TERMS, Simulated, changed
 from robot_dyn_id.dynamics.regressor import Regressor
 from robot_dyn_id.dynamics.terms import Dahl, Offset, Viscous
 from robot_dyn_id.errors import InputError
-from robot_dyn_id.findings import definition, definitions, format_finding
-from robot_dyn_id.identification.assembly import with_values
+from robot_dyn_id.findings import find_definition, format_finding, list_definitions
+from robot_dyn_id.identification.assembly import replace_values
 from robot_dyn_id.identification.pipeline import identify, validate
 from robot_dyn_id.identification.settings import Settings
 from robot_dyn_id.identification.validation.explanation import explain
 from robot_dyn_id.identification.validation.uses import UseJudgment, format_figure, reduce_joints
 from robot_dyn_id.parameters import FitFor
 from robot_dyn_id.report.advice import STEPS, advise
-from robot_dyn_id.report.assets import number, percent, plus_minus
-from robot_dyn_id.report.friction import friction_curve, reversal_curve
+from robot_dyn_id.report.assets import format_percent, format_plus_minus, number
+from robot_dyn_id.report.friction import compute_friction_curve, compute_reversal_curve
 from robot_dyn_id.report.html import write_html
-from robot_dyn_id.report.plots import timeline
-from robot_dyn_id.report.summary import evaluation_summary, identification_summary
+from robot_dyn_id.report.plots import make_timeline
+from robot_dyn_id.report.summary import summarize_evaluation, summarize_identification
 from robot_dyn_id.report.text import (
     MAX_PRINTED_FINDINGS,
-    evaluation_text,
-    finding_lines,
-    identification_text,
+    format_evaluation,
+    format_findings_briefly,
+    format_identification,
     use_lines,
 )
 from robot_dyn_id.report.uses import list_joints
@@ -56,7 +56,7 @@ def awkward():
 
 
 def page_of(folder, result, **changes):
-    summary = identification_summary(result, "p.yaml") | changes
+    summary = summarize_identification(result, "p.yaml") | changes
     write_html(
         folder / "r.html", summary, explain(result.evaluation, result.parameters, result.training), result.parameters
     )
@@ -70,7 +70,7 @@ def judged(evaluation, **check):
 
 def test_the_summary_has_the_keys_that_others_rely_on():
     result = identified()
-    summary = identification_summary(result, "p.yaml")
+    summary = summarize_identification(result, "p.yaml")
     assert json.loads(json.dumps(summary, allow_nan=False)) == summary
     held_out, check = result.evaluation.held_out, result.evaluation.cross_check
     assert (summary["verdict"], tuple(summary["reasons"])) == (
@@ -93,7 +93,7 @@ def test_the_summary_has_the_keys_that_others_rely_on():
 
 def test_the_summary_lists_the_base_parameters():
     result = identified()
-    rows = identification_summary(result, "p.yaml")["base_parameters"]
+    rows = summarize_identification(result, "p.yaml")["base_parameters"]
     assert [row["name"] for row in rows] == list(result.parameters.base.names)
     assert [row["value"] for row in rows] == list(result.parameters.estimate.values)
     assert [row["standard_deviation"] for row in rows] == list(result.parameters.estimate.standard_deviations)
@@ -110,7 +110,7 @@ def test_what_is_not_finite_is_null():
         result.parameters, estimate={"standard_deviations": np.full(len(result.parameters.base.names), np.inf)}
     )
     broken = replace(with_evaluation(result, judged(result.evaluation, torque=np.nan)), parameters=unknown)
-    summary = json.loads(json.dumps(identification_summary(broken, "p.yaml"), allow_nan=False))
+    summary = json.loads(json.dumps(summarize_identification(broken, "p.yaml"), allow_nan=False))
     assert summary["cross_check"]["max_difference"] is None
     assert summary["cross_check"]["passed"] is False
     assert {row["standard_deviation"] for row in summary["base_parameters"]} == {None}
@@ -121,7 +121,7 @@ def test_a_validation_counts_the_rows_it_compared():
     recording = Simulated().record(3, noise=0.1)
     holes = changed(recording, tau=lambda tau: np.where(np.arange(len(tau))[:, None] % 500 == 7, np.nan, tau))
     evaluation = validate([holes], parameters, Settings(terms=TERMS))
-    summary = evaluation_summary(evaluation, "p.yaml", parameters)
+    summary = summarize_evaluation(evaluation, "p.yaml", parameters)
     assert summary["rows"]["used"] == 3 * evaluation.held_out.samples
     assert summary["rows"]["dropped"] == sum(summary["rows"]["reasons"].values()) == 4
     assert summary["held_out_sources"] == [holes.source]
@@ -145,7 +145,7 @@ def test_the_page_shows_every_joint_and_parameter(tmp_path):
     for word in ("good", "weak", "not excited"):
         assert page.count("span", f"s-{word.split()[0]}") == result.parameters.estimate.status.count(word)
     for code in {one.code for one in result.evaluation.findings}:
-        assert definition(code).cause in page.text
+        assert find_definition(code).cause in page.text
     assert [entry.name for entry in tmp_path.iterdir()] == ["r.html"]
     assert len(text) < 2_000_000
 
@@ -154,13 +154,13 @@ def test_parameters_that_are_zero_are_folded_and_never_good(tmp_path):
     result = identified()
     names, values = result.parameters.base.names, result.parameters.estimate.values.copy()
     values[[names.index("fv1"), names.index("fc2")]] = 0.0
-    result = replace(result, parameters=with_values(result.parameters, values))
+    result = replace(result, parameters=replace_values(result.parameters, values))
     text = page_of(tmp_path, result)
     rows, zeros = (text[text.index(f'id="{table}"') :].split("</table>")[0] for table in ("base", "zeros"))
     assert all(f"<td>{name}</td>" in zeros and f"<td>{name}</td>" not in rows for name in ("fv1", "fc2"))
     assert zeros.count("<tr>") == 3 and "pill" not in zeros
     assert "2 more are zero" in text and f"{len(names)} parameters: " in text and "2 zero" in text
-    assert "; 2 zero, " in identification_text(result)
+    assert "; 2 zero, " in format_identification(result)
 
 
 def test_the_page_states_how_many_samples_are_drawn(tmp_path):
@@ -175,7 +175,7 @@ def test_the_page_states_how_many_samples_are_drawn(tmp_path):
 
 def test_the_page_and_the_table_answer_every_use(tmp_path):
     result = identified()
-    page, text = Page(page_of(tmp_path, result)), evaluation_text(result.evaluation)
+    page, text = Page(page_of(tmp_path, result)), format_evaluation(result.evaluation)
     uses = result.evaluation.uses
     assert len(uses) == len(USES)
     for judgment in uses:
@@ -196,7 +196,7 @@ def answering(summary, **answers):
 
 def test_advice_carries_the_limit_of_a_use_and_is_silent_about_unfit_ones():
     parameters = identified().parameters
-    summary = identification_summary(identified(), "p.yaml")
+    summary = summarize_identification(identified(), "p.yaml")
     everything = answering(summary, **dict.fromkeys(USES, "yes"))
     assert advise(parameters, everything) == list(STEPS)
     partly = advise(parameters, answering(everything, forward_simulation="limited", feed_forward="no"))
@@ -209,7 +209,7 @@ def test_advice_carries_the_limit_of_a_use_and_is_silent_about_unfit_ones():
 
 def test_no_export_is_advised_that_would_be_refused():
     parameters = identified().parameters
-    everything = answering(identification_summary(identified(), "p.yaml"), **dict.fromkeys(USES, "yes"))
+    everything = answering(summarize_identification(identified(), "p.yaml"), **dict.fromkeys(USES, "yes"))
     refused = altered(parameters, judgment={"verdict": "bad"})
     assert not any(one.command[0] == "export" for one in advise(refused, everything))
     assert any(one.command[0] == "export" for one in advise(parameters, everything))
@@ -285,22 +285,26 @@ def test_three_joints_in_a_row_are_a_range():
 
 
 def test_at_most_three_findings_are_printed_with_their_codes():
-    codes = [one.code for one in definitions()][:8]
-    findings = [definition(code).found(f"{code} found", severity="warning") for code in [*codes, codes[2], codes[2]]]
-    lines = list(finding_lines(findings))
+    codes = [one.code for one in list_definitions()][:8]
+    findings = [
+        find_definition(code).found(f"{code} found", severity="warning") for code in [*codes, codes[2], codes[2]]
+    ]
+    lines = list(format_findings_briefly(findings))
     assert len(lines) == MAX_PRINTED_FINDINGS + 1 == 4
     for code, line in zip(codes[:3], lines[:3], strict=True):
         assert f"! warning {code}: {code} found" in line
     assert lines[2].endswith("(and 2 more)")
     assert lines[3] == "  ! and 5 more: see the report"
-    assert len(list(finding_lines(findings[:3]))) == 3
-    (line,) = finding_lines([definition(codes[0]).found("found", severity="info")])
+    assert len(list(format_findings_briefly(findings[:3]))) == 3
+    (line,) = format_findings_briefly([find_definition(codes[0]).found("found", severity="info")])
     assert line.startswith(f"  - info {codes[0]}: found")
 
 
 def test_joints_of_further_findings_of_one_code_are_printed():
-    findings = [definition("joint_not_identifiable").found(f"{joint} is not", [joint]) for joint in ("a", "b", "c")]
-    (line,) = finding_lines(findings)
+    findings = [
+        find_definition("joint_not_identifiable").found(f"{joint} is not", [joint]) for joint in ("a", "b", "c")
+    ]
+    (line,) = format_findings_briefly(findings)
     assert line.endswith("(other findings with this code: b, c)")
 
 
@@ -311,7 +315,7 @@ def test_names_are_escaped(tmp_path):
         page_of(
             tmp_path,
             result,
-            findings=[definition("data_unused").found("</ul><script>alert(1)</script>").summary()],
+            findings=[find_definition("data_unused").found("</ul><script>alert(1)</script>").summary()],
             parameters_file="<i>",
         )
     )
@@ -338,7 +342,7 @@ def test_a_bad_verdict_stands_at_the_top(tmp_path):
     parameters = identified().parameters
     doubled = changed(Simulated().record(3, noise=0.1), tau=lambda tau: 2.5 * tau + 1.0)
     evaluation = validate([doubled], parameters, Settings(terms=TERMS))
-    summary = evaluation_summary(evaluation, "p.yaml", parameters)
+    summary = summarize_evaluation(evaluation, "p.yaml", parameters)
     write_html(tmp_path / "r.html", summary, explain(evaluation, parameters), parameters)
     page = Page((tmp_path / "r.html").read_text(encoding="utf-8"))
     assert evaluation.verdict.word == "bad" and page.count("div", "bad") == 1
@@ -364,7 +368,7 @@ def test_a_missing_folder_is_refused(tmp_path):
 
 def test_friction_is_the_sum_of_the_terms():
     parameters = identified().parameters
-    curve = friction_curve(parameters, Regressor.from_parameters(parameters), 1)
+    curve = compute_friction_curve(parameters, Regressor.from_parameters(parameters), 1)
     value = dict(zip(parameters.base.names, parameters.estimate.values, strict=True))
     width = parameters.terms.constant_values[1]
     expected = value["fv2"] * curve.speed + value["fc2"] * np.tanh(curve.speed / width) + value["off2"]
@@ -378,8 +382,8 @@ def test_friction_is_the_sum_of_the_terms():
 def test_friction_holds_that_of_mimic_followers():
     gripper = Simulated(GRIPPER)
     parameters = identified(GRIPPER).parameters
-    truth = with_values(parameters, gripper.base_values)
-    curve = friction_curve(truth, Regressor.from_parameters(truth), 1)
+    truth = replace_values(parameters, gripper.base_values)
+    curve = compute_friction_curve(truth, Regressor.from_parameters(truth), 1)
     still = np.zeros_like(curve.speed)
     columns = {name: term.columns(still, curve.speed, still)[0] for name, term in zip("vco", TERMS, strict=True)}
     half = [term.columns(still, -0.5 * curve.speed, still)[0] for term in TERMS]
@@ -389,14 +393,14 @@ def test_friction_holds_that_of_mimic_followers():
 
 def test_presliding_friction_after_a_reversal():
     terms = (Viscous(), Dahl(), Offset())
-    parameters = with_values(identified(LIFT, terms).parameters, Simulated(LIFT, terms).base_values)
-    curve = reversal_curve(parameters, Regressor.from_parameters(parameters), 1)
+    parameters = replace_values(identified(LIFT, terms).parameters, Simulated(LIFT, terms).base_values)
+    curve = compute_reversal_curve(parameters, Regressor.from_parameters(parameters), 1)
     levels = np.array([0.1, 0.2, 0.3, 0.4, 0.5, 0.6])
     expected = levels @ (1.0 - 2.0 * np.exp(-curve.displacement / Dahl().displacements[:, None]))
     np.testing.assert_allclose(curve.effort, expected, rtol=1e-9, atol=1e-9)
     assert (curve.unit, curve.displacement_unit) == ("N m", "rad")
     plain = identified().parameters
-    assert reversal_curve(plain, Regressor.from_parameters(plain), 0) is None
+    assert compute_reversal_curve(plain, Regressor.from_parameters(plain), 0) is None
 
 
 def test_the_page_shows_presliding_friction(tmp_path):
@@ -410,14 +414,14 @@ def test_friction_that_was_not_excited_has_no_band():
     sigma = np.where(np.array(parameters.base.names) == "fv1", np.inf, parameters.estimate.standard_deviations)
     unknown = altered(parameters, estimate={"standard_deviations": sigma})
     regressor = Regressor.from_parameters(unknown)
-    assert friction_curve(unknown, regressor, 0).sigma is None
-    assert friction_curve(unknown, regressor, 2).sigma is not None
-    assert friction_curve(altered(parameters, ranges={"dq_max": np.zeros(3)}), regressor, 0) is None
+    assert compute_friction_curve(unknown, regressor, 0).sigma is None
+    assert compute_friction_curve(unknown, regressor, 2).sigma is not None
+    assert compute_friction_curve(altered(parameters, ranges={"dq_max": np.zeros(3)}), regressor, 0) is None
 
 
 def test_interruptions_are_cut_out_of_plots():
     t = np.concatenate([5.0 + np.arange(50) * 0.1, 1000.0 + np.arange(50) * 0.1, np.arange(20) * 0.1])
-    time, breaks, starts = timeline(t)
+    time, breaks, starts = make_timeline(t)
     assert list(breaks) == [50, 100]
     assert list(np.flatnonzero(np.isnan(time))) == [50, 101]
     finite = time[np.isfinite(time)]
@@ -439,16 +443,16 @@ def test_interruptions_are_cut_out_of_plots():
     ],
 )
 def test_values_end_where_sigma_does(value, sigma, texts):
-    assert plus_minus(value, sigma) == texts
+    assert format_plus_minus(value, sigma) == texts
 
 
 def test_numbers_as_text():
-    assert [percent(x) for x in (None, 0.0214, -0.433, 147.963)] == [
+    assert [format_percent(x) for x in (None, 0.0214, -0.433, 147.963)] == [
         "\u2013",
         "2.1\u00a0%",
         "\u221243.3\u00a0%",
         "148\u00a0\u00d7",
     ]
-    assert [percent(x) for x in (-1e-5, 9.994, 622.65)] == ["0.0\u00a0%", "999.4\u00a0%", "623\u00a0\u00d7"]
+    assert [format_percent(x) for x in (-1e-5, 9.994, 622.65)] == ["0.0\u00a0%", "999.4\u00a0%", "623\u00a0\u00d7"]
     assert [number(x) for x in (None, -9.81, 1e-15)] == ["\u2013", "\u22129.81", "1e\u221215"]
     assert [number(x, 3, padded=True) for x in (0.8, 783.0, 1e-15)] == ["0.800", "783", "1.00e\u221215"]

@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 from support.simulated import Simulated, changed
 
-from robot_dyn_id.dynamics.regressor import Regressor, terms_on_joints
+from robot_dyn_id.dynamics.regressor import Regressor, place_terms_on_joints
 from robot_dyn_id.dynamics.terms import Dahl
 from robot_dyn_id.errors import InputError
 from robot_dyn_id.estimators.factors import Factors
 from robot_dyn_id.signals.blocks import NO_BLOCK, Blocks, Stretch
-from robot_dyn_id.signals.trials import FilteredTrials, SignalSettings, measured_windows
+from robot_dyn_id.signals.trials import FilteredTrials, SignalSettings, iterate_measured_windows
 from robot_dyn_id.signals.zeros import EffortZeros
 
 ROBOT = Simulated()
@@ -148,11 +148,11 @@ class TestExcerpt:
 
 def test_parts_of_the_same_signals_share_a_pass_and_see_the_same_windows(trials):
     """Blocks with other zeros of the efforts, and states of friction that continue through all of them."""
-    regressor = Regressor(ROBOT.model, terms_on_joints(ROBOT.model, (Dahl(),)))
+    regressor = Regressor(ROBOT.model, place_terms_on_joints(ROBOT.model, (Dahl(),)))
     blocks, rng = trials.blocks(), np.random.default_rng(0)
     zeros = [EffortZeros(rng.normal(size=(2, len(ROBOT.joints))), np.ones(2, bool), np.ones((2, 1))) for _ in range(8)]
     parts = [replace(trials.block_only(number, blocks), zeros=zeros[number]) for number in range(8)]
-    found = list(measured_windows([(part, regressor) for part in parts]))
+    found = list(iterate_measured_windows([(part, regressor) for part in parts]))
     for number, part in enumerate(parts):
         together = [window for other, window in found if other == number]
         alone = [window for window in part.along(regressor) if window.used.any()]
@@ -168,7 +168,7 @@ def test_parts_of_the_same_signals_share_a_pass_and_see_the_same_windows(trials)
 def test_parts_of_other_signals_have_passes_of_their_own(trials):
     other = trials.with_motion(2.0, trials.plan.recorded_velocity)
     regressor = ROBOT.regressor
-    found = list(measured_windows([(trials, regressor), (other, regressor)]))
+    found = list(iterate_measured_windows([(trials, regressor), (other, regressor)]))
     for number, part in enumerate((trials, other)):
         own = [window.motion.ddq for place, window in found if place == number]
         expected = [window.motion.ddq for window in part if window.used.any()]

@@ -10,7 +10,7 @@ from support.simulated import at_chunk_size, changed, sines
 from robot_dyn_id.data.chunk import Chunk
 from robot_dyn_id.data.recording import ArrayRecording
 from robot_dyn_id.errors import InputError
-from robot_dyn_id.signals.cleaning import STAMPS, Drive, Repairs, clean, median_step
+from robot_dyn_id.signals.cleaning import STAMPS, Drive, Repairs, clean, compute_median_step
 
 STEP = 0.01
 
@@ -130,7 +130,7 @@ def test_a_current_without_a_gain_is_refused_by_name():
 
 def test_the_median_step_is_that_of_the_same_samples_whatever_the_chunks():
     t = np.cumsum(np.where(np.arange(STAMPS + 30_000) < STAMPS, 0.01, 0.001))
-    steps = {median_step(at_chunk_size(sines(t, 1), size), ("j0",)) for size in (999, 24_576, 10**6)}
+    steps = {compute_median_step(at_chunk_size(sines(t, 1), size), ("j0",)) for size in (999, 24_576, 10**6)}
     assert len(steps) == 1
     assert steps.pop() == pytest.approx(0.01)
 
@@ -138,4 +138,4 @@ def test_the_median_step_is_that_of_the_same_samples_whatever_the_chunks():
 @pytest.mark.parametrize(("t", "words"), [([0.0], "only 1 sample,"), ([0.0, 0.0, 0.0], "never advance")])
 def test_a_clock_that_does_not_advance_is_refused(t, words):
     with pytest.raises(InputError, match=words):
-        median_step(sines(np.array(t)), ("j0",))
+        compute_median_step(sines(np.array(t)), ("j0",))

@@ -4,7 +4,7 @@
 import numpy as np
 import pytest
 
-from robot_dyn_id.signals.ends import continuation, filter_with_derivatives
+from robot_dyn_id.signals.ends import filter_with_derivatives, predict_continuation
 from robot_dyn_id.signals.filtering import LowPass
 
 CUTOFF = 5.0
@@ -57,7 +57,7 @@ def test_accelerations_at_the_ends_are_those_of_the_robot(motion, largest, rate,
 def test_a_joint_at_rest_stays_at_rest():
     t = np.arange(0.0, 8.0, 0.01)
     q = np.stack([np.full(len(t), 0.7), quantized(0.3 + 1e-4 * np.random.default_rng(0).normal(size=len(t)), 12)])
-    after = continuation(q, 100.0, LowPass(CUTOFF))
+    after = predict_continuation(q, 100.0, LowPass(CUTOFF))
     np.testing.assert_allclose(after[0], 0.7)
     np.testing.assert_allclose(after[1], q[1].mean(), atol=2e-3)
 

@@ -9,22 +9,22 @@ from scipy.optimize import minimize_scalar
 from support.robots import joint, urdf
 from support.simulated import TERMS, Simulated, changed
 
-from robot_dyn_id.dynamics.base_parameters import base_parameters
-from robot_dyn_id.dynamics.regressor import Motion, Regressor, terms_on_joints
+from robot_dyn_id.dynamics.base_parameters import compute_base_parameters
+from robot_dyn_id.dynamics.regressor import Motion, Regressor, place_terms_on_joints
 from robot_dyn_id.dynamics.terms import Coulomb, Stribeck, Viscous
 from robot_dyn_id.estimators import Separable, WeightedLeastSquares
 from robot_dyn_id.estimators.factors import Factors
 from robot_dyn_id.estimators.whitening import LaggedGrams
-from robot_dyn_id.excitation import random_fourier
+from robot_dyn_id.excitation import draw_random_fourier
 from robot_dyn_id.identification.pipeline import identify
 from robot_dyn_id.identification.settings import Settings
 from robot_dyn_id.identification.validation.holdout import split
 from robot_dyn_id.model.robot import RobotModel
-from robot_dyn_id.signals.processing import at_rest
-from robot_dyn_id.signals.reversals import slowest_speeds, velocity_noise
+from robot_dyn_id.signals.processing import find_rest
+from robot_dyn_id.signals.reversals import estimate_velocity_noise, find_slowest_speeds
 from robot_dyn_id.signals.survey import survey
 from robot_dyn_id.signals.trials import FilteredTrials, SignalSettings, plan_signals
-from robot_dyn_id.simulation.sensors import Sensors, sample_times, simulated_recording
+from robot_dyn_id.simulation.sensors import Sensors, sample_times, simulate_recording
 
 
 @pytest.fixture(scope="module")
@@ -81,7 +81,7 @@ def test_slow_rows_are_left_out_joint_by_joint_and_no_others(robot, recording):
 def test_a_joint_at_rest_keeps_its_rows_and_one_that_reverses_does_not():
     t = np.arange(4000) / 1000.0
     speeds = np.where(t < 2.0, np.sin(2.0 * np.pi * t), 1e-4)
-    rest = at_rest(speeds, 0.01, 1000.0)
+    rest = find_rest(speeds, 0.01, 1000.0)
     assert not rest[t < 2.245].any() and rest[t > 2.255].all()  # 0.25 s after the last sample that is fast, 1.998 s
 
 
@@ -102,21 +102,21 @@ def test_rows_that_are_left_out_do_not_change_what_is_known_of_the_noise(robot):
 @pytest.mark.parametrize("velocity", ["recorded", "derivative"])
 def test_the_noise_of_the_velocity_is_found_from_the_data(robot, rate, velocity):
     """Within 15 % of what is left of the known noise behind the low-pass."""
-    motion = random_fourier(robot.model, 1)
+    motion = draw_random_fourier(robot.model, 1)
     sensors = Sensors(np.zeros(3), 1e-4, 0.01)
-    recording = simulated_recording(robot.regressor, robot.parameters, motion, sample_times(40.0, rate), sensors, 1)
+    recording = simulate_recording(robot.regressor, robot.parameters, motion, sample_times(40.0, rate), sensors, 1)
     trials = prepared(recording, robot.joints, 8.0, velocity)
     errors = [(p.motion.dq - motion.evaluate(p.t)[1])[:, p.own] for p in trials]
     truth = np.sqrt(np.mean(np.concatenate(errors, axis=1) ** 2, axis=1))
-    np.testing.assert_allclose(velocity_noise(trials), truth, rtol=0.15)
+    np.testing.assert_allclose(estimate_velocity_noise(trials), truth, rtol=0.15)
 
 
 def test_given_thresholds_are_used():
     joints, fastest = ("a", "b", "c"), np.array([1.0, 2.0, 0.02])
     noise = np.array([0.01, 0.02, 0.03])
-    assert slowest_speeds(joints, 0.0, {}, lambda: noise, fastest) == ((0.0, 0.0, 0.0), ())
-    assert slowest_speeds(joints, 0.01, {"b": 0.5}, lambda: noise, fastest) == ((0.01, 0.5, 0.01), ())
-    speeds, (finding,) = slowest_speeds(joints, "auto", {"a": 0.0}, lambda: noise, fastest)
+    assert find_slowest_speeds(joints, 0.0, {}, lambda: noise, fastest) == ((0.0, 0.0, 0.0), ())
+    assert find_slowest_speeds(joints, 0.01, {"b": 0.5}, lambda: noise, fastest) == ((0.01, 0.5, 0.01), ())
+    speeds, (finding,) = find_slowest_speeds(joints, "auto", {"a": 0.0}, lambda: noise, fastest)
     assert speeds == (0.0, pytest.approx(0.06), 0.0)
     assert (finding.code, finding.joints) == ("slow_rows_kept", ("c",))
 
@@ -152,19 +152,19 @@ class Reversing:
         self.truth = self.regressor((Viscous(), Stribeck(0.05)))
         self.parameters = np.concatenate([self.model.inertial_parameters, [4.0, 5.0, 8.0 - 5.0]])
         sensors = Sensors(np.array([0.5]), 1e-5, 0.005)
-        motion = random_fourier(self.model, seed)
-        recording = simulated_recording(self.truth, self.parameters, motion, sample_times(60.0, 500.0), sensors, seed)
+        motion = draw_random_fourier(self.model, seed)
+        recording = simulate_recording(self.truth, self.parameters, motion, sample_times(60.0, 500.0), sensors, seed)
         self.trials = prepared(recording, self.model.joint_names, 6.25)
-        held_out = Motion(*random_fourier(self.model, seed + 100).evaluate(np.linspace(0.0, 50.0, 10_001))[:3])
+        held_out = Motion(*draw_random_fourier(self.model, seed + 100).evaluate(np.linspace(0.0, 50.0, 10_001))[:3])
         self.slow = held_out.take(np.abs(held_out.dq[0]) < 0.1)
 
     def regressor(self, terms):
-        return Regressor(self.model, terms_on_joints(self.model, terms))
+        return Regressor(self.model, place_terms_on_joints(self.model, terms))
 
     def fit(self, terms, slowest):
         """Torque error of the fit where the held-out motion is slow, and what it leaves of the training torque."""
         regressor = self.regressor(terms)
-        columns = base_parameters(regressor).independent
+        columns = compute_base_parameters(regressor).independent
         factors = Factors.from_problem(without(self.trials, (slowest,)).problem(regressor, columns))
         values = factors.solve(np.ones(1)).values
         difference = regressor.torque(self.slow, values, columns) - self.truth.torque(self.slow, self.parameters)
@@ -184,7 +184,7 @@ class Reversing:
 @pytest.mark.parametrize("seed", [1, 2])
 def test_stribeck_friction_at_a_reversal_is_ten_times_better_than_coulomb(seed):
     case = Reversing(seed)
-    threshold = 3.0 * float(velocity_noise(case.trials)[0])
+    threshold = 3.0 * float(estimate_velocity_noise(case.trials)[0])
     coulomb = min(case.fit((Viscous(), Coulomb(width)), 0.0)[0] for width in (0.0, 0.02))
     for slowest in (threshold, 3.0 * 0.005):  # of the filtered velocity, and of the recorded one
         error, velocity = case.stribeck(slowest)
@@ -203,9 +203,9 @@ VELOCITY = 0.002
 def narrow():
     """Three joints at 1 kHz with a narrow peak, velocities from positions with noise of 1 urad."""
     robot = Simulated(terms=(Viscous(), Stribeck(VELOCITY)))
-    motion = random_fourier(robot.model, 1)
+    motion = draw_random_fourier(robot.model, 1)
     sensors = Sensors(np.full(3, 0.02), 1e-6, None)
-    return robot, simulated_recording(robot.regressor, robot.parameters, motion, sample_times(20.0, 1000.0), sensors, 1)
+    return robot, simulate_recording(robot.regressor, robot.parameters, motion, sample_times(20.0, 1000.0), sensors, 1)
 
 
 @pytest.mark.slow
@@ -225,7 +225,7 @@ def test_slow_samples_near_a_peak_do_not_spread(narrow):
     """Whatever is measured while the sign of the velocity is not known, the rows are the same."""
     robot, recording = narrow
     trials = prepared(recording, robot.joints, 6.0, "derivative")
-    slowest = tuple(3.0 * velocity_noise(trials))
+    slowest = tuple(3.0 * estimate_velocity_noise(trials))
     wrong = recording.samples.tau.copy()
     for part in trials:
         slow = part.own & (np.abs(part.motion.dq) < np.array(slowest)[:, None])

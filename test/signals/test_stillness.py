@@ -12,14 +12,14 @@ from robot_dyn_id.data.chunk import Chunk
 from robot_dyn_id.data.recording import ArrayRecording
 from robot_dyn_id.errors import UnsafeDataError, UsageError
 from robot_dyn_id.estimators import WeightedLeastSquares
-from robot_dyn_id.excitation import random_fourier
+from robot_dyn_id.excitation import draw_random_fourier
 from robot_dyn_id.identification.pipeline import identify, validate
 from robot_dyn_id.identification.settings import DEFAULT_TERMS, Settings
 from robot_dyn_id.identification.validation.holdout import split
 from robot_dyn_id.signals.cutoff import CUTOFF_PER_BANDWIDTH
-from robot_dyn_id.signals.stillness import Stillness, stillness
+from robot_dyn_id.signals.stillness import Stillness, find_stillness
 from robot_dyn_id.signals.survey import PERIODOGRAM
-from robot_dyn_id.simulation.sensors import Sensors, sample_times, simulated_recording
+from robot_dyn_id.simulation.sensors import Sensors, sample_times, simulate_recording
 
 RATE = 100.0
 
@@ -83,9 +83,9 @@ def robot():
 
 
 def eased(robot, seed):
-    motion = Eased(random_fourier(robot.model, seed), [0.0, PAUSE / RATE, 40.0])
+    motion = Eased(draw_random_fourier(robot.model, seed), [0.0, PAUSE / RATE, 40.0])
     sensors = Sensors(np.full(3, 0.1), 1e-6, 1e-3, 0.0)
-    return simulated_recording(robot.regressor, robot.parameters, motion, sample_times(40.0, RATE), sensors, seed)
+    return simulate_recording(robot.regressor, robot.parameters, motion, sample_times(40.0, RATE), sensors, seed)
 
 
 @pytest.fixture(scope="module")
@@ -202,7 +202,7 @@ def test_validation_data_at_rest_are_refused_or_reported(robot, clean, reference
 
 def rests_of(q, t):
     names = tuple(f"j{number}" for number in range(q.shape[1]))
-    return stillness(ArrayRecording("x", names, Chunk(t, q)), names)
+    return find_stillness(ArrayRecording("x", names, Chunk(t, q)), names)
 
 
 def at_rest_until(rate, rest, noise, joints=7, length=60.0, seed=0, frequency=0.3):
@@ -251,7 +251,7 @@ def test_short_rests_belong_to_a_motion(rest, found):
 @pytest.mark.slow
 def test_the_size_of_chunks_does_not_matter(clean, robot):
     data = disturbed(clean, "all")
-    (found,) = {stillness(at_chunk_size(data, size), robot.joints) for size in (1, 37, 10**6)}
+    (found,) = {find_stillness(at_chunk_size(data, size), robot.joints) for size in (1, 37, 10**6)}
     assert len(found.spans) == 3
 
 

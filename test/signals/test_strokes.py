@@ -11,12 +11,12 @@ from robot_dyn_id.data.chunk import Chunk
 from robot_dyn_id.data.recording import ArrayRecording
 from robot_dyn_id.dynamics.regressor import Regressor
 from robot_dyn_id.errors import InputError
-from robot_dyn_id.excitation import random_fourier
+from robot_dyn_id.excitation import draw_random_fourier
 from robot_dyn_id.excitation.forms.logistic import Logistic
 from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.signals.strokes import RecordedStrokes
 from robot_dyn_id.signals.trials import FilteredTrials, SignalSettings
-from robot_dyn_id.simulation.sensors import Sensors, sample_times, simulated_recording
+from robot_dyn_id.simulation.sensors import Sensors, sample_times, simulate_recording
 
 MODEL = RobotModel.from_urdf(
     urdf(joint("one", "base", "l1", axis="0 1 0"), joint("two", "l1", "l2", axis="0 1 0"), links=2)
@@ -27,7 +27,7 @@ MOTION = Logistic(np.array([0.3, -0.2]), 8.0, 2, (1, 0), np.array([1.5, 1.0]), n
 def recorded(motion=MOTION, noise=1e-4, seed=0):
     sensors = Sensors(np.full(2, 0.01), noise, None)
     t = sample_times(motion.duration, 200.0)
-    return simulated_recording(Regressor(MODEL), MODEL.inertial_parameters, motion, t, sensors, seed)
+    return simulate_recording(Regressor(MODEL), MODEL.inertial_parameters, motion, t, sensors, seed)
 
 
 def test_every_stroke_is_found_with_its_shape():
@@ -75,7 +75,7 @@ def test_strokes_are_those_of_the_recordings_that_are_filtered():
 def test_other_motions_are_refused_by_name():
     names = MODEL.joint_names
     with pytest.raises(InputError, match=r"joint (one|two) deviates by .* from a logistic stroke"):
-        RecordedStrokes.from_recordings([recorded(random_fourier(MODEL, 1))], names)
+        RecordedStrokes.from_recordings([recorded(draw_random_fourier(MODEL, 1))], names)
     still = ArrayRecording("still", names, Chunk(np.arange(100) / 100.0, np.zeros((100, 2)), None, np.zeros((100, 2))))
     with pytest.raises(InputError, match="still: no strokes"):
         RecordedStrokes.from_recordings([still], names)

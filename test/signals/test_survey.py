@@ -9,7 +9,7 @@ from support.observations import CountedRecording
 from support.simulated import Simulated, at_chunk_size, changed, sines
 
 from robot_dyn_id.errors import InputError
-from robot_dyn_id.excitation import random_fourier
+from robot_dyn_id.excitation import draw_random_fourier
 from robot_dyn_id.signals import survey as module
 from robot_dyn_id.signals.survey import survey
 
@@ -27,7 +27,7 @@ def surveyed(*recordings, **options):
 
 def late_velocity(recording, delay, seed=1):
     """Velocity with a delay of `delay` [s]."""
-    return random_fourier(ROBOT.model, seed).evaluate(recording.samples.t - delay)[1].T
+    return draw_random_fourier(ROBOT.model, seed).evaluate(recording.samples.t - delay)[1].T
 
 
 @pytest.mark.parametrize("rate", [30.0, 100.0, 500.0])

@@ -8,7 +8,7 @@ from support.simulated import Simulated
 from robot_dyn_id.dynamics.regressor import Motion
 from robot_dyn_id.signals.filtering import LowPass
 from robot_dyn_id.signals.processing import SignalPlan
-from robot_dyn_id.signals.torque_shares import torque_shares
+from robot_dyn_id.signals.torque_shares import compute_torque_shares
 from robot_dyn_id.signals.trials import FilteredTrials
 
 ROBOT = Simulated()
@@ -27,7 +27,7 @@ def test_a_parameter_is_weak_by_the_torque_of_its_deviation(trials):
     values[zero] = 0.0
     deviations = np.full(len(values), 1e-6)
     deviations[zero] = 0.01
-    shares = torque_shares(ROBOT.regressor, ROBOT.base.independent, values, deviations, trials.ranges)
+    shares = compute_torque_shares(ROBOT.regressor, ROBOT.base.independent, values, deviations, trials.ranges)
     assert np.argmax(shares) == zero
     rng = np.random.default_rng(1)
     low, high, fast, hard = (getattr(trials.ranges, name)[:, None] for name in ("q_min", "q_max", "dq_max", "ddq_max"))
@@ -35,4 +35,6 @@ def test_a_parameter_is_weak_by_the_torque_of_its_deviation(trials):
     torque = ROBOT.regressor.torque(motion, values, ROBOT.base.independent)[0]
     assert shares[zero] == pytest.approx(0.01 / np.sqrt((torque**2).mean()), rel=0.1)
     deviations[zero] = np.inf
-    assert np.isinf(torque_shares(ROBOT.regressor, ROBOT.base.independent, values, deviations, trials.ranges)[zero])
+    assert np.isinf(
+        compute_torque_shares(ROBOT.regressor, ROBOT.base.independent, values, deviations, trials.ranges)[zero]
+    )

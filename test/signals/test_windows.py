@@ -6,14 +6,14 @@ import pytest
 from support.simulated import at_chunk_size, changed, sines
 
 from robot_dyn_id.signals.cleaning import Repairs, clean
-from robot_dyn_id.signals.windows import Cut, windows
+from robot_dyn_id.signals.windows import Cut, cut_windows
 
 STEP = 0.01
 CUT = Cut(step=STEP, core=64, margin=20)
 
 
 def cut(recording):
-    return list(windows(clean(recording, recording.joint_names, {}, STEP, Repairs()), CUT))
+    return list(cut_windows(clean(recording, recording.joint_names, {}, STEP, Repairs()), CUT))
 
 
 def jittered(start=0.0, count=500, gap_at=300):

@@ -8,7 +8,7 @@ from support.given_parameters import heavier
 from support.robots import MIMICS, panda_arm, ratio
 
 from robot_dyn_id.dynamics.dynamics import Dynamics
-from robot_dyn_id.dynamics.regressor import Regressor, terms_on_joints
+from robot_dyn_id.dynamics.regressor import Regressor, place_terms_on_joints
 from robot_dyn_id.dynamics.terms import TERMS
 from robot_dyn_id.errors import InputError, UsageError
 from robot_dyn_id.model.robot import RobotModel
@@ -22,7 +22,7 @@ FADING = {"stribeck": 0.5, "absolute_velocity": 0.05, "coulomb": 0.2}
 
 def robots(model, values, count, seed=0):
     """A robot with terms, and parameters of `count` unlike copies, shape (count, c)."""
-    regressor = Regressor(model, terms_on_joints(model, [TERMS[name]() for name in values]))
+    regressor = Regressor(model, place_terms_on_joints(model, [TERMS[name]() for name in values]))
     rng = np.random.default_rng(seed)
     terms = np.array([values[column.term.name] for column in regressor.term_columns])
     bodies = np.array([heavier(model, k) for k in range(count)])

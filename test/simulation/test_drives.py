@@ -9,7 +9,7 @@ from robot_dyn_id.data.trajectory_points import TrajectoryPoints
 from robot_dyn_id.errors import InputError
 from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.simulation.drives import Drives
-from robot_dyn_id.simulation.plant import nominal_dynamics
+from robot_dyn_id.simulation.plant import make_nominal_dynamics
 from robot_dyn_id.simulation.simulated_robot import EITHER, Actuation, SimulatedRobot
 
 Q = np.array([0.2, 0.5, -0.4])
@@ -17,7 +17,7 @@ Q = np.array([0.2, 0.5, -0.4])
 
 def robot():
     model = RobotModel.from_urdf(ARM)
-    dynamics = nominal_dynamics(model, np.full(3, 0.5), np.full(3, 0.1), 0.0)
+    dynamics = make_nominal_dynamics(model, np.full(3, 0.5), np.full(3, 0.1), 0.0)
     return SimulatedRobot(dynamics, Q, 0.002, Actuation(EITHER, limit_effort=False))
 
 

@@ -9,7 +9,7 @@ from support.model_nodes import identified, impossible
 from robot_dyn_id.data.trajectory_points import TrajectoryPoints
 from robot_dyn_id.dynamics.dynamics import Dynamics
 from robot_dyn_id.errors import InputError, UsageError
-from robot_dyn_id.identification.assembly import with_values
+from robot_dyn_id.identification.assembly import replace_values
 from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.simulation.controllers import Gains
 from robot_dyn_id.simulation.effort_control import CommandedEfforts, slew_rates
@@ -231,13 +231,13 @@ def test_another_model_takes_over_within_the_blend_time_and_one_that_is_refused_
     np.testing.assert_allclose(
         started[round(START / STEP) + 1], arm.law.dynamics.gravity(arm.law.tracker.setpoint(0.0).q), rtol=0.05
     )
-    arm.use(with_values(identified(), 1.2 * identified().estimate.values))
+    arm.use(replace_values(identified(), 1.2 * identified().estimate.values))
     efforts = arm.hold(round(BLEND / STEP) + 2)
     assert np.abs(np.diff(np.vstack([first, efforts]), axis=0)).max() < 0.05 * np.abs(first).max()
     np.testing.assert_allclose(efforts[-1], arm.law.dynamics.gravity(arm.truth()[0]), rtol=1e-9)
     used = arm.law.dynamics
     with pytest.raises(InputError, match="needs"):
-        arm.use(with_values(identified(), 100.0 * identified().estimate.values))
+        arm.use(replace_values(identified(), 100.0 * identified().estimate.values))
     arm.law = make_law(COMPUTED_TORQUE)
     with pytest.raises(InputError, match="mass matrix is not positive definite"):
         arm.use(impossible())

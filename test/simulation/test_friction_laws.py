@@ -9,9 +9,9 @@ from scipy.integrate import solve_ivp
 from support.robots import OBLIQUE, panda_arm, ratio
 
 from robot_dyn_id.data.trajectory_points import Setpoint, TrajectoryPoints
-from robot_dyn_id.dynamics.base_parameters import random_motion
+from robot_dyn_id.dynamics.base_parameters import draw_random_motion
 from robot_dyn_id.dynamics.dynamics import Dynamics
-from robot_dyn_id.dynamics.regressor import Motion, Regressor, terms_on_joints
+from robot_dyn_id.dynamics.regressor import Motion, Regressor, place_terms_on_joints
 from robot_dyn_id.dynamics.terms import TERMS, Coupling, Term, Viscous
 from robot_dyn_id.dynamics.terms.laws import DAHL, POWER, FrictionLaw
 from robot_dyn_id.errors import UsageError
@@ -27,7 +27,7 @@ START = np.array([0.1, -0.5, 0.2, -2.0, 0.3, 1.5, 0.7])
 
 def robot_with(model, values, couplings=()):
     """The URDF's bodies and terms by name, each with its parameters on every joint."""
-    terms = terms_on_joints(model, [TERMS[name]() for name in values], couplings)
+    terms = place_terms_on_joints(model, [TERMS[name]() for name in values], couplings)
     regressor = Regressor(model, terms)
     bodies = len(model.body_names)
     own = [np.tile(np.atleast_1d(value), bodies) for value in values.values()]
@@ -120,7 +120,7 @@ def test_inverse_and_forward_dynamics_are_those_of_the_model_with_every_term(tex
     coupling = Coupling("wrist", ((joints[0], 1.0), (joints[1], 1.0)), (TERMS["dahl"](), TERMS["viscous"]()))
     robot = robot_with(model, ALL, () if text else (coupling,))
     compiled, rng = CompiledDynamics(robot), np.random.default_rng(0)
-    motion = random_motion(model, 10, seed=4)
+    motion = draw_random_motion(model, 10, seed=4)
     for k in range(10):
         q, dq, ddq = motion.q[:, k], motion.dq[:, k], motion.ddq[:, k]
         states = robot.regressor.random_states(rng, 1)
@@ -184,7 +184,7 @@ def stribeck_joint(velocity, width=0.0):
     model = RobotModel.from_urdf(SMALLEST)
     term = TERMS["improved_stribeck"](velocity, width)
     parameters = np.concatenate([model.inertial_parameters, list(STRIBECK.values())])
-    return Dynamics(Regressor(model, terms_on_joints(model, (term,))), np.arange(len(parameters)), parameters)
+    return Dynamics(Regressor(model, place_terms_on_joints(model, (term,))), np.arange(len(parameters)), parameters)
 
 
 @pytest.mark.parametrize(("steady", "width", "accuracy"), [(6.0, 0.0, 1e-6), (0.0, 0.02, 2e-3)])
@@ -224,7 +224,7 @@ def test_springs_swing_at_their_frequency():
     """A spring of 100 N m/rad about 0.2 rad on 1 kg m^2: 10 rad/s, and no energy is lost."""
     model = RobotModel.from_urdf(SMALLEST)
     parameters = np.append(model.inertial_parameters, 100.0)
-    spring = terms_on_joints(model, (TERMS["spring"](0.2),))
+    spring = place_terms_on_joints(model, (TERMS["spring"](0.2),))
     plant = Plant(Dynamics(Regressor(model, spring), np.arange(11), parameters), np.array([0.5]))
     for _ in range(1000):
         plant.advance(np.zeros(1), 1e-3)
@@ -279,7 +279,7 @@ class OwnElement(Term):
 
 def test_a_term_from_outside_the_package_is_simulated_with_its_states():
     model = panda_arm()
-    regressor = Regressor(model, terms_on_joints(model, (Viscous(), OwnElement())))
+    regressor = Regressor(model, place_terms_on_joints(model, (Viscous(), OwnElement())))
     parameters = np.concatenate([model.inertial_parameters, np.full(7, 0.5), np.tile([1.0, 0.4], 7)])
     robot = Dynamics(regressor, np.arange(len(parameters)), parameters)
     plant, states, rest = Plant(robot, START), robot.initial_states(), np.zeros(7)

@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 from support.robots import MIMICS, OBLIQUE, Truth, panda_arm, ratio
 
-from robot_dyn_id.dynamics.base_parameters import base_parameters, random_motion
+from robot_dyn_id.dynamics.base_parameters import compute_base_parameters, draw_random_motion
 from robot_dyn_id.dynamics.dynamics import Dynamics
-from robot_dyn_id.dynamics.regressor import Regressor, terms_on_joints
+from robot_dyn_id.dynamics.regressor import Regressor, place_terms_on_joints
 from robot_dyn_id.dynamics.terms import Coulomb, Offset, RotorInertia, Term, Viscous
 from robot_dyn_id.errors import InputError
 from robot_dyn_id.model.robot import RobotModel
-from robot_dyn_id.simulation.plant import CompiledDynamics, Plant, nominal_dynamics
+from robot_dyn_id.simulation.plant import CompiledDynamics, Plant, make_nominal_dynamics
 
 START = np.array([0.1, -0.5, 0.2, -2.0, 0.3, 1.5, 0.7])
 TERMS = (Viscous(), Coulomb(0.05), Offset(), RotorInertia())
@@ -22,7 +22,7 @@ TERMS = (Viscous(), Coulomb(0.05), Offset(), RotorInertia())
 
 @cache
 def dynamics(viscous=0.0, coulomb=0.0, width=0.01):
-    return nominal_dynamics(panda_arm(), np.full(7, viscous), np.full(7, coulomb), width)
+    return make_nominal_dynamics(panda_arm(), np.full(7, viscous), np.full(7, coulomb), width)
 
 
 def moving(plant, seed=0):
@@ -36,8 +36,8 @@ def kinetic(plant, model):
 
 def with_all_terms(model):
     """Only base parameters, all terms, followers included."""
-    regressor = Regressor(model, terms_on_joints(model, TERMS))
-    base = base_parameters(regressor)
+    regressor = Regressor(model, place_terms_on_joints(model, TERMS))
+    base = compute_base_parameters(regressor)
     rng = np.random.default_rng(1)
     values = rng.uniform(0.5, 2.0, len(TERMS) * len(model.body_names))
     parameters = np.concatenate([model.inertial_parameters, values])
@@ -53,7 +53,7 @@ def accelerations(robot, q, dq, effort, duration=1e-8):
 
 def test_accelerations_are_those_of_dynamics_and_of_pinocchio():
     model = panda_arm()
-    motion, truth = random_motion(model, 20, seed=3), Truth(model, model.held)
+    motion, truth = draw_random_motion(model, 20, seed=3), Truth(model, model.held)
     torque = truth.torque(motion)
     for k in range(20):
         q, dq = motion.q[:, k], motion.dq[:, k]
@@ -65,7 +65,7 @@ def test_accelerations_are_those_of_dynamics_and_of_pinocchio():
 @pytest.mark.parametrize("text", [OBLIQUE, MIMICS], ids=["tree", "mimics"])
 def test_all_terms_and_followers_are_in_the_steps_and_in_the_inverse(text):
     model = RobotModel.from_urdf(text)
-    robot, motion = with_all_terms(model), random_motion(model, 20, seed=4)
+    robot, motion = with_all_terms(model), draw_random_motion(model, 20, seed=4)
     compiled = CompiledDynamics(robot)
     for k in range(20):
         q, dq, ddq = motion.q[:, k], motion.dq[:, k], motion.ddq[:, k]
@@ -76,7 +76,7 @@ def test_all_terms_and_followers_are_in_the_steps_and_in_the_inverse(text):
 
 def test_energy_is_conserved_without_friction_and_gravity():
     still = RobotModel.from_urdf(panda_arm().urdf, panda_arm().joint_names, gravity=(0, 0, 0))
-    robot = nominal_dynamics(still, np.zeros(7), np.zeros(7), 0.0)
+    robot = make_nominal_dynamics(still, np.zeros(7), np.zeros(7), 0.0)
     plant = moving(Plant(robot, START))
     before = kinetic(plant, robot)
     for _ in range(1000):
@@ -117,7 +117,7 @@ def test_fourth_order_with_viscous_friction():
 def test_stiff_friction_neither_explodes_nor_adds_energy(width, coulomb):
     """20 N m on a wrist of 0.01 kg m^2: the decay rate is above 1e5 1/s, and infinite with the hard sign."""
     still = RobotModel.from_urdf(panda_arm().urdf, panda_arm().joint_names, gravity=(0, 0, 0))
-    robot = nominal_dynamics(still, np.full(7, 0.1), np.full(7, coulomb), width)
+    robot = make_nominal_dynamics(still, np.full(7, 0.1), np.full(7, coulomb), width)
     plant = moving(Plant(robot, START))
     energy = [kinetic(plant, robot)]
     for _ in range(2000):
@@ -163,7 +163,7 @@ def test_sliding_is_exact_under_coulomb_friction():
     """Without gravity a joint alone decelerates evenly: v0 - fc / I t."""
     text = panda_arm().urdf
     one = RobotModel.from_urdf(text, ["panda_joint7"], gravity=(0, 0, 0))
-    robot = nominal_dynamics(one, np.zeros(1), np.full(1, 0.02), 0.001)
+    robot = make_nominal_dynamics(one, np.zeros(1), np.full(1, 0.02), 0.001)
     plant, inertia = Plant(robot, np.zeros(1)), robot.mass_matrix(np.zeros(1))[0, 0]
     plant.dq[:] = 5.0
     for _ in range(100):
@@ -212,7 +212,7 @@ class Stribeck(Term):
 
 
 def test_a_term_that_the_loops_do_not_know_is_refused_by_name():
-    regressor = Regressor(panda_arm(), terms_on_joints(panda_arm(), (Offset(), Stribeck())))
+    regressor = Regressor(panda_arm(), place_terms_on_joints(panda_arm(), (Offset(), Stribeck())))
     parameters = np.concatenate([panda_arm().inertial_parameters, np.ones(7), np.zeros(7)])
     assert CompiledDynamics(Dynamics(regressor, np.arange(84), parameters)).coordinates == 0
     parameters[-1] = 0.1

@@ -5,11 +5,11 @@ import numpy as np
 import pytest
 from support.robots import panda_arm
 
-from robot_dyn_id.dynamics.regressor import terms_on_joints
+from robot_dyn_id.dynamics.regressor import place_terms_on_joints
 from robot_dyn_id.dynamics.terms import Dahl
 from robot_dyn_id.kernels.compiled import COMPILED
 from robot_dyn_id.kernels.stepping import dry_friction
-from robot_dyn_id.simulation.plant import Plant, nominal_dynamics
+from robot_dyn_id.simulation.plant import Plant, make_nominal_dynamics
 from robot_dyn_id.simulation.plant_lanes import PlantLanes, warm_up_dry_friction, warm_up_lanes
 
 LANES = 5
@@ -19,9 +19,9 @@ LANES = 5
 def dynamics():
     """Panda with Coulomb friction, and presliding on the first joint."""
     model = panda_arm()
-    (coordinate, term), *_ = terms_on_joints(model, (Dahl(),))
+    (coordinate, term), *_ = place_terms_on_joints(model, (Dahl(),))
     presliding = coordinate, term, np.full(len(term.symbols), 2.0)
-    return nominal_dynamics(model, np.full(7, 0.5), np.full(7, 1.0), 0.01, (presliding,))
+    return make_nominal_dynamics(model, np.full(7, 0.5), np.full(7, 1.0), 0.01, (presliding,))
 
 
 def states(seed=0):

@@ -11,7 +11,7 @@ from robot_dyn_id.errors import InputError
 from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.simulation import simulated_driver
 from robot_dyn_id.simulation.drives import Drives
-from robot_dyn_id.simulation.plant import nominal_dynamics
+from robot_dyn_id.simulation.plant import make_nominal_dynamics
 from robot_dyn_id.simulation.sensors import Sensors
 from robot_dyn_id.simulation.simulated_driver import SimulatedDriver
 from robot_dyn_id.simulation.simulated_robot import EFFORT, Actuation, SensorStream, SimulatedRobot
@@ -22,7 +22,7 @@ GAINS = np.array([2.0, -4.0, 1.0])
 def make(gains=GAINS, wait=math.inf):
     model = RobotModel.from_urdf(ARM)
     robot = SimulatedRobot(
-        nominal_dynamics(model, np.zeros(3), np.zeros(3), 0.01),
+        make_nominal_dynamics(model, np.zeros(3), np.zeros(3), 0.01),
         np.array([0.1, 0.2, 0.3]),
         1e-3,
         Actuation(EFFORT, False),

@@ -9,10 +9,10 @@ from support.robots import panda_arm
 from robot_dyn_id.data.trajectory_points import Setpoint, TrajectoryPoints
 from robot_dyn_id.dynamics.compensation import DriverCompensation
 from robot_dyn_id.errors import InputError, UsageError
-from robot_dyn_id.excitation import random_fourier
-from robot_dyn_id.model.kinematics import placement_of
-from robot_dyn_id.simulation.controllers import ComputedTorque, Gains, wanted_acceleration
-from robot_dyn_id.simulation.plant import Plant, nominal_dynamics
+from robot_dyn_id.excitation import draw_random_fourier
+from robot_dyn_id.model.kinematics import find_placement_of
+from robot_dyn_id.simulation.controllers import ComputedTorque, Gains, compute_wanted_acceleration
+from robot_dyn_id.simulation.plant import Plant, make_nominal_dynamics
 from robot_dyn_id.simulation.sensors import Sensors
 from robot_dyn_id.simulation.simulated_robot import (
     EFFORT,
@@ -29,7 +29,7 @@ ZERO = np.zeros(7)
 
 
 def arm(viscous=1.0, coulomb=0.5):
-    return nominal_dynamics(panda_arm(), np.full(7, viscous), np.full(7, coulomb), 0.01)
+    return make_nominal_dynamics(panda_arm(), np.full(7, viscous), np.full(7, coulomb), 0.01)
 
 
 def robot(**options):
@@ -41,7 +41,7 @@ def target(offset=0.5, duration=1.0):
 
 
 def test_what_follows_a_motion_has_its_states_and_the_torques_that_move_it():
-    motion = random_fourier(panda_arm(), 1, period=2.0)
+    motion = draw_random_fourier(panda_arm(), 1, period=2.0)
     q, _, ddq = (x.T for x in motion.evaluate(np.arange(2000) * 1e-3)[:3])
     true = simulate_motion(SimulatedRobot(arm(), q[0], 1e-3, Actuation(limit_effort=False)), motion)
     assert len(true) == 2000 and np.allclose(true.t, np.arange(2000) * 1e-3)
@@ -86,7 +86,7 @@ def test_a_wrench_acts_at_the_origin_of_a_link_and_along_its_axes_until_it_ends(
     jacobian = pinocchio.computeFrameJacobian(truth, truth.createData(), START, frame, pinocchio.ReferenceFrame.LOCAL)
     gravity = dynamics.gravity(START)
     made.command_effort(gravity)
-    made.apply_wrench(placement_of(model, link), wrench, 2.5e-3)
+    made.apply_wrench(find_placement_of(model, link), wrench, 2.5e-3)
     np.testing.assert_allclose(made.external_torque, jacobian.T @ wrench, atol=1e-12)
     _, _, effort = made.tick()
     np.testing.assert_allclose(effort, gravity, err_msg="the effort is that of the motors")
@@ -96,12 +96,12 @@ def test_a_wrench_acts_at_the_origin_of_a_link_and_along_its_axes_until_it_ends(
     assert made.external_torque is not None
     made.tick()
     assert made.external_torque is None, "after 2.5 ms"
-    made.apply_wrench(placement_of(model, link), wrench, 1.0)
-    made.apply_wrench(placement_of(model, link), 0.0 * wrench, 1.0)
+    made.apply_wrench(find_placement_of(model, link), wrench, 1.0)
+    made.apply_wrench(find_placement_of(model, link), 0.0 * wrench, 1.0)
     assert not made.external_torque.any(), "the next wrench replaces it"
     for wrong in (np.nan, 1e300):
         with pytest.raises(InputError, match="not finite, or above"):
-            made.apply_wrench(placement_of(model, link), wrong * wrench, 1.0)
+            made.apply_wrench(find_placement_of(model, link), wrong * wrench, 1.0)
 
 
 def test_a_seed_is_a_run():
@@ -159,7 +159,7 @@ def test_computed_torque_is_inverse_dynamics_on_the_trajectory():
     law = ComputedTorque(dynamics, Gains.from_bandwidth(10.0))
     torque = law.effort(setpoint, setpoint.q, setpoint.dq, 1e-3).wanted
     assert np.allclose(torque, dynamics.inverse_dynamics(*setpoint))
-    assert np.allclose(wanted_acceleration(setpoint, setpoint.q, setpoint.dq, Gains(1.0, 1.0)), setpoint.ddq)
+    assert np.allclose(compute_wanted_acceleration(setpoint, setpoint.q, setpoint.dq, Gains(1.0, 1.0)), setpoint.ddq)
 
 
 def test_motors_at_their_limits_do_not_wind_up():

@@ -7,9 +7,9 @@ from support.robots import panda_arm
 
 from robot_dyn_id.data.trajectory_points import TrajectoryPoints
 from robot_dyn_id.errors import InputError
-from robot_dyn_id.excitation import random_fourier
+from robot_dyn_id.excitation import draw_random_fourier
 from robot_dyn_id.simulation.controllers import EffortGains
-from robot_dyn_id.simulation.plant import nominal_dynamics
+from robot_dyn_id.simulation.plant import make_nominal_dynamics
 from robot_dyn_id.simulation.simulated_robot import Actuation, SimulatedRobot
 from robot_dyn_id.simulation.trajectory_controller import (
     GOAL_TOLERANCE_VIOLATED,
@@ -189,8 +189,8 @@ def test_the_state_is_reference_minus_measurement_and_time_since_the_start():
 def test_feed_forward_efforts_remove_almost_all_of_the_tracking_error(compensates):
     """An arm with weak gains of each joint: the model's torque, without what the driver adds, is the feed-forward."""
     model = panda_arm()
-    dynamics = nominal_dynamics(model, np.full(7, 2.0), np.full(7, 1.0), 0.02)
-    motion = random_fourier(model, 1, period=2.0)
+    dynamics = make_nominal_dynamics(model, np.full(7, 2.0), np.full(7, 1.0), 0.02)
+    motion = draw_random_fourier(model, 1, period=2.0)
     t = np.linspace(0.0, motion.duration, 201)
     q, dq, ddq = (x.T for x in motion.evaluate(t)[:3])
     gains = EffortGains(*(value * model_scale() for value in (300.0, 20.0, 0.0)))

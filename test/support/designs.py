@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 
-from robot_dyn_id.dynamics.regressor import Regressor, terms_on_joints
+from robot_dyn_id.dynamics.regressor import Regressor, place_terms_on_joints
 from robot_dyn_id.dynamics.terms import Coulomb, Offset, Viscous
 from robot_dyn_id.excitation.design.planning import make_design_task
 from robot_dyn_id.files.design import design_settings
@@ -21,7 +21,7 @@ LITTLE = {"draws": 20, "starts": 2, "finished": 1, "steps": 60, "population": 10
 
 
 def regressor_of_arm(model):
-    return Regressor(model, terms_on_joints(model, (Viscous(), Coulomb(0.05), Offset())))
+    return Regressor(model, place_terms_on_joints(model, (Viscous(), Coulomb(0.05), Offset())))
 
 
 def plan(model=ARM7, **demands):

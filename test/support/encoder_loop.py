@@ -8,8 +8,8 @@ import numpy as np
 from robot_dyn_id.data.chunk import Chunk
 from robot_dyn_id.data.recording import ArrayRecording
 from robot_dyn_id.dynamics.dynamics import Dynamics
-from robot_dyn_id.dynamics.prior import nominal_prior
-from robot_dyn_id.excitation import random_fourier
+from robot_dyn_id.dynamics.prior import make_nominal_prior
+from robot_dyn_id.excitation import draw_random_fourier
 from robot_dyn_id.signals.filtering import LowPass
 from robot_dyn_id.signals.processing import SignalPlan
 from robot_dyn_id.signals.trials import FilteredTrials
@@ -41,7 +41,7 @@ def recorded(seed, resolution=RESOLUTION, noise=NOISE, duration=12.0):
     """The loop written out, tick by tick: readings, torques, reference."""
     known, rng = robot(), np.random.default_rng(seed)
     t = np.arange(round(duration * RATE)) / RATE
-    q_wanted, dq_wanted, _, _ = random_fourier(known.model, 5).evaluate(t)
+    q_wanted, dq_wanted, _, _ = draw_random_fourier(known.model, 5).evaluate(t)
     q_wanted = q_wanted + resolution * rng.uniform(-0.5, 0.5, (2, 1))
     plant = Plant(Dynamics(known.regressor, np.arange(len(known.parameters)), known.parameters), q_wanted[:, 0])
     plant.dq[:] = dq_wanted[:, 0]
@@ -63,7 +63,7 @@ def loop_problem(recording, cutoff, prior=True):
     """The linear problem of a recording behind a filter."""
     known, plan = robot(), SignalPlan.from_low_pass(RATE, LowPass(cutoff), False)
     trials = FilteredTrials([recording], known.joints, {}, plan)
-    known_before = nominal_prior(known.model, known.base.mapping) if prior else None
+    known_before = make_nominal_prior(known.model, known.base.mapping) if prior else None
     return trials.problem(known.regressor, known.base.independent, known_before)
 
 

@@ -6,13 +6,13 @@ from dataclasses import dataclass, field
 import numpy as np
 import yaml
 
-from robot_dyn_id.dynamics.prior import inertial_scales
+from robot_dyn_id.dynamics.prior import find_inertial_scales
 from robot_dyn_id.dynamics.problem import UnfilteredProblem
 from robot_dyn_id.dynamics.regressor import Motion
 from robot_dyn_id.estimators.row_statistics import RowStatistics
-from robot_dyn_id.excitation import random_fourier
+from robot_dyn_id.excitation import draw_random_fourier
 from robot_dyn_id.fleet.population import VariationModel
-from robot_dyn_id.simulation.sensors import Sensors, sample_times, simulated_recording
+from robot_dyn_id.simulation.sensors import Sensors, sample_times, simulate_recording
 from support.simulated import Simulated, save_npz
 
 INERTIAL_SPREAD = 0.01
@@ -59,11 +59,11 @@ class SimulatedFleet:
 
     def record(self, robot, number, seed=None):
         """A recording of a robot in memory; motions differ from recording to recording."""
-        motion = random_fourier(self.arm.model, seed=1 + number if seed is None else seed)
+        motion = draw_random_fourier(self.arm.model, seed=1 + number if seed is None else seed)
         sensors = Sensors(np.full(len(self.arm.joints), NOISE_NM), 1e-6, 1e-4)
         noise = 1 + number + 10 * (robot + 10_000 * self.seed)
         t = sample_times(self.duration, RATE_HZ)
-        return simulated_recording(self.arm.regressor, self.parameters(robot), motion, t, sensors, noise)
+        return simulate_recording(self.arm.regressor, self.parameters(robot), motion, t, sensors, noise)
 
     def write(self, folder, recordings=3, broken=(), manifest=None, motions=None):
         """Write recordings, robot and manifest; `broken` are (robot, recording) whose files are cut off.
@@ -90,7 +90,7 @@ class SimulatedFleet:
         """Statistics of the rows of a recording, without files and filters."""
         regressor, values = self.arm.regressor, self.parameters(robot)
         t = np.arange(int(self.duration * rate)) / rate
-        motion = Motion(*random_fourier(self.arm.model, 1 + number).evaluate(t)[:3])
+        motion = Motion(*draw_random_fourier(self.arm.model, 1 + number).evaluate(t)[:3])
         rng = np.random.default_rng((self.seed, robot, number))
         torque = regressor.torque(motion, values, np.arange(len(values)))
         torque = torque + noise * rng.normal(size=torque.shape)
@@ -101,7 +101,7 @@ class SimulatedFleet:
         """Variation of the parameters by their true sizes."""
         model, regressor, base = self.arm.model, self.arm.regressor, self.arm.base
         inertial = 10 * len(model.body_names)
-        sizes = np.append(inertial_scales(model), np.abs(self.arm.parameters[inertial:]))
+        sizes = np.append(find_inertial_scales(model), np.abs(self.arm.parameters[inertial:]))
         labels = [f"body {number // 10}" for number in range(inertial)] + list(regressor.names[inertial:])
         single = {p: base.names[p] for p, column in enumerate(base.independent) if column < inertial}
         return VariationModel.from_sizes(base.mapping, sizes, labels, scales, single)

@@ -5,9 +5,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from robot_dyn_id.dynamics.base_parameters import base_parameters
-from robot_dyn_id.dynamics.consistency import is_consistent, parameters_of, pseudo_inertia
-from robot_dyn_id.dynamics.regressor import Regressor, terms_on_joints
+from robot_dyn_id.dynamics.base_parameters import compute_base_parameters
+from robot_dyn_id.dynamics.consistency import convert_to_parameters, is_consistent, pseudo_inertia
+from robot_dyn_id.dynamics.regressor import Regressor, place_terms_on_joints
 from robot_dyn_id.dynamics.stored_terms import list_states, list_stored_constants
 from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.parameters import IdentifiedRobot, Ranges, ResidualProfile, TermParameters, urdf_hash
@@ -21,15 +21,15 @@ def heavier(model, seed=0):
     bodies = []
     for pseudo in pseudo_inertia(model.inertial_parameters.reshape(-1, 10)):
         extra = rng.normal(size=(4, 6)) * np.array([[0.05], [0.05], [0.05], [0.5]])
-        bodies.append(parameters_of(1.3 * pseudo + extra @ extra.T))
+        bodies.append(convert_to_parameters(1.3 * pseudo + extra @ extra.T))
     return np.concatenate(bodies)
 
 
 def parameter_set(text, joints=None, held=None, terms=(), values=None, inertial=None, gravity=STANDARD_GRAVITY):
     """A set with given parameters, the other fields from an earlier identification."""
     model = RobotModel.from_urdf(text, joints=joints, held=held, gravity=gravity)
-    regressor = Regressor(model, terms_on_joints(model, terms))
-    base = base_parameters(regressor)
+    regressor = Regressor(model, place_terms_on_joints(model, terms))
+    base = compute_base_parameters(regressor)
     inertial = heavier(model) if inertial is None else inertial
     columns, n = regressor.term_columns, len(model.joint_names)
     values = np.arange(1.0, 1.0 + len(columns)) if values is None else values

@@ -8,9 +8,9 @@ from functools import reduce
 import numpy as np
 
 from robot_dyn_id.files.parameters import FORMAT, write_parameters
-from robot_dyn_id.identification.assembly import with_values
+from robot_dyn_id.identification.assembly import replace_values
 from robot_dyn_id.parameters import urdf_hash
-from robot_dyn_id.text.yaml import Row, yaml_text
+from robot_dyn_id.text.yaml import Row, format_yaml
 from support.model_nodes import ARM, identified, message
 from support.parameter_sets import field_types
 
@@ -219,7 +219,7 @@ def hostile(name):
 
 def heavy(factor=100.0):
     """A set that is consistent in itself, of an arm that its motors cannot carry."""
-    return message(with_values(identified(), factor * identified().estimate.values))
+    return message(replace_values(identified(), factor * identified().estimate.values))
 
 
 def hostile_file(path, name):
@@ -234,7 +234,7 @@ def hostile_file(path, name):
             *parts, last = field.split(".")
             reduce(dict.__getitem__, parts, content)[last] = _plain(after, columns.get(field, 0))
     version = one.format_version
-    path.write_text(yaml_text({"format": FORMAT.line, "format_version": version, **_rows(content)}), encoding="utf-8")
+    path.write_text(format_yaml({"format": FORMAT.line, "format_version": version, **_rows(content)}), encoding="utf-8")
 
 
 def _plain(value, width=0):

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.signal import lfilter
 
-from robot_dyn_id.dynamics.prior import nominal_prior
+from robot_dyn_id.dynamics.prior import make_nominal_prior
 from robot_dyn_id.dynamics.problem import LinearProblem, Tile
 from robot_dyn_id.estimators import (
     ESTIMATORS,
@@ -78,7 +78,7 @@ def arm_problem(recording=None, robot=None, plan=PLAN):
     """The linear problem of an arm's recording, with the URDF as prior."""
     robot = robot or arm()[0]
     trials = FilteredTrials([recording or arm()[1]], robot.joints, {}, plan.periodic(PERIOD))
-    prior = nominal_prior(robot.model, robot.base.mapping)
+    prior = make_nominal_prior(robot.model, robot.base.mapping)
     return trials.problem(robot.regressor, robot.base.independent, prior)
 
 

@@ -7,7 +7,7 @@ import numpy as np
 
 from robot_dyn_id.data.chunk import Chunk
 from robot_dyn_id.data.recording import ArrayRecording
-from robot_dyn_id.loads.gravity import gravity_regressor, nominal_bodies
+from robot_dyn_id.loads.gravity import compute_gravity_regressor, list_nominal_bodies
 from robot_dyn_id.model.robot import RobotModel
 
 ENCODER_STEP = 2 * np.pi / 4096
@@ -28,7 +28,7 @@ class LowCostArm:
 
     def __post_init__(self):
         rng = np.random.default_rng(self.seed)
-        nominal = nominal_bodies(self.model)
+        nominal = list_nominal_bodies(self.model)
         n = len(self.model.joint_names)
         self.bodies = nominal * rng.uniform(0.7, 1.3, (len(nominal), 1))
         if self.same_total:
@@ -42,7 +42,7 @@ class LowCostArm:
         self.full = 1.5 * peak / np.abs(self.gains)
 
     def weight(self, q, added=0.0):
-        return np.einsum("cjk,c->jk", gravity_regressor(self.model, q), (self.bodies + added).ravel())
+        return np.einsum("cjk,c->jk", compute_gravity_regressor(self.model, q), (self.bodies + added).ravel())
 
     def effort(self, q):
         """Gravity in drive units."""

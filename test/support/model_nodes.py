@@ -5,16 +5,16 @@ from functools import cache
 
 import numpy as np
 
-from robot_dyn_id.dynamics.regressor import Regressor, terms_on_joints
+from robot_dyn_id.dynamics.regressor import Regressor, place_terms_on_joints
 from robot_dyn_id.dynamics.terms import Dahl, Offset, Viscous
 from robot_dyn_id.estimators import ESTIMATORS
-from robot_dyn_id.excitation import random_fourier
-from robot_dyn_id.identification.assembly import with_values
+from robot_dyn_id.excitation import draw_random_fourier
+from robot_dyn_id.identification.assembly import replace_values
 from robot_dyn_id.identification.pipeline import identify
 from robot_dyn_id.identification.settings import Settings
 from robot_dyn_id.model.robot import RobotModel
-from robot_dyn_id.nodes.messages.conversions import parameter_set_message
-from robot_dyn_id.simulation.sensors import Sensors, sample_times, simulated_recording
+from robot_dyn_id.nodes.messages.conversions import make_parameter_set_message
+from robot_dyn_id.simulation.sensors import Sensors, sample_times, simulate_recording
 from support import simulated
 from support.simulated import TERMS
 
@@ -32,12 +32,12 @@ LEVELS = np.array([0.1, 0.1, 0.2, 0.2, 0.2, 0.2])
 def _identified(terms, values):
     """Parameter set of `ARM` with terms of these values, from recordings of its exact motion with a little noise."""
     model = RobotModel.from_urdf(ARM)
-    regressor = Regressor(model, terms_on_joints(model, terms))
+    regressor = Regressor(model, place_terms_on_joints(model, terms))
     n = len(model.joint_names)
     parameters = np.concatenate([model.inertial_parameters, *(np.tile(np.atleast_1d(value), n) for value in values)])
     sensors = Sensors(np.full(n, NOISE), 1e-6, 1e-4)
-    motions = ((seed, random_fourier(model, seed), sample_times(20.0, 200.0)) for seed in (1, 2))
-    recordings = [simulated_recording(regressor, parameters, motion, t, sensors, seed) for seed, motion, t in motions]
+    motions = ((seed, draw_random_fourier(model, seed), sample_times(20.0, 200.0)) for seed in (1, 2))
+    recordings = [simulate_recording(regressor, parameters, motion, t, sensors, seed) for seed, motion, t in motions]
     settings = Settings(terms=terms, estimator=ESTIMATORS["weighted"](), robot_compensates=("none",))
     return identify(recordings[:1], recordings[1:], model, settings, "test").parameters
 
@@ -56,7 +56,7 @@ def presliding():
 
 def message(parameters=None):
     """Its message."""
-    return parameter_set_message(parameters or identified())
+    return make_parameter_set_message(parameters or identified())
 
 
 def impossible():
@@ -64,4 +64,4 @@ def impossible():
     good = identified()
     values = good.estimate.values.copy()
     values[good.base.names.index("Izz1")] -= 10.0 * np.abs(values).max()
-    return with_values(good, values)
+    return replace_values(good, values)

@@ -6,7 +6,7 @@ from functools import cache, reduce
 
 import numpy as np
 
-from robot_dyn_id.files.values import field_hints
+from robot_dyn_id.files.values import list_field_hints
 from robot_dyn_id.identification.pipeline import identify
 from robot_dyn_id.identification.settings import Settings
 from robot_dyn_id.identification.validation.holdout import split
@@ -129,7 +129,7 @@ def awkward_set() -> ParameterSet:
 
 def field_types(kind=ParameterSet, name=""):
     """Dotted name and type of every field of a parameter set, or of a part of this name."""
-    for field, hint in field_hints(kind).items():
+    for field, hint in list_field_hints(kind).items():
         path = f"{name}.{field}" if name else field
         if is_dataclass(hint):
             yield from field_types(hint, path)

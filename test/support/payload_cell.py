@@ -9,10 +9,10 @@ from robot_dyn_id.action import IdentifyPayload
 from robot_dyn_id.msg import ParameterSet as ParameterSetMsg
 from std_srvs.srv import SetBool
 
-from robot_dyn_id.dynamics.regressor import Regressor, terms_on_joints
+from robot_dyn_id.dynamics.regressor import Regressor, place_terms_on_joints
 from robot_dyn_id.dynamics.terms import Coulomb, Offset, Viscous
 from robot_dyn_id.estimators import GeneralizedLeastSquares
-from robot_dyn_id.excitation import random_fourier
+from robot_dyn_id.excitation import draw_random_fourier
 from robot_dyn_id.files.parameters import write_parameters
 from robot_dyn_id.files.payload import write_payload
 from robot_dyn_id.identification.pipeline import identify
@@ -22,7 +22,7 @@ from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.nodes.payload_identifier import PayloadIdentifier
 from robot_dyn_id.nodes.runtime.robot_node import LATCHED
 from robot_dyn_id.nodes.simulator import Simulator
-from robot_dyn_id.simulation.sensors import Sensors, sample_times, simulated_recording
+from robot_dyn_id.simulation.sensors import Sensors, sample_times, simulate_recording
 from support.goal_client import GoalClient
 from support.robots import brick
 from support.ros_world import ros_arguments
@@ -56,11 +56,11 @@ PACE = 2.0
 def arm():
     """The bare arm, identified from a noisy motion of all joints."""
     model = RobotModel.from_file(ARM)
-    regressor = Regressor(model, terms_on_joints(model, (Viscous(), Coulomb(0.02), Offset())))
+    regressor = Regressor(model, place_terms_on_joints(model, (Viscous(), Coulomb(0.02), Offset())))
     truth = np.concatenate([model.inertial_parameters, VISCOUS, COULOMB, np.zeros(7)])
-    motion = random_fourier(model, 5, period=10.0)
+    motion = draw_random_fourier(model, 5, period=10.0)
     times = sample_times(20.0, 100.0)
-    recording = simulated_recording(regressor, truth, motion, times, Sensors(NOISE, 1e-5, 1e-3), 5)
+    recording = simulate_recording(regressor, truth, motion, times, Sensors(NOISE, 1e-5, 1e-3), 5)
     settings = Settings(estimator=GeneralizedLeastSquares())
     return identify([recording], [recording], model, settings, "test").parameters
 

@@ -3,10 +3,10 @@
 
 import numpy as np
 
-from robot_dyn_id.dynamics.base_parameters import random_motion
-from robot_dyn_id.dynamics.regressor import Regressor, terms_on_joints
+from robot_dyn_id.dynamics.base_parameters import draw_random_motion
+from robot_dyn_id.dynamics.regressor import Regressor, place_terms_on_joints
 from robot_dyn_id.dynamics.terms import Coulomb, Offset, RotorInertia, Viscous
-from robot_dyn_id.excitation.design.information import regressor_gradient
+from robot_dyn_id.excitation.design.information import compute_regressor_gradient
 from robot_dyn_id.model.robot import RobotModel
 from support.robots import MIMICS, OBLIQUE, robot
 
@@ -26,11 +26,13 @@ def everywhere(regressor):
 def gradient(regressor, motion, cotangent):
     """Derivatives of sum cotangent * Y, shape (3, n, N); the cotangent has the shape (c, n, N)."""
     c, n, count = cotangent.shape
-    return np.array(regressor_gradient(regressor, motion, everywhere(regressor), cotangent.reshape(c * n, count)))
+    return np.array(
+        compute_regressor_gradient(regressor, motion, everywhere(regressor), cotangent.reshape(c * n, count))
+    )
 
 
 def with_terms(model):
-    return Regressor(model, terms_on_joints(model, [Viscous(), Coulomb(0.3), Offset(), RotorInertia()]))
+    return Regressor(model, place_terms_on_joints(model, [Viscous(), Coulomb(0.3), Offset(), RotorInertia()]))
 
 
 def compared(names):
@@ -38,5 +40,5 @@ def compared(names):
     for name in names:
         regressor = with_terms(model_of(name))
         cotangent = np.random.default_rng(8).normal(size=(*regressor.structure.shape, 150))
-        results[name] = gradient(regressor, random_motion(regressor.model, 150, seed=8), cotangent)
+        results[name] = gradient(regressor, draw_random_motion(regressor.model, 150, seed=8), cotangent)
     return results

@@ -10,7 +10,7 @@ import numpy as np
 import pinocchio
 import pytest
 
-from robot_dyn_id.dynamics.consistency import parameters_of
+from robot_dyn_id.dynamics.consistency import convert_to_parameters
 from robot_dyn_id.model.robot import STANDARD_GRAVITY, RobotModel
 
 PLANAR3R = Path(__file__).resolve().parents[2] / "urdf" / "planar3r.urdf"
@@ -203,4 +203,4 @@ def brick(mass, center, sides):
     """The ten parameters of a brick along the axes of a frame."""
     spread = np.diag(np.square(sides)) / 12.0 + np.outer(center, center)
     pseudo = mass * np.block([[spread, np.reshape(center, (3, 1))], [np.reshape(center, (1, 3)), np.ones((1, 1))]])
-    return parameters_of(pseudo)
+    return convert_to_parameters(pseudo)

@@ -7,14 +7,14 @@ import numpy as np
 
 from robot_dyn_id.data.chunk import Chunk
 from robot_dyn_id.data.recording import ArrayRecording
-from robot_dyn_id.dynamics.base_parameters import base_parameters
-from robot_dyn_id.dynamics.regressor import Regressor, terms_on_joints
+from robot_dyn_id.dynamics.base_parameters import compute_base_parameters
+from robot_dyn_id.dynamics.regressor import Regressor, place_terms_on_joints
 from robot_dyn_id.dynamics.terms import Coulomb, Offset, Viscous
 from robot_dyn_id.estimators import ESTIMATORS
-from robot_dyn_id.excitation import random_fourier
+from robot_dyn_id.excitation import draw_random_fourier
 from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.simulation.closed_loop import ControllerModel
-from robot_dyn_id.simulation.sensors import Sensors, sample_times, simulated_recording
+from robot_dyn_id.simulation.sensors import Sensors, sample_times, simulate_recording
 from support.robots import joint, urdf
 
 ARM = urdf(
@@ -77,9 +77,9 @@ class Simulated:
         self.text = text
         self.model = RobotModel.from_urdf(text, **options)
         heavier = 1.15 * self.model.inertial_parameters
-        own = terms_on_joints(self.model, terms, couplings)
+        own = place_terms_on_joints(self.model, terms, couplings)
         self.regressor = Regressor(self.model, own, tuple(heavier.tolist()))
-        self.base = base_parameters(self.regressor)
+        self.base = compute_base_parameters(self.regressor)
         values = [PARAMETERS[column.term.symbols[column.index]] for column in self.regressor.term_columns]
         self.parameters = np.concatenate([heavier, values])
         self.base_values = self.base.mapping @ self.parameters
@@ -92,10 +92,10 @@ class Simulated:
         self, seed=1, duration=20.0, rate=100.0, noise=0.0, correlation_time=0.0, velocity=1e-3, still=(), **options
     ):
         """A recording of a random motion, of joints within their limits; those in `still` are at rest."""
-        motion = random_fourier(self.model, seed, **options)
+        motion = draw_random_fourier(self.model, seed, **options)
         motion.coefficients[list(still)] = 0.0
         sensors = Sensors(np.full(len(self.joints), noise), 1e-6, velocity, correlation_time)
-        return simulated_recording(self.regressor, self.parameters, motion, sample_times(duration, rate), sensors, seed)
+        return simulate_recording(self.regressor, self.parameters, motion, sample_times(duration, rate), sensors, seed)
 
 
 def changed(recording, rows=slice(None), **channels):

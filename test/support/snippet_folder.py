@@ -11,11 +11,11 @@ import numpy as np
 
 import robot_dyn_id as rdi
 from robot_dyn_id.dynamics.regressor import Motion
-from robot_dyn_id.excitation import random_fourier
+from robot_dyn_id.excitation import draw_random_fourier
 from robot_dyn_id.loads.gravity import KnownWeight
 from robot_dyn_id.loads.holds import find_holds
-from robot_dyn_id.loads.wrench import frame_motion, wrench_regressor
-from robot_dyn_id.model.kinematics import placement_of
+from robot_dyn_id.loads.wrench import compute_frame_motion, wrench_regressor
+from robot_dyn_id.model.kinematics import find_placement_of
 from robot_dyn_id.recordings.bag_writer import StampedSamples, write_joint_state_bag
 from support.low_cost_arm import LowCostArm
 
@@ -109,8 +109,8 @@ def add_payload(folder):
         np.savez(folder / f"{name}.npz", **recorded)
     (folder / "known.yaml").write_text(PAYLOAD)
     recorded = arm.simulate(robot, 2)
-    motion = Motion(*random_fourier(robot, 2).evaluate(recorded["t"])[:3])
-    rows = wrench_regressor(frame_motion(robot, motion, placement_of(robot, "link3")))
+    motion = Motion(*draw_random_fourier(robot, 2).evaluate(recorded["t"])[:3])
+    rows = wrench_regressor(compute_frame_motion(robot, motion, find_placement_of(robot, "link3")))
     moment_first = np.einsum("icn,c->in", rows, -body) + np.arange(6)[:, None]
     noise = 0.01 * np.random.default_rng(0).normal(size=moment_first.shape)
     np.savez(folder / "tool.npz", **recorded, wrench=(moment_first + noise)[[3, 4, 5, 0, 1, 2]].T)

@@ -16,7 +16,7 @@ import zstandard
 
 from robot_dyn_id.errors import InputError, ModelError
 from robot_dyn_id.excitation.collision.meshes import find_mesh, read_mesh
-from robot_dyn_id.excitation.collision.srdf import disabled_pairs
+from robot_dyn_id.excitation.collision.srdf import read_disabled_pairs
 from robot_dyn_id.recordings import npz, open_recording
 
 LAUGHS = (
@@ -41,7 +41,7 @@ def test_srdf(case, tmp_path):
     text, words = SRDFS[case]
     (tmp_path / "arm.srdf").write_text(text)
     with pytest.raises(InputError, match=rf"arm\.srdf: .*{words}"):
-        disabled_pairs(tmp_path / "arm.srdf")
+        read_disabled_pairs(tmp_path / "arm.srdf")
 
 
 def collada(inside):

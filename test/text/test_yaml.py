@@ -14,15 +14,15 @@ def test_matrices_are_written_as_everything_else():
     rest = {"name": "arm", "flags": [True, False], "one": yaml.Row([1.0]), "gaps": [yaml.Row([math.nan, math.inf])]}
     content = {"no": [yaml.Row(row) for row in rows], **rest, "more": [yaml.Row([1, 2])]}
     plain = {key: value for key, value in content.items() if key != "no"}
-    text = yaml.yaml_text(content)
+    text = yaml.format_yaml(content)
     assert text == yaml._dumped({"no": content["no"]}) + yaml._dumped(plain)
     assert yaml.parse_yaml(text, "text")["no"] == rows
-    assert yaml.parse_yaml(yaml.yaml_text({}), "text") == {}
+    assert yaml.parse_yaml(yaml.format_yaml({}), "text") == {}
 
 
 def test_a_value_that_is_used_twice_is_written_twice():
     row = yaml.Row([0.5])
-    text = yaml.yaml_text({"/**": {"one": row, "other": row, "rows": [row, row]}})
+    text = yaml.format_yaml({"/**": {"one": row, "other": row, "rows": [row, row]}})
     assert "&" not in text and "*id" not in text
     assert yaml.parse_yaml(text, "text") == {"/**": {"one": [0.5], "other": [0.5], "rows": [[0.5], [0.5]]}}
 
@@ -52,4 +52,4 @@ def test_keys_are_compared_by_type_and_merged_mappings_may_be_several():
 
 def test_equal_keys_of_different_mappings_are_read():
     content = {"a": {"a": 1, "b": ["a", "a"]}, "b": {"a": [{"a": 1}, {"a": 2}]}}
-    assert yaml.parse_yaml(yaml.yaml_text(content), "f.yaml") == content
+    assert yaml.parse_yaml(yaml.format_yaml(content), "f.yaml") == content

@@ -20,7 +20,7 @@ from support.processes import child
 
 from robot_dyn_id.errors import InputError, UsageError
 from robot_dyn_id.estimators import WeightedLeastSquares
-from robot_dyn_id.files.factor import factor_bytes
+from robot_dyn_id.files.factor import encode_factor
 from robot_dyn_id.files.manifest import read_manifest
 from robot_dyn_id.files.parameters import read_parameters
 from robot_dyn_id.identification.settings import Settings
@@ -358,7 +358,7 @@ def test_a_fleet_that_is_mostly_processed_otherwise_is_refused(result, manifest,
     factor = result.configurations[0].robots[0].factor
     kept, digests = FactorStore(tmp_path, ""), list("abcde")
     for n, digest in enumerate(digests):
-        kept.put(digest, factor_bytes(replace(factor, choices={**factor.choices, "cutoff": 5.0 + n // 2})))
+        kept.put(digest, encode_factor(replace(factor, choices={**factor.choices, "cutoff": 5.0 + n // 2})))
     with pytest.raises(InputError, match="only 2 of 5"):
         _of_equal_choices(_Reduced(list(entries), digests, kept, [], 0, []))
 

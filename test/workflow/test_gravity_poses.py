@@ -9,12 +9,12 @@ from support.robots import URDFS, robot
 from robot_dyn_id.errors import MotionError
 from robot_dyn_id.excitation.collision.clearance import Clearance
 from robot_dyn_id.excitation.collision.obstacles import Scene
-from robot_dyn_id.excitation.design.planning import motion_limits
+from robot_dyn_id.excitation.design.planning import make_motion_limits
 from robot_dyn_id.excitation.design.settings import DesignSettings
 from robot_dyn_id.excitation.limits import MotionLimits
 from robot_dyn_id.loads.gravity import calibrate_gravity
 from robot_dyn_id.loads.holds import find_holds
-from robot_dyn_id.model.packages import folders_above
+from robot_dyn_id.model.packages import list_folders_above
 from robot_dyn_id.workflow.gravity_poses import FASTEST, LONGEST_S, MARGIN_M, plan_gravity_poses
 
 MODEL = robot("so101")
@@ -23,7 +23,7 @@ LIMITS = MotionLimits.from_model(MODEL, [5.0], 0.95, 0.05)
 
 @pytest.fixture(scope="module")
 def clearance():
-    return Clearance(MODEL, folders=folders_above(str(URDFS["so101"])))
+    return Clearance(MODEL, folders=list_folders_above(str(URDFS["so101"])))
 
 
 @pytest.fixture(scope="module")
@@ -65,8 +65,8 @@ def test_arm_that_follows_is_calibrated_within_five_percent(motion):
 def test_poses_are_found_where_stand_ins_are_larger_than_the_links(name):
     """Stand-ins of neighbors but one overlap, or are closer than the margin, in most configurations."""
     model = robot(name)
-    limits, _ = motion_limits(DesignSettings(), model)
-    folders = folders_above(str(URDFS[name])) if name in URDFS else ()
+    limits, _ = make_motion_limits(DesignSettings(), model)
+    folders = list_folders_above(str(URDFS[name])) if name in URDFS else ()
     assert plan_gravity_poses(model, limits, Clearance(model, Scene(margin=MARGIN_M), folders=folders)).poses >= 15
 
 

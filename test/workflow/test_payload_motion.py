@@ -13,12 +13,12 @@ from robot_dyn_id.dynamics.regressor import Regressor
 from robot_dyn_id.errors import InputError, MotionError, UsageError
 from robot_dyn_id.identification.settings import Settings
 from robot_dyn_id.loads.declared import DeclaredPayload
-from robot_dyn_id.loads.identification import with_payload
-from robot_dyn_id.loads.payload import friction_columns, transform_parameters
+from robot_dyn_id.loads.identification import add_payload
+from robot_dyn_id.loads.payload import find_friction_columns, transform_parameters
 from robot_dyn_id.loads.payload_accuracy import PayloadAccuracy
 from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.online.monitoring import ResidualMonitor
-from robot_dyn_id.simulation.sensors import Sensors, sample_times, simulated_recording
+from robot_dyn_id.simulation.sensors import Sensors, sample_times, simulate_recording
 from robot_dyn_id.workflow.payload import PayloadRun, identify_from_halves
 from robot_dyn_id.workflow.payload_motion import PayloadMotion, check_configuration, design_payload_motion
 
@@ -51,11 +51,11 @@ def half(body, seed):
     at = demands().at
     parameters = np.concatenate([arm().bodies.standard_parameters, arm().terms.values])
     regressor = Regressor.from_parameters(arm())
-    parameters[friction_columns(regressor)] *= 1.05
+    parameters[find_friction_columns(regressor)] *= 1.05
     parameters[10 * at.body : 10 * at.body + 10] += transform_parameters(at) @ body
     times = sample_times(0.5 * PERIOD * PERIODS, 100.0)
     motion = designed()[0].trajectory
-    return simulated_recording(regressor, parameters, motion, times, Sensors(NOISE, 1e-5, 1e-3), seed)
+    return simulate_recording(regressor, parameters, motion, times, Sensors(NOISE, 1e-5, 1e-3), seed)
 
 
 def run(*bodies, declared=None):
@@ -99,7 +99,7 @@ def test_a_payload_that_changes_between_the_halves_is_no_payload():
 def test_the_monitor_reports_when_the_payload_is_no_longer_true():
     """The model of the arm with the payload fits the loaded arm, and no longer the arm that has dropped it."""
     found = run(BRICK, BRICK)
-    loaded = with_payload(arm(), found.payload)
+    loaded = add_payload(arm(), found.payload)
 
     def worse(body):
         monitor = ResidualMonitor(loaded, cutoff=5.0, window=10.0)

@@ -11,7 +11,7 @@ import numpy as np
 from robot_dyn_id.arrays import Array
 from robot_dyn_id.dynamics.terms.contract import FreeConstant, Term
 from robot_dyn_id.dynamics.terms.laws import SIGN, VISCOUS, FrictionLaw
-from robot_dyn_id.dynamics.terms.sign import SMOOTHING_WIDTH, sign, sign_slope, width_slope
+from robot_dyn_id.dynamics.terms.sign import SMOOTHING_WIDTH, compute_width_slope, sign, sign_slope
 from robot_dyn_id.options import NotNegative
 
 
@@ -64,7 +64,7 @@ class Asymmetric(Term):
         """See `Term.constant_slopes`."""
         slopes = np.zeros((len(self.free_constants), 4, len(dy)))
         if self.free_constants:
-            slopes[0, :2] = _halves(width_slope(dy, self.smoothing_width), dy)
+            slopes[0, :2] = _halves(compute_width_slope(dy, self.smoothing_width), dy)
         return slopes
 
 

@@ -26,7 +26,7 @@ FRICTION: dict[str, tuple[str, ...]] = {
 """Names of the terms of each combination."""
 
 
-def with_friction(terms: Sequence[Term], name: str) -> tuple[Term, ...]:
+def replace_friction(terms: Sequence[Term], name: str) -> tuple[Term, ...]:
     """Replace the friction terms by a combination of `FRICTION`.
 
     Given constants are kept, and so are other terms unless the combination includes their columns.

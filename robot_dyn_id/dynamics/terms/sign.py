@@ -27,7 +27,7 @@ def sign_slope(dy: Array, width: float) -> Array:
     return np.zeros_like(dy) if width == 0.0 else (1.0 - np.tanh(dy / width) ** 2) / width
 
 
-def width_slope(dy: Array, width: float) -> Array:
+def compute_width_slope(dy: Array, width: float) -> Array:
     """Derivative of `sign` with respect to a positive width, shape (N,)."""
     return np.asarray(-dy / width * sign_slope(dy, width))
 
@@ -71,4 +71,4 @@ class SignTerm(Term):
         """See `Term.constant_slopes`."""
         if not self.free_constants:
             return np.zeros((0, 1, len(dy)))
-        return width_slope(dy, self.smoothing_width)[None, None, :]
+        return compute_width_slope(dy, self.smoothing_width)[None, None, :]

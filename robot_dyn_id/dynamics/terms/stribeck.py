@@ -12,7 +12,7 @@ import numpy as np
 from robot_dyn_id.arrays import Array
 from robot_dyn_id.dynamics.terms.contract import FreeConstant, Term
 from robot_dyn_id.dynamics.terms.laws import SIGN, FrictionLaw
-from robot_dyn_id.dynamics.terms.sign import SMOOTHING_WIDTH, sign, sign_slope, width_slope
+from robot_dyn_id.dynamics.terms.sign import SMOOTHING_WIDTH, compute_width_slope, sign, sign_slope
 from robot_dyn_id.options import NotNegative, Positive
 
 STRIBECK_VELOCITY = FreeConstant("stribeck_velocity", 1e-4, 0.5)
@@ -77,7 +77,7 @@ class Stribeck(Term):
         slopes = np.zeros((len(self.free_constants), 2, len(dy)))
         slopes[0, 1] = 2.0 * dy**2 / self.stribeck_velocity**3 * share * s
         if self.smoothing_width > 0.0:
-            slopes[1] = np.array([np.ones_like(dy), share]) * width_slope(dy, self.smoothing_width)
+            slopes[1] = np.array([np.ones_like(dy), share]) * compute_width_slope(dy, self.smoothing_width)
         return slopes
 
     def _share(self, dy: Array) -> Array:

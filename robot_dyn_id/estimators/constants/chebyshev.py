@@ -14,7 +14,7 @@ def chebyshev_nodes(low: float, high: float, count: int) -> Array:
     return np.asarray(0.5 * (low + high) - 0.5 * (high - low) * np.cos(angle))
 
 
-def interpolation(nodes: Array, at: Array) -> Array:
+def make_interpolation(nodes: Array, at: Array) -> Array:
     """Barycentric interpolation matrix from values at the nodes to values at m other points, shape (m, count)."""
     distance = at[:, None] - nodes
     exact = np.abs(distance) < 1e-14
@@ -25,7 +25,7 @@ def interpolation(nodes: Array, at: Array) -> Array:
     return np.asarray(shares)
 
 
-def differentiation(nodes: Array) -> Array:
+def make_differentiation(nodes: Array) -> Array:
     """Differentiation matrix from a polynomial's values at the nodes to its derivatives there, shape (count, count)."""
     weights = _weights(len(nodes))
     distance = nodes[:, None] - nodes

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from robot_dyn_id.arrays import Array, Integers
-from robot_dyn_id.estimators.constants.chebyshev import differentiation, interpolation
+from robot_dyn_id.estimators.constants.chebyshev import make_differentiation, make_interpolation
 from robot_dyn_id.estimators.constants.constants import LOG_RANGE_MARGIN, MAX_LOG_STEP, Constants
 from robot_dyn_id.estimators.constants.sampled import SampledProblem, sample_at_nodes
 from robot_dyn_id.estimators.factors import Grams
@@ -111,7 +111,7 @@ class Projected:
     @cached_property
     def _slopes(self) -> tuple[Array, ...]:
         """Differentiation matrix of polynomials through the nodes of each constant."""
-        return tuple(differentiation(nodes) for nodes in self.nodes)
+        return tuple(make_differentiation(nodes) for nodes in self.nodes)
 
     def _shares(self, number: int, values: Array, *derived: int) -> Array:
         """Interpolation weights of a term's nodes at given values of its constants, shape (values, nodes).
@@ -123,7 +123,7 @@ class Projected:
         """
         shares = np.ones((len(values), 1))
         for place, i in enumerate(self.constants.numbers[number]):
-            one = interpolation(self.nodes[i], values[:, place])
+            one = make_interpolation(self.nodes[i], values[:, place])
             for _ in range(derived.count(place)):
                 one = one @ self._slopes[i]
             shares = (shares[:, :, None] * one[:, None, :]).reshape(len(values), -1)

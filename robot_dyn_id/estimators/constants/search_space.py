@@ -15,7 +15,7 @@ import numpy as np
 
 from robot_dyn_id.arrays import Array
 from robot_dyn_id.dynamics.problem import LinearProblem
-from robot_dyn_id.estimators.constants.chebyshev import interpolation
+from robot_dyn_id.estimators.constants.chebyshev import make_interpolation
 from robot_dyn_id.estimators.constants.constants import Constants, compute_costs
 from robot_dyn_id.estimators.constants.estimates import estimate_constants
 from robot_dyn_id.estimators.constants.linearized import Linearized
@@ -122,7 +122,7 @@ class SearchSpace:
         for number, own in self.constants.numbers.items():
             shares = np.ones((len(points), 1))
             for i in own:
-                one = interpolation(self.nodes[i], points[:, p + i])
+                one = make_interpolation(self.nodes[i], points[:, p + i])
                 shares = (shares[:, :, None] * one[:, None, :]).reshape(len(points), -1)
             own_values = points[:, self.sampled.parents[number]]
             for place, share in zip(self.sampled.places[number], shares.T, strict=True):

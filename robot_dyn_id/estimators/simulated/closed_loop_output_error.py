@@ -26,7 +26,7 @@ from robot_dyn_id.estimators.contract import Estimate
 from robot_dyn_id.estimators.factors import Factors, Solution, compress_rows
 from robot_dyn_id.estimators.newey_west import compute_larger_sandwich
 from robot_dyn_id.estimators.simulated.fixed_point import Robot, SimulationEstimator, solve_weighted
-from robot_dyn_id.estimators.simulated.replayed import encoder_readings
+from robot_dyn_id.estimators.simulated.replayed import simulate_encoder_readings
 from robot_dyn_id.estimators.weighting import compute_weights
 from robot_dyn_id.estimators.whitening import LaggedGrams, fit_whitening
 from robot_dyn_id.signals.windows import FilteredWindow
@@ -144,9 +144,9 @@ class PositionSlopes:
             steps: change of each parameter, 0 for those without a slope, shape (p,).
         """
         law = replace(controller, resolution=())
-        nominal = simulated_positions(robot, law, robot.dynamics)
+        nominal = simulate_positions(robot, law, robot.dynamics)
         changed = [
-            simulated_positions(robot, law, robot.with_change(i, steps[i])) for i in np.flatnonzero(steps).tolist()
+            simulate_positions(robot, law, robot.with_change(i, steps[i])) for i in np.flatnonzero(steps).tolist()
         ]
 
         def blocks() -> Iterator[Array]:
@@ -171,8 +171,8 @@ def position_problem(robot: Robot, controller: ControllerModel, slopes: Position
         slopes: slopes of its positions.
     """
     problem = robot.problem
-    measured = problem_of_positions(robot, problem.windows)
-    loop = simulated_positions(robot, controller, robot.dynamics)
+    measured = make_problem_of_positions(robot, problem.windows)
+    loop = simulate_positions(robot, controller, robot.dynamics)
     first = round(TRANSIENT_S * problem.rate)
 
     def tiles() -> Iterator[Tile]:
@@ -196,7 +196,7 @@ def position_problem(robot: Robot, controller: ControllerModel, slopes: Position
     return replace(problem, supports=supports, tiles=copies)
 
 
-def simulated_positions(robot: Robot, law: ControllerModel, dynamics: Dynamics) -> LinearProblem:
+def simulate_positions(robot: Robot, law: ControllerModel, dynamics: Dynamics) -> LinearProblem:
     """Positions under a controller, as its encoders read them, in the place of torques.
 
     Args:
@@ -205,10 +205,10 @@ def simulated_positions(robot: Robot, law: ControllerModel, dynamics: Dynamics) 
         dynamics: dynamics that are simulated.
     """
     replay = Replay(law, dynamics, robot.problem.windows)
-    return problem_of_positions(robot, encoder_readings(replay, robot.problem, law))
+    return make_problem_of_positions(robot, simulate_encoder_readings(replay, robot.problem, law))
 
 
-def problem_of_positions(robot: Robot, windows: Iterable[FilteredWindow]) -> LinearProblem:
+def make_problem_of_positions(robot: Robot, windows: Iterable[FilteredWindow]) -> LinearProblem:
     """The problem without columns, with the positions of some windows in the place of torques."""
     bare = robot.problem.with_columns(robot.problem.regressor, robot.problem.columns[:0])
     positions = RepeatableStream(lambda: (replace(window, tau=window.motion.q) for window in windows))

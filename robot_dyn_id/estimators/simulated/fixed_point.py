@@ -17,7 +17,7 @@ from robot_dyn_id.dynamics.problem import LinearProblem
 from robot_dyn_id.errors import ConvergenceError, InputError, UsageError
 from robot_dyn_id.estimators.consistent import Consistent
 from robot_dyn_id.estimators.factors import Factors, Solution, compress_rows
-from robot_dyn_id.estimators.simulated.replayed import merge_tiles, reads_encoders, simulated_columns
+from robot_dyn_id.estimators.simulated.replayed import merge_simulated_columns, merge_tiles, reads_encoders
 from robot_dyn_id.estimators.weighting import compute_weights
 from robot_dyn_id.findings import Definition, Finding, Section
 from robot_dyn_id.options import CheckedOptions, Count, Order
@@ -239,7 +239,7 @@ def start_values(problem: RecordedProblem, ordinary: Solution) -> tuple[Factors,
             yield replace(window, motion=window.reference or window.motion)
 
     along = problem.with_motion(RepeatableStream(reference))
-    rows = compress_rows(replace(problem, tiles=lambda: merge_tiles(problem, along, simulated_columns)))
+    rows = compress_rows(replace(problem, tiles=lambda: merge_tiles(problem, along, merge_simulated_columns)))
     weights = compute_weights(rows, solve_within(rows, np.ones(len(rows.counts)), ordinary).values)
     return rows, solve_within(rows, weights, ordinary).values, weights
 

@@ -13,7 +13,7 @@ from robot_dyn_id.data.stream import RepeatableStream
 from robot_dyn_id.dynamics.dynamics import Dynamics
 from robot_dyn_id.dynamics.problem import LinearProblem, Tile, find_used_rows
 from robot_dyn_id.dynamics.regressor import Regressor
-from robot_dyn_id.model.joint_values import joint_array
+from robot_dyn_id.model.joint_values import make_joint_array
 from robot_dyn_id.signals.filtering import derivative
 from robot_dyn_id.signals.processing import RecordedProblem
 from robot_dyn_id.signals.windows import FilteredWindow
@@ -56,8 +56,8 @@ class Replayed:
         ideal_replay = Replay(replace(controller, resolution=()), robot, problem.windows)
         replay = Replay(controller, robot, problem.windows) if reads_encoders(controller) else ideal_replay
         ideal = problem.with_motion(ideal_replay)
-        loop = problem.with_motion(encoder_readings(replay, problem, controller))
-        frictions = velocity_dependent_columns(problem.regressor)[problem.columns]
+        loop = problem.with_motion(simulate_encoder_readings(replay, problem, controller))
+        frictions = find_velocity_dependent_columns(problem.regressor)[problem.columns]
 
         def mixed(tile: Tile, other: Tile) -> Array:
             rows = np.append(frictions[problem.supports[tile.joint]], False)[:, None]
@@ -72,14 +72,14 @@ class Replayed:
                 yield tile
 
         def linearized() -> Iterator[Tile]:
-            for tile, read in zip(merge_tiles(problem, ideal, simulated_columns), loop.tiles(), strict=True):
+            for tile, read in zip(merge_tiles(problem, ideal, merge_simulated_columns), loop.tiles(), strict=True):
                 excess = values[problem.supports[tile.joint]] @ tile.block[:-1] - read.block[-1]
                 tile.block[-1] = np.where(find_used_rows(tile.block), tile.block[-1] + excess, 0.0)
                 yield tile
 
         return cls(
             replace(problem, tiles=measured),
-            replace(problem, tiles=lambda: merge_tiles(problem, ideal, simulated_columns)),
+            replace(problem, tiles=lambda: merge_tiles(problem, ideal, merge_simulated_columns)),
             replace(problem, tiles=linearized),
         )
 
@@ -89,7 +89,7 @@ def reads_encoders(controller: ControllerModel) -> bool:
     return any(step > 0.0 for _, step in controller.resolution)
 
 
-def encoder_readings(
+def simulate_encoder_readings(
     windows: Iterable[FilteredWindow], problem: RecordedProblem, controller: ControllerModel
 ) -> RepeatableStream[FilteredWindow]:
     """Simulated windows with the motion computed from encoder readings, as that of the recorded windows is.
@@ -100,7 +100,7 @@ def encoder_readings(
         controller: controller whose encoders are read.
     """
     joints = problem.regressor.model.joint_names
-    resolution = joint_array(controller.resolution, joints, "controller: resolution")[:, None]
+    resolution = make_joint_array(controller.resolution, joints, "controller: resolution")[:, None]
 
     def readings() -> Iterator[FilteredWindow]:
         for window in windows:
@@ -112,7 +112,7 @@ def encoder_readings(
     return RepeatableStream(readings)
 
 
-def simulated_columns(_recorded: Tile, simulated: Tile) -> Array:
+def merge_simulated_columns(_recorded: Tile, simulated: Tile) -> Array:
     """The block of the simulated tile, for `merge_tiles`."""
     return simulated.block
 
@@ -133,7 +133,7 @@ def merge_tiles(
         yield replace(tile, block=np.where(find_used_rows(tile.block), block, 0.0))
 
 
-def velocity_dependent_columns(regressor: Regressor) -> Mask:
+def find_velocity_dependent_columns(regressor: Regressor) -> Mask:
     """Columns that change if a motion reverses its velocity at the same acceleration: friction, shape (c,)."""
     y, dy, ddy = np.random.default_rng(0).uniform(-2.0, 2.0, (3, 16))
     found = np.zeros(len(regressor.names), dtype=bool)

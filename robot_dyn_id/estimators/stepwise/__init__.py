@@ -7,8 +7,8 @@ from robot_dyn_id.estimators.stepwise.plan import (
     SAMPLE_FACTOR,
     Step,
     StepwisePlan,
+    make_prescribed_plan,
     plan_steps,
-    prescribed_plan,
 )
 from robot_dyn_id.estimators.stepwise.solution import StepwiseSolution, determine, solve_steps
 
@@ -23,7 +23,7 @@ __all__ = [
     "StepwisePlan",
     "StepwiseSolution",
     "determine",
+    "make_prescribed_plan",
     "plan_steps",
-    "prescribed_plan",
     "solve_steps",
 ]

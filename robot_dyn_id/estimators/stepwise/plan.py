@@ -144,7 +144,7 @@ def plan_steps(
     return StepwisePlan(tuple(steps), tuple(groups[g].name for g in sorted(left)), limit, scaling)
 
 
-def prescribed_plan(
+def make_prescribed_plan(
     groups: Sequence[Group],
     equations: Sequence[Equations],
     parameters: int,

@@ -21,16 +21,22 @@ import numpy as np
 from robot_dyn_id.arrays import Array, Integers
 from robot_dyn_id.errors import MotionError, UsageError
 from robot_dyn_id.excitation.collision.distances import Distances, Solids
-from robot_dyn_id.excitation.collision.obstacles import GROUND, Obstacle, Scene, ground_at
+from robot_dyn_id.excitation.collision.obstacles import GROUND, Obstacle, Scene, make_ground_at
 from robot_dyn_id.excitation.collision.pairs import (
     MAX_EXACT_DISTANCE_M,
-    candidate_pairs,
     classify_contacts,
+    list_candidate_pairs,
     sample_configurations,
 )
-from robot_dyn_id.excitation.collision.shapes import NO_GEOMETRY, LinkGeometry, Shape, collision_geometry, corners_of
-from robot_dyn_id.excitation.collision.srdf import disabled_pairs
-from robot_dyn_id.excitation.collision.stand_ins import thin_shape, with_stand_ins, without_stand_ins
+from robot_dyn_id.excitation.collision.shapes import (
+    NO_GEOMETRY,
+    LinkGeometry,
+    Shape,
+    list_corners_of,
+    read_collision_geometry,
+)
+from robot_dyn_id.excitation.collision.srdf import read_disabled_pairs
+from robot_dyn_id.excitation.collision.stand_ins import add_stand_ins, remove_stand_ins, thin_shape
 from robot_dyn_id.excitation.trajectory import Trajectory
 from robot_dyn_id.model.kinematics import BASE, link_placements
 from robot_dyn_id.model.robot import RobotModel
@@ -153,12 +159,12 @@ class Clearance:
             raise UsageError(f"within {within:g} must be positive [m]")
         scene = scene or Scene()
         obstacles = scene.obstacles
-        found = collision_geometry(model, folders)
-        geometry = with_stand_ins(model, found) if stand_ins else without_stand_ins(model, found)
+        found = read_collision_geometry(model, folders)
+        geometry = add_stand_ins(model, found) if stand_ins else remove_stand_ins(model, found)
         remarks: list[str] = []
         if scene.ground is not False and not any(obstacle.name == GROUND for obstacle in obstacles):
             height, remark = _ground_height(geometry, scene.ground)
-            obstacles = (*obstacles, ground_at(height))
+            obstacles = (*obstacles, make_ground_at(height))
             remarks += [remark] if remark else []
         configurations = sample_configurations(model)
         shapes = _fit_stand_ins(model, geometry.shapes, obstacles, configurations, scene.margin)
@@ -171,9 +177,9 @@ class Clearance:
         known = {*names, *around}
         for name in {name for pair in scene.allowed for name in pair} - known:
             raise UsageError(f"allowed pair: {name} is not a link or obstacle; known are {', '.join(sorted(known))}")
-        disabled = {frozenset(pair) for pair in [*scene.allowed, *(disabled_pairs(srdf) if srdf else ())]}
+        disabled = {frozenset(pair) for pair in [*scene.allowed, *(read_disabled_pairs(srdf) if srdf else ())]}
         links = {shape.link: shape.placement.body for shape in shapes}
-        candidates = [pair for pair in candidate_pairs(model, links, around) if frozenset(pair) not in disabled]
+        candidates = [pair for pair in list_candidate_pairs(model, links, around) if frozenset(pair) not in disabled]
         contacts = classify_contacts(solids, candidates, around, configurations, scene.margin)
         touching = contacts.touching
         limit = scene.margin + FIT_MARGIN_M
@@ -334,7 +340,7 @@ class Clearance:
 
     def _deepest(self, motion: Trajectory, least: Array) -> str:
         """Description of the deepest violation of the minimum distances [m], shape (pairs,); empty if none."""
-        t = path_times(motion, self.model)
+        t = choose_path_times(motion, self.model)
         worst: Encounter | None = None
         for start in range(0, len(t), BLOCK_CONFIGURATIONS):
             times = t[start : start + BLOCK_CONFIGURATIONS]
@@ -348,7 +354,7 @@ class Clearance:
         return str(worst) if worst is not None else ""
 
 
-def path_times(motion: Trajectory, model: RobotModel) -> Array:
+def choose_path_times(motion: Trajectory, model: RobotModel) -> Array:
     """Times at which a motion is checked, between which joints move by about `PATH_STEP_RAD` or `PATH_STEP_M` [s]."""
     coarse = np.linspace(0.0, motion.duration, max(50, math.ceil(20.0 * motion.duration)))
     travel = np.abs(np.diff(motion.evaluate(coarse)[0], axis=1))
@@ -384,7 +390,7 @@ def _ground_height(geometry: LinkGeometry, ground: bool | float) -> tuple[float,
     if not isinstance(ground, bool):
         return float(ground), ""
     fixed = [shape for shape in geometry.shapes if shape.placement.body == BASE and not shape.stand_in]
-    lowest = min((float(corners_of(shape)[:, 2].min()), shape.link) for shape in fixed) if fixed else (0.0, "")
+    lowest = min((float(list_corners_of(shape)[:, 2].min()), shape.link) for shape in fixed) if fixed else (0.0, "")
     if lowest[0] >= -GROUND_TOLERANCE_M:
         return 0.0, ""
     return lowest[0], (

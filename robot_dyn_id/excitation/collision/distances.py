@@ -14,7 +14,7 @@ from robot_dyn_id.arrays import Array, Integers
 from robot_dyn_id.excitation.collision.obstacles import Box, HalfSpace, Obstacle
 from robot_dyn_id.excitation.collision.shapes import Shape
 from robot_dyn_id.model.kinematics import BASE, Kinematics, Placement, Poses
-from robot_dyn_id.model.robot import RobotModel, configuration_of, parse_with_pinocchio, reduced_pinocchio
+from robot_dyn_id.model.robot import RobotModel, make_configuration_of, parse_with_pinocchio, reduce_pinocchio
 
 DISTANCE_TOLERANCE_M = 1e-9
 """Accuracy of distances of separate shapes [m]; penetration depths have coal's default of 1e-6."""
@@ -104,7 +104,7 @@ class Solids:
         values = np.repeat(limit[:, None], q.shape[1], axis=1)
         lines = np.zeros((len(first), q.shape[1] if slopes else 0, 6))
         full = (self.model.coupling @ q).T + self.model.offset
-        configurations = configuration_of(model, self.model.body_names, full)
+        configurations = make_configuration_of(model, self.model.body_names, full)
         for sample in np.flatnonzero(near.any(axis=1)):
             pinocchio.updateGeometryPlacements(model, data, geometry, results, configurations[sample])
             for k in np.flatnonzero(near[sample]).tolist():
@@ -191,7 +191,7 @@ class Solids:
         import pinocchio
 
         full = parse_with_pinocchio(self.model.urdf, "robot description", self.model.gravity)
-        model = reduced_pinocchio(full, self.model.body_names, self.model.held)
+        model = reduce_pinocchio(full, self.model.body_names, self.model.held)
         geometry = pinocchio.GeometryModel()
         solids = (*self.shapes, *self.obstacles)
         for i, (solid, at) in enumerate(zip(solids, self._placements, strict=True)):

@@ -13,7 +13,7 @@ import numpy as np
 
 from robot_dyn_id.arrays import Array, Integers
 from robot_dyn_id.errors import InputError
-from robot_dyn_id.model.packages import find_package, installed_folders
+from robot_dyn_id.model.packages import find_package, list_installed_folders
 from robot_dyn_id.model.urdf import DEEPEST
 from robot_dyn_id.text.files import MIB
 
@@ -39,7 +39,7 @@ def find_mesh(name: str, folders: Sequence[str | Path] = ()) -> Path | None:
     Returns:
         Path of the file, or None if it is not found.
     """
-    searched = folders_searched(name, folders)
+    searched = list_folders_searched(name, folders)
     if not searched:
         return None
     package, rest = _parsed(name)
@@ -58,7 +58,7 @@ def _is_file(path: Path) -> bool:
         return False
 
 
-def folders_searched(name: str, folders: Sequence[str | Path] = ()) -> tuple[Path, ...]:
+def list_folders_searched(name: str, folders: Sequence[str | Path] = ()) -> tuple[Path, ...]:
     """Folders in which `find_mesh` searches a mesh; empty for a name that cannot be a file."""
     given = tuple(Path(folder) for folder in folders)
     try:
@@ -66,7 +66,7 @@ def folders_searched(name: str, folders: Sequence[str | Path] = ()) -> tuple[Pat
     except ValueError:  # "http://[" is not an address
         return ()
     if scheme == "package":
-        return (*given, *installed_folders())
+        return (*given, *list_installed_folders())
     return (*given, Path()) if scheme in ("", "file") else ()
 
 

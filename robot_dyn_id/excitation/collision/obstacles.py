@@ -13,7 +13,7 @@ import numpy as np
 
 from robot_dyn_id.arrays import Array
 from robot_dyn_id.errors import UsageError
-from robot_dyn_id.excitation.collision.shapes import rotation_of
+from robot_dyn_id.excitation.collision.shapes import make_rotation_of
 
 
 @dataclass(frozen=True)
@@ -146,7 +146,7 @@ class Surroundings:
         return Scene(self.obstacles, self.allowed, self.ground, self.clearance)
 
 
-def ground_at(height: float) -> HalfSpace:
+def make_ground_at(height: float) -> HalfSpace:
     """Ground: the half space below a height on the z axis of the base frame [m]."""
     return HalfSpace(GROUND, np.array([0.0, 0.0, 1.0]), height)
 
@@ -168,7 +168,7 @@ def _obstacle(entry: Mapping[str, Any], label: str) -> Obstacle:
         if not size.min() > 0.0:
             raise UsageError(f"{label}: box {size.tolist()} must have three positive edge lengths [m]")
         position = _vector(entry.get("position"), f"{label}: position")
-        return Box(name, size, position, rotation_of(_vector(entry.get("rpy", (0, 0, 0)), f"{label}: rpy")))
+        return Box(name, size, position, make_rotation_of(_vector(entry.get("rpy", (0, 0, 0)), f"{label}: rpy")))
     normal = _vector(entry.get("normal", (0, 0, 1)), f"{label}: normal")
     if not np.linalg.norm(normal) > 0.0:
         raise UsageError(f"{label}: normal {normal.tolist()} must not be zero")

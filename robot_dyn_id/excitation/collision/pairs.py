@@ -25,7 +25,7 @@ CONSTANT_DISTANCE_M = 1e-6
 """Largest variation of a distance that does not depend on the configuration [m]."""
 
 
-def candidate_pairs(model: RobotModel, links: dict[str, int], around: Sequence[str]) -> Iterator[tuple[str, str]]:
+def list_candidate_pairs(model: RobotModel, links: dict[str, int], around: Sequence[str]) -> Iterator[tuple[str, str]]:
     """Pairs of objects that move relative to each other and are not adjacent.
 
     Args:

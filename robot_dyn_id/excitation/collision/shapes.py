@@ -13,7 +13,7 @@ import numpy as np
 
 from robot_dyn_id.arrays import Array
 from robot_dyn_id.errors import InputError, ModelError
-from robot_dyn_id.excitation.collision.meshes import Triangles, find_mesh, folders_searched, read_mesh
+from robot_dyn_id.excitation.collision.meshes import Triangles, find_mesh, list_folders_searched, read_mesh
 from robot_dyn_id.model.kinematics import Placement, link_placements
 from robot_dyn_id.model.robot import RobotModel
 
@@ -71,7 +71,7 @@ class LinkGeometry:
         return tuple(dict.fromkeys(shape.link for shape in self.shapes if shape.stand_in))
 
 
-def collision_geometry(model: RobotModel, folders: Sequence[str | Path] = ()) -> LinkGeometry:
+def read_collision_geometry(model: RobotModel, folders: Sequence[str | Path] = ()) -> LinkGeometry:
     """Read the collision geometry of all links.
 
     If a mesh is missing or broken, the remaining collision geometry of the link is used, or its visual geometry;
@@ -87,8 +87,8 @@ def collision_geometry(model: RobotModel, folders: Sequence[str | Path] = ()) ->
     return _geometry(model, folders, ("collision", "visual"))
 
 
-def visual_geometry(model: RobotModel, folders: Sequence[str | Path] = ()) -> LinkGeometry:
-    """Read the visual geometry of all links, or else their collision geometry; see `collision_geometry`."""
+def read_visual_geometry(model: RobotModel, folders: Sequence[str | Path] = ()) -> LinkGeometry:
+    """Read the visual geometry of all links, or else their collision geometry; see `read_collision_geometry`."""
     return _geometry(model, folders, ("visual", "collision"))
 
 
@@ -123,7 +123,7 @@ def _geometry(model: RobotModel, folders: Sequence[str | Path], kinds: tuple[Kin
 
 def _not_found(files: Sequence[str], folders: Sequence[str | Path]) -> str:
     """Message about missing mesh files and the searched folders."""
-    searched = list(dict.fromkeys(str(place) for file in files for place in folders_searched(file, folders)))
+    searched = list(dict.fromkeys(str(place) for file in files for place in list_folders_searched(file, folders)))
     where = f"searched in {', '.join(searched)}" if searched else "no folder given"
     return f"{', '.join(files)}: not found or broken ({where})"
 
@@ -140,7 +140,7 @@ def _shapes_of(
         form = next(iter(geometry), None) if geometry is not None else None
         if form is None:
             raise ModelError(f"link {name}: a <{kind}> without geometry")
-        origin = pose_of(element.find("origin"), f"link {name}")
+        origin = read_pose_of(element.find("origin"), f"link {name}")
         rotation, position = at.rotation @ origin[0], at.rotation @ origin[1] + at.position
         placement = Placement(at.body, rotation, position)
         if form.tag != "mesh":
@@ -169,7 +169,7 @@ def _size(form: ElementTree.Element, link: str) -> tuple[float, ...]:
     return size
 
 
-def rotation_of(rpy: Array) -> Array:
+def make_rotation_of(rpy: Array) -> Array:
     """Rotation matrix of roll, pitch and yaw about fixed axes [rad], shape (3, 3)."""
     (cr, cp, cy), (sr, sp, sy) = np.cos(rpy), np.sin(rpy)
     return np.array(
@@ -181,7 +181,7 @@ def rotation_of(rpy: Array) -> Array:
     )
 
 
-def pose_of(origin: ElementTree.Element | None, label: str) -> tuple[Array, Array]:
+def read_pose_of(origin: ElementTree.Element | None, label: str) -> tuple[Array, Array]:
     """Pose given by an `<origin>` element.
 
     Args:
@@ -197,10 +197,10 @@ def pose_of(origin: ElementTree.Element | None, label: str) -> tuple[Array, Arra
     if origin is None:
         return np.eye(3), np.zeros(3)
     rpy = _numbers(origin.get("rpy", "0 0 0"), 3, label, "rpy")
-    return rotation_of(rpy), _numbers(origin.get("xyz", "0 0 0"), 3, label, "xyz")
+    return make_rotation_of(rpy), _numbers(origin.get("xyz", "0 0 0"), 3, label, "xyz")
 
 
-def corners_of(shape: Shape) -> Array:
+def list_corners_of(shape: Shape) -> Array:
     """Points in the body frame whose convex hull contains the shape [m], shape (c, 3)."""
     if shape.vertices is not None:
         local = shape.vertices

@@ -10,7 +10,7 @@ from robot_dyn_id.model.urdf import URDF_LIMIT, parse_xml
 from robot_dyn_id.text.files import read_text
 
 
-def disabled_pairs(path: str | Path) -> tuple[tuple[str, str], ...]:
+def read_disabled_pairs(path: str | Path) -> tuple[tuple[str, str], ...]:
     """Read the pairs of links of all `disable_collisions` elements of an SRDF file.
 
     Raises:

@@ -3,8 +3,8 @@
 
 The line of a link runs from its joint along the joint's axis, across the common normal of the two axes, and along the
 axis of the next joint to that joint (Denavit and Hartenberg). Capsules along this line have a radius that follows from
-mass and length, see `capsule_radius`. Parts of a link further from the line are not covered: a stand-in is an estimate,
-and true collision geometry is always better.
+mass and length, see `find_capsule_radius`. Parts of a link further from the line are not covered: a stand-in is an
+estimate, and true collision geometry is always better.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from itertools import pairwise
 import numpy as np
 
 from robot_dyn_id.arrays import Array
-from robot_dyn_id.excitation.collision.shapes import LinkGeometry, Shape, corners_of, pose_of
+from robot_dyn_id.excitation.collision.shapes import LinkGeometry, Shape, list_corners_of, read_pose_of
 from robot_dyn_id.model.kinematics import BASE, Placement, link_placements
 from robot_dyn_id.model.robot import RobotModel
 
@@ -82,7 +82,7 @@ class _Link:
     center: Array
 
 
-def with_stand_ins(model: RobotModel, geometry: LinkGeometry) -> LinkGeometry:
+def add_stand_ins(model: RobotModel, geometry: LinkGeometry) -> LinkGeometry:
     """Add capsules for links with missing geometry.
 
     A link gets a stand-in if one of its meshes is missing, if it has mass but no shape, or if no link of its moving
@@ -97,7 +97,7 @@ def with_stand_ins(model: RobotModel, geometry: LinkGeometry) -> LinkGeometry:
         from a mass.
     """
     links = _links(model)
-    needed = list(lacking_links(geometry, links))
+    needed = list(list_lacking_links(geometry, links))
     if needed and not any(links[name].at.body == BASE for name in needed):
         needed += _pedestal(geometry, links)
     reach = reach_of(model, links)
@@ -106,7 +106,7 @@ def with_stand_ins(model: RobotModel, geometry: LinkGeometry) -> LinkGeometry:
     for name in sorted(needed, key=lambda name: -links[name].mass):  # light links last, as they may already be covered
         link = links[name]
         lines = link_lines(link)
-        radius = capsule_radius(link.mass, sum(math.dist(*line) for line in lines), reach)
+        radius = find_capsule_radius(link.mass, sum(math.dist(*line) for line in lines), reach)
         if not radius > 0.0:
             lacking += [name] if link.at.body != BASE else []
         elif link.mass > LIGHT_LINK_KG or link.axis is not None or not _inside(link, lines, added):
@@ -163,16 +163,16 @@ def _depth(point: Array, capsule: Shape) -> float:
     return float(capsule.size[0] - math.dist(point, center + along * z))
 
 
-def without_stand_ins(model: RobotModel, geometry: LinkGeometry) -> LinkGeometry:
+def remove_stand_ins(model: RobotModel, geometry: LinkGeometry) -> LinkGeometry:
     """Geometry without stand-ins; `lacking` contains the links whose geometry is missing or incomplete."""
-    return replace(geometry, lacking=lacking_links(geometry, _links(model)))
+    return replace(geometry, lacking=list_lacking_links(geometry, _links(model)))
 
 
-def lacking_links(geometry: LinkGeometry, links: Mapping[str, _Link]) -> tuple[str, ...]:
+def list_lacking_links(geometry: LinkGeometry, links: Mapping[str, _Link]) -> tuple[str, ...]:
     """Names of the links that need a shape but whose geometry is missing or incomplete."""
     shapes: dict[int, list[Array]] = {}
     for shape in geometry.shapes:
-        shapes.setdefault(shape.placement.body, []).append(corners_of(shape))
+        shapes.setdefault(shape.placement.body, []).append(list_corners_of(shape))
     shaped = {shape.link for shape in geometry.shapes}
     found = [
         link.name
@@ -209,7 +209,7 @@ def _within(link: _Link, around: Sequence[Array]) -> bool:
     )
 
 
-def capsule_radius(mass: float, length: float, reach: float) -> float:
+def find_capsule_radius(mass: float, length: float, reach: float) -> float:
     """Radius of the capsules of a link [m]; 0 if its size is unknown.
 
     The capsule has the volume mass / `DENSITY_KG_M3`; `SKIN_M` is added to its radius, and the sum is limited to
@@ -340,7 +340,7 @@ def _links(model: RobotModel) -> dict[str, _Link]:
         names = [
             element.get("link", "") if element is not None else "" for element in map(joint.find, ("parent", "child"))
         ]
-        rotation, origin = pose_of(joint.find("origin"), f"joint {joint.get('name')}")
+        rotation, origin = read_pose_of(joint.find("origin"), f"joint {joint.get('name')}")
         axis = None
         if joint.get("name") in model.body_names:
             axes[names[1]] = model.axis[model.body_names.index(joint.get("name", ""))]
@@ -372,4 +372,4 @@ def _mass_of(link: ElementTree.Element) -> tuple[float, Array]:
     if inertial is None or mass is None:
         return 0.0, np.zeros(3)
     value = float(mass.get("value", "0"))
-    return (value if math.isfinite(value) else 0.0), pose_of(inertial.find("origin"), link.get("name", ""))[1]
+    return (value if math.isfinite(value) else 0.0), read_pose_of(inertial.find("origin"), link.get("name", ""))[1]

@@ -10,7 +10,7 @@ import numpy as np
 from robot_dyn_id.arrays import Array
 from robot_dyn_id.errors import MotionError, UsageError
 from robot_dyn_id.excitation.collision.clearance import BLOCK_CONFIGURATIONS
-from robot_dyn_id.model.kinematics import Kinematics, Placement, Poses, placement_of
+from robot_dyn_id.model.kinematics import Kinematics, Placement, Poses, find_placement_of
 from robot_dyn_id.model.robot import RobotModel
 
 SIDES = ("-x", "-y", "-z", "+x", "+y", "+z")
@@ -50,7 +50,7 @@ class Workspace:
         for name, value in (
             ("lower", lower),
             ("upper", upper),
-            ("_at", placement_of(self.model, self.link)),
+            ("_at", find_placement_of(self.model, self.link)),
             ("_kinematics", Kinematics(self.model)),
         ):
             object.__setattr__(self, name, value)

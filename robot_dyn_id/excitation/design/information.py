@@ -22,8 +22,8 @@ from robot_dyn_id.arrays import Array, Integers
 from robot_dyn_id.dynamics.regressor import Layout, Motion, Regressor
 from robot_dyn_id.dynamics.terms import TermGroup
 from robot_dyn_id.errors import UsageError
-from robot_dyn_id.kernels.angles import within_reach
-from robot_dyn_id.kernels.regressor_gradient import regressor_gradient_tiles
+from robot_dyn_id.kernels.angles import wrap_within_reach
+from robot_dyn_id.kernels.regressor_gradient import fill_regressor_gradient_tiles
 from robot_dyn_id.parameters import BaseParameters
 
 CHUNK_SAMPLES = 1024
@@ -93,7 +93,7 @@ class Information:
             cotangent = np.empty((self._layout.starts[-1], len(part)))
             for joint, block in enumerate(self._blocks(part)):
                 np.matmul(by_square[joint], block, out=self._layout.block(cotangent, joint)[:-1])
-            pieces.append(regressor_gradient(self.regressor, part, self._layout.slots, cotangent))
+            pieces.append(compute_regressor_gradient(self.regressor, part, self._layout.slots, cotangent))
         by_q, by_dq, by_ddq = (np.concatenate(arrays, axis=1) for arrays in zip(*pieces, strict=True))
         return by_q, by_dq, by_ddq
 
@@ -128,7 +128,9 @@ def _parts(motion: Motion) -> Iterator[Motion]:
             yield motion.take(slice(start, start + CHUNK_SAMPLES))
 
 
-def regressor_gradient(regressor: Regressor, motion: Motion, slots: Integers, cotangent: Array) -> MotionGradient:
+def compute_regressor_gradient(
+    regressor: Regressor, motion: Motion, slots: Integers, cotangent: Array
+) -> MotionGradient:
     """Derivatives of a scalar with respect to the motion, from those with respect to the regressor's entries.
 
     Args:
@@ -140,9 +142,9 @@ def regressor_gradient(regressor: Regressor, motion: Motion, slots: Integers, co
     tree, model = regressor.tree, regressor.model
     q, dq, ddq = regressor.by_body(motion)
     by_body = np.empty((3, *q.shape))
-    regressor_gradient_tiles(
+    fill_regressor_gradient_tiles(
         *tree.blocks,
-        within_reach(q),
+        wrap_within_reach(q),
         q,
         dq,
         ddq,
@@ -195,5 +197,5 @@ def _load_gradient(regressor: Regressor, motion: Motion, by_load: Array) -> Arra
     slots = np.where(used, np.cumsum(used).reshape(used.shape) - 1, -1)
     column, joint = np.nonzero(used)
     steady = Motion(motion.q, motion.dq, np.zeros_like(motion.ddq))
-    by_q, by_dq, _ = regressor_gradient(bodies, steady, slots, parameters[column, None] * by_load[joint])
+    by_q, by_dq, _ = compute_regressor_gradient(bodies, steady, slots, parameters[column, None] * by_load[joint])
     return np.array([by_q, by_dq])

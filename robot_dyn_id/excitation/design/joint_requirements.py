@@ -10,8 +10,14 @@ import numpy as np
 from robot_dyn_id.arrays import Array
 from robot_dyn_id.dynamics.regressor import Motion
 from robot_dyn_id.errors import UsageError
-from robot_dyn_id.excitation.design.information import regressor_gradient
-from robot_dyn_id.excitation.design.requirement import Margin, Requirement, combine_sides, nearest_margin, zero_gradient
+from robot_dyn_id.excitation.design.information import compute_regressor_gradient
+from robot_dyn_id.excitation.design.requirement import (
+    Margin,
+    Requirement,
+    combine_sides,
+    find_nearest_margin,
+    zero_gradient,
+)
 from robot_dyn_id.excitation.design.torques import TorqueModel
 from robot_dyn_id.excitation.limits import MotionLimits
 from robot_dyn_id.excitation.trajectory import Sample
@@ -57,7 +63,7 @@ class JointLimits(Requirement):
     def margins(self, t: Array, motion: Sample) -> tuple[Margin, ...]:
         """See `Requirement`."""
         return tuple(
-            nearest_margin(f"{word} of {self._limits.joint_names[j]}", unit, t, motion[order][j], lower, upper)
+            find_nearest_margin(f"{word} of {self._limits.joint_names[j]}", unit, t, motion[order][j], lower, upper)
             for order, j, lower, upper, _, word, unit in self._rows
         )
 
@@ -94,7 +100,7 @@ class EffortLimits(Requirement):
             slots = np.full((len(parameters), len(self._effort)), -1)
             slots[used, joint] = np.arange(len(used))
             cotangent = np.outer(parameters[used], combine_sides(weight) / self._effort[joint])
-            by_motion = regressor_gradient(regressor, Motion(*motion[:3]), slots, cotangent)
+            by_motion = compute_regressor_gradient(regressor, Motion(*motion[:3]), slots, cotangent)
             yield (*by_motion, np.zeros_like(motion[3]))
 
     def margins(self, t: Array, motion: Sample) -> tuple[Margin, ...]:
@@ -103,7 +109,7 @@ class EffortLimits(Requirement):
         model = self._torques.regressor.model
         limit = self._effort
         return tuple(
-            nearest_margin(
+            find_nearest_margin(
                 f"effort of {model.joint_names[j]}", model.effort_units[j], t, torque[j], -limit[j], limit[j]
             )
             for j in self._joints

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from robot_dyn_id.arrays import Array
-from robot_dyn_id.cores import in_order
+from robot_dyn_id.cores import map_in_order
 from robot_dyn_id.errors import UsageError
 from robot_dyn_id.excitation.design.objectives import Score
 from robot_dyn_id.excitation.design.problem import COARSE_SAMPLES, FINE_SAMPLES, DesignProblem
@@ -92,7 +92,9 @@ The caller keeps the best candidate and may stop at any time.
 """
 
 
-def gradient(problem: DesignProblem, rng: np.random.Generator, effort: SearchEffort) -> Iterator[tuple[Array, Stage]]:
+def search_by_gradient(
+    problem: DesignProblem, rng: np.random.Generator, effort: SearchEffort
+) -> Iterator[tuple[Array, Stage]]:
     """Sequential quadratic programming with exact gradients (SLSQP, Kraft 1988) from many starts.
 
     Random motions are compared, the best of them improved by some steps on a coarse grid, and the best of those
@@ -153,7 +155,7 @@ def _searches(
         del problem.evaluations[before:]
         return found, count
 
-    with closing(in_order(counted, starts)) as results:
+    with closing(map_in_order(counted, starts)) as results:
         for found, count in results:
             problem.evaluations.extend([None] * count)
             yield found
@@ -192,7 +194,9 @@ def _population(module: str, name: str) -> Search:
             algorithm_of = getattr(importlib.import_module(f"pymoo.algorithms.soo.nonconvex.{module}"), name)
             problem_of = importlib.import_module("pymoo.core.problem").Problem
         except ImportError:
-            raise UsageError(f"the optimizer {module} needs pymoo: install it, or choose `gradient`") from None
+            raise UsageError(
+                f"the optimizer {module} needs pymoo: install it, or choose `search_by_gradient`"
+            ) from None
         finer = problem.with_samples(FINE_SAMPLES)
         first = np.array([problem.parametrization.random(rng) for _ in range(effort.population)])
         bound = 2.0 * np.abs(first).max()
@@ -237,9 +241,9 @@ def _penalized(problem: DesignProblem, x: Array) -> float:
 
 
 OPTIMIZERS: dict[str, Search] = {
-    "gradient": gradient,
+    "gradient": search_by_gradient,
     "cma_es": _population("cmaes", "CMAES"),
     "genetic": _population("ga", "GA"),
     "particle_swarm": _population("pso", "PSO"),
 }
-"""Optimizers by their name in configuration files; `gradient` is the default."""
+"""Optimizers by their name in configuration files; `search_by_gradient` is the default."""

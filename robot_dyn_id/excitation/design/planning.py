@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 
 from robot_dyn_id.arrays import Array
-from robot_dyn_id.dynamics.base_parameters import base_parameters
+from robot_dyn_id.dynamics.base_parameters import compute_base_parameters
 from robot_dyn_id.dynamics.regressor import Regressor
-from robot_dyn_id.errors import MotionError, UsageError, suggestion
+from robot_dyn_id.errors import MotionError, UsageError, suggest_known
 from robot_dyn_id.excitation.center import DIGITS, Load, choose_center
 from robot_dyn_id.excitation.collision.clearance import NOT_CHECKED, UNCHECKED, Clearance
 from robot_dyn_id.excitation.collision.obstacles import Surroundings
@@ -32,9 +32,9 @@ from robot_dyn_id.excitation.design.space_requirements import MinimumDistance, W
 from robot_dyn_id.excitation.design.torques import TorqueModel
 from robot_dyn_id.excitation.forms.registry import make_parametrization
 from robot_dyn_id.excitation.limits import DEFAULT_ACCELERATION, REST_SPEED, MotionLimits, scale_effort_limits
-from robot_dyn_id.excitation.parametrization import Demand, Parametrization, moving_joints
-from robot_dyn_id.model.joint_values import joint_array
-from robot_dyn_id.model.kinematics import placement_of
+from robot_dyn_id.excitation.parametrization import Demand, Parametrization, find_moving_joints
+from robot_dyn_id.model.joint_values import make_joint_array
+from robot_dyn_id.model.kinematics import find_placement_of
 from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.parameters import BaseParameters, ParameterSet
 
@@ -51,7 +51,7 @@ TARGETED_PARAMETERS = 10
 """Number of parameters that a motion after an earlier recording targets: those whose errors change the torque most."""
 
 
-def motion_limits(settings: DesignSettings, model: RobotModel) -> tuple[MotionLimits, tuple[str, ...]]:
+def make_motion_limits(settings: DesignSettings, model: RobotModel) -> tuple[MotionLimits, tuple[str, ...]]:
     """Motion limits of the joints.
 
     Args:
@@ -64,7 +64,7 @@ def motion_limits(settings: DesignSettings, model: RobotModel) -> tuple[MotionLi
     Raises:
         RobotDynIdError: the limits do not allow a joint to move.
     """
-    acceleration = joint_array(settings.acceleration, model.joint_names, "acceleration", math.nan)
+    acceleration = make_joint_array(settings.acceleration, model.joint_names, "acceleration", math.nan)
     velocity = np.where(np.isfinite(model.limits.velocity), model.limits.velocity, 1.0)
     fallback = np.minimum(velocity / RISE_TIME_S, DEFAULT_ACCELERATION)
     assumed = np.isnan(acceleration)
@@ -74,7 +74,7 @@ def motion_limits(settings: DesignSettings, model: RobotModel) -> tuple[MotionLi
     notes = tuple(
         f"{', '.join(joints)}: no acceleration limit given; {limit} is assumed" for limit, joints in joints_of.items()
     )
-    jerk = joint_array(settings.jerk, model.joint_names, "jerk", math.inf)
+    jerk = make_joint_array(settings.jerk, model.joint_names, "jerk", math.inf)
     bound = np.where(assumed, fallback, acceleration).tolist()
     return MotionLimits.from_model(model, bound, settings.velocity_scale, settings.margin, jerk.tolist()), notes
 
@@ -144,12 +144,12 @@ def make_design_task(
         RobotDynIdError: settings that contradict the robot or each other, or an earlier identification whose drive
             gains are not known: it predicts currents, which effort limits do not limit.
     """
-    limits, notes = motion_limits(settings, model)
+    limits, notes = make_motion_limits(settings, model)
     reduced = ReducedRegressor.from_regressor(regressor)
     notes += tuple(f"term {name}: the motion is designed without it" for name in reduced.left_out)
-    amplitude = joint_array(settings.amplitude, model.joint_names, "amplitude", 0.0)
+    amplitude = make_joint_array(settings.amplitude, model.joint_names, "amplitude", 0.0)
     demand = replace(settings.demand, amplitude=tuple(amplitude) if settings.amplitude else ())
-    moving = moving_joints(limits, demand).tolist()
+    moving = find_moving_joints(limits, demand).tolist()
     surroundings = design_surroundings(settings)
     clearance = make_clearance(settings, model, surroundings) if settings.clearance > 0.0 else None
     torques = _torque_model(settings, model, prior)
@@ -157,9 +157,9 @@ def make_design_task(
     posture, remark = _posture(settings, model, limits, demand, clearance, _load(torques, effort))
     notes += (remark,) if remark else ()
     demand = replace(demand, posture=posture)
-    base = target or _select_parameters(settings, base_parameters(reduced.regressor, moving=moving))
+    base = target or _select_parameters(settings, compute_base_parameters(reduced.regressor, moving=moving))
     earlier = EarlierFit.from_parameters(prior, reduced, base) if prior and include_prior else None
-    information = Information(reduced.regressor, base, torque_noise(settings.noise, model))
+    information = Information(reduced.regressor, base, find_torque_noise(settings.noise, model))
     demand = choose_postures(settings.form, demand, limits, information)
     family = make_parametrization(settings.form, limits, demand)
     check_waves(family, limits, settings.rate)
@@ -223,7 +223,7 @@ def _posture(
                 "motion around it is free; choose another one, or leave the key out"
             )
         return given, ""
-    moving = np.isin(np.arange(len(limits.joint_names)), moving_joints(limits, demand))
+    moving = np.isin(np.arange(len(limits.joint_names)), find_moving_joints(limits, demand))
     center = choose_center(limits, clearance, load, moving)
     line = format_posture(model.joint_names, center.position)
     chosen = center.replace_middle(
@@ -271,7 +271,7 @@ def check_waves(family: Parametrization, limits: MotionLimits, rate: float) -> N
 
 def _positions(values: Mapping[str, float], model: RobotModel, key: str) -> tuple[float, ...]:
     """Positions of all joints in the model's order; empty if none are given."""
-    given = joint_array(values, model.joint_names, key, math.nan)
+    given = make_joint_array(values, model.joint_names, key, math.nan)
     if values and np.isnan(given).any():
         missing = [name for name, value in zip(model.joint_names, given, strict=True) if math.isnan(value)]
         raise UsageError(f"{key}: the position of {', '.join(missing)} is missing; give all joints or none")
@@ -282,12 +282,12 @@ def _select_parameters(settings: DesignSettings, base: BaseParameters) -> BasePa
     """Base parameters that the motion is designed to identify."""
     for pattern in settings.identified:
         if not fnmatch.filter(base.names, pattern):
-            raise UsageError(f"identified: no base parameter matches {pattern}; {suggestion(pattern, base.names)}")
+            raise UsageError(f"identified: no base parameter matches {pattern}; {suggest_known(pattern, base.names)}")
     wanted = [any(fnmatch.fnmatchcase(name, pattern) for pattern in settings.identified) for name in base.names]
     return base.only(np.flatnonzero(wanted)) if settings.identified else base
 
 
-def least_known_parameters(earlier: EarlierFit) -> tuple[str, ...]:
+def find_least_known_parameters(earlier: EarlierFit) -> tuple[str, ...]:
     """Names of the parameters of an earlier identification whose errors change the torque most, in descending order."""
     order = np.argsort(-earlier.torque_shares, kind="stable")
     return tuple(earlier.names[number] for number in order[:TARGETED_PARAMETERS])
@@ -295,10 +295,12 @@ def least_known_parameters(earlier: EarlierFit) -> tuple[str, ...]:
 
 def _objective(settings: DesignSettings, names: Sequence[str], earlier: EarlierFit | None) -> tuple[str, Objective]:
     name = settings.objective or ("d_optimal" if earlier is None else "a_optimal")
-    chosen = settings.parameters or (() if earlier is None or settings.objective else least_known_parameters(earlier))
+    chosen = settings.parameters or (
+        () if earlier is None or settings.objective else find_least_known_parameters(earlier)
+    )
     for wanted in chosen:
         if wanted not in names:
-            raise UsageError(f"parameters: {wanted} is not a base parameter; {suggestion(wanted, list(names))}")
+            raise UsageError(f"parameters: {wanted} is not a base parameter; {suggest_known(wanted, list(names))}")
     if name != "a_optimal":
         return name, OBJECTIVES[name]
     places = np.array([list(names).index(wanted) for wanted in chosen]) if chosen else None
@@ -348,10 +350,10 @@ def _requirements(
 
 def _torque_model(settings: DesignSettings, model: RobotModel, prior: ParameterSet | None) -> TorqueModel:
     torques = TorqueModel.from_model(model, settings.friction) if prior is None else TorqueModel.from_parameters(prior)
-    return torques.with_load(payload_parameters(model, settings.payload)) if settings.payload else torques
+    return torques.with_load(make_payload_parameters(model, settings.payload)) if settings.payload else torques
 
 
-def payload_parameters(model: RobotModel, payload: Mapping[str, Any]) -> Array:
+def make_payload_parameters(model: RobotModel, payload: Mapping[str, Any]) -> Array:
     """Standard parameters of a point mass attached to a link.
 
     Args:
@@ -369,7 +371,7 @@ def payload_parameters(model: RobotModel, payload: Mapping[str, Any]) -> Array:
         mass, at = float(payload["mass"]), np.array(payload["position"], dtype=np.float64)
     except (TypeError, ValueError):
         raise UsageError("payload: mass must be a number and position three numbers [kg, m]") from None
-    placement = placement_of(model, str(payload["link"]))
+    placement = find_placement_of(model, str(payload["link"]))
     if not (mass > 0.0 and at.shape == (3,)) or placement.body < 0:
         raise UsageError("payload: needs a positive mass, a position of three numbers, and a link that moves")
     x, y, z = placement.rotation @ at + placement.position
@@ -379,7 +381,7 @@ def payload_parameters(model: RobotModel, payload: Mapping[str, Any]) -> Array:
     return parameters.ravel()
 
 
-def given_limits(values: Mapping[str, float], model: RobotModel, key: str) -> dict[str, float]:
+def list_given_limits(values: Mapping[str, float], model: RobotModel, key: str) -> dict[str, float]:
     """Limits by joint name, for the joints for which one is given.
 
     Args:
@@ -390,17 +392,17 @@ def given_limits(values: Mapping[str, float], model: RobotModel, key: str) -> di
     Raises:
         UsageError: a joint name is unknown, or a limit is not positive.
     """
-    limits = joint_array(values, model.joint_names, key, math.nan)
+    limits = make_joint_array(values, model.joint_names, key, math.nan)
     for name, value in zip(model.joint_names, limits, strict=True):
         if not (math.isnan(value) or 0.0 < value < math.inf):
             raise UsageError(f"{key}.{name}: must be a positive number, not {value:g}")
     return {name: float(value) for name, value in zip(model.joint_names, limits, strict=True) if not math.isnan(value)}
 
 
-def torque_noise(values: Mapping[str, float], model: RobotModel) -> Array:
+def find_torque_noise(values: Mapping[str, float], model: RobotModel) -> Array:
     """Standard deviation of the torque noise [N m or N], shape (n,): as given, or relative to the effort limits."""
     effort = np.where(
         np.isfinite(model.limits.effort) & (model.limits.effort > 0.0), model.limits.effort, 1.0 / DEFAULT_NOISE_RATIO
     )
-    given = joint_array(values, model.joint_names, "noise", math.nan)
+    given = make_joint_array(values, model.joint_names, "noise", math.nan)
     return np.where(np.isnan(given), DEFAULT_NOISE_RATIO * effort, given)

@@ -55,10 +55,10 @@ def choose_postures(form: str, demand: Demand, limits: MotionLimits, information
     for count in range(1, MOST_POSTURES + 1):
         tried = replace(demand, postures=count)
         for matrix in _drawn(form, tried, limits, information):
-            if not len(unexcited(matrix, information.names)):
+            if not len(find_unexcited(matrix, information.names)):
                 return tried
             together += matrix
-    missing = unexcited(together, information.names)
+    missing = find_unexcited(together, information.names)
     if not missing:
         return replace(demand, postures=MOST_POSTURES)
     others = [other for other in FORMS if other != form and _excites(other, demand, limits, information)]
@@ -68,7 +68,7 @@ def choose_postures(form: str, demand: Demand, limits: MotionLimits, information
     )
 
 
-def unexcited(matrix: Array, names: tuple[str, ...]) -> tuple[str, ...]:
+def find_unexcited(matrix: Array, names: tuple[str, ...]) -> tuple[str, ...]:
     """Names of the parameters with a component in a direction that an information matrix does not contain.
 
     Args:
@@ -100,4 +100,4 @@ def _excites(form: str, demand: Demand, limits: MotionLimits, information: Infor
         drawn = _drawn(form, replace(demand, postures=0, window=0.0, amplitude=()), limits, information)
     except RobotDynIdError:  # such as chirps, which need frequencies
         return False
-    return any(not unexcited(matrix, information.names) for matrix in drawn)
+    return any(not find_unexcited(matrix, information.names) for matrix in drawn)

@@ -17,7 +17,7 @@ from robot_dyn_id.dynamics.regressor import Regressor
 from robot_dyn_id.dynamics.terms import Coordinate, Term
 from robot_dyn_id.errors import InputError
 from robot_dyn_id.parameters import BaseParameters, ParameterSet, Ranges
-from robot_dyn_id.signals.torque_shares import torque_shares
+from robot_dyn_id.signals.torque_shares import compute_torque_shares
 
 
 @dataclass(frozen=True)
@@ -124,7 +124,9 @@ class EarlierFit:
     @property
     def torque_shares(self) -> Array:
         """See `signals.torque_shares`, shape (p,)."""
-        return torque_shares(self.regressor, self.base.independent, self.values, self.standard_deviations, self.trained)
+        return compute_torque_shares(
+            self.regressor, self.base.independent, self.values, self.standard_deviations, self.trained
+        )
 
 
 NEGLIGIBLE_SLOPE = 1e-9

@@ -98,7 +98,7 @@ def combine_sides(weights: Array) -> Array:
     return weights[:half] - weights[half:]
 
 
-def nearest_margin(name: str, unit: str, t: Array, values: Array, lower: float, upper: float) -> Margin:
+def find_nearest_margin(name: str, unit: str, t: Array, values: Array, lower: float, upper: float) -> Margin:
     """Margin of the side that is closer to its limit."""
     low, high = int(np.argmin(values)), int(np.argmax(values))
     if upper - values[high] <= values[low] - lower:

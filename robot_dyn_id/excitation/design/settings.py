@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from robot_dyn_id.errors import UsageError, suggestion
+from robot_dyn_id.errors import UsageError, suggest_known
 from robot_dyn_id.excitation.collision.obstacles import DEFAULT_CLEARANCE_M
 from robot_dyn_id.excitation.design.objectives import OBJECTIVES
 from robot_dyn_id.excitation.design.optimizers import OPTIMIZERS, SearchEffort
@@ -121,7 +121,7 @@ class DesignSettings:
         """
         for key, known in (("objective", OBJECTIVES), ("optimizer", OPTIMIZERS), ("stand_ins", STAND_INS)):
             if getattr(self, key) not in ("", *known):
-                raise UsageError(f"{key}: unknown value; {suggestion(getattr(self, key), list(known))}")
+                raise UsageError(f"{key}: unknown value; {suggest_known(getattr(self, key), list(known))}")
         if not self.stand_ins:
             raise UsageError(f"stand_ins: must be one of {', '.join(STAND_INS)}")
         if 0.0 < self.rate * self.demand.period < FEWEST_SAMPLES:

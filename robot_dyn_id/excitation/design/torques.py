@@ -8,11 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from robot_dyn_id.arrays import Array, Mask
-from robot_dyn_id.dynamics.regressor import Motion, Regressor, terms_on_joints
+from robot_dyn_id.dynamics.regressor import Motion, Regressor, place_terms_on_joints
 from robot_dyn_id.dynamics.terms import Coulomb, Viscous
 from robot_dyn_id.excitation.trajectory import Sample
 from robot_dyn_id.model.robot import RobotModel
-from robot_dyn_id.model.urdf import RobotDescription, joint_friction
+from robot_dyn_id.model.urdf import RobotDescription, read_joint_friction
 from robot_dyn_id.parameters import ParameterSet
 
 DEFAULT_FRICTION_SHARE = 0.1
@@ -55,7 +55,7 @@ class TorqueModel:
             model: robot model with n joints.
             share: assumed dry friction relative to the effort limits [-].
         """
-        stated = joint_friction(RobotDescription(model.urdf).root())
+        stated = read_joint_friction(RobotDescription(model.urdf).root())
         viscous, dry = np.array([stated.get(name, (0.0, 0.0)) for name in model.body_names]).T
         known = np.where(np.isfinite(model.limits.effort), model.limits.effort, 0.0)
         limits = dict(zip(model.joint_names, known.tolist(), strict=True))  # not of mimic joints
@@ -63,7 +63,7 @@ class TorqueModel:
         assumed = (viscous + dry == 0.0) & (usual > 0.0)
         dry = np.where(assumed, usual, dry)
         given = ~assumed & (viscous + dry > 0.0)
-        regressor = Regressor(model, terms_on_joints(model, (Viscous(), Coulomb(SMOOTHING_WIDTH))))
+        regressor = Regressor(model, place_terms_on_joints(model, (Viscous(), Coulomb(SMOOTHING_WIDTH))))
         words = []
         if given.any():
             words.append(f"friction{_names(model, given)} by the URDF")

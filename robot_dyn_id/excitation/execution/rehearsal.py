@@ -74,7 +74,7 @@ def slow_limits(limits: MotionLimits) -> MotionLimits:
     )
 
 
-def motion_digest(excitation: Excitation, joint_names: Sequence[str], urdf_sha256: str) -> str:
+def hash_motion(excitation: Excitation, joint_names: Sequence[str], urdf_sha256: str) -> str:
     """SHA-256 of an excitation of a robot: joints, URDF, duration at the designed speed, and positions.
 
     Args:

@@ -44,7 +44,7 @@ CLOSED_TOLERANCE = 1e-3
 """Distance between the ends of an excitation below which the return follows the path of the approach [rad or m]."""
 
 
-def unobstructed(motion: Trajectory) -> str:
+def report_unobstructed(motion: Trajectory) -> str:
     """Result of a disabled collision check: the motion is free."""
     return ""
 
@@ -119,7 +119,7 @@ class Supervisor:
         limits: MotionLimits,
         thresholds: GuardThresholds,
         returns: bool = True,
-        obstruction: Callable[[Trajectory], str] = unobstructed,
+        obstruction: Callable[[Trajectory], str] = report_unobstructed,
     ) -> None:
         """Initialize in the phase WAITING.
 

@@ -26,18 +26,18 @@ LOWEST_DEGREE = 3
 def _splines(duration: float, degree: int, count: int) -> list[Any]:
     from scipy.interpolate import BSpline  # slow to import, and seldom used
 
-    knots = knot_times(duration, degree, count)
+    knots = place_knots(duration, degree, count)
     knots = np.concatenate([np.zeros(degree), knots, np.full(degree, duration)])
     functions = BSpline(knots, np.eye(count), degree)
     return [functions.derivative(d) if d else functions for d in range(4)]
 
 
-def knot_times(duration: float, degree: int, count: int) -> Array:
+def place_knots(duration: float, degree: int, count: int) -> Array:
     """Equally spaced knots of a clamped spline with `count` control points, end knots listed once [s]."""
     return np.linspace(0.0, duration, count - degree + 1)
 
 
-def clamped_splines(duration: float, degree: int, count: int, t: Array) -> Array:
+def evaluate_clamped_splines(duration: float, degree: int, count: int, t: Array) -> Array:
     """Clamped B-spline functions and three derivatives at times `t` [s], shape (4, count, N).
 
     With degree + 1 control points they are the Bernstein polynomials.
@@ -98,7 +98,7 @@ class Spline(LinearMotion):
 
     def basis(self, t: Array) -> Array:
         """See `LinearMotion`."""
-        return clamped_splines(self.length, self.degree, self.functions, t)
+        return evaluate_clamped_splines(self.length, self.degree, self.functions, t)
 
     @classmethod
     def make(cls, limits: MotionLimits, demand: Demand) -> LinearParametrization:
@@ -114,7 +114,7 @@ class Spline(LinearMotion):
         ends = family.basis(np.array([0.0, family.duration]))[0]
         zero_mean = np.ones((1, family.functions))  # a constant would duplicate the center
         conditions = [rest_conditions(family), zero_mean, *([np.diff(ends).T] if demand.closed else [])]
-        knots = knot_times(family.length, family.degree, family.functions)
+        knots = place_knots(family.length, family.degree, family.functions)
         return LinearParametrization(
             limits, demand, family, np.concatenate(conditions), periodic=demand.closed, jerk_steps=tuple(knots)
         )

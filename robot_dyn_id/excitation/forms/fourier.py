@@ -103,7 +103,7 @@ class FourierSeries(Harmonics):
         return LinearParametrization(limits, demand, family, rest_conditions(family), periodic=True)
 
 
-def random_fourier(
+def draw_random_fourier(
     model: RobotModel, seed: int, period: float = 10.0, harmonics: int = 5, share: float = 0.9
 ) -> FourierSeries:
     """Draw a random Fourier series within a robot's limits of position and velocity.

@@ -11,7 +11,7 @@ import numpy as np
 from robot_dyn_id.arrays import Array
 from robot_dyn_id.excitation.forms.sequential import SequentialMotion, SequentialParametrization
 from robot_dyn_id.excitation.limits import MotionLimits
-from robot_dyn_id.excitation.parametrization import Demand, moving_joints
+from robot_dyn_id.excitation.parametrization import Demand, find_moving_joints
 from robot_dyn_id.excitation.trajectory import Sample, compose, smooth_ramp, window
 
 EASE_RATIO = 0.05
@@ -89,14 +89,14 @@ class Logistic(SequentialMotion):
         ease = EASE_RATIO * half
         s = (
             ease * (smooth_ramp(local / ease) - smooth_ramp((local - (half - ease)) / ease))
-            - eased_time(self.period) / 2
+            - find_eased_time(self.period) / 2
         )
         speed, rise, curve, _ = window(local, half, ease)
         return (s, speed, rise, curve), np.where(falling, -1.0, 1.0)
 
     def rest(self, joint: int) -> float:
         """See `SequentialMotion`."""
-        end = logistic(np.array([-self.steepness[joint] * eased_time(self.period) / 2.0]))[0, 0]
+        end = logistic(np.array([-self.steepness[joint] * find_eased_time(self.period) / 2.0]))[0, 0]
         return float(self.span[joint] * (end - 0.5))
 
     def move(self, joint: int, t: Array) -> Array:
@@ -125,7 +125,7 @@ class Logistic(SequentialMotion):
         return _Strokes(limits, demand)
 
 
-def eased_time(period: float) -> float:
+def find_eased_time(period: float) -> float:
     """Range of the eased time s in one of the two strokes of a period [s]."""
     return period / 2.0 * (1.0 - EASE_RATIO)
 
@@ -140,8 +140,8 @@ class _Strokes(SequentialParametrization):
 
     def __init__(self, limits: MotionLimits, demand: Demand) -> None:
         self._demand = demand
-        self._order = tuple(reversed(moving_joints(limits, demand).tolist()))
-        self._slowest = 2.0 * END_EXPONENT / eased_time(demand.period)
+        self._order = tuple(reversed(find_moving_joints(limits, demand).tolist()))
+        self._slowest = 2.0 * END_EXPONENT / find_eased_time(demand.period)
         n = len(limits.joint_names)
         prototype = self._motion(np.zeros(n), np.ones(n), np.full(n, RANDOM_STEEPNESS_MAX * self._slowest))
         half, ease = demand.period / 2.0, EASE_RATIO * demand.period / 2.0

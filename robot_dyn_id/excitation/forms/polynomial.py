@@ -10,7 +10,7 @@ import numpy as np
 
 from robot_dyn_id.arrays import Array
 from robot_dyn_id.errors import UsageError
-from robot_dyn_id.excitation.forms.bspline import clamped_splines
+from robot_dyn_id.excitation.forms.bspline import evaluate_clamped_splines
 from robot_dyn_id.excitation.forms.linear import LinearMotion, LinearParametrization
 from robot_dyn_id.excitation.limits import MotionLimits
 from robot_dyn_id.excitation.parametrization import Demand
@@ -55,7 +55,7 @@ class Polynomial(LinearMotion):
 
     def basis(self, t: Array) -> Array:
         """See `LinearMotion`."""
-        return clamped_splines(self.length, self.functions - 1, self.functions, t)
+        return evaluate_clamped_splines(self.length, self.functions - 1, self.functions, t)
 
     @classmethod
     def make(cls, limits: MotionLimits, demand: Demand) -> LinearParametrization:

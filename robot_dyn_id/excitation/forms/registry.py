@@ -7,7 +7,7 @@ from typing import ClassVar, Protocol
 
 import numpy as np
 
-from robot_dyn_id.errors import UsageError, suggestion
+from robot_dyn_id.errors import UsageError, suggest_known
 from robot_dyn_id.excitation.forms.bspline import Spline
 from robot_dyn_id.excitation.forms.chirp import Chirp
 from robot_dyn_id.excitation.forms.fourier import FourierSeries
@@ -62,7 +62,7 @@ def make_parametrization(form: str, limits: MotionLimits, demand: Demand) -> Par
         MotionError: the center configuration is outside the limits.
     """
     if form not in FORMS:
-        raise UsageError(f"unknown form of excitation {form!r}; {suggestion(form, tuple(FORMS))}")
+        raise UsageError(f"unknown form of excitation {form!r}; {suggest_known(form, tuple(FORMS))}")
     if not demand.free_period:
         return FORMS[form].make(limits, demand)
     return FreePeriodParametrization(lambda within: FORMS[form].make(within, demand), limits)

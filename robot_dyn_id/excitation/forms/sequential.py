@@ -18,7 +18,7 @@ import numpy as np
 from robot_dyn_id.arrays import Array, Mask
 from robot_dyn_id.errors import UsageError
 from robot_dyn_id.excitation.limits import MotionLimits
-from robot_dyn_id.excitation.parametrization import CenteredParametrization, Demand, moving_joints
+from robot_dyn_id.excitation.parametrization import CenteredParametrization, Demand, find_moving_joints
 from robot_dyn_id.excitation.trajectory import Sample, multiply, smooth_step, step_time, window
 
 TRANSIT_MARGIN = 1.0 + 1e-6
@@ -340,7 +340,7 @@ class _Sines(SequentialParametrization):
 
     def __init__(self, limits: MotionLimits, demand: Demand) -> None:
         n, rise = len(limits.joint_names), demand.period
-        self._order = tuple(reversed(moving_joints(limits, demand).tolist()))
+        self._order = tuple(reversed(find_moving_joints(limits, demand).tolist()))
         self._fixed = np.array(demand.amplitude, dtype=np.float64)
         if len(self._fixed) and (self._fixed.shape != (n,) or not np.all(self._fixed[list(self._order)] > 0.0)):
             raise UsageError("amplitude: give a positive number for every joint that moves, or leave it out")

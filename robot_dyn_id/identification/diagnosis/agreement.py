@@ -10,7 +10,7 @@ from robot_dyn_id.dynamics.regressor import Regressor
 from robot_dyn_id.signals.trials import FilteredTrials
 
 
-def nominal_agreement(regressor: Regressor, trials: FilteredTrials) -> tuple[Array, Array, Array]:
+def measure_nominal_agreement(regressor: Regressor, trials: FilteredTrials) -> tuple[Array, Array, Array]:
     """Measured effort against the torque of the URDF's own parameters, both about their means.
 
     Returns:

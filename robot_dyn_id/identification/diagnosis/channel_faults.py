@@ -18,7 +18,7 @@ from robot_dyn_id.data.chunk import Chunk, Margins
 from robot_dyn_id.data.corrected import ExcludedSpan, Exclusions
 from robot_dyn_id.findings import Definition, Finding, Section
 from robot_dyn_id.identification.diagnosis.positions import TURN, ObservedPositions, PositionFaults
-from robot_dyn_id.signals.cleaning import LARGEST_EFFORT, Drive, reported_efforts
+from robot_dyn_id.signals.cleaning import LARGEST_EFFORT, Drive, read_reported_efforts
 from robot_dyn_id.uses import LIMITED, USES
 
 EFFORT_ZERO_AT_REST = Definition(
@@ -342,7 +342,7 @@ class RunsObserver:
             return
         self._first = float(t[0]) if np.isnan(self._first) else self._first
         self._last = float(t[-1])
-        measured = reported_efforts(chunk, self.joints, self.drives)
+        measured = read_reported_efforts(chunk, self.joints, self.drives)
         for joint, (positions, extremes) in enumerate(zip(self._positions, self._extremes, strict=True)):
             positions.add(t, _rounded(q[:, joint]), q[:, joint])
             if measured is not None:
@@ -413,7 +413,7 @@ class EffortObserver:
 
     def observe(self, chunk: Chunk) -> None:
         """See `Observer`."""
-        measured = reported_efforts(chunk, self.joints, self.drives)
+        measured = read_reported_efforts(chunk, self.joints, self.drives)
         if measured is None:
             return
         usable = np.isfinite(chunk.t)
@@ -439,7 +439,7 @@ class EffortObserver:
     def _collect_moving(self, blocks: Iterator[tuple[Chunk, slice]]) -> None:
         """Extremes of the efforts in motion."""
         for around, due in blocks:
-            measured = reported_efforts(around, self.joints, self.drives)
+            measured = read_reported_efforts(around, self.joints, self.drives)
             assert measured is not None
             index = np.arange(due.start, due.stop)
             before, after = np.maximum(index - SPEED_SAMPLES, 0), np.minimum(index + SPEED_SAMPLES, len(around) - 1)

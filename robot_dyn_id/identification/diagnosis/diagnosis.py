@@ -25,9 +25,9 @@ from robot_dyn_id.identification.diagnosis.hypotheses import (
     ScaleProfile,
     SignPattern,
     WeightFactors,
+    compute_pattern_cost,
     find_exchange,
-    friction_directions,
-    pattern_cost,
+    find_friction_directions,
 )
 from robot_dyn_id.identification.diagnosis.samples import MotionSamples, RigidFit, RigidGrams, RigidRows
 from robot_dyn_id.model.robot import RobotModel
@@ -392,14 +392,14 @@ def _is_pattern(grams: RigidGrams, factors: WeightFactors) -> bool:
 
 def _drives(samples: MotionSamples, model: RobotModel, fit: RigidFit) -> bool:
     """Whether friction drives most joints instead of braking them."""
-    return bool((friction_directions(samples, model, fit.values)[0] < 0.0).mean() > 0.5)
+    return bool((find_friction_directions(samples, model, fit.values)[0] < 0.0).mean() > 0.5)
 
 
 def _report_driving(
     scales: ScaleProfile, factors: WeightFactors, samples: MotionSamples, model: RobotModel, fit: RigidFit
 ) -> tuple[Finding, ...]:
     """Finding about joints without weight whose friction drives them: the effort has the opposite sign."""
-    directions, shares = friction_directions(samples, model, fit.values)
+    directions, shares = find_friction_directions(samples, model, fit.values)
     unverified = ~((scales.sharpness() > VERIFIED_LOSS) | factors.confirmed)
     driving = unverified & (directions < -DRIVING_DIRECTION) & (shares > DRIVING_SHARE)
     if not driving.any():
@@ -418,7 +418,7 @@ def examine_lengths(model: RobotModel) -> tuple[Finding, ...]:
     return (URDF_IN_MILLIMETERS.found(message),)
 
 
-def angle_between(one: Array, other: Array) -> float:
+def compute_angle_between(one: Array, other: Array) -> float:
     """Angle between two vectors [deg]; 180 if one of them is zero."""
     size = float(np.linalg.norm(one) * np.linalg.norm(other))
     return float(np.degrees(np.arccos(np.clip(one @ other / size, -1.0, 1.0)))) if size > 0.0 else 180.0
@@ -506,7 +506,7 @@ def _find_direction(gravity: GravityFits, factors: WeightFactors, samples: Motio
     if factors.reversed:
         return -model.gravity
     direction = gravity.best_direction(_magnitude(model))
-    if angle_between(direction, model.gravity) < OTHER_MOUNTING_DEG or not model.inertial_parameters.any():
+    if compute_angle_between(direction, model.gravity) < OTHER_MOUNTING_DEG or not model.inertial_parameters.any():
         return direction
     along = WeightFactors.from_samples(samples, replace(model, gravity=direction))
     return -direction if along.known and float(np.median(along.factors[along.loaded])) < 0.0 else direction
@@ -523,10 +523,10 @@ def _explain(
     """Hypothesis with the largest advantage, if that is large enough."""
     direction = _find_direction(gravity, factors, samples, model)
     exchange = find_exchange(samples.thinned(ORDER_SAMPLES), model)
-    angle = angle_between(direction, model.gravity)
+    angle = compute_angle_between(direction, model.gravity)
     if angle < OTHER_MOUNTING_DEG and model.gravity.any():
         direction = gravity.refine(model.gravity)
-        angle = angle_between(direction, model.gravity)
+        angle = compute_angle_between(direction, model.gravity)
     mounted = gravity.fit(direction).advantage(grams.fit())
     if angle > 179.9 and model.gravity.any():  # slow motion determines gravity up to its sign only
         mounted = max(mounted, LEAST_ADVANTAGE)
@@ -561,7 +561,7 @@ def _scale_cost(scales: ScaleProfile, factors: WeightFactors) -> float:
     signs = np.ones(len(factors.factors))
     for joint, factor in scales.alternatives(0.0)[:1]:
         signs[joint] = np.sign(factor)
-    return scales.least + pattern_cost(signs, factors.directions)
+    return scales.least + compute_pattern_cost(signs, factors.directions)
 
 
 def _magnitude(model: RobotModel) -> float:
@@ -571,7 +571,7 @@ def _magnitude(model: RobotModel) -> float:
 
 
 def _report_gravity(direction: Array, model: RobotModel) -> Finding:
-    angle = angle_between(direction, model.gravity)
+    angle = compute_angle_between(direction, model.gravity)
     vector = ", ".join(f"{value:.2f}" for value in (np.round(direction, 2) + 0.0).tolist())  # no -0.00
     configured = (
         f"{angle:.0f} degrees from the configured one: the base is mounted in another way"

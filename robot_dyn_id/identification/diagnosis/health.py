@@ -451,7 +451,7 @@ def check_motion_content(survey: Survey, parameters: int) -> tuple[Finding, ...]
         survey: survey of the training data.
         parameters: number of parameters that are not at a bound.
     """
-    positions = independent_positions(survey)
+    positions = count_independent_positions(survey)
     if positions == 0.0 or positions >= parameters:
         return ()
     message = (
@@ -461,6 +461,6 @@ def check_motion_content(survey: Survey, parameters: int) -> tuple[Finding, ...]
     return (TOO_LITTLE_MOTION.found(message),)
 
 
-def independent_positions(survey: Survey) -> float:
+def count_independent_positions(survey: Survey) -> float:
     """Number of independent positions in a motion of the bandwidth that it has; see `check_motion_content`."""
     return sum(survey.durations) * 2.0 * float(np.sum(survey.bandwidth))

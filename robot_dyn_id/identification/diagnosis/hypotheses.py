@@ -321,7 +321,7 @@ class SignPattern:
     Attributes:
         signs: 1, or -1 where the effort is opposite, shape (n,).
         advantage: advantage over the efforts as they are; see `RigidFit.advantage`.
-        cost: sum of the logarithms of the residuals, with the `pattern_cost`.
+        cost: sum of the logarithms of the residuals, with the `compute_pattern_cost`.
         fitting: whether the fit explains the efforts.
         undetermined: joints whose sign neither the fit nor the URDF's weight determines, shape (n,).
     """
@@ -345,7 +345,7 @@ class SignPattern:
             return losses[key]
 
         def cost(signs: Array) -> float:
-            return loss(signs) + pattern_cost(signs, evidence)
+            return loss(signs) + compute_pattern_cost(signs, evidence)
 
         moves = [np.where(np.isin(np.arange(joints), pair), -1.0, 1.0) for pair in _small_sets(joints)]
         best = np.ones(joints)
@@ -372,7 +372,7 @@ class SignPattern:
         return self.fitting and int((self.opposite & ~self.undetermined).sum()) > 1
 
 
-def pattern_cost(signs: Array, evidence: Array) -> float:
+def compute_pattern_cost(signs: Array, evidence: Array) -> float:
     """Cost of opposite signs, in the unit of the sum of the logarithms of the residuals.
 
     Args:
@@ -450,7 +450,7 @@ def find_exchange(samples: MotionSamples, model: RobotModel) -> Exchange | None:
     return max(exchanges, key=lambda exchange: exchange.advantage, default=None)
 
 
-def friction_directions(samples: MotionSamples, model: RobotModel, values: Array) -> tuple[Array, Array]:
+def find_friction_directions(samples: MotionSamples, model: RobotModel, values: Array) -> tuple[Array, Array]:
     """Whether friction brakes or drives each joint, both at reversals of the velocity and over the motion.
 
     A drive may compensate more viscous friction than there is, and its efforts then fall with the speed; the step of

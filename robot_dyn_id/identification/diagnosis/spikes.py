@@ -14,9 +14,9 @@ import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
 from robot_dyn_id.arrays import Array, Mask
-from robot_dyn_id.data.chunk import Chunk, Margins, with_margins
+from robot_dyn_id.data.chunk import Chunk, Margins, add_margins
 from robot_dyn_id.findings import Definition, Finding, Section
-from robot_dyn_id.signals.cleaning import Drive, reported_efforts, takes_current
+from robot_dyn_id.signals.cleaning import Drive, flag_current, read_reported_efforts
 from robot_dyn_id.wording import format_counts
 
 EFFORT_OUTLIERS = Definition(
@@ -139,13 +139,13 @@ class SpikeLimits:
     def apply(self, chunks: Iterator[Chunk], joints: Sequence[str]) -> Iterator[Chunk]:
         """See `Correction`."""
         limits = self.array(joints)
-        for around, due in with_margins(chunks, MARGIN):
+        for around, due in add_margins(chunks, MARGIN):
             chunk = around.take(due)
-            values = reported_efforts(around, joints, self.drives)
+            values = read_reported_efforts(around, joints, self.drives)
             if values is None or not (spikes := find_spikes(values, limits)[due]).any():
                 yield chunk
                 continue
-            median, current = running_median(values)[due], takes_current(around, joints, self.drives)
+            median, current = running_median(values)[due], flag_current(around, joints, self.drives)
             yield replace(
                 chunk,
                 tau=None if chunk.tau is None else np.where(spikes & ~current, median, chunk.tau),
@@ -167,7 +167,7 @@ class DistanceObserver:
 
     def _continue(self, blocks: Iterator[tuple[Chunk, slice]]) -> None:
         for around, due in blocks:
-            values = reported_efforts(around, self.joints, self.drives)
+            values = read_reported_efforts(around, self.joints, self.drives)
             if values is None:
                 continue
             distance = np.abs(values - running_median(values))[due]
@@ -202,7 +202,7 @@ class SpikeObserver:
 
     def _continue(self, blocks: Iterator[tuple[Chunk, slice]]) -> None:
         for around, due in blocks:
-            values = reported_efforts(around, self.joints, self.limits.drives)
+            values = read_reported_efforts(around, self.joints, self.limits.drives)
             if values is not None:
                 self._count += find_spikes(values, self.limits.array(self.joints))[due].sum(axis=0)
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from robot_dyn_id.arrays import Array
-from robot_dyn_id.data.chunk import Chunk, with_margins
+from robot_dyn_id.data.chunk import Chunk, add_margins
 from robot_dyn_id.errors import UnsafeDataError
 from robot_dyn_id.findings import Definition, Finding, Section
 from robot_dyn_id.signals.running import running_maximum, running_mean
@@ -212,7 +212,7 @@ class SampleClock:
 
     def apply(self, chunks: Iterator[Chunk], joints: Sequence[str]) -> Iterator[Chunk]:
         """Average stamps over `SMOOTHING_SAMPLES` samples; see `Correction`."""
-        for around, due in with_margins(chunks, SMOOTHING_SAMPLES):
+        for around, due in add_margins(chunks, SMOOTHING_SAMPLES):
             yield replace(around.take(due), t=_average(around.t, self)[due])
 
 

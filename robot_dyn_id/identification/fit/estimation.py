@@ -11,13 +11,13 @@ import numpy as np
 
 from robot_dyn_id.dynamics.body_prior import has_placeholder_masses
 from robot_dyn_id.dynamics.consistency import report_negative_terms
-from robot_dyn_id.dynamics.prior import Prior, check_prior_joints, earlier_prior, nominal_prior
+from robot_dyn_id.dynamics.prior import Prior, check_prior_joints, make_earlier_prior, make_nominal_prior
 from robot_dyn_id.dynamics.problem import LinearProblem, Tile
 from robot_dyn_id.dynamics.regressor import Regressor
 from robot_dyn_id.errors import InputError
 from robot_dyn_id.estimators import Estimate
 from robot_dyn_id.estimators.bootstrap import bootstrap_estimate
-from robot_dyn_id.estimators.essential import Essential, essential, reduce_to_essential
+from robot_dyn_id.estimators.essential import Essential, eliminate_parameters, reduce_to_essential
 from robot_dyn_id.findings import Definition, Finding, Section
 from robot_dyn_id.identification.diagnosis.health import check_motion_content
 from robot_dyn_id.identification.diagnosis.residuals import examine_residuals
@@ -132,7 +132,7 @@ def _eliminate(model: IdentifiedModel, settings: Settings) -> tuple[IdentifiedMo
     """The model with its essential parameters, and the result of the elimination, if one is requested."""
     if not settings.essential:
         return model, None
-    elimination = essential(model.estimate, model.base.names, settings.essential)
+    elimination = eliminate_parameters(model.estimate, model.base.names, settings.essential)
     base, estimate = reduce_to_essential(model.base, model.estimate, elimination)
     return IdentifiedModel(model.regressor, base, estimate), elimination
 
@@ -149,10 +149,10 @@ def choose_prior(settings: Settings, regressor: Regressor, base: BaseParameters)
     """
     model = regressor.model
     if isinstance(settings.prior, ParameterSet):
-        return earlier_prior(settings.prior, regressor, base.mapping)
+        return make_earlier_prior(settings.prior, regressor, base.mapping)
     if settings.prior is None:
-        return None if has_placeholder_masses(model) else nominal_prior(model, base.mapping)
-    return nominal_prior(describe_prior(settings.prior, model), base.mapping)
+        return None if has_placeholder_masses(model) else make_nominal_prior(model, base.mapping)
+    return make_nominal_prior(describe_prior(settings.prior, model), base.mapping)
 
 
 def describe_prior(prior: RobotDescription, model: RobotModel) -> RobotModel:

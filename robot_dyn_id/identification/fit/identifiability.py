@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from robot_dyn_id.arrays import Array
-from robot_dyn_id.dynamics.base_parameters import exciting_motion
+from robot_dyn_id.dynamics.base_parameters import draw_exciting_motion
 from robot_dyn_id.dynamics.regressor import Regressor
 from robot_dyn_id.parameters import BaseParameters
 
@@ -43,7 +43,7 @@ class Identifiability:
     advice: str
 
 
-def identifiability(
+def assess_identifiability(
     regressor: Regressor, base: BaseParameters, names: Sequence[str], status: Sequence[str]
 ) -> tuple[Identifiability, ...]:
     """Identifiability of all c parameters of a regressor.
@@ -85,7 +85,7 @@ def suggest_motions(regressor: Regressor, columns: Sequence[int]) -> tuple[str, 
     """
     if not columns:
         return ()
-    full = exciting_motion(regressor, RANDOM_STATES)
+    full = draw_exciting_motion(regressor, RANDOM_STATES)
     zeros = np.zeros_like(full.q)
     rest = replace(full, dq=zeros, ddq=zeros)
     joints = regressor.model.joint_names
@@ -130,7 +130,7 @@ def find_inseparable(regressor: Regressor, base: BaseParameters, names: Sequence
         names: names of base parameters.
     """
     places = [place for place, name in enumerate(base.names) if name in set(names)]
-    motion = exciting_motion(regressor, RANDOM_STATES)
+    motion = draw_exciting_motion(regressor, RANDOM_STATES)
     columns = regressor.dense(motion)[base.independent[places]].reshape(len(places), -1)
     columns /= np.maximum(np.linalg.norm(columns, axis=1, keepdims=True), np.finfo(float).tiny)
     _, sizes, directions = np.linalg.svd(columns.T, full_matrices=False)

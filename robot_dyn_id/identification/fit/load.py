@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from robot_dyn_id.dynamics.body_prior import BodyPrior
-from robot_dyn_id.dynamics.consistency import not_negative
+from robot_dyn_id.dynamics.consistency import flag_not_negative
 from robot_dyn_id.dynamics.regressor import Regressor
 from robot_dyn_id.estimators.consistent_fit import fit_consistent
 from robot_dyn_id.estimators.factors import Grams
@@ -19,7 +19,7 @@ STRENGTH = 1.0
 """Strength of the prior bodies in the first fits: they determine the load where the data do not."""
 
 
-def with_fitted_load(regressor: Regressor, trials: FilteredTrials) -> Regressor:
+def fit_load(regressor: Regressor, trials: FilteredTrials) -> Regressor:
     """Regressor whose load is that of a first fit to the same data.
 
     Without load-dependent friction the bodies would take its place, and be in error by more than their uncertainty:
@@ -45,7 +45,7 @@ def with_fitted_load(regressor: Regressor, trials: FilteredTrials) -> Regressor:
 def _fit_bodies(regressor: Regressor, trials: FilteredTrials) -> tuple[float, ...]:
     """Standard parameters of a physically consistent fit."""
     grams = Grams.from_problem(trials.problem(regressor, np.arange(len(regressor.names))))
-    prior, bounded = BodyPrior.from_model(regressor.model), not_negative(regressor)
+    prior, bounded = BodyPrior.from_model(regressor.model), flag_not_negative(regressor)
     values = np.zeros(len(regressor.names))
     for _ in range(2):  # weights from the torques, then from the residuals
         weights = compute_weights_from_squares(grams.squared_residuals(values), len(values), grams.counts)

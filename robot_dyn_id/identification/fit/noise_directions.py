@@ -24,14 +24,14 @@ import numpy as np
 from scipy.linalg import eigh
 
 from robot_dyn_id.arrays import Array
-from robot_dyn_id.dynamics.base_parameters import random_motion
+from robot_dyn_id.dynamics.base_parameters import draw_random_motion
 from robot_dyn_id.dynamics.problem import LinearProblem, Tile, find_used_rows
 from robot_dyn_id.dynamics.regressor import Regressor
 from robot_dyn_id.estimators import Estimate, Estimator
 from robot_dyn_id.estimators.weighting import compute_weights_from_squares
 from robot_dyn_id.identification.diagnosis.zeros import center_rows
 from robot_dyn_id.signals.processing import RecordedProblem
-from robot_dyn_id.signals.reversals import sensor_noise
+from robot_dyn_id.signals.reversals import estimate_sensor_noise
 from robot_dyn_id.signals.trials import FilteredTrials
 from robot_dyn_id.signals.windows import Window
 
@@ -91,8 +91,8 @@ class _NoisyTrials(FilteredTrials):
 
     @cached_property
     def _noise(self) -> tuple[Array, Array]:
-        """See `sensor_noise`."""
-        return sensor_noise(self.without_noise())
+        """See `estimate_sensor_noise`."""
+        return estimate_sensor_noise(self.without_noise())
 
     def without_noise(self) -> FilteredTrials:
         """The trials as they were recorded."""
@@ -190,9 +190,9 @@ def _mean_gram(problem: RecordedProblem, weights: Array) -> Array:
     regressor: Regressor = problem.regressor
     speeds = problem.max_speeds()
     speeds = np.maximum(speeds, SLOWEST_RATIO * speeds.max())
-    motion = random_motion(regressor.model, STATES)
+    motion = draw_random_motion(regressor.model, STATES)
     scale = (speeds / np.abs(motion.dq).max(axis=1))[:, None]
-    # accelerations in the ratio of `random_motion`, 2.5 / s: that of a sine with a period of 2.5 s
+    # accelerations in the ratio of `draw_random_motion`, 2.5 / s: that of a sine with a period of 2.5 s
     motion = replace(motion, dq=motion.dq * scale, ddq=motion.ddq * scale)
     rows = regressor.dense(motion)[problem.columns]
     return np.asarray(np.einsum("cjn,j,djn->cd", rows, weights, rows) / STATES)

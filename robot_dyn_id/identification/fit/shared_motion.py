@@ -38,10 +38,10 @@ def find_shared_motion(trials: FilteredTrials) -> Mask:
     for window in trials:
         velocities = window.motion.dq[:, window.own]
         moments += velocities @ velocities.T
-    return shared_motion(moments)
+    return flag_shared_motion(moments)
 
 
-def shared_motion(moments: Array) -> Mask:
+def flag_shared_motion(moments: Array) -> Mask:
     """Mask of the pairs of joints whose velocities are nearly proportional, shape (n, n).
 
     Args:

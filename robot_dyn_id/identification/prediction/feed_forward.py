@@ -23,13 +23,13 @@ from robot_dyn_id.dynamics.terms import Term
 from robot_dyn_id.errors import InputError
 from robot_dyn_id.findings import Definition, Finding, Section
 from robot_dyn_id.identification.validation.extrapolation import (
-    far_outside,
+    compute_torque_deviation,
+    flag_far_outside,
     list_excesses,
     report_excesses,
-    torque_deviation,
 )
 from robot_dyn_id.parameters import ParameterSet
-from robot_dyn_id.simulation.controllers import credible_limits, effort_limits, refuse_unsafe
+from robot_dyn_id.simulation.controllers import find_credible_limits, find_effort_limits, refuse_unsafe
 
 TRAJECTORY_WITHOUT_VELOCITIES = Definition(
     "trajectory_without_velocities",
@@ -197,9 +197,9 @@ class FeedForward:
         """
         parameters.refuse_bad_verdict()
         dynamics = Dynamics.from_parameters(parameters)
-        refuse_unsafe(parameters, dynamics, credible_limits(dynamics.regressor.model))
+        refuse_unsafe(parameters, dynamics, find_credible_limits(dynamics.regressor.model))
         compensation = DriverCompensation.from_parameters(parameters, dynamics, robot_compensates)
-        return cls(parameters, dynamics, compensation, effort_limits(dynamics.regressor.model))
+        return cls(parameters, dynamics, compensation, find_effort_limits(dynamics.regressor.model))
 
     def effort(self, q: ArrayLike, dq: ArrayLike, ddq: ArrayLike, limit: ArrayLike | None = None) -> Array:
         """Effort to be commanded for a motion [N m or N], shape (n,) or (N, n).
@@ -292,9 +292,9 @@ class FeedForward:
         parameters, regressor, columns = self.parameters, self.dynamics.regressor, self.dynamics.columns
         known = np.isfinite(parameters.estimate.standard_deviations)
         covariance = np.where(known[:, None] & known, parameters.estimate.covariance, 0.0)
-        deviation = torque_deviation(regressor, columns, covariance, motion)
+        deviation = compute_torque_deviation(regressor, columns, covariance, motion)
         if not known.all():
-            open_columns = torque_deviation(regressor, columns, np.diag(np.where(known, 0.0, 1.0)), motion)
+            open_columns = compute_torque_deviation(regressor, columns, np.diag(np.where(known, 0.0, 1.0)), motion)
             deviation = np.where(open_columns > 1e-9, np.inf, deviation)
         return np.asarray(np.hypot(deviation.T, np.nan_to_num(parameters.judgment.held_out_error(motor))))
 
@@ -345,7 +345,7 @@ class FeedForward:
         return (BOUND_WITHOUT_HELD_OUT_ERROR.found(message),)
 
     def _report_range(self, motion: Motion) -> tuple[Finding, ...]:
-        shares = far_outside(motion, self.parameters.ranges).mean(axis=2)
+        shares = flag_far_outside(motion, self.parameters.ranges).mean(axis=2)
         return report_excesses(list_excesses(self.parameters.robot.joint_names, shares), "warning")
 
 

@@ -16,12 +16,12 @@ from robot_dyn_id.dynamics.regressor import Motion
 from robot_dyn_id.errors import InputError, UsageError
 from robot_dyn_id.excitation.trajectory import Trajectory
 from robot_dyn_id.findings import Definition, Finding, Section, format_findings
-from robot_dyn_id.identification.validation.extrapolation import far_outside, list_excesses, report_excesses
+from robot_dyn_id.identification.validation.extrapolation import flag_far_outside, list_excesses, report_excesses
 from robot_dyn_id.parameters import ParameterSet
 from robot_dyn_id.signals.cleaning import Drive
 from robot_dyn_id.signals.trials import FilteredTrials, SignalSettings, require_signals
 from robot_dyn_id.signals.windows import FilteredWindow
-from robot_dyn_id.simulation.plant import Plant, steps
+from robot_dyn_id.simulation.plant import Plant, count_steps
 from robot_dyn_id.simulation.simulated_robot import FASTEST, SimulatedRobot, follow
 
 TRAJECTORY_NOT_FOLLOWED = Definition(
@@ -102,7 +102,7 @@ def check_training_ranges(simulated: SimulatedMotion, parameters: ParameterSet) 
     Accelerations are differences of velocities; they are wrong where a simulation restarts from a recorded state.
     """
     motion = Motion(simulated.q.T, simulated.dq.T, np.gradient(simulated.dq, simulated.t, axis=0).T)
-    shares = far_outside(motion, parameters.ranges).mean(axis=2)
+    shares = flag_far_outside(motion, parameters.ranges).mean(axis=2)
     return report_excesses(list_excesses(parameters.robot.joint_names, shares))
 
 
@@ -123,7 +123,7 @@ def simulate_trajectory(dynamics: Dynamics, motion: Trajectory, rate: float) -> 
     """
     if not 1.0 / motion.duration <= rate <= FASTEST:
         raise UsageError(f"rate: {rate:g} Hz; give {1.0 / motion.duration:.3g} to {FASTEST:g} Hz")
-    ticks = steps(1.0 / rate)
+    ticks = count_steps(1.0 / rate)
     robot = SimulatedRobot(dynamics, motion.evaluate(np.zeros(1))[0][:, 0], 1.0 / (rate * ticks))
     follow(robot, motion)
     count = 1 + math.floor(motion.duration * rate + 1e-9)

@@ -15,7 +15,7 @@ from robot_dyn_id.excitation.trajectory import Trajectory
 from robot_dyn_id.findings import Finding
 from robot_dyn_id.identification.prediction.feed_forward import EXCITE, FeedForward, format_violation
 from robot_dyn_id.model.robot import RobotModel
-from robot_dyn_id.simulation.controllers import effort_limits
+from robot_dyn_id.simulation.controllers import find_effort_limits
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class MotionEfforts:
                 f"the parameters are those of the joints {', '.join(names)}, but the motion is that of "
                 f"{', '.join(model.joint_names)}: identify these joints"
             )
-        return cls(replace(feed_forward, limit=effort_limits(model)), step)
+        return cls(replace(feed_forward, limit=find_effort_limits(model)), step)
 
     def efforts(self, points: TrajectoryPoints) -> Array:
         """Efforts of the points of a motion with which the motors keep the effort limits [N m or N], shape (N, n).

@@ -11,7 +11,7 @@ from robot_dyn_id.data.resampling import interpolate_linear
 from robot_dyn_id.dynamics.regressor import Regressor
 from robot_dyn_id.findings import Definition, Finding, Section
 from robot_dyn_id.identification.diagnosis.zeros import report_unknown_zeros
-from robot_dyn_id.identification.validation.extrapolation import far_outside, list_excesses, report_excesses
+from robot_dyn_id.identification.validation.extrapolation import flag_far_outside, list_excesses, report_excesses
 from robot_dyn_id.parameters import ParameterSet
 from robot_dyn_id.signals.trials import FilteredTrials, SignalSettings, require_signals
 
@@ -52,7 +52,7 @@ def predict_recording(
         motion = piece.motion.take(piece.own)
         times.append(piece.t[piece.own])
         torques.append(regressor.torque(motion, parameters.estimate.values, columns))
-        far += far_outside(motion, trained).sum(axis=2)
+        far += flag_far_outside(motion, trained).sum(axis=2)
         segments.append(np.full(len(times[-1]), piece.segment))
     grid, tau, segment = np.concatenate(times), np.concatenate(torques, axis=1).T, np.concatenate(segments)
     t = np.concatenate([chunk.t for chunk in recording.chunks(joints)])

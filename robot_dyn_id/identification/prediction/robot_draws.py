@@ -9,7 +9,7 @@ import numpy as np
 
 from robot_dyn_id.arrays import Array, Mask
 from robot_dyn_id.dynamics.body_prior import BodyPrior
-from robot_dyn_id.dynamics.consistency import not_negative, pseudo_inertia
+from robot_dyn_id.dynamics.consistency import flag_not_negative, pseudo_inertia
 from robot_dyn_id.dynamics.regressor import Regressor
 from robot_dyn_id.errors import InputError, UsageError
 from robot_dyn_id.estimators.consistent_fit import fit_consistent
@@ -154,7 +154,7 @@ def _posterior(parameters: ParameterSet, regressor: Regressor, known: Mask, spre
     covariance = np.where(known[:, None] & known, parameters.estimate.covariance, 0.0)
     variances, axes = np.linalg.eigh(0.5 * (covariance + covariance.T))
     root = spread * axes * np.sqrt(np.maximum(variances, 0.0))
-    bounded, start = not_negative(regressor), np.zeros(len(root))
+    bounded, start = flag_not_negative(regressor), np.zeros(len(root))
     center = np.concatenate([parameters.bodies.standard_parameters, parameters.terms.values])
     if not parameters.bodies.physically_consistent:
         least = variances[variances > MIN_VARIANCE * variances[-1]].min()

@@ -19,10 +19,10 @@ from functools import cached_property
 import numpy as np
 
 from robot_dyn_id.arrays import Array, Integers, Mask
-from robot_dyn_id.cores import in_order
+from robot_dyn_id.cores import map_in_order
 from robot_dyn_id.dynamics.body_prior import BodyPrior
-from robot_dyn_id.dynamics.consistency import not_negative
-from robot_dyn_id.dynamics.regressor import Regressor, terms_on_joints
+from robot_dyn_id.dynamics.consistency import flag_not_negative
+from robot_dyn_id.dynamics.regressor import Regressor, place_terms_on_joints
 from robot_dyn_id.dynamics.terms import Coupling, Term
 from robot_dyn_id.estimators import Consistent, Estimator
 from robot_dyn_id.estimators.consistent_fit import fit_consistent
@@ -36,8 +36,8 @@ from robot_dyn_id.identification.selection.cross_validation import (
     Candidate,
     CrossValidation,
     Pull,
-    joint_gains,
-    relative_loss,
+    compute_joint_gains,
+    compute_relative_loss,
 )
 from robot_dyn_id.identification.selection.families import (
     BEFORE_LOAD,
@@ -49,7 +49,7 @@ from robot_dyn_id.identification.selection.families import (
     list_couplings,
     list_families,
 )
-from robot_dyn_id.identification.selection.tilt import DIRECTIONS, TiltedRegressor, tilted
+from robot_dyn_id.identification.selection.tilt import DIRECTIONS, TiltedRegressor, tilt_robot
 from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.progress import Progress, Stage, ignore_progress
 from robot_dyn_id.signals.blocks import Blocks
@@ -318,7 +318,7 @@ def choose_model(
         tilt, row = wide.find_tilt(choice)
         tried += (row,)
         if tilt is not None:
-            turned = tilted(model, tilt)
+            turned = tilt_robot(model, tilt)
             findings = (_report_tilt(model, turned, row),)
             wide = _Wide.from_options(turned, prior, options, trials, bodies)
             validation = wide.validate(trials, blocks)
@@ -330,7 +330,7 @@ def choose_model(
             return wide.without(validation, block, choice)
         return wide.fit_block(choice.validation.without(block), choice.candidate, block)
 
-    with closing(in_order(without, validation.blocks)) as results:
+    with closing(map_in_order(without, validation.blocks)) as results:
         for number in range(len(validation.blocks)):
             if options.without_blocks:
                 progress(Stage("repeating the choice without each block", number, len(validation.blocks)))
@@ -448,7 +448,7 @@ def _choose_motion_filter(
         loss, strength, _ = wide.least_loss(validation, columns, reference)
         return loss, wide.consistent(validation, Candidate(columns, strength), all_rows=True)[: wide.inertial]
 
-    with closing(in_order(judge, filters)) as results:
+    with closing(map_in_order(judge, filters)) as results:
         found = [
             (loss, filtered, bodies, f"{plan.motion_pass.cutoff:.3g} Hz, {_SOURCES[plan.recorded_velocity]} velocity")
             for (loss, bodies), filtered in zip(results, filters, strict=True)
@@ -567,7 +567,7 @@ class _Wide:
                 if not together[tuple(number[joint] for joint, _ in coupling.weights)]
             )
         terms = [*options.simple_terms, *(term for family in families for term in family.terms)]
-        placed = terms_on_joints(model, terms, (*options.couplings, *couplings))
+        placed = place_terms_on_joints(model, terms, (*options.couplings, *couplings))
         load = () if bodies is None else tuple(bodies.tolist())
         tilt = None
         if bodies is not None and options.base_tilt and model.gravity.any():
@@ -607,7 +607,7 @@ class _Wide:
     def bounded(self) -> Mask:
         """Columns whose parameters are not negative, shape (c,)."""
         mask = np.zeros(len(self.regressor.names), dtype=bool)
-        of_terms = not_negative(self.without_tilt)
+        of_terms = flag_not_negative(self.without_tilt)
         mask[self.inertial : self.inertial + len(of_terms)] = of_terms
         return mask & ~np.isin(self.regressor.names, self.estimator.signed)
 
@@ -668,7 +668,7 @@ class _Wide:
         reference = self.judge(grams).errors(self.reference)
         (one, validation), (changed, _) = (wide.find_consistent(grams, columns, reference) for wide in (self, other))
         gain, deviation = validation.relative_gain(one, changed)
-        row = Tried("prior_size", f"{size:.3g}", relative_loss(changed, reference), gain, deviation, False)
+        row = Tried("prior_size", f"{size:.3g}", compute_relative_loss(changed, reference), gain, deviation, False)
         taken = row.is_significant(LEAST_GAIN_DEVIATIONS)
         return other if taken else self, (replace(row, chosen=taken),)
 
@@ -697,7 +697,7 @@ class _Wide:
         """Least loss over the coarse strengths, that strength, and the errors."""
         strengths = COARSE_STRENGTHS if self.estimator.strength is None else (self.estimator.strength,)
         errors = [validation.errors(Candidate(columns, strength)) for strength in strengths]
-        losses = [relative_loss(of_strength, reference) for of_strength in errors]
+        losses = [compute_relative_loss(of_strength, reference) for of_strength in errors]
         best = int(np.argmin(losses))
         return losses[best], strengths[best], errors[best]
 
@@ -788,7 +788,7 @@ class _Wide:
             free = replace(validation, bounded=bounded)
             after = free.errors(candidate)
             gain, deviation = validation.relative_gain(errors, after)
-            row = Tried("sign", kind.name, relative_loss(after, reference), gain, deviation, False)
+            row = Tried("sign", kind.name, compute_relative_loss(after, reference), gain, deviation, False)
             chosen = row.is_significant(SIGN_GAIN_DEVIATIONS) and kind in FREED_TERMS
             rows.append(replace(row, chosen=chosen))
             if chosen:
@@ -814,9 +814,9 @@ class _Wide:
             return (), []
         joints = tuple(range(len(validation.weights)))
         before, after = validation.errors(candidate), validation.with_zeros(joints, None).errors(candidate)
-        gains, deviations = joint_gains(before, after)
+        gains, deviations = compute_joint_gains(before, after)
         chosen = gains > np.maximum(LEAST_GAIN, ZERO_GAIN_DEVIATIONS * deviations)
-        loss = relative_loss(after, reference)
+        loss = compute_relative_loss(after, reference)
         columns = self.regressor.model.joint_names, gains.tolist(), deviations.tolist(), chosen.tolist()
         rows = [Tried("effort_zero", name, loss, *figures) for name, *figures in zip(*columns, strict=True)]
         return tuple(np.flatnonzero(chosen).tolist()), rows
@@ -850,7 +850,7 @@ class _Wide:
             columns = self.columns_of(families, [*taken, coupling.name])
             errors = validation.errors(Candidate(columns, strength))
             gain = validation.relative_gain(before, errors)
-            yield Tried("coupling", coupling.name, relative_loss(errors, reference), *gain, False), errors
+            yield Tried("coupling", coupling.name, compute_relative_loss(errors, reference), *gain, False), errors
 
     def _choose_strength(
         self, validation: CrossValidation, columns: Integers, reference: Array, start: float
@@ -863,7 +863,7 @@ class _Wide:
         def loss(strength: float) -> float:
             if strength not in losses:
                 errors = self._consistent_errors(validation, Candidate(columns, strength))
-                losses[strength] = relative_loss(errors, reference)
+                losses[strength] = compute_relative_loss(errors, reference)
             return losses[strength]
 
         best = start
@@ -935,7 +935,7 @@ class _Wide:
         small = float(np.linalg.norm(components)) < gravity * math.tan(math.radians(MAX_TILT_DEG))
         chosen = small and gain > max(LEAST_GAIN, LEAST_GAIN_DEVIATIONS * deviation)
         name = f"{np.degrees(np.arctan2(np.linalg.norm(components), gravity)):.2f} deg"
-        loss = relative_loss(after, validation.errors(self.reference))
+        loss = compute_relative_loss(after, validation.errors(self.reference))
         return (components if chosen else None), Tried("base_tilt", name, loss, gain, deviation, chosen)
 
     def prune(self, validation: CrossValidation, candidate: Candidate, values: Array) -> Regressor:

@@ -226,7 +226,7 @@ class CrossValidation:
             before: out-of-fold errors without the change, shape (blocks, n).
             after: those with it, shape (blocks, n).
         """
-        gain, deviation = joint_gains(*(errors @ self.weights[:, None] ** 2 for errors in (before, after)))
+        gain, deviation = compute_joint_gains(*(errors @ self.weights[:, None] ** 2 for errors in (before, after)))
         return float(gain[0]), float(deviation[0])
 
     def typical_gain(self, before: Array, after: Array) -> tuple[float, float]:
@@ -246,7 +246,7 @@ class CrossValidation:
         return 1.0 - left, left * spread / float(np.sqrt(len(logarithms)))
 
 
-def joint_gains(before: Array, after: Array) -> tuple[Array, Array]:
+def compute_joint_gains(before: Array, after: Array) -> tuple[Array, Array]:
     """Share of each joint's squared error that a change removes, and its standard error over the blocks, (n,) each.
 
     Args:
@@ -259,7 +259,7 @@ def joint_gains(before: Array, after: Array) -> tuple[Array, Array]:
     return np.asarray(difference.sum(axis=0) / total), np.asarray(deviation / total)
 
 
-def relative_loss(errors: Array, reference: Array) -> float:
+def compute_relative_loss(errors: Array, reference: Array) -> float:
     """Loss of a candidate relative to a reference model: half the mean over joints, half that of all joints.
 
     The likelihood alone lets joints at rest veto a choice, the error of all joints alone takes wrong terms for joints

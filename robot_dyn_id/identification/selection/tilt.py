@@ -16,7 +16,7 @@ DIRECTIONS = 2
 """Number of directions in which the base can tilt."""
 
 
-def tilt_directions(gravity: Array) -> Array:
+def find_tilt_directions(gravity: Array) -> Array:
     """Two unit vectors that are orthogonal to gravity and to each other, shape (2, 3).
 
     Args:
@@ -25,20 +25,20 @@ def tilt_directions(gravity: Array) -> Array:
     return np.asarray(np.linalg.svd(gravity[None, :])[2][1:])
 
 
-def tilted(model: RobotModel, components: Array) -> RobotModel:
-    """The robot with gravity of the same magnitude, turned towards `tilt_directions`.
+def tilt_robot(model: RobotModel, components: Array) -> RobotModel:
+    """The robot with gravity of the same magnitude, turned towards `find_tilt_directions`.
 
     Args:
         model: the robot.
         components: components of the new gravity along the two directions [m/s^2], shape (2,).
     """
-    gravity = model.gravity + components @ tilt_directions(model.gravity)
+    gravity = model.gravity + components @ find_tilt_directions(model.gravity)
     return replace(model, gravity=gravity * (np.linalg.norm(model.gravity) / np.linalg.norm(gravity)))
 
 
 @dataclass(frozen=True)
 class TiltedRegressor(Regressor):
-    """A regressor with two more columns: the torque of given bodies in unit gravity along the `tilt_directions`.
+    """A regressor with two more columns: the torque of given bodies in unit gravity along the `find_tilt_directions`.
 
     To first order, their parameters are the components of the true gravity along these [m/s^2].
 
@@ -67,7 +67,9 @@ class TiltedRegressor(Regressor):
     @cached_property
     def _in_unit_gravity(self) -> tuple[Regressor, ...]:
         """Rigid bodies in unit gravity along each direction."""
-        return tuple(Regressor(replace(self.model, gravity=along)) for along in tilt_directions(self.model.gravity))
+        return tuple(
+            Regressor(replace(self.model, gravity=along)) for along in find_tilt_directions(self.model.gravity)
+        )
 
     def fill(self, motion: Motion, slots: Integers, out: Array) -> None:
         """See `Regressor.fill`."""

@@ -12,25 +12,25 @@ from robot_dyn_id.data.corrected import Corrected, ExcludedSpan, Exclusions, as_
 from robot_dyn_id.data.recording import Recording
 from robot_dyn_id.dynamics.compensation import check_compensations
 from robot_dyn_id.dynamics.prior import check_prior_robot
-from robot_dyn_id.dynamics.regressor import Regressor, terms_on_joints
+from robot_dyn_id.dynamics.regressor import Regressor, place_terms_on_joints
 from robot_dyn_id.errors import InputError
 from robot_dyn_id.findings import Finding
-from robot_dyn_id.identification.diagnosis.agreement import nominal_agreement
+from robot_dyn_id.identification.diagnosis.agreement import measure_nominal_agreement
 from robot_dyn_id.identification.diagnosis.diagnosis import diagnose, examine_lengths
 from robot_dyn_id.identification.diagnosis.directions import examine_directions
 from robot_dyn_id.identification.diagnosis.fingerprint import report_repeated, report_trained
 from robot_dyn_id.identification.diagnosis.health import (
     EFFORT_CONSTANT,
     compare_with_nominal,
+    count_independent_positions,
     examine,
     find_dead,
-    independent_positions,
     overrule,
     refuse,
     soften_for_validation,
 )
 from robot_dyn_id.identification.diagnosis.samples import MotionSamples
-from robot_dyn_id.identification.fit.load import with_fitted_load
+from robot_dyn_id.identification.fit.load import fit_load
 from robot_dyn_id.identification.selection.choice import EXPLAINED_BY_CHOICE, measure_errors
 from robot_dyn_id.identification.settings import Settings
 from robot_dyn_id.identification.stages.correction import correct_channels, realign
@@ -92,7 +92,7 @@ class Examined:
         if not read.held_out:
             found += report_earlier(read, read.training, prints)
         samples = MotionSamples.from_trials(trials)
-        diagnosis = diagnose(samples, model, independent_positions(trials.survey))
+        diagnosis = diagnose(samples, model, count_independent_positions(trials.survey))
         _refuse_short(diagnosis.findings, settings.ignore, trials)
         found += _refuse_unless_predicted(diagnosis.findings, trials, model, settings)
         found += overrule(diagnosis.doubts, settings.ignore)
@@ -104,7 +104,7 @@ class Examined:
         compensated = weightless and not model.drive_units  # a current stays one, with gravity or without
         kind = "gravity_compensated" if compensated else read.effort_kind
         check_compensations(kind, settings.robot_compensates)
-        compared = nominal_agreement(make_known_regressor(model, settings), trials)
+        compared = measure_nominal_agreement(make_known_regressor(model, settings), trials)
         agreement, doubts = compare_with_nominal(model.joint_names, *compared)
         _refuse_short(agreement, settings.ignore, trials)
         found += (*delayed, *refuse(agreement, settings.ignore, trials.survey.sources))
@@ -119,7 +119,7 @@ class Examined:
     @property
     def known_regressor(self) -> Regressor:
         """Robot with the terms that are known before any choice, and the load of a first fit."""
-        return with_fitted_load(make_known_regressor(self.model, self.read.settings), self.trials)
+        return fit_load(make_known_regressor(self.model, self.read.settings), self.trials)
 
 
 def report_earlier(read: Read, recordings: Sequence[Recording], prints: Sequence[Fingerprint]) -> tuple[Finding, ...]:
@@ -252,7 +252,7 @@ def make_known_regressor(model: RobotModel, settings: Settings) -> Regressor:
             )
         return replace(Regressor.from_parameters(settings.prior), model=model)
     terms = () if settings.chooses_terms else settings.fixed_terms
-    return Regressor(model, terms_on_joints(model, terms, settings.couplings))
+    return Regressor(model, place_terms_on_joints(model, terms, settings.couplings))
 
 
 def _refuse_unless_predicted(

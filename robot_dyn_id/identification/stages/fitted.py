@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from robot_dyn_id.dynamics.base_parameters import base_parameters
+from robot_dyn_id.dynamics.base_parameters import compute_base_parameters
 from robot_dyn_id.findings import Finding
 from robot_dyn_id.identification.fit.estimation import Fit, fit_model
 from robot_dyn_id.identification.model import IdentifiedModel
@@ -46,7 +46,7 @@ class Fitted:
             ConvergenceError: more than a tenth of the draws of a bootstrap do not converge.
         """
         progress(Stage("finding the base parameters"))
-        base = base_parameters(chosen.regressor, pivots=chosen.settings.pivots)
+        base = compute_base_parameters(chosen.regressor, pivots=chosen.settings.pivots)
         fit = fit_model(chosen.trials, chosen.regressor, base, chosen.settings, progress)
         return cls(chosen, base, fit, (*fit.findings, *judge_fit(fit.model, chosen.trials, chosen.settings)))
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from robot_dyn_id.estimators import Estimate
 from robot_dyn_id.estimators.essential import Essential
 from robot_dyn_id.findings import Finding
-from robot_dyn_id.identification.fit.identifiability import Identifiability, identifiability
+from robot_dyn_id.identification.fit.identifiability import Identifiability, assess_identifiability
 from robot_dyn_id.identification.model import IdentifiedModel
 from robot_dyn_id.identification.selection.choice import Selection
 from robot_dyn_id.identification.stages.judged import Judged
@@ -64,7 +64,9 @@ class Identification:
     def identifiable(self) -> tuple[Identifiability, ...]:
         """Identifiability of every parameter."""
         fitted, parameters = self.judged.fitted, self.parameters
-        return identifiability(fitted.model.regressor, fitted.base, parameters.base.names, parameters.estimate.status)
+        return assess_identifiability(
+            fitted.model.regressor, fitted.base, parameters.base.names, parameters.estimate.status
+        )
 
     @property
     def estimate(self) -> Estimate:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from robot_dyn_id.findings import Finding
 from robot_dyn_id.identification.diagnosis.residuals import examine_held_out
 from robot_dyn_id.identification.fit.estimation import fit_fold
-from robot_dyn_id.identification.fit.load import with_fitted_load
+from robot_dyn_id.identification.fit.load import fit_load
 from robot_dyn_id.identification.fit.shared_motion import report_shared_motion
 from robot_dyn_id.identification.model import IdentifiedModel
 from robot_dyn_id.identification.selection.choice import Selection
@@ -96,7 +96,7 @@ def _hold_out(fitted: Fitted, progress: Progress) -> tuple[HeldOutData, Residual
     unloaded = make_known_regressor(chosen.examined.model, settings)
 
     def fit_part(part: FilteredTrials) -> IdentifiedModel:
-        return fit_fold(part, with_fitted_load(unloaded, part), fitted.base, settings)
+        return fit_fold(part, fit_load(unloaded, part), fitted.base, settings)
 
     data, not_validated = cross_validate(trials, fit_part, count_blocks(settings.estimator), progress)
     return data, None, not_validated

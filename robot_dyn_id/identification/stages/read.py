@@ -20,7 +20,7 @@ from robot_dyn_id.identification.stages.effort_meaning import (
     report_compensated,
     report_unknown_gains,
 )
-from robot_dyn_id.identification.validation.holdout import held_out_method
+from robot_dyn_id.identification.validation.holdout import find_held_out_method
 from robot_dyn_id.model.robot import STANDARD_GRAVITY, RobotModel
 from robot_dyn_id.parameters import Fingerprint, ParameterSet
 from robot_dyn_id.signals.stillness import report_rest_left_out
@@ -84,7 +84,7 @@ class Read:
         return cls(
             training=meaning.training,
             held_out=meaning.held_out,
-            method=held_out_method(training, held_out),
+            method=find_held_out_method(training, held_out),
             model=model,
             settings=replace(settings, drives=meaning.drives),
             effort_kind=meaning.effort_kind,

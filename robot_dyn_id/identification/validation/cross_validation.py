@@ -12,7 +12,7 @@ from collections.abc import Callable
 from contextlib import closing
 from dataclasses import replace
 
-from robot_dyn_id.cores import in_order
+from robot_dyn_id.cores import map_in_order
 from robot_dyn_id.errors import ConvergenceError, InputError
 from robot_dyn_id.estimators import Estimator
 from robot_dyn_id.findings import Definition, Finding, Section
@@ -72,7 +72,7 @@ def cross_validate(
 
     stage = Stage("cross-validating by blocks", 0, blocks.count)
     progress(stage)
-    with closing(in_order(fit_without, range(blocks.count))) as results:
+    with closing(map_in_order(fit_without, range(blocks.count))) as results:
         for number, found in enumerate(results):
             progress(replace(stage, done=number + 1))
             if isinstance(found, ConvergenceError | InputError):

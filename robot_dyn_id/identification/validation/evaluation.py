@@ -8,21 +8,21 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from robot_dyn_id.dynamics.base_parameters import random_motion
+from robot_dyn_id.dynamics.base_parameters import draw_random_motion
 from robot_dyn_id.dynamics.crosscheck import PINOCCHIO_SAMPLES, CrossCheck, cross_check
 from robot_dyn_id.dynamics.regressor import Motion
 from robot_dyn_id.errors import InputError
 from robot_dyn_id.findings import Definition, Finding, Section, format_findings
 from robot_dyn_id.identification.model import IdentifiedModel
 from robot_dyn_id.identification.settings import Settings
-from robot_dyn_id.identification.validation.metrics import Fold, HeldOut, compare, torque_uncertainty
+from robot_dyn_id.identification.validation.metrics import Fold, HeldOut, compare, compute_torque_uncertainty
 from robot_dyn_id.identification.validation.passivity import report_driving_friction
 from robot_dyn_id.identification.validation.rollout import Rollouts, simulate_rollouts
 from robot_dyn_id.identification.validation.scales import (
-    constant_torques,
-    friction_levels,
-    gravity_deviation,
-    inertia_deviation,
+    compute_gravity_deviation,
+    compute_inertia_deviation,
+    find_constant_torques,
+    find_friction_levels,
 )
 from robot_dyn_id.identification.validation.thinning import ExtremeCurves
 from robot_dyn_id.identification.validation.trace import Trace, thin_out
@@ -36,7 +36,7 @@ from robot_dyn_id.identification.validation.uses import (
 )
 from robot_dyn_id.identification.validation.verdict import Verdict, judge_cross_check, judge_prediction
 from robot_dyn_id.parameters import Ranges, ResidualProfile
-from robot_dyn_id.signals.cleaning import effort_sources
+from robot_dyn_id.signals.cleaning import find_effort_sources
 from robot_dyn_id.signals.processing import SignalPlan
 from robot_dyn_id.signals.trials import FilteredTrials
 from robot_dyn_id.uses import LIMITED, MOTION_USES, NO
@@ -163,21 +163,21 @@ def evaluate(
         InputError: data at rest throughout, or too short.
     """
     robot, held_out = model.regressor.model, data.trials
-    efforts, findings = effort_sources(held_out.recordings[0], robot.joint_names, settings.drives)
+    efforts, findings = find_effort_sources(held_out.recordings[0], robot.joint_names, settings.drives)
     findings += _report_rest(held_out)
     extremes = ExtremeCurves(thin_out(held_out))
     metrics = replace(compare(data.folds, trained, extremes, settings.thresholds.explained), method=data.method)
     if not metrics.samples:
         raise InputError(f"{held_out.sources}: too short to validate on")
     metrics = metrics.with_uncertainty(
-        torque_uncertainty(model.regressor, model.columns, model.estimate.covariance, held_out)
+        compute_torque_uncertainty(model.regressor, model.columns, model.estimate.covariance, held_out)
     )
     states = _sample_motion(held_out, metrics.samples)
-    metrics = metrics.with_friction(friction_levels(model.regressor, model.columns, model.values, states, trained))
+    metrics = metrics.with_friction(find_friction_levels(model.regressor, model.columns, model.values, states, trained))
     check = cross_check(model.regressor, states)
     poses = states.q.T
     if model.estimate.full is not None:
-        poses = np.concatenate([poses, random_motion(robot, CHECKED_POSES).q.T])
+        poses = np.concatenate([poses, draw_random_motion(robot, CHECKED_POSES).q.T])
     indefinite = 1.0 - float(model.dynamics.is_positive_definite(poses).mean())
     if indefinite:
         message = (
@@ -208,9 +208,9 @@ def _measure_scales(model: IdentifiedModel, folds: Sequence[Fold], poses: Motion
     """Uncertainty of a model in held-out poses, and rollouts along held-out data."""
     regressor, columns, covariance = model.regressor, model.columns, model.estimate.covariance
     return ModelScales(
-        gravity_deviation=gravity_deviation(regressor, columns, covariance, poses),
-        constant=constant_torques(regressor, columns, model.values, poses),
-        inertia_deviation=inertia_deviation(regressor, columns, model.values, covariance, poses),
+        gravity_deviation=compute_gravity_deviation(regressor, columns, covariance, poses),
+        constant=find_constant_torques(regressor, columns, model.values, poses),
+        inertia_deviation=compute_inertia_deviation(regressor, columns, model.values, covariance, poses),
         rollouts=simulate_rollouts([(fold.dynamics, fold.trials) for fold in folds]),
     )
 

@@ -34,7 +34,7 @@ there as elsewhere."""
 QUANTITIES = ("position", "speed", "acceleration")
 
 
-def far_outside(motion: Motion, trained: Ranges) -> Mask:
+def flag_far_outside(motion: Motion, trained: Ranges) -> Mask:
     """Flag samples that are far outside the trained positions, speeds and accelerations.
 
     Returns:
@@ -101,7 +101,7 @@ def report_excesses(excesses: Sequence[Excess], severity: Severity = "info") -> 
     return (OUTSIDE_TRAINING.found(message, joints, severity),)
 
 
-def torque_deviation(regressor: Regressor, columns: Integers, covariance: Array, motion: Motion) -> Array:
+def compute_torque_deviation(regressor: Regressor, columns: Integers, covariance: Array, motion: Motion) -> Array:
     """Standard deviation of predicted torques due to the parameter covariance C.
 
     Args:

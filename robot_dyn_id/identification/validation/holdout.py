@@ -12,7 +12,7 @@ from robot_dyn_id.data.corrected import Corrected, Excerpt, as_corrected, whole_
 from robot_dyn_id.data.recording import Recording
 from robot_dyn_id.errors import UsageError
 from robot_dyn_id.identification.diagnosis.observation import observation_of
-from robot_dyn_id.signals.stillness import Stillness, stillness
+from robot_dyn_id.signals.stillness import Stillness, find_stillness
 from robot_dyn_id.wording import format_spans
 
 
@@ -75,10 +75,10 @@ def exclude_spans(recording: Recording, joints: Sequence[str], spans: Sequence[S
 def _rest_of(recording: Recording, joints: Sequence[str]) -> Stillness:
     """Time at rest in the complete recording."""
     found = as_corrected(recording)
-    return stillness(found.complete, joints) if found.observation is None else observation_of(found).stillness
+    return find_stillness(found.complete, joints) if found.observation is None else observation_of(found).stillness
 
 
-def held_out_method(training: Sequence[Recording], held_out: Sequence[Recording]) -> str:
+def find_held_out_method(training: Sequence[Recording], held_out: Sequence[Recording]) -> str:
     """Origin of held-out recordings, one of `HELD_OUT_METHODS`: parts of the trained ones, or recordings of their own.
 
     Args:

@@ -12,7 +12,12 @@ from robot_dyn_id.arrays import Array, Integers
 from robot_dyn_id.dynamics.dynamics import Dynamics
 from robot_dyn_id.dynamics.regressor import Regressor
 from robot_dyn_id.identification.model import IdentifiedModel
-from robot_dyn_id.identification.validation.extrapolation import Excess, far_outside, list_excesses, torque_deviation
+from robot_dyn_id.identification.validation.extrapolation import (
+    Excess,
+    compute_torque_deviation,
+    flag_far_outside,
+    list_excesses,
+)
 from robot_dyn_id.identification.validation.scales import (
     DETECTABLE_QUANTILE,
     ApparentLoadFit,
@@ -22,7 +27,7 @@ from robot_dyn_id.identification.validation.scales import (
 from robot_dyn_id.identification.validation.spectrum import TorqueSpectra, WelchSums
 from robot_dyn_id.identification.validation.thinning import ExtremeCurves
 from robot_dyn_id.parameters import UNKNOWN, Ranges
-from robot_dyn_id.signals.trials import FilteredTrials, measured_windows
+from robot_dyn_id.signals.trials import FilteredTrials, iterate_measured_windows
 from robot_dyn_id.signals.windows import FilteredWindow
 
 
@@ -75,7 +80,7 @@ class JointMetrics:
         constant_nrmse: NRMSE of the best constant.
         nominal_nrmse: NRMSE of the inertial parameters of the URDF; NaN where the effort is not in their unit, or the
             URDF has none.
-        own_nrmse: expected NRMSE from the parameter covariance, see `torque_uncertainty`; 0 if not computed.
+        own_nrmse: expected NRMSE from the parameter covariance, see `compute_torque_uncertainty`; 0 if not computed.
         peak: largest absolute measured torque.
         detectable: absolute error that `DETECTABLE_QUANTILE` of the samples do not exceed: the smallest external torque
             that stands out from the model's errors.
@@ -152,7 +157,7 @@ class HeldOut:
         return replace(self, joints=tuple(replace(joint, friction=level) for joint, level in joints))
 
     def with_uncertainty(self, deviations: Array) -> HeldOut:
-        """The same metrics with the expected error of each joint, from `torque_uncertainty`, shape (n,)."""
+        """The same metrics with the expected error of each joint, from `compute_torque_uncertainty`, shape (n,)."""
         joints = zip(self.joints, deviations.tolist(), strict=True)
         return replace(
             self, joints=tuple(replace(joint, own_nrmse=sigma / (joint.rms or 1.0)) for joint, sigma in joints)
@@ -196,7 +201,7 @@ def compare(
     errors = ErrorHistogram.empty(len(regressor.model.joint_names))
     loads = ApparentLoadFit(regressor, folds[0].trials.plan)
     spectra = _empty_spectra(folds[0], len(folds))
-    for number, fold, piece, tau in held_out_windows(folds):
+    for number, fold, piece, tau in iterate_held_out_windows(folds):
         used, plan = piece.used, fold.trials.plan
         valid = piece.valid[:, used]
         measured = plan.low_pass.apply(tau, plan.rate)[:, used]
@@ -233,7 +238,7 @@ def compare(
         sums.peak = np.maximum(sums.peak, np.abs(measured).max(axis=1))
         sums.samples += measured.shape[1]
         if trained is not None:
-            beyond = far_outside(motion, trained)
+            beyond = flag_far_outside(motion, trained)
             sums.outside = sums.outside + np.sum([*beyond, beyond.any(axis=0)], axis=2)
         sums.fastest = np.maximum(sums.fastest, np.abs(motion.dq).max(axis=1))
     if not sums.samples:
@@ -257,14 +262,16 @@ def _empty_spectra(fold: Fold, folds: int) -> WelchSums:
     return WelchSums.for_stretch(trials.plan.rate, max(trials.survey.durations) / folds, len(trials.joints))
 
 
-def held_out_windows(folds: Sequence[Fold]) -> Iterator[tuple[int, Fold, FilteredWindow, Array]]:
+def iterate_held_out_windows(folds: Sequence[Fold]) -> Iterator[tuple[int, Fold, FilteredWindow, Array]]:
     """Windows with held-out rows, with number and value of their fold, and their measured torque, shape (n, N)."""
-    for number, window in measured_windows([(fold.trials, fold.regressor) for fold in folds]):
+    for number, window in iterate_measured_windows([(fold.trials, fold.regressor) for fold in folds]):
         assert window.tau is not None, "windows without efforts are skipped"
         yield number, folds[number], window, window.tau
 
 
-def torque_uncertainty(regressor: Regressor, columns: Integers, covariance: Array, trials: FilteredTrials) -> Array:
+def compute_torque_uncertainty(
+    regressor: Regressor, columns: Integers, covariance: Array, trials: FilteredTrials
+) -> Array:
     """RMS standard deviation of predicted torques due to the parameter covariance C, (w C w')^1/2 [N m or N], (n,).
 
     Args:
@@ -277,7 +284,9 @@ def torque_uncertainty(regressor: Regressor, columns: Integers, covariance: Arra
     for window in trials.along(regressor):
         used = window.used
         if used.any():
-            total += (torque_deviation(regressor, columns, covariance, window.motion.take(used)) ** 2).sum(axis=1)
+            total += (compute_torque_deviation(regressor, columns, covariance, window.motion.take(used)) ** 2).sum(
+                axis=1
+            )
             count += int(np.count_nonzero(used))
     return np.asarray(np.sqrt(total / max(count, 1)))
 

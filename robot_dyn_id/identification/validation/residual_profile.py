@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from robot_dyn_id.arrays import Array, Mask
-from robot_dyn_id.identification.validation.metrics import Fold, held_out_windows
+from robot_dyn_id.identification.validation.metrics import Fold, iterate_held_out_windows
 from robot_dyn_id.identification.validation.thinning import Thinning
 from robot_dyn_id.parameters import ResidualProfile
 
@@ -24,7 +24,7 @@ def profile_residuals(folds: Sequence[Fold], thinning: Thinning) -> ResidualProf
         None if a joint has no sample that is valid.
     """
     parts: list[tuple[Array, Array, Mask]] = []
-    for number, fold, window, tau in held_out_windows(folds):
+    for number, fold, window, tau in iterate_held_out_windows(folds):
         used = np.flatnonzero(window.used)
         rows = used[thinning.pick(number, window, len(used))]
         if len(rows):

@@ -14,7 +14,7 @@ from robot_dyn_id.arrays import Array
 from robot_dyn_id.dynamics.dynamics import Dynamics
 from robot_dyn_id.dynamics.regressor import Motion
 from robot_dyn_id.errors import RobotDynIdError
-from robot_dyn_id.signals.trials import FilteredTrials, measured_windows
+from robot_dyn_id.signals.trials import FilteredTrials, iterate_measured_windows
 from robot_dyn_id.signals.windows import FilteredWindow
 from robot_dyn_id.simulation.plant import CompiledDynamics
 from robot_dyn_id.simulation.plant_lanes import PlantLanes
@@ -226,7 +226,7 @@ def simulate_rollouts(parts: Sequence[tuple[Dynamics, FilteredTrials]]) -> Rollo
     picked = _pick_parts(parts)
     every = [_Runs.from_part(dynamics, trials) for dynamics, trials in picked]
     try:
-        for number, window in measured_windows([(trials, dynamics.regressor) for dynamics, trials in picked]):
+        for number, window in iterate_measured_windows([(trials, dynamics.regressor) for dynamics, trials in picked]):
             every[number].add(window)
         for runs in every:
             for of_horizon, found in zip(errors, runs.simulate(), strict=True):

@@ -10,7 +10,7 @@ import numpy as np
 from robot_dyn_id.arrays import Array, Integers, Mask
 from robot_dyn_id.dynamics.regressor import Motion, Regressor
 from robot_dyn_id.dynamics.terms import Offset
-from robot_dyn_id.identification.validation.extrapolation import torque_deviation
+from robot_dyn_id.identification.validation.extrapolation import compute_torque_deviation
 from robot_dyn_id.parameters import Ranges
 from robot_dyn_id.signals.processing import SignalPlan
 
@@ -143,7 +143,9 @@ class ApparentLoadFit:
         return np.sqrt(squares.sum(axis=0) / count.sum()), mass
 
 
-def friction_levels(regressor: Regressor, columns: Integers, values: Array, motion: Motion, trained: Ranges) -> Array:
+def find_friction_levels(
+    regressor: Regressor, columns: Integers, values: Array, motion: Motion, trained: Ranges
+) -> Array:
     """Friction torque of each joint at `FRICTION_SPEED_SHARE` of its trained speed [N m or N], shape (n,).
 
     It is the part of the torque that is odd in the velocity, (tau(q, dq) - tau(q, -dq)) / 2 with one joint moving at
@@ -166,7 +168,7 @@ def friction_levels(regressor: Regressor, columns: Integers, values: Array, moti
     return np.asarray(np.maximum(np.median(torques[0] - torques[1], axis=1) / 2.0, 0.0))
 
 
-def constant_torques(regressor: Regressor, columns: Integers, values: Array, motion: Motion) -> Array:
+def find_constant_torques(regressor: Regressor, columns: Integers, values: Array, motion: Motion) -> Array:
     """Torque of each joint that depends on nothing, its identified offset [N m or N], shape (n,).
 
     Args:
@@ -182,14 +184,14 @@ def constant_torques(regressor: Regressor, columns: Integers, values: Array, mot
     return np.asarray(regressor.torque(motion.take(slice(0, 1)), values[constant], columns[constant])[:, 0])
 
 
-def gravity_deviation(regressor: Regressor, columns: Integers, covariance: Array, motion: Motion) -> Array:
+def compute_gravity_deviation(regressor: Regressor, columns: Integers, covariance: Array, motion: Motion) -> Array:
     """RMS standard deviation of the torque at rest due to the parameter covariance [N m or N], shape (n,)."""
     still = np.zeros_like(motion.q)
     rest = Motion(motion.q, still, still, motion.temperature)
-    return np.asarray(np.sqrt((torque_deviation(regressor, columns, covariance, rest) ** 2).mean(axis=1)))
+    return np.asarray(np.sqrt((compute_torque_deviation(regressor, columns, covariance, rest) ** 2).mean(axis=1)))
 
 
-def inertia_deviation(
+def compute_inertia_deviation(
     regressor: Regressor, columns: Integers, values: Array, covariance: Array, motion: Motion
 ) -> Array:
     """Relative standard deviation of the diagonal of the mass matrix, median over the poses, shape (n,).

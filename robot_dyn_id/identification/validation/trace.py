@@ -13,8 +13,8 @@ from robot_dyn_id.arrays import Array, Integers, Mask
 from robot_dyn_id.dynamics.regressor import Motion, Regressor
 from robot_dyn_id.dynamics.torque_parts import TorqueParts
 from robot_dyn_id.identification.model import IdentifiedModel
-from robot_dyn_id.identification.validation.extrapolation import torque_deviation
-from robot_dyn_id.identification.validation.metrics import Fold, held_out_windows
+from robot_dyn_id.identification.validation.extrapolation import compute_torque_deviation
+from robot_dyn_id.identification.validation.metrics import Fold, iterate_held_out_windows
 from robot_dyn_id.identification.validation.thinning import ExtremeCurves, Thinning
 from robot_dyn_id.parameters import ResidualProfile
 from robot_dyn_id.signals.trials import FilteredTrials
@@ -87,7 +87,7 @@ class Trace:
         """
         thinning, found = Thinning(extremes.thinning.stride), iter(extremes.pieces)
         pieces: list[_Piece] = []
-        for number, fold, window, tau in held_out_windows(folds):
+        for number, fold, window, tau in iterate_held_out_windows(folds):
             used = np.flatnonzero(window.used)
             rows = used[thinning.pick(number, window, len(used))]
             if len(rows):
@@ -175,4 +175,4 @@ def _deviation(model: IdentifiedModel, regressor: Regressor, motion: Motion) -> 
         if same.any(axis=1).all():
             states[group.term] = motion.states[group.term][:, same.argmax(axis=1)]
     own = replace(motion, states=states or None)
-    return torque_deviation(model.regressor, model.columns, model.estimate.covariance, own)
+    return compute_torque_deviation(model.regressor, model.columns, model.estimate.covariance, own)

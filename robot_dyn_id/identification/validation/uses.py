@@ -325,11 +325,11 @@ def _format(one: Criterion) -> str:
 
 def format_figure(figure: float, threshold: float, unit: str) -> str:
     """Figure and threshold as users read them: `1.2 of 0.8 N m`, or `40% of 20%`."""
-    one, other = figure_texts(figure, threshold, unit)
+    one, other = format_figure_texts(figure, threshold, unit)
     return f"{one} of {other} {unit}".rstrip()
 
 
-def figure_texts(figure: float, threshold: float, unit: str) -> tuple[str, str]:
+def format_figure_texts(figure: float, threshold: float, unit: str) -> tuple[str, str]:
     """Figure and threshold without their unit; ratios in percent.
 
     Both have two significant digits, or as many as it takes to differ.

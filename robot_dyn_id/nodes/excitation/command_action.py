@@ -11,7 +11,7 @@ from trajectory_msgs.msg import JointTrajectory
 
 from robot_dyn_id.errors import InputError, UsageError
 from robot_dyn_id.nodes.excitation.settings import ACTION_TYPE
-from robot_dyn_id.nodes.messages.message_types import interface_class
+from robot_dyn_id.nodes.messages.message_types import find_interface_class
 from robot_dyn_id.nodes.runtime.robot_node import RobotNode
 
 ERRORS = (
@@ -43,7 +43,7 @@ class CommandAction:
             UsageError: the package of the action is not installed, or its library cannot be loaded.
         """
         try:
-            self._type: Any = interface_class(ACTION_TYPE)
+            self._type: Any = find_interface_class(ACTION_TYPE)
         except InputError as error:
             raise UsageError(f"mode action: {error}, or set mode to trajectory") from None
         self._guarded = node.guarded

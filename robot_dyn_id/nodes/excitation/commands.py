@@ -18,7 +18,7 @@ from robot_dyn_id.nodes.excitation.command_action import CommandAction
 from robot_dyn_id.nodes.excitation.command_topic import CommandTopic
 from robot_dyn_id.nodes.excitation.motion_clock import MotionClock
 from robot_dyn_id.nodes.excitation.settings import ACTION
-from robot_dyn_id.nodes.messages.conversions import parameter_set
+from robot_dyn_id.nodes.messages.conversions import read_parameter_set
 from robot_dyn_id.nodes.messages.trajectory_messages import TrajectoryMessage
 from robot_dyn_id.nodes.runtime.robot_node import LATCHED, RobotNode
 from robot_dyn_id.workflow.excitation_efforts import EffortSource
@@ -38,7 +38,9 @@ def make_effort_source(node: RobotNode) -> EffortSource:
     source = EffortSource(1.0 / settings.rate, settings.return_to_start, settings.robot_compensates, warn)
     if settings.feed_forward == TOPIC:
         source.await_models(TOPIC)
-        node.create_subscription(ParameterSetMsg, TOPIC, lambda message: source.offer(parameter_set(message)), LATCHED)
+        node.create_subscription(
+            ParameterSetMsg, TOPIC, lambda message: source.offer(read_parameter_set(message)), LATCHED
+        )
     elif settings.feed_forward:
         source.use_file(settings.feed_forward)
     return source

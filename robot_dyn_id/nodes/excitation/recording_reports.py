@@ -8,7 +8,7 @@ from typing import Any
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 
 from robot_dyn_id.excitation.execution.recording_watch import RecordingReport, RecordingState, RecordingWatch
-from robot_dyn_id.nodes.messages.enumerations import known
+from robot_dyn_id.nodes.messages.enumerations import find_member
 from robot_dyn_id.nodes.runtime.robot_node import RobotNode
 
 TOPICS = ("recording_status", "identifier_recording_status")
@@ -36,7 +36,7 @@ class RecordingReports:
             node.subscription(topic, self._receive)
 
     def _receive(self, message: Any) -> None:
-        state = known(RecordingState, message.state)
+        state = find_member(RecordingState, message.state)
         if state is None:  # a recorder that goes on to report what is unknown is taken for a silent one
             return
         report = RecordingReport(

@@ -16,16 +16,16 @@ from robot_dyn_id.excitation.execution.guard import GuardThresholds
 from robot_dyn_id.excitation.execution.recording_watch import AUTO, IGNORE, REQUIRED
 from robot_dyn_id.excitation.limits import DEFAULT_ACCELERATION, DEFAULT_POSITION_MARGIN, scale_effort_limits
 from robot_dyn_id.excitation.parametrization import MAX_COUNTS
-from robot_dyn_id.excitation.placeholders import placeholder_limits, refuse_placeholders
+from robot_dyn_id.excitation.placeholders import find_placeholder_limits, refuse_placeholders
 from robot_dyn_id.excitation.trajectory import (
     Excitation,
 )
 from robot_dyn_id.files.design import read_design_settings
 from robot_dyn_id.files.joint_limits import JointLimitsFile, read_joint_limits
-from robot_dyn_id.model.joint_values import joint_array
-from robot_dyn_id.model.packages import folders_above
+from robot_dyn_id.model.joint_values import make_joint_array
+from robot_dyn_id.model.packages import list_folders_above
 from robot_dyn_id.model.robot import RobotModel
-from robot_dyn_id.nodes.messages.conversions import most_points
+from robot_dyn_id.nodes.messages.conversions import find_most_points
 from robot_dyn_id.nodes.runtime.managed_node import autostart_parameter
 from robot_dyn_id.nodes.runtime.ros_parameters import path_parameter, ros_parameter, topic_parameter
 from robot_dyn_id.parameters import COMPENSATED_PARTS, NONE
@@ -235,9 +235,10 @@ def make_plan(model: RobotModel, settings: ExcitationSettings) -> ExcitationPlan
         MotionError: a motion outside the limits, no poses that can be reached, or a collision.
     """
     acceleration, jerk, posture = (
-        per_joint(name, getattr(settings, name), model, settings.joints) for name in ("acceleration", "jerk", "posture")
+        order_per_joint(name, getattr(settings, name), model, settings.joints)
+        for name in ("acceleration", "jerk", "posture")
     )
-    model = with_true_limits(model, settings)
+    model = narrow_limits(model, settings)
     limits = MotionLimits.from_model(
         model, acceleration, settings.velocity_scale, settings.position_margin, jerk or (np.inf,)
     )
@@ -260,19 +261,19 @@ def _request(settings: ExcitationSettings, posture: tuple[float, ...]) -> Motion
         blend=settings.blend,
     )
     design = read_design_settings(settings.design or None)
-    folders = (*design.folders, *folders_above(settings.urdf))
+    folders = (*design.folders, *list_folders_above(settings.urdf))
     return MotionRequest(
         settings.trajectory,
         settings.form,
         demand,
         settings.joints,
         (settings.speed_scale, settings.amplitude_scale),
-        replace(design, ground=chosen_ground(settings, design.ground), folders=folders),
+        replace(design, ground=choose_ground(settings, design.ground), folders=folders),
         settings.allow_unchecked_collisions,
     )
 
 
-def with_true_limits(model: RobotModel, settings: MotionSettings) -> RobotModel:
+def narrow_limits(model: RobotModel, settings: MotionSettings) -> RobotModel:
     """The robot with limits narrowed by `joint_limits`.
 
     Raises:
@@ -283,13 +284,13 @@ def with_true_limits(model: RobotModel, settings: MotionSettings) -> RobotModel:
     monitored = settings.effort_scale > 0.0 and not settings.effort_limit
     kinds = ("position", "velocity", *(("effort",) if monitored else ()))
     refuse_placeholders(
-        placeholder_limits(model, file.known, kinds),
+        find_placeholder_limits(model, file.known, kinds),
         "give the parameter joint_limits, or for efforts effort_limit, or effort_scale 0.0 to leave them unmonitored",
     )
     return file.narrowed(model)
 
 
-def chosen_ground(settings: MotionSettings, designed: bool | float) -> bool | float:
+def choose_ground(settings: MotionSettings, designed: bool | float) -> bool | float:
     """The ground by the node's parameters, or by the design file where they say nothing of it."""
     if not settings.ground:
         return False
@@ -303,7 +304,7 @@ def _thresholds(model: RobotModel, limits: MotionLimits, settings: ExcitationSet
         UsageError: lists of wrong lengths.
     """
     tracking, effort = (
-        np.array(per_joint(name, getattr(settings, name), model, settings.joints))
+        np.array(order_per_joint(name, getattr(settings, name), model, settings.joints))
         for name in ("tracking_error", "effort_limit")
     )
     if not len(effort):
@@ -328,7 +329,7 @@ def _check_points(settings: ExcitationSettings, model: RobotModel, excitation: E
     if 0.0 < settings.horizon < SHORTEST_HORIZON:
         raise UsageError(f"parameter horizon is {settings.horizon:g} s: make it 0 or at least {SHORTEST_HORIZON:g} s")
     count = excitation.duration * settings.rate
-    most = int((1.0 - APPROACH_SHARE) * most_points(model.joint_names))
+    most = int((1.0 - APPROACH_SHARE) * find_most_points(model.joint_names))
     if not settings.horizon and count > most:
         raise UsageError(
             f"a trajectory of {excitation.duration:g} s has {count:.0f} points at {settings.rate:g} Hz, more than "
@@ -338,11 +339,11 @@ def _check_points(settings: ExcitationSettings, model: RobotModel, excitation: E
 
 def preview_step(settings: ExcitationSettings, excitation: Excitation, joint_names: Sequence[str]) -> float:
     """Time between two points of the preview [s]: that of the commands, or longer where they would be too many."""
-    return max(1.0 / settings.rate, excitation.duration / (most_points(joint_names) - 1))
+    return max(1.0 / settings.rate, excitation.duration / (find_most_points(joint_names) - 1))
 
 
-def per_joint(name: str, values: Sequence[float], model: RobotModel, joints: Sequence[str]) -> tuple[float, ...]:
+def order_per_joint(name: str, values: Sequence[float], model: RobotModel, joints: Sequence[str]) -> tuple[float, ...]:
     """One value for each of the model's joints, given in the order of `joints`; empty where none is given."""
     names = list(joints or model.joint_names)
-    given = joint_array(values, names, f"parameter {name}").tolist() if values else []
+    given = make_joint_array(values, names, f"parameter {name}").tolist() if values else []
     return tuple(given[names.index(joint)] for joint in model.joint_names) if given else ()

@@ -16,28 +16,28 @@ from robot_dyn_id import msg as messages
 from robot_dyn_id.arrays import Array
 from robot_dyn_id.data.trajectory_points import MOST_POINTS, TrajectoryPoints
 from robot_dyn_id.data.trajectory_rows import NANOSECONDS, TrajectoryRows
-from robot_dyn_id.errors import InputError, RobotDynIdError, UnsafeDataError, storable
-from robot_dyn_id.files.values import field_hints
+from robot_dyn_id.errors import InputError, RobotDynIdError, UnsafeDataError, make_storable
+from robot_dyn_id.files.values import list_field_hints
 from robot_dyn_id.findings import Finding
 from robot_dyn_id.identification.stages.identification import Identification
 from robot_dyn_id.msg import Finding as FindingMsg
 from robot_dyn_id.msg import IdentificationReport
 from robot_dyn_id.msg import ParameterSet as ParameterSetMsg
-from robot_dyn_id.nodes.runtime.decoding import most_bytes
+from robot_dyn_id.nodes.runtime.decoding import find_most_bytes
 from robot_dyn_id.parameters import FORMAT_VERSION, LONGEST_LINE, ParameterSet, check_format_version
 
 
-def most_points(joint_names: Sequence[str]) -> int:
+def find_most_points(joint_names: Sequence[str]) -> int:
     """Greatest number of points of a JointTrajectory of these joints that nodes of this package follow.
 
     Each point has positions, velocities and accelerations, as the excitation has.
     """
     head = 64 + sum(len(name.encode()) + 8 for name in joint_names)  # header; length, end and padding of each name
     point = 40 + 3 * 8 * len(joint_names)  # time, and the lengths of four arrays with their padding
-    return min(MOST_POINTS, (most_bytes(JointTrajectory) - head) // point)
+    return min(MOST_POINTS, (find_most_bytes(JointTrajectory) - head) // point)
 
 
-def parameter_set_message(parameters: ParameterSet) -> ParameterSetMsg:
+def make_parameter_set_message(parameters: ParameterSet) -> ParameterSetMsg:
     """The message of a parameter set; its header is left for the node to fill."""
     parts = {name: _plain(part) for name, part in parameters.parts.items()}
     return ParameterSetMsg(format_version=FORMAT_VERSION, **parts)
@@ -55,7 +55,7 @@ def _plain(value: Any) -> Any:
     return value
 
 
-def parameter_set(message: ParameterSetMsg) -> ParameterSet:
+def read_parameter_set(message: ParameterSetMsg) -> ParameterSet:
     """The parameter set of a message.
 
     Raises:
@@ -64,13 +64,15 @@ def parameter_set(message: ParameterSetMsg) -> ParameterSet:
     check_format_version(message.format_version)
     base, joints = len(message.base.names), len(message.robot.joint_names)
     rows = {"covariance": base, "mapping": base, "speeds": joints, "deviations": joints}
-    hints = {name: hint for name, hint in field_hints(ParameterSet).items() if hasattr(message, name)}
+    hints = {name: hint for name, hint in list_field_hints(ParameterSet).items() if hasattr(message, name)}
     return ParameterSet(**{name: _part(hint, getattr(message, name), rows) for name, hint in hints.items()})
 
 
 def _part(kind: Any, message: Any, rows: Mapping[str, int]) -> Any:
     """The part of a message, in the types of its fields; `rows` has the number of rows of each matrix."""
-    return kind(**{name: _value(hint, getattr(message, name), rows, name) for name, hint in field_hints(kind).items()})
+    return kind(
+        **{name: _value(hint, getattr(message, name), rows, name) for name, hint in list_field_hints(kind).items()}
+    )
 
 
 def _value(hint: Any, value: Any, rows: Mapping[str, int], name: str) -> Any:
@@ -89,7 +91,7 @@ def _value(hint: Any, value: Any, rows: Mapping[str, int], name: str) -> Any:
     return value
 
 
-def finding_message(finding: Finding) -> FindingMsg:
+def make_finding_message(finding: Finding) -> FindingMsg:
     """The message of a finding."""
     return FindingMsg(
         code=finding.code,
@@ -100,19 +102,19 @@ def finding_message(finding: Finding) -> FindingMsg:
     )
 
 
-def identification_report(outcome: Identification | RobotDynIdError, folder: Path) -> IdentificationReport:
+def make_identification_report(outcome: Identification | RobotDynIdError, folder: Path) -> IdentificationReport:
     """The message about an identification, or about why there is none; its header is left for the node to fill."""
     message = IdentificationReport()
     if isinstance(outcome, RobotDynIdError):
         message.verdict, message.reasons = "failed", [str(outcome)]
         if isinstance(outcome, UnsafeDataError):
-            message.findings = [finding_message(finding) for finding in outcome.findings]
+            message.findings = [make_finding_message(finding) for finding in outcome.findings]
         return message
     evaluation, parameters = outcome.evaluation, outcome.parameters
     message.verdict = evaluation.verdict.word
     message.reasons = list(evaluation.verdict.reasons)
     message.warnings = list(evaluation.warnings)
-    message.findings = [finding_message(finding) for finding in evaluation.findings]
+    message.findings = [make_finding_message(finding) for finding in evaluation.findings]
     message.joint_names = list(parameters.robot.joint_names)
     message.held_out_nrmse = parameters.judgment.held_out_nrmse.tolist()
     message.held_out_all_joints_nrmse = parameters.judgment.held_out_all_joints_nrmse
@@ -122,11 +124,13 @@ def identification_report(outcome: Identification | RobotDynIdError, folder: Pat
     message.cross_check_rank_pinocchio = evaluation.cross_check.rank_pinocchio
     message.rows_used, message.rows_dropped = outcome.rows
     message.data_sources = list(parameters.provenance.sources)
-    message.folder = storable(str(folder), LONGEST_LINE)
+    message.folder = make_storable(str(folder), LONGEST_LINE)
     return message
 
 
-def waypoints(message: JointTrajectory, joint_names: Sequence[str], rest: Array | None = None) -> TrajectoryPoints:
+def read_trajectory_points(
+    message: JointTrajectory, joint_names: Sequence[str], rest: Array | None = None
+) -> TrajectoryPoints:
     """The points of a joint trajectory in the robot's order of joints.
 
     Args:

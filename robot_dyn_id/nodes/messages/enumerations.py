@@ -9,6 +9,6 @@ from typing import TypeVar
 Member = TypeVar("Member", bound=IntEnum)
 
 
-def known(kind: type[Member], value: int) -> Member | None:
+def find_member(kind: type[Member], value: int) -> Member | None:
     """The member of an enumeration; None for a value that this version does not know, which is not a fault."""
     return next((member for member in kind if member == value), None)

@@ -18,7 +18,7 @@ LARGEST = 1e9
 """Bound of the magnitudes of joint states [SI]: beyond it values are not plausible, and squares lose all digits."""
 
 
-def seconds(stamp: Any) -> float:
+def convert_to_seconds(stamp: Any) -> float:
     """A time stamp [s]."""
     return float(stamp.sec + 1e-9 * stamp.nanosec)
 
@@ -94,7 +94,7 @@ def receive(
     except InputError as error:
         guard.refuse(now, str(error))
         raise
-    guard.receive(now, clock, seconds(message.header.stamp), *values)
+    guard.receive(now, clock, convert_to_seconds(message.header.stamp), *values)
     return values
 
 

@@ -9,7 +9,7 @@ from typing import Any
 from sensor_msgs.msg import JointState
 
 from robot_dyn_id.errors import InputError, UsageError
-from robot_dyn_id.nodes.messages.message_types import definition, message_class
+from robot_dyn_id.nodes.messages.message_types import find_message_class, make_definition
 from robot_dyn_id.nodes.runtime.decoding import check_size
 from robot_dyn_id.nodes.runtime.robot_node import RobotNode
 from robot_dyn_id.nodes.runtime.ros_parameters import ros_parameter
@@ -37,14 +37,14 @@ def names_parameter() -> Any:
     )
 
 
-def joint_state_class(type_name: str) -> Any:
+def find_joint_state_class(type_name: str) -> Any:
     """The class of a type of joint states.
 
     Raises:
         UsageError: its package is not installed.
     """
     try:
-        return message_class(type_name)
+        return find_message_class(type_name)
     except InputError as error:
         raise UsageError(f"parameter joint_states_type: {error}") from None
 
@@ -62,12 +62,12 @@ def subscribe(node: RobotNode, callback: Callable[[Any], None]) -> Any:
     settings = node.settings
     if settings.joint_states_type == TYPE_NAME:
         return node.subscription("joint_states", callback)
-    read = reader(settings.joint_states_type, settings.recorded_joints)
-    kind = joint_state_class(settings.joint_states_type)
+    read = make_reader(settings.joint_states_type, settings.recorded_joints)
+    kind = find_joint_state_class(settings.joint_states_type)
     return node.subscription("joint_states", lambda message: callback(read(message)), kind, raw=True)
 
 
-def reader(type_name: str, names: Sequence[str] = ()) -> Callable[[bytes], Any]:
+def make_reader(type_name: str, names: Sequence[str] = ()) -> Callable[[bytes], Any]:
     """A function that turns serialized messages of a type into JointState messages.
 
     Args:
@@ -77,8 +77,8 @@ def reader(type_name: str, names: Sequence[str] = ()) -> Callable[[bytes], Any]:
     Raises:
         UsageError: the package of the type is not installed.
     """
-    kind = joint_state_class(type_name)
-    definitions = {**COMMON, **parse_definition(type_name, definition(kind))}
+    kind = find_joint_state_class(type_name)
+    definitions = {**COMMON, **parse_definition(type_name, make_definition(kind))}
     stream = StreamDecoder(Decoder(JOINT_TYPES[type_name], definitions, tuple(names)))
 
     def read(message: bytes) -> Any:

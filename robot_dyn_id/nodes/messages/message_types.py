@@ -27,7 +27,7 @@ _ARRAY = re.compile(r"(.+)\[(\d+)\]")
 _BOUNDED_TEXT = re.compile(r"(w?string)<(\d+)>")
 
 
-def message_class(type_name: str) -> Any:
+def find_message_class(type_name: str) -> Any:
     """The class of a type such as `sensor_msgs/msg/JointState`.
 
     Raises:
@@ -36,10 +36,10 @@ def message_class(type_name: str) -> Any:
     found = _INTERFACE.fullmatch(type_name)
     if found is None or found[2] != "msg":
         raise InputError(f"{type_name[:100]!r} is not a message type of ROS 2")
-    return interface_class(type_name)
+    return find_interface_class(type_name)
 
 
-def interface_class(type_name: str) -> Any:
+def find_interface_class(type_name: str) -> Any:
     """The class of a message, service or action, whose package need not be installed.
 
     Its library is loaded as well: rclpy would load it with the first publisher, and raise an error of its own there.
@@ -72,7 +72,7 @@ def interface_class(type_name: str) -> Any:
     return kind
 
 
-def definition(message: Any) -> str:
+def make_definition(message: Any) -> str:
     """The .msg text of a message class, without comments and constants, followed by those of its parts."""
     texts: dict[str, str] = {}
     _collect(message, texts)
@@ -93,7 +93,7 @@ def _collect(message: Any, texts: dict[str, str]) -> None:
     for kind in fields.values():
         part = kind.split("[")[0]
         if "/" in part and part not in texts:
-            _collect(message_class(part.replace("/", "/msg/")), texts)
+            _collect(find_message_class(part.replace("/", "/msg/")), texts)
 
 
 def _kind(idl: str) -> str:

@@ -14,7 +14,7 @@ from robot_dyn_id.recordings.bag_writer import QosProfile
 NANOSECONDS = 1_000_000_000
 
 
-def matching(offered: Sequence[QoSProfile]) -> QoSProfile:
+def match_qos(offered: Sequence[QoSProfile]) -> QoSProfile:
     """The strictest QoS that all publishers meet: reliable or latched only if every one of them is."""
     reliable = all(profile.reliability == ReliabilityPolicy.RELIABLE for profile in offered)
     latched = all(profile.durability == DurabilityPolicy.TRANSIENT_LOCAL for profile in offered)
@@ -25,7 +25,7 @@ def matching(offered: Sequence[QoSProfile]) -> QoSProfile:
     )
 
 
-def as_in_bags(profile: QoSProfile) -> QosProfile:
+def describe_as_in_bags(profile: QoSProfile) -> QosProfile:
     """A publisher's QoS in the words of rosbag2."""
     return {
         "history": profile.history.name.lower(),

@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from robot_dyn_id.arrays import Array
-from robot_dyn_id.dynamics.consistency import central
+from robot_dyn_id.dynamics.consistency import convert_to_central
 from robot_dyn_id.errors import InputError, UsageError
-from robot_dyn_id.nodes.messages.message_types import interface_class
+from robot_dyn_id.nodes.messages.message_types import find_interface_class
 
 NO_DRIVER, FILE = "none", "file"
 
@@ -49,7 +49,7 @@ class DriverService:
             UsageError: the package is not installed, or its library cannot be loaded.
         """
         try:
-            return interface_class(f"{self.package}/srv/{self.type_name}")
+            return find_interface_class(f"{self.package}/srv/{self.type_name}")
         except InputError as error:
             raise UsageError(f"parameter driver: {error}, or set driver to file") from None
 
@@ -61,7 +61,7 @@ def fill_ur(request: Any, parameters: Array) -> None:
         request: the request.
         parameters: m mx my mz Ixx Ixy Iyy Ixz Iyz Izz about the origin of the tool flange, shape (10,).
     """
-    mass, center, inertia = central(parameters)
+    mass, center, inertia = convert_to_central(parameters)
     if hasattr(request, "payload"):
         _fill_inertia(request.payload, mass, center, inertia)
         return
@@ -79,7 +79,7 @@ def fill_franka(request: Any, parameters: Array) -> None:
         request: the request.
         parameters: m mx my mz Ixx Ixy Iyy Ixz Iyz Izz about the origin of the flange frame, shape (10,).
     """
-    mass, center, inertia = central(parameters)
+    mass, center, inertia = convert_to_central(parameters)
     if hasattr(request.load_inertia, "inertia"):
         _fill_inertia(request.load_inertia.inertia, mass, center, inertia)
         return

@@ -13,13 +13,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from robot_dyn_id.action import IdentifyPayload
-from robot_dyn_id.dynamics.consistency import central
+from robot_dyn_id.dynamics.consistency import convert_to_central
 from robot_dyn_id.errors import InputError, MotionError, RobotDynIdError
 from robot_dyn_id.files.payload import MOMENTS, write_payload
 from robot_dyn_id.identification.settings import Settings
 from robot_dyn_id.loads.declared import DeclaredPayload
 from robot_dyn_id.loads.payload import Payload
-from robot_dyn_id.nodes.messages.conversions import finding_message
+from robot_dyn_id.nodes.messages.conversions import make_finding_message
 from robot_dyn_id.nodes.payload.drivers import DriverClient
 from robot_dyn_id.nodes.payload.settings import PayloadSettings
 from robot_dyn_id.nodes.payload.wrist import WristExcitation, WristMotion
@@ -29,7 +29,7 @@ from robot_dyn_id.nodes.runtime.goals import GoalServer
 from robot_dyn_id.nodes.runtime.robot_node import RobotNode
 from robot_dyn_id.parameters import ParameterSet
 from robot_dyn_id.recordings.rosbag2 import open_parts
-from robot_dyn_id.report.folder import output_folder
+from robot_dyn_id.report.folder import make_output_folder
 from robot_dyn_id.workflow.payload import PayloadRun, identify_from_halves, prepare_run
 from robot_dyn_id.workflow.payload_motion import PayloadMotion
 
@@ -124,7 +124,9 @@ class PayloadGoal:
             "link": self._node.settings.link,
             "standard_deviations": [np.inf] * 10,
             "expected_deviations": [np.inf] * 10,
-            "findings": [finding_message(finding) for finding in (self.run.findings if self.run is not None else ())],
+            "findings": [
+                make_finding_message(finding) for finding in (self.run.findings if self.run is not None else ())
+            ],
             "folder": self.folder,
             "seconds": self.elapsed,
         }
@@ -171,11 +173,11 @@ class WritingGoal(PayloadGoal):
         Raises:
             InputError: the file cannot be written, or the service of the driver has no server.
         """
-        mass, center, _ = central(payload.parameters)
+        mass, center, _ = convert_to_central(payload.parameters)
         frame = node.settings.driver_frame or "the flange"
         words = f"{mass:.4g} kg at {np.round(center, 4).tolist()} m from {frame}"
         if driver is None:
-            file = output_folder(folder / "tools") / f"tool_{number}.yaml"
+            file = make_output_folder(folder / "tools") / f"tool_{number}.yaml"
             write_payload(file, payload)
             self._written = f"tool {number} is written to {file}: {words}"
         else:

@@ -12,10 +12,10 @@ from rclpy.parameter import Parameter
 from robot_dyn_id.arrays import Array
 from robot_dyn_id.errors import UsageError
 from robot_dyn_id.excitation.execution.rehearsal import REHEARSAL_SPEED
-from robot_dyn_id.files.payload import declared_payload, read_declared
+from robot_dyn_id.files.payload import make_declared_payload, read_declared
 from robot_dyn_id.loads.declared import DeclaredPayload
 from robot_dyn_id.model.robot import RobotModel
-from robot_dyn_id.nodes.excitation.settings import ExcitationSettings, MotionSettings, chosen_ground, per_joint
+from robot_dyn_id.nodes.excitation.settings import ExcitationSettings, MotionSettings, choose_ground, order_per_joint
 from robot_dyn_id.nodes.payload.drivers import DRIVERS, FILE, NO_DRIVER
 from robot_dyn_id.nodes.runtime.managed_node import autostart_parameter
 from robot_dyn_id.nodes.runtime.ros_parameters import path_parameter, ros_parameter, topic_parameter
@@ -124,7 +124,7 @@ class PayloadSettings(MotionSettings):
         if self.declared and self.declared_file:
             raise UsageError("parameters declared and declared_file: give one of them")
         if self.declared:
-            return declared_payload(self.link, self.declared)
+            return make_declared_payload(self.link, self.declared)
         return read_declared(self.declared_file, self.link) if self.declared_file else None
 
     def make_frame(self, model: RobotModel) -> DriverFrame:
@@ -157,11 +157,11 @@ class PayloadSettings(MotionSettings):
             "effort_scale": self.effort_scale,
         }
         for name in ("acceleration", "jerk"):
-            values = per_joint(name, getattr(self, name), model, self.joints)
+            values = order_per_joint(name, getattr(self, name), model, self.joints)
             if values:
                 keys[name] = dict(zip(model.joint_names, values, strict=True))
         if not self.ground or not math.isnan(self.ground_height):
-            keys["ground"] = chosen_ground(self, True)
+            keys["ground"] = choose_ground(self, True)
         if self.allow_unchecked_collisions:
             keys["clearance"] = 0.0
         return PayloadMotion(
@@ -187,7 +187,7 @@ class WristSettings(PayloadSettings, ExcitationSettings):
     """
 
 
-def wrist_parameters(settings: PayloadSettings, **values: Any) -> list[Parameter]:
+def list_wrist_parameters(settings: PayloadSettings, **values: Any) -> list[Parameter]:
     """ROS parameters of the excitation publisher that moves the wrist.
 
     Args:

@@ -14,8 +14,8 @@ from robot_dyn_id.errors import RobotDynIdError
 from robot_dyn_id.excitation.execution.recording_watch import REQUIRED
 from robot_dyn_id.excitation.execution.supervision import REHEARSED, Phase
 from robot_dyn_id.nodes.excitation_publisher import ExcitationPublisher
-from robot_dyn_id.nodes.messages.enumerations import known
-from robot_dyn_id.nodes.payload.settings import WristSettings, wrist_parameters
+from robot_dyn_id.nodes.messages.enumerations import find_member
+from robot_dyn_id.nodes.payload.settings import WristSettings, list_wrist_parameters
 from robot_dyn_id.nodes.runtime.robot_node import RobotNode
 
 READY_TIMEOUT_S = 20.0
@@ -74,7 +74,7 @@ class WristMotion:
             context=node.context,
             namespace=node.get_namespace(),
             cli_args=["--ros-args", "-r", f"__node:={name}"],
-            parameter_overrides=[*wrist_parameters(node.settings, **own), node.get_parameter("use_sim_time")],
+            parameter_overrides=[*list_wrist_parameters(node.settings, **own), node.get_parameter("use_sim_time")],
         )
         node.executor.add_node(self._publisher)
         self._name = self._publisher.get_fully_qualified_name()
@@ -82,7 +82,7 @@ class WristMotion:
 
     def receive(self, status: Any) -> None:
         """Take an `ExcitationStatus`; those of other publishers and unknown states are ignored."""
-        phase = known(Phase, status.state)
+        phase = find_member(Phase, status.state)
         if status.node != self._name or phase is None:
             return
         self.phase, self.reason = phase, status.reason

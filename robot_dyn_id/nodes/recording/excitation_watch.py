@@ -9,7 +9,7 @@ from enum import Enum
 from typing import Any
 
 from robot_dyn_id.excitation.execution.supervision import Phase
-from robot_dyn_id.nodes.messages.enumerations import known
+from robot_dyn_id.nodes.messages.enumerations import find_member
 from robot_dyn_id.nodes.recording.stream_recording import StreamRecording
 from robot_dyn_id.nodes.runtime.robot_node import RobotNode
 
@@ -53,7 +53,7 @@ class ExcitationWatch:
     def take(self, status: Any) -> Event:
         """Take an `ExcitationStatus`; one with an unknown state changes nothing."""
         publisher = self._publishers.setdefault(status.node, _Publisher())
-        name, phase = status.node or "the excitation publisher", known(Phase, status.state)
+        name, phase = status.node or "the excitation publisher", find_member(Phase, status.state)
         if phase is None:
             publisher.waiting = publisher.waiting or f"{name}, whose state {status.state} is unknown to this version"
             return Event.NONE

@@ -28,7 +28,7 @@ FEEDBACK_PERIOD_S = 0.5
 Result = IdentifyRecordings.Result
 
 
-def existing(paths: list[str]) -> tuple[str, ...]:
+def require_existing(paths: list[str]) -> tuple[str, ...]:
     """Absolute paths of files or folders.
 
     Raises:
@@ -41,7 +41,7 @@ def existing(paths: list[str]) -> tuple[str, ...]:
     return tuple(str(path) for path in found)
 
 
-def results_folder(parent: Path, name: str) -> Path:
+def choose_results_folder(parent: Path, name: str) -> Path:
     """Folder for the results of a goal.
 
     Args:
@@ -78,11 +78,11 @@ def make_task(
     """
     task = IdentificationTask(
         urdf=urdf,
-        recordings=existing(goal.recordings) or existing(list(settings.data)),
+        recordings=require_existing(goal.recordings) or require_existing(list(settings.data)),
         parts=(),
-        validation=existing(goal.validation) or existing(list(settings.validation)),
-        config=(*existing([goal.config] if goal.config else []), settings.config)[0],
-        folder=str(results_folder(folder.absolute(), goal.folder)),
+        validation=require_existing(goal.validation) or require_existing(list(settings.validation)),
+        config=(*require_existing([goal.config] if goal.config else []), settings.config)[0],
+        folder=str(choose_results_folder(folder.absolute(), goal.folder)),
     )
     if task.recordings:
         return lambda: task

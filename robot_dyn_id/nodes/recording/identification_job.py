@@ -16,13 +16,13 @@ from typing import Any
 from rclpy.serialization import serialize_message
 
 from robot_dyn_id.errors import RobotDynIdError
-from robot_dyn_id.faults import reported
+from robot_dyn_id.faults import report_fault
 from robot_dyn_id.files.configuration import read_configuration
 from robot_dyn_id.model.urdf import RobotDescription
-from robot_dyn_id.nodes.messages.conversions import identification_report, parameter_set_message
+from robot_dyn_id.nodes.messages.conversions import make_identification_report, make_parameter_set_message
 from robot_dyn_id.progress import Stage
 from robot_dyn_id.recordings.rosbag2 import MessageReading, open_parts
-from robot_dyn_id.report.folder import RESULTS, output_folder
+from robot_dyn_id.report.folder import RESULTS, make_output_folder
 from robot_dyn_id.termination import ignore_terminal
 from robot_dyn_id.workflow.identification import DataSelection, identify_recordings, open_all
 
@@ -120,9 +120,11 @@ class IdentificationJob:
             self._task = prepare()
             outcome = self._follow(self._task)
         except RobotDynIdError as error:
-            outcome = JobOutcome(report=serialize_message(identification_report(error, Path())), message=str(error))
+            outcome = JobOutcome(
+                report=serialize_message(make_identification_report(error, Path())), message=str(error)
+            )
         except Exception as fault:  # otherwise the thread would end silently
-            outcome = JobOutcome(message=str(reported(fault, sys.argv)))
+            outcome = JobOutcome(message=str(report_fault(fault, sys.argv)))
         if self._canceled and self._task is not None:
             _remove_results(Path(self._task.folder))
         else:
@@ -184,14 +186,14 @@ def _identify(task: IdentificationTask, pipe: Any) -> None:
         data = DataSelection(trials, open_all(task.validation, configuration))
         with closing(identify_recordings(RobotDescription(task.urdf), configuration, data, pipe.send)) as result:
             pipe.send(Stage(f"writing {task.folder}"))
-            folder = output_folder(Path(task.folder))
+            folder = make_output_folder(Path(task.folder))
             result.save(folder)
-        report = serialize_message(identification_report(result.identification, folder))
-        pipe.send(JobOutcome(report, serialize_message(parameter_set_message(result.parameters))))
+        report = serialize_message(make_identification_report(result.identification, folder))
+        pipe.send(JobOutcome(report, serialize_message(make_parameter_set_message(result.parameters))))
     except RobotDynIdError as error:
-        pipe.send(JobOutcome(serialize_message(identification_report(error, Path())), message=str(error)))
+        pipe.send(JobOutcome(serialize_message(make_identification_report(error, Path())), message=str(error)))
     except Exception as fault:
-        pipe.send(JobOutcome(message=str(reported(fault, sys.argv))))
+        pipe.send(JobOutcome(message=str(report_fault(fault, sys.argv))))
     pipe.close()
 
 

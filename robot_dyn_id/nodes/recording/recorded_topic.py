@@ -10,8 +10,8 @@ from rclpy.event_handler import SubscriptionEventCallbacks
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 
 from robot_dyn_id.errors import InputError
-from robot_dyn_id.nodes.messages.message_types import begins_with_header, definition, message_class
-from robot_dyn_id.nodes.messages.offered_qos import as_in_bags, matching
+from robot_dyn_id.nodes.messages.message_types import begins_with_header, find_message_class, make_definition
+from robot_dyn_id.nodes.messages.offered_qos import describe_as_in_bags, match_qos
 from robot_dyn_id.nodes.runtime.changes import Changes
 from robot_dyn_id.nodes.runtime.robot_node import STREAM, RobotNode
 from robot_dyn_id.recordings.background_writer import BackgroundWriter, Stream
@@ -78,7 +78,7 @@ class RecordedTopic:
         if self._stream is None:
             self._take_up(found)
         if self._stream is not None:
-            self._subscribe(matching([info.qos_profile for info in found if info.topic_type == self.type_name]))
+            self._subscribe(match_qos([info.qos_profile for info in found if info.topic_type == self.type_name]))
             strange = sorted({info.topic_type for info in found} - {self.type_name})
             if strange:
                 self._complain(
@@ -129,16 +129,18 @@ class RecordedTopic:
         """Take the type of the topic from the publisher found first."""
         first = found[0]
         try:
-            self._class = message_class(first.topic_type)
+            self._class = find_message_class(first.topic_type)
         except InputError as error:
             self._complain(f"{self.name} is not recorded: {error}")
             return
         self._stream = Stream(
             topic=self.name,
             type_name=first.topic_type,
-            schema=definition(self._class),
+            schema=make_definition(self._class),
             type_hash=_hash(first),
-            offered_qos=[as_in_bags(info.qos_profile) for info in found if info.topic_type == first.topic_type],
+            offered_qos=[
+                describe_as_in_bags(info.qos_profile) for info in found if info.topic_type == first.topic_type
+            ],
             stamped=begins_with_header(self._class),
         )
         self.problem = ""

@@ -11,14 +11,14 @@ from typing import Any
 
 from robot_dyn_id.errors import InputError, UsageError
 from robot_dyn_id.msg import RecordingStatus
-from robot_dyn_id.nodes.messages.joint_state_source import joint_state_class
-from robot_dyn_id.nodes.messages.message_types import begins_with_header, definition
+from robot_dyn_id.nodes.messages.joint_state_source import find_joint_state_class
+from robot_dyn_id.nodes.messages.message_types import begins_with_header, make_definition
 from robot_dyn_id.nodes.messages.raw_stream import RawStream
 from robot_dyn_id.nodes.recording.status_topic import RecordingStatusTopic
 from robot_dyn_id.nodes.runtime.robot_node import RobotNode
 from robot_dyn_id.recordings.background_writer import BackgroundWriter, Stream
 from robot_dyn_id.recordings.joint_states import TYPE_NAME
-from robot_dyn_id.report.folder import output_folder
+from robot_dyn_id.report.folder import make_output_folder
 
 BAG_TIMEOUT_S = 60.0
 """Longest time that the disk may take to finish the bags [s]."""
@@ -55,7 +55,7 @@ def make_folder(given: str, prefix: str, files: Sequence[str] = ()) -> Path:
         InputError: it cannot be written to.
         UsageError: it holds results.
     """
-    folder = output_folder(Path(given or f"{prefix}{datetime.now():%Y%m%d-%H%M%S}").expanduser())
+    folder = make_output_folder(Path(given or f"{prefix}{datetime.now():%Y%m%d-%H%M%S}").expanduser())
     earlier = [file for file in files if (folder / file).exists()]
     if earlier:
         raise UsageError(f"parameter folder: {folder} holds {', '.join(earlier)} already; give another folder")
@@ -90,7 +90,7 @@ class StreamRecording:
         self._reset: list[BackgroundWriter] = []
         self._ending = False
         self._creation_failure = ""
-        self._class = joint_state_class(type_name)
+        self._class = find_joint_state_class(type_name)
         self._type_name = type_name
         self._source = RawStream(node, self._class, "joint_states", self._write)
         self._topic = self._joint_states()
@@ -234,4 +234,4 @@ class StreamRecording:
     def _joint_states(self) -> Stream:
         """Topic of the bags, with empty statistics."""
         stamped = begins_with_header(self._class)
-        return Stream("/joint_states", self._type_name, definition(self._class), "", (), stamped=stamped)
+        return Stream("/joint_states", self._type_name, make_definition(self._class), "", (), stamped=stamped)

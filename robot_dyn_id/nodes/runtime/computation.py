@@ -11,7 +11,7 @@ from functools import partial
 from typing import Generic, TypeVar
 
 from robot_dyn_id.errors import RobotDynIdError
-from robot_dyn_id.faults import reported
+from robot_dyn_id.faults import report_fault
 
 Value = TypeVar("Value")
 
@@ -46,7 +46,7 @@ class Computation(Generic[Value]):
         except RobotDynIdError as error:
             return error
         except Exception as fault:
-            return reported(fault, sys.argv)
+            return report_fault(fault, sys.argv)
 
 
 class LatestComputation(Generic[Value]):

@@ -21,7 +21,7 @@ MOST_BYTES_OF_OTHERS = 2**20
 """Greatest size of messages of all other types [bytes]."""
 
 
-def most_bytes(message_type: Any) -> int:
+def find_most_bytes(message_type: Any) -> int:
     """Greatest size of messages of a type that are decoded [bytes]."""
     return MOST_BYTES.get(_name(message_type), MOST_BYTES_OF_OTHERS)
 
@@ -36,8 +36,10 @@ def check_size(data: bytes, message_type: Any) -> None:
     Raises:
         InputError: it is larger than any that is meant.
     """
-    if len(data) > most_bytes(message_type):
-        raise InputError(f"a message of {len(data)} bytes is larger than the {most_bytes(message_type)} that are read")
+    if len(data) > find_most_bytes(message_type):
+        raise InputError(
+            f"a message of {len(data)} bytes is larger than the {find_most_bytes(message_type)} that are read"
+        )
 
 
 def decode(data: bytes, message_type: Any) -> Any:

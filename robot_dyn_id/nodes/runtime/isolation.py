@@ -93,7 +93,7 @@ def keep_to_this_host(listen: bool, domains: Iterable[int] | None = None) -> int
     raise GraphError(f"no ROS domain is empty{found}: end other ROS programs on this host, and run this again")
 
 
-def robots_outside(node: Any, namespace: str) -> str:
+def find_robots_outside(node: Any, namespace: str) -> str:
     """Topic in the graph by which a robot outside a namespace is commanded or observed; empty if there is none.
 
     Args:

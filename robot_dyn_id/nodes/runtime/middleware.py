@@ -19,7 +19,7 @@ INDEX = "share/ament_index/resource_index/rmw_typesupport"
 LOADER = "rmw_implementation"
 
 
-def installed_middleware() -> list[str]:
+def list_installed_middleware() -> list[str]:
     """Names of the middleware packages that rclpy can load, sorted; empty if they are not known."""
     # On the wheels a distribution that the shell has sourced in addition does not count.
     on_wheels = robot_dyn_id._installed_version("ros_rclpy") is not None
@@ -34,7 +34,7 @@ def check_middleware() -> None:
     Raises:
         UsageError: the middleware is not installed.
     """
-    selected, installed = os.environ.get("RMW_IMPLEMENTATION", ""), installed_middleware()
+    selected, installed = os.environ.get("RMW_IMPLEMENTATION", ""), list_installed_middleware()
     if selected and installed and selected not in installed:
         raise UsageError(
             f"RMW_IMPLEMENTATION is {selected}, which is not installed; installed: {', '.join(installed)}; run "

@@ -108,7 +108,7 @@ def _files(arguments: Sequence[str]) -> list[str]:
     return [file for option, file in pairwise(arguments) if option == OPTION]
 
 
-def origin(problem: str, arguments: Sequence[str]) -> str:
+def find_origin(problem: str, arguments: Sequence[str]) -> str:
     """The file that sets the parameter which a line about a mistake names first, in brackets; empty if none does.
 
     A line that begins with the name of a file is about the content of that file, and gets no other.

@@ -162,7 +162,7 @@ class ParameterRow:
     rule: Rule
 
 
-def table(settings: type) -> tuple[ParameterRow, ...]:
+def list_ros_parameters(settings: type) -> tuple[ParameterRow, ...]:
     """The ROS parameters of a settings dataclass."""
     hints = get_type_hints(settings)
     return tuple(

@@ -20,10 +20,10 @@ from rclpy.signals import SignalHandlerOptions
 from rclpy.task import Future
 
 from robot_dyn_id.errors import InternalError, RobotDynIdError, UsageError
-from robot_dyn_id.faults import reported, setup_error
-from robot_dyn_id.nodes.runtime.parameter_files import origin, refuse_renamed_section_of
+from robot_dyn_id.faults import explain_setup_error, report_fault
+from robot_dyn_id.nodes.runtime.parameter_files import find_origin, refuse_renamed_section_of
 from robot_dyn_id.nodes.runtime.robot_node import RobotNode
-from robot_dyn_id.nodes.runtime.ros_parameters import table
+from robot_dyn_id.nodes.runtime.ros_parameters import list_ros_parameters
 from robot_dyn_id.termination import handle_termination
 
 SLICE = 0.1
@@ -108,7 +108,7 @@ def run(make: type[RobotNode], arguments: Sequence[str] | None = None) -> int:
     try:
         refuse_other_words(make.NAME, command)
         _initialize(arguments)
-        refuse_renamed_section_of(make.NAME, [row.name for row in table(make.SETTINGS)], command)
+        refuse_renamed_section_of(make.NAME, [row.name for row in list_ros_parameters(make.SETTINGS)], command)
         node = make()
         executor = make_executor()
         executor.add_node(node)
@@ -125,10 +125,10 @@ def run(make: type[RobotNode], arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:  # while a file is expanded by xacro: nothing has moved yet
         return 0
     except RobotDynIdError as error:
-        print(f"{make.NAME}: {error}{origin(str(error), command)}", file=sys.stderr)
+        print(f"{make.NAME}: {error}{find_origin(str(error), command)}", file=sys.stderr)
         return error.exit_code
     except Exception as fault:
-        other = setup_error(fault) or reported(fault, command)
+        other = explain_setup_error(fault) or report_fault(fault, command)
         print(f"{make.NAME}: {other}", file=sys.stderr)
         return other.exit_code
     finally:
@@ -161,7 +161,7 @@ def _initialize(arguments: Sequence[str] | None) -> None:
     try:
         rclpy.init(args=arguments, signal_handler_options=SignalHandlerOptions.NO)
     except Exception as error:  # rclpy has no public class for what rcl refuses
-        refused = setup_error(error)
+        refused = explain_setup_error(error)
         if refused and "--ros-args" not in (arguments or sys.argv):
             raise refused from None
         text = re.sub(r",? at (/\S+|\S+\.c):\d+", "", " ".join(str(error).split()))

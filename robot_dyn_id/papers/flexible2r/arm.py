@@ -11,7 +11,13 @@ import numpy as np
 
 from robot_dyn_id.arrays import Array, Integers
 from robot_dyn_id.dynamics.regressor import Motion
-from robot_dyn_id.estimators.stepwise import Equations, Observability, StepwiseSolution, prescribed_plan, solve_steps
+from robot_dyn_id.estimators.stepwise import (
+    Equations,
+    Observability,
+    StepwiseSolution,
+    make_prescribed_plan,
+    solve_steps,
+)
 from robot_dyn_id.excitation.forms.polynomial import Polynomial
 from robot_dyn_id.flexible import (
     Experiment,
@@ -20,13 +26,13 @@ from robot_dyn_id.flexible import (
     FlexiblePlant,
     Noise,
     identify_flexible,
-    pseudo_observations,
+    make_pseudo_observations,
 )
-from robot_dyn_id.flexible.experiment import equations
-from robot_dyn_id.flexible.identification import random_states
-from robot_dyn_id.flexible.rows import JointRows, rows_of
+from robot_dyn_id.flexible.experiment import make_equations
+from robot_dyn_id.flexible.identification import draw_random_states
+from robot_dyn_id.flexible.rows import JointRows, list_rows_of
 from robot_dyn_id.model.kinematics import Kinematics
-from robot_dyn_id.papers.inputs import model_of, settings_of
+from robot_dyn_id.papers.inputs import model_of, read_settings_of
 from robot_dyn_id.signals.filtering import LowPass
 
 RATIO, PERIOD, RATE = 101.0, 5.0, 500.0
@@ -65,14 +71,14 @@ MOTIONS = (("joint1",), ("joint2",), ("joint1", "joint2"))
 BOTH = "joint1 and joint2"
 
 
-def arm(width: float = WIDTH, torque_sensor: bool = True) -> FlexibleModel:
+def make_arm(width: float = WIDTH, torque_sensor: bool = True) -> FlexibleModel:
     """The arm with a smoothing width of its joints' friction [rad/s]."""
     model = model_of("flexible2r")
     joints = tuple(FlexibleJoint(name, RATIO, torque_sensor) for name in model.joint_names)
     return FlexibleModel(model, joints, width)
 
 
-def true_values(model: FlexibleModel) -> Array:
+def list_true_values(model: FlexibleModel) -> Array:
     """True parameters of the arm, shape (p,); springs have no preload."""
     links = np.zeros(len(model.regressor.names))
     links[: len(model.model.inertial_parameters)] = model.model.inertial_parameters
@@ -84,7 +90,7 @@ def true_values(model: FlexibleModel) -> Array:
     return values
 
 
-def motion_of(moving: Sequence[str], period: float = PERIOD, share: float = 1.0) -> Polynomial:
+def make_motion_of(moving: Sequence[str], period: float = PERIOD, share: float = 1.0) -> Polynomial:
     """Polynomials a + c t^4 (T - t)^4 of the joints that move, as far as their limits allow.
 
     Its amplitude A is the value at T / 2, where the acceleration has its peak, 32 A / T^2; the peak speed is
@@ -95,7 +101,7 @@ def motion_of(moving: Sequence[str], period: float = PERIOD, share: float = 1.0)
         period: period T [s].
         share: amplitude as a share of the largest one within the limits.
     """
-    limits, acceleration = model_of("flexible2r").limits, settings_of("flexible2r").acceleration
+    limits, acceleration = model_of("flexible2r").limits, read_settings_of("flexible2r").acceleration
     coefficients = np.zeros((len(acceleration), 9))
     for joint, (name, limit) in enumerate(acceleration.items()):
         fastest = float(limits.velocity[joint]) * period / PEAK_SPEED
@@ -104,17 +110,19 @@ def motion_of(moving: Sequence[str], period: float = PERIOD, share: float = 1.0)
     return Polynomial(np.full(len(acceleration), START), coefficients, period)
 
 
-def experiments(
+def make_experiments(
     model: FlexibleModel, motions: Sequence[Sequence[str]] = MOTIONS, period: float = PERIOD, share: float = 1.0
 ) -> list[Experiment]:
-    """25 poses over the whole range, then motions, without noise; arguments: see `motion_of`."""
-    plant, limits = FlexiblePlant(model, true_values(model)), model.model.limits
+    """25 poses over the whole range, then motions, without noise; arguments: see `make_motion_of`."""
+    plant, limits = FlexiblePlant(model, list_true_values(model)), model.model.limits
     grid = np.meshgrid(*(np.linspace(*ends, 5) for ends in zip(limits.lower, limits.upper, strict=True)))
-    moved = [plant.run(" and ".join(one), motion_of(one, period, share), period, RATE, tuple(one)) for one in motions]
+    moved = [
+        plant.run(" and ".join(one), make_motion_of(one, period, share), period, RATE, tuple(one)) for one in motions
+    ]
     return [plant.poses("static", np.reshape(grid, (2, -1))), *moved]
 
 
-def sampled(recorded: Sequence[Experiment], rate: float) -> list[Experiment]:
+def thin_experiments(recorded: Sequence[Experiment], rate: float) -> list[Experiment]:
     """The same experiments with every k-th sample of the motions, so that their sample rate is `rate` [Hz]."""
     found = []
     for one in recorded:
@@ -126,7 +134,7 @@ def sampled(recorded: Sequence[Experiment], rate: float) -> list[Experiment]:
     return found
 
 
-def noisy(clean: Sequence[Experiment], seed: int) -> list[Experiment]:
+def add_noise(clean: Sequence[Experiment], seed: int) -> list[Experiment]:
     """Add sensor noise: to poses, and to means over periods."""
     at_rest, root = replace(NOISE, tau=POSE_TORQUE), math.sqrt(PERIODS)
     moving = Noise(NOISE.q / root, NOISE.motor_q / root, NOISE.tau / root, NOISE.motor_tau / root)
@@ -147,12 +155,12 @@ ORDER = (
 """Order of the paper: friction from each link alone, link 2, both links, motors, springs."""
 
 
-def in_paper_order(model: FlexibleModel, recorded: Sequence[Experiment]) -> StepwiseSolution:
+def identify_in_paper_order(model: FlexibleModel, recorded: Sequence[Experiment]) -> StepwiseSolution:
     """Identify as in the paper: angles and torques are low-passed, columns are computed from the angles."""
     return _ordered(model, recorded, _columns_of_filtered_angles)
 
 
-def in_paper_order_filtered(model: FlexibleModel, recorded: Sequence[Experiment]) -> StepwiseSolution:
+def identify_in_paper_order_filtered(model: FlexibleModel, recorded: Sequence[Experiment]) -> StepwiseSolution:
     """Identify in the paper's order with columns filtered like the torques, which isolates the effect of the filter."""
     return _ordered(model, recorded, _filtered_columns)
 
@@ -175,7 +183,7 @@ def _ordered(
                 if row.kind == "link" and len(one.moving) == 1:
                     odd = _odd(np.where(friction, row.rows, 0.0)), _odd(row.target)
                     found.append(Equations.from_rows(f"{one.name}: odd part", one.name, *odd))
-    plan = prescribed_plan(model.groups, found, len(model.names), ORDER)
+    plan = make_prescribed_plan(model.groups, found, len(model.names), ORDER)
     return solve_steps(plan, model.groups, found, len(model.names))
 
 
@@ -187,13 +195,13 @@ def _columns_of_filtered_angles(model: FlexibleModel, recorded: Experiment) -> l
     )
     q, tau = (recorded.low_passed(values, LOW_PASS) for values in (recorded.q, recorded.tau))
     smooth = replace(recorded, q=q, tau=tau, motor_q=motor_q, motor_tau=motor_tau)
-    return list(rows_of(model, smooth.states(LOW_PASS)))
+    return list(list_rows_of(model, smooth.states(LOW_PASS)))
 
 
 def _filtered_columns(model: FlexibleModel, recorded: Experiment) -> list[JointRows]:
     """Columns of angles that are hardly filtered, then filtered together with the torques."""
     found = []
-    for row in rows_of(model, recorded.states(LOW_PASS)):
+    for row in list_rows_of(model, recorded.states(LOW_PASS)):
         both = recorded.low_passed(np.column_stack([row.rows, row.target]).T, LOW_PASS).T
         found.append(replace(row, rows=both[:, :-1], target=both[:, -1]))
     return found
@@ -204,34 +212,34 @@ def _odd(values: Array) -> Array:
     return (values - np.roll(values[::-1], 1, axis=0)) / 2.0
 
 
-def improved(model: FlexibleModel, recorded: Sequence[Experiment]) -> StepwiseSolution:
+def identify_improved(model: FlexibleModel, recorded: Sequence[Experiment]) -> StepwiseSolution:
     """Identify in the order given by rank and condition of the recorded data."""
     return identify_flexible(model, recorded, LOW_PASS).solution
 
 
-def by_raw_condition(model: FlexibleModel, recorded: Sequence[Experiment]) -> StepwiseSolution:
+def identify_by_raw_condition(model: FlexibleModel, recorded: Sequence[Experiment]) -> StepwiseSolution:
     """Identify in the order given by the paper's own criterion, rank and condition number of raw columns."""
     return identify_flexible(model, recorded, LOW_PASS, scaling="none").solution
 
 
-def at_once(model: FlexibleModel, recorded: Sequence[Experiment]) -> StepwiseSolution:
+def identify_at_once(model: FlexibleModel, recorded: Sequence[Experiment]) -> StepwiseSolution:
     """Identify in one step, weighted by residuals."""
     return identify_flexible(model, recorded, LOW_PASS, math.inf).solution
 
 
 ORDERS: dict[str, Callable[[FlexibleModel, Sequence[Experiment]], StepwiseSolution]] = {
-    "paper's order": in_paper_order,
-    "paper's order, filtered columns": in_paper_order_filtered,
-    "paper's criterion": by_raw_condition,
-    "improved order": improved,
-    "at once": at_once,
+    "paper's order": identify_in_paper_order,
+    "paper's order, filtered columns": identify_in_paper_order_filtered,
+    "paper's criterion": identify_by_raw_condition,
+    "improved order": identify_improved,
+    "at once": identify_at_once,
 }
 """Orders of identification by their names in the tables."""
 
 # --- observability before identification ---
 
 
-def ranks(model: FlexibleModel, seeds: int = 3) -> dict[str, tuple[int, int]]:
+def compute_ranks(model: FlexibleModel, seeds: int = 3) -> dict[str, tuple[int, int]]:
     """Largest rank over seeds, and number of columns, of pseudo-observations at random states (section 4.2)."""
     link, gravity = np.arange(12), ["mx1", "my1", "mx2", "my2", "off1", "off2"]
     at_rest = np.array([model.names.index(name) for name in gravity])
@@ -243,7 +251,7 @@ def ranks(model: FlexibleModel, seeds: int = 3) -> dict[str, tuple[int, int]]:
         found[name] = (best.rank, best.columns)
 
     def drawn(moving: Sequence[str] | None, kind: str, columns: Integers) -> list[Array]:
-        every = [[e for e in pseudo_observations(model, moving, s) if kind in e.name] for s in range(seeds)]
+        every = [[e for e in make_pseudo_observations(model, moving, s) if kind in e.name] for s in range(seeds)]
         return [np.concatenate([e.expand(len(model.names))[:, columns] for e in some]) for some in every]
 
     add("link side without offsets, friction included", drawn(joints, "link", link[:10]))
@@ -267,7 +275,7 @@ def ranks(model: FlexibleModel, seeds: int = 3) -> dict[str, tuple[int, int]]:
 
 
 def _states(model: FlexibleModel, seed: int, moving: Sequence[str] | None) -> Motion:
-    return random_states(model, moving, np.random.default_rng(seed), 40)
+    return draw_random_states(model, moving, np.random.default_rng(seed), 40)
 
 
 def _columns(model: FlexibleModel, motion: Motion) -> Array:
@@ -278,11 +286,11 @@ def _columns(model: FlexibleModel, motion: Motion) -> Array:
 
 def link_side(model: FlexibleModel) -> Observability:
     """Observability of the link side without offsets, on the motion of both joints at the paper's rate."""
-    motion = Motion(*motion_of(model.model.joint_names).evaluate(np.arange(251) / 50.0)[:3])
+    motion = Motion(*make_motion_of(model.model.joint_names).evaluate(np.arange(251) / 50.0)[:3])
     return Observability.from_rows(_columns(model, motion)[:, :10])
 
 
-def gravity_by_cross_products(model: FlexibleModel, q: Array, rotor_mass: float = 0.0) -> Array:
+def compute_gravity_by_cross_products(model: FlexibleModel, q: Array, rotor_mass: float = 0.0) -> Array:
     """Gravity torques of the joints as in equations 4 and 5: weights and their arms about the joint axes.
 
     Args:
@@ -310,7 +318,7 @@ def gravity_by_cross_products(model: FlexibleModel, q: Array, rotor_mass: float 
     return torques
 
 
-def factorization(recorded: Experiment) -> tuple[float, dict[str, float]]:
+def compare_factorization(recorded: Experiment) -> tuple[float, dict[str, float]]:
     """Columns of motor and stiffness in one equation, against those of each side built on its own.
 
     With the spring's torque K (m / N - q) in the motor's equation, a joint's columns are [Y_m, N^-1 Y_k], Y_m =
@@ -320,11 +328,11 @@ def factorization(recorded: Experiment) -> tuple[float, dict[str, float]]:
         Largest difference relative to the largest entry, and for each joint the norm of the longest column of Y_m over
         that of N^-1 Y_k, which is what makes the raw condition number large.
     """
-    model, blind = arm(), arm(torque_sensor=False)
-    both = {row.joint: row for row in rows_of(blind, recorded.states(LOW_PASS)) if row.kind == "motor"}
+    model, blind = make_arm(), make_arm(torque_sensor=False)
+    both = {row.joint: row for row in list_rows_of(blind, recorded.states(LOW_PASS)) if row.kind == "motor"}
     difference, lengths = 0.0, {}
     for joint in model.joints:
-        own = {row.kind: row for row in rows_of(model, recorded.states(LOW_PASS)) if row.joint == joint.name}
+        own = {row.kind: row for row in list_rows_of(model, recorded.states(LOW_PASS)) if row.joint == joint.name}
         motor = own["motor"].rows[:, model.columns(("Jm", "fvm", "fcm"), joint.name)]
         spring = own["spring"].rows[:, model.columns(("K",), joint.name)] / joint.ratio
         combined = both[joint.name].rows[:, blind.columns(("Jm", "fvm", "fcm", "K"), joint.name)]
@@ -334,19 +342,19 @@ def factorization(recorded: Experiment) -> tuple[float, dict[str, float]]:
     return difference, lengths
 
 
-def stiffness_with_motor(model: FlexibleModel, recorded: Experiment) -> dict[str, tuple[Observability, float]]:
+def compare_stiffness_with_motor(model: FlexibleModel, recorded: Experiment) -> dict[str, tuple[Observability, float]]:
     """Observability of motor and stiffness in one equation, and the resulting K, for each joint.
 
     The paper rejects this equation because of its condition number.
     """
-    blind = arm(model.smoothing_width, torque_sensor=False)
-    found = [one for one in equations(blind, recorded, LOW_PASS) if "motor of" in one.name]
+    blind = make_arm(model.smoothing_width, torque_sensor=False)
+    found = [one for one in make_equations(blind, recorded, LOW_PASS) if "motor of" in one.name]
     answer = {}
     for one, joint in zip(found, blind.model.joint_names, strict=True):
         columns = blind.columns(("Jm", "fvm", "fcm", "K"), joint)
         order = [((f"motor of {joint}", f"spring of {joint}"), (one.name,))]
         values = solve_steps(
-            prescribed_plan(blind.groups, [one], len(blind.names), order), blind.groups, [one], len(blind.names)
+            make_prescribed_plan(blind.groups, [one], len(blind.names), order), blind.groups, [one], len(blind.names)
         ).values
         observability = Observability.from_rows(one.expand(len(blind.names))[:, columns])
         answer[joint] = observability, float(values[columns[-1]])

@@ -21,8 +21,8 @@ from robot_dyn_id.excitation.design.planning import DesignTask
 from robot_dyn_id.excitation.design.search import Design
 from robot_dyn_id.excitation.forms.polynomial import Polynomial
 from robot_dyn_id.excitation.trajectory import Trajectory
-from robot_dyn_id.papers.flexible2r.arm import PERIOD, START, arm
-from robot_dyn_id.papers.inputs import designed, model_of, plan_of, settings_of
+from robot_dyn_id.papers.flexible2r.arm import PERIOD, START, make_arm
+from robot_dyn_id.papers.inputs import model_of, optimize_design, plan_of, read_settings_of
 
 JOINTS = {"link 1": ("joint1",), "link 2": ("joint2",), "both": ("joint1", "joint2")}
 """The columns of the paper's Table 3, by the joints that move."""
@@ -55,7 +55,7 @@ def plan(case: str, raw: bool = False, **given: Any) -> DesignTask:
         raw: whether the figure is the paper's, the raw condition number in degrees, not that of unit-norm columns.
         given: what takes the place of keys of the design file: the paper's degree is 8.
     """
-    settings = settings_of("flexible2r", **given)
+    settings = read_settings_of("flexible2r", **given)
     settings = replace(settings, acceleration={k: v for k, v in settings.acceleration.items() if k in JOINTS[case]})
     held = {name: START for name in JOINTS["both"] if name not in JOINTS[case]}
     found = plan_of(settings, model_of("flexible2r", held=held), (Viscous(), Coulomb(0.0)))
@@ -65,17 +65,17 @@ def plan(case: str, raw: bool = False, **given: Any) -> DesignTask:
     return replace(found, problem=replace(found.problem, objective=ConditionNumber(units)))
 
 
-def searched(case: str, raw: bool, degree: int, genetic: bool = False, seed: int = 1) -> Design:
+def search_motion(case: str, raw: bool, degree: int, genetic: bool = False, seed: int = 1) -> Design:
     """The best motion: as the design file says, or by the paper's genetic search.
 
     Raises:
         UsageError: a genetic search needs pymoo.
     """
     given = {"optimizer": "genetic", "search": GENETIC, "seed": seed} if genetic else {}
-    return designed("flexible2r", plan(case, raw, degree=degree), **given)
+    return optimize_design("flexible2r", plan(case, raw, degree=degree), **given)
 
 
-def from_the_start(motion: Polynomial) -> Polynomial:
+def design_from_the_start(motion: Polynomial) -> Polynomial:
     """A designed motion from where the paper begins, every joint to the side where its range is.
 
     Friction depends on neither: the design has the middle of the range as its start, so that both sides are open to it;
@@ -86,16 +86,16 @@ def from_the_start(motion: Polynomial) -> Polynomial:
     return replace(motion, center=np.full(len(side), START), coefficients=side[:, None] * motion.coefficients)
 
 
-def friction_condition(motion: Trajectory, scaling: str = "none", unit: float = PER_DEGREE) -> float:
+def compute_friction_condition(motion: Trajectory, scaling: str = "none", unit: float = PER_DEGREE) -> float:
     """Condition number of the friction columns [v, sign v] of the joints that move, at the paper's samples.
 
     It does not depend on where a motion begins, nor to which side it goes. Velocities are 0 at the two ends. That of a
     turn which falls on a sample is a rounding error, and counts as what it is, with a sign: two of the 251 signs are 0.
     """
-    return friction_of(motion.evaluate(TIMES)[1], unit).condition_numbers[scaling]
+    return compute_friction_condition_of(motion.evaluate(TIMES)[1], unit).condition_numbers[scaling]
 
 
-def friction_of(dq: Array, unit: float = PER_DEGREE) -> Observability:
+def compute_friction_condition_of(dq: Array, unit: float = PER_DEGREE) -> Observability:
     """Condition number of velocities at the paper's samples, shape (n, 251)."""
     rows = np.zeros((len(dq), len(TIMES), 2 * len(dq)))
     for joint, speed in enumerate(dq):
@@ -104,7 +104,7 @@ def friction_of(dq: Array, unit: float = PER_DEGREE) -> Observability:
     return Observability.from_rows(rows.reshape(-1, 2 * len(dq)))
 
 
-def closed_form(zeros: int) -> float:
+def find_closed_form(zeros: int) -> float:
     """Smallest raw condition number of [v, sign v] over amplitudes of t^4 (T - t)^4, for a number of zero signs.
 
     Of two columns c = cond has c^2 + c^-2 + 2 = (|v|^2 + n)^2 / (|v|^2 n - (sum |v|)^2), n the number of signs; least
@@ -153,9 +153,9 @@ class TableReading:
         return f"{', '.join(self.columns)}; {unit}; {limits}"
 
 
-def readings(case: str) -> Iterator[TableReading]:
+def compare_readings(case: str) -> Iterator[TableReading]:
     """Readings of the condition number without friction; degree 8, from the paper's start, the other joint there."""
-    model, unit = arm(), _unit()
+    model, unit = make_arm(), _unit()
     moving = [model.model.joint_names.index(name) for name in JOINTS[case]]
     for columns, degrees, all_limits in product(WITHOUT_FRICTION[case], (False, True), (False, True)):
         chosen = [model.base.names.index(name) for name in columns]
@@ -169,22 +169,24 @@ def readings(case: str) -> Iterator[TableReading]:
             values = np.linalg.svd(scale[:, None] * dense.reshape(len(chosen), -1), compute_uv=False)
             return float(values[0] / values[-1]) if values[-1] > 0.0 else np.inf
 
-        yield TableReading(columns, degrees, all_limits, least(condition, *amplitudes_within(case, all_limits)))
+        yield TableReading(
+            columns, degrees, all_limits, find_least(condition, *find_amplitudes_within(case, all_limits))
+        )
 
 
-def friction_within_limits(case: str) -> float:
+def find_friction_within_limits(case: str) -> float:
     """Least raw condition number of friction with velocities in rad/s, all limits kept; degree 8."""
     speed = _unit()[1]
-    return least(
-        lambda amplitudes: friction_of(amplitudes[:, None] * speed, 1.0).condition_numbers["none"],
-        *amplitudes_within(case, True),
+    return find_least(
+        lambda amplitudes: compute_friction_condition_of(amplitudes[:, None] * speed, 1.0).condition_numbers["none"],
+        *find_amplitudes_within(case, True),
     )
 
 
-def amplitudes_within(case: str, all_limits: bool) -> tuple[Array, Array]:
+def find_amplitudes_within(case: str, all_limits: bool) -> tuple[Array, Array]:
     """Least and greatest amplitude of the joints that move within their limits [rad]."""
     model = model_of("flexible2r")
-    acceleration = settings_of("flexible2r").acceleration
+    acceleration = read_settings_of("flexible2r").acceleration
     moving = [model.joint_names.index(name) for name in JOINTS[case]]
     _, speed, change = np.abs(_unit()).max(axis=1)
     most = model.limits.velocity[moving] / speed
@@ -194,7 +196,7 @@ def amplitudes_within(case: str, all_limits: bool) -> tuple[Array, Array]:
     return -np.minimum(most, np.maximum(down, 0.0)), np.minimum(most, up)
 
 
-def least(condition: Callable[[Array], float], lower: Array, upper: Array) -> float:
+def find_least(condition: Callable[[Array], float], lower: Array, upper: Array) -> float:
     """The least value over a box of amplitudes: a grid, and a simplex search from its best places."""
     count = 48 if len(lower) == 1 else 16
     edges = [np.linspace(low, high, count) for low, high in zip(lower, upper, strict=True)]

@@ -16,43 +16,43 @@ from robot_dyn_id.excitation.design.search import Design
 from robot_dyn_id.excitation.forms.polynomial import Polynomial
 from robot_dyn_id.excitation.trajectory import Trajectory
 from robot_dyn_id.flexible import Experiment, FlexibleModel
-from robot_dyn_id.flexible.rows import rows_of
+from robot_dyn_id.flexible.rows import list_rows_of
 from robot_dyn_id.model.kinematics import Kinematics
-from robot_dyn_id.papers.figures import Extent, Figure, Reproduction, Spread, missing_extra
+from robot_dyn_id.papers.figures import Extent, Figure, Reproduction, Spread, find_missing_extra
 from robot_dyn_id.papers.flexible2r.arm import (
     LOW_PASS,
     ORDERS,
     PERIOD,
     START,
     WIDTH,
-    arm,
-    experiments,
-    factorization,
-    gravity_by_cross_products,
-    improved,
+    add_noise,
+    compare_factorization,
+    compare_stiffness_with_motor,
+    compute_gravity_by_cross_products,
+    compute_ranks,
+    identify_improved,
     link_side,
-    noisy,
-    ranks,
-    sampled,
-    stiffness_with_motor,
-    true_values,
+    list_true_values,
+    make_arm,
+    make_experiments,
+    thin_experiments,
 )
 from robot_dyn_id.papers.flexible2r.excitation import (
     JOINTS,
     TIMES,
-    closed_form,
+    compare_readings,
+    compute_friction_condition,
+    design_from_the_start,
+    find_closed_form,
+    find_friction_within_limits,
     free_coefficients,
-    friction_condition,
-    friction_within_limits,
-    from_the_start,
     plan,
-    readings,
-    searched,
+    search_motion,
 )
 from robot_dyn_id.progress import Progress, Stage
 from robot_dyn_id.report.drawing import Curve, Drawing, Panel
 
-__all__ = ["JOINTS", "PUBLISHED", "START", "from_the_start", "plan", "reproduce"]
+__all__ = ["JOINTS", "PUBLISHED", "START", "design_from_the_start", "plan", "reproduce"]
 
 PUBLISHED = {
     "friction": {"link 1": 3.2883, "link 2": 3.2901, "both": 3.3003},
@@ -92,8 +92,8 @@ TARGETS: dict[str, Any] = {
     "unidentifiable": 0,
 }
 """Acceptance limits of this package: condition numbers; errors in % of the truth; ratios of errors of two orders.
-Ranks are the largest that the columns of `ranks` can have: both links with friction; with offsets; offset and Coulomb
-friction coincide without reversals; ...; if joint 2
+Ranks are the largest that the columns of `compute_ranks` can have: both links with friction; with offsets; offset and
+Coulomb friction coincide without reversals; ...; if joint 2
 moves alone, the weight of link 1 and the offset of joint 1 coincide."""
 
 OPTIMUM_ERROR = 5e-4
@@ -155,12 +155,12 @@ def reproduce(extent: Extent, progress: Progress) -> Reproduction:
     figures: list[Figure] = []
     drawings: list[Drawing] = []
     _excitation(extent, progress, figures, drawings)
-    model = arm()
+    model = make_arm()
     progress(Stage("ranks of pseudo-observations"))
     figures += [*_gravity(model), *_ranks(model)]
     progress(Stage("simulation of the poses and of three motions"))
-    clean = experiments(model)
-    recorded = noisy(clean, 0)
+    clean = make_experiments(model)
+    recorded = add_noise(clean, 0)
     figures += _stiffness(model, recorded[-1])
     progress(Stage("range, time and sampling rate of the motion"))
     swept = _sweeps(model, extent.seeds)
@@ -169,7 +169,7 @@ def reproduce(extent: Extent, progress: Progress) -> Reproduction:
         order: {name: float(error[0]) for name, error in _relative(model, [find(model, clean)]).items()}
         for order, find in ORDERS.items()
     }
-    found = _identified(model, [recorded, *(noisy(clean, draw) for draw in range(1, extent.seeds))], progress)
+    found = _identified(model, [recorded, *(add_noise(clean, draw) for draw in range(1, extent.seeds))], progress)
     errors = {order: _relative(model, [one[order] for one in found]) for order in ORDERS}
     figures += _side_by_side(errors, plain)
     figures += _criteria(model, found)
@@ -198,21 +198,21 @@ def reproduce(extent: Extent, progress: Progress) -> Reproduction:
 
 def _excitation(extent: Extent, progress: Progress, figures: list[Figure], drawings: list[Drawing]) -> None:
     """Add the figures of Table 3."""
-    exact = closed_form(2)
+    exact = find_closed_form(2)
     figures.append(
         Figure(
             "friction: exact optimum, 2 of 251 signs 0",
             exact,
             target=TARGETS["optimum"],
             agreement=OPTIMUM_ERROR,
-            why=f"1: {closed_form(1):.4f}, 3: {closed_form(3):.4f}",
+            why=f"1: {find_closed_form(1):.4f}, 3: {find_closed_form(3):.4f}",
         )
     )
     histories: dict[str, Design] = {}
     for case, published in PUBLISHED["friction"].items():
         progress(Stage(f"excitation of {case}"))
-        found = histories[f"{case}, gradients"] = searched(case, True, 8)
-        reached = friction_condition(found.excitation)
+        found = histories[f"{case}, gradients"] = search_motion(case, True, 8)
+        reached = compute_friction_condition(found.excitation)
         figures.append(
             Figure(
                 f"friction, {case}: condition number, raw, in deg/s ({_size(found.excitation)})",
@@ -222,11 +222,11 @@ def _excitation(extent: Extent, progress: Progress, figures: list[Figure], drawi
                 LAST_DIGIT,
                 conditions=READING,
                 why="which only so small a motion reaches in deg/s; in rad/s all limits allow "
-                f"{friction_within_limits(case):.3g}",
+                f"{find_friction_within_limits(case):.3g}",
             )
         )
-        wide = searched(case, False, 10)
-        reached = friction_condition(wide.excitation, "columns", 1.0)
+        wide = search_motion(case, False, 10)
+        reached = compute_friction_condition(wide.excitation, "columns", 1.0)
         figures.append(
             Figure(
                 f"friction, {case}: degree 10, unit-norm columns, all limits",
@@ -249,7 +249,7 @@ def _excitation(extent: Extent, progress: Progress, figures: list[Figure], drawi
         )
     progress(Stage("readings of the condition numbers without friction"))
     for case, published in PUBLISHED["no friction"].items():
-        every = list(readings(case))
+        every = list(compare_readings(case))
         nearest = min(every, key=lambda one: abs(one.least - published))
         figures.append(
             Figure(
@@ -265,13 +265,13 @@ def _excitation(extent: Extent, progress: Progress, figures: list[Figure], drawi
 
 def _genetic(case: str, published: float, extent: Extent, histories: dict[str, Design]) -> Figure:
     name = f"friction, {case}: genetic search of Table 2, raw, in deg/s"
-    if missing := missing_extra("search"):
+    if missing := find_missing_extra("search"):
         return Figure.not_run(name, missing, published=published, better="lower", agreement=LAST_DIGIT)
     reached = []
     for seed in range(1, (extent.slow_seeds if extent.full else 1) + 1):
-        found = searched(case, True, 8, genetic=True, seed=seed)
+        found = search_motion(case, True, 8, genetic=True, seed=seed)
         histories.setdefault(f"{case}, genetic", found)
-        reached.append(friction_condition(found.excitation))
+        reached.append(compute_friction_condition(found.excitation))
     return Figure.from_spread(
         name,
         Spread(np.array(reached)),
@@ -280,7 +280,7 @@ def _genetic(case: str, published: float, extent: Extent, histories: dict[str, D
         agreement=LAST_DIGIT,
         conditions=READING,
         why=f"population 20, 800 generations, 0.8, 0.2; {_size(histories[f'{case}, genetic'].excitation)}; nothing is "
-        f"below the exact optimum {closed_form(2):.4f}",
+        f"below the exact optimum {find_closed_form(2):.4f}",
     )
 
 
@@ -300,7 +300,7 @@ def _trajectories(histories: dict[str, Design]) -> Drawing:
         for name, found in histories.items():
             case, _, search = name.partition(", ")
             assert isinstance(found.excitation, Polynomial)
-            states = from_the_start(found.excitation).evaluate(t)[order]
+            states = design_from_the_start(found.excitation).evaluate(t)[order]
             for joint, values in enumerate(np.rad2deg(states), 1):
                 curves.append(Curve(f"{case}: joint {joint}, {search}" if len(states) > 1 else name, t, values))
         panels.append(Panel("time [s]", unit, tuple(curves)))
@@ -311,7 +311,7 @@ def _gravity(model: FlexibleModel) -> Iterator[Figure]:
     """Figures of equations 4 and 5: gravity by cross products against the columns of the base parameters."""
     q = np.random.default_rng(0).uniform(model.model.limits.lower[:, None], model.model.limits.upper[:, None], (2, 50))
     rest = Motion(q, np.zeros_like(q), np.zeros_like(q))
-    links = true_values(model)[: len(model.base.names)].copy()
+    links = list_true_values(model)[: len(model.base.names)].copy()
     links[[model.base.names.index(name) for name in ("off1", "off2")]] = 0.0
     columns = model.regressor.dense(rest)[model.base.independent]
     first, second = Kinematics(model.model).poses(q).position[0, :2]
@@ -319,7 +319,7 @@ def _gravity(model: FlexibleModel) -> Iterator[Figure]:
         heavier = links.copy()
         heavier[model.base.names.index("mx1")] += rotor * float(np.linalg.norm(second - first))
         expected = np.einsum("pjn,p->jn", columns, heavier)
-        found = gravity_by_cross_products(model, q, rotor)
+        found = compute_gravity_by_cross_products(model, q, rotor)
         yield Figure(
             f"gravity by cross products, {what}: largest difference from the columns [N m]",
             float(np.abs(found - expected).max()),
@@ -331,7 +331,9 @@ def _gravity(model: FlexibleModel) -> Iterator[Figure]:
 
 def _ranks(model: FlexibleModel) -> Iterator[Figure]:
     """Figures of section 4.2, and the condition number for which the paper splits the link side."""
-    for place, ((name, (rank, columns)), most) in enumerate(zip(ranks(model).items(), TARGETS["ranks"], strict=True)):
+    for place, ((name, (rank, columns)), most) in enumerate(
+        zip(compute_ranks(model).items(), TARGETS["ranks"], strict=True)
+    ):
         yield Figure(f"rank, {name}, of {columns}", rank, target=float(most), why=CLAIMS.get(place, ""))
     whole = link_side(model).condition_numbers
     why = f"of unit-norm columns {whole['columns']:.3g}; above {MAX_CONDITION_NUMBER:g} the paper splits"
@@ -347,8 +349,8 @@ def _ranks(model: FlexibleModel) -> Iterator[Figure]:
 
 def _stiffness(model: FlexibleModel, recorded: Experiment) -> Iterator[Figure]:
     """Figures of section 4.5: a condition number that depends on units."""
-    truth = true_values(model)
-    difference, lengths = factorization(recorded)
+    truth = list_true_values(model)
+    difference, lengths = compare_factorization(recorded)
     yield Figure(
         "motor and stiffness in one equation: columns are [Y_m, Y_k / N], largest relative difference (eq. 16)",
         difference,
@@ -358,7 +360,7 @@ def _stiffness(model: FlexibleModel, recorded: Experiment) -> Iterator[Figure]:
     for joint, ratio in lengths.items():
         why = "it alone makes the raw condition number large"
         yield Figure(f"{joint}: longest column of Y_m over that of Y_k / N", ratio, why=why)
-    for place, (observability, stiffness) in enumerate(stiffness_with_motor(model, recorded).values(), 1):
+    for place, (observability, stiffness) in enumerate(compare_stiffness_with_motor(model, recorded).values(), 1):
         numbers, true = observability.condition_numbers, truth[model.names.index(f"K{place}")]
         name = f"stiffness {place} with the motor's columns"
         yield Figure(
@@ -404,7 +406,7 @@ def _order(found: StepwiseSolution) -> str:
 
 def _relative(model: FlexibleModel, found: Sequence[StepwiseSolution]) -> dict[str, Array]:
     """Absolute relative errors of the parameters that are not zero [%], shape (k,) for k solutions."""
-    truth = true_values(model)
+    truth = list_true_values(model)
     errors = np.abs(np.array([one.values - truth for one in found]))
     return {model.names[i]: 100.0 * errors[:, i] / abs(truth[i]) for i in np.flatnonzero(truth)}
 
@@ -459,7 +461,7 @@ def _criteria(model: FlexibleModel, found: Sequence[dict[str, StepwiseSolution]]
         target=1.0,
         why="the order that the paper prints, but for friction, which is not separated first",
     )
-    truth = true_values(model)
+    truth = list_true_values(model)
     for name in SIDE_BY_SIDE:
         column = model.names.index(NAMES[name])
         errors = np.array([[abs(one[order].values[column] - truth[column]) for order in CRITERIA] for one in found])
@@ -499,16 +501,17 @@ Swept = dict[str, list[tuple[tuple[float, float, float], Array]]]
 
 def _sweeps(model: FlexibleModel, draws: int) -> Swept:
     """Errors of the improved order over the conditions of `SWEEPS`: geometric mean of the errors of `RATED`."""
-    truth = true_values(model)
+    truth = list_true_values(model)
     columns = [model.names.index(NAMES[name]) for name in RATED]
     plants: dict[tuple[float, float], list[Experiment]] = {}
     rated: dict[tuple[float, float, float], Array] = {}
     for condition in dict.fromkeys(one for conditions in SWEEPS.values() for one in conditions):
         period, rate, share = condition
         if (period, share) not in plants:
-            plants[period, share] = experiments(model, period=period, share=share)
+            plants[period, share] = make_experiments(model, period=period, share=share)
         found = [
-            improved(model, sampled(noisy(plants[period, share], draw), rate)).values[columns] for draw in range(draws)
+            identify_improved(model, thin_experiments(add_noise(plants[period, share], draw), rate)).values[columns]
+            for draw in range(draws)
         ]
         rated[condition] = 100.0 * np.exp(np.log(np.abs(np.array(found) / truth[columns] - 1.0)).mean(axis=1))
     return {name: [(one, rated[one]) for one in conditions] for name, conditions in SWEEPS.items()}
@@ -555,7 +558,7 @@ def _motion(model: FlexibleModel, recorded: Recorded, found: StepwiseSolution) -
     """Draw measured and modeled torques of both joints, and the springs."""
     panels, springs, both = [], [], recorded[-1]
     states, t = both.states(LOW_PASS), np.arange(both.q.shape[1]) / both.rate
-    for row in rows_of(model, states):
+    for row in list_rows_of(model, states):
         if row.kind == "link":
             curves = Curve("measured", t, row.target), Curve("identified", t, row.rows @ found.values)
             panels.append(Panel("time [s]", f"torque of {row.joint} [N m]", curves))

@@ -21,7 +21,7 @@ SMALLEST_ERROR = 1e-6
 """Smallest error on a logarithmic axis [rad]."""
 
 
-def drawings(run: Run, feasible: Run) -> tuple[Drawing, ...]:
+def draw_all(run: Run, feasible: Run) -> tuple[Drawing, ...]:
     """Draw tracking and torques of the published strokes from the fitted start, and the parameters of all."""
     trials, iterations = run.trials, run.found.iterations
     shown = iterations[:SHOWN]

@@ -15,8 +15,8 @@ from robot_dyn_id.excitation.design.planning import DesignTask
 from robot_dyn_id.excitation.forms.logistic import Logistic
 from robot_dyn_id.excitation.trajectory import Excitation
 from robot_dyn_id.papers.figures import Extent, Figure, Reproduction, Spread
-from robot_dyn_id.papers.inputs import designed, model_of, plan_of, settings_of
-from robot_dyn_id.papers.logistic2r.drawings import draw_search, draw_strokes, draw_validation, drawings
+from robot_dyn_id.papers.inputs import model_of, optimize_design, plan_of, read_settings_of
+from robot_dyn_id.papers.logistic2r.drawings import draw_all, draw_search, draw_strokes, draw_validation
 from robot_dyn_id.papers.logistic2r.genetic import (
     BITS,
     CROSSOVER,
@@ -44,10 +44,10 @@ from robot_dyn_id.papers.logistic2r.studies import (
     WRONG,
     FourierTrials,
     Run,
-    of_noise,
-    of_starts,
-    quiet,
-    repeated,
+    compare_noise,
+    compare_starts,
+    make_quiet_trials,
+    repeat_trials,
 )
 from robot_dyn_id.progress import Progress, Stage
 from robot_dyn_id.simulation.controllers import Gains
@@ -113,38 +113,38 @@ def plan(joint: str, **given: Any) -> DesignTask:
         given: replacements of keys of the design file.
     """
     held = {name: 0.0 for name in ("joint1", "joint2") if name != joint}
-    return plan_of(settings_of("logistic2r", **given), model_of("logistic2r", GRAVITY, held), ())
+    return plan_of(read_settings_of("logistic2r", **given), model_of("logistic2r", GRAVITY, held), ())
 
 
-def published_strokes(arm: LockableArm) -> Strokes:
+def make_published_strokes(arm: LockableArm) -> Strokes:
     """Published optimum, about the middle of the joints' ranges; T = 40 / w is not printed."""
     strokes = {}
     for joint in JOINTS:
         span, steepness = (np.array([PUBLISHED[joint][name]]) for name in ("span", "steepness"))
         motion = Logistic(np.array([np.pi / 2.0]), 40.0 / float(steepness[0]), 1, (0,), span, steepness)
-        strokes[joint] = Stroke(motion, PUBLISHED[joint]["window"] * SAMPLE, gains_of(joint))
+        strokes[joint] = Stroke(motion, PUBLISHED[joint]["window"] * SAMPLE, read_gains_of(joint))
     return Strokes(arm, strokes, WRONG)
 
 
-def feasible_strokes(arm: LockableArm, **given: Any) -> Strokes:
+def optimize_feasible_strokes(arm: LockableArm, **given: Any) -> Strokes:
     """Optimize strokes within the limits; keyword arguments replace keys of the design file, such as `seed`."""
-    half, strokes = settings_of("logistic2r").demand.window / 2.0, {}
+    half, strokes = read_settings_of("logistic2r").demand.window / 2.0, {}
     for joint in JOINTS:
-        motion = designed("logistic2r", plan(joint), **given).excitation
+        motion = optimize_design("logistic2r", plan(joint), **given).excitation
         assert isinstance(motion, Logistic)
-        strokes[joint] = Stroke(motion, half, gains_of(joint))
+        strokes[joint] = Stroke(motion, half, read_gains_of(joint))
     return Strokes(arm, strokes, WRONG)
 
 
-def fourier_series(strokes: Strokes) -> tuple[Excitation, float]:
+def optimize_fourier_series(strokes: Strokes) -> tuple[Excitation, float]:
     """Optimize a Fourier series within the same limits, with the number of rows of the strokes, and its length [s]."""
     rows = sum(2 * len(stroke.motion.middles) * round(stroke.half / SAMPLE) for stroke in strokes.of.values())
     seconds = rows / len(JOINTS) * SAMPLE
-    settings = settings_of("logistic2r", form="fourier", period=seconds, window=0.0)
-    return designed("logistic2r", plan_of(settings, strokes.arm.model, ())).excitation, seconds
+    settings = read_settings_of("logistic2r", form="fourier", period=seconds, window=0.0)
+    return optimize_design("logistic2r", plan_of(settings, strokes.arm.model, ())).excitation, seconds
 
 
-def gains_of(joint: str) -> Gains:
+def read_gains_of(joint: str) -> Gains:
     """Printed gains, with the sign of negative feedback."""
     return Gains(PUBLISHED[joint]["Kp"], PUBLISHED[joint]["Kd"], exponent=PUBLISHED["exponent"])
 
@@ -153,26 +153,26 @@ def reproduce(extent: Extent, progress: Progress) -> Reproduction:
     """Reproduce the paper's figures."""
     arm = LockableArm()
     progress(Stage("designing strokes within the limits"))
-    published, feasible = published_strokes(arm), feasible_strokes(arm)
+    published, feasible = make_published_strokes(arm), optimize_feasible_strokes(arm)
     progress(Stage("repeating the published and the feasible strokes"))
     runs = {
-        "published": repeated(quiet(published, arm.nominal)),
-        "feasible": repeated(quiet(feasible, arm.nominal)),
-        "fitted": repeated(quiet(published, arm.nominal, start_inertia=FITTED_START)),
+        "published": repeat_trials(make_quiet_trials(published, arm.nominal)),
+        "feasible": repeat_trials(make_quiet_trials(feasible, arm.nominal)),
+        "fitted": repeat_trials(make_quiet_trials(published, arm.nominal, start_inertia=FITTED_START)),
     }
     progress(Stage("designing a Fourier series for as many rows"))
-    fourier = FourierTrials(feasible, *fourier_series(feasible))
+    fourier = FourierTrials(feasible, *optimize_fourier_series(feasible))
     once = fourier.repeated(arm.model.inertial_parameters, QUIET, 0).iterations[0].parameters
     searches = search_genetically(arm, extent, progress)
     figures = [
-        *of_equations(arm, published),
-        *of_design(published, feasible, searches),
-        *of_tables(runs["fitted"]),
-        *of_iterations(runs),
-        *of_starts(published, feasible, TARGETS["error"], extent, progress),
-        *of_fourier(runs["feasible"], once),
-        *of_validation(runs["published"], once),
-        *of_noise(fourier, extent, progress),
+        *compare_equations(arm, published),
+        *compare_design(published, feasible, searches),
+        *compare_tables(runs["fitted"]),
+        *compare_iterations(runs),
+        *compare_starts(published, feasible, TARGETS["error"], extent, progress),
+        *compare_fourier(runs["feasible"], once),
+        *compare_validation(runs["published"], once),
+        *compare_noise(fourier, extent, progress),
     ]
     start = runs["fitted"].trials.start("joint1")
     return Reproduction(
@@ -191,10 +191,10 @@ def reproduce(extent: Extent, progress: Progress) -> Reproduction:
             "signs would drive the arm away, and 2 a1 / a1 + 1 read literally is 3",
         ),
         (
-            *drawings(runs["fitted"], runs["feasible"]),
+            *draw_all(runs["fitted"], runs["feasible"]),
             draw_strokes({"published": published, "feasible": feasible}),
             draw_search([curve for curves in searches.curves for curve in curves]),
-            draw_validation(validations(arm, runs["published"], once)),
+            draw_validation(compare_validations(arm, runs["published"], once)),
         ),
     )
 
@@ -217,7 +217,7 @@ class GeneticSearches:
 def search_genetically(arm: LockableArm, extent: Extent, progress: Progress) -> GeneticSearches:
     """Search span, steepness and window of both joints with the paper's settings."""
     sums, curves, failed = [], [], 0
-    limits = limits_of(arm)
+    limits = read_limits_of(arm)
     for seed in range(extent.seeds):
         progress(Stage("genetic algorithm of the paper", seed, extent.seeds))
         found = [evolve(limits, 2 * seed + joint) for joint in range(len(JOINTS))]
@@ -227,16 +227,16 @@ def search_genetically(arm: LockableArm, extent: Extent, progress: Progress) -> 
     return GeneticSearches(np.array(sums), np.array(curves), failed)
 
 
-def limits_of(arm: LockableArm) -> StrokeLimits:
+def read_limits_of(arm: LockableArm) -> StrokeLimits:
     """Limits of the paper's eq. 18, the same for both joints."""
     limits = arm.model.limits
-    acceleration = float(settings_of("logistic2r").acceleration["all"])
+    acceleration = float(read_settings_of("logistic2r").acceleration["all"])
     return StrokeLimits(
         float(limits.upper[0] - limits.lower[0]), float(limits.velocity[0]), acceleration, SAMPLE, -GRAVITY[2]
     )
 
 
-def equations_of_the_paper(q: Array, dq: Array, ddq: Array) -> Array:
+def evaluate_equations_of_the_paper(q: Array, dq: Array, ddq: Array) -> Array:
     """Regressor of the paper, g = 9.8 and a1 = 1, shape (N, 2, 6), motion of shape (2, N); "d1" in eq. 6 is a1."""
     (c1, s1), (c2, s2), (c12, s12) = ((np.cos(x), np.sin(x)) for x in (q[0], q[1], q[0] + q[1]))
     g, none, both, mixed = -GRAVITY[2], np.zeros_like(c1), ddq[0] + ddq[1], 2.0 * ddq[0] + ddq[1]
@@ -246,11 +246,11 @@ def equations_of_the_paper(q: Array, dq: Array, ddq: Array) -> Array:
     return np.array([first, (none, none, none, both, along, across)]).transpose(2, 0, 1)
 
 
-def of_equations(arm: LockableArm, strokes: Strokes) -> list[Figure]:
+def compare_equations(arm: LockableArm, strokes: Strokes) -> list[Figure]:
     """Figures on exact identities."""
     motion = Motion(*np.random.default_rng(0).uniform(-3.0, 3.0, (3, 2, 200)))
     ours = arm.regressor.dense(motion)[arm.base.independent[PAPER]].transpose(2, 1, 0)
-    theirs = equations_of_the_paper(motion.q, motion.dq, motion.ddq)
+    theirs = evaluate_equations_of_the_paper(motion.q, motion.dq, motion.ddq)
     difference = float(np.abs(ours - theirs).max() / np.abs(theirs).max())
     check = cross_check(arm.regressor, motion).max_difference
     rates = 0.0
@@ -273,28 +273,30 @@ def of_equations(arm: LockableArm, strokes: Strokes) -> list[Figure]:
     ]
 
 
-def condition(stroke: Stroke) -> float:
+def compute_condition(stroke: Stroke) -> float:
     """Raw condition number of the equations of a joint's own three parameters."""
     around = SAMPLE * np.arange(-round(stroke.half / SAMPLE), round(stroke.half / SAMPLE))
     q, _, ddq = stroke.motion.evaluate(np.concatenate([middle + around for middle in stroke.motion.middles]))[:3]
     return float(np.linalg.cond(np.column_stack([ddq[0], -GRAVITY[2] * np.cos(q[0]), GRAVITY[2] * np.sin(q[0])])))
 
 
-def used(arm: LockableArm, joint: str, stroke: Stroke) -> Array:
+def find_largest_use(arm: LockableArm, joint: str, stroke: Stroke) -> Array:
     """Largest use of a joint's limits of position (from mid-range), velocity and acceleration, shape (3,)."""
     number, limits = arm.model.joint_names.index(joint), arm.model.limits
     q, dq, ddq = (x[0] for x in stroke.motion.evaluate(np.arange(0.0, stroke.motion.duration, 1e-3))[:3])
     lower, upper = limits.lower[number], limits.upper[number]
-    room = (upper - lower) / 2.0, limits.velocity[number], settings_of("logistic2r").acceleration["all"]
+    room = (upper - lower) / 2.0, limits.velocity[number], read_settings_of("logistic2r").acceleration["all"]
     moved = q - (lower + upper) / 2.0, dq, ddq
     return np.array([np.abs(x).max() / most for x, most in zip(moved, room, strict=True)])
 
 
-def of_design(published: Strokes, feasible: Strokes, searches: GeneticSearches) -> list[Figure]:
+def compare_design(published: Strokes, feasible: Strokes, searches: GeneticSearches) -> list[Figure]:
     """Figures on limits and condition numbers: the published optimum violates its own limits."""
-    shares = {joint: used(published.arm, joint, stroke) for joint, stroke in published.of.items()}
-    own = max(float(used(feasible.arm, joint, stroke).max()) for joint, stroke in feasible.of.items())
-    theirs, ours = (sum(condition(stroke) for stroke in strokes.of.values()) for strokes in (published, feasible))
+    shares = {joint: find_largest_use(published.arm, joint, stroke) for joint, stroke in published.of.items()}
+    own = max(float(find_largest_use(feasible.arm, joint, stroke).max()) for joint, stroke in feasible.of.items())
+    theirs, ours = (
+        sum(compute_condition(stroke) for stroke in strokes.of.values()) for strokes in (published, feasible)
+    )
     figures = [
         Figure(
             f"{what} over its limit, published optimum, joint 1",
@@ -338,7 +340,7 @@ def of_design(published: Strokes, feasible: Strokes, searches: GeneticSearches) 
     ]
 
 
-def of_tables(run: Run) -> list[Figure]:
+def compare_tables(run: Run) -> list[Figure]:
     """Tables 4 and 5 entry by entry: parameters and tracking errors of iterations 1 to 3 from `FITTED_START`."""
     given: dict[str, Any] = {"conditions": UNKNOWN_START}
     figures, names = [], ("Izz1", "mx1", "my1", "Izz2", "mx2", "my2")
@@ -356,7 +358,7 @@ def of_tables(run: Run) -> list[Figure]:
     return figures
 
 
-def of_iterations(runs: dict[str, Run]) -> list[Figure]:
+def compare_iterations(runs: dict[str, Run]) -> list[Figure]:
     """Errors of the parameters after each iteration, without noise."""
     figures = []
     largest = {
@@ -381,7 +383,7 @@ def of_iterations(runs: dict[str, Run]) -> list[Figure]:
     return figures
 
 
-def of_fourier(run: Run, once: ControlModel | None) -> list[Figure]:
+def compare_fourier(run: Run, once: ControlModel | None) -> list[Figure]:
     """Comparison without noise, Table 6: a Fourier series identified once, and strokes identified repeatedly."""
     truth = run.trials.theta[PAPER]
     series = np.full(6, np.nan) if once is None else once.values[PAPER]
@@ -412,7 +414,7 @@ SECONDS = ("-sin t", "cos 2t")
 """Motions of joint 2 in the validations, q1 = sin t: the paper's, in which q1 + q2 = 0, and one in which it is not."""
 
 
-def of_validation(run: Run, once: ControlModel | None) -> list[Figure]:
+def compare_validation(run: Run, once: ControlModel | None) -> list[Figure]:
     """Torques of other motions, 0 to 10 s, by our parameters and by the printed ones."""
     truth = run.trials.theta[PAPER]
     sets = {"iteration 3": run.theta[2], BEST: run.best}
@@ -422,7 +424,7 @@ def of_validation(run: Run, once: ControlModel | None) -> list[Figure]:
     for words, theta in sets.items():
         for joint in range(len(JOINTS)):
             for second in SECONDS:
-                rows = validation_rows(second)[:, joint]
+                rows = evaluate_validation_rows(second)[:, joint]
                 rounding = LAST_DIGIT * np.abs(rows).sum(axis=1)
                 ours, printed = (_rms(rows @ (one - truth)) for one in (theta, PRINTED))
                 figures.append(
@@ -445,27 +447,30 @@ def _rms(values: Array) -> float:
     return float(np.sqrt(np.mean(values**2)))
 
 
-def validation_rows(second: str) -> Array:
+def evaluate_validation_rows(second: str) -> Array:
     """Regressor of the paper along a validation motion, 0 to 10 s at 100 Hz, shape (N, 2, 6)."""
     t = VALIDATION_TIMES
     sine = np.array([np.sin(t), np.cos(t), -np.sin(t)])
     faster = np.array([np.cos(2.0 * t), -2.0 * np.sin(2.0 * t), -4.0 * np.cos(2.0 * t)])
     other = -sine if second == SECONDS[0] else faster
-    return equations_of_the_paper(*np.array([sine, other]).swapaxes(0, 1))
+    return evaluate_equations_of_the_paper(*np.array([sine, other]).swapaxes(0, 1))
 
 
 VALIDATION_TIMES = np.linspace(0.0, 10.0, 1001)
 """Times of the validation motions [s]."""
 
 
-def validations(arm: LockableArm, run: Run, once: ControlModel | None) -> dict[str, tuple[Array, Array]]:
+def compare_validations(arm: LockableArm, run: Run, once: ControlModel | None) -> dict[str, tuple[Array, Array]]:
     """True torques and errors of the parameters of each source along the validation motions, by title."""
     sets = {"strokes, iteration 3": run.theta[2], "printed": PRINTED}
     if once is not None:
         sets["Fourier series, once"] = once.values[PAPER]
     truth = arm.nominal[PAPER]
     return {
-        f"{words}, q2 = {second}": (validation_rows(second) @ truth, validation_rows(second) @ (theta - truth))
+        f"{words}, q2 = {second}": (
+            evaluate_validation_rows(second) @ truth,
+            evaluate_validation_rows(second) @ (theta - truth),
+        )
         for second in SECONDS
         for words, theta in sets.items()
     }

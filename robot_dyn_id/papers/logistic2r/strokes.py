@@ -15,7 +15,7 @@ import numpy as np
 from robot_dyn_id.arrays import Array
 from robot_dyn_id.data.chunk import Chunk
 from robot_dyn_id.data.recording import ArrayRecording, Recording
-from robot_dyn_id.dynamics.base_parameters import base_parameters, random_motion
+from robot_dyn_id.dynamics.base_parameters import compute_base_parameters, draw_random_motion
 from robot_dyn_id.dynamics.dynamics import Dynamics
 from robot_dyn_id.dynamics.regressor import Motion, Regressor
 from robot_dyn_id.errors import InputError
@@ -24,7 +24,7 @@ from robot_dyn_id.excitation.forms.logistic import Logistic
 from robot_dyn_id.identification.iteration import SimulatedTrials, Trial, scale_inertia_for_motion
 from robot_dyn_id.papers.inputs import model_of
 from robot_dyn_id.parameters import BaseParameters
-from robot_dyn_id.signals.strokes import rates_at_angle
+from robot_dyn_id.signals.strokes import compute_rates_at_angle
 from robot_dyn_id.simulation.controllers import Gains, ScaledNominalInertia
 from robot_dyn_id.simulation.sensors import Sensors
 
@@ -72,7 +72,7 @@ class Stroke:
     def rates(self, q: Array, direction: Array) -> tuple[Array, Array]:
         """Velocity and acceleration at the measured angles of those samples, each of shape (M,)."""
         span = self.motion.span
-        return rates_at_angle(q, self.motion.center - span / 2.0, span, self.motion.steepness, direction)
+        return compute_rates_at_angle(q, self.motion.center - span / 2.0, span, self.motion.steepness, direction)
 
 
 @dataclass(frozen=True)
@@ -95,7 +95,7 @@ class LockableArm:
         """Read the URDF."""
         self.model = model_of("logistic2r", GRAVITY)
         self.regressor = Regressor(self.model)
-        self.base: BaseParameters = base_parameters(self.regressor)
+        self.base: BaseParameters = compute_base_parameters(self.regressor)
         self.held = {joint: self._held(joint) for joint in JOINTS}
 
     @cached_property
@@ -111,7 +111,7 @@ class LockableArm:
         """
         model = model_of("logistic2r", GRAVITY, {name: 0.0 for name in JOINTS if name != joint})
         regressor = Regressor(model)
-        base, motion = base_parameters(regressor), random_motion(model, 30)
+        base, motion = compute_base_parameters(regressor), draw_random_motion(model, 30)
         own = regressor.dense(motion)[base.independent, 0].T
         return regressor, base, np.linalg.lstsq(own, self.rows(joint, motion.q[0], motion.dq[0], motion.ddq[0]))[0]
 

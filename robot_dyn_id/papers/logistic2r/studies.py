@@ -90,7 +90,7 @@ class Run:
         return float(np.abs(theta - self.trials.theta[PAPER]).max())
 
 
-def repeated(trials: StrokeTrials, gain: float = 0.0) -> Run:
+def repeat_trials(trials: StrokeTrials, gain: float = 0.0) -> Run:
     """Move, identify, and move again with the identified model.
 
     Args:
@@ -100,12 +100,14 @@ def repeated(trials: StrokeTrials, gain: float = 0.0) -> Run:
     return Run(trials, iterate(trials, trials.strokes.identified, gain, ITERATIONS))
 
 
-def quiet(strokes: Strokes, theta: Array, droop: float = START, start_inertia: float = 0.0) -> StrokeTrials:
+def make_quiet_trials(strokes: Strokes, theta: Array, droop: float = START, start_inertia: float = 0.0) -> StrokeTrials:
     """Trials without noise, with the start by the droop or with a given inertia of joint 2 [kg m^2]."""
     return StrokeTrials(strokes, theta, droop, QUIET, start_inertia)
 
 
-def of_starts(published: Strokes, feasible: Strokes, most: float, extent: Extent, progress: Progress) -> list[Figure]:
+def compare_starts(
+    published: Strokes, feasible: Strokes, most: float, extent: Extent, progress: Progress
+) -> list[Figure]:
     """Figures for arms that differ from their URDF, and for other starts; the target is a largest error of `most`.
 
     The full extent has 50 arms.
@@ -114,13 +116,13 @@ def of_starts(published: Strokes, feasible: Strokes, most: float, extent: Extent
     for k in range(count):
         progress(Stage(f"arms with parameters up to {WRONG:.0%} off", k, count))
         theta = published.arm.nominal * rng.uniform(1.0 - WRONG, 1.0 + WRONG, 6)
-        run = repeated(quiet(feasible, theta), 0.05)
+        run = repeat_trials(make_quiet_trials(feasible, theta), 0.05)
         worst.append(run.best_error)
         if not worst[-1] < most:
             failed.append(f"arm {k + 1}, error {worst[-1]:.2g}: {run.found.reason}")
     progress(Stage("other starts"))
     starts = (0.05, 0.2, 0.3, 0.5)
-    errors = [repeated(quiet(published, published.arm.nominal, start)).error(3) for start in starts]
+    errors = [repeat_trials(make_quiet_trials(published, published.arm.nominal, start)).error(3) for start in starts]
     share = 1.0 - len(failed) / count
     explanation = "; ".join(failed) or f"none failed, greatest error {max(worst):.2g}"
     scatter = ", ".join(f"{start:.0%}: {error:.2g}" for start, error in zip(starts, errors, strict=True))
@@ -215,13 +217,13 @@ class FourierTrials:
         )
 
 
-def arm_unlike_urdf(strokes: Strokes, seed: int) -> Array:
+def draw_arm_unlike_urdf(strokes: Strokes, seed: int) -> Array:
     """Standard parameters of an arm whose bodies are up to `WRONG` lighter or heavier than the URDF's, shape (20,)."""
     rng = np.random.default_rng(seed)
     return np.asarray(strokes.arm.model.inertial_parameters * np.repeat(rng.uniform(1.0 - WRONG, 1.0 + WRONG, 2), 10))
 
 
-def of_noise(fourier: FourierTrials, extent: Extent, progress: Progress) -> list[Figure]:
+def compare_noise(fourier: FourierTrials, extent: Extent, progress: Progress) -> list[Figure]:
     """Figures on strokes and a Fourier series within the same limits, with equal rows, controller and sensors."""
     strokes, figures = fourier.strokes, []
     for angle, torque in NOISES:
@@ -230,9 +232,9 @@ def of_noise(fourier: FourierTrials, extent: Extent, progress: Progress) -> list
         refused, held = 0, 0
         for seed in range(extent.seeds):
             progress(Stage(f"noise of {angle:g} rad and {torque:g} N m, seed {seed + 1}"))
-            standard = arm_unlike_urdf(strokes, seed)
+            standard = draw_arm_unlike_urdf(strokes, seed)
             theta = strokes.arm.base.mapping @ standard
-            run = repeated(StrokeTrials(strokes, theta, START, sensors, seed=seed))
+            run = repeat_trials(StrokeTrials(strokes, theta, START, sensors, seed=seed))
             found["strokes"].append(np.nan_to_num(run.best_error, nan=np.inf))
             refused += len(run.found.refused)
             held += sum(one.parameters is not None and one.parameters.held for one in run.found.iterations)

@@ -17,7 +17,7 @@ MOST_POINTS = 1000
 """Largest number of points of a curve."""
 
 
-def runs_drawn(experiment: SimulatedExperiment, runs: Sequence[Chunk]) -> list[Drawing]:
+def draw_runs(experiment: SimulatedExperiment, runs: Sequence[Chunk]) -> list[Drawing]:
     """Draw the measured and the filtered torques of all joints in each run (Fig. 5 to 7)."""
     names = experiment.model.joint_names
     trials = experiment.trials(experiment.measured(runs, 0))
@@ -42,7 +42,7 @@ def runs_drawn(experiment: SimulatedExperiment, runs: Sequence[Chunk]) -> list[D
     return drawings
 
 
-def torques(found: Identification) -> Drawing:
+def draw_torques(found: Identification) -> Drawing:
     """Draw the torques of a held-out motion with box plots of their errors."""
     trace, joints = found.evaluation.trace, found.parameters.robot.joint_names
     panels = [
@@ -60,7 +60,7 @@ def torques(found: Identification) -> Drawing:
     return Drawing("planar3r_torques", "Torques of another motion, three runs of the paper", (*panels, boxes))
 
 
-def errors(names: Sequence[str], found: Mapping[str, EstimateDraws]) -> Drawing:
+def draw_errors(names: Sequence[str], found: Mapping[str, EstimateDraws]) -> Drawing:
     """Draw the errors of every parameter over the draws, in standard deviations reported by the first experiment."""
     unit = np.median(next(iter(found.values())).sigma, axis=0)
     panels = []
@@ -72,7 +72,7 @@ def errors(names: Sequence[str], found: Mapping[str, EstimateDraws]) -> Drawing:
     return Drawing("planar3r_errors", title, tuple(panels))
 
 
-def accelerations(t: Array, true: Array, found: Mapping[str, Array]) -> Drawing:
+def draw_accelerations(t: Array, true: Array, found: Mapping[str, Array]) -> Drawing:
     """Draw accelerations by forward dynamics of identified sets; t has shape (N,), the others (N, joints)."""
     step = max(1, len(t) // MOST_POINTS)
     panels = tuple(
@@ -86,7 +86,7 @@ def accelerations(t: Array, true: Array, found: Mapping[str, Array]) -> Drawing:
     return Drawing("planar3r_accelerations", "Forward dynamics from the base parameters, another motion", panels)
 
 
-def conditions(curves: Sequence[Curve]) -> Drawing:
+def draw_conditions(curves: Sequence[Curve]) -> Drawing:
     """Draw condition numbers over frequency."""
     panel = Panel("frequency [rad/s]", "condition number, raw", tuple(curves), logarithmic="xy")
     return Drawing("planar3r_conditions", "Sines of one joint in the posture 0", (panel,))

@@ -12,24 +12,24 @@ import numpy as np
 from robot_dyn_id.arrays import Array, Mask
 from robot_dyn_id.data.chunk import Chunk
 from robot_dyn_id.data.recording import ArrayRecording
-from robot_dyn_id.dynamics.base_parameters import base_parameters
+from robot_dyn_id.dynamics.base_parameters import compute_base_parameters
 from robot_dyn_id.dynamics.dynamics import Dynamics
-from robot_dyn_id.dynamics.regressor import Regressor, terms_on_joints
+from robot_dyn_id.dynamics.regressor import Regressor, place_terms_on_joints
 from robot_dyn_id.estimators import Estimate
 from robot_dyn_id.excitation.forms.registry import make_excitation
 from robot_dyn_id.excitation.forms.sequential import SequentialSine
 from robot_dyn_id.excitation.parametrization import Demand
 from robot_dyn_id.excitation.trajectory import Trajectory
 from robot_dyn_id.files.configuration import Configuration, read_configuration
-from robot_dyn_id.files.shared import shared_file
+from robot_dyn_id.files.shared import find_shared_file
 from robot_dyn_id.files.trajectory import read_trajectory
 from robot_dyn_id.model.robot import STANDARD_GRAVITY, RobotModel
-from robot_dyn_id.papers.inputs import model_of, node_parameters, settings_of
+from robot_dyn_id.papers.inputs import model_of, read_node_parameters, read_settings_of
 from robot_dyn_id.parameters import BaseParameters
 from robot_dyn_id.signals.processing import RecordedProblem
 from robot_dyn_id.signals.trials import FilteredTrials
-from robot_dyn_id.simulation.plant import nominal_dynamics
-from robot_dyn_id.simulation.sensors import Sensors, measured
+from robot_dyn_id.simulation.plant import make_nominal_dynamics
+from robot_dyn_id.simulation.sensors import Sensors, add_sensor_errors
 from robot_dyn_id.simulation.simulated_robot import Actuation, SimulatedRobot, simulate_motion
 
 RATE = 1000.0
@@ -42,24 +42,24 @@ VALIDATION = Demand(period=10.0)
 """Random Fourier series for validation; no optimization."""
 
 
-def configuration() -> Configuration:
+def read_settings() -> Configuration:
     """Read the identification settings of the paper: terms, filter, lowest speed, joint by joint."""
-    return read_configuration(shared_file("config/identification/planar3r.yaml"))
+    return read_configuration(find_shared_file("config/identification/planar3r.yaml"))
 
 
-def arm() -> RobotModel:
+def load_arm() -> RobotModel:
     """Load the robot with the gravity of the paper."""
-    return model_of("planar3r", configuration().gravity or STANDARD_GRAVITY)
+    return model_of("planar3r", read_settings().gravity or STANDARD_GRAVITY)
 
 
-def sine(joint: int, turns: float) -> SequentialSine:
+def make_sine(joint: int, turns: float) -> SequentialSine:
     """Motion of one joint at configuration 0 as in the paper: one full period between a fade-in and a fade-out period.
 
     Args:
         joint: number of the joint.
         turns: rotational speed of the generating circle [1/min].
     """
-    amplitude = np.array(list(settings_of("planar3r").amplitude.values()))
+    amplitude = np.array(list(read_settings_of("planar3r").amplitude.values()))
     return SequentialSine(np.zeros(len(amplitude)), 60.0 / turns, 1, (joint,), amplitude)
 
 
@@ -112,22 +112,22 @@ class SimulatedExperiment:
     @classmethod
     def from_paper(cls) -> SimulatedExperiment:
         """Experiment with the parameters of the simulator node."""
-        chosen, given = configuration(), node_parameters("planar3r", "simulator")
-        model = arm()
+        chosen, given = read_settings(), read_node_parameters("planar3r", "simulator")
+        model = load_arm()
         viscous, coulomb, effort = (np.array(given[key]) for key in ("viscous", "coulomb", "effort_noise"))
-        plant = nominal_dynamics(model, viscous, coulomb, given["smoothing_width"])
+        plant = make_nominal_dynamics(model, viscous, coulomb, given["smoothing_width"])
         sensors = Sensors(effort, 0.0, None, resolution=given["resolution"])
         return cls(model, chosen, plant, sensors)
 
     @cached_property
     def regressor(self) -> Regressor:
         """Robot and terms that are identified."""
-        return Regressor(self.model, terms_on_joints(self.model, self.configuration.settings.fixed_terms))
+        return Regressor(self.model, place_terms_on_joints(self.model, self.configuration.settings.fixed_terms))
 
     @cached_property
     def base(self) -> BaseParameters:
         """Its base parameters."""
-        return base_parameters(self.regressor)
+        return compute_base_parameters(self.regressor)
 
     @cached_property
     def truth(self) -> Array:
@@ -142,7 +142,7 @@ class SimulatedExperiment:
     def measured(self, runs: Sequence[Chunk], seed: int) -> list[ArrayRecording]:
         """Sensor readings of runs, each with its own noise."""
         names, first = self.model.joint_names, seed * len(runs)
-        return [measured(names, true, self.sensors, first + number) for number, true in enumerate(runs)]
+        return [add_sensor_errors(names, true, self.sensors, first + number) for number, true in enumerate(runs)]
 
     def exact(self, runs: Sequence[Chunk]) -> list[ArrayRecording]:
         """Readings of ideal sensors; velocities are still derivatives of the positions."""
@@ -175,17 +175,17 @@ class SimulatedExperiment:
         return Dynamics(self.regressor, self.base.independent, estimate.values)
 
 
-def one_motion() -> Trajectory:
+def design_one_motion() -> Trajectory:
     """One motion of all joints, as long as the three runs together; found before any noise was drawn, see its file."""
-    return read_trajectory(shared_file("config/trajectories/planar3r_fourier.yaml")).excitation
+    return read_trajectory(find_shared_file("config/trajectories/planar3r_fourier.yaml")).excitation
 
 
-def validation() -> Trajectory:
-    """A motion to predict, within the limits of `one_motion`."""
-    limits = read_trajectory(shared_file("config/trajectories/planar3r_fourier.yaml")).limits
+def make_validation() -> Trajectory:
+    """A motion to predict, within the limits of `design_one_motion`."""
+    limits = read_trajectory(find_shared_file("config/trajectories/planar3r_fourier.yaml")).limits
     return make_excitation("fourier", limits, VALIDATION)
 
 
-def three_runs(turns: Mapping[str, float]) -> list[SequentialSine]:
+def make_three_runs(turns: Mapping[str, float]) -> list[SequentialSine]:
     """The paper's runs, the last joint first; `turns` by joint name [1/min], the first joint first."""
-    return [sine(joint, rate) for joint, rate in reversed(list(enumerate(turns.values())))]
+    return [make_sine(joint, rate) for joint, rate in reversed(list(enumerate(turns.values())))]

@@ -12,16 +12,16 @@ from scipy.stats import binom, norm
 
 from robot_dyn_id.data.chunk import Chunk
 from robot_dyn_id.dynamics.base_parameters import (
-    base_parameters,
+    compute_base_parameters,
     compute_echelon,
-    independent_columns,
-    random_motion,
+    draw_random_motion,
+    find_independent_columns,
     stack_regressor,
 )
-from robot_dyn_id.dynamics.crosscheck import MAX_DIFFERENCE_RATIO, acceleration_difference, cross_check
+from robot_dyn_id.dynamics.crosscheck import MAX_DIFFERENCE_RATIO, compare_accelerations, cross_check
 from robot_dyn_id.dynamics.dynamics import Dynamics
 from robot_dyn_id.dynamics.kronecker import PAPER_ORDER
-from robot_dyn_id.dynamics.regressor import Motion, Regressor, terms_on_joints
+from robot_dyn_id.dynamics.regressor import Motion, Regressor, place_terms_on_joints
 from robot_dyn_id.dynamics.terms import Coulomb, Viscous
 from robot_dyn_id.estimators import ESTIMATORS
 from robot_dyn_id.estimators.factors import Factors
@@ -32,17 +32,23 @@ from robot_dyn_id.identification.pipeline import identify
 from robot_dyn_id.identification.stages.identification import Identification
 from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.papers.figures import MIN_DRAWS, Extent, Figure, Reproduction, Spread
-from robot_dyn_id.papers.inputs import designed, plan_of, settings_of
-from robot_dyn_id.papers.planar3r.drawings import accelerations, conditions, errors, runs_drawn, torques
+from robot_dyn_id.papers.inputs import optimize_design, plan_of, read_settings_of
+from robot_dyn_id.papers.planar3r.drawings import (
+    draw_accelerations,
+    draw_conditions,
+    draw_errors,
+    draw_runs,
+    draw_torques,
+)
 from robot_dyn_id.papers.planar3r.experiment import (
     LARGE,
     EstimateDraws,
     SimulatedExperiment,
-    arm,
-    one_motion,
-    sine,
-    three_runs,
-    validation,
+    design_one_motion,
+    load_arm,
+    make_sine,
+    make_three_runs,
+    make_validation,
 )
 from robot_dyn_id.parameters import BaseParameters
 from robot_dyn_id.progress import Progress, Stage
@@ -143,17 +149,17 @@ def plan(joint: str, **given: Any) -> DesignTask:
         joint: name of the moving joint.
         given: replacements of keys of the design file.
     """
-    return plan_of(settings_of("planar3r", moving=(joint,), **given), arm(), FRICTION)
+    return plan_of(read_settings_of("planar3r", moving=(joint,), **given), load_arm(), FRICTION)
 
 
 def reproduce(extent: Extent, progress: Progress) -> Reproduction:
     """Reproduce all steps of the paper from its URDF, then replace its three motions by one."""
     experiment = SimulatedExperiment.from_paper()
     progress(Stage("base parameters, compared with Pinocchio's equations"))
-    figures = [*equations(experiment.model)]
+    figures = [*check_equations(experiment.model)]
     progress(Stage("condition numbers of the sines"))
-    found, drawn = sines(experiment.model, progress)
-    simulated, more = simulation(experiment, extent.seeds, progress)
+    found, drawn = compute_sines(experiment.model, progress)
+    simulated, more = compare_simulations(experiment, extent.seeds, progress)
     return Reproduction(
         "planar3r",
         SOURCE,
@@ -167,16 +173,16 @@ def reproduce(extent: Extent, progress: Progress) -> Reproduction:
     )
 
 
-def equations(model: RobotModel) -> Iterator[Figure]:
+def check_equations(model: RobotModel) -> Iterator[Figure]:
     """Compute ranks, pivots, groupings, and agreement with Pinocchio."""
-    rigid, motion = Regressor(model), random_motion(model, 500, seed=1)
-    few = random_motion(model, SAMPLES)
-    with_friction = Regressor(model, terms_on_joints(model, FRICTION))
+    rigid, motion = Regressor(model), draw_random_motion(model, 500, seed=1)
+    few = draw_random_motion(model, SAMPLES)
+    with_friction = Regressor(model, place_terms_on_joints(model, FRICTION))
     for name, regressor in (("rank", rigid), ("rank with friction", with_friction)):
         rank = compute_echelon(stack_regressor(regressor, few)).rank
         yield Figure(f"{name}, {SAMPLES} samples", rank, PUBLISHED[name])
     order = [10 * body + place for body in range(3) for place in PAPER_ORDER]
-    base = base_parameters(rigid, order=order)
+    base = compute_base_parameters(rigid, order=order)
     pivots = np.argsort(order)[base.independent] + 1
     yield Figure(
         "pivot columns that are only in our set or only in the printed one",
@@ -194,7 +200,7 @@ def equations(model: RobotModel) -> Iterator[Figure]:
         better="lower",
         target=TARGETS["groupings"],
     )
-    yield from uniqueness(rigid, order, base)
+    yield from check_uniqueness(rigid, order, base)
     chain = RobotModel.from_screws(AXES, ORIGINS, model.gravity.tolist())
     apart = [np.abs(getattr(chain, name) - getattr(model, name)).max() for name in ("rotation", "translation", "axis")]
     yield Figure(
@@ -211,7 +217,7 @@ def equations(model: RobotModel) -> Iterator[Figure]:
         "regressor": check.regressor,
         "regressor in Kronecker form": check.kronecker,
         "mass matrix, eq. 26": check.mass_matrix,
-        "acceleration from the base parameters, eq. 28": acceleration_difference(identified, motion),
+        "acceleration from the base parameters, eq. 28": compare_accelerations(identified, motion),
     }
     for name, difference in differences.items():
         yield Figure(
@@ -228,13 +234,13 @@ def equations(model: RobotModel) -> Iterator[Figure]:
     )
 
 
-def uniqueness(regressor: Regressor, order: Sequence[int], base: BaseParameters) -> Iterator[Figure]:
+def check_uniqueness(regressor: Regressor, order: Sequence[int], base: BaseParameters) -> Iterator[Figure]:
     """Compute the minimal set again from other random samples."""
     places = np.sort(np.argsort(order)[base.independent])
     same, maps = 0, []
     for seed in range(RANDOM_SETS):
-        rows = stack_regressor(regressor, random_motion(regressor.model, SAMPLES, seed=seed))[:, order]
-        pivots = independent_columns(rows)
+        rows = stack_regressor(regressor, draw_random_motion(regressor.model, SAMPLES, seed=seed))[:, order]
+        pivots = find_independent_columns(rows)
         same += np.array_equal(pivots, places)
         maps.append(np.linalg.lstsq(rows[:, places], rows)[0])
     yield Figure(f"sets of {SAMPLES} random samples with the same pivots, of {RANDOM_SETS}", same, target=RANDOM_SETS)
@@ -246,16 +252,16 @@ def uniqueness(regressor: Regressor, order: Sequence[int], base: BaseParameters)
     )
 
 
-def sines(model: RobotModel, progress: Progress) -> tuple[list[Figure], Drawing]:
+def compute_sines(model: RobotModel, progress: Progress) -> tuple[list[Figure], Drawing]:
     """Compute condition numbers of the paper's sines, of optimized ones, and over frequency."""
     figures, curves, marks = [], [], []
-    regressor = Regressor(model, terms_on_joints(model, FRICTION))
+    regressor = Regressor(model, place_terms_on_joints(model, FRICTION))
     for name, published in PUBLISHED["condition numbers"].items():
         progress(Stage(f"designing a sine of {name}"))
-        own = sine(model.joint_names.index(name), TURNS[name])
-        best: Any = designed("planar3r", plan(name)).excitation
-        own_figure, best_figure = (condition(regressor, motion) for motion in (own, best))
-        sweep = np.array([condition(regressor, replace(own, period=2.0 * np.pi / w), 1000) for w in SPEEDS])
+        own = make_sine(model.joint_names.index(name), TURNS[name])
+        best: Any = optimize_design("planar3r", plan(name)).excitation
+        own_figure, best_figure = (compute_condition(regressor, motion) for motion in (own, best))
+        sweep = np.array([compute_condition(regressor, replace(own, period=2.0 * np.pi / w), 1000) for w in SPEEDS])
         curves.append(Curve(name, SPEEDS, sweep))
         marks.append((2.0 * np.pi / own.period, published, 2.0 * np.pi / best.period, best_figure))
         digit = 0.005
@@ -284,10 +290,10 @@ def sines(model: RobotModel, progress: Progress) -> tuple[list[Figure], Drawing]
         ]
     at, published, best_at, least = np.array(marks).T
     curves += [Curve("published", at, published, "points"), Curve("designed, other postures", best_at, least, "points")]
-    return figures, conditions(curves)
+    return figures, draw_conditions(curves)
 
 
-def condition(regressor: Regressor, motion: SequentialSine, samples: int = 4000) -> float:
+def compute_condition(regressor: Regressor, motion: SequentialSine, samples: int = 4000) -> float:
     """Compute the raw condition number of one full period of a joint's sine: all torques, leftmost independent columns.
 
     Args:
@@ -298,16 +304,22 @@ def condition(regressor: Regressor, motion: SequentialSine, samples: int = 4000)
     begin = (motion.turn - motion.period) / 2.0
     states = Motion(*motion.evaluate(begin + motion.period * np.arange(samples) / samples)[:3])
     rows = stack_regressor(regressor, states)
-    return Observability.from_rows(rows[:, independent_columns(rows)]).condition_numbers["none"]
+    return Observability.from_rows(rows[:, find_independent_columns(rows)]).condition_numbers["none"]
 
 
-def simulation(experiment: SimulatedExperiment, draws: int, progress: Progress) -> tuple[list[Figure], list[Drawing]]:
+def compare_simulations(
+    experiment: SimulatedExperiment, draws: int, progress: Progress
+) -> tuple[list[Figure], list[Drawing]]:
     """Simulate the paper's three runs and one designed motion under the same noise, and evaluate the models."""
-    motions, joint_by_joint = three_runs(TURNS), experiment.configuration.settings.estimator
+    motions, joint_by_joint = make_three_runs(TURNS), experiment.configuration.settings.estimator
     progress(Stage("simulating the three runs, the one motion and the motion to predict"))
-    runs, one, held = [experiment.run(m) for m in motions], [experiment.run(one_motion())], experiment.run(validation())
+    runs, one, held = (
+        [experiment.run(m) for m in motions],
+        [experiment.run(design_one_motion())],
+        experiment.run(make_validation()),
+    )
     ideal = joint_by_joint.fit(experiment.problem(experiment.exact(runs)))
-    figures = [*exact_figures(experiment.errors([ideal])), *rank_test(experiment, runs)]
+    figures = [*compare_exact_figures(experiment.errors([ideal])), *rank_test(experiment, runs)]
     found, sets = {}, {IDEAL: [experiment.dynamics(ideal)]}
     for name, trials, estimator in ((THREE, runs, joint_by_joint), (OWN, runs, joint_by_joint), (ONE, one, ALL_ROWS)):
         estimates = []
@@ -316,14 +328,14 @@ def simulation(experiment: SimulatedExperiment, draws: int, progress: Progress) 
             problem = experiment.problem(experiment.measured(trials, seed), all_torques=name == THREE)
             estimates.append(estimator.fit(problem))
         found[name], sets[name] = experiment.errors(estimates), [experiment.dynamics(one) for one in estimates]
-        figures += statistics(name, found[name])
-    lengths = [sum(motion.duration for motion in motions), one_motion().duration]
+        figures += compare_statistics(name, found[name])
+    lengths = [sum(motion.duration for motion in motions), design_one_motion().duration]
     figures += [
         Figure(
             f"{ONE}: its length less that of the three runs [s]", lengths[1] - lengths[0], agreement=1e-9, target=0.0
         ),
-        *comparison(found),
-        *table_3(experiment, found[THREE]),
+        *compare_with_three_runs(found),
+        *compare_table_3(experiment, found[THREE]),
     ]
     predicted, drawn = forward(experiment, held, sets)
     result = identify(
@@ -343,13 +355,13 @@ def simulation(experiment: SimulatedExperiment, draws: int, progress: Progress) 
                 conditions="simulated, and the noise chosen here is most of it; measured in the paper",
             )
         )
-    figures += boxes(result)
+    figures += compute_boxes(result)
     names = experiment.base.names
-    drawings = [*runs_drawn(experiment, runs), torques(result), errors(names, found), drawn]
+    drawings = [*draw_runs(experiment, runs), draw_torques(result), draw_errors(names, found), drawn]
     return [*figures, *predicted], drawings
 
 
-def exact_figures(exact: EstimateDraws) -> Iterator[Figure]:
+def compare_exact_figures(exact: EstimateDraws) -> Iterator[Figure]:
     """Errors of the parameters from ideal sensors."""
     yield Figure(
         f"{IDEAL}: norm of the errors / norm of the parameters",
@@ -392,7 +404,7 @@ def rank_test(experiment: SimulatedExperiment, runs: Sequence[Chunk]) -> Iterato
     )
 
 
-def comparison(found: Mapping[str, EstimateDraws]) -> Iterator[Figure]:
+def compare_with_three_runs(found: Mapping[str, EstimateDraws]) -> Iterator[Figure]:
     """Compare the one motion with the paper's three runs, draw by draw: with all torques, and with the paper's rows."""
     one = found[ONE]
     for name, difference in ((THREE, ""), (OWN, "not the paper's scheme, which uses all torques")):
@@ -421,7 +433,7 @@ def comparison(found: Mapping[str, EstimateDraws]) -> Iterator[Figure]:
     )
 
 
-def table_3(experiment: SimulatedExperiment, errors: EstimateDraws) -> Iterator[Figure]:
+def compare_table_3(experiment: SimulatedExperiment, errors: EstimateDraws) -> Iterator[Figure]:
     """Identified parameters next to those of Table 3, of which the simulated arm is made."""
     joints = experiment.model.joint_names
     table = dict(PUBLISHED["values"])
@@ -438,7 +450,7 @@ def table_3(experiment: SimulatedExperiment, errors: EstimateDraws) -> Iterator[
         )
 
 
-def boxes(result: Identification) -> Iterator[Figure]:
+def compute_boxes(result: Identification) -> Iterator[Figure]:
     """Numbers of the box plots of torque errors (Fig. 11), as shares of the RMS torque."""
     trace = result.evaluation.trace
     shares = (trace.predicted - trace.measured) / np.sqrt(np.mean(trace.measured**2, axis=1, keepdims=True))
@@ -454,7 +466,7 @@ def boxes(result: Identification) -> Iterator[Figure]:
         )
 
 
-def statistics(name: str, errors: EstimateDraws) -> Iterator[Figure]:
+def compare_statistics(name: str, errors: EstimateDraws) -> Iterator[Figure]:
     """Compare the errors over the draws with the reported standard deviations."""
     within, beyond = 1.0 - errors.beyond(2.0).mean(axis=1), errors.beyond(3.0).sum(axis=1).astype(np.float64)
     count, judged = errors.values.size, len(errors.values) >= MIN_DRAWS
@@ -505,4 +517,4 @@ def forward(
                 Figure.from_spread(what, Spread(joints.min(axis=1)), better="higher", why=f"{why} (medians)")
             )
         drawn[name] = np.where(moves[:, None], rates[0], np.nan)
-    return figures, accelerations(held.t, true, drawn)
+    return figures, draw_accelerations(held.t, true, drawn)

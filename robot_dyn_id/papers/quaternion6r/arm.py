@@ -10,15 +10,15 @@ import numpy as np
 
 from robot_dyn_id.arrays import Array
 from robot_dyn_id.dynamics.regressor import Motion
-from robot_dyn_id.loads.chain import CENTROIDAL, ChainBody, centroidal_frames, find_joint_motion, simulate_chain
+from robot_dyn_id.loads.chain import CENTROIDAL, ChainBody, find_centroidal_frames, find_joint_motion, simulate_chain
 from robot_dyn_id.loads.chain_estimate import EXCITED_RATIO, ChainEstimate, identify_chain
 from robot_dyn_id.loads.chain_likelihood import Reading, identify_moving_chain
 from robot_dyn_id.loads.wrench import cross, wrench_regressor
 from robot_dyn_id.model.kinematics import Placement
-from robot_dyn_id.model.quaternions import quaternion_rates, rate_quaternions
+from robot_dyn_id.model.quaternions import compute_quaternion_rates, rate_quaternions
 from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.papers.inputs import model_of
-from robot_dyn_id.papers.quaternion6r.euler import angle_rates, rate_angles
+from robot_dyn_id.papers.quaternion6r.euler import compute_angle_rates, rate_angles
 
 GRAVITY = (0.0, 0.0, -9.80665)
 """Gravity in the base frame [m/s^2]."""
@@ -76,7 +76,9 @@ class Signals:
     @property
     def turned(self) -> tuple[Array, Array, Array]:
         """Rotation, angular velocity and acceleration along the axes of the body, of the normalized quaternion."""
-        return quaternion_rates(self.quaternion / np.linalg.norm(self.quaternion, axis=0), self.first, self.second)
+        return compute_quaternion_rates(
+            self.quaternion / np.linalg.norm(self.quaternion, axis=0), self.first, self.second
+        )
 
     def changed(self, change: Change, wrench_only: bool = False) -> Signals:
         """Apply a change to every signal, or to those of the hinge only."""
@@ -102,7 +104,7 @@ class SpaceArm:
     def from_urdf(cls) -> SpaceArm:
         """Arm of the URDF."""
         model = model_of("quaternion6r", GRAVITY)
-        frames = centroidal_frames(model)
+        frames = find_centroidal_frames(model)
         inertias = model.inertial_parameters.reshape(-1, 10)[:, CENTROIDAL]
         offset = np.array([frame.position[0] for frame in frames])
         inertias[:, 2:] -= (inertias[:, 0] * offset**2)[:, None]  # about the center of mass, which is on the x axis
@@ -128,7 +130,7 @@ class SpaceArm:
         usable = np.all([own for own in regular if own.any()], axis=0)
         read = [Signals.from_body(body).changed(lambda x: change(x[..., usable])) for body in exact]
         turned = [
-            angle_rates(*change(one[..., usable])) if own.any() else signals.turned
+            compute_angle_rates(*change(one[..., usable])) if own.any() else signals.turned
             for one, own, signals in zip(angles, regular, read, strict=True)
         ]
         return self._chained(read, turned)
@@ -160,7 +162,7 @@ class SpaceArm:
             return np.concatenate([expected.angles * np.where(sign < 0.0, -1.0, 1.0), expected.acceleration])
 
         readings = []
-        for frame, read, size in zip(self.frames, signals, noise_of(signals), strict=True):
+        for frame, read, size in zip(self.frames, signals, estimate_noise_of(signals), strict=True):
             angles = np.repeat([size["quaternion"], size["first"], size["second"]], 4)
             deviations = np.concatenate([angles, np.full(3, size["acceleration"])])
             motion, wrench = np.concatenate([read.angles, read.acceleration]), np.concatenate([read.moment, read.force])
@@ -170,27 +172,29 @@ class SpaceArm:
 
     def rounded(self, motion: Motion, digits: int) -> list[Signals]:
         """Signals rounded to a number of significant digits."""
-        return [read.changed(to_digits(digits)) for read in self.recorded(motion)]
+        return [read.changed(round_to_digits(digits)) for read in self.recorded(motion)]
 
     def printed(self, motion: Motion, digits: int) -> ChainEstimate:
         """Found from such signals."""
         return self.fitted(self.rounded(motion, digits), 1.0 / PRINTED[0], 10.0**-digits)
 
 
-def accelerated(times: Array, acceleration: float = ACCELERATION, posture: Sequence[float] = POSTURE) -> Motion:
+def make_accelerated_motion(
+    times: Array, acceleration: float = ACCELERATION, posture: Sequence[float] = POSTURE
+) -> Motion:
     """From rest, hinges 1 and 2 at a constant angular acceleration, the others locked."""
     moves = acceleration * np.array([1.0, 1.0, 0.0, 0.0, 0.0, 0.0])[:, None]
     return Motion(np.array(posture)[:, None] + moves * times**2 / 2, moves * times, moves * np.ones_like(times))
 
 
-def swinging(times: Array) -> Motion:
+def make_swinging(times: Array) -> Motion:
     """Not the paper's: hinge k swings about its posture by 30 degrees with (7 - k) / 10 Hz, the first ones fastest."""
     w = 2.0 * np.pi * 0.1 * np.arange(6.0, 0.0, -1.0)[:, None]
     size, wave = np.deg2rad(30.0), np.sin(w * times)
     return Motion(np.array(POSTURE)[:, None] + size * wave, size * w * np.cos(w * times), -size * w**2 * wave)
 
 
-def through_singular_posture(times: Array, nearest: float) -> Motion:
+def move_through_singular_posture(times: Array, nearest: float) -> Motion:
     """Not the paper's: the paper's motion from another posture, body 2 passes a pitch of 90 degrees at 0.9 s.
 
     Args:
@@ -198,10 +202,10 @@ def through_singular_posture(times: Array, nearest: float) -> Motion:
         nearest: pitch that is left to 90 degrees at 0.9 s [rad].
     """
     posture = (0.0, -np.pi / 2 - ACCELERATION * PRINTED[2] ** 2 / 2 + nearest, *POSTURE[2:])
-    return accelerated(times, posture=posture)
+    return make_accelerated_motion(times, posture=posture)
 
 
-def body_by_body(bodies: Sequence[ChainBody], precision: float) -> Array:
+def identify_body_by_body(bodies: Sequence[ChainBody], precision: float) -> Array:
     """The paper's own fit: m and the inertias of every body from what its two hinges exert, shape (6, 4).
 
     m by the vertical part of Newton's equation, J by Euler's S J = M about the center of mass, each by plain least
@@ -223,7 +227,7 @@ def body_by_body(bodies: Sequence[ChainBody], precision: float) -> Array:
     return found
 
 
-def masses_by_direction(bodies: Sequence[ChainBody]) -> Array:
+def estimate_masses_by_direction(bodies: Sequence[ChainBody]) -> Array:
     """Mass of every body from each component of Newton's equation in the world, as in the paper's Tables 2 and 3.
 
     Returns:
@@ -259,17 +263,17 @@ def forward_form(body: ChainBody, outer: ChainBody | None, inertia: Array) -> Ar
     return rate_quaternions(body.rotation, body.rate, change)[2]
 
 
-def to_digits(digits: int) -> Change:
+def round_to_digits(digits: int) -> Change:
     """Rounding to a number of significant digits."""
     return np.vectorize(lambda value: float(f"{value:.{digits - 1}e}"))
 
 
-def with_noise(rng: np.random.Generator) -> Change:
+def add_noise(rng: np.random.Generator) -> Change:
     """Signals with white noise of `NOISE` times the root mean square of their three or four parts."""
     return lambda values: values + NOISE * _rms(values) * rng.normal(size=values.shape)
 
 
-def noise_of(signals: Sequence[Signals]) -> list[dict[str, float]]:
+def estimate_noise_of(signals: Sequence[Signals]) -> list[dict[str, float]]:
     """One sigma of the noise of each body's signals, by name; infinite where a signal is 0 but for rounding."""
     sizes = [{name: _rms(values) for name, values in vars(read).items()} for read in signals]
     least = {name: ROUNDING * max(size[name] for size in sizes) for name in sizes[0]}

@@ -36,7 +36,7 @@ def rate_angles(rotation: Array, rate: Array, rate_change: Array) -> tuple[Array
     return angles, first, second
 
 
-def angle_rates(angles: Array, first: Array, second: Array) -> tuple[Array, Array, Array]:
+def compute_angle_rates(angles: Array, first: Array, second: Array) -> tuple[Array, Array, Array]:
     """Rotation, angular velocity and acceleration along the axes of the body: the inverse of `rate_angles`."""
     (s1, s2, s3), (c1, c2, c3) = np.sin(angles), np.cos(angles)
     rotation = np.array(

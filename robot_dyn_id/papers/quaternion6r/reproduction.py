@@ -15,10 +15,10 @@ from robot_dyn_id.arrays import Array
 from robot_dyn_id.dynamics.regressor import Motion
 from robot_dyn_id.loads.chain import CENTROIDAL, simulate_chain
 from robot_dyn_id.loads.chain_estimate import bound_deviations
-from robot_dyn_id.loads.chain_sensors import ChainWindow, HingeSensor, identify_from_sensors, sensor_problem
+from robot_dyn_id.loads.chain_sensors import ChainWindow, HingeSensor, identify_from_sensors, make_sensor_problem
 from robot_dyn_id.loads.wrench import wrench_regressor
 from robot_dyn_id.model.kinematics import Kinematics
-from robot_dyn_id.model.quaternions import quaternion_rates
+from robot_dyn_id.model.quaternions import compute_quaternion_rates
 from robot_dyn_id.papers.figures import Extent, Figure, Reproduction, Spread
 from robot_dyn_id.papers.quaternion6r.arm import (
     GRAVITY,
@@ -26,17 +26,17 @@ from robot_dyn_id.papers.quaternion6r.arm import (
     NOISE,
     PRINTED,
     SpaceArm,
-    accelerated,
-    body_by_body,
+    add_noise,
+    estimate_masses_by_direction,
+    estimate_noise_of,
     forward_form,
-    masses_by_direction,
-    noise_of,
-    swinging,
-    through_singular_posture,
-    to_digits,
-    with_noise,
+    identify_body_by_body,
+    make_accelerated_motion,
+    make_swinging,
+    move_through_singular_posture,
+    round_to_digits,
 )
-from robot_dyn_id.papers.quaternion6r.euler import angle_rates, rate_angles
+from robot_dyn_id.papers.quaternion6r.euler import compute_angle_rates, rate_angles
 from robot_dyn_id.parameters import INERTIAL_SYMBOLS
 from robot_dyn_id.progress import Progress, Stage
 from robot_dyn_id.report.drawing import Curve, Drawing, Panel
@@ -142,7 +142,7 @@ class NoisyRuns:
     def bound(self, arm: SpaceArm) -> Array:
         """Cramer-Rao bound of sigma for this noise of the wrenches and known motion [%], shape (6, 4)."""
         signals = arm.recorded(self.motion)
-        noise = np.array([[sizes["moment"], sizes["force"]] for sizes in noise_of(signals)])
+        noise = np.array([[sizes["moment"], sizes["force"]] for sizes in estimate_noise_of(signals)])
         return 100.0 * bound_deviations(arm.bodies(signals), noise, GRAVITY) / arm.truth
 
     def errors(self, arm: SpaceArm, draws: int) -> tuple[Array, Array, Array]:
@@ -151,21 +151,21 @@ class NoisyRuns:
         signals = arm.recorded(self.motion)
         sigma, ours, own = np.empty((3, draws, *arm.truth.shape))
         for draw in range(draws):
-            change = with_noise(np.random.default_rng(draw))
+            change = add_noise(np.random.default_rng(draw))
             read = [signal.changed(change, self.wrench_only) for signal in signals]
             found = arm.fitted(read, self.rate, precision) if self.wrench_only else arm.fitted_with_motion(read)
             sigma[draw] = np.where(np.isnan(found.values), np.nan, found.standard_deviations)
             ours[draw] = found.values - arm.truth
-            own[draw] = body_by_body(arm.bodies(read), precision) - arm.truth
+            own[draw] = identify_body_by_body(arm.bodies(read), precision) - arm.truth
         return tuple(100.0 * x / arm.truth for x in (sigma, ours, own))
 
 
-def noisy_runs() -> tuple[NoisyRuns, ...]:
+def simulate_noisy_runs() -> tuple[NoisyRuns, ...]:
     """Motions with noise of the wrenches, and of all signals."""
     motions = {
-        f"the paper's motion until {PRINTED[-1]:g} s": (accelerated, PRINTED[-1]),
-        f"the paper's motion, all its {LENGTH:g} s": (accelerated, LENGTH),
-        "all hinges swing for 10 s": (swinging, 10.0),
+        f"the paper's motion until {PRINTED[-1]:g} s": (make_accelerated_motion, PRINTED[-1]),
+        f"the paper's motion, all its {LENGTH:g} s": (make_accelerated_motion, LENGTH),
+        "all hinges swing for 10 s": (make_swinging, 10.0),
     }
     runs = []
     for wrench_only, noisy in ((True, "wrenches"), (False, "all signals")):
@@ -181,7 +181,7 @@ def reproduce(extent: Extent, progress: Progress) -> Reproduction:
     progress(Stage("the printed samples"))
     figures = _exact(arm)
     rounded = {
-        digits: ParameterErrors.from_values(arm.printed(accelerated(PRINTED), digits).values, arm.truth)
+        digits: ParameterErrors.from_values(arm.printed(make_accelerated_motion(PRINTED), digits).values, arm.truth)
         for digits in (8, 7, 6)
     }
     figures += rounded[7].below_published("7 digits")
@@ -190,13 +190,13 @@ def reproduce(extent: Extent, progress: Progress) -> Reproduction:
     for digits in (8, 6):
         figures.append(Figure(f"{digits} digits: largest error of inertia [%]", rounded[digits].relative))
     for digits in (7, 6):
-        own = body_by_body(arm.bodies(arm.rounded(accelerated(PRINTED), digits)), 10.0**-digits)
+        own = identify_body_by_body(arm.bodies(arm.rounded(make_accelerated_motion(PRINTED), digits)), 10.0**-digits)
         name = f"{digits} digits, body by body as in the paper: largest error of inertia [%]"
         figures.append(Figure(name, ParameterErrors.from_values(own, arm.truth).relative))
     fine = np.linspace(0.0, PRINTED[-1], 51)[1:]
     others = {
-        f"{OTHER_READING} rad/s^2": accelerated(PRINTED, OTHER_READING),
-        f"{len(fine)} samples": accelerated(fine),
+        f"{OTHER_READING} rad/s^2": make_accelerated_motion(PRINTED, OTHER_READING),
+        f"{len(fine)} samples": make_accelerated_motion(fine),
     }
     for name, motion in others.items():
         figures += ParameterErrors.from_values(arm.printed(motion, 7).values, arm.truth).below_published(
@@ -210,7 +210,7 @@ def reproduce(extent: Extent, progress: Progress) -> Reproduction:
     progress(Stage(f"{postures} random postures"))
     figures += _postures(arm, postures)
     sigmas, ratios = {}, []
-    for run in noisy_runs():
+    for run in simulate_noisy_runs():
         progress(Stage(f"0.1 % noise: {run.name}"))
         sigma, ours, own = run.errors(arm, max(DRAWS, extent.seeds))
         sigmas[run.name] = sigma.mean(axis=0)
@@ -233,7 +233,7 @@ def reproduce(extent: Extent, progress: Progress) -> Reproduction:
 
 def _exact(arm: SpaceArm) -> list[Figure]:
     """Figures from exact signals, and the entries that are not identifiable."""
-    signals = arm.recorded(accelerated(PRINTED))
+    signals = arm.recorded(make_accelerated_motion(PRINTED))
     found, bodies = arm.fitted(signals, 1.0 / PRINTED[0]), arm.bodies(signals)
     columns = wrench_regressor(bodies[0].motion(GRAVITY))[:3, CENTROIDAL[1:]].transpose(0, 2, 1).reshape(-1, 3)
     what = list(PUBLISHED)[-1]
@@ -277,9 +277,9 @@ def _exact(arm: SpaceArm) -> list[Figure]:
 
 def _tables(arm: SpaceArm) -> list[Figure]:
     """Tables 2 and 3 entry by entry: the paper's own fit from its signals with 7 digits."""
-    motion, precision = accelerated(PRINTED), 10.0**-PRINTED_DIGITS
+    motion, precision = make_accelerated_motion(PRINTED), 10.0**-PRINTED_DIGITS
     bodies = arm.bodies(arm.rounded(motion, PRINTED_DIGITS))
-    masses, own = masses_by_direction(bodies), body_by_body(bodies, precision)
+    masses, own = estimate_masses_by_direction(bodies), identify_body_by_body(bodies, precision)
     together = arm.fitted(arm.rounded(motion, PRINTED_DIGITS), 1.0 / PRINTED[0], precision)
     figures = []
     for body, (mass, *inertias) in enumerate(arm.truth):
@@ -304,10 +304,10 @@ def _entry(name: str, value: float, truth: float, other: float | str) -> Figure:
 
 def _angles(arm: SpaceArm) -> list[Figure]:
     """Euler angles and quaternions: singular postures, errors next to one, and computing time."""
-    motion, singular = accelerated(PRINTED), through_singular_posture(PRINTED, 0.0)
+    motion, singular = make_accelerated_motion(PRINTED), move_through_singular_posture(PRINTED, 0.0)
     first = simulate_chain(arm.model, motion, arm.frames)[0]
     frozen = np.isnan(rate_angles(first.rotation, first.rate, first.rate_change)[0]).any(axis=0)
-    usable = arm.bodies_of_angles(singular, to_digits(PRINTED_DIGITS))[0].wrench.shape[1]
+    usable = arm.bodies_of_angles(singular, round_to_digits(PRINTED_DIGITS))[0].wrench.shape[1]
     figures = [
         Figure(
             "Euler angles: samples of the paper's motion at which body 1 is singular, of 5",
@@ -321,13 +321,13 @@ def _angles(arm: SpaceArm) -> list[Figure]:
         ),
     ]
     for place, nearest in {"at": 0.0, "1e-6 rad from": 1e-6, "far from": None}.items():
-        passed = motion if nearest is None else through_singular_posture(PRINTED, nearest)
+        passed = motion if nearest is None else move_through_singular_posture(PRINTED, nearest)
         chains = {
             "quaternions": arm.bodies(arm.rounded(passed, PRINTED_DIGITS)),
-            "Euler angles": arm.bodies_of_angles(passed, to_digits(PRINTED_DIGITS)),
+            "Euler angles": arm.bodies_of_angles(passed, round_to_digits(PRINTED_DIGITS)),
         }
         errors = {
-            name: 100.0 * np.abs(body_by_body(bodies, 10.0**-PRINTED_DIGITS) / arm.truth - 1.0)[1:, 1:].max()
+            name: 100.0 * np.abs(identify_body_by_body(bodies, 10.0**-PRINTED_DIGITS) / arm.truth - 1.0)[1:, 1:].max()
             for name, bodies in chains.items()
         }
         for name, error in errors.items():
@@ -339,8 +339,8 @@ def _angles(arm: SpaceArm) -> list[Figure]:
     unit = quaternion / np.linalg.norm(quaternion, axis=0)
     for _ in range(5):
         for name, turn, given in (
-            ("quaternions", quaternion_rates, unit),
-            ("Euler angles", angle_rates, angles),
+            ("quaternions", compute_quaternion_rates, unit),
+            ("Euler angles", compute_angle_rates, angles),
         ):
             start = time.process_time()
             turn(given, given, given)
@@ -352,7 +352,7 @@ def _angles(arm: SpaceArm) -> list[Figure]:
 
 def _sensors(arm: SpaceArm) -> list[Figure]:
     """Fewer sensors than the paper's: one under the base, with the torques of all joints, and all but one."""
-    motion = swinging(10.0 / SAMPLES * np.arange(1, SAMPLES + 1, dtype=np.float64))
+    motion = make_swinging(10.0 / SAMPLES * np.arange(1, SAMPLES + 1, dtype=np.float64))
     bodies = arm.bodies(arm.recorded(motion))
     turned = Kinematics(arm.model).poses(motion.q).rotation
     axes = [(turned[:, number] @ arm.model.axis[number]).T for number in range(len(bodies))]
@@ -361,7 +361,7 @@ def _sensors(arm: SpaceArm) -> list[Figure]:
 
     def count(sensors: Sequence[HingeSensor]) -> tuple[int, int]:
         """Number of independent combinations of the 24 inertias, and of those that are identifiable one by one."""
-        problem = sensor_problem(lambda: [ChainWindow(bodies, sensors)], GRAVITY, CENTROIDAL, SAMPLES / 10.0)
+        problem = make_sensor_problem(lambda: [ChainWindow(bodies, sensors)], GRAVITY, CENTROIDAL, SAMPLES / 10.0)
         found = identify_from_sensors(problem, CENTROIDAL)
         return found.rank, arm.truth.size - len(found.not_excited)
 
@@ -399,13 +399,13 @@ def _postures(arm: SpaceArm, count: int) -> list[Figure]:
     rng, ours, own = np.random.default_rng(0), [], []
     precision = 10.0**-PRINTED_DIGITS
     for _ in range(count):
-        motion = accelerated(
+        motion = make_accelerated_motion(
             np.sort(rng.uniform(0.2, LENGTH, len(PRINTED))), posture=rng.uniform(-np.pi, np.pi, 6).tolist()
         )
         signals = arm.rounded(motion, PRINTED_DIGITS)
         found = arm.fitted(signals, 1.0 / PRINTED[0], precision).values
         ours.append(ParameterErrors.from_values(found, arm.truth))
-        own.append(ParameterErrors.from_values(body_by_body(arm.bodies(signals), precision), arm.truth))
+        own.append(ParameterErrors.from_values(identify_body_by_body(arm.bodies(signals), precision), arm.truth))
     name = f"{count} random postures and times, 7 digits"
     below = [error.inertia < PUBLISHED["inertia [kg m^2]"] for error in ours]
     largest, others = (np.array([error.relative for error in errors]) for errors in (ours, own))
@@ -441,7 +441,7 @@ def _noisy(run: NoisyRuns, sigma: Array, bound: Array, ours: Array, own: Array) 
     worst = f"the largest is {('J11', 'J22', 'J33')[column]} of body {body + 1}"
     if least.max() > TARGETS["sigma"]:
         worst += "; no unbiased estimate reaches 5 %: see the bound"
-    low, high = rms_interval(float(errors.max()), len(ours))
+    low, high = compute_rms_interval(float(errors.max()), len(ours))
     better = float(np.exp(np.mean(np.log(_rms(ours) / _rms(own))[:, 1:], where=IDENTIFIABLE[:, 1:])))
     return [
         Figure(
@@ -467,7 +467,7 @@ def _noisy(run: NoisyRuns, sigma: Array, bound: Array, ours: Array, own: Array) 
     ]
 
 
-def rms_interval(rms: float, runs: int) -> tuple[float, float]:
+def compute_rms_interval(rms: float, runs: int) -> tuple[float, float]:
     """95 % interval of the standard deviation of normal errors of mean 0 (chi-squared), from their rms of all runs."""
     least, most = chi2.ppf((0.025, 0.975), runs)
     return rms * math.sqrt(runs / most), rms * math.sqrt(runs / least)
@@ -481,7 +481,7 @@ def _rms(errors: Array) -> Array:
 def _poses(arm: SpaceArm) -> Drawing:
     """Draw the change of pose along the paper's motion, from the side and from above (Fig. 2)."""
     times = np.array([0.0, *PRINTED, LENGTH])
-    bodies = arm.bodies(arm.recorded(accelerated(times)))
+    bodies = arm.bodies(arm.recorded(make_accelerated_motion(times)))
     tip = bodies[-1].hinge + 2.0 * (bodies[-1].position - bodies[-1].hinge)
     points = np.stack([*(body.hinge for body in bodies), tip])
     panels = []
@@ -494,7 +494,7 @@ def _poses(arm: SpaceArm) -> Drawing:
 def _wrenches(arm: SpaceArm) -> Drawing:
     """Draw force and moment in the hinges along the paper's motion."""
     t = np.linspace(0.0, LENGTH, 201)
-    signals = arm.recorded(accelerated(t))
+    signals = arm.recorded(make_accelerated_motion(t))
 
     def sizes(name: str) -> tuple[Curve, ...]:
         return tuple(

@@ -21,9 +21,9 @@ from robot_dyn_id.papers.space6r.trials import (
     VELOCITIES,
     Outcome,
     Trials,
-    cost,
-    error,
-    seconds,
+    compute_cost,
+    compute_error,
+    measure_seconds,
 )
 
 RATIOS = {"lm": 0.788, "lm, random start": 0.788, SWARM: 0.526}
@@ -81,22 +81,22 @@ PERCENT = 0.0005
 UNPRINTED = "depends on box, start, first mu and lengths of the searches, which are not printed"
 
 
-def figures_of_methods(trials: Trials) -> Iterator[Figure]:
+def list_figures_of_methods(trials: Trials) -> Iterator[Figure]:
     """Error of every method; one that does not converge counts with its last point."""
     for name in trials.outcomes:
         if name != TRUTH:
-            middle = [trials.spread(name, what).median for what in (cost, seconds)]
+            middle = [trials.spread(name, what).median for what in (compute_cost, measure_seconds)]
             yield Figure.from_spread(
                 f"noise x {trials.level:g}, {name}: error of the torque [N m]",
-                trials.spread(name, error),
+                trials.spread(name, compute_error),
                 why="medians: cost {:.6g}, {:.2g} s".format(*middle) + REMARKS.get(name, ""),
             )
 
 
-def figures_of_goals(trials: Trials) -> Iterator[Figure]:
+def list_figures_of_goals(trials: Trials) -> Iterator[Figure]:
     """This package next to the paper's PSO-LM."""
-    title, worst = f"noise x {trials.level:g}: ", trials.ratio("separable", HYBRID, cost)
-    failed = trials.spread(HYBRID, cost).failed
+    title, worst = f"noise x {trials.level:g}: ", trials.ratio("separable", HYBRID, compute_cost)
+    failed = trials.spread(HYBRID, compute_cost).failed
     yield Figure(
         f"{title}cost of separable over {HYBRID}, worst draw",
         float(worst.values.max()),
@@ -104,7 +104,7 @@ def figures_of_goals(trials: Trials) -> Iterator[Figure]:
         target=TARGETS["cost"],
         why=f"median {worst.median:.6g}; {failed} of {worst.draws} runs of {HYBRID} end without convergence",
     )
-    faster = trials.ratio(HYBRID, "separable", seconds)
+    faster = trials.ratio(HYBRID, "separable", measure_seconds)
     yield Figure(
         f"{title}time of {HYBRID} over separable, median",
         faster.median,
@@ -117,7 +117,7 @@ def figures_of_goals(trials: Trials) -> Iterator[Figure]:
         for peer in peers:
             yield Figure.from_spread(
                 f"{title}error of {name} over {peer}",
-                trials.ratio(name, peer, error),
+                trials.ratio(name, peer, compute_error),
                 rerun=1.0,
                 better="lower",
                 target=TARGETS["map"] if (name, peer) == ("map_constants", HYBRID) else None,
@@ -125,7 +125,7 @@ def figures_of_goals(trials: Trials) -> Iterator[Figure]:
             )
 
 
-def figures_of_claims(trials: Trials, missing: dict[str, str]) -> Iterator[Figure]:
+def list_figures_of_claims(trials: Trials, missing: dict[str, str]) -> Iterator[Figure]:
     """Ratios that the paper prints; neither side is the better one: they are to be met.
 
     Args:
@@ -133,7 +133,7 @@ def figures_of_claims(trials: Trials, missing: dict[str, str]) -> Iterator[Figur
         missing: key of `NOT_RUN` of each method that was not run.
     """
     title = f"noise x {trials.level:g}: "
-    for ratios, what, of in ((RATIOS, error, "error"), (TIMES, seconds, "time")):
+    for ratios, what, of in ((RATIOS, compute_error, "error"), (TIMES, measure_seconds, "time")):
         for peer, printed in ratios.items():
             name = f"{title}{of} of {HYBRID} over {peer}"
             if peer in trials.outcomes:
@@ -143,7 +143,7 @@ def figures_of_claims(trials: Trials, missing: dict[str, str]) -> Iterator[Figur
                 yield Figure.not_run(name, missing[peer], published=printed, agreement=PERCENT)
 
 
-def figures_of_table_2(trials: Trials) -> Iterator[Figure]:
+def list_figures_of_table_2(trials: Trials) -> Iterator[Figure]:
     """Table 2, joint by joint: what noise of the paper's size allows, at the parameters that were found."""
     for name, printed in TABLE_2.items():
         for joint, value in enumerate(printed):
@@ -183,20 +183,20 @@ def figures_of_table_2(trials: Trials) -> Iterator[Figure]:
     )
 
 
-def figures_at_table_1(trials: Trials) -> Iterator[Figure]:
+def list_figures_at_table_1(trials: Trials) -> Iterator[Figure]:
     """Comparison at the Stribeck velocities of Table 1, which only 1 kHz shows."""
     title = f"vb of Table 1, 1 kHz, noise x {trials.level:g}: "
     for name in trials.outcomes:
         if name != TRUTH:
-            middle = [trials.spread(name, what).median for what in (cost, seconds)]
+            middle = [trials.spread(name, what).median for what in (compute_cost, measure_seconds)]
             yield Figure.from_spread(
                 f"{title}{name}: error of the torque [N m]",
-                trials.spread(name, error),
+                trials.spread(name, compute_error),
                 why="medians: cost {:.6g}, {:.2g} s".format(*middle) + REMARKS.get(name, ""),
             )
     yield Figure(
         f"{title}cost of separable over lm, worst draw",
-        float(trials.ratio("separable", "lm", cost).values.max()),
+        float(trials.ratio("separable", "lm", compute_cost).values.max()),
         better="lower",
         target=TARGETS["cost"],
         why="lm begins at the nominal numbers, separable at none",
@@ -207,7 +207,7 @@ def figures_at_table_1(trials: Trials) -> Iterator[Figure]:
         if peer in trials.outcomes:
             yield Figure.from_spread(
                 title_of_pair,
-                trials.ratio(name, peer, error),
+                trials.ratio(name, peer, compute_error),
                 rerun=1.0,
                 better="lower",
                 conditions=_differences(name, trials.level),
@@ -223,13 +223,13 @@ def _differences(name: str, level: float) -> str:
     return "; ".join(part for part in (CHOSEN, quiet, NEAR if name.startswith("map") else "") if part)
 
 
-def figures_of_known_gravity(outcomes: Sequence[tuple[Outcome, Outcome, Outcome]]) -> Iterator[Figure]:
+def list_figures_of_known_gravity(outcomes: Sequence[tuple[Outcome, Outcome, Outcome]]) -> Iterator[Figure]:
     """Eq. 4, a known gravity torque subtracted: errors with the true one, the nominal one, and without this step."""
     names = ("of the true robot", "of the nominal robot", "identified with the rest")
     for name, column in zip(names, zip(*outcomes, strict=True), strict=True):
         yield Figure.from_spread(
             f"eq. 4, gravity {name}: error of the torque [N m]",
-            Spread(np.array([error(outcome) for outcome in column])),
+            Spread(np.array([compute_error(outcome) for outcome in column])),
             why="separable, noise x 0.1; a nominal G^ keeps its error, which no fit of the rest removes",
         )
 

@@ -8,15 +8,23 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from robot_dyn_id.arrays import Array
-from robot_dyn_id.dynamics.base_parameters import base_parameters
+from robot_dyn_id.dynamics.base_parameters import compute_base_parameters
 from robot_dyn_id.dynamics.problem import UnfilteredProblem
-from robot_dyn_id.dynamics.regressor import Motion, Regressor, joint_coordinates
+from robot_dyn_id.dynamics.regressor import Motion, Regressor, make_joint_coordinates
 from robot_dyn_id.dynamics.terms import Coulomb, ImprovedStribeck, TemperatureCoulomb, Term
 from robot_dyn_id.estimators import OrdinaryLeastSquares, WeightedLeastSquares
 from robot_dyn_id.estimators.constants.derived import ConstantDerivatives
 from robot_dyn_id.estimators.factors import Solution
 from robot_dyn_id.papers.inputs import model_of
-from robot_dyn_id.papers.space6r.trials import NOISE, RATE, TABLE_1, VELOCITIES, NoisyTrial, parameters, regressor_of
+from robot_dyn_id.papers.space6r.trials import (
+    NOISE,
+    RATE,
+    TABLE_1,
+    VELOCITIES,
+    NoisyTrial,
+    list_parameters,
+    make_regressor_of,
+)
 
 WEIGHTLESS = (0.0, 0.0, 0.0)
 
@@ -37,19 +45,21 @@ LEAST_BREAKAWAY = 1.2
 """Smallest fb / fc of the bound on Stribeck velocities: at the 1.02 of joint 2, vb is hardly identifiable."""
 
 
-def ranks(gravity: tuple[float, float, float]) -> tuple[int, ...]:
+def compute_ranks(gravity: tuple[float, float, float]) -> tuple[int, ...]:
     """Identifiable parameters of the bodies, then with rotors, springs, linear friction, and fb and vb besides."""
     model = model_of("space6r", gravity)
-    whole = regressor_of(model, np.array(VELOCITIES))
+    whole = make_regressor_of(model, np.array(VELOCITIES))
     rotors, springs, friction = whole.terms[:6], whole.terms[6:12], whole.terms[12:]
-    counts = [len(base_parameters(Regressor(model, terms)).names) for terms in ((), rotors, (*rotors, *springs))]
+    counts = [
+        len(compute_base_parameters(Regressor(model, terms)).names) for terms in ((), rotors, (*rotors, *springs))
+    ]
     full = Regressor(model, (*whole.terms, *((coordinate, ConstantDerivatives(term)) for coordinate, term in friction)))
     nonlinear = np.array([name.startswith(("dfi", "stribeck_velocity")) for name in full.names])
-    chosen = base_parameters(full, order=np.argsort(nonlinear, kind="stable").tolist()).independent
+    chosen = compute_base_parameters(full, order=np.argsort(nonlinear, kind="stable").tolist()).independent
     return (*counts, int(np.count_nonzero(~nonlinear[chosen])), len(chosen))
 
 
-def velocity_deviations(velocity: float, motion: Motion) -> Array:
+def compute_velocity_deviations(velocity: float, motion: Motion) -> Array:
     """Cramer-Rao bound of the standard deviation of log(vb), joint by joint, rigid parameters known, shape (6,).
 
     The friction is that of Table 1 with fb at least `LEAST_BREAKAWAY` fc.
@@ -102,7 +112,7 @@ def _law() -> ImprovedStribeck:
 def _fitted(speeds: Array, names: tuple[str, ...], terms: tuple[Term, ...], rng: np.random.Generator) -> Array:
     """Friction parameters of joint 1 and their standard deviations, from runs at constant speeds, shape (p, 2)."""
     model = model_of("space6r", held={f"joint{number}": 0.0 for number in range(2, 7)})
-    (joint,), heat = joint_coordinates(model), TemperatureCoulomb(0.0, REFERENCE)
+    (joint,), heat = make_joint_coordinates(model), TemperatureCoulomb(0.0, REFERENCE)
     grid, count = np.meshgrid(speeds, TEMPERATURES), round(STAY * RATE)
     dq, temperature = (np.repeat(values.ravel(), count)[None] for values in grid)
     still = np.zeros_like(dq)
@@ -146,7 +156,7 @@ class Weightless:
 
 def _friction_share(trial: NoisyTrial, motion: Motion) -> Array:
     whole = trial.regressor
-    nominal, friction = parameters(whole.model)[0], 10 * 6 + 12
+    nominal, friction = list_parameters(whole.model)[0], 10 * 6 + 12
     own = np.where(np.arange(len(nominal)) < friction, 0.0, nominal)
     size = [np.sqrt(np.mean(whole.torque(motion, values) ** 2, axis=1)) for values in (own, nominal)]
     return np.asarray(size[0] / size[1])

@@ -25,12 +25,12 @@ EPOCHS = 5000
 """Largest number of epochs: training stops earlier, when the loss has not decreased for ten of them."""
 
 
-def network(name: str) -> Method:
+def make_network(name: str) -> Method:
     """One of `NETWORKS` as a method of the comparison."""
-    return lambda trial: trained(trial, NETWORKS[name])
+    return lambda trial: train_network(trial, NETWORKS[name])
 
 
-def trained(trial: NoisyTrial, tolerance: float) -> Outcome:
+def train_network(trial: NoisyTrial, tolerance: float) -> Outcome:
     """Train on the recorded motion and predict along the other one (needs scikit-learn).
 
     Args:

@@ -11,13 +11,13 @@ from robot_dyn_id.arrays import Array
 from robot_dyn_id.dynamics.regressor import Motion
 from robot_dyn_id.dynamics.terms import ImprovedStribeck, RotorInertia
 from robot_dyn_id.estimators import Separable
-from robot_dyn_id.excitation import random_fourier
+from robot_dyn_id.excitation import draw_random_fourier
 from robot_dyn_id.identification.pipeline import identify
 from robot_dyn_id.identification.settings import Settings
 from robot_dyn_id.online.monitoring import ResidualMonitor
 from robot_dyn_id.papers.inputs import model_of
-from robot_dyn_id.papers.space6r.trials import NOISE, RATE, VELOCITIES, parameters, regressor_of
-from robot_dyn_id.simulation.sensors import Sensors, sample_times, simulated_recording
+from robot_dyn_id.papers.space6r.trials import NOISE, RATE, VELOCITIES, list_parameters, make_regressor_of
+from robot_dyn_id.simulation.sensors import Sensors, sample_times, simulate_recording
 from robot_dyn_id.version import __version__
 
 WEIGHTLESS = (0.0, 0.0, 0.0)
@@ -57,12 +57,17 @@ class FrictionRise:
     def from_seed(cls, seed: int) -> FrictionRise:
         """Identify a weightless robot, let it move, and let the breakaway torque of a joint rise."""
         model, rng = model_of("space6r", WEIGHTLESS), np.random.default_rng(seed)
-        truth, velocities = parameters(model, rng)
-        regressor = regressor_of(model, velocities)
+        truth, velocities = list_parameters(model, rng)
+        regressor = make_regressor_of(model, velocities)
         sensors = Sensors(LEVEL * NOISE, 0.0, 1e-4)
         data = [
-            simulated_recording(
-                regressor, truth, random_fourier(model, number, PERIOD), sample_times(3.0 * PERIOD, RATE), sensors, seed
+            simulate_recording(
+                regressor,
+                truth,
+                draw_random_fourier(model, number, PERIOD),
+                sample_times(3.0 * PERIOD, RATE),
+                sensors,
+                seed,
             )
             for number in (1, 2)
         ]
@@ -73,7 +78,7 @@ class FrictionRise:
         rise = RISE * (truth[place] + truth[place - 1])
         risen[place] += rise
         t = np.arange(0.0, END, 1.0 / RATE)
-        motion = Motion(*random_fourier(model, 3, PERIOD).evaluate(t % PERIOD)[:3])
+        motion = Motion(*draw_random_fourier(model, 3, PERIOD).evaluate(t % PERIOD)[:3])
         torque = np.where(t < CHANGE, regressor.torque(motion, truth), regressor.torque(motion, risen))
         torque += sensors.effort[:, None] * rng.normal(size=torque.shape)
         return cls._reported(ResidualMonitor(known, CUTOFF, WINDOW), t, motion, torque, rise)

@@ -41,7 +41,7 @@ MAX_SWARMS = 3
 """Most swarms of PSO-LM, which keeps the end with the lowest F."""
 
 
-def from_columns(values: Array, velocities: Array) -> Array:
+def convert_from_columns(values: Array, velocities: Array) -> Array:
     """The 108 numbers from the parameters of all columns, whose second friction parameter is fb - fc."""
     numbers = np.concatenate([values, velocities])
     friction = numbers[RIGID:-JOINTS].reshape(JOINTS, FRICTION)
@@ -49,7 +49,7 @@ def from_columns(values: Array, velocities: Array) -> Array:
     return numbers
 
 
-def to_columns(numbers: Array) -> tuple[Array, Array]:
+def convert_to_columns(numbers: Array) -> tuple[Array, Array]:
     """Parameters of all columns, shape (102,), and vb, shape (6,), from the 108 numbers."""
     values = numbers[:-JOINTS].copy()
     friction = values[RIGID:].reshape(JOINTS, FRICTION)
@@ -174,7 +174,7 @@ class Ended:
     exceeded: bool = False
 
 
-def marquardt(space: AllNumbers, start: Array, max_damping: float = np.inf) -> Ended:
+def run_marquardt(space: AllNumbers, start: Array, max_damping: float = np.inf) -> Ended:
     """Levenberg-Marquardt with J'J + mu I, mu halved after a successful step and doubled otherwise (eq. 17 to 19).
 
     Args:
@@ -213,7 +213,7 @@ def _normal_equations(space: AllNumbers, numbers: Array) -> tuple[Array, Array]:
     return normal, gradient
 
 
-def filtered(space: AllNumbers, nominal: Array, noise: Array) -> Ended:
+def run_kalman_filter(space: AllNumbers, nominal: Array, noise: Array) -> Ended:
     """Extended Kalman filter of constant numbers, sample by sample, every torque a measurement.
 
     Args:

@@ -11,22 +11,22 @@ import numpy as np
 from robot_dyn_id.arrays import Array
 from robot_dyn_id.dynamics.regressor import Motion
 from robot_dyn_id.dynamics.terms import ImprovedStribeck, RotorInertia
-from robot_dyn_id.excitation import random_fourier
+from robot_dyn_id.excitation import draw_random_fourier
 from robot_dyn_id.excitation.design.objectives import condition_raw
 from robot_dyn_id.excitation.design.planning import DesignTask
 from robot_dyn_id.excitation.trajectory import Repeated
-from robot_dyn_id.files.shared import shared_file
+from robot_dyn_id.files.shared import find_shared_file
 from robot_dyn_id.files.trajectory import read_trajectory
 from robot_dyn_id.model.robot import STANDARD_GRAVITY
-from robot_dyn_id.papers.figures import Extent, Figure, Reproduction, Spread, missing_extra
-from robot_dyn_id.papers.inputs import designed, model_of, plan_of, settings_of
+from robot_dyn_id.papers.figures import Extent, Figure, Reproduction, Spread, find_missing_extra
+from robot_dyn_id.papers.inputs import model_of, optimize_design, plan_of, read_settings_of
 from robot_dyn_id.papers.space6r.comparison import (
-    figures_at_table_1,
-    figures_of_claims,
-    figures_of_goals,
-    figures_of_known_gravity,
-    figures_of_methods,
-    figures_of_table_2,
+    list_figures_at_table_1,
+    list_figures_of_claims,
+    list_figures_of_goals,
+    list_figures_of_known_gravity,
+    list_figures_of_methods,
+    list_figures_of_table_2,
 )
 from robot_dyn_id.papers.space6r.effects import (
     ALPHA,
@@ -35,12 +35,12 @@ from robot_dyn_id.papers.space6r.effects import (
     Heat,
     Remainder,
     Weightless,
-    ranks,
-    velocity_deviations,
+    compute_ranks,
+    compute_velocity_deviations,
 )
-from robot_dyn_id.papers.space6r.network import NETWORKS, network
+from robot_dyn_id.papers.space6r.network import NETWORKS, make_network
 from robot_dyn_id.papers.space6r.orbit import JOINT, RISE, FrictionRise
-from robot_dyn_id.papers.space6r.shown import drawings, notes
+from robot_dyn_id.papers.space6r.shown import draw_all, list_notes
 from robot_dyn_id.papers.space6r.trials import (
     HYBRID,
     KALMAN,
@@ -56,7 +56,7 @@ from robot_dyn_id.papers.space6r.trials import (
     Method,
     NoisyTrial,
     Trials,
-    states,
+    sample_states,
 )
 from robot_dyn_id.progress import Progress, Stage
 
@@ -101,27 +101,29 @@ def plan(**given: object) -> DesignTask:
     Args:
         given: replacements of keys of the design file.
     """
-    return plan_of(settings_of("space6r", **given), model_of("space6r"), (RotorInertia(), ImprovedStribeck()))
+    return plan_of(read_settings_of("space6r", **given), model_of("space6r"), (RotorInertia(), ImprovedStribeck()))
 
 
-def conditions(rate: float = RATE, velocities: tuple[float, ...] = VELOCITIES) -> Conditions:
+def list_conditions(rate: float = RATE, velocities: tuple[float, ...] = VELOCITIES) -> Conditions:
     """Conditions of the comparisons on the ground.
 
     Args:
         rate: sample rate [Hz].
         velocities: nominal Stribeck velocities [rad/s].
     """
-    excitation = read_trajectory(shared_file(MOTION)).excitation
+    excitation = read_trajectory(find_shared_file(MOTION)).excitation
     cycle = excitation.cycle if isinstance(excitation, Repeated) else excitation
-    motion, other = (states(x, rate) for x in (cycle, random_fourier(model_of("space6r"), OTHER, OTHER_PERIOD)))
+    motion, other = (
+        sample_states(x, rate) for x in (cycle, draw_random_fourier(model_of("space6r"), OTHER, OTHER_PERIOD))
+    )
     return Conditions(motion, other, rate, velocities=velocities)
 
 
 def slow_methods(full: bool) -> tuple[dict[str, Method], dict[str, str]]:
     """Methods that search for minutes and can be run, and the key of `NOT_RUN` of the others."""
-    lacking = {name: missing_extra("network", full) for name in NETWORKS}
-    lacking |= {"ga": missing_extra("search", full), SLOW_SWARM: "" if full else "full"}
-    methods = {**SLOW, **{name: network(name) for name in NETWORKS}}
+    lacking = {name: find_missing_extra("network", full) for name in NETWORKS}
+    lacking |= {"ga": find_missing_extra("search", full), SLOW_SWARM: "" if full else "full"}
+    methods = {**SLOW, **{name: make_network(name) for name in NETWORKS}}
     missing = {name: key for name, key in lacking.items() if key}
     return {name: method for name, method in methods.items() if name not in missing}, missing
 
@@ -131,40 +133,44 @@ def reproduce(extent: Extent, progress: Progress) -> Reproduction:
     progress(Stage("identifiable parameters"))
     figures = list(_of_ranks())
     progress(Stage("excitation"))
-    given = conditions()
+    given = list_conditions()
     figures += _of_excitation(given.motion, extent)
     slow, missing = slow_methods(extent.full)
     methods = {name: (method, extent.seeds) for name, method in {**PAPER, **OURS}.items()}
     methods |= {name: (method, extent.slow_seeds) for name, method in slow.items()}
     levels = [Trials.from_methods(level, given, methods, progress) for level in LEVELS]
     for trials in levels:
-        figures += [*figures_of_methods(trials), *figures_of_goals(trials), *figures_of_claims(trials, missing)]
+        figures += [
+            *list_figures_of_methods(trials),
+            *list_figures_of_goals(trials),
+            *list_figures_of_claims(trials, missing),
+        ]
         figures += [
             Figure.not_run(f"noise x {trials.level:g}, {name}: error of the torque [N m]", key)
             for name, key in missing.items()
         ]
-    figures += figures_of_table_2(levels[0])
+    figures += list_figures_of_table_2(levels[0])
     for level in LEVELS:
-        figures += figures_at_table_1(at_table_1(level, extent, progress))
+        figures += list_figures_at_table_1(compare_at_table_1(level, extent, progress))
     progress(Stage("known gravity, friction in orbit, Stribeck velocities, temperature"))
     quiet = levels[1]
-    figures += figures_of_known_gravity(
+    figures += list_figures_of_known_gravity(
         [
             (trial.with_known_gravity(True), trial.with_known_gravity(False), outcome)
             for trial, outcome in zip(quiet.trials, quiet.outcomes["separable"], strict=True)
         ]
     )
-    figures += [*figures_in_orbit(extent.slow_seeds), *_of_remainder(), *_of_velocities(quiet, given.motion)]
+    figures += [*list_figures_in_orbit(extent.slow_seeds), *_of_remainder(), *_of_velocities(quiet, given.motion)]
     figures += [*_of_temperature(), *_of_weight(levels[0].trials[0])]
-    return Reproduction("space6r", SOURCE, tuple(figures), notes(quiet), drawings(levels))
+    return Reproduction("space6r", SOURCE, tuple(figures), list_notes(quiet), draw_all(levels))
 
 
-def at_table_1(level: float, extent: Extent, progress: Progress) -> Trials:
+def compare_at_table_1(level: float, extent: Extent, progress: Progress) -> Trials:
     """Compare the methods at the Stribeck velocities of Table 1 and 1 kHz."""
     paper = (*FEW, HYBRID) if extent.full else FEW
     methods = {**{name: PAPER[name] for name in paper}, **OURS}
     drawn = {name: (method, extent.seeds) for name, method in methods.items()}
-    return Trials.from_methods(level, conditions(FAST_RATE, TABLE_1["vb"]), drawn, progress)
+    return Trials.from_methods(level, list_conditions(FAST_RATE, TABLE_1["vb"]), drawn, progress)
 
 
 def _of_excitation(motion: Motion, extent: Extent) -> Iterator[Figure]:
@@ -174,23 +180,23 @@ def _of_excitation(motion: Motion, extent: Extent) -> Iterator[Figure]:
     name = "condition number of the excitation, 64 columns"
     yield Figure(f"{name}: {MOTION}", value, better="lower", target=TARGETS["condition"], why=unprinted)
     for harmonics in HARMONICS:
-        found = designed("space6r", plan(harmonics=harmonics), search=SHORT)
+        found = optimize_design("space6r", plan(harmonics=harmonics), search=SHORT)
         yield Figure(
             f"{name}: short search, {harmonics} harmonics",
             found.condition_numbers["none"],
             why="the paper's rule: as many harmonics as lower it; a search ends elsewhere on another processor",
         )
-    missing = missing_extra("search", extent.full)
+    missing = find_missing_extra("search", extent.full)
     if missing:
         yield Figure.not_run(f"{name}: genetic algorithm, as the paper", missing)
     else:
-        found = designed("space6r", plan(), optimizer="genetic")
+        found = optimize_design("space6r", plan(), optimizer="genetic")
         yield Figure(f"{name}: genetic algorithm, as the paper", found.condition_numbers["none"])
 
 
 def _of_ranks() -> Iterator[Figure]:
     for place, gravity in (("on the ground", STANDARD_GRAVITY), ("without weight", WEIGHTLESS)):
-        found = ranks(gravity)
+        found = compute_ranks(gravity)
         for part, rank, expected in zip(PARTS, found, RANKS[place], strict=True):
             yield Figure(f"identifiable {place}: {part}", rank, target=expected)
         yield Figure(
@@ -205,7 +211,7 @@ def _of_velocities(trials: Trials, motion: Motion) -> Iterator[Figure]:
     for velocity in (0.001, 0.0055, 0.05):
         yield Figure(
             f"vb = {velocity:g}: least deviation of vb / vb, worst joint",
-            float(velocity_deviations(velocity, motion).max()),
+            float(compute_velocity_deviations(velocity, motion).max()),
             why="Cramer-Rao bound, rigid parameters known, noise x 1, 100 Hz; fb is taken for "
             f"{LEAST_BREAKAWAY:g} fc where it is less in the table",
         )
@@ -233,7 +239,7 @@ def _of_remainder() -> Iterator[Figure]:
     )
 
 
-def figures_in_orbit(draws: int) -> Iterator[Figure]:
+def list_figures_in_orbit(draws: int) -> Iterator[Figure]:
     """Estimated rise of a breakaway torque and the time to its detection, one robot for each draw."""
     found = [FrictionRise.from_seed(seed) for seed in range(draws)]
     lost = sum(math.isinf(one.delay) for one in found)

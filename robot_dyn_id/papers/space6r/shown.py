@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from robot_dyn_id.papers.space6r.trials import RATE, TRUTH, Trials, error
+from robot_dyn_id.papers.space6r.trials import RATE, TRUTH, Trials, compute_error
 from robot_dyn_id.report.drawing import Curve, Drawing, Panel
 
 SHOWN = "map_constants"
@@ -17,7 +17,7 @@ REPORTED = "separable, weighted"
 """Method whose parameters are listed: no prior has a share in them."""
 
 
-def notes(trials: Trials) -> tuple[str, ...]:
+def list_notes(trials: Trials) -> tuple[str, ...]:
     """Friction of every joint with standard deviations, and the unidentifiable columns."""
     trial, found = trials.trials[0], trials.outcomes[REPORTED][0].estimate
     lines = ["cost: half of the sum of squared residuals, all rows alike; time: of the CPU; medians of the seeds"]
@@ -45,7 +45,7 @@ def notes(trials: Trials) -> tuple[str, ...]:
     return tuple(lines)
 
 
-def drawings(levels: Sequence[Trials]) -> tuple[Drawing, ...]:
+def draw_all(levels: Sequence[Trials]) -> tuple[Drawing, ...]:
     """Motion and torques of the validation (Fig. 4 and 5), courses of the searches, and errors by method (Fig. 2)."""
     return _motion(levels[0]), _torques(levels[0]), _courses(levels), _errors(levels)
 
@@ -101,7 +101,7 @@ def _errors(levels: Sequence[Trials]) -> Drawing:
     panels = []
     for trials in levels:
         names = [name for name in trials.outcomes if name != TRUTH]
-        errors = [trials.spread(name, error).values for name in names]
+        errors = [trials.spread(name, compute_error).values for name in names]
         x = np.repeat(np.arange(len(names)), [len(values) for values in errors]).astype(np.float64)
         curve = Curve("", x, np.concatenate(errors), "points")
         ticks = tuple(name.replace(", ", "\n").replace("_", "_\n") for name in names)

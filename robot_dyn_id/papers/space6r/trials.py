@@ -10,10 +10,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from robot_dyn_id.arrays import Array
-from robot_dyn_id.dynamics.base_parameters import base_parameters
-from robot_dyn_id.dynamics.prior import Prior, inertial_scales, term_scales
+from robot_dyn_id.dynamics.base_parameters import compute_base_parameters
+from robot_dyn_id.dynamics.prior import Prior, find_inertial_scales, find_term_scales
 from robot_dyn_id.dynamics.problem import UnfilteredProblem
-from robot_dyn_id.dynamics.regressor import Motion, Regressor, joint_coordinates
+from robot_dyn_id.dynamics.regressor import Motion, Regressor, make_joint_coordinates
 from robot_dyn_id.dynamics.terms import ImprovedStribeck, RotorInertia, Spring, Term
 from robot_dyn_id.errors import ConvergenceError
 from robot_dyn_id.estimators import (
@@ -35,10 +35,10 @@ from robot_dyn_id.papers.space6r.published import (
     MAX_SWARMS,
     AllNumbers,
     Ended,
-    filtered,
-    from_columns,
-    marquardt,
-    to_columns,
+    convert_from_columns,
+    convert_to_columns,
+    run_kalman_filter,
+    run_marquardt,
 )
 from robot_dyn_id.parameters import BaseParameters
 from robot_dyn_id.progress import Progress, Stage
@@ -75,15 +75,15 @@ ZERO = 1e-3
 """Prior uncertainty of a parameter that is zero in the table, as a fraction of the size of its body."""
 
 
-def regressor_of(model: RobotModel, velocities: Array) -> Regressor:
+def make_regressor_of(model: RobotModel, velocities: Array) -> Regressor:
     """Bodies, rotors, springs and improved Stribeck friction of every joint."""
-    joints = joint_coordinates(model)
+    joints = make_joint_coordinates(model)
     terms: list[tuple[object, Term]] = [(c, kind()) for kind in (RotorInertia, Spring) for c in joints]
     terms += [(c, ImprovedStribeck(float(v))) for c, v in zip(joints, velocities, strict=True)]
     return Regressor(model, tuple(terms))  # type: ignore[arg-type]
 
 
-def parameters(
+def list_parameters(
     model: RobotModel, rng: np.random.Generator | None = None, nominal: tuple[float, ...] = VELOCITIES
 ) -> tuple[Array, Array]:
     """All parameters, and the Stribeck velocities around the nominal ones; nominal without random numbers."""
@@ -97,7 +97,7 @@ def parameters(
     return np.concatenate([rigid, inertias.ravel(), rows.T.ravel()]), velocities
 
 
-def states(motion: Trajectory, rate: float = RATE) -> Motion:
+def sample_states(motion: Trajectory, rate: float = RATE) -> Motion:
     """Samples of a whole motion."""
     return Motion(*motion.evaluate(np.arange(0.0, motion.duration, 1.0 / rate))[:3])
 
@@ -195,14 +195,14 @@ class NoisyTrial:
     def from_seed(cls, seed: int, level: float, given: Conditions) -> NoisyTrial:
         """Draw the robot and its noise; the same robot for any level of the noise."""
         model, rng = model_of("space6r", given.gravity), np.random.default_rng(seed)
-        truth, velocities = parameters(model, rng, given.velocities)
-        regressor, start = regressor_of(model, velocities), regressor_of(model, np.array(given.velocities))
-        base, noise = base_parameters(start), level * NOISE
+        truth, velocities = list_parameters(model, rng, given.velocities)
+        regressor, start = make_regressor_of(model, velocities), make_regressor_of(model, np.array(given.velocities))
+        base, noise = compute_base_parameters(start), level * NOISE
         clean = regressor.torque(given.other, truth)
         torque = regressor.torque(given.motion, truth)
         torque += noise[:, None] * rng.normal(size=torque.shape)
         problem = UnfilteredProblem.from_samples(
-            start, base.independent, given.motion, torque, given.rate, prior_of(model, base.mapping)
+            start, base.independent, given.motion, torque, given.rate, make_prior_of(model, base.mapping)
         )
         measured = clean + noise[:, None] * rng.normal(size=clean.shape)
         return cls(given, seed, regressor, truth, problem, base, torque, clean, measured, noise)
@@ -210,12 +210,12 @@ class NoisyTrial:
     @property
     def nominal(self) -> Array:
         """Nominal values of the 108 numbers, shape (108,)."""
-        return from_columns(*parameters(self.regressor.model, nominal=self.conditions.velocities))
+        return convert_from_columns(*list_parameters(self.regressor.model, nominal=self.conditions.velocities))
 
     @property
     def space(self) -> AllNumbers:
         """The box of the paper's searches."""
-        start = regressor_of(self.regressor.model, np.array(self.conditions.velocities))
+        start = make_regressor_of(self.regressor.model, np.array(self.conditions.velocities))
         return AllNumbers.from_data(start, self.conditions.motion, self.torque, self.nominal)
 
     def judged(self, predicted: Array, seconds: float, cost: float = np.inf) -> Outcome:
@@ -249,9 +249,11 @@ class NoisyTrial:
 
     def judged_end(self, found: Ended, seconds: float) -> Outcome:
         """Evaluate the last point of a search of the 108 numbers."""
-        values, velocities = to_columns(found.numbers)
+        values, velocities = convert_to_columns(found.numbers)
         if np.isfinite(found.numbers).all():
-            predicted = regressor_of(self.regressor.model, np.abs(velocities)).torque(self.conditions.other, values)
+            predicted = make_regressor_of(self.regressor.model, np.abs(velocities)).torque(
+                self.conditions.other, values
+            )
         else:
             predicted = np.full_like(self.clean, np.inf)
         judged = self.judged(predicted, seconds, float(found.course[-1]))
@@ -263,7 +265,7 @@ class NoisyTrial:
 
     def with_prior_by_size(self) -> NoisyTrial:
         """The same data with the prior of a URDF."""
-        prior = prior_of(self.regressor.model, self.base.mapping, by_size=True)
+        prior = make_prior_of(self.regressor.model, self.base.mapping, by_size=True)
         return replace(self, problem=replace(self.problem, prior=prior))
 
     def with_known_gravity(self, exact: bool) -> Outcome:
@@ -273,13 +275,13 @@ class NoisyTrial:
             exact: whether the known gravity torque is that of the true robot, in place of the nominal one.
         """
         ground, rest = self.regressor.model, model_of("space6r", (0.0, 0.0, 0.0))
-        bodies = self.truth if exact else parameters(ground)[0]
+        bodies = self.truth if exact else list_parameters(ground)[0]
         carried = [
             Regressor(ground).torque(Motion(m.q, 0.0 * m.q, 0.0 * m.q), bodies[: len(ground.inertial_parameters)])
             for m in (self.conditions.motion, self.conditions.other)
         ]
-        start = regressor_of(rest, np.array(self.conditions.velocities))
-        base = base_parameters(start)
+        start = make_regressor_of(rest, np.array(self.conditions.velocities))
+        base = compute_base_parameters(start)
         problem = UnfilteredProblem.from_samples(
             start, base.independent, self.conditions.motion, self.torque - carried[0], self.conditions.rate
         )
@@ -292,7 +294,7 @@ class NoisyTrial:
         )
 
 
-def prior_of(model: RobotModel, mapping: Array, by_size: bool = False) -> Prior:
+def make_prior_of(model: RobotModel, mapping: Array, by_size: bool = False) -> Prior:
     """Prior of the nominal robot.
 
     Args:
@@ -301,11 +303,11 @@ def prior_of(model: RobotModel, mapping: Array, by_size: bool = False) -> Prior:
         by_size: whether an inertial parameter is as uncertain as the body is large (m, m r, m r^2), which is what is
             known of a robot by its URDF, instead of as large as its own value, which is how the true ones are drawn.
     """
-    nominal, _ = parameters(model)
+    nominal, _ = list_parameters(model)
     inertial, terms = np.split(nominal, [len(model.inertial_parameters)])
-    sizes = inertial_scales(model)
+    sizes = find_inertial_scales(model)
     own = sizes if by_size else np.maximum(np.abs(inertial), ZERO * sizes)
-    friction = term_scales(regressor_of(model, np.array(VELOCITIES)), terms)
+    friction = find_term_scales(make_regressor_of(model, np.array(VELOCITIES)), terms)
     return Prior("nominal robot", nominal, np.append(own, friction), mapping)
 
 
@@ -322,7 +324,7 @@ RANDOM_START = 1
 """Second part of the seed of a random start, the first is that of the robot."""
 
 
-def swarm(iterations: int) -> Method:
+def run_swarm_of_paper(iterations: int) -> Method:
     """The paper's swarm."""
 
     def run(trial: NoisyTrial) -> Outcome:
@@ -334,7 +336,7 @@ def swarm(iterations: int) -> Method:
     return run
 
 
-def hybrid(trial: NoisyTrial) -> Outcome:
+def run_hybrid(trial: NoisyTrial) -> Outcome:
     """The paper's PSO-LM: a swarm with random starts, then Levenberg-Marquardt.
 
     It restarts only where mu exceeds its limit, and the end with the lowest F counts.
@@ -344,7 +346,7 @@ def hybrid(trial: NoisyTrial) -> Outcome:
         rng, ends, course = np.random.default_rng(trial.seed), [], []
         for _ in range(MAX_SWARMS):
             point, costs = run_swarm(space, rng, PARTICLES, ITERATIONS)
-            found = marquardt(space, point, MAX_DAMPING)
+            found = run_marquardt(space, point, MAX_DAMPING)
             ends.append(found)
             course += [costs, found.course]
             if not found.exceeded:
@@ -355,28 +357,28 @@ def hybrid(trial: NoisyTrial) -> Outcome:
     return trial.ended(search)
 
 
-def random_marquardt(trial: NoisyTrial) -> Outcome:
+def run_random_marquardt(trial: NoisyTrial) -> Outcome:
     """Levenberg-Marquardt from a random point of the box."""
     rng = np.random.default_rng([trial.seed, RANDOM_START])
-    return trial.ended(lambda space: marquardt(space, rng.uniform(space.lower, space.upper)))
+    return trial.ended(lambda space: run_marquardt(space, rng.uniform(space.lower, space.upper)))
 
 
-def genetic(trial: NoisyTrial) -> Outcome:
+def run_genetic(trial: NoisyTrial) -> Outcome:
     """A genetic algorithm with as many evaluations as the swarm."""
     return trial.ended(lambda space: Ended(*run_generations(space, trial.seed, PARTICLES, ITERATIONS), True))
 
 
 PAPER: dict[str, Method] = {
     "least squares, vb nominal": lambda trial: trial.outcome(OrdinaryLeastSquares()),
-    KALMAN: lambda trial: trial.ended(lambda space: filtered(space, trial.nominal, trial.noise)),
-    "lm": lambda trial: trial.ended(lambda space: marquardt(space, trial.nominal)),
-    "lm, random start": random_marquardt,
-    SWARM: swarm(ITERATIONS),
-    HYBRID: hybrid,
+    KALMAN: lambda trial: trial.ended(lambda space: run_kalman_filter(space, trial.nominal, trial.noise)),
+    "lm": lambda trial: trial.ended(lambda space: run_marquardt(space, trial.nominal)),
+    "lm, random start": run_random_marquardt,
+    SWARM: run_swarm_of_paper(ITERATIONS),
+    HYBRID: run_hybrid,
 }
 """The paper's methods, as printed: all 108 numbers, from the nominal values or from random ones."""
 
-SLOW: dict[str, Method] = {SLOW_SWARM: swarm(SLOW_ITERATIONS), "ga": genetic}
+SLOW: dict[str, Method] = {SLOW_SWARM: run_swarm_of_paper(SLOW_ITERATIONS), "ga": run_genetic}
 """Those that search for longer."""
 
 OURS: dict[str, Method] = {
@@ -441,16 +443,16 @@ class Trials:
         return Spread(np.array(values), sum(one.failed or two.failed for one, two in pairs))
 
 
-def error(outcome: Outcome) -> float:
+def compute_error(outcome: Outcome) -> float:
     """Error of the noise-free torque."""
     return outcome.error
 
 
-def seconds(outcome: Outcome) -> float:
+def measure_seconds(outcome: Outcome) -> float:
     """CPU time [s], also without convergence."""
     return outcome.seconds
 
 
-def cost(outcome: Outcome) -> float:
+def compute_cost(outcome: Outcome) -> float:
     """Half of the sum of squared residuals."""
     return outcome.cost

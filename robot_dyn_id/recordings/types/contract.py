@@ -53,12 +53,12 @@ class MessageType:
         return self.name.rpartition("/")[2]
 
 
-def header_stamp(layout: MessageLayout) -> tuple[Numbers, ...]:
+def locate_header_stamp(layout: MessageLayout) -> tuple[Numbers, ...]:
     """Places of the stamp of a std_msgs/Header called `header`."""
     return layout.numbers["header.stamp.sec"], layout.numbers["header.stamp.nanosec"]
 
 
-def gathered(layout: MessageLayout, paths: list[str]) -> Numbers:
+def gather_numbers(layout: MessageLayout, paths: list[str]) -> Numbers:
     """Places of single numbers, one field each; all have the type of the first."""
     parts = [layout.numbers[path] for path in paths]
     return Numbers(parts[0].code if parts else "<f8", tuple(offset for part in parts for offset in part.offsets))

@@ -10,8 +10,8 @@ from robot_dyn_id.recordings.types.contract import (
     JointColumns,
     MessageType,
     Q,
-    gathered,
-    header_stamp,
+    gather_numbers,
+    locate_header_stamp,
 )
 
 
@@ -21,10 +21,10 @@ def _columns(layout: MessageLayout) -> JointColumns:
     return JointColumns(
         names=tuple(layout.texts[f"dof_states.{number}.name"][0] for number in numbers),
         channels={
-            channel: gathered(layout, [f"dof_states.{number}.{field}" for number in numbers])
+            channel: gather_numbers(layout, [f"dof_states.{number}.{field}" for number in numbers])
             for channel, field in fields.items()
         },
-        stamp=header_stamp(layout),
+        stamp=locate_header_stamp(layout),
     )
 
 

@@ -14,7 +14,7 @@ from robot_dyn_id.recordings.types.contract import (
     JointColumns,
     MessageType,
     Q,
-    header_stamp,
+    locate_header_stamp,
 )
 
 INTERFACES: Mapping[str, str] = {
@@ -32,12 +32,12 @@ def _columns(layout: MessageLayout) -> JointColumns:
     code = layout.order + "f8"
     names = layout.texts["joint_names"]
     if layout.counts["interface_values"] != len(names):
-        return JointColumns(names, {}, header_stamp(layout))
+        return JointColumns(names, {}, locate_header_stamp(layout))
     for number, joint in enumerate(names):
         interfaces = layout.texts[f"interface_values.{number}.interface_names"]
         offsets = layout.numbers[f"interface_values.{number}.values"].offsets
         if len(interfaces) != len(offsets):
-            return JointColumns(names, {}, header_stamp(layout))
+            return JointColumns(names, {}, locate_header_stamp(layout))
         if "position" not in interfaces:
             continue
         for interface, offset in zip(interfaces, offsets, strict=True):
@@ -51,7 +51,7 @@ def _columns(layout: MessageLayout) -> JointColumns:
         channels={
             channel: Numbers(code, tuple(values.get(channel, -1) for values in joints.values())) for channel in present
         },
-        stamp=header_stamp(layout),
+        stamp=locate_header_stamp(layout),
         unused=tuple(unused),
     )
 

@@ -6,12 +6,12 @@ from __future__ import annotations
 from dataclasses import replace
 
 from robot_dyn_id.recordings.cdr import MessageLayout
-from robot_dyn_id.recordings.types.contract import JointColumns, MessageType, header_stamp
-from robot_dyn_id.recordings.types.joint_state import columns
+from robot_dyn_id.recordings.types.contract import JointColumns, MessageType, locate_header_stamp
+from robot_dyn_id.recordings.types.joint_state import list_columns
 
 
 def _columns(layout: MessageLayout) -> JointColumns:
-    return replace(columns(layout, "measured_joint_state."), stamp=header_stamp(layout))
+    return replace(list_columns(layout, "measured_joint_state."), stamp=locate_header_stamp(layout))
 
 
 FRANKA_ROBOT_STATE = MessageType("franka_msgs/msg/FrankaRobotState", _columns, effort_is_torque=True)

@@ -4,17 +4,17 @@
 from __future__ import annotations
 
 from robot_dyn_id.recordings.cdr import MessageLayout
-from robot_dyn_id.recordings.types.contract import DQ, TAU, JointColumns, MessageType, Q, header_stamp
+from robot_dyn_id.recordings.types.contract import DQ, TAU, JointColumns, MessageType, Q, locate_header_stamp
 
 
-def columns(layout: MessageLayout, path: str = "") -> JointColumns:
+def list_columns(layout: MessageLayout, path: str = "") -> JointColumns:
     """Channels of the JointState at a path; its stamp is that of the message that holds it."""
     fields = {Q: "position", DQ: "velocity", TAU: "effort"}
     return JointColumns(
         names=layout.texts[f"{path}name"],
         channels={channel: layout.numbers[f"{path}{field}"] for channel, field in fields.items()},
-        stamp=header_stamp(layout),
+        stamp=locate_header_stamp(layout),
     )
 
 
-JOINT_STATE = MessageType("sensor_msgs/msg/JointState", columns)
+JOINT_STATE = MessageType("sensor_msgs/msg/JointState", list_columns)

@@ -4,11 +4,11 @@
 from __future__ import annotations
 
 from robot_dyn_id.recordings.cdr import MessageLayout
-from robot_dyn_id.recordings.types.contract import JointColumns, MessageType, Q, header_stamp
+from robot_dyn_id.recordings.types.contract import JointColumns, MessageType, Q, locate_header_stamp
 
 
 def _temperature(layout: MessageLayout) -> JointColumns:
-    return JointColumns((), {Q: layout.numbers["temperature"]}, header_stamp(layout))
+    return JointColumns((), {Q: layout.numbers["temperature"]}, locate_header_stamp(layout))
 
 
 def _tool_data(layout: MessageLayout) -> JointColumns:

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from robot_dyn_id.recordings.cdr import MessageLayout
-from robot_dyn_id.recordings.types.contract import DQ, REFERENCE, TAU, JointColumns, MessageType, Q, header_stamp
+from robot_dyn_id.recordings.types.contract import DQ, REFERENCE, TAU, JointColumns, MessageType, Q, locate_header_stamp
 
 
 def _columns(layout: MessageLayout) -> JointColumns:
@@ -15,7 +15,7 @@ def _columns(layout: MessageLayout) -> JointColumns:
     return JointColumns(
         names=layout.texts["joint_names"],
         channels={channel: layout.numbers[path] for channel, path in paths.items()},
-        stamp=header_stamp(layout),
+        stamp=locate_header_stamp(layout),
     )
 
 

@@ -10,9 +10,9 @@ from support.altered import altered
 from support.robots import joint, ratio, urdf
 from support.simulated import Simulated, changed
 
-from robot_dyn_id.dynamics.base_parameters import random_motion
+from robot_dyn_id.dynamics.base_parameters import draw_random_motion
 from robot_dyn_id.dynamics.dynamics import Dynamics
-from robot_dyn_id.dynamics.regressor import Motion, Regressor, terms_on_joints
+from robot_dyn_id.dynamics.regressor import Motion, Regressor, place_terms_on_joints
 from robot_dyn_id.dynamics.terms import (
     TERMS,
     AbsoluteVelocity,
@@ -33,11 +33,11 @@ from robot_dyn_id.dynamics.terms import (
     Viscous,
 )
 from robot_dyn_id.dynamics.terms.contract import Coordinate
-from robot_dyn_id.dynamics.terms.friction import FRICTION, with_friction
+from robot_dyn_id.dynamics.terms.friction import FRICTION, replace_friction
 from robot_dyn_id.errors import InputError, UsageError
-from robot_dyn_id.excitation import random_fourier
+from robot_dyn_id.excitation import draw_random_fourier
 from robot_dyn_id.files.parameters import read_parameters, write_parameters
-from robot_dyn_id.identification.fit.load import with_fitted_load
+from robot_dyn_id.identification.fit.load import fit_load
 from robot_dyn_id.identification.pipeline import identify
 from robot_dyn_id.identification.prediction.prediction import predict_recording
 from robot_dyn_id.identification.settings import DEFAULT_TERMS, Settings
@@ -209,7 +209,7 @@ def test_the_published_friction_takes_energy_away_up_to_2_rad_per_second(number,
 
 def test_friction_on_a_coupling_and_with_load_takes_energy_away():
     robot = Simulated(terms=(LoadCoulomb(0.0),), couplings=(WRIST,))
-    motion = random_motion(robot.model, 200)
+    motion = draw_random_motion(robot.model, 200)
     friction = robot.regressor.dense(motion)[30:]
     passive = [name[0] == "f" for name in robot.regressor.names[30:]]
     assert np.all(np.einsum("jk,cjk->ck", motion.dq, friction[passive]) >= 0.0)
@@ -222,8 +222,8 @@ WRIST = Coupling("both", (("elbow", 1.0), ("wrist", 0.5)), (RotorInertia(), Visc
 
 def test_the_load_is_the_torque_of_the_urdf_at_this_state():
     model = Simulated().model
-    regressor = Regressor(model, terms_on_joints(model, (LoadCoulomb(0.0),)))
-    motion = random_motion(model, 50)
+    regressor = Regressor(model, place_terms_on_joints(model, (LoadCoulomb(0.0),)))
+    motion = draw_random_motion(model, 50)
     steady = Motion(motion.q, motion.dq, np.zeros_like(motion.ddq))
     load = np.abs(Regressor(model).torque(steady, model.inertial_parameters))
     columns = regressor.dense(motion)[30:]
@@ -235,8 +235,8 @@ def test_the_load_is_the_torque_of_the_urdf_at_this_state():
 
 def test_the_temperature_multiplies_and_where_it_is_unknown_it_is_the_reference():
     model = Simulated().model
-    regressor = Regressor(model, terms_on_joints(model, (TemperatureCoulomb(0.0, 25.0),)))
-    motion = random_motion(model, 50)
+    regressor = Regressor(model, place_terms_on_joints(model, (TemperatureCoulomb(0.0, 25.0),)))
+    motion = draw_random_motion(model, 50)
     columns = regressor.dense(motion)[30:]
     for number in range(3):
         expected = (motion.temperature[number] - 25.0) * np.sign(motion.dq[number])
@@ -250,7 +250,7 @@ def test_dynamics_know_load_and_couplings():
     """Inverse dynamics are the regressor's torque, forward dynamics undo it: the load needs no acceleration."""
     robot = Simulated(terms=(Viscous(), LoadCoulomb()), couplings=(WRIST,))
     dynamics = Dynamics(robot.regressor, np.arange(len(robot.parameters)), robot.parameters)
-    motion = random_motion(robot.model, 40)
+    motion = draw_random_motion(robot.model, 40)
     q, dq, ddq = motion.q.T, motion.dq.T, motion.ddq.T
     tau = dynamics.inverse_dynamics(q, dq, ddq)
     assert ratio(tau, robot.regressor.torque(motion, robot.parameters).T) <= 1e-13
@@ -275,13 +275,13 @@ SLIDES = urdf(joint("lift", "base", "l1", kind="prismatic"), joint("turn", "l1",
 )
 def test_couplings_that_make_no_sense(coupling, words):
     with pytest.raises(UsageError, match=words):
-        terms_on_joints(RobotModel.from_urdf(SLIDES), (), (Coupling("both", coupling, (Viscous(),)),))
+        place_terms_on_joints(RobotModel.from_urdf(SLIDES), (), (Coupling("both", coupling, (Viscous(),)),))
 
 
 def test_names_of_couplings():
     one = Coupling("turn", (("turn", 1.0),), (Viscous(),))
     with pytest.raises(UsageError, match="coupling turn: this is the name of a joint"):
-        terms_on_joints(RobotModel.from_urdf(SLIDES), (), (one,))
+        place_terms_on_joints(RobotModel.from_urdf(SLIDES), (), (one,))
     with pytest.raises(UsageError, match="two couplings are called turn"):
         Settings(couplings=(one, one))
 
@@ -292,7 +292,7 @@ def test_names_of_couplings():
 def warm(robot, recording, seed, duration, rate=100.0):
     """The recording of a robot whose joints warm up on the way."""
     t = np.arange(round(duration * rate)) / rate
-    q, dq, ddq, _ = random_fourier(robot.model, seed).evaluate(t)
+    q, dq, ddq, _ = draw_random_fourier(robot.model, seed).evaluate(t)
     temperature = 20.0 + np.array([[30.0], [20.0], [40.0]]) * (1.0 - np.exp(-t / 20.0))
     with_heat = robot.regressor.torque(Motion(q, dq, ddq, temperature), robot.parameters)
     heat = with_heat - robot.regressor.torque(Motion(q, dq, ddq), robot.parameters)
@@ -345,7 +345,7 @@ def test_a_parameter_set_carries_its_terms(case, tmp_path):
     read = read_parameters(tmp_path / "parameters.yaml")
     regressor = Regressor.from_parameters(read)
     assert regressor.terms == robot.regressor.terms
-    motion = random_motion(robot.model, 30)
+    motion = draw_random_motion(robot.model, 30)
     columns = read.base.independent
     full = np.concatenate([read.bodies.standard_parameters, read.terms.values])
     torque = regressor.torque(motion, read.estimate.values, columns)
@@ -358,11 +358,11 @@ def test_a_parameter_set_carries_its_terms(case, tmp_path):
 
 def test_the_message_carries_its_terms(case):
     pytest.importorskip("rclpy", reason="rclpy is not installed: no ROS 2 here")
-    from robot_dyn_id.nodes.messages.conversions import parameter_set, parameter_set_message
+    from robot_dyn_id.nodes.messages.conversions import make_parameter_set_message, read_parameter_set
 
     robot, _, _, result = case
     assert (
-        Regressor.from_parameters(parameter_set(parameter_set_message(result.parameters))).terms
+        Regressor.from_parameters(read_parameter_set(make_parameter_set_message(result.parameters))).terms
         == robot.regressor.terms
     )
 
@@ -399,15 +399,15 @@ def test_the_load_is_that_of_a_first_fit_whatever_the_masses_of_the_urdf(masses)
     recording = robot.record(duration=60.0, noise=0.02, velocity=1e-4)
     model = replace(robot.model, inertial_parameters=masses * robot.model.inertial_parameters)
     result = identify(*split([recording], robot.joints), model, Settings(terms=terms), "test")
-    motion = random_motion(model, 100)
+    motion = draw_random_motion(model, 100)
     true, found = (one.signals(motion)["load"] for one in (robot.regressor, result.model.regressor))
     assert np.linalg.norm(found - true) < 0.05 * np.linalg.norm(true)
     values = dict(zip(result.parameters.base.names, result.parameters.estimate.values, strict=True))
     assert [values[f"fl{joint}"] for joint in (2, 3)] == pytest.approx([0.1, 0.1], rel=0.1)
     assert result.parameters.bodies.load_parameters.any()
     given = replace(robot.regressor, load_parameters=())
-    assert with_fitted_load(robot.regressor, None) is robot.regressor  # load parameters are given already
-    assert with_fitted_load(given.with_terms(given.terms[:3]), None).load_parameters == ()  # no term needs a load
+    assert fit_load(robot.regressor, None) is robot.regressor  # load parameters are given already
+    assert fit_load(given.with_terms(given.terms[:3]), None).load_parameters == ()  # no term needs a load
 
 
 @pytest.mark.slow
@@ -437,7 +437,7 @@ def test_variable_projection_finds_the_constants_of_all_joints():
     model = Simulated().model
     regressor = Regressor(model, tuple(truth))
     rng = np.random.default_rng(5)
-    motion = Motion(*random_fourier(model, 3).evaluate(np.linspace(0.0, 20.0, 3000))[:3])
+    motion = Motion(*draw_random_fourier(model, 3).evaluate(np.linspace(0.0, 20.0, 3000))[:3])
     values = np.concatenate([1.1 * model.inertial_parameters, np.tile([1.0, 0.6], 3)])
     tau = regressor.torque(motion, values) + 0.01 * rng.normal(size=(3, 3000))
     speeds = np.abs(motion.dq).max(axis=1)
@@ -491,7 +491,7 @@ def _joints(velocities, widths):
 
 @pytest.mark.parametrize("name", FRICTION)
 def test_combinations_are_taken_without_overlaps(name):
-    terms = with_friction((*DEFAULT_TERMS, RotorInertia()), name)
+    terms = replace_friction((*DEFAULT_TERMS, RotorInertia()), name)
     Settings(terms=terms)
     assert [term.name for term in terms[: len(FRICTION[name])]] == list(FRICTION[name])
     assert RotorInertia() in terms
@@ -500,4 +500,4 @@ def test_combinations_are_taken_without_overlaps(name):
 
 
 def test_constants_that_were_given_stay():
-    assert with_friction((Viscous(), Stribeck(0.3), Offset()), "stribeck") == (Viscous(), Stribeck(0.3), Offset())
+    assert replace_friction((Viscous(), Stribeck(0.3), Offset()), "stribeck") == (Viscous(), Stribeck(0.3), Offset())

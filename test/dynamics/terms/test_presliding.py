@@ -13,9 +13,9 @@ import pytest
 from support.altered import altered
 from support.simulated import GRIPPER, LIFT, Simulated
 
-from robot_dyn_id.dynamics.base_parameters import base_parameters, random_motion
+from robot_dyn_id.dynamics.base_parameters import compute_base_parameters, draw_random_motion
 from robot_dyn_id.dynamics.dynamics import Dynamics
-from robot_dyn_id.dynamics.regressor import Motion, Regressor, terms_on_joints
+from robot_dyn_id.dynamics.regressor import Motion, Regressor, place_terms_on_joints
 from robot_dyn_id.dynamics.terms import Coulomb, Coupling, Dahl, LoadCoulomb, LoadDahl, Offset, Term, Viscous
 from robot_dyn_id.errors import InputError, UsageError
 from robot_dyn_id.files.parameters import read_parameters, write_parameters
@@ -32,7 +32,7 @@ STEP = 1e-3
 @pytest.fixture(scope="module")
 def regressor() -> Regressor:
     model = RobotModel.from_urdf(LIFT)
-    return Regressor(model, terms_on_joints(model, (Viscous(), Coulomb(), Dahl(), Offset())))
+    return Regressor(model, place_terms_on_joints(model, (Viscous(), Coulomb(), Dahl(), Offset())))
 
 
 def test_states_are_the_solution_of_the_dahl_equation():
@@ -122,9 +122,9 @@ def test_dynamics_with_states_invert_each_other_and_agree_with_the_regressor(reg
 
 
 def test_every_element_is_a_base_parameter_of_its_own(regressor):
-    names = base_parameters(regressor).names
+    names = compute_base_parameters(regressor).names
     assert {f"fd{letter}{joint}" for letter in "abcdef" for joint in (1, 2)} <= set(names)
-    motion = random_motion(regressor.model, 50)
+    motion = draw_random_motion(regressor.model, 50)
     history = replace(motion, states=regressor.random_states(np.random.default_rng(0), 50))
     assert np.linalg.matrix_rank(regressor.dense(history)[-16:-2, 0].T) == 7  # Coulomb is another column
     assert np.linalg.matrix_rank(regressor.dense(motion)[-16:-2, 0].T) == 2  # without a history all are the sign
@@ -133,7 +133,7 @@ def test_every_element_is_a_base_parameter_of_its_own(regressor):
 def test_states_follow_the_coordinate_of_a_mimic_joint_and_of_a_coupling():
     model = RobotModel.from_urdf(GRIPPER)
     sum_of_both = Coupling("both", (("turn", 1.0), ("finger", -2.0)), (Dahl(),))
-    regressor = Regressor(model, terms_on_joints(model, (Dahl(),), (sum_of_both,)))
+    regressor = Regressor(model, place_terms_on_joints(model, (Dahl(),), (sum_of_both,)))
     q = np.cumsum(np.random.default_rng(4).normal(0.0, 3e-3, (2, 200)), axis=1)
     states = regressor.integrate(q, STEP)[Dahl()]
     for coordinate, path in enumerate((q[0], q[1], -0.5 * q[1] + 0.3, q[0] - 2.0 * q[1])):
@@ -147,9 +147,9 @@ def test_states_follow_the_coordinate_of_a_mimic_joint_and_of_a_coupling():
 def test_the_load_is_computed_from_the_load_parameters():
     model = RobotModel.from_urdf(LIFT)
     heavier = tuple((2.0 * model.inertial_parameters).tolist())
-    terms = terms_on_joints(model, (LoadCoulomb(0.0), LoadDahl()))
+    terms = place_terms_on_joints(model, (LoadCoulomb(0.0), LoadDahl()))
     own, given = Regressor(model, terms), Regressor(model, terms, heavier)
-    motion = own.with_states(random_motion(model, 40), STEP)
+    motion = own.with_states(draw_random_motion(model, 40), STEP)
     np.testing.assert_allclose(given.dense(motion)[20:], 2.0 * own.dense(motion)[20:], rtol=1e-12)
     np.testing.assert_array_equal(given.with_terms(terms[:2]).load_parameters, heavier)
     with pytest.raises(UsageError, match="load_parameters has 3 numbers, expected 20"):
@@ -158,8 +158,8 @@ def test_the_load_is_computed_from_the_load_parameters():
 
 def test_deflections_of_the_load_term_are_multiplied_by_the_absolute_load():
     model = RobotModel.from_urdf(LIFT)
-    regressor = Regressor(model, terms_on_joints(model, (LoadDahl(),)))
-    motion = random_motion(model, 30)
+    regressor = Regressor(model, place_terms_on_joints(model, (LoadDahl(),)))
+    motion = draw_random_motion(model, 30)
     motion = replace(motion, states=regressor.random_states(np.random.default_rng(0), 30))
     load = np.abs(regressor.signals(motion)["load"])
     columns = regressor.dense(motion)[20:].reshape(2, 6, 2, 30)

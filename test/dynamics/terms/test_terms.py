@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 from support.robots import MIMICS, OBLIQUE, panda_arm, ratio
 
-from robot_dyn_id.dynamics.base_parameters import random_motion
-from robot_dyn_id.dynamics.regressor import Regressor, joint_coordinates, terms_on_joints
+from robot_dyn_id.dynamics.base_parameters import draw_random_motion
+from robot_dyn_id.dynamics.regressor import Regressor, make_joint_coordinates, place_terms_on_joints
 from robot_dyn_id.dynamics.terms import TERMS, Coordinate, Coulomb, Offset, RotorInertia, Term, Viscous
 from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.parameters import effort_unit_over
@@ -62,8 +62,8 @@ def test_the_hard_sign_has_no_slope():
 
 def test_a_group_has_the_slopes_of_its_coordinates():
     model = RobotModel.from_urdf(MIMICS)
-    motion = random_motion(model, 30, seed=6)
-    group = Regressor(model, terms_on_joints(model, [Position()])).term_groups[0]
+    motion = draw_random_motion(model, 30, seed=6)
+    group = Regressor(model, place_terms_on_joints(model, [Position()])).term_groups[0]
     slopes = group.slopes(motion.q, motion.dq, motion.ddq)
     assert slopes.shape == (3, 2, 6, 30)
     y = model.coupling @ motion.q + model.offset[:, None]
@@ -144,8 +144,8 @@ def term_rows(regressor, motion):
 
 def test_a_term_acts_on_its_own_joint_only():
     model = panda_arm()
-    motion = random_motion(model, 30, seed=2)
-    rows = term_rows(Regressor(model, terms_on_joints(model, [Viscous(), RotorInertia()])), motion)
+    motion = draw_random_motion(model, 30, seed=2)
+    rows = term_rows(Regressor(model, place_terms_on_joints(model, [Viscous(), RotorInertia()])), motion)
     expected = np.zeros((30, 7, 14))
     for joint in range(7):
         expected[:, joint, joint] = motion.dq[joint]
@@ -157,7 +157,7 @@ def test_a_term_acts_on_its_own_joint_only():
 def test_the_columns_of_followers_are_projected(text):
     """G' f(G q + offset, G dq, G ddq): what the followers' own torques do at the joints that lead them."""
     model = RobotModel.from_urdf(text)
-    motion = random_motion(model, 30, seed=3)
+    motion = draw_random_motion(model, 30, seed=3)
     bodies = [model.coupling @ x for x in (motion.q, motion.dq, motion.ddq)]
     bodies[0] = bodies[0] + model.offset[:, None]
     expected = []
@@ -165,21 +165,21 @@ def test_the_columns_of_followers_are_projected(text):
         for body in range(len(model.body_names)):
             columns = term.columns(*(x[body] for x in bodies))
             expected += [np.outer(column, model.coupling[body]) for column in columns]
-    rows = term_rows(Regressor(model, terms_on_joints(model, all_terms())), motion)
+    rows = term_rows(Regressor(model, place_terms_on_joints(model, all_terms())), motion)
     assert ratio(rows, np.stack(expected, axis=2)) <= 1e-15
 
 
 def test_a_follower_takes_the_power_that_its_leader_gives():
     model = RobotModel.from_urdf(MIMICS)
-    motion = random_motion(model, 30, seed=4)
-    rows = term_rows(Regressor(model, terms_on_joints(model, [Viscous()])), motion)
+    motion = draw_random_motion(model, 30, seed=4)
+    rows = term_rows(Regressor(model, place_terms_on_joints(model, [Viscous()])), motion)
     power = np.einsum("jk,kjc->ck", motion.dq, rows)
     assert ratio(power, (model.coupling @ motion.dq) ** 2) <= 1e-15
 
 
 def test_coordinates_are_named_and_numbered_like_the_bodies():
     model = RobotModel.from_urdf(MIMICS)
-    coordinates = joint_coordinates(model)
+    coordinates = make_joint_coordinates(model)
     assert tuple(c.name for c in coordinates) == model.body_names
     assert [c.label for c in coordinates] == ["1", "2", "3", "4", "5", "6"]
     assert np.array_equal([c.weights for c in coordinates], model.coupling)
@@ -193,7 +193,7 @@ def test_a_coupling_of_two_joints_is_one_coordinate():
     model = panda_arm()
     wrist = Coordinate("wrist", "67", (0.0,) * 5 + (1.0, -0.5), 0.1, "N m", slides=False)
     regressor = Regressor(model, ((wrist, Viscous()), (wrist, Offset())))
-    motion = random_motion(model, 30, seed=5)
+    motion = draw_random_motion(model, 30, seed=5)
     rows, speed = term_rows(regressor, motion), motion.dq[5] - 0.5 * motion.dq[6]
     assert regressor.names[70:] == ("fv67", "off67")
     assert ratio(rows[:, :, 0], np.outer(speed, wrist.weights)) <= 1e-15

@@ -6,7 +6,7 @@ import pytest
 from support.altered import altered
 from support.linear_problems import arm, arm_problem, noisy
 
-from robot_dyn_id.dynamics.prior import FLOOR, earlier_prior
+from robot_dyn_id.dynamics.prior import FLOOR, make_earlier_prior
 from robot_dyn_id.dynamics.regressor import Regressor
 from robot_dyn_id.dynamics.terms import ImprovedStribeck, Stribeck
 from robot_dyn_id.errors import ConvergenceError
@@ -73,7 +73,7 @@ def test_breakaway_is_as_uncertain_as_the_friction_that_it_is_a_part_of(kind):
     regressor = Regressor.from_parameters(earlier)
     full = np.concatenate([earlier.bodies.standard_parameters, friction.T.ravel()])
     given = altered(earlier, terms={"values": friction.T.ravel()}, estimate={"values": earlier.base.mapping @ full})
-    prior = earlier_prior(given, regressor, np.eye(len(regressor.names)))
+    prior = make_earlier_prior(given, regressor, np.eye(len(regressor.names)))
     sizes = prior.scales[-friction.size :].reshape(3, -1)
     np.testing.assert_allclose(sizes[:, 1], np.hypot(sliding, sliding + rise))
     np.testing.assert_allclose(sizes[:, 0], np.maximum(sliding, FLOOR * sliding.mean()))

@@ -8,7 +8,7 @@ from support.simulated import Simulated
 
 from robot_dyn_id.dynamics.terms import Coulomb, ImprovedStribeck, Offset, Stribeck, Viscous
 from robot_dyn_id.estimators import Separable
-from robot_dyn_id.estimators.constants.chebyshev import chebyshev_nodes, differentiation, interpolation
+from robot_dyn_id.estimators.constants.chebyshev import chebyshev_nodes, make_differentiation, make_interpolation
 from robot_dyn_id.estimators.constants.constants import Constants
 from robot_dyn_id.estimators.constants.grid import search_grid
 from robot_dyn_id.estimators.constants.projected import NODES_PER_CONSTANT, Projected
@@ -31,9 +31,9 @@ def projected(request):
 def test_polynomials_are_followed_exactly():
     nodes, at = chebyshev_nodes(-1.5, 4.0, 9), np.array([-1.5, 0.3, 2.0, 4.0])
     polynomial = np.polynomial.Polynomial([1.0, -0.5, 0.3, 0.0, 0.2, -0.01, 0.0, 0.002, 0.001])
-    np.testing.assert_allclose(interpolation(nodes, at) @ polynomial(nodes), polynomial(at), rtol=1e-11)
-    np.testing.assert_allclose(interpolation(nodes, nodes), np.eye(9), atol=1e-14)
-    slopes = differentiation(nodes)
+    np.testing.assert_allclose(make_interpolation(nodes, at) @ polynomial(nodes), polynomial(at), rtol=1e-11)
+    np.testing.assert_allclose(make_interpolation(nodes, nodes), np.eye(9), atol=1e-14)
+    slopes = make_differentiation(nodes)
     np.testing.assert_allclose(slopes @ polynomial(nodes), polynomial.deriv()(nodes), rtol=1e-9, atol=1e-9)
     np.testing.assert_allclose(slopes @ slopes @ polynomial(nodes), polynomial.deriv(2)(nodes), rtol=1e-8, atol=1e-8)
 

@@ -24,8 +24,8 @@ from robot_dyn_id.dynamics.dynamics import Dynamics
 from robot_dyn_id.dynamics.regressor import Motion
 from robot_dyn_id.errors import ConvergenceError, InputError, UsageError
 from robot_dyn_id.estimators import Instrumental, OutputError, WeightedLeastSquares
-from robot_dyn_id.estimators.simulated.replayed import velocity_dependent_columns
-from robot_dyn_id.model.joint_values import joint_array
+from robot_dyn_id.estimators.simulated.replayed import find_velocity_dependent_columns
+from robot_dyn_id.model.joint_values import make_joint_array
 from robot_dyn_id.signals.filtering import LowPass
 from robot_dyn_id.signals.processing import SignalPlan
 from robot_dyn_id.signals.trials import FilteredTrials
@@ -96,7 +96,9 @@ def test_an_encoder_a_delay_and_a_slow_velocity_change_what_is_simulated():
 
 def test_friction_columns_are_those_that_turn_with_the_motion():
     regressor = robot().regressor
-    names = [name for name, flag in zip(regressor.names, velocity_dependent_columns(regressor), strict=True) if flag]
+    names = [
+        name for name, flag in zip(regressor.names, find_velocity_dependent_columns(regressor), strict=True) if flag
+    ]
     assert names == ["fv1", "fv2", "fc1", "fc2"]
 
 
@@ -186,7 +188,7 @@ def test_bias_is_less_than_that_of_least_squares(cutoff, share):
 
 def test_gains_are_per_joint():
     assert UNKNOWN_CONTROLLER.law == ""
-    np.testing.assert_array_equal(joint_array(IDEAL.proportional, robot().joints, "proportional"), PROPORTIONAL)
-    np.testing.assert_array_equal(joint_array(IDEAL.derivative, robot().joints, "derivative"), DERIVATIVE)
+    np.testing.assert_array_equal(make_joint_array(IDEAL.proportional, robot().joints, "proportional"), PROPORTIONAL)
+    np.testing.assert_array_equal(make_joint_array(IDEAL.derivative, robot().joints, "derivative"), DERIVATIVE)
     mixed = replace(IDEAL, proportional=(("all", 7.0), ("elbow", 3.0)))
-    np.testing.assert_array_equal(joint_array(mixed.proportional, robot().joints, "proportional"), [7.0, 3.0])
+    np.testing.assert_array_equal(make_joint_array(mixed.proportional, robot().joints, "proportional"), [7.0, 3.0])

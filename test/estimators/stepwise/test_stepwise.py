@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from support.robots import URDFS, panda_arm
 
-from robot_dyn_id.dynamics.base_parameters import base_parameters, random_motion
+from robot_dyn_id.dynamics.base_parameters import compute_base_parameters, draw_random_motion
 from robot_dyn_id.dynamics.regressor import Regressor
 from robot_dyn_id.errors import InputError, UsageError
 from robot_dyn_id.estimators.factors import Factors
@@ -16,8 +16,8 @@ from robot_dyn_id.estimators.stepwise import (
     Group,
     Observability,
     determine,
+    make_prescribed_plan,
     plan_steps,
-    prescribed_plan,
     solve_steps,
 )
 from robot_dyn_id.estimators.stepwise.estimator import plan_joints, solve_as_planned, solve_joint_by_joint
@@ -52,7 +52,7 @@ def test_collinear_groups_are_split_where_other_data_show_one_alone():
 def test_a_prescribed_order_is_kept_and_what_cannot_be_solved_so_is_refused():
     data = [equations("first", [0, 1]), equations("second", [0, 1, 2]), equations("third", [2, 3])]
     order = [(["a"], ["first"]), (["b"], ["second"])]
-    plan = prescribed_plan(GROUPS, data, 4, order)
+    plan = make_prescribed_plan(GROUPS, data, 4, order)
     assert [(step.groups, step.equations, step.known) for step in plan.steps] == [
         (("a",), ("first",), ()),
         (("b",), ("second",), ("a",)),
@@ -70,13 +70,13 @@ def test_a_prescribed_order_is_kept_and_what_cannot_be_solved_so_is_refused():
         ([*order, (["a"], ["first"])], "a is in the order twice"),
     ):
         with pytest.raises(UsageError, match=words):
-            prescribed_plan(GROUPS, data, 4, wrong)
+            make_prescribed_plan(GROUPS, data, 4, wrong)
 
 
 def test_a_step_of_a_prescribed_order_in_bad_condition_says_no_more_than_that():
     pair = RNG.normal(size=(200, 1)) + [0.0, 0.01] * RNG.normal(size=(200, 2))
     near = equations("both", [2, 3], rows=pair)
-    text = str(prescribed_plan(GROUPS[1:], [near], 4, [(["b", "c"], ["both"])]))
+    text = str(make_prescribed_plan(GROUPS[1:], [near], 4, [(["b", "c"], ["both"])]))
     assert text.splitlines()[-1] == "     condition of unit-norm columns above 10"
     assert "no data show less" not in text
     assert "are split" not in text
@@ -179,8 +179,8 @@ def test_the_steps_of_any_arm_are_planned_by_rank_and_condition(arm):
     """Every link of a chain is a group; the steps give the parameters of exact rows, and all of them."""
     model = panda_arm() if arm == "panda" else RobotModel.from_file(URDFS[arm])
     regressor = Regressor(model)
-    base = base_parameters(regressor)
-    motion = random_motion(model, 60)
+    base = compute_base_parameters(regressor)
+    motion = draw_random_motion(model, 60)
     rows = regressor.dense(motion)[base.independent]  # (p, joints, N)
     truth = base.mapping @ model.inertial_parameters
     supports, triangles = [], []

@@ -12,10 +12,10 @@ from support.robots import PLANAR3R, URDFS, panda_arm, robot
 from robot_dyn_id.errors import InputError, ModelError, MotionError, UsageError
 from robot_dyn_id.excitation.collision.clearance import Clearance
 from robot_dyn_id.excitation.collision.obstacles import Scene, parse_obstacles
-from robot_dyn_id.excitation.collision.shapes import collision_geometry
+from robot_dyn_id.excitation.collision.shapes import read_collision_geometry
 from robot_dyn_id.model.kinematics import Kinematics, link_placements
 from robot_dyn_id.model.robot import RobotModel
-from robot_dyn_id.model.screw import body_transforms
+from robot_dyn_id.model.screw import compute_body_transforms
 
 MESHES = [URDFS["panda"].parents[4]]
 ARM7 = PLANAR3R.parent / "arm7.urdf"
@@ -53,7 +53,7 @@ def postures(model, count, seed=1):
 
 def by_coal(model, clearance, obstacles, q):
     """Smallest distance of the shapes of each pair, one posture after the other, nothing left out."""
-    shapes = collision_geometry(model, MESHES).shapes
+    shapes = read_collision_geometry(model, MESHES).shapes
     solids = {}
     for shape in shapes:
         if shape.vertices is not None:
@@ -68,7 +68,7 @@ def by_coal(model, clearance, obstacles, q):
         solids.setdefault(shape.link, []).append((form, shape.placement))
     truth = np.zeros((len(clearance.pairs), q.shape[1]))
     for k in range(q.shape[1]):
-        placed = body_transforms(model, model.coupling @ q[:, k] + model.offset)
+        placed = compute_body_transforms(model, model.coupling @ q[:, k] + model.offset)
 
         def place(at, placed=placed):
             world = np.eye(4) if at.body < 0 else placed[at.body]
@@ -94,7 +94,7 @@ def by_coal(model, clearance, obstacles, q):
 @pytest.mark.parametrize("name", ["arm7", "panda", "tiago", "talos_left_arm", "xarm7"])
 def test_distances_are_those_of_coal_and_pruning_changes_none(name):
     model, obstacles = arm(name), parse_obstacles(CELL)
-    allowed = [(shape.link, o.name) for shape in collision_geometry(model, MESHES).shapes for o in obstacles]
+    allowed = [(shape.link, o.name) for shape in read_collision_geometry(model, MESHES).shapes for o in obstacles]
     allowed = allowed if name != "arm7" and name != "panda" else []
     clearance = Clearance(model, Scene(obstacles, allowed=allowed), folders=MESHES, stand_ins=False)
     q = postures(model, 40)
@@ -151,7 +151,7 @@ def test_the_bodies_are_where_the_product_of_exponentials_puts_them():
         q = postures(model, 3)
         poses = Kinematics(model).poses(q)
         for k in range(3):
-            truth = body_transforms(model, model.coupling @ q[:, k] + model.offset)
+            truth = compute_body_transforms(model, model.coupling @ q[:, k] + model.offset)
             assert poses.rotation[k, :-1] == pytest.approx(truth[:, :3, :3], abs=1e-12)
             assert poses.position[k, :-1] == pytest.approx(truth[:, :3, 3], abs=1e-12)
 
@@ -294,7 +294,7 @@ def test_a_broken_size_or_origin_is_an_error():
     broken = RobotModel.from_urdf(SLIDERS)
     object.__setattr__(broken, "urdf", SLIDERS.replace('xyz="0 0 0.5"', 'xyz="0 0 nan"'))
     with pytest.raises(ModelError, match=r"link c: xyz '0 0 nan' must be 3 numbers"):
-        collision_geometry(broken)
+        read_collision_geometry(broken)
 
 
 def test_a_robot_without_shapes_is_noted():

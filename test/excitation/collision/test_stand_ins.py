@@ -9,9 +9,9 @@ import pytest
 from support.robots import URDFS, panda_arm, robot, urdf
 
 from robot_dyn_id.errors import UsageError
-from robot_dyn_id.excitation.collision.clearance import Clearance, path_times
+from robot_dyn_id.excitation.collision.clearance import Clearance, choose_path_times
 from robot_dyn_id.excitation.collision.obstacles import Scene, Surroundings, parse_obstacles
-from robot_dyn_id.excitation.collision.stand_ins import capsule_radius
+from robot_dyn_id.excitation.collision.stand_ins import find_capsule_radius
 from robot_dyn_id.excitation.execution.approach import PointToPoint
 from robot_dyn_id.model.robot import RobotModel
 
@@ -106,12 +106,12 @@ def test_a_robot_of_frames_alone_has_no_stand_ins():
 
 def test_a_radius_follows_from_mass_and_length_within_bounds():
     mass, length, reach = 12.9, 0.612, 1.7
-    radius = capsule_radius(mass, length, reach) - 0.03
+    radius = find_capsule_radius(mass, length, reach) - 0.03
     assert np.pi * radius**2 * (length + 4.0 / 3.0 * radius) == pytest.approx(mass / 500.0)
-    assert capsule_radius(1e6, length, reach) == pytest.approx(0.15 * reach)
-    assert capsule_radius(1e-9, length, reach) == pytest.approx(0.05 * reach)
-    assert capsule_radius(0.0, length, reach) == pytest.approx(0.1 * reach)
-    assert capsule_radius(0.0, length, 0.0) == 0.0
+    assert find_capsule_radius(1e6, length, reach) == pytest.approx(0.15 * reach)
+    assert find_capsule_radius(1e-9, length, reach) == pytest.approx(0.05 * reach)
+    assert find_capsule_radius(0.0, length, reach) == pytest.approx(0.1 * reach)
+    assert find_capsule_radius(0.0, length, 0.0) == 0.0
 
 
 # --- ground ------------------------------------------------------------------------------------------------------
@@ -159,7 +159,7 @@ def test_the_path_to_a_start_is_looked_at_everywhere_and_quickly():
     hit = clearance.obstruction(through)
     assert time.process_time() - began < 0.5
     assert " and ground overlap by " in hit
-    steps = np.abs(np.diff(through.evaluate(path_times(through, model))[0], axis=1)).max()
+    steps = np.abs(np.diff(through.evaluate(choose_path_times(through, model))[0], axis=1)).max()
     assert steps < 0.02
 
 

@@ -5,11 +5,11 @@ import numpy as np
 import pytest
 from support.robots import MIMICS, OBLIQUE, panda_arm, ratio, robot
 
-from robot_dyn_id.dynamics.base_parameters import base_parameters, random_motion
-from robot_dyn_id.dynamics.regressor import Motion, Regressor, terms_on_joints
+from robot_dyn_id.dynamics.base_parameters import compute_base_parameters, draw_random_motion
+from robot_dyn_id.dynamics.regressor import Motion, Regressor, place_terms_on_joints
 from robot_dyn_id.dynamics.terms import Coulomb, RotorInertia, Viscous
 from robot_dyn_id.errors import UsageError
-from robot_dyn_id.excitation import random_fourier
+from robot_dyn_id.excitation import draw_random_fourier
 from robot_dyn_id.excitation.design.information import CHUNK_SAMPLES, Information
 from robot_dyn_id.excitation.design.objectives import OBJECTIVES
 from robot_dyn_id.model.robot import RobotModel
@@ -26,9 +26,9 @@ ROBOTS = {
 
 def information(model, pivots="rref", width=0.2, terms=True):
     kinds = (Viscous(), Coulomb(width), RotorInertia()) if terms else ()
-    regressor = Regressor(model, terms_on_joints(model, kinds))
+    regressor = Regressor(model, place_terms_on_joints(model, kinds))
     noise = np.linspace(0.1, 0.7, len(model.joint_names))
-    return Information(regressor, base_parameters(regressor, pivots), noise)
+    return Information(regressor, compute_base_parameters(regressor, pivots), noise)
 
 
 def stacked(teller, motion):
@@ -39,14 +39,14 @@ def stacked(teller, motion):
 
 def smooth(model, count):
     """A motion as it is designed: slow enough for the width of the friction."""
-    motion = random_motion(model, count, seed=1)
+    motion = draw_random_motion(model, count, seed=1)
     return Motion(motion.q, 0.3 * motion.dq, motion.ddq)
 
 
 @pytest.mark.parametrize("name", ROBOTS)
 def test_information_is_the_square_of_the_weighted_base_regressor(name):
     teller = information(ROBOTS[name]())
-    motion = random_motion(teller.regressor.model, 100, seed=2)
+    motion = draw_random_motion(teller.regressor.model, 100, seed=2)
     rows, matrix = stacked(teller, motion), teller.matrix(motion)
     assert matrix.shape == (len(teller.names),) * 2
     assert ratio(matrix, rows.T @ rows) <= 1e-13
@@ -55,7 +55,7 @@ def test_information_is_the_square_of_the_weighted_base_regressor(name):
 
 def test_information_adds_up():
     teller = information(panda_arm())
-    motion = random_motion(teller.regressor.model, 2 * CHUNK_SAMPLES + 7, seed=3)
+    motion = draw_random_motion(teller.regressor.model, 2 * CHUNK_SAMPLES + 7, seed=3)
     parts = [motion.take(slice(0, 5)), motion.take(slice(5, None))]
     assert ratio(teller.matrix(motion), sum(teller.matrix(part) for part in parts)) <= 1e-13
     gradient = np.random.default_rng(3).normal(size=(len(teller.names),) * 2)
@@ -69,7 +69,7 @@ def test_information_adds_up():
 def test_information_is_the_inverse_of_the_covariance_of_weighted_least_squares():
     """100 noisy torques of one motion: squared errors in the metric of M are p in the mean (chi-squared)."""
     teller, rng = information(panda_arm()), np.random.default_rng(4)
-    motion = random_motion(teller.regressor.model, 200, seed=4)
+    motion = draw_random_motion(teller.regressor.model, 200, seed=4)
     rows, matrix = stacked(teller, motion), teller.matrix(motion)
     errors = np.linalg.lstsq(rows, rng.normal(size=(len(rows), 400)), rcond=None)[0]
     squares = np.einsum("pr,pq,qr->r", errors, matrix, errors)
@@ -103,7 +103,7 @@ def test_the_gradient_is_that_of_finite_differences(name):
 def test_the_gradient_of_an_objective_along_a_trajectory(objective):
     """Along every coefficient of a Fourier series, through friction, rotor inertia and base parameters."""
     teller = information(panda_arm())
-    series = random_fourier(teller.regressor.model, 6)
+    series = draw_random_fourier(teller.regressor.model, 6)
     motion = Motion(*series.evaluate(np.linspace(0.0, 10.0, 200, endpoint=False))[:3])
 
     def value(moved):
@@ -122,7 +122,7 @@ def test_differences_of_the_determinant_do_not_depend_on_the_choice_of_the_base(
     model = panda_arm()
     tellers = [information(model, pivots) for pivots in ("rref", "qr")]
     assert tellers[0].names != tellers[1].names
-    motions = [Motion(*random_fourier(model, seed).evaluate(np.linspace(0, 10, 300))[:3]) for seed in (7, 8)]
+    motions = [Motion(*draw_random_fourier(model, seed).evaluate(np.linspace(0, 10, 300))[:3]) for seed in (7, 8)]
     d_optimal, raw = (
         [[OBJECTIVES[name](teller.matrix(motion)).value for motion in motions] for teller in tellers]
         for name in ("d_optimal", "condition_raw")
@@ -149,12 +149,14 @@ def test_a_robot_at_rest_does_not_determine_its_inertias():
 def test_noise_that_is_none_is_refused(noise):
     regressor = Regressor(panda_arm())
     with pytest.raises(UsageError, match=r"torque noise .* must be one positive number for each of panda_joint1"):
-        Information(regressor, base_parameters(regressor), noise)
+        Information(regressor, compute_base_parameters(regressor), noise)
 
 
 def test_base_parameters_of_another_regressor_are_refused():
     model = panda_arm()
     with pytest.raises(UsageError, match="base parameters are not those of this robot"):
         Information(
-            Regressor(model, terms_on_joints(model, [Viscous()])), base_parameters(Regressor(model)), np.ones(7)
+            Regressor(model, place_terms_on_joints(model, [Viscous()])),
+            compute_base_parameters(Regressor(model)),
+            np.ones(7),
         )

@@ -7,7 +7,7 @@ import pytest
 from support.designs import LITTLE, slope_error
 from support.robots import panda_arm, robot
 
-from robot_dyn_id.dynamics.regressor import Regressor, terms_on_joints
+from robot_dyn_id.dynamics.regressor import Regressor, place_terms_on_joints
 from robot_dyn_id.dynamics.terms import Coulomb, Viscous
 from robot_dyn_id.errors import MotionError
 from robot_dyn_id.excitation.design import postures
@@ -32,7 +32,7 @@ def task(name, form, **demands):
     model = type(model).from_urdf(model.urdf, chosen)
     given = {"form": form, "acceleration": {"all": 4.0}, "clearance": 0.0, "period": 4.0, "search": LITTLE, **demands}
     return model, make_design_task(
-        design_settings(**given), model, Regressor(model, terms_on_joints(model, (Viscous(), Coulomb(0.05))))
+        design_settings(**given), model, Regressor(model, place_terms_on_joints(model, (Viscous(), Coulomb(0.05))))
     )
 
 

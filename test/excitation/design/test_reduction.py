@@ -6,8 +6,8 @@ import pytest
 from support.robots import ratio
 from support.simulated import ARM, Simulated
 
-from robot_dyn_id.dynamics.base_parameters import base_parameters, random_motion
-from robot_dyn_id.dynamics.regressor import Motion, Regressor, terms_on_joints
+from robot_dyn_id.dynamics.base_parameters import compute_base_parameters, draw_random_motion
+from robot_dyn_id.dynamics.regressor import Motion, Regressor, place_terms_on_joints
 from robot_dyn_id.dynamics.terms import (
     AbsoluteVelocity,
     Coulomb,
@@ -24,8 +24,8 @@ from robot_dyn_id.dynamics.terms import (
     Viscous,
 )
 from robot_dyn_id.errors import InputError
-from robot_dyn_id.excitation.design.information import regressor_gradient
-from robot_dyn_id.excitation.design.planning import least_known_parameters, make_design_task
+from robot_dyn_id.excitation.design.information import compute_regressor_gradient
+from robot_dyn_id.excitation.design.planning import find_least_known_parameters, make_design_task
 from robot_dyn_id.excitation.design.reduction import EarlierFit, ReducedRegressor
 from robot_dyn_id.excitation.design.settings import DesignSettings
 from robot_dyn_id.identification.pipeline import identify
@@ -41,7 +41,7 @@ COMPLETE = (
 
 def regressor_of(terms, couplings=()):
     model = RobotModel.from_urdf(ARM)
-    return Regressor(model, terms_on_joints(model, terms, couplings))
+    return Regressor(model, place_terms_on_joints(model, terms, couplings))
 
 
 @pytest.mark.parametrize(
@@ -62,14 +62,14 @@ def test_terms_that_a_motion_is_designed_for(terms, expected, left_out):
     reduced = ReducedRegressor.from_regressor(regressor_of(terms))
     assert reduced.regressor.names == regressor_of(expected).names
     assert reduced.left_out == left_out
-    assert base_parameters(reduced.regressor).names == base_parameters(regressor_of(expected)).names
+    assert compute_base_parameters(reduced.regressor).names == compute_base_parameters(regressor_of(expected)).names
 
 
 def test_in_sliding_the_reduced_friction_has_the_torque_of_the_sum():
     coupling = Coupling("both", (("elbow", 1.0), ("wrist", 1.0)), (Dahl(), Viscous()))
     regressor = regressor_of((Viscous(), DoubleCoulomb(), Dahl(), Offset()), (coupling,))
     reduced = ReducedRegressor.from_regressor(regressor)
-    motion = random_motion(regressor.model, 60)
+    motion = draw_random_motion(regressor.model, 60)
     fast = Motion(motion.q, motion.dq + np.copysign(0.3, motion.dq), motion.ddq)
     fast.dq[1] = np.abs(fast.dq[1])
     fast.dq[2] = np.abs(fast.dq[2])  # nor is the sum of both near rest
@@ -83,13 +83,13 @@ def test_gradients_of_torques_include_those_of_the_load(terms):
     coupling = Coupling("both", (("elbow", 1.0), ("wrist", -0.5)), terms)
     regressor = regressor_of((), (coupling,))
     parameters = np.random.default_rng(1).uniform(0.5, 1.0, len(regressor.names))
-    whole = random_motion(regressor.model, 25, seed=5)
+    whole = draw_random_motion(regressor.model, 25, seed=5)
     motion = Motion(whole.q, whole.dq, whole.ddq)
     weights = np.random.default_rng(2).normal(size=motion.q.shape)
     c, n = regressor.structure.shape
     slots = np.arange(c * n).reshape(c, n)
     cotangent = (parameters[:, None, None] * weights).reshape(c * n, -1)
-    ours = regressor_gradient(regressor, motion, slots, cotangent)
+    ours = compute_regressor_gradient(regressor, motion, slots, cotangent)
     expected = np.zeros((3, n, len(motion)))
     for row, joint in np.ndindex(3, n):
         ends = []
@@ -115,7 +115,7 @@ def test_an_earlier_fit_gives_the_levels_that_a_motion_is_designed_for(earlier):
     robot, parameters = earlier
     regressor = Regressor.from_parameters(parameters)
     reduced = ReducedRegressor.from_regressor(regressor)
-    base = base_parameters(reduced.regressor)
+    base = compute_base_parameters(reduced.regressor)
     fit = EarlierFit.from_parameters(parameters, reduced, base)
     true = base.mapping @ reduced.sums @ robot.parameters
     off = np.abs(fit.values - true) / fit.standard_deviations
@@ -126,7 +126,7 @@ def test_an_earlier_fit_gives_the_levels_that_a_motion_is_designed_for(earlier):
     assert ratio(fit.information @ fit.covariance, np.eye(len(true))) < 1e-6
     other = ReducedRegressor.from_regressor(regressor_of((Viscous(),)))
     with pytest.raises(InputError, match="other parameters than this design"):
-        EarlierFit.from_parameters(parameters, other, base_parameters(other.regressor))
+        EarlierFit.from_parameters(parameters, other, compute_base_parameters(other.regressor))
 
 
 def test_a_motion_is_designed_after_an_identification_with_presliding_friction(earlier):
@@ -136,7 +136,7 @@ def test_a_motion_is_designed_after_an_identification_with_presliding_friction(e
     task = make_design_task(settings, regressor.model, regressor, parameters, include_prior=True)
     assert "term load_coulomb: the motion is designed without it" in task.notes
     assert task.objective == "a_optimal"
-    assert set(least_known_parameters(task.earlier)) <= set(task.problem.information.names)
+    assert set(find_least_known_parameters(task.earlier)) <= set(task.problem.information.names)
     assert not any(name.startswith("fd") for name in task.problem.information.names)
     x = task.problem.parametrization.random(np.random.default_rng(0), 0.5)
     score = task.problem.score(x)

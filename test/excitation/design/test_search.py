@@ -9,11 +9,11 @@ from support.designs import ARM7, LITTLE, PLANAR, plan, regressor_of_arm, slope_
 from support.parameter_sets import identified_lift
 from support.robots import URDFS as PUBLISHED
 
-from robot_dyn_id.dynamics.regressor import Motion, Regressor, terms_on_joints
+from robot_dyn_id.dynamics.regressor import Motion, Regressor, place_terms_on_joints
 from robot_dyn_id.errors import InputError, MotionError, UsageError
 from robot_dyn_id.excitation.design.objectives import OBJECTIVES, condition, condition_raw, smooth_objective
 from robot_dyn_id.excitation.design.optimizers import OPTIMIZERS, SearchEffort
-from robot_dyn_id.excitation.design.planning import make_design_task, payload_parameters
+from robot_dyn_id.excitation.design.planning import make_design_task, make_payload_parameters
 from robot_dyn_id.excitation.design.search import design
 from robot_dyn_id.excitation.design.space_requirements import MinimumDistance
 from robot_dyn_id.excitation.forms.registry import FORMS
@@ -140,7 +140,7 @@ def test_efforts_of_a_payload_are_kept():
         found(ARM7, effort={**LEAST, "steps": 150}, effort_scale=0.6, velocity_scale=0.95, friction=0.0, **more)
         for more in ({}, {"payload": heavy})
     )
-    carried = ARM7.inertial_parameters + payload_parameters(ARM7, heavy)
+    carried = ARM7.inertial_parameters + make_payload_parameters(ARM7, heavy)
 
     def peak(result, parameters):
         t = np.linspace(0.0, result.excitation.duration, 5001)
@@ -277,7 +277,7 @@ def test_what_cannot_be_kept_is_named_and_not_relaxed():
 def test_a_motion_is_designed_without_a_term_that_depends_on_more_than_the_motion():
     from robot_dyn_id.dynamics.terms import TERMS
 
-    regressor = Regressor(ARM7, terms_on_joints(ARM7, (TERMS["temperature_coulomb"](),)))
+    regressor = Regressor(ARM7, place_terms_on_joints(ARM7, (TERMS["temperature_coulomb"](),)))
     task = make_design_task(design_settings(clearance=0.0), ARM7, regressor)
     assert "term temperature_coulomb: the motion is designed without it" in task.notes
     assert task.problem.information.regressor.terms == ()

@@ -10,7 +10,7 @@ from support.simulated import ARM
 from robot_dyn_id.excitation import Demand, MotionLimits, make_excitation
 from robot_dyn_id.excitation.execution.feedback import REST_TIME_S, TimePoint
 from robot_dyn_id.excitation.execution.guard import GuardThresholds
-from robot_dyn_id.excitation.execution.rehearsal import REHEARSAL_SPEED, ExcitationRun, motion_digest, slow_limits
+from robot_dyn_id.excitation.execution.rehearsal import REHEARSAL_SPEED, ExcitationRun, hash_motion, slow_limits
 from robot_dyn_id.excitation.execution.supervision import (
     NOT_REHEARSED,
     REHEARSED,
@@ -251,13 +251,13 @@ def test_the_worst_margin_of_a_motion_names_its_guard():
 
 
 def test_the_digest_is_that_of_the_path_the_joints_and_the_robot():
-    digest = motion_digest(EXCITATION, NAMES, "a")
-    assert digest == motion_digest(make_excitation("fourier", LIMITS, Demand(period=1.5, periods=3)), NAMES, "a")
+    digest = hash_motion(EXCITATION, NAMES, "a")
+    assert digest == hash_motion(make_excitation("fourier", LIMITS, Demand(period=1.5, periods=3)), NAMES, "a")
     assert len(digest) == 64
     others = (
-        motion_digest(EXCITATION, NAMES, "b"),
-        motion_digest(EXCITATION, NAMES[::-1], "a"),
-        motion_digest(Scaled(EXCITATION, 1.0, 0.9), NAMES, "a"),
-        motion_digest(replace(EXCITATION, periods=2), NAMES, "a"),
+        hash_motion(EXCITATION, NAMES, "b"),
+        hash_motion(EXCITATION, NAMES[::-1], "a"),
+        hash_motion(Scaled(EXCITATION, 1.0, 0.9), NAMES, "a"),
+        hash_motion(replace(EXCITATION, periods=2), NAMES, "a"),
     )
     assert len({digest, *others}) == 5

@@ -11,7 +11,7 @@ from support.robots import URDFS, joint, urdf
 from support.simulated import LIFT, Simulated, changed
 
 from robot_dyn_id.dynamics.regressor import Motion, Regressor
-from robot_dyn_id.identification.diagnosis.diagnosis import angle_between, diagnose, examine_lengths
+from robot_dyn_id.identification.diagnosis.diagnosis import compute_angle_between, diagnose, examine_lengths
 from robot_dyn_id.identification.diagnosis.gain_factors import estimate_gain_factors
 from robot_dyn_id.identification.diagnosis.hypotheses import Exchange, GravityFits
 from robot_dyn_id.identification.diagnosis.samples import MotionSamples, RigidRows
@@ -86,9 +86,12 @@ def test_gravity_is_found_with_its_direction(robot, samples, mounting, masses):
     assert finding.severity == ("warning" if mounting == "slope" else "error")
     found = np.array([float(word) for word in finding.action.partition("[")[2].partition("]")[0].split(",")])
     if masses:
-        assert angle_between(found, robot.model.gravity) < 1.0
+        assert compute_angle_between(found, robot.model.gravity) < 1.0
     else:
-        assert min(angle_between(found, robot.model.gravity), angle_between(-found, robot.model.gravity)) < 1.0
+        assert (
+            min(compute_angle_between(found, robot.model.gravity), compute_angle_between(-found, robot.model.gravity))
+            < 1.0
+        )
 
 
 def test_the_search_for_gravity_is_independent_of_its_start(robot, samples):

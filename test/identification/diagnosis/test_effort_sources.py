@@ -7,7 +7,7 @@ import pytest
 from robot_dyn_id.data.chunk import Chunk
 from robot_dyn_id.data.recording import ArrayRecording
 from robot_dyn_id.errors import InputError
-from robot_dyn_id.signals.cleaning import Drive, effort_sources, with_efforts
+from robot_dyn_id.signals.cleaning import Drive, find_effort_sources, make_efforts
 
 T = np.arange(4.0)
 Q = np.arange(8.0).reshape(4, 2)
@@ -45,10 +45,10 @@ CASES = {
 def test_what_efforts_are_made_of(case):
     channels, is_torque, drives, words, expected = CASES[case]
     recording = ArrayRecording("r", JOINTS, Chunk(T, Q, **channels), effort_is_torque=is_torque)
-    sources, findings = effort_sources(recording, JOINTS, drives)
+    sources, findings = find_effort_sources(recording, JOINTS, drives)
     assert sources == words and [(one.code, one.joints) for one in findings] == expected
     (chunk,) = recording.chunks(JOINTS)
-    made = with_efforts(chunk, recording, JOINTS, drives).tau
+    made = make_efforts(chunk, recording, JOINTS, drives).tau
     for column, word in enumerate(words):  # the words are what is done
         name, _, factor = word.partition(" x ")
         source = chunk.current if name == "current" else chunk.tau
@@ -58,6 +58,6 @@ def test_what_efforts_are_made_of(case):
 def test_currents_without_gains_are_refused_and_all_named():
     recording = ArrayRecording("r", JOINTS, Chunk(T, Q, current=Q))
     with pytest.raises(InputError, match="r: only currents of b are recorded"):
-        effort_sources(recording, JOINTS, {"a": Drive(1.0)})
+        find_effort_sources(recording, JOINTS, {"a": Drive(1.0)})
     with pytest.raises(InputError, match="r: only currents of a, b are recorded"):
-        effort_sources(recording, JOINTS, {})
+        find_effort_sources(recording, JOINTS, {})

@@ -8,9 +8,9 @@ import pytest
 from support.simulated import Simulated, changed
 
 from robot_dyn_id.errors import UnsafeDataError, UsageError
-from robot_dyn_id.excitation import random_fourier
-from robot_dyn_id.findings import definition, definitions
-from robot_dyn_id.identification.diagnosis.agreement import nominal_agreement
+from robot_dyn_id.excitation import draw_random_fourier
+from robot_dyn_id.findings import find_definition, list_definitions
+from robot_dyn_id.identification.diagnosis.agreement import measure_nominal_agreement
 from robot_dyn_id.identification.diagnosis.health import (
     check_motion_content,
     compare_with_nominal,
@@ -21,7 +21,7 @@ from robot_dyn_id.identification.settings import check_ignored
 from robot_dyn_id.signals.survey import survey
 from robot_dyn_id.signals.trials import FilteredTrials, SignalSettings, plan_signals
 
-OVERRULABLE = [one.code for one in definitions() if one.overrulable]
+OVERRULABLE = [one.code for one in list_definitions() if one.overrulable]
 
 ROBOT = Simulated()
 FREE = replace(ROBOT.model, limits=replace(ROBOT.model.limits, lower=np.full(3, -np.inf), upper=np.full(3, np.inf)))
@@ -45,7 +45,7 @@ def shifted(*amounts):
 
 
 def late_velocity(recording):
-    return random_fourier(ROBOT.model, 1).evaluate(recording.samples.t - 0.13)[1].T
+    return draw_random_fourier(ROBOT.model, 1).evaluate(recording.samples.t - 0.13)[1].T
 
 
 def loses_rows(share):
@@ -116,7 +116,7 @@ def test_each_fault_is_found_and_no_other(healthy, name):
     (finding,) = findings(faulty(healthy, name))
     assert (finding.code, finding.severity, finding.joints) == (code, severity, joints)
     assert "\n" not in finding.message
-    assert finding.action == definition(code).cure or code == "effort_constant"
+    assert finding.action == find_definition(code).cure or code == "effort_constant"
 
 
 def loses_values(joint, share):
@@ -151,7 +151,7 @@ def test_an_error_refuses_and_can_be_overruled_by_its_code(healthy, name):
 
 
 def test_a_message_that_names_its_recording_is_not_preceded_by_the_name():
-    finding = definition("encoder_frozen").found("bag: positions are constant", ("elbow",), "error")
+    finding = find_definition("encoder_frozen").found("bag: positions are constant", ("elbow",), "error")
     with pytest.raises(UnsafeDataError, match=r"^bag: positions are constant") as error:
         refuse([finding], (), ("bag",))
     assert str(error.value).count("bag") == 1
@@ -185,7 +185,7 @@ def test_a_short_motion_holds_too_little_information(healthy):
 def agreement(recording):
     plan = plan_signals(survey([recording], recording.joint_names, {}), SignalSettings())
     trials = FilteredTrials([recording], recording.joint_names, {}, plan)
-    return trials, nominal_agreement(ROBOT.regressor, trials)
+    return trials, measure_nominal_agreement(ROBOT.regressor, trials)
 
 
 def against_nominal(recording):

@@ -42,7 +42,7 @@ def check_warmth(tmp_path, monkeypatch):
     """The function of the file, which lies in the folder of the checks until the test has ended."""
     (tmp_path / "warmth.py").write_text(CHECK)
     monkeypatch.setattr(diagnosis, "__path__", [*diagnosis.__path__, str(tmp_path)])
-    known = {one.code: one for one in findings.definitions()}  # imports all modules, which are then in both
+    known = {one.code: one for one in findings.list_definitions()}  # imports all modules, which are then in both
     monkeypatch.setattr(findings, "_definitions", known)
     return import_module("robot_dyn_id.identification.diagnosis.warmth").check_warmth
 

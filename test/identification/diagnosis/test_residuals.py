@@ -11,8 +11,8 @@ from mutation.case import cut
 from mutation.catalog import FAULTS, clean_case
 from mutation.clean import Bench
 
-from robot_dyn_id.dynamics.base_parameters import base_parameters
-from robot_dyn_id.dynamics.regressor import Regressor, terms_on_joints
+from robot_dyn_id.dynamics.base_parameters import compute_base_parameters
+from robot_dyn_id.dynamics.regressor import Regressor, place_terms_on_joints
 from robot_dyn_id.dynamics.terms import Coulomb, Offset, RotorInertia, Viscous
 from robot_dyn_id.estimators import WeightedLeastSquares
 from robot_dyn_id.identification.diagnosis import residuals
@@ -31,9 +31,9 @@ def arm():
 
 def fitted(robot, *recordings):
     """Least squares on all recordings, with its data."""
-    regressor = Regressor(robot, terms_on_joints(robot, TERMS))
+    regressor = Regressor(robot, place_terms_on_joints(robot, TERMS))
     trials = FilteredTrials.from_recordings(recordings, robot.joint_names, {}, SignalSettings())
-    base = base_parameters(regressor)
+    base = compute_base_parameters(regressor)
     return IdentifiedModel(
         regressor, base, WeightedLeastSquares().fit(trials.problem(regressor, base.independent))
     ), trials

@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 from support.robots import joint, urdf
 
-from robot_dyn_id.dynamics.base_parameters import base_parameters
-from robot_dyn_id.dynamics.regressor import Regressor, terms_on_joints
+from robot_dyn_id.dynamics.base_parameters import compute_base_parameters
+from robot_dyn_id.dynamics.regressor import Regressor, place_terms_on_joints
 from robot_dyn_id.dynamics.terms import Dahl, Offset, RotorInertia, Viscous
 from robot_dyn_id.estimators import Estimate
 from robot_dyn_id.identification.fit.estimation import count_free
@@ -26,8 +26,8 @@ def test_parameters_at_a_bound_do_not_count():
 def test_rounded_right_angles_leave_parameters_that_no_motion_separates(angle, together):
     text = urdf(joint("a", "base", "l1", rpy="0 0 0"), joint("b", "l1", "l2", rpy=f"{angle} 0 0"), links=2)
     model = RobotModel.from_urdf(text)
-    regressor = Regressor(model, terms_on_joints(model, (RotorInertia(), Viscous(), Dahl(), Offset())))
-    base = base_parameters(regressor)
+    regressor = Regressor(model, place_terms_on_joints(model, (RotorInertia(), Viscous(), Dahl(), Offset())))
+    base = compute_base_parameters(regressor)
     assert {"Izz2", "Ir2"} <= set(base.names)
     assert find_inseparable(regressor, base, base.names) == together
     assert find_inseparable(regressor, base, [name for name in base.names if name != "Ir2"]) == ()

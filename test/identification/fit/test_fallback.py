@@ -9,7 +9,7 @@ import pytest
 from support.linear_problems import PLAN, arm, arm_problem, noisy
 from support.simulated import Simulated
 
-from robot_dyn_id.dynamics.regressor import Regressor, terms_on_joints
+from robot_dyn_id.dynamics.regressor import Regressor, place_terms_on_joints
 from robot_dyn_id.dynamics.terms import Coulomb, Offset, Stribeck, Viscous
 from robot_dyn_id.estimators import ESTIMATORS, Robust, WeightedLeastSquares
 from robot_dyn_id.identification.fit.fallback import find_failure, fit_or_fall_back
@@ -66,7 +66,7 @@ def test_the_whole_pipeline_names_the_estimator_that_was_used():
 
 def test_constants_that_predict_worse_than_the_given_ones_have_failed(problem):
     model = arm()[0].model
-    useless = Regressor(model, terms_on_joints(model, (Viscous(), Coulomb(smoothing_width=100.0), Offset())))
+    useless = Regressor(model, place_terms_on_joints(model, (Viscous(), Coulomb(smoothing_width=100.0), Offset())))
     plain = WeightedLeastSquares().fit(problem)
     assert find_failure(problem, plain, biased=False) == ""
     reason = find_failure(problem, replace(plain, regressor=useless), biased=False)

@@ -9,9 +9,9 @@ from support.robots import robot
 
 from robot_dyn_id.data.chunk import Chunk
 from robot_dyn_id.data.recording import ArrayRecording
-from robot_dyn_id.dynamics.base_parameters import base_parameters
-from robot_dyn_id.dynamics.prior import nominal_prior
-from robot_dyn_id.dynamics.regressor import Motion, Regressor, terms_on_joints
+from robot_dyn_id.dynamics.base_parameters import compute_base_parameters
+from robot_dyn_id.dynamics.prior import make_nominal_prior
+from robot_dyn_id.dynamics.regressor import Motion, Regressor, place_terms_on_joints
 from robot_dyn_id.dynamics.terms import Coulomb, Viscous
 from robot_dyn_id.estimators import ESTIMATORS
 from robot_dyn_id.excitation.forms.registry import make_excitation
@@ -34,11 +34,11 @@ class OneAtATime:
 
     def __init__(self):
         self.model = robot("ur5_robot")
-        self.regressor = Regressor(self.model, terms_on_joints(self.model, TERMS))
+        self.regressor = Regressor(self.model, place_terms_on_joints(self.model, TERMS))
         friction = [2.0 if name.startswith("fv") else 3.0 for name in self.regressor.names[60:]]
         self.truth = np.array([*1.2 * self.model.inertial_parameters, *friction])
         self.limits = MotionLimits.from_model(self.model, [3.0] * 6, 0.8, 0.1)
-        self.base = base_parameters(self.regressor)
+        self.base = compute_base_parameters(self.regressor)
 
     def record(self, form, seed, **demands):
         excitation = make_excitation(form, self.limits, Demand(seed=seed, share=0.5, **demands))
@@ -119,7 +119,7 @@ def test_what_is_not_excited_is_held_at_the_prior_or_at_zero(arm, sines):
     along = np.linalg.inv(np.hstack([found.held, found.excited]))[: found.held.shape[1]]
     size = np.abs(along @ (arm.base.mapping @ arm.truth)).max()
     assert np.abs(along @ bare.values).max() < 1e-6 * size and not bare.regularized_towards
-    prior = nominal_prior(arm.model, arm.base.mapping)
+    prior = make_nominal_prior(arm.model, arm.base.mapping)
     held, _ = fit_excited(estimator, replace(problem, prior=prior))
     assert np.abs(along @ (held.values - prior.center)).max() < 1e-6 * size
     assert "only noise excites" in held.regularized_towards

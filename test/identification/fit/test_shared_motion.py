@@ -6,8 +6,8 @@ import pytest
 from support.simulated import ARM, TERMS, Simulated, changed
 
 from robot_dyn_id.errors import InputError, UnsafeDataError
-from robot_dyn_id.findings import definition
-from robot_dyn_id.identification.fit.shared_motion import report_shared_motion, shared_motion
+from robot_dyn_id.findings import find_definition
+from robot_dyn_id.identification.fit.shared_motion import flag_shared_motion, report_shared_motion
 from robot_dyn_id.identification.pipeline import identify
 from robot_dyn_id.identification.settings import Settings
 
@@ -16,7 +16,7 @@ def test_pairs_are_those_of_proportional_velocities():
     t = np.linspace(0.0, 20.0, 2000)
     one, other = np.sin(t), np.sin(1.7 * t)
     velocities = np.array([one, -3.0 * one + 0.01 * other, other, np.zeros_like(t)])
-    found = shared_motion(velocities @ velocities.T)
+    found = flag_shared_motion(velocities @ velocities.T)
     assert np.argwhere(np.triu(found, 1)).tolist() == [[0, 1]]
 
 
@@ -41,9 +41,9 @@ def test_an_identification_names_them(trials):
 
 def test_findings_that_follow_say_which_motion_to_record(trials):
     given = (
-        definition("negative_parameter").found("joint wrist: fv3 negative", ["wrist"]),
-        definition("negative_parameter").found("joint shoulder: fv1 negative", ["shoulder"]),
-        definition("effort_outliers").found("wrist", ["wrist"]),
+        find_definition("negative_parameter").found("joint wrist: fv3 negative", ["wrist"]),
+        find_definition("negative_parameter").found("joint shoulder: fv1 negative", ["shoulder"]),
+        find_definition("effort_outliers").found("wrist", ["wrist"]),
     )
     found = report_shared_motion(trials.training, given)
     assert "elbow and wrist separately" in found[0].action

@@ -12,7 +12,7 @@ from support.model_nodes import presliding
 from robot_dyn_id.data.chunk import Chunk
 from robot_dyn_id.data.recording import ArrayRecording
 from robot_dyn_id.dynamics.dynamics import Dynamics
-from robot_dyn_id.excitation import random_fourier
+from robot_dyn_id.excitation import draw_random_fourier
 from robot_dyn_id.files.parameters import read_parameters, write_parameters
 from robot_dyn_id.identification.prediction.forward_simulation import simulate_efforts, simulate_trajectory
 
@@ -30,7 +30,7 @@ def parameters(tmp_path_factory):
 @pytest.fixture(scope="module")
 def along(parameters):
     dynamics = Dynamics.from_parameters(parameters)
-    return simulate_trajectory(dynamics, random_fourier(dynamics.regressor.model, 3, period=6.0), RATE)
+    return simulate_trajectory(dynamics, draw_random_fourier(dynamics.regressor.model, 3, period=6.0), RATE)
 
 
 def test_a_trajectory_is_followed(parameters, along):

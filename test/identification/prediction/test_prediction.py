@@ -6,13 +6,13 @@ import pytest
 from support.simulated import ARM, LIFT, TERMS, Simulated, changed
 
 from robot_dyn_id.estimators import WeightedLeastSquares
-from robot_dyn_id.files.shared import shared_file
+from robot_dyn_id.files.shared import find_shared_file
 from robot_dyn_id.identification.pipeline import identify
 from robot_dyn_id.identification.prediction.prediction import predict_recording
 from robot_dyn_id.identification.settings import Settings
 from robot_dyn_id.identification.validation.holdout import split
 
-ARMS = {"three joints": ARM, "sliding": LIFT, "seven joints": shared_file("urdf/arm7.urdf").read_text()}
+ARMS = {"three joints": ARM, "sliding": LIFT, "seven joints": find_shared_file("urdf/arm7.urdf").read_text()}
 RATE = 200.0
 
 

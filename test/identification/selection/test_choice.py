@@ -11,7 +11,7 @@ from robot_dyn_id import cores
 from robot_dyn_id.dynamics.regressor import Motion, Regressor
 from robot_dyn_id.dynamics.terms import Coulomb, Coupling, Dahl, LoadCoulomb, Offset, RotorInertia, Viscous
 from robot_dyn_id.estimators import Consistent
-from robot_dyn_id.excitation import random_fourier
+from robot_dyn_id.excitation import draw_random_fourier
 from robot_dyn_id.identification.pipeline import identify
 from robot_dyn_id.identification.selection import choice
 from robot_dyn_id.identification.selection.block_grams import BlockGrams
@@ -19,7 +19,7 @@ from robot_dyn_id.identification.selection.choice import Options, choose_model
 from robot_dyn_id.identification.settings import Settings
 from robot_dyn_id.model.robot import STANDARD_GRAVITY
 from robot_dyn_id.signals.trials import FilteredTrials, SignalSettings
-from robot_dyn_id.simulation.sensors import Sensors, sample_times, simulated_recording
+from robot_dyn_id.simulation.sensors import Sensors, sample_times, simulate_recording
 
 SIMPLE = (Viscous(), Coulomb(0.02), Offset())
 NOISE_NM = 0.05
@@ -91,11 +91,11 @@ class TestCouplings:
         robot = Simulated(ARM, SIMPLE, (wrist,))
         recordings = []
         for seed in (1, 2):
-            motion = random_fourier(robot.model, seed)
+            motion = draw_random_fourier(robot.model, seed)
             motion.coefficients[2] = -motion.coefficients[1]
             sensors = Sensors(np.full(3, NOISE_NM), 1e-6, 1e-3)
             t = sample_times(25.0, 100.0)
-            recordings.append(simulated_recording(robot.regressor, robot.parameters, motion, t, sensors, seed))
+            recordings.append(simulate_recording(robot.regressor, robot.parameters, motion, t, sensors, seed))
         trials = FilteredTrials.from_recordings(recordings, robot.joints, {}, SignalSettings(cutoff=8.0))
         selection = choose_model(trials, robot.model, FIXED_FILTER)
         assert "elbow_plus_wrist" not in {row.name for row in selection.tried}

@@ -6,7 +6,7 @@ import pytest
 from support.simulated import ARM
 
 from robot_dyn_id.dynamics.dynamics import Dynamics
-from robot_dyn_id.dynamics.regressor import Regressor, terms_on_joints
+from robot_dyn_id.dynamics.regressor import Regressor, place_terms_on_joints
 from robot_dyn_id.dynamics.terms import TERMS
 from robot_dyn_id.identification.validation.passivity import report_driving_friction
 from robot_dyn_id.identification.validation.uses import Criterion, judge_uses
@@ -18,7 +18,7 @@ NAMES = ("viscous", "coulomb", "absolute_velocity", "offset")
 def drivers(viscous, coulomb, difference, speeds=(1.0, 1.0, 1.0)):
     """Joints that are driven; every joint has an offset, which does not count as friction."""
     model = RobotModel.from_urdf(ARM)
-    regressor = Regressor(model, terms_on_joints(model, [TERMS[name]() for name in NAMES]))
+    regressor = Regressor(model, place_terms_on_joints(model, [TERMS[name]() for name in NAMES]))
     values = (viscous, coulomb, difference, (5.0, -5.0, 5.0))
     parameters = np.concatenate([model.inertial_parameters, *(np.broadcast_to(value, 3) for value in values)])
     robot = Dynamics(regressor, np.arange(len(parameters)), parameters)
@@ -47,7 +47,7 @@ def test_rounding_drives_nothing():
 
 def test_it_excludes_forward_simulation_of_that_joint():
     model = RobotModel.from_urdf(ARM)
-    regressor = Regressor(model, terms_on_joints(model, [TERMS["viscous"]()]))
+    regressor = Regressor(model, place_terms_on_joints(model, [TERMS["viscous"]()]))
     robot = Dynamics(regressor, np.arange(33), np.append(model.inertial_parameters, [1.0, -1.0, 1.0]))
     findings = report_driving_friction(robot, np.zeros(3), np.ones(3))
     criteria = [Criterion("forward_simulation", "rollout_error_high", name, 0.0, "rad", 1.0, 2.0) for name in "abc"]

@@ -7,7 +7,7 @@ from itertools import pairwise
 import numpy as np
 from support.simulated import ARM, Simulated
 
-from robot_dyn_id.dynamics.base_parameters import base_parameters
+from robot_dyn_id.dynamics.base_parameters import compute_base_parameters
 from robot_dyn_id.dynamics.regressor import Regressor
 from robot_dyn_id.dynamics.terms import Dahl, Offset, Viscous
 from robot_dyn_id.estimators import ESTIMATORS
@@ -34,7 +34,7 @@ def test_a_final_model_with_fewer_terms_than_its_folds_keeps_their_history():
     model, fold = result.model, Fold.from_model(result.evaluation.trials, result.model)
     kept = [(at, term) for at, term in model.regressor.terms if at.name != "elbow" or not isinstance(term, Dahl)]
     smaller = Regressor(model.regressor.model, tuple(kept))
-    base = base_parameters(smaller)
+    base = compute_base_parameters(smaller)
     numbers = [model.base.names.index(name) for name in base.names]
     covariance = model.estimate.covariance[np.ix_(numbers, numbers)]
     estimate = replace(model.estimate, values=model.values[numbers], covariance=covariance)

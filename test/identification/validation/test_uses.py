@@ -15,8 +15,8 @@ from robot_dyn_id.dynamics.terms import Offset, Viscous
 from robot_dyn_id.dynamics.terms.dahl import Dahl
 from robot_dyn_id.errors import InputError, UsageError
 from robot_dyn_id.export import export_model
-from robot_dyn_id.findings import definition
-from robot_dyn_id.identification.assembly import tracked, with_covariance
+from robot_dyn_id.findings import find_definition
+from robot_dyn_id.identification.assembly import make_tracked, replace_covariance
 from robot_dyn_id.identification.pipeline import identify, validate
 from robot_dyn_id.identification.prediction.feed_forward import FeedForward
 from robot_dyn_id.identification.settings import Settings
@@ -25,9 +25,9 @@ from robot_dyn_id.identification.validation.metrics import Fold, HeldOut, JointM
 from robot_dyn_id.identification.validation.rollout import Rollouts, simulate_rollouts
 from robot_dyn_id.identification.validation.scales import (
     ErrorHistogram,
-    friction_levels,
-    gravity_deviation,
-    inertia_deviation,
+    compute_gravity_deviation,
+    compute_inertia_deviation,
+    find_friction_levels,
     rate_effort,
 )
 from robot_dyn_id.identification.validation.uses import (
@@ -74,7 +74,7 @@ def columns_of(symbol):
 
 
 def test_friction_is_what_the_joint_resists_in_both_directions(trials, poses):
-    levels = friction_levels(ROBOT.regressor, ROBOT.base.independent, ROBOT.base_values, poses, trials.ranges)
+    levels = find_friction_levels(ROBOT.regressor, ROBOT.base.independent, ROBOT.base_values, poses, trials.ranges)
     speed = 0.1 * trials.ranges.dq_max
     coulomb = ROBOT.regressor.term_columns[3].term
     expected = 1.5 * speed + 1.0 * coulomb.columns(speed, speed, speed)[0]  # fv and fc of `support.simulated`
@@ -86,7 +86,7 @@ def test_deviation_of_the_gravity_torque_is_that_of_the_rows_at_rest(poses):
     rest = Motion(poses.q, np.zeros_like(poses.q), np.zeros_like(poses.q))
     rows = ROBOT.regressor.dense(rest)[ROBOT.base.independent]
     expected = np.sqrt(np.einsum("ink,i,ink->nk", rows, np.diag(covariance), rows).mean(axis=1))
-    found = gravity_deviation(ROBOT.regressor, ROBOT.base.independent, covariance, poses)
+    found = compute_gravity_deviation(ROBOT.regressor, ROBOT.base.independent, covariance, poses)
     np.testing.assert_allclose(found, expected, rtol=1e-9)
 
 
@@ -95,7 +95,7 @@ def test_deviation_of_the_inertia_is_relative_to_the_mass_matrix(poses):
     covariance = np.zeros((len(ROBOT.base_values),) * 2)
     last = ROBOT.base.names.index("Ixx3")  # the wrist turns about its own x axis
     covariance[last, last] = 0.1**2
-    found = inertia_deviation(ROBOT.regressor, ROBOT.base.independent, ROBOT.base_values, covariance, poses)
+    found = compute_inertia_deviation(ROBOT.regressor, ROBOT.base.independent, ROBOT.base_values, covariance, poses)
     own = np.median(0.1 / dynamics.mass_matrix(poses.q.T)[:, 2, 2])
     assert found[2] == pytest.approx(own, rel=1e-9)
 
@@ -103,7 +103,7 @@ def test_deviation_of_the_inertia_is_relative_to_the_mass_matrix(poses):
 def test_an_inertia_that_is_not_positive_is_not_known(poses):
     values = -ROBOT.base_values
     covariance = np.eye(len(values))
-    found = inertia_deviation(ROBOT.regressor, ROBOT.base.independent, values, covariance, poses)
+    found = compute_inertia_deviation(ROBOT.regressor, ROBOT.base.independent, values, covariance, poses)
     assert np.isinf(found).all()
 
 
@@ -230,7 +230,7 @@ def test_small_torques_are_judged_in_newton_meters():
 
 def test_an_answer_that_the_figure_does_not_explain_states_its_reason():
     """`no 0.4 of 1` is a contradiction without the finding that it rests on."""
-    found = judged(findings=(definition("gain_inconsistent").found("tip", ["tip"], "warning"),))
+    found = judged(findings=(find_definition("gain_inconsistent").found("tip", ["tip"], "warning"),))
     assert all(one.reason == "because of gain_inconsistent" for one in found.values())
     assert all(one.reason == "" for one in judged().values())
     assert judged(**with_tip(rmse=1e3))["gravity_compensation"].reason == ""
@@ -320,26 +320,26 @@ def test_the_apparent_load_limits_payload_estimation():
 
 
 def test_findings_lower_the_uses_that_they_concern():
-    indefinite = definition("mass_matrix_indefinite").found("x")
+    indefinite = find_definition("mass_matrix_indefinite").found("x")
     found = judged(findings=[indefinite])
     assert {use for use, one in found.items() if one.fit.answer == "no"} == {"computed_torque", "forward_simulation"}
     assert found["computed_torque"].fit.because == ("mass_matrix_indefinite",)
-    slow = definition("held_out_too_slow").found("x", ["tip"])
+    slow = find_definition("held_out_too_slow").found("x", ["tip"])
     limited = judged(findings=[slow])["feed_forward"]
     assert (limited.fit.answer, limited.fit.joints) == ("limited", ("tip",))
     assert judged(findings=[slow])["gravity_compensation"].fit.answer == "yes"
-    information = definition("outside_training").found("x")
+    information = find_definition("outside_training").found("x")
     assert all(one.fit.answer == "yes" for one in judged(findings=[information]).values())
 
 
 def test_an_error_excludes_every_use():
-    found = judged(findings=[definition("held_out_error").found("x")])
+    found = judged(findings=[find_definition("held_out_error").found("x")])
     assert {(one.fit.answer, one.fit.because) for one in found.values()} == {("no", ("held_out_error",))}
 
 
 def test_because_names_what_the_answer_rests_on_only():
     tip = with_tip(rmse=0.61)  # feed-forward: no; a slow motion alone would limit it
-    fit = judged(**tip, findings=[definition("held_out_too_slow").found("x", ["arm"])])["feed_forward"].fit
+    fit = judged(**tip, findings=[find_definition("held_out_too_slow").found("x", ["arm"])])["feed_forward"].fit
     assert (fit.answer, fit.because, fit.joints) == ("no", ("torque_error_high",), ("tip",))
 
 
@@ -352,16 +352,19 @@ def test_a_short_recording_has_no_long_rollouts(trials):
 
 def test_more_deviation_makes_a_parameter_weak(identified):
     parameters = identified.parameters
-    good = with_covariance(parameters, 1e-12 * np.eye(len(parameters.base.names)))
+    good = replace_covariance(parameters, 1e-12 * np.eye(len(parameters.base.names)))
     assert set(good.estimate.status) == {"good"}
-    weak = with_covariance(parameters, 1e4 * np.eye(len(parameters.base.names)))
+    weak = replace_covariance(parameters, 1e4 * np.eye(len(parameters.base.names)))
     assert set(weak.estimate.status) == {"weak"}
 
 
 def test_a_tracked_set_is_not_judged(identified):
     parameters = identified.parameters
     assert {one.use for one in parameters.judgment.fit_for} == set(USES)
-    assert tracked(parameters, 1.01 * parameters.estimate.values, parameters.estimate.covariance).judgment.fit_for == ()
+    assert (
+        make_tracked(parameters, 1.01 * parameters.estimate.values, parameters.estimate.covariance).judgment.fit_for
+        == ()
+    )
 
 
 def test_rollouts_start_with_the_states_of_friction(monkeypatch):

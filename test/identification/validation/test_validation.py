@@ -10,7 +10,7 @@ from support.simulated import Simulated, changed
 from robot_dyn_id.dynamics.crosscheck import CrossCheck
 from robot_dyn_id.dynamics.regressor import Motion
 from robot_dyn_id.errors import InputError
-from robot_dyn_id.findings import definition, format_finding
+from robot_dyn_id.findings import find_definition, format_finding
 from robot_dyn_id.identification.validation.extrapolation import Excess
 from robot_dyn_id.identification.validation.metrics import Fold, HeldOut, JointMetrics, compare
 from robot_dyn_id.identification.validation.verdict import (
@@ -273,7 +273,7 @@ def test_a_failed_cross_check_is_an_error():
 
 
 def test_errors_come_before_warnings_and_infos_are_not_reasons():
-    findings = (*judge(dropped_share=0.5), *judge_cross_check(FAILED), definition("data_unused").found("x"))
+    findings = (*judge(dropped_share=0.5), *judge_cross_check(FAILED), find_definition("data_unused").found("x"))
     outcome = Verdict.from_findings(findings)
     assert outcome.word == "bad"
     assert outcome.reasons == tuple(format_finding(findings[place]) for place in (1, 0))

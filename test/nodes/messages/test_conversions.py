@@ -18,11 +18,11 @@ from robot_dyn_id.msg import ParameterSet as ParameterSetMsg
 from robot_dyn_id import msg as messages
 from robot_dyn_id.errors import InputError, UnsafeDataError
 from robot_dyn_id.files.parameters import read_parameters, write_parameters
-from robot_dyn_id.findings import definition
+from robot_dyn_id.findings import find_definition
 from robot_dyn_id.nodes.messages.conversions import (
-    identification_report,
-    parameter_set,
-    parameter_set_message,
+    make_identification_report,
+    make_parameter_set_message,
+    read_parameter_set,
 )
 from robot_dyn_id.parameters import FORMAT_VERSION, FitFor, TermState
 
@@ -57,7 +57,7 @@ def test_a_late_subscriber_gets_the_set_to_the_last_bit():
     try:
         publisher_node = rclpy.create_node("source", context=contexts[0])
         publisher = publisher_node.create_publisher(ParameterSetMsg, "identified_parameters", LATCHED)
-        publisher.publish(parameter_set_message(sent))
+        publisher.publish(make_parameter_set_message(sent))
         subscriber_node = rclpy.create_node("sink", context=contexts[1])
         subscriber_node.create_subscription(ParameterSetMsg, "identified_parameters", received.append, LATCHED)
         executor = SingleThreadedExecutor(context=contexts[1])
@@ -66,7 +66,7 @@ def test_a_late_subscriber_gets_the_set_to_the_last_bit():
         while not received and time.monotonic() < deadline:
             executor.spin_once(timeout_sec=0.1)
         assert received, "nothing arrived within 20 s"
-        assert_same(parameter_set(received[0]), sent)
+        assert_same(read_parameter_set(received[0]), sent)
         executor.shutdown()
     finally:
         for context in contexts:
@@ -75,15 +75,15 @@ def test_a_late_subscriber_gets_the_set_to_the_last_bit():
 
 def test_yaml_and_message_carry_the_same(tmp_path):
     write_parameters(tmp_path / "p.yaml", awkward_set())
-    assert_same(parameter_set(parameter_set_message(read_parameters(tmp_path / "p.yaml"))), awkward_set())
+    assert_same(read_parameter_set(make_parameter_set_message(read_parameters(tmp_path / "p.yaml"))), awkward_set())
 
 
 @pytest.mark.parametrize("version", [0, FORMAT_VERSION + 1])
 def test_a_message_of_another_format_version_is_refused_before_anything_else(version):
-    message = parameter_set_message(awkward_set())
+    message = make_parameter_set_message(awkward_set())
     message.format_version, message.base.mapping = version, []
     with pytest.raises(InputError, match=r"format_version is .* identify the robot again"):
-        parameter_set(message)
+        read_parameter_set(message)
 
 
 @pytest.mark.parametrize(
@@ -94,17 +94,17 @@ def test_a_message_of_another_format_version_is_refused_before_anything_else(ver
     ],
 )
 def test_a_message_whose_fields_do_not_fit_together_is_refused(path):
-    message = parameter_set_message(awkward_set())
+    message = make_parameter_set_message(awkward_set())
     *parts, field = path.split(".")
     part = reduce(getattr, parts, message)
     setattr(part, field, getattr(part, field)[:-1])
     with pytest.raises(InputError, match=f"{field}|deviations"):
-        parameter_set(message)
+        read_parameter_set(message)
 
 
 def test_a_report_of_refused_data_carries_the_findings():
-    finding = definition("effort_sign").found("the effort of elbow is reversed", ["elbow"])
-    message = identification_report(UnsafeDataError.from_findings([finding], ["bag"]), Path("run"))
+    finding = find_definition("effort_sign").found("the effort of elbow is reversed", ["elbow"])
+    message = make_identification_report(UnsafeDataError.from_findings([finding], ["bag"]), Path("run"))
     assert message.verdict == "failed" and "effort_sign" in message.reasons[0]
     (sent,) = message.findings
     fields = {name: getattr(sent, name) for name in sent.get_fields_and_field_types()}

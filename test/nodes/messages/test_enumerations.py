@@ -15,7 +15,7 @@ from robot_dyn_id.excitation.execution.recording_watch import RecordingState
 from robot_dyn_id.excitation.execution.supervision import Phase
 from robot_dyn_id.nodes.excitation.recording_reports import RecordingReports
 from robot_dyn_id.nodes.excitation.requests import read_goal
-from robot_dyn_id.nodes.messages.enumerations import known
+from robot_dyn_id.nodes.messages.enumerations import find_member
 from robot_dyn_id.nodes.payload.wrist import WristMotion
 from robot_dyn_id.nodes.recorder import Recorder
 from robot_dyn_id.nodes.recording.excitation_watch import Event, ExcitationWatch
@@ -34,7 +34,7 @@ def test_enumerations_have_the_values_of_their_messages():
     rehearsals = ("NOT_REHEARSED", "REHEARSED", "NOT_REQUIRED")
     assert {phase.name: phase.value for phase in Phase} == constants(ExcitationStatus, rehearsals)
     assert {state.name: state.value for state in RecordingState} == constants(RecordingStatus)
-    assert known(Phase, 3) is Phase.RUNNING and known(Phase, 9) is None
+    assert find_member(Phase, 3) is Phase.RUNNING and find_member(Phase, 9) is None
 
 
 @UNKNOWN

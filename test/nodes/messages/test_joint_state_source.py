@@ -14,7 +14,7 @@ from support.simulator_scene import DEEP
 
 from robot_dyn_id.errors import InputError, UsageError
 from robot_dyn_id.nodes.identifier import Identifier
-from robot_dyn_id.nodes.messages.joint_state_source import reader
+from robot_dyn_id.nodes.messages.joint_state_source import make_reader
 from robot_dyn_id.nodes.runtime.robot_node import LATCHED, STREAM
 from robot_dyn_id.nodes.torque_residual_monitor import TorqueResidualMonitor
 from robot_dyn_id.recordings import open_recording
@@ -54,7 +54,7 @@ def franka(types, row):
 
 @pytest.mark.parametrize("kind", ["control_msgs/msg/DynamicJointState", "franka_msgs/msg/FrankaRobotState"])
 def test_what_rclpy_sends_is_read_message_by_message(types, kind):
-    make, read = (dynamic if "Dynamic" in kind else franka), reader(kind)
+    make, read = (dynamic if "Dynamic" in kind else franka), make_reader(kind)
     for row in range(5):
         state = read(bytes(serialize_message(make(types, row))))
         assert list(state.name) == NAMES and (state.header.stamp.sec, state.header.stamp.nanosec) == (0, row * 10**7)
@@ -66,12 +66,12 @@ def test_what_rclpy_sends_is_read_message_by_message(types, kind):
 def test_axes_without_names_velocities_or_a_header(types):
     state = types["lbr_fri_idl"].LBRState(time_stamp_sec=7, time_stamp_nano_sec=9)
     state.measured_torque[:] = np.arange(7.0)
-    read = reader("lbr_fri_idl/msg/LBRState", [f"lbr_A{number}" for number in range(1, 8)])
+    read = make_reader("lbr_fri_idl/msg/LBRState", [f"lbr_A{number}" for number in range(1, 8)])
     found = read(bytes(serialize_message(state)))
     assert (found.name[0], found.header.stamp.sec, found.header.stamp.nanosec) == ("lbr_A1", 7, 9)
     assert list(found.effort) == list(range(7)) and not len(found.velocity)
     with pytest.raises(InputError, match="do not fit the joint names"):
-        reader("lbr_fri_idl/msg/LBRState", ["one"])(bytes(serialize_message(state)))
+        make_reader("lbr_fri_idl/msg/LBRState", ["one"])(bytes(serialize_message(state)))
 
 
 def test_the_monitor_reads_dynamic_joint_states(world, types):

@@ -17,9 +17,9 @@ from trajectory_msgs.msg import JointTrajectory
 from robot_dyn_id.errors import InputError
 from robot_dyn_id.nodes.messages.message_types import (
     begins_with_header,
-    definition,
-    interface_class,
-    message_class,
+    find_interface_class,
+    find_message_class,
+    make_definition,
 )
 
 STANDARD = (
@@ -38,21 +38,21 @@ def test_the_hash_is_that_of_the_middleware(world):
         world.probe.create_publisher(kind, f"topic_{number}", 1)
         (info,) = world.probe.get_publishers_info_by_topic(f"topic_{number}")
         types = get_typestore(Stores.EMPTY)
-        types.register(get_types_from_msg(definition(kind), name(kind)))
-        assert types.hash_rihs01(name(kind)) == str(info.topic_type_hash), definition(kind)
-        assert message_class(info.topic_type) is kind
+        types.register(get_types_from_msg(make_definition(kind), name(kind)))
+        assert types.hash_rihs01(name(kind)) == str(info.topic_type_hash), make_definition(kind)
+        assert find_message_class(info.topic_type) is kind
 
 
 def test_the_text_is_that_of_a_msg_file():
     separator = "=" * 80
-    assert definition(Header).splitlines() == [
+    assert make_definition(Header).splitlines() == [
         *("builtin_interfaces/Time stamp", "string frame_id", ""),
         *(separator, "MSG: builtin_interfaces/Time", "int32 sec", "uint32 nanosec"),
     ]
-    assert definition(Imu).count(separator) == definition(Imu).count("MSG: ") == 4
-    assert "float64[9] angular_velocity_covariance\n" in definition(Imu)
-    assert "rcl_interfaces/IntegerRange[<=1] integer_range\n" in definition(ParameterDescriptor)
-    assert "byte[] data\n" in definition(ByteMultiArray)
+    assert make_definition(Imu).count(separator) == make_definition(Imu).count("MSG: ") == 4
+    assert "float64[9] angular_velocity_covariance\n" in make_definition(Imu)
+    assert "rcl_interfaces/IntegerRange[<=1] integer_range\n" in make_definition(ParameterDescriptor)
+    assert "byte[] data\n" in make_definition(ByteMultiArray)
 
 
 def test_bounded_texts():
@@ -63,7 +63,7 @@ def test_bounded_texts():
         def get_fields_and_field_types(cls):
             return {"a": "string<10>", "b": "sequence<string<10>, 3>", "c": "wstring<4>", "d": "string[2]"}
 
-    assert definition(Own).splitlines() == ["string<=10 a", "string<=10[<=3] b", "wstring<=4 c", "string[2] d"]
+    assert make_definition(Own).splitlines() == ["string<=10 a", "string<=10[<=3] b", "wstring<=4 c", "string[2] d"]
 
 
 @pytest.mark.parametrize(
@@ -77,7 +77,7 @@ def test_which_types_are_stamped(kind, expected):
 def test_a_type_that_is_absent(absent):
     package = absent.split("/")[0]
     with pytest.raises(InputError, match=f"message type {absent} is not known here; install {package}, or source"):
-        message_class(absent)
+        find_message_class(absent)
 
 
 @pytest.mark.parametrize(
@@ -89,7 +89,7 @@ def test_a_type_whose_name_ros_does_not_allow_is_never_imported(text, monkeypatc
         "robot_dyn_id.nodes.messages.message_types.import_module", lambda name: pytest.fail(f"imports {name}")
     )
     with pytest.raises(InputError, match="is not a message type of ROS 2"):
-        message_class(text)
+        find_message_class(text)
 
 
 @pytest.mark.parametrize(
@@ -98,14 +98,14 @@ def test_a_type_whose_name_ros_does_not_allow_is_never_imported(text, monkeypatc
 def test_a_type_whose_library_cannot_be_loaded_is_refused_by_name(name, tmp_path):
     pytest.importorskip("control_msgs")
     with without_library("control_msgs", tmp_path), pytest.raises(InputError, match=f"{name} cannot be loaded .*build"):
-        interface_class(name)
-    assert interface_class(name) is not None
+        find_interface_class(name)
+    assert find_interface_class(name) is not None
 
 
 def test_classes_of_services_and_actions():
-    assert interface_class("std_srvs/srv/Trigger") is Trigger
-    assert interface_class("robot_dyn_id/action/IdentifyPayload") is IdentifyPayload
+    assert find_interface_class("std_srvs/srv/Trigger") is Trigger
+    assert find_interface_class("robot_dyn_id/action/IdentifyPayload") is IdentifyPayload
     with pytest.raises(InputError, match="service type no_msgs/srv/Such is not known here; install no_msgs"):
-        interface_class("no_msgs/srv/Such")
+        find_interface_class("no_msgs/srv/Such")
     with pytest.raises(InputError, match="is not a message type"):
-        message_class("std_srvs/srv/Trigger")
+        find_message_class("std_srvs/srv/Trigger")

@@ -10,13 +10,13 @@ from geometry_msgs.msg import Inertia, InertiaStamped, Vector3
 from support.broken_packages import without_library
 from support.robots import brick
 
-from robot_dyn_id.dynamics.consistency import central
+from robot_dyn_id.dynamics.consistency import convert_to_central
 from robot_dyn_id.errors import UsageError
 from robot_dyn_id.excitation.execution.rehearsal import REHEARSAL_SPEED
 from robot_dyn_id.loads.payload import Payload, move_parameters, move_payload
 from robot_dyn_id.model.kinematics import Placement
 from robot_dyn_id.nodes.payload.drivers import DRIVERS, fill_franka, fill_ur
-from robot_dyn_id.nodes.payload.settings import PayloadSettings, wrist_parameters
+from robot_dyn_id.nodes.payload.settings import PayloadSettings, list_wrist_parameters
 from robot_dyn_id.nodes.payload.wrist import WristExcitation
 
 TURN = np.array([[np.cos(0.7), -np.sin(0.7), 0.0], [np.sin(0.7), np.cos(0.7), 0.0], [0.0, 0.0, 1.0]])
@@ -26,7 +26,7 @@ BODY = move_parameters(
     Placement(0, np.eye(3), np.zeros(3)),
 )
 """A brick whose inertia has products, in the frame of a flange."""
-MASS, CENTER, INERTIA = central(BODY)
+MASS, CENTER, INERTIA = convert_to_central(BODY)
 
 
 def of_message(message):
@@ -105,7 +105,7 @@ def test_a_payload_is_moved_with_its_covariance():
 
 def test_the_motion_of_the_wrist_depends_on_no_arguments_of_the_process_and_is_no_excitation():
     settings = PayloadSettings(link="tool")
-    given = {parameter.name for parameter in wrist_parameters(settings, speed_scale=1.0)}
+    given = {parameter.name for parameter in list_wrist_parameters(settings, speed_scale=1.0)}
     assert given >= {"speed_scale", "timeout", "velocity_scale", "position_margin"}
     assert "excitation_status" not in [interface.name for interface in WristExcitation.INTERFACES]
 

@@ -16,7 +16,7 @@ from support.processes import child
 
 from robot_dyn_id.cli import demo, note
 from robot_dyn_id.errors import GraphError
-from robot_dyn_id.files.shared import shared_file
+from robot_dyn_id.files.shared import find_shared_file
 from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.nodes.runtime import isolation
 from robot_dyn_id.nodes.runtime.isolation import keep_to_this_host
@@ -102,10 +102,10 @@ def test_processes_at_the_same_time_get_domains_of_their_own():
 def test_a_demo_that_is_forced_next_to_a_robot_of_the_same_names_does_not_move_it(world, tmp_path):
     demo.write_robots(tmp_path)
     names = RobotModel.from_file(tmp_path / demo.PLANT).joint_names
-    assert set(names).isdisjoint(RobotModel.from_file(shared_file("urdf/arm7.urdf")).joint_names)
+    assert set(names).isdisjoint(RobotModel.from_file(find_shared_file("urdf/arm7.urdf")).joint_names)
     robot = world.add(lambda **options: Follower(names, np.full(7, 0.1), **options))
-    config = (shared_file("config/arm7.yaml"),)
-    with demo.composition() as ros:
+    config = (find_shared_file("config/arm7.yaml"),)
+    with demo.make_composition() as ros:
         with pytest.raises(GraphError, match=r"a robot has joined the demo's ROS domain .*, with the topic /joint_"):
             ros.wait(3.0)
         ros._check = None

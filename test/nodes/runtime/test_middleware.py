@@ -9,7 +9,7 @@ import pytest
 
 from robot_dyn_id.cli import main
 from robot_dyn_id.errors import InputError, UsageError
-from robot_dyn_id.nodes.runtime.middleware import check_domain, check_middleware, installed_middleware
+from robot_dyn_id.nodes.runtime.middleware import check_domain, check_middleware, list_installed_middleware
 
 ANOTHER = {"RMW_IMPLEMENTATION": "rmw_of_another_kind_cpp"}
 SECURED = {
@@ -17,7 +17,7 @@ SECURED = {
     "ROS_SECURITY_STRATEGY": "Enforce",
     "ROS_SECURITY_KEYSTORE": "/no/such/keystore",
 }
-NEEDS_INDEX = pytest.mark.skipif(not installed_middleware(), reason="the installed middleware is not known")
+NEEDS_INDEX = pytest.mark.skipif(not list_installed_middleware(), reason="the installed middleware is not known")
 NODE = "from robot_dyn_id.nodes.starting import start; start('robot_dyn_id.nodes.torque_residual_monitor')"
 
 
@@ -39,7 +39,7 @@ def refused(monkeypatch, capfd):
 
 @NEEDS_INDEX
 def test_the_middleware_that_is_installed_is_accepted(monkeypatch):
-    for name in ("", *installed_middleware()):
+    for name in ("", *list_installed_middleware()):
         monkeypatch.setenv("RMW_IMPLEMENTATION", name)
         check_middleware()
     monkeypatch.delenv("RMW_IMPLEMENTATION")
@@ -51,7 +51,7 @@ def test_another_middleware_is_refused_before_anything_is_written(refused, tmp_p
     error = refused(ANOTHER, "demo", "--out", str(tmp_path / "run"))
     assert error["exit_code"] == UsageError.exit_code
     assert ANOTHER["RMW_IMPLEMENTATION"] in error["message"] and "unset RMW_IMPLEMENTATION" in error["message"]
-    assert all(name in error["message"] for name in installed_middleware())
+    assert all(name in error["message"] for name in list_installed_middleware())
     assert not (tmp_path / "run").exists()
     assert refused(ANOTHER, "watch", "--once")["message"] == error["message"]
 
@@ -61,13 +61,13 @@ def test_a_distribution_that_is_sourced_in_addition_to_the_wheels_does_not_count
     index = tmp_path / "share/ament_index/resource_index/rmw_typesupport"
     index.mkdir(parents=True)
     (index / "rmw_of_the_distribution").touch()
-    wheels = installed_middleware()
+    wheels = list_installed_middleware()
     monkeypatch.setenv("AMENT_PREFIX_PATH", str(tmp_path))
     on_wheels = "robot_dyn_id._installed_version"
     monkeypatch.setattr(on_wheels, lambda package: "7.1.6")
-    assert "rmw_of_the_distribution" not in installed_middleware()
+    assert "rmw_of_the_distribution" not in list_installed_middleware()
     monkeypatch.setattr(on_wheels, lambda package: None)
-    assert installed_middleware() == ["rmw_of_the_distribution"] != wheels
+    assert list_installed_middleware() == ["rmw_of_the_distribution"] != wheels
 
 
 def test_a_domain_without_ports_is_refused(monkeypatch, refused):
@@ -83,7 +83,7 @@ def test_a_domain_without_ports_is_refused(monkeypatch, refused):
     ("variables", "words"), [({"ROS_DOMAIN_ID": "abc"}, []), (ANOTHER, ["unset"])], ids=["domain", "middleware"]
 )
 def test_a_node_names_the_variable_in_one_line(variables, words, monkeypatch):
-    if variables is ANOTHER and not installed_middleware():
+    if variables is ANOTHER and not list_installed_middleware():
         pytest.skip("the installed middleware is not known")
     for name, value in variables.items():
         monkeypatch.setenv(name, value)

@@ -9,10 +9,10 @@ from robot_dyn_id.nodes.runtime.parameter_files import (
     refuse_renamed_section_of,
     refuse_renamed_sections,
 )
-from robot_dyn_id.nodes.runtime.ros_parameters import table
+from robot_dyn_id.nodes.runtime.ros_parameters import list_ros_parameters
 from robot_dyn_id.nodes.tables import NODES
 
-PARAMETERS = {node.NAME: [row.name for row in table(node.SETTINGS)] for node in NODES}
+PARAMETERS = {node.NAME: [row.name for row in list_ros_parameters(node.SETTINGS)] for node in NODES}
 CONTROLLER = "computed_torque_controller"
 
 

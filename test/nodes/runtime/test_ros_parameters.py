@@ -10,7 +10,7 @@ from rclpy.node import Node
 from rclpy.parameter import Parameter
 
 from robot_dyn_id.errors import UsageError
-from robot_dyn_id.nodes.runtime.ros_parameters import declare, ros_parameter, table
+from robot_dyn_id.nodes.runtime.ros_parameters import declare, list_ros_parameters, ros_parameter
 
 
 @dataclass(frozen=True)
@@ -105,8 +105,8 @@ def test_tools_of_ros_see_description_range_and_value_and_cannot_change_it(node)
 
 
 def test_the_table_has_every_field():
-    assert [row.name for row in table(Settings)] == ["rate", "count", "on", "kind", "joints", "gains"]
-    assert [row.rule.constraint() for row in table(Settings)][:4] == [
+    assert [row.name for row in list_ros_parameters(Settings)] == ["rate", "count", "on", "kind", "joints", "gains"]
+    assert [row.rule.constraint() for row in list_ros_parameters(Settings)][:4] == [
         "within 1 and 1000",
         "at least 1",
         "",

@@ -334,7 +334,7 @@ def test_a_node_that_moves_a_robot_ends_with_exit_code_4_after_an_exception(worl
 
 
 def test_the_demo_ends_with_the_internal_error_of_a_node():
-    with demo.composition() as ros:
+    with demo.make_composition() as ros:
         ros.add(Fragile)
         with pytest.raises(InternalError, match="/fragile: internal error: KeyError: 'wrist'"):
             ros.call(Trigger, "fragile/ask")

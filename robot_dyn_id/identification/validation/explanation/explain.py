@@ -126,7 +126,7 @@ def explain_parameters(parameters: ParameterSet, regressor: Regressor) -> tuple[
         parameters: the parameter set.
         regressor: its robot and terms.
     """
-    nominal = urdf_values(regressor)
+    nominal = read_urdf_values(regressor)
     unknown = np.isnan(nominal)
     urdf = parameters.base.mapping @ np.where(unknown, 0.0, nominal)
     urdf[(parameters.base.mapping[:, unknown] != 0.0).any(axis=1)] = np.nan
@@ -139,7 +139,7 @@ def explain_parameters(parameters: ParameterSet, regressor: Regressor) -> tuple[
     return tuple(ParameterExplanation(*row) for row in rows)
 
 
-def urdf_values(regressor: Regressor) -> Array:
+def read_urdf_values(regressor: Regressor) -> Array:
     """Values of all columns in the URDF, shape (c,); NaN where it states none.
 
     Inertial parameters are stated unless they are missing or placeholders, viscous and Coulomb friction where a joint

@@ -10,7 +10,7 @@ import numpy as np
 
 from robot_dyn_id.arrays import Array, Mask
 from robot_dyn_id.dynamics.regressor import Regressor
-from robot_dyn_id.dynamics.torque_parts import CAUSES, cause_of, merged_parameters
+from robot_dyn_id.dynamics.torque_parts import CAUSES, find_cause_of, list_merged_parameters
 from robot_dyn_id.identification.validation.evaluation import Evaluation
 from robot_dyn_id.identification.validation.spectrum import TorqueSpectra
 from robot_dyn_id.identification.validation.thinning import CURVES
@@ -166,7 +166,9 @@ def _explain(
     known = bool(valid.any()) and bool(np.isfinite(series.half_width[valid]).all())
     columns = parameters.base.independent
     acting = regressor.structure[columns, joint]
-    merged = [number for number in merged_parameters(regressor, columns, parameters.base.mapping) if acting[number]]
+    merged = [
+        number for number in list_merged_parameters(regressor, columns, parameters.base.mapping) if acting[number]
+    ]
     return JointExplanation(
         name=metrics.name,
         unit=metrics.unit,
@@ -252,7 +254,7 @@ def _name_rest(parameters: ParameterSet, regressor: Regressor, joint: int) -> tu
         if column < first or value == 0.0 or not structure[column, joint]:
             continue
         term = regressor.term_columns[column - first]
-        if cause_of(term, regressor.model) == "rest":
+        if find_cause_of(term, regressor.model) == "rest":
             coupled = term.coordinate.name not in regressor.model.body_names
             found.append(f"{term.term.name} of {term.coordinate.name}" if coupled else term.term.name)
     return tuple(dict.fromkeys(found))

@@ -13,7 +13,7 @@ import numpy as np
 
 from robot_dyn_id.arrays import Array
 from robot_dyn_id.dynamics.body_prior import BodyPrior, has_placeholder_masses
-from robot_dyn_id.dynamics.link_body import SYMBOLS, LinkBody, determined_covariance, lone_parameters
+from robot_dyn_id.dynamics.link_body import SYMBOLS, LinkBody, compute_determined_covariance, find_lone_parameters
 from robot_dyn_id.model.kinematics import link_placements
 from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.parameters import INERTIAL_UNITS, ParameterSet, inertial_names
@@ -84,7 +84,7 @@ def explain_links(parameters: ParameterSet, model: RobotModel) -> tuple[LinkExpl
         parameters: the parameter set.
         model: its robot.
     """
-    covariance = determined_covariance(parameters, BodyPrior.from_model(model).scales)
+    covariance = compute_determined_covariance(parameters, BodyPrior.from_model(model).scales)
     words = (DETERMINED, UNKNOWN if np.isnan(parameters.estimate.prior_strength) else "weak")
     states = _list_states(parameters, covariance, words)
     nominal = None if has_placeholder_masses(model) else model.inertial_parameters
@@ -121,7 +121,7 @@ def _list_states(parameters: ParameterSet, covariance: Array, words: tuple[str, 
         words: status of parameters alone that have one, and of those that have none.
     """
     bodies = len(parameters.robot.body_names)
-    alone, columns = lone_parameters(parameters), parameters.base.independent
+    alone, columns = find_lone_parameters(parameters), parameters.base.independent
     found = []
     for column in range(SYMBOLS * bodies):
         if column in alone:

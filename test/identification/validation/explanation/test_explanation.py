@@ -13,7 +13,7 @@ from support.simulated import ARM, GRIPPER, LIFT, TERMS, Simulated, changed
 from robot_dyn_id.dynamics.regressor import Regressor
 from robot_dyn_id.dynamics.terms import Coulomb, Dahl, RotorInertia, Viscous
 from robot_dyn_id.dynamics.torque_parts import CAUSES
-from robot_dyn_id.findings import definition, definitions
+from robot_dyn_id.findings import find_definition, list_definitions
 from robot_dyn_id.identification.pipeline import identify, validate
 from robot_dyn_id.identification.settings import Settings
 from robot_dyn_id.identification.validation.explanation import explain
@@ -26,7 +26,7 @@ from robot_dyn_id.identification.validation.explanation.health import (
     explain_health,
 )
 from robot_dyn_id.identification.validation.explanation.joints import SCATTER_SAMPLES
-from robot_dyn_id.report.summary import explanation_summary, identification_summary
+from robot_dyn_id.report.summary import summarize_explanation, summarize_identification
 
 FRICTION = '<dynamics damping="1.2" friction="0.7"/></joint>'
 MODELS = {
@@ -237,7 +237,7 @@ class TestHealth:
     """Checks of the data."""
 
     def test_every_check_finds_something(self):
-        assert {one.check for one in definitions()} == {"", *CHECKS}
+        assert {one.check for one in list_definitions()} == {"", *CHECKS}
 
     def test_every_check_is_listed_whatever_it_found(self):
         _, explanation = explained()
@@ -253,7 +253,7 @@ class TestHealth:
         rows = {row.check: row for row in explain(result.evaluation, result.parameters, result.training).health}
         assert "50 of 2000 samples dropped (50 time stamp not finite)" in rows["rows"].found
         assert rows["positions"].result == PASSED
-        found = json.dumps(identification_summary(result, "p.yaml")["data_health"])
+        found = json.dumps(summarize_identification(result, "p.yaml")["data_health"])
         assert "of 2000 samples" in found and "of 1200 samples" not in found
 
     def test_what_nothing_checked_has_not_passed(self):
@@ -265,7 +265,7 @@ class TestHealth:
         limits = np.full(len(result.parameters.robot.joint_names), 5.0)
         bare = result.training.with_recordings([changed(one.recording, dq=None) for one in result.training.recordings])
         assert {one.check: one.result for one in explain_health(bare, findings, limits)}["velocity"] == NOT_CHECKED
-        info = definition("gain_unverifiable").found("friction explains it", ("elbow",), "info")
+        info = find_definition("gain_unverifiable").found("friction explains it", ("elbow",), "info")
         judged = {one.check: one.result for one in explain_health(result.training, [*findings, info], limits)}
         assert judged["sign and unit"] == NOT_CHECKED
         validated = {one.check: one.result for one in explain_health(result.training, findings, limits, False)}
@@ -281,16 +281,16 @@ class TestHealth:
         for limits, unlimited in ((np.array([5.0, np.inf, 5.0]), joints[1]), (np.zeros(3), ", ".join(joints))):
             rows = {one.check: one for one in explain_health(result.training, (), limits)}
             assert rows["clipping"].result == NOT_CHECKED and unlimited in rows["clipping"].found
-        saturated = definition("effort_saturated").found("at its limit", joints[:1])
+        saturated = find_definition("effort_saturated").found("at its limit", joints[:1])
         rows = {one.check: one for one in explain_health(result.training, [saturated], np.zeros(3))}
         assert rows["clipping"].result == LOOK
 
 
 def test_the_json_has_no_curves_and_no_numbers_that_are_not_finite():
     result, explanation = explained()
-    summary = explanation_summary(explanation)
+    summary = summarize_explanation(explanation)
     text = json.dumps(summary, allow_nan=False)
     assert len(text) < 60_000
-    assert identification_summary(result, "p.yaml")["links"] == summary["links"]
+    assert summarize_identification(result, "p.yaml")["links"] == summary["links"]
     assert summary["torque_by_cause"]["elbow"]["rms"]["gravity"] == explanation.joints[1].rms["gravity"]
     assert Coulomb.cause == "friction"
