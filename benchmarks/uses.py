@@ -94,7 +94,7 @@ def main() -> None:
             bench = Bench.draw(name, seed)
             recordings = [bench.record(number).recording(bench.robot) for number in (0, 1)]
             result = identify(recordings, [], bench.robot, Settings(), "benchmark")
-            warnings = [f"{one.code}: {one.message}" for one in result.findings if one.severity != "info"]
+            warnings = [f"{one.code}: {one.message}" for one in result.evaluation.findings if one.severity != "info"]
             print(f"{name}, seed {seed}: {result.evaluation.verdict.word} {warnings}", flush=True)
             for line in judge(bench, result):
                 print(line, flush=True)

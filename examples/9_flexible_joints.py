@@ -10,9 +10,10 @@ import sys
 from pathlib import Path
 
 import flexible_recordings
-from flexible_recordings import WIDTH, arm, true_values
+from flexible_recordings import WIDTH
 
 from robot_dyn_id.flexible import identify_flexible
+from robot_dyn_id.papers.flexible2r.arm import list_true_values, make_arm
 from robot_dyn_id.signals.filtering import LowPass
 
 CUTOFF_HZ = 8.0
@@ -21,10 +22,10 @@ CUTOFF_HZ = 8.0
 
 def main(folder: Path) -> dict[str, tuple[float, float]]:
     """Identify the arm, and return the identified and true value of every parameter."""
-    model = arm(WIDTH)
+    model = make_arm(WIDTH)
     *experiments, _ = flexible_recordings.recordings()
     found = identify_flexible(model, experiments, LowPass(CUTOFF_HZ))
-    values = dict(zip(model.names, zip(found.solution.values, true_values(model), strict=True), strict=True))
+    values = dict(zip(model.names, zip(found.solution.values, list_true_values(model), strict=True), strict=True))
     for (name, (value, true)), unit in zip(values.items(), model.units, strict=True):
         print(f"{name:<12} {value:>12.6g} (true {true:.6g}) {unit}")
     return values

@@ -118,7 +118,7 @@ def test_helpers_end_when_no_more_results_are_wanted(workers):
 
 def test_a_process_uses_the_cores_that_it_may_use():
     script = (
-        "import os; from robot_dyn_id import cores; print(cores.count_workers() == min(cores.available_cores(), 8));"
+        "import os; from robot_dyn_id import cores; print(cores.count_workers() == min(cores.count_cores(), 8));"
         "os.sched_setaffinity(0, [min(os.sched_getaffinity(0))]); print(cores.count_workers())"
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
@@ -137,7 +137,7 @@ def test_threads_of_libraries_prevent_forks(start):
     script = f"""
 import _thread, os, time
 from robot_dyn_id import cores
-cores.available_cores = lambda: 2
+cores.count_cores = lambda: 2
 lock = _thread.allocate_lock()
 lock.acquire()
 print(cores.count_workers())
@@ -157,7 +157,7 @@ def test_threads_prevent_forks_except_a_companion_which_waits_for_them():
     script = """
 import os, threading, time
 from robot_dyn_id import cores
-cores.available_cores = lambda: 2
+cores.count_cores = lambda: 2
 ended, drawn = threading.Event(), []
 def draw():
     while not ended.wait(0.001):
@@ -174,7 +174,7 @@ while cores.count_workers() == 1:  # joined before the system has ended it
 ended.clear()
 companion = cores.Companion(target=draw)
 companion.start()
-found = list(cores.in_order(lambda item: (time.sleep(0.05), cores.fork_lock.locked() and os.getpid())[1], range(8)))
+found = list(cores.map_in_order(lambda item: (time.sleep(0.05), cores.fork_lock.locked() and os.getpid())[1], range(8)))
 print(cores.count_workers())
 ended.set()
 companion.join()
@@ -197,7 +197,7 @@ def function(item):
     time.sleep(0.01)
     return item
 parent = os.getpid()
-for number in cores.in_order(function, range(100)):
+for number in cores.map_in_order(function, range(100)):
     pass
 """
 
@@ -319,7 +319,7 @@ def test_quotas_of_control_groups_limit_the_cores(tmp_path, monkeypatch):
 
 def test_many_cores_are_not_all_used_and_rclpy_prevents_forks():
     script = (
-        "import sys; from robot_dyn_id import cores; cores.available_cores = lambda: 64; print(cores.count_workers());"
+        "import sys; from robot_dyn_id import cores; cores.count_cores = lambda: 64; print(cores.count_workers());"
         "sys.modules['rclpy'] = sys; print(cores.count_workers()); del sys.modules['rclpy'];"
         "cores.use_one_core(); print(cores.count_workers())"
     )

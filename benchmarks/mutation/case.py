@@ -107,7 +107,7 @@ def answer(case: Case, settings: Settings | None = None, until: Collection[str] 
                 if early.names(until, case.joints):
                     return early
             result = identify(case.robot, training, settings, held_out)
-            findings, nrmse = result.findings, result.evaluation.held_out.all_joints_nrmse
+            findings, nrmse = result.evaluation.findings, result.evaluation.held_out.all_joints_nrmse
             if validated:
                 findings, nrmse = _validate(result.parameters, validated)
         except UnsafeDataError as error:
@@ -132,7 +132,7 @@ def _answer(findings: Sequence[Finding], nrmse: float = float("nan"), message: s
 
 def _validate(parameters: ParameterSet, recordings: Sequence[Recording]) -> tuple[tuple[Finding, ...], float]:
     result = validate(parameters, recordings)
-    return result.findings, result.held_out.all_joints_nrmse
+    return result.evaluation.findings, result.evaluation.held_out.all_joints_nrmse
 
 
 def _write(folder: Path, name: str, recording: ArrayRecording) -> Recording:

@@ -33,20 +33,20 @@ EXPORT_OF_BAD_VERDICT = Definition(
 )
 
 FORMATS: dict[str, Callable[[ParameterSet], Exported]] = {
-    "make_urdf": make_urdf,
-    "make_mjcf": make_mjcf,
-    "make_sdf": make_sdf,
-    "make_python_module": make_python_module,
-    "make_c_header": make_c_header,
-    "make_cpp_header": make_cpp_header,
-    "make_crisp_controllers": make_crisp_controllers,
+    "urdf": make_urdf,
+    "mjcf": make_mjcf,
+    "sdf": make_sdf,
+    "python": make_python_module,
+    "c": make_c_header,
+    "cpp": make_cpp_header,
+    "crisp_controllers": make_crisp_controllers,
     "gravity_compensation_controller": make_robotis_gravity_compensation,
 }
 """Formats by the name that the command line uses."""
 
 TOOL_FORMATS: dict[str, Callable[[Payload], Exported]] = {
-    "make_admittance_controller": make_admittance_controller,
-    "make_cartesian_controllers": make_cartesian_controllers,
+    "admittance_controller": make_admittance_controller,
+    "cartesian_controllers": make_cartesian_controllers,
 }
 """Formats of a payload, by name."""
 

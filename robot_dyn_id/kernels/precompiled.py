@@ -49,7 +49,7 @@ SIGNATURES: Mapping[str, Sequence[Any]] = {
         *(_ROBOTS, "float64[:, ::1]", "float64", "int64", State._make(4 * ["float64[:, ::1]"]), "float64[::1]"),
     ),
     "dynamics.dynamics_tiles": _DYNAMICS,
-    "regressor.regressor_tiles": (
+    "regressor.fill_regressor_tiles": (
         *("int64[::1]", "float64[:, :, :, ::1]", "float64[:, :, ::1]", "float64[:, ::1]", "int64[::1]", "int64[::1]"),
         *("float64[::1]", "float64[::1]", *4 * ["float64[:, ::1]"], "int64[:, ::1]", "float64[:, ::1]"),
     ),

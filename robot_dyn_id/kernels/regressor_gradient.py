@@ -116,7 +116,7 @@ def fill_regressor_gradient_tiles(  # type: ignore[no-untyped-def]
 ):
     """Gradient with respect to the motion of every body's joint, followers of mimic joints included.
 
-    The arguments up to `cotangent` are those of `regressor_tiles`, with `cotangent`, shape (slots, N), in place of
+    The arguments up to `cotangent` are those of `fill_regressor_tiles`, with `cotangent`, shape (slots, N), in place of
     `out`: the derivatives by the entries. It fills `by_q`, `by_dq` and `by_ddq`, shape (b, N) each.
     """
     bodies, pairs = parent.shape[0], pair_from.shape[0]

@@ -146,7 +146,7 @@ def test_a_second_motion_targets_what_the_first_one_identified_poorly(capsys, tm
     earlier = identified_lift()
     write_parameters(run / "parameters.yaml", earlier)
     robot = tmp_path / "robot.urdf"
-    robot.write_text(earlier.urdf)
+    robot.write_text(earlier.robot.urdf)
     code = main(
         [
             "design",

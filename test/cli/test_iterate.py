@@ -53,7 +53,7 @@ def test_a_rehearsed_iteration_ends_with_a_model_that_follows_better(arm, files,
     code, found = answer(capsys, *words, *gains)
     assert code == 0 and found["trials"] == len(found["tracking_errors"]) >= 2, found
     assert min(found["tracking_errors"]) < 0.2 * found["tracking_errors"][0], found
-    assert read_parameters(found["parameters_file"]).joint_names == arm.joint_names
+    assert read_parameters(found["parameters_file"]).robot.joint_names == arm.joint_names
     (files / "terms.yaml").write_text("viscous: {fv: 20.0}\n")
     _, rubbed = answer(capsys, *words, *gains, "--terms", files / "terms.yaml", "--force")
     assert rubbed["tracking_errors"][0] > 1.05 * found["tracking_errors"][0], "friction that the start does not know"

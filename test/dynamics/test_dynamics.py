@@ -189,7 +189,7 @@ WITHOUT_NUMBA = """
 import sys
 sys.modules["numba"] = None  # importing it fails
 import numpy as np
-from robot_dyn_id.dynamics.base_parameters import random_motion
+from robot_dyn_id.dynamics.base_parameters import draw_random_motion
 from robot_dyn_id.dynamics.dynamics import Dynamics
 from robot_dyn_id.kernels.compiled import COMPILED
 from robot_dyn_id.dynamics.regressor import Regressor
@@ -199,7 +199,7 @@ out = {}
 for number, text in enumerate(sys.argv[2:]):
     model = RobotModel.from_urdf(text)
     dynamics = Dynamics.from_model(model)
-    motion = random_motion(model, 100, seed=8)
+    motion = draw_random_motion(model, 100, seed=8)
     q, dq, ddq = motion.q.T, motion.dq.T, motion.ddq.T
     out[f"{number} torque"] = dynamics.inverse_dynamics(q, dq, ddq)
     out[f"{number} acceleration"] = dynamics.forward_dynamics(q, dq, ddq)

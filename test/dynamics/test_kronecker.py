@@ -3,6 +3,7 @@
 
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pinocchio
@@ -10,6 +11,7 @@ import pytest
 from scipy.linalg import expm
 from support.robots import GRAVITIES, MIMICS, OBLIQUE, Truth, every_model, ratio, robot
 
+from robot_dyn_id import parameters
 from robot_dyn_id.dynamics import kronecker
 from robot_dyn_id.dynamics.base_parameters import compute_base_parameters, draw_random_motion
 from robot_dyn_id.dynamics.regressor import Regressor
@@ -171,6 +173,9 @@ def test_torque_and_mass_matrix_follow_from_the_base_parameters_alone():
     assert ratio(masses, truth.mass_matrix(motion)) <= 1e-14
 
 
+PARTS = sorted(path.stem for path in Path(parameters.__file__).parent.glob("*.py") if path.stem != "__init__")
+
+
 def test_the_reference_shares_nothing_with_what_it_is_held_against():
     script = "import sys, robot_dyn_id.dynamics.kronecker; print(*sorted(m for m in sys.modules if m.startswith('robot_dyn_id.')))"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
@@ -182,6 +187,7 @@ def test_the_reference_shares_nothing_with_what_it_is_held_against():
             "model",
             "model.screw",
             "parameters",
+            *(f"parameters.{part}" for part in PARTS),
             "arrays",
             "errors",
             "findings",

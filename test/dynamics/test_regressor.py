@@ -180,7 +180,7 @@ WITHOUT_NUMBA = """
 import sys
 sys.modules["numba"] = None  # importing it fails
 import numpy as np
-from robot_dyn_id.dynamics.base_parameters import base_parameters, random_motion
+from robot_dyn_id.dynamics.base_parameters import compute_base_parameters, draw_random_motion
 from robot_dyn_id.kernels.compiled import COMPILED
 from robot_dyn_id.dynamics.regressor import Regressor
 from robot_dyn_id.model.robot import RobotModel
@@ -189,8 +189,8 @@ out = {}
 for name, source in zip(sys.argv[2::2], sys.argv[3::2]):
     model = RobotModel.from_file(source)
     regressor = Regressor(model)
-    out[name] = regressor.dense(random_motion(model, 300, seed=8))
-    out[name + " base"] = base_parameters(regressor).mapping
+    out[name] = regressor.dense(draw_random_motion(model, 300, seed=8))
+    out[name + " base"] = compute_base_parameters(regressor).mapping
 np.savez(sys.argv[1], **out)
 """
 
