@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """DDS of the tests stays on this host, in a domain reserved for this process: no test meets a robot or another test."""
 
-import gc
 import os
 import re
 import signal
@@ -57,11 +56,9 @@ def pytest_collection_modifyitems(items):
 
 
 @pytest.fixture
-def world(monkeypatch):
+def world():
     from support.ros_world import World  # DDS reads the environment when it is loaded
 
-    # what was there before the first world stays out of all collections: to pass over it takes longer than many tests
-    monkeypatch.setattr(gc, "unfreeze", lambda: None)
     world = World()
     yield world
     world.close()

@@ -34,6 +34,7 @@ from robot_dyn_id.recordings import open_recording
 from robot_dyn_id.report.folder import PARAMETERS, REPORT, RESULTS, make_output_folder, write_report
 from robot_dyn_id.signals.filtering import LowPass, derivative
 from robot_dyn_id.simulation.plant import warm_up_regressor, warm_up_tiles
+from robot_dyn_id.workflow.results import IdentificationResult
 
 TRIALS: dict[str, tuple[int, dict[str, Any]]] = {
     "training": (0, {}),
@@ -93,7 +94,7 @@ def run(arguments: argparse.Namespace) -> tuple[int, dict[str, Any]]:
         namespace = ros.namespace
     summary = _with_truth(folder, namespace, truth, motion, failure, time.monotonic() - begin)
     if not arguments.json:
-        show(result)
+        show(IdentificationResult(result))
         _show_truth(summary, failure)
         robot = ("--robot", str(folder / DESCRIPTION))
         show_next_steps(folder, robot, (str(folder / "held_out"),), result.parameters, summary)
