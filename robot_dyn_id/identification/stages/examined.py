@@ -112,8 +112,8 @@ class Examined:
         trials, excluded = exclude_reversals(
             trials, settings.reversal_speed, settings.reversal_speeds, settings.rest_speed
         )
-        suspected = tuple(one for one in found if one.code in EXPLAINED_BY_CHOICE)
-        certain = tuple(one for one in found if one.code not in EXPLAINED_BY_CHOICE)
+        suspected = tuple(one for one in found if one.code in EXPLAINED_BY_CHOICE and one.severity != "error")
+        certain = tuple(one for one in found if one not in suspected)
         return cls(read, trials, model, kind, Fingerprint.joined(prints), (*certain, *excluded), suspected)
 
     @property
