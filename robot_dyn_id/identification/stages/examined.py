@@ -94,21 +94,24 @@ class Examined:
         samples = MotionSamples.from_trials(trials)
         diagnosis = diagnose(samples, model, count_independent_positions(trials.survey))
         _refuse_short(diagnosis.findings, settings.ignore, trials)
-        found += _refuse_unless_predicted(diagnosis.findings, trials, model, settings)
+        explained = _refuse_unless_predicted(diagnosis.findings, trials, model, settings)
+        found += explained
         found += overrule(diagnosis.doubts, settings.ignore)
         found += examine_directions(model.joint_names, samples.motion.q, samples.segment)
         weightless = diagnosis.weightless and settings.effort_kind == "auto"
         if weightless:
             model = replace(model, gravity=np.zeros(3))
         trials, delayed = realign(trials, model) if diagnosis.sufficient else (trials, ())
+        found += delayed
         compensated = weightless and not model.drive_units  # a current stays one, with gravity or without
         kind = "gravity_compensated" if compensated else read.effort_kind
         check_compensations(kind, settings.robot_compensates)
-        compared = measure_nominal_agreement(make_known_regressor(model, settings), trials)
-        agreement, doubts = compare_with_nominal(model.joint_names, *compared)
-        _refuse_short(agreement, settings.ignore, trials)
-        found += (*delayed, *refuse(agreement, settings.ignore, trials.survey.sources))
-        found += overrule(doubts, settings.ignore)
+        if all(one.severity != "error" for one in explained):  # one fault has one name
+            compared = measure_nominal_agreement(make_known_regressor(model, settings), trials)
+            agreement, doubts = compare_with_nominal(model.joint_names, *compared)
+            _refuse_short(agreement, settings.ignore, trials)
+            found += refuse(agreement, settings.ignore, trials.survey.sources)
+            found += overrule(doubts, settings.ignore)
         trials, excluded = exclude_reversals(
             trials, settings.reversal_speed, settings.reversal_speeds, settings.rest_speed
         )
