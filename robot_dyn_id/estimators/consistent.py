@@ -117,7 +117,7 @@ class Consistent(CheckedOptions):
         return replace(
             estimate,
             regularized_towards=f"{describe_prior_source(task, problem.prior)}, strength {self.known_strength:g}",
-            prior_strength=found.strength,
+            prior_strength=found.strength / self.size**2,  # relative to bodies of the size that the URDF states
             full=found.values,
             intervals=np.where(np.isinf(estimate.standard_deviations)[:, None], task.unknown, intervals),
             unconstrained=plain.values,

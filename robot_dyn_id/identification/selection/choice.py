@@ -390,8 +390,7 @@ def measure_payoff(before: FilteredTrials, after: FilteredTrials, model: RobotMo
 def measure_errors(trials: FilteredTrials, model: RobotModel) -> Array:
     """Ratio of error to effort of each joint in blocks that the whole model was not fitted to, shape (n,).
 
-    Its bodies are physically consistent and its friction brakes, as those of every real robot; infinite without
-    efforts.
+    Its bodies are physically consistent and its friction brakes, as those of every real robot; NaN without efforts.
 
     Args:
         trials: the trials.
@@ -406,8 +405,8 @@ def measure_errors(trials: FilteredTrials, model: RobotModel) -> Array:
     errors, _ = wide.find_consistent(grams, wide.columns_of(wide.families), validation.errors(wide.reference))
     counts = np.maximum(grams.block_counts(range(grams.block_count)), 1.0)
     variation = grams.effort_variation()
-    infinite = np.full(len(variation), np.inf)
-    return np.asarray(np.divide(np.sqrt(errors.sum(axis=0) / counts), variation, out=infinite, where=variation > 0.0))
+    unknown = np.full(len(variation), np.nan)
+    return np.asarray(np.divide(np.sqrt(errors.sum(axis=0) / counts), variation, out=unknown, where=variation > 0.0))
 
 
 def _combine(trials: FilteredTrials, model: RobotModel, blocks: Blocks) -> tuple[_Wide, BlockGrams]:

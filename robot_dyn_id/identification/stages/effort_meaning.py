@@ -105,7 +105,7 @@ def interpret_efforts(
         found = estimate_weight_gains(MotionSamples.from_trials(trials), model)
         gains = [gain for gain in found if gain.joint in missing and gain.known]
         known = {g.joint: Drive(abs(g.value), signs[g.joint] * (1.0 if g.value > 0 else -1.0)) for g in gains}
-        used = not known or _are_better(trials, {**unit, **known}, model, settings)
+        used = not known or _are_better(trials, {**unit, **known}, model)
         findings = _report_gains(gains, used)
         known = known if used else {}
     drive_units = {name: DRIVE_UNITS[stored] for name in missing if name not in known}
@@ -114,17 +114,18 @@ def interpret_efforts(
     return Meaning(trained, validated, model, {**unit, **known}, findings, stored)
 
 
-def _are_better(currents: FilteredTrials, drives: Mapping[str, Drive], model: RobotModel, settings: Settings) -> bool:
+def _are_better(currents: FilteredTrials, drives: Mapping[str, Drive], model: RobotModel) -> bool:
     """Whether gains let bodies predict held-out blocks not worse than the currents themselves do.
 
     Gains that contradict one another spoil what the joints have in common; equal errors hold nothing against gains.
     """
-    trials = FilteredTrials.from_recordings(currents.recordings, currents.joints, drives, settings.signals)
     try:
-        without, with_gains = (np.log(measure_errors(one, model)) for one in (currents, trials))
+        without, with_gains = (measure_errors(one, model) for one in (currents, replace(currents, drives=drives)))
     except InputError:  # too short to hold a block out
         return True
-    return bool(1.0 - math.exp(2.0 * float(np.mean(without - with_gains))) < LEAST_GAIN)
+    known = (without > 0.0) & (with_gains > 0.0)  # joints without efforts have no error
+    ratios = np.log(without[known] / with_gains[known])
+    return not known.any() or bool(1.0 - math.exp(2.0 * float(ratios.mean())) < LEAST_GAIN)
 
 
 def read_as_trained(recordings: Sequence[Corrected], effort_kind: str) -> list[Corrected]:

@@ -275,7 +275,9 @@ def _refuse_unless_predicted(
     except InputError:  # too short to hold a block out
         errors = dict.fromkeys(trials.joints, np.inf)
     limit = settings.thresholds.bad_nrmse
-    predicted = [one for one in findings if all(errors[name] < limit for name in one.joints or trials.joints)]
+    # joints without efforts have no error
+    missed = {name for name, error in errors.items() if error >= limit}
+    predicted = [one for one in findings if not missed.intersection(one.joints or trials.joints)]
     refuse([one for one in findings if one not in predicted], settings.ignore, trials.survey.sources)
     return overrule(findings, settings.ignore)
 
