@@ -14,9 +14,6 @@ from robot_dyn_id.arrays import Array, Integers
 from robot_dyn_id.data.trajectory_rows import TrajectoryRows
 from robot_dyn_id.errors import InputError
 
-MOST_POINTS = 100_000
-"""Largest number of points of a trajectory."""
-
 LARGEST = 1e6
 """Largest magnitude of positions, velocities and accelerations, for the accuracy of polynomials [SI]."""
 
@@ -92,8 +89,6 @@ class TrajectoryPoints:
         count = len(rows.positions)
         if not count:
             raise InputError("it has no points")
-        if count > MOST_POINTS:
-            raise InputError(f"it has {count} points, at most {MOST_POINTS} are followed: send it in pieces")
         still = np.zeros(len(joint_names))
         held = {"positions": still if rest is None else rest}
         q, dq, ddq, effort = (

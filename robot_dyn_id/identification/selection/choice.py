@@ -114,11 +114,9 @@ LEAST_GAIN = 0.05
 LEAST_GAIN_DEVIATIONS = 2.0
 """Least gain of a coupling or a tilt of the base, in standard errors."""
 
-ZERO_GAIN_DEVIATIONS = 3.0
-"""Least gain of zeros of a joint's effort in each recording, in standard errors: every joint is tried."""
-
-SIGN_GAIN_DEVIATIONS = 3.0
-"""Least gain of free signs of friction or rotor inertia, in standard errors."""
+SURE_DEVIATIONS = 3.0
+"""Least gain, in standard errors, of what is tried on every joint or recording: zeros of the efforts, free signs of
+friction or rotor inertia, corrections."""
 
 MAX_COUPLINGS = 2
 """Most couplings that are taken."""
@@ -492,7 +490,7 @@ def _report_signs(tried: Sequence[Tried], values: Mapping[str, float], signed: S
     """Finding about friction and rotor inertia that data contradict unless their signs are free."""
     found = []
     for row in tried:
-        if row.step == "sign" and row.is_significant(SIGN_GAIN_DEVIATIONS):
+        if row.step == "sign" and row.is_significant(SURE_DEVIATIONS):
             text = f"of {row.name.replace('_', ' ')} removes {row.gain:.0%} (+- {row.deviation:.0%})"
             found.append(text + (" and is taken" if row.chosen else ", and is not taken: inertia is positive"))
     if not found:
@@ -788,7 +786,7 @@ class _Wide:
             after = free.errors(candidate)
             gain, deviation = validation.relative_gain(errors, after)
             row = Tried("sign", kind.name, compute_relative_loss(after, reference), gain, deviation, False)
-            chosen = row.is_significant(SIGN_GAIN_DEVIATIONS) and kind in FREED_TERMS
+            chosen = row.is_significant(SURE_DEVIATIONS) and kind in FREED_TERMS
             rows.append(replace(row, chosen=chosen))
             if chosen:
                 validation, errors = free, after
@@ -814,7 +812,7 @@ class _Wide:
         joints = tuple(range(len(validation.weights)))
         before, after = validation.errors(candidate), validation.with_zeros(joints, None).errors(candidate)
         gains, deviations = compute_joint_gains(before, after)
-        chosen = gains > np.maximum(LEAST_GAIN, ZERO_GAIN_DEVIATIONS * deviations)
+        chosen = gains > np.maximum(LEAST_GAIN, SURE_DEVIATIONS * deviations)
         loss = compute_relative_loss(after, reference)
         columns = self.regressor.model.joint_names, gains.tolist(), deviations.tolist(), chosen.tolist()
         rows = [Tried("effort_zero", name, loss, *figures) for name, *figures in zip(*columns, strict=True)]

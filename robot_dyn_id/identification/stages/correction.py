@@ -28,7 +28,7 @@ from robot_dyn_id.identification.diagnosis.positions import PositionFaults
 from robot_dyn_id.identification.diagnosis.samples import MotionSamples
 from robot_dyn_id.identification.diagnosis.spikes import SpikeObserver
 from robot_dyn_id.identification.diagnosis.stamps import examine_jitter
-from robot_dyn_id.identification.selection.choice import measure_payoff
+from robot_dyn_id.identification.selection.choice import SURE_DEVIATIONS, measure_payoff
 from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.parameters import Fingerprint
 from robot_dyn_id.signals.cleaning import Drive
@@ -57,9 +57,6 @@ CLOCK_DRIFT = Definition(
     lowers=dict.fromkeys((*MOTION_USES, "collision_detection"), LIMITED),
     check="clock",
 )
-
-PAYOFF_DEVIATIONS = 3.0
-"""Least gain of a correction on data that the model was not fitted to, in standard errors."""
 
 REALIGNMENTS = 3
 """Number of times that a delay is estimated and compensated; each removes what the linearization left."""
@@ -201,7 +198,7 @@ def _realign(recording: Recording, trials: FilteredTrials, model: RobotModel) ->
 def _pays(before: FilteredTrials, after: FilteredTrials, model: RobotModel) -> bool:
     """Whether a correction of the efforts makes the whole model predict blocks better that it was not fitted to."""
     try:
-        return measure_payoff(before, after, model).is_significant(PAYOFF_DEVIATIONS)
+        return measure_payoff(before, after, model).is_significant(SURE_DEVIATIONS)
     except InputError:  # too short to hold a block out
         return False
 

@@ -14,7 +14,7 @@ from trajectory_msgs.msg import JointTrajectory
 
 from robot_dyn_id import msg as messages
 from robot_dyn_id.arrays import Array
-from robot_dyn_id.data.trajectory_points import MOST_POINTS, TrajectoryPoints
+from robot_dyn_id.data.trajectory_points import TrajectoryPoints
 from robot_dyn_id.data.trajectory_rows import NANOSECONDS, TrajectoryRows
 from robot_dyn_id.errors import InputError, RobotDynIdError, UnsafeDataError, make_storable
 from robot_dyn_id.files.values import list_field_hints
@@ -25,6 +25,9 @@ from robot_dyn_id.msg import IdentificationReport
 from robot_dyn_id.msg import ParameterSet as ParameterSetMsg
 from robot_dyn_id.nodes.runtime.decoding import find_most_bytes
 from robot_dyn_id.parameters import FORMAT_VERSION, LONGEST_LINE, ParameterSet, check_format_version
+
+MOST_POINTS = 100_000
+"""Largest number of points of a trajectory in a message; files have no such limit."""
 
 
 def find_most_points(joint_names: Sequence[str]) -> int:
@@ -142,6 +145,8 @@ def read_trajectory_points(
         InputError: a trajectory that no robot with these joints can follow.
     """
     points = message.points
+    if len(points) > MOST_POINTS:
+        raise InputError(f"it has {len(points)} points, at most {MOST_POINTS} are followed: send it in pieces")
     rows = TrajectoryRows(
         tuple(message.joint_names),
         tuple(NANOSECONDS * point.time_from_start.sec + point.time_from_start.nanosec for point in points),
