@@ -371,6 +371,10 @@ def _examine_missing(survey: Survey) -> list[Finding]:
     """Findings about values of single joints that are missing or implausible, one for each channel."""
     findings = []
     for channel, counts in sorted(survey.repairs.missing.items()):
+        if channel == "effort":  # joints without any effort have a finding of their own
+            counts = np.where(find_dead(survey), 0, counts)
+        if not counts.any():
+            continue
         shares = counts / max(1, survey.repairs.rows)
         ratios = zip(survey.joint_names, shares.tolist(), strict=True)
         listed = ", ".join(f"{name} {share:.2g}" for name, share in ratios if share > 0.0)
