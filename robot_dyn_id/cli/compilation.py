@@ -18,6 +18,9 @@ from robot_dyn_id.termination import ignore_terminal
 LEAST_CORES = 2
 """Least number of cores on which another process compiles: on one it would only take time from this one."""
 
+LOWER_PRIORITY = 5
+"""Steps of priority by which the other process gives way."""
+
 
 @contextmanager
 def first_identification() -> Iterator[None]:
@@ -59,7 +62,7 @@ def compiling(*warm_ups: Callable[[], None]) -> Iterator[None]:
 
 def _call(warm_ups: tuple[Callable[[], None], ...]) -> None:
     ignore_terminal()  # its signals are for the command, which ends this
-    os.nice(5)
+    os.nice(LOWER_PRIORITY)
     with suppress(Exception):  # the command meets the same error where it can explain it
         for warm_up in warm_ups:
             warm_up()

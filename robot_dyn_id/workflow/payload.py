@@ -51,7 +51,7 @@ class PayloadRun:
         estimate: estimate of the payload; None before the identification.
         payload: physically possible body; None if there is none, see `problem`.
         problem: reason why there is no payload.
-        absent: whether the mass is not significantly above zero.
+        absent: whether the mass is not significantly above zero, or is declared to be zero and the recording agrees.
         test: test of the declared payload; None if none is declared.
         findings: findings about recordings and payload.
     """
@@ -201,6 +201,12 @@ def identify_from_halves(run: PayloadRun, declared: DeclaredPayload | None = Non
         change = PAYLOAD_CHANGED.found(changed)
         return replace(found, findings=(*found.findings, change), problem=changed)
     mass, sigma = estimate.values[0], np.sqrt(estimate.covariance[0, 0])
+    if test is not None and test.accepted and test.declared.mass == 0.0:
+        words = (
+            f"the mass on link {motion.link} is {mass:.3g} +- {sigma:.2g} kg: it is declared that there is no payload, "
+            "and the recording agrees"
+        )
+        return replace(found, problem=words, absent=True)
     if mass < NEGATIVE_MASS_SIGMAS * sigma and not estimate.unexcited[0]:
         words = f"the mass on link {motion.link} is {mass:.3g} +- {sigma:.2g} kg: there may be no payload"
         return replace(found, problem=words, absent=mass > -NEGATIVE_MASS_SIGMAS * sigma)
