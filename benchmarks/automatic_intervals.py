@@ -40,7 +40,8 @@ from robot_dyn_id.dynamics.terms import TERMS
 from robot_dyn_id.estimators import Consistent
 from robot_dyn_id.excitation import FourierSeries, draw_random_fourier
 from robot_dyn_id.files.shared import find_shared_file
-from robot_dyn_id.identification.selection.choice import Options, choose_model
+from robot_dyn_id.identification.selection.choice import choose_model
+from robot_dyn_id.identification.selection.options import Options
 from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.signals.trials import FilteredTrials, SignalSettings
 from robot_dyn_id.simulation.sensors import Sensors, sample_times, simulate_recording

@@ -19,7 +19,8 @@ from robot_dyn_id import Settings, open_recording
 from robot_dyn_id.dynamics.base_parameters import compute_base_parameters
 from robot_dyn_id.estimators import Consistent
 from robot_dyn_id.identification.fit.estimation import fit_fold
-from robot_dyn_id.identification.selection.choice import Options, Selection, choose_model
+from robot_dyn_id.identification.selection.choice import Selection, choose_model
+from robot_dyn_id.identification.selection.options import Options
 from robot_dyn_id.identification.validation.metrics import Fold, compare
 from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.signals.trials import FilteredTrials, SignalSettings

@@ -14,6 +14,7 @@ from robot_dyn_id.dynamics.terms.groups import TermGroup, TermStates, group_term
 from robot_dyn_id.dynamics.terms.improved_stribeck import ImprovedStribeck
 from robot_dyn_id.dynamics.terms.load import LoadCoulomb, LoadDahl
 from robot_dyn_id.dynamics.terms.offset import Offset
+from robot_dyn_id.dynamics.terms.position_periodic import PositionPeriodic
 from robot_dyn_id.dynamics.terms.rotor_inertia import RotorInertia
 from robot_dyn_id.dynamics.terms.saturating_viscous import SaturatingViscous
 from robot_dyn_id.dynamics.terms.spring import Spring
@@ -39,6 +40,7 @@ TERMS: dict[str, type[Term]] = {
         DoubleCoulomb,
         SaturatingViscous,
         AbsoluteVelocity,
+        PositionPeriodic,
     )
 }
 """Terms by the name that configurations use."""
@@ -57,6 +59,7 @@ __all__ = [
     "LoadCoulomb",
     "LoadDahl",
     "Offset",
+    "PositionPeriodic",
     "RotorInertia",
     "SaturatingViscous",
     "Spring",

@@ -6,9 +6,9 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-INERTIA, CONSTANT, VISCOUS, SIGN, DAHL, POWER, ARCTAN, SPRING = (
+INERTIA, CONSTANT, VISCOUS, SIGN, DAHL, POWER, ARCTAN, SPRING, SINE, COSINE = (
     *("inertia", "constant", "viscous", "sign"),
-    *("dahl", "power", "arctan", "spring"),
+    *("dahl", "power", "arctan", "spring", "sine", "cosine"),
 )
 """Shapes of laws; see `FrictionLaw`."""
 
@@ -27,6 +27,8 @@ class FrictionLaw:
     | `power` | sign(v) abs(v)^c, c > 0 |
     | `arctan` | arctan(v / c) |
     | `spring` | y - c |
+    | `sine` | sin(c y) |
+    | `cosine` | cos(c y) |
 
     Attributes:
         shape: shape of the law.

@@ -3,15 +3,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 
 from robot_dyn_id.arrays import Array, Integers
+from robot_dyn_id.dynamics.problem import Tile, find_used_rows
 from robot_dyn_id.dynamics.regressor import Regressor
 from robot_dyn_id.signals.blocks import ALL_FITS, NO_BLOCK, Blocks
+from robot_dyn_id.signals.processing import RecordedProblem
 from robot_dyn_id.signals.trials import FilteredTrials
 
 OUTSIDE = 2
@@ -47,20 +49,70 @@ class BlockGrams:
             blocks: division of the trials.
         """
         problem = trials.problem(regressor, np.arange(len(regressor.names)))
-        matrices = tuple(np.zeros((blocks.count + OUTSIDE, len(s) + 1, len(s) + 1)) for s in problem.supports)
-        recordings = len(trials.recordings)
-        sums = tuple(np.zeros((blocks.count + OUTSIDE, recordings, len(s) + 1)) for s in problem.supports)
-        counts = np.zeros((len(matrices), blocks.count + OUTSIDE, recordings), dtype=np.int64)
-        for tile in problem.tiles():
+
+        def number(tile: Tile) -> Integers:
             assert tile.t is not None  # tiles of recordings have stamps
-            numbers = blocks.numbers(tile.trial, tile.t)
-            for number in np.unique(numbers).tolist():
-                rows = np.ascontiguousarray(tile.block[:, numbers == number])
-                place = {NO_BLOCK: blocks.count, ALL_FITS: blocks.count + 1}.get(number, number)
+            return blocks.numbers(tile.trial, tile.t)
+
+        return cls._accumulate(problem, number, blocks.count, len(trials.recordings))
+
+    @classmethod
+    def from_bands(
+        cls, trials: FilteredTrials, regressor: Regressor, positions: Sequence[int], count: int
+    ) -> BlockGrams:
+        """Products in bands of each joint's position instead of blocks of time, with as many rows in each.
+
+        Args:
+            trials: the recordings.
+            regressor: robot and all candidate terms.
+            positions: column of W that holds the position of each joint.
+            count: number of bands.
+        """
+        problem = trials.problem(regressor, np.arange(len(regressor.names)), repeated=True)
+        places = [int(np.searchsorted(s, own)) for s, own in zip(problem.supports, positions, strict=True)]
+        held: list[list[Array]] = [[] for _ in places]
+        for tile in problem.tiles():
+            held[tile.joint].append(tile.block[places[tile.joint]][find_used_rows(tile.block)])
+        shares = np.linspace(0.0, 1.0, count + 1)[1:-1]
+        edges = [np.quantile(np.concatenate([*of_joint, np.zeros(0 if of_joint else 1)]), shares) for of_joint in held]
+
+        def number(tile: Tile) -> Integers:
+            return np.asarray(np.digitize(tile.block[places[tile.joint]], edges[tile.joint]))
+
+        return cls._accumulate(problem, number, count, len(trials.recordings))
+
+    @classmethod
+    def _accumulate(
+        cls, problem: RecordedProblem, number: Callable[[Tile], Integers], count: int, recordings: int
+    ) -> BlockGrams:
+        """Products of rows by the number that each row has."""
+        matrices = tuple(np.zeros((count + OUTSIDE, len(s) + 1, len(s) + 1)) for s in problem.supports)
+        sums = tuple(np.zeros((count + OUTSIDE, recordings, len(s) + 1)) for s in problem.supports)
+        counts = np.zeros((len(matrices), count + OUTSIDE, recordings), dtype=np.int64)
+        for tile in problem.tiles():
+            numbers = number(tile)
+            for own in np.unique(numbers).tolist():
+                rows = np.ascontiguousarray(tile.block[:, numbers == own])
+                place = {NO_BLOCK: count, ALL_FITS: count + 1}.get(own, own)
                 matrices[tile.joint][place] += rows @ rows.T
                 sums[tile.joint][place, tile.trial] += rows.sum(axis=1)
                 counts[tile.joint, place, tile.trial] += np.count_nonzero(rows.any(axis=0))
-        return cls(len(regressor.names), problem.supports, matrices, sums, counts)
+        return cls(len(problem.columns), problem.supports, matrices, sums, counts)
+
+    def scaled(self, columns: int, factors: Array) -> BlockGrams:
+        """The products if the first columns of each joint's rows were larger by a factor.
+
+        Args:
+            columns: number of these columns.
+            factors: factor of each joint, shape (n,).
+        """
+        scales = [
+            np.append(np.where(support < columns, factor, 1.0), 1.0)
+            for support, factor in zip(self.supports, factors.tolist(), strict=True)
+        ]
+        matrices = tuple(one * scale[:, None] * scale for one, scale in zip(self.matrices, scales, strict=True))
+        sums = tuple(one * scale for one, scale in zip(self.sums, scales, strict=True))
+        return replace(self, matrices=matrices, sums=sums)
 
     @cached_property
     def counts(self) -> Integers:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -12,6 +13,7 @@ import numpy as np
 from robot_dyn_id.arrays import Array, Integers, Mask
 from robot_dyn_id.estimators.non_negative import solve_bounded
 from robot_dyn_id.identification.selection.block_grams import BlockGrams
+from robot_dyn_id.identification.selection.engine import Tried, weigh
 
 WEIGHT_PASSES = 3
 """Passes of out-of-fold residuals to weights and back."""
@@ -219,44 +221,21 @@ class CrossValidation:
         places = self._divided(None, all_rows)
         return np.asarray(self.grams.recording_counts[:, places].sum(axis=1).T, dtype=np.float64)
 
-    def relative_gain(self, before: Array, after: Array) -> tuple[float, float]:
-        """Share of the weighted squared error that a change removes, and its standard error over the blocks.
+    def weigh(
+        self, step: str, name: str, before: Array, after: Array, alternatives: int = 1, loss: float = math.nan
+    ) -> Tried:
+        """Gain of an alternative in the weighted error of all joints; see `engine.weigh`.
 
         Args:
-            before: out-of-fold errors without the change, shape (blocks, n).
+            step: what is chosen.
+            name: name of the alternative.
+            before: sums of squared errors without it, shape (blocks, n).
             after: those with it, shape (blocks, n).
+            alternatives: number of alternatives that are compared at once.
+            loss: see `Tried`.
         """
-        gain, deviation = compute_joint_gains(*(errors @ self.weights[:, None] ** 2 for errors in (before, after)))
-        return float(gain[0]), float(deviation[0])
-
-    def typical_gain(self, before: Array, after: Array) -> tuple[float, float]:
-        """Share of a block's weighted squared error that a change removes, and its standard error over the blocks.
-
-        The geometric mean over the blocks: a drift causes most of its error at the ends of a recording, and differences
-        of such errors scatter, though the change helps everywhere.
-
-        Args:
-            before: out-of-fold errors without the change, shape (blocks, n).
-            after: those with it, shape (blocks, n).
-        """
-        one, other = (np.maximum(errors @ self.weights**2, 1e-300) for errors in (before, after))
-        logarithms = np.log(one / other)
-        left = float(np.exp(-logarithms.mean()))
-        spread = float(np.std(logarithms, ddof=1)) if len(logarithms) > 1 else np.inf
-        return 1.0 - left, left * spread / float(np.sqrt(len(logarithms)))
-
-
-def compute_joint_gains(before: Array, after: Array) -> tuple[Array, Array]:
-    """Share of each joint's squared error that a change removes, and its standard error over the blocks, (n,) each.
-
-    Args:
-        before: out-of-fold errors without the change, shape (blocks, n).
-        after: those with it, shape (blocks, n).
-    """
-    difference, total = before - after, np.maximum(before.sum(axis=0), 1e-300)
-    count = len(difference)
-    deviation = np.std(difference, axis=0, ddof=1) * np.sqrt(count) if count > 1 else np.full(len(total), np.inf)
-    return np.asarray(difference.sum(axis=0) / total), np.asarray(deviation / total)
+        weight = self.weights**2
+        return weigh(step, name, before @ weight, after @ weight, alternatives, loss)
 
 
 def compute_relative_loss(errors: Array, reference: Array) -> float:

@@ -15,8 +15,10 @@ from robot_dyn_id.dynamics.terms import (
     LoadCoulomb,
     LoadDahl,
     Offset,
+    PositionPeriodic,
     RotorInertia,
     SaturatingViscous,
+    Spring,
     TemperatureCoulomb,
     Term,
     Viscous,
@@ -36,15 +38,15 @@ class Family:
         terms: the terms.
         signal: recorded signal without which the family is not tried; empty: none is needed.
         extrapolates: whether the family may be used for motions that are faster than those of the data.
-        least_deviations: least gain in standard errors, of families with parameters of free sign, which are tried one
-            by one after the others; None: the least loss decides.
+        must_pay: whether a gain is required, of families with parameters of free sign, which are tried one by one after
+            the others; otherwise the least loss decides.
     """
 
     name: str
     terms: tuple[Term, ...]
     signal: str = ""
     extrapolates: bool = False
-    least_deviations: float | None = None
+    must_pay: bool = False
 
 
 SIMPLE = Family("simple_friction", (Offset(), Viscous(), DoubleCoulomb()))
@@ -55,11 +57,18 @@ FAMILIES: tuple[Family, ...] = (
     Family("presliding", (Dahl(),), extrapolates=True),
     Family("saturating_viscous", (SaturatingViscous(),)),
     Family("load_dependent", (LoadCoulomb(), LoadDahl())),
-    Family("direction_dependent", (AbsoluteVelocity(),), least_deviations=3.0),
-    Family("temperature", (TemperatureCoulomb(),), signal="temperature", least_deviations=2.0),
+    Family("direction_dependent", (AbsoluteVelocity(),), must_pay=True),
+    Family("temperature", (TemperatureCoulomb(),), signal="temperature", must_pay=True),
 )
 """Families in the order in which they are added: each candidate has all families before its last one that the least
 loss decides on."""
+
+POSITION_FAMILIES: tuple[Family, ...] = (
+    Family("spring", (Spring(),), must_pay=True),
+    Family("position_periodic", (PositionPeriodic(),), must_pay=True),
+)
+"""Families that depend on the position alone, which are tried on each joint: cables and balancers, then what repeats
+with every turn. They have to predict positions that they were not fitted to, see `positions`."""
 
 REFERENCE = ("rotor_inertia",)
 """Families of the model that errors are compared with."""

@@ -10,7 +10,8 @@ from robot_dyn_id.dynamics.regressor import Regressor
 from robot_dyn_id.estimators import Consistent
 from robot_dyn_id.findings import Finding
 from robot_dyn_id.identification.fit.estimation import describe_prior
-from robot_dyn_id.identification.selection.choice import GIVEN_PRIOR_STRENGTH, Options, Selection, choose_model
+from robot_dyn_id.identification.selection.choice import GIVEN_PRIOR_STRENGTH, Selection, choose_model
+from robot_dyn_id.identification.selection.options import Options
 from robot_dyn_id.identification.settings import Settings
 from robot_dyn_id.identification.stages.examined import Examined
 from robot_dyn_id.model.robot import RobotModel

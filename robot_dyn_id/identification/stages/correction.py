@@ -28,7 +28,7 @@ from robot_dyn_id.identification.diagnosis.positions import PositionFaults
 from robot_dyn_id.identification.diagnosis.samples import MotionSamples
 from robot_dyn_id.identification.diagnosis.spikes import SpikeObserver
 from robot_dyn_id.identification.diagnosis.stamps import examine_jitter
-from robot_dyn_id.identification.selection.choice import SURE_DEVIATIONS, measure_payoff
+from robot_dyn_id.identification.selection.payoff import measure_payoff
 from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.parameters import Fingerprint
 from robot_dyn_id.signals.cleaning import Drive
@@ -198,7 +198,7 @@ def _realign(recording: Recording, trials: FilteredTrials, model: RobotModel) ->
 def _pays(before: FilteredTrials, after: FilteredTrials, model: RobotModel) -> bool:
     """Whether a correction of the efforts makes the whole model predict blocks better that it was not fitted to."""
     try:
-        return measure_payoff(before, after, model).is_significant(SURE_DEVIATIONS)
+        return measure_payoff("delay", "", (before, model), (after, model)).pays
     except InputError:  # too short to hold a block out
         return False
 

@@ -17,7 +17,8 @@ from robot_dyn_id.identification.diagnosis.diagnosis import EFFORT_GRAVITY_COMPE
 from robot_dyn_id.identification.diagnosis.observation import observation_of
 from robot_dyn_id.identification.diagnosis.samples import MotionSamples
 from robot_dyn_id.identification.diagnosis.weight_gains import WeightGain, estimate_weight_gains
-from robot_dyn_id.identification.selection.choice import LEAST_GAIN, measure_errors
+from robot_dyn_id.identification.selection.engine import LEAST_GAIN
+from robot_dyn_id.identification.selection.payoff import measure_errors
 from robot_dyn_id.identification.settings import COMPENSATED_KINDS, CURRENT_KINDS, Settings
 from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.parameters import DRIVE_UNITS, GAIN_UNKNOWN, UNKNOWN, describe_unknown_gains

@@ -31,7 +31,8 @@ from robot_dyn_id.identification.diagnosis.health import (
 )
 from robot_dyn_id.identification.diagnosis.samples import MotionSamples
 from robot_dyn_id.identification.fit.load import fit_load
-from robot_dyn_id.identification.selection.choice import EXPLAINED_BY_CHOICE, measure_errors
+from robot_dyn_id.identification.selection.choice import EXPLAINED_BY_CHOICE
+from robot_dyn_id.identification.selection.payoff import measure_errors
 from robot_dyn_id.identification.settings import Settings
 from robot_dyn_id.identification.stages.correction import correct_channels, realign
 from robot_dyn_id.identification.stages.read import Read

@@ -12,7 +12,8 @@ from robot_dyn_id.identification.diagnosis.zeros import center_rows
 from robot_dyn_id.identification.pipeline import identify, validate
 from robot_dyn_id.identification.prediction.prediction import predict_recording
 from robot_dyn_id.identification.selection.block_grams import BlockGrams
-from robot_dyn_id.identification.selection.choice import Options, choose_model
+from robot_dyn_id.identification.selection.choice import choose_model
+from robot_dyn_id.identification.selection.options import Options
 from robot_dyn_id.identification.settings import Settings
 from robot_dyn_id.signals.trials import FilteredTrials, SignalSettings
 from robot_dyn_id.signals.zeros import EffortZeros

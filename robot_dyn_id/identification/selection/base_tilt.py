@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A small tilt of the base against the gravity vector that was given."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+
+from robot_dyn_id.arrays import Array
+from robot_dyn_id.findings import Definition, Finding, Section
+from robot_dyn_id.identification.selection.cross_validation import Candidate, CrossValidation, compute_relative_loss
+from robot_dyn_id.identification.selection.engine import Tried
+from robot_dyn_id.identification.selection.wide import Wide
+from robot_dyn_id.model.robot import RobotModel
+
+BASE_TILTED = Definition(
+    "base_tilted",
+    Section.ESTIMATES,
+    "info",
+    "A small tilt of the base against the gravity vector that was given explains the torques significantly better "
+    "in cross-validation; the model has the tilted gravity vector.",
+    "check the mounting of the robot, and give the gravity vector of the message to other tools",
+    check="gravity",
+)
+
+MAX_TILT_DEG = 10.0
+"""Largest tilt of the base that is a small error of the mounting [deg]; a larger one is a wrong gravity vector."""
+
+
+def find_tilt(wide: Wide, validation: CrossValidation, candidate: Candidate) -> tuple[Array | None, Tried]:
+    """Horizontal components of gravity, if they are small and pay, shape (2,), and the alternative.
+
+    Args:
+        wide: all candidate columns, with those of a tilt.
+        validation: the blocks.
+        candidate: columns and strength of the model.
+    """
+    assert wide.tilt is not None
+    with_tilt = replace(candidate, columns=np.append(candidate.columns, wide.tilt))
+    before, after = (wide.find_consistent_errors(validation, one) for one in (candidate, with_tilt))
+    components = wide.consistent(validation, with_tilt, all_rows=True)[wide.tilt]
+    gravity = float(np.linalg.norm(wide.regressor.model.gravity))
+    small = float(np.linalg.norm(components)) < gravity * math.tan(math.radians(MAX_TILT_DEG))
+    name = f"{np.degrees(np.arctan2(np.linalg.norm(components), gravity)):.2f} deg"
+    loss = compute_relative_loss(after, validation.errors(wide.reference))
+    row = validation.weigh("base_tilt", name, before, after, loss=loss)
+    chosen = small and row.pays
+    return (components if chosen else None), replace(row, chosen=chosen)
+
+
+def report_tilt(model: RobotModel, turned: RobotModel, row: Tried) -> Finding:
+    """Finding about a tilt that is a part of the model.
+
+    Args:
+        model: the robot with the gravity vector that was given.
+        turned: the robot with that of the model.
+        row: the alternative.
+    """
+    cosine = model.gravity @ turned.gravity / np.linalg.norm(model.gravity) ** 2
+    degrees = float(np.degrees(np.arccos(np.clip(cosine, -1.0, 1.0))))
+    vector = " ".join(f"{component:.4g}" for component in turned.gravity)
+    message = (
+        f"the base is tilted by {degrees:.2f} deg against the gravity vector that was given: this removes "
+        f"{row.gain:.0%} (+- {row.deviation:.0%}) of the squared error; the model has the gravity vector {vector}"
+    )
+    return BASE_TILTED.found(message)

@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Whether corrections of recordings pay: errors of the whole model in blocks that it was not fitted to.
+
+The whole model has free bodies, and all friction that needs no load: hysteresis that looks like a delay is in it.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from robot_dyn_id.arrays import Array
+from robot_dyn_id.dynamics.body_prior import BodyPrior
+from robot_dyn_id.identification.selection.block_grams import BlockGrams
+from robot_dyn_id.identification.selection.engine import Tried
+from robot_dyn_id.identification.selection.options import Options
+from robot_dyn_id.identification.selection.wide import Wide
+from robot_dyn_id.model.robot import RobotModel
+from robot_dyn_id.signals.blocks import Blocks
+from robot_dyn_id.signals.trials import FilteredTrials
+
+COMPARED_SAMPLES = 100_000
+"""Recorded samples that motion filters and corrections are compared on, of long recordings those of an excerpt: each
+needs a pass."""
+
+
+def combine(trials: FilteredTrials, model: RobotModel, blocks: Blocks) -> tuple[Wide, BlockGrams]:
+    """The whole model, and the products of its columns on an excerpt of trials.
+
+    Args:
+        trials: the trials.
+        model: the robot.
+        blocks: division of the trials.
+    """
+    wide = Wide.from_options(model, BodyPrior.from_model(model), Options(), trials, bodies=None)
+    grams = wide.multiply(trials.excerpt(blocks, COMPARED_SAMPLES), blocks)
+    return wide.with_prior_size(wide.find_size(grams)), grams
+
+
+def measure_payoff(
+    step: str,
+    name: str,
+    before: tuple[FilteredTrials, RobotModel],
+    after: tuple[FilteredTrials, RobotModel],
+    alternatives: int = 1,
+) -> Tried:
+    """Gain of a correction of recordings, or of the description of their robot, with the whole model.
+
+    Args:
+        step: what is chosen.
+        name: name of the correction.
+        before: the trials and the robot without it.
+        after: the same trials with it, whose time stamps are the same, and the robot.
+        alternatives: number of corrections that are compared.
+
+    Raises:
+        InputError: trials that are too short for cross-validation.
+    """
+    blocks = before[0].blocks()
+    wide, grams = combine(*before, blocks)
+    first = wide.judge(grams)
+    reference = first.errors(wide.reference)
+    columns = wide.columns_of(wide.families)
+    _, _, errors = wide.least_loss(first, columns, reference)
+    changed, products = combine(*after, blocks)
+    corrected = changed.judge(products).with_weights(first.weights)
+    loss, _, corrected_errors = changed.least_loss(corrected, columns, reference)
+    return first.weigh(step, name, errors, corrected_errors, alternatives, loss)
+
+
+def measure_errors(trials: FilteredTrials, model: RobotModel) -> Array:
+    """Ratio of error to effort of each joint in blocks that the whole model was not fitted to, shape (n,).
+
+    Its bodies are physically consistent and its friction brakes, as those of every real robot; NaN without efforts.
+
+    Args:
+        trials: the trials.
+        model: the robot.
+
+    Raises:
+        InputError: trials that are too short for cross-validation.
+    """
+    wide, grams = combine(trials, model, trials.blocks())
+    validation = wide.judge(grams)
+    errors, _ = wide.find_consistent(grams, wide.columns_of(wide.families), validation.errors(wide.reference))
+    counts = np.maximum(grams.block_counts(range(grams.block_count)), 1.0)
+    variation = grams.effort_variation()
+    unknown = np.full(len(variation), np.nan)
+    return np.asarray(np.divide(np.sqrt(errors.sum(axis=0) / counts), variation, out=unknown, where=variation > 0.0))

@@ -1,0 +1,157 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Gains of drives relative to one another, where none is known.
+
+Currents are torques over gains that differ from drive to drive. Links that several joints move couple their torques,
+so that all gains but a common factor can follow from the motion alone: bodies and gains are estimated together, and
+believed if that pays.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from robot_dyn_id.arrays import Array
+from robot_dyn_id.identification.selection.block_grams import BlockGrams
+from robot_dyn_id.identification.selection.cross_validation import Candidate, CrossValidation, compute_relative_loss
+from robot_dyn_id.identification.selection.engine import Tried
+from robot_dyn_id.identification.selection.payoff import combine
+from robot_dyn_id.identification.selection.wide import Wide
+from robot_dyn_id.model.robot import RobotModel
+from robot_dyn_id.signals.trials import FilteredTrials
+
+STEPS = 50
+"""Most Gauss-Newton steps."""
+
+LONGEST_STEP = 0.5
+"""Largest step of the logarithm of a gain."""
+
+SETTLED_STEP = 1e-4
+"""Step below which the gains are found."""
+
+SMALLEST_DAMPING, LARGEST_DAMPING, DAMPING_STEP = 1e-6, 1e6, 10.0
+"""Range of the damping of a step, relative to the information of the data, and its change (Levenberg 1944)."""
+
+RIDGE = 1e-9
+"""Ridge of the normal equations relative to their diagonal."""
+
+
+@dataclass(frozen=True)
+class RelativeGains:
+    """Gains of n joints relative to that of the first.
+
+    Attributes:
+        values: torque per current of each joint, as a ratio to that of the first, shape (n,).
+        deviations: standard deviations of their logarithms by a jackknife over blocks of time, shape (n,).
+        row: the alternative.
+    """
+
+    values: Array
+    deviations: Array
+    row: Tried
+
+
+def estimate_relative_gains(trials: FilteredTrials, model: RobotModel) -> RelativeGains:
+    """Gains with which rigid bodies explain the currents of all joints best; `row.chosen` if they pay.
+
+    Args:
+        trials: trials whose efforts are currents.
+        model: the robot; its masses are not used.
+
+    Raises:
+        InputError: trials that are too short for cross-validation.
+    """
+    wide, grams = combine(trials, model, trials.blocks())
+    first = wide.judge(grams)
+    columns = wide.columns_of(wide.families)
+    reference = first.errors(wide.reference)
+    before, _ = wide.find_consistent(grams, columns, reference)
+    _, strength, _ = wide.least_loss(first, columns, reference)
+    candidate = Candidate(columns, strength)
+    fitted = [_fit(wide, grams, first, candidate, block) for block in (None, *first.blocks)]
+    after = np.array(
+        [
+            _judge_block(wide, grams, first, candidate, block, logarithms)
+            for block, logarithms in zip(first.blocks, fitted[1:], strict=True)
+        ]
+    )
+    loss = compute_relative_loss(after, reference)
+    row = first.weigh("relative_gains", "gains of all joints", before, after, loss=loss)
+    relative = np.array([one - one[0] for one in fitted])
+    count = len(first.blocks)
+    deviations = np.sqrt((count - 1) * np.var(relative[1:], axis=0))
+    return RelativeGains(np.exp(-relative[0]), deviations, replace(row, chosen=row.pays))
+
+
+def _judge_block(
+    wide: Wide, grams: BlockGrams, first: CrossValidation, candidate: Candidate, block: int, logarithms: Array
+) -> Array:
+    """Squared errors in a block of bodies and gains that were fitted without it, shape (n,)."""
+    scaled = grams.scaled(wide.inertial, np.exp(logarithms))
+    validation = wide.judge(scaled).with_weights(first.weights)
+    return validation.block_errors(wide.consistent(validation, candidate, left_out=block), block)
+
+
+def _fit(wide: Wide, grams: BlockGrams, first: CrossValidation, candidate: Candidate, left_out: int | None) -> Array:
+    """Logarithms of current per torque of each joint, without a block, shape (n,); their mean is zero.
+
+    Gauss-Newton with the bodies eliminated (variable projection, Golub and Pereyra 1973); the prior of the bodies, and
+    one as weak of the logarithms, keep what the data do not determine.
+    """
+    joints = len(grams.supports)
+    logarithms, damping = np.zeros(joints), SMALLEST_DAMPING
+    cost, right, matrix = _linearize(wide, grams, first, candidate, left_out, logarithms)
+    for _ in range(STEPS):
+        while True:
+            damped = matrix + damping * np.diag(np.diag(matrix)) + np.ones((joints, joints)) * np.trace(matrix)
+            step = np.clip(np.linalg.solve(damped, right), -LONGEST_STEP, LONGEST_STEP)
+            following = _linearize(wide, grams, first, candidate, left_out, logarithms + step)
+            if following[0] < cost or damping > LARGEST_DAMPING:
+                break
+            damping *= DAMPING_STEP
+        if following[0] >= cost:
+            break
+        logarithms, damping = logarithms + step, max(damping / DAMPING_STEP, SMALLEST_DAMPING)
+        cost, right, matrix = following
+        if np.abs(step).max() < SETTLED_STEP:
+            break
+    return np.asarray(logarithms - logarithms.mean())
+
+
+def _linearize(
+    wide: Wide,
+    grams: BlockGrams,
+    first: CrossValidation,
+    candidate: Candidate,
+    left_out: int | None,
+    logarithms: Array,
+) -> tuple[float, Array, Array]:
+    """Cost of the best bodies for given gains, and the normal equations of the logarithms: right side and matrix."""
+    columns = candidate.columns
+    places = [*(block for block in first.blocks if block != left_out), grams.block_count, grams.block_count + 1]
+    scaled = grams.scaled(wide.inertial, np.exp(logarithms))
+    precision = candidate.strength * wide.pull.precision
+    matrix, right = np.diag(precision), precision * wide.pull.center
+    square = float(precision @ wide.pull.center**2)
+    rows = []
+    for support, products, weight in zip(scaled.supports, scaled.matrices, first.weights.tolist(), strict=True):
+        own = weight**2 * products[places].sum(axis=0)
+        matrix[np.ix_(support, support)] += own[:-1, :-1]
+        right[support] += own[:-1, -1]
+        square += own[-1, -1]
+        rows.append(own)
+    gram = matrix[np.ix_(columns, columns)]
+    gram += RIDGE * np.diag(np.diag(gram))
+    values = np.zeros(grams.columns)
+    values[columns] = np.linalg.solve(gram, right[columns])
+    along = np.zeros((grams.columns, len(rows)))
+    residual = -logarithms
+    curvature = np.eye(len(rows))
+    for joint, (support, own) in enumerate(zip(scaled.supports, rows, strict=True)):
+        bodies = np.where(support < wide.inertial, values[support], 0.0)
+        along[support, joint] = own[:-1, :-1] @ bodies
+        residual[joint] += bodies @ (own[:-1, -1] - own[:-1, :-1] @ values[support])
+        curvature[joint, joint] += bodies @ along[support, joint]
+    curvature -= along[columns].T @ np.linalg.solve(gram, along[columns])
+    return square - float(right @ values) + float(logarithms @ logarithms), residual, curvature
