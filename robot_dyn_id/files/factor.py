@@ -36,7 +36,7 @@ _RANGES = ("q_min", "q_max", "dq_max", "ddq_max")
 _TEXTS = ("urdf_sha256", "velocity", "effort_kind")
 _COUNTS = ("decimation", "filter_order", "autoregressive_order")
 _NUMBERS = ("sample_rate", "cutoff", "motion_cutoff", "period", "rest_speed")
-_OF_JOINTS = ("reversal_speeds", "drive_gains", "drive_signs")
+_OF_JOINTS = ("reversal_speeds", "drive_gains", "drive_signs", "relative_gains")
 """Choices by the type of their values."""
 
 _DAMAGED = (

@@ -162,10 +162,11 @@ def assemble_from_factor(
     choices = factor.choices
     bad = held_out.all_joints > thresholds.bad_nrmse
     kind = choices["effort_kind"]
-    gains, signs = (np.array(choices[name], dtype=np.float64) for name in ("drive_gains", "drive_signs"))
+    names = "drive_gains", "drive_signs", "relative_gains"
+    gains, signs, relative = (np.array(choices[name], dtype=np.float64) for name in names)
     return ParameterSet(
         **_describe_model(identified, factor.ranges),
-        effort=Effort(kind, implied_compensations(kind), gains, signs, np.zeros(0)),
+        effort=Effort(kind, implied_compensations(kind), gains, signs, relative, np.zeros(0)),
         processing=SignalProcessing(
             sample_rate=choices["sample_rate"] / choices["decimation"],
             cutoff_frequency=choices["cutoff"],

@@ -228,7 +228,7 @@ def _list_choices(
 ) -> Choices:
     """All that rows depend on besides the data, as plain values."""
     model, plan = regressor.model, trials.plan
-    gains, signs = store_drives(trials.drives, model.joint_names)
+    gains, signs, relative = store_drives(trials.drives, model.joint_names)
     constants = list_stored_constants(regressor.terms, model.joint_names, model.body_names)
     return {
         "urdf_sha256": urdf_hash(model.urdf),
@@ -249,6 +249,7 @@ def _list_choices(
         "rest_speed": float(plan.rest),
         "drive_gains": gains.tolist(),
         "drive_signs": signs.tolist(),
+        "relative_gains": relative.tolist(),
         "effort_kind": effort_kind,
         "autoregressive_order": order,
     }

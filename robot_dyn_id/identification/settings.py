@@ -210,17 +210,24 @@ class Settings:
         stored = {name: Drive(gain or None, sign) for name, gain, sign in drives}
         given = {name: drive for name, drive in self.drives.items() if drive != Drive()}
         found = {**stored, **given}
-        return {**found, **{name: Drive.from_unknown_gain(found.get(name, Drive()).sign) for name in unknown}}
+        stored_gains = parameters.effort.relative_gains.tolist()
+        relative = dict(zip(parameters.robot.joint_names, stored_gains, strict=False))
+        signs = {name: found.get(name, Drive()).sign for name in unknown}
+        return {**found, **{name: Drive.from_unknown_gain(signs[name], relative.get(name, 1.0)) for name in unknown}}
 
 
-def store_drives(drives: Mapping[str, Drive], joints: Sequence[str]) -> tuple[Array, Array]:
-    """Gains and signs of the drives as a parameter set holds them, shape (n,) each; empty if no joint has any."""
+def store_drives(drives: Mapping[str, Drive], joints: Sequence[str]) -> tuple[Array, Array, Array]:
+    """Gains, signs and relative gains of the drives as a parameter set holds them, shape (n,) each.
+
+    They are empty if no joint has any.
+    """
     of_joints = [drives.get(name, Drive()) for name in joints]
     if all(drive == Drive() for drive in of_joints):
-        return np.zeros(0), np.zeros(0)
+        return np.zeros(0), np.zeros(0), np.zeros(0)
     gains = np.array([drive.gain if drive.gain and drive.is_known else 0.0 for drive in of_joints])
     signs = np.array([drive.sign for drive in of_joints])
-    return np.abs(gains), np.where(gains < 0.0, -signs, signs)
+    relative = np.array([1.0 if drive.is_known else drive.gain for drive in of_joints])
+    return np.abs(gains), np.where(gains < 0.0, -signs, signs), relative if (relative != 1.0).any() else np.zeros(0)
 
 
 def check_ignored(codes: Iterable[str]) -> None:

@@ -109,6 +109,9 @@ class Effort:
             is used, which is the current itself where `kind` is one, see `ParameterSet.unknown_gains`; empty: 0 for all
             joints.
         drive_signs: sign of each joint's recorded effort or current, 1 or -1, shape (n,); empty like `drive_gains`.
+        relative_gains: gain of each joint of `ParameterSet.unknown_gains` as a ratio to that of the first of them, as
+            the motion shows it, shape (n,); the model predicts the recorded effort times this. 1: nothing is known
+            about it, or the gain is known; empty: 1 for all joints.
         offset_deviations: standard deviation of the zero of each joint's effort between the training recordings
             [N m or N], shape (n,); 0: no difference was found; empty: they were not compared. Where it is not 0, the
             offset is the mean zero, and its standard deviation is that of the zero of another recording.
@@ -118,6 +121,7 @@ class Effort:
     robot_compensates: tuple[str, ...] = field(metadata=rule(most=10, words=COMPENSATIONS))
     drive_gains: Array = field(repr=False, metadata=rule("joints", optional=True, finite=True))
     drive_signs: Array = field(repr=False, metadata=rule("joints", optional=True, finite=True))
+    relative_gains: Array = field(repr=False, metadata=rule("joints", optional=True, finite=True, least=0.0))
     offset_deviations: Array = field(repr=False, metadata=rule("joints", optional=True, finite=True, least=0.0))
 
     def __post_init__(self) -> None:
@@ -131,6 +135,8 @@ class Effort:
             raise refused(why)
         if len(self.drive_gains) != len(self.drive_signs):
             raise refused("effort.drive_gains and drive_signs have different lengths")
+        if not (self.relative_gains > 0.0).all():
+            raise refused("effort.relative_gains are not all positive")
 
 
 @dataclass(frozen=True)

@@ -163,9 +163,12 @@ class ParameterSet:
     @property
     def effort_factors(self) -> Array:
         """Effort per effort or current that the drive of each joint reports, gain times sign, shape (n,)."""
-        if not len(self.effort.drive_gains):
-            return np.ones(len(self.robot.joint_names))
-        return np.where(self.effort.drive_gains > 0.0, self.effort.drive_gains, 1.0) * self.effort.drive_signs
+        effort, factors = self.effort, np.ones(len(self.robot.joint_names))
+        if len(effort.relative_gains):
+            factors = factors * effort.relative_gains
+        if len(effort.drive_gains):
+            factors = np.where(effort.drive_gains > 0.0, effort.drive_gains, factors) * effort.drive_signs
+        return factors
 
     def refuse_unknown_gains(self) -> None:
         """Refuse a model that predicts currents, where torques are needed.

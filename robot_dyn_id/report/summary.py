@@ -68,7 +68,7 @@ def _model_choice(identification: Identification) -> dict[str, Any] | None:
         "gravity": selection.regressor.model.gravity.tolist(),
         "motion_cutoff": selection.trials.plan.motion_pass.cutoff,
         "tried": [
-            {**vars(row), **{key: _finite(getattr(row, key)) for key in ("loss", "gain", "deviation")}}
+            {**vars(row), **{key: _finite(getattr(row, key)) for key in ("loss", "gain", "deviation", "required")}}
             for row in selection.tried
         ],
     }

@@ -65,7 +65,8 @@ class Drive:
     Attributes:
         gain: effort per motor current [N m/A or N/A]; None for drives that report N m or N.
         sign: 1, or -1 where the drive counts the other way.
-        is_known: whether the gain is known; if not, it is 1 and the effort is the current itself.
+        is_known: whether the gain is known; if not, it is relative to that of another drive, or 1, and the effort is
+            the current that this other drive, or the drive itself, would have.
     """
 
     gain: float | None = None
@@ -73,9 +74,14 @@ class Drive:
     is_known: bool = True
 
     @classmethod
-    def from_unknown_gain(cls, sign: float) -> Drive:
-        """Drive whose efforts are its currents, as its gain is not known."""
-        return cls(1.0, sign, is_known=False)
+    def from_unknown_gain(cls, sign: float, relative: float = 1.0) -> Drive:
+        """Drive whose efforts are currents, as its gain is not known.
+
+        Args:
+            sign: see above.
+            relative: gain as a ratio to that of another drive.
+        """
+        return cls(relative, sign, is_known=False)
 
 
 @dataclass

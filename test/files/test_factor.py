@@ -31,7 +31,7 @@ def factor():
         **dict.fromkeys(("sample_rate", "cutoff", "motion_cutoff"), 5.0),
         **dict.fromkeys(("decimation", "filter_order", "autoregressive_order"), 2),
         **dict.fromkeys(("period", "rest_speed"), 0.0),
-        **{name: [0.0, 0.0, 0.0] for name in ("reversal_speeds", "drive_gains", "drive_signs")},
+        **{name: [0.0, 0.0, 0.0] for name in ("reversal_speeds", "drive_gains", "drive_signs", "relative_gains")},
         "velocity": "derivative",
         "effort_kind": "torque",
     }

@@ -104,5 +104,6 @@ def test_torques_and_amperes_are_not_compared(identified, currents):
 
 
 def test_a_negative_gain_is_its_amount_with_the_opposite_sign():
-    gains, signs = store_drives({"elbow": Drive(-8.7), "wrist": Drive(-2.0, sign=-1)}, ("lift", "elbow", "wrist"))
+    drives = {"elbow": Drive(-8.7), "wrist": Drive(-2.0, sign=-1)}
+    gains, signs, _ = store_drives(drives, ("lift", "elbow", "wrist"))
     assert gains.tolist() == [0.0, 8.7, 2.0] and signs.tolist() == [1.0, -1.0, 1.0]

@@ -35,7 +35,8 @@ def predict_recording(
         velocity: source of the velocities: `recorded`, `derivative` or `auto`, see `SignalSettings`.
 
     Returns:
-        Stamps [s], shape (N,); torques [N m or N], shape (N, n), NaN where the motion is not usable; findings.
+        Stamps [s], shape (N,); torques [N m or N], or currents as the drives report them where their gain is not known,
+        shape (N, n), NaN where the motion is not usable; findings.
 
     Raises:
         InputError: the recording cannot be used.
@@ -47,11 +48,12 @@ def predict_recording(
     require_signals(regressor, trials.survey)
     columns = parameters.base.independent
     times, torques, segments = [], [], []
+    relative = parameters.effort.relative_gains if len(parameters.effort.relative_gains) else np.ones(len(joints))
     trained, far = parameters.ranges, np.zeros((3, len(joints)))
     for piece in trials.along(regressor):
         motion = piece.motion.take(piece.own)
         times.append(piece.t[piece.own])
-        torques.append(regressor.torque(motion, parameters.estimate.values, columns))
+        torques.append(regressor.torque(motion, parameters.estimate.values, columns) / relative[:, None])
         far += flag_far_outside(motion, trained).sum(axis=2)
         segments.append(np.full(len(times[-1]), piece.segment))
     grid, tau, segment = np.concatenate(times), np.concatenate(torques, axis=1).T, np.concatenate(segments)

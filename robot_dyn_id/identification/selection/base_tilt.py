@@ -5,12 +5,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
 from robot_dyn_id.arrays import Array
 from robot_dyn_id.findings import Definition, Finding, Section
-from robot_dyn_id.identification.selection.cross_validation import Candidate, CrossValidation, compute_relative_loss
+from robot_dyn_id.identification.selection.cross_validation import Candidate, compute_relative_loss
+from robot_dyn_id.identification.selection.divisions import Divisions
 from robot_dyn_id.identification.selection.engine import Tried
 from robot_dyn_id.identification.selection.wide import Wide
 from robot_dyn_id.model.robot import RobotModel
@@ -29,23 +31,23 @@ MAX_TILT_DEG = 10.0
 """Largest tilt of the base that is a small error of the mounting [deg]; a larger one is a wrong gravity vector."""
 
 
-def find_tilt(wide: Wide, validation: CrossValidation, candidate: Candidate) -> tuple[Array | None, Tried]:
+def find_tilt(wide: Wide, divisions: Divisions, candidate: Candidate) -> tuple[Array | None, Tried]:
     """Horizontal components of gravity, if they are small and pay, shape (2,), and the alternative.
 
     Args:
         wide: all candidate columns, with those of a tilt.
-        validation: the blocks.
+        divisions: the data.
         candidate: columns and strength of the model.
     """
     assert wide.tilt is not None
     with_tilt = replace(candidate, columns=np.append(candidate.columns, wide.tilt))
-    before, after = (wide.find_consistent_errors(validation, one) for one in (candidate, with_tilt))
-    components = wide.consistent(validation, with_tilt, all_rows=True)[wide.tilt]
+    before, after = (partial(wide.find_consistent_errors, candidate=one) for one in (candidate, with_tilt))
+    components = wide.consistent(divisions.times, with_tilt, all_rows=True)[wide.tilt]
     gravity = float(np.linalg.norm(wide.regressor.model.gravity))
     small = float(np.linalg.norm(components)) < gravity * math.tan(math.radians(MAX_TILT_DEG))
     name = f"{np.degrees(np.arctan2(np.linalg.norm(components), gravity)):.2f} deg"
-    loss = compute_relative_loss(after, validation.errors(wide.reference))
-    row = validation.weigh("base_tilt", name, before, after, loss=loss)
+    loss = compute_relative_loss(after(divisions.times), divisions.times.errors(wide.reference))
+    row = divisions.weigh("base_tilt", name, before, after, loss=loss)
     chosen = small and row.pays
     return (components if chosen else None), replace(row, chosen=chosen)
 

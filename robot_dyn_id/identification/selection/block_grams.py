@@ -11,7 +11,8 @@ import numpy as np
 
 from robot_dyn_id.arrays import Array, Integers
 from robot_dyn_id.dynamics.problem import Tile, find_used_rows
-from robot_dyn_id.dynamics.regressor import Regressor
+from robot_dyn_id.dynamics.regressor import Regressor, make_joint_coordinates
+from robot_dyn_id.dynamics.terms import Spring
 from robot_dyn_id.signals.blocks import ALL_FITS, NO_BLOCK, Blocks
 from robot_dyn_id.signals.processing import RecordedProblem
 from robot_dyn_id.signals.trials import FilteredTrials
@@ -57,19 +58,21 @@ class BlockGrams:
         return cls._accumulate(problem, number, blocks.count, len(trials.recordings))
 
     @classmethod
-    def from_bands(
-        cls, trials: FilteredTrials, regressor: Regressor, positions: Sequence[int], count: int
-    ) -> BlockGrams:
+    def from_bands(cls, trials: FilteredTrials, regressor: Regressor, count: int) -> BlockGrams:
         """Products in bands of each joint's position instead of blocks of time, with as many rows in each.
 
         Args:
             trials: the recordings.
             regressor: robot and all candidate terms.
-            positions: column of W that holds the position of each joint.
             count: number of bands.
         """
-        problem = trials.problem(regressor, np.arange(len(regressor.names)), repeated=True)
-        places = [int(np.searchsorted(s, own)) for s, own in zip(problem.supports, positions, strict=True)]
+        coordinates = {one.name: one for one in make_joint_coordinates(regressor.model)}
+        positions = tuple((coordinates[name], Spring()) for name in regressor.model.joint_names)
+        wider = regressor.with_terms((*regressor.terms, *positions))
+        first = 10 * len(regressor.model.body_names) + len(regressor.term_columns)
+        problem = trials.problem(wider, np.arange(len(wider.names)), repeated=True)
+        joints = len(positions)
+        places = [int(np.searchsorted(s, first + j)) for j, s in enumerate(problem.supports)]
         held: list[list[Array]] = [[] for _ in places]
         for tile in problem.tiles():
             held[tile.joint].append(tile.block[places[tile.joint]][find_used_rows(tile.block)])
@@ -79,7 +82,8 @@ class BlockGrams:
         def number(tile: Tile) -> Integers:
             return np.asarray(np.digitize(tile.block[places[tile.joint]], edges[tile.joint]))
 
-        return cls._accumulate(problem, number, count, len(trials.recordings))
+        found = cls._accumulate(problem, number, count, len(trials.recordings))
+        return found.without(range(first, first + joints))
 
     @classmethod
     def _accumulate(
@@ -98,6 +102,19 @@ class BlockGrams:
                 sums[tile.joint][place, tile.trial] += rows.sum(axis=1)
                 counts[tile.joint, place, tile.trial] += np.count_nonzero(rows.any(axis=0))
         return cls(len(problem.columns), problem.supports, matrices, sums, counts)
+
+    def without(self, columns: range) -> BlockGrams:
+        """The products without consecutive columns of W."""
+        kept = [(s < columns.start) | (s >= columns.stop) for s in self.supports]
+        rows = [np.flatnonzero(np.append(one, True)) for one in kept]
+        supports = [s[one] for s, one in zip(self.supports, kept, strict=True)]
+        return replace(
+            self,
+            columns=self.columns - len(columns),
+            supports=tuple(np.where(s < columns.start, s, s - len(columns)) for s in supports),
+            matrices=tuple(m[:, r[:, None], r] for m, r in zip(self.matrices, rows, strict=True)),
+            sums=tuple(one[..., r] for one, r in zip(self.sums, rows, strict=True)),
+        )
 
     def scaled(self, columns: int, factors: Array) -> BlockGrams:
         """The products if the first columns of each joint's rows were larger by a factor.

@@ -5,12 +5,12 @@ Families of terms, zeros of the efforts, couplings, terms of the position and a 
 with signs, the strength of the prior by fits that are physically consistent as well, all on Gram matrices of the
 blocks, by the rule of `engine`. The whole choice among terms, zeros, couplings, signs and strengths is repeated without
 each block in turn, so that the error on that block is one of data that nothing was chosen from; the motion filter, the
-load, the tilt, the weights of the joints and the terms that predict other positions are those of all data.
+load, the tilt, the weights of the joints and what predicts other positions are those of all data.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 
@@ -20,6 +20,7 @@ from robot_dyn_id.arrays import Array, Integers
 from robot_dyn_id.cores import map_in_order
 from robot_dyn_id.dynamics.body_prior import BodyPrior
 from robot_dyn_id.dynamics.regressor import Regressor
+from robot_dyn_id.dynamics.terms import Term
 from robot_dyn_id.estimators import Consistent, Estimator
 from robot_dyn_id.findings import Finding
 from robot_dyn_id.identification.diagnosis.diagnosis import GRAVITY_DIRECTION
@@ -27,8 +28,9 @@ from robot_dyn_id.identification.diagnosis.health import VELOCITY_MISMATCH
 from robot_dyn_id.identification.selection.base_tilt import BASE_TILTED, find_tilt, report_tilt
 from robot_dyn_id.identification.selection.block_grams import BlockGrams
 from robot_dyn_id.identification.selection.cross_validation import Candidate, CrossValidation, compute_relative_loss
+from robot_dyn_id.identification.selection.divisions import Divisions, errors_of
 from robot_dyn_id.identification.selection.engine import Tried
-from robot_dyn_id.identification.selection.families import FREED_TERMS, SIGNED_TERMS, SIMPLE, Family
+from robot_dyn_id.identification.selection.families import SIGNED_TERMS, SIMPLE, Family
 from robot_dyn_id.identification.selection.motion_filter import (
     MOTION_CUTOFF_RATIOS,
     choose_motion_filter,
@@ -36,7 +38,7 @@ from robot_dyn_id.identification.selection.motion_filter import (
 )
 from robot_dyn_id.identification.selection.options import Options
 from robot_dyn_id.identification.selection.payoff import COMPARED_SAMPLES
-from robot_dyn_id.identification.selection.positions import choose_positions, multiply_bands
+from robot_dyn_id.identification.selection.positions import choose_positions
 from robot_dyn_id.identification.selection.signs import free_signs, report_signs
 from robot_dyn_id.identification.selection.strength import choose_strength
 from robot_dyn_id.identification.selection.tilt import tilt_robot
@@ -63,21 +65,28 @@ class ModelChoice:
     """Columns and strength that were chosen from some blocks.
 
     Attributes:
-        validation: the blocks, with the joints whose efforts have a zero of their own in each recording, and the
-            columns whose signs are not free.
+        divisions: the data, with the joints whose efforts have a zero of their own in each recording, and the columns
+            whose signs are not free.
         candidate: columns and strength.
         families: names of the families.
         couplings: names of the couplings.
         positions: terms of the position of one joint.
+        freed: terms whose signs are free.
         tried: all alternatives.
     """
 
-    validation: CrossValidation
+    divisions: Divisions
     candidate: Candidate
     families: tuple[str, ...]
     couplings: tuple[str, ...]
     positions: tuple[Placed, ...]
+    freed: tuple[type[Term], ...]
     tried: tuple[Tried, ...]
+
+    @property
+    def validation(self) -> CrossValidation:
+        """The blocks of time."""
+        return self.divisions.times
 
 
 @dataclass(frozen=True)
@@ -174,18 +183,17 @@ def choose_model(
     bodies = wide.fit_bodies(wide.validate(excerpt, blocks))  # without load-dependent friction they had to replace it
     wide = Wide.from_options(model, prior, options, trials, bodies)
     validation = wide.validate(trials, blocks)
-    bands = multiply_bands(excerpt, wide, blocks.count)
-    choice = _choose(wide, validation, bands)
+    choice = _choose(wide, validation, excerpt)
     findings: tuple[Finding, ...] = ()
     if wide.tilt is not None:
-        tilt, row = find_tilt(wide, choice.validation, choice.candidate)
+        tilt, row = find_tilt(wide, choice.divisions, choice.candidate)
         tried += (row,)
         if tilt is not None:
             turned = tilt_robot(model, tilt)
             findings = (report_tilt(model, turned, row),)
             wide = Wide.from_options(turned, prior, options, trials, bodies)
             validation = wide.validate(trials, blocks)
-            choice = _choose(wide, validation, multiply_bands(excerpt, wide, blocks.count))
+            choice = _choose(wide, validation, excerpt)
     block_models = []
 
     def without(block: int) -> BlockModel:
@@ -225,45 +233,50 @@ def choose_model(
 
 
 def _choose(
-    wide: Wide, validation: CrossValidation, bands: BlockGrams | None = None, first: ModelChoice | None = None
+    wide: Wide, validation: CrossValidation, excerpt: FilteredTrials | None = None, first: ModelChoice | None = None
 ) -> ModelChoice:
     """Choose families, zeros, couplings, terms of the position, signs and strength from the blocks of a validation.
 
     Args:
         wide: all candidate columns.
         validation: the blocks.
-        bands: products in bands of positions; None: no term of the position is tried but those of `first`.
-        first: choice from all blocks: the search for the strength starts from its strength, and signs that are only
-            reported are not tried; None: this is the first.
+        excerpt: trials whose bands of positions are left out, too; None: none are, and of what has to predict other
+            positions only what `first` has is tried.
+        first: choice from all blocks: the search for the strength starts from its strength; None: this is the first.
     """
     reference = validation.errors(wide.reference)
-    families, strength, errors, tried = _choose_families(wide, validation, reference)
+    families, strength, tried = _choose_families(wide, validation, reference)
     zeros, rows = find_zeros(wide, validation, Candidate(wide.columns_of(families), strength), reference)
     if zeros:
         validation = validation.with_zeros(zeros, None if wide.estimator.weights else wide.reference)
-        families, strength, errors, tried = _choose_families(wide, validation, reference)
+        families, strength, tried = _choose_families(wide, validation, reference)
     tried += rows
-    couplings, rows = _choose_couplings(wide, validation, families, strength, (errors, reference))
+    bands = None
+    if excerpt is not None and wide.has_hypotheses:
+        bands = BlockGrams.from_bands(excerpt, wide.regressor, validation.grams.block_count)
+    divisions = Divisions.from_grams(wide, validation, bands)
+    listed = [coupling.name for coupling in wide.couplings] if first is None else list(first.couplings)
+    couplings, rows = _choose_couplings(wide, divisions, families, listed, strength, reference)
     tried += rows
-    folds, allowed = [validation], None if first is None else first.positions
-    if bands is not None:
-        folds.append(wide.judge(bands).with_weights(validation.weights).with_zeros(validation.zeros, None))
-    positions, rows = choose_positions(wide, folds, families, couplings, strength, allowed)
+    allowed = None if first is None else first.positions
+    positions, rows = choose_positions(wide, divisions, families, couplings, strength, allowed)
     tried += rows
     columns = wide.columns_of(families, couplings, positions)
-    kinds = SIGNED_TERMS if first is None else FREED_TERMS
-    validation, rows = free_signs(wide, validation, Candidate(columns, strength), reference, kinds)
+    kinds = SIGNED_TERMS if first is None else first.freed
+    divisions, rows = free_signs(wide, divisions, Candidate(columns, strength), reference, kinds)
+    validation = divisions.times
+    freed = tuple(kind for kind in kinds if any(row.chosen and row.name == kind.name for row in rows))
     tried += rows
     start = strength if first is None else first.candidate.strength
     strength, rows = choose_strength(wide, validation, columns, reference, start)
     names = tuple(family.name for family in families)
-    return ModelChoice(validation, Candidate(columns, strength), names, couplings, positions, (*tried, *rows))
+    return ModelChoice(divisions, Candidate(columns, strength), names, couplings, positions, freed, (*tried, *rows))
 
 
 def _choose_families(
     wide: Wide, validation: CrossValidation, reference: Array
-) -> tuple[list[Family], float, Array, list[Tried]]:
-    """The nested candidate with the least loss, and what pays beyond it; its strength, errors and alternatives."""
+) -> tuple[list[Family], float, list[Tried]]:
+    """The nested candidate with the least loss, and what pays beyond it; its strength, and the alternatives."""
     nested = [family for family in wide.families if not family.must_pay]
     found = [wide.least_loss(validation, wide.columns_of(nested[:n]), reference) for n in range(len(nested) + 1)]
     best = min(range(len(found)), key=lambda place: found[place][0])
@@ -280,47 +293,35 @@ def _choose_families(
             tried.append(replace(row, chosen=row.pays))
             if row.pays:
                 families, strength, errors = [*families, family], other, after
-    return families, strength, errors, tried if wide.families else []
+    return families, strength, tried if wide.families else []
 
 
 def _choose_couplings(
     wide: Wide,
-    validation: CrossValidation,
+    divisions: Divisions,
     families: Sequence[Family],
+    listed: Sequence[str],
     strength: float,
-    reference_errors: tuple[Array, Array],
+    reference: Array,
 ) -> tuple[tuple[str, ...], list[Tried]]:
-    """The coupling that pays most, and then another, and the alternatives."""
-    names: tuple[str, ...] = ()
+    """The coupling of a list that pays most, and then another, and the alternatives."""
+    taken: tuple[str, ...] = ()
     tried: list[Tried] = []
-    errors, reference = reference_errors
     for _ in range(MAX_COUPLINGS):
-        rows = list(_try_couplings(wide, validation, families, names, strength, (errors, reference)))
-        if not rows:
+        left = [name for name in listed if name not in taken]
+        before = errors_of(Candidate(wide.columns_of(families, taken), strength))
+        rows = []
+        for name in left:
+            after = errors_of(Candidate(wide.columns_of(families, [*taken, name]), strength))
+            loss = compute_relative_loss(after(divisions.times), reference)
+            rows.append(divisions.weigh("coupling", name, before, after, len(left), loss))
+        paying = [row for row in rows if row.pays]
+        best = max(paying, key=lambda row: row.gain, default=None)
+        tried += [replace(row, chosen=row is best) for row in rows]
+        if best is None:
             break
-        row, after = max(rows, key=lambda pair: pair[0].gain)
-        tried += [replace(other, chosen=row.pays and other is row) for other, _ in rows]
-        if not row.pays:
-            break
-        names, errors = (*names, row.name), after
-    return names, tried
-
-
-def _try_couplings(
-    wide: Wide,
-    validation: CrossValidation,
-    families: Sequence[Family],
-    taken: Sequence[str],
-    strength: float,
-    reference_errors: tuple[Array, Array],
-) -> Iterator[tuple[Tried, Array]]:
-    """Alternatives with one more coupling, and their errors."""
-    before, reference = reference_errors
-    left = [coupling.name for coupling in wide.couplings if coupling.name not in taken]
-    for name in left:
-        errors = validation.errors(Candidate(wide.columns_of(families, [*taken, name]), strength))
-        loss = compute_relative_loss(errors, reference)
-        yield validation.weigh("coupling", name, before, errors, len(left), loss), errors
+        taken = (*taken, best.name)
+    return taken, tried
 
 
 def _choose_without(wide: Wide, validation: CrossValidation, block: int, first: ModelChoice) -> BlockModel:

@@ -9,14 +9,16 @@ believed if that pays.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
 from robot_dyn_id.arrays import Array
 from robot_dyn_id.identification.selection.block_grams import BlockGrams
 from robot_dyn_id.identification.selection.cross_validation import Candidate, CrossValidation, compute_relative_loss
+from robot_dyn_id.identification.selection.divisions import Divisions
 from robot_dyn_id.identification.selection.engine import Tried
-from robot_dyn_id.identification.selection.payoff import combine
+from robot_dyn_id.identification.selection.payoff import COMPARED_SAMPLES, combine
 from robot_dyn_id.identification.selection.wide import Wide
 from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.signals.trials import FilteredTrials
@@ -62,51 +64,49 @@ def estimate_relative_gains(trials: FilteredTrials, model: RobotModel) -> Relati
     Raises:
         InputError: trials that are too short for cross-validation.
     """
-    wide, grams = combine(trials, model, trials.blocks())
-    first = wide.judge(grams)
-    columns = wide.columns_of(wide.families)
-    reference = first.errors(wide.reference)
-    before, _ = wide.find_consistent(grams, columns, reference)
-    _, strength, _ = wide.least_loss(first, columns, reference)
+    blocks = trials.blocks()
+    wide, grams = combine(trials, model, blocks)
+    bands = BlockGrams.from_bands(trials.excerpt(blocks, COMPARED_SAMPLES), wide.regressor, grams.block_count)
+    divisions = Divisions.from_grams(wide, wide.judge(grams), bands)
+    times = divisions.times
+    columns, reference = wide.columns_of(wide.families), times.errors(wide.reference)
+    _, strength, _ = wide.least_loss(times, columns, reference)
     candidate = Candidate(columns, strength)
-    fitted = [_fit(wide, grams, first, candidate, block) for block in (None, *first.blocks)]
-    after = np.array(
-        [
-            _judge_block(wide, grams, first, candidate, block, logarithms)
-            for block, logarithms in zip(first.blocks, fitted[1:], strict=True)
-        ]
-    )
-    loss = compute_relative_loss(after, reference)
-    row = first.weigh("relative_gains", "gains of all joints", before, after, loss=loss)
-    relative = np.array([one - one[0] for one in fitted])
-    count = len(first.blocks)
+    before = partial(wide.find_consistent_errors, candidate=candidate)
+    after = partial(_find_errors, wide, candidate)
+    loss = compute_relative_loss(after(times), reference)
+    row = divisions.weigh("relative_gains", "gains of all joints", before, after, loss=loss)
+    fitted = np.array([_fit(wide, times, candidate, block) for block in (None, *times.blocks)])
+    relative = fitted - fitted[:, :1]
+    count = len(times.blocks)
     deviations = np.sqrt((count - 1) * np.var(relative[1:], axis=0))
     return RelativeGains(np.exp(-relative[0]), deviations, replace(row, chosen=row.pays))
 
 
-def _judge_block(
-    wide: Wide, grams: BlockGrams, first: CrossValidation, candidate: Candidate, block: int, logarithms: Array
-) -> Array:
-    """Squared errors in a block of bodies and gains that were fitted without it, shape (n,)."""
-    scaled = grams.scaled(wide.inertial, np.exp(logarithms))
-    validation = wide.judge(scaled).with_weights(first.weights)
-    return validation.block_errors(wide.consistent(validation, candidate, left_out=block), block)
+def _find_errors(wide: Wide, candidate: Candidate, division: CrossValidation) -> Array:
+    """Squared errors in each part of bodies and gains that were fitted without it, shape (parts, n)."""
+    errors = []
+    for part in division.blocks:
+        scaled = division.grams.scaled(wide.inertial, np.exp(_fit(wide, division, candidate, part)))
+        others = wide.judge(scaled).with_weights(division.weights)
+        errors.append(others.block_errors(wide.consistent(others, candidate, left_out=part), part))
+    return np.array(errors)
 
 
-def _fit(wide: Wide, grams: BlockGrams, first: CrossValidation, candidate: Candidate, left_out: int | None) -> Array:
-    """Logarithms of current per torque of each joint, without a block, shape (n,); their mean is zero.
+def _fit(wide: Wide, division: CrossValidation, candidate: Candidate, left_out: int | None) -> Array:
+    """Logarithms of current per torque of each joint, without a part of the data, shape (n,); their mean is zero.
 
     Gauss-Newton with the bodies eliminated (variable projection, Golub and Pereyra 1973); the prior of the bodies, and
     one as weak of the logarithms, keep what the data do not determine.
     """
-    joints = len(grams.supports)
+    joints = len(division.weights)
     logarithms, damping = np.zeros(joints), SMALLEST_DAMPING
-    cost, right, matrix = _linearize(wide, grams, first, candidate, left_out, logarithms)
+    cost, right, matrix = _linearize(wide, division, candidate, left_out, logarithms)
     for _ in range(STEPS):
         while True:
             damped = matrix + damping * np.diag(np.diag(matrix)) + np.ones((joints, joints)) * np.trace(matrix)
             step = np.clip(np.linalg.solve(damped, right), -LONGEST_STEP, LONGEST_STEP)
-            following = _linearize(wide, grams, first, candidate, left_out, logarithms + step)
+            following = _linearize(wide, division, candidate, left_out, logarithms + step)
             if following[0] < cost or damping > LARGEST_DAMPING:
                 break
             damping *= DAMPING_STEP
@@ -120,22 +120,17 @@ def _fit(wide: Wide, grams: BlockGrams, first: CrossValidation, candidate: Candi
 
 
 def _linearize(
-    wide: Wide,
-    grams: BlockGrams,
-    first: CrossValidation,
-    candidate: Candidate,
-    left_out: int | None,
-    logarithms: Array,
+    wide: Wide, division: CrossValidation, candidate: Candidate, left_out: int | None, logarithms: Array
 ) -> tuple[float, Array, Array]:
     """Cost of the best bodies for given gains, and the normal equations of the logarithms: right side and matrix."""
-    columns = candidate.columns
-    places = [*(block for block in first.blocks if block != left_out), grams.block_count, grams.block_count + 1]
-    scaled = grams.scaled(wide.inertial, np.exp(logarithms))
+    columns, count = candidate.columns, division.grams.block_count
+    places = [*(part for part in division.blocks if part != left_out), count, count + 1]
+    scaled = division.grams.scaled(wide.inertial, np.exp(logarithms))
     precision = candidate.strength * wide.pull.precision
     matrix, right = np.diag(precision), precision * wide.pull.center
     square = float(precision @ wide.pull.center**2)
     rows = []
-    for support, products, weight in zip(scaled.supports, scaled.matrices, first.weights.tolist(), strict=True):
+    for support, products, weight in zip(scaled.supports, scaled.matrices, division.weights.tolist(), strict=True):
         own = weight**2 * products[places].sum(axis=0)
         matrix[np.ix_(support, support)] += own[:-1, :-1]
         right[support] += own[:-1, -1]
@@ -143,9 +138,9 @@ def _linearize(
         rows.append(own)
     gram = matrix[np.ix_(columns, columns)]
     gram += RIDGE * np.diag(np.diag(gram))
-    values = np.zeros(grams.columns)
+    values = np.zeros(scaled.columns)
     values[columns] = np.linalg.solve(gram, right[columns])
-    along = np.zeros((grams.columns, len(rows)))
+    along = np.zeros((scaled.columns, len(rows)))
     residual = -logarithms
     curvature = np.eye(len(rows))
     for joint, (support, own) in enumerate(zip(scaled.supports, rows, strict=True)):

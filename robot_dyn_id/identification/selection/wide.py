@@ -123,6 +123,11 @@ class Wide:
         return self.prior.bodies.size
 
     @property
+    def has_hypotheses(self) -> bool:
+        """Whether anything is tried that has to predict other positions."""
+        return bool(self.couplings or self.position_families or self.tilt is not None or not self.terms_given)
+
+    @property
     def without_tilt(self) -> Regressor:
         """The regressor without the columns of the tilt."""
         return Regressor(self.regressor.model, self.regressor.terms, self.regressor.load_parameters)

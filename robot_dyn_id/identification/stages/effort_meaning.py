@@ -17,8 +17,9 @@ from robot_dyn_id.identification.diagnosis.diagnosis import EFFORT_GRAVITY_COMPE
 from robot_dyn_id.identification.diagnosis.observation import observation_of
 from robot_dyn_id.identification.diagnosis.samples import MotionSamples
 from robot_dyn_id.identification.diagnosis.weight_gains import WeightGain, estimate_weight_gains
-from robot_dyn_id.identification.selection.engine import LEAST_GAIN
+from robot_dyn_id.identification.selection.engine import LEAST_GAIN, Tried
 from robot_dyn_id.identification.selection.payoff import measure_errors
+from robot_dyn_id.identification.selection.relative_gains import estimate_relative_gains
 from robot_dyn_id.identification.settings import COMPENSATED_KINDS, CURRENT_KINDS, Settings
 from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.parameters import DRIVE_UNITS, GAIN_UNKNOWN, UNKNOWN, describe_unknown_gains
@@ -34,6 +35,16 @@ GAINS_FROM_MASSES = Definition(
     "give measured gains, `gain` [N m/A] of each joint, in the configuration",
 )
 
+
+RELATIVE_GAINS = Definition(
+    "relative_gains",
+    Section.DATA,
+    "info",
+    "Currents came without gains. Links that several joints move show the gains of the drives relative to one another, "
+    "and with these the currents of all joints are predicted better. The gain that is common to all stays unknown.",
+    "measure the gain of one joint with a known weight (command `gains`)",
+    check="sign and unit",
+)
 
 MASS_FACTOR = 2.0
 """Factor by which masses of a URDF may be wrong, in the intervals of gains that are estimated from them."""
@@ -51,6 +62,7 @@ class Meaning:
         findings: findings about gains, and about efforts that are stated to contain no weight.
         effort_kind: content of the measured effort, one of `parameters.EFFORT_KINDS`; unknown if neither the settings
             nor the channels of the recordings determine it.
+        tried: alternatives that were compared.
     """
 
     training: list[Corrected]
@@ -59,6 +71,7 @@ class Meaning:
     drives: Mapping[str, Drive]
     findings: tuple[Finding, ...]
     effort_kind: str
+    tried: tuple[Tried, ...] = ()
 
 
 def interpret_efforts(
@@ -98,21 +111,56 @@ def interpret_efforts(
     trained, validated = (read_as_trained(group, "current") for group in (training, held_out))
     signs = {name: settings.drives.get(name, Drive()).sign for name in missing}
     unit = {**settings.drives, **{name: Drive.from_unknown_gain(sign) for name, sign in signs.items()}}
-    gains: list[WeightGain] = []
-    known: dict[str, Drive] = {}
-    findings: tuple[Finding, ...] = ()
-    if not has_placeholder_masses(model):
-        trials = FilteredTrials.from_recordings(trained, joints, unit, settings.signals)
-        found = estimate_weight_gains(MotionSamples.from_trials(trials), model)
-        gains = [gain for gain in found if gain.joint in missing and gain.known]
-        known = {g.joint: Drive(abs(g.value), signs[g.joint] * (1.0 if g.value > 0 else -1.0)) for g in gains}
-        used = not known or _are_better(trials, {**unit, **known}, model)
-        findings = _report_gains(gains, used)
-        known = known if used else {}
-    drive_units = {name: DRIVE_UNITS[stored] for name in missing if name not in known}
-    findings += report_unknown_gains(drive_units)
-    model = replace(model, drive_units=drive_units)
-    return Meaning(trained, validated, model, {**unit, **known}, findings, stored)
+    trials = FilteredTrials.from_recordings(trained, joints, unit, settings.signals)
+    known, findings = _believe_masses(trials, model, signs)
+    model = replace(model, drive_units={name: DRIVE_UNITS[stored] for name in missing if name not in known})
+    findings += report_unknown_gains(model.drive_units)
+    relative, tried, compared = _compare_gains(trials, model)
+    drives = {**unit, **known, **{name: Drive.from_unknown_gain(signs[name], one) for name, one in relative.items()}}
+    return Meaning(trained, validated, model, drives, (*findings, *compared), stored, tried)
+
+
+def _believe_masses(
+    currents: FilteredTrials, model: RobotModel, signs: Mapping[str, float]
+) -> tuple[dict[str, Drive], tuple[Finding, ...]]:
+    """Drives whose gains follow from the URDF's masses, unless these are placeholders or contradicted, and findings.
+
+    Args:
+        currents: trials whose efforts are currents.
+        model: the robot.
+        signs: signs of the drives without gains, by joint.
+    """
+    if has_placeholder_masses(model):
+        return {}, ()
+    found = estimate_weight_gains(MotionSamples.from_trials(currents), model)
+    gains = [gain for gain in found if gain.joint in signs and gain.known]
+    known = {g.joint: Drive(abs(g.value), signs[g.joint] * (1.0 if g.value > 0 else -1.0)) for g in gains}
+    used = not known or _are_better(currents, {**currents.drives, **known}, model)
+    return known if used else {}, _report_gains(gains, used)
+
+
+def _compare_gains(
+    currents: FilteredTrials, model: RobotModel
+) -> tuple[dict[str, float], tuple[Tried, ...], tuple[Finding, ...]]:
+    """Gains of the joints relative to the first, where none is known and the motion shows them; the comparison."""
+    names = model.joint_names
+    if len(names) < 2 or set(model.drive_units) != set(names):
+        return {}, (), ()
+    try:
+        gains = estimate_relative_gains(currents, model)
+    except InputError:  # too short to hold a block out
+        return {}, (), ()
+    if not gains.row.chosen:
+        return {}, (gains.row,), ()
+    figures = zip(names, gains.values.tolist(), gains.deviations.tolist(), strict=True)
+    listed = ", ".join(f"{name} {value:.3g} (+- {value * sigma:.1g})" for name, value, sigma in figures)
+    message = (
+        f"the gains of the drives as ratios to that of {names[0]}, as the motion shows them: {listed}; this removes "
+        f"{gains.row.gain:.0%} (+- {gains.row.deviation:.0%}) of the squared error, and the efforts are the currents "
+        f"that the drive of {names[0]} would have"
+    )
+    relative = dict(zip(names, gains.values.tolist(), strict=True))
+    return relative, (gains.row,), (RELATIVE_GAINS.found(message, names),)
 
 
 def _are_better(currents: FilteredTrials, drives: Mapping[str, Drive], model: RobotModel) -> bool:
