@@ -19,7 +19,19 @@ import numpy as np
 from robot_dyn_id.arrays import Array, Integers
 from robot_dyn_id.dynamics.dynamics import Dynamics
 from robot_dyn_id.dynamics.terms import TermGroup
-from robot_dyn_id.dynamics.terms.laws import ARCTAN, CONSTANT, DAHL, INERTIA, POWER, SIGN, SPRING, VISCOUS, FrictionLaw
+from robot_dyn_id.dynamics.terms.laws import (
+    ARCTAN,
+    CONSTANT,
+    COSINE,
+    DAHL,
+    INERTIA,
+    POWER,
+    SIGN,
+    SINE,
+    SPRING,
+    VISCOUS,
+    FrictionLaw,
+)
 from robot_dyn_id.errors import InputError
 from robot_dyn_id.export.model import TERM_NOT_EXPORTED, Exported
 from robot_dyn_id.findings import Definition, Finding, Section
@@ -265,6 +277,8 @@ def _value(law: FrictionLaw, name: str, state: int) -> str:
         POWER: _power(law.constant, name),
         ARCTAN: f"atan(v / {constant})",
         SPRING: f"(y - {constant})",
+        SINE: f"sin({constant} * y)",
+        COSINE: f"cos({constant} * y)",
     }[law.shape]
     side = {0: "", 1: " * (v > 0.0)", -1: " * (v < 0.0)"}[law.side]
     fading = f" * exp(-(v / {law.fading!r}) * (v / {law.fading!r}))" if math.isfinite(law.fading) else ""

@@ -32,6 +32,8 @@ _ROBOTS = Robots._make(
         "added": "float64[:, ::1]",
         "constant": "float64[:, ::1]",
         "stiffness": "float64[:, :, ::1]",
+        "waves": "float64[:, ::1]",
+        "amplitudes": "float64[:, ::1]",
         "weights": "float64[:, ::1]",
         "viscous": "float64[:, :, ::1]",
         "starts": "int64[::1]",

@@ -63,6 +63,9 @@ class Robots(NamedTuple):
         slots, added: rotor inertias: entries of the packed lower triangle of M, shape (r,), and values, (r, L).
         constant: torque offsets, shape (n, L).
         stiffness: torque of the springs over the positions, shape (n, n, L), or (0, 0, L) without any.
+        waves: torques that repeat along coordinates: weights of each coordinate, then frequency [1/rad or 1/m] and
+            phase [rad] of its sine, shape (w, n + 2).
+        amplitudes: their amplitudes, shape (w, L).
         weights: velocities of the friction coordinates = weights @ dq, shape (g, n).
         viscous: viscous friction of the coordinates forward and backward, shape (g, 2, L).
         starts: first law of each coordinate, and their number at the end, shape (g + 1,).
@@ -79,6 +82,8 @@ class Robots(NamedTuple):
     added: Array
     constant: Array
     stiffness: Array
+    waves: Array
+    amplitudes: Array
     weights: Array
     viscous: Array
     starts: Integers
@@ -577,6 +582,20 @@ def _evaluate(robots, parameters, q, dq, ddq, effort, torque, mass, acceleration
 
 
 @compiled
+def _subtract_waves(waves, amplitudes, q, drive):  # type: ignore[no-untyped-def]
+    """Subtract the torques that repeat along coordinates from those of the motors, (n, L), at positions q, (n, L)."""
+    n = len(q)
+    for k in range(len(waves)):
+        for a in range(q.shape[1]):
+            along = 0.0
+            for j in range(n):
+                along += waves[k, j] * q[j, a]
+            torque = amplitudes[k, a] * math.sin(waves[k, n] * along + waves[k, n + 1])
+            for j in range(n):
+                drive[j, a] -= waves[k, j] * torque
+
+
+@compiled
 def advance_lanes(robots, effort, step, count, state, least):  # type: ignore[no-untyped-def]
     """Advance the state of L robots by some steps, in place.
 
@@ -619,6 +638,7 @@ def advance_lanes(robots, effort, step, count, state, least):  # type: ignore[no
                 for k in range(n):
                     for a in range(lanes):
                         drive[j, a] -= stiffness[j, k, a] * q[k, a]
+        _subtract_waves(robots.waves, robots.amplitudes, q, drive)
         if len(loads) > 0:
             _evaluate(robots, loads, position, velocity, rest, none, load, none, none, excess)
         _evaluate(robots, robots.parameters, position, velocity, rest, drive, none, mass, acceleration, excess)
@@ -683,6 +703,7 @@ def advance_lanes(robots, effort, step, count, state, least):  # type: ignore[no
                     for k in range(n):
                         for a in range(lanes):
                             drive[j, a] -= stiffness[j, k, a] * position[k, a]
+            _subtract_waves(robots.waves, robots.amplitudes, position, drive)
             _oppose(robots, division, velocity, start, passed)
             for i in range(g):
                 for j in range(n):
@@ -755,8 +776,10 @@ def compute_motor_effort(robot, q, dq, ddq, sliding, slip):  # type: ignore[no-u
     )
     if len(loads) > 0:
         dynamics_single(robot.tree, loads, at, along, rest, slots, added, none, load, none, none, excess)
+    wave = np.zeros((n, 1))
+    _subtract_waves(robot.waves, robot.amplitudes, at, wave)
     for j in range(n):
-        result[j] = torque[j, 0] + robot.constant[j, 0]
+        result[j] = torque[j, 0] + robot.constant[j, 0] - wave[j, 0]
         for k in range(n):
             result[j] += robot.stiffness[j, k, 0] * q[k]
     for r in range(len(slots)):
@@ -793,6 +816,8 @@ def advance_blocks(robots, effort, step, count, state, least, first, last):  # t
                 robots.added[block],
                 robots.constant[block],
                 robots.stiffness[block],
+                robots.waves,
+                robots.amplitudes[block],
                 robots.weights,
                 robots.viscous[block],
                 robots.starts,

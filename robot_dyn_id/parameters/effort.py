@@ -109,8 +109,8 @@ class Effort:
             is used, which is the current itself where `kind` is one, see `ParameterSet.unknown_gains`; empty: 0 for all
             joints.
         drive_signs: sign of each joint's recorded effort or current, 1 or -1, shape (n,); empty like `drive_gains`.
-        relative_gains: gain of each joint of `ParameterSet.unknown_gains` as a ratio to that of the first of them, as
-            the motion shows it, shape (n,); the model predicts the recorded effort times this. 1: nothing is known
+        relative_gains: gain of each joint of `ParameterSet.unknown_gains` as a ratio to their geometric mean, as the
+            motion shows it, shape (n,); the model predicts the recorded effort times this. 1: nothing is known
             about it, or the gain is known; empty: 1 for all joints.
         offset_deviations: standard deviation of the zero of each joint's effort between the training recordings
             [N m or N], shape (n,); 0: no difference was found; empty: they were not compared. Where it is not 0, the

@@ -65,8 +65,8 @@ class Drive:
     Attributes:
         gain: effort per motor current [N m/A or N/A]; None for drives that report N m or N.
         sign: 1, or -1 where the drive counts the other way.
-        is_known: whether the gain is known; if not, it is relative to that of another drive, or 1, and the effort is
-            the current that this other drive, or the drive itself, would have.
+        is_known: whether the gain is known; if not, it is relative to the mean of all drives, or 1, and the effort is
+            the current that such a drive, or the drive itself, would have.
     """
 
     gain: float | None = None
@@ -79,7 +79,7 @@ class Drive:
 
         Args:
             sign: see above.
-            relative: gain as a ratio to that of another drive.
+            relative: gain as a ratio to the mean of all drives.
         """
         return cls(relative, sign, is_known=False)
 

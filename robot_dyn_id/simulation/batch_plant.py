@@ -128,7 +128,7 @@ class BatchPlant:
 
     def _arrange(self, first: Dynamics, parameters: Array, varying: list[Array]) -> Robots:
         """Robots for `advance_blocks`; `varying` as `_find_laws` returns it."""
-        inertia, constant, stiffness, viscous, shares = varying
+        inertia, constant, stiffness, amplitudes, viscous, shares = varying
         row, column = np.tril_indices(self.q.shape[1])
         packed = inertia[:, row, column]
         slots = np.flatnonzero(packed.any(axis=0))
@@ -141,6 +141,8 @@ class BatchPlant:
             self._blocked(packed[:, slots]),
             self._blocked(constant),
             self._blocked(stiffness),
+            laws.waves,
+            self._blocked(amplitudes),
             laws.weights,
             self._blocked(viscous),
             laws.starts,
@@ -161,7 +163,7 @@ class BatchPlant:
         return np.ascontiguousarray(rows.reshape(-1, *rows.shape[2:])[: len(self)])
 
 
-def _find_laws(dynamics: Dynamics, parameters: Array) -> tuple[FrictionLaws, Array, Array, Array, Array, Array]:
+def _find_laws(dynamics: Dynamics, parameters: Array) -> tuple[FrictionLaws, Array, Array, Array, Array, Array, Array]:
     """Structure of the terms of all robots, and what differs from one to another.
 
     The laws are linear in the parameters of the terms: those of each robot are sums over the parameters.
@@ -172,7 +174,8 @@ def _find_laws(dynamics: Dynamics, parameters: Array) -> tuple[FrictionLaws, Arr
 
     Returns:
         Laws of a robot with all parameters that any of them has; then for each robot rotor inertia (E, n, n), constant
-        torques (E, n), stiffness (E, n, n), viscous friction (E, g, 2), torque of the other laws (E, m, 2).
+        torques (E, n), stiffness (E, n, n), amplitudes of waves (E, w), viscous friction (E, g, 2), torque of the other
+        laws (E, m, 2).
 
     Raises:
         InputError: a term that cannot be simulated, or parameters that are not finite.
@@ -185,7 +188,8 @@ def _find_laws(dynamics: Dynamics, parameters: Array) -> tuple[FrictionLaws, Arr
         return FrictionLaws.from_dynamics(replace(dynamics, columns=np.arange(len(values)), values=values))
 
     def linear_parts(laws: FrictionLaws) -> tuple[Array, ...]:
-        return laws.inertia, laws.constant, laws.stiffness, laws.viscous, laws.laws[:, [FIXED, LOADED]]
+        shares = laws.laws[:, [FIXED, LOADED]]
+        return laws.inertia, laws.constant, laws.stiffness, laws.amplitudes, laws.viscous, shares
 
     structure, first = laws_of(pattern), 10 * len(dynamics.regressor.model.body_names)
     known = linear_parts(structure)
@@ -195,5 +199,5 @@ def _find_laws(dynamics: Dynamics, parameters: Array) -> tuple[FrictionLaws, Arr
         more = linear_parts(laws_of(pattern + (np.arange(len(pattern)) == number)))
         for total, one, without in zip(sums, more, known, strict=True):
             total += np.multiply.outer(parameters[:, number], one - without)
-    inertia, constant, stiffness, viscous, shares = sums
-    return structure, inertia, constant, stiffness, viscous, shares
+    inertia, constant, stiffness, amplitudes, viscous, shares = sums
+    return structure, inertia, constant, stiffness, amplitudes, viscous, shares

@@ -12,7 +12,19 @@ import numpy as np
 from robot_dyn_id.arrays import Array, Integers
 from robot_dyn_id.dynamics.dynamics import Dynamics
 from robot_dyn_id.dynamics.terms import Term, TermGroup, TermStates
-from robot_dyn_id.dynamics.terms.laws import ARCTAN, CONSTANT, DAHL, INERTIA, POWER, SIGN, SPRING, VISCOUS, FrictionLaw
+from robot_dyn_id.dynamics.terms.laws import (
+    ARCTAN,
+    CONSTANT,
+    COSINE,
+    DAHL,
+    INERTIA,
+    POWER,
+    SIGN,
+    SINE,
+    SPRING,
+    VISCOUS,
+    FrictionLaw,
+)
 from robot_dyn_id.errors import InputError
 from robot_dyn_id.kernels import stepping
 
@@ -34,6 +46,8 @@ class FrictionLaws:
         inertia: rotor inertias, shape (n, n).
         constant: constant torques [N m or N], shape (n,).
         stiffness: torque of the springs over the positions [N m/rad or N/m], shape (n, n).
+        waves: weights, frequency and phase of the torques that repeat along coordinates, shape (w, n + 2).
+        amplitudes: their amplitudes [N m or N], shape (w,).
         weights: weights of the friction coordinates, shape (g, n).
         viscous: viscous friction forward and backward, shape (g, 2).
         starts: first law of each coordinate, and their number, shape (g + 1,).
@@ -45,6 +59,8 @@ class FrictionLaws:
     inertia: Array
     constant: Array
     stiffness: Array
+    waves: Array
+    amplitudes: Array
     weights: Array
     viscous: Array
     starts: Integers
@@ -62,6 +78,7 @@ class FrictionLaws:
         regressor = dynamics.regressor
         joints, first = len(regressor.model.joint_names), 10 * len(regressor.model.body_names)
         (inertia, stiffness), constant = np.zeros((2, joints, joints)), np.zeros(joints)
+        waves: dict[tuple[float, ...], float] = {}
         viscous: dict[tuple[float, ...], Array] = {}
         summed: dict[tuple[float, ...], dict[Key, Array]] = {}
         elements: dict[Term, list[list[tuple[tuple[float, ...], Key]]]] = {}
@@ -84,6 +101,10 @@ class FrictionLaws:
                     elif law.shape == SPRING:
                         stiffness += value * np.outer(weights, weights)
                         constant += value * (offset - law.constant) * weights
+                    elif law.shape in (SINE, COSINE):
+                        phase = law.constant * offset + (0.5 * np.pi if law.shape == COSINE else 0.0)
+                        wave = (*along, law.constant, float(phase))
+                        waves[wave] = waves.get(wave, 0.0) + value
                     elif law.shape == VISCOUS:
                         sides = np.array([law.side >= 0, law.side <= 0])
                         viscous[along] = viscous.get(along, np.zeros(2)) + value * sides
@@ -102,6 +123,8 @@ class FrictionLaws:
             inertia,
             constant,
             stiffness,
+            np.array(list(waves)).reshape(-1, joints + 2),
+            np.array(list(waves.values())),
             np.array(list(coordinates), dtype=np.float64).reshape(-1, joints),
             np.array([viscous.get(along, np.zeros(2)) for along in coordinates]).reshape(-1, 2),
             np.cumsum([0, *counts]),

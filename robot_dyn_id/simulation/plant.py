@@ -113,6 +113,8 @@ class CompiledDynamics:
             friction.inertia[row, column][slots][:, None].copy(),
             friction.constant[:, None],
             friction.stiffness[:, :, None],
+            friction.waves,
+            friction.amplitudes[:, None],
             friction.weights,
             friction.viscous[:, :, None],
             friction.starts,
@@ -123,7 +125,7 @@ class CompiledDynamics:
 
     def lanes(self, count: int) -> Robots:
         """Arrays of the kernels for a number of simulations of this robot."""
-        varying = ("parameters", "added", "constant", "stiffness", "viscous", "shares")
+        varying = ("parameters", "added", "constant", "stiffness", "amplitudes", "viscous", "shares")
         repeated: dict[str, Any] = {name: np.repeat(getattr(self.robot, name), count, axis=-1) for name in varying}
         return self.robot._replace(**repeated)
 

@@ -274,14 +274,14 @@ def diagnose(samples: MotionSamples, model: RobotModel, positions: float = np.in
     factors = WeightFactors.from_samples(samples, model)
     if positions < LEAST_POSITIONS_RATIO * grams.rank:
         return EffortDiagnosis((), sufficient=False)
-    unit = _judge_unit(factors, model)
+    unit = () if model.drive_units else _judge_unit(factors, model)
     if unit:
         return EffortDiagnosis((), doubts=unit)
     weightless = bool(model.gravity.any()) and _weightless(gravity, present, factors, samples, model)
     if weightless:
         found, dynamic = _report_weightless(rows, gravity.without_gravity(), model), _has_dynamics(rows, gravity)
         return EffortDiagnosis(found, weightless=dynamic)
-    currents = _judge_currents(factors, model)
+    currents = () if model.drive_units else _judge_currents(factors, model)
     if currents:
         return EffortDiagnosis((), doubts=currents)
     scales = ScaleProfile.from_grams(grams)
@@ -316,7 +316,7 @@ def _report_contradicted(
     weight. Efforts with hardly any of the URDF's weight are currents or external torques, which have findings of their
     own. For doubts see `EffortDiagnosis`.
     """
-    if factors.weightless:
+    if factors.weightless or model.drive_units:
         return (), ()
     size = np.abs(factors.factors)
     largest = factors.rms.max(initial=0.0)
@@ -368,7 +368,9 @@ def _is_common_scale(factors: Array) -> bool:
 
 def _report_gains(gains: Sequence[GainFactor], factors: WeightFactors, model: RobotModel) -> tuple[Finding, ...]:
     """Finding about gains that differ by less than a hypothesis of its own, with their standard deviations."""
-    significant = [gain for gain in gains if gain.significant]
+    significant = [
+        gain for gain in gains if gain.significant and model.joint_names[gain.joint] not in model.drive_units
+    ]
     if not significant:
         return ()
     largest = max(gain.advantage for gain in significant)
@@ -534,7 +536,7 @@ def _explain(
     ratios = {
         "gravity": mounted / least if angle > LEAST_TILT_DEG else 0.0,
         "exchange": 0.0 if exchange is None else exchange.advantage / LEAST_EXCHANGE_ADVANTAGE,
-        "scale": scales.advantage / LEAST_ADVANTAGE,
+        "scale": 0.0 if _is_unknown(scales, model) else scales.advantage / LEAST_ADVANTAGE,
         "signs": 0.0,
     }
     signs = SignPattern.from_grams(grams, factors)
@@ -554,6 +556,12 @@ def _explain(
     tau = samples.tau.copy()
     tau[joint] /= factor
     return ExplainedRecording(_report_scale(scales, factors, model), replace(samples, tau=tau), model)
+
+
+def _is_unknown(scales: ScaleProfile, model: RobotModel) -> bool:
+    """Whether the best factor is that of a drive whose gain is not known, and not one of its sign."""
+    best = scales.alternatives(0.0)[:1]
+    return any(factor > 0.0 and model.joint_names[joint] in model.drive_units for joint, factor in best)
 
 
 def _scale_cost(scales: ScaleProfile, factors: WeightFactors) -> float:
@@ -628,6 +636,8 @@ def _report_unverified(
     scales: ScaleProfile, gains: Sequence[GainFactor], factors: WeightFactors, model: RobotModel
 ) -> tuple[Finding, ...]:
     """Findings about joints whose effort is compared with the URDF's weight alone, roughly, or with nothing."""
+    if model.drive_units:
+        return ()
     unverified = ~((scales.sharpness() > VERIFIED_LOSS) | factors.confirmed)
     apart = unverified & factors.precise & factors.loaded
     findings = []

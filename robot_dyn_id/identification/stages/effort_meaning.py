@@ -112,18 +112,30 @@ def interpret_efforts(
     signs = {name: settings.drives.get(name, Drive()).sign for name in missing}
     unit = {**settings.drives, **{name: Drive.from_unknown_gain(sign) for name, sign in signs.items()}}
     trials = FilteredTrials.from_recordings(trained, joints, unit, settings.signals)
-    known, findings = _believe_masses(trials, model, signs)
-    model = replace(model, drive_units={name: DRIVE_UNITS[stored] for name in missing if name not in known})
+    gains, findings = _believe_masses(trials, model, signs)
+    row, ratios, deviations = _compare_gains(trials, {**unit, **_make_drives(gains, signs)}, model)
+    if ratios and len(gains) == len(joints):
+        gains = {name: gain * ratios[name] for name, gain in gains.items()}
+        findings += (_report_consistent(gains, row),)
+    relative = ratios if not gains else {}
+    if relative:
+        findings += (_report_relative(relative, deviations, row),)
+    model = replace(model, drive_units={name: DRIVE_UNITS[stored] for name in missing if name not in gains})
+    drives = {**unit, **_make_drives(gains, signs)}
+    drives |= {name: Drive.from_unknown_gain(signs[name], one) for name, one in relative.items()}
     findings += report_unknown_gains(model.drive_units)
-    relative, tried, compared = _compare_gains(trials, model)
-    drives = {**unit, **known, **{name: Drive.from_unknown_gain(signs[name], one) for name, one in relative.items()}}
-    return Meaning(trained, validated, model, drives, (*findings, *compared), stored, tried)
+    return Meaning(trained, validated, model, drives, findings, stored, row)
+
+
+def _make_drives(gains: Mapping[str, float], signs: Mapping[str, float]) -> dict[str, Drive]:
+    """Drives of gains, which are negative where the drive counts the other way than its sign states."""
+    return {name: Drive(abs(gain), signs[name] * math.copysign(1.0, gain)) for name, gain in gains.items()}
 
 
 def _believe_masses(
     currents: FilteredTrials, model: RobotModel, signs: Mapping[str, float]
-) -> tuple[dict[str, Drive], tuple[Finding, ...]]:
-    """Drives whose gains follow from the URDF's masses, unless these are placeholders or contradicted, and findings.
+) -> tuple[dict[str, float], tuple[Finding, ...]]:
+    """Gains that follow from the URDF's masses, unless these are placeholders or contradicted, and findings.
 
     Args:
         currents: trials whose efforts are currents.
@@ -134,33 +146,55 @@ def _believe_masses(
         return {}, ()
     found = estimate_weight_gains(MotionSamples.from_trials(currents), model)
     gains = [gain for gain in found if gain.joint in signs and gain.known]
-    known = {g.joint: Drive(abs(g.value), signs[g.joint] * (1.0 if g.value > 0 else -1.0)) for g in gains}
-    used = not known or _are_better(currents, {**currents.drives, **known}, model)
+    known = {gain.joint: gain.value for gain in gains}
+    used = not known or _are_better(currents, {**currents.drives, **_make_drives(known, signs)}, model)
     return known if used else {}, _report_gains(gains, used)
 
 
 def _compare_gains(
-    currents: FilteredTrials, model: RobotModel
-) -> tuple[dict[str, float], tuple[Tried, ...], tuple[Finding, ...]]:
-    """Gains of the joints relative to the first, where none is known and the motion shows them; the comparison."""
+    currents: FilteredTrials, drives: Mapping[str, Drive], model: RobotModel
+) -> tuple[tuple[Tried, ...], dict[str, float], dict[str, float]]:
+    """Ratios of the gains of all joints to the present ones, where the motion shows them, and the comparison.
+
+    Returns:
+        The alternative; ratios of the gains, by joint, whose geometric mean is 1, empty where they do not pay; standard
+        deviations of their logarithms against that of the first joint.
+    """
     names = model.joint_names
-    if len(names) < 2 or set(model.drive_units) != set(names):
-        return {}, (), ()
+    if len(names) < 2 or set(currents.drives) < set(names):
+        return (), {}, {}
     try:
-        gains = estimate_relative_gains(currents, model)
+        gains = estimate_relative_gains(replace(currents, drives=drives), model)
     except InputError:  # too short to hold a block out
-        return {}, (), ()
+        return (), {}, {}
     if not gains.row.chosen:
-        return {}, (gains.row,), ()
-    figures = zip(names, gains.values.tolist(), gains.deviations.tolist(), strict=True)
-    listed = ", ".join(f"{name} {value:.3g} (+- {value * sigma:.1g})" for name, value, sigma in figures)
+        return (gains.row,), {}, {}
+    values = gains.values / np.exp(np.log(gains.values).mean())
+    ratios = dict(zip(names, values.tolist(), strict=True))
+    return (gains.row,), ratios, dict(zip(names, gains.deviations.tolist(), strict=True))
+
+
+def _report_relative(ratios: Mapping[str, float], deviations: Mapping[str, float], tried: Sequence[Tried]) -> Finding:
+    """Finding about gains relative to one another."""
+    listed = ", ".join(f"{name} {one:.3g} (+- {one * deviations[name]:.1g})" for name, one in ratios.items())
+    (row,) = tried
     message = (
-        f"the gains of the drives as ratios to that of {names[0]}, as the motion shows them: {listed}; this removes "
-        f"{gains.row.gain:.0%} (+- {gains.row.deviation:.0%}) of the squared error, and the efforts are the currents "
-        f"that the drive of {names[0]} would have"
+        f"gains of the drives as ratios to their mean, as the motion shows them: {listed}; this removes {row.gain:.0%} "
+        f"(+- {row.deviation:.0%}) of the squared error, and efforts are the currents that a drive with the mean gain "
+        "would have"
     )
-    relative = dict(zip(names, gains.values.tolist(), strict=True))
-    return relative, (gains.row,), (RELATIVE_GAINS.found(message, names),)
+    return RELATIVE_GAINS.found(message, list(ratios))
+
+
+def _report_consistent(gains: Mapping[str, float], tried: Sequence[Tried]) -> Finding:
+    """Finding about gains by the URDF's masses that the motion makes consistent with one another."""
+    listed = ", ".join(f"{name} {gain:.3g}" for name, gain in gains.items())
+    (row,) = tried
+    message = (
+        "gains by the URDF's masses contradict one another; only their mean follows from these masses, and their ratios "
+        f"from the motion, which removes {row.gain:.0%} (+- {row.deviation:.0%}) of the squared error: {listed}"
+    )
+    return RELATIVE_GAINS.found(message, list(gains), "warning")
 
 
 def _are_better(currents: FilteredTrials, drives: Mapping[str, Drive], model: RobotModel) -> bool:
