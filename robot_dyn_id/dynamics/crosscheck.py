@@ -17,6 +17,8 @@ import numpy as np
 from robot_dyn_id.arrays import Array
 from robot_dyn_id.dynamics import kronecker
 from robot_dyn_id.dynamics.base_parameters import (
+    MIN_COLUMN_NORM,
+    RANK_TOLERANCE,
     compute_echelon,
     count_sufficient_samples,
     draw_random_motion,
@@ -28,6 +30,9 @@ from robot_dyn_id.model.robot import RobotModel, make_configuration_of, parse_wi
 
 MAX_DIFFERENCE_RATIO = 1e-10
 """Maximum difference that counts as rounding, relative to the largest entry."""
+
+ROUNDING = 64 * float(np.finfo(np.float64).eps)
+"""Rounding of an entry of a regressor, relative to the largest column."""
 
 PINOCCHIO_SAMPLES = 200
 """Number of samples compared with Pinocchio."""
@@ -103,10 +108,21 @@ def cross_check(regressor: Regressor, motion: Motion, parameters: Array | None =
             for block in few
             for ours in (dynamics.mass_matrix(block.q.T), _kronecker_mass(model, block, values))
         ),
-        rank_ours=compute_echelon(stack_regressor(rigid, excited)).rank,
-        rank_pinocchio=compute_echelon(peer.regressor(excited).reshape(-1, len(rigid.names))).rank,
+        rank_ours=_find_rank(stack_regressor(rigid, excited)),
+        rank_pinocchio=_find_rank(peer.regressor(excited).reshape(-1, len(rigid.names))),
         samples=sum(len(block) for block in many),
     )
+
+
+def _find_rank(stack: Array) -> int:
+    """Rank of a stacked regressor; rounding of large entries is not independent of a small column.
+
+    Angles of a URDF that are rounded, such as 1.5707963, make columns that are nearly zero.
+    """
+    norms = np.linalg.norm(stack, axis=0)
+    kept = norms[norms >= MIN_COLUMN_NORM]
+    rounding = ROUNDING * kept.max() / kept.min() if len(kept) else 0.0
+    return compute_echelon(stack, tolerance=max(RANK_TOLERANCE, rounding)).rank
 
 
 def compare_accelerations(dynamics: Dynamics, motion: Motion) -> float:

@@ -69,7 +69,7 @@ def _model_choice(identification: Identification) -> dict[str, Any] | None:
         "motion_cutoff": selection.trials.plan.motion_pass.cutoff,
         "tried": [
             {**vars(row), **{key: _finite(getattr(row, key)) for key in ("loss", "gain", "deviation", "required")}}
-            for row in selection.tried
+            for row in identification.tried
         ],
     }
 

@@ -60,7 +60,10 @@ def _choice_lines(result: Identification) -> Iterator[str]:
     if result.selection is not None:
         words = {
             "terms": "",
+            "relative_gains": "relative ",
+            "delay": "delay of ",
             "effort_zero": "zero per recording of ",
+            "position": "",
             "coupling": "coupling ",
             "sign": "free sign of ",
             "base_tilt": "base tilt ",
@@ -69,7 +72,7 @@ def _choice_lines(result: Identification) -> Iterator[str]:
         }
         taken = [
             words[row.step] + (row.name if words[row.step] else row.name.replace("_", " "))
-            for row in result.selection.tried
+            for row in result.tried
             if row.chosen and row.step in words
         ]
         left_out = [name.replace("_", " ") for name in result.selection.left_out]

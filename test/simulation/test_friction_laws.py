@@ -109,6 +109,7 @@ ALL = {
     "double_coulomb": (0.2, 0.3),
     "saturating_viscous": (0.4, 0.2, 0.3),
     "absolute_velocity": -0.1,
+    "position_periodic": (0.8, -0.5, 0.3, 0.4),
 }
 
 

@@ -30,7 +30,7 @@ constexpr std::uint32_t parameter_format_version = 3;
 
 namespace detail
 {
-enum class Shape { inertia, constant, viscous, sign, dahl, power, arctan, spring };
+enum class Shape { inertia, constant, viscous, sign, dahl, power, arctan, spring, sine, cosine };
 
 struct LawRow
 {
@@ -65,6 +65,7 @@ inline constexpr TermRow term_rows[] = {
   {"double_coulomb", 2},
   {"saturating_viscous", 3},
   {"absolute_velocity", 1},
+  {"position_periodic", 4},
 };
 
 inline constexpr LawRow law_rows[] = {
@@ -111,6 +112,10 @@ inline constexpr LawRow law_rows[] = {
   {"saturating_viscous", "", 0.0, 2, Shape::arctan, 0.1, "saturation_velocity", 0, 1.0, "", ""},
   {"absolute_velocity", "", 0.0, 0, Shape::viscous, 0.0, "", 1, 1.0, "", ""},
   {"absolute_velocity", "", 0.0, 0, Shape::viscous, 0.0, "", -1, -1.0, "", ""},
+  {"position_periodic", "", 0.0, 0, Shape::sine, 1.0, "", 0, 1.0, "", ""},
+  {"position_periodic", "", 0.0, 1, Shape::cosine, 1.0, "", 0, 1.0, "", ""},
+  {"position_periodic", "", 0.0, 2, Shape::sine, 2.0, "", 0, 1.0, "", ""},
+  {"position_periodic", "", 0.0, 3, Shape::cosine, 2.0, "", 0, 1.0, "", ""},
 };
 
 /// Rule of a field of a parameter set.
@@ -677,6 +682,7 @@ struct Parameters
     std::vector<std::string> robot_compensates{};
     std::vector<double> drive_gains{};
     std::vector<double> drive_signs{};
+    std::vector<double> relative_gains{};
     std::vector<double> offset_deviations{};
   } effort;
   struct SignalProcessing
@@ -756,6 +762,7 @@ struct Parameters
     visit(detail::Rule{"effort.robot_compensates", {{"", ""}}, false, false, detail::unbounded, false, 10, 4096, "unknown, none, gravity, friction, coriolis", false}, self.effort.robot_compensates, other.effort.robot_compensates);
     visit(detail::Rule{"effort.drive_gains", {{"joints", ""}}, true, true, detail::unbounded, false, 0, 4096, "", false}, self.effort.drive_gains, other.effort.drive_gains);
     visit(detail::Rule{"effort.drive_signs", {{"joints", ""}}, true, true, detail::unbounded, false, 0, 4096, "", false}, self.effort.drive_signs, other.effort.drive_signs);
+    visit(detail::Rule{"effort.relative_gains", {{"joints", ""}}, true, true, 0.0, false, 0, 4096, "", false}, self.effort.relative_gains, other.effort.relative_gains);
     visit(detail::Rule{"effort.offset_deviations", {{"joints", ""}}, true, true, 0.0, false, 0, 4096, "", false}, self.effort.offset_deviations, other.effort.offset_deviations);
     visit(detail::Rule{"processing.sample_rate", {{"", ""}}, false, true, detail::unbounded, false, 0, 4096, "", false}, self.processing.sample_rate, other.processing.sample_rate);
     visit(detail::Rule{"processing.cutoff_frequency", {{"", ""}}, false, true, detail::unbounded, false, 0, 4096, "", false}, self.processing.cutoff_frequency, other.processing.cutoff_frequency);
@@ -1514,6 +1521,8 @@ private:
       case detail::Shape::power: return direction * std::pow(std::fabs(v), law.constant);
       case detail::Shape::arctan: return std::atan(v / law.constant);
       case detail::Shape::spring: return y - law.constant;
+      case detail::Shape::sine: return std::sin(law.constant * y);
+      case detail::Shape::cosine: return std::cos(law.constant * y);
       default: return 0.0;
     }
   }

@@ -15,7 +15,7 @@ import numpy as np
 from robot_dyn_id.arrays import Array, Mask
 from robot_dyn_id.dynamics.body_prior import has_placeholder_masses
 from robot_dyn_id.findings import Definition, Finding, Section, Severity
-from robot_dyn_id.identification.diagnosis.gain_factors import SIGNIFICANT_SIGMAS, GainFactor, estimate_gain_factors
+from robot_dyn_id.identification.diagnosis.gain_factors import GainFactor, estimate_gain_factors
 from robot_dyn_id.identification.diagnosis.health import AMPERES_RATIO, EFFORT_IN_AMPERES, EFFORT_SIGN
 from robot_dyn_id.identification.diagnosis.hypotheses import (
     LOADED_RATIO,
@@ -656,8 +656,8 @@ def _report_unverified(
             "explains it"
         )
         findings.append(GAIN_UNVERIFIABLE.found(message, names))
-    deviations = np.array([gain.deviation for gain in gains])
-    limits = np.exp(np.minimum(SIGNIFICANT_SIGMAS * deviations, np.log(LARGEST_LIMIT)))
+    deviations = np.array([gain.sigmas * gain.deviation for gain in gains])
+    limits = np.exp(np.minimum(deviations, np.log(LARGEST_LIMIT)))
     rough = ~unverified & (limits > COARSE_FACTOR)
     if rough.any():
         names = _names(model, rough)

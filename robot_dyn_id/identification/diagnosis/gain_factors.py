@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.special import stdtrit
 
 from robot_dyn_id.arrays import Array
 from robot_dyn_id.identification.diagnosis.samples import (
@@ -34,8 +35,8 @@ SETTLED_STEP = 1e-3
 LEAST_ADVANTAGE = 0.15
 """Decrease of the sum of the logarithms of the joints' residuals from which on a factor is significant."""
 
-SIGNIFICANT_SIGMAS = 3.0
-"""Standard deviations by which a factor differs from 1."""
+ERROR_RATE = 0.05
+"""Probability that the factor of any joint is significant although none differs from 1."""
 
 SMALLEST_CHANGE = 0.03
 """Least relative change that is reported: torque sensors and gains are seldom calibrated better."""
@@ -51,12 +52,14 @@ class GainFactor:
         deviation: standard deviation of its logarithm by a jackknife over blocks of time; infinite where nothing
             determines it: the other joints' efforts leave the parameters free that scale its own.
         advantage: decrease of the sum of the logarithms of all joints' residuals, in the units of the efforts.
+        sigmas: standard deviations by which a logarithm that is significant differs from zero.
     """
 
     joint: int
     value: float
     deviation: float
     advantage: float
+    sigmas: float
 
     @property
     def significant(self) -> bool:
@@ -64,7 +67,7 @@ class GainFactor:
         size = abs(np.log(self.value))
         return (
             self.advantage > LEAST_ADVANTAGE
-            and size > max(SIGNIFICANT_SIGMAS * self.deviation, SMALLEST_CHANGE)
+            and size > max(self.sigmas * self.deviation, SMALLEST_CHANGE)
             and bool(np.isfinite(self.deviation))
         )
 
@@ -79,12 +82,16 @@ def estimate_gain_factors(rows: RigidRows, samples: MotionSamples) -> list[GainF
     grams = rows.grams()
     parts = [rows.grams(samples.blocks != block) for block in range(BLOCKS)]
     present = grams.fit()
-    return [_estimate(grams, parts, present, joint) for joint in range(len(grams.scale))]
+    joints = len(grams.scale)
+    sigmas = float(stdtrit(BLOCKS - 1, 1.0 - 0.5 * ERROR_RATE / joints))  # Student, as many as there are joints
+    return [_estimate(grams, parts, present, joint, sigmas) for joint in range(joints)]
 
 
-def _estimate(grams: RigidGrams, parts: Sequence[RigidGrams], present: RigidFit, joint: int) -> GainFactor:
+def _estimate(
+    grams: RigidGrams, parts: Sequence[RigidGrams], present: RigidFit, joint: int, sigmas: float
+) -> GainFactor:
     if not _is_determined(grams, present, joint):
-        return GainFactor(joint, 1.0, np.inf, 0.0)
+        return GainFactor(joint, 1.0, np.inf, 0.0, sigmas)
     logarithm, fit = 0.0, present
     for _ in range(STEPS):
         step = float(np.clip(_step(grams, fit, joint, logarithm), -LONGEST_STEP, LONGEST_STEP))
@@ -96,7 +103,7 @@ def _estimate(grams: RigidGrams, parts: Sequence[RigidGrams], present: RigidFit,
             break
     without = [_step(part, fit, joint, logarithm) for part in parts]
     deviation = float(np.sqrt((BLOCKS - 1) * np.var(without)))
-    return GainFactor(joint, float(np.exp(logarithm)), deviation, fit.advantage(present))
+    return GainFactor(joint, float(np.exp(logarithm)), deviation, fit.advantage(present), sigmas)
 
 
 def _scaled(grams: RigidGrams, joint: int, logarithm: float) -> RigidGrams:

@@ -487,6 +487,7 @@ def _examine_contacts(residuals: ResidualHistory) -> tuple[Finding, ...]:
     """Short times of residuals far above the usual ones."""
     short = residuals.short
     touched = short.clarity > (CONTACT_RATIO if len(residuals.joint_names) > 1 else SINGLE_CONTACT_RATIO)
+    touched &= ~_flag_ends(short, touched)
     # where all bins that are kept are large, others may be too
     if not touched.any() or touched.all() or touched.sum() > CONTACT_SHARE * short.count:
         return ()
@@ -509,6 +510,17 @@ def _examine_contacts(residuals: ResidualHistory) -> tuple[Finding, ...]:
     line = f"{{{entries}}}" if several else next(iter(lines.values()))
     action = f"record without contacts, or leave these times out with `exclude: {line}` in the configuration"
     return (CONTACT.found(message, joints, action=action),)
+
+
+def _flag_ends(short: ShortBins, touched: Mask) -> Mask:
+    """Bins of stretches that begin or end a trial, shape (B,): a contact is a short time between usual ones."""
+    ends = np.zeros(len(touched), dtype=bool)
+    for number in np.unique(short.trial):
+        of_trial = np.flatnonzero(short.trial == number)
+        for order in (of_trial, of_trial[::-1]):
+            usual = np.flatnonzero(~touched[order])
+            ends[order[: usual[0]] if len(usual) else order] = True
+    return ends
 
 
 def _exclusion_of(span: Span) -> str:

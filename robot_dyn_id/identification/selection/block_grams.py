@@ -77,7 +77,9 @@ class BlockGrams:
         for tile in problem.tiles():
             held[tile.joint].append(tile.block[places[tile.joint]][find_used_rows(tile.block)])
         shares = np.linspace(0.0, 1.0, count + 1)[1:-1]
-        edges = [np.quantile(np.concatenate([*of_joint, np.zeros(0 if of_joint else 1)]), shares) for of_joint in held]
+        edges = [
+            np.quantile(q, shares) if q.size else shares for q in (np.concatenate([np.zeros(0), *own]) for own in held)
+        ]
 
         def number(tile: Tile) -> Integers:
             return np.asarray(np.digitize(tile.block[places[tile.joint]], edges[tile.joint]))

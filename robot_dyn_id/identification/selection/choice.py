@@ -5,7 +5,7 @@ Families of terms, zeros of the efforts, couplings, terms of the position and a 
 with signs, the strength of the prior by fits that are physically consistent as well, all on Gram matrices of the
 blocks, by the rule of `engine`. The whole choice among terms, zeros, couplings, signs and strengths is repeated without
 each block in turn, so that the error on that block is one of data that nothing was chosen from; the motion filter, the
-load, the tilt, the weights of the joints and what predicts other positions are those of all data.
+load, the tilt, the weights of the joints and the bands of positions are those of all data.
 """
 
 from __future__ import annotations
@@ -20,7 +20,6 @@ from robot_dyn_id.arrays import Array, Integers
 from robot_dyn_id.cores import map_in_order
 from robot_dyn_id.dynamics.body_prior import BodyPrior
 from robot_dyn_id.dynamics.regressor import Regressor
-from robot_dyn_id.dynamics.terms import Term
 from robot_dyn_id.estimators import Consistent, Estimator
 from robot_dyn_id.findings import Finding
 from robot_dyn_id.identification.diagnosis.diagnosis import GRAVITY_DIRECTION
@@ -30,7 +29,7 @@ from robot_dyn_id.identification.selection.block_grams import BlockGrams
 from robot_dyn_id.identification.selection.cross_validation import Candidate, CrossValidation, compute_relative_loss
 from robot_dyn_id.identification.selection.divisions import Divisions, errors_of
 from robot_dyn_id.identification.selection.engine import Tried
-from robot_dyn_id.identification.selection.families import SIGNED_TERMS, SIMPLE, Family
+from robot_dyn_id.identification.selection.families import FREED_TERMS, SIGNED_TERMS, SIMPLE, Family
 from robot_dyn_id.identification.selection.motion_filter import (
     MOTION_CUTOFF_RATIOS,
     choose_motion_filter,
@@ -71,7 +70,6 @@ class ModelChoice:
         families: names of the families.
         couplings: names of the couplings.
         positions: terms of the position of one joint.
-        freed: terms whose signs are free.
         tried: all alternatives.
     """
 
@@ -80,7 +78,6 @@ class ModelChoice:
     families: tuple[str, ...]
     couplings: tuple[str, ...]
     positions: tuple[Placed, ...]
-    freed: tuple[type[Term], ...]
     tried: tuple[Tried, ...]
 
     @property
@@ -182,8 +179,8 @@ def choose_model(
     wide = Wide.from_options(model, prior, options, trials, bodies)
     bodies = wide.fit_bodies(wide.validate(excerpt, blocks))  # without load-dependent friction they had to replace it
     wide = Wide.from_options(model, prior, options, trials, bodies)
-    validation = wide.validate(trials, blocks)
-    choice = _choose(wide, validation, excerpt)
+    divisions = _divide(wide, wide.validate(trials, blocks), excerpt)
+    choice = _choose(wide, divisions)
     findings: tuple[Finding, ...] = ()
     if wide.tilt is not None:
         tilt, row = find_tilt(wide, choice.divisions, choice.candidate)
@@ -192,19 +189,19 @@ def choose_model(
             turned = tilt_robot(model, tilt)
             findings = (report_tilt(model, turned, row),)
             wide = Wide.from_options(turned, prior, options, trials, bodies)
-            validation = wide.validate(trials, blocks)
-            choice = _choose(wide, validation, excerpt)
+            divisions = _divide(wide, wide.validate(trials, blocks), excerpt)
+            choice = _choose(wide, divisions)
     block_models = []
 
     def without(block: int) -> BlockModel:
         if options.without_blocks:
-            return _choose_without(wide, validation, block, choice)
+            return _choose_without(wide, divisions, block, choice)
         return _fit_block(wide, choice.validation.without(block), choice.candidate, block)
 
-    with closing(map_in_order(without, validation.blocks)) as results:
-        for number in range(len(validation.blocks)):
+    with closing(map_in_order(without, divisions.times.blocks)) as results:
+        for number in range(len(divisions.times.blocks)):
             if options.without_blocks:
-                progress(Stage("repeating the choice without each block", number, len(validation.blocks)))
+                progress(Stage("repeating the choice without each block", number, len(divisions.times.blocks)))
             block_models.append(next(results))
     validation = choice.validation
     final = wide.consistent(validation, choice.candidate, all_rows=True)
@@ -232,18 +229,23 @@ def choose_model(
     )
 
 
-def _choose(
-    wide: Wide, validation: CrossValidation, excerpt: FilteredTrials | None = None, first: ModelChoice | None = None
-) -> ModelChoice:
-    """Choose families, zeros, couplings, terms of the position, signs and strength from the blocks of a validation.
+def _divide(wide: Wide, times: CrossValidation, excerpt: FilteredTrials) -> Divisions:
+    """Divisions of the training data, by positions only where anything has to predict other positions."""
+    if not wide.has_hypotheses:
+        return Divisions(times)
+    return Divisions.from_grams(wide, times, BlockGrams.from_bands(excerpt, wide.regressor, times.grams.block_count))
+
+
+def _choose(wide: Wide, divisions: Divisions, first: ModelChoice | None = None) -> ModelChoice:
+    """Choose families, zeros, couplings, terms of the position, signs and strength.
 
     Args:
         wide: all candidate columns.
-        validation: the blocks.
-        excerpt: trials whose bands of positions are left out, too; None: none are, and of what has to predict other
-            positions only what `first` has is tried.
-        first: choice from all blocks: the search for the strength starts from its strength; None: this is the first.
+        divisions: the data.
+        first: choice from all blocks: the search for the strength starts from its strength, and signs that are only
+            reported are not tried; None: this is the first.
     """
+    validation = divisions.times
     reference = validation.errors(wide.reference)
     families, strength, tried = _choose_families(wide, validation, reference)
     zeros, rows = find_zeros(wide, validation, Candidate(wide.columns_of(families), strength), reference)
@@ -251,26 +253,20 @@ def _choose(
         validation = validation.with_zeros(zeros, None if wide.estimator.weights else wide.reference)
         families, strength, tried = _choose_families(wide, validation, reference)
     tried += rows
-    bands = None
-    if excerpt is not None and wide.has_hypotheses:
-        bands = BlockGrams.from_bands(excerpt, wide.regressor, validation.grams.block_count)
-    divisions = Divisions.from_grams(wide, validation, bands)
-    listed = [coupling.name for coupling in wide.couplings] if first is None else list(first.couplings)
-    couplings, rows = _choose_couplings(wide, divisions, families, listed, strength, reference)
+    divisions = divisions.with_times(validation)
+    couplings, rows = _choose_couplings(wide, divisions, families, strength, reference)
     tried += rows
-    allowed = None if first is None else first.positions
-    positions, rows = choose_positions(wide, divisions, families, couplings, strength, allowed)
+    positions, rows = choose_positions(wide, divisions, families, couplings, strength)
     tried += rows
     columns = wide.columns_of(families, couplings, positions)
-    kinds = SIGNED_TERMS if first is None else first.freed
-    divisions, rows = free_signs(wide, divisions, Candidate(columns, strength), reference, kinds)
-    validation = divisions.times
-    freed = tuple(kind for kind in kinds if any(row.chosen and row.name == kind.name for row in rows))
+    kinds = SIGNED_TERMS if first is None else FREED_TERMS
+    validation, rows = free_signs(wide, validation, Candidate(columns, strength), reference, kinds)
+    divisions = divisions.with_signs(validation)
     tried += rows
     start = strength if first is None else first.candidate.strength
     strength, rows = choose_strength(wide, validation, columns, reference, start)
     names = tuple(family.name for family in families)
-    return ModelChoice(divisions, Candidate(columns, strength), names, couplings, positions, freed, (*tried, *rows))
+    return ModelChoice(divisions, Candidate(columns, strength), names, couplings, positions, (*tried, *rows))
 
 
 def _choose_families(
@@ -300,15 +296,14 @@ def _choose_couplings(
     wide: Wide,
     divisions: Divisions,
     families: Sequence[Family],
-    listed: Sequence[str],
     strength: float,
     reference: Array,
 ) -> tuple[tuple[str, ...], list[Tried]]:
-    """The coupling of a list that pays most, and then another, and the alternatives."""
+    """The coupling that pays most, and then another, and the alternatives."""
     taken: tuple[str, ...] = ()
     tried: list[Tried] = []
     for _ in range(MAX_COUPLINGS):
-        left = [name for name in listed if name not in taken]
+        left = [coupling.name for coupling in wide.couplings if coupling.name not in taken]
         before = errors_of(Candidate(wide.columns_of(families, taken), strength))
         rows = []
         for name in left:
@@ -324,9 +319,9 @@ def _choose_couplings(
     return taken, tried
 
 
-def _choose_without(wide: Wide, validation: CrossValidation, block: int, first: ModelChoice) -> BlockModel:
+def _choose_without(wide: Wide, divisions: Divisions, block: int, first: ModelChoice) -> BlockModel:
     """The whole choice, and its fit, without a block; see `_choose`."""
-    choice = _choose(wide, validation.without(block), first=first)
+    choice = _choose(wide, divisions.without(block), first)
     return _fit_block(wide, choice.validation, choice.candidate, block)
 
 

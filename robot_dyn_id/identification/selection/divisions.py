@@ -11,7 +11,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from robot_dyn_id.arrays import Array, Mask
+import numpy as np
+
+from robot_dyn_id.arrays import Array
 from robot_dyn_id.identification.selection.block_grams import BlockGrams
 from robot_dyn_id.identification.selection.cross_validation import Candidate, CrossValidation
 from robot_dyn_id.identification.selection.engine import Tried
@@ -34,28 +36,36 @@ class Divisions:
     positions: CrossValidation | None = None
 
     @classmethod
-    def from_grams(cls, wide: Wide, times: CrossValidation, bands: BlockGrams | None) -> Divisions:
+    def from_grams(cls, wide: Wide, times: CrossValidation, bands: BlockGrams) -> Divisions:
         """Both divisions.
 
         Args:
             wide: all candidate columns.
             times: blocks of time.
-            bands: products of the columns in bands of positions; None: none are left out.
+            bands: products of the columns in bands of positions.
         """
-        if bands is None:
-            return cls(times)
-        return cls(times, wide.judge(bands).with_weights(times.weights).with_zeros(times.zeros, None))
+        return cls(times, wide.judge(bands)).with_times(times)
 
     @property
     def each(self) -> tuple[CrossValidation, ...]:
         """The cross-validations."""
         return (self.times,) if self.positions is None else (self.times, self.positions)
 
-    def with_bounded(self, bounded: Mask) -> Divisions:
-        """The same with other columns whose parameters are not negative, shape (c,)."""
-        return Divisions(
-            replace(self.times, bounded=bounded), self.positions and replace(self.positions, bounded=bounded)
-        )
+    def with_times(self, times: CrossValidation) -> Divisions:
+        """The same bands with other blocks of time, their weights and zeros."""
+        if self.positions is None:
+            return Divisions(times)
+        same = np.array_equal(self.positions.weights, times.weights)
+        positions = self.positions if same else self.positions.with_weights(times.weights)
+        return Divisions(times, positions.with_zeros(times.zeros, None))
+
+    def without(self, block: int) -> Divisions:
+        """The same without a block of time; see `CrossValidation.without`."""
+        return Divisions(self.times.without(block), self.positions)
+
+    def with_signs(self, times: CrossValidation) -> Divisions:
+        """The same with the signs of a cross-validation on the blocks of time."""
+        return Divisions(times, self.positions and replace(self.positions, bounded=times.bounded))
 
     def weigh(
         self, step: str, name: str, before: Errors, after: Errors, alternatives: int = 1, loss: float = float("nan")

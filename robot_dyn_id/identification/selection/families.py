@@ -82,7 +82,7 @@ FREED_TERMS: tuple[type[Term], ...] = (Viscous, DoubleCoulomb)
 SIGNED_TERMS: tuple[type[Term], ...] = (*FREED_TERMS, RotorInertia)
 """Terms whose signs are tried to be free; those that are not in `FREED_TERMS` are only reported."""
 
-COUPLED_TERMS: tuple[Term, ...] = (RotorInertia(), Viscous(), Coulomb(), SaturatingViscous())
+COUPLED_TERMS: tuple[Term, ...] = (RotorInertia(), Viscous(), Coulomb(), SaturatingViscous(), Dahl())
 """Terms that act on the sum or the difference of two joints."""
 
 

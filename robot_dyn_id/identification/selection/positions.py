@@ -6,7 +6,7 @@ Such a term is confounded with whatever drifts slowly along a motion, so that th
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -28,7 +28,6 @@ def choose_positions(
     families: Sequence[Family],
     couplings: Sequence[str],
     strength: float,
-    allowed: Collection[Placed] | None = None,
 ) -> tuple[tuple[Placed, ...], list[Tried]]:
     """Terms of the position that pay on each joint, family after family, and the alternatives.
 
@@ -38,7 +37,6 @@ def choose_positions(
         families: families of the model.
         couplings: couplings of the model.
         strength: strength of the prior.
-        allowed: terms that are tried; None: all.
 
     Returns:
         The terms that are taken, and all that were tried with the gain of the division in which they pay less.
@@ -48,9 +46,9 @@ def choose_positions(
     rows: list[Tried] = []
     for family in wide.position_families:
         (term,) = family.terms
-        judged = np.array([allowed is None or (name, term.name) in allowed for name in names])
+        judged = np.ones(len(names), dtype=bool)
         if isinstance(term, PositionPeriodic):
-            judged &= ~wide.regressor.model.slides
+            judged = ~wide.regressor.model.slides
         if not judged.any():
             continue
         columns = [

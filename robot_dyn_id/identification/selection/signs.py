@@ -8,11 +8,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from robot_dyn_id.arrays import Array, Mask
+from robot_dyn_id.arrays import Array
 from robot_dyn_id.dynamics.terms import Term
 from robot_dyn_id.findings import Definition, Finding, Section
 from robot_dyn_id.identification.selection.cross_validation import Candidate, CrossValidation, compute_relative_loss
-from robot_dyn_id.identification.selection.divisions import Divisions, errors_of
 from robot_dyn_id.identification.selection.engine import Tried
 from robot_dyn_id.identification.selection.families import FREED_TERMS
 from robot_dyn_id.identification.selection.wide import Wide
@@ -30,40 +29,39 @@ SIGN_CONTRADICTED = Definition(
 
 
 def free_signs(
-    wide: Wide, divisions: Divisions, candidate: Candidate, reference: Array, kinds: Sequence[type[Term]]
-) -> tuple[Divisions, list[Tried]]:
-    """Divisions with free signs of the terms for which that pays, and the alternatives.
+    wide: Wide, validation: CrossValidation, candidate: Candidate, reference: Array, kinds: Sequence[type[Term]]
+) -> tuple[CrossValidation, list[Tried]]:
+    """Cross-validation with free signs of the terms for which that pays, and the alternatives.
 
     The sign of rotor inertia is kept: with another one the mass matrix would not be positive definite.
 
     Args:
         wide: all candidate columns.
-        divisions: the data.
+        validation: the blocks.
         candidate: columns and strength of the model.
         reference: errors of the reference model, shape (blocks, n).
         kinds: terms whose sign may be free.
     """
     rows: list[Tried] = []
+    errors = validation.errors(candidate)
     for kind in () if wide.terms_given else kinds:
         own = wide.inertial + np.array(
             [n for n, column in enumerate(wide.regressor.term_columns) if isinstance(column.term, kind)], dtype=int
         )
-        own = np.intersect1d(own[divisions.times.bounded[own]], candidate.columns)
-        if not np.any(divisions.times.fit(candidate)[own] == 0.0):  # without a bound that holds nothing would change
+        own = np.intersect1d(own[validation.bounded[own]], candidate.columns)
+        if not np.any(validation.fit(candidate)[own] == 0.0):  # without a bound that holds nothing would change
             continue
-        bounded = divisions.times.bounded.copy()
+        bounded = validation.bounded.copy()
         bounded[own] = False
-
-        def free(division: CrossValidation, bounded: Mask = bounded) -> Array:
-            return replace(division, bounded=bounded).errors(candidate)
-
-        loss = compute_relative_loss(free(divisions.times), reference)
-        row = divisions.weigh("sign", kind.name, errors_of(candidate), free, len(kinds), loss)
+        free = replace(validation, bounded=bounded)
+        after = free.errors(candidate)
+        loss = compute_relative_loss(after, reference)
+        row = validation.weigh("sign", kind.name, errors, after, len(kinds), loss)
         chosen = row.pays and kind in FREED_TERMS
         rows.append(replace(row, chosen=chosen))
         if chosen:
-            divisions = divisions.with_bounded(bounded)
-    return divisions, rows
+            validation, errors = free, after
+    return validation, rows
 
 
 def report_signs(tried: Sequence[Tried], values: Mapping[str, float], signed: Sequence[str]) -> tuple[Finding, ...]:

@@ -28,6 +28,7 @@ from robot_dyn_id.identification.diagnosis.positions import PositionFaults
 from robot_dyn_id.identification.diagnosis.samples import MotionSamples
 from robot_dyn_id.identification.diagnosis.spikes import SpikeObserver
 from robot_dyn_id.identification.diagnosis.stamps import examine_jitter
+from robot_dyn_id.identification.selection.engine import Tried
 from robot_dyn_id.identification.selection.payoff import measure_payoff
 from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.parameters import Fingerprint
@@ -162,22 +163,44 @@ class _SecondPass:
             yield self.limits
 
 
-def realign(trials: FilteredTrials, model: RobotModel) -> tuple[FilteredTrials, tuple[Finding, ...]]:
-    """Move the efforts of each recording to the time of its motion, where a delay is significant.
+@dataclass(frozen=True)
+class Realigned:
+    """Trials whose efforts are at the time of their motion.
 
-    Returns:
-        The trials, and one finding for each recording that was changed.
+    Attributes:
+        trials: the trials.
+        findings: findings about each recording that was changed.
+        tried: delays that were compared with none.
     """
-    recordings, findings = [], []
+
+    trials: FilteredTrials
+    findings: tuple[Finding, ...] = ()
+    tried: tuple[Tried, ...] = ()
+
+
+def realign(trials: FilteredTrials, model: RobotModel) -> Realigned:
+    """Move the efforts of each recording to the time of its motion, where a delay pays.
+
+    Args:
+        trials: the trials.
+        model: the robot.
+    """
+    recordings: list[Recording] = []
+    findings: list[Finding] = []
+    tried: list[Tried] = []
     for recording in trials.recordings:
-        moved, found = _realign(recording, trials, model)
+        moved, found, row = _realign(recording, trials, model)
         recordings.append(moved)
         findings += found
-    return (trials.with_recordings(recordings), tuple(findings)) if findings else (trials, ())
+        tried += row
+    changed = any(row.chosen for row in tried)
+    return Realigned(trials.with_recordings(recordings) if changed else trials, tuple(findings), tuple(tried))
 
 
-def _realign(recording: Recording, trials: FilteredTrials, model: RobotModel) -> tuple[Recording, list[Finding]]:
-    """The recording with its efforts at the time of its motion, if that pays, and findings about it."""
+def _realign(
+    recording: Recording, trials: FilteredTrials, model: RobotModel
+) -> tuple[Recording, list[Finding], list[Tried]]:
+    """The recording with its efforts at the time of its motion, if that pays, findings about it, and the comparison."""
     delays: list[EffortDelay] = []
     moved = recording
     for _ in range(REALIGNMENTS):
@@ -190,17 +213,16 @@ def _realign(recording: Recording, trials: FilteredTrials, model: RobotModel) ->
             break
         delays.append(delay)
         moved = as_corrected(moved).corrected(delay)
-    if not delays or not _pays(trials.with_recordings([recording]), trials.with_recordings([moved]), model):
-        return recording, []
-    return moved, _report_delays(recording.source, delays)
-
-
-def _pays(before: FilteredTrials, after: FilteredTrials, model: RobotModel) -> bool:
-    """Whether a correction of the efforts makes the whole model predict blocks better that it was not fitted to."""
+    if not delays:
+        return recording, [], []
+    name = f"{1e3 * sum(delay.delay for delay in delays):.0f} ms in {recording.source}"
+    before, after = (trials.with_recordings([one]) for one in (recording, moved))
     try:
-        return measure_payoff("delay", "", (before, model), (after, model)).pays
+        row = measure_payoff("delay", name, (before, model), (after, model), len(trials.recordings))
     except InputError:  # too short to hold a block out
-        return False
+        return recording, [], []
+    row = replace(row, chosen=row.pays)
+    return (moved, _report_delays(recording.source, delays), [row]) if row.pays else (recording, [], [row])
 
 
 def _report_delays(source: str, delays: list[EffortDelay]) -> list[Finding]:

@@ -113,7 +113,11 @@ def interpret_efforts(
     unit = {**settings.drives, **{name: Drive.from_unknown_gain(sign) for name, sign in signs.items()}}
     trials = FilteredTrials.from_recordings(trained, joints, unit, settings.signals)
     gains, findings = _believe_masses(trials, model, signs)
-    row, ratios, deviations = _compare_gains(trials, {**unit, **_make_drives(gains, signs)}, model)
+    row: tuple[Tried, ...] = ()
+    ratios: dict[str, float] = {}
+    deviations: dict[str, float] = {}
+    if len(missing) == len(joints) > 1:
+        row, ratios, deviations = _compare_gains(trials, {**unit, **_make_drives(gains, signs)}, model)
     if ratios and len(gains) == len(joints):
         gains = {name: gain * ratios[name] for name, gain in gains.items()}
         findings += (_report_consistent(gains, row),)
@@ -161,8 +165,6 @@ def _compare_gains(
         deviations of their logarithms against that of the first joint.
     """
     names = model.joint_names
-    if len(names) < 2 or set(currents.drives) < set(names):
-        return (), {}, {}
     try:
         gains = estimate_relative_gains(replace(currents, drives=drives), model)
     except InputError:  # too short to hold a block out
@@ -191,8 +193,8 @@ def _report_consistent(gains: Mapping[str, float], tried: Sequence[Tried]) -> Fi
     listed = ", ".join(f"{name} {gain:.3g}" for name, gain in gains.items())
     (row,) = tried
     message = (
-        "gains by the URDF's masses contradict one another; only their mean follows from these masses, and their ratios "
-        f"from the motion, which removes {row.gain:.0%} (+- {row.deviation:.0%}) of the squared error: {listed}"
+        "gains by the URDF's masses contradict one another; only their mean follows from these masses, and their "
+        f"ratios from the motion, which removes {row.gain:.0%} (+- {row.deviation:.0%}) of the squared error: {listed}"
     )
     return RELATIVE_GAINS.found(message, list(gains), "warning")
 

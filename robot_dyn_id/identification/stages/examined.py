@@ -13,7 +13,7 @@ from robot_dyn_id.data.recording import Recording
 from robot_dyn_id.dynamics.compensation import check_compensations
 from robot_dyn_id.dynamics.prior import check_prior_robot
 from robot_dyn_id.dynamics.regressor import Regressor, place_terms_on_joints
-from robot_dyn_id.errors import InputError
+from robot_dyn_id.errors import InputError, UnsafeDataError
 from robot_dyn_id.findings import Finding
 from robot_dyn_id.identification.diagnosis.agreement import measure_nominal_agreement
 from robot_dyn_id.identification.diagnosis.diagnosis import diagnose, examine_lengths
@@ -32,9 +32,10 @@ from robot_dyn_id.identification.diagnosis.health import (
 from robot_dyn_id.identification.diagnosis.samples import MotionSamples
 from robot_dyn_id.identification.fit.load import fit_load
 from robot_dyn_id.identification.selection.choice import EXPLAINED_BY_CHOICE
+from robot_dyn_id.identification.selection.engine import Tried
 from robot_dyn_id.identification.selection.payoff import measure_errors
 from robot_dyn_id.identification.settings import Settings
-from robot_dyn_id.identification.stages.correction import correct_channels, realign
+from robot_dyn_id.identification.stages.correction import Realigned, correct_channels, realign
 from robot_dyn_id.identification.stages.read import Read
 from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.parameters import Fingerprint, ParameterSet
@@ -63,6 +64,7 @@ class Examined:
         fingerprint: fingerprint of the training data as they were recorded.
         findings: findings about the data.
         suspected: further findings, unless the choice of a model explains them, see `Selection.explains`.
+        tried: corrections that were compared with none.
     """
 
     read: Read
@@ -72,6 +74,7 @@ class Examined:
     fingerprint: Fingerprint
     findings: tuple[Finding, ...]
     suspected: tuple[Finding, ...]
+    tried: tuple[Tried, ...] = ()
 
     @classmethod
     def from_read(cls, read: Read, progress: Progress = ignore_progress) -> Examined:
@@ -95,15 +98,22 @@ class Examined:
         samples = MotionSamples.from_trials(trials)
         diagnosis = diagnose(samples, model, count_independent_positions(trials.survey))
         _refuse_short(diagnosis.findings, settings.ignore, trials)
-        explained = _refuse_unless_predicted(diagnosis.findings, trials, model, settings)
+        try:
+            explained = _refuse_unless_predicted(diagnosis.findings, trials, model, settings)
+        except UnsafeDataError:
+            currents = read.as_currents(diagnosis.findings)
+            if currents is None:
+                raise
+            return cls.from_read(currents, progress)
         found += explained
         found += overrule(diagnosis.doubts, settings.ignore)
         found += examine_directions(model.joint_names, samples.motion.q, samples.segment)
         weightless = diagnosis.weightless and settings.effort_kind == "auto"
         if weightless:
             model = replace(model, gravity=np.zeros(3))
-        trials, delayed = realign(trials, model) if diagnosis.sufficient else (trials, ())
-        found += delayed
+        realigned = realign(trials, model) if diagnosis.sufficient else Realigned(trials)
+        trials = realigned.trials
+        found += realigned.findings
         compensated = weightless and not model.drive_units  # a current stays one, with gravity or without
         kind = "gravity_compensated" if compensated else read.effort_kind
         check_compensations(kind, settings.robot_compensates)
@@ -118,7 +128,8 @@ class Examined:
         )
         suspected = tuple(one for one in found if one.code in EXPLAINED_BY_CHOICE and one.severity != "error")
         certain = tuple(one for one in found if one not in suspected)
-        return cls(read, trials, model, kind, Fingerprint.joined(prints), (*certain, *excluded), suspected)
+        findings = (*certain, *excluded)
+        return cls(read, trials, model, kind, Fingerprint.joined(prints), findings, suspected, realigned.tried)
 
     @property
     def known_regressor(self) -> Regressor:
@@ -193,8 +204,12 @@ def filter_to_validate(
         UnsafeDataError: a health check refuses the data.
     """
     trials, findings, prints = filter_recordings(read.held_out, regressor, read.settings, signals, progress)
-    aligned, delayed = realign(trials, regressor.model)
-    return aligned, (*soften_for_validation(findings), *delayed, *report_earlier(read, read.held_out, prints))
+    aligned = realign(trials, regressor.model)
+    return aligned.trials, (
+        *soften_for_validation(findings),
+        *aligned.findings,
+        *report_earlier(read, read.held_out, prints),
+    )
 
 
 def filter_as_trained(
@@ -220,8 +235,8 @@ def filter_as_trained(
     findings = refuse(found, read.settings.ignore, trials.survey.sources)
     findings += report_trained(read.held_out, sound.fingerprints, examined.fingerprint)
     findings += report_earlier(read, read.held_out, sound.fingerprints)
-    aligned, delayed = realign(leave_out_dead(trials), model)
-    return aligned, (*findings, *delayed)
+    aligned = realign(leave_out_dead(trials), model)
+    return aligned.trials, (*findings, *aligned.findings)
 
 
 def leave_out_dead(trials: FilteredTrials) -> FilteredTrials:

@@ -14,6 +14,7 @@ from robot_dyn_id.findings import Finding
 from robot_dyn_id.identification.fit.identifiability import Identifiability, assess_identifiability
 from robot_dyn_id.identification.model import IdentifiedModel
 from robot_dyn_id.identification.selection.choice import Selection
+from robot_dyn_id.identification.selection.engine import Tried
 from robot_dyn_id.identification.stages.judged import Judged
 from robot_dyn_id.identification.validation.evaluation import Evaluation
 from robot_dyn_id.parameters import ParameterSet
@@ -54,6 +55,13 @@ class Identification:
     def selection(self) -> Selection | None:
         """Choice of the model, and the alternatives; None if nothing was chosen."""
         return self.judged.fitted.chosen.selection
+
+    @property
+    def tried(self) -> tuple[Tried, ...]:
+        """All that was compared by held-out errors, in this order: meanings of the efforts, corrections, models."""
+        chosen = self.judged.fitted.chosen
+        selected = () if chosen.selection is None else chosen.selection.tried
+        return (*chosen.examined.read.tried, *chosen.examined.tried, *selected)
 
     @property
     def essential(self) -> Essential | None:

@@ -11,7 +11,9 @@ import numpy as np
 from robot_dyn_id.data.corrected import Corrected
 from robot_dyn_id.data.recording import Recording
 from robot_dyn_id.findings import Definition, Finding, Section
+from robot_dyn_id.identification.diagnosis.health import EFFORT_IN_AMPERES
 from robot_dyn_id.identification.diagnosis.observation import observe_recordings
+from robot_dyn_id.identification.selection.engine import Tried
 from robot_dyn_id.identification.settings import CURRENT_KINDS, Settings
 from robot_dyn_id.identification.stages.correction import correct_positions
 from robot_dyn_id.identification.stages.effort_meaning import (
@@ -22,7 +24,7 @@ from robot_dyn_id.identification.stages.effort_meaning import (
 )
 from robot_dyn_id.identification.validation.holdout import find_held_out_method
 from robot_dyn_id.model.robot import STANDARD_GRAVITY, RobotModel
-from robot_dyn_id.parameters import Fingerprint, ParameterSet
+from robot_dyn_id.parameters import UNKNOWN, Fingerprint, ParameterSet
 from robot_dyn_id.signals.stillness import report_rest_left_out
 
 GRAVITY_OF_PRIOR = Definition(
@@ -50,6 +52,7 @@ class Read:
         earlier: fingerprint of the data that the model that is validated, or the prior, was identified from; None:
             there are no such data.
         findings: findings about positions, and the meaning of the efforts.
+        tried: meanings of the efforts that were compared.
     """
 
     training: Sequence[Corrected]
@@ -60,6 +63,7 @@ class Read:
     effort_kind: str
     earlier: Fingerprint | None
     findings: tuple[Finding, ...]
+    tried: tuple[Tried, ...] = ()
 
     @classmethod
     def from_recordings(
@@ -96,6 +100,35 @@ class Read:
                 *turned,
                 *report_rest_left_out([*meaning.training, *meaning.held_out]),
             ),
+            tried=meaning.tried,
+        )
+
+    def as_currents(self, contradictions: Sequence[Finding]) -> Read | None:
+        """Read efforts that contradict the robot as currents of unknown gains; None unless that pays.
+
+        Args:
+            contradictions: findings about efforts that no model of torques predicts.
+        """
+        if self.settings.effort_kind != "auto" or self.effort_kind != UNKNOWN:
+            return None
+        stated = replace(self.settings, effort_kind="current")
+        massless = replace(self.model, inertial_parameters=np.zeros_like(self.model.inertial_parameters))
+        meaning = interpret_efforts(self.training, self.held_out, massless, stated)
+        if not any(row.chosen for row in meaning.tried):
+            return None
+        message = (
+            "no torques of this robot explain the efforts, and currents of drives with different gains do: they are "
+            "read as currents"
+        )
+        return replace(
+            self,
+            training=meaning.training,
+            held_out=meaning.held_out,
+            model=replace(self.model, drive_units=meaning.model.drive_units),
+            settings=replace(stated, drives=meaning.drives),
+            effort_kind=meaning.effort_kind,
+            findings=(*self.findings, *contradictions, EFFORT_IN_AMPERES.found(message), *meaning.findings),
+            tried=(*self.tried, *meaning.tried),
         )
 
     @classmethod

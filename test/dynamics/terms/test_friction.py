@@ -179,7 +179,7 @@ def test_units():
 
 # --- Energy ------------------------------------------------------------------------------------------------------
 
-MAY_DRIVE = ("spring", "improved_stribeck", "absolute_velocity")
+MAY_DRIVE = ("spring", "position_periodic", "improved_stribeck", "absolute_velocity")
 
 
 @pytest.mark.parametrize("term", [term for term in NEW if term.name not in MAY_DRIVE], ids=str)

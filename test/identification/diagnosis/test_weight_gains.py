@@ -82,7 +82,30 @@ def test_currents_of_a_robot_without_masses_stay_currents(robot, currents):
     bare = replace(robot.model, inertial_parameters=np.zeros(30))
     meaning = meaning_of([currents], bare, Settings(effort_kind="current"))
     assert meaning.model.effort_units == ("A", "A", "A")
-    assert [one.code for one in meaning.findings] == ["gain_unknown"]
+    assert [one.code for one in meaning.findings][-1] == "gain_unknown"
+
+
+def test_the_motion_shows_gains_relative_to_one_another(robot, currents):
+    """Without masses, and with none that are right: only the factor that is common to all stays unknown."""
+    bare = replace(robot.model, inertial_parameters=np.zeros(30))
+    measured = changed(currents, current=currents.samples.current * np.sign(GAINS))
+    meaning = meaning_of([measured], bare, Settings())
+    found = np.log([meaning.drives[name].gain for name in robot.joints])
+    true = np.log(np.abs(GAINS))
+    np.testing.assert_allclose(found - found.mean(), true - true.mean(), atol=0.1)
+    assert all(not meaning.drives[name].is_known for name in robot.joints)
+    assert [one.code for one in meaning.findings] == ["relative_gains", "gain_unknown"]
+    (row,) = meaning.tried
+    assert row.chosen and row.gain > row.required
+
+
+def test_masses_that_are_wrong_by_different_factors_give_the_mean_gain_alone(robot, currents):
+    factors = np.repeat([0.5, 1.0, 2.0], 10)
+    wrong = replace(robot.model, inertial_parameters=factors * robot.model.inertial_parameters)
+    meaning = meaning_of([currents], wrong, Settings())
+    ratios = np.log([abs(meaning.drives[name].gain) for name in robot.joints]) - np.log(np.abs(GAINS))
+    assert np.ptp(ratios) < 0.1 and np.abs(ratios).max() < np.log(2.0)
+    assert [one.code for one in meaning.findings] == ["gains_from_masses", "relative_gains"]
 
 
 def test_external_torques_are_refused(robot, currents):
