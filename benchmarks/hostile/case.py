@@ -41,7 +41,7 @@ class Driving(Term):
     powers: ClassVar[tuple[tuple[float, float], ...]] = ((1, 1),)
     not_negative: ClassVar[tuple[str, ...]] = symbols
 
-    def columns(self, y: Array, dy: Array, ddy: Array) -> Array:  # noqa: D102
+    def columns(self, y: Array, dy: Array, ddy: Array) -> Array:
         return -dy[None, :]
 
 

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
+from mutation.clean import BREAKAWAY_RAD, draw_moves, draw_periodic, presliding
 
 from hostile.robots import (
     FEWEST_AXES,
@@ -22,7 +23,6 @@ from hostile.robots import (
     order_links,
     vary_bodies,
 )
-from mutation.clean import BREAKAWAY_RAD, draw_moves, draw_periodic, presliding
 from robot_dyn_id.arrays import Array, Mask
 from robot_dyn_id.data.chunk import Chunk
 from robot_dyn_id.data.recording import ArrayRecording
@@ -140,7 +140,9 @@ class Robot:
         given, given_ratings = links, rated
         if "placeholder URDF" in features:
             given, given_ratings = make_placeholders(rng, links), [PLACEHOLDER_RATING] * len(links)
-        drives = _draw_drives(rng, unrated, features, scale, inertia, [link.reach for link in order_links(unrated, links)])
+        drives = _draw_drives(
+            rng, unrated, features, scale, inertia, [link.reach for link in order_links(unrated, links)]
+        )
         measured, dead = np.ones(axes, dtype=bool), math.nan
         if "missing sensors" in features:
             measured[rng.choice(axes, size=int(rng.integers(1, max(2, axes // 2))), replace=False)] = False
@@ -170,11 +172,20 @@ def _draw_gravity(rng: np.random.Generator) -> tuple[float, float, float]:
     """Gravity vector in a base that is tilted by 2 to 8 degrees."""
     tilt, heading = np.radians(rng.uniform(2.0, 8.0)), rng.uniform(0.0, 2 * np.pi)
     g = abs(STANDARD_GRAVITY[2])
-    return float(g * np.sin(tilt) * np.cos(heading)), float(g * np.sin(tilt) * np.sin(heading)), float(-g * np.cos(tilt))
+    return (
+        float(g * np.sin(tilt) * np.cos(heading)),
+        float(g * np.sin(tilt) * np.sin(heading)),
+        float(-g * np.cos(tilt)),
+    )
 
 
 def _draw_drives(
-    rng: np.random.Generator, model: RobotModel, features: tuple[str, ...], scale: Array, inertia: Array, reach: list[float]
+    rng: np.random.Generator,
+    model: RobotModel,
+    features: tuple[str, ...],
+    scale: Array,
+    inertia: Array,
+    reach: list[float],
 ) -> Drives:
     n = len(scale)
     geared = rng.random() < 0.7
@@ -297,9 +308,11 @@ def _compute_torques(robot: Robot, motion: Motion) -> Array:
     rigid = regressor.torque(motion, robot.true.inertial_parameters)
     turned, speed, acceleration = (drives.coupled @ values for values in (motion.q, motion.dq, motion.ddq))
     level = drives.coulomb[:, None] + drives.load[:, None] * np.abs(gravity)
-    motor = level * presliding(turned, drives.shares) + drives.viscous[:, None] * speed + drives.rotor[:, None] * acceleration
+    motor = (
+        level * presliding(turned, drives.shares)
+        + drives.viscous[:, None] * speed
+        + drives.rotor[:, None] * acceleration
+    )
     away = motion.q - drives.rest[:, None]
     cables = drives.stiffness[:, None] * away + drives.stiffening[:, None] * away**3
     return rigid + drives.coupled.T @ motor + cables + drives.offset[:, None]
-
-
