@@ -47,19 +47,20 @@ def make_table(rows: Mapping[str, Row]) -> str:
     """Table of the robots, and how often this package is ahead."""
     lines = [f"| robot | {' | '.join(CONTENDERS)} | verdict |", f"|---|{'---|' * len(CONTENDERS)}---|"]
     titles = {one.name: one.robot for one in SETS}
-    ahead, failures = 0, dict.fromkeys(CONTENDERS, 0)
+    ahead, judged, failures = 0, 0, dict.fromkeys(CONTENDERS, 0)
     for name, results in rows.items():
         errors = {key: result.error for key, result in results.items()}
         best = min((error for error in errors.values() if math.isfinite(error)), default=math.nan)
         cells = [_bold(results[key], best) for key in CONTENDERS]
         own = results[CONTENDERS[-1]]
         ahead += own.error <= TIE * best
+        judged += own.remark != NOT_RUN
         for key in CONTENDERS:
             failures[key] += not math.isfinite(errors[key]) and results[key].remark != NOT_RUN
         verdict = own.remark if math.isfinite(own.error) else ""
         lines.append(f"| `{name}`: {titles[name]} | {' | '.join(cells)} | {verdict} |")
     counted = ", ".join(f"{key} {number}" for key, number in failures.items())
-    lines += ["", f"Ahead or tied (within {TIE - 1:.0%}): {ahead} of {len(rows)}. Failures: {counted}."]
+    lines += ["", f"Ahead or tied (within {TIE - 1:.0%}): {ahead} of {judged}. Failures: {counted}."]
     return "\n".join(lines) + "\n"
 
 
