@@ -47,7 +47,7 @@ class Driving(Term):
 
 @dataclass(frozen=True)
 class Outcome:
-    """What an identification gave.
+    """Outcome of an identification.
 
     Attributes:
         error: RMS over the measured joints of the relative errors on the held-out motion; NaN: no model.
