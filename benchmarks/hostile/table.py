@@ -81,6 +81,7 @@ class Row:
     def line(self) -> str:
         """The row of the table."""
         codes = " ".join(dict.fromkeys(code for code, severity, _ in self.plain.findings if severity != "info"))
+        codes = codes or self.plain.refusal[:80]
         claims = "; ".join(self.plain.false_claims)
         numbers = f"{self.plain.error:.1%} | {self.reference.error:.1%} | {self.ratio:.2f}"
         verdict = self.plain.verdict or "refused"
