@@ -266,7 +266,7 @@ class Bench:
     def _draw_motion(self, rng: np.random.Generator, t: Array, recipe: Recipe) -> Motion:
         """A motion within the limits of position, velocity and effort, made narrower or slower until it is."""
         middle, reach, speed = _ranges(self.name)
-        draw = _periodic if recipe.kind == "periodic" else _moves
+        draw = draw_periodic if recipe.kind == "periodic" else draw_moves
         states = rng.bit_generator.state
         share = rng.uniform(0.5, 0.9)
         wide, fast = share, share
@@ -379,7 +379,9 @@ def _slowness(name: str) -> float:
     return max(1.0, 1.0 / float(np.median(_ranges(name)[2])))
 
 
-def _periodic(rng: np.random.Generator, t: Array, duration: float, middle: Array, reach: Array, speed: Array) -> Motion:
+def draw_periodic(
+    rng: np.random.Generator, t: Array, duration: float, middle: Array, reach: Array, speed: Array
+) -> Motion:
     """Five harmonics of 10 to 16 s per joint, more for slow arms, from rest to rest."""
     period = rng.uniform(10.0, 16.0) * max(1.0, 1.0 / float(np.median(speed)))
     n, w = len(middle), 2 * np.pi / period * np.arange(1, 6)
@@ -413,7 +415,9 @@ def _quintic(s: Array) -> tuple[Array, Array, Array]:
     return value, np.where(inside, 30 * s**2 * (1 - s) ** 2, 0.0), np.where(inside, 60 * s * (1 - s) * (1 - 2 * s), 0.0)
 
 
-def _moves(rng: np.random.Generator, t: Array, duration: float, middle: Array, reach: Array, speed: Array) -> Motion:
+def draw_moves(
+    rng: np.random.Generator, t: Array, duration: float, middle: Array, reach: Array, speed: Array
+) -> Motion:
     """Minimum-jerk moves between random configurations with short rests between them."""
     q = np.repeat(middle[:, None], len(t), axis=1)
     dq, ddq = np.zeros_like(q), np.zeros_like(q)
