@@ -320,7 +320,7 @@ def choose_model(
             findings = (_report_tilt(model, turned, row),)
             wide = _Wide.from_options(turned, prior, options, trials, bodies)
             validation = wide.validate(trials, blocks)
-            choice = wide.choose(validation)
+            choice = wide.choose(validation, choice.candidate.strength)
     block_models = []
 
     def without(block: int) -> BlockModel:
@@ -698,13 +698,16 @@ class _Wide:
         best = int(np.argmin(losses))
         return losses[best], strengths[best], errors[best]
 
-    def choose(self, validation: CrossValidation, first: ModelChoice | None = None) -> ModelChoice:
+    def choose(
+        self, validation: CrossValidation, start: float | None = None, kinds: Sequence[type[Term]] = SIGNED_TERMS
+    ) -> ModelChoice:
         """Choose families, zeros, couplings, signs and strength from the blocks of a cross-validation.
 
         Args:
             validation: the blocks.
-            first: choice from all blocks: the search for the strength starts from its strength, and signs that are only
-                reported are not tried; None: this is the first.
+            start: strength from which the search for the strength starts, of an earlier choice; None: the better coarse
+                one.
+            kinds: terms whose signs are tried to be free.
         """
         reference = validation.errors(self.reference)
         families, strength, errors, tried = self._choose_families(validation, reference)
@@ -726,11 +729,9 @@ class _Wide:
             names.append(row.name)
             errors = after
         columns = self.columns_of(families, names)
-        kinds = SIGNED_TERMS if first is None else FREED_TERMS
         validation, rows_of_signs = self._free_signs(validation, Candidate(columns, strength), reference, kinds)
         tried += rows_of_signs
-        start = strength if first is None else first.candidate.strength
-        strength, rows_of_strength = self._choose_strength(validation, columns, reference, start)
+        strength, rows_of_strength = self._choose_strength(validation, columns, reference, start or strength)
         return ModelChoice(
             validation,
             Candidate(columns, strength),
@@ -910,7 +911,7 @@ class _Wide:
 
     def without(self, validation: CrossValidation, block: int, first: ModelChoice) -> BlockModel:
         """The whole choice, and its fit, without a block; see `choose`."""
-        choice = self.choose(validation.without(block), first)
+        choice = self.choose(validation.without(block), first.candidate.strength, FREED_TERMS)
         return self.fit_block(choice.validation, choice.candidate, block)
 
     def fit_block(self, others: CrossValidation, candidate: Candidate, block: int) -> BlockModel:
