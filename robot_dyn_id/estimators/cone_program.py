@@ -159,7 +159,7 @@ class ConeProgram:
         hessian = workspace[0]
         hessian[:] = self.quadratic
         hessian[self.in_cones, self.in_cones] += 1.0
-        x = _Refined(workspace).solve(self._expand(self._least) - self.linear)
+        x = _Equations(workspace).solve(self._expand(self._least) - self.linear)
         s = self._room(x)
         s, z = (
             point if least > 0.0 else point + (1.0 - least) * self.identity
@@ -218,7 +218,7 @@ class _Newton:
                 hessian[of_body, of_body] += block
             diagonal = self.sizes @ _FLAT[:, ::5].T
         self.middle = np.append(diagonal, np.sqrt(numbers_s * numbers_z))
-        self.equations = _Refined(workspace)
+        self.equations = _Equations(workspace)
 
     def step(self, dual_residual: Array, primal_residual: Array) -> tuple[Array, Array, Array, float] | None:
         """Directions of x, s and z, and the length of the step; None if they are not finite."""
@@ -226,7 +226,7 @@ class _Newton:
         primal = self._scale(primal_residual)
         count = 4 * program.bodies + len(self.width)
         gap = float(middle @ middle)
-        _, s, z = self._direction(dual_residual, primal, -middle)
+        _, s, z = self._direction(dual_residual, primal, -middle, refine=False)  # only tells how far it leads
         length = min(1.0, self._longest(s, z))
         after = float((middle + length * s) @ (middle + length * z))
         target = gap / count * min(1.0, max(0.0, after / gap)) ** CENTERING_EXPONENT
@@ -245,16 +245,20 @@ class _Newton:
         length = min(1.0, MAX_STEP_SHARE * self._longest(s, z))
         return dx, dx[program.in_cones] + primal_residual, self._unscale(z), length
 
-    def _direction(self, dual_residual: Array, primal: Array, wanted: Array) -> tuple[Array, Array, Array]:
+    def _direction(
+        self, dual_residual: Array, primal: Array, wanted: Array, *, refine: bool = True
+    ) -> tuple[Array, Array, Array]:
         """Direction of x, and the scaled ones of s and z, whose sum is `wanted`.
 
         Args:
             dual_residual: residual of the gradient, shape (c,).
             primal: scaled residual of s, shape (10 b + l,).
             wanted: sum of the scaled directions, shape (10 b + l,).
+            refine: whether the solution of the equations is refined.
         """
         program = self.program
-        dx = self.equations.solve(program._expand(self._unscale(wanted - primal)) - dual_residual)
+        right = program._expand(self._unscale(wanted - primal)) - dual_residual
+        dx = self.equations.solve(right, refine=refine)
         ds = self._scale(dx[program.in_cones]) + primal
         return dx, ds, wanted - ds
 
@@ -284,8 +288,8 @@ class _Newton:
         return 1.0 / max(1e-300, -self.program.smallest(relative, scale=1.0 / np.sqrt(self.sizes)))
 
 
-class _Refined:
-    """Solver of equations with a positive-definite matrix, refined once."""
+class _Equations:
+    """Equations with a positive-definite matrix."""
 
     def __init__(self, workspace: Array) -> None:
         """Factorize a matrix; neither the rounding of a Cholesky factor nor its ridge depends on the units.
@@ -302,8 +306,12 @@ class _Refined:
         regularized.ravel()[:: len(regularized) + 1] *= 1.0 + HESSIAN_REGULARIZATION
         self.factor = CholeskyFactor.from_matrix(regularized, overwrite=True)
 
-    def solve(self, right: Array) -> Array:
-        """Solution of the equations, shape (c,)."""
+    def solve(self, right: Array, *, refine: bool = True) -> Array:
+        """Solution of the equations, shape (c,).
+
+        Args:
+            right: right side, shape (c,).
+            refine: whether the solution is corrected once by its residual.
+        """
         found = self.factor.solve(right)
-        found += self.factor.solve(right - self.matrix @ found)
-        return found
+        return found + self.factor.solve(right - self.matrix @ found) if refine else found
