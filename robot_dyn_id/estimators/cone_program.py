@@ -226,7 +226,7 @@ class _Newton:
         primal = self._scale(primal_residual)
         count = 4 * program.bodies + len(self.width)
         gap = float(middle @ middle)
-        _, s, z = self._direction(dual_residual, primal, -middle, refine=False)  # only tells how far it leads
+        _, s, z = self._direction(dual_residual, primal, -middle, refine=False)  # for its length alone
         length = min(1.0, self._longest(s, z))
         after = float((middle + length * s) @ (middle + length * z))
         target = gap / count * min(1.0, max(0.0, after / gap)) ** CENTERING_EXPONENT
