@@ -94,11 +94,10 @@ def fit_consistent(
     live = np.append(np.ones(inertial, dtype=bool), excited)
     columns = np.flatnonzero(live)
     bounds = np.flatnonzero(bounded[excited]) + inertial
-    transform = _transform(prior, size[excited])
-    quadratic = transform.T @ normal[np.ix_(columns, columns)] @ transform
+    transform = _Transform.from_prior(prior, size[excited])
     program = ConeProgram(
-        quadratic=0.5 * (quadratic + quadratic.T),
-        linear=-transform.T @ right[columns],
+        quadratic=transform.find_quadratic(normal if live.all() else normal[columns[:, None], columns]),
+        linear=-transform.find_linear(right[columns]),
         bodies=len(prior.bodies) if links else 0,
         bounded=bounds,
         floor=floor,
@@ -109,23 +108,56 @@ def fit_consistent(
     if links:
         coordinates[:inertial] = _inside(coordinates[:inertial], floor)
     values = np.zeros(len(live))
-    values[columns] = transform @ coordinates
+    values[columns] = transform.find_parameters(coordinates)
     return ConsistentFit(values, values[inertial:] == 0.0, at_floor, strength, live, normal, right)
 
 
-def _transform(prior: BodyPrior, sizes: Array) -> Array:
-    """Transformation from coordinates to parameters.
+@dataclass(frozen=True)
+class _Transform:
+    """Transformation T from coordinates to parameters, which is block-diagonal.
 
-    In the coordinates the pseudo-inertias of the prior are unit matrices, and columns of terms, of norms `sizes`, have
-    unit norm.
+    In the coordinates the pseudo-inertias of the prior are unit matrices, and columns of terms have unit norm.
+
+    Attributes:
+        bodies: blocks of the bodies, shape (b, 10, 10).
+        terms: diagonal of the terms, shape (l,).
     """
-    inertial = prior.bodies.size
-    out = np.zeros((inertial + len(sizes),) * 2)
-    for body, lower in enumerate(np.linalg.cholesky(pseudo_inertia(prior.bodies))):
-        of_body = slice(10 * body, 10 * body + 10)
-        out[of_body, of_body] = convert_to_parameters(lower @ BASIS @ lower.T).T
-    out[inertial:, inertial:] = np.diag(1.0 / sizes)
-    return out
+
+    bodies: Array
+    terms: Array
+
+    @classmethod
+    def from_prior(cls, prior: BodyPrior, norms: Array) -> _Transform:
+        """Transformation of the bodies of a prior and of columns of terms with some norms, shape (l,)."""
+        lower = np.linalg.cholesky(pseudo_inertia(prior.bodies))[:, None]
+        bodies = convert_to_parameters(lower @ BASIS @ np.swapaxes(lower, -1, -2))
+        return cls(np.swapaxes(bodies, 1, 2), 1.0 / norms)
+
+    def find_quadratic(self, normal: Array) -> Array:
+        """T' N T of a symmetric matrix N, shape (c, c)."""
+        inertial = 10 * len(self.bodies)
+        scale = np.append(np.ones(inertial), self.terms)
+        out = normal * scale * scale[:, None]
+        rows = self._turn(out[:inertial])
+        rows[:, :inertial] = self._turn(rows[:, :inertial].T)
+        out[:inertial], out[:, :inertial] = rows, rows.T
+        return out
+
+    def find_linear(self, right: Array) -> Array:
+        """T' times a vector, shape (c,)."""
+        inertial = 10 * len(self.bodies)
+        return np.append(self._turn(right[:inertial, None]), self.terms * right[inertial:])
+
+    def find_parameters(self, coordinates: Array) -> Array:
+        """T times some coordinates, shape (c,)."""
+        inertial = 10 * len(self.bodies)
+        of_bodies = self.bodies @ coordinates[:inertial].reshape(-1, 10, 1)
+        return np.append(of_bodies.ravel(), self.terms * coordinates[inertial:])
+
+    def _turn(self, rows: Array) -> Array:
+        """Transposed blocks of the bodies times rows, shape (10 b, k)."""
+        parts = np.swapaxes(self.bodies, 1, 2) @ rows.reshape(len(self.bodies), 10, rows.shape[1])
+        return np.asarray(parts.reshape(rows.shape))
 
 
 def _least_share(coordinates: Array) -> Array:

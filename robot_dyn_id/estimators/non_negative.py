@@ -44,7 +44,7 @@ def minimize_non_negative(quadratic: Array, linear: Array, free: Mask) -> tuple[
         values = np.zeros(len(linear))
         at = np.flatnonzero(free)
         with suppress(np.linalg.LinAlgError):  # rounding: exchanged singly in the end
-            values[at] = CholeskyFactor.from_matrix(quadratic[at[:, None], at], overwrite=True).solve(linear[at])
+            values[at] = CholeskyFactor.from_matrix(quadratic.take(at, 0).take(at, 1), overwrite=True).solve(linear[at])
         multipliers = quadratic @ values - linear
         wrong = np.where(free, values < -ROUNDING * float(np.abs(values).max(initial=0.0)), multipliers < -negligible)
         count = int(np.count_nonzero(wrong))
@@ -61,7 +61,7 @@ def minimize_non_negative(quadratic: Array, linear: Array, free: Mask) -> tuple[
     return values, values > 0.0
 
 
-def solve_bounded(normal: Array, target: Array, bounded: Mask) -> Array:
+def solve_bounded(normal: Array, target: Array, bounded: Mask, positive: Mask | None = None) -> Array:
     """Minimize x' N x / 2 - t' x subject to x >= 0 for the bounded parameters, shape (p,).
 
     The free parameters are eliminated first (Schur complement).
@@ -70,10 +70,13 @@ def solve_bounded(normal: Array, target: Array, bounded: Mask) -> Array:
         normal: N, positive semidefinite, shape (p, p).
         target: t, shape (p,).
         bounded: mask of the bounded parameters, shape (p,).
+        positive: mask of the bounded parameters that are positive at the start of the iteration, such as those of a
+            similar problem, shape (l,); None: all.
     """
     diagonal = np.diag(normal)
     scale = 1.0 / np.sqrt(np.where(diagonal > 0.0, diagonal, 1.0))
-    unit = normal * scale * scale[:, None] + RIDGE * np.eye(len(scale))
+    unit = normal * scale * scale[:, None]
+    unit[np.diag_indices_from(unit)] += RIDGE
     scaled = target * scale
     free, bound = np.flatnonzero(~bounded), np.flatnonzero(bounded)
     found = np.zeros(len(scale))
@@ -84,9 +87,11 @@ def solve_bounded(normal: Array, target: Array, bounded: Mask) -> Array:
         shared = factor.solve(mixed)
         reduced = unit[bound[:, None], bound] - mixed.T @ shared
         size = 1.0 / np.sqrt(np.maximum(np.diag(reduced), RIDGE))
-        reduced = 0.5 * (reduced + reduced.T) * size * size[:, None] + RIDGE * np.eye(len(size))
+        reduced = 0.5 * (reduced + reduced.T) * size * size[:, None]
+        reduced[np.diag_indices_from(reduced)] += RIDGE
         right = (scaled[bound] - mixed.T @ alone) * size
-        found[bound] = minimize_non_negative(reduced, right, np.ones(len(size), dtype=bool))[0] * size
+        start = np.ones(len(size), dtype=bool) if positive is None else positive
+        found[bound] = minimize_non_negative(reduced, right, start)[0] * size
         alone = alone - shared @ found[bound]
     found[free] = alone
     return np.asarray(found * scale)

@@ -13,6 +13,7 @@ from robot_dyn_id.dynamics.terms.laws import INERTIA, SIGN, VISCOUS
 from robot_dyn_id.errors import InputError
 from robot_dyn_id.export.model import Exported, ExportModel
 from robot_dyn_id.export.urdf import format_numbers
+from robot_dyn_id.model.quaternions import convert_to_quaternions
 from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.parameters import ParameterSet
 
@@ -72,9 +73,7 @@ def _body(model: RobotModel, number: int, parameters: Array) -> ElementTree.Elem
 
 def _quaternion(rotation: Array) -> str:
     """Scalar first."""
-    from scipy.spatial.transform import Rotation  # slow to import, and seldom used
-
-    return format_numbers(np.roll(Rotation.from_matrix(rotation).as_quat(), 1))
+    return format_numbers(np.roll(convert_to_quaternions(rotation), 1))
 
 
 def _joint(body: ElementTree.Element, model: RobotModel, number: int, terms: dict[str, float]) -> None:

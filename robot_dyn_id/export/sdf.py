@@ -16,6 +16,7 @@ from robot_dyn_id.errors import InputError
 from robot_dyn_id.export.model import Exported, ExportModel
 from robot_dyn_id.export.urdf import format_numbers
 from robot_dyn_id.findings import Definition, Finding, Section
+from robot_dyn_id.model.quaternions import convert_to_quaternions
 from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.parameters import ParameterSet
 
@@ -127,9 +128,7 @@ def _add(parent: ElementTree.Element, tag: str, text: str, **attributes: str) ->
 
 def _pose(position: Array, rotation: Array) -> str:
     """Position and quaternion x y z w."""
-    from scipy.spatial.transform import Rotation  # slow to import, and seldom used
-
-    return f"{format_numbers(position)} {format_numbers(Rotation.from_matrix(rotation).as_quat())}"
+    return f"{format_numbers(position)} {format_numbers(convert_to_quaternions(rotation))}"
 
 
 def _add_body(robot: ElementTree.Element, model: RobotModel, names: _Names, number: int, parameters: Array) -> None:

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from robot_dyn_id.arrays import Array
 from robot_dyn_id.dynamics.link_body import LinkBody
 from robot_dyn_id.identification.validation.explanation.links import LinkExplanation
 from robot_dyn_id.model.kinematics import Kinematics
+from robot_dyn_id.model.quaternions import convert_to_quaternions
 from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.parameters import ParameterSet
 from robot_dyn_id.report.turned import turn_profile
@@ -51,25 +51,6 @@ def make_bodies_scene(model: RobotModel, parameters: ParameterSet, links: Sequen
         "center": np.round((low + high) / 2.0, 4).tolist(),
         "radius": max(0.05, round(0.5 * float(np.linalg.norm(high - low)), 4)),
     }
-
-
-def convert_to_quaternions(rotation: Array) -> Array:
-    """Quaternions x y z w of rotations, by the largest component (Shepperd 1978), shape (..., 3, 3) -> (..., 4).
-
-    `scipy.spatial` has the same and takes longer to import than the whole page takes to write.
-    """
-    trace = np.trace(rotation, axis1=-2, axis2=-1)[..., None]
-    diagonal = np.diagonal(rotation, axis1=-2, axis2=-1)
-    # 4 q q^T: every row is the quaternion times four times one of its components
-    products = np.empty((*rotation.shape[:-2], 4, 4))
-    products[..., :3, :3] = rotation + np.swapaxes(rotation, -1, -2)
-    products[..., range(3), range(3)] = 1.0 - trace + 2.0 * diagonal
-    for i, j, k in ((0, 1, 2), (1, 2, 0), (2, 0, 1)):
-        products[..., i, 3] = products[..., 3, i] = rotation[..., k, j] - rotation[..., j, k]
-    products[..., 3, 3] = 1.0 + trace[..., 0]
-    largest = np.argmax(np.diagonal(products, axis1=-2, axis2=-1), axis=-1)
-    picked = np.take_along_axis(products, largest[..., None, None], axis=-2)[..., 0, :]
-    return np.asarray(picked / np.linalg.norm(picked, axis=-1, keepdims=True))
 
 
 def _shape(body: LinkBody, number: int, kind: str, link: str, color: tuple[int, int, int]) -> dict[str, Any]:

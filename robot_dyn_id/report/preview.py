@@ -16,9 +16,9 @@ from robot_dyn_id.excitation.collision.obstacles import HalfSpace, Obstacle
 from robot_dyn_id.excitation.collision.shapes import read_visual_geometry
 from robot_dyn_id.excitation.limits import MotionLimits
 from robot_dyn_id.model.kinematics import Kinematics
+from robot_dyn_id.model.quaternions import convert_to_quaternions
 from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.report.assets import make_page_environment
-from robot_dyn_id.report.bodies import convert_to_quaternions
 from robot_dyn_id.report.interactive import PlotSheet, escape_script
 from robot_dyn_id.report.margins import PlannedMotion, limit_rows
 from robot_dyn_id.report.plots import limit_plot

@@ -39,6 +39,17 @@ def test_the_solution_is_that_of_bounded_least_squares(seed):
     assert residuals[0] <= residuals[1] * (1.0 + 1e-6)
 
 
+@pytest.mark.parametrize("seed", range(5))
+def test_the_solution_does_not_depend_on_the_start(seed):
+    rng = np.random.default_rng(seed)
+    rows, bounded = rng.normal(size=(60, 24)), np.arange(24) >= 4
+    normal, target = rows.T @ rows, rows.T @ rng.normal(size=60)
+    found = solve_bounded(normal, target, bounded)
+    assert (found[bounded] == 0.0).any()
+    for start in (np.zeros(20, dtype=bool), rng.random(20) < 0.5, found[bounded] > 0.0):
+        np.testing.assert_allclose(solve_bounded(normal, target, bounded, start), found, rtol=1e-9, atol=1e-12)
+
+
 def test_equal_columns_share_their_parameter():
     column = np.linspace(1.0, 2.0, 50)
     rows = np.column_stack([column, column, np.ones(50)])

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
-from robot_dyn_id.report.bodies import convert_to_quaternions
+from robot_dyn_id.model.quaternions import convert_to_quaternions
 from robot_dyn_id.report.compiled_templates import CompiledTemplates
 
 

@@ -20,6 +20,7 @@ from robot_dyn_id.arrays import Array, Integers
 from robot_dyn_id.cores import map_in_order
 from robot_dyn_id.dynamics.body_prior import BodyPrior
 from robot_dyn_id.dynamics.regressor import Regressor
+from robot_dyn_id.dynamics.terms import Term
 from robot_dyn_id.estimators import Consistent, Estimator
 from robot_dyn_id.findings import Finding
 from robot_dyn_id.identification.diagnosis.diagnosis import GRAVITY_DIRECTION
@@ -190,7 +191,7 @@ def choose_model(
             findings = (report_tilt(model, turned, row),)
             wide = Wide.from_options(turned, prior, options, trials, bodies)
             divisions = _divide(wide, wide.validate(trials, blocks), excerpt)
-            choice = _choose(wide, divisions)
+            choice = _choose(wide, divisions, choice.candidate.strength)
     block_models = []
 
     def without(block: int) -> BlockModel:
@@ -236,14 +237,16 @@ def _divide(wide: Wide, times: CrossValidation, excerpt: FilteredTrials) -> Divi
     return Divisions.from_grams(wide, times, BlockGrams.from_bands(excerpt, wide.regressor, times.grams.block_count))
 
 
-def _choose(wide: Wide, divisions: Divisions, first: ModelChoice | None = None) -> ModelChoice:
+def _choose(
+    wide: Wide, divisions: Divisions, start: float | None = None, kinds: Sequence[type[Term]] = SIGNED_TERMS
+) -> ModelChoice:
     """Choose families, zeros, couplings, terms of the position, signs and strength.
 
     Args:
         wide: all candidate columns.
         divisions: the data.
-        first: choice from all blocks: the search for the strength starts from its strength, and signs that are only
-            reported are not tried; None: this is the first.
+        start: strength from which the search for the strength starts, of an earlier choice; None: the better coarse one.
+        kinds: terms whose signs are tried to be free.
     """
     validation = divisions.times
     reference = validation.errors(wide.reference)
@@ -259,12 +262,10 @@ def _choose(wide: Wide, divisions: Divisions, first: ModelChoice | None = None) 
     positions, rows = choose_positions(wide, divisions, families, couplings, strength)
     tried += rows
     columns = wide.columns_of(families, couplings, positions)
-    kinds = SIGNED_TERMS if first is None else FREED_TERMS
     validation, rows = free_signs(wide, validation, Candidate(columns, strength), reference, kinds)
     divisions = divisions.with_signs(validation)
     tried += rows
-    start = strength if first is None else first.candidate.strength
-    strength, rows = choose_strength(wide, validation, columns, reference, start)
+    strength, rows = choose_strength(wide, validation, columns, reference, start or strength)
     names = tuple(family.name for family in families)
     return ModelChoice(divisions, Candidate(columns, strength), names, couplings, positions, (*tried, *rows))
 
@@ -321,7 +322,7 @@ def _choose_couplings(
 
 def _choose_without(wide: Wide, divisions: Divisions, block: int, first: ModelChoice) -> BlockModel:
     """The whole choice, and its fit, without a block; see `_choose`."""
-    choice = _choose(wide, divisions.without(block), first)
+    choice = _choose(wide, divisions.without(block), first.candidate.strength, FREED_TERMS)
     return _fit_block(wide, choice.validation, choice.candidate, block)
 
 
