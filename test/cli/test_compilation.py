@@ -14,7 +14,7 @@ from robot_dyn_id.cli.compilation import LOWER_PRIORITY, announce_compilation, c
 from robot_dyn_id.kernels.compiled import COMPILED
 
 LOWEST_PRIORITY = 19
-"""Of any process."""
+"""Lowest priority of any process."""
 
 
 @pytest.fixture

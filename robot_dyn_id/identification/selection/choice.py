@@ -245,7 +245,8 @@ def _choose(
     Args:
         wide: all candidate columns.
         divisions: the data.
-        start: strength from which the search for the strength starts, of an earlier choice; None: the better coarse one.
+        start: strength from which the search for the strength starts, of an earlier choice; None: the better of the
+            coarse ones.
         kinds: terms whose signs are tried to be free.
     """
     validation = divisions.times

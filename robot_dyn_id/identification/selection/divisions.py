@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Two divisions of the same rows: blocks of time, and bands of the position of each joint.
 
-What is believed about a robot has to predict other times, and other positions: what drifts slowly along a motion is the
+What is assumed about a robot has to predict other times, and other positions: what drifts slowly along a motion is the
 same in neighboring blocks of time, and imitates springs, tilts, couplings and gains, which then fail on the next
 recording. In a band all rows are left out in which the joint was there, whenever that was.
 """

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The rule by which a hypothesis about a robot or its recordings is believed.
+"""The rule by which a hypothesis about a robot or its recordings is accepted.
 
 Rigid bodies, friction that brakes and the weight of the prior cost nothing to be wrong: among them the least error in
-blocks of time that the model was not fitted to decides. Whatever is believed beyond these (a delay, a tilt of the base,
+blocks of time that the model was not fitted to decides. Whatever is assumed beyond these (a delay, a tilt of the base,
 a zero of an effort, a coupling, a spring, gains, an exchange of channels) must pay: with it the whole model predicts
 such blocks better, by more than chance, and by more than `LEAST_GAIN`. Each accepted hypothesis is a part of the model
 that the next one is compared with, and a rejected one costs nothing.
@@ -45,7 +45,7 @@ class Tried:
         gain: share of a block's weighted squared error that it removes against the alternative before, in the geometric
             mean over the blocks; NaN for the first.
         deviation: standard error of the gain over the blocks.
-        required: gain from which on it is believed; NaN where the least loss decides.
+        required: gain from which on it is accepted; NaN where the least loss decides.
         chosen: whether it is a part of the model.
     """
 

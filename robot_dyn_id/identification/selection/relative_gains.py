@@ -3,7 +3,7 @@
 
 Currents are torques over gains that differ from drive to drive. Links that several joints move couple their torques,
 so that all gains but a common factor can follow from the motion alone: bodies and gains are estimated together, and
-believed if that pays.
+accepted if that pays.
 """
 
 from __future__ import annotations

@@ -112,7 +112,7 @@ def interpret_efforts(
     signs = {name: settings.drives.get(name, Drive()).sign for name in missing}
     unit = {**settings.drives, **{name: Drive.from_unknown_gain(sign) for name, sign in signs.items()}}
     trials = FilteredTrials.from_recordings(trained, joints, unit, settings.signals)
-    gains, findings = _believe_masses(trials, model, signs)
+    gains, findings = _accept_masses(trials, model, signs)
     row: tuple[Tried, ...] = ()
     ratios: dict[str, float] = {}
     deviations: dict[str, float] = {}
@@ -136,7 +136,7 @@ def _make_drives(gains: Mapping[str, float], signs: Mapping[str, float]) -> dict
     return {name: Drive(abs(gain), signs[name] * math.copysign(1.0, gain)) for name, gain in gains.items()}
 
 
-def _believe_masses(
+def _accept_masses(
     currents: FilteredTrials, model: RobotModel, signs: Mapping[str, float]
 ) -> tuple[dict[str, float], tuple[Finding, ...]]:
     """Gains that follow from the URDF's masses, unless these are placeholders or contradicted, and findings.
