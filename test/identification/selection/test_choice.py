@@ -9,7 +9,17 @@ from support.simulated import ARM, Simulated
 
 from robot_dyn_id import cores
 from robot_dyn_id.dynamics.regressor import Motion, Regressor
-from robot_dyn_id.dynamics.terms import Coulomb, Coupling, Dahl, LoadCoulomb, Offset, RotorInertia, Viscous
+from robot_dyn_id.dynamics.terms import (
+    Coulomb,
+    Coupling,
+    Dahl,
+    LoadCoulomb,
+    Offset,
+    PositionPeriodic,
+    RotorInertia,
+    Spring,
+    Viscous,
+)
 from robot_dyn_id.estimators import Consistent
 from robot_dyn_id.excitation import draw_random_fourier
 from robot_dyn_id.identification.pipeline import identify
@@ -100,6 +110,29 @@ class TestCouplings:
         trials = FilteredTrials.from_recordings(recordings, robot.joints, {}, SignalSettings(cutoff=8.0))
         selection = choose_model(trials, robot.model, FIXED_FILTER)
         assert "elbow_plus_wrist" not in {row.name for row in selection.tried}
+
+
+class TestPositions:
+    """Torques that depend on the position of one joint."""
+
+    def test_a_spring_is_found_on_the_joint_that_has_it_alone(self):
+        robot = Simulated(ARM, (*SIMPLE, Spring(0.3)))
+        for joint in (1, 3):
+            robot.parameters[robot.regressor.names.index(f"ks{joint}")] = 0.0
+        selection = choose_model(record(robot), robot.model, FIXED_FILTER)
+        assert chosen(selection, "position") == ["spring of elbow"]
+        placed = [coordinate.name for coordinate, term in selection.regressor.terms if term.name == "spring"]
+        assert placed == ["elbow"]
+
+    def test_what_repeats_with_every_turn_is_found(self):
+        robot = Simulated(ARM, (*SIMPLE, PositionPeriodic()))
+        selection = choose_model(record(robot), robot.model, FIXED_FILTER)
+        assert "position periodic of wrist" in chosen(selection, "position")
+
+    def test_nothing_is_taken_of_a_robot_without(self, simple):
+        _, selection = simple
+        assert len([row for row in selection.tried if row.step == "position"]) == 6
+        assert not chosen(selection, "position")
 
 
 class TestTilt:
