@@ -15,7 +15,7 @@ from tempfile import mkstemp
 
 import numpy as np
 import pytest
-from support.commands import COMMAND, ROBOT, check_error_line, check_error_object, check_unchanged, command
+from support.commands import COMMAND, ROBOT, SIMPLE_MODEL, check_error_line, check_error_object, check_unchanged, command
 from support.processes import child
 from support.simulated import changed, save_npz
 
@@ -78,7 +78,7 @@ def test_a_process_of_its_own_answers_alike(files, tmp_path, cli):
 
 @pytest.fixture(scope="module")
 def long_recording(tmp_path_factory):
-    """Two hundred thousand samples: identification takes many seconds."""
+    """Two hundred thousand samples: each stage takes a while, also where the model is not chosen from them."""
     short = ROBOT.record(duration=50.0, noise=0.1)
     samples = short.samples
     tiled = {name: np.tile(getattr(samples, name), (40, 1)) for name in ("q", "dq", "tau")}
@@ -89,11 +89,12 @@ def long_recording(tmp_path_factory):
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("when", "how"),
-    [("surveying", signal.SIGINT), ("estimating", signal.SIGINT), ("finding", signal.SIGTERM)],
+    [("surveying", signal.SIGINT), ("estimating", signal.SIGINT), ("cross-validating", signal.SIGTERM)],
     ids=["early", "late", "terminated"],
 )
 def test_ctrl_c(when, how, files, out, long_recording):
     words = ["identify", long_recording, "--robot", files / "arm.urdf", "--out", out, "--json", "--force", "--verbose"]
+    words += SIMPLE_MODEL
     environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1"}
     with child(
         [*COMMAND, *map(str, words)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment

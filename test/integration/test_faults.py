@@ -111,12 +111,3 @@ def test_a_full_disk_ends_the_motion_and_no_node(world, tmp_path):
     from faults import disks
 
     kept(disks.run(world, tmp_path, 1, ["disk full while recording"]))
-
-
-@pytest.mark.slow
-def test_all_nodes_in_motion_with_flat_memory(world, tmp_path):
-    from faults import endurance
-
-    motion, *nodes = endurance.memory(world, tmp_path, 12.0, rate=100.0)
-    kept(nodes)
-    assert motion.promise == "the arm moves"  # which a busy computer does not keep

@@ -171,7 +171,8 @@ def test_the_workspace_is_imported():
 
 @pytest.mark.slow
 def test_colcon_builds_and_tests_the_same_tree(tmp_path):
-    """But for most of its interfaces, which the environment of the tests was built with: compiling all takes a minute."""
+    """But for most of its interfaces, which the environment of the tests was built with, and without optimization:
+    compiling all takes a minute."""
     if COLCON is None:
         pytest.skip("colcon is not installed")
     source = tmp_path / "robot_dyn_id"
@@ -185,7 +186,8 @@ def test_colcon_builds_and_tests_the_same_tree(tmp_path):
     (source / "test/test_probe.py").write_text(PROBE.format(installed=str(installed)))
     shell = environment()
 
-    run(COLCON, "build", "--cmake-args", f"-DPython3_EXECUTABLE={sys.executable}", cwd=tmp_path, env=shell)
+    options = (f"-DPython3_EXECUTABLE={sys.executable}", "-DCMAKE_BUILD_TYPE=Debug")
+    run(COLCON, "build", "--cmake-args", *options, cwd=tmp_path, env=shell)
     run(COLCON, "test", "--return-code-on-test-failure", cwd=tmp_path, env=shell)
 
     assert "1 test, 0 errors, 0 failures" in run(COLCON, "test-result", "--all", cwd=tmp_path, env=shell)

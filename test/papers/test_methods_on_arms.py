@@ -107,10 +107,9 @@ def test_steps_of_flexible_joints_are_planned(arms, name, count, capfd):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["ur5", "panda"])
-def test_logistic_strokes_are_designed(arms, name, capfd):
+def test_logistic_strokes_are_designed(arms, capfd):
     """One joint after the other, up and down; exit code 1, as collisions are not checked."""
-    _, folder = arms[name]
+    _, folder = arms["panda"]
     demands = folder / "demands.yaml"
     demands.write_text("period: 4.0\nclearance: 0.0\nsearch: {draws: 1, starts: 1, finished: 1, steps: 1}\n")
     words = ("--robot", folder / "arm.urdf", "--form", "logistic", "--design", demands)

@@ -5,7 +5,7 @@ import json
 
 import numpy as np
 import pytest
-from support.robots import URDFS, panda_arm
+from support.robots import panda_arm
 from support.simulated import save_npz
 
 from robot_dyn_id.cli import main
@@ -15,18 +15,12 @@ from robot_dyn_id.files.parameters import read_parameters
 from robot_dyn_id.files.shared import find_shared_file
 from robot_dyn_id.files.term_values import read_term_values
 from robot_dyn_id.files.trajectory import StoredExcitation, write_trajectory
-from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.simulation.sensors import Sensors, sample_times, simulate_recording
 
 VELOCITY = 0.06
 TERMS = f"""improved_stribeck: {{stribeck_velocity: {VELOCITY}, fci: 6.0, dfi: 3.0, kva: 5.0, kvb: 0.2, kvc: 0.3}}
 rotor_inertia: {{Ir: 0.4}}
 """
-
-
-def arm(name):
-    """A published arm without its hand."""
-    return panda_arm() if name == "panda" else RobotModel.from_file(URDFS["ur5_robot"])
 
 
 def files(folder, model):
@@ -56,9 +50,8 @@ def answer(capfd, *words):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["ur5", "panda"])
-def test_identified_stribeck_friction_is_simulated_and_validated(name, tmp_path, capfd):
-    files(tmp_path, arm(name))
+def test_identified_stribeck_friction_is_simulated_and_validated(tmp_path, capfd):
+    files(tmp_path, panda_arm())
     robot = ("--robot", tmp_path / "arm.urdf")
     config = ("--config", find_shared_file("config/identification/space6r.yaml"))
     identified = ("identify", tmp_path / "data.npz", *robot, *config, "--validate", tmp_path / "other.npz")
