@@ -7,7 +7,7 @@ import time
 
 import pytest
 from support.commands import COMMAND
-from support.processes import child
+from support.processes import HANG_S, child
 from support.simulator_scene import DEEP
 
 from robot_dyn_id.cli import doctor
@@ -71,7 +71,7 @@ def test_watch_prints_one_snapshot_of_a_running_graph(world):
         end = time.monotonic() + 60.0
         while process.poll() is None and time.monotonic() < end:
             world.wait(0.2)
-        out, err = process.communicate(timeout=180)
+        out, err = process.communicate(timeout=HANG_S)
     assert process.returncode == 0, err
     (states,) = json.loads(out)["joint_states"]
     assert states["topic"] == "/arm/joint_states" and states["rate"] > 5.0

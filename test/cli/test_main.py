@@ -15,8 +15,16 @@ from tempfile import mkstemp
 
 import numpy as np
 import pytest
-from support.commands import COMMAND, ROBOT, SIMPLE_MODEL, check_error_line, check_error_object, check_unchanged, command
-from support.processes import child
+from support.commands import (
+    COMMAND,
+    ROBOT,
+    SIMPLE_MODEL,
+    check_error_line,
+    check_error_object,
+    check_unchanged,
+    command,
+)
+from support.processes import HANG_S, child, run_program, run_python
 from support.simulated import changed, save_npz
 
 from robot_dyn_id import __version__, _installed_version, faults
@@ -106,7 +114,7 @@ def test_ctrl_c(when, how, files, out, long_recording):
                 break
         time.sleep(0.1)
         process.send_signal(how)
-        stdout, rest = process.communicate(timeout=60)
+        stdout, rest = process.communicate(timeout=HANG_S)
     assert process.returncode == 130
     check_error_line(output + rest, "interrupted, nothing was written")
     check_error_object(stdout, output + rest, 130)
@@ -130,7 +138,7 @@ sys.exit(code)
 
 def test_a_second_ctrl_c_keeps_message_and_exit_code():
     words = [sys.executable, "-c", INTERRUPTED_WHILE_IT_FAILS, "base", "--robot", "none.urdf"]
-    found = subprocess.run(words, capture_output=True, text=True, timeout=60, check=False)
+    found = run_program(*words)
     assert found.returncode == 3
     check_error_line(found.stderr, "none.urdf")
 
@@ -145,7 +153,7 @@ def test_a_calling_program_is_interrupted_again_after_a_failed_command(cli):
 def test_closed_streams_are_no_bad_verdict(closed):
     for robot, code in ((find_shared_file("urdf/arm7.urdf"), 0), ("none.urdf", 3)):
         line = f"{shlex.join([*COMMAND, 'base', '--robot', str(robot)])} {closed}"
-        assert subprocess.run(["sh", "-c", line], timeout=60, check=False, capture_output=True).returncode == code
+        assert subprocess.run(["sh", "-c", line], timeout=HANG_S, check=False, capture_output=True).returncode == code
 
 
 def test_an_error_that_cannot_be_printed_keeps_its_exit_code(cli, monkeypatch):
@@ -293,9 +301,7 @@ from robot_dyn_id.{module}
 )
 def test_without_ros_2_the_reason_is_one_line(module, words, tmp_path):
     code = WITHOUT_ROS.format(module=module)
-    found = subprocess.run(
-        [sys.executable, "-c", code, tmp_path / "run"], capture_output=True, text=True, timeout=60, check=False
-    )
+    found = run_python(code, tmp_path / "run")
     assert found.returncode == 3, found.stderr
     assert found.stderr.splitlines() == [found.stderr.strip()]
     assert found.stderr.startswith(f"{words}the Python package rclpy is not installed or not on the path: source the ")
@@ -312,7 +318,7 @@ def test_a_full_disk_behind_standard_output_is_bad_input_and_not_a_fault(words, 
             stdout=full,
             stderr=subprocess.PIPE,
             text=True,
-            timeout=60,
+            timeout=HANG_S,
             check=False,
         )
     assert found.returncode == 3

@@ -1,14 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """The Kronecker form: its building blocks one by one, then against the compiled regressor and Pinocchio."""
 
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
 import pinocchio
 import pytest
 from scipy.linalg import expm
+from support.processes import run_python
 from support.robots import GRAVITIES, MIMICS, OBLIQUE, Truth, every_model, ratio, robot
 
 from robot_dyn_id import parameters
@@ -178,7 +177,7 @@ PARTS = sorted(path.stem for path in Path(parameters.__file__).parent.glob("*.py
 
 def test_the_reference_shares_nothing_with_what_it_is_held_against():
     script = "import sys, robot_dyn_id.dynamics.kronecker; print(*sorted(m for m in sys.modules if m.startswith('robot_dyn_id.')))"
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    done = run_python(script, check=True)
     assert set(done.stdout.split()) - {"robot_dyn_id._built_for"} == {
         f"robot_dyn_id.{name}"
         for name in (

@@ -2,11 +2,11 @@
 """The demo, as its user runs it: all nodes over DDS in one process, and what it must show."""
 
 import json
-import subprocess
 import sys
 
 import pytest
 from support.commands import check_order
+from support.processes import run_program
 
 from robot_dyn_id.cli import demo
 from robot_dyn_id.files.parameters import read_parameters
@@ -25,7 +25,7 @@ def test_a_twin_that_does_not_follow_is_reported_and_ends_nothing(world, monkeyp
 def test_the_demo_shows_what_it_promises(tmp_path):
     folder = tmp_path / "run"
     command = [sys.executable, "-m", "robot_dyn_id", "demo", "--out", str(folder)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+    done = run_program(*command)
     assert done.returncode == 0, done.stderr[-3000:]
     answer = json.loads((folder / "report.json").read_text())
     check_order(done.stdout)

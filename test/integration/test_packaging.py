@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 import yaml
 from support.given_parameters import parameter_set
+from support.processes import run_program
 from support.simulated import ARM
 
 import robot_dyn_id
@@ -208,7 +209,7 @@ def first_import(folder, built_for, **variables):
     shell = {name: value for name, value in os.environ.items() if name not in ("ROS_VERSION", "ROS_DISTRO")}
     command = [sys.executable, "-c", "import robot_dyn_id"]
     shell.update(variables)
-    return subprocess.run(command, cwd=folder, env=shell, capture_output=True, text=True, check=True).stderr
+    return run_program(*command, cwd=folder, env=shell, check=True).stderr
 
 
 def test_a_package_of_the_sourced_distribution_is_silent(tmp_path):
@@ -317,7 +318,7 @@ def test_both_distributions_run_the_same_packages():
 def test_pip_refuses_an_unknown_distribution_in_one_line():
     command = [sys.executable, "setup.py", "--version"]
     shell = {**os.environ, "ROS_DISTRO": "atlantis"}
-    done = subprocess.run(command, cwd=ROOT, env=shell, capture_output=True, text=True, check=False)
+    done = run_program(*command, cwd=ROOT, env=shell)
     assert done.returncode != 0
     assert re.fullmatch(r"ROS_DISTRO=atlantis: .*jazzy, kilted.*\n", done.stderr)
 

@@ -18,7 +18,7 @@ from std_msgs.msg import Float64MultiArray, String
 from support.altered import altered
 from support.lifecycle import ACTIVATE, ACTIVE_SHUTDOWN, CLEANUP, CONFIGURE, DEACTIVATE, change
 from support.model_nodes import ARM, RATED, identified, impossible, message, presliding
-from support.processes import child
+from support.processes import HANG_S, child
 from support.ros_world import ros_arguments
 from support.simulator_scene import DEEP, RELIABLE, Commander, Scene, trajectory
 from trajectory_msgs.msg import JointTrajectory
@@ -341,7 +341,7 @@ def test_control_c_ends_both_with_0():
         with child([sys.executable, "-c", code], stderr=subprocess.PIPE, text=True) as process:
             assert "waiting for" in process.stderr.readline()
             process.send_signal(signal.SIGINT)
-            _, err = process.communicate(timeout=180)
+            _, err = process.communicate(timeout=HANG_S)
         assert (process.returncode, err) == (0, "")
 
 

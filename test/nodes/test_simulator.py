@@ -16,7 +16,7 @@ from rcl_interfaces.msg import Log
 from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray, String
-from support.processes import child
+from support.processes import HANG_S, child
 from support.robots import PLANAR3R
 from support.ros_world import ros_arguments
 from support.simulator_scene import DEEP, Commander, seconds, trajectory
@@ -308,7 +308,7 @@ def test_control_c_ends_it_while_xacro_expands_its_file(tmp_path):
             time.sleep(0.02)
         time.sleep(0.3)  # into the expression
         process.send_signal(signal.SIGINT)
-        _, err = process.communicate(timeout=180)
+        _, err = process.communicate(timeout=HANG_S)
     assert (process.returncode, err) == (0, "")
 
 
@@ -321,5 +321,5 @@ def test_control_c_ends_it_with_0():
             if "holds its position" in line:
                 break
         process.send_signal(signal.SIGINT)
-        _, err = process.communicate(timeout=180)
+        _, err = process.communicate(timeout=HANG_S)
     assert (process.returncode, err) == (0, "")

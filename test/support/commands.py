@@ -4,12 +4,12 @@
 import json
 import os
 import re
-import subprocess
 import sys
 
 import numpy as np
 import yaml
 
+from support.processes import run_program
 from support.recording_files import joint_state
 from support.simulated import Simulated, changed, save_npz
 
@@ -127,13 +127,4 @@ def damaged(change):
 
 
 def command(*words, **options):
-    environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1"}
-    return subprocess.run(
-        [*COMMAND, *map(str, words)],
-        capture_output=True,
-        text=True,
-        env=environment,
-        timeout=120,
-        check=False,
-        **options,
-    )
+    return run_program(*COMMAND, *words, env={**os.environ, "OPENBLAS_NUM_THREADS": "1"}, **options)

@@ -12,9 +12,7 @@ from rosgraph_msgs.msg import Clock as ClockMsg
 from robot_dyn_id.nodes.runtime import namesakes
 from robot_dyn_id.nodes.runtime.composition import Composition
 from robot_dyn_id.nodes.runtime.robot_node import RELIABLE
-
-HANG_S = 300.0
-"""Deadline of what has none of its own: it ends a test that hangs, on however busy a computer."""
+from support.processes import HANG_S
 
 TICK_S = 0.005
 
