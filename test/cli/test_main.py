@@ -42,22 +42,6 @@ def test_half_a_command_is_wrong_usage(words, cli):
     assert err.startswith("robot-dyn-id")
 
 
-@pytest.mark.parametrize(
-    ("words", "nearest"),
-    [
-        (["identfy", "a.npz"], "identify"),
-        (["identify", "a.npz", "--robt", "arm.urdf"], "--robot"),
-        (["identify", "a.npz", "--robot", "arm.urdf", "--out", "x", "--estimator=wieghted"], "weighted"),
-        (["base", "--robto=arm.urdf", "--json"], "--robot"),
-    ],
-    ids=lambda words: str(words[-1]),
-)
-def test_a_misspelled_word_is_answered_by_the_nearest(words, nearest, cli):
-    code, _, err = cli(*words)
-    assert code == 2
-    assert f"did you mean '{nearest}'?" in err
-
-
 def test_an_option_before_the_command_is_named(cli):
     code, _, err = cli("-q", "identify", "a.npz")
     assert (code, err) == (2, "robot-dyn-id: -q comes after the command: robot-dyn-id identify -q ...\n")
@@ -174,12 +158,6 @@ def test_an_interrupted_try_says_what_stays(cli, monkeypatch, tmp_path):
     code, _, err = cli("try", "franka", "--out", tmp_path)
     assert code == 130 and list(tmp_path.iterdir())
     check_error_line(err, "copies of the recording and of the robot stay")
-
-
-def test_every_command_has_help(capsys):
-    for verb in ("identify", "chain", "base"):
-        assert main([verb, "--help"]) == 0
-        assert f"robot-dyn-id {verb}" in capsys.readouterr().out
 
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy.interpolate import CubicSpline
 from support.parameter_sets import assert_same
-from support.simulated import ARM, GRIPPER, LIFT, TERMS, Simulated, at_chunk_size, changed, estimator_of
+from support.simulated import ARM, GRIPPER, LIFT, SMALL, TERMS, Simulated, at_chunk_size, changed, estimator_of
 
 from robot_dyn_id.data.chunk import Chunk
 from robot_dyn_id.data.recording import ArrayRecording
@@ -23,6 +23,7 @@ from robot_dyn_id.identification.prediction.prediction import predict_recording
 from robot_dyn_id.identification.settings import Settings
 from robot_dyn_id.identification.validation.holdout import find_held_out_method, split
 from robot_dyn_id.model.robot import RobotModel
+from robot_dyn_id.report.summary import summarize_identification
 from robot_dyn_id.signals.cleaning import Drive
 
 JOINTS = ("shoulder", "elbow", "wrist")
@@ -137,6 +138,9 @@ def test_the_truth_is_recovered_within_its_sigmas(robot, recording, estimator):
     result = run(robot, recording, settings=Settings(estimator=estimator_of(estimator), period=10.0))
     assert_recovered(robot, result)
     assert result.parameters.provenance.estimator == estimator
+    summary = summarize_identification(result, "parameters.yaml")
+    assert bool(summary["regularized_towards"]) == bool(result.estimate.regularized_towards)
+    assert len(summary["constants"]) == (3 if estimator in ("separable", "map_constants", "lm", *SMALL) else 0)
 
 
 def test_a_result_carries_parameters_evaluation_and_data(robot, recording, identified):
