@@ -90,7 +90,7 @@ def test_the_arm_of_a_driver_that_adds_gravity_is_held_and_never_driven_upward(w
 def test_a_statement_about_the_driver_that_contradicts_the_parameters_is_refused(world, tmp_path):
     scene = Scene(world, tmp_path, control="effort")
     scene.parameters.publish(message(altered(identified(), effort={"robot_compensates": ("gravity",)})))
-    world.add(ComputedTorqueController, *ros_arguments(robot_compensates="[none]"))
+    world.add(ComputedTorqueController, *ros_arguments(robot_compensates="[none]", timeout="4.0"))
     world.until(lambda: scene.logged("robot_compensates is [none] here and [gravity] in the parameter set"), what="why")
     assert not scene.efforts_heard
     scene.parameters.publish(unknown())
@@ -122,7 +122,7 @@ def test_gains_are_given_by_a_bandwidth_or_for_each_joint():
 
 def test_parameters_that_do_not_belong_to_the_robot_are_refused_and_no_effort_is_commanded(world, tmp_path):
     scene = Scene(world, tmp_path, control="effort")
-    world.add(ComputedTorqueController)
+    world.add(ComputedTorqueController, *ros_arguments(timeout="4.0"))
     world.until(lambda: scene.logged("waiting for identified_parameters"), what="waiting")
     scene.parameters.publish(other_robot())
     world.until(

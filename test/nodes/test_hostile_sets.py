@@ -85,7 +85,7 @@ def test_bytes_that_are_no_set_are_refused_input(name):
 def test_an_arm_is_held_while_another_model_is_prepared(world, tmp_path, monkeypatch):
     """Prepared is the other model when 100 more efforts by the one in use have been heard: never, if it halts them."""
     scene = Scene(world, tmp_path, control="effort", effort_timeout="1.0", brakes="true")
-    controller = world.add(ComputedTorqueController, *ros_arguments(timeout="0.2"))
+    controller = world.add(ComputedTorqueController, *ros_arguments(timeout="1.0"))
     scene.parameters.publish(message())
     world.until(lambda: scene.logged("commands efforts by gravity_compensation"), what="controller")
     world.until(lambda: scene.efforts_heard, what="efforts")

@@ -146,7 +146,7 @@ def test_in_a_process_that_listens_already_nodes_need_not_wait(world):
 def test_a_second_controller_commands_no_effort(world, tmp_path):
     scene = Scene(world, tmp_path, control="effort")
     first = Node("computed_torque_controller", context=world._context)  # has not been heard, so that it may be alive
-    second = world.add(ComputedTorqueController)
+    second = world.add(ComputedTorqueController, *ros_arguments(timeout="4.0"))
     scene.parameters.publish(message())
     world.until(lambda: second._law.model is not None, what="a model")
     world.until(lambda: scene.logged("no effort yet: looking for other nodes of the same name"))
