@@ -536,8 +536,10 @@ def test_no_effort_is_commanded_before_the_controller_is_active(world):
     assert not first.any(), "it begins at zero"
 
 
-@pytest.mark.parametrize("last", ["deactivate", "cleanup", "shutdown"])
-@pytest.mark.parametrize("law", ["gravity_compensation", "computed_torque"])
+@pytest.mark.parametrize(
+    ("last", "law"),
+    [("deactivate", "computed_torque"), ("cleanup", "gravity_compensation"), ("shutdown", "computed_torque")],
+)
 def test_an_inactive_controller_fades_its_effort_out_and_commands_no_more(world, law, last):
     arm = Still(world, identified())
     weight = Dynamics.from_parameters(identified()).gravity(np.array(arm.position))
