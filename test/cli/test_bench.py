@@ -72,7 +72,6 @@ def test_wrong_words_and_files_are_refused(cli, tmp_path):
 
 @pytest.mark.slow
 def test_a_start_loads_no_library_that_it_does_not_need():
-
     heavy = ("scipy.stats", "scipy.signal", "scipy.optimize", "scipy.ndimage", "scipy.interpolate", "matplotlib")
     program = (
         "import sys, importlib\n"
@@ -84,7 +83,6 @@ def test_a_start_loads_no_library_that_it_does_not_need():
 
 
 def test_help_needs_no_numerical_library():
-
     program = (
         "import sys\nfrom robot_dyn_id.cli import main\nmain(['--help'])\n"
         "assert not {'numpy', 'scipy', 'numba', 'importlib.metadata'} & set(sys.modules)"

@@ -116,7 +116,7 @@ def test_options_arrive(files, tmp_path, cli):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["asymmetric", "improved_stribeck", "load"])
+@pytest.mark.parametrize("name", ["improved_stribeck", "load"])
 def test_friction_by_name(name, files, tmp_path, cli):
     config = tmp_path / "c.yaml"
     config.write_text(

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`robot-dyn-id iterate`, and `identify` of logistic strokes, on 6 and 7 axes."""
+"""`robot-dyn-id iterate`, and `identify` of logistic strokes, on seven axes."""
 
 import json
 import re
 
 import numpy as np
 import pytest
-from support.robots import URDFS, panda_arm
+from support.robots import panda_arm
 
 from robot_dyn_id.cli import main
 from robot_dyn_id.data.chunk import Chunk
@@ -16,16 +16,13 @@ from robot_dyn_id.excitation.forms.logistic import Logistic
 from robot_dyn_id.excitation.limits import MotionLimits
 from robot_dyn_id.files.parameters import read_parameters
 from robot_dyn_id.files.trajectory import StoredExcitation, write_trajectory
-from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.recordings import write_npz
 from robot_dyn_id.simulation.sensors import Sensors, sample_times, simulate_recording
 
-ARMS = {"ur5": lambda: RobotModel.from_file(URDFS["ur5_robot"]), "panda": panda_arm}
 
-
-@pytest.fixture(params=sorted(ARMS), scope="module")
-def arm(request):
-    return ARMS[request.param]()
+@pytest.fixture(scope="module")
+def arm():
+    return panda_arm()
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ import pinocchio
 import pytest
 from scipy.linalg import expm
 from support.processes import run_python
-from support.robots import GRAVITIES, MIMICS, OBLIQUE, Truth, every_model, ratio, robot
+from support.robots import GRAVITIES, MIMICS, OBLIQUE, Truth, every_kind, ratio, robot
 
 from robot_dyn_id import parameters
 from robot_dyn_id.dynamics import kronecker
@@ -125,14 +125,14 @@ def kronecker_mass(model, motion, parameters):
     return np.array([kronecker.mass_regressor(model, q) @ parameters for q in motion.q.T])
 
 
-@every_model
+@every_kind
 def test_the_kronecker_form_is_the_compiled_regressor(name):
     model = robot(name)
     motion = draw_random_motion(model, 2, seed=6)
     assert ratio(kronecker_regressor(model, motion), Regressor(model).dense(motion).transpose(2, 1, 0)) <= 1e-10
 
 
-@every_model
+@every_kind
 def test_equation_26_is_pinocchios_mass_matrix(name):
     model = robot(name)
     motion = draw_random_motion(model, 1, seed=7)

@@ -62,8 +62,7 @@ def test_columns_of_elements_are_low_passed_states(arm):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("velocity", [True, False])
-@pytest.mark.parametrize("noise", [0.0, 2e-5])
+@pytest.mark.parametrize(("velocity", "noise"), [(True, 0.0), (False, 2e-5)])
 def test_the_model_fits_its_robot(arm, parameters, velocity, noise):
     monitor, left = residuals(arm, parameters, noise, velocity)
     assert monitor.worse(3.0, 0.05) == ()
