@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Momentum observer, contact test and wrench on a simulated arm with known external torque."""
 
+from copy import deepcopy
 from functools import cache
 
 import numpy as np
@@ -237,13 +238,18 @@ def test_a_weak_contact_is_detected_by_the_lasting_torque():
     assert found[-1].joints == (1,)
 
 
-def learned():
-    """A monitor that has learned from motion with noise, and when."""
+@cache
+def learn():
     t, motion = quiet_motion(22.0)
     monitor = ContactMonitor(identified(), settings=SETTINGS)
     monitor.follow(t, *motion)
     assert monitor.noise is not None, monitor.refusal
     return monitor, t[-1]
+
+
+def learned():
+    """A monitor that has learned from motion with noise, and when."""
+    return deepcopy(learn())
 
 
 def test_contacts_are_detected_soon_and_no_motion_is_taken_for_one():
