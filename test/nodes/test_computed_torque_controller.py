@@ -167,8 +167,8 @@ def test_a_start_without_a_model_reports_that_the_limit_leaves_out_the_friction_
 
 @pytest.mark.parametrize("law", ["gravity_compensation", "computed_torque"])
 def test_a_refused_set_does_not_make_a_working_controller_let_go_of_the_arm(world, tmp_path, law):
-    scene = Scene(world, tmp_path, control="effort")
-    world.add(ComputedTorqueController, *ros_arguments(law=law, timeout="1.0"))
+    scene = Scene(world, tmp_path, control="effort", **PATIENT)
+    world.add(ComputedTorqueController, *ros_arguments(law=law, timeout="4.0", use_sim_time="true"))
     scene.parameters.publish(message())
     world.until(lambda: scene.logged(f"commands efforts by {law}"), what="controller")
     broken = message()

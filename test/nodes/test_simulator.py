@@ -216,13 +216,6 @@ def test_time_runs_faster_than_the_clock_of_the_computer(world):
     assert seconds(clock[-1].clock) > 10.0
 
 
-def test_two_robots_in_two_namespaces_do_not_hear_each_other(world):
-    left, right = Commander(world, namespace="left"), Commander(world, namespace="right")
-    left.trajectories.publish(trajectory(left.names, [0.3, 0.3, 0.3], 0.5))
-    world.until(lambda: np.abs(left.position - 0.3).max() < 1e-3, what="left")
-    assert not np.abs(right.position).any()
-
-
 def test_the_description_is_latched_and_the_same_text(world):
     Commander(world)
     descriptions = world.heard(String, "robot_description", LATCHED)
