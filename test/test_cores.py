@@ -350,7 +350,7 @@ def test_a_thread_computes_alone():
     assert found == [1]
 
 
-def test_helpers_and_limited_processes_compute_alone(workers, monkeypatch):
+def test_helpers_and_limited_processes_compute_alone(workers):
     own, count = os.getpid(), cores._one_core.get
     slow = [(os.getpid(), count()) for _ in cores.map_in_order(time.sleep, [0.0])]
     assert slow == [(own, False)]

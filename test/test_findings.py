@@ -23,7 +23,6 @@ from robot_dyn_id.findings import (
 from robot_dyn_id.uses import LIMITED, MOTION_USES, NO, USES, YES
 
 PACKAGE = Path(robot_dyn_id.__file__).parent
-ROOT = Path(__file__).resolve().parents[1]
 
 
 def calls(path, name):

@@ -214,7 +214,7 @@ def test_a_parameter_set_is_self_contained_for_prediction(name, tmp_path):
 
 
 @pytest.mark.slow
-def test_a_held_joint_held_elsewhere_is_another_robot(robot):
+def test_a_held_joint_held_elsewhere_is_another_robot():
     options = {"joints": ("shoulder", "wrist"), "held": {"elbow": 0.7}}
     recording = Simulated(ARM, **options).record(duration=40.0)
     model = RobotModel.from_urdf(ARM, options["joints"], {"elbow": -0.7})
@@ -312,7 +312,7 @@ def test_validate_gives_the_figures_of_the_identification(robot, noise):
 
 
 @pytest.mark.slow
-def test_late_efforts_are_moved_to_the_motion_in_validate(robot, recording, identified):
+def test_late_efforts_are_moved_to_the_motion_in_validate(recording, identified):
     """Validation compensates a delay as identification does, and reports it."""
     punctual = validate([recording], identified.parameters, Settings())
     late = changed(recording, tau=CubicSpline(recording.samples.t + 0.08, recording.samples.tau)(recording.samples.t))
@@ -321,7 +321,7 @@ def test_late_efforts_are_moved_to_the_motion_in_validate(robot, recording, iden
     assert evaluation.held_out.all_joints_nrmse < 1.2 * punctual.held_out.all_joints_nrmse
 
 
-def test_a_wrong_model_is_judged_bad(robot, recording, identified):
+def test_a_wrong_model_is_judged_bad(recording, identified):
     wrong = replace_values(identified.parameters, -identified.parameters.estimate.values)
     evaluation = validate([recording], wrong, Settings())
     assert evaluation.verdict.word == "bad"

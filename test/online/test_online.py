@@ -264,7 +264,7 @@ def test_no_change_is_reported_during_learning_and_invalid_settings_are_refused(
             WatchSettings(**{name: 0.0})
 
 
-def test_nothing_is_learned_at_rest(arm, parameters):
+def test_nothing_is_learned_at_rest(parameters):
     monitor = ResidualMonitor(parameters, 10.0, 10.0, settings=WatchSettings(quiet=5.0))
     for k in range(1000):
         if monitor.add(k * 0.02, np.zeros(3), np.zeros(3), np.full(3, 5.0)):

@@ -69,7 +69,7 @@ def test_the_model_fits_its_robot(arm, parameters, velocity, noise):
     assert np.median(np.abs(left[100:])) < 0.05
 
 
-def test_the_friction_that_can_change_has_few_parameters(arm, parameters):
+def test_the_friction_that_can_change_has_few_parameters(parameters):
     """A change of all dry laws by one level is that of one parameter; the elements are not distinguished."""
     regressor = Regressor.from_parameters(parameters)
     parts = list_parts_of(parameters, regressor)
