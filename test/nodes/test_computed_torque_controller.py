@@ -306,7 +306,7 @@ def test_a_twin_with_presliding_friction_is_controlled_and_monitored(world, tmp_
         ComputedTorqueController,
         *ros_arguments(law="computed_torque", bandwidth="10.0", timeout="4.0", use_sim_time="true"),
     )
-    world.add(TorqueResidualMonitor)
+    world.add(TorqueResidualMonitor, *ros_arguments(timeout="60.0"))
     follower = world.probe.create_publisher(JointTrajectory, "computed_torque_controller/joint_trajectory", RELIABLE)
     ready = "commands efforts by computed_torque"
     world.until(lambda: residuals and any(ready in line.msg for line in log), what="nodes")
