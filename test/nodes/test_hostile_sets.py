@@ -6,6 +6,7 @@ import time
 
 import numpy as np
 import pytest
+from support.processes import HANG_S
 from support.ros_world import ros_arguments
 
 pytest.importorskip("rclpy", reason="rclpy is not installed: no ROS 2 here")
@@ -92,7 +93,7 @@ def test_an_arm_is_held_while_another_model_is_prepared(world, tmp_path, monkeyp
     used, prepared = controller._law.dynamics, []
 
     def slow(*arguments, **options):
-        begin, end = len(scene.efforts_heard), time.monotonic() + 30.0
+        begin, end = len(scene.efforts_heard), time.monotonic() + 0.5 * HANG_S
         while len(scene.efforts_heard) < begin + 100 and time.monotonic() < end:
             time.sleep(0.01)
         prepared.append(len(scene.efforts_heard) - begin)
