@@ -287,9 +287,7 @@ def test_the_monitor_sees_that_the_model_fits_and_when_it_does_not(world, tmp_pa
     scene.parameters.publish(message())
     world.remove(scene.node)
     world.until(lambda: scene.level("torque_residual_monitor")[0] == DiagnosticStatus.STALE, what="stale")
-    assert (
-        "joint states are older than 4 s; joint_states has 0 publishers" in scene.level("torque_residual_monitor")[1]
-    )
+    assert "joint states are older than 4 s; joint_states has 0 publishers" in scene.level("torque_residual_monitor")[1]
 
 
 def test_a_twin_with_presliding_friction_is_controlled_and_monitored(world, tmp_path):

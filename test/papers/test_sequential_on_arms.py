@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """The method of planar3r on an arm of seven axes, through ordinary commands, in a small form: docs/papers/README.md."""
 
-import json
+from functools import partial
 
 import numpy as np
 import pytest
+from support.commands import run_here
 from support.robots import URDFS, panda_arm
 
-from robot_dyn_id.cli import main
 from robot_dyn_id.dynamics.regressor import Regressor, place_terms_on_joints
 from robot_dyn_id.dynamics.terms import Coulomb, Viscous
 from robot_dyn_id.excitation import draw_random_fourier
@@ -63,10 +63,7 @@ def test_one_joint_at_a_time_identifies_an_arm(tmp_path, capsys):
     configuration.write_text(CONFIGURATION.format(joints=", ".join(model.joint_names)))
     demands.write_text(DESIGN)
 
-    def run(*words):
-        code = main([str(word) for word in (*words, "--json")])
-        return code, json.loads(capsys.readouterr().out)
-
+    run = partial(run_here, capsys)
     inertial = tmp_path / "joints.yaml"
     inertial.write_text(f"identify: [{', '.join(model.joint_names)}]\nterms: {{}}\n")
     code, base = run("base", "--robot", urdf, "--config", inertial, "--pivots", "rref")

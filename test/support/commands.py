@@ -9,6 +9,7 @@ import sys
 import numpy as np
 import yaml
 
+from robot_dyn_id.cli import main
 from support.processes import run_program
 from support.recording_files import joint_state
 from support.simulated import Simulated, changed, save_npz
@@ -124,6 +125,13 @@ def damaged(change):
         return folder / "p.yaml"
 
     return make
+
+
+def run_here(capture, *words):
+    """Exit code and JSON of a command in this process."""
+    capture.readouterr()
+    code = main([*map(str, words), "--json"])
+    return code, json.loads(capture.readouterr().out)
 
 
 def command(*words, **options):
