@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 from support.designs import LITTLE, PLANAR, plan
 from support.linear_problems import arm_problem, noisy
-from support.processes import child, run_python
+from support.processes import HANG_S, child, run_python
 from support.simulated import TERMS, Simulated
 
 from robot_dyn_id import cores
@@ -205,7 +205,7 @@ for number in cores.map_in_order(function, range(100)):
 def test_helpers_end_with_this_process_and_hold_none_of_its_streams(tmp_path):
     with child([sys.executable, "-c", ORPHANS, str(tmp_path)], stdout=subprocess.PIPE, text=True) as parent:
         assert parent.stdout.readline() == "begun\n"
-        deadline = time.monotonic() + 30.0
+        deadline = time.monotonic() + HANG_S
         while len(list(tmp_path.iterdir())) < 2:
             assert time.monotonic() < deadline
             time.sleep(0.02)

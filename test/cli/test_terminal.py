@@ -52,7 +52,7 @@ def drawn(script, **environment):
             if not part:
                 break
             content += part
-        process.wait(30)
+        process.wait(HANG_S)
     os.close(ours)
     assert process.returncode == 0, content.decode()
     return content.decode()
