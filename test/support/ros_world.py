@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A ROS world of its own for a test: nodes in one process, spun until something holds."""
 
+import gc
 import math
 from collections.abc import Callable
 
@@ -86,6 +87,7 @@ class World(Composition):
         """End all nodes; a callback that raised an exception, which no node passes on, fails the test."""
         broken = {node.get_name(): node.internal_error for node in self._nodes if getattr(node, "internal_errors", 0)}
         super().close()
+        gc.collect()  # action servers are destroyed by that
         assert self.faults_expected or not broken, broken
 
     def until(self, condition: Callable[[], bool], timeout: float = HANG_S, what: str = "the condition") -> None:
