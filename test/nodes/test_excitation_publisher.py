@@ -317,7 +317,7 @@ def test_a_pause_brakes_and_goes_on_from_where_it_was(world, horizon):
 # --- when in doubt -----------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("fault", "horizon"), zip(FAULTS, (HORIZON_S, 0.0) * 3, strict=True))
+@pytest.mark.parametrize(("fault", "horizon"), list(zip(FAULTS, (HORIZON_S, 0.0) * 3, strict=True)))
 def test_faults_of_every_channel_stop_within_200_ms_and_rest_within_v_over_a(world, horizon, fault):
     """After the timeout, where nothing new comes; all faults in all phases: `excitation/execution/test_supervision.py`."""
     cell = ready(world, horizon=horizon)
