@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """DDS of the tests stays on this host, in a domain reserved for this process: no test meets a robot or another test."""
 
+import gc
 import os
 import re
 import signal
@@ -29,6 +30,7 @@ def pytest_addoption(parser):
 
 
 def pytest_configure(config):
+    gc.disable()  # tests that are collected stay: to search them for cycles would take a sixth of the time until the first
     share_compilation()
     if config.option.no_processes:
         sys.addaudithook(skip_programs)
@@ -45,6 +47,11 @@ def pytest_ignore_collect(collection_path, config):
     if config.option.markexpr == "real_time" and collection_path.suffix == ".py":
         return re.search(r"\b(world|real_time)\b", collection_path.read_text(encoding="utf-8")) is None or None
     return None
+
+
+def pytest_collection_finish():
+    gc.freeze()
+    gc.enable()
 
 
 @pytest.hookimpl(tryfirst=True)

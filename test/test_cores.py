@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 from support.designs import LITTLE, PLANAR, plan
 from support.linear_problems import arm_problem, noisy
-from support.processes import child
+from support.processes import HANG_S, child, run_python
 from support.simulated import TERMS, Simulated
 
 from robot_dyn_id import cores
@@ -121,7 +121,7 @@ def test_a_process_uses_the_cores_that_it_may_use():
         "import os; from robot_dyn_id import cores; print(cores.count_workers() == min(cores.count_cores(), 8));"
         "os.sched_setaffinity(0, [min(os.sched_getaffinity(0))]); print(cores.count_workers())"
     )
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    done = run_python(script, check=True)
     assert done.stdout.split() == ["True", "1"]
 
 
@@ -145,7 +145,7 @@ print(cores.count_workers())
 time.sleep(0.01)
 print(len(os.listdir("/proc/self/task")), cores.count_workers())
 """
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=60)
+    done = run_python(script, check=True)
     alone, threads, others = done.stdout.split()
     if threads == "1" and "numpy" in start:
         pytest.skip("this BLAS has no threads")
@@ -180,7 +180,7 @@ ended.set()
 companion.join()
 print(len({process for process in found if process != os.getpid() and process}), len(drawn) > 2)
 """
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=60)
+    done = run_python(script, check=True)
     assert done.stdout.split() == ["1", "2", "0", "True"]
 
 
@@ -205,7 +205,7 @@ for number in cores.map_in_order(function, range(100)):
 def test_helpers_end_with_this_process_and_hold_none_of_its_streams(tmp_path):
     with child([sys.executable, "-c", ORPHANS, str(tmp_path)], stdout=subprocess.PIPE, text=True) as parent:
         assert parent.stdout.readline() == "begun\n"
-        deadline = time.monotonic() + 30.0
+        deadline = time.monotonic() + HANG_S
         while len(list(tmp_path.iterdir())) < 2:
             assert time.monotonic() < deadline
             time.sleep(0.02)
@@ -323,7 +323,7 @@ def test_many_cores_are_not_all_used_and_rclpy_prevents_forks():
         "sys.modules['rclpy'] = sys; print(cores.count_workers()); del sys.modules['rclpy'];"
         "cores.use_one_core(); print(cores.count_workers())"
     )
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=60)
+    done = run_python(script, check=True)
     assert done.stdout.split() == ["8", "1", "1"]
 
 
@@ -350,7 +350,7 @@ def test_a_thread_computes_alone():
     assert found == [1]
 
 
-def test_helpers_and_limited_processes_compute_alone(workers, monkeypatch):
+def test_helpers_and_limited_processes_compute_alone(workers):
     own, count = os.getpid(), cores._one_core.get
     slow = [(os.getpid(), count()) for _ in cores.map_in_order(time.sleep, [0.0])]
     assert slow == [(own, False)]
@@ -417,7 +417,7 @@ with one_blas_thread():
     print(counts())
 print(counts())
 """
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=60)
+    done = run_python(script, check=True)
     before, inside, after = (ast.literal_eval(line) for line in done.stdout.splitlines())
     if 2 not in before:
         pytest.skip("this BLAS has no threads")
@@ -431,7 +431,5 @@ def test_the_linear_algebra_of_a_node_has_no_threads(tmp_path):
     environment = {key: value for key, value in os.environ.items() if key != "OPENBLAS_NUM_THREADS"}
     script = "from robot_dyn_id.nodes.starting import start; start('short_node')"
     environment["PYTHONPATH"] = os.pathsep.join([str(tmp_path), environment.get("PYTHONPATH", "")])
-    done = subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, text=True, env=environment, check=True, timeout=60
-    )
+    done = run_python(script, env=environment, check=True)
     assert done.stdout.split() == ["1"]

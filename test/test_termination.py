@@ -9,7 +9,7 @@ import subprocess
 import sys
 
 from support.commands import COMMAND
-from support.processes import child
+from support.processes import HANG_S, child
 
 from robot_dyn_id.termination import TERMINATION_SIGNALS
 
@@ -76,5 +76,5 @@ def test_a_closed_terminal_ends_the_dashboard():
         while b"Ctrl-C ends" not in os.read(terminal, 65536):
             pass
         os.close(terminal)
-        _, err = process.communicate(timeout=60)
+        _, err = process.communicate(timeout=HANG_S)
     assert (process.returncode, err) == (0, b"")

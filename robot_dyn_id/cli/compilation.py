@@ -19,7 +19,7 @@ LEAST_CORES = 2
 """Least number of cores on which another process compiles: on one it would only take time from this one."""
 
 LOWER_PRIORITY = 5
-"""Steps of priority by which the other process is below this one."""
+"""Steps of priority that the other process is below this one."""
 
 
 @contextmanager

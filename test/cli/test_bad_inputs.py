@@ -157,12 +157,11 @@ def test_a_link_of_negative_mass_is_named_by_the_command(cli, tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["weighted", "robust", "map", "consistent", "instrumental", "separable"])
+@pytest.mark.parametrize("name", ["weighted", "consistent"])
 def test_the_command_names_a_joint_that_never_moves(name, cli, tmp_path):
     still = changed(noisy(1), q=lambda q: q * [1, 1, 0], dq=lambda dq: dq * [1, 1, 0])
     config = tmp_path / "c.yaml"
-    controller = "controller: {law: computed_torque, proportional: 400, derivative: 40}" * (name == "instrumental")
-    config.write_text(f"terms: [viscous, coulomb, offset]\nestimator: {{name: {name}, {controller}}}\n")
+    config.write_text(f"terms: [viscous, coulomb, offset]\nestimator: {name}\n")
     data = save_npz(tmp_path / "still.npz", still)
     code, out, err = cli("identify", data, "--out", tmp_path / "run", "--config", config)
     assert code in (0, 1), err

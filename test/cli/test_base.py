@@ -2,10 +2,10 @@
 """`robot-dyn-id base`."""
 
 import json
-import subprocess
 import sys
 
 from support.commands import JOINTS
+from support.processes import run_program
 from support.simulated import Simulated
 
 
@@ -30,7 +30,7 @@ def test_a_start_without_configuration_imports_neither_estimators_nor_formats(fi
     """They and what they import take a third of the time of a start."""
     script = "import sys; from robot_dyn_id.cli import main; main(sys.argv[1:]); print(*sys.modules, file=sys.stderr)"
     words = [sys.executable, "-c", script, "base", "--robot", str(files / "arm.urdf")]
-    done = subprocess.run(words, capture_output=True, text=True, check=True, timeout=60)
+    done = run_program(*words, check=True)
     loaded = done.stderr.split()
     assert "robot_dyn_id.dynamics.base_parameters" in loaded
     assert not {"robot_dyn_id.estimators", "robot_dyn_id.recordings"} & set(loaded)

@@ -4,6 +4,7 @@
 import json
 
 import pytest
+from support.processes import run_python
 
 from robot_dyn_id.bench.growth import GrowthPoint
 from robot_dyn_id.bench.measuring import BenchFigure
@@ -71,25 +72,19 @@ def test_wrong_words_and_files_are_refused(cli, tmp_path):
 
 @pytest.mark.slow
 def test_a_start_loads_no_library_that_it_does_not_need():
-    import subprocess
-    import sys
-
     heavy = ("scipy.stats", "scipy.signal", "scipy.optimize", "scipy.ndimage", "scipy.interpolate", "matplotlib")
     program = (
         "import sys, importlib\n"
         "for verb in ('identify', 'base', 'predict', 'validate'): importlib.import_module(f'robot_dyn_id.cli.{verb}')\n"
         f"print([name for name in {heavy!r} if name in sys.modules])"
     )
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=120)
+    done = run_python(program, check=True)
     assert done.stdout.strip() == "[]"
 
 
 def test_help_needs_no_numerical_library():
-    import subprocess
-    import sys
-
     program = (
         "import sys\nfrom robot_dyn_id.cli import main\nmain(['--help'])\n"
         "assert not {'numpy', 'scipy', 'numba', 'importlib.metadata'} & set(sys.modules)"
     )
-    subprocess.run([sys.executable, "-c", program], capture_output=True, check=True, timeout=60)
+    run_python(program, check=True)

@@ -7,6 +7,7 @@ import os
 import time
 
 import pytest
+from support.processes import HANG_S
 from support.second_process import FILE, fail, report, report_and_stay
 
 from robot_dyn_id.cli import compilation
@@ -14,7 +15,7 @@ from robot_dyn_id.cli.compilation import LOWER_PRIORITY, announce_compilation, c
 from robot_dyn_id.kernels.compiled import COMPILED
 
 LOWEST_PRIORITY = 19
-"""Lowest priority of any process."""
+"""Lowest priority that a process can have."""
 
 
 @pytest.fixture
@@ -25,8 +26,8 @@ def written(tmp_path, monkeypatch):
     return path
 
 
-def wait_for(path, deadline=60.0):
-    end = time.monotonic() + deadline
+def wait_for(path):
+    end = time.monotonic() + HANG_S
     while not path.exists():
         assert time.monotonic() < end
         time.sleep(0.01)
@@ -62,7 +63,7 @@ def test_a_failure_there_is_not_one_of_the_command(written, capfd):
     with compiling(report, fail):
         wait_for(written)
         (process,) = multiprocessing.active_children()
-        process.join(60.0)
+        process.join(HANG_S)
         assert process.exitcode == 0
     assert capfd.readouterr().err == ""
 

@@ -7,7 +7,7 @@ import time
 
 import pytest
 from support.commands import COMMAND
-from support.processes import child
+from support.processes import HANG_S, child
 from support.simulator_scene import DEEP
 
 from robot_dyn_id.cli import doctor
@@ -20,6 +20,7 @@ AREAS = {
 
 @pytest.mark.real_time
 def test_every_area_is_checked_and_the_exit_code_follows(cli, monkeypatch):
+    monkeypatch.setattr(doctor, "EXCHANGE_TIMEOUT_S", HANG_S)
     code, out, _ = cli("doctor", "--json")
     answer = json.loads(out)
     assert {check["name"] for check in answer["checks"]} == AREAS
@@ -68,10 +69,10 @@ def test_watch_prints_one_snapshot_of_a_running_graph(world):
     world.probe.create_timer(0.02, lambda: publisher.publish(JointState(name=["a"], position=[0.0])))
     command = [*COMMAND, "watch", "--once", "--json", "--wait", "6", "--namespace", "/arm"]
     with child(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
-        end = time.monotonic() + 60.0
+        end = time.monotonic() + HANG_S
         while process.poll() is None and time.monotonic() < end:
             world.wait(0.2)
-        out, err = process.communicate(timeout=180)
+        out, err = process.communicate(timeout=HANG_S)
     assert process.returncode == 0, err
     (states,) = json.loads(out)["joint_states"]
     assert states["topic"] == "/arm/joint_states" and states["rate"] > 5.0

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """`robot-dyn-id fleet`, and factors of `identify`."""
 
-import json
 import sys
 
 import numpy as np
 import pytest
+from support.commands import run_here
 from support.fleets import SimulatedFleet
 
 from robot_dyn_id.cli import main
@@ -19,13 +19,8 @@ def manifest(tmp_path_factory):
     return FLEET.write(tmp_path_factory.mktemp("fleet"), 2, broken=((1, 1),))
 
 
-def answer(capsys, *words):
-    code = main([*map(str, words), "--json"])
-    return code, json.loads(capsys.readouterr().out)
-
-
 def test_recordings_that_are_left_out_do_not_fail_the_command(manifest, tmp_path, capsys):
-    code, found = answer(capsys, "fleet", "identify", manifest, "--out", tmp_path / "out", "--workers", 0)
+    code, found = run_here(capsys, "fleet", "identify", manifest, "--out", tmp_path / "out", "--workers", 0)
     assert code == 0
     assert [one["robot"] for one in found["left_out"]] == ["R0001"]
     assert (tmp_path / "out" / "robots" / "R0000.yaml").is_file()
@@ -44,18 +39,18 @@ def test_recordings_that_are_left_out_do_not_fail_the_command(manifest, tmp_path
 )
 def test_schedulers_that_cannot_be_used(manifest, tmp_path, capsys, monkeypatch, options, code, named):
     monkeypatch.setattr("robot_dyn_id.workflow.scheduler.CONNECT_S", 1.0)
-    found, error = answer(capsys, "fleet", "identify", manifest, "--out", tmp_path / "out", *options)
+    found, error = run_here(capsys, "fleet", "identify", manifest, "--out", tmp_path / "out", *options)
     assert found == code and named in error["error"]["message"]
 
 
 def test_a_missing_manifest_is_named(tmp_path, capsys):
-    code, error = answer(capsys, "fleet", "identify", tmp_path / "none.yaml", "--out", tmp_path / "out")
+    code, error = run_here(capsys, "fleet", "identify", tmp_path / "none.yaml", "--out", tmp_path / "out")
     assert code == 3 and "none.yaml" in error["error"]["message"]
 
 
 def test_without_dask_the_extra_is_named(manifest, tmp_path, capsys, monkeypatch):
     monkeypatch.setitem(sys.modules, "distributed", None)
-    code, error = answer(capsys, "fleet", "identify", manifest, "--out", tmp_path / "out")
+    code, error = run_here(capsys, "fleet", "identify", manifest, "--out", tmp_path / "out")
     assert code == 3 and "pip install '.[fleet]'" in error["error"]["message"]
 
 
@@ -75,11 +70,11 @@ def test_identify_updates_a_factor(manifest, tmp_path, capsys):
     assert (tmp_path / "b" / "factor.npz").is_file()
     capsys.readouterr()
     for options, named in ((["--friction", "stribeck"], "column_names"), (["--cutoff", 4], "cutoff")):
-        code, error = answer(capsys, *update[:-1], tmp_path / "c", *options)
+        code, error = run_here(capsys, *update[:-1], tmp_path / "c", *options)
         assert code == 3 and named in error["error"]["message"]
     other = tmp_path / "other.urdf"
     other.write_text((folder / "arm.urdf").read_text().replace('name="l3"', 'name="l3" '))
-    code, error = answer(capsys, *[other if word == robot[1] else word for word in update[:-1]], tmp_path / "c")
+    code, error = run_here(capsys, *[other if word == robot[1] else word for word in update[:-1]], tmp_path / "c")
     assert code == 3 and "another robot" in error["error"]["message"]
-    code, error = answer(capsys, *update[:-1], tmp_path / "c", "--estimator", "robust")
+    code, error = run_here(capsys, *update[:-1], tmp_path / "c", "--estimator", "robust")
     assert code == 2 and "robust" in error["error"]["message"]

@@ -5,6 +5,7 @@ import json
 
 import numpy as np
 import pytest
+from support.commands import run_here
 from support.low_cost_arm import LowCostArm
 from support.simulated import ARM, save_npz
 
@@ -37,10 +38,7 @@ def files(tmp_path_factory, arm):
 
 
 def run(files, capsys, out, *more):
-    code = main(
-        ["gravity", str(files / "bare.npz"), "--robot", str(files / "arm.urdf"), "--out", str(out), "--json", *more]
-    )
-    return code, json.loads(capsys.readouterr().out)
+    return run_here(capsys, "gravity", files / "bare.npz", "--robot", files / "arm.urdf", "--out", out, *more)
 
 
 def error_in_drive_units(file, arm):

@@ -303,15 +303,6 @@ def test_the_link_of_a_declared_file_is_that_of_the_result_by_default(tmp_path):
     np.testing.assert_allclose(declared.parameters, BODY, atol=1e-12)
 
 
-def test_no_payload_is_declared_and_none_is_there(files, tmp_path, cli):
-    save_npz(tmp_path / "empty.npz", recorded(3, duration=20.0))
-    words = [tmp_path / "empty.npz" if word == files / "loaded.npz" else word for word in on_arm(files, tmp_path)]
-    code, out, printed = cli(*words, "--json", "--declared", 0)
-    assert code == 0, printed
-    assert json.loads(out)["declared"]["accepted"]
-    assert cli(*words, "--force", "--declared", 1.5)[0] == 1
-
-
 def test_the_payload_of_an_earlier_run_does_not_stay_where_there_is_none(files, tmp_path, cli):
     assert cli(*on_arm(files, tmp_path))[0] == 0
     assert {file.name for file in tmp_path.iterdir()} == {"payload.yaml", "parameters.yaml", "report.html"}

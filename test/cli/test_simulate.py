@@ -86,7 +86,7 @@ def test_the_model_follows_a_trajectory(files):
     assert np.linalg.norm((found["tau"] - expected)[fast]) < 0.02 * np.linalg.norm(expected[fast])
 
 
-def test_what_is_identified_from_the_simulation_is_the_model_again(files, tmp_path, capfd):
+def test_what_is_identified_from_the_simulation_is_the_model_again(files, tmp_path):
     robot, out = str(files / "arm.urdf"), str(tmp_path)
     assert main(["identify", str(files / "along.npz"), "--robot", robot, "--out", out, *SIMPLE_MODEL]) == 0
     given, again = (read_parameters(folder / "parameters.yaml") for folder in (files, tmp_path))
@@ -240,7 +240,7 @@ def test_a_bag_is_not_overwritten(files, tmp_path, simulate):
     assert (code, len(err.splitlines())) == (2, 1) and "bag: exists" in err
 
 
-def test_a_trajectory_of_another_robot_is_refused(files, tmp_path, simulate):
+def test_a_trajectory_of_another_robot_is_refused(tmp_path, simulate):
     other = Simulated(GRIPPER).model
     stored = StoredExcitation.from_excitation(
         other, MotionLimits.from_model(other, (1e3,), jerk=(1e6,)), draw_random_fourier(other, 1), ""

@@ -14,6 +14,7 @@ import time
 
 import pytest
 from support.commands import COMMAND, JOINTS, check_error_line
+from support.processes import HANG_S, run_program
 
 from robot_dyn_id.cli import GROUPS, VERBS, main, make_parser, terminal
 from robot_dyn_id.cli.completion import SHELLS
@@ -51,7 +52,7 @@ def drawn(script, **environment):
             if not part:
                 break
             content += part
-        process.wait(30)
+        process.wait(HANG_S)
     os.close(ours)
     assert process.returncode == 0, content.decode()
     return content.decode()
@@ -222,6 +223,8 @@ def test_results_are_printed_by_the_terminal_alone():
         (["idntify"], "identify"),
         (["identify", "x", "--estimtor", "ols"], "--estimator"),
         (["identify", "x", "--robot", "r", "--out", "o", "--estimator", "robst"], "robust"),
+        (["identify", "x", "--robot", "r", "--out", "o", "--estimator=wieghted"], "weighted"),
+        (["base", "--robto=arm.urdf", "--json"], "--robot"),
         (["identify", "x", "--robot", "r", "--out", "o", "--friction", "coulom"], "coulomb"),
         (["node", "recordr"], "recorder"),
     ],
@@ -249,7 +252,7 @@ def completions(line, tmp_path):
         **{"_ARGCOMPLETE": "1", "_ARGCOMPLETE_IFS": "\n", "_ARGCOMPLETE_STDOUT_FILENAME": str(file)},
         **{"COMP_LINE": line, "COMP_POINT": str(len(line)), "COMP_TYPE": "9", "_ARGCOMPLETE_SUPPRESS_SPACE": "1"},
     }
-    subprocess.run(COMMAND, env=environment, timeout=60, check=True, capture_output=True)
+    subprocess.run(COMMAND, env=environment, timeout=HANG_S, check=True, capture_output=True)
     return {word.strip() for word in file.read_text().splitlines()}
 
 
@@ -264,8 +267,8 @@ def completions(line, tmp_path):
     ],
 )
 def test_the_completer_answers(line, expected, tmp_path):
-    assert expected <= completions(line, tmp_path)
-    assert len(completions(line, tmp_path)) < 12
+    found = completions(line, tmp_path)
+    assert expected <= found and len(found) < 12
 
 
 @pytest.mark.parametrize("shell", SHELLS)
@@ -277,7 +280,7 @@ def test_scripts_of_shells(shell, cli, tmp_path, monkeypatch):
     if shutil.which(shell):
         file = tmp_path / "script"
         file.write_text(script)
-        subprocess.run([shell, "-n", str(file)], check=True, timeout=30)
+        subprocess.run([shell, "-n", str(file)], check=True, timeout=HANG_S)
 
 
 def test_the_node_command_knows_all_nodes():
@@ -289,5 +292,5 @@ def test_the_node_command_knows_all_nodes():
 @pytest.mark.slow
 @pytest.mark.parametrize("words", [["--ros-args", "-p", "folder:=3"], ["-p", "folder:=3"]])
 def test_the_node_command_runs_a_node_with_its_exit_code(words):
-    done = subprocess.run([*COMMAND, "node", "recorder", *words], check=False, capture_output=True, text=True)
+    done = run_program(*COMMAND, "node", "recorder", *words)
     assert done.returncode == 2 and done.stderr.startswith("recorder: ") and "folder" in done.stderr

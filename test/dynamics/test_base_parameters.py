@@ -7,11 +7,12 @@ import numpy as np
 import pytest
 from support.robots import (
     GRAVITIES,
+    KINDS,
     MIMICS,
-    MODELS,
     OBLIQUE,
     TOLERANCE_DEPENDENT,
     Truth,
+    every_kind,
     every_model,
     panda_arm,
     ratio,
@@ -88,8 +89,7 @@ def test_the_rank_of_kinova_depends_on_the_tolerance(tolerance, rank):
     assert reproduction(Regressor(robot("kinova")), found, seed=12) <= 1e-10
 
 
-@pytest.mark.slow
-@every_model
+@every_kind
 def test_pivots_by_size_give_as_many_and_the_same_torque(name):
     regressor = Regressor(robot(name))
     found = compute_base_parameters(regressor, pivots="qr")
@@ -186,7 +186,9 @@ def test_columns_that_change_within_any_velocity_are_independent(term, velocity)
 # --- The same answer every time ----------------------------------------------------------------------------------
 
 
-ANOTHER = [(name, 1) for name in MODELS] + [(name, seed) for name in ("panda", "ur5_robot", "z1") for seed in (2, 3)]
+ANOTHER = [(name, 1) for name in (*KINDS, *UNSTEADY)] + [
+    (name, seed) for name in ("panda", "ur5_robot", "z1") for seed in (2, 3)
+]
 
 
 @pytest.mark.parametrize(("name", "seed"), ANOTHER)

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Inverse and forward dynamics from the base parameters alone, against Pinocchio with the full parameters."""
 
-import subprocess
 import sys
 from dataclasses import dataclass, replace
 from functools import cache
@@ -9,6 +8,7 @@ from typing import ClassVar
 
 import numpy as np
 import pytest
+from support.processes import run_program
 from support.robots import (
     MIMICKING,
     MIMICS,
@@ -211,7 +211,7 @@ np.savez(sys.argv[1], **out)
 @pytest.mark.skipif(not COMPILED, reason="numba is not installed: there is nothing to compare with")
 def test_numpy_gives_what_numba_gives(tmp_path):
     command = [sys.executable, "-c", WITHOUT_NUMBA, str(tmp_path / "numpy.npz"), OBLIQUE, MIMICS]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    done = run_program(*command)
     assert (done.returncode, done.stderr) == (0, "")
     with np.load(tmp_path / "numpy.npz") as slow:
         for number, text in enumerate((OBLIQUE, MIMICS)):

@@ -1,15 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """The Kronecker form: its building blocks one by one, then against the compiled regressor and Pinocchio."""
 
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
 import pinocchio
 import pytest
 from scipy.linalg import expm
-from support.robots import GRAVITIES, MIMICS, OBLIQUE, Truth, every_model, ratio, robot
+from support.processes import run_python
+from support.robots import GRAVITIES, MIMICS, OBLIQUE, Truth, every_kind, ratio, robot
 
 from robot_dyn_id import parameters
 from robot_dyn_id.dynamics import kronecker
@@ -126,14 +125,14 @@ def kronecker_mass(model, motion, parameters):
     return np.array([kronecker.mass_regressor(model, q) @ parameters for q in motion.q.T])
 
 
-@every_model
+@every_kind
 def test_the_kronecker_form_is_the_compiled_regressor(name):
     model = robot(name)
     motion = draw_random_motion(model, 2, seed=6)
     assert ratio(kronecker_regressor(model, motion), Regressor(model).dense(motion).transpose(2, 1, 0)) <= 1e-10
 
 
-@every_model
+@every_kind
 def test_equation_26_is_pinocchios_mass_matrix(name):
     model = robot(name)
     motion = draw_random_motion(model, 1, seed=7)
@@ -178,7 +177,7 @@ PARTS = sorted(path.stem for path in Path(parameters.__file__).parent.glob("*.py
 
 def test_the_reference_shares_nothing_with_what_it_is_held_against():
     script = "import sys, robot_dyn_id.dynamics.kronecker; print(*sorted(m for m in sys.modules if m.startswith('robot_dyn_id.')))"
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    done = run_python(script, check=True)
     assert set(done.stdout.split()) - {"robot_dyn_id._built_for"} == {
         f"robot_dyn_id.{name}"
         for name in (

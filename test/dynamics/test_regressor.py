@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """The regressor against Pinocchio on every published model, and the layouts that estimators read it in."""
 
-import subprocess
 import sys
 
 import numpy as np
 import pytest
+from support.processes import run_program
 from support.robots import (
     GRAVITIES,
     MIMICKING,
@@ -206,7 +206,7 @@ def test_numpy_gives_what_numba_gives(tmp_path):
         sources[name] = str(file)
     words = [word for pair in sources.items() for word in pair]
     command = [sys.executable, "-c", WITHOUT_NUMBA, str(tmp_path / "numpy.npz"), *words]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    done = run_program(*command)
     assert done.returncode == 0, done.stderr
     from robot_dyn_id.dynamics.base_parameters import compute_base_parameters
 

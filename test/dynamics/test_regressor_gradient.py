@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """The regressor's reverse mode against Pinocchio's analytical derivatives and against finite differences."""
 
-import subprocess
 import sys
 
 import numpy as np
 import pinocchio
 import pytest
+from support.processes import run_program
 from support.regressor_gradients import SMALL, compared, everywhere, gradient, model_of, with_terms
 from support.robots import GRAVITIES, URDFS, Truth, every_model, panda_arm, ratio, robot
 
@@ -140,7 +140,7 @@ def test_numpy_gives_what_numba_gives(tmp_path, request):
     names, file = ("ur5_robot", "tiago_pro", "solo12", *SMALL), tmp_path / "numpy.npz"
     assert all(name in URDFS or name in SMALL for name in names)
     command = [sys.executable, "-c", WITHOUT_NUMBA, str(file), *names]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=request.path.parents[1])
+    done = run_program(*command, cwd=request.path.parents[1])
     assert done.returncode == 0, done.stderr
     with np.load(file) as slow:
         for name, fast in compared(names).items():

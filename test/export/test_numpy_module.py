@@ -2,14 +2,13 @@
 """The exported Python module: NumPy alone, and the torques of `Dynamics`."""
 
 import ast
-import subprocess
-import sys
 
 import numpy as np
 import pytest
 from support.altered import altered
 from support.compiled_models import ROBOTS, STATES, path
 from support.given_parameters import parameter_set
+from support.processes import run_python
 from support.robots import OBLIQUE, ratio
 
 from robot_dyn_id.cli import main
@@ -101,7 +100,7 @@ def test_the_command_writes_a_module_that_runs_alone(tmp_path, capfd):
     assert main(["export", *options, "--format", "python"]) == 0
     capfd.readouterr()
     program = "import arm_model; print(*arm_model.gravity([0.1, 0.2, 0.3, 0.4]).tolist())"
-    done = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, check=True)
+    done = run_python(program, cwd=tmp_path, check=True)
     expected = Dynamics.from_parameters(parameters).gravity(np.array([0.1, 0.2, 0.3, 0.4]))
     np.testing.assert_allclose([float(word) for word in done.stdout.split()], expected, rtol=1e-12, atol=1e-12)
 

@@ -10,6 +10,7 @@ import pytest
 from support.altered import altered, scaled
 from support.compiled_models import ROBOTS, STATES, expected, path, run
 from support.given_parameters import parameter_set
+from support.processes import HANG_S, run_program
 from support.robots import MIMICS, OBLIQUE, URDFS
 
 from robot_dyn_id.dynamics.compensation import DriverCompensation
@@ -189,7 +190,7 @@ def test_hostile_sets_are_refused_as_in_python(program, tmp_path):
         hostile_file(file, name)
         with pytest.raises(RobotDynIdError) as python:
             Regressor.from_parameters(read_parameters(file))
-        done = subprocess.run([str(program), str(file)], capture_output=True, text=True, check=False, timeout=60)
+        done = run_program(program, file)
         for reader, reported in (("Python", str(python.value)), ("C++", done.stderr if done.returncode == 1 else "")):
             if not reported or not re.search(reason, reported):
                 differences.append(f"{name}: {reader} reports {reported[:200]!r}, not {reason!r}")
@@ -221,7 +222,7 @@ def test_a_robot_is_commanded_as_in_python(case, program, tmp_path):
     (tmp_path / "robot.urdf").write_text(robot)
     write_parameters(tmp_path / "parameters.yaml", parameters)
     words = [str(program), str(tmp_path / "parameters.yaml"), str(tmp_path / "robot.urdf")]
-    done = subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False, timeout=60)
+    done = subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False, timeout=HANG_S)
     reported = ""
     try:
         dynamics = make_usable_dynamics(parameters, robot, parameters.robot.joint_names, False)

@@ -113,7 +113,7 @@ def test_a_header_that_states_another_size_is_refused(factor):
         parse_factor(content.getvalue(), "factor.npz")
 
 
-def test_damaged_files_are_refused(tmp_path, factor):
+def test_damaged_files_are_refused(factor):
     good = encode_factor(factor)
     header = np.frombuffer(json.dumps({"format": "robot_dyn_id factor", "format_version": 99}).encode(), dtype=np.uint8)
     wrong = [

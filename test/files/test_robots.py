@@ -56,7 +56,7 @@ def test_the_joints_are_those_of_the_published_robot(name):
 def test_a_motion_of_a_published_robot_is_within_its_limits(name):
     settings, model = limited(name)
     task = make_design_task(settings, model, Regressor(model))
-    search = SearchEffort(draws=4, starts=1, finished=1, steps=4)
+    search = SearchEffort(draws=1, starts=1, finished=1, steps=1)
     found = design(task.problem, OPTIMIZERS["gradient"], 1, search)
     assert found.feasible and task.collision_check != "not_checked"
     t = np.linspace(0.0, found.excitation.duration, 2001)

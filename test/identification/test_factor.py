@@ -69,7 +69,7 @@ def test_other_options_are_refused_and_named(recordings, factors):
         Factor.merged([factors[0], other])
 
 
-def test_another_robot_is_refused(recordings, factors):
+def test_another_robot_is_refused(factors):
     other = Simulated(ARM.text.replace('name="l3"', 'name="tip"').replace('link="l3"', 'link="tip"'))
     with pytest.raises(InputError, match="another robot"):
         Factor.merged([factors[0], factor_of([other.record(3, 8.0)], arm=other)])

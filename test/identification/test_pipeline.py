@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy.interpolate import CubicSpline
 from support.parameter_sets import assert_same
-from support.simulated import ARM, GRIPPER, LIFT, TERMS, Simulated, at_chunk_size, changed, estimator_of
+from support.simulated import ARM, GRIPPER, LIFT, SMALL, TERMS, Simulated, at_chunk_size, changed, estimator_of
 
 from robot_dyn_id.data.chunk import Chunk
 from robot_dyn_id.data.recording import ArrayRecording
@@ -23,6 +23,7 @@ from robot_dyn_id.identification.prediction.prediction import predict_recording
 from robot_dyn_id.identification.settings import Settings
 from robot_dyn_id.identification.validation.holdout import find_held_out_method, split
 from robot_dyn_id.model.robot import RobotModel
+from robot_dyn_id.report.summary import summarize_identification
 from robot_dyn_id.signals.cleaning import Drive
 
 JOINTS = ("shoulder", "elbow", "wrist")
@@ -137,6 +138,9 @@ def test_the_truth_is_recovered_within_its_sigmas(robot, recording, estimator):
     result = run(robot, recording, settings=Settings(estimator=estimator_of(estimator), period=10.0))
     assert_recovered(robot, result)
     assert result.parameters.provenance.estimator == estimator
+    summary = summarize_identification(result, "parameters.yaml")
+    assert bool(summary["regularized_towards"]) == bool(result.estimate.regularized_towards)
+    assert len(summary["constants"]) == (3 if estimator in ("separable", "map_constants", "lm", *SMALL) else 0)
 
 
 def test_a_result_carries_parameters_evaluation_and_data(robot, recording, identified):
@@ -210,7 +214,7 @@ def test_a_parameter_set_is_self_contained_for_prediction(name, tmp_path):
 
 
 @pytest.mark.slow
-def test_a_held_joint_held_elsewhere_is_another_robot(robot):
+def test_a_held_joint_held_elsewhere_is_another_robot():
     options = {"joints": ("shoulder", "wrist"), "held": {"elbow": 0.7}}
     recording = Simulated(ARM, **options).record(duration=40.0)
     model = RobotModel.from_urdf(ARM, options["joints"], {"elbow": -0.7})
@@ -308,7 +312,7 @@ def test_validate_gives_the_figures_of_the_identification(robot, noise):
 
 
 @pytest.mark.slow
-def test_late_efforts_are_moved_to_the_motion_in_validate(robot, recording, identified):
+def test_late_efforts_are_moved_to_the_motion_in_validate(recording, identified):
     """Validation compensates a delay as identification does, and reports it."""
     punctual = validate([recording], identified.parameters, Settings())
     late = changed(recording, tau=CubicSpline(recording.samples.t + 0.08, recording.samples.tau)(recording.samples.t))
@@ -317,7 +321,7 @@ def test_late_efforts_are_moved_to_the_motion_in_validate(robot, recording, iden
     assert evaluation.held_out.all_joints_nrmse < 1.2 * punctual.held_out.all_joints_nrmse
 
 
-def test_a_wrong_model_is_judged_bad(robot, recording, identified):
+def test_a_wrong_model_is_judged_bad(recording, identified):
     wrong = replace_values(identified.parameters, -identified.parameters.estimate.values)
     evaluation = validate([recording], wrong, Settings())
     assert evaluation.verdict.word == "bad"

@@ -1,19 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """The small form of the fault suite (`make soak` is the large one): it finds faults, and finds none in the package."""
 
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from support.processes import run_program, run_python
 
 ROOT = Path(__file__).resolve().parents[2]
 BENCHMARKS = ROOT / "benchmarks"
-
-
-def python(*words, timeout=300.0):
-    words = [sys.executable, *map(str, words)]
-    return subprocess.run(words, cwd=BENCHMARKS, capture_output=True, text=True, timeout=timeout, check=False)
 
 
 HARMFUL = """
@@ -48,7 +43,7 @@ for number, text in sorted(broken.items()):
 
 
 def test_the_fuzzer_detects_every_kind_of_harm(tmp_path):
-    done = python("-c", HARMFUL, tmp_path)
+    done = run_python(HARMFUL, tmp_path, cwd=BENCHMARKS)
     assert done.stdout.splitlines() == [
         "12 4 BROKEN",
         "2 ValueError in <string>:10: 'undeclared'",
@@ -60,7 +55,7 @@ def test_the_fuzzer_detects_every_kind_of_harm(tmp_path):
 
 @pytest.mark.slow
 def test_mutated_files_and_messages_cause_declared_errors_only():
-    done = python("-m", "faults.fuzz", "--cases", 40)
+    done = run_program(sys.executable, "-m", "faults.fuzz", "--cases", 40, cwd=BENCHMARKS)
     assert done.returncode == 0, done.stdout + done.stderr[-2000:]
 
 
@@ -111,12 +106,3 @@ def test_a_full_disk_ends_the_motion_and_no_node(world, tmp_path):
     from faults import disks
 
     kept(disks.run(world, tmp_path, 1, ["disk full while recording"]))
-
-
-@pytest.mark.slow
-def test_all_nodes_in_motion_with_flat_memory(world, tmp_path):
-    from faults import endurance
-
-    motion, *nodes = endurance.memory(world, tmp_path, 12.0, rate=100.0)
-    kept(nodes)
-    assert motion.promise == "the arm moves"  # which a busy computer does not keep

@@ -13,6 +13,7 @@ from types import SimpleNamespace
 
 import pytest
 import yaml
+from support.processes import HANG_S
 
 from robot_dyn_id.errors import InputError, UsageError
 from robot_dyn_id.estimators import Consistent
@@ -270,7 +271,7 @@ def launch(path, *arguments):
 @genuine
 def test_the_exit_code_of_a_launch_is_that_of_a_node_that_failed():
     with launch(ROOT / "launch" / "record.launch.py", "bag:=/proc/none") as process:
-        output = process.communicate(timeout=60)[0]
+        output = process.communicate(timeout=HANG_S)[0]
     assert process.returncode == 1
     assert "recorder: /proc/none: cannot be created" in output
     assert "recorder-1 has failed with exit code 3" in output
@@ -281,7 +282,7 @@ def test_a_launch_that_is_interrupted_has_not_failed(tmp_path):
     with launch(ROOT / "launch" / "record.launch.py", f"bag:={tmp_path / 'bag'}") as process:
         output = [next(line for line in process.stdout if "recording joint_states" in line)]
         process.send_signal(signal.SIGINT)
-        output += process.communicate(timeout=60)[0].splitlines()
+        output += process.communicate(timeout=HANG_S)[0].splitlines()
     assert process.returncode == 0, output
 
 
@@ -291,7 +292,7 @@ def test_a_node_that_is_interrupted_before_its_launch_has_not_failed(tmp_path):
         started = next(line for line in process.stdout if "process started with pid" in line)
         time.sleep(0.1)  # Python has started and still loads the node
         os.kill(int(started.split("[")[-1].split("]")[0]), signal.SIGINT)
-        output = process.communicate(timeout=60)[0]
+        output = process.communicate(timeout=HANG_S)[0]
     assert "Caught exception" not in output
     assert process.returncode == 0, output
 
@@ -309,7 +310,7 @@ def readable(path, words):
 def test_a_truth_value_that_is_none_ends_the_launch_before_any_node(given, monkeypatch):
     monkeypatch.setenv("LAUNCHED_BY", name := f"test_{os.getpid()}_{given}")
     with launch(ROOT / "launch" / "simulation.launch.py", given) as process:
-        output = process.communicate(timeout=60)[0]
+        output = process.communicate(timeout=HANG_S)[0]
     assert process.returncode == 1
     assert f"{given}: " in output
     assert not [path for path in Path("/proc").glob("[0-9]*/environ") if readable(path, f"LAUNCHED_BY={name}")]

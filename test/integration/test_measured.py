@@ -5,7 +5,6 @@ The recordings are public: the Franka arm's from unisa-acg/inverse-dynamics-solv
 the TIAGo's from thanhndv212/figaroh-examples (commit c0b5c7f0fda1, Apache-2.0).
 """
 
-import json
 import os
 from functools import cache
 from pathlib import Path
@@ -14,8 +13,8 @@ import numpy as np
 import pytest
 from scipy.interpolate import CubicSpline
 from scipy.signal import butter, filtfilt, sosfiltfilt
+from support.commands import run_here
 
-from robot_dyn_id.cli import main
 from robot_dyn_id.files.parameters import read_parameters
 
 DATA = os.environ.get("ROBOT_DYN_ID_DATA")
@@ -54,13 +53,6 @@ def measured(name):
     return str(path)
 
 
-def command(capfd, *words):
-    """Answer of a command with --json."""
-    code = main([*map(str, words), "--json"])
-    out = capfd.readouterr().out
-    return code, json.loads(out)
-
-
 def independent_nrmse(predicted, measured_file, cutoff, edge):
     """Prediction at its own stamps against the measured torque, resampled to 100 Hz and low-passed, edges cut.
 
@@ -94,7 +86,7 @@ def test_franka_from_the_bag_itself(folder, capfd):
     robot = measured("fer_unisa_bag/model.urdf")
     bag, held_out = (measured(f"fer_unisa_bag/{name}") for name in ("panda_exciting_trajectory.db3", "val_16_24s.npz"))
     words = ("identify", bag, "--robot", robot, "--out", folder / "fer", "--train-range", 0, 16)
-    code, answer = command(capfd, *words, *LEAST_SQUARES)
+    code, answer = run_here(capfd, *words, *LEAST_SQUARES)
     assert code == 0
     assert answer["verdict"] in ("good", "suspect")
     assert answer["mass_matrix_indefinite"] > 0.5  # 16 s of slow motion do not excite all inertias
@@ -108,7 +100,7 @@ def test_franka_from_the_bag_itself(folder, capfd):
 
     predicted = folder / "fer.npz"
     parameters = ("--parameters", folder / "fer" / "parameters.yaml")
-    code, _ = command(capfd, "predict", held_out, "--robot", robot, *parameters, "--out", predicted)
+    code, _ = run_here(capfd, "predict", held_out, "--robot", robot, *parameters, "--out", predicted)
     assert code == 0
     joints, together = independent_nrmse(predicted, held_out, 5.0, 0.5)
     print("independent", joints, together)
@@ -124,7 +116,7 @@ def test_tiago_from_motor_currents(folder, capfd):
     config = folder / "tiago.yaml"
     lines = [f"  {name}: {{gain: {gain}, sign: {sign}}}" for name, (gain, sign) in GAINS.items()]
     config.write_text("\n".join(["joints:", *lines, ""]))
-    code, answer = command(
+    code, answer = run_here(
         capfd,
         "identify",
         train,
@@ -157,7 +149,7 @@ def test_tiago_from_motor_currents(folder, capfd):
 
     predicted = folder / "tiago.npz"
     where = ("--parameters", folder / "tiago" / "parameters.yaml")
-    code, _ = command(capfd, "predict", held_out, "--robot", robot, *where, "--out", predicted)
+    code, _ = run_here(capfd, "predict", held_out, "--robot", robot, *where, "--out", predicted)
     assert code == 0
     joints, together = independent_nrmse(predicted, held_out, 4.0, 0.4)
     print("independent", joints, together)
@@ -180,13 +172,13 @@ def test_the_plain_command_predicts_what_it_was_not_trained_on(name, tmp_path, c
     robot = measured(f"{where}/model.urdf")
     data = [measured(f"{where}/{file}.npz") for file in trained]
     options = [measured(f"{where}/{word}") if word.endswith(".urdf") else word for word in options]
-    code, answer = command(capfd, "identify", *data, "--robot", robot, "--out", tmp_path / "run", *options)
+    code, answer = run_here(capfd, "identify", *data, "--robot", robot, "--out", tmp_path / "run", *options)
     assert code == 0
     assert answer["held_out"]["method"] == "cross_validation"
     assert answer["physically_consistent"]
     assert answer["mass_matrix_indefinite"] == 0.0
     words = ("--robot", robot, "--parameters", tmp_path / "run/parameters.yaml", "--out", tmp_path / "predicted.npz")
-    code, _ = command(capfd, "predict", measured(f"{where}/{held_out}.npz"), *words)
+    code, _ = run_here(capfd, "predict", measured(f"{where}/{held_out}.npz"), *words)
     assert code == 0
     ours, theirs = np.load(tmp_path / "predicted.npz"), np.load(measured(f"{where}/{held_out}.npz"))
     order = [list(ours["joint_names"]).index(joint) for joint in theirs["joint_names"]]

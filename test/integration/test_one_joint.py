@@ -15,7 +15,6 @@ from robot_dyn_id.excitation import draw_random_fourier
 from robot_dyn_id.model.robot import RobotModel
 
 AXIS = {"revolute": "0 1 0", "continuous": "0 1 0", "prismatic": "0 0 1"}
-LOAD = {"revolute": 3.0, "prismatic": 1.5}
 
 
 def text_of(kind):

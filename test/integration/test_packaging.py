@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 import yaml
 from support.given_parameters import parameter_set
+from support.processes import run_program
 from support.simulated import ARM
 
 import robot_dyn_id
@@ -171,7 +172,8 @@ def test_the_workspace_is_imported():
 
 @pytest.mark.slow
 def test_colcon_builds_and_tests_the_same_tree(tmp_path):
-    """But for most of its interfaces, which the environment of the tests was built with: compiling all takes a minute."""
+    """But for most of its interfaces, which the environment of the tests was built with, and without optimization:
+    compiling all takes a minute."""
     if COLCON is None:
         pytest.skip("colcon is not installed")
     source = tmp_path / "robot_dyn_id"
@@ -185,7 +187,8 @@ def test_colcon_builds_and_tests_the_same_tree(tmp_path):
     (source / "test/test_probe.py").write_text(PROBE.format(installed=str(installed)))
     shell = environment()
 
-    run(COLCON, "build", "--cmake-args", f"-DPython3_EXECUTABLE={sys.executable}", cwd=tmp_path, env=shell)
+    options = (f"-DPython3_EXECUTABLE={sys.executable}", "-DCMAKE_BUILD_TYPE=Debug")
+    run(COLCON, "build", "--cmake-args", *options, cwd=tmp_path, env=shell)
     run(COLCON, "test", "--return-code-on-test-failure", cwd=tmp_path, env=shell)
 
     assert "1 test, 0 errors, 0 failures" in run(COLCON, "test-result", "--all", cwd=tmp_path, env=shell)
@@ -206,7 +209,7 @@ def first_import(folder, built_for, **variables):
     shell = {name: value for name, value in os.environ.items() if name not in ("ROS_VERSION", "ROS_DISTRO")}
     command = [sys.executable, "-c", "import robot_dyn_id"]
     shell.update(variables)
-    return subprocess.run(command, cwd=folder, env=shell, capture_output=True, text=True, check=True).stderr
+    return run_program(*command, cwd=folder, env=shell, check=True).stderr
 
 
 def test_a_package_of_the_sourced_distribution_is_silent(tmp_path):
@@ -315,7 +318,7 @@ def test_both_distributions_run_the_same_packages():
 def test_pip_refuses_an_unknown_distribution_in_one_line():
     command = [sys.executable, "setup.py", "--version"]
     shell = {**os.environ, "ROS_DISTRO": "atlantis"}
-    done = subprocess.run(command, cwd=ROOT, env=shell, capture_output=True, text=True, check=False)
+    done = run_program(*command, cwd=ROOT, env=shell)
     assert done.returncode != 0
     assert re.fullmatch(r"ROS_DISTRO=atlantis: .*jazzy, kilted.*\n", done.stderr)
 

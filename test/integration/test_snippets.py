@@ -13,6 +13,7 @@ from snippets import NEEDS, RUN_LANGUAGES, SHOWN_LANGUAGES, snippets_of
 from support.snippet_folder import EXTRAS, prepare
 
 from robot_dyn_id.cli import main
+from robot_dyn_id.excitation.design.optimizers import SearchEffort
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = sorted(
@@ -74,12 +75,14 @@ def run_script(words):
 @pytest.mark.slow
 @pytest.mark.parametrize("page", RUNNING, ids=name_of)
 def test_snippets_of_a_page_run_in_their_order(page, prepared, tmp_path, monkeypatch, capsys):
+    """Designs by a small search."""
     folder = tmp_path / "folder"
     shutil.copytree(prepared, folder, symlinks=True)
     if name_of(page) in EXTRAS:
         EXTRAS[name_of(page)](folder)
     monkeypatch.chdir(folder)
     monkeypatch.syspath_prepend(folder)
+    monkeypatch.setattr(SearchEffort.__init__, "__defaults__", (10, 1, 1, 10, *SearchEffort.__init__.__defaults__[4:]))
     names = {"__name__": "snippet"}
     for snippet in snippets_of(page):
         if not snippet.runs:

@@ -2,11 +2,10 @@
 """Machine code on disk follows every file that a kernel is made of."""
 
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from support.processes import run_python
 
 from robot_dyn_id.kernels import compiled
 
@@ -21,9 +20,7 @@ RUN = (
 
 
 def run(folder):
-    done = subprocess.run(
-        [sys.executable, "-c", RUN], cwd=folder, capture_output=True, text=True, check=True, timeout=120
-    )
+    done = run_python(RUN, cwd=folder, check=True)
     value, hits, kept = done.stdout.split()
     return float(value), int(hits), kept == "True"
 

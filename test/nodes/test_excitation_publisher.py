@@ -83,9 +83,8 @@ def test_it_moves_only_on_request_and_then_through_the_whole_excitation(world, h
     assert max(abs(error) for status in cell.statuses for error in status.tracking_error) < 0.05
 
 
-@HORIZONS
-def test_it_returns_to_where_it_stood(world, horizon):
-    cell = ready(world, horizon=horizon, return_to_start="true").running()
+def test_it_returns_to_where_it_stood(world):
+    cell = ready(world, return_to_start="true").running()
     world.until(lambda: cell.reason == "returning to the initial configuration")
     assert (cell.state, cell.statuses[-1].elapsed) == (Status.RUNNING, 2.0)
     assert np.abs(cell.follower.q - START).max() > 0.05
@@ -128,7 +127,7 @@ def test_the_robot_follows_pieces_as_it_follows_the_whole_motion(world):
     history = [(t + steady - command.begin.steady, q, dq) for t, q, dq in cell.follower.history]
     moved = [(t, q, dq) for t, q, dq in history if 0.05 < t < command.trajectory.duration]
     t = np.array([t for t, _, _ in moved])
-    assert len(t) > 200
+    assert len(t) > 200  # of 500: a busy computer leaves out some
     q, dq, _, _ = command.trajectory.evaluate(t)
     # the time of a joint state is that of the test, some milliseconds later than the follower's own
     late = np.abs(np.array([q for _, q, _ in moved]) - q.T) / (np.abs(dq.T) + 0.02)
@@ -218,11 +217,12 @@ def test_a_dry_run_shows_the_motion_and_commands_nothing(world, file):
     assert world.probe.count_publishers("joint_trajectory_controller/joint_trajectory") == 0
 
 
-@pytest.mark.parametrize("form", [form for form in FORMS if form != "sequential_sine"])  # see above
-def test_every_form_is_executed(world, form):
-    cell = ready(world, form=form, period=1.0, periods=1, blend=0.4, amplitude_share=0.2, rate=200.0)
-    cell.running(progress=0.0).until(Status.DONE)
-    assert max(abs(error) for status in cell.statuses for error in status.tracking_error) < 0.05
+@pytest.mark.parametrize("form", FORMS)
+def test_every_form_can_be_executed(form):
+    demand = {"form": form, "period": 1.0, "periods": 1, "blend": 0.4, "amplitude_share": 0.2, "rate": 200.0}
+    plan = make_plan(RobotModel.from_file(ARM), ExcitationSettings(**demand, acceleration=(ACCELERATION,)))
+    _, dq, _, _ = plan.excitation.evaluate(np.linspace(0.0, plan.excitation.duration, 1000))
+    assert dq.any() and (np.abs(dq).max(axis=1) <= plan.limits.velocity * 1.001).all()
 
 
 def test_only_a_new_model_of_this_robot_starts_the_next_run(world, tmp_path):
@@ -317,23 +317,9 @@ def test_a_pause_brakes_and_goes_on_from_where_it_was(world, horizon):
 # --- when in doubt -----------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("fault", "horizon"),
-    [
-        ("silence", HORIZON_S),
-        ("silence", 0.0),
-        ("frozen stamps", 0.0),
-        ("NaN", HORIZON_S),
-        ("tracking error x 3", HORIZON_S),
-        ("tracking error x 3", 0.0),
-        ("velocity", HORIZON_S),
-        ("effort", 0.0),
-        ("a joint is missing", HORIZON_S),
-        ("lengths", 0.0),
-    ],
-)
-def test_every_fault_stops_within_200_ms_and_rests_within_v_over_a(world, horizon, fault):
-    """After the timeout, where the fault is that nothing new comes."""
+@pytest.mark.parametrize(("fault", "horizon"), list(zip(FAULTS, (HORIZON_S, 0.0) * 3, strict=True)))
+def test_faults_of_every_channel_stop_within_200_ms_and_rest_within_v_over_a(world, horizon, fault):
+    """After the timeout, where nothing new comes; all faults in all phases: `excitation/execution/test_supervision.py`."""
     cell = ready(world, horizon=horizon)
     inject, words = FAULTS[fault]
     cell.running()
@@ -381,16 +367,6 @@ def test_a_second_commander_is_refused(world):
     cell.until(Status.READY)
 
 
-def test_without_joint_states_it_waits_and_says_so(world):
-    cell = ready(world)
-    cell.follower.speak = False
-    cell.until(Status.WAITING)
-    assert "no joint states for" in cell.reason
-    assert not cell.call("start").success
-    cell.follower.speak = True
-    cell.until(Status.READY)
-
-
 def test_without_efforts_it_does_not_move_and_says_so_before(world):
     def without(message):
         message.effort = [math.nan if name in ("joint2", "joint5") else 0.0 for name in message.name]
@@ -434,15 +410,6 @@ def test_the_status_names_its_node_and_what_the_motion_was_good_for(world):
     cell.follower.disturb = lambda message: message
     world.until(lambda: cell.call("start").success, what="another start")
     world.until(lambda: not cell.statuses[-1].complete)
-
-
-def test_a_robot_outside_its_limits_is_not_moved(world):
-    cell = ready(world)
-    cell.follower.q = np.array([0.1, 2.5, 0.1, 0.1, 0.1, 0.1, 0.1])
-    world.until(lambda: cell.node._session.supervisor.feedback.position[1] == 2.5)
-    answer = cell.call("start")
-    assert answer.message == "joint joint2: the robot is at 2.5 rad, outside its limits -1.9 to 1.9"
-    assert cell.follower.received == []
 
 
 # --- time --------------------------------------------------------------------------------------------------------
@@ -500,8 +467,7 @@ class TwoClocks(Node):
             topic.publish(message)
 
 
-@HORIZONS
-@pytest.mark.parametrize("ahead", [10.0, 2e9, -10.0])
+@pytest.mark.parametrize(("ahead", "horizon"), [(10.0, HORIZON_S), (2e9, 0.0), (-10.0, HORIZON_S)])
 def test_a_clock_that_jumps_leaves_a_robot_at_rest_within_the_time_of_braking(world, ahead, horizon):
     """Measured on its joint states, from the jump on."""
     clock, times = world.add(TwoClocks), ("-p", "use_sim_time:=true")
@@ -892,14 +858,6 @@ def test_the_longest_motion_in_one_message_is_read_by_the_nodes_of_this_package(
     points = TrajectoryPoints(0.01 * np.arange(most), zeros, zeros.copy(), zeros.copy())
     data = serialize_message(TrajectoryMessage(names).fill(points))
     assert 0.7 * find_most_bytes(JointTrajectory) < len(data) <= find_most_bytes(JointTrajectory)
-
-
-def test_a_motion_that_is_too_long_for_one_message_is_refused():
-    arm = RobotModel.from_file(ARM)
-    long = {"period": 10.0, "amplitude_share": 0.3, "horizon": 0.0}
-    make_plan(arm, ExcitationSettings(**long, periods=36))
-    with pytest.raises(UsageError, match=r"trajectory of 380 s has 38000 points at 100 Hz, more than 36\d{3}"):
-        make_plan(arm, ExcitationSettings(**long, periods=38))
 
 
 def test_values_of_joints_go_by_the_order_in_which_the_joints_are_given():

@@ -6,6 +6,7 @@ import time
 
 import numpy as np
 import pytest
+from support.processes import HANG_S
 from support.ros_world import ros_arguments
 
 pytest.importorskip("rclpy", reason="rclpy is not installed: no ROS 2 here")
@@ -84,15 +85,15 @@ def test_bytes_that_are_no_set_are_refused_input(name):
 
 def test_an_arm_is_held_while_another_model_is_prepared(world, tmp_path, monkeypatch):
     """Prepared is the other model when 100 more efforts by the one in use have been heard: never, if it halts them."""
-    scene = Scene(world, tmp_path, control="effort", effort_timeout="1.0", brakes="true")
-    controller = world.add(ComputedTorqueController, *ros_arguments(timeout="0.2"))
+    scene = Scene(world, tmp_path, control="effort", effort_timeout="4.0", brakes="true")
+    controller = world.add(ComputedTorqueController, *ros_arguments(timeout="4.0"))
     scene.parameters.publish(message())
     world.until(lambda: scene.logged("commands efforts by gravity_compensation"), what="controller")
     world.until(lambda: scene.efforts_heard, what="efforts")
     used, prepared = controller._law.dynamics, []
 
     def slow(*arguments, **options):
-        begin, end = len(scene.efforts_heard), time.monotonic() + 30.0
+        begin, end = len(scene.efforts_heard), time.monotonic() + 0.5 * HANG_S
         while len(scene.efforts_heard) < begin + 100 and time.monotonic() < end:
             time.sleep(0.01)
         prepared.append(len(scene.efforts_heard) - begin)
@@ -106,11 +107,11 @@ def test_an_arm_is_held_while_another_model_is_prepared(world, tmp_path, monkeyp
 
 def test_hostile_sets_move_nothing_and_end_no_node(world, tmp_path):
     """Every hostile set against a controller, a monitor and a simulator that run: the model in use stays."""
-    scene = Scene(world, tmp_path, control="effort", effort_timeout="1.0", brakes="true")
+    scene = Scene(world, tmp_path, control="effort", effort_timeout="4.0", brakes="true")
     residuals = world.heard(TorqueResidual, "torque_residual", STREAM)
     controller, monitor = (
-        world.add(ComputedTorqueController, *ros_arguments(timeout="1.0")),
-        world.add(TorqueResidualMonitor),
+        world.add(ComputedTorqueController, *ros_arguments(timeout="4.0")),
+        world.add(TorqueResidualMonitor, *ros_arguments(timeout="60.0")),
     )
     twin = world.add(
         Simulator,

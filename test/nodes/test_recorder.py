@@ -33,8 +33,8 @@ from support.joint_state_source import (
     bytes_on_disk,
     start_recorder,
 )
-from support.processes import child
-from support.ros_world import HANG_S, World
+from support.processes import HANG_S, child
+from support.ros_world import World
 from trajectory_msgs.msg import JointTrajectory
 
 from robot_dyn_id.cli import main
@@ -253,7 +253,7 @@ def test_without_any_message_no_bag_is_left(line, capfd):
 def test_a_recorder_that_is_to_start_and_cannot_ends_with_the_reason(line):
     line.folder.mkdir()
     process = line.process()
-    _, err = process.communicate(timeout=180)
+    _, err = process.communicate(timeout=HANG_S)
     reason = f"{line.folder}: exists, and nothing is overwritten; choose another folder"
     assert (process.returncode, err.splitlines()[-1]) == (3, f"recorder: {reason}")
 

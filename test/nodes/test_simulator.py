@@ -16,7 +16,7 @@ from rcl_interfaces.msg import Log
 from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray, String
-from support.processes import child
+from support.processes import HANG_S, child
 from support.robots import PLANAR3R
 from support.ros_world import ros_arguments
 from support.simulator_scene import DEEP, Commander, seconds, trajectory
@@ -216,13 +216,6 @@ def test_time_runs_faster_than_the_clock_of_the_computer(world):
     assert seconds(clock[-1].clock) > 10.0
 
 
-def test_two_robots_in_two_namespaces_do_not_hear_each_other(world):
-    left, right = Commander(world, namespace="left"), Commander(world, namespace="right")
-    left.trajectories.publish(trajectory(left.names, [0.3, 0.3, 0.3], 0.5))
-    world.until(lambda: np.abs(left.position - 0.3).max() < 1e-3, what="left")
-    assert not np.abs(right.position).any()
-
-
 def test_the_description_is_latched_and_the_same_text(world):
     Commander(world)
     descriptions = world.heard(String, "robot_description", LATCHED)
@@ -308,7 +301,7 @@ def test_control_c_ends_it_while_xacro_expands_its_file(tmp_path):
             time.sleep(0.02)
         time.sleep(0.3)  # into the expression
         process.send_signal(signal.SIGINT)
-        _, err = process.communicate(timeout=180)
+        _, err = process.communicate(timeout=HANG_S)
     assert (process.returncode, err) == (0, "")
 
 
@@ -321,5 +314,5 @@ def test_control_c_ends_it_with_0():
             if "holds its position" in line:
                 break
         process.send_signal(signal.SIGINT)
-        _, err = process.communicate(timeout=180)
+        _, err = process.communicate(timeout=HANG_S)
     assert (process.returncode, err) == (0, "")

@@ -12,7 +12,7 @@ from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 from rclpy.serialization import serialize_message
 from robot_dyn_id.msg import ExternalTorque, IdentificationReport, RecordingStatus, TorqueResidual
 from sensor_msgs.msg import JointState
-from support.ros_world import HANG_S
+from support.processes import HANG_S
 from support.simulator_scene import DEEP
 
 from robot_dyn_id.cli.watch import format_snapshot

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Momentum observer, contact test and wrench on a simulated arm with known external torque."""
 
+from copy import deepcopy
 from functools import cache
 
 import numpy as np
@@ -62,8 +63,7 @@ def test_the_low_pass_is_exact_for_ramps_and_bounded_for_any_gain_and_period(rat
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("make", [identified, presliding])
-@pytest.mark.parametrize("velocity", [True, False], ids=["measured", "derived"])
+@pytest.mark.parametrize(("make", "velocity"), [(identified, True), (identified, False), (presliding, False)])
 def test_the_observer_sees_the_external_torque_and_nothing_else(make, velocity):
     """Presliding states, which follow filtered positions, cost an error while a joint turns round."""
     parameters = make()
@@ -238,13 +238,18 @@ def test_a_weak_contact_is_detected_by_the_lasting_torque():
     assert found[-1].joints == (1,)
 
 
-def learned():
-    """A monitor that has learned from motion with noise, and when."""
+@cache
+def learn():
     t, motion = quiet_motion(22.0)
     monitor = ContactMonitor(identified(), settings=SETTINGS)
     monitor.follow(t, *motion)
     assert monitor.noise is not None, monitor.refusal
     return monitor, t[-1]
+
+
+def learned():
+    """A monitor that has learned from motion with noise, and when."""
+    return deepcopy(learn())
 
 
 def test_contacts_are_detected_soon_and_no_motion_is_taken_for_one():
@@ -295,8 +300,8 @@ def test_the_end_of_a_strong_contact_is_late_by_the_decay_of_the_lasting_torque(
 
 @pytest.mark.parametrize(
     ("begin", "end", "push", "words"),
-    [(15.0, 15.5, 3.0, "disturbance"), (3.0, 6.0, 3.0, "disturbance"), (0.0, 30.0, 1.0, "lasts")],
-    ids=["in the last part", "for three seconds", "all the time"],
+    [(15.0, 15.5, 3.0, "disturbance"), (0.0, 30.0, 1.0, "lasts")],
+    ids=["in the last part", "all the time"],
 )
 def test_a_contact_in_the_learning_is_noticed_and_refused(begin, end, push, words):
     t, motion = quiet_motion(22.0)

@@ -188,7 +188,7 @@ def test_unidentifiable_parameters_give_an_infinite_standard_deviation(arm, para
     assert np.array_equal(np.isinf(residuals[-1].standard_deviation), [False, False, True])
 
 
-def test_an_arm_at_rest_is_not_assessed(arm, parameters):
+def test_an_arm_at_rest_is_not_assessed(parameters):
     monitor = ResidualMonitor(parameters, 10.0, 10.0)
     for k in range(2000):
         if monitor.add(k * 1e-3, np.zeros(3), np.zeros(3), np.full(3, 5.0)):
@@ -211,7 +211,7 @@ def test_efforts_are_those_of_the_drives_that_the_model_was_identified_with(arm,
     np.testing.assert_allclose(monitor.residual().difference, plain.residual().difference, atol=1e-12)
 
 
-def test_the_filters_restart_after_gaps_and_when_time_is_set_back(arm, parameters):
+def test_the_filters_restart_after_gaps_and_when_time_is_set_back(parameters):
     monitor = ResidualMonitor(parameters, 10.0, 10.0)
     rest = np.zeros(3)
     assert [monitor.add(k * 0.01, rest, rest, rest) for k in range(50)][-1]
@@ -260,7 +260,7 @@ def test_a_small_load_is_detected_with_and_without_velocities(arm, parameters, m
     assert monitor.watch.summary == "payload"
 
 
-def test_velocities_that_come_and_go_restart_the_filters(arm, parameters):
+def test_velocities_that_come_and_go_restart_the_filters(parameters):
     monitor, rest = ResidualMonitor(parameters, 10.0, 10.0), np.zeros(3)
     for begin, velocity in ((0.0, rest), (0.5, None), (1.0, rest)):
         settled = [monitor.add(begin + k * 0.01, rest, velocity, rest) for k in range(50)]

@@ -223,7 +223,7 @@ def test_a_change_of_friction_is_attributed_to_its_joint(arm, parameters):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(5, 10))
+@pytest.mark.parametrize("seed", [5, 6])
 def test_tracked_parameters_are_those_of_the_robot_within_their_deviations(arm, parameters, seed):
     """Coulomb friction too: its column passes the low-pass that its torque passes."""
     *_, (_, monitor) = watched(arm, parameters, [], seed)
@@ -264,7 +264,7 @@ def test_no_change_is_reported_during_learning_and_invalid_settings_are_refused(
             WatchSettings(**{name: 0.0})
 
 
-def test_nothing_is_learned_at_rest(arm, parameters):
+def test_nothing_is_learned_at_rest(parameters):
     monitor = ResidualMonitor(parameters, 10.0, 10.0, settings=WatchSettings(quiet=5.0))
     for k in range(1000):
         if monitor.add(k * 0.02, np.zeros(3), np.zeros(3), np.full(3, 5.0)):

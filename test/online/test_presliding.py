@@ -62,15 +62,14 @@ def test_columns_of_elements_are_low_passed_states(arm):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("velocity", [True, False])
-@pytest.mark.parametrize("noise", [0.0, 2e-5])
+@pytest.mark.parametrize(("velocity", "noise"), [(True, 0.0), (False, 2e-5)])
 def test_the_model_fits_its_robot(arm, parameters, velocity, noise):
     monitor, left = residuals(arm, parameters, noise, velocity)
     assert monitor.worse(3.0, 0.05) == ()
     assert np.median(np.abs(left[100:])) < 0.05
 
 
-def test_the_friction_that_can_change_has_few_parameters(arm, parameters):
+def test_the_friction_that_can_change_has_few_parameters(parameters):
     """A change of all dry laws by one level is that of one parameter; the elements are not distinguished."""
     regressor = Regressor.from_parameters(parameters)
     parts = list_parts_of(parameters, regressor)

@@ -1,14 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Methods of quaternion6r, logistic2r and flexible2r on UR5 and Panda through ordinary commands: docs/papers/README.md."""
 
-import json
-
 import numpy as np
 import pytest
+from support.commands import run_here
 from support.robots import URDFS, panda_arm
 from support.simulated import save_npz
 
-from robot_dyn_id.cli import main
 from robot_dyn_id.dynamics.regressor import Motion, Regressor
 from robot_dyn_id.excitation import draw_random_fourier
 from robot_dyn_id.files.trajectory import read_trajectory
@@ -32,13 +30,6 @@ def arms(tmp_path_factory):
         (folder / "joints.yaml").write_text(f"identify: [{', '.join(model.joint_names)}]\n")
         found[name] = model, folder
     return found
-
-
-def answer(capfd, *words):
-    """Exit code and JSON of a command."""
-    capfd.readouterr()
-    code = main([*map(str, words), "--json"])
-    return code, json.loads(capfd.readouterr().out)
 
 
 def record_wrenches(model, folder):
@@ -73,7 +64,7 @@ def test_bodies_from_wrenches(arms, name, hinges, base, capfd):
     record_wrenches(model, folder)
     rest = ("--robot", folder / "arm.urdf", "--config", folder / "joints.yaml", "--principal")
     given = ("--precision", 1e-6, "--out", folder, "--force")
-    code, found = answer(capfd, "chain", folder / "all.npz", *rest, *given)
+    code, found = run_here(capfd, "chain", folder / "all.npz", *rest, *given)
     assert code == 0 and found["independent"] == hinges
     assert 4 * len(model.body_names) - len(found["not_identifiable"]) == hinges
     errors = []
@@ -83,7 +74,7 @@ def test_bodies_from_wrenches(arms, name, hinges, base, capfd):
         entries = zip(body["parameters"].values(), expected, strict=True)
         errors += [(entry[0] - value) / entry[1] for entry, value in entries if entry]
     assert len(errors) == hinges and np.sqrt(np.mean(np.square(errors))) == pytest.approx(1.0, abs=0.4)
-    code, found = answer(capfd, "chain", folder / "base.npz", *rest, *given)
+    code, found = run_here(capfd, "chain", folder / "base.npz", *rest, *given)
     assert code == 0
     assert (found["independent"], 4 * len(model.body_names) - len(found["not_identifiable"])) == base
 
@@ -100,21 +91,20 @@ def test_steps_of_flexible_joints_are_planned(arms, name, count, capfd):
         config.write_text(
             f"identify: [{', '.join(model.joint_names)}]\nflexible: {{scaling: {scaling}, joints: {{{joints}}}}}\n"
         )
-        code, found = answer(capfd, "flexible", "--plan", "--robot", folder / "arm.urdf", "--config", config)
+        code, found = run_here(capfd, "flexible", "--plan", "--robot", folder / "arm.urdf", "--config", config)
         assert code == 0 and not found["plan"]["unidentifiable"]
         steps[scaling] = found["plan"]["steps"]
     assert [len(steps[scaling]) for scaling in ("none", "columns")] == [count, 1]
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["ur5", "panda"])
-def test_logistic_strokes_are_designed(arms, name, capfd):
+def test_logistic_strokes_are_designed(arms, capfd):
     """One joint after the other, up and down; exit code 1, as collisions are not checked."""
-    _, folder = arms[name]
+    _, folder = arms["panda"]
     demands = folder / "demands.yaml"
     demands.write_text("period: 4.0\nclearance: 0.0\nsearch: {draws: 1, starts: 1, finished: 1, steps: 1}\n")
     words = ("--robot", folder / "arm.urdf", "--form", "logistic", "--design", demands)
-    code, found = answer(capfd, "design", *words, "--config", folder / "joints.yaml", "--out", folder / "motion")
+    code, found = run_here(capfd, "design", *words, "--config", folder / "joints.yaml", "--out", folder / "motion")
     assert code == 1 and found["collision_check"] == "not_checked"
     assert found["condition_number"]["value"] < 20.0
     motion = read_trajectory(found["trajectory_file"]).excitation

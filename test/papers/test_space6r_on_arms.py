@@ -1,32 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
 """The method of the space manipulator's paper on other arms through ordinary commands; see docs/papers/README.md."""
 
-import json
-
 import numpy as np
 import pytest
-from support.robots import URDFS, panda_arm
+from support.commands import run_here
+from support.robots import panda_arm
 from support.simulated import save_npz
 
-from robot_dyn_id.cli import main
 from robot_dyn_id.dynamics.regressor import Regressor
 from robot_dyn_id.excitation import MotionLimits, draw_random_fourier
 from robot_dyn_id.files.parameters import read_parameters
 from robot_dyn_id.files.shared import find_shared_file
 from robot_dyn_id.files.term_values import read_term_values
 from robot_dyn_id.files.trajectory import StoredExcitation, write_trajectory
-from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.simulation.sensors import Sensors, sample_times, simulate_recording
 
 VELOCITY = 0.06
 TERMS = f"""improved_stribeck: {{stribeck_velocity: {VELOCITY}, fci: 6.0, dfi: 3.0, kva: 5.0, kvb: 0.2, kvc: 0.3}}
 rotor_inertia: {{Ir: 0.4}}
 """
-
-
-def arm(name):
-    """A published arm without its hand."""
-    return panda_arm() if name == "panda" else RobotModel.from_file(URDFS["ur5_robot"])
 
 
 def files(folder, model):
@@ -48,21 +40,13 @@ def files(folder, model):
     write_trajectory(folder / "trajectory.yaml", stored)
 
 
-def answer(capfd, *words):
-    """JSON that a command prints."""
-    capfd.readouterr()
-    code = main([*map(str, words), "--json"])
-    return code, json.loads(capfd.readouterr().out)
-
-
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["ur5", "panda"])
-def test_identified_stribeck_friction_is_simulated_and_validated(name, tmp_path, capfd):
-    files(tmp_path, arm(name))
+def test_identified_stribeck_friction_is_simulated_and_validated(tmp_path, capfd):
+    files(tmp_path, panda_arm())
     robot = ("--robot", tmp_path / "arm.urdf")
     config = ("--config", find_shared_file("config/identification/space6r.yaml"))
     identified = ("identify", tmp_path / "data.npz", *robot, *config, "--validate", tmp_path / "other.npz")
-    code, found = answer(capfd, *identified, "--out", tmp_path / "run")
+    code, found = run_here(capfd, *identified, "--out", tmp_path / "run")
     assert code == 0 and found["held_out"]["all_joints_nrmse"] < 0.05
     parameters = read_parameters(tmp_path / "run" / "parameters.yaml")
     velocities = [
@@ -72,10 +56,10 @@ def test_identified_stribeck_friction_is_simulated_and_validated(name, tmp_path,
     ]
     assert velocities == pytest.approx([VELOCITY] * len(velocities), rel=0.1)
     known = (*robot, "--parameters", tmp_path / "run" / "parameters.yaml")
-    code, moved = answer(
+    code, moved = run_here(
         capfd, "simulate", *known, "--trajectory", tmp_path / "trajectory.yaml", "--out", tmp_path / "moved.npz"
     )
     assert code == 0 and max(moved["largest_distance"].values()) < 5e-3
-    code, validated = answer(capfd, "validate", tmp_path / "moved.npz", *known)
+    code, validated = run_here(capfd, "validate", tmp_path / "moved.npz", *known)
     error = validated["held_out"]["all_joints_nrmse"]
     assert error < found["held_out"]["all_joints_nrmse"], "the torque of forward dynamics is that of the model"

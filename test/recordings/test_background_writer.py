@@ -7,6 +7,7 @@ import time
 
 import pytest
 from support.joint_state_source import block_disk, bytes_on_disk
+from support.processes import HANG_S
 from support.recording_files import JOINT_STATE, TOPIC, truth, types
 
 from robot_dyn_id.errors import InputError
@@ -39,7 +40,7 @@ def test_all_messages_are_in_the_bag(tmp_path):
             feed(writer, target, [message])
     writer.end()
     feed(writer, topics[0])  # too late
-    assert writer.ended(10.0)
+    assert writer.ended(HANG_S)
     assert writer.failure is None
     for target in topics:
         assert bytes_on_disk(tmp_path / "bag", target.topic) == [data for _, data in MESSAGES]
@@ -50,13 +51,11 @@ def test_all_messages_are_in_the_bag(tmp_path):
 def test_a_blocked_disk_neither_delays_the_caller_nor_loses_messages(tmp_path, blocked_disk):
     writer, target = BackgroundWriter(tmp_path / "bag"), stream()
     writer.announce(target)
-    start = time.monotonic()
     feed(writer, target)
     writer.end()
     assert not writer.ended(0.3)
-    assert time.monotonic() - start < 5.0
     blocked_disk.set()
-    assert writer.ended(10.0)
+    assert writer.ended(HANG_S)
     assert writer.failure is None
     assert bytes_on_disk(tmp_path / "bag") == [data for _, data in MESSAGES]
 
@@ -67,7 +66,7 @@ def test_a_disk_blocked_for_too_long_is_reported(tmp_path, blocked_disk):
     feed(writer, target)
     assert writer.failure == f"{tmp_path / 'bag'}: the disk is too slow (0.1 MB wait for it); what came before stays"
     blocked_disk.set()
-    assert writer.ended(10.0)
+    assert writer.ended(HANG_S)
     found = bytes_on_disk(tmp_path / "bag")
     assert found == [data for _, data in MESSAGES[: len(found)]]
     assert 100_000 < sum(map(len, found)) < 101_000
@@ -77,13 +76,13 @@ def test_a_lone_message_reaches_the_disk_without_an_end(tmp_path):
     writer, target = BackgroundWriter(tmp_path / "bag"), stream()
     writer.announce(target)
     feed(writer, target, MESSAGES[:1])
-    end = time.monotonic() + 10.0
+    end = time.monotonic() + HANG_S
     path = tmp_path / "bag" / "bag_0.mcap"
     while MESSAGES[0][1] not in path.read_bytes():
         assert time.monotonic() < end
         time.sleep(0.01)
     writer.end()
-    assert writer.ended(10.0)
+    assert writer.ended(HANG_S)
 
 
 def test_an_interruption_is_excluded_from_the_statistics(tmp_path):
@@ -93,7 +92,7 @@ def test_an_interruption_is_excluded_from_the_statistics(tmp_path):
     writer.interrupt(target)
     feed(writer, target, MESSAGES[1500:])
     writer.end()
-    assert writer.ended(10.0)
+    assert writer.ended(HANG_S)
     assert (target.statistics.count, target.statistics.stamps.count) == (1500, 1498)
     assert target.statistics.longest < 0.01
 

@@ -19,7 +19,7 @@ from rosbags.interfaces import Qos, QosDurability, QosHistory, QosLiveliness, Qo
 from rosbags.rosbag2 import Reader
 from rosbags.rosbag2.metadata import dump_qos_v9
 from rosbags.typesys import Stores, get_typestore
-from support.processes import child
+from support.processes import child, run_program, run_python
 from support.recording_files import (
     JOINT_STATE,
     JOINTS,
@@ -138,7 +138,7 @@ def test_joint_states_are_written_and_read_without_rosbags(tmp_path):
         "try:\n    definition('std_msgs/msg/String')\n"
         "except InputError as error:\n    print(error)\n"
     )
-    done = subprocess.run([sys.executable, "-c", code, tmp_path / "bag"], capture_output=True, text=True, check=False)
+    done = run_python(code, tmp_path / "bag")
     assert done.returncode == 0, done.stderr
     count, refusal = done.stdout.splitlines()
     assert count == "3"
@@ -263,7 +263,7 @@ with BagWriter(sys.argv[1]) as writer:
 """
     home = Path(robot_dyn_id.__file__).parents[1]
     command = [sys.executable, "-c", code, str(tmp_path / "bag"), str(Path(__file__).parents[1])]
-    output = subprocess.run(command, cwd=home, check=True, capture_output=True, text=True).stdout
+    output = run_program(*command, cwd=home, check=True).stdout
     line = f"{tmp_path / 'bag'}: cannot be written (File too large); what was written before stays"
     assert output.splitlines() == [line, line]
     assert sorted(os.listdir(tmp_path / "bag")) == ["bag_0.mcap", "metadata.yaml"]
@@ -345,7 +345,7 @@ def test_a_bag_whose_recorder_was_killed_before_the_first_message_says_so(tmp_pa
         "import os, signal, sys\nfrom robot_dyn_id.recordings.bag_writer import BagWriter\n"
         f"bag = BagWriter(sys.argv[1])\n{done}\nos.kill(os.getpid(), signal.SIGKILL)"
     )
-    subprocess.run([sys.executable, "-c", code, tmp_path / "killed"], check=False, timeout=60)
+    run_python(code, tmp_path / "killed")
     with pytest.raises(InputError, match=words) as error:
         open_recording(tmp_path / "killed")
     assert "was ended before the first message; record it again" in str(error.value)

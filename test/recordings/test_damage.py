@@ -2,7 +2,6 @@
 """Files cut or damaged at many places give a prefix of the truth or a clear refusal; memory stays flat."""
 
 import sqlite3
-import subprocess
 import sys
 from contextlib import closing
 from pathlib import Path
@@ -11,6 +10,7 @@ import numpy as np
 import pytest
 from mcap.reader import make_reader
 from mcap.writer import CompressionType
+from support.processes import run_program
 from support.recording_files import JOINT_STATE, JOINTS, TOPIC, assert_equal, samples, truth, write_bag, write_mcap
 
 import robot_dyn_id
@@ -232,7 +232,7 @@ def test_memory_is_flat_in_the_number_of_messages(tmp_path, storage):
             write_database(folder, names, stamps, q)
         command = [sys.executable, "-c", READ_ALL, str(folder)]
         home = Path(robot_dyn_id.__file__).parents[1]
-        output = subprocess.run(command, cwd=home, check=True, capture_output=True, text=True).stdout
+        output = run_program(*command, cwd=home, check=True).stdout
         read, peak[count] = (int(number) for number in output.split())
         assert read == count
     assert peak[200_000] - peak[20_000] < 8_000  # kB; the messages alone are 70 MB

@@ -5,7 +5,6 @@ import json
 import os
 import signal
 import sqlite3
-import subprocess
 import sys
 from contextlib import closing
 from pathlib import Path
@@ -16,6 +15,7 @@ from mcap.reader import make_reader
 from mcap.writer import CompressionType
 from mcap.writer import Writer as McapWriter
 from rosbags.rosbag2 import CompressionFormat, CompressionMode, Reader, StoragePlugin, Writer
+from support.processes import run_program, run_python
 from support.recording_files import TOPIC, samples, text_message, truth, types, write_bag, write_mcap
 
 import robot_dyn_id
@@ -256,7 +256,7 @@ except InputError as error:
 @pytest.mark.slow
 def test_a_bag_of_a_full_disk_gives_every_byte_that_is_on_it(tmp_path, recover):
     command = [sys.executable, "-c", FULL, str(tmp_path / "bag"), str(Path(__file__).parents[1])]
-    output = subprocess.run(command, cwd=HOME, check=True, capture_output=True, text=True, timeout=60).stdout
+    output = run_program(*command, cwd=HOME, check=True).stdout
     assert "cannot be written" in output
     answer = recover(tmp_path / "bag")
     found = read_by_others(tmp_path / "bag_recovered")
@@ -278,7 +278,7 @@ def test_metadata_is_valid_while_a_bag_is_written(tmp_path):
     )
     for count in (0, 3):
         folder = tmp_path / str(count)
-        done = subprocess.run([sys.executable, "-c", code, folder, str(count)], cwd=HOME, check=False, timeout=60)
+        done = run_python(code, folder, count, cwd=HOME)
         assert done.returncode == -signal.SIGKILL
         stated = yaml.safe_load((folder / "metadata.yaml").read_text())["rosbag2_bagfile_information"]
         assert stated["message_count"] == count

@@ -150,7 +150,7 @@ def test_wrong_motions_are_refused(tmp_path):
         write_preview(tmp_path / "no" / "p.html", model, motion)
 
 
-def test_a_simplified_mesh_stays_near(tmp_path):
+def test_a_simplified_mesh_stays_near():
     steps = np.linspace(0, 2 * np.pi, 61)[:-1]
     u, v = (grid.reshape(-1) for grid in np.meshgrid(steps, steps))
     torus = np.column_stack([(1 + 0.3 * np.cos(v)) * np.cos(u), (1 + 0.3 * np.cos(v)) * np.sin(u), 0.3 * np.sin(v)])

@@ -121,7 +121,7 @@ def test_segments_of_several_trials_are_numbered_through(recording):
     assert numbers == sorted(numbers)
 
 
-def test_a_trial_at_another_rate_is_brought_onto_the_grid(recording):
+def test_a_trial_at_another_rate_is_brought_onto_the_grid():
     slower = ROBOT.record(seed=2, duration=36.0, rate=8.0)
     (piece,) = pieces(slower, plan(2.0), keep_edges=True)
     assert len(piece.t) == pytest.approx(36.0 * RATE, abs=10)

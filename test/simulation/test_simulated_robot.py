@@ -24,7 +24,6 @@ from robot_dyn_id.simulation.simulated_robot import (
 )
 
 START = np.array([0.1, -0.5, 0.2, -2.0, 0.3, 1.5, 0.7])
-NAMES = panda_arm().joint_names
 ZERO = np.zeros(7)
 
 

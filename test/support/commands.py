@@ -4,12 +4,13 @@
 import json
 import os
 import re
-import subprocess
 import sys
 
 import numpy as np
 import yaml
 
+from robot_dyn_id.cli import main
+from support.processes import run_program
 from support.recording_files import joint_state
 from support.simulated import Simulated, changed, save_npz
 
@@ -126,14 +127,12 @@ def damaged(change):
     return make
 
 
+def run_here(capture, *words):
+    """Exit code and JSON of a command in this process."""
+    capture.readouterr()
+    code = main([*map(str, words), "--json"])
+    return code, json.loads(capture.readouterr().out)
+
+
 def command(*words, **options):
-    environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1"}
-    return subprocess.run(
-        [*COMMAND, *map(str, words)],
-        capture_output=True,
-        text=True,
-        env=environment,
-        timeout=120,
-        check=False,
-        **options,
-    )
+    return run_program(*COMMAND, *words, env={**os.environ, "OPENBLAS_NUM_THREADS": "1"}, **options)

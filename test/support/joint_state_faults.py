@@ -39,15 +39,6 @@ def far(message):
     message.position[4] += 0.6
 
 
-def lacking(message):
-    message.name, message.position, message.velocity = message.name[1:], message.position[1:], message.velocity[1:]
-    message.effort = message.effort[1:]
-
-
-def shorter(message):
-    message.position = message.position[1:]
-
-
 def frozen(message):
     message.header.stamp.sec, message.header.stamp.nanosec = 5, 0
 
@@ -59,8 +50,6 @@ FAULTS = {
     "tracking error x 3": (disturbed(far), "rad away from its command, more than 0.2 rad"),
     "velocity": (disturbed(fast), "joint joint2: its measured velocity is -2.6 rad/s, more than 2.2 rad/s"),
     "effort": (disturbed(blocked), "joint joint6: its measured effort is 18.5 N m, more than 18 N m"),
-    "a joint is missing": (disturbed(lacking), "joint states lack joint1"),
-    "lengths": (disturbed(shorter), "joint states have 7 names but 6 positions"),
 }
 
 

@@ -63,6 +63,12 @@ MODELS = tuple(name for name in URDFS if name not in LEFT_OUT)
 
 every_model = pytest.mark.parametrize("name", MODELS)
 
+KINDS = ("panda", "ur5_robot", "kinova", "allegro_left_hand", "anymal_c_simple", "double_pendulum_continuous")
+KINDS += ("tiago_pro", "talos_full_v2", "romeo", "pr2", "iris", "b1-z1")
+"""Arms, a hand, legs, mobile robots, humanoids, mimic and continuous joints, massless ones, a free base and a mixture."""
+
+every_kind = pytest.mark.parametrize("name", KINDS)
+
 
 @cache
 def robot(name):

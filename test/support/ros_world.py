@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A ROS world of its own for a test: nodes in one process, spun until something holds."""
 
+import gc
 import math
 from collections.abc import Callable
 
@@ -12,9 +13,7 @@ from rosgraph_msgs.msg import Clock as ClockMsg
 from robot_dyn_id.nodes.runtime import namesakes
 from robot_dyn_id.nodes.runtime.composition import Composition
 from robot_dyn_id.nodes.runtime.robot_node import RELIABLE
-
-HANG_S = 300.0
-"""Deadline of what has none of its own: it ends a test that hangs, on however busy a computer."""
+from support.processes import HANG_S
 
 TICK_S = 0.005
 
@@ -88,6 +87,7 @@ class World(Composition):
         """End all nodes; a callback that raised an exception, which no node passes on, fails the test."""
         broken = {node.get_name(): node.internal_error for node in self._nodes if getattr(node, "internal_errors", 0)}
         super().close()
+        gc.collect()  # action servers are destroyed by that
         assert self.faults_expected or not broken, broken
 
     def until(self, condition: Callable[[], bool], timeout: float = HANG_S, what: str = "the condition") -> None:

@@ -196,7 +196,7 @@ def test_a_lost_worker_costs_time_only(result, manifest, tmp_path):
     assert [one.robot for one in found.differing] == ["R0003"]
 
 
-def test_recordings_of_object_storage(result, manifest, tmp_path):
+def test_recordings_of_object_storage(manifest, tmp_path):
     fsspec = pytest.importorskip("fsspec")
     content = yaml.safe_load(manifest.read_text())
     system = fsspec.filesystem("memory")
@@ -218,7 +218,7 @@ def test_recordings_of_object_storage(result, manifest, tmp_path):
 
 
 @pytest.mark.slow
-def test_two_robots_under_one_serial_number(result, manifest, tmp_path):
+def test_two_robots_under_one_serial_number(manifest, tmp_path):
     content = yaml.safe_load(manifest.read_text())
     for entry in content["recordings"]:
         if entry["recording"] == "R0003_1.npz":  # of the robot with the payload
@@ -238,7 +238,7 @@ def test_two_robots_under_one_serial_number(result, manifest, tmp_path):
 
 
 @pytest.mark.slow
-def test_recordings_in_other_units_are_found(result, manifest, tmp_path):
+def test_recordings_in_other_units_are_found(manifest, tmp_path):
     content = yaml.safe_load(manifest.read_text())
     for entry in content["recordings"]:
         if entry["robot"] == "R0007":
@@ -256,7 +256,7 @@ def test_recordings_in_other_units_are_found(result, manifest, tmp_path):
 
 
 @pytest.mark.slow
-def test_a_recording_whose_workers_die_is_left_out(result, manifest, tmp_path):
+def test_a_recording_whose_workers_die_is_left_out(manifest, tmp_path):
     class Dying(InProcess):
         def run(self, function, tasks):
             for number, one in super().run(function, tasks):

@@ -2,7 +2,6 @@
 """Fleets on real schedulers and workers: TLS, workers of another version, and what killed workers leave."""
 
 import functools
-import json
 import os
 import shutil
 import signal
@@ -12,10 +11,10 @@ import tempfile
 from pathlib import Path
 
 import pytest
+from support.commands import run_here
 from support.fleets import SimulatedFleet
 from support.processes import child
 
-from robot_dyn_id.cli import main
 from robot_dyn_id.workflow import fleet_tasks
 from robot_dyn_id.workflow.fleet_tasks import COPY_PREFIX, _local
 from robot_dyn_id.workflow.scheduler import open_executor
@@ -41,11 +40,6 @@ def cluster(**options):
         silence_logs=50,
         **options,
     )
-
-
-def answer(capsys, *words):
-    code = main([*map(str, words), "--json"])
-    return code, json.loads(capsys.readouterr().out)
 
 
 def certificate(folder, name, authority=None):
@@ -76,12 +70,12 @@ def test_a_scheduler_with_tls_runs_a_fleet_and_refuses_strangers(manifest, tmp_p
         command = ["fleet", "identify", manifest, "--scheduler", running.scheduler_address, "--tls-ca", authority]
         owner = ["--tls-cert", own, "--tls-key", own.with_suffix(".key")]
         assert running.scheduler_address.startswith("tls://")
-        code, found = answer(capsys, *command, *owner, "--out", tmp_path / "out")
+        code, found = run_here(capsys, *command, *owner, "--out", tmp_path / "out")
         assert code == 0, found
         assert found["left_out"] == []
         assert (tmp_path / "out" / "robots" / "R0001.yaml").is_file()
         other = ["--tls-cert", stranger, "--tls-key", stranger.with_suffix(".key")]
-        code, found = answer(capsys, *command, *other, "--out", tmp_path / "refused")
+        code, found = run_here(capsys, *command, *other, "--out", tmp_path / "refused")
         assert code == 3 and running.scheduler_address in found["error"]["message"]
 
 
@@ -90,7 +84,7 @@ def test_a_live_worker_of_another_version_is_refused_and_named(manifest, tmp_pat
     with cluster() as running, distributed.Client(running) as client:
         (worker,) = client.run(functools.partial(exec, OTHER_VERSION))
         command = ["fleet", "identify", manifest, "--scheduler", running.scheduler_address]
-        code, found = answer(capsys, *command, "--out", tmp_path / "out")
+        code, found = run_here(capsys, *command, "--out", tmp_path / "out")
     assert code == 3
     assert found["error"]["code"] == "worker_version"
     assert worker in found["error"]["message"] and "0.0.9" in found["error"]["message"]

@@ -5,7 +5,6 @@ import importlib.util
 import inspect
 import json
 import re
-import subprocess
 import sys
 import warnings
 from pathlib import Path
@@ -13,6 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from support.altered import altered
+from support.processes import run_python
 from support.simulated import ARM, Simulated, save_npz
 
 import robot_dyn_id as rdi
@@ -86,7 +86,7 @@ def names(folder, result, monkeypatch):
 
 def test_the_import_loads_no_library():
     code = "import sys, robot_dyn_id; print(*sys.modules)"
-    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
+    loaded = run_python(code, check=True).stdout.split()
     assert not {"numpy", "scipy", "pinocchio", "yaml", "numba", "matplotlib", "rclpy"} & set(loaded)
 
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The vector environment follows Gymnasium's interface: spaces, seeds, ends of episodes, and the three autoresets."""
 
-import subprocess
-import sys
 from functools import cache
 
 import numpy as np
@@ -15,6 +13,7 @@ pytest.importorskip("gymnasium")
 
 from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.wrappers.vector import RecordEpisodeStatistics
+from support.processes import run_python
 
 from robot_dyn_id.dynamics.terms import Coulomb, Viscous
 from robot_dyn_id.errors import UsageError
@@ -171,5 +170,5 @@ try:
 except rdi.RobotDynIdError as error:
     print(error)
 """
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=120)
+    done = run_python(program, check=True)
     assert "pip install 'robot-dyn-id[gym]'" in done.stdout

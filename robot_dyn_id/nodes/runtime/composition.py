@@ -44,7 +44,9 @@ class Composition:
         self._context = rclpy.Context()
         rclpy.init(context=self._context, signal_handler_options=SignalHandlerOptions.NO)
         self._executor = make_executor(self._context)
-        spare_collection()
+        self._spares = gc.get_freeze_count() == 0  # or the program leaves out what exists already
+        if self._spares:
+            spare_collection()
         self._nodes: list[Any] = []
         self.client: Any = self.add(lambda **options: Node("client", **options))
 
@@ -160,7 +162,8 @@ class Composition:
         for node in self._nodes:
             node.destroy_node()
         rclpy.shutdown(context=self._context)
-        gc.unfreeze()
+        if self._spares:
+            gc.unfreeze()
 
     def _rest(self, nodes: list[Any]) -> None:
         for node in nodes:

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
 from dataclasses import dataclass, replace
 from typing import ClassVar
@@ -11,6 +10,7 @@ from typing import ClassVar
 import numpy as np
 import pytest
 from support.altered import altered
+from support.processes import run_program
 from support.simulated import GRIPPER, LIFT, Simulated
 
 from robot_dyn_id.dynamics.base_parameters import compute_base_parameters, draw_random_motion
@@ -61,7 +61,7 @@ np.save(sys.argv[1], Dahl().integrate(path, 0.01, np.full((6, 2), 0.2)))
 @pytest.mark.skipif(not COMPILED, reason="numba is not installed: there is nothing to compare with")
 def test_numpy_gives_what_numba_gives(tmp_path):
     command = [sys.executable, "-c", WITHOUT_NUMBA, str(tmp_path / "numpy.npy")]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    done = run_program(*command)
     assert (done.returncode, done.stderr) == (0, "")
     path = np.cumsum(np.random.default_rng(3).normal(0.0, 2e-3, (2, 500)), axis=1)
     fast = Dahl().integrate(path, 0.01, np.full((6, 2), 0.2))

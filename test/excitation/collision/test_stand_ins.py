@@ -72,7 +72,7 @@ def test_an_upper_arm_close_to_the_table_is_still_checked_against_it():
         assert clearance.distances(up)[clearance.pairs.index("upper_arm_link and table"), 0] > 0.03
 
 
-def test_only_what_is_missing_is_replaced_and_named(tmp_path):
+def test_only_what_is_missing_is_replaced_and_named():
     text = ARM7.read_text()
     assert Clearance(RobotModel.from_urdf(text)).stand_ins == ()
     at = text.index('<link name="link3"')

@@ -312,7 +312,7 @@ def test_a_urdf_in_millimeters_is_found():
     assert finding.code == "urdf_in_millimeters"
 
 
-def test_samples_are_those_of_the_motion(robot, recording, samples):
+def test_samples_are_those_of_the_motion(recording, samples):
     assert 400 < len(samples) <= 1500
     assert samples.tau.shape == samples.valid.shape == (4, len(samples))
     rate = (samples.later.q - samples.earlier.q) / samples.spacing

@@ -143,7 +143,7 @@ def test_currents_alone_give_a_model_in_one_call(robot, currents):
     assert [joint.nrmse > 0.5 for joint in other.held_out.joints] == [False, True, False]
 
 
-def test_efforts_become_currents(robot, currents):
+def test_efforts_become_currents(currents):
     stated = changed(currents, tau=currents.samples.current, current=None)
     view = corrected(stated, ReadAsCurrent())
     chunk = samples_of(view)

@@ -68,11 +68,6 @@ def poses(trials):
     return next(iter(trials)).motion.take(slice(500, 700, 10))
 
 
-def columns_of(symbol):
-    numbers = [ROBOT.regressor.names.index(f"{symbol}{joint}") for joint in (1, 2, 3)]
-    return np.array([ROBOT.base.independent.tolist().index(number) for number in numbers])
-
-
 def test_friction_is_what_the_joint_resists_in_both_directions(trials, poses):
     levels = find_friction_levels(ROBOT.regressor, ROBOT.base.independent, ROBOT.base_values, poses, trials.ranges)
     speed = 0.1 * trials.ranges.dq_max

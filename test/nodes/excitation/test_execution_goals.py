@@ -69,7 +69,7 @@ def test_without_a_rehearsal_the_status_and_the_diagnosis_say_so(world):
     assert cell.node.diagnosis().values["rehearsal"].startswith("OFF")
 
 
-@pytest.mark.parametrize("phase", ["approaching", "excitation", "returning", "paused"])
+@pytest.mark.parametrize("phase", ["excitation", "returning", "paused"])
 def test_a_goal_is_canceled_in_every_phase_by_braking(world, phase):
     cell, client = cell_with_client(world, return_to_start="true" if phase == "returning" else "false")
     goal = client.send()

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from support.parameter_sets import assert_same, awkward_set, field_types
+from support.processes import HANG_S
 
 pytest.importorskip("rclpy", reason="rclpy is not installed: no ROS 2 here")
 import rclpy
@@ -62,10 +63,10 @@ def test_a_late_subscriber_gets_the_set_to_the_last_bit():
         subscriber_node.create_subscription(ParameterSetMsg, "identified_parameters", received.append, LATCHED)
         executor = SingleThreadedExecutor(context=contexts[1])
         executor.add_node(subscriber_node)
-        deadline = time.monotonic() + 20
+        deadline = time.monotonic() + HANG_S
         while not received and time.monotonic() < deadline:
             executor.spin_once(timeout_sec=0.1)
-        assert received, "nothing arrived within 20 s"
+        assert received
         assert_same(read_parameter_set(received[0]), sent)
         executor.shutdown()
     finally:

@@ -2,10 +2,9 @@
 """Variables of the shell with which ROS 2 cannot start: one line that names them, before anything is written."""
 
 import json
-import subprocess
-import sys
 
 import pytest
+from support.processes import run_python
 
 from robot_dyn_id.cli import main
 from robot_dyn_id.errors import InputError, UsageError
@@ -87,7 +86,7 @@ def test_a_node_names_the_variable_in_one_line(variables, words, monkeypatch):
         pytest.skip("the installed middleware is not known")
     for name, value in variables.items():
         monkeypatch.setenv(name, value)
-    done = subprocess.run([sys.executable, "-c", NODE], capture_output=True, text=True, check=False, timeout=60)
+    done = run_python(NODE)
     assert done.returncode in (UsageError.exit_code, InputError.exit_code)
     assert done.stderr.count("\n") == 1
     assert all(word in done.stderr for word in (*variables, *variables.values(), *words))

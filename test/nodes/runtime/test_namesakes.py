@@ -12,6 +12,7 @@ from robot_dyn_id.msg import ExcitationStatus as Status
 from std_srvs.srv import Trigger
 from support.excitation_cell import ARM, QUICK, Cell
 from support.model_nodes import message
+from support.processes import HANG_S
 from support.ros_world import ros_arguments
 from support.simulator_scene import Scene
 
@@ -93,7 +94,7 @@ def test_processes_that_start_at_the_same_time_leave_one(world):
         world.wait(1.0)
         assert stays.poll() is None
         stays.send_signal(signal.SIGINT)
-        assert stays.wait(timeout=180) == 0
+        assert stays.wait(timeout=HANG_S) == 0
 
 
 def test_the_remains_of_a_killed_process_do_not_block_for_long(world):
@@ -145,7 +146,7 @@ def test_in_a_process_that_listens_already_nodes_need_not_wait(world):
 def test_a_second_controller_commands_no_effort(world, tmp_path):
     scene = Scene(world, tmp_path, control="effort")
     first = Node("computed_torque_controller", context=world._context)  # has not been heard, so that it may be alive
-    second = world.add(ComputedTorqueController)
+    second = world.add(ComputedTorqueController, *ros_arguments(timeout="4.0"))
     scene.parameters.publish(message())
     world.until(lambda: second._law.model is not None, what="a model")
     world.until(lambda: scene.logged("no effort yet: looking for other nodes of the same name"))

@@ -14,7 +14,7 @@ from rcl_interfaces.msg import Log
 from rclpy.qos import DurabilityPolicy, QoSProfile
 from std_msgs.msg import String
 from std_srvs.srv import Trigger
-from support.processes import child
+from support.processes import HANG_S, child, run_python
 
 from robot_dyn_id.cli import demo
 from robot_dyn_id.errors import InputError, InternalError, UsageError
@@ -80,7 +80,7 @@ def test_a_node_with_more_to_do_than_it_can_is_stopped_all_the_same():
         time.sleep(0.5)  # until it is behind: it is not visible from outside
         process.send_signal(signal.SIGINT)
         try:
-            assert process.communicate(timeout=180)[0] == "rest True\n"
+            assert process.communicate(timeout=HANG_S)[0] == "rest True\n"
         finally:
             process.kill()
         assert process.returncode == 0
@@ -92,7 +92,7 @@ def test_a_node_is_stopped_while_it_still_works():
             assert process.stdout.readline() == "ready\n"
             time.sleep(0.5)  # lets it tick: nothing is waited for
             process.send_signal(number)
-            out, err = process.communicate(timeout=180)
+            out, err = process.communicate(timeout=HANG_S)
             assert (process.returncode, out) == (0, "rest True\n"), err
 
 
@@ -104,7 +104,7 @@ def test_a_node_that_was_started_to_outlive_its_terminal_does():
         time.sleep(0.5)  # lets it tick: nothing is waited for
         assert process.poll() is None
         process.send_signal(signal.SIGTERM)
-        assert process.communicate(timeout=180)[0] == "rest True\n"
+        assert process.communicate(timeout=HANG_S)[0] == "rest True\n"
     assert process.returncode == 0
 
 
@@ -134,13 +134,13 @@ def test_a_node_that_still_loads_ends_quietly():
     with child([sys.executable, "-c", LOADING], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         assert process.stdout.readline() == "loading\n"
         process.send_signal(signal.SIGINT)
-        _, err = process.communicate(timeout=180)
+        _, err = process.communicate(timeout=HANG_S)
     assert (process.returncode, err) == (130, "")
 
 
 def test_a_wrong_parameter_is_one_line_and_the_exit_code_of_wrong_usage():
     with start("-p", "rate:=0.1") as process:
-        out, err = process.communicate(timeout=180)
+        out, err = process.communicate(timeout=HANG_S)
     assert (process.returncode, out) == (2, "")
     assert err == "ticker: parameter rate must be at least 1 [Hz], not 0.1\n"
 
@@ -150,7 +150,7 @@ def test_a_wrong_parameter_names_the_file_that_sets_it(tmp_path):
     for file, values in zip(files, ("rate: 0.2", "rate: 0.1", "use_sim_time: false"), strict=True):
         file.write_text(f"/**/ticker:\n  ros__parameters:\n    {values}\n")
     with start(*(word for file in files for word in ("--params-file", str(file)))) as process:
-        out, err = process.communicate(timeout=180)
+        out, err = process.communicate(timeout=HANG_S)
     assert (process.returncode, out) == (2, "")
     assert err == f"ticker: parameter rate must be at least 1 [Hz], not 0.1 (set in {files[1]})\n"
 
@@ -159,13 +159,7 @@ def test_a_file_with_the_former_name_of_a_node_is_refused_when_it_starts(tmp_pat
     file = tmp_path / "mine.yaml"
     file.write_text("/**/controller:\n  ros__parameters:\n    effort_limit: [10.0]\n")
     code = "from robot_dyn_id.nodes.starting import start; start('robot_dyn_id.nodes.computed_torque_controller')"
-    done = subprocess.run(
-        [sys.executable, "-c", code, "--ros-args", "--params-file", str(file)],
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=30,
-    )
+    done = run_python(code, "--ros-args", "--params-file", file)
     assert done.returncode == InputError.exit_code, done.stderr
     assert f"{file}: /**/controller: this node is now called computed_torque_controller" in done.stderr
 
@@ -174,7 +168,7 @@ def test_a_node_ends_by_itself_with_a_code_or_a_reason():
     for how, code, words in (("4", 4, ""), ("UsageError('no such thing')", 2, "ticker: no such thing\n")):
         source = "from robot_dyn_id.errors import UsageError\n" + NODE.replace("self.ticks += 1", f"self.end = {how}")
         with child([sys.executable, "-c", source], stderr=subprocess.PIPE, text=True) as process:
-            _, err = process.communicate(timeout=180)
+            _, err = process.communicate(timeout=HANG_S)
         assert (process.returncode, err) == (code, words)
 
 
@@ -192,7 +186,7 @@ def run_failing(place, text, folder):
             assert process.stdout.readline() == "ready\n"
             time.sleep(0.3)  # lets it tick
             process.send_signal(signal.SIGINT)
-        out, err = process.communicate(timeout=180)
+        out, err = process.communicate(timeout=HANG_S)
     return process.returncode, out, err
 
 
@@ -225,7 +219,7 @@ def test_a_broken_file_of_parameters_is_one_line_that_names_it(name, tmp_path):
     if text is not None:
         file.write_text(text)
     with start("--params-file", str(file)) as process:
-        out, err = process.communicate(timeout=180)
+        out, err = process.communicate(timeout=HANG_S)
     assert (process.returncode, out) == (2, "")
     line = err.splitlines()[-1]
     assert line.startswith("ticker: cannot start with these ROS arguments: ")
@@ -239,23 +233,15 @@ def test_a_mistake_in_another_file_is_not_blamed_on_the_file_of_parameters(tmp_p
     parameters.write_text("/**/identifier:\n  ros__parameters:\n    listen: true\n")
     settings.write_text("listen: [joint_1]\n")
     code = "import sys\nfrom robot_dyn_id.nodes.identifier import main\nsys.exit(main())"
-    found = subprocess.run(
-        [
-            sys.executable,
-            "-c",
-            code,
-            "--ros-args",
-            "--params-file",
-            str(parameters),
-            "-p",
-            f"config:={settings}",
-            "-p",
-            f"folder:={tmp_path / 'run'}",
-        ],
-        capture_output=True,
-        text=True,
-        timeout=30,
-        check=False,
+    found = run_python(
+        code,
+        "--ros-args",
+        "--params-file",
+        parameters,
+        "-p",
+        f"config:={settings}",
+        "-p",
+        f"folder:={tmp_path / 'run'}",
     )
     assert found.returncode == 2
     line = found.stderr.splitlines()[-1]
@@ -346,7 +332,7 @@ def test_an_exception_ends_the_process_in_order_with_exit_code_4(place):
         "    def begin", "    ENDS_ON_FAULT = True\n\n    def begin"
     )
     with child([sys.executable, "-c", source], stderr=subprocess.PIPE, text=True) as process:
-        _, err = process.communicate(timeout=180)
+        _, err = process.communicate(timeout=HANG_S)
     assert process.returncode == 4
     assert "internal error" in err and "KeyError: 'wrist'" in err
 

@@ -14,7 +14,7 @@ from rclpy.executors import MultiThreadedExecutor, SingleThreadedExecutor
 from rclpy.node import Node
 from rclpy.task import Future
 from robot_dyn_id.action import IdentifyRecordings
-from support.processes import child
+from support.processes import HANG_S, child
 
 from robot_dyn_id.nodes.excitation_publisher import ExcitationPublisher
 from robot_dyn_id.nodes.runtime.robot_node import RobotNode
@@ -101,7 +101,7 @@ def test_what_is_removed_while_messages_arrive_does_not_crash_the_process():
     """With the executor's own waitables every first round ends in a segmentation fault."""
     command = [sys.executable, "-c", PROGRAM, str(ROUNDS)]
     with child(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
-        out, err = process.communicate(timeout=60)
+        out, err = process.communicate(timeout=HANG_S)
     assert (process.returncode, out.splitlines()[-1:]) == (0, ["all rounds"]), err
 
 
