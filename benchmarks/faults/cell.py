@@ -47,7 +47,7 @@ STARTING_S = 60.0
 """Longest time that a node may take to be there on a busy computer."""
 
 PARAMETERS: Mapping[str, Mapping[str, object]] = {
-    "simulator": {"urdf": URDF, "rate": 500.0, "publish_rate": 250.0, "viscous": [1.5], "coulomb": [0.5]},
+    "simulator": {"urdf": URDF, "rate": 250.0, "publish_rate": 125.0, "viscous": [1.5], "coulomb": [0.5]},
     "excitation_publisher": {
         **{"urdf": URDF, "period": 4.0, "periods": 3, "amplitude_share": 0.3, "acceleration": [ACCELERATION]},
         # a computer that two cells share may be late by more than the defaults of a robot allow
@@ -186,6 +186,7 @@ class Cell:
         self.ended = 0.0
         self.begun_again: list[str] = []
         self._bags = 0
+        self._clients: dict[str, Any] = {}
         self._before: dict[str, set[tuple[int, ...]]] = {}
         listen = world.probe.create_subscription
         self._subscriptions = [
@@ -224,7 +225,7 @@ class Cell:
         remap: Sequence[str] = (),
         **parameters: object,
     ) -> Process:
-        """Start a node.
+        """Start a node; one of this name that a failed run has left is ended first.
 
         Args:
             name: name of the node.
@@ -233,6 +234,8 @@ class Cell:
             remap: further rules, such as `old:=new`.
             **parameters: over `PARAMETERS`.
         """
+        if name in self.processes and self.processes[name].alive:
+            self.processes[name].kill()
         self._before[name] = self._endpoints(name)
         rules = [f"__ns:=/{self.namespace}", *remap]
         if name == "simulator" or not relayed:
@@ -283,10 +286,20 @@ class Cell:
         self.world.until(lambda: self.recording and self.recording[-1][0] in states, timeout, f"recording {states}")
 
     def trigger(self, service: str, timeout: float = 20.0) -> Any:
-        """Call a `Trigger` service of a node, such as `recorder/start`."""
+        """Call a `Trigger` service of a node, such as `recorder/start`.
+
+        Its client stays: on a busy computer a service may answer before it has found the client, which loses it.
+        """
         from std_srvs.srv import Trigger
 
-        return self.world.call(Trigger, f"/{self.namespace}/{service}", timeout=timeout)
+        name = f"/{self.namespace}/{service}"
+        if service not in self._clients:
+            self._clients[service] = self.world.probe.create_client(Trigger, name)
+        client = self._clients[service]
+        self.world.until(client.service_is_ready, timeout, f"service {name}")
+        future = client.call_async(Trigger.Request())
+        self.world.until(future.done, timeout, f"answer of {name}")
+        return future.result()
 
     def start_motion(self) -> None:
         """Ask for the excitation until it begins: it is refused while the computer is held up."""
@@ -387,6 +400,8 @@ class Cell:
             process.end()
         for subscription in self._subscriptions:
             self.world.probe.destroy_subscription(subscription)
+        for client in self._clients.values():
+            self.world.probe.destroy_client(client)
 
 
 def _yaml(value: object) -> str:

@@ -185,7 +185,7 @@ def run(world: Any, folder: Path, runs: int, chosen: Sequence[str] = ()) -> list
         broken: list[str] = []
         done = 0
         with cell(world, folder / f"disk_{number}", f"disk_{number}") as made:
-            made.start("simulator", publish_rate=500.0)
+            made.start("simulator", rate=500.0, publish_rate=500.0)
             made.start("excitation_publisher")
             while done < runs:
                 try:

@@ -92,13 +92,13 @@ FAULTS: dict[str, Fault] = {
     "joint states, NaN or infinity in 1 %": _changed(_not_a_number, 0.01),
     "joint states with wrong names": _changed(_wrong_names),
     "joint states with wrong lengths": _changed(_wrong_lengths),
-    "joint states at 10 kHz": lambda message, rng: [(0.0, message)] * 40,
+    "joint states at 10 kHz": lambda message, rng: [(0.0, message)] * 80,
     "stamps 1 h ahead": _changed(_stamped(lambda rng: 3600.0)),
     "stamps 1 h back": _changed(_stamped(lambda rng: -3600.0)),
     "stamps that jump by up to 1 s": _changed(_stamped(lambda rng: rng.uniform(-1.0, 1.0))),
     "frozen stamps": _changed(_frozen),
 }
-"""Faults of the stream. The robot publishes 250 messages per second, so that 40 of each are 10 kHz."""
+"""Faults of the stream. The robot publishes 125 messages per second, so that 80 of each are 10 kHz."""
 
 
 class Relay:
