@@ -326,7 +326,7 @@ class Cell:
             )
             if Status.RUNNING in self._states(heard):
                 return
-            self.begun_again.append(self.excitation[-1][1])
+            self.begun_again += [reason for state, reason in self.excitation[heard:] if state == Status.FAULT][:1]
         raise RuntimeError(f"the excitation does not run: {self.excitation[-3:]}")
 
     def _states(self, first: int) -> set[int]:
