@@ -80,11 +80,9 @@ def executables() -> Path:
     raise FileNotFoundError("the executables of robot_dyn_id are not installed: run `make` or source the workspace")
 
 
-def _prepare(prepare: Callable[[], None] | None) -> None:
+def _end_with_suite() -> None:
     """In a new process: end it with the suite, whatever ends that, so that no robot is left behind in the domain."""
     ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
-    if prepare is not None:
-        prepare()
 
 
 class Process:
@@ -95,8 +93,8 @@ class Process:
         log: file with all that it has written.
     """
 
-    def __init__(self, name: str, log: Path, arguments: list[str], prepare: Callable[[], None] | None = None) -> None:
-        """Start it; `prepare` runs in the new process first."""
+    def __init__(self, name: str, log: Path, arguments: list[str]) -> None:
+        """Start it."""
         self.name, self.log = name, log
         with log.open("ab") as file:
             self._process = subprocess.Popen(
@@ -104,9 +102,14 @@ class Process:
                 stdin=subprocess.DEVNULL,
                 stdout=file,
                 stderr=file,
-                preexec_fn=lambda: _prepare(prepare),  # noqa: PLW1509
+                preexec_fn=_end_with_suite,  # noqa: PLW1509
                 start_new_session=True,
             )
+
+    @property
+    def pid(self) -> int:
+        """Number of the process."""
+        return self._process.pid
 
     @property
     def alive(self) -> bool:
@@ -145,7 +148,7 @@ class Process:
 
     def memory(self) -> float:
         """Resident memory [MiB]."""
-        pages = int(Path(f"/proc/{self._process.pid}/statm").read_text().split()[1])
+        pages = int(Path(f"/proc/{self.pid}/statm").read_text().split()[1])
         return pages * os.sysconf("SC_PAGE_SIZE") / 2**20
 
 
@@ -221,7 +224,6 @@ class Cell:
         self,
         name: str,
         relayed: bool = False,
-        prepare: Callable[[], None] | None = None,
         remap: Sequence[str] = (),
         **parameters: object,
     ) -> Process:
@@ -230,7 +232,6 @@ class Cell:
         Args:
             name: name of the node.
             relayed: whether a relay stands between robot and node, which then hears another topic.
-            prepare: runs in the new process first.
             remap: further rules, such as `old:=new`.
             **parameters: over `PARAMETERS`.
         """
@@ -250,7 +251,7 @@ class Cell:
             values.setdefault("topics", ["joint_states" if relayed else "robot/joint_states"])
         words = [word for key, value in values.items() for word in ("-p", f"{key}:={_yaml(value)}")]
         process = Process(
-            name, self.folder / f"{name}.log", [*(word for rule in rules for word in ("-r", rule)), *words], prepare
+            name, self.folder / f"{name}.log", [*(word for rule in rules for word in ("-r", rule)), *words]
         )
         self.processes[name] = process
         return process
