@@ -121,12 +121,10 @@ class Process:
         """Exit code, None while it runs."""
         return self._process.poll()
 
-    def kill(self) -> float:
-        """End it by SIGKILL; returns the time of that [s since the epoch]."""
-        moment = time.time()
+    def kill(self) -> None:
+        """End it by SIGKILL."""
         self._process.kill()
         self._process.wait()
-        return moment
 
     def end(self) -> int:
         """End it as Ctrl-C does; returns the exit code."""
@@ -157,6 +155,7 @@ class Cell:
 
     Attributes:
         processes: running nodes by name.
+        simulated_time: whether all nodes use the time of the simulated arm.
         excitation: state and reason of every excitation status, newest last.
         recording: the same of the recorder.
         states: arrival, stamp, positions and velocities of every joint state of the robot.
@@ -164,7 +163,9 @@ class Cell:
         begun_again: reasons for which a motion ended in its approach, before any fault, and was begun again.
     """
 
-    def __init__(self, world: Any, folder: Path, namespace: str = "cell", watch: bool = True) -> None:
+    def __init__(
+        self, world: Any, folder: Path, namespace: str = "cell", watch: bool = True, simulated_time: bool = False
+    ) -> None:
         """Begin with no nodes.
 
         Args:
@@ -172,6 +173,7 @@ class Cell:
             folder: for logs, bags and results.
             namespace: namespace of the cell.
             watch: whether joint states and efforts are kept; at 1 kHz that takes much of a core.
+            simulated_time: whether all nodes use the time of the simulated arm, which a busy computer slows down.
         """
         from robot_dyn_id.msg import ExcitationStatus, RecordingStatus
         from sensor_msgs.msg import JointState
@@ -179,7 +181,7 @@ class Cell:
 
         from robot_dyn_id.nodes.runtime.robot_node import LATCHED, SENSOR
 
-        self.world, self.folder, self.namespace = world, folder, namespace
+        self.world, self.folder, self.namespace, self.simulated_time = world, folder, namespace, simulated_time
         folder.mkdir(exist_ok=True, parents=True)
         self.processes: dict[str, Process] = {}
         self.excitation: list[tuple[int, str]] = []
@@ -242,6 +244,8 @@ class Cell:
         if name == "simulator" or not relayed:
             rules.append("joint_states:=robot/joint_states")
         values: dict[str, object] = {**PARAMETERS[name], **parameters}
+        if self.simulated_time:
+            values["clock" if name == "simulator" else "use_sim_time"] = True
         if name in ("identifier", "gravity_calibrator", "payload_identifier"):
             values.setdefault("folder", self.folder / f"run_{name}_{time.monotonic_ns()}")
         if name == "recorder":
@@ -385,7 +389,8 @@ class Cell:
             AssertionError: it does not, or the robot moves after the answer.
         """
         answer = self.trigger("excitation_publisher/stop")
-        moment = self.moment()
+        # joint states that the robot has sent before the answer may still wait here
+        moment = self.moment() if self.simulated_time else time.time()
         if not answer.success:
             raise AssertionError(f"stop answers: {answer.message}")
         if self.until_rest(moment) > 0.0:
@@ -414,9 +419,11 @@ def _yaml(value: object) -> str:
 
 
 @contextlib.contextmanager
-def cell(world: Any, folder: Path, namespace: str = "cell", watch: bool = True) -> Iterator[Cell]:
+def cell(
+    world: Any, folder: Path, namespace: str = "cell", watch: bool = True, simulated_time: bool = False
+) -> Iterator[Cell]:
     """A cell whose nodes are ended with it; see `Cell`."""
-    made = Cell(world, folder, namespace, watch)
+    made = Cell(world, folder, namespace, watch, simulated_time)
     try:
         yield made
     finally:

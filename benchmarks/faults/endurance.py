@@ -48,10 +48,10 @@ def memory(world: Any, folder: Path, seconds: float, rate: float = 1000.0) -> li
 
     folder.mkdir(parents=True, exist_ok=True)
     parameters, gravity = parameters_of_arm(folder), gravity_of_arm(folder)
-    with cell(world, folder / "memory", "memory", watch=False) as made:
-        made.start("simulator", rate=max(250.0, rate), publish_rate=rate, clock=True)  # time goes as the arm does
-        made.start("excitation_publisher", use_sim_time=True, **PATIENT)
-        made.start("recorder", use_sim_time=True)
+    with cell(world, folder / "memory", "memory", watch=False, simulated_time=True) as made:
+        made.start("simulator", rate=max(250.0, rate), publish_rate=rate)
+        made.start("excitation_publisher", **PATIENT)
+        made.start("recorder")
         made.wait_started(*made.processes)
         made.until_recording(RecordingStatus.IDLE)
         made.trigger("recorder/start")
@@ -66,7 +66,7 @@ def memory(world: Any, folder: Path, seconds: float, rate: float = 1000.0) -> li
             "payload_identifier": {"parameters": parameters},
             "marker_publisher": {},
         }.items():  # one after the other: all of them at once would hold up the motion
-            made.start(name, use_sim_time=True, **options)
+            made.start(name, **options)
             made.wait_started(name)
         _until_steady(made)
         samples: dict[str, list[float]] = {name: [] for name in made.processes}
