@@ -49,7 +49,7 @@ def memory(world: Any, folder: Path, seconds: float, rate: float = 1000.0) -> li
     folder.mkdir(parents=True, exist_ok=True)
     parameters, gravity = parameters_of_arm(folder), gravity_of_arm(folder)
     with cell(world, folder / "memory", "memory", watch=False, simulated_time=True) as made:
-        made.start("simulator", rate=max(250.0, rate), publish_rate=rate)
+        made.start("simulator", rate=max(500.0, rate), publish_rate=rate)
         made.start("excitation_publisher", **PATIENT)
         made.start("recorder")
         made.wait_started(*made.processes)
