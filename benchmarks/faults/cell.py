@@ -47,7 +47,7 @@ STARTING_S = 60.0
 """Longest time that a node may take to be there on a busy computer."""
 
 PARAMETERS: Mapping[str, Mapping[str, object]] = {
-    "simulator": {"urdf": URDF, "rate": 500.0, "publish_rate": 250.0, "viscous": [1.5], "coulomb": [0.5]},
+    "simulator": {"urdf": URDF, "rate": 250.0, "publish_rate": 125.0, "viscous": [1.5], "coulomb": [0.5]},
     "excitation_publisher": {
         **{"urdf": URDF, "period": 4.0, "periods": 3, "amplitude_share": 0.3, "acceleration": [ACCELERATION]},
         # a computer that two cells share may be late by more than the defaults of a robot allow
@@ -80,11 +80,9 @@ def executables() -> Path:
     raise FileNotFoundError("the executables of robot_dyn_id are not installed: run `make` or source the workspace")
 
 
-def _prepare(prepare: Callable[[], None] | None) -> None:
+def _end_with_suite() -> None:
     """In a new process: end it with the suite, whatever ends that, so that no robot is left behind in the domain."""
     ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
-    if prepare is not None:
-        prepare()
 
 
 class Process:
@@ -95,8 +93,8 @@ class Process:
         log: file with all that it has written.
     """
 
-    def __init__(self, name: str, log: Path, arguments: list[str], prepare: Callable[[], None] | None = None) -> None:
-        """Start it; `prepare` runs in the new process first."""
+    def __init__(self, name: str, log: Path, arguments: list[str]) -> None:
+        """Start it."""
         self.name, self.log = name, log
         with log.open("ab") as file:
             self._process = subprocess.Popen(
@@ -104,9 +102,14 @@ class Process:
                 stdin=subprocess.DEVNULL,
                 stdout=file,
                 stderr=file,
-                preexec_fn=lambda: _prepare(prepare),  # noqa: PLW1509
+                preexec_fn=_end_with_suite,  # noqa: PLW1509
                 start_new_session=True,
             )
+
+    @property
+    def pid(self) -> int:
+        """Number of the process."""
+        return self._process.pid
 
     @property
     def alive(self) -> bool:
@@ -118,12 +121,10 @@ class Process:
         """Exit code, None while it runs."""
         return self._process.poll()
 
-    def kill(self) -> float:
-        """End it by SIGKILL; returns the time of that [s since the epoch]."""
-        moment = time.time()
+    def kill(self) -> None:
+        """End it by SIGKILL."""
         self._process.kill()
         self._process.wait()
-        return moment
 
     def end(self) -> int:
         """End it as Ctrl-C does; returns the exit code."""
@@ -145,7 +146,7 @@ class Process:
 
     def memory(self) -> float:
         """Resident memory [MiB]."""
-        pages = int(Path(f"/proc/{self._process.pid}/statm").read_text().split()[1])
+        pages = int(Path(f"/proc/{self.pid}/statm").read_text().split()[1])
         return pages * os.sysconf("SC_PAGE_SIZE") / 2**20
 
 
@@ -154,6 +155,7 @@ class Cell:
 
     Attributes:
         processes: running nodes by name.
+        simulated_time: whether all nodes use the time of the simulated arm.
         excitation: state and reason of every excitation status, newest last.
         recording: the same of the recorder.
         states: arrival, stamp, positions and velocities of every joint state of the robot.
@@ -161,7 +163,9 @@ class Cell:
         begun_again: reasons for which a motion ended in its approach, before any fault, and was begun again.
     """
 
-    def __init__(self, world: Any, folder: Path, namespace: str = "cell", watch: bool = True) -> None:
+    def __init__(
+        self, world: Any, folder: Path, namespace: str = "cell", watch: bool = True, simulated_time: bool = False
+    ) -> None:
         """Begin with no nodes.
 
         Args:
@@ -169,6 +173,7 @@ class Cell:
             folder: for logs, bags and results.
             namespace: namespace of the cell.
             watch: whether joint states and efforts are kept; at 1 kHz that takes much of a core.
+            simulated_time: whether all nodes use the time of the simulated arm, which a busy computer slows down.
         """
         from robot_dyn_id.msg import ExcitationStatus, RecordingStatus
         from sensor_msgs.msg import JointState
@@ -176,7 +181,7 @@ class Cell:
 
         from robot_dyn_id.nodes.runtime.robot_node import LATCHED, SENSOR
 
-        self.world, self.folder, self.namespace = world, folder, namespace
+        self.world, self.folder, self.namespace, self.simulated_time = world, folder, namespace, simulated_time
         folder.mkdir(exist_ok=True, parents=True)
         self.processes: dict[str, Process] = {}
         self.excitation: list[tuple[int, str]] = []
@@ -186,6 +191,7 @@ class Cell:
         self.ended = 0.0
         self.begun_again: list[str] = []
         self._bags = 0
+        self._clients: dict[str, Any] = {}
         self._before: dict[str, set[tuple[int, ...]]] = {}
         listen = world.probe.create_subscription
         self._subscriptions = [
@@ -220,24 +226,26 @@ class Cell:
         self,
         name: str,
         relayed: bool = False,
-        prepare: Callable[[], None] | None = None,
         remap: Sequence[str] = (),
         **parameters: object,
     ) -> Process:
-        """Start a node.
+        """Start a node; one of this name that a failed run has left is ended first.
 
         Args:
             name: name of the node.
             relayed: whether a relay stands between robot and node, which then hears another topic.
-            prepare: runs in the new process first.
             remap: further rules, such as `old:=new`.
             **parameters: over `PARAMETERS`.
         """
+        if name in self.processes and self.processes[name].alive:
+            self.processes[name].kill()
         self._before[name] = self._endpoints(name)
         rules = [f"__ns:=/{self.namespace}", *remap]
         if name == "simulator" or not relayed:
             rules.append("joint_states:=robot/joint_states")
         values: dict[str, object] = {**PARAMETERS[name], **parameters}
+        if self.simulated_time:
+            values["clock" if name == "simulator" else "use_sim_time"] = True
         if name in ("identifier", "gravity_calibrator", "payload_identifier"):
             values.setdefault("folder", self.folder / f"run_{name}_{time.monotonic_ns()}")
         if name == "recorder":
@@ -247,7 +255,7 @@ class Cell:
             values.setdefault("topics", ["joint_states" if relayed else "robot/joint_states"])
         words = [word for key, value in values.items() for word in ("-p", f"{key}:={_yaml(value)}")]
         process = Process(
-            name, self.folder / f"{name}.log", [*(word for rule in rules for word in ("-r", rule)), *words], prepare
+            name, self.folder / f"{name}.log", [*(word for rule in rules for word in ("-r", rule)), *words]
         )
         self.processes[name] = process
         return process
@@ -283,10 +291,20 @@ class Cell:
         self.world.until(lambda: self.recording and self.recording[-1][0] in states, timeout, f"recording {states}")
 
     def trigger(self, service: str, timeout: float = 20.0) -> Any:
-        """Call a `Trigger` service of a node, such as `recorder/start`."""
+        """Call a `Trigger` service of a node, such as `recorder/start`.
+
+        Its client stays: on a busy computer a service may answer before it has found the client, which loses it.
+        """
         from std_srvs.srv import Trigger
 
-        return self.world.call(Trigger, f"/{self.namespace}/{service}", timeout=timeout)
+        name = f"/{self.namespace}/{service}"
+        if service not in self._clients:
+            self._clients[service] = self.world.probe.create_client(Trigger, name)
+        client = self._clients[service]
+        self.world.until(client.service_is_ready, timeout, f"service {name}")
+        future = client.call_async(Trigger.Request())
+        self.world.until(future.done, timeout, f"answer of {name}")
+        return future.result()
 
     def start_motion(self) -> None:
         """Ask for the excitation until it begins: it is refused while the computer is held up."""
@@ -313,7 +331,7 @@ class Cell:
             )
             if Status.RUNNING in self._states(heard):
                 return
-            self.begun_again.append(self.excitation[-1][1])
+            self.begun_again += [reason for state, reason in self.excitation[heard:] if state == Status.FAULT][:1]
         raise RuntimeError(f"the excitation does not run: {self.excitation[-3:]}")
 
     def _states(self, first: int) -> set[int]:
@@ -371,7 +389,8 @@ class Cell:
             AssertionError: it does not, or the robot moves after the answer.
         """
         answer = self.trigger("excitation_publisher/stop")
-        moment = self.moment()
+        # joint states that the robot has sent before the answer may still wait here
+        moment = self.moment() if self.simulated_time else time.time()
         if not answer.success:
             raise AssertionError(f"stop answers: {answer.message}")
         if self.until_rest(moment) > 0.0:
@@ -387,6 +406,8 @@ class Cell:
             process.end()
         for subscription in self._subscriptions:
             self.world.probe.destroy_subscription(subscription)
+        for client in self._clients.values():
+            self.world.probe.destroy_client(client)
 
 
 def _yaml(value: object) -> str:
@@ -398,9 +419,11 @@ def _yaml(value: object) -> str:
 
 
 @contextlib.contextmanager
-def cell(world: Any, folder: Path, namespace: str = "cell", watch: bool = True) -> Iterator[Cell]:
+def cell(
+    world: Any, folder: Path, namespace: str = "cell", watch: bool = True, simulated_time: bool = False
+) -> Iterator[Cell]:
     """A cell whose nodes are ended with it; see `Cell`."""
-    made = Cell(world, folder, namespace, watch)
+    made = Cell(world, folder, namespace, watch, simulated_time)
     try:
         yield made
     finally:

@@ -16,11 +16,11 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from faults.cell import Cell
+from faults.cell import Cell, Process
 from faults.results import Result
 
-SIZE = "400k"
-"""Size of the file system: some seconds of joint states."""
+SIZE = "16m"
+"""Size of the file system: minutes of joint states, since a busy computer takes long to begin a motion."""
 
 REPORTED_S = 1.5
 """Time after which the recorder must have reported that its bag is gone; about a second, and DDS."""
@@ -45,17 +45,26 @@ def small_disk(folder: Path) -> Iterator[bool]:
             subprocess.run(["umount", "-l", str(folder)], check=False)
 
 
-def _limit_files() -> None:
-    resource.setrlimit(resource.RLIMIT_FSIZE, (400_000, 400_000))
+def _fill(folder: Path) -> None:
+    """Write until no space is left."""
+    with contextlib.suppress(OSError), (folder / "filling").open("wb", buffering=0) as file:
+        while True:
+            file.write(bytes(2**16))
 
 
-def _recording(cell: Cell, bag: Path, prepare: Callable[[], None] | None = None) -> None:
+def _limit_files(process: Process, bag: Path) -> None:
+    """Let no file of a process grow beyond the present size of its bag."""
+    size = max(file.stat().st_size for file in bag.iterdir())
+    resource.prlimit(process.pid, resource.RLIMIT_FSIZE, (size, size))
+
+
+def _recording(cell: Cell, bag: Path) -> None:
     """Start a recorder and the excitation."""
     from robot_dyn_id.msg import ExcitationStatus
     from robot_dyn_id.msg import RecordingStatus as Status
 
     cell.recording.clear()
-    cell.start("recorder", prepare=prepare, folder=bag)
+    cell.start("recorder", folder=bag)
     cell.wait_started("recorder", "excitation_publisher", "simulator")
     cell.until_recording(Status.IDLE)
     cell.trigger("recorder/start")
@@ -91,7 +100,9 @@ def _failed_well(cell: Cell, bag: Path, word: str) -> str:
 
 def _full(cell: Cell, folder: Path) -> str:
     with small_disk(folder) as mounted:
-        _recording(cell, folder / "bag", None if mounted else _limit_files)
+        _recording(cell, folder / "bag")
+        cell.world.wait(1.0)
+        _fill(folder) if mounted else _limit_files(cell.processes["recorder"], folder / "bag")
         return _failed_well(cell, folder / "bag", "No space left" if mounted else "File too large")
 
 
@@ -185,7 +196,7 @@ def run(world: Any, folder: Path, runs: int, chosen: Sequence[str] = ()) -> list
         broken: list[str] = []
         done = 0
         with cell(world, folder / f"disk_{number}", f"disk_{number}") as made:
-            made.start("simulator", publish_rate=500.0)
+            made.start("simulator", rate=500.0, publish_rate=500.0)
             made.start("excitation_publisher")
             while done < runs:
                 try:

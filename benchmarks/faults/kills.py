@@ -139,7 +139,8 @@ def excitation_publisher(cell: Cell, runs: int, rng: random.Random, states: Sequ
                     cell.trigger("excitation_publisher/stop")
                 else:
                     raise AssertionError(f"not run: not {state} in {ATTEMPTS} attempts, {cell.excitation[-1]}")
-            moment = process.kill()
+            moment = cell.moment()
+            process.kill()
             took = cell.until_rest(moment)
             _check_others(cell, "excitation_publisher")
             return took
@@ -218,9 +219,9 @@ def recorder(cell: Cell, runs: int, rng: random.Random, states: Sequence[str]) -
                 cell.world.wait(rng.uniform(0.5, 3.0))
             if state == "paused":
                 cell.world.call(SetBool, f"/{cell.namespace}/recorder/pause", SetBool.Request(data=True))
-                moment = time.time()
+                moment = cell.moment()
                 cell.world.wait(rng.uniform(0.0, 0.5))
-            moment = max(moment, 0.0) or process.kill()
+            moment = moment or cell.moment()
             process.kill()
             _check_others(cell, "recorder")
             if state == "idle":
@@ -349,8 +350,9 @@ def controller(cell: Cell, runs: int, rng: random.Random, states: Sequence[str])
                 cell.world.wait(rng.uniform(0.2, 1.0))
             else:
                 cell.world.wait(rng.uniform(0.1, 1.0))
-            moment = process.kill()
-            cell.world.wait(1.0)
+            moment = cell.moment()
+            process.kill()
+            cell.world.until(lambda: cell.moment() - moment > 1.0, STARTING_S, "joint states after the kill")
             _check_others(cell, "computed_torque_controller")
             pulled = [stamp for _, stamp, _, _, effort in cell.states if stamp > moment and np.abs(effort).max() > 1e-6]
             cell.processes["simulator"].kill()  # the arm has fallen: the next run begins with another one
@@ -382,6 +384,9 @@ SCENARIOS: dict[str, tuple[Scenario, tuple[str, ...]]] = {
 }
 """Kills by the node that is killed, and its states."""
 
+WALL_TIME = ("simulator",)
+"""Nodes after whose death time goes on by the clock of the computer: simulated time ends with the simulator."""
+
 
 def run(
     world: Any, folder: Path, runs: int, chosen: Sequence[str] = (), states: Sequence[str] = (), seed: int = 1
@@ -400,7 +405,7 @@ def run(
 
     results = []
     for name in chosen or SCENARIOS:
-        with cell(world, folder / name, f"kill_{name}") as made:
+        with cell(world, folder / name, f"kill_{name}", simulated_time=name not in WALL_TIME) as made:
             scenario, known = SCENARIOS[name]
             wanted = [state for state in known if not states or state in states]
             for outcome in scenario(made, runs, random.Random(f"{seed} {name}"), wanted):

@@ -92,13 +92,13 @@ FAULTS: dict[str, Fault] = {
     "joint states, NaN or infinity in 1 %": _changed(_not_a_number, 0.01),
     "joint states with wrong names": _changed(_wrong_names),
     "joint states with wrong lengths": _changed(_wrong_lengths),
-    "joint states at 10 kHz": lambda message, rng: [(0.0, message)] * 40,
+    "joint states at 10 kHz": lambda message, rng: [(0.0, message)] * 80,
     "stamps 1 h ahead": _changed(_stamped(lambda rng: 3600.0)),
     "stamps 1 h back": _changed(_stamped(lambda rng: -3600.0)),
     "stamps that jump by up to 1 s": _changed(_stamped(lambda rng: rng.uniform(-1.0, 1.0))),
     "frozen stamps": _changed(_frozen),
 }
-"""Faults of the stream. The robot publishes 250 messages per second, so that 40 of each are 10 kHz."""
+"""Faults of the stream. The robot publishes 125 messages per second, so that 80 of each are 10 kHz."""
 
 
 class Relay:
@@ -205,16 +205,16 @@ class Trial:
         rate: largest rate of messages that the relay reached under a fault [1/s].
     """
 
-    def __init__(self, cell: Cell, seed: int = 1, simulated_time: bool = False) -> None:
+    def __init__(self, cell: Cell, seed: int = 1) -> None:
         """Start the nodes; with simulated time there is a relay of the clock too."""
         self.cell, self.relay, self._limits = cell, Relay(cell, seed), _speed_limits()
         self.rate = 0.0
-        self.clock = ClockRelay(cell) if simulated_time else None
-        cell.start("simulator", remap=["/clock:=robot/clock"], clock=simulated_time)
-        cell.start("recorder", relayed=True, remap=["/clock:=clock"], use_sim_time=simulated_time, start=True)
-        relayed: dict[str, Any] = {"relayed": True, "remap": ["/clock:=clock"], "use_sim_time": simulated_time}
+        self.clock = ClockRelay(cell) if cell.simulated_time else None
+        cell.start("simulator", remap=["/clock:=robot/clock"])
+        relayed: dict[str, Any] = {"relayed": True, "remap": ["/clock:=clock"]}
+        cell.start("recorder", **relayed, start=True)
         # a busy relay passes simulated time on late, and in bursts
-        cell.start("excitation_publisher", **relayed, horizon=1.0 if simulated_time else 0.3)
+        cell.start("excitation_publisher", **relayed, horizon=1.0 if cell.simulated_time else 0.3)
         for name in ("identifier", "torque_residual_monitor"):
             cell.start(name, **relayed)
         cell.wait_started(*cell.processes)
@@ -312,8 +312,8 @@ def run(world: Any, folder: Path, runs: int, duration: float = 3.0, chosen: Sequ
     for number, name in enumerate(chosen or faults):
         broken: list[str] = []
         done = 0
-        with cell(world, folder / f"fault_{number}", f"stream_{number}") as made:
-            trial = Trial(made, simulated_time=name in CLOCKS)
+        with cell(world, folder / f"fault_{number}", f"stream_{number}", simulated_time=name in CLOCKS) as made:
+            trial = Trial(made)
             while done < runs and not made.others_alive():
                 done += 1
                 try:

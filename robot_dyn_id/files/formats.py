@@ -70,7 +70,7 @@ class FileFormat:
         Raises:
             InputError: not a file of this kind, no version, or another one; the message says what to do.
         """
-        known = {self.line} if "format_version" in content else {self.line, f"{self.line} 1"}  # as 0.1.0 wrote it
+        known = (self.line,) if "format_version" in content else (self.line, f"{self.line} 1")  # as 0.1.0 wrote it
         if content.get("format") not in known:
             raise InputError(f"{path}: not a {self.name} file of this tool (it must hold `format: {self.line}`)")
         version = content.get("format_version")

@@ -314,6 +314,14 @@ def test_the_jerk_is_a_limit_like_the_others():
         MotionLimits.from_model(panda_arm(), ACCELERATION, jerk=(-1.0,))
 
 
+@pytest.mark.parametrize("transit", [-1.0, np.inf, np.nan])
+@pytest.mark.parametrize("form", ["sequential_sine", "logistic"])
+def test_the_time_of_a_transit_is_finite_also_where_there_is_none(form, transit):
+    family = family_of(form)
+    with pytest.raises(UsageError, match="motion must last a finite time, not"):
+        replace(family.trajectory(start(family)), transit=transit)
+
+
 def test_what_does_not_rest_or_move_or_close_is_no_excitation():
     family = family_of("fourier")
     motion = family.trajectory(start(family))

@@ -153,6 +153,7 @@ def of_version_0_1_0(content):
         (key("format_version", value=3), "format_version is 3, this version of robot_dyn_id reads 2: design the"),
         (rename("center", OLD_CENTER, "motion"), f"motion.{OLD_CENTER}: is now spelled center"),
         (key("format", value="other"), "not a trajectory file of this tool"),
+        (key("format", value=["other"]), "not a trajectory file of this tool"),
         (key("perods", value=3), "unknown key 'perods'; did you mean 'periods'?"),
         (key("motion", "peroid", value=3.0), "motion: unknown key 'peroid'; did you mean 'period'?"),
         (key("limits", "yerk", value=[1.0]), "limits: unknown key 'yerk'; did you mean 'jerk'?"),

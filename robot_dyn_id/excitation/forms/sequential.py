@@ -72,6 +72,8 @@ class SequentialMotion(ABC):
             )
         if not 0.0 < self.period < np.inf or self.periods < 1:
             raise UsageError(f"a {self.name} motion needs a positive period, and at least one")
+        if not 0.0 <= self.transit < np.inf:
+            raise UsageError(f"the transit of a {self.name} motion must last a finite time, not {self.transit:g} s")
         turns = sorted(self.order)
         if not turns or turns != sorted(set(turns) & set(range(n))):
             raise UsageError(
