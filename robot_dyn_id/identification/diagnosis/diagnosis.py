@@ -316,7 +316,7 @@ def _report_contradicted(
     weight. Efforts with hardly any of the URDF's weight are currents or external torques, which have findings of their
     own. For doubts see `EffortDiagnosis`.
     """
-    if factors.weightless or model.drive_units:
+    if factors.weightless or model.drive_units or has_placeholder_masses(model):
         return (), ()
     size = np.abs(factors.factors)
     largest = factors.rms.max(initial=0.0)
@@ -336,7 +336,7 @@ def _report_contradicted(
     equal = enough and (slightly == loaded).all() and 0.0 < every.max() <= EQUAL_FACTOR * every.min()
     carrying, apart = differing(CARRYING_RATIO, LARGEST_LIMIT)
     alone = not enough and (apart == carrying).all()  # one loaded joint may have a wrong mass: the others must agree
-    beyond = (enough or alone) and _is_common_scale(every) and not has_placeholder_masses(model)
+    beyond = (enough or alone) and _is_common_scale(every)
     if not many and not all_differ and not equal and not beyond:
         return (), ()
     contradicted = loaded if beyond else several if many else common if all_differ else slightly

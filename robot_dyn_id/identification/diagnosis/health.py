@@ -411,7 +411,7 @@ def _examine_time_scale(gain: Array) -> list[Finding]:
 
 
 def compare_with_nominal(
-    names: Sequence[str], slopes: Array, correlations: Array, nominal_rms: Array
+    names: Sequence[str], slopes: Array, correlations: Array, nominal_rms: Array, *, weighed: bool = True
 ) -> tuple[tuple[Finding, ...], tuple[Finding, ...]]:
     """Compare efforts with the torque of the URDF's own parameters: wrong sign or unit.
 
@@ -420,6 +420,7 @@ def compare_with_nominal(
         slopes: ratio of measured to nominal torque, both about their means, shape (n,).
         correlations: correlation of the two, shape (n,).
         nominal_rms: RMS of the nominal torque about its mean [N m or N], shape (n,).
+        weighed: whether the URDF has masses of this robot; placeholders show signs alone.
 
     Returns:
         Findings, and doubts about the unit of all efforts, which a model may predict all the same.
@@ -431,7 +432,7 @@ def compare_with_nominal(
         joints = _select(names, reversed_)
         message = f"the effort of {', '.join(joints)} has the opposite sign of the torque of the URDF's masses"
         findings.append(EFFORT_SIGN.found(message, joints))
-    clear = carries & (correlations > AGREES_CORRELATION)
+    clear = carries & (correlations > AGREES_CORRELATION) & weighed
     small = clear & (slopes < AMPERES_RATIO)
     if clear.any() and small.sum() == clear.sum():
         ratio = float(np.median(slopes[clear]))

@@ -10,6 +10,7 @@ import numpy as np
 
 from robot_dyn_id.data.corrected import Corrected, ExcludedSpan, Exclusions, as_corrected
 from robot_dyn_id.data.recording import Recording
+from robot_dyn_id.dynamics.body_prior import has_placeholder_masses
 from robot_dyn_id.dynamics.compensation import check_compensations
 from robot_dyn_id.dynamics.prior import check_prior_robot
 from robot_dyn_id.dynamics.regressor import Regressor, place_terms_on_joints
@@ -119,7 +120,8 @@ class Examined:
         check_compensations(kind, settings.robot_compensates)
         if all(one.severity != "error" for one in explained):  # one fault has one name
             compared = measure_nominal_agreement(make_known_regressor(model, settings), trials)
-            agreement, doubts = compare_with_nominal(model.joint_names, *compared)
+            weighed = not has_placeholder_masses(model)
+            agreement, doubts = compare_with_nominal(model.joint_names, *compared, weighed=weighed)
             _refuse_short(agreement, settings.ignore, trials)
             found += refuse(agreement, settings.ignore, trials.survey.sources)
             found += overrule(doubts, settings.ignore)
