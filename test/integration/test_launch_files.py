@@ -13,6 +13,7 @@ from types import SimpleNamespace
 
 import pytest
 import yaml
+from support.processes import HANG_S
 
 from robot_dyn_id.errors import InputError, UsageError
 from robot_dyn_id.estimators import Consistent

@@ -73,6 +73,7 @@ class EffortDelay:
         advantage: mean logarithm of the decrease of what rigid bodies do not explain, over the strong joints.
         agreeing: share of the strong joints where it decreases.
         half_length: half of the time that the samples span [s].
+        own: further delay of each of n joints [s]; empty: all have the same.
     """
 
     delay: float
@@ -83,6 +84,16 @@ class EffortDelay:
     advantage: float
     agreeing: float
     half_length: float
+    own: tuple[float, ...] = ()
+
+    @classmethod
+    def of_joints(cls, own: Sequence[float]) -> EffortDelay:
+        """Delays of single joints, without one that is common to all.
+
+        Args:
+            own: delay of each joint [s].
+        """
+        return cls(0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, tuple(own))
 
     @property
     def drifts(self) -> bool:
@@ -134,7 +145,8 @@ class EffortDelay:
         if not len(times):
             return 0.0
         steps = np.diff(times)
-        return float(np.abs(self.at(times)).max()) + 4.0 * float(np.median(steps) if len(steps) else 0.0)
+        own = max(map(abs, self.own), default=0.0)
+        return own + float(np.abs(self.at(times)).max()) + 4.0 * float(np.median(steps) if len(steps) else 0.0)
 
     def _moved(self, before: Sequence[Chunk], chunk: Chunk, after: Sequence[Chunk]) -> Chunk:
         """A chunk with its efforts taken later by their delay."""
@@ -143,15 +155,20 @@ class EffortDelay:
         stamps = around.t[forward]
         if len(stamps) < 4:
             return chunk
-        times = np.clip(self.effort_stamps(chunk.t), stamps[0], stamps[-1])
+        common = self.effort_stamps(chunk.t)
+
+        def taken(values: Array, delay: float) -> Array:
+            times = np.clip(common + delay, stamps[0], stamps[-1])
+            finite = np.isfinite(values).all() and np.isfinite(times).all()
+            return (interpolate_cubic if finite else interpolate_linear)(times, stamps, values)
 
         def moved(values: Array | None) -> Array | None:
             if values is None:
                 return None
             known = values[forward]
-            if np.isfinite(known).all() and np.isfinite(times).all():
-                return interpolate_cubic(times, stamps, known)
-            return interpolate_linear(times, stamps, known)
+            if not self.own:
+                return taken(known, 0.0)
+            return np.column_stack([taken(known[:, [j]], delay) for j, delay in enumerate(self.own)])
 
         return replace(chunk, tau=moved(around.tau), current=moved(around.current))
 
@@ -192,6 +209,31 @@ def estimate_delay(samples: MotionSamples, model: RobotModel) -> EffortDelay:
         agreeing=float((gains > 0.0).mean()),
         half_length=0.5 * float(np.ptp(samples.t)),
     )
+
+
+def estimate_joint_delays(samples: MotionSamples, model: RobotModel) -> tuple[float, ...]:
+    """Delays of the efforts of single joints of one recording [s], 0 where none is significant, n.
+
+    All are estimated together, as that of all joints is in `estimate_delay`.
+
+    Args:
+        samples: samples of one recording, without a delay that is common to all joints.
+        model: the robot; its masses are not used.
+    """
+    rows = RigidRows.from_samples(samples, [model])
+    regressor = Regressor(model)
+    complete = regressor.dense(samples.motion).transpose(1, 2, 0) * samples.valid[..., None]
+    values = _settle(rows, np.sqrt((complete**2).sum(axis=1)), rows.grams().fit())
+    rate = (regressor.torque(samples.later, values) - regressor.torque(samples.earlier, values)) / samples.spacing
+    joints = len(rate)
+    late = np.zeros((*rate.shape, joints))
+    late[np.arange(joints), :, np.arange(joints)] = -rate * samples.valid
+    augmented = rows.with_columns(rows.project(late))
+    fit = augmented.grams().fit()
+    without = [augmented.grams(samples.blocks != block).fit(fit.weights).values[-joints:] for block in range(BLOCKS)]
+    found, deviations = fit.values[-joints:], np.sqrt((BLOCKS - 1) * np.var(without, axis=0))
+    clear = (np.abs(found) > np.maximum(SIGNIFICANT_SIGMAS * deviations, SMALLEST_DELAY_S)) & _find_strong(rows)
+    return tuple(np.where(clear, found, 0.0).tolist())
 
 
 def _find_strong(rows: RigidRows) -> Mask:

@@ -21,7 +21,7 @@ from robot_dyn_id.data.recording import Recording
 from robot_dyn_id.errors import InputError
 from robot_dyn_id.findings import Definition, Finding, Section
 from robot_dyn_id.identification.diagnosis.channel_faults import EffortObserver, report_exclusions
-from robot_dyn_id.identification.diagnosis.delays import EffortDelay, estimate_delay
+from robot_dyn_id.identification.diagnosis.delays import EffortDelay, estimate_delay, estimate_joint_delays
 from robot_dyn_id.identification.diagnosis.fingerprint import FingerprintObserver
 from robot_dyn_id.identification.diagnosis.observation import observation_of
 from robot_dyn_id.identification.diagnosis.positions import PositionFaults
@@ -203,26 +203,47 @@ def _realign(
     """The recording with its efforts at the time of its motion, if that pays, findings about it, and the comparison."""
     delays: list[EffortDelay] = []
     moved = recording
+    own: tuple[float, ...] = ()
     for _ in range(REALIGNMENTS):
         try:
             samples = MotionSamples.from_trials(trials.with_recordings([moved]))
         except InputError:  # too short for the filter
-            break
+            return recording, [], []
         delay = estimate_delay(samples, model)
         if not delay.significant:
+            own = estimate_joint_delays(samples, model)
             break
         delays.append(delay)
         moved = as_corrected(moved).corrected(delay)
-    if not delays:
-        return recording, [], []
-    name = f"{1e3 * sum(delay.delay for delay in delays):.0f} ms in {recording.source}"
-    before, after = (trials.with_recordings([one]) for one in (recording, moved))
+    count = len(trials.recordings)
+    kept, findings, rows = recording, list[Finding](), list[Tried]()
+    if delays:
+        milliseconds = 1e3 * sum(delay.delay for delay in delays)
+        rows += _compare(f"{milliseconds:.0f} ms in {recording.source}", kept, moved, trials, model, count)
+        if rows and rows[-1].chosen:
+            kept, findings = moved, _report_delays(recording.source, delays)
+    if any(own) and kept is moved:
+        shifted = as_corrected(kept).corrected(EffortDelay.of_joints(own))
+        named = {name: 1e3 * delay for name, delay in zip(trials.joints, own, strict=True) if delay}
+        listed = ", ".join(f"{name} {delay:+.0f} ms" for name, delay in named.items())
+        rows += _compare(f"{listed} in {recording.source}", kept, shifted, trials, model, count)
+        if rows and rows[-1].chosen:
+            kept = shifted
+            message = f"{recording.source}: efforts of single joints are late or early: {listed}; this is compensated"
+            findings.append(EFFORT_DELAYED.found(message, list(named)))
+    return kept, findings, rows
+
+
+def _compare(
+    name: str, before: Recording, after: Recording, trials: FilteredTrials, model: RobotModel, alternatives: int
+) -> list[Tried]:
+    """Comparison of a recording with and without a delay; none if it is too short to hold a block out."""
+    without, corrected = ((trials.with_recordings([one]), model) for one in (before, after))
     try:
-        row = measure_payoff("delay", name, (before, model), (after, model), len(trials.recordings))
-    except InputError:  # too short to hold a block out
-        return recording, [], []
-    row = replace(row, chosen=row.pays)
-    return (moved, _report_delays(recording.source, delays), [row]) if row.pays else (recording, [], [row])
+        row = measure_payoff("delay", name, without, corrected, alternatives)
+    except InputError:
+        return []
+    return [replace(row, chosen=row.pays)]
 
 
 def _report_delays(source: str, delays: list[EffortDelay]) -> list[Finding]:
