@@ -41,7 +41,7 @@ EFFORT_DELAYED = Definition(
     "effort_delayed",
     Section.HEALTH,
     "warning",
-    "The inertial and gravity torque of the strong joints is late or early by a common time: efforts and "
+    "The inertial and gravity torque of the strong joints, or of single ones, is late or early: efforts and "
     "positions are stamped at different times. The delay is compensated.",
     "correct the time stamps, or the filter of the effort signal",
     lowers=dict.fromkeys(("computed_torque", "collision_detection"), LIMITED),

@@ -88,14 +88,17 @@ def test_a_long_delay_is_found_under_large_friction(exact):
 
 def test_a_drift_is_found_and_removed(exact):
     drifting = late(exact, 0.0, 2e-3)
-    trials, findings = realign(trials_of(drifting), ROBOT.model)
+    realigned = realign(trials_of(drifting), ROBOT.model)
+    trials, findings = realigned.trials, realigned.findings
     assert "clock_drift" in {one.code for one in findings}
     left = estimate_delay(MotionSamples.from_trials(trials), ROBOT.model)
     assert abs(left.drift) < 2e-4 and abs(left.delay) < 3e-3
 
 
 def test_a_long_delay_is_removed_in_steps(exact):
-    trials, (finding,) = realign(trials_of(late(exact, 0.08)), ROBOT.model)
+    realigned = realign(trials_of(late(exact, 0.08)), ROBOT.model)
+    trials, (finding,) = realigned.trials, realigned.findings
+    assert [row.step for row in realigned.tried if row.chosen] == ["delay"]
     assert finding.code == "effort_delayed"
     left = estimate_delay(MotionSamples.from_trials(trials), ROBOT.model)
     assert abs(left.delay) < SMALLEST_DELAY_S
@@ -137,6 +140,20 @@ def test_a_delay_of_an_upright_arm_is_found():
     trials = FilteredTrials.from_recordings([found], robot.joints, {}, SignalSettings())
     delay = estimate_delay(MotionSamples.from_trials(trials), robot.model)
     assert delay.significant and abs(delay.delay - 0.03) < 4e-3
+
+
+def test_the_effort_of_a_single_joint_may_be_late(exact):
+    tau = exact.samples.tau.copy()
+    tau[:, 1] = late(exact, 0.03).samples.tau[:, 1]
+    realigned = realign(trials_of(changed(exact, tau=tau)), ROBOT.model)
+    (finding,) = realigned.findings
+    assert (finding.code, finding.joints) == ("effort_delayed", (ROBOT.joints[1],))
+    moved = samples_of(realigned.trials.recordings[0]).tau
+    inside = slice(100, -100)
+    scale = np.abs(exact.samples.tau).max(axis=0)
+    assert np.abs(tau - exact.samples.tau)[inside, 1].max() > 0.1 * scale[1]
+    np.testing.assert_allclose(moved[inside, 1], exact.samples.tau[inside, 1], atol=0.03 * scale[1])
+    np.testing.assert_allclose(moved[inside, ::2], exact.samples.tau[inside, ::2], atol=0.01 * scale.max())
 
 
 def constant(delay):
