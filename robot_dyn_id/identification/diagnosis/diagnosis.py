@@ -560,7 +560,7 @@ def _explain(
 
 def _is_unknown(scales: ScaleProfile, model: RobotModel) -> bool:
     """Whether the best factor is that of a drive whose gain is not known, and not one of its sign."""
-    best = scales.alternatives(0.0)[:1]
+    best = scales.alternatives(SAME_ADVANTAGE)[:1]
     return any(factor > 0.0 and model.joint_names[joint] in model.drive_units for joint, factor in best)
 
 

@@ -19,7 +19,7 @@ from robot_dyn_id.identification.selection.cross_validation import Candidate, Cr
 from robot_dyn_id.identification.selection.divisions import Divisions
 from robot_dyn_id.identification.selection.engine import Tried
 from robot_dyn_id.identification.selection.payoff import COMPARED_SAMPLES, combine
-from robot_dyn_id.identification.selection.wide import Wide
+from robot_dyn_id.identification.selection.wide import COARSE_STRENGTHS, Wide
 from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.signals.trials import FilteredTrials
 
@@ -73,40 +73,44 @@ def estimate_relative_gains(trials: FilteredTrials, model: RobotModel) -> Relati
     _, strength, _ = wide.least_loss(times, columns, reference)
     candidate = Candidate(columns, strength)
     before = partial(wide.find_consistent_errors, candidate=candidate)
-    after = partial(_find_errors, wide, candidate)
-    loss = compute_relative_loss(after(times), reference)
+    errors = {pull: _find_errors(wide, candidate, pull, times) for pull in COARSE_STRENGTHS}
+    pull = min(errors, key=lambda one: compute_relative_loss(errors[one], reference))
+    after = partial(_find_errors, wide, candidate, pull)
+    loss = compute_relative_loss(errors[pull], reference)
     row = divisions.weigh("relative_gains", "gains of all joints", before, after, loss=loss)
-    fitted = np.array([_fit(wide, times, candidate, block) for block in (None, *times.blocks)])
+    fitted = np.array([_fit(wide, times, candidate, pull, block) for block in (None, *times.blocks)])
     relative = fitted - fitted[:, :1]
     count = len(times.blocks)
     deviations = np.sqrt((count - 1) * np.var(relative[1:], axis=0))
     return RelativeGains(np.exp(-relative[0]), deviations, replace(row, chosen=row.pays))
 
 
-def _find_errors(wide: Wide, candidate: Candidate, division: CrossValidation) -> Array:
+def _find_errors(wide: Wide, candidate: Candidate, pull: float, division: CrossValidation) -> Array:
     """Squared errors in each part of bodies and gains that were fitted without it, shape (parts, n)."""
     errors = []
     for part in division.blocks:
-        scaled = division.grams.scaled(wide.inertial, np.exp(_fit(wide, division, candidate, part)))
+        scaled = division.grams.scaled(wide.inertial, np.exp(_fit(wide, division, candidate, pull, part)))
         others = wide.judge(scaled).with_weights(division.weights)
         errors.append(others.block_errors(wide.consistent(others, candidate, left_out=part), part))
     return np.array(errors)
 
 
-def _fit(wide: Wide, division: CrossValidation, candidate: Candidate, left_out: int | None) -> Array:
-    """Logarithms of current per torque of each joint, without a part of the data, shape (n,); their mean is zero.
+def _fit(wide: Wide, division: CrossValidation, candidate: Candidate, pull: float, left_out: int | None) -> Array:
+    """Logarithms of current per torque of each joint, without a part of the data, shape (n,).
 
-    Gauss-Newton with the bodies eliminated (variable projection, Golub and Pereyra 1973); the prior of the bodies, and
-    one as weak of the logarithms, keep what the data do not determine.
+    Gauss-Newton with the bodies eliminated (variable projection, Golub and Pereyra 1973) from the gains with which the
+    bodies of the prior need currents as large as those that are recorded; the prior of the bodies, and a pull of the
+    logarithms to this start, keep what the data do not determine.
     """
     joints = len(division.weights)
-    logarithms, damping = np.zeros(joints), SMALLEST_DAMPING
-    cost, right, matrix = _linearize(wide, division, candidate, left_out, logarithms)
+    start = _expect(wide, division)
+    logarithms, damping = start, SMALLEST_DAMPING
+    cost, right, matrix = _linearize(wide, division, candidate, pull, left_out, logarithms, start)
     for _ in range(STEPS):
         while True:
             damped = matrix + damping * np.diag(np.diag(matrix)) + np.ones((joints, joints)) * np.trace(matrix)
             step = np.clip(np.linalg.solve(damped, right), -LONGEST_STEP, LONGEST_STEP)
-            following = _linearize(wide, division, candidate, left_out, logarithms + step)
+            following = _linearize(wide, division, candidate, pull, left_out, logarithms + step, start)
             if following[0] < cost or damping > LARGEST_DAMPING:
                 break
             damping *= DAMPING_STEP
@@ -116,11 +120,31 @@ def _fit(wide: Wide, division: CrossValidation, candidate: Candidate, left_out: 
         cost, right, matrix = following
         if np.abs(step).max() < SETTLED_STEP:
             break
-    return np.asarray(logarithms - logarithms.mean())
+    return np.asarray(logarithms)
+
+
+def _expect(wide: Wide, division: CrossValidation) -> Array:
+    """Logarithms of the current of each joint over the torque of the bodies of the prior, shape (n,)."""
+    bodies = wide.prior.bodies.ravel()
+    found = np.full(len(division.weights), np.nan)
+    for joint, (support, products) in enumerate(zip(division.grams.supports, division.grams.matrices, strict=True)):
+        total = products.sum(axis=0)
+        own = np.flatnonzero(support < wide.inertial)
+        expected = float(bodies[support[own]] @ total[np.ix_(own, own)] @ bodies[support[own]])
+        if expected > 0.0 and total[-1, -1] > 0.0:
+            found[joint] = 0.5 * np.log(total[-1, -1] / expected)
+    known = np.isfinite(found)
+    return np.where(known, found, found[known].mean() if known.any() else 0.0)
 
 
 def _linearize(
-    wide: Wide, division: CrossValidation, candidate: Candidate, left_out: int | None, logarithms: Array
+    wide: Wide,
+    division: CrossValidation,
+    candidate: Candidate,
+    pull: float,
+    left_out: int | None,
+    logarithms: Array,
+    start: Array,
 ) -> tuple[float, Array, Array]:
     """Cost of the best bodies for given gains, and the normal equations of the logarithms: right side and matrix."""
     columns, count = candidate.columns, division.grams.block_count
@@ -141,12 +165,12 @@ def _linearize(
     values = np.zeros(scaled.columns)
     values[columns] = np.linalg.solve(gram, right[columns])
     along = np.zeros((scaled.columns, len(rows)))
-    residual = -logarithms
-    curvature = np.eye(len(rows))
+    residual = pull * (start - logarithms)
+    curvature = pull * np.eye(len(rows))
     for joint, (support, own) in enumerate(zip(scaled.supports, rows, strict=True)):
         bodies = np.where(support < wide.inertial, values[support], 0.0)
         along[support, joint] = own[:-1, :-1] @ bodies
         residual[joint] += bodies @ (own[:-1, -1] - own[:-1, :-1] @ values[support])
         curvature[joint, joint] += bodies @ along[support, joint]
     curvature -= along[columns].T @ np.linalg.solve(gram, along[columns])
-    return square - float(right @ values) + float(logarithms @ logarithms), residual, curvature
+    return square - float(right @ values) + pull * float(((logarithms - start) ** 2).sum()), residual, curvature
