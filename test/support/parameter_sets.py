@@ -95,6 +95,7 @@ def awkward_set() -> ParameterSet:
             ("gravity", "friction"),
             np.array([1 / 3, 0.0]),
             np.array([-1.0, 1.0]),
+            np.array([1.0, 1 / 3]),
             np.array([0.0, 1 / 3]),
         ),
         processing=SignalProcessing(1000 / 3, 4.1, 2.05, 4, "derivative"),

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Whether corrections of recordings pay: errors of the whole model in blocks that it was not fitted to.
 
-The whole model has free bodies, and all friction that needs no load: hysteresis that looks like a delay is in it.
+The whole model has free bodies, all friction, and torques that depend on positions: hysteresis and springs look like
+delays.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ needs a pass."""
 
 
 def combine(trials: FilteredTrials, model: RobotModel, blocks: Blocks) -> tuple[Wide, BlockGrams]:
-    """The whole model, and the products of its columns on an excerpt of trials.
+    """Free bodies with all friction that needs no load, and the products of their columns on an excerpt of trials.
 
     Args:
         trials: the trials.
@@ -34,6 +35,14 @@ def combine(trials: FilteredTrials, model: RobotModel, blocks: Blocks) -> tuple[
     wide = Wide.from_options(model, BodyPrior.from_model(model), Options(), trials, bodies=None)
     grams = wide.multiply(trials.excerpt(blocks, COMPARED_SAMPLES), blocks)
     return wide.with_prior_size(wide.find_size(grams)), grams
+
+
+def _combine_loaded(trials: FilteredTrials, model: RobotModel, blocks: Blocks) -> tuple[Wide, BlockGrams]:
+    """The same with friction that depends on the load, which is that of a first fit."""
+    first, grams = combine(trials, model, blocks)
+    bodies = first.fit_bodies(first.judge(grams))
+    wide = Wide.from_options(model, first.prior, Options(base_tilt=False), trials, bodies)
+    return wide, wide.multiply(trials.excerpt(blocks, COMPARED_SAMPLES), blocks)
 
 
 def measure_payoff(
@@ -56,12 +65,14 @@ def measure_payoff(
         InputError: trials that are too short for cross-validation.
     """
     blocks = before[0].blocks()
-    wide, grams = combine(*before, blocks)
+    wide, grams = _combine_loaded(*before, blocks)
     first = wide.judge(grams)
     reference = first.errors(wide.reference)
-    columns = wide.columns_of(wide.families)
+    families = [family for family in wide.families if not family.must_pay]
+    terms = [term.name for family in wide.position_families for term in family.terms]
+    columns = wide.columns_of(families, placed=[(name, term) for name in before[1].joint_names for term in terms])
     _, _, errors = wide.least_loss(first, columns, reference)
-    changed, products = combine(*after, blocks)
+    changed, products = _combine_loaded(*after, blocks)
     corrected = changed.judge(products).with_weights(first.weights)
     loss, _, corrected_errors = changed.least_loss(corrected, columns, reference)
     return first.weigh(step, name, errors, corrected_errors, alternatives, loss)
