@@ -9,7 +9,7 @@ accepted if that pays.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 
 import numpy as np
 
@@ -78,7 +78,7 @@ def estimate_relative_gains(trials: FilteredTrials, model: RobotModel) -> Relati
     after = partial(_find_errors, wide, candidate, pull)
     loss = compute_relative_loss(errors[pull], reference)
     row = divisions.weigh("relative_gains", "gains of all joints", before, after, loss=loss)
-    fitted = np.array([_fit(wide, times, candidate, pull, block) for block in (None, *times.blocks)])
+    fitted = np.array([_GainFit(wide, times, candidate, pull, block).solve() for block in (None, *times.blocks)])
     relative = fitted - fitted[:, :1]
     count = len(times.blocks)
     deviations = np.sqrt((count - 1) * np.var(relative[1:], axis=0))
@@ -89,88 +89,97 @@ def _find_errors(wide: Wide, candidate: Candidate, pull: float, division: CrossV
     """Squared errors in each part of bodies and gains that were fitted without it, shape (parts, n)."""
     errors = []
     for part in division.blocks:
-        scaled = division.grams.scaled(wide.inertial, np.exp(_fit(wide, division, candidate, pull, part)))
-        others = wide.judge(scaled).with_weights(division.weights)
+        logarithms = _GainFit(wide, division, candidate, pull, part).solve()
+        others = wide.judge(division.grams.scaled(wide.inertial, np.exp(logarithms))).with_weights(division.weights)
         errors.append(others.block_errors(wide.consistent(others, candidate, left_out=part), part))
     return np.array(errors)
 
 
-def _fit(wide: Wide, division: CrossValidation, candidate: Candidate, pull: float, left_out: int | None) -> Array:
-    """Logarithms of current per torque of each joint, without a part of the data, shape (n,).
+@dataclass(frozen=True)
+class _GainFit:
+    """Fit of bodies and gains without a part of the data.
 
-    Gauss-Newton with the bodies eliminated (variable projection, Golub and Pereyra 1973) from the gains with which the
-    bodies of the prior need currents as large as those that are recorded; the prior of the bodies, and a pull of the
-    logarithms to this start, keep what the data do not determine.
+    Attributes:
+        wide: all candidate columns.
+        division: the data.
+        candidate: columns of the model, and strength of the prior of the bodies.
+        pull: strength of the pull of the logarithms to `start`, against residuals of unit variance.
+        left_out: part that is left out; None: none is.
     """
-    joints = len(division.weights)
-    start = _expect(wide, division)
-    logarithms, damping = start, SMALLEST_DAMPING
-    cost, right, matrix = _linearize(wide, division, candidate, pull, left_out, logarithms, start)
-    for _ in range(STEPS):
-        while True:
-            damped = matrix + damping * np.diag(np.diag(matrix)) + np.ones((joints, joints)) * np.trace(matrix)
-            step = np.clip(np.linalg.solve(damped, right), -LONGEST_STEP, LONGEST_STEP)
-            following = _linearize(wide, division, candidate, pull, left_out, logarithms + step, start)
-            if following[0] < cost or damping > LARGEST_DAMPING:
+
+    wide: Wide
+    division: CrossValidation
+    candidate: Candidate
+    pull: float
+    left_out: int | None
+
+    @cached_property
+    def start(self) -> Array:
+        """Logarithms of the recorded current of each joint over the torque of the bodies of the prior, shape (n,)."""
+        bodies, grams = self.wide.prior.bodies.ravel(), self.division.grams
+        found = np.full(len(grams.supports), np.nan)
+        for joint, (support, products) in enumerate(zip(grams.supports, grams.matrices, strict=True)):
+            total = products.sum(axis=0)
+            own = np.flatnonzero(support < self.wide.inertial)
+            expected = float(bodies[support[own]] @ total[np.ix_(own, own)] @ bodies[support[own]])
+            if expected > 0.0 and total[-1, -1] > 0.0:
+                found[joint] = 0.5 * np.log(total[-1, -1] / expected)
+        known = np.isfinite(found)
+        return np.where(known, found, found[known].mean() if known.any() else 0.0)
+
+    def solve(self) -> Array:
+        """Logarithms of current per torque of each joint, shape (n,).
+
+        Gauss-Newton with the bodies eliminated (variable projection, Golub and Pereyra 1973) from `start`; the prior of
+        the bodies, and the pull of the logarithms, keep what the data do not determine.
+        """
+        logarithms, damping = self.start, SMALLEST_DAMPING
+        joints = len(logarithms)
+        cost, right, matrix = self._linearize(logarithms)
+        for _ in range(STEPS):
+            while True:
+                damped = matrix + damping * np.diag(np.diag(matrix)) + np.ones((joints, joints)) * np.trace(matrix)
+                step = np.clip(np.linalg.solve(damped, right), -LONGEST_STEP, LONGEST_STEP)
+                following = self._linearize(logarithms + step)
+                if following[0] < cost or damping > LARGEST_DAMPING:
+                    break
+                damping *= DAMPING_STEP
+            if following[0] >= cost:
                 break
-            damping *= DAMPING_STEP
-        if following[0] >= cost:
-            break
-        logarithms, damping = logarithms + step, max(damping / DAMPING_STEP, SMALLEST_DAMPING)
-        cost, right, matrix = following
-        if np.abs(step).max() < SETTLED_STEP:
-            break
-    return np.asarray(logarithms)
+            logarithms, damping = logarithms + step, max(damping / DAMPING_STEP, SMALLEST_DAMPING)
+            cost, right, matrix = following
+            if np.abs(step).max() < SETTLED_STEP:
+                break
+        return np.asarray(logarithms)
 
-
-def _expect(wide: Wide, division: CrossValidation) -> Array:
-    """Logarithms of the current of each joint over the torque of the bodies of the prior, shape (n,)."""
-    bodies = wide.prior.bodies.ravel()
-    found = np.full(len(division.weights), np.nan)
-    for joint, (support, products) in enumerate(zip(division.grams.supports, division.grams.matrices, strict=True)):
-        total = products.sum(axis=0)
-        own = np.flatnonzero(support < wide.inertial)
-        expected = float(bodies[support[own]] @ total[np.ix_(own, own)] @ bodies[support[own]])
-        if expected > 0.0 and total[-1, -1] > 0.0:
-            found[joint] = 0.5 * np.log(total[-1, -1] / expected)
-    known = np.isfinite(found)
-    return np.where(known, found, found[known].mean() if known.any() else 0.0)
-
-
-def _linearize(
-    wide: Wide,
-    division: CrossValidation,
-    candidate: Candidate,
-    pull: float,
-    left_out: int | None,
-    logarithms: Array,
-    start: Array,
-) -> tuple[float, Array, Array]:
-    """Cost of the best bodies for given gains, and the normal equations of the logarithms: right side and matrix."""
-    columns, count = candidate.columns, division.grams.block_count
-    places = [*(part for part in division.blocks if part != left_out), count, count + 1]
-    scaled = division.grams.scaled(wide.inertial, np.exp(logarithms))
-    precision = candidate.strength * wide.pull.precision
-    matrix, right = np.diag(precision), precision * wide.pull.center
-    square = float(precision @ wide.pull.center**2)
-    rows = []
-    for support, products, weight in zip(scaled.supports, scaled.matrices, division.weights.tolist(), strict=True):
-        own = weight**2 * products[places].sum(axis=0)
-        matrix[np.ix_(support, support)] += own[:-1, :-1]
-        right[support] += own[:-1, -1]
-        square += own[-1, -1]
-        rows.append(own)
-    gram = matrix[np.ix_(columns, columns)]
-    gram += RIDGE * np.diag(np.diag(gram))
-    values = np.zeros(scaled.columns)
-    values[columns] = np.linalg.solve(gram, right[columns])
-    along = np.zeros((scaled.columns, len(rows)))
-    residual = pull * (start - logarithms)
-    curvature = pull * np.eye(len(rows))
-    for joint, (support, own) in enumerate(zip(scaled.supports, rows, strict=True)):
-        bodies = np.where(support < wide.inertial, values[support], 0.0)
-        along[support, joint] = own[:-1, :-1] @ bodies
-        residual[joint] += bodies @ (own[:-1, -1] - own[:-1, :-1] @ values[support])
-        curvature[joint, joint] += bodies @ along[support, joint]
-    curvature -= along[columns].T @ np.linalg.solve(gram, along[columns])
-    return square - float(right @ values) + pull * float(((logarithms - start) ** 2).sum()), residual, curvature
+    def _linearize(self, logarithms: Array) -> tuple[float, Array, Array]:
+        """Cost of the best bodies for given gains, and the normal equations of the logarithms: right side, matrix."""
+        columns, inertial, count = self.candidate.columns, self.wide.inertial, self.division.grams.block_count
+        places = [*(part for part in self.division.blocks if part != self.left_out), count, count + 1]
+        scaled = self.division.grams.scaled(inertial, np.exp(logarithms))
+        precision = self.candidate.strength * self.wide.pull.precision
+        matrix, right = np.diag(precision), precision * self.wide.pull.center
+        square = float(precision @ self.wide.pull.center**2)
+        rows = []
+        weights = self.division.weights.tolist()
+        for support, products, weight in zip(scaled.supports, scaled.matrices, weights, strict=True):
+            own = weight**2 * products[places].sum(axis=0)
+            matrix[np.ix_(support, support)] += own[:-1, :-1]
+            right[support] += own[:-1, -1]
+            square += own[-1, -1]
+            rows.append(own)
+        gram = matrix[np.ix_(columns, columns)]
+        gram += RIDGE * np.diag(np.diag(gram))
+        values = np.zeros(scaled.columns)
+        values[columns] = np.linalg.solve(gram, right[columns])
+        along = np.zeros((scaled.columns, len(rows)))
+        residual = self.pull * (self.start - logarithms)
+        curvature = self.pull * np.eye(len(rows))
+        for joint, (support, own) in enumerate(zip(scaled.supports, rows, strict=True)):
+            bodies = np.where(support < inertial, values[support], 0.0)
+            along[support, joint] = own[:-1, :-1] @ bodies
+            residual[joint] += bodies @ (own[:-1, -1] - own[:-1, :-1] @ values[support])
+            curvature[joint, joint] += bodies @ along[support, joint]
+        curvature -= along[columns].T @ np.linalg.solve(gram, along[columns])
+        cost = square - float(right @ values) + self.pull * float(((self.start - logarithms) ** 2).sum())
+        return cost, residual, curvature

@@ -125,7 +125,7 @@ class Wide:
     @property
     def has_hypotheses(self) -> bool:
         """Whether anything is tried that has to predict other positions."""
-        return bool(self.couplings or self.position_families or self.tilt is not None or not self.terms_given)
+        return bool(self.couplings or self.position_families or self.tilt is not None)
 
     @property
     def without_tilt(self) -> Regressor:
