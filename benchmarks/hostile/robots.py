@@ -113,9 +113,18 @@ def _add_parallelogram(rng: np.random.Generator, links: list[Link]) -> list[Link
     mass = 0.3 * links[leader].mass
     center, inertia = _draw_body(rng, mass, links[leader].arm)
     bar = Link(
-        "follower_1", leader, links[leader].arm, np.zeros(3), False, links[leader].reach, links[leader].arm, mass,
-        center, inertia, links[leader].name,
-    )  # fmt: skip
+        "follower_1",
+        leader,
+        links[leader].arm,
+        np.zeros(3),
+        False,
+        links[leader].reach,
+        links[leader].arm,
+        mass,
+        center,
+        inertia,
+        links[leader].name,
+    )
     moved = [
         replace(link, parent=len(links), origin=0.5 * length * np.array([1.0, 0.0, 0.0]))
         if link.parent == leader and j == leader + 1
@@ -185,11 +194,13 @@ def measure_scales(model: RobotModel, links: Sequence[Link], rng: np.random.Gene
     gravity = regressor.torque(Motion(q, zero, zero), model.inertial_parameters)
     inertia = np.array(
         [
-            (regressor.torque(Motion(q, zero, np.eye(n)[:, [j]] * np.ones((1, draws))), model.inertial_parameters)
-             - gravity)[j].mean()
+            (
+                regressor.torque(Motion(q, zero, np.eye(n)[:, [j]] * np.ones((1, draws))), model.inertial_parameters)
+                - gravity
+            )[j].mean()
             for j in range(n)
         ]
-    )  # fmt: skip
+    )
     acceleration = np.where(model.slides, 1.0, 4.0)
     return np.abs(gravity).max(axis=1) + acceleration * inertia, inertia
 

@@ -39,11 +39,21 @@ class Identification(BaseIdentification):
             name for j, name in enumerate(names) if not any(np.isnan(p["torques"][:, j]).any() for p in self.parts)
         ]
         self.identif_config = {
-            "act_idxq": joints, "act_idxv": joints, "active_joints": names, "torque_fit_joints": measured,
-            "is_joint_torques": True, "is_external_wrench": False, "has_friction": True, "has_joint_offset": True,
-            "has_actuator_inertia": True, "fv": [0.0] * n, "fs": [0.0] * n, "Ia": [0.0] * n, "offset": [0.0] * n,
+            "act_idxq": joints,
+            "act_idxv": joints,
+            "active_joints": names,
+            "torque_fit_joints": measured,
+            "is_joint_torques": True,
+            "is_external_wrench": False,
+            "has_friction": True,
+            "has_joint_offset": True,
+            "has_actuator_inertia": True,
+            "fv": [0.0] * n,
+            "fs": [0.0] * n,
+            "Ia": [0.0] * n,
+            "offset": [0.0] * n,
             "robot_name": "robot",
-        }  # fmt: skip
+        }
         self.filter_config = {
             "differentiation_method": "gradient",
             "filter_params": {"nbutter": ORDER, "f_butter": self.cutoff, "med_fil": 5, "f_sample": self.rate},

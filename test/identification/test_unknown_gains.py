@@ -13,6 +13,7 @@ from robot_dyn_id.files.parameters import read_parameters, write_parameters
 from robot_dyn_id.identification.comparison import compare_models
 from robot_dyn_id.identification.pipeline import identify, validate
 from robot_dyn_id.identification.prediction.feed_forward import FeedForward
+from robot_dyn_id.identification.prediction.prediction import predict_recording
 from robot_dyn_id.identification.settings import Settings, store_drives
 from robot_dyn_id.loads.identification import PayloadOptions, estimate_payload
 from robot_dyn_id.online.momentum_observer import MomentumObserver
@@ -107,3 +108,21 @@ def test_a_negative_gain_is_its_amount_with_the_opposite_sign():
     drives = {"elbow": Drive(-8.7), "wrist": Drive(-2.0, sign=-1)}
     gains, signs, _ = store_drives(drives, ("lift", "elbow", "wrist"))
     assert gains.tolist() == [0.0, 8.7, 2.0] and signs.tolist() == [1.0, -1.0, 1.0]
+
+
+def test_currents_in_the_channel_of_torques_are_recognized_where_their_gains_differ():
+    """No torques of the robot explain them: a model of currents is made, and its verdict is bad."""
+    robot = Simulated()
+    recordings = [robot.record(seed=seed, duration=30.0, noise=0.02) for seed in (1, 2)]
+    gains = np.array([0.2, 3.0, 0.6])
+    currents = [changed(one, tau=one.samples.tau / gains) for one in recordings]
+    found = identify(currents[:1], currents[1:], robot.model, Settings(), "test")
+    codes = {one.code for one in found.evaluation.findings}
+    assert {"effort_in_amperes", "relative_gains", "gain_unknown"} <= codes
+    assert found.parameters.judgment.verdict == "bad" and found.parameters.unknown_gains == robot.joints
+    ratios = np.log(found.parameters.effort.relative_gains) - np.log(gains)
+    np.testing.assert_allclose(ratios - ratios.mean(), 0.0, atol=0.15)
+    predicted = predict_recording(recordings[1], found.parameters)[1]
+    usable = np.isfinite(predicted).all(axis=1)
+    error = (predicted - recordings[1].samples.tau / gains)[usable]
+    assert (np.sqrt((error**2).mean(axis=0)) < 0.15 * recordings[1].samples.tau.std(axis=0) / gains).all()

@@ -316,11 +316,11 @@ def _report_contradicted(
     weight. Efforts with hardly any of the URDF's weight are currents or external torques, which have findings of their
     own. For doubts see `EffortDiagnosis`.
     """
-    if factors.weightless or model.drive_units or has_placeholder_masses(model):
+    if factors.weightless or has_placeholder_masses(model):
         return (), ()
     size = np.abs(factors.factors)
     largest = factors.rms.max(initial=0.0)
-    known = np.isfinite(size) & (factors.deviations < 0.1 * np.maximum(size, 1.0))
+    known = np.isfinite(size) & (factors.deviations < 0.1 * np.maximum(size, 1.0)) & _flag_known(model)
 
     def differing(least: float, factor: float) -> tuple[Mask, Mask]:
         carrying = known & (factors.rms > least * largest)
@@ -368,9 +368,8 @@ def _is_common_scale(factors: Array) -> bool:
 
 def _report_gains(gains: Sequence[GainFactor], factors: WeightFactors, model: RobotModel) -> tuple[Finding, ...]:
     """Finding about gains that differ by less than a hypothesis of its own, with their standard deviations."""
-    significant = [
-        gain for gain in gains if gain.significant and model.joint_names[gain.joint] not in model.drive_units
-    ]
+    known = _flag_known(model)
+    significant = [gain for gain in gains if gain.significant and known[gain.joint]]
     if not significant:
         return ()
     largest = max(gain.advantage for gain in significant)
@@ -561,7 +560,13 @@ def _explain(
 def _is_unknown(scales: ScaleProfile, model: RobotModel) -> bool:
     """Whether the best factor is that of a drive whose gain is not known, and not one of its sign."""
     best = scales.alternatives(SAME_ADVANTAGE)[:1]
-    return any(factor > 0.0 and model.joint_names[joint] in model.drive_units for joint, factor in best)
+    known = _flag_known(model)
+    return any(factor > 0.0 and not known[joint] for joint, factor in best)
+
+
+def _flag_known(model: RobotModel) -> Mask:
+    """Joints whose efforts are torques or forces, unlike those of drives of unknown gain, shape (n,)."""
+    return np.array([name not in model.drive_units for name in model.joint_names])
 
 
 def _scale_cost(scales: ScaleProfile, factors: WeightFactors) -> float:
@@ -636,9 +641,8 @@ def _report_unverified(
     scales: ScaleProfile, gains: Sequence[GainFactor], factors: WeightFactors, model: RobotModel
 ) -> tuple[Finding, ...]:
     """Findings about joints whose effort is compared with the URDF's weight alone, roughly, or with nothing."""
-    if model.drive_units:
-        return ()
-    unverified = ~((scales.sharpness() > VERIFIED_LOSS) | factors.confirmed)
+    scaled = _flag_known(model)
+    unverified = scaled & ~((scales.sharpness() > VERIFIED_LOSS) | factors.confirmed)
     apart = unverified & factors.precise & factors.loaded
     findings = []
     if apart.any():
@@ -658,7 +662,7 @@ def _report_unverified(
         findings.append(GAIN_UNVERIFIABLE.found(message, names))
     deviations = np.array([gain.sigmas * gain.deviation for gain in gains])
     limits = np.exp(np.minimum(deviations, np.log(LARGEST_LIMIT)))
-    rough = ~unverified & (limits > COARSE_FACTOR)
+    rough = scaled & ~unverified & (limits > COARSE_FACTOR)
     if rough.any():
         names = _names(model, rough)
         sizes = ", ".join(f"{name} ({limit - 1.0:.0%})" for name, limit in zip(names, limits[rough], strict=True))

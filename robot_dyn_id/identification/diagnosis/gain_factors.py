@@ -10,9 +10,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import stdtrit
 
 from robot_dyn_id.arrays import Array
+from robot_dyn_id.identification.chance import find_critical_ratio
 from robot_dyn_id.identification.diagnosis.samples import (
     BLOCKS,
     RANK_TOLERANCE,
@@ -34,9 +34,6 @@ SETTLED_STEP = 1e-3
 
 LEAST_ADVANTAGE = 0.15
 """Decrease of the sum of the logarithms of the joints' residuals from which on a factor is significant."""
-
-ERROR_RATE = 0.05
-"""Probability that the factor of any joint is significant although none differs from 1."""
 
 SMALLEST_CHANGE = 0.03
 """Least relative change that is reported: torque sensors and gains are seldom calibrated better."""
@@ -83,7 +80,7 @@ def estimate_gain_factors(rows: RigidRows, samples: MotionSamples) -> list[GainF
     parts = [rows.grams(samples.blocks != block) for block in range(BLOCKS)]
     present = grams.fit()
     joints = len(grams.scale)
-    sigmas = float(stdtrit(BLOCKS - 1, 1.0 - 0.5 * ERROR_RATE / joints))  # Student, as many as there are joints
+    sigmas = find_critical_ratio(BLOCKS, 2 * joints)  # factors above and below 1
     return [_estimate(grams, parts, present, joint, sigmas) for joint in range(joints)]
 
 

@@ -234,7 +234,7 @@ def _divide(wide: Wide, times: CrossValidation, excerpt: FilteredTrials) -> Divi
     """Divisions of the training data, by positions only where anything has to predict other positions."""
     if not wide.has_hypotheses:
         return Divisions(times)
-    return Divisions.from_grams(wide, times, BlockGrams.from_bands(excerpt, wide.regressor, times.grams.block_count))
+    return Divisions.from_grams(times, BlockGrams.from_bands(excerpt, wide.regressor, times.grams.block_count))
 
 
 def _choose(

@@ -106,6 +106,11 @@ class CrossValidation:
         """The same with other weights, shape (n,)."""
         return replace(self, weights=weights, products=self.grams.weighted(weights), fits={}, by_zeros={})
 
+    def on(self, grams: BlockGrams) -> CrossValidation:
+        """The same prior, signs and weights on other products of the same columns, without zeros of recordings."""
+        blocks = tuple(range(grams.block_count))
+        return CrossValidation(grams, self.pull, self.bounded, self.weights, blocks, grams.weighted(self.weights))
+
     def with_zeros(self, zeros: tuple[int, ...], reference: Candidate | None) -> CrossValidation:
         """The same with zeros of their own in each recording.
 

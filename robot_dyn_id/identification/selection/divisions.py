@@ -8,6 +8,7 @@ recording. In a band all rows are left out in which the joint was there, wheneve
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
@@ -17,7 +18,6 @@ from robot_dyn_id.arrays import Array
 from robot_dyn_id.identification.selection.block_grams import BlockGrams
 from robot_dyn_id.identification.selection.cross_validation import Candidate, CrossValidation
 from robot_dyn_id.identification.selection.engine import Tried
-from robot_dyn_id.identification.selection.wide import Wide
 
 Errors = Callable[[CrossValidation], Array]
 """Sums of squared errors of a model in the parts of a division, shape (parts, n)."""
@@ -36,15 +36,14 @@ class Divisions:
     positions: CrossValidation | None = None
 
     @classmethod
-    def from_grams(cls, wide: Wide, times: CrossValidation, bands: BlockGrams) -> Divisions:
+    def from_grams(cls, times: CrossValidation, bands: BlockGrams) -> Divisions:
         """Both divisions.
 
         Args:
-            wide: all candidate columns.
-            times: blocks of time.
-            bands: products of the columns in bands of positions.
+            times: blocks of time, without zeros of recordings.
+            bands: products of the same columns in bands of positions.
         """
-        return cls(times, wide.judge(bands)).with_times(times)
+        return cls(times, times.on(bands))
 
     @property
     def each(self) -> tuple[CrossValidation, ...]:
@@ -68,7 +67,7 @@ class Divisions:
         return Divisions(times, self.positions and replace(self.positions, bounded=times.bounded))
 
     def weigh(
-        self, step: str, name: str, before: Errors, after: Errors, alternatives: int = 1, loss: float = float("nan")
+        self, step: str, name: str, before: Errors, after: Errors, alternatives: int = 1, loss: float = math.nan
     ) -> Tried:
         """Gain of an alternative in the division in which it pays less.
 

@@ -2,14 +2,15 @@
 """The rule by which a hypothesis about a robot or its recordings is accepted.
 
 Rigid bodies, friction that brakes and the weight of the prior cost nothing to be wrong: among them the least error in
-blocks of time that the model was not fitted to decides. Whatever is assumed beyond these (a delay, a tilt of the base,
-a zero of an effort, a coupling, a spring, gains, an exchange of channels) must pay: with it the whole model predicts
-such blocks better, by more than chance, and by more than `LEAST_GAIN`. Each accepted hypothesis is a part of the model
-that the next one is compared with, and a rejected one costs nothing.
+blocks of time that the model was not fitted to decides. What is assumed beyond these and becomes a part of the model or
+of the data (a delay, a small tilt of the base, a zero of an effort, a coupling, a spring, gains) must pay: with it the
+whole model predicts such blocks better, by more than chance, and by more than `LEAST_GAIN`. Each accepted hypothesis is
+a part of the model that the next one is compared with, and a rejected one costs nothing. Faults that are only reported,
+such as exchanged channels, are those of `diagnosis`.
 
 The gain is the geometric mean over the blocks: a drift or a contact causes most of the error of single blocks, and
 differences of such errors scatter although a change helps everywhere. Chance is judged by Student's distribution of the
-mean logarithm over the blocks, with as many alternatives as were compared at once (Bonferroni).
+mean logarithm over the blocks, see `chance`.
 """
 
 from __future__ import annotations
@@ -19,15 +20,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import stdtrit
 
 from robot_dyn_id.arrays import Array, Mask
+from robot_dyn_id.identification.chance import find_critical_ratio
 
 LEAST_GAIN = 0.05
 """Least share of the squared error that a hypothesis removes; a smaller one hardly matters, whatever its certainty."""
-
-ERROR_RATE = 0.05
-"""Probability that any of the alternatives of a comparison is accepted although none of them helps."""
 
 SMALLEST_SHARE = 1e-9
 """Squared error of a block, as a share of the mean, below which it counts as this share: rounding has no gains."""
@@ -81,7 +79,7 @@ def weigh(step: str, name: str, before: Array, after: Array, alternatives: int =
     if count < 2:
         return Tried(step, name, loss, 1.0 - left, math.inf, math.inf)
     error = float(np.std(logarithms, ddof=1)) / math.sqrt(count)
-    chance = float(stdtrit(count - 1, 1.0 - ERROR_RATE / alternatives)) * error
+    chance = find_critical_ratio(count, alternatives) * error
     return Tried(step, name, loss, 1.0 - left, left * error, max(LEAST_GAIN, -math.expm1(-chance)))
 
 

@@ -65,11 +65,11 @@ def choose_motion_filter(
     if options.prior is None and options.estimator.size == 1.0:
         wide, sizes = _choose_size(wide, grams, columns)
     first = wide.judge(grams)
-    reference, weights = first.errors(wide.reference), first.weights
+    reference = first.errors(wide.reference)
 
     def judge(filtered: FilteredTrials) -> tuple[float, Array]:
         """Loss with a filter, and the bodies."""
-        validation = first if filtered is filters[0] else wide.validate(filtered, blocks).with_weights(weights)
+        validation = first if filtered is filters[0] else first.on(wide.multiply(filtered, blocks))
         loss, strength, _ = wide.least_loss(validation, columns, reference)
         return loss, wide.consistent(validation, Candidate(columns, strength), all_rows=True)[: wide.inertial]
 

@@ -24,55 +24,53 @@ COMPARED_SAMPLES = 100_000
 needs a pass."""
 
 
-def combine(trials: FilteredTrials, model: RobotModel, blocks: Blocks) -> tuple[Wide, BlockGrams]:
-    """Free bodies with all friction that needs no load, and the products of their columns on an excerpt of trials.
+def combine(excerpt: FilteredTrials, model: RobotModel, blocks: Blocks) -> tuple[Wide, BlockGrams]:
+    """Free bodies with all friction that needs no load, and the products of their columns.
 
     Args:
-        trials: the trials.
+        excerpt: excerpt of trials.
         model: the robot.
         blocks: division of the trials.
     """
-    wide = Wide.from_options(model, BodyPrior.from_model(model), Options(), trials, bodies=None)
-    grams = wide.multiply(trials.excerpt(blocks, COMPARED_SAMPLES), blocks)
+    wide = Wide.from_options(model, BodyPrior.from_model(model), Options(), excerpt, bodies=None)
+    grams = wide.multiply(excerpt, blocks)
     return wide.with_prior_size(wide.find_size(grams)), grams
 
 
 def _combine_loaded(trials: FilteredTrials, model: RobotModel, blocks: Blocks) -> tuple[Wide, BlockGrams]:
     """The same with friction that depends on the load, which is that of a first fit."""
-    first, grams = combine(trials, model, blocks)
+    excerpt = trials.excerpt(blocks, COMPARED_SAMPLES)
+    first, grams = combine(excerpt, model, blocks)
     bodies = first.fit_bodies(first.judge(grams))
-    wide = Wide.from_options(model, first.prior, Options(base_tilt=False), trials, bodies)
-    return wide, wide.multiply(trials.excerpt(blocks, COMPARED_SAMPLES), blocks)
+    wide = Wide.from_options(model, first.prior, Options(base_tilt=False), excerpt, bodies)
+    return wide, wide.multiply(excerpt, blocks)
 
 
 def measure_payoff(
-    step: str,
-    name: str,
-    before: tuple[FilteredTrials, RobotModel],
-    after: tuple[FilteredTrials, RobotModel],
-    alternatives: int = 1,
+    step: str, name: str, before: FilteredTrials, after: FilteredTrials, model: RobotModel, alternatives: int
 ) -> Tried:
-    """Gain of a correction of recordings, or of the description of their robot, with the whole model.
+    """Gain of a correction of recordings with the whole model.
 
     Args:
         step: what is chosen.
         name: name of the correction.
-        before: the trials and the robot without it.
-        after: the same trials with it, whose time stamps are the same, and the robot.
+        before: the trials without it.
+        after: the same trials with it; their time stamps are the same.
+        model: the robot.
         alternatives: number of corrections that are compared.
 
     Raises:
         InputError: trials that are too short for cross-validation.
     """
-    blocks = before[0].blocks()
-    wide, grams = _combine_loaded(*before, blocks)
+    blocks = before.blocks()
+    wide, grams = _combine_loaded(before, model, blocks)
     first = wide.judge(grams)
     reference = first.errors(wide.reference)
     families = [family for family in wide.families if not family.must_pay]
     terms = [term.name for family in wide.position_families for term in family.terms]
-    columns = wide.columns_of(families, placed=[(name, term) for name in before[1].joint_names for term in terms])
+    columns = wide.columns_of(families, placed=[(name, term) for name in model.joint_names for term in terms])
     _, _, errors = wide.least_loss(first, columns, reference)
-    changed, products = _combine_loaded(*after, blocks)
+    changed, products = _combine_loaded(after, model, blocks)
     corrected = changed.judge(products).with_weights(first.weights)
     loss, _, corrected_errors = changed.least_loss(corrected, columns, reference)
     return first.weigh(step, name, errors, corrected_errors, alternatives, loss)
@@ -90,7 +88,8 @@ def measure_errors(trials: FilteredTrials, model: RobotModel) -> Array:
     Raises:
         InputError: trials that are too short for cross-validation.
     """
-    wide, grams = combine(trials, model, trials.blocks())
+    blocks = trials.blocks()
+    wide, grams = combine(trials.excerpt(blocks, COMPARED_SAMPLES), model, blocks)
     validation = wide.judge(grams)
     errors, _ = wide.find_consistent(grams, wide.columns_of(wide.families), validation.errors(wide.reference))
     counts = np.maximum(grams.block_counts(range(grams.block_count)), 1.0)

@@ -41,10 +41,10 @@ RIDGE = 1e-9
 
 @dataclass(frozen=True)
 class RelativeGains:
-    """Gains of n joints relative to that of the first.
+    """Gains of n joints relative to one another.
 
     Attributes:
-        values: torque per current of each joint, as a ratio to that of the first, shape (n,).
+        values: torque per current of each joint, as a ratio to the geometric mean of all, shape (n,).
         deviations: standard deviations of their logarithms by a jackknife over blocks of time, shape (n,).
         row: the alternative.
     """
@@ -65,9 +65,10 @@ def estimate_relative_gains(trials: FilteredTrials, model: RobotModel) -> Relati
         InputError: trials that are too short for cross-validation.
     """
     blocks = trials.blocks()
-    wide, grams = combine(trials, model, blocks)
-    bands = BlockGrams.from_bands(trials.excerpt(blocks, COMPARED_SAMPLES), wide.regressor, grams.block_count)
-    divisions = Divisions.from_grams(wide, wide.judge(grams), bands)
+    excerpt = trials.excerpt(blocks, COMPARED_SAMPLES)
+    wide, grams = combine(excerpt, model, blocks)
+    bands = BlockGrams.from_bands(excerpt, wide.regressor, grams.block_count)
+    divisions = Divisions.from_grams(wide.judge(grams), bands)
     times = divisions.times
     columns, reference = wide.columns_of(wide.families), times.errors(wide.reference)
     _, strength, _ = wide.least_loss(times, columns, reference)
@@ -75,11 +76,14 @@ def estimate_relative_gains(trials: FilteredTrials, model: RobotModel) -> Relati
     before = partial(wide.find_consistent_errors, candidate=candidate)
     errors = {pull: _find_errors(wide, candidate, pull, times) for pull in COARSE_STRENGTHS}
     pull = min(errors, key=lambda one: compute_relative_loss(errors[one], reference))
-    after = partial(_find_errors, wide, candidate, pull)
+
+    def after(division: CrossValidation) -> Array:
+        return errors[pull] if division is times else _find_errors(wide, candidate, pull, division)
+
     loss = compute_relative_loss(errors[pull], reference)
     row = divisions.weigh("relative_gains", "gains of all joints", before, after, loss=loss)
     fitted = np.array([_GainFit(wide, times, candidate, pull, block).solve() for block in (None, *times.blocks)])
-    relative = fitted - fitted[:, :1]
+    relative = fitted - fitted.mean(axis=1, keepdims=True)
     count = len(times.blocks)
     deviations = np.sqrt((count - 1) * np.var(relative[1:], axis=0))
     return RelativeGains(np.exp(-relative[0]), deviations, replace(row, chosen=row.pays))
@@ -90,7 +94,7 @@ def _find_errors(wide: Wide, candidate: Candidate, pull: float, division: CrossV
     errors = []
     for part in division.blocks:
         logarithms = _GainFit(wide, division, candidate, pull, part).solve()
-        others = wide.judge(division.grams.scaled(wide.inertial, np.exp(logarithms))).with_weights(division.weights)
+        others = division.on(division.grams.scaled(wide.inertial, np.exp(logarithms)))
         errors.append(others.block_errors(wide.consistent(others, candidate, left_out=part), part))
     return np.array(errors)
 
@@ -130,11 +134,18 @@ class _GainFit:
     def solve(self) -> Array:
         """Logarithms of current per torque of each joint, shape (n,).
 
-        Gauss-Newton with the bodies eliminated (variable projection, Golub and Pereyra 1973) from `start`; the prior of
-        the bodies, and the pull of the logarithms, keep what the data do not determine.
+        The cost has several minima: the lower of those that are reached from `start`, and from equal gains.
         """
-        logarithms, damping = self.start, SMALLEST_DAMPING
-        joints = len(logarithms)
+        equal = np.full_like(self.start, self.start.mean())
+        return min((self._descend(one) for one in (self.start, equal)), key=lambda found: self._linearize(found)[0])
+
+    def _descend(self, logarithms: Array) -> Array:
+        """Minimum that is reached from some logarithms, shape (n,).
+
+        Gauss-Newton with the bodies eliminated (variable projection, Golub and Pereyra 1973); the prior of the bodies,
+        and the pull of the logarithms, keep what the data do not determine.
+        """
+        damping, joints = SMALLEST_DAMPING, len(logarithms)
         cost, right, matrix = self._linearize(logarithms)
         for _ in range(STEPS):
             while True:

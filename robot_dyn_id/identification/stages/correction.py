@@ -238,9 +238,9 @@ def _compare(
     name: str, before: Recording, after: Recording, trials: FilteredTrials, model: RobotModel, alternatives: int
 ) -> list[Tried]:
     """Comparison of a recording with and without a delay; none if it is too short to hold a block out."""
-    without, corrected = ((trials.with_recordings([one]), model) for one in (before, after))
+    without, corrected = (trials.with_recordings([one]) for one in (before, after))
     try:
-        row = measure_payoff("delay", name, without, corrected, alternatives)
+        row = measure_payoff("delay", name, without, corrected, model, alternatives)
     except InputError:
         return []
     return [replace(row, chosen=row.pays)]

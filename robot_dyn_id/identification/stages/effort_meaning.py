@@ -19,7 +19,7 @@ from robot_dyn_id.identification.diagnosis.samples import MotionSamples
 from robot_dyn_id.identification.diagnosis.weight_gains import WeightGain, estimate_weight_gains
 from robot_dyn_id.identification.selection.engine import LEAST_GAIN, Tried
 from robot_dyn_id.identification.selection.payoff import measure_errors
-from robot_dyn_id.identification.selection.relative_gains import estimate_relative_gains
+from robot_dyn_id.identification.selection.relative_gains import RelativeGains, estimate_relative_gains
 from robot_dyn_id.identification.settings import COMPENSATED_KINDS, CURRENT_KINDS, Settings
 from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.parameters import DRIVE_UNITS, GAIN_UNKNOWN, UNKNOWN, describe_unknown_gains
@@ -112,34 +112,32 @@ def interpret_efforts(
     signs = {name: settings.drives.get(name, Drive()).sign for name in missing}
     unit = {**settings.drives, **{name: Drive.from_unknown_gain(sign) for name, sign in signs.items()}}
     trials = FilteredTrials.from_recordings(trained, joints, unit, settings.signals)
-    gains, findings = _accept_masses(trials, model, signs)
-    row: tuple[Tried, ...] = ()
-    ratios: dict[str, float] = {}
-    deviations: dict[str, float] = {}
-    if len(missing) == len(joints) > 1:
-        row, ratios, deviations = _compare_gains(trials, {**unit, **_make_drives(gains, signs)}, model)
-    if ratios and len(gains) == len(joints):
-        gains = {name: gain * ratios[name] for name, gain in gains.items()}
-        findings += (_report_consistent(gains, row),)
-    relative = ratios if not gains else {}
-    if relative:
-        findings += (_report_relative(relative, deviations, row),)
-    model = replace(model, drive_units={name: DRIVE_UNITS[stored] for name in missing if name not in gains})
-    drives = {**unit, **_make_drives(gains, signs)}
-    drives |= {name: Drive.from_unknown_gain(signs[name], one) for name, one in relative.items()}
+    gains = _weigh_gains(trials, model, signs)
+    findings: tuple[Finding, ...] = ()
+    used = not gains or _are_better(trials, {**unit, **_make_drives(gains, signs)}, model)
+    if gains and not used:
+        findings, gains = (_report_unused(gains),), []
+    relative, row = _compare_gains(trials, {**unit, **_make_drives(gains, signs)}, model, gains)
+    ratios = {} if relative is None else dict(zip(joints, relative.values.tolist(), strict=True))
+    if relative is not None:
+        findings += (_report_relative(joints, relative, by_masses=bool(gains)),)
+        gains = [replace(gain, value=gain.value * ratios[gain.joint]) for gain in gains]
+    if gains:
+        findings += (_report_used(gains),)
+    known = _make_drives(gains, signs)
+    model = replace(model, drive_units={name: DRIVE_UNITS[stored] for name in missing if name not in known})
     findings += report_unknown_gains(model.drive_units)
-    return Meaning(trained, validated, model, drives, findings, stored, row)
+    unknown = {name: Drive.from_unknown_gain(sign, ratios.get(name, 1.0)) for name, sign in signs.items()}
+    return Meaning(trained, validated, model, {**settings.drives, **unknown, **known}, findings, stored, row)
 
 
-def _make_drives(gains: Mapping[str, float], signs: Mapping[str, float]) -> dict[str, Drive]:
+def _make_drives(gains: Sequence[WeightGain], signs: Mapping[str, float]) -> dict[str, Drive]:
     """Drives of gains, which are negative where the drive counts the other way than its sign states."""
-    return {name: Drive(abs(gain), signs[name] * math.copysign(1.0, gain)) for name, gain in gains.items()}
+    return {gain.joint: Drive(abs(gain.value), signs[gain.joint] * math.copysign(1.0, gain.value)) for gain in gains}
 
 
-def _accept_masses(
-    currents: FilteredTrials, model: RobotModel, signs: Mapping[str, float]
-) -> tuple[dict[str, float], tuple[Finding, ...]]:
-    """Gains that follow from the URDF's masses, unless these are placeholders or contradicted, and findings.
+def _weigh_gains(currents: FilteredTrials, model: RobotModel, signs: Mapping[str, float]) -> list[WeightGain]:
+    """Gains that follow from the URDF's masses, unless these are placeholders.
 
     Args:
         currents: trials whose efforts are currents.
@@ -147,56 +145,45 @@ def _accept_masses(
         signs: signs of the drives without gains, by joint.
     """
     if has_placeholder_masses(model):
-        return {}, ()
+        return []
     found = estimate_weight_gains(MotionSamples.from_trials(currents), model)
-    gains = [gain for gain in found if gain.joint in signs and gain.known]
-    known = {gain.joint: gain.value for gain in gains}
-    used = not known or _are_better(currents, {**currents.drives, **_make_drives(known, signs)}, model)
-    return known if used else {}, _report_gains(gains, used)
+    return [gain for gain in found if gain.joint in signs and gain.known]
 
 
 def _compare_gains(
-    currents: FilteredTrials, drives: Mapping[str, Drive], model: RobotModel
-) -> tuple[tuple[Tried, ...], dict[str, float], dict[str, float]]:
-    """Ratios of the gains of all joints to the present ones, where the motion shows them, and the comparison.
+    currents: FilteredTrials, drives: Mapping[str, Drive], model: RobotModel, gains: Sequence[WeightGain]
+) -> tuple[RelativeGains | None, tuple[Tried, ...]]:
+    """Ratios of the gains of all joints to those of drives, if the motion shows them, and the comparison.
 
-    Returns:
-        The alternative; ratios of the gains, by joint, whose geometric mean is 1, empty where they do not pay; standard
-        deviations of their logarithms against that of the first joint.
+    Currents are compared with currents, and torques with torques: only if no gain is known, or the masses give all.
     """
-    names = model.joint_names
+    joints = len(model.joint_names)
+    unknown = sum(not drives[name].is_known for name in model.joint_names if name in drives)
+    if joints < 2 or not (unknown == joints or len(gains) == joints):
+        return None, ()
     try:
-        gains = estimate_relative_gains(replace(currents, drives=drives), model)
+        found = estimate_relative_gains(replace(currents, drives=drives), model)
     except InputError:  # too short to hold a block out
-        return (), {}, {}
-    if not gains.row.chosen:
-        return (gains.row,), {}, {}
-    values = gains.values / np.exp(np.log(gains.values).mean())
-    ratios = dict(zip(names, values.tolist(), strict=True))
-    return (gains.row,), ratios, dict(zip(names, gains.deviations.tolist(), strict=True))
+        return None, ()
+    return found if found.row.chosen else None, (found.row,)
 
 
-def _report_relative(ratios: Mapping[str, float], deviations: Mapping[str, float], tried: Sequence[Tried]) -> Finding:
-    """Finding about gains relative to one another."""
-    listed = ", ".join(f"{name} {one:.3g} (+- {one * deviations[name]:.1g})" for name, one in ratios.items())
-    (row,) = tried
+def _report_relative(joints: Sequence[str], gains: RelativeGains, *, by_masses: bool) -> Finding:
+    """Finding about gains relative to one another, or to those by the URDF's masses."""
+    figures = zip(joints, gains.values.tolist(), gains.deviations.tolist(), strict=True)
+    listed = ", ".join(f"{name} {value:.3g} (+- {value * sigma:.1g})" for name, value, sigma in figures)
+    paid = f"this removes {gains.row.gain:.0%} (+- {gains.row.deviation:.0%}) of the squared error"
+    if by_masses:
+        message = (
+            "gains by the URDF's masses contradict one another: only their mean is that of the masses, and the motion "
+            f"corrects each by a factor of: {listed}; {paid}"
+        )
+        return RELATIVE_GAINS.found(message, joints, "warning")
     message = (
-        f"gains of the drives as ratios to their mean, as the motion shows them: {listed}; this removes {row.gain:.0%} "
-        f"(+- {row.deviation:.0%}) of the squared error, and efforts are the currents that a drive with the mean gain "
-        "would have"
+        f"gains of the drives as ratios to their mean, as the motion shows them: {listed}; {paid}, and efforts are the "
+        "currents that a drive with the mean gain would have"
     )
-    return RELATIVE_GAINS.found(message, list(ratios))
-
-
-def _report_consistent(gains: Mapping[str, float], tried: Sequence[Tried]) -> Finding:
-    """Finding about gains by the URDF's masses that the motion makes consistent with one another."""
-    listed = ", ".join(f"{name} {gain:.3g}" for name, gain in gains.items())
-    (row,) = tried
-    message = (
-        "gains by the URDF's masses contradict one another; only their mean follows from these masses, and their "
-        f"ratios from the motion, which removes {row.gain:.0%} (+- {row.deviation:.0%}) of the squared error: {listed}"
-    )
-    return RELATIVE_GAINS.found(message, list(gains), "warning")
+    return RELATIVE_GAINS.found(message, joints)
 
 
 def _are_better(currents: FilteredTrials, drives: Mapping[str, Drive], model: RobotModel) -> bool:
@@ -233,23 +220,27 @@ def report_compensated(effort_kind: str) -> tuple[Finding, ...]:
     return (EFFORT_GRAVITY_COMPENSATED.found(message, severity="info"),)
 
 
-def _report_gains(gains: Sequence[WeightGain], used: bool) -> tuple[Finding, ...]:
+def _report_used(gains: Sequence[WeightGain]) -> Finding:
     """Finding about gains by the URDF's masses."""
-    if not gains:
-        return ()
-    listed = ", ".join(f"{g.joint} {g.value:.3g} ({_spread(g)})" for g in gains)
-    joints = [gain.joint for gain in gains]
-    if used:
-        message = (
-            "gains are estimated from the URDF's masses [effort per current], with 95 % intervals for masses that may "
-            f"be wrong by a factor of two: {listed}"
-        )
-        return (GAINS_FROM_MASSES.found(message, joints),)
+    message = (
+        "gains are estimated from the URDF's masses [effort per current], with 95 % intervals for masses that may "
+        f"be wrong by a factor of two: {_list(gains)}"
+    )
+    return GAINS_FROM_MASSES.found(message, [gain.joint for gain in gains])
+
+
+def _report_unused(gains: Sequence[WeightGain]) -> Finding:
+    """Finding about gains by the URDF's masses that contradict one another."""
     message = (
         "gains by the URDF's masses contradict one another, as the currents themselves are predicted better, and are "
-        f"not used: {listed}"
+        f"not used: {_list(gains)}"
     )
-    return (GAINS_FROM_MASSES.found(message, joints, "info"),)
+    return GAINS_FROM_MASSES.found(message, [gain.joint for gain in gains], "info")
+
+
+def _list(gains: Sequence[WeightGain]) -> str:
+    """Gains and their intervals."""
+    return ", ".join(f"{gain.joint} {gain.value:.3g} ({_spread(gain)})" for gain in gains)
 
 
 def _spread(gain: WeightGain) -> str:
