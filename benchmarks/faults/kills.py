@@ -87,12 +87,15 @@ def _into(cell: Cell, state: str, rng: random.Random) -> None:
     cell.until_excitation(Status.READY, Status.DONE, Status.FAULT)
     if state == "ready":
         return
-    cell.start_motion()
     if state == "approaching":
-        cell.until_excitation(Status.APPROACHING)
-        cell.world.wait(rng.uniform(0.05, 0.5))
+        # away from where the excitation begins: an arm that stands there has no way to go
+        cell.run_motion()
+        cell.world.wait(rng.uniform(0.5, 3.0))
+        cell.stop_motion()
+        cell.start_motion()
+        cell.world.until(lambda: cell.speed() > REST_SPEED, STARTING_S, "the motion of the approach")
         return
-    cell.until_excitation(Status.RUNNING)
+    cell.run_motion()
     cell.world.wait(rng.uniform(0.3, 3.0))
     if state == "paused":
         cell.world.call(SetBool, f"/{cell.namespace}/excitation_publisher/pause", SetBool.Request(data=True))

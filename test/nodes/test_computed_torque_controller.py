@@ -4,7 +4,6 @@
 import signal
 import subprocess
 import sys
-from time import time as now
 
 import numpy as np
 import pytest
@@ -347,8 +346,10 @@ def test_control_c_ends_both_with_0():
 class Still:
     """An arm that stands, by joint states that the test publishes, with its description and a set of parameters."""
 
-    def __init__(self, world, parameters=None, period=0.005, **fields):
+    def __init__(self, world, parameters=None, period=0.005, process=False, **fields):
         self.world, self.stamp, self._dynamics = world, 0.0, {}
+        if not process:  # a process has a clock of its own
+            world.keep_time()
         self.efforts = world.heard(Float64MultiArray, "effort_command", DEEP_SENSOR)
         self.diagnostics = world.heard(DiagnosticArray, "diagnostics", RELIABLE)
         self.log = world.heard(Log, "/rosout", DEEP)
@@ -362,7 +363,7 @@ class Still:
         self.timer = world.probe.create_timer(period, lambda: self.publish())  # rclpy looks at the signature
 
     def publish(self, **fields):
-        self.stamp = max(self.stamp + 1e-4, now())
+        self.stamp = max(self.stamp + 1e-4, self.world.now)
         state = JointState(name=list(identified().robot.joint_names), position=self.position, velocity=[0.0] * 3)
         for name, value in {**self.fields, **fields}.items():
             setattr(state, name, value)
@@ -486,7 +487,7 @@ ENDS = {"SIGINT": (signal.SIGINT, 0), "SIGHUP": (signal.SIGHUP, 0), "exception":
 @pytest.mark.parametrize("way", ENDS)
 def test_the_last_effort_is_zero_whichever_way_the_controller_ends(world, way):
     number, code = ENDS[way]
-    arm = Still(world, identified())
+    arm = Still(world, identified(), process=True)
     broken = """
 import sys
 from robot_dyn_id.nodes.computed_torque_controller import main

@@ -8,11 +8,12 @@ from collections.abc import Callable
 from builtin_interfaces.msg import Time
 from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
+from rclpy.time import Time as RclTime
 from rosgraph_msgs.msg import Clock as ClockMsg
 
 from robot_dyn_id.nodes.runtime import namesakes
 from robot_dyn_id.nodes.runtime.composition import Composition
-from robot_dyn_id.nodes.runtime.robot_node import RELIABLE
+from robot_dyn_id.nodes.runtime.robot_node import RELIABLE, RobotNode
 from support.processes import HANG_S
 
 TICK_S = 0.005
@@ -24,6 +25,19 @@ EPOCH = 1_000_000_000_000
 def ros_arguments(**parameters: object) -> list[str]:
     """ROS arguments that set parameters; those with an empty value are left at their defaults."""
     return [word for name, value in parameters.items() if value != "" for word in ("-p", f"{name}:={value}")]
+
+
+class HeldClock(Clock):
+    """The steady clock of nodes whose world keeps time: it goes with `World.time` from what it shows at first."""
+
+    @classmethod
+    def of(cls, world: "World") -> "HeldClock":
+        clock = cls(clock_type=ClockType.STEADY_TIME)
+        clock.world, clock.begin = world, Clock.now(clock).nanoseconds - round(1e9 * world.time)
+        return clock
+
+    def now(self) -> RclTime:
+        return RclTime(nanoseconds=self.begin + round(1e9 * self.world.time), clock_type=ClockType.STEADY_TIME)
 
 
 class World(Composition):
@@ -38,7 +52,7 @@ class World(Composition):
         super().__init__()
         self.faults_expected = False
         self._ticks = 0
-        self._clock, self._pace, self._now = None, 1.0, EPOCH
+        self._clock, self._pace, self._now, self._heard = None, 1.0, EPOCH, EPOCH
         self.client.create_timer(TICK_S, self._tick, clock=Clock(clock_type=ClockType.STEADY_TIME))
         namesakes._listening_since[self._context] = -math.inf
 
@@ -58,12 +72,23 @@ class World(Composition):
         """
         return TICK_S * self._ticks
 
+    @property
+    def now(self) -> float:
+        """Time of the nodes' messages [s]."""
+        return 1e-9 * (self.client.get_clock().now().nanoseconds if self._clock is None else self._now)
+
     def _tick(self) -> None:
-        self._ticks += 1
-        if self._clock is not None:
+        if self._clock is None:
+            self._ticks += 1
+            return
+        if self._heard == self._now:  # else the nodes, which hear it after the world, would fall behind the clock
+            self._ticks += 1
             self._now += round(self._pace * TICK_S * 1e9)
-            sec, nanosec = divmod(self._now, 1_000_000_000)
-            self._clock.publish(ClockMsg(clock=Time(sec=sec, nanosec=nanosec)))
+        sec, nanosec = divmod(self._now, 1_000_000_000)
+        self._clock.publish(ClockMsg(clock=Time(sec=sec, nanosec=nanosec)))
+
+    def _hear(self, message: ClockMsg) -> None:
+        self._heard = message.clock.sec * 1_000_000_000 + message.clock.nanosec
 
     def keep_time(self, pace: float = 1.0) -> None:
         """Give the nodes that are added from now on a clock that goes with `time`: a busy computer makes none late.
@@ -74,6 +99,7 @@ class World(Composition):
         if self._clock is None:
             self._pace = pace
             self._clock = self.client.create_publisher(ClockMsg, "/clock", RELIABLE)
+            self.client.create_subscription(ClockMsg, "/clock", self._hear, RELIABLE)
             self._arguments = (*self._arguments, *ros_arguments(use_sim_time="true"))
 
     def listens(self) -> None:
@@ -81,7 +107,10 @@ class World(Composition):
         del namesakes._listening_since[self._context]
 
     def add(self, make: Callable[..., Node], *arguments: str, **options: object) -> Node:
-        return super().add(make, arguments=arguments, **options)
+        node = super().add(make, arguments=arguments, **options)
+        if isinstance(node, RobotNode) and self._clock is not None:
+            node.steady = HeldClock.of(self)
+        return node
 
     def close(self) -> None:
         """End all nodes; a callback that raised an exception, which no node passes on, fails the test."""
@@ -89,6 +118,11 @@ class World(Composition):
         super().close()
         gc.collect()  # action servers are destroyed by that
         assert self.faults_expected or not broken, broken
+
+    def wait(self, seconds: float) -> None:
+        """Spin for a while, by `time`."""
+        end = self.time + seconds
+        self.until(lambda: self.time >= end, what=f"{seconds:g} s")
 
     def until(self, condition: Callable[[], bool], timeout: float = HANG_S, what: str = "the condition") -> None:
         super().until(condition, timeout, what)

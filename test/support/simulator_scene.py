@@ -38,6 +38,8 @@ class Commander:
 
     def __init__(self, world, urdf=PLANAR3R, namespace="", trajectories=TRAJECTORY, **parameters):
         self.world, self.namespace = world, namespace
+        if "clock" not in parameters:
+            world.keep_time()
         self.states, self.log = self.hear(JointState, "joint_states", DEEP), world.heard(Log, "/rosout", DEEP)
         self.diagnostics = self.hear(DiagnosticArray, "diagnostics", RELIABLE)
         options = {"namespace": namespace} if namespace else {}

@@ -41,7 +41,6 @@ from robot_dyn_id.identification.selection.payoff import COMPARED_SAMPLES
 from robot_dyn_id.identification.selection.positions import choose_positions
 from robot_dyn_id.identification.selection.signs import free_signs, report_signs
 from robot_dyn_id.identification.selection.strength import choose_strength
-from robot_dyn_id.identification.selection.tilt import tilt_robot
 from robot_dyn_id.identification.selection.wide import Placed, Wide
 from robot_dyn_id.identification.selection.zero_shifts import estimate_zeros, find_zeros, report_zeros
 from robot_dyn_id.model.robot import RobotModel
@@ -58,6 +57,10 @@ GIVEN_PRIOR_STRENGTH = 300.0
 
 MAX_COUPLINGS = 2
 """Most couplings that are taken."""
+
+
+RETILTS = 3
+"""Number of times that a tilt is found again after the first; each removes what the linearization left."""
 
 
 @dataclass(frozen=True)
@@ -183,15 +186,20 @@ def choose_model(
     divisions = _divide(wide, wide.validate(trials, blocks), excerpt)
     choice = _choose(wide, divisions)
     findings: tuple[Finding, ...] = ()
-    if wide.tilt is not None:
-        tilt, row = find_tilt(wide, choice.divisions, choice.candidate)
-        tried += (row,)
-        if tilt is not None:
-            turned = tilt_robot(model, tilt)
-            findings = (report_tilt(model, turned, row),)
-            wide = Wide.from_options(turned, prior, options, trials, bodies)
-            divisions = _divide(wide, wide.validate(trials, blocks), excerpt)
-            choice = _choose(wide, divisions, choice.candidate.strength)
+    turned, tilts = model, list[Tried]()
+    while wide.tilt is not None and len(tilts) <= RETILTS:
+        tilted, row = find_tilt(wide, choice.divisions, choice.candidate, model)
+        tilts.append(row)
+        if tilted is None:
+            break
+        turned = tilted
+        wide = Wide.from_options(turned, prior, options, trials, bodies)
+        bodies = wide.fit_bodies(wide.validate(excerpt, blocks))  # a tilt is linear in those of a fit without it
+        wide = Wide.from_options(turned, prior, options, trials, bodies)
+        divisions = _divide(wide, wide.validate(trials, blocks), excerpt)
+        choice = _choose(wide, divisions, choice.candidate.strength)
+    if turned is not model:
+        findings = (report_tilt(model, turned, tilts[0]),)
     block_models = []
 
     def without(block: int) -> BlockModel:
@@ -219,7 +227,7 @@ def choose_model(
         strength=choice.candidate.strength,
         size=options.estimator.size * float(prior.masses[0] / given.masses[0]),
         weights=validation.weights,
-        tried=(*tried, *choice.tried),
+        tried=(*tried, *tilts, *choice.tried),
         left_out=tuple(f.name for f in options.families(trials) if f.name not in choice.families),
         blocks=blocks,
         wide=wide.without_tilt,

@@ -23,6 +23,7 @@ from robot_dyn_id.findings import Definition, Finding, Section
 from robot_dyn_id.identification.diagnosis.channel_faults import EffortObserver, report_exclusions
 from robot_dyn_id.identification.diagnosis.delays import EffortDelay, estimate_delay, estimate_joint_delays
 from robot_dyn_id.identification.diagnosis.fingerprint import FingerprintObserver
+from robot_dyn_id.identification.diagnosis.hypotheses import GravityFits
 from robot_dyn_id.identification.diagnosis.observation import observation_of
 from robot_dyn_id.identification.diagnosis.positions import PositionFaults
 from robot_dyn_id.identification.diagnosis.samples import MotionSamples
@@ -181,10 +182,16 @@ class Realigned:
 def realign(trials: FilteredTrials, model: RobotModel) -> Realigned:
     """Move the efforts of each recording to the time of its motion, where a delay pays.
 
+    Delays are estimated with the gravity that fits best near that of the robot: what a tilt of the base leaves hides
+    them.
+
     Args:
         trials: the trials.
         model: the robot.
     """
+    if model.gravity.any():
+        fits = GravityFits.from_samples(MotionSamples.from_trials(trials), model)
+        model = replace(model, gravity=fits.refine(model.gravity))
     recordings: list[Recording] = []
     findings: list[Finding] = []
     tried: list[Tried] = []
