@@ -36,17 +36,9 @@ demo: $(stamp)
 quick: $(interfaces)
 	$(venv)/bin/pytest -m "not real_time and not slow" --no-processes $(workers) || [ $$? -eq 5 ]
 
-# Tests of running nodes mostly wait: three at once, each process in a ROS domain of its own. All others take what these
-# leave of the cores, at the lowest priority, and are printed at the end. A test of running nodes that fails is run again
-# alone, and fails the suite if it fails there: arms that are simulated in real time need a part of a core for themselves.
-nodes = $(venv)/bin/pytest -m real_time -o cache_dir=build/pytest_nodes
+# Two processes to a core, each in a ROS domain of its own: tests of running nodes mostly wait.
 test: $(interfaces)
-	@mkdir -p build
-	@nice -n 19 $(venv)/bin/pytest -m "not real_time" $(workers) > build/test.txt 2>&1 & others=$$!; \
-	$(nodes) -n 3 --dist worksteal $(PYTEST_FLAGS) || [ $$? -eq 5 ]; nodes=$$?; \
-	wait $$others || [ $$? -eq 5 ]; others=$$?; cat build/test.txt; \
-	[ $$nodes -eq 0 ] || { $(nodes) --last-failed --last-failed-no-failures none $(PYTEST_FLAGS); nodes=$$?; }; \
-	exit $$((nodes | others))
+	$(venv)/bin/pytest -n $$((2 * $$(nproc))) --dist worksteal $(PYTEST_FLAGS)
 
 lint: $(checked)
 	$(venv)/bin/ruff check .

@@ -3,7 +3,6 @@
 
 import gc
 import os
-import re
 import signal
 import sys
 
@@ -40,13 +39,6 @@ def skip_programs(event, _):
     """Audit hook: between tests, pytest-xdist starts its workers."""
     if event == "subprocess.Popen" and "PYTEST_CURRENT_TEST" in os.environ:
         pytest.skip("starts a program")
-
-
-def pytest_ignore_collect(collection_path, config):
-    """With `-m real_time`, do not even import a test file without such tests: each worker would, for a quarter minute."""
-    if config.option.markexpr == "real_time" and collection_path.suffix == ".py":
-        return re.search(r"\b(world|real_time)\b", collection_path.read_text(encoding="utf-8")) is None or None
-    return None
 
 
 def pytest_collection_finish():

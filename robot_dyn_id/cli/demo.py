@@ -170,7 +170,8 @@ def _identify(ros: Any, folder: Path, seed: int) -> tuple[Identification, Dynami
     def record(trial: str, topics: tuple[str, ...] = ("joint_states",)) -> Any:
         offset, differs = TRIALS[trial]
         excitation = {
-            **{"urdf": urdf, "seed": seed + offset, "start": True, "rehearsal": False},  # the robot is simulated
+            **{"urdf": urdf, "seed": seed + offset, "start": True},
+            **{"rehearsal": False, "timeout": 10.0},  # the robot is simulated, by this process
             **differs,
             **SIMULATED_TIME,
         }

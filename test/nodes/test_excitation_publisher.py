@@ -118,23 +118,23 @@ def test_pieces_leave_a_robot_at_rest_when_the_node_dies(world):
 
 def test_the_robot_follows_pieces_as_it_follows_the_whole_motion(world):
     """At the times of the joint states, against the motion itself, by the clock of the computer."""
-    cell = ready(world, use_sim_time="false")
-    cell.running().until(Status.DONE)
-    world.until(cell.follower.at_rest)
-    assert 3 <= len(cell.follower.received) <= 12  # 2.5 s of motion, a piece every 0.5 s
-    command = cell.node._session.supervisor.command
-    steady = cell.node.steady.now().nanoseconds * 1e-9 - time.monotonic()
-    history = [(t + steady - command.begin.steady, q, dq) for t, q, dq in cell.follower.history]
-    moved = [(t, q, dq) for t, q, dq in history if 0.05 < t < command.trajectory.duration]
-    t = np.array([t for t, _, _ in moved])
-    assert len(t) > 200  # of 500: a busy computer leaves out some
-    q, dq, _, _ = command.trajectory.evaluate(t)
-    # the time of a joint state is that of the test, some milliseconds later than the follower's own
-    late = np.abs(np.array([q for _, q, _ in moved]) - q.T) / (np.abs(dq.T) + 0.02)
+    cell, late = ready(world, use_sim_time="false"), []
+    while len(late) < 200:  # of 500 in a motion: a busy computer leaves out some
+        first, history = len(cell.follower.received), len(cell.follower.history)
+        cell.running().until(Status.DONE)
+        world.until(cell.follower.at_rest)
+        assert 3 <= len(cell.follower.received) - first <= 12  # 2.5 s of motion, a piece every 0.5 s
+        command = cell.node._session.supervisor.command
+        steady = cell.node.steady.now().nanoseconds * 1e-9 - time.monotonic()
+        timed = [(t + steady - command.begin.steady, q, dq) for t, q, dq in cell.follower.history[history:]]
+        moved = [(t, q, dq) for t, q, dq in timed if 0.05 < t < command.trajectory.duration]
+        t, found, speed = (np.array(values) for values in zip(*moved, strict=True))
+        q, dq, _, _ = command.trajectory.evaluate(t)
+        # the time of a joint state is that of the test, some milliseconds later than the follower's own
+        late += list(np.abs(found - q.T) / (np.abs(dq.T) + 0.02))
+        jerky = np.abs(np.diff(speed, axis=0)).max() / np.diff(t).min()
+        assert np.abs(np.diff(speed, axis=0)).max() < ACCELERATION * np.diff(t).max() * 1.05 + 1e-3, jerky
     assert np.median(late) < 1e-3
-    speed = np.array([dq for _, _, dq in moved])
-    jerky = np.abs(np.diff(speed, axis=0)).max() / np.diff(t).min()
-    assert np.abs(np.diff(speed, axis=0)).max() < ACCELERATION * np.diff(t).max() * 1.05 + 1e-3, jerky
 
 
 def test_sequential_sines_move_one_joint_after_the_other(world):

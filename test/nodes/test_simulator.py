@@ -28,6 +28,7 @@ from robot_dyn_id.kernels.stepping import advance, compute_motor_effort
 from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.nodes.runtime.robot_node import LATCHED, RELIABLE, SENSOR
 from robot_dyn_id.nodes.simulator import Simulator
+from robot_dyn_id.simulation import simulated_driver
 from robot_dyn_id.simulation.plant import make_nominal_dynamics
 
 ARM7 = Path(__file__).resolve().parents[2] / "urdf" / "arm7.urdf"
@@ -146,15 +147,20 @@ def stamp(arm, number):
     return seconds(arm.states[number].header.stamp)
 
 
-def test_time_waits_for_effort_commands_but_not_forever(world):
+def test_time_waits_for_effort_commands_but_not_forever(world, monkeypatch):
+    monkeypatch.setattr(simulated_driver, "PAUSE_TIMEOUT_S", HANG_S)
     arm = Commander(world, control="effort", clock="true", effort_wait="0.01")
     stamp = lambda: seconds(arm.states[-1].header.stamp)  # noqa: E731
     world.until(lambda: stamp() > 0.05, what="time goes on before the first command")
     for _ in range(3):
+        before = stamp()
         arm.efforts.publish(Float64MultiArray(data=[0.0, 0.0, 0.0]))
-        begun = stamp()
-        world.wait(0.5)
-        assert stamp() - begun < 0.05, "a command is good for 10 ms"
+        world.until(lambda before=before: stamp() > before, what="time goes on with a command")
+        world.wait(0.3)
+        stands = stamp()
+        world.wait(0.3)
+        assert stamp() == stands, "a command is good for 10 ms"
+    monkeypatch.undo()
     world.until(
         lambda: arm.logged("no effort command: zero effort"), what="a controller that is gone is not waited for"
     )

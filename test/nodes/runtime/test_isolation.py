@@ -107,7 +107,7 @@ def test_a_demo_that_is_forced_next_to_a_robot_of_the_same_names_does_not_move_i
     config = (find_shared_file("config/arm7.yaml"),)
     with demo.make_composition() as ros:
         with pytest.raises(GraphError, match=r"a robot has joined the demo's ROS domain .*, with the topic /joint_"):
-            ros.wait(3.0)
+            ros.until(lambda: False, HANG_S, "the robot")
         ros._check = None
         ros.add(Simulator, {"urdf": str(tmp_path / demo.PLANT), "clock": True}, config)
         motion = {
