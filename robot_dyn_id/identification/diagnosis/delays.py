@@ -212,12 +212,12 @@ def estimate_delay(samples: MotionSamples, model: RobotModel) -> EffortDelay:
 
 
 def estimate_joint_delays(samples: MotionSamples, model: RobotModel) -> tuple[float, ...]:
-    """Delays of the efforts of single joints of one recording [s], 0 where none is significant, n.
+    """Delays of the efforts of single joints [s], 0 where none is significant, n.
 
     All are estimated together, as that of all joints is in `estimate_delay`.
 
     Args:
-        samples: samples of one recording, without a delay that is common to all joints.
+        samples: samples without a delay that is common to all joints.
         model: the robot; its masses are not used.
     """
     rows = RigidRows.from_samples(samples, [model])

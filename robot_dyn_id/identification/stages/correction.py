@@ -182,8 +182,9 @@ class Realigned:
 def realign(trials: FilteredTrials, model: RobotModel) -> Realigned:
     """Move the efforts of each recording to the time of its motion, where a delay pays.
 
-    Delays are estimated with the gravity that fits best near that of the robot: what a tilt of the base leaves hides
-    them.
+    A delay of all joints is that of one recording, whose stamps are wrong; that of a single joint is one of its drive,
+    and the same in all recordings. Both are estimated with the gravity that fits best near that of the robot: what a
+    tilt of the base leaves hides them.
 
     Args:
         trials: the trials.
@@ -200,8 +201,24 @@ def realign(trials: FilteredTrials, model: RobotModel) -> Realigned:
         recordings.append(moved)
         findings += found
         tried += row
-    changed = any(row.chosen for row in tried)
-    return Realigned(trials.with_recordings(recordings) if changed else trials, tuple(findings), tuple(tried))
+    if any(row.chosen for row in tried):
+        trials = trials.with_recordings(recordings)
+    try:
+        own = estimate_joint_delays(MotionSamples.from_trials(trials), model)
+    except InputError:  # too short for the filter
+        own = ()
+    if any(own):
+        listed = ", ".join(f"{name} {1e3 * one:+.0f} ms" for name, one in zip(trials.joints, own, strict=True) if one)
+        shift = EffortDelay.of_joints(own)
+        shifted = trials.with_recordings([as_corrected(one).corrected(shift) for one in trials.recordings])
+        rows = _compare(listed, trials, shifted, model, 1)
+        tried += rows
+        if any(row.chosen for row in rows):
+            message = f"efforts of single joints are late or early: {listed}; this is compensated"
+            late = [name for name, one in zip(trials.joints, own, strict=True) if one]
+            findings.append(EFFORT_DELAYED.found(message, late))
+            trials = shifted
+    return Realigned(trials, tuple(findings), tuple(tried))
 
 
 def _realign(
@@ -210,7 +227,6 @@ def _realign(
     """The recording with its efforts at the time of its motion, if that pays, findings about it, and the comparison."""
     delays: list[EffortDelay] = []
     moved = recording
-    own: tuple[float, ...] = ()
     for _ in range(REALIGNMENTS):
         try:
             samples = MotionSamples.from_trials(trials.with_recordings([moved]))
@@ -218,36 +234,25 @@ def _realign(
             return recording, [], []
         delay = estimate_delay(samples, model)
         if not delay.significant:
-            own = estimate_joint_delays(samples, model)
             break
         delays.append(delay)
         moved = as_corrected(moved).corrected(delay)
-    count = len(trials.recordings)
-    kept, findings, rows = recording, list[Finding](), list[Tried]()
-    if delays:
-        milliseconds = 1e3 * sum(delay.delay for delay in delays)
-        rows += _compare(f"{milliseconds:.0f} ms in {recording.source}", kept, moved, trials, model, count)
-        if rows and rows[-1].chosen:
-            kept, findings = moved, _report_delays(recording.source, delays)
-    if any(own) and kept is moved:
-        shifted = as_corrected(kept).corrected(EffortDelay.of_joints(own))
-        named = {name: 1e3 * delay for name, delay in zip(trials.joints, own, strict=True) if delay}
-        listed = ", ".join(f"{name} {delay:+.0f} ms" for name, delay in named.items())
-        rows += _compare(f"{listed} in {recording.source}", kept, shifted, trials, model, count)
-        if rows and rows[-1].chosen:
-            kept = shifted
-            message = f"{recording.source}: efforts of single joints are late or early: {listed}; this is compensated"
-            findings.append(EFFORT_DELAYED.found(message, list(named)))
-    return kept, findings, rows
+    if not delays:
+        return recording, [], []
+    name = f"{1e3 * sum(delay.delay for delay in delays):.0f} ms in {recording.source}"
+    before, after = (trials.with_recordings([one]) for one in (recording, moved))
+    rows = _compare(name, before, after, model, len(trials.recordings))
+    if any(row.chosen for row in rows):
+        return moved, _report_delays(recording.source, delays), rows
+    return recording, [], rows
 
 
 def _compare(
-    name: str, before: Recording, after: Recording, trials: FilteredTrials, model: RobotModel, alternatives: int
+    name: str, before: FilteredTrials, after: FilteredTrials, model: RobotModel, alternatives: int
 ) -> list[Tried]:
-    """Comparison of a recording with and without a delay; none if it is too short to hold a block out."""
-    without, corrected = (trials.with_recordings([one]) for one in (before, after))
+    """Comparison of trials with and without a delay; none if they are too short to hold a block out."""
     try:
-        row = measure_payoff("delay", name, without, corrected, model, alternatives)
+        row = measure_payoff("delay", name, before, after, model, alternatives)
     except InputError:
         return []
     return [replace(row, chosen=row.pays)]
