@@ -190,9 +190,6 @@ def realign(trials: FilteredTrials, model: RobotModel) -> Realigned:
         trials: the trials.
         model: the robot.
     """
-    if model.gravity.any():
-        fits = GravityFits.from_samples(MotionSamples.from_trials(trials), model)
-        model = replace(model, gravity=fits.refine(model.gravity))
     recordings: list[Recording] = []
     findings: list[Finding] = []
     tried: list[Tried] = []
@@ -203,10 +200,9 @@ def realign(trials: FilteredTrials, model: RobotModel) -> Realigned:
         tried += row
     if any(row.chosen for row in tried):
         trials = trials.with_recordings(recordings)
-    try:
-        own = estimate_joint_delays(MotionSamples.from_trials(trials), model)
-    except InputError:  # too short for the filter
-        own = ()
+    samples = MotionSamples.from_trials(trials)
+    model = _lean(samples, model)
+    own = estimate_joint_delays(samples, model)
     if any(own):
         listed = ", ".join(f"{name} {1e3 * one:+.0f} ms" for name, one in zip(trials.joints, own, strict=True) if one)
         shift = EffortDelay.of_joints(own)
@@ -221,6 +217,13 @@ def realign(trials: FilteredTrials, model: RobotModel) -> Realigned:
     return Realigned(trials, tuple(findings), tuple(tried))
 
 
+def _lean(samples: MotionSamples, model: RobotModel) -> RobotModel:
+    """The robot with the gravity that fits best near its own."""
+    if not model.gravity.any():
+        return model
+    return replace(model, gravity=GravityFits.from_samples(samples, model).refine(model.gravity))
+
+
 def _realign(
     recording: Recording, trials: FilteredTrials, model: RobotModel
 ) -> tuple[Recording, list[Finding], list[Tried]]:
@@ -232,7 +235,8 @@ def _realign(
             samples = MotionSamples.from_trials(trials.with_recordings([moved]))
         except InputError:  # too short for the filter
             return recording, [], []
-        delay = estimate_delay(samples, model)
+        leaning = _lean(samples, model)
+        delay = estimate_delay(samples, leaning)
         if not delay.significant:
             break
         delays.append(delay)
@@ -241,7 +245,7 @@ def _realign(
         return recording, [], []
     name = f"{1e3 * sum(delay.delay for delay in delays):.0f} ms in {recording.source}"
     before, after = (trials.with_recordings([one]) for one in (recording, moved))
-    rows = _compare(name, before, after, model, len(trials.recordings))
+    rows = _compare(name, before, after, leaning, len(trials.recordings))
     if any(row.chosen for row in rows):
         return moved, _report_delays(recording.source, delays), rows
     return recording, [], rows
