@@ -346,6 +346,16 @@ class Cell:
         """The present by the stamps of the robot [s]; 0 before the first joint state."""
         return self.states[-1][1] if self.states else 0.0
 
+    def kill(self, process: Process) -> float:
+        """Kill a process of a robot whose driver runs; stamp of the first joint state that is heard after its death [s].
+
+        A simulator that was held up makes up for it in a burst: the latest joint state may be older than the death.
+        """
+        process.kill()
+        heard = len(self.states)
+        self.world.until(lambda: len(self.states) > heard, STARTING_S, "a joint state")
+        return self.moment()
+
     def moved_after(self, moment: float) -> float:
         """Time from a moment to the last joint state in motion [s], by the stamps of the robot."""
         for _, stamp, _, dq, _ in reversed(self.states):

@@ -142,9 +142,7 @@ def excitation_publisher(cell: Cell, runs: int, rng: random.Random, states: Sequ
                     cell.trigger("excitation_publisher/stop")
                 else:
                     raise AssertionError(f"not run: not {state} in {ATTEMPTS} attempts, {cell.excitation[-1]}")
-            moment = cell.moment()
-            process.kill()
-            took = cell.until_rest(moment)
+            took = cell.until_rest(cell.kill(process))
             _check_others(cell, "excitation_publisher")
             return took
 
@@ -353,8 +351,7 @@ def controller(cell: Cell, runs: int, rng: random.Random, states: Sequence[str])
                 cell.world.wait(rng.uniform(0.2, 1.0))
             else:
                 cell.world.wait(rng.uniform(0.1, 1.0))
-            moment = cell.moment()
-            process.kill()
+            moment = cell.kill(process)
             cell.world.until(lambda: cell.moment() - moment > 1.0, STARTING_S, "joint states after the kill")
             _check_others(cell, "computed_torque_controller")
             pulled = [stamp for _, stamp, _, _, effort in cell.states if stamp > moment and np.abs(effort).max() > 1e-6]
