@@ -347,7 +347,7 @@ class Cell:
         return self.states[-1][1] if self.states else 0.0
 
     def kill(self, process: Process) -> float:
-        """Kill a process of a robot whose driver runs; stamp of the first joint state that is heard after its death [s].
+        """Kill a process, not the robot's driver; stamp of the first joint state that is heard after its death [s].
 
         A simulator that was held up makes up for it in a burst: the latest joint state may be older than the death.
         """
