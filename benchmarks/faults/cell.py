@@ -43,6 +43,9 @@ REST_TIME_S = 0.5
 BRAKED_S = 3.0
 """Time after a fault of the excitation until the robot must be at rest [s]; a busy computer is late."""
 
+HEARD_S = 0.05
+"""Time in which joint states are heard that the robot had sent before [s]."""
+
 STARTING_S = 60.0
 """Longest time that a node may take to be there on a busy computer."""
 
@@ -352,6 +355,7 @@ class Cell:
         A simulator that was held up makes up for it in a burst: the latest joint state may be older than the death.
         """
         process.kill()
+        self.world.wait(HEARD_S)
         heard = len(self.states)
         self.world.until(lambda: len(self.states) > heard, STARTING_S, "a joint state")
         return self.moment()
@@ -399,7 +403,8 @@ class Cell:
             AssertionError: it does not, or the robot moves after the answer.
         """
         answer = self.trigger("excitation_publisher/stop")
-        # joint states that the robot has sent before the answer may still wait here
+        if self.simulated_time:
+            self.world.wait(HEARD_S)
         moment = self.moment() if self.simulated_time else time.time()
         if not answer.success:
             raise AssertionError(f"stop answers: {answer.message}")
