@@ -15,7 +15,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -161,6 +161,7 @@ class Cell:
         simulated_time: whether all nodes use the time of the simulated arm.
         excitation: state and reason of every excitation status, newest last.
         recording: the same of the recorder.
+        on_disk: messages that the recorder has on the disk.
         states: arrival, stamp, positions and velocities of every joint state of the robot.
         ended: stamp of the joint state at which the excitation had last left a state of motion.
         begun_again: reasons for which a motion ended in its approach, before any fault, and was begun again.
@@ -189,6 +190,7 @@ class Cell:
         self.processes: dict[str, Process] = {}
         self.excitation: list[tuple[int, str]] = []
         self.recording: list[tuple[int, str]] = []
+        self.on_disk = 0
         self.states: list[tuple[float, float, np.ndarray, np.ndarray, np.ndarray]] = []
         self.efforts: list[np.ndarray] = []
         self.ended = 0.0
@@ -199,7 +201,7 @@ class Cell:
         listen = world.probe.create_subscription
         self._subscriptions = [
             listen(ExcitationStatus, f"/{namespace}/excitation_status", self._follow, LATCHED),
-            listen(RecordingStatus, f"/{namespace}/recording_status", self._hear(self.recording), LATCHED),
+            listen(RecordingStatus, f"/{namespace}/recording_status", self._record, LATCHED),
         ]
         if watch:
             topics = f"/{namespace}/robot/joint_states", f"/{namespace}/effort_command"
@@ -208,9 +210,9 @@ class Cell:
                 listen(Float64MultiArray, topics[1], lambda m: self.efforts.append(np.array(m.data)), SENSOR),
             ]
 
-    @staticmethod
-    def _hear(into: list[tuple[int, str]]) -> Callable[[Any], None]:
-        return lambda message: into.append((message.state, message.reason))
+    def _record(self, message: Any) -> None:
+        self.recording.append((message.state, message.reason))
+        self.on_disk = sum(message.counts)
 
     def _follow(self, message: Any) -> None:
         moving = (message.APPROACHING, message.RUNNING, message.RETURNING)

@@ -11,12 +11,11 @@ import contextlib
 import resource
 import shutil
 import subprocess
-import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from faults.cell import Cell, Process
+from faults.cell import STARTING_S, Cell, Process
 from faults.results import Result
 
 SIZE = "16m"
@@ -24,6 +23,9 @@ SIZE = "16m"
 
 REPORTED_S = 1.5
 """Time after which the recorder must have reported that its bag is gone; about a second, and DDS."""
+
+LEAST_COUNT = 100
+"""Messages that are on the disk before it fails, and are read back."""
 
 STOPPED_S = 3.0
 """Time after the failure of the recorder until the motion must have ended."""
@@ -64,6 +66,7 @@ def _recording(cell: Cell, bag: Path) -> None:
     from robot_dyn_id.msg import RecordingStatus as Status
 
     cell.recording.clear()
+    cell.on_disk = 0
     cell.start("recorder", folder=bag)
     cell.wait_started("recorder", "excitation_publisher", "simulator")
     cell.until_recording(Status.IDLE)
@@ -71,6 +74,7 @@ def _recording(cell: Cell, bag: Path) -> None:
     cell.until_recording(Status.RECORDING)
     cell.until_excitation(ExcitationStatus.READY, ExcitationStatus.DONE, ExcitationStatus.FAULT)
     cell.run_motion()
+    cell.world.until(lambda: cell.on_disk >= LEAST_COUNT, STARTING_S, "messages on the disk")
 
 
 def _kept(bag: Path) -> int:
@@ -90,7 +94,7 @@ def _failed_well(cell: Cell, bag: Path, word: str) -> str:
     problems = []
     if word not in reason:
         problems.append(f"the reason does not say {word!r}: {reason}")
-    if _kept(bag) < 100:
+    if _kept(bag) < LEAST_COUNT:
         problems.append(f"{_kept(bag)} samples are read back")
     cell.until_rest(cell.moment(), STOPPED_S)
     if cell.others_alive():
@@ -128,9 +132,9 @@ def _removed(cell: Cell, folder: Path) -> str:
     _recording(cell, folder / "bag")
     cell.world.wait(1.0)
     shutil.rmtree(folder)
-    removed = time.monotonic()
+    removed = cell.moment()
     cell.until_recording(Status.FAILED, timeout=60.0)
-    late, reason = time.monotonic() - removed, cell.recording[-1][1]
+    late, reason = cell.moment() - removed, cell.recording[-1][1]
     problems = []
     if late > REPORTED_S:
         problems.append(f"the loss was reported after {late:.1f} s")
@@ -195,7 +199,7 @@ def run(world: Any, folder: Path, runs: int, chosen: Sequence[str] = ()) -> list
         promise, scenario = DISKS[fault]
         broken: list[str] = []
         done = 0
-        with cell(world, folder / f"disk_{number}", f"disk_{number}") as made:
+        with cell(world, folder / f"disk_{number}", f"disk_{number}", simulated_time=True) as made:
             made.start("simulator", rate=500.0, publish_rate=500.0)
             made.start("excitation_publisher")
             while done < runs:
