@@ -329,14 +329,19 @@ class Cell:
 
         end = time.monotonic() + STARTING_S
         while time.monotonic() < end:
-            heard = len(self.excitation)
+            first = len(self.excitation)
             self.start_motion()
             self.world.until(
-                lambda first=heard: self._states(first) & {Status.RUNNING, Status.FAULT}, STARTING_S, "motion or fault"
+                lambda first=first: self._states(first) & {Status.APPROACHING, Status.RUNNING}, STARTING_S, "motion"
             )
-            if Status.RUNNING in self._states(heard):
+            while self.excitation[first][0] not in (Status.APPROACHING, Status.RUNNING):  # of before the start
+                first += 1
+            self.world.until(
+                lambda first=first: self._states(first) & {Status.RUNNING, Status.FAULT}, STARTING_S, "motion or fault"
+            )
+            if Status.RUNNING in self._states(first):
                 return
-            self.begun_again += [reason for state, reason in self.excitation[heard:] if state == Status.FAULT][:1]
+            self.begun_again += [reason for state, reason in self.excitation[first:] if state == Status.FAULT][:1]
         raise RuntimeError(f"the excitation does not run: {self.excitation[-3:]}")
 
     def _states(self, first: int) -> set[int]:

@@ -201,7 +201,7 @@ def run(world: Any, folder: Path, runs: int, chosen: Sequence[str] = ()) -> list
         done = 0
         with cell(world, folder / f"disk_{number}", f"disk_{number}", simulated_time=True) as made:
             made.start("simulator", rate=500.0, publish_rate=500.0)
-            made.start("excitation_publisher")
+            made.start("excitation_publisher", recording="required")
             while done < runs:
                 try:
                     problem = scenario(made, folder / f"place_{number}_{done}")
