@@ -37,6 +37,11 @@ class ClockAgreement:
         elif self._since is None:
             self._since = steady
 
+    @property
+    def late(self) -> bool:
+        """Whether the latest joint state is older than the tolerance: it shows where the robot was."""
+        return self._age > self._tolerance
+
     def problem(self, steady: float) -> str:
         """Description of the disagreement of the two clocks; empty if they agree.
 

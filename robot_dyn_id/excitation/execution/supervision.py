@@ -98,7 +98,7 @@ class Supervisor:
     last segment brakes along it; the supervisor then commands exactly this braking, and its phase is FAULT.
 
     A motion and its braking end when joint states show rest, not when a clock does: a robot that moves on after braking
-    is braked again, from its measured state, until it is at rest.
+    is braked again, from its measured state, until it is at rest; not from one that is outdated by its stamp.
 
     Attributes:
         phase: phase of the execution.
@@ -163,15 +163,27 @@ class Supervisor:
         positions: Sequence[float],
         velocities: Sequence[float] = (),
         efforts: Sequence[float] = (),
+        *,
+        late: bool = False,
     ) -> None:
-        """Process joint states, see `Feedback.receive`; their faults take effect immediately."""
+        """Process joint states, see `Feedback.receive`; their faults take effect immediately.
+
+        Args:
+            now: time of receipt.
+            stamp: stamp of the joint states [s].
+            names: joint names, shape (k,).
+            positions: positions [rad or m], shape (k,).
+            velocities: velocities [rad/s or m/s], shape (k,) or empty.
+            efforts: efforts [N m or N], shape (k,) or empty.
+            late: whether the stamp is too old: braking from such a state would begin where the robot was.
+        """
         self.feedback.receive(now, stamp, names, positions, velocities, efforts)
         self.check_reach(now)
         if self.phase in MOVING:
             self._note_margin()
             self._watch(now, self.feedback.broken or self.feedback.exceeded())
         if self.feedback.at is now and not self.feedback.broken:
-            self._settle(now)
+            self._settle(now, late and self._unbroken is None)  # else the stamps are right, and the clock is not
 
     def tick(self, now: TimePoint, obstacle: str) -> None:
         """Check the clock and the robot; to be called frequently.
@@ -260,8 +272,13 @@ class Supervisor:
         begin = replace(now, motion=now.motion - self.command.time(latest))
         self.command = replace(self.command, begin=begin)
 
-    def _settle(self, now: TimePoint) -> None:
-        """Note that joint states show rest after braking; brake again from the measured state where they do not."""
+    def _settle(self, now: TimePoint, late: bool) -> None:
+        """Note that joint states show rest after braking; brake again from the measured state where they do not.
+
+        Args:
+            now: present time.
+            late: whether the measured state is too old to brake from.
+        """
         if self._settled or self.phase in UNDER_WAY:
             return
         unrest = self.feedback.unrest(now.steady, self._quiet)
@@ -269,7 +286,7 @@ class Supervisor:
             self._settled = True
             if self.phase == Phase.STOPPING:
                 self.phase = self._after
-        elif now.steady >= self._rest_by and self.feedback.moved and self.feedback.consistent:
+        elif not late and now.steady >= self._rest_by and self.feedback.moved and self.feedback.consistent:
             position = self.feedback.position
             assert position is not None
             if not self._undecided and AGAIN not in self.reason:

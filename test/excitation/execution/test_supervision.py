@@ -504,6 +504,20 @@ def test_a_robot_that_moves_on_after_braking_is_braked_again_until_it_is_at_rest
     assert cell.supervisor.command is count, "what moves a robot after its rest is not the supervisor's"
 
 
+def test_outdated_joint_states_are_not_what_a_robot_is_braked_from():
+    """They begin to show motion when the braking is over: braking from them would throw the robot back."""
+    cell = Cell().brought_to(Phase.RUNNING)
+    later = 150
+    assert cell.supervisor.stop(cell.now) == ""
+    braking = cell.supervisor.command
+    path = [braking.state(cell.t + STEP * k) for k in range(-later, 1000)]
+    for q, dq in path:  # of 1.5 s before
+        cell.steady, cell.t = cell.steady + STEP, cell.t + STEP
+        cell.supervisor.receive(cell.now, cell.t - STEP * later, NAMES, q.tolist(), dq.tolist(), [0.0] * 3, late=True)
+        cell.supervisor.tick(cell.now, "")
+    assert cell.supervisor.command is braking and cell.supervisor.at_rest
+
+
 def test_noise_is_not_what_a_robot_is_braked_from():
     cell = Cell().brought_to(Phase.FAULT)
     command, noise = cell.supervisor.command, np.random.default_rng(1)
