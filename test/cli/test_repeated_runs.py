@@ -49,7 +49,7 @@ def test_a_run_is_repeated_with_what_was_identified_from_the_one_before(world, t
             law="computed_torque",
             bandwidth=4.0,
             start_droop=0.3,
-            timeout=2.0,
+            timeout=10.0,
             robot_compensates="[none]",
         ),
     )
@@ -57,7 +57,7 @@ def test_a_run_is_repeated_with_what_was_identified_from_the_one_before(world, t
     motion = {"period": 2.5, "periods": 2, "harmonics": 3, "acceleration": "[4.0]", "return_to_start": "false"}
     motion["rehearsal"] = "false"
     watched = {
-        "timeout": 1.0,
+        "timeout": 10.0,
         "tracking_error": "[1.0]",
         "effort_scale": 0.0,
         "command_topic": "computed_torque_controller/joint_trajectory",

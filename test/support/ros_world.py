@@ -28,7 +28,7 @@ def ros_arguments(**parameters: object) -> list[str]:
 
 
 class HeldClock(Clock):
-    """The steady clock of nodes in simulated time: it goes with `World.time` from what it shows at first."""
+    """The steady clock of nodes whose world keeps time: it goes with `World.time` from what it shows at first."""
 
     @classmethod
     def of(cls, world: "World") -> "HeldClock":
@@ -108,7 +108,7 @@ class World(Composition):
 
     def add(self, make: Callable[..., Node], *arguments: str, **options: object) -> Node:
         node = super().add(make, arguments=arguments, **options)
-        if isinstance(node, RobotNode) and node.get_clock().ros_time_is_active:
+        if isinstance(node, RobotNode) and self._clock is not None:
             node.steady = HeldClock.of(self)
         return node
 
