@@ -167,7 +167,7 @@ def split_constants(extended: Estimate, found: Linearized, chosen: Mask) -> Esti
     )
     unknown = [label for label, sigma in zip(constants.labels, sigmas, strict=True) if not sigma < 1.0]
     message = f"these data do not determine {', '.join(unknown)}"
-    findings = (CONSTANTS_NOT_IDENTIFIED.found(message),) if unknown else ()
+    findings: tuple[Finding, ...] = (CONSTANTS_NOT_IDENTIFIED.found(message),) if unknown else ()
     values = extended.values[:p]
     rising = found.rising
     below = rising[values[rising] < -NOISE_DEVIATIONS * extended.standard_deviations[rising]]
