@@ -225,7 +225,23 @@ def table(lines):
             for estimator in ("separable", "lm") if speed else ("separable",):
                 own = [one for one in lines if (one["arm"], one["rows"], one["estimator"]) == (arm, choice, estimator)]
                 rows.append(_row(f"{arm} | {choice} | `{estimator}`", own))
-    return HEAD + "\n".join(rows) + "\n"
+    return HEAD + "\n".join(rows) + "\n\n" + _list_silent(lines) + "\n"
+
+
+def _list_silent(lines):
+    """Joints of `separable` that are not right and not named, with rows from the speed of the configuration on."""
+    found = []
+    for one in lines:
+        if one["estimator"] != "separable" or not REVERSALS[one["rows"]] or one["failed"]:
+            continue
+        if any("constants" in code for code in one["codes"]):
+            continue
+        errors = np.array([one["vb"], one["rise"], one["fc"]])
+        for joint in np.flatnonzero(np.abs(errors).max(axis=0) > SIGMAS):
+            values = ", ".join(f"{value:.1f}" for value in errors[:, joint])
+            found.append(f"- {one['arm']}, draw {one['draw']}, joint {joint + 1}: {values}")
+    title = "Silent joints of `separable` from 0.01 rad/s on: errors of vb, fb - fc, fc in standard deviations.\n\n"
+    return title + "\n".join(found)
 
 
 def _row(title, own):

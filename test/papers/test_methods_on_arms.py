@@ -103,6 +103,7 @@ LOGISTIC = """terms:
   viscous:
   coulomb: {smoothing_width: 0.02}
 velocity: logistic
+reversal_speed: auto
 estimator: weighted
 """
 

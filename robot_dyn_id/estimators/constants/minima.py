@@ -9,6 +9,7 @@ constants of every term shows where others may be, and a search starts from each
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -57,8 +58,8 @@ def find_minima(constants: Constants, weighted: bool, count: int) -> tuple[Minim
     search = _Search(Projected.from_constants(constants), weighted, count)
     grid = search.grid(constants.logarithms)
     starts = [constants.logarithms, *(grid.share(share) for share in RELATIVE_STARTS)]
-    found = [search.descend(constants.logarithms)]
-    found += [search.descend(search.sweep(start)) for start in starts]
+    swept = np.unique([search.sweep(start) for start in starts], axis=0)
+    found = [search.descend(start) for start in (constants.logarithms, *swept)]
     for _ in range(MAX_ROUNDS):
         lowest = min(found, key=lambda minimum: minimum.cost)
         others = [search.descend(start) for start in search.list_starts(lowest)]
@@ -78,8 +79,12 @@ class _Search:
 
     def grid(self, logarithms: Array) -> Grid:
         """Candidates, with the weights at given constants."""
-        at = self.projected.reweight(logarithms) if self.weighted else self.projected
-        return Grid.from_projected(at, self.count)
+        return Grid.from_projected(self.projected.reweight(logarithms), self.count) if self.weighted else self._grid
+
+    @cached_property
+    def _grid(self) -> Grid:
+        """Candidates without weights."""
+        return Grid.from_projected(self.projected, self.count)
 
     def sweep(self, start: Array) -> Array:
         return self.grid(start).sweep(start)
@@ -108,7 +113,10 @@ class _Search:
             values = grid.values[number]
             explained = grid.profile(number, minimum.logarithms)
             shape = [len(np.unique(values[:, place])) for place in range(len(own))]
+            spacing = (values[-1] - values[0]) / (np.array(shape) - 1)
             for i in _find_peaks(explained.reshape(shape)):
+                if np.all(np.abs(values[i] - minimum.logarithms[own]) <= spacing):
+                    continue
                 start = minimum.logarithms.copy()
                 start[own] = values[i]
                 starts.append(start)
