@@ -162,9 +162,10 @@ URDFs, friction of {VISCOUS:g} N m s/rad and {SLIDING:g} N m, noise of {NOISE:g}
 {RATE:g} Hz; designs by the small search of the test, without a check of collisions.
 
 Accelerations: correlation of the forward dynamics with the truth along another motion, from its true states and
-torques, joint by joint, where it is faster than {FEWEST_SPEED:g} rad/s and the mass matrix is positive definite.
-Inertia: RMS of the torque that accelerates the joint's own inertia along that motion [N m]. Where it is far below the
-friction, an error of the friction of a few percent is as large, and the acceleration of this joint is not predicted.
+torques, joint by joint, where it is faster than {FEWEST_SPEED:g} rad/s and the mass matrix is positive definite
+(-: nowhere). Inertia: RMS of the torque that accelerates the joint's own inertia along that motion [N m]. Where it is
+far below the friction, an error of the friction of a few percent is as large, and the acceleration of this joint is
+not predicted.
 
 | arm | recipe | `simulate` | accelerations | torque error |
 |---|---|---|---|---|
@@ -178,7 +179,7 @@ def table(lines):
         own = [one for one in lines if one["arm"] == arm]
         for one in own:
             answer = "refused" if one["refused"] else "runs"
-            values = ", ".join(f"{value:.3f}" for value in one["correlations"])
+            values = ", ".join("-" if math.isnan(value) else f"{value:.3f}" for value in one["correlations"])
             rows.append(f"| {arm} | {one['recipe']} | {answer} | {values} | {one['error']:.2%} |")
         if own:
             rows.append(f"| | inertia [N m] | | {', '.join(f'{value:.2g}' for value in own[0]['own'])} | |")
