@@ -179,7 +179,8 @@ def find_noise_directions(problem: RecordedProblem, trials: FilteredTrials, esti
         noise[tile.joint][support] += change @ change.T
         counts[tile.joint] += np.count_nonzero(find_used_rows(block))
         squares[tile.joint] += float(block[-1] @ block[-1])
-    weights = compute_weights_from_squares(counts * estimate.residual_rms**2, p, counts) ** 2
+    rest = np.minimum(counts * estimate.residual_rms**2, squares)  # an estimate that fails leaves more than the torque
+    weights = compute_weights_from_squares(rest, p, counts) ** 2
     weights[counts == 0] = RESTING_WEIGHT * weights[counts > 0].max()
     torque = float(weights @ (squares / np.maximum(counts, 1)))
     least = NOISE_FACTOR * np.tensordot(weights, noise, 1) + _mean_gram(problem, weights) / torque
