@@ -75,9 +75,7 @@ def differing(runs: Mapping[str, Mapping[str, float | None]]) -> dict[str, list[
 def searches() -> dict[str, Callable[[int], float]]:
     """Designed motions by name: functions of the seed that return the figure of the best motion."""
     arm = LockableArm()
-    motion = read_settings_of(
-        "logistic2r", form="fourier", period=logistic2r.optimize_fourier_series(strokes(1))[1], window=0.0
-    )
+    motion = read_settings_of("logistic2r", form="fourier", period=logistic2r.read_fourier_series()[1], window=0.0)
     found: dict[str, Callable[[int], float]] = {
         f"planar3r, {joint}: condition number": lambda seed, joint=joint: exp(
             optimize_design("planar3r", planar3r.plan(joint), seed=seed).objective_value

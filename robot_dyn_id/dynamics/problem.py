@@ -132,6 +132,10 @@ class RegressorProblem(LinearProblem, ABC):
     def max_speeds(self) -> Array:
         """Maximum speed of each joint in the data [rad/s or m/s], shape (n,)."""
 
+    def min_speeds(self) -> Array:
+        """Speed of each joint below which its rows are left out [rad/s or m/s], shape (n,); 0: none are."""
+        return np.zeros(len(self.joint_names))
+
     @abstractmethod
     def _rebuild(self, regressor: Regressor, columns: Integers) -> RegressorProblem:
         """The problem of some columns of another regressor, with the measured torques."""

@@ -4,12 +4,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import ClassVar, Protocol
 
 import numpy as np
 
-from robot_dyn_id.arrays import Array
+from robot_dyn_id.arrays import Array, Integers
 from robot_dyn_id.dynamics.problem import LinearProblem
 from robot_dyn_id.dynamics.regressor import Regressor
 from robot_dyn_id.estimators.factors import Factors, Solution
@@ -84,6 +84,30 @@ class Estimate:
     def known_prior_strength(self) -> float:
         """Strength of the prior; NaN where the prior is not one on single links."""
         return float("nan") if self.regularized_towards and not self.prior_strength else self.prior_strength
+
+    def expanded(self, names: Sequence[str], kept: Integers) -> Estimate:
+        """The estimate of more parameters, of which those that were not estimated are zero and not identifiable.
+
+        Args:
+            names: names of all parameters.
+            kept: indices of the estimated ones, ascending.
+        """
+        if len(kept) == len(names):
+            return self
+        count = len(names)
+        values, covariance, deviations = np.zeros(count), np.zeros((count, count)), np.full(count, np.inf)
+        values[kept] = self.values
+        covariance[np.ix_(kept, kept)] = self.covariance
+        deviations[kept] = self.standard_deviations
+        others = np.setdiff1d(np.arange(count), kept)
+        left_out = tuple(names[i] for i in others.tolist())
+        return replace(
+            self,
+            values=values,
+            covariance=covariance,
+            standard_deviations=deviations,
+            unexcited=(*self.unexcited, *left_out),
+        )
 
     @classmethod
     def from_solution(

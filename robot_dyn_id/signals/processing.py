@@ -320,6 +320,10 @@ class RecordedProblem(RegressorProblem):
         """
         return measure_ranges(self.windows).dq_max
 
+    def min_speeds(self) -> Array:
+        """See `RegressorProblem.min_speeds`."""
+        return np.array(self.plan.slowest or (0.0,) * len(self.joint_names))
+
     def with_motion(self, windows: Iterable[FilteredWindow]) -> RecordedProblem:
         """The rows of the same columns along another motion, with its efforts, row by row at the same instants.
 

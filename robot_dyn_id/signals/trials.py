@@ -365,9 +365,6 @@ class FilteredTrials:
         Args:
             recordings: the recordings.
             surveyed: their survey if it has been made already.
-
-        Raises:
-            InputError: velocities are functions of the angle, and these recordings are not of strokes.
         """
         plan = self.plan
         same = len(recordings) == len(self.recordings) and all(map(is_, recordings, self.recordings))

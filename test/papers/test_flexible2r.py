@@ -32,10 +32,12 @@ from robot_dyn_id.papers.flexible2r.excitation import (
     TIMES,
     compare_readings,
     compute_friction_condition,
+    find_amplitude_ratios,
     find_amplitudes_within,
     find_closed_form,
     find_friction_within_limits,
     free_coefficients,
+    make_unit,
     search_motion,
 )
 
@@ -212,3 +214,15 @@ def test_gravity_by_cross_products_is_that_of_the_columns():
     added = compute_gravity_by_cross_products(make_arm(), q, 2.0) - compute_gravity_by_cross_products(make_arm(), q)
     assert np.abs(added[0]).max() > 1.0
     np.testing.assert_allclose(added[1], 0.0, atol=1e-12)
+
+
+def test_the_printed_conclusions_are_those_on_the_condition_number():
+    """Against condition numbers of the columns themselves, over amplitudes."""
+    for intervals in (50, 250):
+        speed = np.abs(make_unit(intervals)[1])
+        ones = np.where(np.arange(intervals + 1) % intervals == 0, 0.0, 1.0)
+        tried = [np.linalg.cond(np.column_stack([size * speed, ones])) for size in np.geomspace(0.1, 10.0, 2001)]
+        assert find_closed_form(2, intervals) == pytest.approx(min(tried), abs=1e-4)
+    half, best, twice = find_amplitude_ratios(np.array([0.5, 1.0, 2.0]))
+    assert best == pytest.approx(1.0, abs=1e-9) and min(half, twice) > 1.2
+    assert all(figure.verdict == "holds" for figure in flexible2r.compare_printed_conclusions())

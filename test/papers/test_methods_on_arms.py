@@ -7,8 +7,10 @@ from support.commands import run_here
 from support.robots import URDFS, panda_arm
 from support.simulated import save_npz
 
-from robot_dyn_id.dynamics.regressor import Motion, Regressor
+from robot_dyn_id.dynamics.regressor import Motion, Regressor, make_joint_coordinates
+from robot_dyn_id.dynamics.terms import Coulomb, Viscous
 from robot_dyn_id.excitation import draw_random_fourier
+from robot_dyn_id.files.shared import find_shared_file
 from robot_dyn_id.files.trajectory import read_trajectory
 from robot_dyn_id.loads.chain import find_centroidal_frames, simulate_chain
 from robot_dyn_id.loads.payload import transform_parameters
@@ -97,15 +99,60 @@ def test_steps_of_flexible_joints_are_planned(arms, name, count, capfd):
     assert [len(steps[scaling]) for scaling in ("none", "columns")] == [count, 1]
 
 
+LOGISTIC = """terms:
+  viscous:
+  coulomb: {smoothing_width: 0.02}
+velocity: logistic
+reversal_speed: auto
+estimator: weighted
+"""
+
+DESIGNED = {"ur5": 4.0, "panda": 4.0, "z1": 4.0, "kinova": 8.0, "iiwa14": 4.0}
+"""Arms whose strokes are designed, and the period of their strokes [s]: slow joints need a longer one."""
+
+
+def model_of(name):
+    """The arm without its gripper."""
+    if name == "panda":
+        return panda_arm()
+    path = URDFS.get({"ur5": "ur5_robot"}.get(name, name)) or find_shared_file(f"urdf/{name}.urdf")
+    whole = RobotModel.from_file(path)
+    return RobotModel.from_file(path, [joint for joint in whole.joint_names if "ripper" not in joint])
+
+
 @pytest.mark.slow
-def test_logistic_strokes_are_designed(arms, capfd):
-    """One joint after the other, up and down; exit code 1, as collisions are not checked."""
-    _, folder = arms["panda"]
-    demands = folder / "demands.yaml"
-    demands.write_text("period: 4.0\nclearance: 0.0\nsearch: {draws: 1, starts: 1, finished: 1, steps: 1}\n")
-    words = ("--robot", folder / "arm.urdf", "--form", "logistic", "--design", demands)
-    code, found = run_here(capfd, "design", *words, "--config", folder / "joints.yaml", "--out", folder / "motion")
+@pytest.mark.parametrize("name", DESIGNED)
+def test_designed_strokes_are_identified_from_the_angle(tmp_path, name, capfd):
+    """Strokes, transit and all, with 1e-3 rad of noise; a Fourier motion with 1e-5 rad validates, by derivatives.
+
+    Exit code 1 of the design: collisions are not checked.
+    """
+    model = model_of(name)
+    joints = model.joint_names
+    (tmp_path / "arm.urdf").write_text(model.urdf)
+    config, demands = tmp_path / "config.yaml", tmp_path / "demands.yaml"
+    config.write_text(f"identify: [{', '.join(joints)}]\n")
+    demands.write_text(
+        f"period: {DESIGNED[name]}\nclearance: 0.0\nsearch: {{draws: 1, starts: 1, finished: 1, steps: 1}}\n"
+    )
+    robot = ("--robot", tmp_path / "arm.urdf")
+    words = ("design", *robot, "--form", "logistic", "--design", demands, "--config", config)
+    code, found = run_here(capfd, *words, "--out", tmp_path / "motion")
     assert code == 1 and found["collision_check"] == "not_checked"
-    assert found["condition_number"]["value"] < 20.0
-    motion = read_trajectory(found["trajectory_file"]).excitation
-    assert motion.name == "logistic" and len(motion.centers) == 2
+    assert found["condition_number"]["value"] < 30.0
+    designed = read_trajectory(found["trajectory_file"]).excitation
+    assert designed.name == "logistic" and len(designed.centers) == 2
+    at = make_joint_coordinates(model)
+    regressor = Regressor(model, (*((one, Viscous()) for one in at), *((one, Coulomb(0.02)) for one in at)))
+    truth = np.concatenate([1.2 * model.inertial_parameters, np.full(len(joints), 2.0), np.full(len(joints), 1.0)])
+    other = draw_random_fourier(model, 2, 10.0, share=0.3)
+    for file, motion, length, noise in (("strokes", designed, designed.duration, 1e-3), ("other", other, 20.0, 1e-5)):
+        sensors = Sensors(np.full(len(joints), 0.02), noise, None)
+        t = sample_times(length, 100.0)
+        save_npz(tmp_path / f"{file}.npz", simulate_recording(regressor, truth, motion, t, sensors, 1))
+    config.write_text(config.read_text() + LOGISTIC)
+    words = ("identify", tmp_path / "strokes.npz", "--validate", tmp_path / "other.npz", *robot, "--config", config)
+    code, found = run_here(capfd, *words, "--out", tmp_path / "run")
+    assert code == 0 and found["held_out"]["all_joints_nrmse"] < 0.1
+    (finding,) = [one for one in found["findings"] if one["code"] == "strokes_used"]
+    assert all(f"{joint} " in finding["message"] for joint in joints) and " 0%" not in finding["message"]

@@ -19,6 +19,7 @@ from robot_dyn_id.papers.space6r.effects import (
     ALPHA,
     WEIGHTLESS,
     Heat,
+    ParameterBound,
     Remainder,
     Weightless,
     compute_ranks,
@@ -260,6 +261,15 @@ def test_the_remainder_of_the_linearized_friction_is_below_its_bound():
     for share in (0.1, 0.3):
         found = Remainder.from_share(share)
         assert np.all(found.error <= found.bound) and np.all(found.error > 0.2 * found.bound)
+
+
+def test_the_bound_of_the_parameters_holds_and_is_defined_by_its_denominator():
+    """Eq. 7 with the Stribeck velocities of the robot, with nominal ones, and where it has no bound."""
+    trial = trials.NoisyTrial.from_seed(0, 0.1, space6r.list_conditions())
+    known, nominal = (ParameterBound.from_trial(trial, one) for one in (True, False))
+    assert known.product == 0.0 and known.error < known.bound == known.condition_number * known.torque_error
+    assert 0.0 < nominal.product < 1.0 and nominal.error < nominal.bound
+    assert np.isinf(replace(nominal, matrix_error=1.1 / nominal.condition_number).bound)
 
 
 def test_the_motion_of_the_comparison_has_its_condition_number():

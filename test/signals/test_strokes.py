@@ -14,7 +14,7 @@ from robot_dyn_id.errors import InputError
 from robot_dyn_id.excitation import draw_random_fourier
 from robot_dyn_id.excitation.forms.logistic import Logistic
 from robot_dyn_id.model.robot import RobotModel
-from robot_dyn_id.signals.strokes import RecordedStrokes
+from robot_dyn_id.signals.strokes import RecordedStrokes, report_strokes
 from robot_dyn_id.signals.trials import FilteredTrials, SignalSettings
 from robot_dyn_id.simulation.sensors import Sensors, sample_times, simulate_recording
 
@@ -72,10 +72,26 @@ def test_strokes_are_those_of_the_recordings_that_are_filtered():
     assert trials.decimated().plan.strokes is trials.plan.strokes
 
 
-def test_other_motions_are_refused_by_name():
+@pytest.mark.parametrize("noise", [0.0, 1e-4, 1e-3])
+def test_other_motions_are_no_strokes(noise):
+    """A Fourier series, and the quintic transit between two configurations, whose strokes are found."""
     names = MODEL.joint_names
-    with pytest.raises(InputError, match=r"joint (one|two) deviates by .* from a logistic stroke"):
-        RecordedStrokes.from_recordings([recorded(draw_random_fourier(MODEL, 1))], names)
+    assert not RecordedStrokes.from_recordings([recorded(draw_random_fourier(MODEL, 1), noise)], names).found
+    both = replace(MOTION, further=MOTION.center[None] + [0.5, -0.4], transit=3.0)
+    found = RecordedStrokes.from_recordings([recorded(both, noise)], names)
+    assert len(found.found) == 16
+    assert all(0.7 < share < 1.0 for share in found.shares)
     still = ArrayRecording("still", names, Chunk(np.arange(100) / 100.0, np.zeros((100, 2)), None, np.zeros((100, 2))))
-    with pytest.raises(InputError, match="still: no strokes"):
-        RecordedStrokes.from_recordings([still], names)
+    found = RecordedStrokes.from_recordings([still], names)
+    assert not found.found and np.isnan(found.shares).all()
+    with pytest.raises(InputError, match="no joint moves on a logistic stroke"):
+        report_strokes(found, names)
+
+
+def test_short_strokes_are_found_in_noise():
+    """0.18 rad with 1e-3 rad of noise."""
+    short = replace(MOTION, span=np.array([0.18, 0.18]))
+    found = RecordedStrokes.from_recordings([recorded(short, 1e-3)], MODEL.joint_names)
+    assert len(found.found) == 8
+    (finding,) = report_strokes(found, MODEL.joint_names)
+    assert finding.code == "strokes_used" and "one 100%" in finding.message

@@ -66,6 +66,8 @@ class Term(CheckedOptions):
             acceleration, (3, 3) for the cube of a velocity.
         not_negative: symbols of friction and inertia parameters, which cannot be negative physically.
         differences: symbols of parameters that are differences, and of the parameters they refer to: fb - fc, to fc.
+        rises: symbols of what friction is above that of sliding when the joint breaks away: not negative, as friction
+            falls while a joint gathers speed.
         includes: names of terms with the same or nearly the same columns: they cannot be identified together.
         state_names: name of each internal state of a coordinate; empty for a memoryless term.
         state_parameters: constants of the state equation: fields of the term, which parameter sets list with the
@@ -80,6 +82,7 @@ class Term(CheckedOptions):
     powers: ClassVar[tuple[tuple[float, float], ...]]
     not_negative: ClassVar[tuple[str, ...]] = ()
     differences: ClassVar[Mapping[str, str]] = {}
+    rises: ClassVar[tuple[str, ...]] = ()
     includes: ClassVar[frozenset[str]] = frozenset()
     cause: ClassVar[str] = FRICTION
     peaked: ClassVar[bool] = False

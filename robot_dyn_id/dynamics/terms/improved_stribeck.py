@@ -36,6 +36,7 @@ class ImprovedStribeck(Stribeck):
     powers: ClassVar[tuple[tuple[float, float], ...]] = ((0, 0), (0, 0), (1, 1), (2, 2), (3, 3))
     not_negative: ClassVar[tuple[str, ...]] = ("fci",)
     differences: ClassVar[Mapping[str, str]] = {"dfi": "fci"}
+    rises: ClassVar[tuple[str, ...]] = ("dfi",)
     includes: ClassVar[frozenset[str]] = frozenset(("viscous", "coulomb", "stribeck"))
 
     @property

@@ -37,6 +37,7 @@ class Stribeck(Term):
     powers: ClassVar[tuple[tuple[float, float], ...]] = ((0, 0), (0, 0))
     not_negative: ClassVar[tuple[str, ...]] = ("fcs",)
     differences: ClassVar[Mapping[str, str]] = {"dfs": "fcs"}
+    rises: ClassVar[tuple[str, ...]] = ("dfs",)
     includes: ClassVar[frozenset[str]] = frozenset(("coulomb",))
     peaked: ClassVar[bool] = True
 

@@ -17,6 +17,10 @@ from robot_dyn_id.errors import UsageError
 MAX_LOG_STEP = 1.5
 """Maximum change of a logarithm in one step."""
 
+VISIBLE_RATIO = 2.0
+"""Ratio of the slowest rows' speed to a constant above which they do not show it: peaks have decayed to exp(-4) there,
+and steps are within 1 - tanh(2) of their final value."""
+
 LOG_RANGE_MARGIN = 1e-6
 """Logarithms closer than this to a bound of their range are treated as being at it."""
 
@@ -64,12 +68,14 @@ class Constants:
         places = []
         ranges = []
         if isinstance(problem, RegressorProblem):
-            speeds = problem.max_speeds()
+            speeds, slowest = problem.max_speeds(), problem.min_speeds()
             for number, (coordinate, term) in enumerate(problem.regressor.terms):
                 speed = float(np.abs(coordinate.weights) @ speeds)
                 for free in term.free_constants if speed > 0.0 else ():
                     places.append((number, free))
-                    ranges.append(free.range(speed))
+                    lower, upper = free.range(speed)
+                    visible = float(np.abs(coordinate.weights) @ slowest) / VISIBLE_RATIO
+                    ranges.append((max(lower, min(visible, 0.5 * upper)), upper))
         if not isinstance(problem, RegressorProblem) or not places:
             raise UsageError(
                 f"{estimator}: no term on a joint that moves has a free constant: use weighted, or a term with one, "

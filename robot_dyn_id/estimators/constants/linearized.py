@@ -13,6 +13,7 @@ from robot_dyn_id.arrays import Array, Integers, Mask
 from robot_dyn_id.dynamics.problem import LinearProblem, Tile
 from robot_dyn_id.estimators.constants.constants import LOG_RANGE_MARGIN, MAX_LOG_STEP, Constants, compute_costs
 from robot_dyn_id.estimators.constants.derived import ConstantDerivatives
+from robot_dyn_id.estimators.constants.sampled import list_varying
 from robot_dyn_id.estimators.factors import Factors, Solution
 from robot_dyn_id.estimators.weighting import compute_weights
 
@@ -137,6 +138,49 @@ class Linearized:
         step[free] = solved[p:]
         return step, 0.5 * float(before @ before - after @ after)
 
+    @property
+    def rising(self) -> Integers:
+        """Indices of the parameters that are not negative, see `Term.rises`."""
+        terms = self.constants.problem.regressor.terms
+        first = self.constants.first_column
+        columns = [
+            first(number) + terms[number][1].symbols.index(symbol)
+            for number in self.constants.numbers
+            for symbol in terms[number][1].rises
+        ]
+        return np.flatnonzero(np.isin(self.constants.problem.columns, columns))
+
+    def rising_with(self, chosen: Mask) -> Integers:
+        """Indices of the parameters of `rising` whose width only the chosen constants are, shape (k,) to (any,)."""
+        terms = self.constants.problem.regressor.terms
+        found = []
+        for number, own in self.constants.numbers.items():
+            term, first = terms[number][1], self.constants.first_column(number)
+            for place, i in enumerate(own):
+                symbols = [term.symbols[symbol] for symbol in list_varying(term, place)]
+                if chosen[i] and set(symbols) <= set(term.rises):
+                    found += [first + term.symbols.index(symbol) for symbol in symbols]
+        return np.flatnonzero(np.isin(self.constants.problem.columns, found))
+
+    @property
+    def variance(self) -> float:
+        """Mean square of the residuals, for costs that are sums of squares."""
+        return float(self._solved[2].sum() / max(1, self.factors.counts.sum()))
+
+    def white_deviations(self) -> Array:
+        """Standard deviations of the logarithms as if the residuals of each joint were white noise, shape (k,).
+
+        Infinite for constants that no column depends on.
+        """
+        p = len(self.constants.parameters)
+        stack = self.factors.stack(compute_weights(self.factors.keep(np.arange(p)), self.values))
+        columns = stack[:, p:-1] @ self.mixing(self.values)
+        acts = np.linalg.norm(columns, axis=0) > 0.0
+        found = np.full(len(acts), np.inf)
+        solution = Solution.from_rows(np.column_stack([stack[:, :p], columns[:, acts], stack[:, -1]]))
+        found[acts] = np.sqrt(np.diag(solution.inverse)[p:])
+        return found
+
     def mixing(self, values: Array) -> Array:
         """Matrix that combines derivative columns to derivatives of the torque at given parameters, shape (e, k)."""
         mixing = np.zeros((len(self.constant), len(self.logarithms)))
@@ -176,4 +220,5 @@ class Linearized:
             self.wide.rate,
             self.wide.prior,
             self.wide.period,
+            self.constants.problem.values_only,
         )

@@ -13,11 +13,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from robot_dyn_id.arrays import Array, Integers
+from robot_dyn_id.arrays import Array, Integers, Mask
 from robot_dyn_id.estimators.constants.chebyshev import make_differentiation, make_interpolation
 from robot_dyn_id.estimators.constants.constants import LOG_RANGE_MARGIN, MAX_LOG_STEP, Constants
 from robot_dyn_id.estimators.constants.sampled import SampledProblem, sample_at_nodes
 from robot_dyn_id.estimators.factors import Grams
+from robot_dyn_id.estimators.non_negative import solve_bounded
 from robot_dyn_id.estimators.weighting import compute_weights_from_squares
 
 NODES_PER_CONSTANT = 64
@@ -46,7 +47,10 @@ CONVERGED_COST_DECREASE = 1e-10
 
 
 class Curvature(NamedTuple):
-    """Cost at given constants, half of the sum of squares, with its derivatives with respect to the logarithms."""
+    """Cost at given constants, half of the sum of squares, with its derivatives with respect to the logarithms.
+
+    They hold while the same parameters are at zero, and are zero for constants that only act on such parameters.
+    """
 
     cost: float
     gradient: Array
@@ -56,6 +60,10 @@ class Curvature(NamedTuple):
 @dataclass(frozen=True)
 class Projected:
     """Weighted least squares as a function of the k constants alone; the linear parameters are projected out.
+
+    Parameters that cannot be negative at any constants, see `Term.rises`, are bounded: a friction that rises with speed
+    near rest has a lower cost in many recordings, at constants where it takes the place of viscous friction, or of
+    single samples at a reversal.
 
     Attributes:
         constants: the k constants.
@@ -82,14 +90,18 @@ class Projected:
 
     def reweight(self, logarithms: Array) -> Projected:
         """Return the same problem with weights 1 / RMS of the residuals at given constants."""
-        mixing, _ = self.mixing(self._one(logarithms))
-        _, values = self._solved(mixing)
-        spread = mixing @ values
-        fixed = self._left[1][:, -1] - self._left[1][:, :-1] @ spread
-        squares = self.grams.squared_residuals(np.concatenate([fixed, spread]))
+        squares = self.squares(logarithms)
         return replace(
             self, weights=compute_weights_from_squares(squares, len(self.constants.parameters), self.grams.counts)
         )
+
+    def squares(self, logarithms: Array) -> Array:
+        """Sums of squared residuals of each joint, without weights, at given constants, shape (n,)."""
+        mixing, _ = self.mixing(self._one(logarithms))
+        _, values, _ = self._solved(mixing)
+        spread = mixing @ values
+        fixed = self._left[1][:, -1] - self._left[1][:, :-1] @ spread
+        return self.grams.squared_residuals(np.concatenate([fixed, spread]))
 
     @cached_property
     def _total(self) -> Array:
@@ -168,11 +180,30 @@ class Projected:
     def _one(self, logarithms: Array) -> dict[int, Array]:
         return {number: logarithms[own][None] for number, own in self.constants.numbers.items()}
 
-    def _solved(self, mixing: Array) -> tuple[float, Array]:
-        """Half of the sum of squares, and the optimal parameters of combined columns."""
+    def _solved(self, mixing: Array) -> tuple[float, Array, Mask]:
+        """Half of the sum of squares, the optimal parameters of combined columns, and which of them are not zero."""
         gram, torque = self.left_over(mixing)
+        rising = np.concatenate([self.sampled.rising[number] for number in self.constants.numbers])
         values = solve_gram(gram, torque)
-        return float(0.5 * (self._left[0][-1, -1] - torque @ values)), values
+        free = np.ones(len(values), dtype=bool)
+        if np.any(values[rising] < 0.0):
+            free = ~rising | (solve_bounded(gram, torque, rising) > 0.0)
+            values = np.zeros(len(free))
+            values[free] = solve_gram(gram[np.ix_(free, free)], torque[free])
+        return float(0.5 * (self._left[0][-1, -1] - torque @ values)), values, free
+
+    def positive(self, logarithms: Array) -> dict[int, Mask]:
+        """Mask of each term's m parameters that are not at their bound of zero, by the index of the term."""
+        mixing, columns = self.mixing(self._one(logarithms))
+        free = self._solved(mixing)[2]
+        return {number: free[own[0]] for number, own in columns.items()}
+
+    def positive_parameters(self, logarithms: Array) -> Mask:
+        """Mask of the p parameters that are not at their bound of zero, shape (p,)."""
+        positive = np.ones(len(self.constants.parameters), dtype=bool)
+        for number, own in self.positive(logarithms).items():
+            positive[self.sampled.parents[number]] = own
+        return positive
 
     def cost(self, logarithms: Array) -> float:
         """Half of the sum of squares."""
@@ -183,7 +214,7 @@ class Projected:
         left = self._left[0]
         one = self._one(logarithms)
         mixing, columns = self.mixing(one)
-        cost, values = self._solved(mixing)
+        cost, values, free = self._solved(mixing)
         rest = left[:-1, -1] - left[:-1, :-1] @ (mixing @ values)
         ways = np.zeros((len(logarithms), len(rest)))
         cross = np.zeros((len(logarithms), len(values)))
@@ -199,7 +230,8 @@ class Projected:
                     second[i, j] = -self._shares(number, one[number], a, b)[0] @ rest[nodes] @ y
         through = ways @ left[:-1, :-1]
         cross += through @ mixing
-        hessian = second + through @ ways.T - cross @ solve_gram(self.left_over(mixing)[0], cross.T)
+        cross = cross[:, free]
+        hessian = second + through @ ways.T - cross @ solve_gram(self.left_over(mixing[:, free])[0], cross.T)
         return Curvature(cost, -ways @ rest, 0.5 * (hessian + hessian.T))
 
     def descend(self, start: Array) -> Array:

@@ -70,11 +70,26 @@ class ParticleSwarm(CheckedOptions):
         return space.make_estimate(best, self.autoregressive_order, course)
 
 
-def run_swarm(space: SearchBox, rng: np.random.Generator, particles: int, iterations: int) -> tuple[Array, Array]:
-    """Run a swarm; return its best point, shape (d,), and the lowest cost after each iteration."""
+def run_swarm(
+    space: SearchBox, rng: np.random.Generator, particles: int, iterations: int, known: Array | None = None
+) -> tuple[Array, Array]:
+    """Run a swarm.
+
+    Args:
+        space: box with costs.
+        rng: random number generator.
+        particles: number of particles.
+        iterations: number of iterations.
+        known: point from an earlier search, where one particle starts, shape (d,); None: all start at random.
+
+    Returns:
+        The best point, shape (d,), and the lowest cost after each iteration.
+    """
     width = space.upper - space.lower
     shape = (particles, len(width))
     points = space.lower + width * rng.random(shape)
+    if known is not None:
+        points[0] = np.clip(known, space.lower, space.upper)
     velocities = MAX_VELOCITY_SHARE * width * rng.uniform(-1.0, 1.0, shape)
     own = points.copy()
     least = space.compute_costs(points)

@@ -8,7 +8,7 @@ from itertools import product
 
 import numpy as np
 
-from robot_dyn_id.arrays import Array, Integers
+from robot_dyn_id.arrays import Array, Integers, Mask
 from robot_dyn_id.dynamics.problem import LinearProblem
 from robot_dyn_id.dynamics.terms import Term
 from robot_dyn_id.estimators.constants.chebyshev import chebyshev_nodes
@@ -51,6 +51,7 @@ class SampledProblem:
         fixed_parameters: the parameters of those columns.
         places: columns of each candidate, shape (candidates, m), for each term with constants, by its index.
         parents: the m parameters of a candidate's columns, for each term with constants, by its index.
+        rising: which of those parameters are not negative, see `Term.rises`, shape (m,), by the index of the term.
     """
 
     problem: LinearProblem
@@ -58,6 +59,7 @@ class SampledProblem:
     fixed_parameters: Integers
     places: dict[int, Integers]
     parents: dict[int, Integers]
+    rising: dict[int, Mask]
 
 
 def sample_constants(constants: Constants, candidates: dict[int, Array]) -> SampledProblem:
@@ -70,13 +72,14 @@ def sample_constants(constants: Constants, candidates: dict[int, Array]) -> Samp
     regressor = constants.problem.regressor
     at = len(constants.problem.regressor.names)
     independent = [int(column) for column in constants.problem.columns]
-    varying = {number: _varying(regressor.terms[number][1]) for number in candidates}
+    varying = {number: list_varying(regressor.terms[number][1]) for number in candidates}
     replaced = {constants.first_column(number) + symbol for number, own in varying.items() for symbol in own}
     fixed = np.array([i for i, column in enumerate(independent) if column not in replaced], dtype=np.int64)
     columns = [independent[i] for i in fixed]
     added = []
     places = {}
     parents = {}
+    rising = {}
     logarithms = constants.lower.copy()
     for number, values in candidates.items():
         first, (coordinate, own) = constants.first_column(number), regressor.terms[number]
@@ -87,13 +90,14 @@ def sample_constants(constants: Constants, candidates: dict[int, Array]) -> Samp
             terms.append(constants.term(number, logarithms))
         added.append((coordinate, SampledTerm(own, tuple(terms), tuple(wanted))))
         parents[number] = np.array([independent.index(first + symbol) for symbol in wanted], dtype=np.int64)
+        rising[number] = np.array([own.symbols[symbol] in own.rises for symbol in wanted], dtype=bool)
         count = len(values) * len(wanted)
         places[number] = (len(columns) + np.arange(count)).reshape(len(values), len(wanted))
         columns += range(at, at + count)
         at += count
     wide = regressor.with_terms((*regressor.terms, *added))
     problem = constants.problem.with_columns(wide, np.array(columns))
-    return SampledProblem(problem, np.arange(len(fixed)), fixed, places, parents)
+    return SampledProblem(problem, np.arange(len(fixed)), fixed, places, parents, rising)
 
 
 def sample_at_nodes(
@@ -116,8 +120,9 @@ def sample_at_nodes(
     )
 
 
-def _varying(term: Term) -> list[int]:
-    """The symbols whose columns depend on the free constants."""
+def list_varying(term: Term, constant: int | None = None) -> list[int]:
+    """List the symbols whose columns depend on a free constant of a term, given by its place; None: on any."""
     dy = np.outer(list(term.constants.values()), [-2.0, -1.0, -0.5, 0.5, 1.0, 2.0]).ravel()
     slopes = term.constant_slopes(np.ones_like(dy), dy, np.ones_like(dy))
-    return [int(symbol) for symbol in np.flatnonzero(np.any(slopes != 0.0, axis=(0, 2)))]
+    chosen = slopes if constant is None else slopes[[constant]]
+    return [int(symbol) for symbol in np.flatnonzero(np.any(chosen != 0.0, axis=(0, 2)))]

@@ -8,28 +8,24 @@ then by Gauss-Newton steps with one pass over the data each, most often a single
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, ClassVar
 
 import numpy as np
 
-from robot_dyn_id.arrays import Array
+from robot_dyn_id.arrays import Array, Integers
 from robot_dyn_id.dynamics.problem import LinearProblem
 from robot_dyn_id.errors import ConvergenceError
 from robot_dyn_id.estimators.constants.constants import Constants
-from robot_dyn_id.estimators.constants.estimates import estimate_constants
-from robot_dyn_id.estimators.constants.grid import search_grid
-from robot_dyn_id.estimators.constants.linearized import REWEIGHTING_PASSES, Linearized
-from robot_dyn_id.estimators.constants.projected import Projected
+from robot_dyn_id.estimators.constants.estimates import estimate_constants, list_faint, report_ambiguous, shown_by_rows
+from robot_dyn_id.estimators.constants.linearized import Linearized
+from robot_dyn_id.estimators.constants.minima import Minimum, find_minima
 from robot_dyn_id.estimators.contract import Estimate
 from robot_dyn_id.estimators.factors import check_rows
 from robot_dyn_id.options import CheckedOptions, Count, Order, Range
 
 CONVERGED_COST_DECREASE = 1e-10
 """Relative decrease of the cost below which the search has converged."""
-
-CONVERGED_WEIGHT_CHANGE = 1e-3
-"""Relative change of the weights below which they have converged."""
 
 DAMPING_LEVELS = np.array([0.0, *np.geomspace(1e-3, 1e6, 10)])
 """Damping levels tried in turn until the cost decreases, as shares of the constants' information (Levenberg 1944)."""
@@ -50,7 +46,7 @@ class Separable(CheckedOptions):
     """
 
     weighted: bool = True
-    grid: Annotated[int, Range(2)] = 14
+    grid: Annotated[int, Range(2)] = 64
     iterations: Count = 50
     autoregressive_order: Order = 6
 
@@ -66,22 +62,54 @@ class Separable(CheckedOptions):
         """
         check_rows(problem)
         constants = Constants.from_problem(problem, self.name)
-        found, course = self._descend(constants, self._start(constants))
-        return estimate_constants(found, self.autoregressive_order, course)
+        minima = find_minima(constants, self.weighted, self.grid)
+        found, course, kept, others = self._choose(constants, minima)
+        estimate = estimate_constants(found, self.autoregressive_order, course)
+        while not problem.values_only and len(faint := list_faint(estimate, found)):
+            kept = np.delete(kept, faint)
+            found, course, kept = self._descend_rising(constants, found.logarithms, kept)
+            estimate = estimate_constants(found, self.autoregressive_order, course)
+        ambiguous = report_ambiguous(estimate, found, others)
+        estimate = replace(estimate, findings=(*estimate.findings, *ambiguous))
+        return estimate.expanded(problem.names, kept)
 
-    def _start(self, constants: Constants) -> Array:
-        """Logarithms that minimize the projected cost, shape (k,); weights and constants are iterated in turn."""
-        at = Projected.from_constants(constants)
-        if self.weighted:
-            at = at.reweight(0.5 * (constants.lower + constants.upper))
-        found = at.descend(search_grid(at, self.grid))
-        for _ in range(REWEIGHTING_PASSES if self.weighted else 0):
-            before = at.weights
-            at = at.reweight(found)
-            found = at.descend(found)
-            if np.abs(at.weights / before - 1.0).max() < CONVERGED_WEIGHT_CHANGE:
+    def _choose(
+        self, constants: Constants, minima: tuple[Minimum, ...]
+    ) -> tuple[Linearized, Array, Integers, tuple[Minimum, ...]]:
+        """Descend from the lowest of the minima whose constants are shown by more than a few rows each.
+
+        The cost of a peak that lasts for single samples is low where those have errors. Where no minimum is shown by
+        rows as a whole, it is the one with the fewest constants that are not.
+
+        Returns:
+            As `_descend_rising`, and the minima above.
+        """
+        least, best = len(constants.lower) + 1, None
+        for place, minimum in enumerate(minima):
+            kept = np.flatnonzero(minimum.positive)
+            found, course, kept = self._descend_rising(constants, minimum.logarithms, kept)
+            hidden = int(np.count_nonzero(~shown_by_rows(found, np.ones_like(found.inside))))
+            if hidden < least:
+                least, best = hidden, (found, course, kept, minima[place + 1 :])
+            if not least:
                 break
-        return found
+        assert best is not None, "there is a minimum at least where a search ends"
+        return best
+
+    def _descend_rising(self, constants: Constants, start: Array, kept: Integers) -> tuple[Linearized, Array, Integers]:
+        """See `_descend`, with some columns; those whose parameters would be negative though they cannot are left out.
+
+        Returns:
+            As `_descend`, and the columns of the problem that were kept.
+        """
+        problem = constants.problem
+        while True:
+            rest = replace(constants, problem=problem.with_columns(problem.regressor, problem.columns[kept]))
+            found, course = self._descend(replace(rest, parameters=rest.problem.names), start)
+            below = found.rising[found.values[found.rising] < 0.0]
+            if not len(below):
+                return found, course, kept
+            kept = np.delete(kept, below)
 
     def _descend(self, constants: Constants, start: Array) -> tuple[Linearized, Array]:
         """Damped Gauss-Newton iteration of the logarithms within their ranges.

@@ -48,6 +48,10 @@ STATES = 300
 MIN_SHARE = 0.01
 """Share of the variance of a parameter that the held directions leave, above which it is listed as not excited."""
 
+RESTING_WEIGHT = 1e8
+"""Squared weight of joints without a row, such as one at rest whose rows are left out, over that of the others: changes
+of excited parameters are not to change its torque. Without residuals it would be 1e18, and the matrices singular."""
+
 SLOWEST_RATIO = 0.05
 """Smallest speed of a joint in the random states, as a share of that of the fastest joint."""
 
@@ -175,7 +179,9 @@ def find_noise_directions(problem: RecordedProblem, trials: FilteredTrials, esti
         noise[tile.joint][support] += change @ change.T
         counts[tile.joint] += np.count_nonzero(find_used_rows(block))
         squares[tile.joint] += float(block[-1] @ block[-1])
-    weights = compute_weights_from_squares(counts * estimate.residual_rms**2, p, counts) ** 2
+    rest = np.minimum(counts * estimate.residual_rms**2, squares)  # an estimate that fails leaves more than the torque
+    weights = compute_weights_from_squares(rest, p, counts) ** 2
+    weights[counts == 0] = RESTING_WEIGHT * weights[counts > 0].max()
     torque = float(weights @ (squares / np.maximum(counts, 1)))
     least = NOISE_FACTOR * np.tensordot(weights, noise, 1) + _mean_gram(problem, weights) / torque
     scale = np.sqrt(np.diag(least))

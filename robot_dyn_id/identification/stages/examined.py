@@ -42,6 +42,7 @@ from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.parameters import Fingerprint, ParameterSet
 from robot_dyn_id.progress import Progress, Stage, ignore_progress
 from robot_dyn_id.signals.reversals import exclude_reversals
+from robot_dyn_id.signals.strokes import report_strokes
 from robot_dyn_id.signals.survey import PERIODOGRAM
 from robot_dyn_id.signals.trials import FilteredTrials, SignalSettings, require_signals
 
@@ -128,6 +129,8 @@ class Examined:
         trials, excluded = exclude_reversals(
             trials, settings.reversal_speed, settings.reversal_speeds, settings.rest_speed
         )
+        if trials.plan.strokes is not None:
+            found += report_strokes(trials.plan.strokes, model.joint_names)
         suspected = tuple(one for one in found if one.code in EXPLAINED_BY_CHOICE and one.severity != "error")
         certain = tuple(one for one in found if one not in suspected)
         findings = (*certain, *excluded)

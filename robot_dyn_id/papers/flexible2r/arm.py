@@ -318,6 +318,13 @@ def compute_gravity_by_cross_products(model: FlexibleModel, q: Array, rotor_mass
     return torques
 
 
+def compute_infinity_norms(recorded: Experiment) -> dict[str, float]:
+    """Infinity norm of Y_k = m / N - q of each joint (eq. 16) [rad]: one column, so its largest entry."""
+    model = make_arm()
+    rows = [row for row in list_rows_of(model, recorded.states(LOW_PASS)) if row.kind == "spring"]
+    return {row.joint: float(np.abs(row.rows[:, model.columns(("K",), row.joint)]).max()) for row in rows}
+
+
 def compare_factorization(recorded: Experiment) -> tuple[float, dict[str, float]]:
     """Columns of motor and stiffness in one equation, against those of each side built on its own.
 

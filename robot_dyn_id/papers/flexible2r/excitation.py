@@ -104,13 +104,15 @@ def compute_friction_condition_of(dq: Array, unit: float = PER_DEGREE) -> Observ
     return Observability.from_rows(rows.reshape(-1, 2 * len(dq)))
 
 
-def find_closed_form(zeros: int) -> float:
+def find_closed_form(zeros: int, intervals: int = 250) -> float:
     """Smallest raw condition number of [v, sign v] over amplitudes of t^4 (T - t)^4, for a number of zero signs.
+
+    The paper has 250 intervals: of T = 5 s at 50 Hz. Only their number counts, as an amplitude in s is one in T.
 
     Of two columns c = cond has c^2 + c^-2 + 2 = (|v|^2 + n)^2 / (|v|^2 n - (sum |v|)^2), n the number of signs; least
     at |v|^2 = n, where the right side is 4 / (1 - x), x = (sum |v|)^2 / (|v|^2 n).
     """
-    speed = np.abs(_unit()[1])
+    speed = np.abs(make_unit(intervals)[1])
     x = speed.sum() ** 2 / ((speed**2).sum() * (len(speed) - zeros))
     half = 2.0 / (1.0 - x) - 1.0
     return float(np.sqrt(half + np.sqrt(half**2 - 1.0)))
@@ -124,11 +126,24 @@ def free_coefficients(degree: int, at_start: int, at_end: int) -> int:
     return degree + 1 - int(np.linalg.matrix_rank(np.array(rows, dtype=np.float64)))
 
 
-def _unit() -> Array:
-    """The polynomial of amplitude 1 at the paper's samples: position, velocity, acceleration, shape (3, 251)."""
+def find_amplitude_ratios(shares: Array) -> Array:
+    """Raw condition number of [v, sign v] over the smallest one, for amplitudes as shares of the best, same shape."""
+    speed = np.abs(make_unit(250)[1])
+    count = len(speed) - 2
+    best = np.sqrt(count / (speed**2).sum())
+    columns = [np.column_stack([share * best * speed, np.where(TIMES == 0.0, 0.0, 1.0)]) for share in shares]
+    return np.array([np.linalg.cond(one) for one in columns]) / find_closed_form(2)
+
+
+def make_unit(intervals: int = 250) -> Array:
+    """The polynomial of amplitude 1 at N intervals: position, velocity, acceleration, shape (3, N + 1)."""
     coefficients = np.zeros((1, 9))
     coefficients[0, 4] = 256.0 / comb(8, 4)
-    return np.array(Polynomial(np.zeros(1), coefficients, PERIOD).evaluate(TIMES)[:3])[:, 0]
+    return np.array(
+        Polynomial(np.zeros(1), coefficients, PERIOD).evaluate(
+            np.mod(PERIOD / intervals * np.arange(intervals + 1), PERIOD)
+        )[:3]
+    )[:, 0]
 
 
 @dataclass(frozen=True)
@@ -155,7 +170,7 @@ class TableReading:
 
 def compare_readings(case: str) -> Iterator[TableReading]:
     """Readings of the condition number without friction; degree 8, from the paper's start, the other joint there."""
-    model, unit = make_arm(), _unit()
+    model, unit = make_arm(), make_unit()
     moving = [model.model.joint_names.index(name) for name in JOINTS[case]]
     for columns, degrees, all_limits in product(WITHOUT_FRICTION[case], (False, True), (False, True)):
         chosen = [model.base.names.index(name) for name in columns]
@@ -176,7 +191,7 @@ def compare_readings(case: str) -> Iterator[TableReading]:
 
 def find_friction_within_limits(case: str) -> float:
     """Least raw condition number of friction with velocities in rad/s, all limits kept; degree 8."""
-    speed = _unit()[1]
+    speed = make_unit()[1]
     return find_least(
         lambda amplitudes: compute_friction_condition_of(amplitudes[:, None] * speed, 1.0).condition_numbers["none"],
         *find_amplitudes_within(case, True),
@@ -188,7 +203,7 @@ def find_amplitudes_within(case: str, all_limits: bool) -> tuple[Array, Array]:
     model = model_of("flexible2r")
     acceleration = read_settings_of("flexible2r").acceleration
     moving = [model.joint_names.index(name) for name in JOINTS[case]]
-    _, speed, change = np.abs(_unit()).max(axis=1)
+    _, speed, change = np.abs(make_unit()).max(axis=1)
     most = model.limits.velocity[moving] / speed
     if all_limits:
         most = np.minimum(most, np.array([acceleration[name] for name in JOINTS[case]]) / change)

@@ -29,6 +29,7 @@ from robot_dyn_id.papers.flexible2r.arm import (
     compare_factorization,
     compare_stiffness_with_motor,
     compute_gravity_by_cross_products,
+    compute_infinity_norms,
     compute_ranks,
     identify_improved,
     link_side,
@@ -43,6 +44,7 @@ from robot_dyn_id.papers.flexible2r.excitation import (
     compare_readings,
     compute_friction_condition,
     design_from_the_start,
+    find_amplitude_ratios,
     find_closed_form,
     find_friction_within_limits,
     free_coefficients,
@@ -164,7 +166,7 @@ def reproduce(extent: Extent, progress: Progress) -> Reproduction:
     figures += _stiffness(model, recorded[-1])
     progress(Stage("range, time and sampling rate of the motion"))
     swept = _sweeps(model, extent.seeds)
-    figures += _conclusions(swept)
+    figures += [*compare_printed_conclusions(), *_conclusions(swept)]
     plain = {
         order: {name: float(error[0]) for name, error in _relative(model, [find(model, clean)]).items()}
         for order, find in ORDERS.items()
@@ -352,11 +354,14 @@ def _stiffness(model: FlexibleModel, recorded: Experiment) -> Iterator[Figure]:
     truth = list_true_values(model)
     difference, lengths = compare_factorization(recorded)
     yield Figure(
-        "motor and stiffness in one equation: columns are [Y_m, Y_k / N], largest relative difference (eq. 16)",
+        "motor and stiffness in one equation: columns are [Y_m, Y_k / N], largest relative difference (eq. 14, 15)",
         difference,
         better="lower",
         target=TARGETS["factorization"],
     )
+    for joint, size in compute_infinity_norms(recorded).items():
+        why = "the largest deflection of its spring, m / N - q [rad]"
+        yield Figure(f"eq. 16, {joint}: infinity norm of Y_k", size, why=why)
     for joint, ratio in lengths.items():
         why = "it alone makes the raw condition number large"
         yield Figure(f"{joint}: longest column of Y_m over that of Y_k / N", ratio, why=why)
@@ -517,8 +522,36 @@ def _sweeps(model: FlexibleModel, draws: int) -> Swept:
     return {name: [(one, rated[one]) for one in conditions] for name, conditions in SWEEPS.items()}
 
 
+def compare_printed_conclusions() -> Iterator[Figure]:
+    """Figures of conclusions 3 and 4 as printed: on the condition number of the friction columns."""
+    shares = np.array([0.5, 2.0, 15.0])
+    ratios = find_amplitude_ratios(shares)
+    listed = ", ".join(f"{ratio:.3g} at {share:g}" for ratio, share in zip(ratios, shares, strict=True))
+    yield Figure(
+        "conclusion 3, range: condition number at half and twice the best amplitude over the smallest, lower of both",
+        float(ratios[:2].min()),
+        better="higher",
+        target=1.0,
+        why=f"it is not proportional to the range, as printed: {listed} times that amplitude",
+    )
+    for name, intervals, words in (
+        ("sampling rate", (50, 5000), "10 Hz over that at 1 kHz, 5 s"),
+        ("time", (50, 1000), "1 s over that of 20 s, 50 Hz"),
+    ):
+        few, many = (find_closed_form(2, number) for number in intervals)
+        turn = find_closed_form(3, intervals[0])
+        yield Figure(
+            f"conclusion 4, {name}: smallest condition number of {words}",
+            few / many,
+            better="higher",
+            target=1.0,
+            why=f"it grows where rate and time are small, as printed: {few:.3f}, {many:.3f}; two signs are 0 of fewer "
+            f"samples ({turn:.3f} where that of the turn is 0, too)",
+        )
+
+
 def _conclusions(swept: Swept) -> Iterator[Figure]:
-    """Figures of conclusions 3 and 4."""
+    """Errors over range, time and sampling rate: what the condition number of conclusions 3 and 4 stands for."""
     for name, points in swept.items():
         values = ", ".join(
             f"{np.median(errors):.2g} % at T = {period:g} s, {rate:g} Hz, {share:.0%} of the amplitude"

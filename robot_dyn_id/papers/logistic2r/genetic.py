@@ -70,8 +70,8 @@ class StrokeLimits:
         return np.asarray(np.sqrt(values[:, -1] / np.maximum(values[:, 0], 1e-300)))
 
     def objective(self, variables: Array) -> Array:
-        """Condition number with the penalty on violated limits, shape (k,)."""
-        return self.condition_number(variables) + PENALTY * self.excess(variables)
+        """Condition number, and the printed penalty where a limit is violated, shape (k,)."""
+        return self.condition_number(variables) + PENALTY * (self.excess(variables) > 0.0)
 
 
 def evolve(limits: StrokeLimits, seed: int, generations: int = GENERATIONS) -> tuple[Array, Array]:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,6 +15,8 @@ from robot_dyn_id.dynamics.regressor import Motion
 from robot_dyn_id.excitation.design.planning import DesignTask
 from robot_dyn_id.excitation.forms.logistic import Logistic
 from robot_dyn_id.excitation.trajectory import Excitation
+from robot_dyn_id.files.shared import find_shared_file
+from robot_dyn_id.files.trajectory import read_trajectory
 from robot_dyn_id.papers.figures import Extent, Figure, Reproduction, Spread
 from robot_dyn_id.papers.inputs import model_of, optimize_design, plan_of, read_settings_of
 from robot_dyn_id.papers.logistic2r.drawings import draw_all, draw_search, draw_strokes, draw_validation
@@ -47,6 +50,7 @@ from robot_dyn_id.papers.logistic2r.studies import (
     compare_noise,
     compare_starts,
     make_quiet_trials,
+    repeat_joint_1,
     repeat_trials,
 )
 from robot_dyn_id.progress import Progress, Stage
@@ -56,26 +60,33 @@ PUBLISHED: dict[str, Any] = {
     "joint1": {"span": 2.313, "steepness": 1.523, "window": 367, "Kp": 2.0, "Kd": 20.0},
     "joint2": {"span": 2.094, "steepness": 0.996, "window": 246, "Kp": 4.0, "Kd": 4.0},
     "exponent": 0.7,
-    "theta": {  # after iterations 1, 2, 3; of theta 3 only the last one is available here, of theta 6 none
+    "theta": {  # after iterations 1, 2, 3 (Tables 4, 5)
         1: (0.493, 1.899, 1.991),
         2: (2.131, 2.011, 2.000),
-        3: (None, None, 0.002),
+        3: (0.074, 0.003, 0.002),
         4: (0.203, 0.698, 0.993),
         5: (1.020, 1.012, 1.000),
-        6: (None, None, None),
+        6: (0.053, 0.006, 0.000),
     },
+    "fourier": (1.98, 2.0, 0.0, 1.007, 1.00, 0.009),  # theta 1 to 6 (Table 6)
     "tracking": (0.6, 0.15, 0.0),  # largest error of joint 2 in iterations 1, 2, 3 [rad]
 }
 """Printed values; condition numbers only in a plot, no sample time. Windows are samples on either side."""
 
 PRINTED = np.array([1.991, 2.000, 0.002, 0.993, 1.000, 0.0])
-"""Printed parameters after iteration 3; theta 6 is taken as 0, its true value."""
+"""Printed parameters after iteration 3."""
 
 UNKNOWN_START = "the paper's start, sampling and integration are not printed"
 """Reason why figures that depend on the start are not compared."""
 
+OTHER_SERIES = "the paper's series is not printed: ours is one within the same limits"
+"""Reason why parameters of the Fourier series are not compared."""
+
 UNKNOWN_SEARCH = "the paper's sample time, selection and ranges are not printed"
 """Reason why the condition numbers of the genetic algorithm are not compared: its objective may be another one."""
+
+SERIES = "config/trajectories/logistic2r_fourier.yaml"
+"""Fourier series that the strokes are compared with."""
 
 FITTED_START = 3.56
 """Inertia of joint 2 at the start [kg m^2], fitted by us so that the tracking error of iteration 1 is near 0.6 rad."""
@@ -93,6 +104,9 @@ TARGETS: dict[str, Any] = {
 
 LAST_DIGIT = 5e-4
 """Half of the last digit of the printed parameters [kg m^2, kg m]."""
+
+FASTER = 20.0
+"""Kp of joint 1 with which the paper's own start does not run away: ten times the printed one."""
 
 LABELS = {
     "published": "published strokes",
@@ -136,12 +150,13 @@ def optimize_feasible_strokes(arm: LockableArm, **given: Any) -> Strokes:
     return Strokes(arm, strokes, WRONG)
 
 
-def optimize_fourier_series(strokes: Strokes) -> tuple[Excitation, float]:
-    """Optimize a Fourier series within the same limits, with the number of rows of the strokes, and its length [s]."""
-    rows = sum(2 * len(stroke.motion.middles) * round(stroke.half / SAMPLE) for stroke in strokes.of.values())
-    seconds = rows / len(JOINTS) * SAMPLE
-    settings = read_settings_of("logistic2r", form="fourier", period=seconds, window=0.0)
-    return optimize_design("logistic2r", plan_of(settings, strokes.arm.model, ())).excitation, seconds
+def read_fourier_series() -> tuple[Excitation, float]:
+    """Fourier series within the same limits, with the number of rows of the feasible strokes, and its length [s].
+
+    It is stored: a search ends at another motion on another processor.
+    """
+    series = read_trajectory(find_shared_file(SERIES)).excitation
+    return series, series.duration
 
 
 def read_gains_of(joint: str) -> Gains:
@@ -160,14 +175,14 @@ def reproduce(extent: Extent, progress: Progress) -> Reproduction:
         "feasible": repeat_trials(make_quiet_trials(feasible, arm.nominal)),
         "fitted": repeat_trials(make_quiet_trials(published, arm.nominal, start_inertia=FITTED_START)),
     }
-    progress(Stage("designing a Fourier series for as many rows"))
-    fourier = FourierTrials(feasible, *optimize_fourier_series(feasible))
+    fourier = FourierTrials(feasible, *read_fourier_series())
     once = fourier.repeated(arm.model.inertial_parameters, QUIET, 0).iterations[0].parameters
     searches = search_genetically(arm, extent, progress)
     figures = [
         *compare_equations(arm, published),
         *compare_design(published, feasible, searches),
         *compare_tables(runs["fitted"]),
+        *compare_sequence(published),
         *compare_iterations(runs),
         *compare_starts(published, feasible, TARGETS["error"], extent, progress),
         *compare_fourier(runs["feasible"], once),
@@ -354,7 +369,36 @@ def compare_tables(run: Run) -> list[Figure]:
     for number, name in enumerate(names, 1):
         for k, printed in enumerate(PUBLISHED["theta"][number]):
             words, ours = f"theta {number} ({name}) after iteration {k + 1}", float(run.theta[k][number - 1])
-            figures.append(Figure(words, ours, printed, **(given if printed is not None else {})))
+            figures.append(Figure(words, ours, printed, **given))
+    return figures
+
+
+def compare_sequence(strokes: Strokes) -> list[Figure]:
+    """Table 5 by the paper's own sequence: joint 1 with theta 4 to 6 known and theta 1 to 3 zero at the start.
+
+    That start has M = 3 kg m^2 and the weight of link 2. With the printed gains its loop runs away.
+    """
+    figures = []
+    for proportional in (PUBLISHED["joint1"]["Kp"], FASTER):
+        gains = Gains(proportional, PUBLISHED["joint1"]["Kd"], exponent=PUBLISHED["exponent"])
+        known = np.zeros(6)
+        known[PAPER] = np.append(np.zeros(3), PRINTED[3:])
+        found, reason = repeat_joint_1(strokes, gains, known, 3)
+        own = proportional == PUBLISHED["joint1"]["Kp"]
+        words = f"paper's start and sequence, Kp {proportional:g}, Kd {gains.derivative:g}"
+        for number in (1, 2, 3):
+            for k, printed in enumerate(PUBLISHED["theta"][number]):
+                value = float(found[k][PAPER][number - 1]) if k < len(found) else math.nan
+                figures.append(
+                    Figure(
+                        f"theta {number} after iteration {k + 1}, {words}",
+                        value,
+                        printed,
+                        agreement=LAST_DIGIT,
+                        conditions="" if own else f"Kp of {proportional:g} in place of {PUBLISHED['joint1']['Kp']:g}",
+                        why=reason if k >= len(found) else "",
+                    )
+                )
     return figures
 
 
@@ -404,8 +448,10 @@ def compare_fourier(run: Run, once: ControlModel | None) -> list[Figure]:
             why="rerun: the Fourier series, once",
         ),
         *(
-            Figure(f"theta {number} of the Fourier series without noise, once", float(value))
-            for number, value in enumerate(series, 1)
+            Figure(
+                f"Table 6, theta {number} of the Fourier series, once", float(value), printed, conditions=OTHER_SERIES
+            )
+            for number, (value, printed) in enumerate(zip(series, PUBLISHED["fourier"], strict=True), 1)
         ),
     ]
 

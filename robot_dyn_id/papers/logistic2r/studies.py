@@ -12,6 +12,7 @@ from robot_dyn_id.arrays import Array
 from robot_dyn_id.data.chunk import Chunk
 from robot_dyn_id.data.recording import ArrayRecording, Recording
 from robot_dyn_id.dynamics.dynamics import Dynamics
+from robot_dyn_id.errors import RobotDynIdError
 from robot_dyn_id.estimators import ESTIMATORS
 from robot_dyn_id.excitation.trajectory import Trajectory
 from robot_dyn_id.identification.iteration import (
@@ -24,7 +25,7 @@ from robot_dyn_id.identification.iteration import (
 from robot_dyn_id.identification.pipeline import identify
 from robot_dyn_id.identification.settings import Settings
 from robot_dyn_id.papers.figures import Extent, Figure, Spread
-from robot_dyn_id.papers.logistic2r.strokes import PAPER, SAMPLE, ControlModel, Strokes, StrokeTrials
+from robot_dyn_id.papers.logistic2r.strokes import GROUPS, PAPER, SAMPLE, ControlModel, Strokes, StrokeTrials
 from robot_dyn_id.progress import Progress, Stage
 from robot_dyn_id.simulation.controllers import Gains, ScaledNominalInertia
 from robot_dyn_id.simulation.sensors import Sensors
@@ -103,6 +104,40 @@ def repeat_trials(trials: StrokeTrials, gain: float = 0.0) -> Run:
 def make_quiet_trials(strokes: Strokes, theta: Array, droop: float = START, start_inertia: float = 0.0) -> StrokeTrials:
     """Trials without noise, with the start by the droop or with a given inertia of joint 2 [kg m^2]."""
     return StrokeTrials(strokes, theta, droop, QUIET, start_inertia)
+
+
+def repeat_joint_1(strokes: Strokes, gains: Gains, known: Array, iterations: int) -> tuple[list[Array], str]:
+    """Move and identify joint 1 alone, with the parameters of link 2 known, as the paper's second step.
+
+    Args:
+        strokes: strokes of both joints; those of joint 1 are moved with other gains.
+        gains: gains of joint 1.
+        known: parameters of the first model, shape (6,).
+        iterations: number of iterations.
+
+    Returns:
+        Parameters after each iteration, and the reason why the last one failed; empty if none did.
+    """
+    joint, arm = "joint1", strokes.arm
+    found: list[Array] = []
+    stroke = replace(strokes.of[joint], gains=gains)
+    trials = make_quiet_trials(replace(strokes, of={**strokes.of, joint: stroke}), arm.nominal)
+    every = round(trials.rate * SAMPLE)
+    for number in range(iterations):
+        try:
+            trial = trials.trial(joint, known, number + 1)
+        except RobotDynIdError as error:
+            return found, f"iteration {number + 1}: {error}"
+        chunk = Chunk.join(list(trial.recording.chunks([joint])))
+        assert chunk.tau is not None
+        t, q, tau = (x[::every] for x in (chunk.t - chunk.t[0], chunk.q[:, 0], chunk.tau[:, 0]))
+        kept, direction = stroke.samples(t)
+        rows = arm.rows(joint, q[kept], *stroke.rates(q[kept], direction))
+        own, others = GROUPS[0].columns, GROUPS[1].columns
+        known = known.copy()
+        known[own] = np.linalg.lstsq(rows[:, own], tau[kept] - rows[:, others] @ known[others])[0]
+        found.append(known)
+    return found, ""
 
 
 def compare_starts(

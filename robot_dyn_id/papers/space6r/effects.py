@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from robot_dyn_id.arrays import Array
+from robot_dyn_id.arrays import Array, Integers
 from robot_dyn_id.dynamics.base_parameters import compute_base_parameters
 from robot_dyn_id.dynamics.problem import UnfilteredProblem
 from robot_dyn_id.dynamics.regressor import Motion, Regressor, make_joint_coordinates
@@ -171,8 +171,60 @@ def _carried(source: NoisyTrial, target: NoisyTrial) -> Array:
 
 
 @dataclass(frozen=True)
+class ParameterBound:
+    """Bound of the relative error of the parameters (eq. 7), with spectral norms of the observation matrix Y.
+
+    |dx| / |x| <= kappa(Y) / (1 - kappa(Y) |dY| / |Y|) (|dtau| / |tau| + |dY| / |Y|), while kappa(Y) |dY| / |Y| < 1.
+
+    Attributes:
+        condition_number: kappa(Y).
+        matrix_error: |dY| / |Y|, of Stribeck velocities that are not those of the robot.
+        torque_error: |dtau| / |tau|.
+        error: |dx| / |x| of least squares.
+    """
+
+    condition_number: float
+    matrix_error: float
+    torque_error: float
+    error: float
+
+    @classmethod
+    def from_trial(cls, trial: NoisyTrial, known: bool) -> ParameterBound:
+        """Bound and error of a trial, with the nominal Stribeck velocities, or with those of the robot (`known`)."""
+        motion, columns = trial.conditions.motion, trial.base.independent
+        true = _stack(trial.regressor, motion, columns)
+        used = true if known else _stack(trial.problem.regressor, motion, columns)
+        size = np.linalg.norm(used, 2)
+        parameters, torque = trial.base.mapping @ trial.truth, trial.torque.ravel()
+        noise = torque - true @ parameters
+        found = np.linalg.lstsq(used, torque)[0]
+        ratio = np.linalg.norm(found - parameters) / np.linalg.norm(parameters)
+        changed = np.linalg.norm(true - used, 2) / size
+        share = np.linalg.norm(noise) / np.linalg.norm(torque)
+        return cls(float(np.linalg.cond(used)), float(changed), float(share), float(ratio))
+
+    @property
+    def product(self) -> float:
+        """kappa(Y) |dY| / |Y|."""
+        return self.condition_number * self.matrix_error
+
+    @property
+    def bound(self) -> float:
+        """The bound; infinite where it is not defined."""
+        if self.product >= 1.0:
+            return np.inf
+        return self.condition_number / (1.0 - self.product) * (self.torque_error + self.matrix_error)
+
+
+def _stack(regressor: Regressor, motion: Motion, columns: Integers) -> Array:
+    """Observation matrix of some columns, shape (n N, p), joint by joint."""
+    dense = regressor.dense(motion)[columns]
+    return np.asarray(dense.reshape(len(columns), -1).T)
+
+
+@dataclass(frozen=True)
 class Remainder:
-    """Error of the linearized friction law (eq. 6), and its bound (eq. 7), read as the remainder of a Taylor series.
+    """Error of the linearized friction law (eq. 6), and the bound that the remainder of its Taylor series has.
 
     Attributes:
         error: largest difference of the linearized law from the law over all speeds and deviations [N m], shape (6,).

@@ -339,13 +339,16 @@ def run_swarm_of_paper(iterations: int) -> Method:
 def run_hybrid(trial: NoisyTrial) -> Outcome:
     """The paper's PSO-LM: a swarm with random starts, then Levenberg-Marquardt.
 
-    It restarts only where mu exceeds its limit, and the end with the lowest F counts.
+    It restarts only where mu exceeds its limit, one particle where the search was; the end with the lowest F counts.
     """
 
     def search(space: AllNumbers) -> Ended:
-        rng, ends, course = np.random.default_rng(trial.seed), [], []
+        rng = np.random.default_rng(trial.seed)
+        ends: list[Ended] = []
+        course: list[Array] = []
         for _ in range(MAX_SWARMS):
-            point, costs = run_swarm(space, rng, PARTICLES, ITERATIONS)
+            known = min(ends, key=lambda end: float(end.course[-1])).numbers if ends else None
+            point, costs = run_swarm(space, rng, PARTICLES, ITERATIONS, known)
             found = run_marquardt(space, point, MAX_DAMPING)
             ends.append(found)
             course += [costs, found.course]

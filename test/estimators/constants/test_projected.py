@@ -10,10 +10,10 @@ from robot_dyn_id.dynamics.terms import Coulomb, ImprovedStribeck, Offset, Strib
 from robot_dyn_id.estimators import Separable
 from robot_dyn_id.estimators.constants.chebyshev import chebyshev_nodes, make_differentiation, make_interpolation
 from robot_dyn_id.estimators.constants.constants import Constants
-from robot_dyn_id.estimators.constants.grid import search_grid
+from robot_dyn_id.estimators.constants.grid import Grid
 from robot_dyn_id.estimators.constants.projected import NODES_PER_CONSTANT, Projected
 from robot_dyn_id.estimators.factors import Factors, Grams
-from robot_dyn_id.estimators.weighting import compute_weights
+from robot_dyn_id.estimators.weighting import compute_weights_from_squares
 
 ROBOTS = {
     "one constant": Simulated(terms=(Viscous(), Coulomb(0.02), Offset())),
@@ -56,19 +56,20 @@ def spots(constants, count, inner):
 
 
 def test_the_cost_is_that_of_the_data(projected):
-    """At the nodes; anywhere too where a constant has many."""
+    """At the nodes; anywhere too where a constant has many. Columns at their bound are left out."""
     constants, rng = projected.constants, np.random.default_rng(1)
     tried = [np.array([rng.choice(nodes) for nodes in projected.nodes]) for _ in range(3)]
     if len(projected.nodes[0]) == NODES_PER_CONSTANT:
         tried += list(spots(constants, 3, 0.0))
     for at in tried:
-        factors = Factors.from_problem(
-            constants.problem.with_columns(constants.regressor(at), constants.problem.columns)
-        )
+        columns = constants.problem.columns[projected.positive_parameters(at)]
+        factors = Factors.from_problem(constants.problem.with_columns(constants.regressor(at), columns))
         exact = factors.solve(np.ones(3)).values
         assert projected.cost(at) == pytest.approx(0.5 * factors.squared_residuals(exact).sum(), rel=1e-5)
         weighted = projected.reweight(at)
-        np.testing.assert_allclose(weighted.weights, compute_weights(factors, exact), rtol=1e-5)
+        squares = factors.squared_residuals(exact)
+        expected = compute_weights_from_squares(squares, len(constants.parameters), factors.counts)
+        np.testing.assert_allclose(weighted.weights, expected, rtol=1e-5)
         squares = factors.squared_residuals(factors.solve(weighted.weights).values) @ weighted.weights**2
         assert weighted.cost(at) == pytest.approx(0.5 * squares, rel=1e-5)
 
@@ -88,17 +89,63 @@ def test_its_derivatives_are_those_of_differences(projected):
 
 def test_a_grid_is_searched_as_by_trying_all(projected):
     """No other choice of a single term on the grid is better."""
-    constants, grid = projected.constants, 6
-    found = search_grid(projected, grid)
+    constants = projected.constants
+    grid = Grid.from_projected(projected, 6)
+    found = grid.sweep(constants.logarithms)
     assert projected.cost(projected.descend(found)) <= projected.cost(found)
     if len(constants.numbers[next(iter(constants.numbers))]) > 1:
         return
     least = projected.cost(found)
     for i in range(len(found)):
-        for value in np.linspace(constants.lower[i], constants.upper[i], grid):
+        for value in np.linspace(constants.lower[i], constants.upper[i], 6):
             trial = found.copy()
             trial[i] = value
             assert least <= projected.cost(trial) * (1.0 + 1e-9)
+
+
+def test_profiles_are_costs(projected):
+    """Differences of the torque that candidates explain, between those whose friction falls with speed, are those of
+    twice the cost."""
+    constants = projected.constants
+    grid = Grid.from_projected(projected, 6)
+    at = grid.share(0.6)
+    for number, own in constants.numbers.items():
+        costs = []
+        for value in grid.values[number]:
+            trial = at.copy()
+            trial[own] = value
+            costs.append(projected.cost(trial) if all(map(np.all, projected.positive(trial).values())) else np.nan)
+        explained = grid.profile(number, at)
+        kept = np.isfinite(costs)
+        change = -2.0 * (np.array(costs)[kept] - costs[int(np.argmax(kept))])
+        other = explained[kept] - explained[int(np.argmax(kept))]
+        np.testing.assert_allclose(other, change, atol=1e-6 * abs(explained).max())
+
+
+def test_friction_that_rises_with_speed_is_bounded():
+    """Where fb - fc would be negative it is zero; the cost and its derivatives are those without the column."""
+    robot = Simulated(terms=(ImprovedStribeck(0.2),))
+    task = arm_problem(robot.record(duration=35.0), robot)
+    away = robot.parameters.copy()
+    away[robot.regressor.names.index("dfi2")] = -0.6
+    torques = {0: rebuilt_torques(task, robot.base.mapping @ away)}
+    constants = Constants.from_problem(task.with_torques(torques), "separable")
+    at = Projected.from_constants(constants)
+    here = np.log(np.full(len(constants.lower), 0.2))
+    assert [bool(own[0]) for own in at.positive(here).values()] == [True, False, True]
+    found = at.curvature(here)
+    assert found.gradient[1] == 0.0 and np.all(found.hessian[1] == 0.0)
+    found = Separable().fit(task.with_torques(torques))
+    rises = [i for i, name in enumerate(task.names) if name.startswith("dfi")]
+    assert np.all(found.values[rises] >= 0.0)
+
+
+def rebuilt_torques(task, values):
+    """Torques of the rows of a problem of one segment for given parameters, shape (n, rows)."""
+    parts = [[] for _ in task.joint_names]
+    for tile in task.tiles():
+        parts[tile.joint].append(values[task.supports[tile.joint]] @ tile.block[:-1])
+    return np.array([np.concatenate(part) for part in parts])
 
 
 def test_it_does_not_matter_how_fine_the_grid_is():

@@ -14,6 +14,7 @@ from robot_dyn_id.dynamics.prior import make_nominal_prior
 from robot_dyn_id.dynamics.regressor import Motion, Regressor, place_terms_on_joints
 from robot_dyn_id.dynamics.terms import Coulomb, Viscous
 from robot_dyn_id.estimators import ESTIMATORS
+from robot_dyn_id.estimators.factors import Factors
 from robot_dyn_id.excitation.forms.registry import make_excitation
 from robot_dyn_id.excitation.limits import MotionLimits
 from robot_dyn_id.excitation.parametrization import Demand
@@ -93,6 +94,23 @@ def test_the_directions_that_the_exact_rows_lack_are_found_and_few_others(arm, s
     missing = len(arm.base.names) - rank_without_noise(arm, speed)
     assert 0 < missing <= found.held.shape[1] <= missing + 2  # and what is excited less than by the noise
     assert np.linalg.matrix_rank(np.hstack([found.held, found.excited])) == len(arm.base.names)
+
+
+@pytest.mark.parametrize("turn", [0, 4])
+def test_joints_without_a_single_row_are_held(arm, sines, turn):
+    """The rows of a joint at rest are left out, as in a block of time in which only others move."""
+    length = len(sines.samples.t) // 6
+    part = replace(sines, samples=sines.samples.take(slice(turn * length, (turn + 1) * length)))
+    trials = trials_of(arm, part, 0.15)
+    problem = trials.problem(arm.regressor, arm.base.independent)
+    estimate = ESTIMATORS["weighted"]().fit(problem)
+    counts = Factors.from_problem(problem).counts
+    assert 0 in counts and counts.max() > 0
+    found = find_noise_directions(problem, trials, estimate)
+    assert np.linalg.matrix_rank(np.hstack([found.held, found.excited])) == len(arm.base.names)
+    for joint in np.flatnonzero(counts == 0):
+        own = problem.names.index(f"fv{joint + 1}")
+        assert np.abs(found.excited[own]).max(initial=0.0) < 1e-4 * np.abs(found.excited).max()
 
 
 @pytest.mark.slow
