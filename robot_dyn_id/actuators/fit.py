@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Output-error fit of the actuators of one limb: simulated positions under position commands against measured ones.
+"""Output-error fit of actuators: positions that are simulated under position commands against measured ones.
 
 Gauss-Newton with the derivatives of the simulation. Each window of a recording is simulated as a whole from an initial
 state that is estimated too (multiple shooting without the condition that windows join). Joints are weighted by the
@@ -9,14 +9,16 @@ errors that remain; the only bounds are those of physics.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from contextlib import closing
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from robot_dyn_id.actuators.model import SIGNED, ActuatorModel
 from robot_dyn_id.actuators.motion import CommandedMotion
 from robot_dyn_id.actuators.rollout import Limb
-from robot_dyn_id.arrays import Array, Integers
+from robot_dyn_id.arrays import Array, Integers, Mask
+from robot_dyn_id.cores import map_in_order
 from robot_dyn_id.errors import InputError
 from robot_dyn_id.estimators.non_negative import solve_bounded
 from robot_dyn_id.kernels.actuators import KINDS
@@ -25,14 +27,75 @@ MAX_STEPS = 40
 """Largest number of Gauss-Newton steps; 5 to 10 are usual."""
 
 CONVERGED = 1e-5
-"""Relative decrease of the errors that ends the iteration; 95 % intervals correspond to changes that are larger by
-orders of magnitude."""
+"""Relative decrease of the mean square errors that ends the iteration."""
 
 DAMPINGS = (0.0, 1e-3, 1e-2, 1e-1, 1.0, 10.0, 100.0)
 """Additions to the diagonal of the normal matrix, relative to it, that are tried until a step reduces the errors."""
 
+RIDGE = 1e-9
+"""The same for initial states: a joint that sticks has no initial velocity."""
+
 START_SAMPLES = 5
 """Number of samples from which the initial velocity of a window is computed."""
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Parameters that are estimated, and the values of the actuators that they are.
+
+    Attributes:
+        index: number of the parameter that each value is, -1 for values that are known, shape (8, n); values with the
+            same number are equal.
+    """
+
+    index: Integers
+
+    @property
+    def count(self) -> int:
+        """Number of parameters p."""
+        return int(self.index.max(initial=-1)) + 1
+
+    @property
+    def bounded(self) -> Mask:
+        """Parameters that are not negative, shape (p,)."""
+        signed = self.index[KINDS.index(SIGNED)]
+        mask = np.ones(self.count, dtype=bool)
+        mask[signed[signed >= 0]] = False
+        return mask
+
+    @property
+    def kinds(self) -> Integers:
+        """Kind of each parameter, see `KINDS`, shape (p,)."""
+        kind, joint = np.nonzero(self.index >= 0)
+        kinds = np.zeros(self.count, dtype=np.int64)
+        kinds[self.index[kind, joint]] = kind
+        return kinds
+
+    def read(self, values: Array) -> Array:
+        """Parameters of a matrix of values, means of those that are shared, shape (p,)."""
+        known = self.index >= 0
+        number = self.index[known]
+        return np.bincount(number, values[known], self.count) / np.bincount(number, minlength=self.count)
+
+    def write(self, values: Array, parameters: Array) -> Array:
+        """A matrix of values with other parameters, shape (8, n)."""
+        return np.where(self.index >= 0, parameters[self.index], values) if self.count else values
+
+    @classmethod
+    def from_mask(cls, estimated: Mask) -> Layout:
+        """One parameter for each value that is estimated, mask of shape (8, n)."""
+        index = np.full(estimated.shape, -1, dtype=np.int64)
+        index[estimated] = np.arange(np.count_nonzero(estimated))
+        return cls(index)
+
+    def share(self, kind: int, joints: Sequence[int]) -> Layout:
+        """The same with one parameter for the values of a kind of some joints; values that are known stay."""
+        index = self.index.copy()
+        row = [joint for joint in joints if index[kind, joint] >= 0]
+        index[kind, row] = index[kind, row].min(initial=self.count)
+        kept = np.unique(index[index >= 0])
+        index[index >= 0] = np.searchsorted(kept, index[index >= 0])
+        return Layout(index)
 
 
 @dataclass(frozen=True)
@@ -56,231 +119,275 @@ class InitialState:
 
 
 @dataclass(frozen=True)
-class LimbState:
-    """Actuators of a limb, and the initial states of the windows.
-
-    Attributes:
-        actuators: the actuators.
-        initial: initial states, one per window.
-    """
-
-    actuators: ActuatorModel
-    initial: tuple[InitialState, ...]
-
-    def changed(self, columns: Integers, step: Array, initial: Sequence[Array]) -> LimbState:
-        """The state after a step of the parameters `columns`, shape (p,), and of each initial state, shape (2 n,)."""
-        values, n = self.actuators.values, len(self.actuators.joint_names)
-        flat = values.reshape(-1)
-        flat[columns] += step
-        signed = np.repeat([kind == SIGNED for kind in KINDS], n)
-        flat[~signed] = np.maximum(flat[~signed], 0.0)
-        return LimbState(
-            ActuatorModel.from_values(self.actuators.joint_names, values),
-            tuple(
-                InitialState(one.q + change[:n], one.v + change[n:])
-                for one, change in zip(self.initial, initial, strict=True)
-            ),
-        )
-
-
-@dataclass(frozen=True)
-class LimbFit:
-    """Fitted actuators of a limb.
+class Stretch:
+    """A window of the motion of one limb.
 
     Attributes:
         limb: the links.
-        state: actuators and initial states.
-        columns: numbers of the p fitted parameters, n kind + joint.
-        weights: inverse of the mean square errors of the joints, shape (n,).
-        errors: RMS of the position errors of the joints [rad or m], shape (n,).
-        normal: normal matrix of the parameters, initial states eliminated, shape (p, p).
-        gradient: of the weighted errors, shape (p,); zero but for parameters at their bound.
-        scores: sums over blocks of what each sample adds to the gradient, shape (blocks, p).
-        recordings: number of the recording of each block, shape (blocks,).
-        limited: share of the time in which each joint's effort is at its limit, shape (n,).
-        steps: number of Gauss-Newton steps.
+        joints: numbers of its joints among all, shape (n,).
+        motion: the window.
+        recording: number of the recording.
     """
 
     limb: Limb
-    state: LimbState
-    columns: Integers
-    weights: Array
-    errors: Array
-    normal: Array
-    gradient: Array
-    scores: Array
-    recordings: Integers
-    limited: Array
-    steps: int
+    joints: Integers
+    motion: CommandedMotion
+    recording: int
 
 
 @dataclass(frozen=True)
-class _Window:
-    """Errors of a window and their derivatives.
+class NormalEquations:
+    """Gauss-Newton equations of the parameters, by blocks of time, with the initial states eliminated.
 
     Attributes:
-        error: measured less simulated positions, shape (N, n).
-        slopes: derivatives of the simulated positions, shape (N, n, p + 2 n); empty without.
-        limited: see `LimbFit`.
+        matrices: contribution of each block to the normal matrix, shape (blocks, p, p).
+        scores: contribution of each block to the gradient, shape (blocks, p).
+        recordings: number of the recording of each block, shape (blocks,).
+        initial: changes of the initial state of each stretch at the present parameters, shape (2 n,) each.
+        shares: what a change of the parameters takes from them, shape (2 n, p) each.
+        limited: share of the time in which each joint's effort is at its limit, shape (n,).
     """
 
-    error: Array
-    slopes: Array
+    matrices: Array = field(repr=False)
+    scores: Array = field(repr=False)
+    recordings: Integers
+    initial: tuple[Array, ...] = field(repr=False)
+    shares: tuple[Array, ...] = field(repr=False)
     limited: Array
 
+    @property
+    def matrix(self) -> Array:
+        """Normal matrix, shape (p, p)."""
+        return np.asarray(self.matrices.sum(axis=0))
 
-def fit_limb(
-    limb: Limb,
-    motions: Sequence[CommandedMotion],
-    start: ActuatorModel,
-    columns: Integers,
-    block: float,
-) -> LimbFit:
-    """Fit the actuators of one limb.
+    @property
+    def gradient(self) -> Array:
+        """Gradient, shape (p,)."""
+        return np.asarray(self.scores.sum(axis=0))
+
+
+@dataclass(frozen=True)
+class Fit:
+    """Fitted actuators.
+
+    Attributes:
+        actuators: the actuators.
+        layout: parameters.
+        errors: RMS of the position errors of the joints [rad or m], shape (n,).
+        equations: Gauss-Newton equations of the result; errors of joints are weighted by the inverse of their squares.
+        steps: number of Gauss-Newton steps.
+    """
+
+    actuators: ActuatorModel
+    layout: Layout
+    errors: Array
+    equations: NormalEquations
+    steps: int
+
+    @property
+    def parameters(self) -> Array:
+        """Values of the parameters, shape (p,)."""
+        return self.layout.read(self.actuators.values)
+
+
+def divide(limbs: Sequence[Limb], motions: Sequence[CommandedMotion], joints: Sequence[str]) -> list[Stretch]:
+    """Windows of the motions of all limbs; motions with the same source are of the same recording.
 
     Args:
-        limb: the links.
-        motions: windows of its motions.
+        limbs: the limbs.
+        motions: motions of the joints.
+        joints: names of all joints.
+    """
+    sources = list(dict.fromkeys(motion.source for motion in motions))
+    numbers = {name: number for number, name in enumerate(joints)}
+    return [
+        Stretch(
+            limb,
+            np.array([numbers[name] for name in limb.joint_names]),
+            window.joints(limb.joint_names),
+            sources.index(motion.source),
+        )
+        for motion in motions
+        for window in motion.windows()
+        for limb in limbs
+    ]
+
+
+def fit_actuators(stretches: Sequence[Stretch], start: ActuatorModel, layout: Layout, block: float) -> Fit:
+    """Fit actuators.
+
+    Args:
+        stretches: windows of motions.
         start: actuators to start from.
-        columns: numbers of the parameters that are fitted, n kind + joint.
-        block: length of the blocks of scores [s].
+        layout: parameters.
+        block: length of the blocks of the normal equations [s].
 
     Raises:
         InputError: the simulation diverges from the start.
     """
-    state = LimbState(start, tuple(InitialState.from_motion(motion) for motion in motions))
-    windows = _simulate(limb, motions, state, columns)
-    squares, count = _sum_squares(windows), sum(len(one.error) for one in windows)
+    task = _Task(stretches, start.joint_names, layout, block)
+    values, initial = start.values, [InitialState.from_motion(one.motion) for one in stretches]
+    squares = task.compare(values, initial)
     steps = 0
-    while steps < MAX_STEPS:
-        steps += 1
-        weights = count / np.maximum(squares, np.finfo(float).tiny)
-        accepted = None
+    while True:
+        equations = task.differentiate(values, initial, 1.0 / squares)
+        if steps == MAX_STEPS:
+            break
+        now = layout.read(values)
+        errors = squares
         for damping in DAMPINGS:
-            candidate = state.changed(columns, *_step(state, windows, columns, weights, damping))
+            step = _solve(equations, now, layout.bounded, damping)
+            moved = [
+                InitialState(one.q + change[: len(one.q)], one.v + change[len(one.q) :])
+                for one, change in zip(initial, task.back(equations, step), strict=True)
+            ]
+            candidate = layout.write(values, np.where(layout.bounded, np.maximum(now + step, 0.0), now + step))
             try:
-                errors = _sum_squares(_simulate(limb, motions, candidate, None))
+                errors = task.compare(candidate, moved)
             except InputError:
                 continue
             if np.log(errors / squares).sum() < 0.0:
-                accepted = candidate
                 break
-        if accepted is None:
+        gain = -float(np.log(errors / squares).mean())
+        if not gain > 0.0:
             break
-        gain = -np.log(errors / squares).mean()
-        state, squares = accepted, errors
-        windows = _simulate(limb, motions, state, columns)
+        steps += 1
+        values, initial, squares = candidate, moved, errors
         if gain < CONVERGED:
+            equations = task.differentiate(values, initial, 1.0 / squares)
             break
-    return _conclude(limb, motions, state, columns, windows, squares / count, block, steps)
+    return Fit(ActuatorModel.from_values(start.joint_names, values), layout, np.sqrt(squares), equations, steps)
 
 
-def _simulate(
-    limb: Limb, motions: Sequence[CommandedMotion], state: LimbState, columns: Integers | None
-) -> list[_Window]:
-    """Simulate all windows, with derivatives by `columns` unless they are None."""
-    windows = []
-    for motion, initial in zip(motions, state.initial, strict=True):
-        positions, rollout = limb.simulate(state.actuators, motion, initial.q, initial.v)
-        slopes = np.empty(0) if columns is None else rollout.differentiate(columns)
-        windows.append(_Window(motion.q - positions, slopes, rollout.limited))
-    return windows
-
-
-def _sum_squares(windows: Sequence[_Window]) -> Array:
-    return np.asarray(np.sum([np.sum(window.error**2, axis=0) for window in windows], axis=0))
-
-
-def _step(
-    state: LimbState, windows: Sequence[_Window], columns: Integers, weights: Array, damping: float
-) -> tuple[Array, list[Array]]:
-    """Gauss-Newton step of the parameters, and of the initial state of each window."""
-    n, p = len(weights), len(columns)
-    normal, gradient = np.zeros((p, p)), np.zeros(p)
-    parts = []
-    for window in windows:
-        part = _Eliminated.from_window(window, weights, p)
-        parts.append(part)
-        normal += part.normal
-        gradient += part.gradient
-    diagonal = np.diag(normal)
-    ridge = 1e-12 * diagonal.max(initial=0.0)
-    damped = normal + np.diag(damping * diagonal + ridge)
-    now = state.actuators.values.reshape(-1)[columns]
-    bounded = np.array([KINDS[column // n] != SIGNED for column in columns], dtype=bool)
-    step = solve_bounded(damped, gradient + damped @ now, bounded) - now
-    return step, [part.back(step) for part in parts]
+def _solve(equations: NormalEquations, now: Array, bounded: Mask, damping: float) -> Array:
+    """Step of the parameters within their bounds, shape (p,)."""
+    normal = equations.matrix
+    normal = normal + np.diag(damping * np.diag(normal))
+    return np.asarray(solve_bounded(normal, equations.gradient + normal @ now, bounded) - now)
 
 
 @dataclass(frozen=True)
-class _Eliminated:
-    """Normal equations of a window without its initial state.
+class _Task:
+    """Simulation of all stretches, on all cores.
 
     Attributes:
-        normal: shape (p, p).
-        gradient: shape (p,).
-        initial: initial state at the present parameters, less the present one, shape (2 n,).
-        share: what a change of the parameters takes from it, shape (2 n, p).
+        stretches: the stretches.
+        joint_names: names of all joints.
+        layout: parameters.
+        block: length of the blocks [s].
     """
 
-    normal: Array
-    gradient: Array
-    initial: Array
-    share: Array
+    stretches: Sequence[Stretch]
+    joint_names: tuple[str, ...]
+    layout: Layout
+    block: float
 
-    @classmethod
-    def from_window(cls, window: _Window, weights: Array, p: int) -> _Eliminated:
-        root = np.sqrt(weights)
-        rows = (window.slopes * root[None, :, None]).reshape(-1, window.slopes.shape[2])
-        error = (window.error * root).reshape(-1)
-        own, shared = rows[:, p:], rows[:, :p]
-        matrix = own.T @ own
-        # the first sample alone is as good as any: without it a joint that sticks has no initial velocity
-        matrix += np.diag(1e-9 * np.diag(matrix).max() + np.zeros(len(matrix)))
-        cross = own.T @ shared
-        share, initial = np.linalg.solve(matrix, cross), np.linalg.solve(matrix, own.T @ error)
-        return cls(shared.T @ shared - cross.T @ share, shared.T @ error - cross.T @ initial, initial, share)
+    def compare(self, values: Array, initial: Sequence[InitialState]) -> Array:
+        """Mean square errors of all joints, shape (n,).
 
-    def back(self, step: Array) -> Array:
-        """Step of the initial state."""
-        return np.asarray(self.initial - self.share @ step)
+        Raises:
+            InputError: a simulation has diverged.
+        """
+
+        def compare_one(number: int) -> Array:
+            stretch = self.stretches[number]
+            state = initial[number]
+            positions, _ = stretch.limb.simulate(self._actuators(stretch, values), stretch.motion, state.q, state.v)
+            return np.asarray(np.sum((stretch.motion.q - positions) ** 2, axis=0))
+
+        squares, counts = np.zeros(len(self.joint_names)), np.zeros(len(self.joint_names))
+        with closing(map_in_order(compare_one, range(len(self.stretches)))) as results:
+            for stretch, found in zip(self.stretches, results, strict=True):
+                squares[stretch.joints] += found
+                counts[stretch.joints] += len(stretch.motion.t)
+        return np.maximum(squares / counts, np.finfo(float).tiny)
+
+    def differentiate(self, values: Array, initial: Sequence[InitialState], weights: Array) -> NormalEquations:
+        """Gauss-Newton equations.
+
+        Args:
+            values: values of the actuators, shape (8, n).
+            initial: initial states.
+            weights: weights of the joints, shape (n,).
+        """
+
+        def differentiate_one(number: int) -> tuple[Array, Array, Array, Array, Array]:
+            stretch, state = self.stretches[number], initial[number]
+            actuators = self._actuators(stretch, values)
+            positions, rollout = stretch.limb.simulate(actuators, stretch.motion, state.q, state.v)
+            slopes = rollout.differentiate(np.flatnonzero(self.layout.index[:, stretch.joints] >= 0))
+            error = stretch.motion.q - positions
+            blocks = cut_into_blocks(stretch.motion, self.block)
+            return (*_eliminate(slopes, error, weights[stretch.joints], blocks), rollout.limited)
+
+        p, n = self.layout.count, len(self.joint_names)
+        matrices, scores, initials, shares = [], [], [], []
+        numbers: dict[tuple[int, str, float, int], int] = {}
+        recordings: list[int] = []
+        limited, lengths = np.zeros(n), np.zeros(n)
+        with closing(map_in_order(differentiate_one, range(len(self.stretches)))) as results:
+            for stretch, (matrix, score, start, share, at_limit) in zip(self.stretches, results, strict=True):
+                index = self.layout.index[:, stretch.joints]
+                places = index[index >= 0]
+                limited[stretch.joints] += at_limit * len(stretch.motion.t)
+                lengths[stretch.joints] += len(stretch.motion.t)
+                spread = np.zeros((len(start), p))
+                np.add.at(spread.T, places, share.T)
+                initials.append(start)
+                shares.append(spread)
+                for block, (one, other) in enumerate(zip(matrix, score, strict=True)):
+                    key = (stretch.recording, stretch.motion.source, float(stretch.motion.t[0]), block)
+                    if key not in numbers:  # blocks of all limbs at the same time are one
+                        numbers[key] = len(numbers)
+                        recordings.append(stretch.recording)
+                        matrices.append(np.zeros((p, p)))
+                        scores.append(np.zeros(p))
+                    np.add.at(matrices[numbers[key]], (places[:, None], places), one)
+                    np.add.at(scores[numbers[key]], places, other)
+        return NormalEquations(
+            np.array(matrices), np.array(scores), np.array(recordings), tuple(initials), tuple(shares), limited / lengths
+        )
+
+    def back(self, equations: NormalEquations, step: Array) -> list[Array]:
+        """Changes of the initial states with a step of the parameters, shape (2 n,) each."""
+        pairs = zip(equations.initial, equations.shares, strict=True)
+        return [initial - share @ step for initial, share in pairs]
+
+    def _actuators(self, stretch: Stretch, values: Array) -> ActuatorModel:
+        return ActuatorModel.from_values(stretch.limb.joint_names, values[:, stretch.joints])
 
 
-def _conclude(
-    limb: Limb,
-    motions: Sequence[CommandedMotion],
-    state: LimbState,
-    columns: Integers,
-    windows: Sequence[_Window],
-    variances: Array,
-    block: float,
-    steps: int,
-) -> LimbFit:
-    weights, p = 1.0 / np.maximum(variances, np.finfo(float).tiny), len(columns)
-    normal, gradient, scores, numbers = np.zeros((p, p)), np.zeros(p), [], []
-    sources = list(dict.fromkeys(motion.source for motion in motions))
-    for motion, window in zip(motions, windows, strict=True):
-        part = _Eliminated.from_window(window, weights, p)
-        normal += part.normal
-        gradient += part.gradient
-        projected = window.slopes[:, :, :p] - window.slopes[:, :, p:] @ part.share
-        samples = np.einsum("kjp,kj,j->kp", projected, window.error, weights)
-        count = max(1, round((motion.t[-1] - motion.t[0]) / block))
-        ends = np.linspace(0, len(samples), count + 1).astype(int)[:-1]
-        scores.append(np.add.reduceat(samples, ends, axis=0))
-        numbers += [sources.index(motion.source)] * count
-    durations = np.array([len(motion.t) for motion in motions], dtype=np.float64)
-    limited = np.average([window.limited for window in windows], axis=0, weights=durations)
-    return LimbFit(
-        limb,
-        state,
-        columns,
-        weights,
-        np.sqrt(variances),
-        normal,
-        gradient,
-        np.concatenate(scores),
-        np.array(numbers),
-        limited,
-        steps,
+def cut_into_blocks(motion: CommandedMotion, length: float) -> Integers:
+    """First samples of blocks of about a length [s]; at least one."""
+    count = max(1, round((motion.t[-1] - motion.t[0]) / length))
+    return np.linspace(0, len(motion.t), count + 1).astype(np.int64)[:-1]
+
+
+def _eliminate(slopes: Array, error: Array, weights: Array, blocks: Integers) -> tuple[Array, Array, Array, Array]:
+    """Normal equations of a stretch by blocks, without its initial state.
+
+    Args:
+        slopes: derivatives of the positions, shape (N, n, p + 2 n).
+        error: measured less simulated positions, shape (N, n).
+        weights: weights of the joints, shape (n,).
+        blocks: first sample of each block.
+
+    Returns:
+        Matrices (blocks, p, p), gradients (blocks, p), initial state (2 n,) and shares (2 n, p).
+    """
+    samples, n, width = slopes.shape
+    root = np.sqrt(weights)
+    rows, rest = (slopes * root[:, None]).reshape(-1, width), (error * root).reshape(-1)
+    shared, own = rows[:, : width - 2 * n], rows[:, width - 2 * n :]
+    matrix = own.T @ own
+    matrix += RIDGE * np.diag(matrix).max() * np.eye(2 * n)
+    share, initial = np.linalg.solve(matrix, own.T @ shared), np.linalg.solve(matrix, own.T @ rest)
+    shared, rest = shared - own @ share, rest - own @ initial
+    ends = [*(blocks[1:] * n).tolist(), samples * n]
+    parts = [slice(first * n, last) for first, last in zip(blocks.tolist(), ends, strict=True)]
+    return (
+        np.array([shared[part].T @ shared[part] for part in parts]),
+        np.array([shared[part].T @ rest[part] for part in parts]),
+        initial,
+        share,
     )
