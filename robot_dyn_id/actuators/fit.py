@@ -29,8 +29,11 @@ MAX_STEPS = 40
 CONVERGED = 1e-5
 """Relative decrease of the mean square errors that ends the iteration."""
 
-DAMPINGS = (0.0, 1e-3, 1e-2, 1e-1, 1.0, 10.0, 100.0)
+DAMPINGS = (0.0, 1e-2, 1.0)
 """Additions to the diagonal of the normal matrix, relative to it, that are tried until a step reduces the errors."""
+
+SHARES = (1.0, 0.3, 0.1, 0.03)
+"""Shares of each step that are tried: joints that begin to slip elsewhere are not in the derivatives."""
 
 RIDGE = 1e-9
 """The same for initial states: a joint that sticks has no initial velocity."""
@@ -116,6 +119,11 @@ class InitialState:
         count = min(START_SAMPLES, len(motion.t))
         slope = np.polyfit(motion.t[:count] - motion.t[0], motion.q[:count], 1)[0]
         return cls(motion.q[0].copy(), slope)
+
+    def moved(self, change: Array) -> InitialState:
+        """The state after a change of positions and velocities, shape (2 n,)."""
+        n = len(self.q)
+        return InitialState(self.q + change[:n], self.v + change[n:])
 
 
 @dataclass(frozen=True)
@@ -233,30 +241,38 @@ def fit_actuators(stretches: Sequence[Stretch], start: ActuatorModel, layout: La
         equations = task.differentiate(values, initial, 1.0 / squares)
         if steps == MAX_STEPS:
             break
-        now = layout.read(values)
-        errors = squares
-        for damping in DAMPINGS:
-            step = _solve(equations, now, layout.bounded, damping)
-            moved = [
-                InitialState(one.q + change[: len(one.q)], one.v + change[len(one.q) :])
-                for one, change in zip(initial, task.back(equations, step), strict=True)
-            ]
-            candidate = layout.write(values, np.where(layout.bounded, np.maximum(now + step, 0.0), now + step))
+        found = _search(task, equations, values, initial, squares)
+        if found is None:
+            break
+        steps += 1
+        gain = -float(np.log(found[2] / squares).mean())
+        values, initial, squares = found
+        if gain < CONVERGED:
+            equations = task.differentiate(values, initial, 1.0 / squares)
+            break
+    return Fit(ActuatorModel.from_values(start.joint_names, values), layout, np.sqrt(squares), equations, steps)
+
+
+def _search(
+    task: _Task, equations: NormalEquations, values: Array, initial: Sequence[InitialState], squares: Array
+) -> tuple[Array, list[InitialState], Array] | None:
+    """Values, initial states and mean square errors after the first step that reduces them; None if none does."""
+    layout = task.layout
+    now = layout.read(values)
+    for damping in DAMPINGS:
+        step = _solve(equations, now, layout.bounded, damping)
+        changes = task.back(equations, step)
+        for share in SHARES:
+            after = now + share * step
+            candidate = layout.write(values, np.where(layout.bounded, np.maximum(after, 0.0), after))
+            moved = [one.moved(share * change) for one, change in zip(initial, changes, strict=True)]
             try:
                 errors = task.compare(candidate, moved)
             except InputError:
                 continue
             if np.log(errors / squares).sum() < 0.0:
-                break
-        gain = -float(np.log(errors / squares).mean())
-        if not gain > 0.0:
-            break
-        steps += 1
-        values, initial, squares = candidate, moved, errors
-        if gain < CONVERGED:
-            equations = task.differentiate(values, initial, 1.0 / squares)
-            break
-    return Fit(ActuatorModel.from_values(start.joint_names, values), layout, np.sqrt(squares), equations, steps)
+                return candidate, moved, errors
+    return None
 
 
 def _solve(equations: NormalEquations, now: Array, bounded: Mask, damping: float) -> Array:

@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Covariance of fitted actuators from the spread of the estimate between blocks of time and between recordings.
+"""What leaving out parts of the data changes: uncertainty of parameters, and whether they may be shared.
 
-What remains of the errors is mostly that of the model, correlated over seconds, and different in every part of a
-motion. Nothing is assumed of it but that blocks are independent: each is left out in turn (jackknife, CR3 of MacKinnon,
-Nielsen and Webb 2023), by the normal equations.
+The errors that remain are mostly those of the model: correlated over seconds, and different in every part of a motion.
+All that is assumed is that long parts of the data are independent of each other. Each is left out in turn, by the
+Gauss-Newton equations of the result: the jackknife gives the covariance (CR3 of MacKinnon, Nielsen and Webb, 2023), and
+the errors of the part that is left out compare two layouts of the parameters. A few long parts with quantiles of
+Student's t are robust to correlation within them (Ibragimov and Mueller, 2010).
 """
 
 from __future__ import annotations
@@ -13,12 +15,20 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.stats import t as student
 
+from robot_dyn_id.actuators.fit import Layout, NormalEquations
 from robot_dyn_id.arrays import Array, Integers
 
-LEAST_GROUPS = 6
-"""Least number of groups of blocks that are left out in turn."""
+PARTS = 6
+"""Number of parts of each recording that are left out in turn."""
+
+LEAST_RECORDINGS = 3
+"""Least number of recordings from whose differences a variance is computed."""
 
 CONFIDENCE = 0.95
+
+RIDGE = 1e-12
+"""Addition to the unit diagonal of normal matrices: what the rest of the data does not determine becomes very
+uncertain instead of infinite."""
 
 
 @dataclass(frozen=True)
@@ -28,42 +38,101 @@ class Spread:
     Attributes:
         covariance: covariance, shape (p, p).
         half_width: half the width of the 95 % intervals, shape (p,).
+        between: standard deviation of the values of single recordings, shape (p,); NaN with too few of them.
     """
 
     covariance: Array
     half_width: Array
+    between: Array
+
+    @classmethod
+    def from_equations(cls, equations: NormalEquations) -> Spread:
+        """Spread between parts of time and, where there are enough of them, between recordings; the larger counts."""
+        covariance, half_width = _jackknife(*sum_parts(equations, number_parts(equations.recordings)))
+        count = len(np.unique(equations.recordings))
+        if count < LEAST_RECORDINGS:
+            return cls(covariance, half_width, np.full(len(half_width), np.nan))
+        by_recording, wider = _jackknife(*sum_parts(equations, equations.recordings))
+        scale = np.sqrt(np.maximum(np.diag(by_recording) / np.maximum(np.diag(covariance), np.finfo(float).tiny), 1.0))
+        between = np.sqrt(count * np.diag(by_recording))
+        return cls(covariance * scale * scale[:, None], np.maximum(half_width, wider), between)
 
 
-def leave_out(matrices: Array, scores: Array) -> Array:
-    """Changes of the estimate when a group is left out, shape (groups, p).
-
-    Args:
-        matrices: contributions of the groups to the normal matrix, shape (groups, p, p).
-        scores: contributions to the gradient, shape (groups, p).
-    """
-    total, gradient = matrices.sum(axis=0), scores.sum(axis=0)
-    scale = 1.0 / np.sqrt(np.maximum(np.diag(total), np.finfo(float).tiny))
-    ridge = 1e-12 * np.eye(len(scale))
-    changes = []
-    for matrix, score in zip(matrices, scores, strict=True):
-        left = (total - matrix) * scale * scale[:, None] + ridge
-        changes.append(scale * np.linalg.solve(left, scale * (gradient - score)))
-    return np.array(changes)
+def number_parts(recordings: Integers) -> Integers:
+    """Number of the part that each block belongs to: `PARTS` consecutive ones of each recording."""
+    numbers = np.empty(len(recordings), dtype=np.int64)
+    for recording in np.unique(recordings):
+        places = np.flatnonzero(recordings == recording)
+        numbers[places] = recording * PARTS + np.arange(len(places)) * PARTS // len(places)
+    return numbers
 
 
-def group(numbers: Integers, matrices: Array, scores: Array) -> tuple[Array, Array]:
-    """Sums of blocks with the same number."""
+def sum_parts(equations: NormalEquations, numbers: Integers) -> tuple[Array, Array]:
+    """Normal matrices (parts, p, p) and gradients (parts, p) of blocks with the same number."""
     kinds = np.unique(numbers)
     return (
-        np.array([matrices[numbers == kind].sum(axis=0) for kind in kinds]),
-        np.array([scores[numbers == kind].sum(axis=0) for kind in kinds]),
+        np.array([equations.matrices[numbers == kind].sum(axis=0) for kind in kinds]),
+        np.array([equations.scores[numbers == kind].sum(axis=0) for kind in kinds]),
     )
 
 
-def jackknife(matrices: Array, scores: Array) -> tuple[Array, Array]:
-    """Covariance and half width of 95 % intervals from groups that are left out in turn."""
-    changes = leave_out(matrices, scores)
-    groups = len(changes)
+def _solve(matrix: Array, vector: Array) -> Array:
+    scale = 1.0 / np.sqrt(np.maximum(np.diag(matrix), np.finfo(float).tiny))
+    unit = matrix * scale * scale[:, None] + RIDGE * np.eye(len(scale))
+    return np.asarray(scale * np.linalg.solve(unit, scale * vector))
+
+
+def _jackknife(matrices: Array, scores: Array) -> tuple[Array, Array]:
+    """Covariance, and half width of 95 % intervals, from parts that are left out in turn."""
+    total, gradient, count = matrices.sum(axis=0), scores.sum(axis=0), len(matrices)
+    pairs = zip(matrices, scores, strict=True)
+    changes = np.array([_solve(total - matrix, gradient - score) for matrix, score in pairs])
     apart = changes - changes.mean(axis=0)
-    covariance = (groups - 1) / groups * apart.T @ apart
-    return covariance, float(student.ppf(0.5 + 0.5 * CONFIDENCE, groups - 1)) * np.sqrt(np.diag(covariance))
+    covariance = (count - 1) / count * apart.T @ apart
+    return covariance, float(student.ppf(0.5 + 0.5 * CONFIDENCE, count - 1)) * np.sqrt(np.diag(covariance))
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Errors of two layouts in parts of the data that they were not fitted to.
+
+    Attributes:
+        gain: by how much the weighted square errors of the wider layout are smaller, mean of the parts.
+        deviation: standard error of the gain.
+        parts: number of parts.
+    """
+
+    gain: float
+    deviation: float
+    parts: int
+
+    @property
+    def wider_is_better(self) -> bool:
+        """Whether the wider layout predicts better, with 95 % confidence."""
+        return self.gain > float(student.ppf(CONFIDENCE, self.parts - 1)) * self.deviation
+
+
+def compare_layouts(equations: NormalEquations, values: Array, wide: Layout, narrow: Layout) -> Comparison:
+    """Compare two layouts by the equations of the wider one.
+
+    Args:
+        equations: equations at `values` in the wider layout.
+        values: values of the actuators, shape (8, n).
+        wide: parameters of the equations.
+        narrow: the same with some of them shared.
+    """
+    now = wide.read(values)
+    merge = np.zeros((wide.count, narrow.count))
+    known = wide.index >= 0
+    merge[wide.index[known], narrow.index[known]] = 1.0
+    matrices, scores = sum_parts(equations, number_parts(equations.recordings))
+    total, gradient = matrices.sum(axis=0), scores.sum(axis=0)
+    gains = []
+    for matrix, score in zip(matrices, scores, strict=True):
+        left, rest = total - matrix, gradient - score
+        free = _solve(left, rest)
+        shared = merge @ _solve(merge.T @ left @ merge, merge.T @ (rest + left @ now)) - now
+        costs = [step @ matrix @ step - 2.0 * score @ step for step in (free, shared)]
+        gains.append(costs[1] - costs[0])
+    count = len(gains)
+    return Comparison(float(np.mean(gains)), float(np.std(gains, ddof=1) / np.sqrt(count)), count)
