@@ -154,6 +154,8 @@ class NormalEquations:
         initial: changes of the initial state of each stretch at the present parameters, shape (2 n,) each.
         shares: what a change of the parameters takes from them, shape (2 n, p) each.
         limited: share of the time in which each joint's effort is at its limit, shape (n,).
+        largest: largest effort that each joint's drive commands in each stretch, were it not limited [N m or N], shape
+            (stretches, n); 0 for joints of other limbs.
     """
 
     matrices: Array = field(repr=False)
@@ -162,6 +164,7 @@ class NormalEquations:
     initial: tuple[Array, ...] = field(repr=False)
     shares: tuple[Array, ...] = field(repr=False)
     limited: Array
+    largest: Array
 
     @property
     def matrix(self) -> Array:
@@ -182,6 +185,7 @@ class Fit:
         actuators: the actuators.
         layout: parameters.
         errors: RMS of the position errors of the joints [rad or m], shape (n,).
+        initial: initial states of the stretches.
         equations: Gauss-Newton equations of the result; errors of joints are weighted by the inverse of their squares.
         steps: number of Gauss-Newton steps.
     """
@@ -189,7 +193,8 @@ class Fit:
     actuators: ActuatorModel
     layout: Layout
     errors: Array
-    equations: NormalEquations
+    initial: Sequence[InitialState] = field(repr=False)
+    equations: NormalEquations = field(repr=False)
     steps: int
 
     @property
@@ -221,7 +226,14 @@ def divide(limbs: Sequence[Limb], motions: Sequence[CommandedMotion], joints: Se
     ]
 
 
-def fit_actuators(stretches: Sequence[Stretch], start: ActuatorModel, layout: Layout, block: float) -> Fit:
+def fit_actuators(
+    stretches: Sequence[Stretch],
+    start: ActuatorModel,
+    layout: Layout,
+    block: float,
+    initial: Sequence[InitialState] | None = None,
+    max_steps: int = MAX_STEPS,
+) -> Fit:
     """Fit actuators.
 
     Args:
@@ -229,17 +241,20 @@ def fit_actuators(stretches: Sequence[Stretch], start: ActuatorModel, layout: La
         start: actuators to start from.
         layout: parameters.
         block: length of the blocks of the normal equations [s].
+        initial: initial states to start from; None: those measured.
+        max_steps: largest number of Gauss-Newton steps; 0: the equations of the start.
 
     Raises:
         InputError: the simulation diverges from the start.
     """
     task = _Task(stretches, start.joint_names, layout, block)
-    values, initial = start.values, [InitialState.from_motion(one.motion) for one in stretches]
+    values = start.values
+    initial = [InitialState.from_motion(one.motion) for one in stretches] if initial is None else initial
     squares = task.compare(values, initial)
     steps = 0
     while True:
         equations = task.differentiate(values, initial, 1.0 / squares)
-        if steps == MAX_STEPS:
+        if steps == max_steps:
             break
         found = _search(task, equations, values, initial, squares)
         if found is None:
@@ -250,7 +265,8 @@ def fit_actuators(stretches: Sequence[Stretch], start: ActuatorModel, layout: La
         if gain < CONVERGED:
             equations = task.differentiate(values, initial, 1.0 / squares)
             break
-    return Fit(ActuatorModel.from_values(start.joint_names, values), layout, np.sqrt(squares), equations, steps)
+    actuators = ActuatorModel.from_values(start.joint_names, values)
+    return Fit(actuators, layout, np.sqrt(squares), initial, equations, steps)
 
 
 def _search(
@@ -327,22 +343,24 @@ class _Task:
             weights: weights of the joints, shape (n,).
         """
 
-        def differentiate_one(number: int) -> tuple[Array, Array, Array, Array, Array]:
+        def differentiate_one(number: int) -> tuple[tuple[Array, ...], Array, Array]:
             stretch, state = self.stretches[number], initial[number]
             actuators = self._actuators(stretch, values)
             positions, rollout = stretch.limb.simulate(actuators, stretch.motion, state.q, state.v)
             slopes = rollout.differentiate(np.flatnonzero(self.layout.index[:, stretch.joints] >= 0))
             error = stretch.motion.q - positions
             blocks = cut_into_blocks(stretch.motion, self.block)
-            return (*_eliminate(slopes, error, weights[stretch.joints], blocks), rollout.limited)
+            found = _eliminate(slopes, error, weights[stretch.joints], blocks)
+            return found, rollout.limited, np.abs(rollout.efforts).max(axis=0)
 
         p, n = self.layout.count, len(self.joint_names)
         matrices, scores, initials, shares = [], [], [], []
         numbers: dict[tuple[int, str, float, int], int] = {}
         recordings: list[int] = []
-        limited, lengths = np.zeros(n), np.zeros(n)
+        limited, lengths, largest = np.zeros(n), np.zeros(n), np.zeros((len(self.stretches), n))
         with closing(map_in_order(differentiate_one, range(len(self.stretches)))) as results:
-            for stretch, (matrix, score, start, share, at_limit) in zip(self.stretches, results, strict=True):
+            for number, (stretch, result) in enumerate(zip(self.stretches, results, strict=True)):
+                (matrix, score, start, share), at_limit, largest[number, stretch.joints] = result
                 index = self.layout.index[:, stretch.joints]
                 places = index[index >= 0]
                 limited[stretch.joints] += at_limit * len(stretch.motion.t)
@@ -361,7 +379,7 @@ class _Task:
                     np.add.at(matrices[numbers[key]], (places[:, None], places), one)
                     np.add.at(scores[numbers[key]], places, other)
         return NormalEquations(
-            np.array(matrices), np.array(scores), np.array(recordings), tuple(initials), tuple(shares), limited / lengths
+            *(np.array(matrices), np.array(scores), np.array(recordings)), tuple(initials), tuple(shares), limited / lengths, largest
         )
 
     def back(self, equations: NormalEquations, step: Array) -> list[Array]:

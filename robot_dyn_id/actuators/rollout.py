@@ -131,6 +131,14 @@ class Rollout:
         return slopes
 
     @property
+    def efforts(self) -> Array:
+        """Efforts that the drives command in each step, were they not limited [N m or N], shape (S, n)."""
+        steps = self.steps
+        speed = 0.5 * (steps.v + steps.end)
+        lengths = np.repeat(np.diff(self.commands.t) / self.count, self.count)[:, None]
+        return self.actuators.kp * (steps.mean - steps.q - 0.5 * lengths * speed) - self.actuators.kd * speed
+
+    @property
     def limited(self) -> Array:
         """Share of the steps in which each joint's effort is at its limit, shape (n,)."""
         return np.asarray(np.mean(self.steps.limited != 0.0, axis=0))

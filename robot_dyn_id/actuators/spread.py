@@ -76,7 +76,8 @@ def sum_parts(equations: NormalEquations, numbers: Integers) -> tuple[Array, Arr
     )
 
 
-def _solve(matrix: Array, vector: Array) -> Array:
+def solve_scaled(matrix: Array, vector: Array) -> Array:
+    """Solution of normal equations, scaled to a unit diagonal with `RIDGE`, shape (p,)."""
     scale = 1.0 / np.sqrt(np.maximum(np.diag(matrix), np.finfo(float).tiny))
     unit = matrix * scale * scale[:, None] + RIDGE * np.eye(len(scale))
     return np.asarray(scale * np.linalg.solve(unit, scale * vector))
@@ -86,7 +87,7 @@ def _jackknife(matrices: Array, scores: Array) -> tuple[Array, Array]:
     """Covariance, and half width of 95 % intervals, from parts that are left out in turn."""
     total, gradient, count = matrices.sum(axis=0), scores.sum(axis=0), len(matrices)
     pairs = zip(matrices, scores, strict=True)
-    changes = np.array([_solve(total - matrix, gradient - score) for matrix, score in pairs])
+    changes = np.array([solve_scaled(total - matrix, gradient - score) for matrix, score in pairs])
     apart = changes - changes.mean(axis=0)
     covariance = (count - 1) / count * apart.T @ apart
     return covariance, float(student.ppf(0.5 + 0.5 * CONFIDENCE, count - 1)) * np.sqrt(np.diag(covariance))
@@ -130,8 +131,8 @@ def compare_layouts(equations: NormalEquations, values: Array, wide: Layout, nar
     gains = []
     for matrix, score in zip(matrices, scores, strict=True):
         left, rest = total - matrix, gradient - score
-        free = _solve(left, rest)
-        shared = merge @ _solve(merge.T @ left @ merge, merge.T @ (rest + left @ now)) - now
+        free = solve_scaled(left, rest)
+        shared = merge @ solve_scaled(merge.T @ left @ merge, merge.T @ (rest + left @ now)) - now
         costs = [step @ matrix @ step - 2.0 * score @ step for step in (free, shared)]
         gains.append(costs[1] - costs[0])
     count = len(gains)
