@@ -9,7 +9,7 @@
     result.save("run")
 
 Robot and model structure
-    load_robot           load a URDF or xacro file
+    load_robot           load a URDF, xacro or MJCF file
     RobotModel           kinematic tree, nominal inertias and limits of a robot
     Regressor            linear model of the torque: tau = Y(q, dq, ddq) pi
     compute_base_parameters      minimal set of identifiable combinations of pi
@@ -26,6 +26,7 @@ Identification
     Settings             choices of an identification: terms, estimator, filter, thresholds
     ESTIMATORS           estimators by name
     validate             evaluate an identified model on other recordings
+    identify_actuators   identify drives from position commands, without torques
     compare              compare identified models: parameters, torque and friction
 
 The identified model
@@ -75,6 +76,7 @@ if TYPE_CHECKING:
     from robot_dyn_id.online.monitoring import ResidualMonitor
     from robot_dyn_id.parameters import ParameterSet
     from robot_dyn_id.recordings import open_recording
+    from robot_dyn_id.workflow.actuators import identify_actuators
     from robot_dyn_id.workflow.batch_simulation import BatchSimulation
     from robot_dyn_id.workflow.comparison import compare
     from robot_dyn_id.workflow.examples import load_example
@@ -116,6 +118,7 @@ _EXPORTS = {
     "export_urdf": "robot_dyn_id.workflow.files",
     "fill_efforts": "robot_dyn_id.workflow.feed_forward",
     "identify": "robot_dyn_id.workflow.identification",
+    "identify_actuators": "robot_dyn_id.workflow.actuators",
     "load_example": "robot_dyn_id.workflow.examples",
     "load_parameters": "robot_dyn_id.workflow.files",
     "load_robot": "robot_dyn_id.workflow.files",
@@ -154,6 +157,7 @@ __all__ = [  # as literals, for tools that do not run the module
     "export_urdf",
     "fill_efforts",
     "identify",
+    "identify_actuators",
     "load_example",
     "load_parameters",
     "load_robot",

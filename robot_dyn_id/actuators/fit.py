@@ -38,8 +38,14 @@ SHARES = (1.0, 0.3, 0.1, 0.03)
 RIDGE = 1e-9
 """The same for initial states: a joint that sticks has no initial velocity."""
 
-START_SAMPLES = 5
-"""Number of samples from which the initial velocity of a window is computed."""
+START_SAMPLES = 7
+"""Number of samples from which the initial velocity of a window is computed first, by a parabola."""
+
+START_S = 0.25
+"""Time from which the initial state of a simulation with known actuators is estimated [s]."""
+
+START_STEPS = 4
+"""Most Gauss-Newton steps for the initial state."""
 
 
 @dataclass(frozen=True)
@@ -115,10 +121,35 @@ class InitialState:
 
     @classmethod
     def from_motion(cls, motion: CommandedMotion) -> InitialState:
-        """The first samples of a motion."""
+        """Position and velocity of a parabola through the first samples of a motion."""
         count = min(START_SAMPLES, len(motion.t))
-        slope = np.polyfit(motion.t[:count] - motion.t[0], motion.q[:count], 1)[0]
+        slope = np.polyfit(motion.t[:count] - motion.t[0], motion.q[:count], min(2, count - 1))[-2]
         return cls(motion.q[0].copy(), slope)
+
+    @classmethod
+    def from_simulation(cls, limb: Limb, actuators: ActuatorModel, motion: CommandedMotion) -> InitialState:
+        """The state from which a simulation fits the first `START_S` of a motion best.
+
+        Args:
+            limb: the links.
+            actuators: actuators of its joints.
+            motion: motion of its joints.
+        """
+        samples = max(START_SAMPLES, int(np.searchsorted(motion.t, motion.t[0] + START_S)))
+        first = motion.part(0, min(samples, len(motion.t)))
+        state, none = cls.from_motion(first), np.empty(0, dtype=np.int64)
+        positions, rollout = limb.simulate(actuators, first, state.q, state.v)
+        error = first.q - positions
+        for _ in range(START_STEPS):
+            rows = rollout.differentiate(none).reshape(error.size, -1)
+            normal = rows.T @ rows
+            ridge = RIDGE * np.diag(normal).max() * np.eye(len(normal))
+            moved = state.moved(np.linalg.solve(normal + ridge, rows.T @ error.reshape(-1)))
+            positions, rollout = limb.simulate(actuators, first, moved.q, moved.v)
+            if not np.sum((first.q - positions) ** 2) < np.sum(error**2):
+                break
+            state, error = moved, first.q - positions
+        return state
 
     def moved(self, change: Array) -> InitialState:
         """The state after a change of positions and velocities, shape (2 n,)."""
@@ -379,7 +410,11 @@ class _Task:
                     np.add.at(matrices[numbers[key]], (places[:, None], places), one)
                     np.add.at(scores[numbers[key]], places, other)
         return NormalEquations(
-            *(np.array(matrices), np.array(scores), np.array(recordings)), tuple(initials), tuple(shares), limited / lengths, largest
+            *(np.array(matrices), np.array(scores), np.array(recordings)),
+            tuple(initials),
+            tuple(shares),
+            limited / lengths,
+            largest,
         )
 
     def back(self, equations: NormalEquations, step: Array) -> list[Array]:
@@ -415,13 +450,14 @@ def _eliminate(slopes: Array, error: Array, weights: Array, blocks: Integers) ->
     shared, own = rows[:, : width - 2 * n], rows[:, width - 2 * n :]
     matrix = own.T @ own
     matrix += RIDGE * np.diag(matrix).max() * np.eye(2 * n)
-    share, initial = np.linalg.solve(matrix, own.T @ shared), np.linalg.solve(matrix, own.T @ rest)
+    solution = np.linalg.solve(matrix, np.column_stack([own.T @ shared, own.T @ rest]))
+    share, initial = solution[:, :-1], solution[:, -1]
     shared, rest = shared - own @ share, rest - own @ initial
     ends = [*(blocks[1:] * n).tolist(), samples * n]
     parts = [slice(first * n, last) for first, last in zip(blocks.tolist(), ends, strict=True)]
     return (
         np.array([shared[part].T @ shared[part] for part in parts]),
         np.array([shared[part].T @ rest[part] for part in parts]),
-        initial,
-        share,
+        np.asarray(initial),
+        np.asarray(share),
     )

@@ -185,8 +185,8 @@ def _refuse_rest(motions: Sequence[CommandedMotion], joints: Sequence[str]) -> N
     if still:
         sources = ", ".join(dict.fromkeys(motion.source for motion in motions))
         raise InputError(
-            f"{sources}: {', '.join(still)} moves by less than {LEAST_MOTION:g} rad or m: record a motion of it, or fix "
-            "it (`joints: {NAME: {held: POSITION}}` in the configuration)"
+            f"{sources}: {', '.join(still)} moves by less than {LEAST_MOTION:g} rad or m: record a motion of it, or "
+            "fix it (`joints: {NAME: {held: POSITION}}` in the configuration)"
         )
 
 

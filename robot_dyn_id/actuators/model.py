@@ -83,7 +83,7 @@ class ActuatorModel:
     def bias(self) -> Array:
         """Error of the commanded zero position with the effect of the offset [rad or m], shape (n,); NaN without kp."""
         offset = self.values[OFFSET]
-        return np.divide(offset, self.kp, out=np.full(len(offset), np.nan), where=self.kp > 0.0)
+        return np.asarray(np.divide(offset, self.kp, out=np.full(len(offset), np.nan), where=self.kp > 0.0))
 
     def select(self, joints: Sequence[str]) -> ActuatorModel:
         """The actuators of some joints, in the order given."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 import numpy as np
 
@@ -83,7 +84,7 @@ class CommandedMotion:
         """Stretches of equal length, the longest that are not above `length` [s]; the next begins where one ends."""
         count = max(1, int(np.ceil((self.t[-1] - self.t[0]) / length - 1e-9)))
         ends = np.linspace(0, len(self.t) - 1, count + 1).astype(int).tolist()
-        for first, last in zip(ends[:-1], ends[1:], strict=True):
+        for first, last in pairwise(ends):
             yield self.part(first, last + 1)
 
 
@@ -113,7 +114,7 @@ def read_motions(recording: Recording, joints: Sequence[str]) -> tuple[Commanded
     ends = [0, *cuts.tolist(), len(t)]
     motions = tuple(
         CommandedMotion(recording.source, tuple(joints), t[first:last], q[first:last], reference[first:last])
-        for first, last in zip(ends[:-1], ends[1:], strict=True)
+        for first, last in pairwise(ends)
         if last - first >= LEAST_SAMPLES
     )
     if not motions:

@@ -163,3 +163,25 @@ def _make_limb(model: RobotModel, joints: Sequence[str]) -> Limb:
         model = RobotModel.from_urdf(model.urdf, joints, model.held, tuple(model.gravity))
     dynamics = Dynamics.from_model(model)
     return Limb(tuple(model.joint_names), dynamics.body_tree, dynamics.body_parameters)
+
+
+def simulate_commands(model: RobotModel, actuators: ActuatorModel, motion: CommandedMotion) -> Array:
+    """Positions of a robot under the commands of a motion, which it starts at rest where the motion starts.
+
+    Args:
+        model: robot model with a fixed base.
+        actuators: actuators of its joints.
+        motion: commands; of the positions only the first ones are used.
+
+    Returns:
+        Positions at the samples [rad or m], shape (N, n).
+
+    Raises:
+        InputError: the simulation has diverged.
+    """
+    positions = np.empty_like(motion.q)
+    for limb in split_into_limbs(model):
+        columns = [motion.joint_names.index(name) for name in limb.joint_names]
+        own = actuators.select(limb.joint_names)
+        positions[:, columns], _ = limb.simulate(own, motion.joints(limb.joint_names))
+    return positions

@@ -16,7 +16,7 @@ from scipy.optimize import lsq_linear
 from robot_dyn_id.actuators.fit import Layout, Stretch
 from robot_dyn_id.actuators.model import ActuatorModel
 from robot_dyn_id.actuators.motion import CommandedMotion
-from robot_dyn_id.arrays import Array
+from robot_dyn_id.arrays import Array, Mask
 from robot_dyn_id.errors import InputError
 from robot_dyn_id.kernels.actuators import ARMATURE, COULOMB, DELAY, KD, KP, OFFSET, VISCOUS
 from robot_dyn_id.signals.filtering import LowPass, derivative
@@ -119,7 +119,7 @@ def find_start(stretches: Sequence[Stretch], known: ActuatorModel, layout: Layou
     return best[1]
 
 
-def _solve(stretch: Stretch, values: Array, estimated: Array) -> Array:
+def _solve(stretch: Stretch, values: Array, estimated: Mask) -> Array:
     """Values of a limb with those that are estimated replaced by least squares, shape (8, n)."""
     rows = EffortRows.from_motion(stretch, stretch.motion, values[DELAY])
     values = values.copy()

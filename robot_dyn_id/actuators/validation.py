@@ -25,8 +25,8 @@ class RolloutErrors:
     """Errors of simulations of n joints under recorded position commands.
 
     Attributes:
-        horizons: RMS of the position errors by the length of the simulations, each from the measured state on [rad or
-            m], shape (n,) each.
+        horizons: RMS of the position errors by the length of the simulations [rad or m], shape (n,) each; the initial
+            state of each is estimated from its first quarter of a second.
         tracking: RMS of the distance of the measured from the commanded positions [rad or m], shape (n,).
         rigid: RMS of the errors of the whole motion with the drives and links alone, without armature, friction, offset
             and delay [rad or m], shape (n,).
@@ -95,8 +95,9 @@ def _simulate(limbs: Sequence[Limb], actuators: ActuatorModel, motion: Commanded
     for limb in limbs:
         columns = [motion.joint_names.index(name) for name in limb.joint_names]
         part = motion.joints(limb.joint_names)
-        initial = InitialState.from_motion(part)
-        positions, _ = limb.simulate(actuators.select(limb.joint_names), part, initial.q, initial.v)
+        own = actuators.select(limb.joint_names)
+        initial = InitialState.from_simulation(limb, own, part)
+        positions, _ = limb.simulate(own, part, initial.q, initial.v)
         errors[:, columns] = (part.q - positions) ** 2
     return errors
 

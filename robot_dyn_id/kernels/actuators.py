@@ -21,7 +21,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from robot_dyn_id.arrays import Array, Integers
+from robot_dyn_id.arrays import Array
 from robot_dyn_id.kernels.compiled import compiled, compiled_part
 from robot_dyn_id.kernels.dynamics import dynamics_single
 from robot_dyn_id.kernels.stepping import dry_friction
@@ -132,9 +132,7 @@ def roll_out(tree, parameters, actuators, commands, count, q, v, positions, step
             for j in range(n):
                 middle[j, 0] = q[j] + 0.5 * step * v[j]
                 speed[j, 0] = 1.5 * v[j] - 0.5 * before[j]
-            dynamics_single(
-                *(tree, parameters, middle, speed, rest, slots, added, zero, torque, mass, none, excess)
-            )
+            dynamics_single(*(tree, parameters, middle, speed, rest, slots, added, zero, torque, mass, none, excess))
             for j in range(n):
                 at = start - values[DELAY, j]
                 first, until, places[j] = _held(commands, j, at, places[j])
