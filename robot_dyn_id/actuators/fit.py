@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from robot_dyn_id.actuators.model import SIGNED, ActuatorModel
-from robot_dyn_id.actuators.motion import CommandedMotion
+from robot_dyn_id.actuators.motion import LONGEST_WINDOW_S, CommandedMotion
 from robot_dyn_id.actuators.rollout import Limb
 from robot_dyn_id.arrays import Array, Integers, Mask
 from robot_dyn_id.cores import map_in_order
@@ -97,14 +97,25 @@ class Layout:
         index[estimated] = np.arange(np.count_nonzero(estimated))
         return cls(index)
 
+    def without(self, kind: int, joints: Mask) -> Layout:
+        """The same without the values of a kind of some joints, mask of shape (n,)."""
+        index = self.index.copy()
+        index[kind, joints] = -1
+        return _number_in_turn(index)
+
     def share(self, kind: int, joints: Sequence[int]) -> Layout:
         """The same with one parameter for the values of a kind of some joints; values that are known stay."""
         index = self.index.copy()
         row = [joint for joint in joints if index[kind, joint] >= 0]
         index[kind, row] = index[kind, row].min(initial=self.count)
-        kept = np.unique(index[index >= 0])
-        index[index >= 0] = np.searchsorted(kept, index[index >= 0])
-        return Layout(index)
+        return _number_in_turn(index)
+
+
+def _number_in_turn(index: Integers) -> Layout:
+    """Layout with the numbers that are left, from 0 on."""
+    kept = np.unique(index[index >= 0])
+    index[index >= 0] = np.searchsorted(kept, index[index >= 0])
+    return Layout(index)
 
 
 @dataclass(frozen=True)
@@ -234,13 +245,19 @@ class Fit:
         return self.layout.read(self.actuators.values)
 
 
-def divide(limbs: Sequence[Limb], motions: Sequence[CommandedMotion], joints: Sequence[str]) -> list[Stretch]:
+def divide(
+    limbs: Sequence[Limb],
+    motions: Sequence[CommandedMotion],
+    joints: Sequence[str],
+    length: float = LONGEST_WINDOW_S,
+) -> list[Stretch]:
     """Windows of the motions of all limbs; motions with the same source are of the same recording.
 
     Args:
         limbs: the limbs.
         motions: motions of the joints.
         joints: names of all joints.
+        length: longest window [s].
     """
     sources = list(dict.fromkeys(motion.source for motion in motions))
     numbers = {name: number for number, name in enumerate(joints)}
@@ -252,7 +269,7 @@ def divide(limbs: Sequence[Limb], motions: Sequence[CommandedMotion], joints: Se
             sources.index(motion.source),
         )
         for motion in motions
-        for window in motion.windows()
+        for window in motion.windows(length)
         for limb in limbs
     ]
 

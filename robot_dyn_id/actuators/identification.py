@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from robot_dyn_id.actuators.fit import Fit, Layout, Stretch, divide, fit_actuators
+from robot_dyn_id.actuators.fit import Fit, InitialState, Layout, Stretch, divide, fit_actuators
 from robot_dyn_id.actuators.model import NEVER_REACHED, ActuatorModel
 from robot_dyn_id.actuators.motion import CommandedMotion
 from robot_dyn_id.actuators.rollout import split_into_limbs
@@ -32,11 +32,14 @@ from robot_dyn_id.model.robot import RobotModel
 BLOCK_S = 1.0
 """Length of the blocks of the normal equations [s], of which longer parts are made."""
 
+SHORT_WINDOW_S = 1.0
+"""Length of the windows of the first fit [s]: simulations that begin again do not get far from the measured motion."""
+
+SHORT_STEPS = 6
+"""Most Gauss-Newton steps of the first fit."""
+
 LEAST_MOTION = 1e-3
 """Least range of the positions of a joint [rad or m]: a joint that does not move has no dynamics."""
-
-LIMIT_SHARES = (0.95, 0.85, 0.7, 0.5, 0.35)
-"""Shares of the largest commanded effort at which a limit is tried."""
 
 OF_TYPES = (ARMATURE, VISCOUS, COULOMB, KP, KD)
 """Parameters that motors of one type may share; offsets belong to single joints, and delays to the bus."""
@@ -158,19 +161,26 @@ def identify(
     """
     joints = model.joint_names
     _refuse_rest(motions, joints)
-    stretches = divide(split_into_limbs(model), motions, joints)
+    limbs = split_into_limbs(model)
+    stretches = divide(limbs, motions, joints)
     known = _make_known(joints, drives)
     layout = _make_layout(drives)
     progress("finding a start by least squares on the commanded effort")
     start = find_start(stretches, known, layout)
+    layout = layout.without(LIMIT, np.isinf(start.limit))
     progress(f"fitting {layout.count} parameters to {len(stretches)} simulations")
     one_delay = layout.share(DELAY, range(len(joints)))
-    fit = fit_actuators(stretches, start, one_delay, BLOCK_S)
-    fit, shared = _test_delay(stretches, fit, layout)
+    short = divide(limbs, motions, joints, SHORT_WINDOW_S)
+    start = fit_actuators(short, start, one_delay, BLOCK_S, max_steps=SHORT_STEPS).actuators
+    initial = [
+        InitialState.from_simulation(one.limb, start.select(one.limb.joint_names), one.motion) for one in stretches
+    ]
+    fit = fit_actuators(stretches, start, one_delay, BLOCK_S, initial)
+    fit = _drop_limits(stretches, fit)
+    fit, shared = _test_delay(stretches, fit, layout.without(LIMIT, np.isinf(fit.actuators.limit)))
     for numbers in _find_types(types, joints):
         fit, tests = _test_type(stretches, fit, numbers)
         shared += tests
-    fit = _find_limits(stretches, fit, drives, progress)
     return _conclude(stretches, fit, tuple(shared))
 
 
@@ -202,6 +212,7 @@ def _make_layout(drives: Drives) -> Layout:
     estimated[[ARMATURE, COULOMB, OFFSET, DELAY]] = True
     estimated[KP], estimated[KD] = np.isnan(drives.kp), np.isnan(drives.kd)
     estimated[VISCOUS] = ~estimated[KD]
+    estimated[LIMIT] = np.isnan(drives.limit)
     return Layout.from_mask(estimated)
 
 
@@ -253,45 +264,27 @@ def _find_types(types: Sequence[Sequence[str]], joints: Sequence[str]) -> Iterat
         yield [joints.index(name) for name in names]
 
 
-def _find_limits(stretches: Sequence[Stretch], fit: Fit, drives: Drives, progress: Callable[[str], None]) -> Fit:
-    """Estimate the effort limit of joints that reach it: its 95 % interval ends below the largest commanded effort."""
-    for j in np.flatnonzero(np.isnan(drives.limit)).tolist():
-        progress(f"trying effort limits of {fit.actuators.joint_names[j]}")
-        limit = _try_limits(stretches, fit, j)
-        if limit is None:
-            continue
-        index = fit.layout.index.copy()
-        index[LIMIT, j] = fit.layout.count
+def _drop_limits(stretches: Sequence[Stretch], fit: Fit) -> Fit:
+    """Keep the limits that the data determine.
+
+    The 95 % interval of such a limit ends below the largest commanded effort, and the errors are larger without it: the
+    linear start may have proposed one where the errors have a local minimum.
+    """
+    for j in np.flatnonzero(fit.layout.index[LIMIT] >= 0).tolist():
+        half_width = Spread.from_equations(fit.equations).half_width[fit.layout.index[LIMIT, j]]
         values = fit.actuators.values
-        values[LIMIT, j] = limit
+        ends = values[LIMIT, j] + half_width
+        values[LIMIT, j] = NEVER_REACHED
         start = ActuatorModel.from_values(fit.actuators.joint_names, values)
-        found = fit_actuators(stretches, start, Layout(index), BLOCK_S, fit.initial)
-        half_width = Spread.from_equations(found.equations).half_width[-1]
-        if found.parameters[-1] + half_width < found.equations.largest[:, j].max():
-            fit = found
-    return fit
-
-
-def _try_limits(stretches: Sequence[Stretch], fit: Fit, j: int) -> float | None:
-    """The limit of joint j with the smallest errors where it commands most; None if they are smallest without one."""
-    number = int(np.argmax(fit.equations.largest[:, j]))
-    stretch, initial = stretches[number], fit.initial[number]
-    own = int(np.flatnonzero(stretch.joints == j)[0])
-    values = fit.actuators.values[:, stretch.joints]
-    weights = 1.0 / fit.errors[stretch.joints] ** 2
-
-    def compute_cost(limit: float) -> float:
-        values[LIMIT, own] = limit
-        actuators = ActuatorModel.from_values(stretch.limb.joint_names, values)
+        layout = fit.layout.without(LIMIT, np.arange(values.shape[1]) == j)
         try:
-            positions, _ = stretch.limb.simulate(actuators, stretch.motion, initial.q, initial.v)
-        except InputError:
-            return np.inf
-        return float(np.sum((stretch.motion.q - positions) ** 2 @ weights))
-
-    limits = [NEVER_REACHED, *(share * float(fit.equations.largest[number, j]) for share in LIMIT_SHARES)]
-    best = min(limits, key=compute_cost)
-    return None if best == NEVER_REACHED else best
+            without = fit_actuators(stretches, start, layout, BLOCK_S, fit.initial)
+        except InputError:  # the drive that is not limited diverges
+            continue
+        determined = ends < fit.equations.largest[:, j].max()
+        if not determined or np.log(without.errors / fit.errors).sum() <= 0.0:
+            fit = without
+    return fit
 
 
 def _conclude(stretches: Sequence[Stretch], fit: Fit, shared: tuple[Shared, ...]) -> ActuatorEstimate:

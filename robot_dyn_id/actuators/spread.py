@@ -26,6 +26,9 @@ LEAST_RECORDINGS = 3
 
 CONFIDENCE = 0.95
 
+LEAST_LEFT = 1e-9
+"""Share of the information about a parameter below which what is left of it is rounding."""
+
 RIDGE = 1e-12
 """Addition to the unit diagonal of normal matrices: what the rest of the data does not determine becomes very
 uncertain instead of infinite."""
@@ -37,7 +40,8 @@ class Spread:
 
     Attributes:
         covariance: covariance, shape (p, p).
-        half_width: half the width of the 95 % intervals, shape (p,).
+        half_width: half the width of the 95 % intervals, shape (p,); infinite where one part of the data alone
+            determines a parameter.
         between: standard deviation of the values of single recordings, shape (p,); NaN with too few of them.
     """
 
@@ -54,7 +58,10 @@ class Spread:
             return cls(covariance, half_width, np.full(len(half_width), np.nan))
         by_recording, wider = _jackknife(*sum_parts(equations, equations.recordings))
         scale = np.sqrt(np.maximum(np.diag(by_recording) / np.maximum(np.diag(covariance), np.finfo(float).tiny), 1.0))
-        between = np.sqrt(count * np.diag(by_recording))
+        single = np.array(
+            [solve_scaled(*pair) for pair in zip(*sum_parts(equations, equations.recordings), strict=True)]
+        )
+        between = single.std(axis=0, ddof=1)
         return cls(covariance * scale * scale[:, None], np.maximum(half_width, wider), between)
 
 
@@ -84,13 +91,18 @@ def solve_scaled(matrix: Array, vector: Array) -> Array:
 
 
 def _jackknife(matrices: Array, scores: Array) -> tuple[Array, Array]:
-    """Covariance, and half width of 95 % intervals, from parts that are left out in turn."""
+    """Covariance, and half width of 95 % intervals, from parts that are left out in turn.
+
+    A parameter that a single part determines alone has an infinite interval.
+    """
     total, gradient, count = matrices.sum(axis=0), scores.sum(axis=0), len(matrices)
     pairs = zip(matrices, scores, strict=True)
     changes = np.array([solve_scaled(total - matrix, gradient - score) for matrix, score in pairs])
     apart = changes - changes.mean(axis=0)
     covariance = (count - 1) / count * apart.T @ apart
-    return covariance, float(student.ppf(0.5 + 0.5 * CONFIDENCE, count - 1)) * np.sqrt(np.diag(covariance))
+    half_width = float(student.ppf(0.5 + 0.5 * CONFIDENCE, count - 1)) * np.sqrt(np.diag(covariance))
+    left = np.diag(total) - np.max([np.diag(matrix) for matrix in matrices], axis=0)
+    return covariance, np.where(left > LEAST_LEFT * np.diag(total), half_width, np.inf)
 
 
 @dataclass(frozen=True)

@@ -16,9 +16,9 @@ from scipy.optimize import lsq_linear
 from robot_dyn_id.actuators.fit import Layout, Stretch
 from robot_dyn_id.actuators.model import ActuatorModel
 from robot_dyn_id.actuators.motion import CommandedMotion
-from robot_dyn_id.arrays import Array, Mask
+from robot_dyn_id.arrays import Array, Integers, Mask
 from robot_dyn_id.errors import InputError
-from robot_dyn_id.kernels.actuators import ARMATURE, COULOMB, DELAY, KD, KP, OFFSET, VISCOUS
+from robot_dyn_id.kernels.actuators import ARMATURE, COULOMB, DELAY, KD, KP, LIMIT, OFFSET, VISCOUS
 from robot_dyn_id.signals.filtering import LowPass, derivative
 
 DELAYS_S = (0.0, 0.002, 0.004, 0.007, 0.01, 0.015, 0.02, 0.03, 0.05, 0.07, 0.1)
@@ -28,6 +28,15 @@ CUTOFF_HZ = 15.0
 """Cut-off of the low-pass that all columns pass [Hz], at most `CUTOFF_SHARE` of the sample rate."""
 
 CUTOFF_SHARE = 0.15
+
+EDGE = 4
+"""Samples at both ends that are left out: derivatives are rough there."""
+
+LIMIT_SHARES = (0.95, 0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2)
+"""Shares of the largest commanded effort at which a limit is tried."""
+
+LEAST_GAIN = 0.01
+"""Relative decrease of the square errors below which a limit is not worth another fit."""
 
 LINEAR = (ARMATURE, VISCOUS, COULOMB, OFFSET, KP, KD)
 """Kinds of the columns."""
@@ -39,12 +48,17 @@ class EffortRows:
 
     Attributes:
         links: torque of the rigid links [N m or N], shape (n, N).
-        columns: torques per unit of each of `LINEAR`, positive where they oppose the drive, shape (6, n, N); that of
-            the gains for no delay of the reference.
+        columns: torques per unit of each of `LINEAR`, positive where they oppose the drive, shape (6, n, N).
+        drive: columns of the gains before the low-pass, shape (2, n, M).
+        rate: their sample rate [Hz].
+        low_pass: the low-pass.
     """
 
     links: Array
     columns: Array
+    drive: Array
+    rate: float
+    low_pass: LowPass
 
     @classmethod
     def from_motion(cls, stretch: Stretch, motion: CommandedMotion, delay: Array) -> EffortRows:
@@ -66,14 +80,19 @@ class EffortRows:
         links = stretch.limb.inverse_dynamics(smooth, dq, ddq)
         gain = q - reference  # of the measured position, as the drive computes it
         columns = np.stack([ddq, dq, np.sign(dq), np.ones_like(q), gain, np.gradient(q, 1.0 / rate, axis=1)])
-        kept = slice(4, q.shape[1] - 4)
-        return cls(low_pass.apply(links, rate)[:, kept], low_pass.apply(columns, rate)[:, :, kept])
+        filtered = low_pass.apply(columns, rate)[:, :, EDGE:-EDGE]
+        return cls(low_pass.apply(links, rate)[:, EDGE:-EDGE], filtered, columns[4:], rate, low_pass)
 
     def effort(self, actuators: ActuatorModel) -> tuple[Array, Array]:
-        """Commanded effort, and that which the motion takes by the model, shape (n, N) each; no limit is applied."""
-        values = actuators.values[list(LINEAR)][:, :, None]
-        parts = values * self.columns
-        return -parts[4:].sum(axis=0), self.links + parts[:4].sum(axis=0)
+        """Effort of the drives, and that which the motion takes by the model, shape (n, N) each."""
+        parts = actuators.values[list(LINEAR)][:4, :, None] * self.columns[:4]
+        return self.drive_effort(actuators.kp, actuators.kd, actuators.limit), self.links + parts.sum(axis=0)
+
+    def drive_effort(self, kp: Array, kd: Array, limit: Array) -> Array:
+        """Effort of the drives, low-passed, shape (n, N), of gains and limits of shape (n,)."""
+        effort = -(kp[:, None] * self.drive[0] + kd[:, None] * self.drive[1])
+        limited = np.clip(effort, -limit[:, None], limit[:, None])
+        return self.low_pass.apply(limited, self.rate)[:, EDGE:-EDGE]
 
 
 def _delay(t: Array, motion: CommandedMotion, joint: int, delay: float) -> Array:
@@ -83,7 +102,7 @@ def _delay(t: Array, motion: CommandedMotion, joint: int, delay: float) -> Array
 
 
 def find_start(stretches: Sequence[Stretch], known: ActuatorModel, layout: Layout) -> ActuatorModel:
-    """Actuators to start from.
+    """Actuators to start from; limits that are estimated and seem not to be reached are infinite.
 
     Args:
         stretches: windows of motions.
@@ -99,18 +118,15 @@ def find_start(stretches: Sequence[Stretch], known: ActuatorModel, layout: Layou
     for delay in DELAYS_S if np.any(layout.index[DELAY] >= 0) else (0.0,):
         values = known.values
         values[DELAY] = np.where(layout.index[DELAY] >= 0, delay, values[DELAY])
-        squares = np.zeros(values.shape[1])
+        values[LIMIT] = np.where(layout.index[LIMIT] >= 0, np.inf, values[LIMIT])
         try:
+            total = 0.0
             for stretch in first.values():
                 joints = stretch.joints
-                values[:, joints] = _solve(stretch, values[:, joints], layout.index[:, joints] >= 0)
-                actuators = ActuatorModel.from_values(stretch.limb.joint_names, values[:, joints])
-                positions, _ = stretch.limb.simulate(actuators, stretch.motion)
-                squares[joints] = np.mean((stretch.motion.q - positions) ** 2, axis=0)
+                total += _start_limb(stretch, values, joints, layout.index[:, joints] >= 0)
         except InputError as error:
             reason = error
             continue
-        total = float(np.log(np.maximum(squares, np.finfo(float).tiny)).sum())
         if best is None or total < best[0]:
             best = total, ActuatorModel.from_values(known.joint_names, values)
     if best is None:
@@ -119,21 +135,67 @@ def find_start(stretches: Sequence[Stretch], known: ActuatorModel, layout: Layou
     return best[1]
 
 
-def _solve(stretch: Stretch, values: Array, estimated: Mask) -> Array:
-    """Values of a limb with those that are estimated replaced by least squares, shape (8, n)."""
-    rows = EffortRows.from_motion(stretch, stretch.motion, values[DELAY])
-    values = values.copy()
-    for j in range(values.shape[1]):
-        free = [place for place, kind in enumerate(LINEAR) if estimated[kind, j]]
-        given = sum(
-            (values[kind, j] * rows.columns[place, j] for place, kind in enumerate(LINEAR) if not estimated[kind, j]),
-            np.zeros(rows.links.shape[1]),
-        )
-        matrix, target = rows.columns[free, j].T, -rows.links[j] - given
-        norms = np.linalg.norm(matrix, axis=0)
-        norms[norms == 0.0] = 1.0
-        lower = [-np.inf if LINEAR[place] == OFFSET else 0.0 for place in free]
-        found = lsq_linear(matrix / norms, target, (lower, np.inf)).x / norms
-        for place, value in zip(free, found, strict=True):
-            values[LINEAR[place], j] = value if LINEAR[place] == OFFSET else max(value, 0.0)
-    return values
+def _start_limb(stretch: Stretch, values: Array, joints: Integers, estimated: Mask) -> float:
+    """Replace the values of a limb that are estimated, in place; the sum of the logarithms of the square errors.
+
+    A limit is proposed where it makes the linear errors smaller, and kept where it does so with those of a simulation.
+
+    Raises:
+        InputError: the simulation diverges.
+    """
+    rows = EffortRows.from_motion(stretch, stretch.motion, values[DELAY, joints])
+    best = values[:, joints]
+    residuals = [_solve_joint(rows, best, estimated, j) for j in range(len(joints))]
+    total = _simulate(stretch, best)
+    for j in np.flatnonzero(estimated[LIMIT]).tolist():
+        limited = _propose_limit(rows, best, estimated, j, residuals[j])
+        if limited is not None:
+            other = _simulate(stretch, limited)
+            if other < total:
+                best, total = limited, other
+    values[:, joints] = best
+    return total
+
+
+def _simulate(stretch: Stretch, values: Array) -> float:
+    actuators = ActuatorModel.from_values(stretch.limb.joint_names, values)
+    positions, _ = stretch.limb.simulate(actuators, stretch.motion)
+    squares = np.mean((stretch.motion.q - positions) ** 2, axis=0)
+    return float(np.log(np.maximum(squares, np.finfo(float).tiny)).sum())
+
+
+def _propose_limit(rows: EffortRows, values: Array, estimated: Mask, j: int, residual: float) -> Array | None:
+    """Values with the limit of a joint that has the smallest linear errors; None if it is not reached."""
+    largest = float(np.abs(rows.drive_effort(values[KP], values[KD], values[LIMIT])[j]).max())
+    best = None
+    for share in LIMIT_SHARES:
+        tried = values.copy()
+        tried[LIMIT, j] = share * largest
+        error = _solve_joint(rows, tried, estimated, j)
+        if error < (1.0 - LEAST_GAIN) * residual:
+            best, residual = tried, error
+    return best
+
+
+def _solve_joint(rows: EffortRows, values: Array, estimated: Mask, j: int) -> float:
+    """Replace the linear values of a joint that are estimated by least squares, in place; the sum of square errors.
+
+    With a finite limit gains are not estimated: the effort is not linear in them.
+    """
+    limited = np.isfinite(values[LIMIT, j])
+    kinds = LINEAR[:4] if limited else LINEAR
+    free = [place for place, kind in enumerate(kinds) if estimated[kind, j]]
+    target = -rows.links[j]
+    if limited:
+        target = target + rows.drive_effort(values[KP], values[KD], values[LIMIT])[j]
+    for place, kind in enumerate(kinds):
+        if not estimated[kind, j]:
+            target = target - values[kind, j] * rows.columns[place, j]
+    matrix = rows.columns[free, j].T
+    norms = np.linalg.norm(matrix, axis=0)
+    norms[norms == 0.0] = 1.0
+    lower = [-np.inf if LINEAR[place] == OFFSET else 0.0 for place in free]
+    found = lsq_linear(matrix / norms, target, (lower, np.inf)).x / norms
+    for place, value in zip(free, found, strict=True):
+        values[LINEAR[place], j] = value if LINEAR[place] == OFFSET else max(value, 0.0)
+    return float(np.sum((target - matrix @ found) ** 2))
