@@ -27,6 +27,7 @@ Identification
     ESTIMATORS           estimators by name
     validate             evaluate an identified model on other recordings
     identify_actuators   identify drives from position commands, without torques
+    DriveSettings        known gains, limits and motor types of such drives
     compare              compare identified models: parameters, torque and friction
 
 The identified model
@@ -76,7 +77,7 @@ if TYPE_CHECKING:
     from robot_dyn_id.online.monitoring import ResidualMonitor
     from robot_dyn_id.parameters import ParameterSet
     from robot_dyn_id.recordings import open_recording
-    from robot_dyn_id.workflow.actuators import identify_actuators
+    from robot_dyn_id.workflow.actuators import DriveSettings, identify_actuators
     from robot_dyn_id.workflow.batch_simulation import BatchSimulation
     from robot_dyn_id.workflow.comparison import compare
     from robot_dyn_id.workflow.examples import load_example
@@ -101,6 +102,7 @@ _EXPORTS = {
     "BatchSimulation": "robot_dyn_id.workflow.batch_simulation",
     "ContactMonitor": "robot_dyn_id.online.contact",
     "DriverCompensation": "robot_dyn_id.dynamics.compensation",
+    "DriveSettings": "robot_dyn_id.workflow.actuators",
     "Dynamics": "robot_dyn_id.dynamics.dynamics",
     "Episodes": "robot_dyn_id.workflow.vector_environment",
     "FeedForward": "robot_dyn_id.identification.prediction.feed_forward",
@@ -138,6 +140,7 @@ __all__ = [  # as literals, for tools that do not run the module
     "TERMS",
     "BatchSimulation",
     "ContactMonitor",
+    "DriveSettings",
     "DriverCompensation",
     "Dynamics",
     "Episodes",

@@ -49,7 +49,7 @@ START_STEPS = 4
 
 
 @dataclass(frozen=True)
-class Layout:
+class ParameterLayout:
     """Parameters that are estimated, and the values of the actuators that they are.
 
     Attributes:
@@ -91,19 +91,19 @@ class Layout:
         return np.where(self.index >= 0, parameters[self.index], values) if self.count else values
 
     @classmethod
-    def from_mask(cls, estimated: Mask) -> Layout:
+    def from_mask(cls, estimated: Mask) -> ParameterLayout:
         """One parameter for each value that is estimated, mask of shape (8, n)."""
         index = np.full(estimated.shape, -1, dtype=np.int64)
         index[estimated] = np.arange(np.count_nonzero(estimated))
         return cls(index)
 
-    def without(self, kind: int, joints: Mask) -> Layout:
+    def without(self, kind: int, joints: Mask) -> ParameterLayout:
         """The same without the values of a kind of some joints, mask of shape (n,)."""
         index = self.index.copy()
         index[kind, joints] = -1
         return _number_in_turn(index)
 
-    def share(self, kind: int, joints: Sequence[int]) -> Layout:
+    def share(self, kind: int, joints: Sequence[int]) -> ParameterLayout:
         """The same with one parameter for the values of a kind of some joints; values that are known stay."""
         index = self.index.copy()
         row = [joint for joint in joints if index[kind, joint] >= 0]
@@ -111,11 +111,11 @@ class Layout:
         return _number_in_turn(index)
 
 
-def _number_in_turn(index: Integers) -> Layout:
+def _number_in_turn(index: Integers) -> ParameterLayout:
     """Layout with the numbers that are left, from 0 on."""
     kept = np.unique(index[index >= 0])
     index[index >= 0] = np.searchsorted(kept, index[index >= 0])
-    return Layout(index)
+    return ParameterLayout(index)
 
 
 @dataclass(frozen=True)
@@ -169,7 +169,7 @@ class InitialState:
 
 
 @dataclass(frozen=True)
-class Stretch:
+class LimbMotion:
     """A window of the motion of one limb.
 
     Attributes:
@@ -220,7 +220,7 @@ class NormalEquations:
 
 
 @dataclass(frozen=True)
-class Fit:
+class ActuatorFit:
     """Fitted actuators.
 
     Attributes:
@@ -233,7 +233,7 @@ class Fit:
     """
 
     actuators: ActuatorModel
-    layout: Layout
+    layout: ParameterLayout
     errors: Array
     initial: Sequence[InitialState] = field(repr=False)
     equations: NormalEquations = field(repr=False)
@@ -250,7 +250,7 @@ def divide(
     motions: Sequence[CommandedMotion],
     joints: Sequence[str],
     length: float = LONGEST_WINDOW_S,
-) -> list[Stretch]:
+) -> list[LimbMotion]:
     """Windows of the motions of all limbs; motions with the same source are of the same recording.
 
     Args:
@@ -262,7 +262,7 @@ def divide(
     sources = list(dict.fromkeys(motion.source for motion in motions))
     numbers = {name: number for number, name in enumerate(joints)}
     return [
-        Stretch(
+        LimbMotion(
             limb,
             np.array([numbers[name] for name in limb.joint_names]),
             window.joints(limb.joint_names),
@@ -275,13 +275,13 @@ def divide(
 
 
 def fit_actuators(
-    stretches: Sequence[Stretch],
+    stretches: Sequence[LimbMotion],
     start: ActuatorModel,
-    layout: Layout,
+    layout: ParameterLayout,
     block: float,
     initial: Sequence[InitialState] | None = None,
     max_steps: int = MAX_STEPS,
-) -> Fit:
+) -> ActuatorFit:
     """Fit actuators.
 
     Args:
@@ -314,7 +314,7 @@ def fit_actuators(
             equations = task.differentiate(values, initial, 1.0 / squares)
             break
     actuators = ActuatorModel.from_values(start.joint_names, values)
-    return Fit(actuators, layout, np.sqrt(squares), initial, equations, steps)
+    return ActuatorFit(actuators, layout, np.sqrt(squares), initial, equations, steps)
 
 
 def _search(
@@ -357,9 +357,9 @@ class _Task:
         block: length of the blocks [s].
     """
 
-    stretches: Sequence[Stretch]
+    stretches: Sequence[LimbMotion]
     joint_names: tuple[str, ...]
-    layout: Layout
+    layout: ParameterLayout
     block: float
 
     def compare(self, values: Array, initial: Sequence[InitialState]) -> Array:
@@ -439,7 +439,7 @@ class _Task:
         pairs = zip(equations.initial, equations.shares, strict=True)
         return [initial - share @ step for initial, share in pairs]
 
-    def _actuators(self, stretch: Stretch, values: Array) -> ActuatorModel:
+    def _actuators(self, stretch: LimbMotion, values: Array) -> ActuatorModel:
         return ActuatorModel.from_values(stretch.limb.joint_names, values[:, stretch.joints])
 
 

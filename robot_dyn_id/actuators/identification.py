@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from robot_dyn_id.actuators.fit import Fit, InitialState, Layout, Stretch, divide, fit_actuators
+from robot_dyn_id.actuators.fit import ActuatorFit, InitialState, LimbMotion, ParameterLayout, divide, fit_actuators
 from robot_dyn_id.actuators.model import NEVER_REACHED, ActuatorModel
 from robot_dyn_id.actuators.motion import CommandedMotion
 from robot_dyn_id.actuators.rollout import split_into_limbs
-from robot_dyn_id.actuators.spread import Spread, compare_layouts, solve_scaled
+from robot_dyn_id.actuators.spread import EstimateSpread, compare_layouts, solve_scaled
 from robot_dyn_id.actuators.start import find_start
 from robot_dyn_id.arrays import Array, Mask
 from robot_dyn_id.errors import InputError, UsageError, suggest_known
@@ -46,7 +46,7 @@ OF_TYPES = (ARMATURE, VISCOUS, COULOMB, KP, KD)
 
 
 @dataclass(frozen=True)
-class Drives:
+class KnownDrives:
     """Known values of the drives of n joints.
 
     Attributes:
@@ -66,7 +66,7 @@ class Drives:
         kp: Mapping[str, float],
         kd: Mapping[str, float],
         limit: Mapping[str, float] | None = None,
-    ) -> Drives:
+    ) -> KnownDrives:
         """Values by joint name; joints that are not named have none that is known.
 
         Raises:
@@ -91,7 +91,7 @@ class Shared:
         kind: the parameter, one of `KINDS`.
         joints: names of the joints.
         agreed: whether the data agree with one value.
-        gain: by how much single values reduce the weighted square errors of parts that they were not fitted to.
+        gain: decrease of the weighted square errors, by single values, of parts that they were not fitted to.
         deviation: standard error of the gain.
     """
 
@@ -111,7 +111,7 @@ class ActuatorEstimate:
         layout: parameters that were estimated.
         low, high: 95 % intervals by kind and joint, shape (8, n); known values have none (NaN).
         between: standard deviation of the values of single recordings, shape (8, n); NaN with fewer than three.
-        correlation: correlation of the p parameters, shape (p, p).
+        correlation: correlation of the p parameters under white noise of the positions, shape (p, p).
         errors: RMS of the position errors of the joints in the simulation of the recordings [rad or m], shape (n,).
         limited: share of the time in which each joint is at its effort limit, shape (n,).
         largest: largest commanded effort of each joint in the simulation [N m or N], shape (n,).
@@ -120,7 +120,7 @@ class ActuatorEstimate:
     """
 
     actuators: ActuatorModel
-    layout: Layout
+    layout: ParameterLayout
     low: Array = field(repr=False)
     high: Array = field(repr=False)
     between: Array = field(repr=False)
@@ -140,7 +140,7 @@ class ActuatorEstimate:
 def identify(
     model: RobotModel,
     motions: Sequence[CommandedMotion],
-    drives: Drives,
+    drives: KnownDrives,
     types: Sequence[Sequence[str]] = (),
     progress: Callable[[str], None] = lambda text: None,
 ) -> ActuatorEstimate:
@@ -200,23 +200,25 @@ def _refuse_rest(motions: Sequence[CommandedMotion], joints: Sequence[str]) -> N
         )
 
 
-def _make_known(joints: Sequence[str], drives: Drives) -> ActuatorModel:
+def _make_known(joints: Sequence[str], drives: KnownDrives) -> ActuatorModel:
     values = np.zeros((len(KINDS), len(joints)))
     values[KP], values[KD] = np.nan_to_num(drives.kp), np.nan_to_num(drives.kd)
     values[LIMIT] = np.where(np.isnan(drives.limit), NEVER_REACHED, drives.limit)
     return ActuatorModel.from_values(joints, values)
 
 
-def _make_layout(drives: Drives) -> Layout:
+def _make_layout(drives: KnownDrives) -> ParameterLayout:
     estimated = np.zeros((len(KINDS), len(drives.kp)), dtype=bool)
     estimated[[ARMATURE, COULOMB, OFFSET, DELAY]] = True
     estimated[KP], estimated[KD] = np.isnan(drives.kp), np.isnan(drives.kd)
     estimated[VISCOUS] = ~estimated[KD]
     estimated[LIMIT] = np.isnan(drives.limit)
-    return Layout.from_mask(estimated)
+    return ParameterLayout.from_mask(estimated)
 
 
-def _test_delay(stretches: Sequence[Stretch], fit: Fit, layout: Layout) -> tuple[Fit, list[Shared]]:
+def _test_delay(
+    stretches: Sequence[LimbMotion], fit: ActuatorFit, layout: ParameterLayout
+) -> tuple[ActuatorFit, list[Shared]]:
     """Give each joint a delay of its own where that predicts better."""
     joints = fit.actuators.joint_names
     if len(joints) < 2:
@@ -229,7 +231,9 @@ def _test_delay(stretches: Sequence[Stretch], fit: Fit, layout: Layout) -> tuple
     return fit_actuators(stretches, fit.actuators, layout, BLOCK_S, fit.initial), [test]
 
 
-def _test_type(stretches: Sequence[Stretch], fit: Fit, numbers: Sequence[int]) -> tuple[Fit, list[Shared]]:
+def _test_type(
+    stretches: Sequence[LimbMotion], fit: ActuatorFit, numbers: Sequence[int]
+) -> tuple[ActuatorFit, list[Shared]]:
     """Share the values of motors of one type where single values do not predict better."""
     tests, layout = [], fit.layout
     names = tuple(fit.actuators.joint_names[number] for number in numbers)
@@ -264,14 +268,14 @@ def _find_types(types: Sequence[Sequence[str]], joints: Sequence[str]) -> Iterat
         yield [joints.index(name) for name in names]
 
 
-def _drop_limits(stretches: Sequence[Stretch], fit: Fit) -> Fit:
+def _drop_limits(stretches: Sequence[LimbMotion], fit: ActuatorFit) -> ActuatorFit:
     """Keep the limits that the data determine.
 
     The 95 % interval of such a limit ends below the largest commanded effort, and the errors are larger without it: the
     linear start may have proposed one where the errors have a local minimum.
     """
     for j in np.flatnonzero(fit.layout.index[LIMIT] >= 0).tolist():
-        half_width = Spread.from_equations(fit.equations).half_width[fit.layout.index[LIMIT, j]]
+        half_width = EstimateSpread.from_equations(fit.equations).half_width[fit.layout.index[LIMIT, j]]
         values = fit.actuators.values
         ends = values[LIMIT, j] + half_width
         values[LIMIT, j] = NEVER_REACHED
@@ -287,9 +291,9 @@ def _drop_limits(stretches: Sequence[Stretch], fit: Fit) -> Fit:
     return fit
 
 
-def _conclude(stretches: Sequence[Stretch], fit: Fit, shared: tuple[Shared, ...]) -> ActuatorEstimate:
+def _conclude(stretches: Sequence[LimbMotion], fit: ActuatorFit, shared: tuple[Shared, ...]) -> ActuatorEstimate:
     """Intervals by physics: those of values that are not negative end at zero, and hold the estimate."""
-    spread, layout = Spread.from_equations(fit.equations), fit.layout
+    spread, layout = EstimateSpread.from_equations(fit.equations), fit.layout
     now, bounded = fit.parameters, layout.bounded
     # without bounds: where a value is at its bound, the gradient says how far below the data want it
     unbounded = now + _newton(fit)
@@ -297,15 +301,15 @@ def _conclude(stretches: Sequence[Stretch], fit: Fit, shared: tuple[Shared, ...]
     low = np.where(bounded, np.maximum(low, 0.0), low)
     high = np.where(bounded & (now == 0.0), np.maximum(unbounded + spread.half_width, 0.0), high)
     none = np.full(fit.actuators.values.shape, np.nan)
-    deviations = np.sqrt(np.diag(spread.covariance))
-    deviations[deviations == 0.0] = 1.0
+    inverse = np.column_stack([solve_scaled(fit.equations.matrix, unit) for unit in np.eye(layout.count)])
+    deviations = np.sqrt(np.maximum(np.diag(inverse), np.finfo(float).tiny))
     return ActuatorEstimate(
         fit.actuators,
         layout,
         layout.write(none, low),
         layout.write(none, high),
         layout.write(none, spread.between),
-        spread.covariance / deviations / deviations[:, None],
+        inverse / deviations / deviations[:, None],
         fit.errors,
         fit.equations.limited,
         fit.equations.largest.max(axis=0),
@@ -314,7 +318,7 @@ def _conclude(stretches: Sequence[Stretch], fit: Fit, shared: tuple[Shared, ...]
     )
 
 
-def _newton(fit: Fit) -> Array:
+def _newton(fit: ActuatorFit) -> Array:
     """Gauss-Newton step without bounds, of values at their bound alone, shape (p,)."""
     at_bound = fit.layout.bounded & (fit.parameters == 0.0)
     matrix, gradient = fit.equations.matrix, fit.equations.gradient

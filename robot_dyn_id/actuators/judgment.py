@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from robot_dyn_id.actuators.identification import ActuatorEstimate, Drives
+from robot_dyn_id.actuators.identification import ActuatorEstimate, KnownDrives
 from robot_dyn_id.actuators.spread import LEAST_RECORDINGS
 from robot_dyn_id.actuators.validation import RolloutErrors
 from robot_dyn_id.findings import Definition, Finding, Section
@@ -71,8 +71,7 @@ ACTUATOR_LIMIT_UNKNOWN = Definition(
     "actuator_limit_unknown",
     Section.ACTUATORS,
     "info",
-    "No command exceeds the effort limit of a joint, or none is distinguishable from a drive without one: the limit is "
-    "not known.",
+    "No command exceeds the effort limit of a joint, or the errors are as small without a limit: it is not known.",
     "give the limit, or record steps of the reference that exceed it",
 )
 
@@ -123,13 +122,13 @@ REMEDIES = {
 """Motion that determines each kind of parameter."""
 
 
-def judge(estimate: ActuatorEstimate, drives: Drives, held_out: RolloutErrors | None) -> tuple[Finding, ...]:
+def judge(estimate: ActuatorEstimate, drives: KnownDrives, held_out: RolloutErrors | None) -> tuple[Finding, ...]:
     """Findings about identified actuators.
 
     Args:
         estimate: the actuators.
         drives: known values of the drives.
-        held_out: errors on other recordings; None: there are none.
+        held_out: errors on other recordings; None without any.
     """
     return (
         *_judge_simulation(estimate, held_out),
@@ -188,7 +187,7 @@ def _report_confounded(estimate: ActuatorEstimate) -> Iterator[Finding]:
             yield ACTUATOR_CONFOUNDED.found(message, shared, action=f"record {REMEDIES.get(second, REMEDIES[kind])}")
 
 
-def _report_unknown(estimate: ActuatorEstimate, drives: Drives) -> Iterator[Finding]:
+def _report_unknown(estimate: ActuatorEstimate, drives: KnownDrives) -> Iterator[Finding]:
     names = estimate.actuators.joint_names
     missing = np.isnan(drives.limit) & ~estimate.estimated[LIMIT]
     if missing.any():

@@ -28,7 +28,7 @@ class ActuatorModel:
 
     Attributes:
         joint_names: names of the n joints.
-        armature: inertia of the motor seen from the joint [kg m^2 or kg], shape (n,).
+        armature: inertia of the motor reflected to the joint [kg m^2 or kg], shape (n,).
         viscous: viscous friction [N m s/rad or N s/m], shape (n,).
         coulomb: Coulomb friction [N m or N], shape (n,).
         offset: constant torque that the drive has to overcome [N m or N], shape (n,).

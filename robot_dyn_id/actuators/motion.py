@@ -13,7 +13,7 @@ from robot_dyn_id.arrays import Array
 from robot_dyn_id.data.chunk import Chunk
 from robot_dyn_id.data.recording import Recording
 from robot_dyn_id.errors import InputError
-from robot_dyn_id.kernels.actuators import Commands
+from robot_dyn_id.kernels.actuators import HeldCommands
 
 LONGEST_WINDOW_S = 30.0
 """Longest stretch that is simulated from one initial state [s]: what is kept of it stays small."""
@@ -58,12 +58,12 @@ class CommandedMotion:
             raise InputError(f"{self.source}: positions must be finite, at two or more increasing times")
 
     @property
-    def commands(self) -> Commands:
+    def commands(self) -> HeldCommands:
         """The commanded positions as the kernels take them."""
         t, reference = np.ascontiguousarray(self.t), np.ascontiguousarray(self.reference)
         held = np.diff(t)[:, None] * reference[:-1]
         total = np.concatenate([np.zeros((1, reference.shape[1])), np.cumsum(held, axis=0)])
-        return Commands(t, reference, total)
+        return HeldCommands(t, reference, total)
 
     @property
     def period(self) -> float:

@@ -16,7 +16,7 @@ from robot_dyn_id.actuators.motion import CommandedMotion
 from robot_dyn_id.arrays import Array, Integers
 from robot_dyn_id.dynamics.dynamics import Dynamics
 from robot_dyn_id.errors import InputError
-from robot_dyn_id.kernels.actuators import Commands, Steps, differentiate, roll_out
+from robot_dyn_id.kernels.actuators import HeldCommands, Steps, differentiate, roll_out
 from robot_dyn_id.kernels.dynamics import BodyTree, dynamics_tiles
 from robot_dyn_id.model.robot import RobotModel
 
@@ -99,7 +99,7 @@ class Rollout:
 
     limb: Limb
     actuators: ActuatorModel
-    commands: Commands
+    commands: HeldCommands
     count: int
     steps: Steps
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What leaving out parts of the data changes: uncertainty of parameters, and whether they may be shared.
+"""Uncertainty of parameters, and tests of shared ones, from leaving out parts of the data.
 
 The errors that remain are mostly those of the model: correlated over seconds, and different in every part of a motion.
 All that is assumed is that long parts of the data are independent of each other. Each is left out in turn, by the
@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.stats import t as student
 
-from robot_dyn_id.actuators.fit import Layout, NormalEquations
+from robot_dyn_id.actuators.fit import NormalEquations, ParameterLayout
 from robot_dyn_id.arrays import Array, Integers
 
 PARTS = 6
@@ -35,7 +35,7 @@ uncertain instead of infinite."""
 
 
 @dataclass(frozen=True)
-class Spread:
+class EstimateSpread:
     """Uncertainty of p parameters.
 
     Attributes:
@@ -50,7 +50,7 @@ class Spread:
     between: Array
 
     @classmethod
-    def from_equations(cls, equations: NormalEquations) -> Spread:
+    def from_equations(cls, equations: NormalEquations) -> EstimateSpread:
         """Spread between parts of time and, where there are enough of them, between recordings; the larger counts."""
         covariance, half_width = _jackknife(*sum_parts(equations, number_parts(equations.recordings)))
         count = len(np.unique(equations.recordings))
@@ -106,11 +106,11 @@ def _jackknife(matrices: Array, scores: Array) -> tuple[Array, Array]:
 
 
 @dataclass(frozen=True)
-class Comparison:
+class LayoutComparison:
     """Errors of two layouts in parts of the data that they were not fitted to.
 
     Attributes:
-        gain: by how much the weighted square errors of the wider layout are smaller, mean of the parts.
+        gain: decrease of the weighted square errors by the wider layout, mean of the parts.
         deviation: standard error of the gain.
         parts: number of parts.
     """
@@ -125,7 +125,9 @@ class Comparison:
         return self.gain > float(student.ppf(CONFIDENCE, self.parts - 1)) * self.deviation
 
 
-def compare_layouts(equations: NormalEquations, values: Array, wide: Layout, narrow: Layout) -> Comparison:
+def compare_layouts(
+    equations: NormalEquations, values: Array, wide: ParameterLayout, narrow: ParameterLayout
+) -> LayoutComparison:
     """Compare two layouts by the equations of the wider one.
 
     Args:
@@ -148,4 +150,4 @@ def compare_layouts(equations: NormalEquations, values: Array, wide: Layout, nar
         costs = [step @ matrix @ step - 2.0 * score @ step for step in (free, shared)]
         gains.append(costs[1] - costs[0])
     count = len(gains)
-    return Comparison(float(np.mean(gains)), float(np.std(gains, ddof=1) / np.sqrt(count)), count)
+    return LayoutComparison(float(np.mean(gains)), float(np.std(gains, ddof=1) / np.sqrt(count)), count)

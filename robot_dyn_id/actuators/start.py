@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.optimize import lsq_linear
 
-from robot_dyn_id.actuators.fit import Layout, Stretch
+from robot_dyn_id.actuators.fit import LimbMotion, ParameterLayout
 from robot_dyn_id.actuators.model import ActuatorModel
 from robot_dyn_id.actuators.motion import CommandedMotion
 from robot_dyn_id.arrays import Array, Integers, Mask
@@ -61,7 +61,7 @@ class EffortRows:
     low_pass: LowPass
 
     @classmethod
-    def from_motion(cls, stretch: Stretch, motion: CommandedMotion, delay: Array) -> EffortRows:
+    def from_motion(cls, stretch: LimbMotion, motion: CommandedMotion, delay: Array) -> EffortRows:
         """Equations of a motion with the reference delayed.
 
         Args:
@@ -101,7 +101,7 @@ def _delay(t: Array, motion: CommandedMotion, joint: int, delay: float) -> Array
     return np.asarray(motion.reference[number, joint])
 
 
-def find_start(stretches: Sequence[Stretch], known: ActuatorModel, layout: Layout) -> ActuatorModel:
+def find_start(stretches: Sequence[LimbMotion], known: ActuatorModel, layout: ParameterLayout) -> ActuatorModel:
     """Actuators to start from; limits that are estimated and seem not to be reached are infinite.
 
     Args:
@@ -135,7 +135,7 @@ def find_start(stretches: Sequence[Stretch], known: ActuatorModel, layout: Layou
     return best[1]
 
 
-def _start_limb(stretch: Stretch, values: Array, joints: Integers, estimated: Mask) -> float:
+def _start_limb(stretch: LimbMotion, values: Array, joints: Integers, estimated: Mask) -> float:
     """Replace the values of a limb that are estimated, in place; the sum of the logarithms of the square errors.
 
     A limit is proposed where it makes the linear errors smaller, and kept where it does so with those of a simulation.
@@ -157,7 +157,7 @@ def _start_limb(stretch: Stretch, values: Array, joints: Integers, estimated: Ma
     return total
 
 
-def _simulate(stretch: Stretch, values: Array) -> float:
+def _simulate(stretch: LimbMotion, values: Array) -> float:
     actuators = ActuatorModel.from_values(stretch.limb.joint_names, values)
     positions, _ = stretch.limb.simulate(actuators, stretch.motion)
     squares = np.mean((stretch.motion.q - positions) ** 2, axis=0)

@@ -14,7 +14,7 @@ from robot_dyn_id.cli.outputs import add_force, claim
 from robot_dyn_id.cli.robots import add_robot, read_robot
 from robot_dyn_id.cli.sources import add_configuration, read_configuration_from
 from robot_dyn_id.errors import UsageError
-from robot_dyn_id.workflow.actuators import FILE, Gains, identify_actuators
+from robot_dyn_id.workflow.actuators import FILE, DriveSettings, Gains, identify_actuators
 from robot_dyn_id.workflow.identification import open_all
 from robot_dyn_id.workflow.joints import make_robot_for
 
@@ -56,11 +56,11 @@ def run(arguments: argparse.Namespace) -> tuple[int, dict[str, Any]]:
     folder = Path(arguments.out)
     claim(arguments, folder / FILE)
     kp, kd, limit = (parse_values(name, getattr(arguments, name)) for name in VALUES)
-    types = [part for part in (arguments.types or "").split(",") if part]
+    types = tuple(part for part in (arguments.types or "").split(",") if part)
     configuration = read_configuration_from(arguments)
     training, held_out = open_all(arguments.data, configuration), open_all(arguments.validate, configuration)
     robot = make_robot_for(read_robot(arguments), configuration, [*training, *held_out])
-    result = identify_actuators(robot, training, held_out, kp, kd, limit, types, show_progress)
+    result = identify_actuators(robot, training, held_out, DriveSettings(kp, kd, limit, types), show_progress)
     answer = result.save(folder)
     print_findings(result.findings)
     if not arguments.json:

@@ -42,13 +42,13 @@ class Actuators(NamedTuple):
     """Parameters of the actuators of n joints.
 
     Attributes:
-        values: by the number of the kind, see `KINDS`, shape (8, n); limits may be infinite.
+        values: rows in the order of `KINDS`, shape (8, n); limits may be infinite.
     """
 
     values: Array
 
 
-class Commands(NamedTuple):
+class HeldCommands(NamedTuple):
     """Commanded positions of N samples.
 
     Attributes:

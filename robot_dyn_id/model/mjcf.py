@@ -41,7 +41,7 @@ def convert_mjcf(path: Path) -> str:
     except Exception as error:  # any of the C++ reader
         reason = " ".join(str(error).split())[:200] or "rejected by Pinocchio"
         raise ModelError(f"{path}: broken MJCF ({reason})") from None
-    free = _find_free_joint(model, path)
+    free = _find_free_joint(model)
     root = ElementTree.Element("robot", name=model.name or path.stem)
     links = _name_links(model, free)
     for name in dict.fromkeys(links):
@@ -61,18 +61,10 @@ def convert_mjcf(path: Path) -> str:
     return ElementTree.tostring(root, encoding="unicode")
 
 
-def _find_free_joint(model: Any, path: Path) -> int:
-    """Number of the free joint of the base; -1 if there is none.
-
-    Raises:
-        ModelError: a free joint elsewhere.
-    """
-    for number in range(1, model.njoints):
-        if model.joints[number].nv == 6:
-            if int(model.parents[number]) != 0 or number != 1:
-                raise ModelError(f"{path}: joint {model.names[number]} is free; only the base may have a free joint")
-            return number
-    return -1
+def _find_free_joint(model: Any) -> int:
+    """Number of the free joint of the base; -1 if there is none."""
+    free = model.njoints > 1 and model.joints[1].nv == 6 and int(model.parents[1]) == 0
+    return 1 if free else -1
 
 
 def _name_links(model: Any, free: int) -> list[str]:

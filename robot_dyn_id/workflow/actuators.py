@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from robot_dyn_id.actuators.identification import ActuatorEstimate, Drives, identify
+from robot_dyn_id.actuators.identification import ActuatorEstimate, KnownDrives, identify
 from robot_dyn_id.actuators.judgment import USE, judge
 from robot_dyn_id.actuators.model import ActuatorModel
 from robot_dyn_id.actuators.motion import CommandedMotion, read_motions
@@ -45,7 +45,32 @@ UNITS = {
 """Units of the values of revolute joints."""
 
 Gains = Mapping[str, float] | float | None
-"""Values by joint name, or by a part of the names of several joints; one number: the same of all joints."""
+"""Values by joint name; see `DriveSettings`."""
+
+
+@dataclass(frozen=True)
+class DriveSettings:
+    """Known values of drives that follow position commands.
+
+    Example:
+        ```python
+        drives = rdi.DriveSettings(kp={"shoulder": 60.0, "elbow": 50.0, "wrist": 20.0}, kd=2.0)
+        ```
+
+    Values are given by joint name, or by a part of the names of several joints; one number is that of all joints.
+
+    Attributes:
+        kp: gains of positions [N m/rad or N/m]; None: those of the recordings, or estimated.
+        kd: gains of velocities [N m s/rad or N s/m]; None: those of the recordings, or estimated.
+        limit: effort limits [N m or N]; None: estimated where the recordings determine them.
+        types: parts of joint names; the joints whose names contain one have motors of one type, and share their values
+            where the data agree.
+    """
+
+    kp: Gains = None
+    kd: Gains = None
+    limit: Gains = None
+    types: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -216,10 +241,7 @@ def identify_actuators(
     robot: RobotModel,
     recordings: Recording | Sequence[Recording],
     held_out: Recording | Sequence[Recording] = (),
-    kp: Gains = None,
-    kd: Gains = None,
-    effort_limit: Gains = None,
-    types: Sequence[str] = (),
+    drives: DriveSettings | None = None,
     progress: Progress = ignore_progress,
 ) -> ActuatorResult:
     """Identify armature, friction, delay, offset and unknown gains of drives that follow position commands.
@@ -240,11 +262,7 @@ def identify_actuators(
         robot: the robot; its joints that the recordings contain are identified, the others are fixed.
         recordings: recordings to identify from; from three on, intervals contain the differences between them.
         held_out: recordings to validate on.
-        kp: gains of positions [N m/rad or N/m], by joint; a key may be a part of the names of several joints.
-        kd: gains of velocities [N m s/rad or N s/m].
-        effort_limit: effort limits of the drives [N m or N].
-        types: parts of joint names; the joints that contain one have motors of one type, and share their values where
-            the data agree.
+        drives: what is known about the drives; None: what the recordings contain.
         progress: callback that receives every stage of the work.
 
     Raises:
@@ -258,16 +276,17 @@ def identify_actuators(
         raise UsageError(f"{min(both)}: cannot be identified from and validated on at the same time")
     model = match_joints(robot, [*training, *others], robot.held)
     joints = model.joint_names
-    drives = Drives.from_gains(
+    settings = drives or DriveSettings()
+    known = KnownDrives.from_gains(
         joints,
-        find_gains("kp", kp, [*training, *others], joints),
-        find_gains("kd", kd, [*training, *others], joints),
-        expand_names("limit", effort_limit, joints),
+        find_gains("kp", settings.kp, [*training, *others], joints),
+        find_gains("kd", settings.kd, [*training, *others], joints),
+        expand_names("limit", settings.limit, joints),
     )
-    groups = [_expand_part("types", part, joints) for part in types]
+    groups = [_expand_part("types", part, joints) for part in settings.types]
     motions = [motion for one in training for motion in read_motions(one, joints)]
     validation = [motion for one in others for motion in read_motions(one, joints)]
-    estimate = identify(model, motions, drives, groups, lambda text: progress(Stage(text)))
+    estimate = identify(model, motions, known, groups, lambda text: progress(Stage(text)))
     errors = None
     if validation:
         progress(Stage("simulating held-out recordings"))
@@ -281,7 +300,7 @@ def identify_actuators(
             *report_recordings([*training, *others], joints),
             *report_fixed(model, [*training, *others]),
             *report_unrecorded(model, robot.held),
-            *judge(estimate, drives, errors),
+            *judge(estimate, known, errors),
         ),
         tuple(one.source for one in training),
         tuple(one.source for one in others),

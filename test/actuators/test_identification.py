@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from support.commanded import MODEL, TRUTH, record
 
-from robot_dyn_id.actuators.fit import Layout
-from robot_dyn_id.actuators.identification import Drives, identify
+from robot_dyn_id.actuators.fit import ParameterLayout
+from robot_dyn_id.actuators.identification import KnownDrives, identify
 from robot_dyn_id.actuators.judgment import judge
 from robot_dyn_id.actuators.model import ActuatorModel
 from robot_dyn_id.actuators.motion import CommandedMotion, read_motions
@@ -18,7 +18,7 @@ from robot_dyn_id.data.recording import ArrayRecording
 from robot_dyn_id.errors import InputError, UsageError
 from robot_dyn_id.kernels.actuators import ARMATURE, COULOMB, DELAY, KINDS, LIMIT
 
-KNOWN = Drives(TRUTH.kp, TRUTH.kd, np.full(3, np.inf))
+KNOWN = KnownDrives(TRUTH.kp, TRUTH.kd, np.full(3, np.inf))
 
 
 def found(truth=TRUTH, drives=KNOWN, seeds=(0,), types=(), **options):
@@ -116,9 +116,9 @@ def test_a_joint_at_rest_is_refused_by_name():
 
 def test_gains_of_unknown_joints_and_negative_gains_are_refused():
     with pytest.raises(UsageError, match=r"kp: elbo is not a joint of the robot; did you mean 'elbow'\?"):
-        Drives.from_gains(MODEL.joint_names, {"elbo": 1.0}, {})
+        KnownDrives.from_gains(MODEL.joint_names, {"elbo": 1.0}, {})
     with pytest.raises(UsageError, match="kd of elbow must be a positive number, not -1"):
-        Drives.from_gains(MODEL.joint_names, {}, {"elbow": -1.0})
+        KnownDrives.from_gains(MODEL.joint_names, {}, {"elbow": -1.0})
     with pytest.raises(UsageError, match="armature of wrist must be a number of 0 or more"):
         replace(TRUTH, armature=np.array([0.1, 0.1, -0.1]))
 
@@ -126,7 +126,7 @@ def test_gains_of_unknown_joints_and_negative_gains_are_refused():
 def test_a_layout_shares_values_and_reads_back_what_it_writes():
     mask = np.zeros((len(KINDS), 3), dtype=bool)
     mask[[ARMATURE, DELAY]] = True
-    layout = Layout.from_mask(mask).share(DELAY, range(3))
+    layout = ParameterLayout.from_mask(mask).share(DELAY, range(3))
     assert layout.count == 4
     parameters = np.array([1.0, 2.0, 3.0, 4.0])
     values = layout.write(np.zeros((len(KINDS), 3)), parameters)
