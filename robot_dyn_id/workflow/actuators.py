@@ -19,6 +19,7 @@ from robot_dyn_id.arrays import Array
 from robot_dyn_id.data.recording import Recording
 from robot_dyn_id.dynamics.dynamics import Dynamics
 from robot_dyn_id.errors import UsageError, suggest_known
+from robot_dyn_id.export.actuators import make_isaac_lab, make_position_mjcf
 from robot_dyn_id.files.actuators import summarize_actuators, write_actuators
 from robot_dyn_id.findings import Finding, summarize_findings
 from robot_dyn_id.identification.validation.verdict import Verdict
@@ -26,11 +27,16 @@ from robot_dyn_id.kernels.actuators import KINDS
 from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.progress import Progress, Stage, ignore_progress
 from robot_dyn_id.report.folder import make_output_folder
+from robot_dyn_id.text.files import write_atomically
 from robot_dyn_id.uses import ANSWERS
 from robot_dyn_id.version import __version__
 from robot_dyn_id.workflow.joints import match_joints, report_fixed, report_recordings, report_unrecorded
 
 FILE = "actuators.yaml"
+
+MJCF_FILE = "actuators.xml"
+
+ISAAC_LAB_FILE = "isaac_lab_actuators.py"
 
 UNITS = {
     "armature": "kg m^2",
@@ -112,22 +118,25 @@ class ActuatorResult:
         return max(answers, key=ANSWERS.index, default=ANSWERS[0])
 
     def save(self, folder: str | Path) -> dict[str, Any]:
-        """Write `actuators.yaml`.
+        """Write `actuators.yaml`, a MuJoCo model and a configuration of Isaac Lab.
 
         Args:
             folder: folder that is made if it is not there.
 
         Returns:
-            The summary, with `file`.
+            The summary, with `file`, `mjcf_file` and `isaac_lab_file`.
 
         Raises:
-            InputError: a file cannot be written.
+            InputError: a file cannot be written, or MuJoCo refuses the inertias of the robot.
         """
         folder = make_output_folder(folder)
         summary = self.summarize()
         written = {key: value for key, value in summary.items() if key not in ("joints", "robot_name")}
         write_actuators(folder / FILE, self.model, self.estimate, **written)
-        return {**summary, "file": str(folder / FILE)}
+        write_atomically(folder / MJCF_FILE, make_position_mjcf(self.model, self.actuators))
+        write_atomically(folder / ISAAC_LAB_FILE, make_isaac_lab(self.actuators))
+        files = {"file": FILE, "mjcf_file": MJCF_FILE, "isaac_lab_file": ISAAC_LAB_FILE}
+        return {**summary, **{key: str(folder / name) for key, name in files.items()}}
 
     def summarize(self) -> dict[str, Any]:
         """Result as keys and values, in SI units."""
