@@ -36,7 +36,7 @@ FILE = "actuators.yaml"
 
 MJCF_FILE = "actuators.xml"
 
-ISAAC_LAB_FILE = "isaac_lab_actuators.py"
+ISAAC_LAB_FILE = "isaac_lab.txt"
 
 UNITS = {
     "armature": "kg m^2",
