@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Actuators from position commands: measured Go2 and Z1, simulated arms with known truth, and MuJoCo's own sysid.
 
-`ROBOT_DYN_ID_DATA=<measured recordings> python benchmarks/actuators.py [go2|runs|z1|simulated|sysid]...`, all by
+`ROBOT_DYN_ID_DATA=<measured recordings> python benchmarks/actuators.py [go2|types|runs|z1|simulated|sysid]...`, all by
 default. Each part replaces its rows in actuators.md. `sysid` needs MuJoCo's extra `sysid`.
 """
 
@@ -88,37 +88,40 @@ def at_bounds(estimate):
 
 
 def go2():
-    """Six runs of Go2, simulated on two others, without and with motors of one type."""
+    """Six runs of Go2, simulated on two others."""
+    return identify_go2(TRAINED)
+
+
+def types():
+    """Motors of Go2 that share values where the data agree, two runs."""
+    return identify_go2(FEW, typed=True)
+
+
+def identify_go2(trained, typed=False):
+    """Rows of an identification of Go2."""
     model, _, drives = load("go2", 0)
-    motions = [load("go2", run)[1] for run in TRAINED]
+    motions = [load("go2", run)[1] for run in trained]
     held_out = [load("go2", run)[1] for run in HELD_OUT]
-    groups = [[name for name in model.joint_names if kind in name] for kind in TYPES]
-    rows = []
-    for text, types in (("", ()), (", `types` hip, thigh, calf", groups)):
-        begin, used = time.perf_counter(), sum(os.times()[:4])
-        estimate = identify(model, motions, drives, types)
-        seconds, cpu = time.perf_counter() - begin, sum(os.times()[:4]) - used
-        errors = validate(model, estimate.actuators, held_out)
-        rows += [
-            (
-                f"position error on runs 6 and 7{text}",
-                "<= 2.5 mrad (guess 12.2, PACE 7.5, sysid 5.6)",
-                mrad(errors.rms(np.inf)),
-            ),
-            (f"the same of simulations of 1 s; 5 s{text}", "", f"{mrad(errors.rms(1.0))}; {mrad(errors.rms(5.0))}"),
-            (f"values at a bound{text}", "none", ", ".join(at_bounds(estimate)) or "none"),
-            (f"time on this computer; CPU time{text}", "60 s on 2 cores", f"{seconds:.0f} s; {cpu:.0f} s"),
-        ]
-        shared = [f"{test.kind} of {test.joints[0].split('_')[1]}" for test in estimate.shared if test.agreed and types]
-        if shared:
-            rows.append((f"shared where the data agree{text}", "", ", ".join(shared[1:])))
-        half = 0.5 * (estimate.high - estimate.low)
-        for kind in (ARMATURE, VISCOUS, COULOMB, DELAY) if types else ():
-            values = ", ".join(
-                f"{estimate.actuators.values[kind, j]:.4f} +- {half[kind, j]:.4f}"
-                for j in range(len(model.joint_names))
-            )
-            rows.append((f"{KINDS[kind]} by joint, in the order of the URDF{text}", "", values))
+    groups = [[name for name in model.joint_names if kind in name] for kind in TYPES] if typed else ()
+    begin, used = time.perf_counter(), sum(os.times()[:4])
+    estimate = identify(model, motions, drives, groups)
+    seconds, cpu = time.perf_counter() - begin, sum(os.times()[:4]) - used
+    errors = validate(model, estimate.actuators, held_out)
+    rows = [
+        ("trained on runs", "", ", ".join(map(str, trained))),
+        ("position error on runs 6 and 7", "<= 2.5 mrad (guess 12.2, PACE 7.5, sysid 5.6)", mrad(errors.rms(np.inf))),
+        ("the same of simulations of 1 s; 5 s", "", f"{mrad(errors.rms(1.0))}; {mrad(errors.rms(5.0))}"),
+        ("values at a bound", "none", ", ".join(at_bounds(estimate)) or "none"),
+        ("time on this computer, shared with others; CPU time", "60 s on 2 cores", f"{seconds:.0f} s; {cpu:.0f} s"),
+    ]
+    for kind in KINDS:
+        agreed = [test.joints[0].split("_")[1] for test in estimate.shared if test.agreed and test.kind == kind]
+        if typed and agreed and kind != "delay":
+            rows.append((f"types whose {kind} is shared", "", ", ".join(agreed)))
+    half = 0.5 * (estimate.high - estimate.low)
+    for kind in (ARMATURE, VISCOUS, COULOMB, DELAY):
+        values = [f"{a:.4f} +- {b:.4f}" for a, b in zip(estimate.actuators.values[kind], half[kind], strict=True)]
+        rows.append((f"{KINDS[kind]} by joint, SI units", "", ", ".join(dict.fromkeys(values))))
     return rows
 
 
@@ -339,7 +342,7 @@ def sysid():
     errors = validate(model, ActuatorModel.from_values(model.joint_names, values), held_out)
     return [
         (
-            "armature, damping, frictionloss and offset of each joint from runs 1 and 4: position error on runs 6 and 7",
+            "armature, damping, frictionloss, offset of each joint from runs 1 and 4: position error on runs 6 and 7",
             "",
             mrad(errors.rms(np.inf)),
         ),
@@ -348,7 +351,7 @@ def sysid():
     ]
 
 
-PARTS = {"go2": go2, "runs": runs, "z1": z1, "simulated": simulated, "sysid": sysid}
+PARTS = {"go2": go2, "types": types, "runs": runs, "z1": z1, "simulated": simulated, "sysid": sysid}
 
 
 def replace_rows(part, rows):

@@ -7,11 +7,13 @@ One step of length h from (q, v) to (q', v') solves
 
 with the effort kp (r - q - h u / 2) - kd u of the drive, or its limit. r is the mean, over the step, of the delayed
 reference, which is held from one sample to the next. The inverse dynamics ID of the links is taken in the middle of the
-step, q_m = q + h v / 2, with the extrapolated velocity v_m = (3 v - v_before) / 2; F is the Coulomb friction that the
-velocity at the end of the step leads to (see `kernels.stepping`). All but friction is of second order in h.
+step, q_m = q + h v / 2, with the extrapolated velocity v_m = (3 v - v_before) / 2. F is the Coulomb friction that the
+velocity at the end of the step leads to (see `kernels.stepping`). A joint that reverses within a step has the friction
+of its old direction up to that time: F is its mean then, s (1 - 2 w) for the new sign s after a share w of the step.
+All of this is of second order in h.
 
-The derivatives are those of these equations, step by step: exact for the simulated positions, where a joint does not
-change between sliding and sticking within rounding.
+The derivatives are those of these equations, step by step. Left out is only what other joints and the configuration
+change of the time of a reversal within its step.
 """
 
 from __future__ import annotations
@@ -72,6 +74,8 @@ class Steps(NamedTuple):
         mass: packed lower triangle of the mass matrix of the links, shape (S, n (n + 1) / 2).
         limited: -1 or 1 at a limit of the effort, else 0, shape (S, n).
         sliding: -1 or 1, the direction, or 0 for a joint that sticks, shape (S, n).
+        reversal: share of the step after which the joint reverses; 0 where it does not, shape (S, n).
+        response: velocity per impulse of each joint, shape (S, n).
     """
 
     q: Array
@@ -84,6 +88,8 @@ class Steps(NamedTuple):
     mass: Array
     limited: Array
     sliding: Array
+    reversal: Array
+    response: Array
 
 
 @compiled_part
@@ -162,20 +168,33 @@ def roll_out(tree, parameters, actuators, commands, count, q, v, positions, step
             _invert(matrix, factor, inverse)
             _multiply(inverse, free)
             dry_friction(step, free, inverse, viscous, starts, laws, coulomb, knee, slip, dry)
-            largest = 0.0
             for j in range(n):
                 end = free[j]
                 for i in range(n):
                     end -= step * inverse[j, i] * dry[i]
+                sign = 1.0 if end >= 0.0 else -1.0
                 sticks = abs(dry[j]) < (1.0 - STICK_TOLERANCE) * coulomb[j]
-                steps.sliding[k, j] = 0.0 if sticks else (1.0 if end >= 0.0 else -1.0)
-                steps.end[k, j] = 0.0 if sticks else end
-                largest = max(largest, abs(end))
+                steps.sliding[k, j] = 0.0 if sticks else sign
+                steps.end[k, j] = end
+                steps.response[k, j] = inverse[j, j]
+                steps.reversal[k, j] = 0.0
+                if not sticks and v[j] * end < 0.0:
+                    steps.reversal[k, j] = -v[j] / (end - v[j] + 2.0 * sign * coulomb[j] * step * inverse[j, j])
+            largest = 0.0
+            for j in range(n):
+                for i in range(n):
+                    later = 2.0 * steps.reversal[k, i] * steps.sliding[k, i] * coulomb[i]
+                    steps.end[k, j] += step * inverse[j, i] * later
+                if steps.sliding[k, j] == 0.0:
+                    steps.end[k, j] = 0.0
+                largest = max(largest, abs(steps.end[k, j]))
             if not largest < BREAKDOWN:
                 return False
             for j in range(n):
                 before[j] = v[j]
-                q[j] += 0.5 * step * (v[j] + steps.end[k, j])
+                turns, share = steps.reversal[k, j] > 0.0, steps.reversal[k, j]
+                first, last = (share, 1.0 - share) if turns else (1.0, 1.0)
+                q[j] += 0.5 * step * (first * v[j] + last * steps.end[k, j])
                 v[j] = steps.end[k, j]
             k += 1
     return True
@@ -239,6 +258,7 @@ def differentiate(actuators, commands, count, steps, by_q, by_v, columns, slopes
     right, next_v, speed = np.empty((n, width)), np.empty((n, width)), np.empty((n, width))
     middle = np.empty((n, width))
     matrix, factor = np.empty((n, n)), np.zeros((n, n))
+    turning, along = np.zeros((n, width)), np.zeros(n)
     for j in range(n):
         q[j, p + j] = 1.0
         v[j, p + n + j] = before[j, p + n + j] = 1.0
@@ -274,6 +294,14 @@ def differentiate(actuators, commands, count, steps, by_q, by_v, columns, slopes
                 kind, j = columns[c] // n, columns[c] % n
                 right[j, c] += step * _push(kind, j, k, step, values, steps)
             for j in range(n):
+                along[j] = 0.0
+                if steps.reversal[k, j] > 0.0:
+                    along[j] = _turn(j, k, step, values, steps, columns, v, turning)
+                    friction = 2.0 * step * steps.sliding[k, j] * values[COULOMB, j]
+                    matrix[j, j] -= friction * along[j]
+                    for c in range(width):
+                        right[j, c] += friction * turning[j, c]
+            for j in range(n):
                 if steps.sliding[k, j] == 0.0:
                     for i in range(n):
                         matrix[i, j] = matrix[j, i] = 0.0
@@ -297,11 +325,45 @@ def differentiate(actuators, commands, count, steps, by_q, by_v, columns, slopes
                 for c in range(width):
                     next_v[i, c] /= factor[i, i]
             for j in range(n):
+                turns, share = steps.reversal[k, j] > 0.0, steps.reversal[k, j]
+                first, last = (share, 1.0 - share) if turns else (1.0, 1.0)
+                moved = steps.v[k, j] - steps.end[k, j] if turns else 0.0
                 for c in range(width):
                     before[j, c] = v[j, c]
-                    q[j, c] += 0.5 * step * (v[j, c] + next_v[j, c])
+                    q[j, c] += 0.5 * step * (first * v[j, c] + last * next_v[j, c])
+                    if turns:
+                        q[j, c] += 0.5 * step * moved * (along[j] * next_v[j, c] + turning[j, c])
                     v[j, c] = next_v[j, c]
             k += 1
+
+
+@compiled_part
+def _turn(j, k, step, values, steps, columns, v, turning):  # type: ignore[no-untyped-def]
+    """Derivative of the time of a reversal, as a share of the step.
+
+    Fills a row of `turning` with its derivative at a given velocity at the end, and returns that by this velocity, from
+    w (v' - v) + 2 s h R F w (1 - w) = -v.
+    """
+    n, share, sign = steps.q.shape[1], steps.reversal[k, j], steps.sliding[k, j]
+    response, friction, free = steps.response[k, j], values[COULOMB, j], steps.limited[k, j] == 0.0
+    slope = steps.end[k, j] - steps.v[k, j] + 2.0 * sign * friction * step * response * (1.0 - 2.0 * share)
+    for c in range(turning.shape[1]):
+        turning[j, c] = -(1.0 - share) * v[j, c] / slope
+    for c in range(len(columns)):
+        kind = columns[c] // n
+        if columns[c] % n != j:
+            continue
+        change = 0.0
+        if kind == COULOMB:
+            change = response
+        elif kind == ARMATURE:
+            change = -friction * response * response
+        elif kind == VISCOUS or (kind == KD and free):
+            change = -0.5 * step * friction * response * response
+        elif kind == KP and free:
+            change = -0.25 * step * step * friction * response * response
+        turning[j, c] -= 2.0 * sign * step * share * (1.0 - share) * change / slope
+    return -share / slope
 
 
 @compiled_part
@@ -314,7 +376,7 @@ def _push(kind, j, k, step, values, steps):  # type: ignore[no-untyped-def]
     if kind == VISCOUS:
         return -mean_speed
     if kind == COULOMB:
-        return -steps.sliding[k, j]
+        return -steps.sliding[k, j] * (1.0 - 2.0 * steps.reversal[k, j])
     if kind == OFFSET:
         return -1.0
     if kind == LIMIT:

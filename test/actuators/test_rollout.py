@@ -13,7 +13,7 @@ from robot_dyn_id.actuators.motion import CommandedMotion
 from robot_dyn_id.actuators.rollout import simulate_commands, split_into_limbs
 from robot_dyn_id.dynamics.dynamics import Dynamics
 from robot_dyn_id.errors import InputError
-from robot_dyn_id.kernels.actuators import DELAY, KINDS, LIMIT
+from robot_dyn_id.kernels.actuators import COULOMB, DELAY, KINDS, LIMIT
 from robot_dyn_id.model.robot import RobotModel
 
 LIMB = split_into_limbs(MODEL)[0]
@@ -97,12 +97,28 @@ def test_derivatives_equal_finite_differences(actuators):
         difference = (LIMB.simulate(other, motion, q0, v0)[0] - q) / step
         scale = np.abs(slopes[:, :, place]).max()
         assert scale > 0.0, KINDS[kind]
-        assert np.abs(difference - slopes[:, :, place]).max() < 1e-4 * scale, KINDS[kind]
+        assert np.abs(difference - slopes[:, :, place]).max() < 1e-3 * scale, KINDS[kind]
     for place in range(6):
         change = 1e-7 * np.eye(6)[place]
         difference = (LIMB.simulate(actuators, motion, q0 + change[:3], v0 + change[3:])[0] - q) / 1e-7
         slope = slopes[:, :, len(columns) + place]
-        assert np.abs(difference - slope).max() < 1e-4 * np.abs(slope).max()
+        assert np.abs(difference - slope).max() < 1e-3 * np.abs(slope).max()
+
+
+def test_derivatives_without_reversals_equal_finite_differences_to_rounding():
+    motion = record(truth=replace(TRUTH, coulomb=np.zeros(3)), duration=3.0, noise=0.0)
+    actuators = replace(TRUTH, coulomb=np.zeros(3))
+    columns = np.arange(3 * LIMIT)
+    columns = columns[columns // 3 != COULOMB]
+    q, rollout = LIMB.simulate(actuators, motion)
+    slopes = rollout.differentiate(columns)
+    for place, column in enumerate(columns):
+        values = actuators.values
+        values[column // 3, column % 3] += 1e-6
+        other = ActuatorModel.from_values(actuators.joint_names, values)
+        difference = (LIMB.simulate(other, motion)[0] - q) / 1e-6
+        scale = np.abs(slopes[:, :, place]).max()
+        assert np.abs(difference - slopes[:, :, place]).max() < 2e-5 * scale, KINDS[column // 3]
 
 
 def test_a_delay_of_whole_samples_is_the_reference_of_earlier_samples():
