@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Actuators from position commands: measured Go2 and Z1, simulated arms with known truth, and MuJoCo's own sysid.
 
-`ROBOT_DYN_ID_DATA=<measured recordings> python benchmarks/actuators.py [go2|types|runs|z1|simulated|sysid]...`, all by
-default. Each part replaces its rows in actuators.md. `sysid` needs MuJoCo's extra `sysid`.
+`ROBOT_DYN_ID_DATA=<measured recordings> python benchmarks/actuators.py [PART]...` with the parts go2, types, runs, z1,
+simulated, sample, sysid, all by default. Each replaces its rows in actuators.md. `sysid` needs MuJoCo's extra `sysid`.
 """
 
 import os
@@ -47,6 +47,9 @@ ARMS = {
 """URDFs of the wheel example-robot-data, and joints that are locked."""
 
 ENCODER_BITS = (12, 16, 20)
+
+SINGLE = (0, 2, 5, 7)
+"""Runs that are identified one by one."""
 
 DELAYS_S = (0.0, 0.005, 0.012, 0.02)
 
@@ -126,10 +129,10 @@ def identify_go2(trained, typed=False):
 
 
 def runs():
-    """Intervals of each run against the estimates of the others."""
+    """Intervals of single runs, 0, 2, 5 and 7, against the estimates of the others."""
     model, _, drives = load("go2", 0)
     drives = replace(drives, limit=np.full(len(model.joint_names), np.inf))
-    found = [identify(model, [load("go2", run)[1]], drives) for run in range(8)]
+    found = [identify(model, [load("go2", run)[1]], drives) for run in SINGLE]
     covered, agree, kinds = [], [], []
     for one in found:
         for other in found:
@@ -146,7 +149,7 @@ def runs():
         f"{KINDS[kind]} {np.mean(covered[kinds == kind]):.0%}" for kind in (ARMATURE, VISCOUS, COULOMB, OFFSET, DELAY)
     )
     return [
-        ("intervals of one run that contain the estimates of the other seven", ">= 90 %", f"{np.mean(covered):.1%}"),
+        ("intervals of one run that contain the estimates of the other three", ">= 90 %", f"{np.mean(covered):.1%}"),
         ("by parameter", "", by_kind),
         ("estimates of two runs that agree within the intervals of both", "", f"{np.mean(agree):.1%}"),
     ]
@@ -217,13 +220,15 @@ def find_model(arm):
     return RobotModel.from_file(path, [name for name in whole.joint_names if name not in locked])
 
 
-def simulated():
-    """Arms with known truth: errors and coverage."""
+def simulated(places=lambda number: range(len(ENCODER_BITS))):
+    """Six arms with known truth, encoders of 12, 16 and 20 bits, delays to 20 ms, gains given or not."""
     errors = {kind: [] for kind in (ARMATURE, COULOMB, DELAY)}
     covered, rows, unknown = [], [], []
     for number, arm in enumerate(ARMS):
         model = find_model(arm)
         for place, bits in enumerate(ENCODER_BITS):
+            if place not in places(number):
+                continue
             seed = 10 * number + place
             truth = make_truth(model, DELAYS_S[seed % len(DELAYS_S)], np.random.default_rng(seed))
             motion = record(model, truth, bits, seed)
@@ -261,6 +266,11 @@ def simulated():
     rows.append(("intervals that contain the truth", "90 to 98 %", f"{np.mean(np.concatenate(covered)):.1%}"))
     rows.append(("effort limits that are not reached and reported as unknown", "all", f"{np.mean(unknown):.0%}"))
     return rows
+
+
+def sample():
+    """The same with one of the three encoders for each arm."""
+    return simulated(lambda number: [number % len(ENCODER_BITS)])
 
 
 def sysid():
@@ -351,7 +361,7 @@ def sysid():
     ]
 
 
-PARTS = {"go2": go2, "types": types, "runs": runs, "z1": z1, "simulated": simulated, "sysid": sysid}
+PARTS = {"go2": go2, "types": types, "runs": runs, "z1": z1, "simulated": simulated, "sample": sample, "sysid": sysid}
 
 
 def replace_rows(part, rows):
