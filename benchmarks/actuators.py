@@ -138,11 +138,11 @@ def runs():
         for other in found:
             if one is other:
                 continue
-            values = other.actuators.values
             mask = one.estimated
-            covered.append(((one.low <= values) & (values <= one.high))[mask])
-            widths = [0.5 * (each.high - each.low) for each in (one, other)]
-            agree.append((np.abs(one.actuators.values - values) <= np.hypot(*widths))[mask])
+            own, values = one.actuators.values[mask], other.actuators.values[mask]
+            covered.append((one.low[mask] <= values) & (values <= one.high[mask]))
+            widths = [0.5 * (each.high - each.low)[mask] for each in (one, other)]
+            agree.append(np.abs(own - values) <= np.hypot(*widths))
             kinds.append(np.nonzero(mask)[0])
     covered, agree, kinds = (np.concatenate(part) for part in (covered, agree, kinds))
     by_kind = ", ".join(
@@ -269,7 +269,7 @@ def simulated(places=lambda number: range(len(ENCODER_BITS))):
 
 
 def sample():
-    """The same with one of the three encoders for each arm."""
+    """Six arms with known truth, each with one of the three encoders, delays to 20 ms, gains given or not."""
     return simulated(lambda number: [number % len(ENCODER_BITS)])
 
 
