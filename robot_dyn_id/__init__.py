@@ -9,7 +9,7 @@
     result.save("run")
 
 Robot and model structure
-    load_robot           load a URDF or xacro file
+    load_robot           load a URDF, xacro or MJCF file
     RobotModel           kinematic tree, nominal inertias and limits of a robot
     Regressor            linear model of the torque: tau = Y(q, dq, ddq) pi
     compute_base_parameters      minimal set of identifiable combinations of pi
@@ -26,6 +26,8 @@ Identification
     Settings             choices of an identification: terms, estimator, filter, thresholds
     ESTIMATORS           estimators by name
     validate             evaluate an identified model on other recordings
+    identify_actuators   identify drives from position commands, without torques
+    DriveSettings        known gains, limits and motor types of such drives
     compare              compare identified models: parameters, torque and friction
 
 The identified model
@@ -75,6 +77,7 @@ if TYPE_CHECKING:
     from robot_dyn_id.online.monitoring import ResidualMonitor
     from robot_dyn_id.parameters import ParameterSet
     from robot_dyn_id.recordings import open_recording
+    from robot_dyn_id.workflow.actuators import DriveSettings, identify_actuators
     from robot_dyn_id.workflow.batch_simulation import BatchSimulation
     from robot_dyn_id.workflow.comparison import compare
     from robot_dyn_id.workflow.examples import load_example
@@ -99,6 +102,7 @@ _EXPORTS = {
     "BatchSimulation": "robot_dyn_id.workflow.batch_simulation",
     "ContactMonitor": "robot_dyn_id.online.contact",
     "DriverCompensation": "robot_dyn_id.dynamics.compensation",
+    "DriveSettings": "robot_dyn_id.workflow.actuators",
     "Dynamics": "robot_dyn_id.dynamics.dynamics",
     "Episodes": "robot_dyn_id.workflow.vector_environment",
     "FeedForward": "robot_dyn_id.identification.prediction.feed_forward",
@@ -116,6 +120,7 @@ _EXPORTS = {
     "export_urdf": "robot_dyn_id.workflow.files",
     "fill_efforts": "robot_dyn_id.workflow.feed_forward",
     "identify": "robot_dyn_id.workflow.identification",
+    "identify_actuators": "robot_dyn_id.workflow.actuators",
     "load_example": "robot_dyn_id.workflow.examples",
     "load_parameters": "robot_dyn_id.workflow.files",
     "load_robot": "robot_dyn_id.workflow.files",
@@ -135,6 +140,7 @@ __all__ = [  # as literals, for tools that do not run the module
     "TERMS",
     "BatchSimulation",
     "ContactMonitor",
+    "DriveSettings",
     "DriverCompensation",
     "Dynamics",
     "Episodes",
@@ -154,6 +160,7 @@ __all__ = [  # as literals, for tools that do not run the module
     "export_urdf",
     "fill_efforts",
     "identify",
+    "identify_actuators",
     "load_example",
     "load_parameters",
     "load_robot",

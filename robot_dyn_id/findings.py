@@ -43,6 +43,7 @@ class Section(Enum):
     PREDICTION = "Prediction, simulation and export"
     LOADS = "Payload and drive gains"
     FLEXIBLE = "Flexible joints"
+    ACTUATORS = "Actuators under position commands"
     FLEETS = "Fleets"
 
 

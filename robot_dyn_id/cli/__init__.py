@@ -42,6 +42,7 @@ GROUPS = {
         "payload": "identify mass, center of mass and inertia of a payload",
         "gravity": "calibrate gravity of an arm without torque sensors, from poses approached from both sides",
         "gains": "identify drive gains from currents with and without a known payload",
+        "actuators": "identify armature, friction, delay and gains of drives under position commands",
         "feedforward": "fill the efforts of a trajectory from an identified model, and check torque limits",
         "fleet": "identify many robots of one type, compare them, and name those that differ",
         "flexible": "identify an arm with flexible joints: links, springs and motors",

@@ -50,6 +50,11 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "gravity poses.mcap --robot arm.urdf --trust-urdf-mass --out calibration",
         "gravity poses.mcap --loaded loaded.mcap --known-mass 0.5 --known-link gripper --robot arm.urdf --out gravity",
     ),
+    "actuators": (
+        "actuators run_0.npz run_1.npz --validate run_2.npz --robot robot.xml --out actuators",
+        "actuators bag --config topics.yaml --kp hip=20 thigh=20 calf=40 --kd hip=1 thigh=1 calf=2 "
+        "--types hip,thigh,calf --robot go2.urdf --out actuators",
+    ),
     "chain": ("chain sensors.npz --robot arm.urdf --out chain",),
     "gains": ("gains --bare bare.mcap --loaded loaded.mcap --robot arm.urdf --payload payload.yaml --out config.yaml",),
     "iterate": ("iterate --robot arm.urdf --trajectory design/trajectory.yaml --out rehearsal",),

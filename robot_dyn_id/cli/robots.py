@@ -10,7 +10,7 @@ from robot_dyn_id.model.packages import list_folders_above
 from robot_dyn_id.model.urdf import RobotDescription
 
 
-def add_robot(parser: argparse.ArgumentParser, text: str = "URDF or xacro file", required: bool = True) -> None:
+def add_robot(parser: argparse.ArgumentParser, text: str = "URDF, xacro or MJCF file", required: bool = True) -> None:
     """Add `--robot`, `--package` and `--xacro`.
 
     Args:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import xml.etree.ElementTree as ElementTree
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -34,20 +35,34 @@ def make_mjcf(parameters: ParameterSet) -> Exported:
             f"`estimator: consistent`"
         )
     model = export.regressor.model
+    root = make_bodies(model, export.bodies, export.terms)
+    _motors(root, model)
+    ElementTree.indent(root)
+    return Exported(ElementTree.tostring(root, encoding="unicode") + "\n", export.findings)
+
+
+def make_bodies(
+    model: RobotModel, bodies: Sequence[Array] | Array, terms: Mapping[str, Mapping[str, float | str]]
+) -> ElementTree.Element:
+    """The moving bodies of a robot with their joints, without actuators.
+
+    Args:
+        model: robot model.
+        bodies: standard parameters of the bodies, shape (10,) each.
+        terms: further attributes of the joints, by joint name.
+    """
     root = ElementTree.Element("mujoco", model=model.name)
     ElementTree.SubElement(root, "compiler", angle="radian", autolimits="true")
     ElementTree.SubElement(root, "option", gravity=format_numbers(model.gravity))
     elements = [ElementTree.SubElement(root, "worldbody")]
     for number, name in enumerate(model.body_names):
         parent = elements[int(model.parent[number]) + 1]
-        body = _body(model, number, export.bodies[number])
-        _joint(body, model, number, export.terms[name])
+        body = _body(model, number, bodies[number])
+        _joint(body, model, number, terms.get(name, {}))
         parent.append(body)
         elements.append(body)
     _followers(root, model)
-    _motors(root, model)
-    ElementTree.indent(root)
-    return Exported(ElementTree.tostring(root, encoding="unicode") + "\n", export.findings)
+    return root
 
 
 def _body(model: RobotModel, number: int, parameters: Array) -> ElementTree.Element:
@@ -76,7 +91,7 @@ def _quaternion(rotation: Array) -> str:
     return format_numbers(np.roll(convert_to_quaternions(rotation), 1))
 
 
-def _joint(body: ElementTree.Element, model: RobotModel, number: int, terms: dict[str, float]) -> None:
+def _joint(body: ElementTree.Element, model: RobotModel, number: int, terms: Mapping[str, float | str]) -> None:
     name = model.body_names[number]
     kind = "slide" if model.prismatic[number] else "hinge"
     joint = ElementTree.SubElement(body, "joint", name=name, type=kind, axis=format_numbers(model.axis[number]))
@@ -86,7 +101,7 @@ def _joint(body: ElementTree.Element, model: RobotModel, number: int, terms: dic
         if np.all(np.isfinite(ends)) and ends[0] < ends[1]:
             joint.set("range", format_numbers(ends))
     for key, value in terms.items():
-        joint.set(key, format_numbers([value]))
+        joint.set(key, value if isinstance(value, str) else format_numbers([value]))
 
 
 def _followers(root: ElementTree.Element, model: RobotModel) -> None:

@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Text tables: header `t,q_<joint>...`, and `dq_`, `tau_` or `effort_`, `current_`, `temperature_`, `reference_`."""
+"""Text tables: header `t,q_<joint>...`, and `dq_`, `tau_` or `effort_`, `current_`, `temperature_`, `reference_`.
+
+Columns `kp_<joint>` and `kd_<joint>`, of which every row is the same, are the gains of the drives that follow the
+reference.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +22,7 @@ from robot_dyn_id.data.recording import find_columns_of
 from robot_dyn_id.findings import Finding
 from robot_dyn_id.recordings import rtde
 from robot_dyn_id.recordings.meaning import STATED_BY_FILE, ColumnMeaning
-from robot_dyn_id.recordings.npz import MOTOR
+from robot_dyn_id.recordings.npz import GAINS, MOTOR
 from robot_dyn_id.recordings.reading import (
     Unreadable,
     check_regular,
@@ -40,7 +44,7 @@ _PREFIXES = {
     "temperature_": "temperature",
     "reference_": "reference",
 }
-_UNUSED = "ddq_"  # part of the format, and no part of a sample
+_UNUSED = ("ddq_", *(f"{key}_" for key in GAINS))  # part of the format, and no part of a sample
 _SEPARATORS = ",;\t"
 _BLANK = None  # any number of spaces, as `str.split` takes it
 _ROWS = 1024  # rows parsed at once
@@ -97,6 +101,7 @@ class CsvRecording:
         effort_is_torque: True unless the effort columns are called `effort_`.
         counts: samples left out, by reason.
         table: layout of the file.
+        gains: gains of the drives by key, see `npz.GAINS`, and joint; empty where the file has none.
         epoch: 0, `t` is the file's own.
         chunk_size: samples per chunk.
     """
@@ -107,6 +112,7 @@ class CsvRecording:
     effort_is_torque: bool
     counts: Mapping[str, int]
     table: _Table = field(repr=False)
+    gains: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     epoch: int = 0
     chunk_size: int = 8192
 
@@ -151,6 +157,7 @@ def open_recording(path: Path, meaning: ColumnMeaning = STATED_BY_FILE, side: st
             raise Unreadable("no complete row below the header; record it again")
         ((_, last),) = deque(_lines(path), maxlen=1)
         counts = {CUT: int(_is_row(last) and not _is_whole(last)), UNSTAMPED: rows - kept}
+        gains = {} if side else _read_gains(path, table, meaning)
     return CsvRecording(
         source=name_source_of(path),
         path=path,
@@ -158,7 +165,31 @@ def open_recording(path: Path, meaning: ColumnMeaning = STATED_BY_FILE, side: st
         effort_is_torque=not table.effort,
         counts={reason: count for reason, count in counts.items() if count},
         table=table,
+        gains=gains,
     )
+
+
+def _read_gains(path: Path, table: _Table, meaning: ColumnMeaning) -> dict[str, dict[str, float]]:
+    """Gains of the drives by key and joint; empty where a table has none.
+
+    Raises:
+        Unreadable: a gain that changes, that is negative or missing, or that is that of another joint.
+    """
+    names = _header(path, meaning)[0]
+    gains: dict[str, dict[str, float]] = {}
+    places = {
+        (key, name.removeprefix(f"{key}_")): name for key in GAINS for name in names if name.startswith(f"{key}_")
+    }
+    if not places:
+        return gains
+    values = np.array(list(_rows(path, table, [names.index(name) for name in places.values()])))
+    for (key, joint), column in zip(places, values.T, strict=True):
+        if joint not in table.joints or not (np.all(column == column[0]) and 0.0 <= column[0] < math.inf):
+            raise Unreadable(
+                f"{places[key, joint]} must be the same number of 0 or more in all rows, for a joint of q_"
+            )
+        gains.setdefault(key, {})[joint] = float(column[0])
+    return gains
 
 
 def _lines(path: Path) -> Iterator[tuple[int, str]]:
@@ -237,7 +268,7 @@ def _table(path: Path, side: str, meaning: ColumnMeaning) -> _Table:
         if prefix:
             channels.setdefault(own[prefix], {})[name.removeprefix(prefix)] = column
             prefixes.add(prefix)
-        elif name != _TIME and not side and not name.startswith((_UNUSED, MOTOR)):
+        elif name != _TIME and not side and not name.startswith((*_UNUSED, MOTOR)):
             ignored.append(name)
     if {f"{side}tau_", f"{side}effort_"} <= prefixes:
         raise Unreadable(

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The neutral `.npz`: `t`, `q`, `joint_names`; if there are, `dq`, `tau`, `current`, `temperature`, `reference`."""
+"""The neutral `.npz`: `t`, `q`, `joint_names`; if there are, `dq`, `tau`, `current`, `temperature`, `reference`.
+
+`kp` and `kd`, one number per joint, are the gains of the drives that follow the reference.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,7 @@ import zipfile
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -35,7 +38,10 @@ from robot_dyn_id.text.files import replacing
 
 CHANNELS = ("q", "dq", "tau", "current", "temperature", "reference")
 _FLAGS = ("moving", "periodic", "motor_joint_names")
-_UNUSED = ("ddq", "units", "wrench", *_FLAGS)  # part of the format, and no part of a sample
+GAINS = ("kp", "kd")
+"""Keys of the gains of the drives."""
+
+_UNUSED = ("ddq", "units", "wrench", *GAINS, *_FLAGS)  # part of the format, and no part of a sample
 _BROKEN = (
     *(ValueError, TypeError, KeyError, EOFError, MemoryError, OverflowError, RuntimeError, SyntaxError),
     *(struct.error, zlib.error, zipfile.BadZipFile, tokenize.TokenError),
@@ -59,10 +65,12 @@ class KeyedRecording(ArrayRecording):
     Attributes:
         unstamped: number of samples without a time stamp.
         ignored: keys that mean nothing here.
+        gains: gains of the drives by key, see `GAINS`, and joint; empty where the file has none.
     """
 
     unstamped: int = 0
     ignored: tuple[str, ...] = ()
+    gains: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
 
     def dropped(self, joints: Sequence[str]) -> Mapping[str, int]:
         """Number of samples that are left out, by reason."""
@@ -88,7 +96,9 @@ def open_recording(path: Path, side: str = "", need_time: bool = True, order: Se
     """
     with reading(path):
         arrays, ignored = _load(path, side, need_time)
-        return make_recording_of(path, arrays, ignored, side, order)
+        recording = make_recording_of(path, arrays, ignored, side, order)
+        with open_archive(path) as archive:
+            return replace(recording, gains={} if side else read_gains_of(archive, recording.joint_names))
 
 
 def make_recording_of(
@@ -128,6 +138,23 @@ def make_recording_of(
         t=t[stamped], **{key.removeprefix(side): mask_infinities(array[stamped]) for key, array in values.items()}
     )
     return KeyedRecording(name_source_of(path), names, samples, unstamped=int((~stamped).sum()), ignored=ignored)
+
+
+def read_gains_of(archive: NpzFile, joints: Sequence[str]) -> dict[str, dict[str, float]]:
+    """Gains of the drives by key and joint; empty where an archive has none.
+
+    Raises:
+        Unreadable: not one number of 0 or more per joint.
+    """
+    gains = {}
+    for key in GAINS:
+        if key not in archive.files:
+            continue
+        values = _numbers(key, _array(archive, key), 1)
+        if values.shape != (len(joints),) or not np.all(values >= 0.0) or not np.isfinite(values).all():
+            raise Unreadable(f"{key} must have one number of 0 or more for each of {len(joints)} joints")
+        gains[key] = dict(zip(joints, values.tolist(), strict=True))
+    return gains
 
 
 def _motors(

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -50,18 +50,19 @@ def open_recording(path: Path, meaning: ColumnMeaning = STATED_BY_FILE) -> FileR
         if not streamed or any(one.fortran for one in layout.channels.values()):
             return npz.open_recording(path)
         names = npz.read_joint_names_of(archive)
+        gains = npz.read_gains_of(archive, names)
         for key, one in layout.channels.items():
             expected = (rows["t"],) if key == "t" else (rows["t"], len(names))
             if one.shape != expected:
                 raise Unreadable(f"{key} has shape {one.shape}, expected {expected} (t x joint_names)")
-    recording = StreamedNpzRecording(name_source_of(path), path, names, tuple(layout.channels), ignored=layout.ignored)
+    recording = StreamedNpzRecording(
+        name_source_of(path), path, names, tuple(layout.channels), ignored=layout.ignored, gains=gains
+    )
     with reading(path):
         unstamped = sum(int(np.count_nonzero(~np.isfinite(part["t"]))) for part in recording.parts(("t",)))
         if unstamped == rows["t"]:
             raise Unreadable("no samples")
-    return StreamedNpzRecording(
-        recording.source, path, names, recording.keys, unstamped=unstamped, ignored=recording.ignored
-    )
+    return replace(recording, unstamped=unstamped)
 
 
 @dataclass(frozen=True)
@@ -75,6 +76,7 @@ class StreamedNpzRecording:
         keys: `t` and the channels that the archive holds.
         unstamped: number of samples without a time stamp.
         ignored: keys that mean nothing here.
+        gains: see `KeyedRecording`.
         epoch: 0, `t` is the file's own.
         effort_is_torque: True, the format holds torques in `tau` and currents in `current`.
         chunk_size: samples per chunk.
@@ -86,6 +88,7 @@ class StreamedNpzRecording:
     keys: tuple[str, ...]
     unstamped: int = 0
     ignored: tuple[str, ...] = ()
+    gains: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     epoch: int = 0
     effort_is_torque: bool = True
     chunk_size: int = 8192

@@ -93,6 +93,7 @@ TESTED_ELSEWHERE = {
     "report/figure.py": "workflow/test_front_door.py",
     "loads/payload_accuracy.py": "workflow/test_payload_motion.py",
     "files/chain.py": "cli/test_chain.py",
+    "files/actuators.py": "cli/test_actuators.py",
     "files/flexible.py": "cli/test_flexible.py",
     "files/flexible_data.py": "cli/test_flexible.py",
     "files/joint_limits.py": "cli/test_design.py",

@@ -43,7 +43,23 @@ FOREIGN = {
 }
 """Names before a dot that are not modules of the package: messages, other packages, variables, keys."""
 
-SUFFIXES = {"csv", "db3", "html", "json", "jsonl", "lock", "md", "npz", "py", "svg", "toml", "urdf", "xml", "yaml"}
+SUFFIXES = {
+    "csv",
+    "db3",
+    "html",
+    "json",
+    "jsonl",
+    "lock",
+    "md",
+    "npz",
+    "py",
+    "svg",
+    "toml",
+    "urdf",
+    "xml",
+    "txt",
+    "yaml",
+}
 """Ends of names of files."""
 
 FOLDERS = ("benchmarks", "examples", "launch", "robot_dyn_id", "test")

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from support import commanded
 from support.altered import altered
 from support.processes import run_python
 from support.simulated import ARM, Simulated, save_npz
@@ -53,6 +54,9 @@ def folder(tmp_path_factory):
     save_npz(folder / "recording.npz", arm.record(duration=20.0, rate=50.0, noise=0.1))
     save_npz(folder / "other.npz", arm.record(seed=2, duration=10.0, rate=50.0, noise=0.1))
     (folder / "motion.yaml").write_text(MOTION)
+    gains = {"kp": commanded.TRUTH.kp, "kd": commanded.TRUTH.kd}
+    for seed, name in enumerate(("commanded.npz", "commanded_other.npz")):
+        commanded.save(folder / name, commanded.record(seed=seed, duration=5.0, rate=50.0), **gains)
     words = ["identify", "recording.npz", "--robot", "arm.urdf", "--out", "command"]
     assert main([word if word in ("identify", "--robot", "--out") else str(folder / word) for word in words]) == 0
     return folder

@@ -1,0 +1,480 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Output-error fit of actuators: positions that are simulated under position commands against measured ones.
+
+Gauss-Newton with the derivatives of the simulation. Each window of a recording is simulated as a whole from an initial
+state that is estimated too (multiple shooting without the condition that windows join). Joints are weighted by the
+errors that remain; the only bounds are those of physics.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import closing
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from robot_dyn_id.actuators.model import SIGNED, ActuatorModel
+from robot_dyn_id.actuators.motion import LONGEST_WINDOW_S, CommandedMotion
+from robot_dyn_id.actuators.rollout import Limb
+from robot_dyn_id.arrays import Array, Integers, Mask
+from robot_dyn_id.cores import map_in_order
+from robot_dyn_id.errors import InputError
+from robot_dyn_id.estimators.non_negative import solve_bounded
+from robot_dyn_id.kernels.actuators import KINDS
+
+MAX_STEPS = 40
+"""Largest number of Gauss-Newton steps; 5 to 10 are usual."""
+
+CONVERGED = 1e-5
+"""Relative decrease of the mean square errors that ends the iteration."""
+
+DAMPINGS = (0.0, 1e-2, 1.0)
+"""Additions to the diagonal of the normal matrix, relative to it, that are tried until a step reduces the errors."""
+
+SHARES = (1.0, 0.3, 0.1, 0.03)
+"""Shares of each step that are tried: joints that begin to slip elsewhere are not in the derivatives."""
+
+RIDGE = 1e-9
+"""The same for initial states: a joint that sticks has no initial velocity."""
+
+START_SAMPLES = 7
+"""Number of samples from which the initial velocity of a window is computed first, by a parabola."""
+
+START_S = 0.25
+"""Time from which the initial state of a simulation with known actuators is estimated [s]."""
+
+START_STEPS = 4
+"""Most Gauss-Newton steps for the initial state."""
+
+
+@dataclass(frozen=True)
+class ParameterLayout:
+    """Parameters that are estimated, and the values of the actuators that they are.
+
+    Attributes:
+        index: number of the parameter that each value is, -1 for values that are known, shape (8, n); values with the
+            same number are equal.
+    """
+
+    index: Integers
+
+    @property
+    def count(self) -> int:
+        """Number of parameters p."""
+        return int(self.index.max(initial=-1)) + 1
+
+    @property
+    def bounded(self) -> Mask:
+        """Parameters that are not negative, shape (p,)."""
+        signed = self.index[KINDS.index(SIGNED)]
+        mask = np.ones(self.count, dtype=bool)
+        mask[signed[signed >= 0]] = False
+        return mask
+
+    @property
+    def kinds(self) -> Integers:
+        """Kind of each parameter, see `KINDS`, shape (p,)."""
+        kind, joint = np.nonzero(self.index >= 0)
+        kinds = np.zeros(self.count, dtype=np.int64)
+        kinds[self.index[kind, joint]] = kind
+        return kinds
+
+    def read(self, values: Array) -> Array:
+        """Parameters of a matrix of values, means of those that are shared, shape (p,)."""
+        known = self.index >= 0
+        number = self.index[known]
+        return np.bincount(number, values[known], self.count) / np.bincount(number, minlength=self.count)
+
+    def write(self, values: Array, parameters: Array) -> Array:
+        """A matrix of values with other parameters, shape (8, n)."""
+        return np.where(self.index >= 0, parameters[self.index], values) if self.count else values
+
+    @classmethod
+    def from_mask(cls, estimated: Mask) -> ParameterLayout:
+        """One parameter for each value that is estimated, mask of shape (8, n)."""
+        index = np.full(estimated.shape, -1, dtype=np.int64)
+        index[estimated] = np.arange(np.count_nonzero(estimated))
+        return cls(index)
+
+    def without(self, kind: int, joints: Mask) -> ParameterLayout:
+        """The same without the values of a kind of some joints, mask of shape (n,)."""
+        index = self.index.copy()
+        index[kind, joints] = -1
+        return _number_in_turn(index)
+
+    def share(self, kind: int, joints: Sequence[int]) -> ParameterLayout:
+        """The same with one parameter for the values of a kind of some joints; values that are known stay."""
+        index = self.index.copy()
+        row = [joint for joint in joints if index[kind, joint] >= 0]
+        index[kind, row] = index[kind, row].min(initial=self.count)
+        return _number_in_turn(index)
+
+
+def _number_in_turn(index: Integers) -> ParameterLayout:
+    """Layout with the numbers that are left, from 0 on."""
+    kept = np.unique(index[index >= 0])
+    index[index >= 0] = np.searchsorted(kept, index[index >= 0])
+    return ParameterLayout(index)
+
+
+@dataclass(frozen=True)
+class InitialState:
+    """State at the beginning of a window.
+
+    Attributes:
+        q: positions [rad or m], shape (n,).
+        v: velocities [rad/s or m/s], shape (n,).
+    """
+
+    q: Array
+    v: Array
+
+    @classmethod
+    def from_motion(cls, motion: CommandedMotion) -> InitialState:
+        """Position and velocity of a parabola through the first samples of a motion."""
+        count = min(START_SAMPLES, len(motion.t))
+        slope = np.polyfit(motion.t[:count] - motion.t[0], motion.q[:count], min(2, count - 1))[-2]
+        return cls(motion.q[0].copy(), slope)
+
+    @classmethod
+    def from_simulation(cls, limb: Limb, actuators: ActuatorModel, motion: CommandedMotion) -> InitialState:
+        """The state from which a simulation fits the first `START_S` of a motion best.
+
+        Args:
+            limb: the links.
+            actuators: actuators of its joints.
+            motion: motion of its joints.
+        """
+        samples = max(START_SAMPLES, int(np.searchsorted(motion.t, motion.t[0] + START_S)))
+        first = motion.part(0, min(samples, len(motion.t)))
+        state, none = cls.from_motion(first), np.empty(0, dtype=np.int64)
+        positions, rollout = limb.simulate(actuators, first, state.q, state.v)
+        error = first.q - positions
+        for _ in range(START_STEPS):
+            rows = rollout.differentiate(none).reshape(error.size, -1)
+            normal = rows.T @ rows
+            ridge = RIDGE * np.diag(normal).max() * np.eye(len(normal))
+            moved = state.moved(np.linalg.solve(normal + ridge, rows.T @ error.reshape(-1)))
+            positions, rollout = limb.simulate(actuators, first, moved.q, moved.v)
+            if not np.sum((first.q - positions) ** 2) < np.sum(error**2):
+                break
+            state, error = moved, first.q - positions
+        return state
+
+    def moved(self, change: Array) -> InitialState:
+        """The state after a change of positions and velocities, shape (2 n,)."""
+        n = len(self.q)
+        return InitialState(self.q + change[:n], self.v + change[n:])
+
+
+@dataclass(frozen=True)
+class LimbMotion:
+    """A window of the motion of one limb.
+
+    Attributes:
+        limb: the links.
+        joints: numbers of its joints among all, shape (n,).
+        motion: the window.
+        recording: number of the recording.
+    """
+
+    limb: Limb
+    joints: Integers
+    motion: CommandedMotion
+    recording: int
+
+
+@dataclass(frozen=True)
+class NormalEquations:
+    """Gauss-Newton equations of the parameters, by blocks of time, with the initial states eliminated.
+
+    Attributes:
+        matrices: contribution of each block to the normal matrix, shape (blocks, p, p).
+        scores: contribution of each block to the gradient, shape (blocks, p).
+        recordings: number of the recording of each block, shape (blocks,).
+        initial: changes of the initial state of each stretch at the present parameters, shape (2 n,) each.
+        shares: what a change of the parameters takes from them, shape (2 n, p) each.
+        limited: share of the time in which each joint's effort is at its limit, shape (n,).
+        largest: largest effort that each joint's drive commands in each stretch, were it not limited [N m or N], shape
+            (stretches, n); 0 for joints of other limbs.
+    """
+
+    matrices: Array = field(repr=False)
+    scores: Array = field(repr=False)
+    recordings: Integers
+    initial: tuple[Array, ...] = field(repr=False)
+    shares: tuple[Array, ...] = field(repr=False)
+    limited: Array
+    largest: Array
+
+    @property
+    def matrix(self) -> Array:
+        """Normal matrix, shape (p, p)."""
+        return np.asarray(self.matrices.sum(axis=0))
+
+    @property
+    def gradient(self) -> Array:
+        """Gradient, shape (p,)."""
+        return np.asarray(self.scores.sum(axis=0))
+
+
+@dataclass(frozen=True)
+class ActuatorFit:
+    """Fitted actuators.
+
+    Attributes:
+        actuators: the actuators.
+        layout: parameters.
+        errors: RMS of the position errors of the joints [rad or m], shape (n,).
+        initial: initial states of the stretches.
+        equations: Gauss-Newton equations of the result; errors of joints are weighted by the inverse of their squares.
+        steps: number of Gauss-Newton steps.
+    """
+
+    actuators: ActuatorModel
+    layout: ParameterLayout
+    errors: Array
+    initial: Sequence[InitialState] = field(repr=False)
+    equations: NormalEquations = field(repr=False)
+    steps: int
+
+    @property
+    def parameters(self) -> Array:
+        """Values of the parameters, shape (p,)."""
+        return self.layout.read(self.actuators.values)
+
+
+def divide(
+    limbs: Sequence[Limb],
+    motions: Sequence[CommandedMotion],
+    joints: Sequence[str],
+    length: float = LONGEST_WINDOW_S,
+) -> list[LimbMotion]:
+    """Windows of the motions of all limbs; motions with the same source are of the same recording.
+
+    Args:
+        limbs: the limbs.
+        motions: motions of the joints.
+        joints: names of all joints.
+        length: longest window [s].
+    """
+    sources = list(dict.fromkeys(motion.source for motion in motions))
+    numbers = {name: number for number, name in enumerate(joints)}
+    return [
+        LimbMotion(
+            limb,
+            np.array([numbers[name] for name in limb.joint_names]),
+            window.joints(limb.joint_names),
+            sources.index(motion.source),
+        )
+        for motion in motions
+        for window in motion.windows(length)
+        for limb in limbs
+    ]
+
+
+def fit_actuators(
+    stretches: Sequence[LimbMotion],
+    start: ActuatorModel,
+    layout: ParameterLayout,
+    block: float,
+    initial: Sequence[InitialState] | None = None,
+    max_steps: int = MAX_STEPS,
+) -> ActuatorFit:
+    """Fit actuators.
+
+    Args:
+        stretches: windows of motions.
+        start: actuators to start from.
+        layout: parameters.
+        block: length of the blocks of the normal equations [s].
+        initial: initial states to start from; None: those measured.
+        max_steps: largest number of Gauss-Newton steps; 0: the equations of the start.
+
+    Raises:
+        InputError: the simulation diverges from the start.
+    """
+    task = _Task(stretches, start.joint_names, layout, block)
+    values = start.values
+    initial = [InitialState.from_motion(one.motion) for one in stretches] if initial is None else initial
+    squares = task.compare(values, initial)
+    steps = 0
+    while True:
+        equations = task.differentiate(values, initial, 1.0 / squares)
+        if steps == max_steps:
+            break
+        found = _search(task, equations, values, initial, squares)
+        if found is None:
+            break
+        steps += 1
+        gain = -float(np.log(found[2] / squares).mean())
+        values, initial, squares = found
+        if gain < CONVERGED:
+            equations = task.differentiate(values, initial, 1.0 / squares)
+            break
+    actuators = ActuatorModel.from_values(start.joint_names, values)
+    return ActuatorFit(actuators, layout, np.sqrt(squares), initial, equations, steps)
+
+
+def _search(
+    task: _Task, equations: NormalEquations, values: Array, initial: Sequence[InitialState], squares: Array
+) -> tuple[Array, list[InitialState], Array] | None:
+    """Values, initial states and mean square errors after the first step that reduces them; None if none does."""
+    layout = task.layout
+    now = layout.read(values)
+    for damping in DAMPINGS:
+        step = _solve(equations, now, layout.bounded, damping)
+        changes = task.back(equations, step)
+        for share in SHARES:
+            after = now + share * step
+            candidate = layout.write(values, np.where(layout.bounded, np.maximum(after, 0.0), after))
+            moved = [one.moved(share * change) for one, change in zip(initial, changes, strict=True)]
+            try:
+                errors = task.compare(candidate, moved)
+            except InputError:
+                continue
+            if np.log(errors / squares).sum() < 0.0:
+                return candidate, moved, errors
+    return None
+
+
+def _solve(equations: NormalEquations, now: Array, bounded: Mask, damping: float) -> Array:
+    """Step of the parameters within their bounds, shape (p,)."""
+    normal = equations.matrix
+    normal = normal + np.diag(damping * np.diag(normal))
+    return np.asarray(solve_bounded(normal, equations.gradient + normal @ now, bounded) - now)
+
+
+@dataclass(frozen=True)
+class _Task:
+    """Simulation of all stretches, on all cores.
+
+    Attributes:
+        stretches: the stretches.
+        joint_names: names of all joints.
+        layout: parameters.
+        block: length of the blocks [s].
+    """
+
+    stretches: Sequence[LimbMotion]
+    joint_names: tuple[str, ...]
+    layout: ParameterLayout
+    block: float
+
+    def compare(self, values: Array, initial: Sequence[InitialState]) -> Array:
+        """Mean square errors of all joints, shape (n,).
+
+        Raises:
+            InputError: a simulation has diverged.
+        """
+
+        def compare_one(number: int) -> Array:
+            stretch = self.stretches[number]
+            state = initial[number]
+            positions, _ = stretch.limb.simulate(self._actuators(stretch, values), stretch.motion, state.q, state.v)
+            return np.asarray(np.sum((stretch.motion.q - positions) ** 2, axis=0))
+
+        squares, counts = np.zeros(len(self.joint_names)), np.zeros(len(self.joint_names))
+        with closing(map_in_order(compare_one, range(len(self.stretches)))) as results:
+            for stretch, found in zip(self.stretches, results, strict=True):
+                squares[stretch.joints] += found
+                counts[stretch.joints] += len(stretch.motion.t)
+        return np.maximum(squares / counts, np.finfo(float).tiny)
+
+    def differentiate(self, values: Array, initial: Sequence[InitialState], weights: Array) -> NormalEquations:
+        """Gauss-Newton equations.
+
+        Args:
+            values: values of the actuators, shape (8, n).
+            initial: initial states.
+            weights: weights of the joints, shape (n,).
+        """
+
+        def differentiate_one(number: int) -> tuple[tuple[Array, ...], Array, Array]:
+            stretch, state = self.stretches[number], initial[number]
+            actuators = self._actuators(stretch, values)
+            positions, rollout = stretch.limb.simulate(actuators, stretch.motion, state.q, state.v)
+            slopes = rollout.differentiate(np.flatnonzero(self.layout.index[:, stretch.joints] >= 0))
+            error = stretch.motion.q - positions
+            blocks = cut_into_blocks(stretch.motion, self.block)
+            found = _eliminate(slopes, error, weights[stretch.joints], blocks)
+            return found, rollout.limited, np.abs(rollout.efforts).max(axis=0)
+
+        p, n = self.layout.count, len(self.joint_names)
+        matrices, scores, initials, shares = [], [], [], []
+        numbers: dict[tuple[int, str, float, int], int] = {}
+        recordings: list[int] = []
+        limited, lengths, largest = np.zeros(n), np.zeros(n), np.zeros((len(self.stretches), n))
+        with closing(map_in_order(differentiate_one, range(len(self.stretches)))) as results:
+            for number, (stretch, result) in enumerate(zip(self.stretches, results, strict=True)):
+                (matrix, score, start, share), at_limit, largest[number, stretch.joints] = result
+                index = self.layout.index[:, stretch.joints]
+                places = index[index >= 0]
+                limited[stretch.joints] += at_limit * len(stretch.motion.t)
+                lengths[stretch.joints] += len(stretch.motion.t)
+                spread = np.zeros((len(start), p))
+                np.add.at(spread.T, places, share.T)
+                initials.append(start)
+                shares.append(spread)
+                for block, (one, other) in enumerate(zip(matrix, score, strict=True)):
+                    key = (stretch.recording, stretch.motion.source, float(stretch.motion.t[0]), block)
+                    if key not in numbers:  # blocks of all limbs at the same time are one
+                        numbers[key] = len(numbers)
+                        recordings.append(stretch.recording)
+                        matrices.append(np.zeros((p, p)))
+                        scores.append(np.zeros(p))
+                    np.add.at(matrices[numbers[key]], (places[:, None], places), one)
+                    np.add.at(scores[numbers[key]], places, other)
+        return NormalEquations(
+            *(np.array(matrices), np.array(scores), np.array(recordings)),
+            tuple(initials),
+            tuple(shares),
+            limited / lengths,
+            largest,
+        )
+
+    def back(self, equations: NormalEquations, step: Array) -> list[Array]:
+        """Changes of the initial states with a step of the parameters, shape (2 n,) each."""
+        pairs = zip(equations.initial, equations.shares, strict=True)
+        return [initial - share @ step for initial, share in pairs]
+
+    def _actuators(self, stretch: LimbMotion, values: Array) -> ActuatorModel:
+        return ActuatorModel.from_values(stretch.limb.joint_names, values[:, stretch.joints])
+
+
+def cut_into_blocks(motion: CommandedMotion, length: float) -> Integers:
+    """First samples of blocks of about a length [s]; at least one."""
+    count = max(1, round((motion.t[-1] - motion.t[0]) / length))
+    return np.linspace(0, len(motion.t), count + 1).astype(np.int64)[:-1]
+
+
+def _eliminate(slopes: Array, error: Array, weights: Array, blocks: Integers) -> tuple[Array, Array, Array, Array]:
+    """Normal equations of a stretch by blocks, without its initial state.
+
+    Args:
+        slopes: derivatives of the positions, shape (N, n, p + 2 n).
+        error: measured less simulated positions, shape (N, n).
+        weights: weights of the joints, shape (n,).
+        blocks: first sample of each block.
+
+    Returns:
+        Matrices (blocks, p, p), gradients (blocks, p), initial state (2 n,) and shares (2 n, p).
+    """
+    samples, n, width = slopes.shape
+    root = np.sqrt(weights)
+    rows, rest = (slopes * root[:, None]).reshape(-1, width), (error * root).reshape(-1)
+    shared, own = rows[:, : width - 2 * n], rows[:, width - 2 * n :]
+    matrix = own.T @ own
+    matrix += RIDGE * np.diag(matrix).max() * np.eye(2 * n)
+    solution = np.linalg.solve(matrix, np.column_stack([own.T @ shared, own.T @ rest]))
+    share, initial = solution[:, :-1], solution[:, -1]
+    shared, rest = shared - own @ share, rest - own @ initial
+    ends = [*(blocks[1:] * n).tolist(), samples * n]
+    parts = [slice(first * n, last) for first, last in zip(blocks.tolist(), ends, strict=True)]
+    return (
+        np.array([shared[part].T @ shared[part] for part in parts]),
+        np.array([shared[part].T @ rest[part] for part in parts]),
+        np.asarray(initial),
+        np.asarray(share),
+    )

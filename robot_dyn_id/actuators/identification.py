@@ -1,0 +1,328 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Identification of actuators from recordings under position commands."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from robot_dyn_id.actuators.fit import ActuatorFit, InitialState, LimbMotion, ParameterLayout, divide, fit_actuators
+from robot_dyn_id.actuators.model import NEVER_REACHED, ActuatorModel
+from robot_dyn_id.actuators.motion import CommandedMotion
+from robot_dyn_id.actuators.rollout import split_into_limbs
+from robot_dyn_id.actuators.spread import EstimateSpread, compare_layouts, solve_scaled
+from robot_dyn_id.actuators.start import find_start
+from robot_dyn_id.arrays import Array, Mask
+from robot_dyn_id.errors import InputError, UsageError, suggest_known
+from robot_dyn_id.kernels.actuators import (
+    ARMATURE,
+    COULOMB,
+    DELAY,
+    KD,
+    KINDS,
+    KP,
+    LIMIT,
+    OFFSET,
+    VISCOUS,
+)
+from robot_dyn_id.model.robot import RobotModel
+
+BLOCK_S = 1.0
+"""Length of the blocks of the normal equations [s], of which longer parts are made."""
+
+SHORT_WINDOW_S = 1.0
+"""Length of the windows of the first fit [s]: simulations that begin again do not get far from the measured motion."""
+
+SHORT_STEPS = 6
+"""Most Gauss-Newton steps of the first fit."""
+
+LEAST_MOTION = 1e-3
+"""Least range of the positions of a joint [rad or m]: a joint that does not move has no dynamics."""
+
+OF_TYPES = (ARMATURE, VISCOUS, COULOMB, KP, KD)
+"""Parameters that motors of one type may share; offsets belong to single joints, and delays to the bus."""
+
+
+@dataclass(frozen=True)
+class KnownDrives:
+    """Known values of the drives of n joints.
+
+    Attributes:
+        kp: gains of positions [N m/rad or N/m], shape (n,); NaN where not known.
+        kd: gains of velocities [N m s/rad or N s/m], shape (n,); NaN where not known.
+        limit: limits of the effort [N m or N], shape (n,); NaN where not known.
+    """
+
+    kp: Array
+    kd: Array
+    limit: Array
+
+    @classmethod
+    def from_gains(
+        cls,
+        joints: Sequence[str],
+        kp: Mapping[str, float],
+        kd: Mapping[str, float],
+        limit: Mapping[str, float] | None = None,
+    ) -> KnownDrives:
+        """Values by joint name; joints that are not named have none that is known.
+
+        Raises:
+            UsageError: a joint that the robot does not have, or a value that is negative or not a number.
+        """
+        columns = []
+        for name, given in (("kp", kp), ("kd", kd), ("limit", limit or {})):
+            for joint, value in given.items():
+                if joint not in joints:
+                    raise UsageError(f"{name}: {joint} is not a joint of the robot; {suggest_known(joint, joints)}")
+                if not 0.0 <= value < np.inf or (name != "kd" and value == 0.0):
+                    raise UsageError(f"{name} of {joint} must be a positive number, not {value:g}")
+            columns.append(np.array([given.get(joint, np.nan) for joint in joints]))
+        return cls(*columns)
+
+
+@dataclass(frozen=True)
+class Shared:
+    """Test of whether joints have one value of a parameter.
+
+    Attributes:
+        kind: the parameter, one of `KINDS`.
+        joints: names of the joints.
+        agreed: whether the data agree with one value.
+        gain: decrease of the weighted square errors, by single values, of parts that they were not fitted to.
+        deviation: standard error of the gain.
+    """
+
+    kind: str
+    joints: tuple[str, ...]
+    agreed: bool
+    gain: float
+    deviation: float
+
+
+@dataclass(frozen=True)
+class ActuatorEstimate:
+    """Identified actuators of a robot with n joints.
+
+    Attributes:
+        actuators: the actuators.
+        layout: parameters that were estimated.
+        low, high: 95 % intervals by kind and joint, shape (8, n); known values have none (NaN).
+        between: standard deviation of the values of single recordings, shape (8, n); NaN with fewer than three.
+        correlation: correlation of the p parameters under white noise of the positions, shape (p, p).
+        errors: RMS of the position errors of the joints in the simulation of the recordings [rad or m], shape (n,).
+        limited: share of the time in which each joint is at its effort limit, shape (n,).
+        largest: largest commanded effort of each joint in the simulation [N m or N], shape (n,).
+        shared: tests of shared values.
+        recordings: number of recordings.
+    """
+
+    actuators: ActuatorModel
+    layout: ParameterLayout
+    low: Array = field(repr=False)
+    high: Array = field(repr=False)
+    between: Array = field(repr=False)
+    correlation: Array = field(repr=False)
+    errors: Array
+    limited: Array
+    largest: Array
+    shared: tuple[Shared, ...]
+    recordings: int
+
+    @property
+    def estimated(self) -> Mask:
+        """Values that were estimated, shape (8, n)."""
+        return np.asarray(self.layout.index >= 0)
+
+
+def identify(
+    model: RobotModel,
+    motions: Sequence[CommandedMotion],
+    drives: KnownDrives,
+    types: Sequence[Sequence[str]] = (),
+    progress: Callable[[str], None] = lambda text: None,
+) -> ActuatorEstimate:
+    """Identify actuators.
+
+    The links are those of the model. kd and viscous friction have the same effect: where kd is not known, it is
+    estimated with the viscous friction in it.
+
+    Args:
+        model: robot model.
+        motions: motions of all its joints; those with the same source are of one recording.
+        drives: known values of the drives.
+        types: groups of joints whose motors are of one type; their values are shared where the data agree.
+        progress: receives what is being done.
+
+    Raises:
+        InputError: a joint that does not move, or a simulation that diverges.
+    """
+    joints = model.joint_names
+    _refuse_rest(motions, joints)
+    limbs = split_into_limbs(model)
+    stretches = divide(limbs, motions, joints)
+    known = _make_known(joints, drives)
+    layout = _make_layout(drives)
+    progress("finding a start by least squares on the commanded effort")
+    start = find_start(stretches, known, layout)
+    layout = layout.without(LIMIT, np.isinf(start.limit))
+    progress(f"fitting {layout.count} parameters to {len(stretches)} simulations")
+    one_delay = layout.share(DELAY, range(len(joints)))
+    short = divide(limbs, motions, joints, SHORT_WINDOW_S)
+    start = fit_actuators(short, start, one_delay, BLOCK_S, max_steps=SHORT_STEPS).actuators
+    initial = [
+        InitialState.from_simulation(one.limb, start.select(one.limb.joint_names), one.motion) for one in stretches
+    ]
+    fit = fit_actuators(stretches, start, one_delay, BLOCK_S, initial)
+    fit = _drop_limits(stretches, fit)
+    fit, shared = _test_delay(stretches, fit, layout.without(LIMIT, np.isinf(fit.actuators.limit)))
+    for numbers in _find_types(types, joints):
+        fit, tests = _test_type(stretches, fit, numbers)
+        shared += tests
+    return _conclude(stretches, fit, tuple(shared))
+
+
+def _refuse_rest(motions: Sequence[CommandedMotion], joints: Sequence[str]) -> None:
+    """Refuse joints that do not move.
+
+    Raises:
+        InputError: such a joint.
+    """
+    ranges = np.max([np.ptp(motion.q, axis=0) for motion in motions], axis=0)
+    still = [name for name, width in zip(joints, ranges, strict=True) if not width > LEAST_MOTION]
+    if still:
+        sources = ", ".join(dict.fromkeys(motion.source for motion in motions))
+        raise InputError(
+            f"{sources}: {', '.join(still)} moves by less than {LEAST_MOTION:g} rad or m: record a motion of it, or "
+            "fix it (`joints: {NAME: {held: POSITION}}` in the configuration)"
+        )
+
+
+def _make_known(joints: Sequence[str], drives: KnownDrives) -> ActuatorModel:
+    values = np.zeros((len(KINDS), len(joints)))
+    values[KP], values[KD] = np.nan_to_num(drives.kp), np.nan_to_num(drives.kd)
+    values[LIMIT] = np.where(np.isnan(drives.limit), NEVER_REACHED, drives.limit)
+    return ActuatorModel.from_values(joints, values)
+
+
+def _make_layout(drives: KnownDrives) -> ParameterLayout:
+    estimated = np.zeros((len(KINDS), len(drives.kp)), dtype=bool)
+    estimated[[ARMATURE, COULOMB, OFFSET, DELAY]] = True
+    estimated[KP], estimated[KD] = np.isnan(drives.kp), np.isnan(drives.kd)
+    estimated[VISCOUS] = ~estimated[KD]
+    estimated[LIMIT] = np.isnan(drives.limit)
+    return ParameterLayout.from_mask(estimated)
+
+
+def _test_delay(
+    stretches: Sequence[LimbMotion], fit: ActuatorFit, layout: ParameterLayout
+) -> tuple[ActuatorFit, list[Shared]]:
+    """Give each joint a delay of its own where that predicts better."""
+    joints = fit.actuators.joint_names
+    if len(joints) < 2:
+        return fit, []
+    equations = fit_actuators(stretches, fit.actuators, layout, BLOCK_S, fit.initial, max_steps=0).equations
+    found = compare_layouts(equations, fit.actuators.values, layout, fit.layout)
+    test = Shared("delay", joints, not found.wider_is_better, found.gain, found.deviation)
+    if test.agreed:
+        return fit, [test]
+    return fit_actuators(stretches, fit.actuators, layout, BLOCK_S, fit.initial), [test]
+
+
+def _test_type(
+    stretches: Sequence[LimbMotion], fit: ActuatorFit, numbers: Sequence[int]
+) -> tuple[ActuatorFit, list[Shared]]:
+    """Share the values of motors of one type where single values do not predict better."""
+    tests, layout = [], fit.layout
+    names = tuple(fit.actuators.joint_names[number] for number in numbers)
+    for kind in OF_TYPES:
+        if len(np.unique(fit.layout.index[kind, list(numbers)])) < 2:
+            continue
+        narrow = fit.layout.share(kind, numbers)
+        found = compare_layouts(fit.equations, fit.actuators.values, fit.layout, narrow)
+        tests.append(Shared(KINDS[kind], names, not found.wider_is_better, found.gain, found.deviation))
+        if tests[-1].agreed:
+            layout = layout.share(kind, numbers)
+    if layout.count == fit.layout.count:
+        return fit, tests
+    values = layout.write(fit.actuators.values, layout.read(fit.actuators.values))
+    start = ActuatorModel.from_values(fit.actuators.joint_names, values)
+    return fit_actuators(stretches, start, layout, BLOCK_S, fit.initial), tests
+
+
+def _find_types(types: Sequence[Sequence[str]], joints: Sequence[str]) -> Iterator[list[int]]:
+    """Numbers of the joints of each type.
+
+    Raises:
+        UsageError: a joint that the robot does not have, or one with two types.
+    """
+    named: dict[str, int] = {}
+    for group, names in enumerate(types):
+        for name in names:
+            if name not in joints:
+                raise UsageError(f"types: {name} is not a joint of the robot; {suggest_known(name, joints)}")
+            if named.setdefault(name, group) != group:
+                raise UsageError(f"types: {name} has two types; name it once")
+        yield [joints.index(name) for name in names]
+
+
+def _drop_limits(stretches: Sequence[LimbMotion], fit: ActuatorFit) -> ActuatorFit:
+    """Keep the limits that the data determine.
+
+    The 95 % interval of such a limit ends below the largest commanded effort, and the errors are larger without it: the
+    linear start may have proposed one where the errors have a local minimum.
+    """
+    for j in np.flatnonzero(fit.layout.index[LIMIT] >= 0).tolist():
+        half_width = EstimateSpread.from_equations(fit.equations).half_width[fit.layout.index[LIMIT, j]]
+        values = fit.actuators.values
+        ends = values[LIMIT, j] + half_width
+        values[LIMIT, j] = NEVER_REACHED
+        start = ActuatorModel.from_values(fit.actuators.joint_names, values)
+        layout = fit.layout.without(LIMIT, np.arange(values.shape[1]) == j)
+        try:
+            without = fit_actuators(stretches, start, layout, BLOCK_S, fit.initial)
+        except InputError:  # the drive that is not limited diverges
+            continue
+        determined = ends < fit.equations.largest[:, j].max()
+        if not determined or np.log(without.errors / fit.errors).sum() <= 0.0:
+            fit = without
+    return fit
+
+
+def _conclude(stretches: Sequence[LimbMotion], fit: ActuatorFit, shared: tuple[Shared, ...]) -> ActuatorEstimate:
+    """Intervals by physics: those of values that are not negative end at zero, and hold the estimate."""
+    spread, layout = EstimateSpread.from_equations(fit.equations), fit.layout
+    now, bounded = fit.parameters, layout.bounded
+    # without bounds: where a value is at its bound, the gradient says how far below the data want it
+    unbounded = now + _newton(fit)
+    low, high = np.minimum(now, unbounded) - spread.half_width, np.maximum(now, unbounded) + spread.half_width
+    low = np.where(bounded, np.maximum(low, 0.0), low)
+    high = np.where(bounded & (now == 0.0), np.maximum(unbounded + spread.half_width, 0.0), high)
+    none = np.full(fit.actuators.values.shape, np.nan)
+    inverse = np.column_stack([solve_scaled(fit.equations.matrix, unit) for unit in np.eye(layout.count)])
+    deviations = np.sqrt(np.maximum(np.diag(inverse), np.finfo(float).tiny))
+    return ActuatorEstimate(
+        fit.actuators,
+        layout,
+        layout.write(none, low),
+        layout.write(none, high),
+        layout.write(none, spread.between),
+        inverse / deviations / deviations[:, None],
+        fit.errors,
+        fit.equations.limited,
+        fit.equations.largest.max(axis=0),
+        shared,
+        len({stretch.recording for stretch in stretches}),
+    )
+
+
+def _newton(fit: ActuatorFit) -> Array:
+    """Gauss-Newton step without bounds, of values at their bound alone, shape (p,)."""
+    at_bound = fit.layout.bounded & (fit.parameters == 0.0)
+    matrix, gradient = fit.equations.matrix, fit.equations.gradient
+    step = np.zeros(len(gradient))
+    if at_bound.any():
+        step = solve_scaled(matrix, gradient)
+    return np.where(at_bound, step, 0.0)

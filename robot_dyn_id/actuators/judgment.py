@@ -1,0 +1,212 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Findings about identified actuators: what the data do not determine, and whether simulations can use the rest."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from robot_dyn_id.actuators.identification import ActuatorEstimate, KnownDrives
+from robot_dyn_id.actuators.spread import LEAST_RECORDINGS
+from robot_dyn_id.actuators.validation import RolloutErrors
+from robot_dyn_id.findings import Definition, Finding, Section
+from robot_dyn_id.kernels.actuators import ARMATURE, COULOMB, DELAY, KD, KINDS, KP, LIMIT, OFFSET, VISCOUS
+from robot_dyn_id.uses import LIMITED
+
+USE = "forward_simulation"
+"""The use of actuators: simulation under position commands."""
+
+BAD_SHARE = 0.3
+"""Error of simulations, as a share of the tracking error, above which they are not usable; that of torques."""
+
+CONFOUNDED = 0.95
+"""Correlation of two parameters above which their single values say little."""
+
+ACTUATOR_SIMULATION_BAD = Definition(
+    "actuator_simulation_bad",
+    Section.ACTUATORS,
+    "error",
+    "Simulations of held-out recordings under their position commands miss the measured positions by more than 30 % of "
+    "the tracking error, or by more than drives and links alone, without armature, friction, offset and delay.",
+    "check gains, joint names and masses of the robot, and that the base is fixed as in the description",
+)
+
+ACTUATOR_JOINT_ERROR = Definition(
+    "actuator_joint_error",
+    Section.ACTUATORS,
+    "warning",
+    "Simulations of a joint under position commands miss the measured positions by more than 30 % of its tracking "
+    "error.",
+    "check the gains and the effort limit of the joint, and that nothing touches it",
+    lowers={USE: LIMITED},
+)
+
+ACTUATOR_NOT_VALIDATED = Definition(
+    "actuator_not_validated",
+    Section.ACTUATORS,
+    "warning",
+    "The actuators were not simulated on recordings that they were not identified from.",
+    "give another recording to validate on",
+    lowers={USE: LIMITED},
+)
+
+ACTUATOR_POORLY_DETERMINED = Definition(
+    "actuator_poorly_determined",
+    Section.ACTUATORS,
+    "info",
+    "The 95 % interval of a value reaches zero or is wider than the value: the motion determines it poorly.",
+    "record a motion that depends on it",
+)
+
+ACTUATOR_CONFOUNDED = Definition(
+    "actuator_confounded",
+    Section.ACTUATORS,
+    "info",
+    "Two values have nearly the same effect on the recorded motion: their combination is known better than each.",
+    "record a motion that separates them",
+)
+
+ACTUATOR_LIMIT_UNKNOWN = Definition(
+    "actuator_limit_unknown",
+    Section.ACTUATORS,
+    "info",
+    "No command exceeds the effort limit of a joint, or the errors are as small without a limit: it is not known.",
+    "give the limit, or record steps of the reference that exceed it",
+)
+
+ACTUATOR_SCALE_OF_LINKS = Definition(
+    "actuator_scale_of_links",
+    Section.ACTUATORS,
+    "info",
+    "The gains of a drive are not known: torques, and with them armature and friction, are known as ratios to the gain "
+    "or to the masses of the robot description, which give the scale.",
+    "give the gains of the drive",
+)
+
+ACTUATOR_DAMPING_IN_GAIN = Definition(
+    "actuator_damping_in_gain",
+    Section.ACTUATORS,
+    "info",
+    "A gain of velocities that is not known has the same effect as viscous friction: the value of the gain is their "
+    "sum, and viscous friction is 0.",
+    "give the gain",
+)
+
+ACTUATOR_ONE_TEMPERATURE = Definition(
+    "actuator_one_temperature",
+    Section.ACTUATORS,
+    "info",
+    "Fewer than three recordings: the intervals do not contain what changes from one recording to the next, such as "
+    "friction with temperature.",
+    "give three or more recordings, from cold to warm",
+)
+
+ACTUATOR_TYPES_DIFFER = Definition(
+    "actuator_types_differ",
+    Section.ACTUATORS,
+    "info",
+    "Values that were to be shared by several joints predict held-out parts of the data worse than single ones: they "
+    "are not shared.",
+)
+
+REMEDIES = {
+    ARMATURE: "faster reversals, at a higher frequency",
+    VISCOUS: "a range of speeds",
+    COULOMB: "slow motion in both directions",
+    OFFSET: "slow motion in both directions",
+    DELAY: "fast changes of the reference, such as steps",
+    KP: "poses with weight, or steps",
+    KD: "a range of speeds",
+}
+"""Motion that determines each kind of parameter."""
+
+
+def judge(estimate: ActuatorEstimate, drives: KnownDrives, held_out: RolloutErrors | None) -> tuple[Finding, ...]:
+    """Findings about identified actuators.
+
+    Args:
+        estimate: the actuators.
+        drives: known values of the drives.
+        held_out: errors on other recordings; None without any.
+    """
+    return (
+        *_judge_simulation(estimate, held_out),
+        *_report_poor(estimate),
+        *_report_confounded(estimate),
+        *_report_unknown(estimate, drives),
+        *_report_sharing(estimate),
+    )
+
+
+def _judge_simulation(estimate: ActuatorEstimate, held_out: RolloutErrors | None) -> Iterator[Finding]:
+    if held_out is None:
+        yield ACTUATOR_NOT_VALIDATED.found("no recording was held out")
+        return
+    names = estimate.actuators.joint_names
+    error, rigid = held_out.rms(np.inf), float(np.sqrt(np.mean(held_out.rigid**2)))
+    if held_out.share > BAD_SHARE or error > rigid:
+        yield ACTUATOR_SIMULATION_BAD.found(
+            f"simulations miss the held-out positions by {error:.3g} rad or m, {held_out.share:.0%} of the tracking "
+            f"error; drives and links alone by {rigid:.3g}"
+        )
+    bad = [name for name, share in zip(names, held_out.shares, strict=True) if share > BAD_SHARE]
+    shares = ", ".join(f"{name} {held_out.shares[names.index(name)]:.0%}" for name in bad)
+    if bad:
+        yield ACTUATOR_JOINT_ERROR.found(f"error of simulations as a share of the tracking error: {shares}", bad)
+
+
+def _report_poor(estimate: ActuatorEstimate) -> Iterator[Finding]:
+    names, values = estimate.actuators.joint_names, estimate.actuators.values
+    for kind, remedy in REMEDIES.items():
+        width = estimate.high[kind] - estimate.low[kind]
+        poor = estimate.estimated[kind] & (width > 2.0 * np.abs(values[kind]))
+        if kind == OFFSET:  # zero is as good a value as any
+            continue
+        if poor.any():
+            joints = [name for name, flag in zip(names, poor, strict=True) if flag]
+            message = f"{KINDS[kind]} of {', '.join(joints)}: its 95 % interval is wider than twice the value"
+            yield ACTUATOR_POORLY_DETERMINED.found(message, joints, action=f"record {remedy}")
+
+
+def _report_confounded(estimate: ActuatorEstimate) -> Iterator[Finding]:
+    layout, names = estimate.layout, estimate.actuators.joint_names
+    owners = [
+        (int(kind), [names[j] for j in np.flatnonzero(layout.index[kind] == number)])
+        for number, kind in enumerate(layout.kinds)
+    ]
+    upper = np.triu(np.abs(estimate.correlation), 1)
+    for one, other in zip(*np.nonzero(upper > CONFOUNDED), strict=True):
+        (kind, joints), (second, others) = owners[one], owners[other]
+        shared = [name for name in joints if name in others]
+        if shared and kind != second:
+            message = (
+                f"{KINDS[kind]} and {KINDS[second]} of {', '.join(shared)} are hardly separated: their correlation is "
+                f"{estimate.correlation[one, other]:.2f}"
+            )
+            yield ACTUATOR_CONFOUNDED.found(message, shared, action=f"record {REMEDIES.get(second, REMEDIES[kind])}")
+
+
+def _report_unknown(estimate: ActuatorEstimate, drives: KnownDrives) -> Iterator[Finding]:
+    names = estimate.actuators.joint_names
+    missing = np.isnan(drives.limit) & ~estimate.estimated[LIMIT]
+    if missing.any():
+        joints = [name for name, flag in zip(names, missing, strict=True) if flag]
+        largest = ", ".join(f"{name} {estimate.largest[names.index(name)]:.3g}" for name in joints)
+        yield ACTUATOR_LIMIT_UNKNOWN.found(f"no effort limit is reached; largest commanded effort: {largest}", joints)
+    scaled = [name for name, gain in zip(names, drives.kp, strict=True) if np.isnan(gain)]
+    if scaled:
+        message = f"the scale of torques of {', '.join(scaled)} is that of the masses of the robot description"
+        yield ACTUATOR_SCALE_OF_LINKS.found(message, scaled)
+    damped = [name for name, gain in zip(names, drives.kd, strict=True) if np.isnan(gain)]
+    if damped:
+        yield ACTUATOR_DAMPING_IN_GAIN.found(f"kd of {', '.join(damped)} contains the viscous friction", damped)
+    if estimate.recordings < LEAST_RECORDINGS:
+        yield ACTUATOR_ONE_TEMPERATURE.found(f"{estimate.recordings} recordings")
+
+
+def _report_sharing(estimate: ActuatorEstimate) -> Iterator[Finding]:
+    for test in estimate.shared:
+        if not test.agreed:
+            message = f"{test.kind} of {', '.join(test.joints)} differs between the joints and is not shared"
+            yield ACTUATOR_TYPES_DIFFER.found(message, test.joints)

@@ -1,0 +1,187 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Simulation of robots under position commands, with derivatives by the parameters of their actuators.
+
+Joints that share no moving body do not act on each other while the base is fixed: a robot is simulated limb by limb.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from robot_dyn_id.actuators.model import ActuatorModel
+from robot_dyn_id.actuators.motion import CommandedMotion
+from robot_dyn_id.arrays import Array, Integers
+from robot_dyn_id.dynamics.dynamics import Dynamics
+from robot_dyn_id.errors import InputError
+from robot_dyn_id.kernels.actuators import HeldCommands, Steps, differentiate, roll_out
+from robot_dyn_id.kernels.dynamics import BodyTree, dynamics_tiles
+from robot_dyn_id.model.robot import RobotModel
+
+LONGEST_STEP_S = 1.25e-3
+"""Longest step of simulations [s]."""
+
+DIFFERENCE = 1e-4
+"""Step of the central differences of the inverse dynamics of rigid links [rad or m, and per s]; their error is its
+square, 1e-8."""
+
+
+@dataclass(frozen=True)
+class Limb:
+    """Rigid links of joints that act on each other, as the kernels take them.
+
+    Attributes:
+        joint_names: names of the n joints.
+        tree: tree of the bodies.
+        parameters: their standard parameters, shape (b, 10, 1).
+    """
+
+    joint_names: tuple[str, ...]
+    tree: BodyTree
+    parameters: Array
+
+    def simulate(
+        self, actuators: ActuatorModel, motion: CommandedMotion, q: Array | None = None, v: Array | None = None
+    ) -> tuple[Array, Rollout]:
+        """Simulate the motion under the commands of a recorded one.
+
+        Args:
+            actuators: actuators of the joints.
+            motion: commands.
+            q: initial positions, shape (n,); None: those measured.
+            v: initial velocities, shape (n,); None: at rest.
+
+        Returns:
+            Positions at the samples, shape (N, n), and the simulation.
+
+        Raises:
+            InputError: the simulation has diverged.
+        """
+        n, commands = len(self.joint_names), motion.commands
+        count = max(1, int(np.ceil(motion.period / LONGEST_STEP_S - 1e-9)))
+        steps = _allocate_steps(count * (len(motion.t) - 1), n)
+        positions = np.empty((len(motion.t), n))
+        q = np.ascontiguousarray(motion.q[0] if q is None else q)
+        v = np.zeros(n) if v is None else np.ascontiguousarray(v)
+        if not roll_out(self.tree, self.parameters, actuators.kernel, commands, count, q, v, positions, steps):
+            raise InputError(
+                f"{motion.source}: the simulation of {', '.join(self.joint_names)} under the commanded positions has "
+                "diverged: check that gains and robot are those of the recording"
+            )
+        return positions, Rollout(self, actuators, commands, count, steps)
+
+    def inverse_dynamics(self, q: Array, v: Array, a: Array) -> Array:
+        """Torques of the links for S states, arrays of shape (n, S)."""
+        torque, none = np.empty_like(q), np.empty((0, q.shape[1]))
+        slots = np.empty(0, dtype=np.int64)
+        dynamics_tiles(self.tree, self.parameters, q, v, a, slots, none, none, torque, none, none, np.empty(0))
+        return torque
+
+
+def _allocate_steps(count: int, n: int) -> Steps:
+    shapes = dict.fromkeys(Steps._fields, (count, n)) | {"mass": (count, n * (n + 1) // 2)}
+    return Steps(*(np.empty(shapes[name]) for name in Steps._fields))
+
+
+@dataclass(frozen=True)
+class Rollout:
+    """A simulation.
+
+    Attributes:
+        limb: links.
+        actuators: actuators.
+        commands: commands.
+        count: number of steps from one sample to the next.
+        steps: the steps.
+    """
+
+    limb: Limb
+    actuators: ActuatorModel
+    commands: HeldCommands
+    count: int
+    steps: Steps
+
+    def differentiate(self, columns: Integers) -> Array:
+        """Derivatives of the positions, shape (N, n, p + 2 n).
+
+        Args:
+            columns: numbers of p parameters, n kind + joint, see `kernels.actuators.KINDS`.
+
+        Returns:
+            Derivatives by these parameters, by the initial positions and by the initial velocities.
+        """
+        n, steps = len(self.limb.joint_names), self.steps
+        lengths = np.repeat(np.diff(self.commands.t) / self.count, self.count)[:, None]
+        q, v, a = (
+            np.ascontiguousarray(values.T) for values in (steps.middle, steps.speed, (steps.end - steps.v) / lengths)
+        )
+        by_q, by_v = np.empty((len(lengths), n, n)), np.empty((len(lengths), n, n))
+        for j in range(n):
+            for values, slopes in ((q, by_q), (v, by_v)):
+                kept = values[j].copy()
+                values[j] = kept + DIFFERENCE
+                above = self.limb.inverse_dynamics(q, v, a)
+                values[j] = kept - DIFFERENCE
+                slopes[:, :, j] = (above - self.limb.inverse_dynamics(q, v, a)).T / (2.0 * DIFFERENCE)
+                values[j] = kept
+        slopes = np.empty((len(self.commands.t), n, len(columns) + 2 * n))
+        differentiate(self.actuators.kernel, self.commands, self.count, steps, by_q, by_v, columns, slopes)
+        return slopes
+
+    @property
+    def efforts(self) -> Array:
+        """Efforts that the drives command in each step, were they not limited [N m or N], shape (S, n)."""
+        steps = self.steps
+        speed = 0.5 * (steps.v + steps.end)
+        lengths = np.repeat(np.diff(self.commands.t) / self.count, self.count)[:, None]
+        return self.actuators.kp * (steps.mean - steps.q - 0.5 * lengths * speed) - self.actuators.kd * speed
+
+    @property
+    def limited(self) -> Array:
+        """Share of the steps in which each joint's effort is at its limit, shape (n,)."""
+        return np.asarray(np.mean(self.steps.limited != 0.0, axis=0))
+
+
+def split_into_limbs(model: RobotModel) -> tuple[Limb, ...]:
+    """Divide a robot with a fixed base into limbs: joints that share a moving body are in the same one."""
+    first = [body for body in range(len(model.body_names)) if model.parent[body] < 0]
+    root = np.empty(len(model.body_names), dtype=int)
+    for body in range(len(root)):
+        root[body] = body if body in first else root[model.parent[body]]
+    groups: list[set[str]] = []
+    for body in first:
+        joints = {model.joint_names[leader] for leader in model.leader[root == body]}
+        shared = [group for group in groups if group & joints]  # by a mimic joint
+        groups = [group for group in groups if group not in shared] + [joints.union(*shared)]
+    return tuple(_make_limb(model, [name for name in model.joint_names if name in group]) for group in groups)
+
+
+def _make_limb(model: RobotModel, joints: Sequence[str]) -> Limb:
+    if len(joints) < len(model.joint_names):
+        model = RobotModel.from_urdf(model.urdf, joints, model.held, tuple(model.gravity))
+    dynamics = Dynamics.from_model(model)
+    return Limb(tuple(model.joint_names), dynamics.body_tree, dynamics.body_parameters)
+
+
+def simulate_commands(model: RobotModel, actuators: ActuatorModel, motion: CommandedMotion) -> Array:
+    """Positions of a robot under the commands of a motion, which it starts at rest where the motion starts.
+
+    Args:
+        model: robot model with a fixed base.
+        actuators: actuators of its joints.
+        motion: commands; of the positions only the first ones are used.
+
+    Returns:
+        Positions at the samples [rad or m], shape (N, n).
+
+    Raises:
+        InputError: the simulation has diverged.
+    """
+    positions = np.empty_like(motion.q)
+    for limb in split_into_limbs(model):
+        columns = [motion.joint_names.index(name) for name in limb.joint_names]
+        own = actuators.select(limb.joint_names)
+        positions[:, columns], _ = limb.simulate(own, motion.joints(limb.joint_names))
+    return positions

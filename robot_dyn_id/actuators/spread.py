@@ -1,0 +1,153 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Uncertainty of parameters, and tests of shared ones, from leaving out parts of the data.
+
+The errors that remain are mostly those of the model: correlated over seconds, and different in every part of a motion.
+All that is assumed is that long parts of the data are independent of each other. Each is left out in turn, by the
+Gauss-Newton equations of the result: the jackknife gives the covariance (CR3 of MacKinnon, Nielsen and Webb, 2023), and
+the errors of the part that is left out compare two layouts of the parameters. A few long parts with quantiles of
+Student's t are robust to correlation within them (Ibragimov and Mueller, 2010).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.stats import t as student
+
+from robot_dyn_id.actuators.fit import NormalEquations, ParameterLayout
+from robot_dyn_id.arrays import Array, Integers
+
+PARTS = 6
+"""Number of parts of each recording that are left out in turn."""
+
+LEAST_RECORDINGS = 3
+"""Least number of recordings from whose differences a variance is computed."""
+
+CONFIDENCE = 0.95
+
+LEAST_LEFT = 1e-9
+"""Share of the information about a parameter below which what is left of it is rounding."""
+
+RIDGE = 1e-12
+"""Addition to the unit diagonal of normal matrices: what the rest of the data does not determine becomes very
+uncertain instead of infinite."""
+
+
+@dataclass(frozen=True)
+class EstimateSpread:
+    """Uncertainty of p parameters.
+
+    Attributes:
+        covariance: covariance, shape (p, p).
+        half_width: half the width of the 95 % intervals, shape (p,); infinite where one part of the data alone
+            determines a parameter.
+        between: standard deviation of the values of single recordings, shape (p,); NaN with too few of them.
+    """
+
+    covariance: Array
+    half_width: Array
+    between: Array
+
+    @classmethod
+    def from_equations(cls, equations: NormalEquations) -> EstimateSpread:
+        """Spread between parts of time and, where there are enough of them, between recordings; the larger counts."""
+        covariance, half_width = _jackknife(*sum_parts(equations, number_parts(equations.recordings)))
+        count = len(np.unique(equations.recordings))
+        if count < LEAST_RECORDINGS:
+            return cls(covariance, half_width, np.full(len(half_width), np.nan))
+        by_recording, wider = _jackknife(*sum_parts(equations, equations.recordings))
+        scale = np.sqrt(np.maximum(np.diag(by_recording) / np.maximum(np.diag(covariance), np.finfo(float).tiny), 1.0))
+        single = np.array(
+            [solve_scaled(*pair) for pair in zip(*sum_parts(equations, equations.recordings), strict=True)]
+        )
+        between = single.std(axis=0, ddof=1)
+        return cls(covariance * scale * scale[:, None], np.maximum(half_width, wider), between)
+
+
+def number_parts(recordings: Integers) -> Integers:
+    """Number of the part that each block belongs to: `PARTS` consecutive ones of each recording."""
+    numbers = np.empty(len(recordings), dtype=np.int64)
+    for recording in np.unique(recordings):
+        places = np.flatnonzero(recordings == recording)
+        numbers[places] = recording * PARTS + np.arange(len(places)) * PARTS // len(places)
+    return numbers
+
+
+def sum_parts(equations: NormalEquations, numbers: Integers) -> tuple[Array, Array]:
+    """Normal matrices (parts, p, p) and gradients (parts, p) of blocks with the same number."""
+    kinds = np.unique(numbers)
+    return (
+        np.array([equations.matrices[numbers == kind].sum(axis=0) for kind in kinds]),
+        np.array([equations.scores[numbers == kind].sum(axis=0) for kind in kinds]),
+    )
+
+
+def solve_scaled(matrix: Array, vector: Array) -> Array:
+    """Solution of normal equations, scaled to a unit diagonal with `RIDGE`, shape (p,)."""
+    scale = 1.0 / np.sqrt(np.maximum(np.diag(matrix), np.finfo(float).tiny))
+    unit = matrix * scale * scale[:, None] + RIDGE * np.eye(len(scale))
+    return np.asarray(scale * np.linalg.solve(unit, scale * vector))
+
+
+def _jackknife(matrices: Array, scores: Array) -> tuple[Array, Array]:
+    """Covariance, and half width of 95 % intervals, from parts that are left out in turn.
+
+    A parameter that a single part determines alone has an infinite interval.
+    """
+    total, gradient, count = matrices.sum(axis=0), scores.sum(axis=0), len(matrices)
+    pairs = zip(matrices, scores, strict=True)
+    changes = np.array([solve_scaled(total - matrix, gradient - score) for matrix, score in pairs])
+    apart = changes - changes.mean(axis=0)
+    covariance = (count - 1) / count * apart.T @ apart
+    half_width = float(student.ppf(0.5 + 0.5 * CONFIDENCE, count - 1)) * np.sqrt(np.diag(covariance))
+    left = np.diag(total) - np.max([np.diag(matrix) for matrix in matrices], axis=0)
+    return covariance, np.where(left > LEAST_LEFT * np.diag(total), half_width, np.inf)
+
+
+@dataclass(frozen=True)
+class LayoutComparison:
+    """Errors of two layouts in parts of the data that they were not fitted to.
+
+    Attributes:
+        gain: decrease of the weighted square errors by the wider layout, mean of the parts.
+        deviation: standard error of the gain.
+        parts: number of parts.
+    """
+
+    gain: float
+    deviation: float
+    parts: int
+
+    @property
+    def wider_is_better(self) -> bool:
+        """Whether the wider layout predicts better, with 95 % confidence."""
+        return self.gain > float(student.ppf(CONFIDENCE, self.parts - 1)) * self.deviation
+
+
+def compare_layouts(
+    equations: NormalEquations, values: Array, wide: ParameterLayout, narrow: ParameterLayout
+) -> LayoutComparison:
+    """Compare two layouts by the equations of the wider one.
+
+    Args:
+        equations: equations at `values` in the wider layout.
+        values: values of the actuators, shape (8, n).
+        wide: parameters of the equations.
+        narrow: the same with some of them shared.
+    """
+    now = wide.read(values)
+    merge = np.zeros((wide.count, narrow.count))
+    known = wide.index >= 0
+    merge[wide.index[known], narrow.index[known]] = 1.0
+    matrices, scores = sum_parts(equations, number_parts(equations.recordings))
+    total, gradient = matrices.sum(axis=0), scores.sum(axis=0)
+    gains = []
+    for matrix, score in zip(matrices, scores, strict=True):
+        left, rest = total - matrix, gradient - score
+        free = solve_scaled(left, rest)
+        shared = merge @ solve_scaled(merge.T @ left @ merge, merge.T @ (rest + left @ now)) - now
+        costs = [step @ matrix @ step - 2.0 * score @ step for step in (free, shared)]
+        gains.append(costs[1] - costs[0])
+    count = len(gains)
+    return LayoutComparison(float(np.mean(gains)), float(np.std(gains, ddof=1) / np.sqrt(count)), count)

@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Simulation of actuators under position commands against recordings that they were not identified from."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from robot_dyn_id.actuators.fit import InitialState, divide
+from robot_dyn_id.actuators.model import ActuatorModel
+from robot_dyn_id.actuators.motion import CommandedMotion
+from robot_dyn_id.actuators.rollout import Limb, split_into_limbs
+from robot_dyn_id.actuators.start import EffortRows
+from robot_dyn_id.arrays import Array
+from robot_dyn_id.model.robot import RobotModel
+
+HORIZONS_S = (1.0, 5.0, np.inf)
+"""Lengths of the simulations [s]; inf: the whole motion."""
+
+
+@dataclass(frozen=True)
+class RolloutErrors:
+    """Errors of simulations of n joints under recorded position commands.
+
+    Attributes:
+        horizons: RMS of the position errors by the length of the simulations [rad or m], shape (n,) each; the initial
+            state of each is estimated from its first quarter of a second.
+        tracking: RMS of the distance of the measured from the commanded positions [rad or m], shape (n,).
+        rigid: RMS of the errors of the whole motion with the drives and links alone, without armature, friction, offset
+            and delay [rad or m], shape (n,).
+        efforts: RMS of the error of the effort that the model computes from the measured motion, as a share of the RMS
+            of the commanded effort, shape (n,).
+        all_efforts: the same of all joints together.
+    """
+
+    horizons: dict[float, Array]
+    tracking: Array
+    rigid: Array
+    efforts: Array
+    all_efforts: float
+
+    @property
+    def shares(self) -> Array:
+        """Errors of the whole motion as a share of the tracking error, shape (n,)."""
+        return np.asarray(self.horizons[np.inf] / np.maximum(self.tracking, np.finfo(float).tiny))
+
+    def rms(self, horizon: float) -> float:
+        """RMS of the position errors over all joints [rad or m]."""
+        return float(np.sqrt(np.mean(self.horizons[horizon] ** 2)))
+
+    @property
+    def share(self) -> float:
+        """Errors of the whole motion of all joints as a share of their tracking error."""
+        return float(np.linalg.norm(self.horizons[np.inf]) / np.linalg.norm(self.tracking))
+
+
+def validate(model: RobotModel, actuators: ActuatorModel, motions: Sequence[CommandedMotion]) -> RolloutErrors:
+    """Simulate motions under their position commands.
+
+    Args:
+        model: robot model.
+        actuators: actuators of its joints.
+        motions: motions of its joints.
+
+    Raises:
+        InputError: a simulation diverges.
+    """
+    limbs = split_into_limbs(model)
+    whole = _mean([_simulate(limbs, actuators, motion) for motion in motions])
+    horizons = {
+        horizon: whole
+        if np.isinf(horizon)
+        else _mean([_simulate(limbs, actuators, part) for motion in motions for part in motion.windows(horizon)])
+        for horizon in HORIZONS_S
+    }
+    values = actuators.values
+    values[:5] = 0.0
+    rigid = ActuatorModel.from_values(actuators.joint_names, values)
+    tracking = _mean([(motion.q - motion.reference) ** 2 for motion in motions])
+    missed, commanded = _compare_efforts(model, actuators, motions)
+    return RolloutErrors(
+        horizons,
+        tracking,
+        _mean([_simulate(limbs, rigid, motion) for motion in motions]),
+        np.sqrt(missed / np.maximum(commanded, np.finfo(float).tiny)),
+        float(np.sqrt(missed.sum() / max(commanded.sum(), np.finfo(float).tiny))),
+    )
+
+
+def _simulate(limbs: Sequence[Limb], actuators: ActuatorModel, motion: CommandedMotion) -> Array:
+    """Square errors of the positions, shape (N, n)."""
+    errors = np.empty_like(motion.q)
+    for limb in limbs:
+        columns = [motion.joint_names.index(name) for name in limb.joint_names]
+        part = motion.joints(limb.joint_names)
+        own = actuators.select(limb.joint_names)
+        initial = InitialState.from_simulation(limb, own, part)
+        positions, _ = limb.simulate(own, part, initial.q, initial.v)
+        errors[:, columns] = (part.q - positions) ** 2
+    return errors
+
+
+def _mean(squares: Sequence[Array]) -> Array:
+    return np.asarray(np.sqrt(np.concatenate(squares).mean(axis=0)))
+
+
+def _compare_efforts(
+    model: RobotModel, actuators: ActuatorModel, motions: Sequence[CommandedMotion]
+) -> tuple[Array, Array]:
+    """Squares of the effort that the model misses, and of that which is commanded, sums over time, shape (n,) each."""
+    missed, commanded = np.zeros((2, len(actuators.joint_names)))
+    for stretch in divide(split_into_limbs(model), motions, actuators.joint_names):
+        own = actuators.select(stretch.limb.joint_names)
+        given, taken = EffortRows.from_motion(stretch, stretch.motion, own.delay).effort(own)
+        missed[stretch.joints] += np.sum((given - taken) ** 2, axis=1)
+        commanded[stretch.joints] += np.sum(given**2, axis=1)
+    return missed, commanded

@@ -1,0 +1,129 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Identified actuators under position commands for simulators: MuJoCo and Isaac Lab."""
+
+from __future__ import annotations
+
+import xml.etree.ElementTree as ElementTree
+from collections.abc import Mapping
+
+import numpy as np
+
+from robot_dyn_id.actuators.model import ActuatorModel
+from robot_dyn_id.arrays import Array
+from robot_dyn_id.dynamics.consistency import find_violation
+from robot_dyn_id.errors import InputError
+from robot_dyn_id.export.mjcf import make_bodies
+from robot_dyn_id.export.urdf import format_numbers
+from robot_dyn_id.model.robot import RobotModel
+
+TIMESTEP_S = 0.001
+"""Time step of the MuJoCo model [s]; delays are kept in steps."""
+
+ISAAC_STEP_S = 0.005
+"""Physics step of Isaac Lab for which the delays are written [s]."""
+
+FRICTION_SOLVER = {"solreffriction": f"{2.0 * TIMESTEP_S:g} 1"}
+"""Stiffest friction that MuJoCo allows: that of its defaults creeps, by 3 mrad where friction is large."""
+
+MJCF_COMMENT = (
+    " control of each actuator: commanded position; offset and limits of the effort are in biasprm and forcerange; "
+    "delay needs a version of MuJoCo with actuator delays "
+)
+
+
+def make_position_mjcf(model: RobotModel, actuators: ActuatorModel) -> str:
+    """MJCF of a robot whose controls are commanded positions.
+
+    Each actuator has the force kp (control - q) - kv dq - offset; armature, viscous and Coulomb friction are attributes
+    of the joints. Delays are those of MuJoCo to half a time step. Shapes are not written.
+
+    Args:
+        model: robot model.
+        actuators: actuators of its joints.
+
+    Raises:
+        InputError: inertias that MuJoCo's compiler refuses.
+    """
+    bodies = model.inertial_parameters.reshape(-1, 10)
+    for name, body in zip(model.body_names, bodies, strict=True):
+        reason = find_violation(body)
+        if reason:
+            raise InputError(f"MuJoCo refuses inertias that no real robot has ({name}: {reason}): correct the robot")
+    terms = {
+        name: {"armature": armature, "damping": viscous, "frictionloss": coulomb, **FRICTION_SOLVER}
+        for name, armature, viscous, coulomb in zip(
+            actuators.joint_names,
+            actuators.armature.tolist(),
+            actuators.viscous.tolist(),
+            actuators.coulomb.tolist(),
+            strict=True,
+        )
+    }
+    root = make_bodies(model, bodies, terms)
+    option = root.find("option")
+    assert option is not None
+    option.set("timestep", format_numbers([TIMESTEP_S]))
+    option.set("integrator", "RK4")  # implicitfast lags by half a step, 2 mrad at 4 rad/s
+    root.insert(0, ElementTree.Comment(MJCF_COMMENT))
+    drives = ElementTree.SubElement(root, "actuator")
+    for name, (*_, offset, delay, kp, kd, limit) in zip(
+        actuators.joint_names, actuators.values.T.tolist(), strict=True
+    ):
+        drive = ElementTree.SubElement(drives, "general", name=name, joint=name, biastype="affine")
+        drive.set("gainprm", format_numbers([kp]))
+        drive.set("biasprm", format_numbers([-offset, -kp, -kd]))
+        if np.isfinite(limit):
+            drive.set("forcerange", format_numbers([-limit - offset, limit - offset]))
+        steps = round(delay / TIMESTEP_S)
+        if steps:
+            drive.set("delay", format_numbers([steps * TIMESTEP_S]))
+            drive.set("nsample", str(steps + 2))
+    ElementTree.indent(root)
+    return ElementTree.tostring(root, encoding="unicode") + "\n"
+
+
+def make_isaac_lab(actuators: ActuatorModel) -> str:
+    """Python source of an actuator configuration of Isaac Lab, with delays in physics steps.
+
+    Offsets have no place in it: `REFERENCE_OFFSETS` are to be added to commanded positions.
+
+    Args:
+        actuators: the actuators.
+    """
+    delays = np.round(actuators.delay / ISAAC_STEP_S).astype(int).tolist()
+    lines = [
+        '"""Identified actuators for Isaac Lab, written by robot_dyn_id; SI units."""',
+        "",
+        "from isaaclab.actuators import DelayedPDActuatorCfg",
+        "",
+        f"PHYSICS_STEP = {ISAAC_STEP_S}  # of the delays, which are numbers of steps",
+        "",
+        "REFERENCE_OFFSETS = " + _format_values(actuators.joint_names, -np.nan_to_num(actuators.bias)),
+        '"""Added to commanded positions [rad or m]: constant torques, by joint."""',
+        "",
+        "ACTUATORS = {",
+    ]
+    for steps in sorted(set(delays)):
+        names = [name for name, delay in zip(actuators.joint_names, delays, strict=True) if delay == steps]
+        own = actuators.select(names)
+        entries: Mapping[str, Array] = {
+            "stiffness": own.kp,
+            "damping": own.kd,
+            "armature": own.armature,
+            "friction": own.coulomb,
+            "dynamic_friction": own.coulomb,
+            "viscous_friction": own.viscous,
+        }
+        lines += [
+            f'    "delay_{steps}": DelayedPDActuatorCfg(',
+            f"        joint_names_expr={names!r},",
+            *(f"        {key}={_format_values(names, values)}," for key, values in entries.items()),
+        ]
+        if np.isfinite(own.limit).all():
+            lines.append(f"        effort_limit={_format_values(names, own.limit)},")
+        lines += [f"        min_delay={steps},", f"        max_delay={steps},", "    ),"]
+    return "\n".join([*lines, "}", ""])
+
+
+def _format_values(names: tuple[str, ...] | list[str], values: Array) -> str:
+    return "{" + ", ".join(f"{name!r}: {value!r}" for name, value in zip(names, values.tolist(), strict=True)) + "}"

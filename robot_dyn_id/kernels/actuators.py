@@ -1,0 +1,390 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Motion of a robot under position commands, and its derivatives by the parameters of the actuators.
+
+One step of length h from (q, v) to (q', v') solves
+
+    ID(q_m, v_m, a) + armature a + viscous u + F(v') + offset = effort,  a = (v' - v) / h,  u = (v + v') / 2
+
+with the effort kp (r - q - h u / 2) - kd u of the drive, or its limit. r is the mean, over the step, of the delayed
+reference, which is held from one sample to the next. The inverse dynamics ID of the links is taken in the middle of the
+step, q_m = q + h v / 2, with the extrapolated velocity v_m = (3 v - v_before) / 2. F is the Coulomb friction that the
+velocity at the end of the step leads to (see `kernels.stepping`). A joint that reverses within a step has the friction
+of its old direction up to that time: F is its mean then, s (1 - 2 w) for the new sign s after a share w of the step.
+All of this is of second order in h.
+
+The derivatives are those of these equations, step by step. Left out is only what other joints and the configuration
+change of the time of a reversal within its step.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from robot_dyn_id.arrays import Array
+from robot_dyn_id.kernels.compiled import compiled, compiled_part
+from robot_dyn_id.kernels.dynamics import dynamics_single
+from robot_dyn_id.kernels.stepping import dry_friction
+
+KINDS = ("armature", "viscous", "coulomb", "offset", "delay", "kp", "kd", "limit")
+"""Parameters of an actuator; column number n kind + joint is the derivative by one of them."""
+
+ARMATURE, VISCOUS, COULOMB, OFFSET, DELAY, KP, KD, LIMIT = range(8)
+
+BREAKDOWN = 1e6
+"""Speed at which a simulation has diverged [rad/s or m/s]."""
+
+STICK_TOLERANCE = 1e-9
+"""Friction below the Coulomb friction by more than this share of it holds the joint."""
+
+
+class Actuators(NamedTuple):
+    """Parameters of the actuators of n joints.
+
+    Attributes:
+        values: rows in the order of `KINDS`, shape (8, n); limits may be infinite.
+    """
+
+    values: Array
+
+
+class HeldCommands(NamedTuple):
+    """Commanded positions of N samples.
+
+    Attributes:
+        t: times [s], shape (N,), increasing.
+        reference: commanded positions [rad or m], shape (N, n), each held until the next.
+        total: their integral from the first sample to each, shape (N, n).
+    """
+
+    t: Array
+    reference: Array
+    total: Array
+
+
+class Steps(NamedTuple):
+    """Steps of a simulation, S in number, as its derivatives need them.
+
+    Attributes:
+        q, v, end: position and velocity at the start, velocity at the end, shape (S, n).
+        middle, speed: position and velocity of the inverse dynamics, shape (S, n).
+        mean, change: reference of the step, and what the reference changes from its start to its end, shape (S, n).
+        mass: packed lower triangle of the mass matrix of the links, shape (S, n (n + 1) / 2).
+        limited: -1 or 1 at a limit of the effort, else 0, shape (S, n).
+        sliding: -1 or 1, the direction, or 0 for a joint that sticks, shape (S, n).
+        reversal: share of the step after which the joint reverses; 0 where it does not, shape (S, n).
+        response: velocity per impulse of each joint, shape (S, n).
+    """
+
+    q: Array
+    v: Array
+    end: Array
+    middle: Array
+    speed: Array
+    mean: Array
+    change: Array
+    mass: Array
+    limited: Array
+    sliding: Array
+    reversal: Array
+    response: Array
+
+
+@compiled_part
+def _held(commands, j, at, place):  # type: ignore[no-untyped-def]
+    """Reference of a joint at a time, its integral, and the number of the sample; `place` is a number before it."""
+    t, last = commands.t, len(commands.t) - 1
+    while place < last and t[place + 1] <= at:
+        place += 1
+    reference = commands.reference[place, j]
+    return reference, commands.total[place, j] + reference * (at - t[place]), place
+
+
+@compiled
+def roll_out(tree, parameters, actuators, commands, count, q, v, positions, steps):  # type: ignore[no-untyped-def]
+    """Simulate the motion from the first sample to the last.
+
+    tree, parameters: those of `kernels.dynamics`, parameters of one robot, shape (b, 10, 1).
+    count: number of steps from one sample to the next.
+    q, v: initial positions and velocities, shape (n,); not changed.
+    positions: filled with the positions at the samples, shape (N, n).
+    steps: filled, see `Steps`.
+
+    Returns whether it did not diverge.
+    """
+    values, n, samples = actuators.values, len(q), len(commands.t)
+    middle, speed, rest, zero = np.empty((n, 1)), np.empty((n, 1)), np.zeros((n, 1)), np.zeros((n, 1))
+    torque, mass = np.empty((n, 1)), np.empty((n * (n + 1) // 2, 1))
+    none, excess = np.empty((0, 1)), np.empty(1)
+    slots, added = np.empty(0, dtype=np.int64), np.empty((0, 1))
+    q, v = q.copy(), v.copy()
+    before, free, dry = v.copy(), np.empty(n), np.zeros(n)
+    matrix, factor, inverse = np.empty((n, n)), np.zeros((n, n)), np.empty((n, n))
+    viscous, starts, laws = np.zeros((n, 2)), np.arange(n + 1), np.zeros((n, 6))
+    laws[:, 5] = np.inf
+    knee, slip, coulomb = np.full(n, np.inf), np.zeros(n), values[COULOMB].copy()
+    places = np.zeros(n, dtype=np.int64)
+    k = 0
+    for sample in range(samples):
+        for j in range(n):
+            positions[sample, j] = q[j]
+        if sample == samples - 1:
+            break
+        step = (commands.t[sample + 1] - commands.t[sample]) / count
+        for part in range(count):
+            start = commands.t[sample] + part * step
+            for j in range(n):
+                middle[j, 0] = q[j] + 0.5 * step * v[j]
+                speed[j, 0] = 1.5 * v[j] - 0.5 * before[j]
+            dynamics_single(*(tree, parameters, middle, speed, rest, slots, added, zero, torque, mass, none, excess))
+            for j in range(n):
+                at = start - values[DELAY, j]
+                first, until, places[j] = _held(commands, j, at, places[j])
+                last, beyond, _ = _held(commands, j, at + step, places[j])
+                mean = (beyond - until) / step
+                kp, kd = values[KP, j], values[KD, j]
+                expected = kp * (mean - middle[j, 0]) - kd * speed[j, 0]
+                limited = 1.0 if expected > values[LIMIT, j] else -1.0 if expected < -values[LIMIT, j] else 0.0
+                effort = kp * (mean - q[j] - 0.25 * step * v[j]) - 0.5 * kd * v[j]
+                if limited != 0.0:
+                    effort, kp, kd = limited * values[LIMIT, j], 0.0, 0.0
+                drag = values[VISCOUS, j]
+                for i in range(j):
+                    matrix[j, i] = matrix[i, j] = mass[j * (j + 1) // 2 + i, 0]
+                inertia = mass[j * (j + 1) // 2 + j, 0] + values[ARMATURE, j]
+                matrix[j, j] = inertia + 0.5 * step * (kd + drag) + 0.25 * step * step * kp
+                free[j] = step * (effort - torque[j, 0] - values[OFFSET, j] - 0.5 * drag * v[j])
+                steps.q[k, j], steps.v[k, j] = q[j], v[j]
+                steps.middle[k, j], steps.speed[k, j] = middle[j, 0], speed[j, 0]
+                steps.mean[k, j], steps.change[k, j], steps.limited[k, j] = mean, last - first, limited
+            for i in range(len(mass)):
+                steps.mass[k, i] = mass[i, 0]
+            for j in range(n):
+                for i in range(n):
+                    share = mass[max(i, j) * (max(i, j) + 1) // 2 + min(i, j), 0]
+                    free[j] += (share + (values[ARMATURE, j] if i == j else 0.0)) * v[i]
+            _invert(matrix, factor, inverse)
+            _multiply(inverse, free)
+            dry_friction(step, free, inverse, viscous, starts, laws, coulomb, knee, slip, dry)
+            for j in range(n):
+                end = free[j]
+                for i in range(n):
+                    end -= step * inverse[j, i] * dry[i]
+                sign = 1.0 if end >= 0.0 else -1.0
+                sticks = abs(dry[j]) < (1.0 - STICK_TOLERANCE) * coulomb[j]
+                steps.sliding[k, j] = 0.0 if sticks else sign
+                steps.end[k, j] = end
+                steps.response[k, j] = inverse[j, j]
+                steps.reversal[k, j] = 0.0
+                if not sticks and v[j] * end < 0.0:
+                    steps.reversal[k, j] = -v[j] / (end - v[j] + 2.0 * sign * coulomb[j] * step * inverse[j, j])
+            largest = 0.0
+            for j in range(n):
+                for i in range(n):
+                    later = 2.0 * steps.reversal[k, i] * steps.sliding[k, i] * coulomb[i]
+                    steps.end[k, j] += step * inverse[j, i] * later
+                if steps.sliding[k, j] == 0.0:
+                    steps.end[k, j] = 0.0
+                largest = max(largest, abs(steps.end[k, j]))
+            if not largest < BREAKDOWN:
+                return False
+            for j in range(n):
+                before[j] = v[j]
+                turns, share = steps.reversal[k, j] > 0.0, steps.reversal[k, j]
+                first, last = (share, 1.0 - share) if turns else (1.0, 1.0)
+                q[j] += 0.5 * step * (first * v[j] + last * steps.end[k, j])
+                v[j] = steps.end[k, j]
+            k += 1
+    return True
+
+
+@compiled_part
+def _invert(matrix, factor, inverse):  # type: ignore[no-untyped-def]
+    """Inverse of a symmetric positive definite matrix by its Cholesky factor."""
+    n = len(matrix)
+    _factorize(matrix, factor)
+    for column in range(n):
+        for i in range(n):
+            total = 1.0 if i == column else 0.0
+            for k in range(i):
+                total -= factor[i, k] * inverse[k, column]
+            inverse[i, column] = total / factor[i, i]
+        for back in range(n):
+            i = n - 1 - back
+            total = inverse[i, column]
+            for k in range(i + 1, n):
+                total -= factor[k, i] * inverse[k, column]
+            inverse[i, column] = total / factor[i, i]
+
+
+@compiled_part
+def _factorize(matrix, factor):  # type: ignore[no-untyped-def]
+    """Lower Cholesky factor."""
+    for i in range(len(matrix)):
+        for j in range(i + 1):
+            total = matrix[i, j]
+            for k in range(j):
+                total -= factor[i, k] * factor[j, k]
+            factor[i, j] = math.sqrt(total) if i == j else total / factor[j, j]
+
+
+@compiled_part
+def _multiply(matrix, vector):  # type: ignore[no-untyped-def]
+    """Replace a vector by its product with a matrix."""
+    old = vector.copy()
+    for i in range(len(vector)):
+        total = 0.0
+        for j in range(len(vector)):
+            total += matrix[i, j] * old[j]
+        vector[i] = total
+
+
+@compiled
+def differentiate(actuators, commands, count, steps, by_q, by_v, columns, slopes):  # type: ignore[no-untyped-def]
+    """Derivatives of the simulated positions.
+
+    actuators, commands, count, steps: those of `roll_out`, which has filled `steps`.
+    by_q, by_v: derivatives of ID at (middle, speed, a) by positions and velocities, shape (S, n, n); rows are torques.
+    columns: numbers of the p parameters, n kind + joint.
+    slopes: filled with the derivatives of the positions by the parameters, then by the initial positions, then by the
+        initial velocities, shape (N, n, p + 2 n).
+    """
+    values, samples = actuators.values, len(commands.t)
+    n, p = steps.q.shape[1], len(columns)
+    width = p + 2 * n
+    q, v, before = np.zeros((n, width)), np.zeros((n, width)), np.zeros((n, width))
+    right, next_v, speed = np.empty((n, width)), np.empty((n, width)), np.empty((n, width))
+    middle = np.empty((n, width))
+    matrix, factor = np.empty((n, n)), np.zeros((n, n))
+    turning, along = np.zeros((n, width)), np.zeros(n)
+    for j in range(n):
+        q[j, p + j] = 1.0
+        v[j, p + n + j] = before[j, p + n + j] = 1.0
+    k = 0
+    for sample in range(samples):
+        for j in range(n):
+            for c in range(width):
+                slopes[sample, j, c] = q[j, c]
+        if sample == samples - 1:
+            break
+        step = (commands.t[sample + 1] - commands.t[sample]) / count
+        for _ in range(count):
+            for j in range(n):
+                for c in range(width):
+                    middle[j, c] = q[j, c] + 0.5 * step * v[j, c]
+                    speed[j, c] = 1.5 * v[j, c] - 0.5 * before[j, c]
+            for j in range(n):
+                free = steps.limited[k, j] == 0.0
+                kp, kd = (values[KP, j], values[KD, j]) if free else (0.0, 0.0)
+                drag = kd + values[VISCOUS, j]
+                for i in range(j + 1):
+                    matrix[j, i] = matrix[i, j] = steps.mass[k, j * (j + 1) // 2 + i]
+                matrix[j, j] += values[ARMATURE, j] + 0.5 * step * drag + 0.25 * step * step * kp
+                for c in range(width):
+                    value = values[ARMATURE, j] * v[j, c] - 0.5 * step * drag * v[j, c]
+                    right[j, c] = value - step * kp * (q[j, c] + 0.25 * step * v[j, c])
+                for i in range(n):
+                    share = steps.mass[k, max(i, j) * (max(i, j) + 1) // 2 + min(i, j)]
+                    slope_q, slope_v = step * by_q[k, j, i], step * by_v[k, j, i]
+                    for c in range(width):
+                        right[j, c] += share * v[i, c] - slope_q * middle[i, c] - slope_v * speed[i, c]
+            for c in range(p):
+                kind, j = columns[c] // n, columns[c] % n
+                right[j, c] += step * _push(kind, j, k, step, values, steps)
+            for j in range(n):
+                along[j] = 0.0
+                if steps.reversal[k, j] > 0.0:
+                    along[j] = _turn(j, k, step, values, steps, columns, v, turning)
+                    friction = 2.0 * step * steps.sliding[k, j] * values[COULOMB, j]
+                    matrix[j, j] -= friction * along[j]
+                    for c in range(width):
+                        right[j, c] += friction * turning[j, c]
+            for j in range(n):
+                if steps.sliding[k, j] == 0.0:
+                    for i in range(n):
+                        matrix[i, j] = matrix[j, i] = 0.0
+                    matrix[j, j] = 1.0
+                    for c in range(width):
+                        right[j, c] = 0.0
+            _factorize(matrix, factor)
+            for i in range(n):
+                for c in range(width):
+                    next_v[i, c] = right[i, c]
+                for j in range(i):
+                    for c in range(width):
+                        next_v[i, c] -= factor[i, j] * next_v[j, c]
+                for c in range(width):
+                    next_v[i, c] /= factor[i, i]
+            for back in range(n):
+                i = n - 1 - back
+                for j in range(i + 1, n):
+                    for c in range(width):
+                        next_v[i, c] -= factor[j, i] * next_v[j, c]
+                for c in range(width):
+                    next_v[i, c] /= factor[i, i]
+            for j in range(n):
+                turns, share = steps.reversal[k, j] > 0.0, steps.reversal[k, j]
+                first, last = (share, 1.0 - share) if turns else (1.0, 1.0)
+                moved = steps.v[k, j] - steps.end[k, j] if turns else 0.0
+                for c in range(width):
+                    before[j, c] = v[j, c]
+                    q[j, c] += 0.5 * step * (first * v[j, c] + last * next_v[j, c])
+                    if turns:
+                        q[j, c] += 0.5 * step * moved * (along[j] * next_v[j, c] + turning[j, c])
+                    v[j, c] = next_v[j, c]
+            k += 1
+
+
+@compiled_part
+def _turn(j, k, step, values, steps, columns, v, turning):  # type: ignore[no-untyped-def]
+    """Derivative of the time of a reversal, as a share of the step.
+
+    Fills a row of `turning` with its derivative at a given velocity at the end, and returns that by this velocity, from
+    w (v' - v) + 2 s h R F w (1 - w) = -v.
+    """
+    n, share, sign = steps.q.shape[1], steps.reversal[k, j], steps.sliding[k, j]
+    response, friction, free = steps.response[k, j], values[COULOMB, j], steps.limited[k, j] == 0.0
+    slope = steps.end[k, j] - steps.v[k, j] + 2.0 * sign * friction * step * response * (1.0 - 2.0 * share)
+    for c in range(turning.shape[1]):
+        turning[j, c] = -(1.0 - share) * v[j, c] / slope
+    for c in range(len(columns)):
+        kind = columns[c] // n
+        if columns[c] % n != j:
+            continue
+        change = 0.0
+        if kind == COULOMB:
+            change = response
+        elif kind == ARMATURE:
+            change = -friction * response * response
+        elif kind == VISCOUS or (kind == KD and free):
+            change = -0.5 * step * friction * response * response
+        elif kind == KP and free:
+            change = -0.25 * step * step * friction * response * response
+        turning[j, c] -= 2.0 * sign * step * share * (1.0 - share) * change / slope
+    return -share / slope
+
+
+@compiled_part
+def _push(kind, j, k, step, values, steps):  # type: ignore[no-untyped-def]
+    """Derivative of the torque that drives a joint in one step by one of its own parameters."""
+    mean_speed = 0.5 * (steps.v[k, j] + steps.end[k, j])
+    free = steps.limited[k, j] == 0.0
+    if kind == ARMATURE:
+        return -(steps.end[k, j] - steps.v[k, j]) / step
+    if kind == VISCOUS:
+        return -mean_speed
+    if kind == COULOMB:
+        return -steps.sliding[k, j] * (1.0 - 2.0 * steps.reversal[k, j])
+    if kind == OFFSET:
+        return -1.0
+    if kind == LIMIT:
+        return steps.limited[k, j]
+    if not free:
+        return 0.0
+    if kind == DELAY:
+        return -values[KP, j] * steps.change[k, j] / step
+    if kind == KP:
+        return steps.mean[k, j] - steps.q[k, j] - 0.5 * step * mean_speed
+    return -mean_speed

@@ -1,0 +1,395 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Identification of actuators from recordings under position commands, as the front door and the command do it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from robot_dyn_id.actuators.identification import ActuatorEstimate, KnownDrives, identify
+from robot_dyn_id.actuators.judgment import USE, judge
+from robot_dyn_id.actuators.model import ActuatorModel
+from robot_dyn_id.actuators.motion import CommandedMotion, read_motions
+from robot_dyn_id.actuators.validation import RolloutErrors, validate
+from robot_dyn_id.arrays import Array
+from robot_dyn_id.data.recording import Recording
+from robot_dyn_id.dynamics.dynamics import Dynamics
+from robot_dyn_id.errors import UsageError, suggest_known
+from robot_dyn_id.export.actuators import make_isaac_lab, make_position_mjcf
+from robot_dyn_id.files.actuators import summarize_actuators, write_actuators
+from robot_dyn_id.findings import Finding, summarize_findings
+from robot_dyn_id.identification.validation.verdict import Verdict
+from robot_dyn_id.kernels.actuators import KINDS
+from robot_dyn_id.model.robot import RobotModel
+from robot_dyn_id.progress import Progress, Stage, ignore_progress
+from robot_dyn_id.report.folder import make_output_folder
+from robot_dyn_id.text.files import write_atomically
+from robot_dyn_id.uses import ANSWERS
+from robot_dyn_id.version import __version__
+from robot_dyn_id.workflow.joints import match_joints, report_fixed, report_recordings, report_unrecorded
+
+FILE = "actuators.yaml"
+
+MJCF_FILE = "actuators.xml"
+
+ISAAC_LAB_FILE = "isaac_lab.txt"
+
+UNITS = {
+    "armature": "kg m^2",
+    "viscous": "N m s/rad",
+    "coulomb": "N m",
+    "offset": "N m",
+    "delay": "s",
+    "kp": "N m/rad",
+    "kd": "N m s/rad",
+    "limit": "N m",
+}
+"""Units of the values of revolute joints."""
+
+Gains = Mapping[str, float] | float | None
+"""Values by joint name; see `DriveSettings`."""
+
+
+@dataclass(frozen=True)
+class DriveSettings:
+    """Known values of drives that follow position commands.
+
+    Example:
+        ```python
+        drives = rdi.DriveSettings(kp={"shoulder": 60.0, "elbow": 50.0, "wrist": 20.0}, kd=2.0)
+        ```
+
+    Values are given by joint name, or by a part of the names of several joints; one number is that of all joints.
+
+    Attributes:
+        kp: gains of positions [N m/rad or N/m]; None: those of the recordings, or estimated.
+        kd: gains of velocities [N m s/rad or N s/m]; None: those of the recordings, or estimated.
+        limit: effort limits [N m or N]; None: estimated where the recordings determine them.
+        types: parts of joint names; the joints whose names contain one have motors of one type, and share their values
+            where the data agree.
+    """
+
+    kp: Gains = None
+    kd: Gains = None
+    limit: Gains = None
+    types: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class ActuatorResult:
+    """Identified actuators of a robot.
+
+    Attributes:
+        model: the robot.
+        estimate: actuators with their intervals.
+        held_out: errors of simulations of other recordings; None without any.
+        bandwidth: frequency at which each joint follows its reference with -3 dB [Hz], shape (n,).
+        findings: findings about recordings and actuators.
+        sources: recordings that the actuators were identified from.
+        validated: recordings that were simulated.
+    """
+
+    model: RobotModel
+    estimate: ActuatorEstimate
+    held_out: RolloutErrors | None
+    bandwidth: Array
+    findings: tuple[Finding, ...]
+    sources: tuple[str, ...]
+    validated: tuple[str, ...]
+
+    @property
+    def actuators(self) -> ActuatorModel:
+        """The actuators."""
+        return self.estimate.actuators
+
+    @property
+    def verdict(self) -> Verdict:
+        """The verdict that the findings lead to."""
+        return Verdict.from_findings(self.findings)
+
+    @property
+    def fit_for_simulation(self) -> str:
+        """Whether simulations under position commands can use the actuators: `yes`, `limited` or `no`."""
+        answers = [one.definition.lowered(USE, one.severity) for one in self.findings]
+        return max(answers, key=ANSWERS.index, default=ANSWERS[0])
+
+    def save(self, folder: str | Path) -> dict[str, Any]:
+        """Write `actuators.yaml`, a MuJoCo model and a configuration of Isaac Lab.
+
+        Args:
+            folder: folder that is made if it is not there.
+
+        Returns:
+            The summary, with `file`, `mjcf_file` and `isaac_lab_file`.
+
+        Raises:
+            InputError: a file cannot be written, or MuJoCo refuses the inertias of the robot.
+        """
+        folder = make_output_folder(folder)
+        summary = self.summarize()
+        written = {key: value for key, value in summary.items() if key not in ("joints", "robot_name")}
+        write_actuators(folder / FILE, self.model, self.estimate, **written)
+        write_atomically(folder / MJCF_FILE, make_position_mjcf(self.model, self.actuators))
+        write_atomically(folder / ISAAC_LAB_FILE, make_isaac_lab(self.actuators))
+        files = {"file": FILE, "mjcf_file": MJCF_FILE, "isaac_lab_file": ISAAC_LAB_FILE}
+        return {**summary, **{key: str(folder / name) for key, name in files.items()}}
+
+    def summarize(self) -> dict[str, Any]:
+        """Result as keys and values, in SI units."""
+        verdict = self.verdict
+        joints = summarize_actuators(self.estimate)
+        for number, joint in enumerate(joints):
+            joint["bias"] = _finite(self.actuators.bias[number])
+            joint["bandwidth_hz"] = _finite(self.bandwidth[number])
+            joint["rms_error"] = float(self.estimate.errors[number])
+            joint["share_at_limit"] = float(self.estimate.limited[number])
+        content: dict[str, Any] = {
+            "robot_name": self.model.name,
+            "verdict": verdict.word,
+            "reasons": list(verdict.reasons),
+            "fit_for": {"simulation_under_position_commands": self.fit_for_simulation},
+            "joints": joints,
+            "shared": [
+                {"parameter": test.kind, "joints": list(test.joints), "shared": test.agreed}
+                for test in self.estimate.shared
+            ],
+            "recordings": list(self.sources),
+            "software_version": __version__,
+            **summarize_findings(self.findings),
+        }
+        if self.held_out is not None:
+            content["held_out"] = _summarize_errors(self.held_out, self.model.joint_names, self.validated)
+        return content
+
+    def __str__(self) -> str:
+        """Tables of values and of held-out errors, and the verdict."""
+        return "\n".join([*_format_values(self), *_format_errors(self), *_format_verdict(self)])
+
+
+def _finite(value: float) -> float | None:
+    return float(value) if np.isfinite(value) else None
+
+
+def _summarize_errors(errors: RolloutErrors, joints: Sequence[str], sources: Sequence[str]) -> dict[str, Any]:
+    return {
+        "recordings": list(sources),
+        "rms_error": {_name_horizon(horizon): errors.rms(horizon) for horizon in errors.horizons},
+        "share_of_tracking_error": errors.share,
+        "effort_nrmse": errors.all_efforts,
+        "joints": [
+            {
+                "name": name,
+                "rms_error": {_name_horizon(key): float(value[number]) for key, value in errors.horizons.items()},
+                "tracking_error": float(errors.tracking[number]),
+                "links_and_drives_alone": float(errors.rigid[number]),
+                "effort_nrmse": float(errors.efforts[number]),
+            }
+            for number, name in enumerate(joints)
+        ],
+    }
+
+
+def _name_horizon(horizon: float) -> str:
+    return "whole" if np.isinf(horizon) else f"{horizon:g} s"
+
+
+def _format_values(result: ActuatorResult) -> list[str]:
+    """A line per joint: each value with half the width of its 95 % interval."""
+    estimate = result.estimate
+    kinds = [kind for kind in range(len(KINDS)) if np.isfinite(estimate.actuators.values[kind]).any()]
+    width = max(len(name) for name in (*result.model.joint_names, "joint"))
+    lines = ["  ".join([f"{'joint':<{width}}", *(f"{KINDS[kind]:>17}" for kind in kinds)])]
+    lines.append("  ".join([" " * width, *(f"{UNITS[KINDS[kind]]:>17}" for kind in kinds)]))
+    for number, name in enumerate(result.model.joint_names):
+        cells = []
+        for kind in kinds:
+            value = estimate.actuators.values[kind, number]
+            half = 0.5 * (estimate.high[kind, number] - estimate.low[kind, number])
+            text = "unknown" if not np.isfinite(value) else f"{value:.4g}"
+            cells.append(f"{text} +- {half:.2g}" if estimate.estimated[kind, number] else text)
+        lines.append("  ".join([f"{name:<{width}}", *(f"{cell:>17}" for cell in cells)]))
+    lines.append("+-: half of the 95 % interval; values without it were given")
+    return lines
+
+
+def _format_errors(result: ActuatorResult) -> list[str]:
+    if result.held_out is None:
+        return []
+    errors, horizons = result.held_out, list(result.held_out.horizons)
+    scale = 1e3
+    width = max(len(name) for name in (*result.model.joint_names, "all joints"))
+    head = [f"{'held out [mrad or mm]':<{max(width, 21)}}", *(f"{_name_horizon(one):>9}" for one in horizons)]
+    lines = ["", "  ".join([*head, f"{'tracking':>9}", f"{'effort':>7}"])]
+    for number, name in enumerate(result.model.joint_names):
+        cells = [f"{scale * errors.horizons[one][number]:>9.2f}" for one in horizons]
+        cells += [f"{scale * errors.tracking[number]:>9.1f}", f"{errors.efforts[number]:>7.1%}"]
+        lines.append("  ".join([f"{name:<{max(width, 21)}}", *cells]))
+    cells = [f"{scale * errors.rms(one):>9.2f}" for one in horizons]
+    tracking = scale * float(np.sqrt(np.mean(errors.tracking**2)))
+    lines.append(
+        "  ".join([f"{'all joints':<{max(width, 21)}}", *cells, f"{tracking:>9.1f}", f"{errors.all_efforts:>7.1%}"])
+    )
+    return lines
+
+
+def _format_verdict(result: ActuatorResult) -> list[str]:
+    verdict = result.verdict
+    return [
+        "",
+        f"fit for simulation under position commands: {result.fit_for_simulation}",
+        f"verdict: {verdict.word}",
+        *(f"  {reason}" for reason in verdict.reasons),
+    ]
+
+
+def identify_actuators(
+    robot: RobotModel,
+    recordings: Recording | Sequence[Recording],
+    held_out: Recording | Sequence[Recording] = (),
+    drives: DriveSettings | None = None,
+    progress: Progress = ignore_progress,
+) -> ActuatorResult:
+    """Identify armature, friction, delay, offset and unknown gains of drives that follow position commands.
+
+    No torque has to be measured: the recordings hold commanded positions (`reference`) and measured ones. The links are
+    those of the robot description. Gains that are neither given nor in the recordings are estimated.
+
+    Example:
+        ```python
+        result = rdi.identify_actuators(
+            robot, rdi.open_recording("commanded.npz"), held_out=rdi.open_recording("commanded_other.npz")
+        )
+        print(result)
+        result.save("run")
+        ```
+
+    Args:
+        robot: the robot; its joints that the recordings contain are identified, the others are fixed.
+        recordings: recordings to identify from; from three on, intervals contain the differences between them.
+        held_out: recordings to validate on.
+        drives: what is known about the drives; None: what the recordings contain.
+        progress: callback that receives every stage of the work.
+
+    Raises:
+        InputError: recordings without commanded positions, a joint that does not move, or gains that make the
+            simulation diverge.
+        UsageError: contradictory gains, or names that the robot does not have.
+    """
+    training, others = _as_list(recordings), _as_list(held_out)
+    both = {one.source for one in training} & {one.source for one in others}
+    if both:
+        raise UsageError(f"{min(both)}: cannot be identified from and validated on at the same time")
+    model = match_joints(robot, [*training, *others], robot.held)
+    joints = model.joint_names
+    settings = drives or DriveSettings()
+    known = KnownDrives.from_gains(
+        joints,
+        find_gains("kp", settings.kp, [*training, *others], joints),
+        find_gains("kd", settings.kd, [*training, *others], joints),
+        expand_names("limit", settings.limit, joints),
+    )
+    groups = [_expand_part("types", part, joints) for part in settings.types]
+    motions = [motion for one in training for motion in read_motions(one, joints)]
+    validation = [motion for one in others for motion in read_motions(one, joints)]
+    estimate = identify(model, motions, known, groups, lambda text: progress(Stage(text)))
+    errors = None
+    if validation:
+        progress(Stage("simulating held-out recordings"))
+        errors = validate(model, estimate.actuators, validation)
+    return ActuatorResult(
+        model,
+        estimate,
+        errors,
+        compute_bandwidth(model, estimate.actuators, motions),
+        (
+            *report_recordings([*training, *others], joints),
+            *report_fixed(model, [*training, *others]),
+            *report_unrecorded(model, robot.held),
+            *judge(estimate, known, errors),
+        ),
+        tuple(one.source for one in training),
+        tuple(one.source for one in others),
+    )
+
+
+def _as_list(recordings: Recording | Sequence[Recording]) -> list[Recording]:
+    return list(recordings) if isinstance(recordings, Sequence) else [recordings]
+
+
+def _expand_part(option: str, part: str, joints: Sequence[str]) -> list[str]:
+    """Joints whose name is, or contains, a text.
+
+    Raises:
+        UsageError: there is none.
+    """
+    names = [name for name in joints if name == part] or [name for name in joints if part in name]
+    if not names:
+        raise UsageError(f"{option}: no joint is called {part} or contains it; {suggest_known(part, joints)}")
+    return names
+
+
+def expand_names(option: str, values: Gains, joints: Sequence[str]) -> dict[str, float]:
+    """Values by joint name.
+
+    Args:
+        option: name of the values, for messages.
+        values: see `Gains`.
+        joints: names of the joints.
+
+    Raises:
+        UsageError: a name that fits no joint, or two that fit the same.
+    """
+    if values is None:
+        return {}
+    if not isinstance(values, Mapping):
+        return dict.fromkeys(joints, float(values))
+    found: dict[str, float] = {}
+    for part, value in values.items():
+        for name in _expand_part(option, part, joints):
+            if name in found and part != name:
+                raise UsageError(f"{option}: {part} and another name fit {name}; give longer names")
+            found[name] = float(value)
+    return found
+
+
+def find_gains(key: str, given: Gains, recordings: Sequence[Recording], joints: Sequence[str]) -> dict[str, float]:
+    """Gains that are given, else those of the recordings, by joint.
+
+    Args:
+        key: `kp` or `kd`.
+        given: gains that are given.
+        recordings: the recordings; those of files may hold gains.
+        joints: names of the joints.
+
+    Raises:
+        UsageError: recordings with different gains, or see `expand_names`.
+    """
+    if given is not None:
+        return expand_names(key, given, joints)
+    found: dict[str, float] = {}
+    for recording in recordings:
+        for name, value in getattr(recording, "gains", {}).get(key, {}).items():
+            if name in joints and found.setdefault(name, value) != value:
+                raise UsageError(
+                    f"{recording.source}: {key} of {name} is {value:g}, and {found[name]:g} in another recording; "
+                    "identify from recordings with the same gains"
+                )
+    return found
+
+
+def compute_bandwidth(model: RobotModel, actuators: ActuatorModel, motions: Sequence[CommandedMotion]) -> Array:
+    """Frequency at which each joint follows its reference with -3 dB [Hz], shape (n,).
+
+    The other joints are at rest, in the mean configuration of the motions; friction is viscous only.
+    """
+    mean = np.mean(np.concatenate([motion.q for motion in motions]), axis=0)
+    inertia = np.diag(np.asarray(Dynamics.from_model(model).mass_matrix(mean))) + actuators.armature
+    damping, kp = actuators.kd + actuators.viscous, actuators.kp
+    # (kp - I w^2)^2 + (d w)^2 = 2 kp^2
+    half = kp / inertia - 0.5 * (damping / inertia) ** 2
+    square = half + np.sqrt(half**2 + (kp / inertia) ** 2)
+    return np.asarray(np.sqrt(square) / (2.0 * np.pi))

@@ -1,0 +1,167 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Identification of actuators: known truths within the reported intervals, shared values, limits, wrong inputs."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from support.commanded import MODEL, TRUTH, record
+
+from robot_dyn_id.actuators.fit import ParameterLayout
+from robot_dyn_id.actuators.identification import KnownDrives, identify
+from robot_dyn_id.actuators.judgment import judge
+from robot_dyn_id.actuators.model import ActuatorModel
+from robot_dyn_id.actuators.motion import CommandedMotion, read_motions
+from robot_dyn_id.actuators.validation import validate
+from robot_dyn_id.data.chunk import Chunk
+from robot_dyn_id.data.recording import ArrayRecording
+from robot_dyn_id.errors import InputError, UsageError
+from robot_dyn_id.kernels.actuators import ARMATURE, COULOMB, DELAY, KINDS, LIMIT
+
+KNOWN = KnownDrives(TRUTH.kp, TRUTH.kd, np.full(3, np.inf))
+
+
+def found(truth=TRUTH, drives=KNOWN, seeds=(0,), types=(), **options):
+    motions = [record(truth=truth, seed=seed, duration=6.0, rate=50.0, **options) for seed in seeds]
+    return identify(MODEL, motions, drives, types)
+
+
+@pytest.mark.slow
+def test_intervals_cover_the_truth_and_simulations_predict_other_motions():
+    estimate = found(noise=2e-3)
+    truth = TRUTH.values[estimate.estimated]
+    low, high = estimate.low[estimate.estimated], estimate.high[estimate.estimated]
+    assert np.mean((low <= truth) & (truth <= high)) >= 0.8  # 95 % of 15 values, less three deviations
+    assert np.all(high[: len(high)] > low)
+    errors = validate(MODEL, estimate.actuators, [record(seed=7, duration=6.0, rate=50.0, noise=0.0)])
+    assert errors.rms(np.inf) < 2e-3
+    assert errors.share < 0.01
+
+
+@pytest.mark.slow
+def test_a_step_of_the_noise_widens_the_intervals():
+    narrow, wide = found(noise=1e-4), found(noise=1e-3)
+    widths = [(one.high - one.low)[one.estimated] for one in (narrow, wide)]
+    assert 5.0 < np.median(widths[1] / widths[0]) < 20.0
+
+
+@pytest.mark.slow
+def test_one_delay_is_kept_where_the_data_agree_and_several_are_found_where_they_do_not():
+    together = found()
+    assert [test.agreed for test in together.shared] == [True]
+    assert len(set(together.actuators.delay.tolist())) == 1
+    delays = np.array([0.004, 0.009, 0.014])
+    apart = found(replace(TRUTH, delay=delays))
+    assert [test.agreed for test in apart.shared] == [False]
+    np.testing.assert_allclose(apart.actuators.delay, delays, atol=3e-4)
+
+
+@pytest.mark.slow
+def test_values_of_a_motor_type_are_shared_only_where_the_data_agree():
+    values = TRUTH.values
+    values[[ARMATURE, COULOMB], 1] = values[[ARMATURE, COULOMB], 0]
+    estimate = found(ActuatorModel.from_values(TRUTH.joint_names, values), types=[("shoulder", "elbow")])
+    verdicts = {test.kind: test.agreed for test in estimate.shared if test.kind != "delay"}
+    assert verdicts == {"armature": True, "viscous": False, "coulomb": True}
+    assert estimate.actuators.armature[0] == estimate.actuators.armature[1]
+    assert estimate.actuators.armature[0] == pytest.approx(0.12, rel=0.01)
+    assert estimate.actuators.viscous[:2] == pytest.approx([0.4, 0.3], rel=0.02)
+
+
+@pytest.mark.slow
+def test_an_effort_limit_is_found_where_it_is_reached_and_unknown_elsewhere():
+    truth = replace(TRUTH, limit=np.array([np.inf, 16.0, np.inf]))
+    unknown = replace(KNOWN, limit=np.full(3, np.nan))
+    estimate = found(truth, unknown)
+    assert estimate.limited[1] > 0.02
+    assert estimate.actuators.limit[1] == pytest.approx(16.0, rel=0.01)
+    assert np.isinf(estimate.actuators.limit[[0, 2]]).all()
+    codes = {finding.code: finding.joints for finding in judge(estimate, unknown, None)}
+    assert codes["actuator_limit_unknown"] == ("shoulder", "wrist")
+    assert estimate.low[LIMIT, 1] < 16.0 < estimate.high[LIMIT, 1]
+
+
+@pytest.mark.slow
+def test_values_stay_within_physics_and_their_intervals_reach_zero():
+    truth = replace(TRUTH, armature=np.array([0.12, 0.08, 0.0]), coulomb=np.array([0.6, 0.0, 0.2]))
+    estimate = found(truth, noise=1e-3)
+    assert estimate.actuators.armature[2] >= 0.0
+    assert estimate.actuators.coulomb[1] >= 0.0
+    assert estimate.low[ARMATURE, 2] == 0.0
+    assert estimate.high[COULOMB, 1] > 0.0
+
+
+@pytest.mark.slow
+def test_three_recordings_show_what_changes_between_them():
+    motions = [
+        record(truth=replace(TRUTH, coulomb=TRUTH.coulomb * factor), seed=seed, duration=6.0, rate=50.0)
+        for seed, factor in enumerate((0.9, 1.0, 1.1))
+    ]
+    estimate = identify(MODEL, motions, KNOWN)
+    assert np.isfinite(estimate.between[estimate.estimated]).all()
+    np.testing.assert_allclose(estimate.between[COULOMB], 0.1 * TRUTH.coulomb, rtol=0.6)
+    wide = estimate.high[COULOMB] - estimate.low[COULOMB]
+    assert np.all(wide > 0.1 * TRUTH.coulomb)
+    assert np.all(estimate.low[COULOMB] < TRUTH.coulomb)
+    assert np.all(estimate.high[COULOMB] > TRUTH.coulomb)
+
+
+def test_a_joint_at_rest_is_refused_by_name():
+    motion = record(duration=2.0)
+    still = motion.q.copy()
+    still[:, 1] = 0.3
+    with pytest.raises(InputError, match="elbow moves by less than"):
+        identify(MODEL, [replace(motion, q=still)], KNOWN)
+
+
+def test_gains_of_unknown_joints_and_negative_gains_are_refused():
+    with pytest.raises(UsageError, match=r"kp: elbo is not a joint of the robot; did you mean 'elbow'\?"):
+        KnownDrives.from_gains(MODEL.joint_names, {"elbo": 1.0}, {})
+    with pytest.raises(UsageError, match="kd of elbow must be a positive number, not -1"):
+        KnownDrives.from_gains(MODEL.joint_names, {}, {"elbow": -1.0})
+    with pytest.raises(UsageError, match="armature of wrist must be a number of 0 or more"):
+        replace(TRUTH, armature=np.array([0.1, 0.1, -0.1]))
+
+
+def test_a_layout_shares_values_and_reads_back_what_it_writes():
+    mask = np.zeros((len(KINDS), 3), dtype=bool)
+    mask[[ARMATURE, DELAY]] = True
+    layout = ParameterLayout.from_mask(mask).share(DELAY, range(3))
+    assert layout.count == 4
+    parameters = np.array([1.0, 2.0, 3.0, 4.0])
+    values = layout.write(np.zeros((len(KINDS), 3)), parameters)
+    np.testing.assert_array_equal(values[DELAY], [4.0, 4.0, 4.0])
+    np.testing.assert_array_equal(layout.read(values), parameters)
+    assert layout.kinds.tolist() == [ARMATURE] * 3 + [DELAY]
+
+
+def recording(t, q, reference):
+    return ArrayRecording("r.npz", MODEL.joint_names, Chunk(t=t, q=q, reference=reference))
+
+
+def test_motions_are_cut_at_gaps_and_skip_samples_without_values():
+    motion = record(duration=3.0)
+    q = motion.q.copy()
+    q[50] = np.nan
+    t = motion.t + np.where(np.arange(len(motion.t)) >= 100, 1.0, 0.0)
+    parts = read_motions(recording(t, q, motion.reference), MODEL.joint_names)
+    assert [len(part.t) for part in parts] == [99, len(t) - 100]
+    assert all(part.source == "r.npz" for part in parts)
+
+
+def test_windows_cover_the_motion_and_none_is_longer_than_the_limit():
+    motion = record(duration=5.0)
+    windows = list(motion.windows(1.5))
+    assert all(one.t[-1] - one.t[0] <= 1.5 + 1e-9 for one in windows)
+    assert [one.t[-1] for one in windows[:-1]] == [one.t[0] for one in windows[1:]]
+    assert (windows[0].t[0], windows[-1].t[-1]) == (motion.t[0], motion.t[-1])
+
+
+def test_recordings_without_commands_or_with_too_few_samples_are_refused():
+    motion = record(duration=2.0)
+    with pytest.raises(InputError, match=r"r.npz: no commanded positions"):
+        read_motions(ArrayRecording("r.npz", MODEL.joint_names, Chunk(t=motion.t, q=motion.q)), MODEL.joint_names)
+    with pytest.raises(InputError, match="5 samples with position and reference"):
+        read_motions(recording(motion.t[:5], motion.q[:5], motion.reference[:5]), MODEL.joint_names)
+    with pytest.raises(InputError, match="increasing times"):
+        CommandedMotion("x", MODEL.joint_names, motion.t[::-1], motion.q, motion.reference)

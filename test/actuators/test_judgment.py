@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Findings about identified actuators, each from data that give it."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from support.commanded import MODEL, TRUTH, record
+
+from robot_dyn_id.actuators.identification import KnownDrives, identify
+from robot_dyn_id.actuators.judgment import judge
+from robot_dyn_id.actuators.motion import CommandedMotion
+from robot_dyn_id.actuators.rollout import simulate_commands
+from robot_dyn_id.actuators.validation import validate
+
+KNOWN = KnownDrives(TRUTH.kp, TRUTH.kd, np.full(3, np.inf))
+
+
+@pytest.fixture(scope="module")
+def estimate():
+    return identify(MODEL, [record(duration=5.0, rate=50.0)], KNOWN)
+
+
+def codes(estimate, drives=KNOWN, held_out=None):
+    return {finding.code: finding for finding in judge(estimate, drives, held_out)}
+
+
+def simulated(estimate, truth):
+    return validate(MODEL, estimate.actuators, [record(truth=truth, seed=3, duration=5.0, rate=50.0)])
+
+
+def test_other_recordings_of_the_same_robot_find_nothing(estimate):
+    found = codes(estimate, held_out=simulated(estimate, TRUTH))
+    assert set(found) == {"actuator_one_temperature"}
+
+
+def test_a_wrong_gain_is_found_by_simulations(estimate):
+    wrong = replace(TRUTH, kp=TRUTH.kp * np.array([1.0, 1.0, 0.3]))
+    found = codes(estimate, held_out=simulated(estimate, wrong))
+    assert found["actuator_joint_error"].joints == ("wrist",)
+    assert "wrist" in found["actuator_joint_error"].message
+
+
+def test_models_that_are_worse_than_drives_and_links_alone_are_bad(estimate):
+    ideal = replace(TRUTH, **dict.fromkeys(("armature", "viscous", "coulomb", "offset", "delay"), np.zeros(3)))
+    found = codes(estimate, held_out=simulated(estimate, ideal))
+    assert found["actuator_simulation_bad"].severity == "error"
+
+
+def test_nothing_held_out_is_a_warning(estimate):
+    assert codes(estimate)["actuator_not_validated"].severity == "warning"
+
+
+def test_slow_motion_does_not_determine_the_delay_and_the_message_names_the_motion_that_does():
+    slow = record(noise=2e-3, duration=6.0, rate=50.0, fastest=0.3, amplitude=0.1)
+    found = judge(identify(MODEL, [slow], KNOWN), KNOWN, None)
+    poor = [finding for finding in found if finding.code == "actuator_poorly_determined"]
+    delay = next(finding for finding in poor if finding.message.startswith("delay"))
+    assert "wrist" in delay.joints
+    assert delay.action == "record fast changes of the reference, such as steps"
+
+
+def test_motion_in_one_direction_does_not_separate_friction_from_offset():
+    t = np.arange(0.0, 4.0, 0.02)
+    reference = 0.1 + np.outer(t**1.2, [0.2, 0.15, 0.25])
+    start = CommandedMotion("one way", MODEL.joint_names, t, reference, reference)
+    q = simulate_commands(MODEL, TRUTH, start) + 1e-4 * np.random.default_rng(0).normal(size=reference.shape)
+    motion = replace(start, q=q).part(50, len(t))
+    found = judge(identify(MODEL, [motion], KNOWN), KNOWN, None)
+    confounded = [finding for finding in found if finding.code == "actuator_confounded"]
+    assert any("coulomb and offset" in finding.message for finding in confounded)
+
+
+def test_types_whose_values_differ_are_named(estimate):
+    typed = identify(MODEL, [record(duration=5.0, rate=50.0)], KNOWN, [("shoulder", "wrist")])
+    differ = [finding for finding in judge(typed, KNOWN, None) if finding.code == "actuator_types_differ"]
+    assert any(finding.message.startswith("armature of shoulder, wrist") for finding in differ)

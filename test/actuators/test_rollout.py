@@ -1,0 +1,161 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Simulation under position commands: the equations of motion, and the derivatives by every parameter."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from support.commanded import MODEL, TRUTH, command, record
+from support.simulated import GRIPPER, LIFT
+
+from robot_dyn_id.actuators.model import ActuatorModel
+from robot_dyn_id.actuators.motion import CommandedMotion
+from robot_dyn_id.actuators.rollout import simulate_commands, split_into_limbs
+from robot_dyn_id.dynamics.dynamics import Dynamics
+from robot_dyn_id.errors import InputError
+from robot_dyn_id.kernels.actuators import COULOMB, DELAY, KINDS, LIMIT
+from robot_dyn_id.model.robot import RobotModel
+
+LIMB = split_into_limbs(MODEL)[0]
+
+FORK = """<robot name="fork"><link name="base"/>{}</robot>""".format(
+    "".join(
+        f"""<link name="{side}"><inertial><origin xyz="0.1 0 0"/><mass value="1"/>
+        <inertia ixx="0.1" ixy="0" ixz="0" iyy="0.1" iyz="0" izz="0.1"/></inertial></link>
+        <joint name="{side}_joint" type="continuous"><parent link="base"/><child link="{side}"/>
+        <axis xyz="0 1 0"/></joint>"""
+        for side in ("left", "right")
+    )
+)
+
+
+def changed(kind, joint, step):
+    values = TRUTH.values
+    values[kind, joint] += step
+    return ActuatorModel.from_values(TRUTH.joint_names, values)
+
+
+def limited():
+    """Limits that the drives reach."""
+    return replace(TRUTH, limit=np.array([18.0, 15.0, 4.0]), delay=np.array([0.0081, 0.0067, 0.0112]))
+
+
+def constant_reference(q0, duration=25.0, rate=100.0):
+    t = np.arange(0.0, duration, 1.0 / rate)
+    reference = np.tile(q0, (len(t), 1))
+    return CommandedMotion("hold", MODEL.joint_names, t, reference, reference)
+
+
+def test_without_friction_the_robot_comes_to_rest_where_drive_and_weight_balance():
+    actuators = replace(TRUTH, coulomb=np.zeros(3))
+    q = simulate_commands(MODEL, actuators, constant_reference(np.array([0.3, 0.4, -0.2])))[-1]
+    gravity = Dynamics.from_model(MODEL).inverse_dynamics(q, np.zeros(3), np.zeros(3))
+    np.testing.assert_allclose(actuators.kp * (np.array([0.3, 0.4, -0.2]) - q), gravity + actuators.offset, atol=1e-3)
+
+
+def test_a_joint_sticks_while_drive_and_weight_are_below_the_coulomb_friction():
+    motion = constant_reference(np.array([0.3, 0.4, -0.2]))
+    held = replace(TRUTH, coulomb=np.full(3, 1e3))
+    np.testing.assert_array_equal(simulate_commands(MODEL, held, motion), motion.q)
+
+
+def test_the_effort_balances_the_equation_of_motion_to_the_second_order_of_the_step():
+    actuators = replace(TRUTH, coulomb=np.zeros(3))
+    dynamics, residuals = Dynamics.from_model(MODEL), []
+    for rate in (800.0, 1600.0):  # one step per sample
+        t, reference = command(MODEL, duration=1.5, rate=rate)
+        smooth = np.zeros_like(reference) + 0.3 * np.sin(3.0 * t)[:, None]
+        motion = CommandedMotion("sine", MODEL.joint_names, t, smooth, smooth)
+        q, v = LIMB.simulate(replace(actuators, delay=np.zeros(3)), motion)[0], None
+        h = 1.0 / rate
+        v, a = (q[2:] - q[:-2]) / (2 * h), (q[2:] - 2 * q[1:-1] + q[:-2]) / h**2
+        taken = dynamics.inverse_dynamics(q[1:-1], v, a)
+        taken = taken + actuators.armature * a + actuators.viscous * v + actuators.offset
+        mean = 0.5 * (smooth[:-2] + smooth[1:-1])  # of the two steps around a sample
+        residuals.append(np.abs(actuators.kp * (mean - q[1:-1]) - actuators.kd * v - taken)[100:].max())
+    assert residuals[1] < 0.4 * residuals[0]
+    assert residuals[1] < 0.05
+
+
+@pytest.mark.parametrize("actuators", [TRUTH, limited()], ids=["free", "limited"])
+def test_derivatives_equal_finite_differences(actuators):
+    motion = record(duration=3.0, noise=0.0)
+    q0, v0 = motion.q[0], np.array([0.1, -0.2, 0.3])
+    columns = np.arange(3 * len(KINDS))
+    if np.isinf(actuators.limit).all():
+        columns = columns[columns // 3 != LIMIT]
+    q, rollout = LIMB.simulate(actuators, motion, q0, v0)
+    if np.isfinite(actuators.limit).all():
+        assert (rollout.limited > 0.01).all()
+    slopes = rollout.differentiate(columns)
+    for place, column in enumerate(columns):
+        values, kind, step = actuators.values, column // 3, 1e-7
+        values[kind, column % 3] += step
+        if kind == DELAY:
+            assert values[kind, column % 3] < 0.0125  # within one step of the simulation
+        other = ActuatorModel.from_values(actuators.joint_names, values)
+        difference = (LIMB.simulate(other, motion, q0, v0)[0] - q) / step
+        scale = np.abs(slopes[:, :, place]).max()
+        assert scale > 0.0, KINDS[kind]
+        assert np.abs(difference - slopes[:, :, place]).max() < 5e-4 * scale, KINDS[kind]
+    for place in range(6):
+        change = 1e-7 * np.eye(6)[place]
+        difference = (LIMB.simulate(actuators, motion, q0 + change[:3], v0 + change[3:])[0] - q) / 1e-7
+        slope = slopes[:, :, len(columns) + place]
+        assert np.abs(difference - slope).max() < 5e-3 * np.abs(slope).max()  # two joints reverse in one step
+
+
+def test_derivatives_without_reversals_equal_finite_differences_to_rounding():
+    motion = record(truth=replace(TRUTH, coulomb=np.zeros(3)), duration=3.0, noise=0.0)
+    actuators = replace(TRUTH, coulomb=np.zeros(3))
+    columns = np.arange(3 * LIMIT)
+    columns = columns[columns // 3 != COULOMB]
+    q, rollout = LIMB.simulate(actuators, motion)
+    slopes = rollout.differentiate(columns)
+    for place, column in enumerate(columns):
+        values = actuators.values
+        values[column // 3, column % 3] += 1e-6
+        other = ActuatorModel.from_values(actuators.joint_names, values)
+        difference = (LIMB.simulate(other, motion)[0] - q) / 1e-6
+        scale = np.abs(slopes[:, :, place]).max()
+        assert np.abs(difference - slopes[:, :, place]).max() < 2e-5 * scale, KINDS[column // 3]
+
+
+def test_a_delay_of_whole_samples_is_the_reference_of_earlier_samples():
+    motion = record(duration=2.0, noise=0.0, rate=100.0)
+    shifted = np.concatenate([np.repeat(motion.reference[:1], 3, axis=0), motion.reference[:-3]])
+    late = replace(TRUTH, delay=np.full(3, 0.03))
+    now = replace(TRUTH, delay=np.zeros(3))
+    np.testing.assert_allclose(
+        simulate_commands(MODEL, late, motion),
+        simulate_commands(MODEL, now, replace(motion, reference=shifted)),
+        atol=1e-9,
+    )
+
+
+def test_limbs_of_a_fixed_base_do_not_act_on_each_other():
+    model = RobotModel.from_urdf(FORK)
+    limbs = split_into_limbs(model)
+    assert [limb.joint_names for limb in limbs] == [("left_joint",), ("right_joint",)]
+    assert [limb.joint_names for limb in split_into_limbs(MODEL)] == [MODEL.joint_names]
+    assert len(split_into_limbs(RobotModel.from_urdf(GRIPPER))) == 1
+
+
+def test_prismatic_joints_lift_their_weight():
+    model = RobotModel.from_urdf(LIFT)
+    one = np.ones(2)
+    actuators = ActuatorModel(
+        model.joint_names, 0.1 * one, one, 0.0 * one, 0.0 * one, 0.0 * one, 2e3 * one, 1e2 * one, np.inf * one
+    )
+    t = np.arange(0.0, 4.0, 0.01)
+    hold = CommandedMotion("hold", model.joint_names, t, np.zeros((len(t), 2)), np.zeros((len(t), 2)))
+    q = simulate_commands(model, actuators, hold)[-1]
+    weight = Dynamics.from_model(model).inverse_dynamics(q, 0.0 * one, 0.0 * one)
+    np.testing.assert_allclose(-2e3 * q, weight, atol=1e-2)
+
+
+def test_a_simulation_that_diverges_names_the_joints_and_what_to_check():
+    motion = record(duration=2.0)
+    unstable = replace(TRUTH, delay=np.full(3, 0.0), kp=np.full(3, 1e12), kd=np.zeros(3), limit=np.full(3, 1e15))
+    with pytest.raises(InputError, match=r"run 0: the simulation of shoulder, elbow, wrist .* has diverged"):
+        LIMB.simulate(unstable, motion, motion.q[0], np.full(3, 1e5))
