@@ -213,8 +213,8 @@ class ExcitationSession:
             return
         if age is not None:
             self._clocks.receive(now.steady, age)
-        late = age is not None and self._settings.horizon > 0.0 and self._clocks.late
-        self.supervisor.receive(now, stamp, *channels, late=late)
+        self.supervisor.feedback.late = age is not None and self._settings.horizon > 0.0 and self._clocks.late
+        self.supervisor.receive(now, stamp, *channels)
         self._held.receive(*channels[:2])
 
     def tick(self, supervisor: Supervisor, now: TimePoint) -> str:

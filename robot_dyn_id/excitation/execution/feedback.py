@@ -47,6 +47,7 @@ class Feedback:
         velocity: velocities [rad/s or m/s], shape (n,); NaN if not measured.
         at: time at which `position` was received.
         broken: fault of the latest joint states; empty if they are valid.
+        late: whether their stamps are too old: they show where the robot was. For those who compare the clocks to set.
     """
 
     def __init__(self, limits: MotionLimits, thresholds: GuardThresholds) -> None:
@@ -67,7 +68,7 @@ class Feedback:
         self._wraps = ~(limits.prismatic | np.isfinite(limits.hard_lower) | np.isfinite(limits.hard_upper))
         self._names: Sequence[str] = ()
         self._places: list[int] = []
-        self.broken = ""
+        self.broken, self.late = "", False
         self._stamp = 0.0
         self._frozen = False
         self._heard = -math.inf  # time of the latest joint states, outdated or not

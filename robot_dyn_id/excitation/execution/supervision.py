@@ -163,27 +163,15 @@ class Supervisor:
         positions: Sequence[float],
         velocities: Sequence[float] = (),
         efforts: Sequence[float] = (),
-        *,
-        late: bool = False,
     ) -> None:
-        """Process joint states, see `Feedback.receive`; their faults take effect immediately.
-
-        Args:
-            now: time of receipt.
-            stamp: stamp of the joint states [s].
-            names: joint names, shape (k,).
-            positions: positions [rad or m], shape (k,).
-            velocities: velocities [rad/s or m/s], shape (k,) or empty.
-            efforts: efforts [N m or N], shape (k,) or empty.
-            late: whether the stamp is too old: braking from such a state would begin where the robot was.
-        """
+        """Process joint states, see `Feedback.receive`; their faults take effect immediately."""
         self.feedback.receive(now, stamp, names, positions, velocities, efforts)
         self.check_reach(now)
         if self.phase in MOVING:
             self._note_margin()
             self._watch(now, self.feedback.broken or self.feedback.exceeded())
         if self.feedback.at is now and not self.feedback.broken:
-            self._settle(now, late and self._unbroken is None)  # else the stamps are right, and the clock is not
+            self._settle(now)
 
     def tick(self, now: TimePoint, obstacle: str) -> None:
         """Check the clock and the robot; to be called frequently.
@@ -272,13 +260,8 @@ class Supervisor:
         begin = replace(now, motion=now.motion - self.command.time(latest))
         self.command = replace(self.command, begin=begin)
 
-    def _settle(self, now: TimePoint, late: bool) -> None:
-        """Note that joint states show rest after braking; brake again from the measured state where they do not.
-
-        Args:
-            now: present time.
-            late: whether the measured state is too old to brake from.
-        """
+    def _settle(self, now: TimePoint) -> None:
+        """Note that joint states show rest after braking; brake again from the measured state where they do not."""
         if self._settled or self.phase in UNDER_WAY:
             return
         unrest = self.feedback.unrest(now.steady, self._quiet)
@@ -286,12 +269,18 @@ class Supervisor:
             self._settled = True
             if self.phase == Phase.STOPPING:
                 self.phase = self._after
-        elif not late and now.steady >= self._rest_by and self.feedback.moved and self.feedback.consistent:
+        elif now.steady >= self._rest_by and self._shows_motion:
             position = self.feedback.position
             assert position is not None
             if not self._undecided and AGAIN not in self.reason:
                 self.reason = f"{self.reason}; {unrest}{AGAIN}"
             self._command_braking(now, Braking(position, self.feedback.speed(), self._limits.acceleration))
+
+    @property
+    def _shows_motion(self) -> bool:
+        """Whether the measured state is one in motion that the robot can be braked from."""
+        late = self.feedback.late and self._unbroken is None  # else the stamps are right, and the clock is not
+        return self.feedback.moved and self.feedback.consistent and not late
 
     def fail(self, now: TimePoint, why: str) -> None:
         """Raise a fault that is not caused by the robot: brake if it moves; it can be started again.

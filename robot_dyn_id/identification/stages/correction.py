@@ -200,7 +200,10 @@ def realign(trials: FilteredTrials, model: RobotModel) -> Realigned:
         tried += row
     if any(row.chosen for row in tried):
         trials = trials.with_recordings(recordings)
-    samples = MotionSamples.from_trials(trials)
+    try:
+        samples = MotionSamples.from_trials(trials)
+    except InputError:  # too short for the filter
+        return Realigned(trials)
     model = _lean(samples, model)
     own = estimate_joint_delays(samples, model)
     if any(own):

@@ -509,11 +509,11 @@ def test_outdated_joint_states_are_not_what_a_robot_is_braked_from():
     cell = Cell().brought_to(Phase.RUNNING)
     later = 150
     assert cell.supervisor.stop(cell.now) == ""
-    braking = cell.supervisor.command
+    braking, cell.supervisor.feedback.late = cell.supervisor.command, True
     path = [braking.state(cell.t + STEP * k) for k in range(-later, 1000)]
     for q, dq in path:  # of 1.5 s before
         cell.steady, cell.t = cell.steady + STEP, cell.t + STEP
-        cell.supervisor.receive(cell.now, cell.t - STEP * later, NAMES, q.tolist(), dq.tolist(), [0.0] * 3, late=True)
+        cell.supervisor.receive(cell.now, cell.t - STEP * later, NAMES, q.tolist(), dq.tolist(), [0.0] * 3)
         cell.supervisor.tick(cell.now, "")
     assert cell.supervisor.command is braking and cell.supervisor.at_rest
 
