@@ -55,7 +55,7 @@ def test_a_run_is_repeated_with_what_was_identified_from_the_one_before(world, t
     )
     world.until(lambda: scene.logged("commands efforts by the URDF's inertia"), what="start without a model")
     motion = {"period": 2.5, "periods": 2, "harmonics": 3, "acceleration": "[4.0]", "return_to_start": "false"}
-    motion["rehearsal"] = "false"
+    motion.update(rehearsal="false", horizon=4.0)  # long pieces, which a busy machine does not make late
     watched = {
         "timeout": 10.0,
         "tracking_error": "[1.0]",
