@@ -10,6 +10,7 @@ from tempfile import TemporaryDirectory
 import numpy as np
 
 import robot_dyn_id as rdi
+from robot_dyn_id.actuators.model import ActuatorModel
 from robot_dyn_id.dynamics.regressor import Motion
 from robot_dyn_id.excitation import draw_random_fourier
 from robot_dyn_id.loads.gravity import KnownWeight
@@ -17,6 +18,7 @@ from robot_dyn_id.loads.holds import find_holds
 from robot_dyn_id.loads.wrench import compute_frame_motion, wrench_regressor
 from robot_dyn_id.model.kinematics import find_placement_of
 from robot_dyn_id.recordings.bag_writer import StampedSamples, write_joint_state_bag
+from support.commanded import TRUTH, record, save
 from support.low_cost_arm import LowCostArm
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -140,7 +142,16 @@ def add_fleet(folder):
     (folder / "fleet.yaml").write_text(FLEET)
 
 
+def add_commanded(folder):
+    """Recordings with commanded positions, and the gains of the drives."""
+    robot = rdi.load_robot(folder / "arm.urdf")
+    truth = ActuatorModel.from_values(robot.joint_names, TRUTH.values)
+    for name, seed in (("commanded", 0), ("commanded_other", 1)):
+        save(folder / f"{name}.npz", record(robot, truth, seed=seed), kp=truth.kp, kd=truth.kd)
+
+
 EXTRAS = {
+    "docs/howto/actuators.md": add_commanded,
     "docs/howto/bad_joint.md": add_friction,
     "docs/commands.md": add_two_models,
     "docs/simulation.md": add_trajectory,
