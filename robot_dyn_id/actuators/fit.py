@@ -192,6 +192,7 @@ class NormalEquations:
     Attributes:
         matrices: contribution of each block to the normal matrix, shape (blocks, p, p).
         scores: contribution of each block to the gradient, shape (blocks, p).
+        squares: weighted square errors of each block, shape (blocks,).
         recordings: number of the recording of each block, shape (blocks,).
         initial: changes of the initial state of each stretch at the present parameters, shape (2 n,) each.
         shares: what a change of the parameters takes from them, shape (2 n, p) each.
@@ -202,6 +203,7 @@ class NormalEquations:
 
     matrices: Array = field(repr=False)
     scores: Array = field(repr=False)
+    squares: Array = field(repr=False)
     recordings: Integers
     initial: tuple[Array, ...] = field(repr=False)
     shares: tuple[Array, ...] = field(repr=False)
@@ -402,13 +404,13 @@ class _Task:
             return found, rollout.limited, np.abs(rollout.efforts).max(axis=0)
 
         p, n = self.layout.count, len(self.joint_names)
-        matrices, scores, initials, shares = [], [], [], []
+        matrices, scores, squares, initials, shares = [], [], [], [], []
         numbers: dict[tuple[int, str, float, int], int] = {}
         recordings: list[int] = []
         limited, lengths, largest = np.zeros(n), np.zeros(n), np.zeros((len(self.stretches), n))
         with closing(map_in_order(differentiate_one, range(len(self.stretches)))) as results:
             for number, (stretch, result) in enumerate(zip(self.stretches, results, strict=True)):
-                (matrix, score, start, share), at_limit, largest[number, stretch.joints] = result
+                (matrix, score, square, start, share), at_limit, largest[number, stretch.joints] = result
                 index = self.layout.index[:, stretch.joints]
                 places = index[index >= 0]
                 limited[stretch.joints] += at_limit * len(stretch.motion.t)
@@ -417,17 +419,19 @@ class _Task:
                 np.add.at(spread.T, places, share.T)
                 initials.append(start)
                 shares.append(spread)
-                for block, (one, other) in enumerate(zip(matrix, score, strict=True)):
+                for block, (one, other, rest) in enumerate(zip(matrix, score, square.tolist(), strict=True)):
                     key = (stretch.recording, stretch.motion.source, float(stretch.motion.t[0]), block)
                     if key not in numbers:  # blocks of all limbs at the same time are one
                         numbers[key] = len(numbers)
                         recordings.append(stretch.recording)
                         matrices.append(np.zeros((p, p)))
                         scores.append(np.zeros(p))
+                        squares.append(0.0)
                     np.add.at(matrices[numbers[key]], (places[:, None], places), one)
                     np.add.at(scores[numbers[key]], places, other)
+                    squares[numbers[key]] += rest
         return NormalEquations(
-            *(np.array(matrices), np.array(scores), np.array(recordings)),
+            *(np.array(matrices), np.array(scores), np.array(squares), np.array(recordings)),
             tuple(initials),
             tuple(shares),
             limited / lengths,
@@ -449,7 +453,7 @@ def cut_into_blocks(motion: CommandedMotion, length: float) -> Integers:
     return np.linspace(0, len(motion.t), count + 1).astype(np.int64)[:-1]
 
 
-def _eliminate(slopes: Array, error: Array, weights: Array, blocks: Integers) -> tuple[Array, Array, Array, Array]:
+def _eliminate(slopes: Array, error: Array, weights: Array, blocks: Integers) -> tuple[Array, ...]:
     """Normal equations of a stretch by blocks, without its initial state.
 
     Args:
@@ -459,7 +463,7 @@ def _eliminate(slopes: Array, error: Array, weights: Array, blocks: Integers) ->
         blocks: first sample of each block.
 
     Returns:
-        Matrices (blocks, p, p), gradients (blocks, p), initial state (2 n,) and shares (2 n, p).
+        Matrices (blocks, p, p), gradients (blocks, p), squares (blocks,), initial state (2 n,) and shares (2 n, p).
     """
     samples, n, width = slopes.shape
     root = np.sqrt(weights)
@@ -475,6 +479,7 @@ def _eliminate(slopes: Array, error: Array, weights: Array, blocks: Integers) ->
     return (
         np.array([shared[part].T @ shared[part] for part in parts]),
         np.array([shared[part].T @ rest[part] for part in parts]),
+        np.array([rest[part] @ rest[part] for part in parts]),
         np.asarray(initial),
         np.asarray(share),
     )

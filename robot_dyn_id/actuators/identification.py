@@ -91,7 +91,7 @@ class Shared:
         kind: the parameter, one of `KINDS`.
         joints: names of the joints.
         agreed: whether the data agree with one value.
-        gain: decrease of the weighted square errors, by single values, of parts that they were not fitted to.
+        gain: share of the weighted square errors that single values remove, in parts that they were not fitted to.
         deviation: standard error of the gain.
     """
 
@@ -224,8 +224,8 @@ def _test_delay(
     if len(joints) < 2:
         return fit, []
     equations = fit_actuators(stretches, fit.actuators, layout, BLOCK_S, fit.initial, max_steps=0).equations
-    found = compare_layouts(equations, fit.actuators.values, layout, fit.layout)
-    test = Shared("delay", joints, not found.wider_is_better, found.gain, found.deviation)
+    found = compare_layouts(equations, fit.actuators.values, layout, fit.layout, name="delay")
+    test = Shared("delay", joints, not found.pays, found.gain, found.deviation)
     if test.agreed:
         return fit, [test]
     return fit_actuators(stretches, fit.actuators, layout, BLOCK_S, fit.initial), [test]
@@ -237,12 +237,11 @@ def _test_type(
     """Share the values of motors of one type where single values do not predict better."""
     tests, layout = [], fit.layout
     names = tuple(fit.actuators.joint_names[number] for number in numbers)
-    for kind in OF_TYPES:
-        if len(np.unique(fit.layout.index[kind, list(numbers)])) < 2:
-            continue
-        narrow = fit.layout.share(kind, numbers)
-        found = compare_layouts(fit.equations, fit.actuators.values, fit.layout, narrow)
-        tests.append(Shared(KINDS[kind], names, not found.wider_is_better, found.gain, found.deviation))
+    kinds = [kind for kind in OF_TYPES if len(np.unique(fit.layout.index[kind, list(numbers)])) > 1]
+    for kind in kinds:
+        narrow, values = fit.layout.share(kind, numbers), fit.actuators.values
+        found = compare_layouts(fit.equations, values, fit.layout, narrow, name=KINDS[kind], alternatives=len(kinds))
+        tests.append(Shared(KINDS[kind], names, not found.pays, found.gain, found.deviation))
         if tests[-1].agreed:
             layout = layout.share(kind, numbers)
     if layout.count == fit.layout.count:

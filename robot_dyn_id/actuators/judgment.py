@@ -11,14 +11,15 @@ from robot_dyn_id.actuators.identification import ActuatorEstimate, KnownDrives
 from robot_dyn_id.actuators.spread import LEAST_RECORDINGS
 from robot_dyn_id.actuators.validation import RolloutErrors
 from robot_dyn_id.findings import Definition, Finding, Section
+from robot_dyn_id.identification.thresholds import Thresholds
 from robot_dyn_id.kernels.actuators import ARMATURE, COULOMB, DELAY, KD, KINDS, KP, LIMIT, OFFSET, VISCOUS
 from robot_dyn_id.uses import LIMITED
 
 USE = "forward_simulation"
 """The use of actuators: simulation under position commands."""
 
-BAD_SHARE = 0.3
-"""Error of simulations, as a share of the tracking error, above which they are not usable; that of torques."""
+BAD_SHARE = Thresholds.bad_nrmse
+"""Error of simulations, as a share of the tracking error, above which they are not usable: that of torques."""
 
 CONFOUNDED = 0.95
 """Correlation of two parameters above which their single values say little."""
@@ -55,7 +56,7 @@ ACTUATOR_POORLY_DETERMINED = Definition(
     "actuator_poorly_determined",
     Section.ACTUATORS,
     "info",
-    "The 95 % interval of a value reaches zero or is wider than the value: the motion determines it poorly.",
+    "The 95 % interval of a value is wider than twice the value: the motion determines it poorly.",
     "record a motion that depends on it",
 )
 
@@ -159,10 +160,10 @@ def _judge_simulation(estimate: ActuatorEstimate, held_out: RolloutErrors | None
 def _report_poor(estimate: ActuatorEstimate) -> Iterator[Finding]:
     names, values = estimate.actuators.joint_names, estimate.actuators.values
     for kind, remedy in REMEDIES.items():
-        width = estimate.high[kind] - estimate.low[kind]
-        poor = estimate.estimated[kind] & (width > 2.0 * np.abs(values[kind]))
         if kind == OFFSET:  # zero is as good a value as any
             continue
+        width = estimate.high[kind] - estimate.low[kind]
+        poor = estimate.estimated[kind] & (width > 2.0 * np.abs(values[kind]))
         if poor.any():
             joints = [name for name, flag in zip(names, poor, strict=True) if flag]
             message = f"{KINDS[kind]} of {', '.join(joints)}: its 95 % interval is wider than twice the value"

@@ -13,18 +13,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.stats import t as student
 
 from robot_dyn_id.actuators.fit import NormalEquations, ParameterLayout
 from robot_dyn_id.arrays import Array, Integers
+from robot_dyn_id.identification.chance import find_critical_ratio
+from robot_dyn_id.identification.selection.engine import Tried, weigh
 
 PARTS = 6
 """Number of parts of each recording that are left out in turn."""
 
 LEAST_RECORDINGS = 3
 """Least number of recordings from whose differences a variance is computed."""
-
-CONFIDENCE = 0.95
 
 LEAST_LEFT = 1e-9
 """Share of the information about a parameter below which what is left of it is rounding."""
@@ -100,54 +99,43 @@ def _jackknife(matrices: Array, scores: Array) -> tuple[Array, Array]:
     changes = np.array([solve_scaled(total - matrix, gradient - score) for matrix, score in pairs])
     apart = changes - changes.mean(axis=0)
     covariance = (count - 1) / count * apart.T @ apart
-    half_width = float(student.ppf(0.5 + 0.5 * CONFIDENCE, count - 1)) * np.sqrt(np.diag(covariance))
+    half_width = find_critical_ratio(count, 2) * np.sqrt(np.diag(covariance))
     left = np.diag(total) - np.max([np.diag(matrix) for matrix in matrices], axis=0)
     return covariance, np.where(left > LEAST_LEFT * np.diag(total), half_width, np.inf)
 
 
-@dataclass(frozen=True)
-class LayoutComparison:
-    """Errors of two layouts in parts of the data that they were not fitted to.
-
-    Attributes:
-        gain: decrease of the weighted square errors by the wider layout, mean of the parts.
-        deviation: standard error of the gain.
-        parts: number of parts.
-    """
-
-    gain: float
-    deviation: float
-    parts: int
-
-    @property
-    def wider_is_better(self) -> bool:
-        """Whether the wider layout predicts better, with 95 % confidence."""
-        return self.gain > float(student.ppf(CONFIDENCE, self.parts - 1)) * self.deviation
-
-
 def compare_layouts(
-    equations: NormalEquations, values: Array, wide: ParameterLayout, narrow: ParameterLayout
-) -> LayoutComparison:
-    """Compare two layouts by the equations of the wider one.
+    equations: NormalEquations,
+    values: Array,
+    wide: ParameterLayout,
+    narrow: ParameterLayout,
+    *,
+    name: str,
+    alternatives: int = 1,
+) -> Tried:
+    """Gain of a layout against a narrower one in parts of the data that neither was fitted to, see `weigh`.
 
     Args:
         equations: equations at `values` in the wider layout.
         values: values of the actuators, shape (8, n).
         wide: parameters of the equations.
         narrow: the same with some of them shared.
+        name: name of the wider layout.
+        alternatives: number of layouts that are compared at once.
     """
     now = wide.read(values)
     merge = np.zeros((wide.count, narrow.count))
     known = wide.index >= 0
     merge[wide.index[known], narrow.index[known]] = 1.0
-    matrices, scores = sum_parts(equations, number_parts(equations.recordings))
+    numbers = number_parts(equations.recordings)
+    matrices, scores = sum_parts(equations, numbers)
+    squares = np.bincount(np.unique(numbers, return_inverse=True)[1], equations.squares)
     total, gradient = matrices.sum(axis=0), scores.sum(axis=0)
-    gains = []
-    for matrix, score in zip(matrices, scores, strict=True):
+    errors = []
+    for matrix, score, square in zip(matrices, scores, squares.tolist(), strict=True):
         left, rest = total - matrix, gradient - score
-        free = solve_scaled(left, rest)
         shared = merge @ solve_scaled(merge.T @ left @ merge, merge.T @ (rest + left @ now)) - now
-        costs = [step @ matrix @ step - 2.0 * score @ step for step in (free, shared)]
-        gains.append(costs[1] - costs[0])
-    count = len(gains)
-    return LayoutComparison(float(np.mean(gains)), float(np.std(gains, ddof=1) / np.sqrt(count)), count)
+        steps = shared, solve_scaled(left, rest)
+        errors.append([max(square + step @ matrix @ step - 2.0 * score @ step, 0.0) for step in steps])
+    before, after = np.array(errors).T
+    return weigh("actuators", name, before, after, alternatives)

@@ -39,16 +39,16 @@ MJCF_FILE = "actuators.xml"
 ISAAC_LAB_FILE = "isaac_lab.txt"
 
 UNITS = {
-    "armature": "kg m^2",
-    "viscous": "N m s/rad",
-    "coulomb": "N m",
-    "offset": "N m",
-    "delay": "s",
-    "kp": "N m/rad",
-    "kd": "N m s/rad",
-    "limit": "N m",
+    "armature": ("kg m^2", "kg"),
+    "viscous": ("N m s/rad", "N s/m"),
+    "coulomb": ("N m", "N"),
+    "offset": ("N m", "N"),
+    "delay": ("s", "s"),
+    "kp": ("N m/rad", "N/m"),
+    "kd": ("N m s/rad", "N s/m"),
+    "limit": ("N m", "N"),
 }
-"""Units of the values of revolute joints."""
+"""Units of the values of revolute and of prismatic joints."""
 
 Gains = Mapping[str, float] | float | None
 """Values by joint name; see `DriveSettings`."""
@@ -203,7 +203,9 @@ def _format_values(result: ActuatorResult) -> list[str]:
     kinds = [kind for kind in range(len(KINDS)) if np.isfinite(estimate.actuators.values[kind]).any()]
     width = max(len(name) for name in (*result.model.joint_names, "joint"))
     lines = ["  ".join([f"{'joint':<{width}}", *(f"{KINDS[kind]:>17}" for kind in kinds)])]
-    lines.append("  ".join([" " * width, *(f"{UNITS[KINDS[kind]]:>17}" for kind in kinds)]))
+    slides = sorted(set(result.model.slides.tolist()))
+    units = [" or ".join(dict.fromkeys(UNITS[KINDS[kind]][slide] for slide in slides)) for kind in kinds]
+    lines.append("  ".join([" " * width, *(f"{unit:>17}" for unit in units)]))
     for number, name in enumerate(result.model.joint_names):
         cells = []
         for kind in kinds:
