@@ -113,6 +113,7 @@ class ActuatorEstimate:
         between: standard deviation of the values of single recordings, shape (8, n); NaN with fewer than three.
         correlation: correlation of the p parameters under white noise of the positions, shape (p, p).
         errors: RMS of the position errors of the joints in the simulation of the recordings [rad or m], shape (n,).
+        tracking: RMS of the distance of the measured from the commanded positions [rad or m], shape (n,).
         limited: share of the time in which each joint is at its effort limit, shape (n,).
         largest: largest commanded effort of each joint in the simulation [N m or N], shape (n,).
         shared: tests of shared values.
@@ -126,6 +127,7 @@ class ActuatorEstimate:
     between: Array = field(repr=False)
     correlation: Array = field(repr=False)
     errors: Array
+    tracking: Array
     limited: Array
     largest: Array
     shared: tuple[Shared, ...]
@@ -181,7 +183,7 @@ def identify(
     for numbers in _find_types(types, joints):
         fit, tests = _test_type(stretches, fit, numbers)
         shared += tests
-    return _conclude(stretches, fit, tuple(shared))
+    return _conclude(stretches, fit, tuple(shared), motions)
 
 
 def _refuse_rest(motions: Sequence[CommandedMotion], joints: Sequence[str]) -> None:
@@ -290,7 +292,12 @@ def _drop_limits(stretches: Sequence[LimbMotion], fit: ActuatorFit) -> ActuatorF
     return fit
 
 
-def _conclude(stretches: Sequence[LimbMotion], fit: ActuatorFit, shared: tuple[Shared, ...]) -> ActuatorEstimate:
+def _conclude(
+    stretches: Sequence[LimbMotion],
+    fit: ActuatorFit,
+    shared: tuple[Shared, ...],
+    motions: Sequence[CommandedMotion],
+) -> ActuatorEstimate:
     """Intervals by physics: those of values that are not negative end at zero, and hold the estimate."""
     spread, layout = EstimateSpread.from_equations(fit.equations), fit.layout
     now, bounded = fit.parameters, layout.bounded
@@ -310,6 +317,7 @@ def _conclude(stretches: Sequence[LimbMotion], fit: ActuatorFit, shared: tuple[S
         layout.write(none, spread.between),
         inverse / deviations / deviations[:, None],
         fit.errors,
+        np.sqrt(np.mean(np.concatenate([(motion.q - motion.reference) ** 2 for motion in motions]), axis=0)),
         fit.equations.limited,
         fit.equations.largest.max(axis=0),
         shared,

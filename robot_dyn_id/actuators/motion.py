@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
 import numpy as np
@@ -35,6 +35,8 @@ class CommandedMotion:
         t: times [s], shape (N,), increasing.
         q: measured positions [rad or m], shape (N, n).
         reference: commanded positions [rad or m], shape (N, n); each is held until the next.
+        before: times, shape (E,), and commanded positions, shape (E, n), of the samples before the first one, which a
+            delay reaches back to; None: not known, as at the beginning of a recording.
     """
 
     source: str
@@ -42,6 +44,7 @@ class CommandedMotion:
     t: Array = field(repr=False)
     q: Array = field(repr=False)
     reference: Array = field(repr=False)
+    before: tuple[Array, Array] | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         """Check shapes and values.
@@ -58,12 +61,24 @@ class CommandedMotion:
             raise InputError(f"{self.source}: positions must be finite, at two or more increasing times")
 
     @property
-    def commands(self) -> HeldCommands:
-        """The commanded positions as the kernels take them."""
-        t, reference = np.ascontiguousarray(self.t), np.ascontiguousarray(self.reference)
-        held = np.diff(t)[:, None] * reference[:-1]
-        total = np.concatenate([np.zeros((1, reference.shape[1])), np.cumsum(held, axis=0)])
-        return HeldCommands(t, reference, total)
+    def held(self) -> tuple[Array, Array]:
+        """Times, shape (M,), and commanded positions, shape (M, n), with those before."""
+        if self.before is None:
+            return self.t, self.reference
+        return np.concatenate([self.before[0], self.t]), np.concatenate([self.before[1], self.reference])
+
+    def commands(self, reach: float) -> HeldCommands:
+        """The commanded positions as the kernels take them.
+
+        Args:
+            reach: time before the motion from which commands are needed [s].
+        """
+        at, reference = self.held
+        first = max(0, int(np.searchsorted(at, self.t[0] - reach, side="right")) - 1)
+        at, reference = np.ascontiguousarray(at[first:]), np.ascontiguousarray(reference[first:])
+        integral = np.cumsum(np.diff(at)[:, None] * reference[:-1], axis=0)
+        total = np.concatenate([np.zeros((1, reference.shape[1])), integral])
+        return HeldCommands(np.ascontiguousarray(self.t), at, reference, total)
 
     @property
     def period(self) -> float:
@@ -73,12 +88,17 @@ class CommandedMotion:
     def joints(self, names: Sequence[str]) -> CommandedMotion:
         """The motion of some joints, in the order given."""
         columns = [self.joint_names.index(name) for name in names]
-        return CommandedMotion(self.source, tuple(names), self.t, self.q[:, columns], self.reference[:, columns])
+        before = self.before and (self.before[0], self.before[1][:, columns])
+        return replace(
+            self, joint_names=tuple(names), q=self.q[:, columns], reference=self.reference[:, columns], before=before
+        )
 
     def part(self, first: int, last: int) -> CommandedMotion:
         """The samples from `first` to the one before `last`."""
-        rows = slice(first, last)
-        return CommandedMotion(self.source, self.joint_names, self.t[rows], self.q[rows], self.reference[rows])
+        rows, (at, reference) = slice(first, last), self.held
+        earlier = len(at) - len(self.t) + first
+        before = (at[:earlier], reference[:earlier]) if earlier else None
+        return replace(self, t=self.t[rows], q=self.q[rows], reference=self.reference[rows], before=before)
 
     def windows(self, length: float = LONGEST_WINDOW_S) -> Iterator[CommandedMotion]:
         """Stretches of equal length, the longest that are not above `length` [s]; the next begins where one ends."""

@@ -59,7 +59,7 @@ class Limb:
         Raises:
             InputError: the simulation has diverged.
         """
-        n, commands = len(self.joint_names), motion.commands
+        n, commands = len(self.joint_names), motion.commands(float(actuators.delay.max(initial=0.0)))
         count = max(1, int(np.ceil(motion.period / LONGEST_STEP_S - 1e-9)))
         steps = _allocate_steps(count * (len(motion.t) - 1), n)
         positions = np.empty((len(motion.t), n))

@@ -97,8 +97,9 @@ class EffortRows:
 
 def _delay(t: Array, motion: CommandedMotion, joint: int, delay: float) -> Array:
     """Reference of a joint at times less a delay."""
-    number = np.clip(np.searchsorted(motion.t, t - delay, side="right") - 1, 0, len(motion.t) - 1)
-    return np.asarray(motion.reference[number, joint])
+    at, reference = motion.held
+    number = np.clip(np.searchsorted(at, t - delay, side="right") - 1, 0, len(at) - 1)
+    return np.asarray(reference[number, joint])
 
 
 def find_start(stretches: Sequence[LimbMotion], known: ActuatorModel, layout: ParameterLayout) -> ActuatorModel:

@@ -51,15 +51,17 @@ class Actuators(NamedTuple):
 
 
 class HeldCommands(NamedTuple):
-    """Commanded positions of N samples.
+    """Commanded positions of a motion of N samples; of the M, the first may be from before it.
 
     Attributes:
-        t: times [s], shape (N,), increasing.
-        reference: commanded positions [rad or m], shape (N, n), each held until the next.
-        total: their integral from the first sample to each, shape (N, n).
+        t: times of the motion [s], shape (N,), increasing.
+        at: times of the commands [s], shape (M,), increasing.
+        reference: commanded positions [rad or m], shape (M, n), each held until the next.
+        total: their integral from the first one to each, shape (M, n).
     """
 
     t: Array
+    at: Array
     reference: Array
     total: Array
 
@@ -95,7 +97,7 @@ class Steps(NamedTuple):
 @compiled_part
 def _held(commands, j, at, place):  # type: ignore[no-untyped-def]
     """Reference of a joint at a time, its integral, and the number of the sample; `place` is a number before it."""
-    t, last = commands.t, len(commands.t) - 1
+    t, last = commands.at, len(commands.at) - 1
     while place < last and t[place + 1] <= at:
         place += 1
     reference = commands.reference[place, j]

@@ -123,7 +123,8 @@ def test_derivatives_without_reversals_equal_finite_differences_to_rounding():
 
 def test_a_delay_of_whole_samples_is_the_reference_of_earlier_samples():
     motion = record(duration=2.0, noise=0.0, rate=100.0)
-    shifted = np.concatenate([np.repeat(motion.reference[:1], 3, axis=0), motion.reference[:-3]])
+    held = motion.held[1]
+    shifted = held[len(held) - len(motion.t) - 3 : -3]
     late = replace(TRUTH, delay=np.full(3, 0.03))
     now = replace(TRUTH, delay=np.zeros(3))
     np.testing.assert_allclose(
