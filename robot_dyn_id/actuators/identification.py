@@ -180,9 +180,8 @@ def identify(
     fit = fit_actuators(stretches, start, one_delay, BLOCK_S, initial)
     fit = _drop_limits(stretches, fit)
     fit, shared = _test_delay(stretches, fit, layout.without(LIMIT, np.isinf(fit.actuators.limit)))
-    for numbers in _find_types(types, joints):
-        fit, tests = _test_type(stretches, fit, numbers)
-        shared += tests
+    fit, tests = _test_types(stretches, fit, list(_find_types(types, joints)))
+    shared += tests
     return _conclude(stretches, fit, tuple(shared), motions)
 
 
@@ -233,23 +232,26 @@ def _test_delay(
     return fit_actuators(stretches, fit.actuators, layout, BLOCK_S, fit.initial), [test]
 
 
-def _test_type(
-    stretches: Sequence[LimbMotion], fit: ActuatorFit, numbers: Sequence[int]
+def _test_types(
+    stretches: Sequence[LimbMotion], fit: ActuatorFit, types: Sequence[Sequence[int]]
 ) -> tuple[ActuatorFit, list[Shared]]:
-    """Share the values of motors of one type where single values do not predict better."""
-    tests, layout = [], fit.layout
-    names = tuple(fit.actuators.joint_names[number] for number in numbers)
-    kinds = [kind for kind in OF_TYPES if len(np.unique(fit.layout.index[kind, list(numbers)])) > 1]
-    for kind in kinds:
-        narrow, values = fit.layout.share(kind, numbers), fit.actuators.values
-        found = compare_layouts(fit.equations, values, fit.layout, narrow, name=KINDS[kind], alternatives=len(kinds))
+    """Share the values of motors of one type as long as single values do not predict better.
+
+    Each sharing is tested together with those that were accepted before: many small losses are one that matters.
+    """
+    tests, layout, values = [], fit.layout, fit.actuators.values
+    tried = [(numbers, kind) for numbers in types for kind in OF_TYPES]
+    tried = [(numbers, kind) for numbers, kind in tried if len(np.unique(fit.layout.index[kind, list(numbers)])) > 1]
+    for numbers, kind in tried:
+        narrow = layout.share(kind, numbers)
+        found = compare_layouts(fit.equations, values, fit.layout, narrow, name=KINDS[kind], alternatives=len(tried))
+        names = tuple(fit.actuators.joint_names[number] for number in numbers)
         tests.append(Shared(KINDS[kind], names, not found.pays, found.gain, found.deviation))
         if tests[-1].agreed:
-            layout = layout.share(kind, numbers)
+            layout = narrow
     if layout.count == fit.layout.count:
         return fit, tests
-    values = layout.write(fit.actuators.values, layout.read(fit.actuators.values))
-    start = ActuatorModel.from_values(fit.actuators.joint_names, values)
+    start = ActuatorModel.from_values(fit.actuators.joint_names, layout.write(values, layout.read(values)))
     return fit_actuators(stretches, start, layout, BLOCK_S, fit.initial), tests
 
 
