@@ -12,7 +12,7 @@ from robot_dyn_id.actuators.fit import ActuatorFit, InitialState, LimbMotion, Pa
 from robot_dyn_id.actuators.model import NEVER_REACHED, ActuatorModel
 from robot_dyn_id.actuators.motion import CommandedMotion
 from robot_dyn_id.actuators.rollout import split_into_limbs
-from robot_dyn_id.actuators.spread import EstimateSpread, compare_layouts, solve_scaled
+from robot_dyn_id.actuators.spread import EstimateSpread, compare_layouts, correlate, solve_scaled
 from robot_dyn_id.actuators.start import find_start
 from robot_dyn_id.arrays import Array, Mask
 from robot_dyn_id.errors import InputError, UsageError, suggest_known
@@ -309,15 +309,13 @@ def _conclude(
     low = np.where(bounded, np.maximum(low, 0.0), low)
     high = np.where(bounded & (now == 0.0), np.maximum(unbounded + spread.half_width, 0.0), high)
     none = np.full(fit.actuators.values.shape, np.nan)
-    inverse = np.column_stack([solve_scaled(fit.equations.matrix, unit) for unit in np.eye(layout.count)])
-    deviations = np.sqrt(np.maximum(np.diag(inverse), np.finfo(float).tiny))
     return ActuatorEstimate(
         fit.actuators,
         layout,
         layout.write(none, low),
         layout.write(none, high),
         layout.write(none, spread.between),
-        inverse / deviations / deviations[:, None],
+        correlate(fit.equations.matrix),
         fit.errors,
         np.sqrt(np.mean(np.concatenate([(motion.q - motion.reference) ** 2 for motion in motions]), axis=0)),
         fit.equations.limited,

@@ -84,9 +84,21 @@ def sum_parts(equations: NormalEquations, numbers: Integers) -> tuple[Array, Arr
 
 def solve_scaled(matrix: Array, vector: Array) -> Array:
     """Solution of normal equations, scaled to a unit diagonal with `RIDGE`, shape (p,)."""
-    scale = 1.0 / np.sqrt(np.maximum(np.diag(matrix), np.finfo(float).tiny))
-    unit = matrix * scale * scale[:, None] + RIDGE * np.eye(len(scale))
+    unit, scale = _scale(matrix)
     return np.asarray(scale * np.linalg.solve(unit, scale * vector))
+
+
+def correlate(matrix: Array) -> Array:
+    """Correlation of the parameters of normal equations under white noise, shape (p, p)."""
+    inverse = np.linalg.inv(_scale(matrix)[0])
+    deviations = np.sqrt(np.diag(inverse))
+    return np.asarray(inverse / deviations / deviations[:, None])
+
+
+def _scale(matrix: Array) -> tuple[Array, Array]:
+    """Normal matrix with a unit diagonal and `RIDGE`, and the scale of each parameter, shape (p,)."""
+    scale = 1.0 / np.sqrt(np.maximum(np.diag(matrix), np.finfo(float).tiny))
+    return matrix * scale * scale[:, None] + RIDGE * np.eye(len(scale)), scale
 
 
 def _jackknife(matrices: Array, scores: Array) -> tuple[Array, Array]:
