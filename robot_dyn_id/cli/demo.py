@@ -195,13 +195,19 @@ def _identify(ros: Any, folder: Path, seed: int) -> tuple[Identification, Dynami
     failure = ""
     if reports[0].verdict != "bad":
         ros.until(lambda: len(published) > 0, STAGE_TIMEOUT_S, "the identified parameters")
-        failure = _follow_with_twin(ros, record)
+        failure = _follow_with_twin(ros, simulator.settings.publish_rate, record)
     motion = make_plan(RobotModel.from_file(urdf), held_out).excitation
     return identifier.outcome, simulator.settings.nominal(RobotDescription.from_file(plant)), motion, failure
 
 
-def _follow_with_twin(ros: Any, record: Callable[[str, tuple[str, ...]], Any]) -> str:
-    """A simulator of the identified model follows the robot; why not, if it does not: the model stays what it is."""
+def _follow_with_twin(ros: Any, rate: float, record: Callable[[str, tuple[str, ...]], Any]) -> str:
+    """A simulator of the identified model follows the robot; why not, if it does not: the model stays what it is.
+
+    Args:
+        ros: the demo's `Composition`.
+        rate: rate of the twin's joint states, that of the robot [Hz].
+        record: records an excitation.
+    """
     from sensor_msgs.msg import JointState
 
     from robot_dyn_id.nodes.runtime.robot_node import SENSOR
@@ -211,10 +217,10 @@ def _follow_with_twin(ros: Any, record: Callable[[str, tuple[str, ...]], Any]) -
         show_progress(Stage("starting the twin"))
         states, twins = (ros.heard(JointState, f"{name}joint_states", SENSOR) for name in ("", "twin/"))
         ros.until(lambda: len(states) > 0, STAGE_TIMEOUT_S, "joint states")
-        twin = {"model": "parameters", **SIMULATED_TIME, "initial_position": list(states[-1].position)}
+        twin = {"model": "parameters", "publish_rate": rate, "initial_position": list(states[-1].position)}
         names = [f"{name}:={ros.namespace}/{name}" for name in ("identified_parameters", TOPIC)]
         remappings = tuple(word for name in names for word in ("-r", name))
-        ros.add(Simulator, twin, arguments=remappings, namespace=f"{ros.namespace}/twin")
+        ros.add(Simulator, {**twin, **SIMULATED_TIME}, arguments=remappings, namespace=f"{ros.namespace}/twin")
         ros.until(lambda: len(twins) > 0 and ros.client.count_subscribers(TOPIC) > 1, STAGE_TIMEOUT_S, "the twin")
         record("twin", ("joint_states", "twin/joint_states"))
     except InternalError:

@@ -23,7 +23,7 @@ sys.exit(main(["demo", "--out", sys.argv[1]]))
 
 def test_a_twin_that_does_not_follow_is_reported_and_ends_nothing(world, monkeypatch):
     monkeypatch.setattr(demo, "STAGE_TIMEOUT_S", 0.3)
-    report = demo._follow_with_twin(world, lambda trial, topics: None)
+    report = demo._follow_with_twin(world, 200.0, lambda trial, topics: None)
     assert report == "the twin did not follow the robot: joint states: not within 0.3 s"
 
 
