@@ -3,15 +3,17 @@
 
 The current of a joint is its torque over the gain; the torque is that of the URDF's inertial parameters and friction.
 With the current alone on the left, the inverse gain is not biased by noise of the current. All gains are as wrong as
-the URDF's masses are.
+the URDF's masses are, and those more where torques of several links nearly cancel: even the sign may then be wrong.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
 
+from robot_dyn_id.arrays import Array, Integers
 from robot_dyn_id.dynamics.regressor import Regressor
 from robot_dyn_id.identification.diagnosis.samples import BLOCKS, MotionSamples, RigidRows
 from robot_dyn_id.model.robot import RobotModel
@@ -22,6 +24,9 @@ IDENTIFIABLE_SIGMAS = 5.0
 LEAST_EXPLAINED = 0.3
 """Share of the current's variance without friction that the URDF's torque explains where a gain is identifiable."""
 
+MASS_FACTOR = 2.0
+"""Factor by which the mass of each link may be wrong, at a confidence of 95 %."""
+
 
 @dataclass(frozen=True)
 class WeightGain:
@@ -31,16 +36,26 @@ class WeightGain:
         joint: name of the joint.
         value: effort per current [N m/A or N/A]; NaN if the joint carries too little weight and inertia.
         standard_deviation: its standard deviation by a jackknife over blocks of time, masses taken as exact.
+        mass_share: relative error of the gain for an equal one of the masses: 1, or more where torques of links cancel.
     """
 
     joint: str
     value: float
     standard_deviation: float
+    mass_share: float = 1.0
 
     @property
     def known(self) -> bool:
         """Whether the gain is identifiable."""
         return bool(np.isfinite(self.value))
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """95 % interval, for masses that may be wrong by `MASS_FACTOR`."""
+        wrong = self.mass_share * math.log(MASS_FACTOR)
+        factor = math.exp(math.hypot(wrong, 1.96 * self.standard_deviation / abs(self.value)))
+        low, high = sorted((self.value / factor, self.value * factor))
+        return low, high
 
 
 def estimate_weight_gains(samples: MotionSamples, model: RobotModel) -> tuple[WeightGain, ...]:
@@ -51,22 +66,37 @@ def estimate_weight_gains(samples: MotionSamples, model: RobotModel) -> tuple[We
         model: the robot, with masses.
     """
     rows = RigidRows.from_samples(samples, [model])
-    torque = Regressor(model).torque(samples.motion, model.inertial_parameters) * samples.valid
-    nominal = rows.project(torque[..., None])[..., 0]
+    regressor, bodies = Regressor(model), model.inertial_parameters.reshape(-1, 10)
+    alone = [np.where(np.arange(len(bodies))[:, None] == body, bodies, 0.0).ravel() for body in range(len(bodies))]
+    torques = np.stack([regressor.torque(samples.motion, one) * samples.valid for one in alone], axis=-1)
     gains = []
-    for joint, (x, current) in enumerate(zip(nominal, rows.tau, strict=True)):
-        square, product = float(x @ x), float(x @ current)
-        name = model.joint_names[joint]
-        if square <= 0.0 or product == 0.0:
-            gains.append(WeightGain(name, np.nan, np.inf))
-            continue
-        inverse = product / square
-        parts = [(x[samples.blocks != block], current[samples.blocks != block]) for block in range(BLOCKS)]
-        without = [float(a @ b) / max(float(a @ a), 1e-300) for a, b in parts]
-        deviation = float(np.sqrt((BLOCKS - 1) * np.var(without)))
-        explained = product**2 / (square * max(float(current @ current), 1e-300))
-        known = abs(inverse) > IDENTIFIABLE_SIGMAS * deviation and explained > LEAST_EXPLAINED
-        gains.append(
-            WeightGain(name, 1.0 / inverse, deviation / inverse**2) if known else WeightGain(name, np.nan, np.inf)
-        )
+    for name, parts, current in zip(model.joint_names, rows.project(torques), rows.tau, strict=True):
+        gains.append(_estimate_gain(name, parts, current, samples.blocks))
     return tuple(gains)
+
+
+def _estimate_gain(joint: str, parts: Array, current: Array, blocks: Integers) -> WeightGain:
+    """Gain of one joint.
+
+    Args:
+        joint: its name.
+        parts: torque of each body of the URDF without what friction and offset can explain, shape (N, b).
+        current: current without the same, shape (N,).
+        blocks: number of the block of time of each sample, shape (N,).
+    """
+    unknown = WeightGain(joint, np.nan, np.inf)
+    x = parts.sum(axis=1)
+    square, product = float(x @ x), float(x @ current)
+    if square <= 0.0 or product == 0.0:
+        return unknown
+    inverse = product / square
+    left = [(x[blocks != block], current[blocks != block]) for block in range(BLOCKS)]
+    without = [float(a @ b) / max(float(a @ a), 1e-300) for a, b in left]
+    deviation = float(np.sqrt((BLOCKS - 1) * np.var(without)))
+    explained = product**2 / (square * max(float(current @ current), 1e-300))
+    # errors of all masses may be one and the same, or each its own
+    mass_share = max(1.0, float(np.linalg.norm(x @ parts)) / square)
+    certain = mass_share * math.log(MASS_FACTOR) < 1.0
+    if not certain or abs(inverse) <= IDENTIFIABLE_SIGMAS * deviation or explained <= LEAST_EXPLAINED:
+        return unknown
+    return WeightGain(joint, 1.0 / inverse, deviation / inverse**2, mass_share)

@@ -13,7 +13,9 @@ from functools import cached_property, partial
 
 import numpy as np
 
-from robot_dyn_id.arrays import Array
+from robot_dyn_id.arrays import Array, Integers
+from robot_dyn_id.dynamics.regressor import make_joint_coordinates
+from robot_dyn_id.dynamics.terms import Spring
 from robot_dyn_id.identification.selection.block_grams import BlockGrams
 from robot_dyn_id.identification.selection.cross_validation import Candidate, CrossValidation, compute_relative_loss
 from robot_dyn_id.identification.selection.divisions import Divisions
@@ -21,6 +23,7 @@ from robot_dyn_id.identification.selection.engine import Tried
 from robot_dyn_id.identification.selection.payoff import COMPARED_SAMPLES, combine
 from robot_dyn_id.identification.selection.wide import COARSE_STRENGTHS, Wide
 from robot_dyn_id.model.robot import RobotModel
+from robot_dyn_id.signals.blocks import Blocks
 from robot_dyn_id.signals.trials import FilteredTrials
 
 STEPS = 50
@@ -59,34 +62,93 @@ def estimate_relative_gains(trials: FilteredTrials, model: RobotModel) -> Relati
 
     Args:
         trials: trials whose efforts are currents.
-        model: the robot; its masses are not used.
+        model: the robot; the masses of its prior are where the gains start, and what the data do not determine.
 
     Raises:
         InputError: trials that are too short for cross-validation.
     """
     blocks = trials.blocks()
     excerpt = trials.excerpt(blocks, COMPARED_SAMPLES)
-    wide, grams = combine(excerpt, model, blocks)
+    wide, _ = combine(excerpt, model, blocks)
+    regressor = wide.regressor
+    springs = tuple((coordinate, Spring()) for coordinate in make_joint_coordinates(model))
+    wide = replace(wide, regressor=regressor.with_terms((*regressor.terms, *springs)))
+    grams = wide.multiply(excerpt, blocks)
     bands = BlockGrams.from_bands(excerpt, wide.regressor, grams.block_count)
     divisions = Divisions.from_grams(wide.judge(grams), bands)
-    times = divisions.times
-    columns, reference = wide.columns_of(wide.families), times.errors(wide.reference)
-    _, strength, _ = wide.least_loss(times, columns, reference)
-    candidate = Candidate(columns, strength)
-    before = partial(wide.find_consistent_errors, candidate=candidate)
-    errors = {pull: _find_errors(wide, candidate, pull, times) for pull in COARSE_STRENGTHS}
-    pull = min(errors, key=lambda one: compute_relative_loss(errors[one], reference))
+    reference = divisions.times.errors(wide.reference)
+    columns = wide.columns_of(wide.families)
+    sprung = wide.columns_of(wide.families, placed=[(name, Spring().name) for name in model.joint_names])
+    without, with_springs = (_Relation.from_columns(wide, divisions, one, reference) for one in (columns, sprung))
+    springs_row = divisions.weigh("relative_gains", "springs", without.find_errors, with_springs.find_errors)
+    return (with_springs if springs_row.pays else without).estimate()
 
-    def after(division: CrossValidation) -> Array:
-        return errors[pull] if division is times else _find_errors(wide, candidate, pull, division)
 
-    loss = compute_relative_loss(errors[pull], reference)
-    row = divisions.weigh("relative_gains", "gains of all joints", before, after, loss=loss)
-    fitted = np.array([_GainFit(wide, times, candidate, pull, block).solve() for block in (None, *times.blocks)])
-    relative = fitted - fitted.mean(axis=1, keepdims=True)
-    count = len(times.blocks)
-    deviations = np.sqrt((count - 1) * np.var(relative[1:], axis=0))
-    return RelativeGains(np.exp(-relative[0]), deviations, replace(row, chosen=row.pays))
+def correct_relative_gains(trials: FilteredTrials, wide: Wide, blocks: Blocks) -> RelativeGains:
+    """The same with a model that was chosen for the present gains; `row.chosen` if others pay.
+
+    A tilt of the base and friction that depends on the load, which the first estimate has not, change the gains.
+
+    Args:
+        trials: trials with the present gains.
+        wide: the columns of the model.
+        blocks: division of the trials.
+    """
+    excerpt = trials.excerpt(blocks, COMPARED_SAMPLES)
+    grams = wide.multiply(excerpt, blocks)
+    bands = BlockGrams.from_bands(excerpt, wide.regressor, grams.block_count)
+    divisions = Divisions.from_grams(wide.judge(grams), bands)
+    reference = divisions.times.errors(wide.reference)
+    return _Relation.from_columns(wide, divisions, wide.columns_of(wide.families), reference).estimate()
+
+
+@dataclass(frozen=True)
+class _Relation:
+    """Bodies, terms and gains that are fitted together.
+
+    Attributes:
+        wide: all candidate columns.
+        divisions: the data.
+        candidate: columns of the model, and strength of the prior of the bodies.
+        pull: strength of the pull of the gains, see `_GainFit`.
+        errors: squared errors in the blocks of time, shape (blocks, n).
+        loss: their loss.
+    """
+
+    wide: Wide
+    divisions: Divisions
+    candidate: Candidate
+    pull: float
+    errors: Array
+    loss: float
+
+    @classmethod
+    def from_columns(cls, wide: Wide, divisions: Divisions, columns: Integers, reference: Array) -> _Relation:
+        """The better strengths of both pulls; `reference` are errors that losses are relative to, (blocks, n)."""
+        times = divisions.times
+        _, strength, _ = wide.least_loss(times, columns, reference)
+        candidate = Candidate(columns, strength)
+        errors = {pull: _find_errors(wide, candidate, pull, times) for pull in COARSE_STRENGTHS}
+        losses = {pull: compute_relative_loss(errors[pull], reference) for pull in COARSE_STRENGTHS}
+        pull = min(losses, key=losses.__getitem__)
+        return cls(wide, divisions, candidate, pull, errors[pull], losses[pull])
+
+    def find_errors(self, division: CrossValidation) -> Array:
+        """Squared errors in each part of bodies and gains that were fitted without it, shape (parts, n)."""
+        if division is self.divisions.times:
+            return self.errors
+        return _find_errors(self.wide, self.candidate, self.pull, division)
+
+    def estimate(self) -> RelativeGains:
+        """The gains; `row.chosen` if they pay."""
+        times, before = self.divisions.times, partial(self.wide.find_consistent_errors, candidate=self.candidate)
+        name = "gains of all joints"
+        row = self.divisions.weigh("relative_gains", name, before, self.find_errors, loss=self.loss)
+        fits = [_GainFit(self.wide, times, self.candidate, self.pull, block) for block in (None, *times.blocks)]
+        fitted = np.array([fit.solve() for fit in fits])
+        relative = fitted - fitted.mean(axis=1, keepdims=True)
+        deviations = np.sqrt((len(times.blocks) - 1) * np.var(relative[1:], axis=0))
+        return RelativeGains(np.exp(-relative[0]), deviations, replace(row, chosen=row.pays))
 
 
 def _find_errors(wide: Wide, candidate: Candidate, pull: float, division: CrossValidation) -> Array:

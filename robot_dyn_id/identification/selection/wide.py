@@ -117,6 +117,12 @@ class Wide:
             terms_given=options.terms is not None,
         )
 
+    @classmethod
+    def from_chosen(cls, regressor: Regressor, prior: BodyPrior, estimator: Consistent) -> Wide:
+        """All columns of a regressor as the only candidate."""
+        terms = {term.name: term for _, term in regressor.terms}
+        return cls(regressor, prior, (), tuple(terms.values()), (), (), (), None, estimator, terms_given=True)
+
     @property
     def inertial(self) -> int:
         """Number of inertial columns."""

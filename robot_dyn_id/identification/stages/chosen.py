@@ -12,12 +12,17 @@ from robot_dyn_id.findings import Finding
 from robot_dyn_id.identification.fit.estimation import describe_prior
 from robot_dyn_id.identification.selection.choice import GIVEN_PRIOR_STRENGTH, Selection, choose_model
 from robot_dyn_id.identification.selection.options import Options
+from robot_dyn_id.identification.selection.relative_gains import correct_relative_gains
+from robot_dyn_id.identification.selection.wide import Wide
 from robot_dyn_id.identification.settings import Settings
 from robot_dyn_id.identification.stages.examined import Examined
 from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.model.urdf import RobotDescription
 from robot_dyn_id.progress import Progress
 from robot_dyn_id.signals.trials import FilteredTrials
+
+CORRECTIONS = 2
+"""Times that gains of drives may be found again with the chosen model."""
 
 
 @dataclass(frozen=True)
@@ -41,12 +46,13 @@ class Chosen:
     findings: tuple[Finding, ...]
 
     @classmethod
-    def from_examined(cls, examined: Examined, progress: Progress) -> Chosen:
+    def from_examined(cls, examined: Examined, progress: Progress, corrections: int = CORRECTIONS) -> Chosen:
         """Choose what the settings leave open.
 
         Args:
             examined: training data.
             progress: callback that receives every stage of the work.
+            corrections: times that gains of drives which the motion relates may be found again with the chosen model.
 
         Raises:
             InputError: data that are too short for cross-validation, or a prior that does not suit the robot.
@@ -56,9 +62,24 @@ class Chosen:
             return cls(examined, trials, examined.known_regressor, settings, None, examined.suspected)
         options = _list_options(settings, examined.model, repeats=not examined.read.held_out)
         found = choose_model(trials, examined.model, options, progress)
+        corrected = _correct_gains(examined, found, options, progress) if corrections else None
+        if corrected is not None:
+            return cls.from_examined(corrected, progress, corrections - 1)
         unexplained = tuple(one for one in examined.suspected if not found.explains(one))
         settings = replace(settings, estimator=found.complete(settings.estimator))
         return cls(examined, found.trials, found.regressor, settings, found, (*unexplained, *found.findings))
+
+
+def _correct_gains(examined: Examined, found: Selection, options: Options, progress: Progress) -> Examined | None:
+    """The data with gains of drives that the chosen model corrects; None if they are not related, or that pays not."""
+    if not examined.read.relates_gains:
+        return None
+    prior = (options.prior or BodyPrior.from_model(examined.model)).scaled(found.size)
+    estimator = found.complete(options.estimator)
+    assert isinstance(estimator, Consistent)
+    wide = Wide.from_chosen(found.regressor, prior, estimator)
+    gains = correct_relative_gains(found.trials, wide, found.blocks)
+    return Examined.from_read(examined.read.with_gains(gains), progress) if gains.row.chosen else None
 
 
 def _list_options(settings: Settings, model: RobotModel, repeats: bool) -> Options:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -46,9 +47,6 @@ RELATIVE_GAINS = Definition(
     check="sign and unit",
 )
 
-MASS_FACTOR = 2.0
-"""Factor by which masses of a URDF may be wrong, in the intervals of gains that are estimated from them."""
-
 
 @dataclass(frozen=True)
 class Meaning:
@@ -75,7 +73,12 @@ class Meaning:
 
 
 def interpret_efforts(
-    training: Sequence[Corrected], held_out: Sequence[Corrected], model: RobotModel, settings: Settings
+    training: Sequence[Corrected],
+    held_out: Sequence[Corrected],
+    model: RobotModel,
+    settings: Settings,
+    *,
+    by_masses: bool = True,
 ) -> Meaning:
     """Read the efforts as the settings state, with gains by the URDF's masses where currents come without them.
 
@@ -86,6 +89,7 @@ def interpret_efforts(
         held_out: recordings to validate on.
         model: the robot as configured.
         settings: meaning of the efforts, drives, choices about signals.
+        by_masses: whether gains that follow from the URDF's masses are used.
 
     Raises:
         InputError: external torques.
@@ -112,16 +116,19 @@ def interpret_efforts(
     signs = {name: settings.drives.get(name, Drive()).sign for name in missing}
     unit = {**settings.drives, **{name: Drive.from_unknown_gain(sign) for name, sign in signs.items()}}
     trials = FilteredTrials.from_recordings(trained, joints, unit, settings.signals)
-    gains = _weigh_gains(trials, model, signs)
+    gains = _weigh_gains(trials, model, signs) if by_masses else []
+    gains = _settle_signs(trials, unit, gains, signs, model)
     findings: tuple[Finding, ...] = ()
     used = not gains or _are_better(trials, {**unit, **_make_drives(gains, signs)}, model)
     if gains and not used:
         findings, gains = (_report_unused(gains),), []
-    relative, row = _compare_gains(trials, {**unit, **_make_drives(gains, signs)}, model, gains)
+    begun = _begin_gains(joints, gains)
+    none_given = len(missing) == len(joints)  # else currents would be compared with torques
+    relative, row = _compare_gains(trials, {**unit, **_make_drives(begun, signs)}, model) if none_given else (None, ())
     ratios = {} if relative is None else dict(zip(joints, relative.values.tolist(), strict=True))
     if relative is not None:
         findings += (_report_relative(joints, relative, by_masses=bool(gains)),)
-        gains = [replace(gain, value=gain.value * ratios[gain.joint]) for gain in gains]
+        gains = _correct_gains(begun, relative, gains)
     if gains:
         findings += (_report_used(gains),)
     known = _make_drives(gains, signs)
@@ -150,16 +157,61 @@ def _weigh_gains(currents: FilteredTrials, model: RobotModel, signs: Mapping[str
     return [gain for gain in found if gain.joint in signs and gain.known]
 
 
-def _compare_gains(
-    currents: FilteredTrials, drives: Mapping[str, Drive], model: RobotModel, gains: Sequence[WeightGain]
-) -> tuple[RelativeGains | None, tuple[Tried, ...]]:
-    """Ratios of the gains of all joints to those of drives, if the motion shows them, and the comparison.
+def _settle_signs(
+    currents: FilteredTrials,
+    drives: Mapping[str, Drive],
+    gains: list[WeightGain],
+    signs: Mapping[str, float],
+    model: RobotModel,
+) -> list[WeightGain]:
+    """Gains with the better of both signs where the masses contradict the sign of the drive.
 
-    Currents are compared with currents, and torques with torques: only if no gain is known, or the masses give all.
+    The weight on a joint that carries little has the sign of a distance that a URDF may have wrong: other joints carry
+    the same bodies, and decide.
     """
-    joints = len(model.joint_names)
-    unknown = sum(not drives[name].is_known for name in model.joint_names if name in drives)
-    if joints < 2 or not (unknown == joints or len(gains) == joints):
+
+    def loss(gains: Sequence[WeightGain]) -> float:
+        errors = measure_errors(replace(currents, drives={**drives, **_make_drives(gains, signs)}), model)
+        return float(np.log(errors[errors > 0.0]).sum())
+
+    for number, gain in enumerate(gains):
+        other = [*gains[:number], replace(gain, value=-gain.value), *gains[number + 1 :]]
+        with contextlib.suppress(InputError):  # too short to hold a block out
+            if gain.value < 0.0 and loss(other) < loss(gains):
+                gains = other
+    return gains
+
+
+def _begin_gains(joints: Sequence[str], gains: Sequence[WeightGain]) -> list[WeightGain]:
+    """Gains of all joints to begin with: the mean of those that the masses give where these give none."""
+    if not gains:
+        return []
+    found = {gain.joint: gain for gain in gains}
+    mean = math.exp(sum(math.log(abs(gain.value)) for gain in gains) / len(gains))
+    return [found.get(name, WeightGain(name, mean, 0.0)) for name in joints]
+
+
+def _correct_gains(
+    begun: Sequence[WeightGain], relative: RelativeGains, weighed: Sequence[WeightGain]
+) -> list[WeightGain]:
+    """Gains of all joints as the motion relates them; the mean of those that the masses give stays."""
+    given = [gain.joint for gain in weighed]
+    if not given:
+        return []
+    of_given = np.array([gain.joint in given for gain in begun])
+    ratios = relative.values / np.exp(np.log(relative.values)[of_given].mean())
+    corrected = []
+    for gain, ratio, deviation in zip(begun, ratios.tolist(), relative.deviations.tolist(), strict=True):
+        value = gain.value * ratio
+        corrected.append(replace(gain, value=value, standard_deviation=abs(value) * deviation))
+    return corrected
+
+
+def _compare_gains(
+    currents: FilteredTrials, drives: Mapping[str, Drive], model: RobotModel
+) -> tuple[RelativeGains | None, tuple[Tried, ...]]:
+    """Ratios of the gains of all joints to those of drives, if the motion shows them, and the comparison."""
+    if len(model.joint_names) < 2:
         return None, ()
     try:
         found = estimate_relative_gains(replace(currents, drives=drives), model)
@@ -184,6 +236,14 @@ def _report_relative(joints: Sequence[str], gains: RelativeGains, *, by_masses: 
         "currents that a drive with the mean gain would have"
     )
     return RELATIVE_GAINS.found(message, joints)
+
+
+def report_corrected(joints: Sequence[str], gains: RelativeGains) -> Finding:
+    """Finding about relative gains that are found again with the model that was chosen."""
+    figures = zip(joints, gains.values.tolist(), gains.deviations.tolist(), strict=True)
+    listed = ", ".join(f"{name} {value:.3g} (+- {value * sigma:.1g})" for name, value, sigma in figures)
+    paid = f"this removes {gains.row.gain:.0%} (+- {gains.row.deviation:.0%}) of the squared error"
+    return RELATIVE_GAINS.found(f"with the chosen model the motion corrects each gain by a factor of: {listed}; {paid}")
 
 
 def _are_better(currents: FilteredTrials, drives: Mapping[str, Drive], model: RobotModel) -> bool:
@@ -240,14 +300,8 @@ def _report_unused(gains: Sequence[WeightGain]) -> Finding:
 
 def _list(gains: Sequence[WeightGain]) -> str:
     """Gains and their intervals."""
-    return ", ".join(f"{gain.joint} {gain.value:.3g} ({_spread(gain)})" for gain in gains)
-
-
-def _spread(gain: WeightGain) -> str:
-    """95 % interval of a gain, for masses that may be wrong by `MASS_FACTOR`."""
-    share = math.hypot(math.log(MASS_FACTOR), 1.96 * gain.standard_deviation / abs(gain.value))
-    low, high = sorted(gain.value * math.exp(sign * share) for sign in (-1.0, 1.0))
-    return f"{low:.2g} to {high:.2g}"
+    intervals = [(gain.joint, gain.value, *gain.interval) for gain in gains]
+    return ", ".join(f"{joint} {value:.3g} ({low:.2g} to {high:.2g})" for joint, value, low, high in intervals)
 
 
 def report_unknown_gains(drive_units: Mapping[str, str]) -> tuple[Finding, ...]:

@@ -14,7 +14,7 @@ from robot_dyn_id.dynamics.body_prior import has_placeholder_masses
 from robot_dyn_id.dynamics.compensation import check_compensations
 from robot_dyn_id.dynamics.prior import check_prior_robot
 from robot_dyn_id.dynamics.regressor import Regressor, place_terms_on_joints
-from robot_dyn_id.errors import InputError, UnsafeDataError
+from robot_dyn_id.errors import InputError
 from robot_dyn_id.findings import Finding
 from robot_dyn_id.identification.diagnosis.agreement import measure_nominal_agreement
 from robot_dyn_id.identification.diagnosis.diagnosis import diagnose, examine_lengths
@@ -100,13 +100,10 @@ class Examined:
         samples = MotionSamples.from_trials(trials)
         diagnosis = diagnose(samples, model, count_independent_positions(trials.survey))
         _refuse_short(diagnosis.findings, settings.ignore, trials)
-        try:
-            explained = _refuse_unless_predicted(diagnosis.findings, trials, model, settings)
-        except UnsafeDataError:
-            currents = read.as_currents(diagnosis.findings)
-            if currents is None:
-                raise
+        currents = read.as_currents((*diagnosis.findings, *diagnosis.doubts))
+        if currents is not None:
             return cls.from_read(currents, progress)
+        explained = _refuse_unless_predicted(diagnosis.findings, trials, model, settings)
         found += explained
         found += overrule(diagnosis.doubts, settings.ignore)
         found += examine_directions(model.joint_names, samples.motion.q, samples.segment)

@@ -14,12 +14,15 @@ from robot_dyn_id.findings import Definition, Finding, Section
 from robot_dyn_id.identification.diagnosis.health import EFFORT_IN_AMPERES
 from robot_dyn_id.identification.diagnosis.observation import observe_recordings
 from robot_dyn_id.identification.selection.engine import Tried
+from robot_dyn_id.identification.selection.relative_gains import RelativeGains
 from robot_dyn_id.identification.settings import CURRENT_KINDS, Settings
 from robot_dyn_id.identification.stages.correction import correct_positions
 from robot_dyn_id.identification.stages.effort_meaning import (
+    RELATIVE_GAINS,
     interpret_efforts,
     read_as_trained,
     report_compensated,
+    report_corrected,
     report_unknown_gains,
 )
 from robot_dyn_id.identification.validation.holdout import find_held_out_method
@@ -103,32 +106,52 @@ class Read:
             tried=meaning.tried,
         )
 
-    def as_currents(self, contradictions: Sequence[Finding]) -> Read | None:
+    def as_currents(self, found: Sequence[Finding]) -> Read | None:
         """Read efforts that contradict the robot as currents of unknown gains; None unless that pays.
 
         Args:
-            contradictions: findings about efforts that no model of torques predicts.
+            found: findings about the efforts as torques. An error that is not overruled contradicts the robot.
         """
-        if self.settings.effort_kind != "auto" or self.effort_kind != UNKNOWN:
+        contradicted = any(one.severity == "error" and one.code not in self.settings.ignore for one in found)
+        if not contradicted or self.settings.effort_kind != "auto" or self.effort_kind != UNKNOWN:
             return None
         stated = replace(self.settings, effort_kind="current")
-        massless = replace(self.model, inertial_parameters=np.zeros_like(self.model.inertial_parameters))
-        meaning = interpret_efforts(self.training, self.held_out, massless, stated)
+        meaning = interpret_efforts(self.training, self.held_out, self.model, stated, by_masses=False)
         if not any(row.chosen for row in meaning.tried):
             return None
         message = (
             "no torques of this robot explain the efforts, and currents of drives with different gains do: they are "
             "read as currents"
         )
+        others = [one for one in found if one.code != EFFORT_IN_AMPERES.code]
         return replace(
             self,
             training=meaning.training,
             held_out=meaning.held_out,
-            model=replace(self.model, drive_units=meaning.model.drive_units),
+            model=meaning.model,
             settings=replace(stated, drives=meaning.drives),
             effort_kind=meaning.effort_kind,
-            findings=(*self.findings, *contradictions, EFFORT_IN_AMPERES.found(message), *meaning.findings),
+            findings=(*self.findings, *others, EFFORT_IN_AMPERES.found(message), *meaning.findings),
             tried=(*self.tried, *meaning.tried),
+        )
+
+    @property
+    def relates_gains(self) -> bool:
+        """Whether the gains of the drives are related by the motion."""
+        return any(row.step == RELATIVE_GAINS.code and row.chosen for row in self.tried)
+
+    def with_gains(self, gains: RelativeGains) -> Read:
+        """The same with gains that are corrected by factors."""
+        names, drives = self.model.joint_names, dict(self.settings.drives)
+        for name, factor in zip(names, gains.values.tolist(), strict=True):
+            gain = drives[name].gain
+            assert gain is not None  # that of every joint is related to the others
+            drives[name] = replace(drives[name], gain=gain * factor)
+        return replace(
+            self,
+            settings=replace(self.settings, drives=drives),
+            findings=(*self.findings, report_corrected(names, gains)),
+            tried=(*self.tried, gains.row),
         )
 
     @classmethod

@@ -11,16 +11,28 @@ from support.simulated import Simulated, changed
 from robot_dyn_id.data.corrected import ReadAsCurrent
 from robot_dyn_id.errors import InputError, UsageError
 from robot_dyn_id.identification.diagnosis.observation import observe_recordings
+from robot_dyn_id.identification.diagnosis.samples import MotionSamples
+from robot_dyn_id.identification.diagnosis.weight_gains import estimate_weight_gains
 from robot_dyn_id.identification.pipeline import identify, validate
 from robot_dyn_id.identification.settings import EFFORT_KINDS, Settings
-from robot_dyn_id.identification.stages.effort_meaning import interpret_efforts
+from robot_dyn_id.identification.stages.effort_meaning import interpret_efforts, read_as_trained
 from robot_dyn_id.signals.cleaning import Drive
+from robot_dyn_id.signals.trials import FilteredTrials
 
 GAINS = np.array([12.0, -30.0, 8.0])
 
 
 def meaning_of(recordings, model, settings):
     return interpret_efforts(observe_recordings(recordings, model, settings.drives, False), [], model, settings)
+
+
+def currents_of(recording, model):
+    """Samples whose efforts are the currents."""
+    settings = Settings()
+    observed = read_as_trained(observe_recordings([recording], model, {}, False), "current")
+    unit = dict.fromkeys(model.joint_names, Drive.from_unknown_gain(1.0))
+    trials = FilteredTrials.from_recordings(observed, model.joint_names, unit, settings.signals)
+    return MotionSamples.from_trials(trials)
 
 
 @pytest.fixture(scope="module")
@@ -106,6 +118,41 @@ def test_masses_that_are_wrong_by_different_factors_give_the_mean_gain_alone(rob
     ratios = np.log([abs(meaning.drives[name].gain) for name in robot.joints]) - np.log(np.abs(GAINS))
     assert np.ptp(ratios) < 0.1 and np.abs(ratios).max() < np.log(2.0)
     assert [one.code for one in meaning.findings] == ["relative_gains", "gains_from_masses"]
+
+
+def test_the_sign_of_a_gain_is_that_which_all_joints_agree_on(robot, currents):
+    """The center of mass of the last link is on the wrong side in the URDF: by its weight alone its drive is reversed."""
+    bodies = robot.model.inertial_parameters.copy()
+    bodies[21:24] *= -0.5
+    wrong = replace(robot.model, inertial_parameters=bodies)
+    measured = changed(currents, current=currents.samples.current * np.sign(GAINS))
+    assert estimate_weight_gains(currents_of(measured, wrong), wrong)[2].value < 0.0
+    meaning = meaning_of([measured], wrong, Settings())
+    found = [meaning.drives[name].gain * meaning.drives[name].sign for name in robot.joints]
+    ratios = np.array(found) / np.abs(GAINS)
+    assert (ratios > 0.5).all() and np.ptp(ratios) < 0.05
+
+
+def test_intervals_cover_masses_that_are_wrong_by_up_to_two(robot):
+    """A counterweight nearly cancels the weight of the last link: small errors of both are large ones of the gain."""
+    bodies = robot.model.inertial_parameters.reshape(3, 10).copy()
+    bodies[1, 1:4] = -1.1 * bodies[2, 0] * robot.model.translation[2]
+    balanced = Simulated()
+    balanced.model = replace(robot.model, inertial_parameters=bodies.ravel())
+    balanced.parameters[:30] = bodies.ravel()
+    recording = balanced.record(duration=30.0, noise=0.02)
+    measured = changed(recording, current=recording.samples.tau / GAINS, tau=None)
+    trials = currents_of(measured, balanced.model)
+    rng = np.random.default_rng(0)
+    covered, wide = [], []
+    for factors in np.exp(np.log(2.0) / 1.96 * rng.normal(size=(40, 3))):
+        wrong = replace(balanced.model, inertial_parameters=(factors[:, None] * bodies).ravel())
+        for gain, true in zip(estimate_weight_gains(trials, wrong), GAINS, strict=True):
+            if gain.known:
+                low, high = gain.interval
+                covered.append(low <= true <= high)
+                wide.append(high > 4.1 * low)
+    assert np.mean(covered) > 0.9 and np.mean(wide) > 0.1
 
 
 def test_external_torques_are_refused(robot, currents):
