@@ -242,7 +242,8 @@ class _GainFit:
             square += own[-1, -1]
             rows.append(own)
         gram = matrix[np.ix_(columns, columns)]
-        gram += RIDGE * np.diag(np.diag(gram))
+        size = np.diag(gram)
+        gram += np.diag(np.where(size > 0.0, RIDGE * size, 1.0))  # joints without efforts have no equations
         values = np.zeros(scaled.columns)
         values[columns] = np.linalg.solve(gram, right[columns])
         along = np.zeros((scaled.columns, len(rows)))

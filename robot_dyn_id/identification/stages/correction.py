@@ -6,6 +6,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+import numpy as np
+
 from robot_dyn_id.data.chunk import Chunk
 from robot_dyn_id.data.corrected import (
     Corrected,
@@ -23,6 +25,7 @@ from robot_dyn_id.findings import Definition, Finding, Section
 from robot_dyn_id.identification.diagnosis.channel_faults import EffortObserver, report_exclusions
 from robot_dyn_id.identification.diagnosis.delays import EffortDelay, estimate_delay, estimate_joint_delays
 from robot_dyn_id.identification.diagnosis.fingerprint import FingerprintObserver
+from robot_dyn_id.identification.diagnosis.health import EFFORT_CONSTANT, find_dead
 from robot_dyn_id.identification.diagnosis.hypotheses import GravityFits
 from robot_dyn_id.identification.diagnosis.observation import observation_of
 from robot_dyn_id.identification.diagnosis.positions import PositionFaults
@@ -177,6 +180,17 @@ class Realigned:
     trials: FilteredTrials
     findings: tuple[Finding, ...] = ()
     tried: tuple[Tried, ...] = ()
+
+
+def leave_out_dead(trials: FilteredTrials) -> FilteredTrials:
+    """The trials without the equations of joints whose effort is not recorded; their motion moves the other joints."""
+    dead = [name for name, one in zip(trials.joints, find_dead(trials.survey), strict=True) if one]
+    if not dead or len(dead) == len(trials.joints):
+        return trials
+    spans = Exclusions(tuple(ExcludedSpan(name, -np.inf, np.inf, EFFORT_CONSTANT.code) for name in dead))
+    without = [as_corrected(recording).corrected(spans) for recording in trials.recordings]
+    surveyed = trials.survey.with_left_out({EFFORT_CONSTANT.code: len(dead) * trials.survey.repairs.rows})
+    return replace(trials, recordings=without, surveyed=surveyed)
 
 
 def realign(trials: FilteredTrials, model: RobotModel) -> Realigned:

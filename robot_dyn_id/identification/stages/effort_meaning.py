@@ -22,6 +22,7 @@ from robot_dyn_id.identification.selection.engine import LEAST_GAIN, Tried
 from robot_dyn_id.identification.selection.payoff import measure_errors
 from robot_dyn_id.identification.selection.relative_gains import RelativeGains, estimate_relative_gains
 from robot_dyn_id.identification.settings import COMPENSATED_KINDS, CURRENT_KINDS, Settings
+from robot_dyn_id.identification.stages.correction import leave_out_dead
 from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.parameters import DRIVE_UNITS, GAIN_UNKNOWN, UNKNOWN, describe_unknown_gains
 from robot_dyn_id.signals.cleaning import Drive
@@ -115,7 +116,7 @@ def interpret_efforts(
     trained, validated = (read_as_trained(group, "current") for group in (training, held_out))
     signs = {name: settings.drives.get(name, Drive()).sign for name in missing}
     unit = {**settings.drives, **{name: Drive.from_unknown_gain(sign) for name, sign in signs.items()}}
-    trials = FilteredTrials.from_recordings(trained, joints, unit, settings.signals)
+    trials = leave_out_dead(FilteredTrials.from_recordings(trained, joints, unit, settings.signals))
     gains = _weigh_gains(trials, model, signs) if by_masses else []
     gains = _settle_signs(trials, unit, gains, signs, model)
     findings: tuple[Finding, ...] = ()

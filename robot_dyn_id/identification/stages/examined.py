@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from robot_dyn_id.data.corrected import Corrected, ExcludedSpan, Exclusions, as_corrected
+from robot_dyn_id.data.corrected import Corrected
 from robot_dyn_id.data.recording import Recording
 from robot_dyn_id.dynamics.body_prior import has_placeholder_masses
 from robot_dyn_id.dynamics.compensation import check_compensations
@@ -21,11 +21,9 @@ from robot_dyn_id.identification.diagnosis.diagnosis import diagnose, examine_le
 from robot_dyn_id.identification.diagnosis.directions import examine_directions
 from robot_dyn_id.identification.diagnosis.fingerprint import report_repeated, report_trained
 from robot_dyn_id.identification.diagnosis.health import (
-    EFFORT_CONSTANT,
     compare_with_nominal,
     count_independent_positions,
     examine,
-    find_dead,
     overrule,
     refuse,
     soften_for_validation,
@@ -36,7 +34,7 @@ from robot_dyn_id.identification.selection.choice import EXPLAINED_BY_CHOICE
 from robot_dyn_id.identification.selection.engine import Tried
 from robot_dyn_id.identification.selection.payoff import measure_errors
 from robot_dyn_id.identification.settings import Settings
-from robot_dyn_id.identification.stages.correction import Realigned, correct_channels, realign
+from robot_dyn_id.identification.stages.correction import Realigned, correct_channels, leave_out_dead, realign
 from robot_dyn_id.identification.stages.read import Read
 from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.parameters import Fingerprint, ParameterSet
@@ -239,17 +237,6 @@ def filter_as_trained(
     findings += report_earlier(read, read.held_out, sound.fingerprints)
     aligned = realign(leave_out_dead(trials), model)
     return aligned.trials, (*findings, *aligned.findings)
-
-
-def leave_out_dead(trials: FilteredTrials) -> FilteredTrials:
-    """The trials without the equations of joints whose effort is not recorded; their motion moves the other joints."""
-    dead = [name for name, one in zip(trials.joints, find_dead(trials.survey), strict=True) if one]
-    if not dead or len(dead) == len(trials.joints):
-        return trials
-    spans = Exclusions(tuple(ExcludedSpan(name, -np.inf, np.inf, EFFORT_CONSTANT.code) for name in dead))
-    without = [as_corrected(recording).corrected(spans) for recording in trials.recordings]
-    surveyed = trials.survey.with_left_out({EFFORT_CONSTANT.code: len(dead) * trials.survey.repairs.rows})
-    return replace(trials, recordings=without, surveyed=surveyed)
 
 
 def make_known_regressor(model: RobotModel, settings: Settings) -> Regressor:

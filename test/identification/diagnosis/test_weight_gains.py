@@ -111,6 +111,14 @@ def test_the_motion_shows_gains_relative_to_one_another(robot, currents):
     assert row.chosen and row.gain > row.required
 
 
+def test_a_joint_without_efforts_does_not_hide_the_gains_of_the_others(robot, currents):
+    bare = replace(robot.model, inertial_parameters=np.zeros(30))
+    dead = np.where([True, True, False], currents.samples.current * np.sign(GAINS), 0.37)
+    meaning = meaning_of([changed(currents, current=dead)], bare, Settings())
+    found = [meaning.drives[name].gain for name in robot.joints[:2]]
+    assert found[1] / found[0] == pytest.approx(abs(GAINS[1] / GAINS[0]), rel=0.05)
+
+
 def test_masses_that_are_wrong_by_different_factors_give_the_mean_gain_alone(robot, currents):
     factors = np.repeat([0.5, 1.0, 2.0], 10)
     wrong = replace(robot.model, inertial_parameters=factors * robot.model.inertial_parameters)
