@@ -203,12 +203,14 @@ def _select(form: Echelon, sequence: Integers, pivots: str) -> Integers:
     """Select `form.rank` independent columns by the pivot rule, ascending.
 
     The minimum pivot is lowered until the rule selects as many columns as the rank: with a wide gap in the singular
-    values, the first value suffices.
+    values, the first value suffices. Columns that a larger pivot has selected stay: those that only the rounded angles
+    of a URDF make independent come after them.
     """
     live = sequence[form.norms[sequence] > 0]
     pick = _leftmost if pivots == "rref" else _largest
+    chosen: list[int] = []
     for exponent in np.arange(3.0, 13.0, 0.25):
-        chosen = pick(form.factor, live, 10.0**-exponent)
+        chosen = pick(form.factor, np.append(chosen, live[~np.isin(live, chosen)]).astype(np.int64), 10.0**-exponent)
         if len(chosen) >= form.rank:
             break
     return np.sort(np.array(chosen[: form.rank], dtype=np.int64))

@@ -243,7 +243,8 @@ class ConsistentTask:
         least = self._least_deviations(fit, middle, information)
         at = np.flatnonzero(fit.live)
         bounded = np.append(np.zeros(self.prior.bodies.size, dtype=bool), self.bounded)[at]
-        scores = self.mapping.T @ middle @ self.mapping + self._prior_information(fit)
+        half = self.mapping.T @ _find_root(middle)
+        scores = half @ half.T + self._prior_information(fit)
         known = np.ix_(at, at)
         normal = BoundedNormal.from_scores(fit.normal[known], fit.right[at], scores[known], bounded)
         mapping, values = self.mapping[:, at], self.mapping @ fit.values
@@ -293,6 +294,14 @@ class ConsistentTask:
         at = np.arange(self.prior.bodies.size)
         information[at, at] += fit.strength / self.prior.scales.ravel() ** 2
         return information
+
+
+def _find_root(covariance: Array) -> Array:
+    """Root L of a covariance L L', shape (p, p): products with it stay positive, however large the other factor is."""
+    size = np.sqrt(np.diag(covariance))
+    unit = np.divide(covariance, size * size[:, None], out=np.zeros_like(covariance), where=size * size[:, None] > 0.0)
+    values, vectors = np.linalg.eigh(unit)
+    return np.asarray(size[:, None] * vectors * np.sqrt(np.maximum(values, 0.0)))
 
 
 def describe_prior_source(task: ConsistentTask, earlier: Prior | None) -> str:

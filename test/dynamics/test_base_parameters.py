@@ -14,9 +14,11 @@ from support.robots import (
     Truth,
     every_kind,
     every_model,
+    joint,
     panda_arm,
     ratio,
     robot,
+    urdf,
 )
 
 from robot_dyn_id.dynamics import base_parameters as module
@@ -344,3 +346,20 @@ def test_the_arm_of_panda_reads_as_in_the_books():
     assert named["Izz1"] == "Izz1 + Iyy2"
     assert named["my2"] == "my2 - 0.316 m3 - mz3 - 0.316 m4 - 0.316 m5 - 0.316 m6 - 0.316 m7"
     assert {"m1", "mx1", "my1", "mz1", "Ixx1", "Ixy1", "Iyy1", "Ixz1", "Iyz1", "m2", "mz2"} == set(found.unidentifiable)
+
+
+def test_columns_that_only_rounded_angles_make_independent_displace_no_others():
+    """Right angles with eight digits: without the rotor's column others would be multiplied by up to 1e14."""
+    text = urdf(
+        joint("turn", "base", "l1", xyz="0 0 0.3", rpy="-0.2 -1.7 -0.05"),
+        joint("out", "l1", "l2", "prismatic", xyz="0.03 -0.01 0.36", rpy="-1.57079633 1.57079633 -1.57079633"),
+        joint("across", "l2", "l3", "prismatic", xyz="-0.06 0.2 0.05", rpy="-1.57079633 0 1.57079633"),
+        links=3,
+    )
+    regressor = with_terms(RobotModel.from_urdf(text), Viscous(), RotorInertia())
+    base = compute_base_parameters(regressor)
+    assert {"Ir3", "fv3"} <= set(base.names)
+    assert np.abs(base.mapping).max() < 1e9
+    motion = draw_random_motion(regressor.model, 50, seed=3)
+    stack = stack_regressor(regressor, motion)
+    np.testing.assert_allclose(stack[:, base.independent] @ base.mapping, stack, atol=1e-6)
