@@ -8,6 +8,7 @@ accepted if that pays.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 
@@ -55,6 +56,12 @@ class RelativeGains:
     values: Array
     deviations: Array
     row: Tried
+
+    def of(self, joints: Sequence[str], chosen: Sequence[str]) -> RelativeGains:
+        """The gains of some of the joints, as ratios to their own mean."""
+        places = [joints.index(name) for name in chosen]
+        values = self.values[places]
+        return replace(self, values=values / np.exp(np.log(values).mean()), deviations=self.deviations[places])
 
 
 def estimate_relative_gains(trials: FilteredTrials, model: RobotModel) -> RelativeGains:

@@ -15,6 +15,7 @@ from robot_dyn_id.dynamics.body_prior import has_placeholder_masses
 from robot_dyn_id.errors import InputError
 from robot_dyn_id.findings import Definition, Finding, Section
 from robot_dyn_id.identification.diagnosis.diagnosis import EFFORT_GRAVITY_COMPENSATED
+from robot_dyn_id.identification.diagnosis.health import find_dead
 from robot_dyn_id.identification.diagnosis.observation import observation_of
 from robot_dyn_id.identification.diagnosis.samples import MotionSamples
 from robot_dyn_id.identification.diagnosis.weight_gains import WeightGain, estimate_weight_gains
@@ -116,20 +117,23 @@ def interpret_efforts(
     trained, validated = (read_as_trained(group, "current") for group in (training, held_out))
     signs = {name: settings.drives.get(name, Drive()).sign for name in missing}
     unit = {**settings.drives, **{name: Drive.from_unknown_gain(sign) for name, sign in signs.items()}}
-    trials = leave_out_dead(FilteredTrials.from_recordings(trained, joints, unit, settings.signals))
+    recorded = FilteredTrials.from_recordings(trained, joints, unit, settings.signals)
+    live = [name for name, dead in zip(joints, find_dead(recorded.survey), strict=True) if not dead]
+    trials = leave_out_dead(recorded)
     gains = _weigh_gains(trials, model, signs) if by_masses else []
     gains = _settle_signs(trials, unit, gains, signs, model)
     findings: tuple[Finding, ...] = ()
     used = not gains or _are_better(trials, {**unit, **_make_drives(gains, signs)}, model)
     if gains and not used:
         findings, gains = (_report_unused(gains),), []
-    begun = _begin_gains(joints, gains)
-    none_given = len(missing) == len(joints)  # else currents would be compared with torques
-    relative, row = _compare_gains(trials, {**unit, **_make_drives(begun, signs)}, model) if none_given else (None, ())
-    ratios = {} if relative is None else dict(zip(joints, relative.values.tolist(), strict=True))
-    if relative is not None:
-        findings += (_report_relative(joints, relative, by_masses=bool(gains)),)
-        gains = _correct_gains(begun, relative, gains)
+    begun = _begin_gains(live, gains)
+    ratios, row = dict[str, float](), tuple[Tried, ...]()
+    if len(live) > 1 and len(missing) == len(joints):  # with fewer, currents would be compared with torques
+        relative, row = _compare_gains(trials, {**unit, **_make_drives(begun, signs)}, model, live)
+        if relative is not None:
+            ratios = dict(zip(live, relative.values.tolist(), strict=True))
+            findings += (_report_relative(relative, live, by_masses=bool(gains)),)
+            gains = _correct_gains(begun, relative, gains)
     if gains:
         findings += (_report_used(gains),)
     known = _make_drives(gains, signs)
@@ -209,19 +213,17 @@ def _correct_gains(
 
 
 def _compare_gains(
-    currents: FilteredTrials, drives: Mapping[str, Drive], model: RobotModel
+    currents: FilteredTrials, drives: Mapping[str, Drive], model: RobotModel, live: Sequence[str]
 ) -> tuple[RelativeGains | None, tuple[Tried, ...]]:
-    """Ratios of the gains of all joints to those of drives, if the motion shows them, and the comparison."""
-    if len(model.joint_names) < 2:
-        return None, ()
+    """Ratios of the gains of joints with efforts to those of drives, if the motion shows them, and the comparison."""
     try:
         found = estimate_relative_gains(replace(currents, drives=drives), model)
     except InputError:  # too short to hold a block out
         return None, ()
-    return found if found.row.chosen else None, (found.row,)
+    return found.of(model.joint_names, live) if found.row.chosen else None, (found.row,)
 
 
-def _report_relative(joints: Sequence[str], gains: RelativeGains, *, by_masses: bool) -> Finding:
+def _report_relative(gains: RelativeGains, joints: Sequence[str], *, by_masses: bool) -> Finding:
     """Finding about gains relative to one another, or to those by the URDF's masses."""
     figures = zip(joints, gains.values.tolist(), gains.deviations.tolist(), strict=True)
     listed = ", ".join(f"{name} {value:.3g} (+- {value * sigma:.1g})" for name, value, sigma in figures)
