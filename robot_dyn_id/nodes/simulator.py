@@ -287,7 +287,11 @@ class Simulator(RobotNode):
     # --- time
 
     def _run(self) -> None:
-        """Do the ticks that are due, and leave the executor time for messages after a long row of them."""
+        """Do the ticks that are due.
+
+        The timer is never reset: an EventsExecutor (rclpy 7 to 9) would then call it once more for each reset, without
+        an end, and hardly anything else.
+        """
         begin = time.monotonic()
         try:
             if self.settings.factor == 0.0:
@@ -302,9 +306,6 @@ class Simulator(RobotNode):
         except InputError as error:  # a robot that broke down moves no more
             self.end = error
             self._timer.cancel()
-            return
-        if time.monotonic() > begin + BATCH_S:
-            self._timer.reset()  # a timer that is always late would leave nothing else a turn
 
     def _tick(self) -> None:
         robot = self._robot

@@ -70,6 +70,14 @@ def test_classes_of_nodes_are_short():
     assert long == {}
 
 
+def test_no_node_resets_a_timer():
+    """An EventsExecutor (rclpy 7 to 9) calls a timer once more for each reset, without an end, and starves the rest."""
+    files = list((ROOT / "nodes").rglob("*.py"))
+    calls = [(path, node.func) for path in files for node in figures.nodes(path) if isinstance(node, ast.Call)]
+    resets = [(path, call) for path, call in calls if isinstance(call, ast.Attribute) and call.attr == "reset"]
+    assert [path for path, call in resets if "timer" in ast.unparse(call.value)] == []
+
+
 def test_circles_and_layers_are_counted():
     round_trip = {"a": frozenset({"b"}), "b": frozenset({"c"}), "c": frozenset({"b"}), "d": frozenset()}
     assert figures.circles(round_trip) == [{"b", "c"}]
