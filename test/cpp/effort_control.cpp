@@ -44,7 +44,7 @@ std::string read(const char * name)
 struct Arm
 {
   const Model & truth;
-  std::vector<double> q, dq;
+  std::vector<double> q, dq, deflection;
 
   void step(const double * effort)
   {
@@ -53,11 +53,13 @@ struct Arm
     for (int k = 0; k < substeps; ++k) {
       if (!truth.added(q.data(), dq.data(), motor.data())) { std::exit(4); }
       for (std::size_t j = 0; j < n; ++j) { motor[j] += effort[j]; }
-      if (!truth.forward_dynamics(q.data(), dq.data(), motor.data(), ddq.data())) { std::exit(4); }
+      if (!truth.forward_dynamics(q.data(), dq.data(), motor.data(), ddq.data(), deflection.data())) { std::exit(4); }
+      const std::vector<double> before = q;
       for (std::size_t j = 0; j < n; ++j) {
         dq[j] += period / substeps * ddq[j];
         q[j] += period / substeps * dq[j];
       }
+      truth.advance(deflection.data(), before.data(), q.data());
     }
   }
 };
@@ -82,7 +84,7 @@ int main(int count, char ** given)
     control.offer(model);
 
     const std::size_t n = truth.joints();
-    Arm arm{truth, std::vector<double>(n), std::vector<double>(n, 0.0)};
+    Arm arm{truth, std::vector<double>(n), std::vector<double>(n, 0.0), std::vector<double>(truth.state_size(), 0.0)};
     for (std::size_t j = 0; j < n; ++j) { arm.q[j] = 0.5 * (truth.limits()[j].lower + truth.limits()[j].upper); }
     const std::vector<double> start = arm.q, rated = model.rated_efforts();
     std::vector<double> q(n), dq(n), aim(n), speed(n), acceleration(n), feed(n), effort(n), mass(n * n), row, frozen, moving;
@@ -126,11 +128,20 @@ int main(int count, char ** given)
         if (is("late") && once) { passed = 0.1; }
         if (is("reference_jump")) { aim[1] += 1.0; }
         if (is("reference_infinite")) { aim[1] = infinity; }
-        if (is("no_reference")) { std::fill(aim.begin(), aim.end(), unknown); }
+        if (is("no_reference")) {
+          std::fill(aim.begin(), aim.end(), unknown);
+          std::fill(speed.begin(), speed.end(), unknown);
+        }
         if (is("effort_infinite")) { feed[1] = infinity; }
         if (is("effort_large")) { feed[1] = 1e6; }
         if (is("model") && once) {
-          other = std::thread([&] { control.offer(Model::from_yaml(read(given[3]))); });
+          other = std::thread([&] {
+            try {
+              control.offer(Model::from_yaml(read(given[3])));
+            } catch (const std::invalid_argument & error) {
+              std::fprintf(stderr, "%s\n", error.what());
+            }
+          });
           other.join();
         }
       }

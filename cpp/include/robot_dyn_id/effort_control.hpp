@@ -27,8 +27,8 @@ namespace robot_dyn_id
 /// Torque that the motors give.
 enum class Law
 {
-  gravity_compensation,   // torque at rest
-  friction_compensation,  // torque at rest, and friction of the reference velocity
+  gravity_compensation,   // torque at rest; only the effort of a reference counts
+  friction_compensation,  // torque at rest, and friction of the reference velocity; positions do not count
   computed_torque,        // inverse dynamics of the reference motion, with feedback
 };
 
@@ -609,7 +609,7 @@ private:
     for (std::size_t j = 0; j < joints_; ++j) {
       if (!aimed_) { setpoints_[j] = {q[j], 0.0, 0.0}; }
       const detail::Setpoint & last = setpoints_[j];
-      const double velocity = entry(reference.velocity, j, 0.0);
+      const double velocity = settings_.law == Law::gravity_compensation ? 0.0 : entry(reference.velocity, j, 0.0);
       next[j] = {positions ? entry(reference.position, j, unknown) : last.q + velocity * guard_.step, velocity,
         entry(reference.acceleration, j, 0.0)};
       before[j] = last.q;
