@@ -59,7 +59,7 @@ public:
       }
     } catch (const std::exception & error) {
       RCLCPP_ERROR(get_node()->get_logger(), "%s", error.what());
-      return CallbackReturn::ERROR;
+      return CallbackReturn::FAILURE;
     }
     const std::size_t n = joints().size();
     for (std::vector<double> * one : {&q_, &dq_, &effort_}) { one->assign(n, unknown); }
@@ -78,7 +78,7 @@ public:
   {
     if (!control_->has_model()) {
       RCLCPP_ERROR(get_node()->get_logger(), "no model has come on %s: the controller cannot be activated", models_->get_topic_name());
-      return CallbackReturn::ERROR;
+      return CallbackReturn::FAILURE;
     }
     for (const auto & one : ordered_exported_reference_interfaces_) { (void)one->set_value(unknown); }
     for (std::size_t j = 0; j < effort_.size(); ++j) { effort_[j] = command_interfaces_[j].get_optional().value_or(unknown); }

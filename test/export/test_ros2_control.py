@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The plugins of `cpp/ros2_control`, built and run where ros2_control is installed: no package index has it."""
+
+import os
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pytest
+from support.altered import scaled
+from support.compiled_models import PANDA
+from support.given_parameters import parameter_set
+from support.processes import HANG_S
+
+from robot_dyn_id.dynamics.terms import Offset, RotorInertia, Viscous
+from robot_dyn_id.files.parameters import write_parameters
+from robot_dyn_id.model.robot import RobotModel
+
+SOURCE = Path(__file__).resolve().parents[2] / "cpp" / "ros2_control"
+PREFIXES = [Path(prefix) for prefix in os.environ.get("AMENT_PREFIX_PATH", "").split(os.pathsep) if prefix]
+
+
+def installed(package):
+    return any((prefix / "share" / package).is_dir() for prefix in PREFIXES)
+
+
+def run(*command):
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=HANG_S)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+@pytest.mark.slow
+@pytest.mark.real_time
+@pytest.mark.skipif(
+    not installed("controller_interface"), reason="controller_interface is not installed: no ros2_control here"
+)
+def test_the_controller_runs_as_in_a_controller_manager(tmp_path):
+    """Loaded as a plugin, with models over DDS; the program checks tracking, steps of the efforts and refusals."""
+    build = tmp_path / "build"
+    run("cmake", "-S", str(SOURCE), "-B", str(build), "-DCMAKE_BUILD_TYPE=Release", "-DBUILD_TESTING=ON")
+    run("cmake", "--build", str(build))
+    bodies = RobotModel.from_urdf(PANDA[0], joints=PANDA[1]).inertial_parameters
+    terms, values = (Viscous(), RotorInertia(), Offset()), np.repeat([1.0, 0.1, 0.5], len(PANDA[1]))
+    good = parameter_set(*PANDA, terms=terms, inertial=bodies, values=values)
+    write_parameters(tmp_path / "model.yaml", good)
+    write_parameters(tmp_path / "next.yaml", scaled(good, 1.05))
+    files = [str(tmp_path / "model.yaml"), str(tmp_path / "next.yaml")]
+    run(str(build / "run_controller"), str(build / "libidentified_model_controller.so"), *files)
