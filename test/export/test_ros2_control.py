@@ -30,20 +30,35 @@ def run(*command):
     return done.stdout
 
 
-@pytest.mark.slow
-@pytest.mark.real_time
-@pytest.mark.skipif(
-    not installed("controller_interface"), reason="controller_interface is not installed: no ros2_control here"
-)
-def test_the_controller_runs_as_in_a_controller_manager(tmp_path):
-    """Loaded as a plugin, with models over DDS; the program checks tracking, steps of the efforts and refusals."""
-    build = tmp_path / "build"
-    run("cmake", "-S", str(SOURCE), "-B", str(build), "-DCMAKE_BUILD_TYPE=Release", "-DBUILD_TESTING=ON")
-    run("cmake", "--build", str(build))
+@pytest.fixture(scope="module")
+def build(tmp_path_factory):
+    """Plugins and their programs, built against the installed packages."""
+    folder = tmp_path_factory.mktemp("plugins")
+    run("cmake", "-S", str(SOURCE), "-B", str(folder), "-DCMAKE_BUILD_TYPE=Release", "-DBUILD_TESTING=ON")
+    run("cmake", "--build", str(folder))
+    return folder
+
+
+def arm():
     bodies = RobotModel.from_urdf(PANDA[0], joints=PANDA[1]).inertial_parameters
     terms, values = (Viscous(), RotorInertia(), Offset()), np.repeat([1.0, 0.1, 0.5], len(PANDA[1]))
-    good = parameter_set(*PANDA, terms=terms, inertial=bodies, values=values)
-    write_parameters(tmp_path / "model.yaml", good)
-    write_parameters(tmp_path / "next.yaml", scaled(good, 1.05))
+    return parameter_set(*PANDA, terms=terms, inertial=bodies, values=values)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not installed("inverse_dynamics_solver"), reason="inverse_dynamics_solver is not installed")
+def test_the_solver_gives_the_torques_of_its_robot(build, tmp_path):
+    """Loaded as a plugin; the program checks the refusals, and the torques against the header."""
+    write_parameters(tmp_path / "model.yaml", arm())
+    run(str(build / "run_solver"), str(build / "libidentified_dynamics_solver.so"), str(tmp_path / "model.yaml"))
+
+
+@pytest.mark.slow
+@pytest.mark.real_time
+@pytest.mark.skipif(not installed("controller_interface"), reason="controller_interface is not installed")
+def test_the_controller_runs_as_in_a_controller_manager(build, tmp_path):
+    """Loaded as a plugin, with models over DDS; the program checks tracking, steps of the efforts and refusals."""
+    write_parameters(tmp_path / "model.yaml", arm())
+    write_parameters(tmp_path / "next.yaml", scaled(arm(), 1.05))
     files = [str(tmp_path / "model.yaml"), str(tmp_path / "next.yaml")]
     run(str(build / "run_controller"), str(build / "libidentified_model_controller.so"), *files)
