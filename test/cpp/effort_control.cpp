@@ -91,6 +91,7 @@ int main(int count, char ** given)
     row.reserve(4 * n + 3);
     model.mass_matrix(start.data(), mass.data());
     model.gravity(start.data(), effort.data());  // of the drives that have held the arm
+    if (is("no_effort")) { std::fill(effort.begin(), effort.end(), unknown); }
     control.start(effort.data());
     double fastest = 0.0;
     for (const auto & one : model.limits()) { fastest += 2.0 * one.velocity; }

@@ -14,6 +14,8 @@ from support.given_parameters import parameter_set
 from support.processes import HANG_S
 
 from robot_dyn_id.dynamics.terms import Dahl, Offset, RotorInertia, Viscous
+from robot_dyn_id.excitation.execution import state_guard
+from robot_dyn_id.excitation.limits import REST_SPEED
 from robot_dyn_id.files.parameters import write_parameters
 from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.parameters import FitFor
@@ -119,6 +121,18 @@ def test_the_conditions_are_those_of_the_header():
     assert tuple(name.strip() for name in listed.split(",")) == CONDITIONS
 
 
+def test_the_guards_have_the_limits_of_the_nodes():
+    text = (ROOT / "cpp" / "include" / "robot_dyn_id" / "effort_control.hpp").read_text(encoding="utf-8")
+    found = dict(re.findall(r"constexpr (?:double|int) (\w+) = ([\d.]+);", text))
+    assert {name: float(value) for name, value in found.items() if name != "turn"} == {
+        "jump_margin": state_guard.JUMP_MARGIN,
+        "jump_factor": state_guard.JUMP_FACTOR,
+        "rest_speed": REST_SPEED,
+        "timely_states": state_guard.TIMELY_STATES,
+        "most_refused": state_guard.MOST_REFUSED,
+    }
+
+
 def test_a_model_tracks_better_than_its_feedback_alone(simulate):
     """Even one that is wrong by 5 %; and one that is right leaves the error of the integration."""
     feedback = simulate("computed_torque", "pd").error
@@ -157,6 +171,13 @@ def test_efforts_begin_where_the_drives_are(simulate):
     assert set(run.conditions[:4]) == {"waiting"} and set(run.conditions[4:]) == {"running"}
     assert np.ptp(run.effort[:4], axis=0).max() == 0.0  # what held the arm before
     assert run.change[:200].max() <= 1.0
+
+
+def test_efforts_begin_at_zero_where_the_drives_have_none(simulate):
+    run = simulate("gravity_compensation", "no_effort", model="truth")
+    assert np.abs(run.effort[:5]).max() == 0.0 and run.change.max() <= 1.0
+    assert np.allclose(run.effort[110], run.effort[-1], rtol=0.2)  # complete after 0.1 s
+    assert set(run.conditions[:4]) == {"waiting"} and set(run.conditions[4:]) == {"running"}
 
 
 @pytest.mark.parametrize(

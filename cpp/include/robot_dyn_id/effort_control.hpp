@@ -60,6 +60,7 @@ struct EffortSettings
   std::vector<double> bandwidth{20.0};      // of the feedback: of computed torque, or of what makes the reference effort [rad/s]
   std::vector<double> damping{0.0};         // of the velocity error, in addition [N m s/rad or N s/m]
   double timeout = 0.05;                    // time between two updates above which the states are stale [s]
+  double start_time = 0.1;                  // from zero effort to that of the model [s]
   double blend_time = 1.0;                  // from the efforts of one model to those of the next, and to zero at a fault [s]
 };
 
@@ -270,13 +271,17 @@ public:
   Joints rated{}, slew{};      // rated efforts [N m or N], and largest changes of efforts [N m/s or N/s]
   bool limited_to_rated = false;
 
-  CommandedEfforts(std::size_t joints, double blend_time) : joints_(joints), blend_time_(blend_time) {}
+  CommandedEfforts(std::size_t joints, double start_time, double blend_time)
+  : joints_(joints), start_time_(start_time), blend_time_(blend_time) {}
 
   /// Begin to go over to the efforts of another law or model.
   void change()
   {
+    const auto end = last.begin() + static_cast<std::ptrdiff_t>(joints_);
+    const bool moved = std::any_of(last.begin(), end, [](double effort) { return effort != 0.0; });
     changed_ = true;
-    unrelieved_ = moved() ? unrelieved_ * share_ : 1.0;
+    duration_ = moved ? blend_time_ : start_time_;
+    unrelieved_ = moved ? unrelieved_ * share_ : 1.0;
   }
 
   /// Begin at the efforts that the drives have.
@@ -304,7 +309,7 @@ public:
         return j;
       }
     }
-    left_ = changed_ ? 1.0 : blend_time_ > 0.0 ? std::max(0.0, left_ - step / blend_time_) : 0.0;
+    left_ = changed_ ? 1.0 : duration_ > 0.0 ? std::max(0.0, left_ - step / duration_) : 0.0;
     share_ = left_ * left_ * (3.0 - 2.0 * left_);
     limited_to_rated = false;
     for (std::size_t j = 0; j < joints_; ++j) {
@@ -326,15 +331,10 @@ public:
 
 private:
   std::size_t joints_;
-  double blend_time_;
+  double start_time_, blend_time_;
   Joints gap_{};
-  double left_ = 0.0, share_ = 0.0, unrelieved_ = 1.0;
+  double duration_ = 0.0, left_ = 0.0, share_ = 0.0, unrelieved_ = 1.0;
   bool changed_ = true;
-
-  bool moved() const
-  {
-    return std::any_of(last.begin(), last.begin() + static_cast<std::ptrdiff_t>(joints_), [](double x) { return x != 0.0; });
-  }
 };
 
 /// Setpoint of a joint: follows a reference, or comes to rest.
@@ -358,7 +358,7 @@ public:
   /// Throws std::invalid_argument if the settings cannot be used.
   explicit EffortControl(EffortSettings settings)
   : settings_(checked(std::move(settings))), joints_(settings_.joints.size()), guard_(joints_, settings_.timeout),
-    efforts_(joints_, settings_.blend_time)
+    efforts_(joints_, settings_.start_time, settings_.blend_time)
   {
   }
 
@@ -419,12 +419,13 @@ public:
 
   // --- thread of the control loop
 
-  /// Begin at the efforts that the drives have, at the next joint state; NaN: at zero.
+  /// Begin at the efforts that the drives have, when enough joint states have come; NaN: at zero.
   void start(const double * present)
   {
-    take_model();
     guard_.restart();
+    take_model();
     begun_ = faulted_ = aimed_ = false;
+    reported_ = 0;
     efforts_.rest();
     efforts_.begin_at(present);
     report(Condition::waiting, 0);
@@ -503,8 +504,8 @@ private:
     check("bandwidth", settings.bandwidth, false, false);
     check("damping", settings.damping, false, true);
     if (!(settings.timeout > 0.0 && std::isfinite(settings.timeout))) { throw std::invalid_argument("timeout must be positive"); }
-    if (!(settings.blend_time >= 0.0 && std::isfinite(settings.blend_time))) {
-      throw std::invalid_argument("blend_time must not be negative");
+    for (const double time : {settings.start_time, settings.blend_time}) {
+      if (!(time >= 0.0 && std::isfinite(time))) { throw std::invalid_argument("start_time and blend_time must not be negative"); }
     }
     if (settings.robot_description.empty()) { throw std::invalid_argument("robot_description is empty: the robot is not known"); }
     return settings;

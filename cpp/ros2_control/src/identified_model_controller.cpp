@@ -34,6 +34,7 @@ public:
     auto_declare<std::vector<double>>("bandwidth", usual.bandwidth);
     auto_declare<std::vector<double>>("damping", usual.damping);
     auto_declare<double>("timeout", usual.timeout);
+    auto_declare<double>("start_time", usual.start_time);
     auto_declare<double>("blend_time", usual.blend_time);
     return CallbackReturn::SUCCESS;
   }
@@ -49,6 +50,7 @@ public:
       settings.bandwidth = get_node()->get_parameter("bandwidth").as_double_array();
       settings.damping = get_node()->get_parameter("damping").as_double_array();
       settings.timeout = get_node()->get_parameter("timeout").as_double();
+      settings.start_time = get_node()->get_parameter("start_time").as_double();
       settings.blend_time = get_node()->get_parameter("blend_time").as_double();
       control_ = std::make_shared<EffortControl>(std::move(settings));
       const std::string name = get_node()->get_parameter("parameters_file").as_string();
