@@ -50,9 +50,9 @@ struct Arm
   {
     const std::size_t n = q.size();
     std::vector<double> ddq(n), motor(n);
+    if (!truth.added(q.data(), dq.data(), motor.data())) { std::exit(4); }  // once a period, as the command
+    for (std::size_t j = 0; j < n; ++j) { motor[j] += effort[j]; }
     for (int k = 0; k < substeps; ++k) {
-      if (!truth.added(q.data(), dq.data(), motor.data())) { std::exit(4); }
-      for (std::size_t j = 0; j < n; ++j) { motor[j] += effort[j]; }
       if (!truth.forward_dynamics(q.data(), dq.data(), motor.data(), ddq.data(), deflection.data())) { std::exit(4); }
       const std::vector<double> before = q;
       for (std::size_t j = 0; j < n; ++j) {
@@ -90,7 +90,7 @@ int main(int count, char ** given)
     std::vector<double> q(n), dq(n), aim(n), speed(n), acceleration(n), feed(n), effort(n), mass(n * n), row, frozen, moving;
     row.reserve(4 * n + 3);
     model.mass_matrix(start.data(), mass.data());
-    model.gravity(start.data(), effort.data());  // of the drives that have held the arm
+    if (!model.command(start.data(), dq.data(), nullptr, effort.data())) { return 4; }  // what has held the arm
     if (is("no_effort")) { std::fill(effort.begin(), effort.end(), unknown); }
     control.start(effort.data());
     double fastest = 0.0;

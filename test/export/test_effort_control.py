@@ -153,6 +153,23 @@ def test_friction_of_the_reference_velocity_is_commanded(simulate):
     assert friction.error < gravity.error
 
 
+@pytest.mark.parametrize(
+    ("law", "parts"),
+    [
+        ("gravity_compensation", ("gravity",)),
+        ("friction_compensation", ("gravity",)),
+        ("computed_torque", ("gravity", "coriolis")),
+    ],
+)
+def test_what_the_driver_adds_is_not_commanded(law, parts, program, simulate, tmp_path):
+    """The motors give the same torques as without this driver, and the arm moves alike."""
+    for name in ("truth", "model", "next"):
+        write_parameters(tmp_path / f"{name}.yaml", altered(arm(), effort={"robot_compensates": parts}))
+    run, plain = read(start(program, tmp_path, law).stdout), simulate(law, model="truth")
+    assert np.abs(run.q - plain.q).max() < 1e-6
+    assert np.abs(run.effort - plain.effort)[:, 1].min() > 0.1
+
+
 def test_a_model_that_changes_in_motion_makes_no_step(simulate):
     plain, changed = simulate("computed_torque"), simulate("computed_torque", "model")
     at = round(2.0 / PERIOD_S)
