@@ -24,8 +24,8 @@ def installed(package):
     return any((prefix / "share" / package).is_dir() for prefix in PREFIXES)
 
 
-def run(*command):
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=HANG_S)
+def run(*command, **options):
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=HANG_S, **options)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
 
@@ -56,9 +56,23 @@ def test_the_solver_gives_the_torques_of_its_robot(build, tmp_path):
 @pytest.mark.slow
 @pytest.mark.real_time
 @pytest.mark.skipif(not installed("controller_interface"), reason="controller_interface is not installed")
-def test_the_controller_runs_as_in_a_controller_manager(build, tmp_path):
+def test_the_controller_follows_a_reference(build, tmp_path):
     """Loaded as a plugin, with models over DDS; the program checks tracking, steps of the efforts and refusals."""
     write_parameters(tmp_path / "model.yaml", arm())
     write_parameters(tmp_path / "next.yaml", scaled(arm(), 1.05))
     files = [str(tmp_path / "model.yaml"), str(tmp_path / "next.yaml")]
     run(str(build / "run_controller"), str(build / "libidentified_model_controller.so"), *files)
+
+
+@pytest.mark.slow
+@pytest.mark.real_time
+@pytest.mark.skipif(not installed("controller_manager"), reason="controller_manager is not installed")
+def test_the_controller_runs_in_a_controller_manager(build, tmp_path):
+    """Found by its plugin description, with mock hardware; the program checks its states and efforts."""
+    prefix = tmp_path / "prefix"
+    run("cmake", "--install", str(build), "--prefix", str(prefix))
+    write_parameters(tmp_path / "model.yaml", arm())
+    folders = {"AMENT_PREFIX_PATH": prefix, "LD_LIBRARY_PATH": prefix / "lib"}
+    paths = {name: f"{folder}{os.pathsep}{os.environ.get(name, '')}" for name, folder in folders.items()}
+    program = [str(build / "run_manager"), str(tmp_path / "model.yaml"), str(tmp_path)]
+    run(*program, env={**os.environ, **paths})

@@ -4,7 +4,6 @@
 // It is loaded as a plugin, configured, activated and updated with the classes of ros2_control; models come over DDS from
 // another node. The controller manager itself is not part of it.
 #include <algorithm>
-#include <array>
 #include <chrono>
 #include <class_loader/class_loader.hpp>
 #include <cmath>
@@ -18,8 +17,9 @@
 #include <robot_dyn_id/msg/parameter_set.hpp>
 #include <stdexcept>
 #include <string>
-#include <type_traits>
 #include <vector>
+
+#include "parameter_message.hpp"
 
 namespace
 {
@@ -40,26 +40,6 @@ std::string read(const char * name)
 {
   std::ifstream file(name);
   return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-}
-
-robot_dyn_id::msg::ParameterSet message(const Parameters & set)
-{
-  robot_dyn_id::msg::ParameterSet made;
-  made.format_version = set.format_version;
-  Parameters::each(made, set, [](const auto &, auto & to, const auto & from) {
-    if constexpr (std::is_same_v<std::decay_t<decltype(from)>, std::vector<robot_dyn_id::FitFor>>) {
-      for (const auto & one : from) {
-        to.emplace_back();
-        to.back().use = one.use;
-        to.back().answer = one.answer;
-      }
-    } else if constexpr (std::is_same_v<std::decay_t<decltype(to)>, std::array<double, 3>>) {
-      std::copy(from.begin(), from.end(), to.begin());
-    } else {
-      to = from;
-    }
-  });
-  return made;
 }
 
 /// Interfaces of a joint, with the handles that a controller manager would lend.
@@ -102,7 +82,7 @@ void run(const char * library, const Parameters & first, const Parameters & seco
     const auto subscribed = [&] { return publisher->get_subscription_count() > 0; };
     for (int k = 0; k < 6000 && !subscribed(); ++k) { executor.spin_once(std::chrono::milliseconds(10)); }
     require(subscribed(), "it does not subscribe to identified_parameters");
-    publisher->publish(message(set));
+    publisher->publish(robot_dyn_id::make_message(set));
     for (int k = 0; k < 50; ++k) { executor.spin_once(std::chrono::milliseconds(20)); }
   };
   Parameters other_robot = first;
