@@ -12,21 +12,21 @@
 #include <robot_dyn_id/msg/parameter_set.hpp>
 #include <robot_dyn_id/runtime_dynamics.hpp>
 
-using Model = robot_dyn_id::Dynamics<>;
+using robot_dyn_id::Model;
 
 std::unique_ptr<Model> from_file(const std::string & path)
 {
   std::ifstream file(path);
   if (!file) { throw std::invalid_argument(path + ": cannot be read"); }
   const std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-  return std::make_unique<Model>(robot_dyn_id::Parameters::from_yaml(text));
+  return std::make_unique<Model>(Model::from_yaml(text));
 }
 
 // Body of a subscription to identified_parameters (reliable, transient local): the model, or nullptr if the set is refused.
 std::unique_ptr<Model> from_message(const robot_dyn_id::msg::ParameterSet & set)
 {
   try {
-    return std::make_unique<Model>(robot_dyn_id::Parameters::from_message(set));
+    return std::make_unique<Model>(Model::from_message(set));
   } catch (const std::invalid_argument & error) {
     std::fprintf(stderr, "set refused: %s\n", error.what());
     return nullptr;

@@ -29,12 +29,15 @@ MIN_PYTHON = (3, 10)
 
 REQUIRED = {
     **{"numpy": "numpy", "scipy": "scipy", "pinocchio": "pin", "yaml": "PyYAML", "xacro": "xacro"},
-    **{"rosbags": "rosbags", "mcap": "mcap", "zstandard": "zstandard", "lz4": "lz4"},
     **{"jinja2": "jinja2", "rich": "rich", "argcomplete": "argcomplete"},
 }
 """Packages that are needed: name of the import, and of the distribution."""
 
 OPTIONAL = {
+    "mcap": ("mcap", "files ending in .mcap, which recorder and recover write; without it bags of sqlite3 are read"),
+    "zstandard": ("zstandard", "compressed bags"),
+    "lz4": ("lz4", "compressed .mcap files"),
+    "rosbags": ("rosbags", "bags of ROS 1"),
     "numba": ("numba", "compiled functions; without it identification takes many times as long"),
     "pymoo": ("pymoo", "design --optimizer cma_es, genetic and particle_swarm (extra `search`)"),
     "sklearn": ("scikit-learn", "comparison with neural networks in Python (extra `network`)"),

@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -149,6 +150,24 @@ class Dynamics:
             InputError: a set with contradictions or unknown terms.
         """
         return cls(Regressor.from_parameters(parameters), parameters.base.independent, parameters.estimate.values)
+
+    @classmethod
+    def from_message(cls, message: Any) -> Dynamics:
+        """Make the dynamics of a message `robot_dyn_id/msg/ParameterSet`, as the topic `identified_parameters` has it.
+
+        A controller checks in addition that the set is that of its robot, and may move it: `check_robot` and
+        `refuse_unsafe` of `robot_dyn_id.simulation.controllers`.
+
+        Example:
+            ```python
+            def receive(message):  # of a subscription; reliable, transient local
+                dynamics = rdi.Dynamics.from_message(message)
+            ```
+
+        Raises:
+            InputError: another format version, contradictions, or unknown terms.
+        """
+        return cls.from_parameters(ParameterSet.from_message(message))
 
     @classmethod
     def from_model(cls, model: RobotModel) -> Dynamics:

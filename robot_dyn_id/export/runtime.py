@@ -19,9 +19,11 @@ from robot_dyn_id.dynamics.terms.coupling import COUPLING_PREFIX
 from robot_dyn_id.dynamics.terms.laws import FrictionLaw
 from robot_dyn_id.parameters import FORMAT_VERSION, IMPLIED_COMPENSATIONS, LARGEST, ParameterSet
 from robot_dyn_id.parameters.effort import HIGHEST_ORDER, HIGHEST_RATE
+from robot_dyn_id.parameters.judgment import FitFor
 from robot_dyn_id.parameters.robot import LONGEST_URDF, STRONGEST_GRAVITY
-from robot_dyn_id.parameters.rules import AGREEMENT, FieldRule
+from robot_dyn_id.parameters.rules import AGREEMENT, LONGEST_LINE, FieldRule
 from robot_dyn_id.simulation.controllers import POSES
+from robot_dyn_id.uses import ANSWERS, USES
 
 CPP_TYPES: dict[Any, str] = {
     str: "std::string",
@@ -31,6 +33,7 @@ CPP_TYPES: dict[Any, str] = {
     tuple[str, ...]: "std::vector<std::string>",
     Array: "std::vector<double>",
     Integers: "std::vector<std::uint32_t>",
+    tuple[FitFor, ...]: "std::vector<FitFor>",
 }
 """Types of fields in C++; those of other types are left out, as only Python uses them."""
 
@@ -115,6 +118,9 @@ def _checks() -> dict[str, str]:
         "highest_order": str(HIGHEST_ORDER),
         "longest_urdf": str(LONGEST_URDF),
         "poses": str(POSES),
+        "longest_line": str(LONGEST_LINE),
+        "uses": ", ".join(USES),
+        "answers": ", ".join(ANSWERS),
     }
 
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from copy import copy
 from dataclasses import dataclass, field, fields, is_dataclass
-from typing import Any
+from typing import Any, get_type_hints
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from robot_dyn_id.parameters.base import BaseEstimate, BaseParameters
 from robot_dyn_id.parameters.bodies import BodyParameters, TermParameters
 from robot_dyn_id.parameters.effort import GAIN_REMEDY, Effort, SignalProcessing, describe_unknown_gains
 from robot_dyn_id.parameters.judgment import Judgment
+from robot_dyn_id.parameters.message import read_part
 from robot_dyn_id.parameters.provenance import Provenance
 from robot_dyn_id.parameters.ranges import Ranges, ResidualProfile
 from robot_dyn_id.parameters.robot import IdentifiedRobot
@@ -119,6 +120,20 @@ class ParameterSet:
         if len(reversed_range):
             joint = self.robot.joint_names[reversed_range[0]]
             raise refused(f"ranges.q_min of joint {joint} is greater than q_max")
+
+    @classmethod
+    def from_message(cls, message: Any) -> ParameterSet:
+        """Read a message `robot_dyn_id/msg/ParameterSet`.
+
+        Raises:
+            InputError: another format version, or fields that do not fit together.
+        """
+        check_format_version(message.format_version)
+        base, joints = len(message.base.names), len(message.robot.joint_names)
+        rows = {"covariance": base, "mapping": base, "speeds": joints, "deviations": joints}
+        hints = get_type_hints(cls)
+        names = [item.name for item in fields(cls) if item.name != "term_classes"]
+        return cls(**{name: read_part(hints[name], getattr(message, name), rows) for name in names})
 
     @property
     def parts(self) -> Mapping[str, Any]:

@@ -12,10 +12,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import zstandard
-
 from robot_dyn_id.errors import InputError
-from robot_dyn_id.recordings import db3, mcap, ros1
+from robot_dyn_id.recordings import db3, ros1
 from robot_dyn_id.recordings.reading import (
     RawMessage,
     Storage,
@@ -28,7 +26,20 @@ from robot_dyn_id.recordings.reading import (
 )
 from robot_dyn_id.text.yaml import read_yaml
 
-STORAGES: Mapping[str, Storage] = {".mcap": mcap, ".db3": db3, ros1.SUFFIX: ros1}
+
+def _load_mcap() -> Storage:
+    """The storage of `.mcap` files; packages of a distribution do not bring its libraries."""
+    try:
+        from robot_dyn_id.recordings import mcap
+    except ImportError as error:
+        raise Unreadable(
+            f"reading it needs the package {error.name}: install it with `python3 -m pip install mcap`, or convert the "
+            "bag to sqlite3 with `ros2 bag convert`"
+        ) from None
+    return mcap
+
+
+STORAGES: Mapping[str, Callable[[], Storage]] = {".mcap": _load_mcap, ".db3": lambda: db3, ros1.SUFFIX: lambda: ros1}
 """Storage by suffix; a new one is one module and one line."""
 
 _SUFFIXES = f"{', '.join(list(STORAGES)[:-1])} or {list(STORAGES)[-1]}"
@@ -68,8 +79,12 @@ class BagFile:
 
     @property
     def storage(self) -> Storage:
-        """Format of the file."""
-        return STORAGES[self.path.suffix]
+        """Format of the file.
+
+        Raises:
+            Unreadable: a library for it is not installed.
+        """
+        return STORAGES[self.path.suffix]()
 
 
 @dataclass(frozen=True)
@@ -136,12 +151,24 @@ def decompress_message(message: bytes) -> bytes:
     """
     if not message.startswith(_ZSTD_MAGIC):  # a message in CDR begins with a zero byte
         return message
+    zstandard = _load_zstandard()
     try:
         if zstandard.frame_content_size(message) > LARGEST_MESSAGE:
             return message
-        return zstandard.ZstdDecompressor().decompress(message, max_output_size=LARGEST_MESSAGE)
+        return bytes(zstandard.ZstdDecompressor().decompress(message, max_output_size=LARGEST_MESSAGE))
     except zstandard.ZstdError:
         return message
+
+
+def _load_zstandard() -> Any:
+    """The library of compressed messages and files, which most bags do not have."""
+    try:
+        import zstandard
+    except ImportError:
+        raise Unreadable(
+            "it is compressed: unpacking it needs the package zstandard: install it with `python3 -m pip install mcap`"
+        ) from None
+    return zstandard
 
 
 def is_storage(path: Path) -> bool:
@@ -269,6 +296,7 @@ def _size(path: Path) -> int:
 def _unpacked(path: Path) -> BagFile:
     scratch = _Scratch()
     target = scratch.folder / _plain(path).name
+    zstandard = _load_zstandard()
     try:
         left = _ANY_SIZE + _RATIO * path.stat().st_size
         with path.open("rb") as packed, target.open("wb") as unpacked:

@@ -16,13 +16,12 @@ from types import TracebackType
 from typing import Any
 
 import yaml
-from mcap.well_known import MessageEncoding, Profile, SchemaEncoding
-from mcap.writer import CompressionType, Writer
 
 from robot_dyn_id.arrays import Array
 from robot_dyn_id.errors import InputError
 from robot_dyn_id.recordings.bag_files import METADATA
 from robot_dyn_id.recordings.joint_states import TYPE_NAME, Stamps, encode
+from robot_dyn_id.recordings.reading import MSG_LANGUAGE
 
 _CHUNK = 256 * 1024  # [bytes] messages are handed to the operating system after this many
 _PERIOD = 0.25  # [s] or after this time, whichever comes first
@@ -31,6 +30,7 @@ _REFRESH = 2.0  # [s] metadata.yaml is written again after this time: a killed r
 _VERSION = 9  # of metadata.yaml: ROS 2 Jazzy and later
 _NO_TIME = 2**63 - 1  # what rosbag2 writes as the start of an empty bag
 _BATCH = 1024  # samples encoded at once
+_ENCODING = "cdr"  # of messages
 
 QosProfile = Mapping[str, object]
 """Offered QoS as rosbag2 writes it: history, depth, reliability, durability, deadline, lifespan, liveliness,
@@ -111,8 +111,15 @@ class BagWriter:
             name: name that the file is made of; by default that of the folder.
 
         Raises:
-            InputError: the folder exists, or cannot be created.
+            InputError: the folder exists or cannot be created, or the library `mcap` is not installed.
         """
+        try:
+            from mcap.writer import CompressionType, Writer  # packages of a distribution do not bring it
+        except ImportError as error:
+            raise InputError(
+                f"{folder}: writing it needs the package {error.name}: install it with `python3 -m pip install mcap`, "
+                "or record with `ros2 bag record --storage sqlite3`"
+            ) from None
         self.folder = Path(folder)
         self._topics: dict[str, _Topic] = {}
         self._schemas: dict[str, int] = {}
@@ -131,7 +138,7 @@ class BagWriter:
         self._file = io.BufferedWriter(self._raw)
         # Uncompressed, so that no single write has to pack a whole chunk.
         self._writer = Writer(self._file, chunk_size=_NO_CHUNK, compression=CompressionType.NONE)
-        self._writer.start(profile=Profile.ROS2)
+        self._writer.start(profile="ros2")
         with self._writing():
             self._writer.flush()
             self._write_metadata()
@@ -153,7 +160,7 @@ class BagWriter:
         schema: str | None = None,
         type_hash: str = "",
         offered_qos: Sequence[QosProfile] = (),
-        schema_encoding: str = SchemaEncoding.ROS2,
+        schema_encoding: str = MSG_LANGUAGE,
     ) -> None:
         """Announce a topic; `write` does it automatically for common types if the QoS is of no interest.
 
@@ -180,7 +187,7 @@ class BagWriter:
                 number = self._writer.register_schema(type_name, schema_encoding, schema.encode())
                 self._schemas[type_name] = number
             number = self._schemas[type_name]
-            channel = self._writer.register_channel(topic, MessageEncoding.CDR, number, metadata)
+            channel = self._writer.register_channel(topic, _ENCODING, number, metadata)
         self._topics[topic] = _Topic(channel, type_name, type_hash, profiles)
 
     def write(self, topic: str, type_name: str, log_time: int, message: bytes, publish_time: int | None = None) -> None:
@@ -310,7 +317,7 @@ class BagWriter:
                 "topic_metadata": {
                     "name": name,
                     "type": topic.type_name,
-                    "serialization_format": MessageEncoding.CDR,
+                    "serialization_format": _ENCODING,
                     "offered_qos_profiles": topic.offered_qos,
                     "type_description_hash": topic.type_hash,
                 },

@@ -11,15 +11,13 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from mcap.well_known import SchemaEncoding
-
 from robot_dyn_id.errors import InputError, UsageError
 from robot_dyn_id.findings import Definition, Finding, Section
 from robot_dyn_id.progress import Progress, Stage, ignore_progress
 from robot_dyn_id.recordings.bag_files import METADATA, Bag, decompress_message, is_storage, open_bag, read_information
 from robot_dyn_id.recordings.bag_writer import BagWriter, QosProfile, definition
 from robot_dyn_id.recordings.joint_states import NANOSECONDS
-from robot_dyn_id.recordings.reading import Salvage, StoredMessage, TopicDescription, reading
+from robot_dyn_id.recordings.reading import MSG_LANGUAGE, Salvage, StoredMessage, TopicDescription, reading
 from robot_dyn_id.text.yaml import parse_yaml
 
 TYPE_DEFINITION_MISSING = Definition(
@@ -213,7 +211,7 @@ def _write(messages: _Pass, found: _Pass, folder: Path, name: str) -> list[Findi
             if not schema:
                 text = f"topic {topic.name}: the definition of {topic.type_name} is in neither bag"
                 findings.append(TYPE_DEFINITION_MISSING.found(text))
-            encoding = topic.schema_encoding if topic.schema else SchemaEncoding.ROS2
+            encoding = topic.schema_encoding if topic.schema else MSG_LANGUAGE
             bag.add_topic(topic.name, topic.type_name, schema, type_hash, _profiles(topic.offered_qos), encoding)
         for message in messages.messages():
             data = decompress_message(message.data)

@@ -257,6 +257,15 @@ def test_every_dependency_of_the_manifest_is_a_rosdep_key_that_apt_resolves():
     assert set(DISTRIBUTIONS) <= set(KEYS["distributions"])
 
 
+def test_the_plugins_depend_on_what_each_distribution_has():
+    manifest = ElementTree.parse(ROOT / "cpp/ros2_control/package.xml").getroot()
+    conditions = {one.text: one.get("condition", "") for one in manifest if one.tag.endswith("depend")}
+    assert conditions.pop("robot_dyn_id") == "" and set(conditions) == set(KEYS["ros2_control"])
+    for key, missing in KEYS["ros2_control"].items():
+        assert conditions[key] == " and ".join(f"$ROS_DISTRO != {distribution}" for distribution in missing), key
+    assert manifest.findtext("version") == robot_dyn_id.__version__
+
+
 def test_every_python_dependency_has_a_rosdep_key_or_stands_in_the_installation_page():
     page = (ROOT / "docs/installation.md").read_text(encoding="utf-8")
     pip = re.search(r"pip install --user --break-system-packages (\S.*)", page)[1].split()

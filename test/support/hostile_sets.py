@@ -6,6 +6,7 @@ import math
 from functools import reduce
 
 import numpy as np
+from robot_dyn_id.msg import FitFor
 
 from robot_dyn_id.files.parameters import FORMAT, write_parameters
 from robot_dyn_id.identification.assembly import replace_values
@@ -195,6 +196,15 @@ HOSTILE = {
         "contradict each other",
     ),
     "effort of a dream": (whole("effort.kind", "dreamed"), "effort.kind is 'dreamed'"),
+    "use of a dream": (
+        item("judgment.fit_for", FitFor(use="flight", answer="yes")),
+        "use is 'flight', expected one of",
+    ),
+    "answer of a dream": (
+        item("judgment.fit_for", FitFor(use="payload", answer="maybe"), -1),
+        "answer is 'maybe', expected one of yes",
+    ),
+    "use twice": (item("judgment.fit_for", FitFor(use="payload", answer="yes")), "has one use twice"),
     "held out by a dream": (whole("judgment.held_out_method", "dreamed"), "held_out_method is 'dreamed'"),
     "condition below 1": (whole("estimate.condition_number", 0.5), "condition_number is 0.5"),
     "gains of no joint": (whole("effort.drive_gains", [1.0]), "drive_gains has shape"),
@@ -241,6 +251,10 @@ def _plain(value, width=0):
     """A value of a message as YAML has it, a matrix of this width row by row."""
     if isinstance(value, (str, float, int)):
         return value
+    if hasattr(value, "get_fields_and_field_types"):  # a part of the message
+        return {name: _plain(getattr(value, name)) for name in value.get_fields_and_field_types()}
+    if isinstance(value, list) and value and not isinstance(value[0], (str, float, int)):
+        return [_plain(entry) for entry in value]
     values = np.asarray(value).tolist() if not isinstance(value, list) else value
     return [values[first : first + width] for first in range(0, len(values), width)] if width else values
 

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -27,6 +28,17 @@ namespace robot_dyn_id
 {
 
 constexpr std::uint32_t parameter_format_version = 3;
+
+/// Answer to whether a model is fit for a use.
+struct FitFor
+{
+  std::string use{}, answer{};
+
+  FitFor() = default;
+  /// Copy the fields of a message `robot_dyn_id::msg::FitFor`, or of anything with these fields.
+  template<class Message>
+  explicit FitFor(const Message & message) : use(message.use), answer(message.answer) {}
+};
 
 namespace detail
 {
@@ -347,14 +359,16 @@ struct Joint
   double multiplier = 1.0, offset = 0.0;
   double lower = -3.141592653589793, upper = 3.141592653589793;  // of joints without limits
   double effort = std::numeric_limits<double>::infinity();       // 0 and infinity count as missing
-  bool prismatic = false, fixed = false;
+  double velocity = std::numeric_limits<double>::infinity();     // as the effort
+  bool prismatic = false, fixed = false, continuous = false;
 
   explicit Joint(const Element & element) : name(element.attribute("name"))
   {
     const std::string type = element.attribute("type");
     fixed = type == "fixed";
     prismatic = type == "prismatic";
-    if (!fixed && !prismatic && type != "revolute" && type != "continuous") { refuse("joint " + name + " is " + type); }
+    continuous = type == "continuous";
+    if (!fixed && !prismatic && !continuous && type != "revolute") { refuse("joint " + name + " is " + type); }
     const Element * const from = element.child("parent");
     const Element * const to = element.child("child");
     if (!from || !to) { refuse("joint " + name + " has no parent or child"); }
@@ -376,9 +390,10 @@ struct Joint
     for (double & value : axis) { value /= norm > 0.0 ? norm : 1.0; }
     if (prismatic) { lower = -1.0; upper = 1.0; }
     if (const Element * const limit = element.child("limit")) {
-      const double given = number(limit->attribute("effort", "0"));
+      const double given = number(limit->attribute("effort", "0")), fastest = number(limit->attribute("velocity", "0"));
       if (given > 0.0) { effort = given; }
-      if (type != "continuous") {
+      if (fastest > 0.0) { velocity = fastest; }
+      if (!continuous) {
         lower = number(limit->attribute("lower", "0"));
         upper = number(limit->attribute("upper", "0"));
       }
@@ -458,7 +473,11 @@ inline std::map<std::string, std::string> described(const std::string & urdf)
 template<class To, class From>
 void copy(To & to, const From & from) { to = from; }
 template<class Entry, class From>
-void copy(std::vector<Entry> & to, const From & from) { to.assign(from.begin(), from.end()); }
+void copy(std::vector<Entry> & to, const From & from)
+{
+  to.clear();
+  for (const auto & entry : from) { to.emplace_back(entry); }
+}
 
 /// Reader of parameters.yaml as this package writes it: values by dotted key, with texts and lists of one line.
 class Yaml
@@ -468,6 +487,7 @@ public:
   {
     std::size_t at = 0, depth = 0;
     std::vector<std::string> keys;
+    std::map<std::string, std::size_t> entries;
     std::string key, style;
     bool block = false;
     while (at < text.size()) {
@@ -483,12 +503,19 @@ public:
       block = false;
       if (indent == line.size() || line[indent] == '#') { continue; }
       if (line.compare(indent, 3, "- [") == 0) { values_[key] += line.substr(indent + 2) + "\n"; }
-      if (line[indent] == '-') { continue; }
       const std::size_t colon = line.find(':');
+      const bool entry = line[indent] == '-' && line[indent + 1] == ' ' && std::isalpha(static_cast<unsigned char>(line[indent + 2])) &&
+        colon != std::string::npos && indent / 2 < keys.size();
+      if (line[indent] == '-' && !entry) { continue; }
       if (colon == std::string::npos) { refuse("its file is not a parameters.yaml"); }
-      depth = indent;
+      depth = indent + (entry ? 2 : 0);
       keys.resize(std::min(keys.size(), depth / 2));
-      keys.push_back(line.substr(indent, colon - indent));
+      if (entry) {  // of a list of mappings: name[0], name[1], ...
+        std::string & list = keys.back();
+        list = list.substr(0, list.find('['));
+        list += "[" + std::to_string(entries[list]++) + "]";
+      }
+      keys.push_back(line.substr(depth, colon - depth));
       key.clear();
       for (const std::string & one : keys) { key += (key.empty() ? "" : ".") + one; }
       const std::size_t begin = line.find_first_not_of(' ', colon + 1);
@@ -548,6 +575,16 @@ public:
   void read(const std::string & key, std::string & to) const { to = text(key); }
   void read(const std::string & key, std::vector<std::string> & to) const { to = texts(key); }
   void read(const std::string & key, std::vector<double> & to) const { to = list(key); }
+  void read(const std::string & key, std::vector<FitFor> & to) const
+  {
+    for (;;) {
+      const std::string entry = key + "[" + std::to_string(to.size()) + "].";
+      if (!values_.count(entry + "use")) { return; }
+      to.emplace_back();
+      to.back().use = text(entry + "use");
+      to.back().answer = text(entry + "answer");
+    }
+  }
   void read(const std::string & key, bool & to) const { to = text(key) == "true"; }
   template<class Number>
   void read(const std::string & key, Number & to) const { to = to_number<Number>(number(text(key))); }
@@ -719,6 +756,7 @@ struct Parameters
     std::string held_out_method{};
     std::string verdict{};
     std::vector<std::string> reasons{};
+    std::vector<FitFor> fit_for{};
   } judgment;
 
   /// Visit rule and value of every field, with that of another set.
@@ -784,6 +822,7 @@ struct Parameters
     visit(detail::Rule{"judgment.held_out_method", {{"", ""}}, false, false, detail::unbounded, false, 0, 4096, "unknown, cross_validation, recordings, range", false}, self.judgment.held_out_method, other.judgment.held_out_method);
     visit(detail::Rule{"judgment.verdict", {{"", ""}}, false, false, detail::unbounded, false, 0, 4096, "good, suspect, bad", false}, self.judgment.verdict, other.judgment.verdict);
     visit(detail::Rule{"judgment.reasons", {{"", ""}}, false, false, detail::unbounded, false, 1000, 4096, "", false}, self.judgment.reasons, other.judgment.reasons);
+    visit(detail::Rule{"judgment.fit_for", {{"", ""}}, false, false, detail::unbounded, false, 100, 0, "", false}, self.judgment.fit_for, other.judgment.fit_for);
   }
 
   /// Copy the fields of a message `robot_dyn_id::msg::ParameterSet`, or of anything with these fields.
@@ -869,6 +908,11 @@ inline std::string sha256(std::string text)
 
 using Sizes = std::map<std::string, std::size_t>;
 
+inline bool holds(const Texts & texts, const std::string & text)
+{
+  return std::find(texts.begin(), texts.end(), text) != texts.end();
+}
+
 inline void check_line(const Rule & rule, const std::string & text)
 {
   std::size_t length = 0;
@@ -895,6 +939,16 @@ inline void check_texts(const Rule & rule, const Texts & texts)
     if (rule.unique && std::find(texts.begin(), end, texts[k]) != end) {
       refuse(std::string(rule.name) + " has " + texts[k] + " twice");
     }
+  }
+}
+inline void check_texts(const Rule & rule, const std::vector<FitFor> & entries)
+{
+  Texts uses;
+  for (const FitFor & one : entries) {
+    check_line({"judgment.fit_for.use", {{"", ""}}, false, false, unbounded, false, 0, 4096, "gravity_compensation, feed_forward, computed_torque, forward_simulation, collision_detection, payload", false}, one.use);
+    check_line({"judgment.fit_for.answer", {{"", ""}}, false, false, unbounded, false, 0, 4096, "yes, limited, no", false}, one.answer);
+    if (holds(uses, one.use)) { refuse(std::string(rule.name) + " has one use twice"); }
+    uses.push_back(one.use);
   }
 }
 template<class Value>
@@ -937,11 +991,6 @@ void check_shape(const Rule & rule, const std::vector<Entry> & values, const Siz
 }
 template<class Value>
 void check_shape(const Rule &, const Value &, const Sizes &) {}
-
-inline bool holds(const Texts & texts, const std::string & text)
-{
-  return std::find(texts.begin(), texts.end(), text) != texts.end();
-}
 
 inline void check_finite(const std::string & name, const Numbers & values)
 {
@@ -1107,6 +1156,13 @@ using std::fabs;
 using std::sin;
 using std::sqrt;
 
+/// Limits of a joint by the URDF [rad or m, N m or N, rad/s or m/s].
+struct Limits
+{
+  double lower, upper, effort, velocity;  // infinite where the URDF has no effort or velocity
+  bool prismatic, continuous;
+};
+
 /// Dynamics of a robot with at most N moving bodies, mimic joints included.
 ///
 /// Vectors have joints() numbers in the order of joint_names(). A state holds the deflections of the presliding friction,
@@ -1115,6 +1171,22 @@ template<int N = 16>
 class Dynamics
 {
 public:
+  /// Greatest number of joints.
+  static constexpr std::size_t capacity = N;
+
+  /// Dynamics of a message `robot_dyn_id::msg::ParameterSet`, or of anything with these fields; see the constructor.
+  template<class Message>
+  static Dynamics from_message(const Message & message, bool allow_bad_verdict = false)
+  {
+    return Dynamics(Parameters::from_message(message), allow_bad_verdict);
+  }
+
+  /// Dynamics of the text of a parameters.yaml; see the constructor.
+  static Dynamics from_yaml(const std::string & text, bool allow_bad_verdict = false)
+  {
+    return Dynamics(Parameters::from_yaml(text), allow_bad_verdict);
+  }
+
   /// Throws std::invalid_argument if the set cannot be used, predicts currents as drive gains are not known, or has a bad
   /// verdict, unless that is allowed: such a model must not move a robot.
   explicit Dynamics(const Parameters & parameters, bool allow_bad_verdict = false) : joint_names_(parameters.robot.joint_names)
@@ -1134,6 +1206,8 @@ public:
     m_bodies = static_cast<int>(bodies);
     m_joints = static_cast<int>(joints);
     urdf_ = parameters.robot.urdf;
+    fit_for_ = parameters.judgment.fit_for;
+    trained_ = {parameters.ranges.q_min, parameters.ranges.q_max};
     std::vector<double> full(parameters.base.column_names.size(), 0.0);
     for (std::size_t k = 0; k < parameters.estimate.values.size(); ++k) {
       full[parameters.base.independent[k]] = parameters.estimate.values[k];
@@ -1165,29 +1239,53 @@ public:
     }
   }
 
-  /// Refuse a set that needs more than the rated efforts to hold the arm; to be called before anything is commanded.
+  /// Refuse a set that is not fit for a use, such as "gravity_compensation" or "computed_torque".
+  ///
+  /// Throws std::invalid_argument if the answer is "no"; "limited" is reported by `answer`.
+  void check_use(const std::string & use) const
+  {
+    if (answer(use) == "no") { detail::refuse("it is not fit for " + use + " (judgment.fit_for): identify again"); }
+  }
+
+  /// Answer to whether the set is fit for a use: "yes", "limited" or "no"; empty if that was not judged.
+  std::string answer(const std::string & use) const
+  {
+    for (const FitFor & one : fit_for_) { if (one.use == use) { return one.answer; } }
+    return "";
+  }
+
+  /// Rated efforts [N m or N], one for each joint.
   ///
   /// effort_limits: rated efforts, one for each joint [N m or N], which lower those of the URDF or replace missing ones;
-  /// empty: those of the URDF. Throws std::invalid_argument.
-  void check_efforts(const std::vector<double> & effort_limits = {}) const
+  /// empty: those of the URDF. Throws std::invalid_argument if a joint has neither.
+  std::vector<double> rated_efforts(const std::vector<double> & effort_limits = {}) const
   {
     using detail::refuse;
     const std::size_t n = joint_names_.size();
     if (!effort_limits.empty() && effort_limits.size() != n) { refuse("effort_limits has not one effort for each joint"); }
-    std::vector<double> rated = rated_, q(n), needed(n), most(n, 0.0);
+    std::vector<double> rated(n);
     for (std::size_t j = 0; j < n; ++j) {
+      rated[j] = limits_[j].effort;
       if (!effort_limits.empty()) {
         if (!(effort_limits[j] > 0.0)) { refuse("effort_limits must be positive"); }
         rated[j] = std::min(rated[j], effort_limits[j]);
       }
       if (!std::isfinite(rated[j])) { refuse("joint " + joint_names_[j] + " has no effort limit in the URDF: give effort_limits"); }
     }
+    return rated;
+  }
+
+  /// Refuse a set that needs more than the rated efforts to hold the arm; to be called before anything is commanded.
+  ///
+  /// effort_limits: see rated_efforts. Throws std::invalid_argument.
+  void check_efforts(const std::vector<double> & effort_limits = {}) const
+  {
+    using detail::refuse;
+    const std::size_t n = joint_names_.size();
+    std::vector<double> rated = rated_efforts(effort_limits), q(n), needed(n), most(n, 0.0);
     std::mt19937_64 draws(0);
     for (int pose = 0; pose < 200; ++pose) {
-      for (std::size_t j = 0; j < n; ++j) {
-        const double share = static_cast<double>(draws() >> 11) / 9007199254740992.0;  // 2^53
-        q[j] = lower_[j] + share * (std::max(upper_[j], lower_[j]) - lower_[j]);
-      }
+      for (std::size_t j = 0; j < n; ++j) { q[j] = drawn(draws, limits_[j].lower, std::max(limits_[j].upper, limits_[j].lower)); }
       gravity(q.data(), needed.data());
       for (std::size_t j = 0; j < n; ++j) {
         most[j] = std::isfinite(needed[j]) ? std::max(most[j], std::abs(needed[j])) : std::numeric_limits<double>::infinity();
@@ -1201,15 +1299,41 @@ public:
     }
   }
 
+  /// Refuse a set whose mass matrix is not positive definite within the trained positions: feedback through it is unstable.
+  void check_mass_matrix() const
+  {
+    std::vector<double> q(joint_names_.size()), zero(q), ddq(q);
+    std::mt19937_64 draws(0);
+    for (int pose = 0; pose < 200; ++pose) {
+      for (std::size_t j = 0; j < q.size(); ++j) { q[j] = drawn(draws, trained_[0][j], trained_[1][j]); }
+      if (!forward_dynamics(q.data(), zero.data(), zero.data(), ddq.data())) {
+        detail::refuse("its mass matrix is not positive definite within the trained positions: excite faster or longer");
+      }
+    }
+  }
+
   std::size_t joints() const { return joint_names_.size(); }
   const std::vector<std::string> & joint_names() const { return joint_names_; }
+  const std::vector<Limits> & limits() const { return limits_; }
   std::size_t state_size() const { return static_cast<std::size_t>(m_states); }
   /// Whether it is known what the driver adds to a command; otherwise `command` must not be used.
   bool driver_known() const { return driver_known_; }
 
   /// Torque of a motion, friction included [N m or N]; ddq nullptr: at zero acceleration.
+  ///
+  /// sliding: velocities of the friction, such as the desired ones; nullptr: dq.
   void inverse_dynamics(const double * q, const double * dq, const double * ddq, double * tau,
-    const double * state = nullptr) const { m_inverse_dynamics(state, q, dq, ddq, tau); }
+    const double * state = nullptr, const double * sliding = nullptr) const
+  {
+    if (!sliding) { return m_inverse_dynamics(state, q, dq, ddq, tau); }
+    double friction[N];
+    m_rigid_bodies(m_parameters, q, dq, ddq, tau);
+    m_friction(state, q, sliding, friction);
+    for (int i = 0; i < m_joints; ++i) {
+      tau[i] += friction[i];
+      for (int j = 0; ddq && j < m_joints; ++j) { tau[i] += m_inertia[i][j] * ddq[j]; }
+    }
+  }
 
   /// Torque at rest, offsets included [N m or N].
   void gravity(const double * q, double * tau) const { m_gravity(q, tau); }
@@ -1240,31 +1364,40 @@ public:
   /// Carry a state along a motion; call it once per control period.
   void advance(double * state, const double * q, const double * next_q) const { m_advance(state, q, next_q); }
 
+  /// Torque that the driver adds to a command [N m or N]; false, and zeros, if that is not known.
+  ///
+  /// sliding: velocities of the friction; nullptr: dq.
+  [[nodiscard]] bool added(const double * q, const double * dq, double * tau, const double * state = nullptr,
+    const double * sliding = nullptr) const
+  {
+    const double still[N] = {0.0};
+    double part[N], rest[N];
+    for (int j = 0; j < m_joints; ++j) { tau[j] = 0.0; }
+    if (gravity_) {
+      m_rigid_bodies(m_parameters, q, still, nullptr, part);
+      for (int j = 0; j < m_joints; ++j) { tau[j] += part[j]; }
+    }
+    if (coriolis_) {
+      coriolis(q, dq, part);
+      for (int j = 0; j < m_joints; ++j) { tau[j] += part[j]; }
+    }
+    if (friction_) {
+      m_friction(state, q, sliding ? sliding : dq, part);
+      m_friction(nullptr, q, still, rest);
+      for (int j = 0; j < m_joints; ++j) { tau[j] += part[j] - rest[j]; }
+    }
+    return driver_known_;
+  }
+
   /// Torque to be commanded: inverse dynamics without what the driver adds; false, and zeros, if that is not known.
   [[nodiscard]] bool command(const double * q, const double * dq, const double * ddq, double * tau,
     const double * state = nullptr) const
   {
-    if (!driver_known_) {
-      for (int j = 0; j < m_joints; ++j) { tau[j] = 0.0; }
-      return false;
-    }
-    const double still[N] = {0.0};
-    double part[N], rest[N];
+    double driver[N];
+    const bool known = added(q, dq, driver, state);
     m_inverse_dynamics(state, q, dq, ddq, tau);
-    if (gravity_) {
-      m_rigid_bodies(m_parameters, q, still, nullptr, part);
-      for (int j = 0; j < m_joints; ++j) { tau[j] -= part[j]; }
-    }
-    if (coriolis_) {
-      coriolis(q, dq, part);
-      for (int j = 0; j < m_joints; ++j) { tau[j] -= part[j]; }
-    }
-    if (friction_) {
-      m_friction(state, q, dq, part);
-      m_friction(nullptr, q, still, rest);
-      for (int j = 0; j < m_joints; ++j) { tau[j] -= part[j] - rest[j]; }
-    }
-    return true;
+    for (int j = 0; j < m_joints; ++j) { tau[j] = known ? tau[j] - driver[j] : 0.0; }
+    return known;
   }
 
 private:
@@ -1314,7 +1447,9 @@ private:
 
   std::string urdf_;
   std::vector<std::string> joint_names_;
-  std::vector<double> lower_, upper_, rated_;  // of the joints, by the URDF
+  std::vector<Limits> limits_;
+  std::vector<FitFor> fit_for_;
+  std::array<std::vector<double>, 2> trained_;  // lowest and highest positions
   bool driver_known_ = false, gravity_ = false, coriolis_ = false, friction_ = false;
   std::vector<Coordinate> coordinates_;
   std::vector<Law> laws_;
@@ -1345,9 +1480,8 @@ private:
     for (const std::string & name : joint_names_) {
       const auto found = by_name.find(name);
       if (found == by_name.end()) { continue; }  // refused with the bodies
-      lower_.push_back(joints[found->second].lower);
-      upper_.push_back(joints[found->second].upper);
-      rated_.push_back(joints[found->second].effort);
+      const detail::Joint & one = joints[found->second];
+      limits_.push_back({one.lower, one.upper, one.effort, one.velocity, one.prismatic, one.continuous});
     }
     std::map<std::string, int> body, joint;
     for (int i = 0; i < m_bodies; ++i) { body[parameters.robot.body_names[static_cast<std::size_t>(i)]] = i; }
@@ -1502,6 +1636,12 @@ private:
       detail::refuse("its friction depends on the load, and it has no load_parameters");
     }
     for (std::size_t k = 0; k < 10; ++k) { m_load_parameters[body][k] = parameters.bodies.load_parameters[at + k]; }
+  }
+
+  /// Random number between two others, the same on every platform.
+  static double drawn(std::mt19937_64 & draws, double low, double high)
+  {
+    return low + static_cast<double>(draws() >> 11) / 9007199254740992.0 * (high - low);  // 2^53
   }
 
   static double along(const Coordinate & at, const double * x, int joints)
@@ -1798,6 +1938,10 @@ private:
 }  // namespace runtime
 
 using runtime::Dynamics;
+using runtime::Limits;
+
+/// Model of an arm with at most 16 moving bodies.
+using Model = Dynamics<>;
 
 }  // namespace robot_dyn_id
 

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Plugin of inverse_dynamics_solver: dynamics of the parameters.yaml that the parameter `parameters_file` names.
-//
-// Untested in this repository, whose tests have neither pluginlib nor inverse_dynamics_solver: see README.md.
 #include <fstream>
 #include <inverse_dynamics_solver/inverse_dynamics_solver.hpp>
 #include <iterator>
@@ -11,6 +9,7 @@
 #include <robot_dyn_id/runtime_dynamics.hpp>
 #include <stdexcept>
 #include <string>
+#include <utility>
 
 namespace robot_dyn_id
 {
@@ -19,7 +18,7 @@ namespace robot_dyn_id
 class IdentifiedDynamicsSolver : public inverse_dynamics_solver::InverseDynamicsSolver
 {
 public:
-  /// Read the file; throws std::invalid_argument if it cannot be used, or is that of another robot.
+  /// Read the file; throws std::invalid_argument if it cannot be used, or is that of another robot than the description's.
   void initialize(
     rclcpp::node_interfaces::NodeParametersInterface::ConstSharedPtr parameters_interface = nullptr,
     const std::string & param_namespace = "", const std::string & robot_description = "") override
@@ -32,8 +31,10 @@ public:
     std::ifstream file(value.as_string());
     if (!file) { throw std::invalid_argument(value.as_string() + " cannot be read"); }
     const std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-    model_ = std::make_unique<Dynamics<>>(Parameters::from_yaml(text));
-    if (!robot_description.empty()) { model_->check_robot(robot_description); }
+    auto model = std::make_unique<Model>(Model::from_yaml(text));
+    if (robot_description.empty()) { throw std::invalid_argument("robot_description is empty: the robot is not known"); }
+    model->check_robot(robot_description);
+    model_ = std::move(model);
   }
 
   Eigen::MatrixXd getInertiaMatrix(const Eigen::VectorXd & q) const override
@@ -70,7 +71,7 @@ public:
   }
 
 private:
-  std::unique_ptr<Dynamics<>> model_;
+  std::unique_ptr<Model> model_;
 
   Eigen::Index size() const { return model_ ? static_cast<Eigen::Index>(model_->joints()) : 0; }
 
@@ -80,7 +81,7 @@ private:
     if (vector.size() != size()) { throw std::invalid_argument("a vector does not have one number for each joint"); }
   }
 
-  const Dynamics<> & model(const Eigen::VectorXd & vector) const
+  const Model & model(const Eigen::VectorXd & vector) const
   {
     check(vector);
     return *model_;

@@ -4,10 +4,10 @@
 from __future__ import annotations
 
 import array
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import fields, is_dataclass
 from pathlib import Path
-from typing import Any, get_args, get_origin
+from typing import Any
 
 import numpy as np
 from trajectory_msgs.msg import JointTrajectory
@@ -17,14 +17,13 @@ from robot_dyn_id.arrays import Array
 from robot_dyn_id.data.trajectory_points import TrajectoryPoints
 from robot_dyn_id.data.trajectory_rows import NANOSECONDS, TrajectoryRows
 from robot_dyn_id.errors import InputError, RobotDynIdError, UnsafeDataError, make_storable
-from robot_dyn_id.files.values import list_field_hints
 from robot_dyn_id.findings import Finding
 from robot_dyn_id.identification.stages.identification import Identification
 from robot_dyn_id.msg import Finding as FindingMsg
 from robot_dyn_id.msg import IdentificationReport
 from robot_dyn_id.msg import ParameterSet as ParameterSetMsg
 from robot_dyn_id.nodes.runtime.decoding import find_most_bytes
-from robot_dyn_id.parameters import FORMAT_VERSION, LONGEST_LINE, ParameterSet, check_format_version
+from robot_dyn_id.parameters import FORMAT_VERSION, LONGEST_LINE, ParameterSet
 
 MOST_POINTS = 100_000
 """Largest number of points of a trajectory in a message; files have no such limit."""
@@ -59,39 +58,8 @@ def _plain(value: Any) -> Any:
 
 
 def read_parameter_set(message: ParameterSetMsg) -> ParameterSet:
-    """The parameter set of a message.
-
-    Raises:
-        InputError: another format version, or fields that do not fit together.
-    """
-    check_format_version(message.format_version)
-    base, joints = len(message.base.names), len(message.robot.joint_names)
-    rows = {"covariance": base, "mapping": base, "speeds": joints, "deviations": joints}
-    hints = {name: hint for name, hint in list_field_hints(ParameterSet).items() if hasattr(message, name)}
-    return ParameterSet(**{name: _part(hint, getattr(message, name), rows) for name, hint in hints.items()})
-
-
-def _part(kind: Any, message: Any, rows: Mapping[str, int]) -> Any:
-    """The part of a message, in the types of its fields; `rows` has the number of rows of each matrix."""
-    return kind(
-        **{name: _value(hint, getattr(message, name), rows, name) for name, hint in list_field_hints(kind).items()}
-    )
-
-
-def _value(hint: Any, value: Any, rows: Mapping[str, int], name: str) -> Any:
-    if is_dataclass(hint):
-        return _part(hint, value, rows)
-    if isinstance(value, array.array | np.ndarray) and get_origin(hint) is np.ndarray:
-        numbers = np.array(value).astype(get_args(get_args(hint)[1])[0])
-        if len(numbers) and name in rows:
-            if not rows[name] or len(numbers) % rows[name]:
-                raise InputError(f"parameter set: {name} has {len(numbers)} numbers, expected {rows[name]} rows")
-            return numbers.reshape(rows[name], -1)
-        return numbers
-    if get_origin(hint) is tuple:
-        kind = get_args(hint)[0]
-        return tuple(_part(kind, entry, rows) if is_dataclass(kind) else entry for entry in value)
-    return value
+    """The parameter set of a message; see `ParameterSet.from_message`."""
+    return ParameterSet.from_message(message)
 
 
 def make_finding_message(finding: Finding) -> FindingMsg:

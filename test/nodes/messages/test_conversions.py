@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """The ParameterSet message, over real DDS with transient local durability."""
 
+import re
 import time
 from dataclasses import fields
 from functools import reduce
 from pathlib import Path
 
+import numpy as np
 import pytest
 from support.parameter_sets import assert_same, awkward_set, field_types
 from support.processes import HANG_S
@@ -14,8 +16,12 @@ pytest.importorskip("rclpy", reason="rclpy is not installed: no ROS 2 here")
 import rclpy
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
+from rclpy.serialization import deserialize_message, serialize_message
 from robot_dyn_id.msg import ParameterSet as ParameterSetMsg
+from support.hostile_sets import HOSTILE, hostile
+from support.model_nodes import identified
 
+import robot_dyn_id as rdi
 from robot_dyn_id import msg as messages
 from robot_dyn_id.errors import InputError, UnsafeDataError
 from robot_dyn_id.files.parameters import read_parameters, write_parameters
@@ -110,3 +116,21 @@ def test_a_report_of_refused_data_carries_the_findings():
     (sent,) = message.findings
     fields = {name: getattr(sent, name) for name in sent.get_fields_and_field_types()}
     assert fields == finding.summary()
+
+
+def test_dynamics_of_a_message_are_those_of_its_set():
+    """Through the bytes that DDS transports."""
+    parameters = identified()
+    stored = serialize_message(make_parameter_set_message(parameters))
+    dynamics = rdi.Dynamics.from_message(deserialize_message(stored, ParameterSetMsg))
+    expected = rdi.make_dynamics(parameters)
+    motion = np.random.default_rng(0).uniform(-1.0, 1.0, (3, 20, len(parameters.robot.joint_names)))
+    assert np.array_equal(dynamics.inverse_dynamics(*motion), expected.inverse_dynamics(*motion))
+    assert np.array_equal(dynamics.mass_matrix(motion[0]), expected.mass_matrix(motion[0]))
+
+
+def test_dynamics_of_a_hostile_message_are_refused():
+    for name, (_, reason) in HOSTILE.items():
+        with pytest.raises(InputError) as caught:
+            rdi.Dynamics.from_message(hostile(name))
+        assert re.search(reason, str(caught.value)), name
