@@ -2,12 +2,14 @@
 """Disks that fail while the recorder writes: full, read-only, removed.
 
 A small memory file system is mounted where the right to do so is there; else the size of files is limited, which is
-reported as such, and the read-only disk is not run.
+reported as such. A disk becomes read-only as real ones do, by an error of its file system: ext4 in a file, if the
+kernel has loop devices.
 """
 
 from __future__ import annotations
 
 import contextlib
+import os
 import resource
 import shutil
 import subprocess
@@ -20,6 +22,9 @@ from faults.results import Result
 
 SIZE = "16m"
 """Size of the file system: minutes of joint states, since a busy computer takes long to begin a motion."""
+
+DISK_BYTES = 2**26
+"""Size of the file system that fails by an error."""
 
 REPORTED_S = 1.5
 """Time after which the recorder must have reported that its bag is gone; about a second, and DDS."""
@@ -35,11 +40,40 @@ STOPPED_S = 3.0
 def small_disk(folder: Path) -> Iterator[bool]:
     """A small file system at a new folder; False if it cannot be mounted."""
     folder.mkdir(parents=True)
-    words = ["mount", "-t", "tmpfs", "-o", f"size={SIZE}", "none", str(folder)]
+    with _mounted(folder, ["mount", "-t", "tmpfs", "-o", f"size={SIZE}", "none", str(folder)]) as mounted:
+        yield mounted
+
+
+@contextlib.contextmanager
+def _failing_disk(folder: Path) -> Iterator[Path | None]:
+    """A small ext4 at a new folder, and the file that triggers an error of it; None if it cannot be mounted."""
+    folder.mkdir(parents=True)
+    image = folder.with_suffix(".ext4")
+    with image.open("wb") as file:
+        file.truncate(DISK_BYTES)
+    if not _succeeds(["mkfs.ext4", "-q", str(image)]):
+        yield None
+        return
+    words = ["mount", "-o", "loop,errors=remount-ro", str(image), str(folder)]
+    with _mounted(folder, words) as mounted:
+        device = os.stat(folder).st_dev
+        name = Path(f"/sys/dev/block/{os.major(device)}:{os.minor(device)}").resolve().name
+        trigger = Path("/sys/fs/ext4") / name / "trigger_fs_error"
+        yield trigger if mounted and trigger.exists() else None
+
+
+def _succeeds(words: Sequence[str]) -> bool:
+    """Whether a command is there and ends well."""
     try:
-        mounted = subprocess.run(words, capture_output=True, check=False).returncode == 0
+        return subprocess.run(words, capture_output=True, check=False).returncode == 0
     except FileNotFoundError:
-        mounted = False
+        return False
+
+
+@contextlib.contextmanager
+def _mounted(folder: Path, words: Sequence[str]) -> Iterator[bool]:
+    """Mount by a command, and unmount a folder at the end; False if the command fails."""
+    mounted = _succeeds(words)
     try:
         yield mounted
     finally:
@@ -111,19 +145,13 @@ def _full(cell: Cell, folder: Path) -> str:
 
 
 def _read_only(cell: Cell, folder: Path) -> str | None:
-    with small_disk(folder) as mounted:
-        if not mounted:
+    with _failing_disk(folder) as trigger:
+        if trigger is None:
             return None
         _recording(cell, folder / "bag")
         cell.world.wait(1.0)
-        # A forced remount makes also files that are open for writing fail; a lazy one leaves them alone.
-        words = ["mount", "-o", "remount,ro", str(folder)]
-        if subprocess.run(words, check=False, capture_output=True).returncode:  # not under a writer, on this kernel
-            return None
-        try:
-            return _failed_well(cell, folder / "bag", "")
-        finally:
-            subprocess.run(["mount", "-o", "remount,rw", str(folder)], check=False, capture_output=True)
+        trigger.write_text("1")
+        return _failed_well(cell, folder / "bag", "Read-only file system")
 
 
 def _removed(cell: Cell, folder: Path) -> str:
@@ -218,7 +246,7 @@ def run(world: Any, folder: Path, runs: int, chosen: Sequence[str] = ()) -> list
                 with contextlib.suppress(Exception):
                     made.trigger("excitation_publisher/stop")
         notes = tuple(f"{broken.count(text)} x {text}" for text in dict.fromkeys(broken))[:4]
-        notes = notes if done else ("needs the right to mount a file system, and to make it read-only under a writer",)
+        notes = notes if done else ("needs the right to mount a file system, and loop devices",)
         results.append(Result(promise, fault, done, len(broken), notes=notes))
         print(f"  {fault}: {results[-1].verdict}", *notes, sep="\n    ", flush=True)
     return results
