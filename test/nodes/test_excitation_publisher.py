@@ -577,6 +577,15 @@ def test_a_node_that_is_held_up_within_a_tick_commands_no_jump(world):
     assert not any(len(message.points[0].accelerations) for message in after), "braking, and no piece of the motion"
 
 
+def test_the_rest_of_a_robot_that_has_left_is_not_awaited(world):
+    """As Ctrl-C on a launch file ends a simulated robot first."""
+    cell = ready(world, periods=20).running()
+    world.executor.remove_node(cell.follower)
+    world._nodes.remove(cell.follower)
+    cell.follower.destroy_node()
+    world.within(0.8 * TIMEOUT_S, cell.node.stop, "the end of the node")
+
+
 # --- messages that make no sense ----------------------------------------------------------------------------------
 
 
