@@ -91,8 +91,8 @@ ACTUATOR_DAMPING_IN_GAIN = Definition(
     "actuator_damping_in_gain",
     Section.ACTUATORS,
     "info",
-    "A gain of velocities that is not known has the same effect as viscous friction: the value of the gain is their "
-    "sum, and viscous friction is 0.",
+    "A gain of velocities that is not known has the same effect as viscous friction while the effort is not at its "
+    "limit: the value of the gain is their sum, and viscous friction is 0.",
     "give the gain",
 )
 
@@ -206,7 +206,7 @@ def _report_unknown(estimate: ActuatorEstimate, drives: KnownDrives) -> Iterator
     if scaled:
         message = f"the scale of torques of {', '.join(scaled)} is that of the masses of the robot description"
         yield ACTUATOR_SCALE_OF_LINKS.found(message, scaled)
-    damped = [name for name, gain in zip(names, drives.kd, strict=True) if np.isnan(gain)]
+    damped = [name for name, known in zip(names, estimate.estimated[VISCOUS], strict=True) if not known]
     if damped:
         yield ACTUATOR_DAMPING_IN_GAIN.found(f"kd of {', '.join(damped)} contains the viscous friction", damped)
     if estimate.recordings < LEAST_RECORDINGS:

@@ -18,6 +18,9 @@ from robot_dyn_id.kernels.actuators import HeldCommands
 LONGEST_WINDOW_S = 30.0
 """Longest stretch that is simulated from one initial state [s]: what is kept of it stays small."""
 
+SHORT_WINDOW_S = 1.0
+"""Length of the windows for a start [s]: simulations that begin again do not get far from the measured motion."""
+
 GAP_PERIODS = 5.0
 """Sample periods between two samples that interrupt a motion: the reference in between is not known."""
 
