@@ -21,6 +21,7 @@ from robot_dyn_id.actuators.rollout import Limb
 from robot_dyn_id.arrays import Array, Mask
 from robot_dyn_id.errors import InputError
 from robot_dyn_id.estimators.non_negative import solve_bounded
+from robot_dyn_id.identification.selection.engine import LEAST_GAIN
 from robot_dyn_id.kernels.actuators import ARMATURE, COULOMB, DELAY, KD, KINDS, KP, LIMIT, OFFSET, VISCOUS
 from robot_dyn_id.signals.filtering import STENCIL, LowPass, derivative
 
@@ -58,7 +59,7 @@ class EffortRows:
         q, dq: positions and velocities that the drive gets, without the low-pass, shape (n, M).
         reference: mean reference around each sample, shape (n, M).
         t: times of these [s], shape (M,).
-        low_pass: the low-pass.
+        low_pass: the low-pass, which all terms pass once: where it attenuates, it does so with both sides.
         edge: samples at both ends that are left out: derivatives are rough there.
     """
 
@@ -90,8 +91,8 @@ class EffortRows:
         ddq = derivative(dq, rate)
         edge = finer * len(STENCIL)
         inner = slice(edge, len(t) - edge)
-        columns = low_pass.apply(np.stack([ddq, dq, np.sign(dq), np.ones_like(q)]), rate)[:, :, inner]
-        links = low_pass.apply(limb.inverse_dynamics(smooth, dq, ddq), rate)[:, inner]
+        columns = np.stack([ddq, dq, low_pass.apply(np.sign(dq), rate), np.ones_like(q)])[:, :, inner]
+        links = limb.inverse_dynamics(smooth, dq, ddq)[:, inner]
         rows = cls(links, columns, q, np.gradient(q, 1.0 / rate, axis=1), q, t, low_pass, edge)
         return rows.delayed(motion, delay)
 
@@ -199,12 +200,12 @@ def solve_limb(rows: EffortRows, values: Array, estimated: Mask) -> Array:
 
 
 def _solve_joint(rows: EffortRows, values: Array, estimated: Mask, j: int) -> Array:
-    """Values of a joint: without a limit, or with the limit of the smallest errors."""
+    """Values of a joint: with the limit of the smallest errors, if it removes `LEAST_GAIN` of them."""
     free = _solve_linear(rows, values, estimated, j, np.zeros(len(rows.t)))
     if np.isinf(values[LIMIT]) and not estimated[LIMIT]:
         return free
     largest = float(np.abs(rows.commanded(j, free)).max())
-    candidates = [free]
+    candidates = []
     for threshold in [share * largest for share in THRESHOLDS] if estimated[LIMIT] else [float(values[LIMIT])]:
         found, level = free, threshold
         for _ in range(PASSES):
@@ -212,7 +213,10 @@ def _solve_joint(rows: EffortRows, values: Array, estimated: Mask, j: int) -> Ar
             found = _solve_linear(rows, values, estimated, j, np.sign(commanded) * (np.abs(commanded) > level))
             level = found[LIMIT]
         candidates.append(found)
-    return min(candidates, key=lambda one: _sum_squares(rows, one, j))
+    shares = [_compute_share(rows, one, j) for one in candidates]
+    best = int(np.argmin(shares))
+    required = LEAST_GAIN if estimated[LIMIT] else 0.0
+    return candidates[best] if shares[best] < (1.0 - required) * _compute_share(rows, free, j) else free
 
 
 def _solve_linear(rows: EffortRows, values: Array, estimated: Mask, j: int, limited: Array) -> Array:
@@ -238,7 +242,8 @@ def _solve_linear(rows: EffortRows, values: Array, estimated: Mask, j: int, limi
     return found
 
 
-def _sum_squares(rows: EffortRows, values: Array, j: int) -> float:
-    """Sum of the square errors of the effort of a joint."""
-    taken = rows.links[j] + values[list(MECHANICAL)] @ rows.columns[:, j]
-    return float(np.sum((rows.drive_effort(j, values) - taken) ** 2))
+def _compute_share(rows: EffortRows, values: Array, j: int) -> float:
+    """Square errors of the effort of a joint, as a share of the effort: a limit near zero leaves hardly any of both."""
+    effort = rows.drive_effort(j, values)
+    error = effort - rows.links[j] - values[list(MECHANICAL)] @ rows.columns[:, j]
+    return float(np.sum(error**2) / np.sum(effort**2)) if effort.any() else np.inf
