@@ -8,7 +8,15 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from robot_dyn_id.actuators.fit import ActuatorFit, InitialState, LimbMotion, ParameterLayout, divide, fit_actuators
+from robot_dyn_id.actuators.fit import (
+    ActuatorFit,
+    InitialState,
+    LimbMotion,
+    add_step_errors,
+    divide,
+    fit_actuators,
+)
+from robot_dyn_id.actuators.layout import ParameterLayout
 from robot_dyn_id.actuators.model import NEVER_REACHED, ActuatorModel
 from robot_dyn_id.actuators.motion import SHORT_WINDOW_S, CommandedMotion
 from robot_dyn_id.actuators.rollout import split_into_limbs
@@ -177,6 +185,8 @@ def identify(
         InitialState.from_simulation(one.limb, start.select(one.limb.joint_names), one.motion) for one in stretches
     ]
     fit = fit_actuators(stretches, start, one_delay, BLOCK_S, initial)
+    stretches = add_step_errors(stretches, fit.actuators, fit.initial)
+    fit = fit_actuators(stretches, fit.actuators, one_delay, BLOCK_S, fit.initial)
     fit = _drop_limits(stretches, fit)
     layout, _ = _leave_out_limits(layout, start.values, np.isinf(fit.actuators.limit))
     fit, shared = _test_delay(stretches, fit, layout)

@@ -14,7 +14,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.interpolate import CubicSpline
 
-from robot_dyn_id.actuators.fit import InitialState, LimbMotion, ParameterLayout
+from robot_dyn_id.actuators.fit import STEP_S, InitialState, LimbMotion
+from robot_dyn_id.actuators.layout import ParameterLayout
 from robot_dyn_id.actuators.model import SIGNED, ActuatorModel
 from robot_dyn_id.actuators.motion import SHORT_WINDOW_S, CommandedMotion
 from robot_dyn_id.actuators.rollout import Limb
@@ -183,7 +184,7 @@ def _simulate(stretch: LimbMotion, values: Array) -> float:
     squares = []
     for window in stretch.motion.windows(SHORT_WINDOW_S):
         state = InitialState.from_motion(window)
-        positions, _ = stretch.limb.simulate(actuators, window, state.q, state.v)
+        positions, _ = stretch.limb.simulate(actuators, window, state.q, state.v, STEP_S)
         squares.append(np.mean((window.q - positions) ** 2, axis=0))
     return float(np.log(np.maximum(np.mean(squares, axis=0), np.finfo(float).tiny)).sum())
 

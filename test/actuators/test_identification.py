@@ -7,9 +7,10 @@ import numpy as np
 import pytest
 from support.commanded import MODEL, TRUTH, record
 
-from robot_dyn_id.actuators.fit import InitialState, ParameterLayout
+from robot_dyn_id.actuators.fit import InitialState
 from robot_dyn_id.actuators.identification import KnownDrives, identify
 from robot_dyn_id.actuators.judgment import judge
+from robot_dyn_id.actuators.layout import ParameterLayout
 from robot_dyn_id.actuators.model import ActuatorModel
 from robot_dyn_id.actuators.motion import CommandedMotion, read_motions
 from robot_dyn_id.actuators.rollout import split_into_limbs
