@@ -33,7 +33,7 @@ MAX_STEPS = 40
 CONVERGED = 1e-5
 """Relative decrease of the mean square errors that ends the iteration."""
 
-SMALL_STEP = 0.05
+SMALL_STEP = 0.1
 """Step of all parameters that ends it too, as a share of half their intervals: the data do not determine more."""
 
 DAMPINGS = (0.0, 1e-2, 1.0)
@@ -254,10 +254,12 @@ def fit_actuators(
 
 
 def _has_converged(equations: NormalEquations, now: Array, bounded: Mask) -> bool:
+    """Whether the next step is small against the intervals that it leads to."""
     if len(equations.matrices) < 2:
         return False
-    half_width = EstimateSpread.from_equations(equations).half_width
-    return bool(np.all(np.abs(_solve(equations, now, bounded, 0.0)) <= SMALL_STEP * half_width))
+    step = _solve(equations, now, bounded, 0.0)
+    after = replace(equations, scores=equations.scores - equations.matrices @ step)
+    return bool(np.all(np.abs(step) <= SMALL_STEP * EstimateSpread.from_equations(after).half_width))
 
 
 def _search(

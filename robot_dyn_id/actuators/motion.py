@@ -79,9 +79,7 @@ class CommandedMotion:
         at, reference = self.held
         first = max(0, int(np.searchsorted(at, self.t[0] - reach, side="right")) - 1)
         at, reference = np.ascontiguousarray(at[first:]), np.ascontiguousarray(reference[first:])
-        integral = np.cumsum(np.diff(at)[:, None] * reference[:-1], axis=0)
-        total = np.concatenate([np.zeros((1, reference.shape[1])), integral])
-        return HeldCommands(np.ascontiguousarray(self.t), at, reference, total)
+        return HeldCommands(np.ascontiguousarray(self.t), at, reference)
 
     @property
     def period(self) -> float:

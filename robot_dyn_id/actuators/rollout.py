@@ -20,7 +20,7 @@ from robot_dyn_id.kernels.actuators import HeldCommands, Steps, differentiate, r
 from robot_dyn_id.kernels.dynamics import BodyTree, dynamics_tiles
 from robot_dyn_id.model.robot import RobotModel
 
-LONGEST_STEP_S = 1.25e-3
+LONGEST_STEP_S = 5e-4
 """Longest step of simulations [s]."""
 
 DIFFERENCE = 1e-4

@@ -9,6 +9,7 @@ the commands alone choose the delay to start from.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import closing
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -20,6 +21,7 @@ from robot_dyn_id.actuators.model import SIGNED, ActuatorModel
 from robot_dyn_id.actuators.motion import SHORT_WINDOW_S, CommandedMotion
 from robot_dyn_id.actuators.rollout import Limb
 from robot_dyn_id.arrays import Array, Mask
+from robot_dyn_id.cores import map_in_order
 from robot_dyn_id.errors import InputError
 from robot_dyn_id.estimators.non_negative import solve_bounded
 from robot_dyn_id.identification.selection.engine import LEAST_GAIN
@@ -140,9 +142,6 @@ def find_start(stretches: Sequence[LimbMotion], known: ActuatorModel, layout: Pa
         stretches: windows of motions.
         known: known values; those that are estimated have no effect.
         layout: parameters; the start has a value of its own for each joint.
-
-    Raises:
-        InputError: the simulation diverges for all delays.
     """
     worst: dict[tuple[str, ...], LimbMotion] = {}
     for stretch in sorted(stretches, key=_tracking_error):
@@ -150,28 +149,26 @@ def find_start(stretches: Sequence[LimbMotion], known: ActuatorModel, layout: Pa
     rows = {
         names: EffortRows.from_motion(one.limb, one.motion, known.delay[one.joints]) for names, one in worst.items()
     }
-    best: tuple[float, ActuatorModel] | None = None
-    reason: InputError | None = None
-    for delay in DELAYS_S if np.any(layout.index[DELAY] >= 0) else (0.0,):
+
+    def start_from(delay: float) -> tuple[float, Array]:
         values = known.values
         values[DELAY] = np.where(layout.index[DELAY] >= 0, delay, values[DELAY])
         values[LIMIT] = np.where(layout.index[LIMIT] >= 0, np.inf, values[LIMIT])
-        try:
-            total = 0.0
-            for names, stretch in worst.items():
-                joints = stretch.joints
-                own = rows[names].delayed(stretch.motion, values[DELAY, joints])
-                values[:, joints] = solve_limb(own, values[:, joints], layout.index[:, joints] >= 0)
+        total = 0.0
+        for names, stretch in worst.items():
+            joints = stretch.joints
+            own = rows[names].delayed(stretch.motion, values[DELAY, joints])
+            values[:, joints] = solve_limb(own, values[:, joints], layout.index[:, joints] >= 0)
+            try:
                 total += _simulate(stretch, values[:, joints])
-        except InputError as error:
-            reason = error
-            continue
-        if best is None or total < best[0]:
-            best = total, ActuatorModel.from_values(known.joint_names, values)
-    if best is None:
-        assert reason is not None
-        raise reason
-    return best[1]
+            except InputError:  # the simulation has diverged
+                total = np.inf
+        return total, values
+
+    delays = DELAYS_S if np.any(layout.index[DELAY] >= 0) else (0.0,)
+    with closing(map_in_order(start_from, delays)) as results:
+        _, values = min(results, key=lambda one: one[0])
+    return ActuatorModel.from_values(known.joint_names, values)
 
 
 def _tracking_error(stretch: LimbMotion) -> float:
