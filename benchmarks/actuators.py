@@ -20,11 +20,12 @@ import numpy as np
 from robot_dyn_id.actuators.identification import KnownDrives, identify
 from robot_dyn_id.actuators.model import ActuatorModel
 from robot_dyn_id.actuators.motion import CommandedMotion
-from robot_dyn_id.actuators.rollout import simulate_commands
+from robot_dyn_id.actuators.rollout import simulate_commands, split_into_limbs
+from robot_dyn_id.actuators.start import EffortRows, solve_limb
 from robot_dyn_id.actuators.validation import validate
 from robot_dyn_id.dynamics.dynamics import Dynamics
 from robot_dyn_id.export.actuators import make_position_mjcf
-from robot_dyn_id.kernels.actuators import ARMATURE, COULOMB, DELAY, KINDS, OFFSET, VISCOUS
+from robot_dyn_id.kernels.actuators import ARMATURE, COULOMB, DELAY, KD, KINDS, KP, LIMIT, OFFSET, VISCOUS
 from robot_dyn_id.model.robot import RobotModel
 
 PAGE = Path(__file__).with_suffix(".md")
@@ -53,6 +54,9 @@ SINGLE = (0, 2, 5, 7)
 
 DELAYS_S = (0.0, 0.005, 0.012, 0.02)
 
+TRIED_DELAYS_S = (0.0, 0.005, 0.01, 0.015, 0.02, 0.03, 0.04)
+"""Delays of the linear fit to Z1."""
+
 FINE = 20
 """Steps of a simulated truth per sample of 5 ms."""
 
@@ -65,6 +69,12 @@ base fixed, with the gains of the recordings and the links of the robot descript
 the recordings of RX-00/sim2real-robot-identification at 1a22bd03a70e (BSD-3-Clause). The errors of a guess (armature
 0.01, damping 0.1, friction 0.2) and of the parameters that are published with the data, from PACE and from MuJoCo's
 sysid, are those of the same kind of simulation on two other runs of the robot.
+
+What bounds the figures: friction and zero positions of Go2 change between runs by more than the intervals of one run,
+which cannot know it (the offset of FL_hip is 0.19 to 0.21 N m in runs 0 to 2 and 0.12 to 0.14 in the others). The
+gripper of Z1 is commanded beyond its end stop, which is not in the model, and causes three quarters of the squared error;
+other joints follow with different lags, as of flexible transmissions, and the second half of the run is faster than the
+first. The simulated torque of the six joints misses the commanded one by 10 %, the inverse model by 16 %.
 """
 
 
@@ -159,20 +169,47 @@ def z1():
     """Z1: the first half of the run, validated on the second."""
     model, motion, drives = load("z1", 0)
     half = len(motion.t) // 2
-    estimate = identify(model, [motion.part(0, half)], drives)
-    held_out = motion.part(half, len(motion.t))
+    training, held_out = motion.part(0, half), motion.part(half, len(motion.t))
+    estimate = identify(model, [training], drives)
     errors = validate(model, estimate.actuators, [held_out])
     arm = [name for name in model.joint_names if "Gripper" not in name]
     own = [model.joint_names.index(name) for name in arm]
+    gripper = len(arm)
     commanded = drives.kp * (held_out.reference - held_out.q)
-    weights = np.sqrt(np.mean(commanded[:, own] ** 2, axis=0))
-    share = np.linalg.norm(errors.efforts[own] * weights) / np.linalg.norm(weights)
+    weights = np.sqrt(np.mean(commanded**2, axis=0))
+
+    def share(efforts, joints):
+        return np.linalg.norm((efforts * weights)[joints]) / np.linalg.norm(weights[joints])
+
+    linear = fit_linear(model, training, held_out, drives)
+    beyond = np.mean(held_out.reference[:, gripper] > held_out.q[:, gripper].max())
     return [
         ("error of the commanded torque on the second half, all joints", "<= 13 %", f"{errors.all_efforts:.1%}"),
-        ("the same without the gripper", "", f"{share:.1%}"),
+        ("the same without the gripper", "", f"{share(errors.efforts, own):.1%}"),
+        ("the same of a linear fit to the commanded torque", "", f"{share(linear, slice(None)):.1%}"),
+        ("the same of a linear fit, without the gripper", "", f"{share(linear, own):.1%}"),
+        ("time in which the gripper is commanded beyond its end stop", "", f"{beyond:.1%}"),
         ("position error of its simulation, all joints", "", mrad(errors.rms(np.inf))),
         ("the same without the gripper", "", mrad(float(np.sqrt(np.mean(errors.horizons[np.inf][own] ** 2))))),
     ]
+
+
+def fit_linear(model, training, held_out, drives):
+    """Errors of the commanded torque of each joint, as a share, by least squares with the best delay of each joint."""
+    (limb,) = split_into_limbs(model)
+    n = len(model.joint_names)
+    values = np.zeros((len(KINDS), n))
+    values[KP], values[KD], values[LIMIT] = drives.kp, drives.kd, np.inf
+    estimated = np.zeros(values.shape, dtype=bool)
+    estimated[[ARMATURE, VISCOUS, COULOMB, OFFSET]] = True
+    shares = []
+    for delay in TRIED_DELAYS_S:
+        rows, others = (EffortRows.from_motion(limb, part, np.full(n, delay)) for part in (training, held_out))
+        solved = ActuatorModel.from_values(model.joint_names, solve_limb(rows, values, estimated))
+        pairs = (rows.effort(solved), others.effort(solved))
+        shares.append([np.linalg.norm(given - taken, axis=1) / np.linalg.norm(given, axis=1) for given, taken in pairs])
+    best = np.argmin(np.array(shares)[:, 0], axis=0)
+    return np.array(shares)[best, 1, np.arange(n)]
 
 
 def make_truth(model, delay, rng):

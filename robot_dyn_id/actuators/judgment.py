@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
+from scipy.sparse.csgraph import connected_components
 
 from robot_dyn_id.actuators.identification import ActuatorEstimate, KnownDrives
 from robot_dyn_id.actuators.spread import LEAST_RECORDINGS
@@ -66,7 +67,7 @@ ACTUATOR_CONFOUNDED = Definition(
     "actuator_confounded",
     Section.ACTUATORS,
     "info",
-    "Two values have nearly the same effect on the recorded motion: their combination is known better than each.",
+    "Values of a joint have nearly the same effect on the recorded motion: combinations are known better than each.",
     "record a motion that separates them",
 )
 
@@ -121,6 +122,7 @@ REMEDIES = {
     DELAY: "fast changes of the reference, such as steps",
     KP: "poses with weight, or steps",
     KD: "a range of speeds",
+    LIMIT: "steps of the reference that exceed the limit",
 }
 """Motion that determines each kind of parameter."""
 
@@ -178,21 +180,24 @@ def _report_poor(estimate: ActuatorEstimate) -> Iterator[Finding]:
 
 
 def _report_confounded(estimate: ActuatorEstimate) -> Iterator[Finding]:
-    layout, names = estimate.layout, estimate.actuators.joint_names
-    owners = [
-        (int(kind), [names[j] for j in np.flatnonzero(layout.index[kind] == number)])
-        for number, kind in enumerate(layout.kinds)
-    ]
-    upper = np.triu(np.abs(estimate.correlation), 1)
-    for one, other in zip(*np.nonzero(upper > CONFOUNDED), strict=True):
-        (kind, joints), (second, others) = owners[one], owners[other]
-        shared = [name for name in joints if name in others]
-        if shared and kind != second:
-            message = (
-                f"{KINDS[kind]} and {KINDS[second]} of {', '.join(shared)} are hardly separated: their correlation is "
-                f"{estimate.correlation[one, other]:.2f}"
-            )
-            yield ACTUATOR_CONFOUNDED.found(message, shared, action=f"record {REMEDIES.get(second, REMEDIES[kind])}")
+    """One finding for all joints in which the same values are hardly separated."""
+    names, index = estimate.actuators.joint_names, estimate.layout.index
+    found: dict[tuple[int, ...], list[str]] = {}
+    for j, name in enumerate(names):
+        kinds = np.flatnonzero(index[:, j] >= 0)
+        own = index[kinds, j]
+        linked = np.abs(estimate.correlation[own[:, None], own]) > CONFOUNDED
+        count, group = connected_components(linked, directed=False)
+        for number in range(count):
+            members = tuple(kinds[group == number].tolist())
+            if len(members) > 1:
+                found.setdefault(members, []).append(name)
+    for members, joints in found.items():
+        kinds_text = f"{', '.join(KINDS[kind] for kind in members[:-1])} and {KINDS[members[-1]]}"
+        message = f"{kinds_text} of {', '.join(joints)} are hardly separated: correlations above {CONFOUNDED:g}"
+        remedies = dict.fromkeys(REMEDIES[kind] for kind in members[1:])
+        action = f"record {', and '.join(remedies)}" if KP not in members else "give the gains of the drive"
+        yield ACTUATOR_CONFOUNDED.found(message, joints, action=action)
 
 
 def _report_unknown(estimate: ActuatorEstimate, drives: KnownDrives) -> Iterator[Finding]:
