@@ -72,9 +72,9 @@ sysid, are those of the same kind of simulation on two other runs of the robot.
 
 What bounds the figures: friction and zero positions of Go2 change between runs by more than the intervals of one run,
 which cannot know it (the offset of FL_hip is 0.19 to 0.21 N m in runs 0 to 2 and 0.12 to 0.14 in the others). The
-gripper of Z1 is commanded beyond its end stop, which is not in the model, and causes three quarters of the squared error;
-other joints follow with different lags, as of flexible transmissions, and the second half of the run is faster than the
-first. The simulated torque of the six joints misses the commanded one by 10 %, the inverse model by 16 %.
+gripper of Z1 is commanded beyond its end stop, which is not in the model, and causes three quarters of the squared
+error; other joints follow with different lags, as of flexible transmissions, and the second half of the run is faster
+than the first. The simulated torque of the six joints misses the commanded one by 10 %, the inverse model by 16 %.
 """
 
 
