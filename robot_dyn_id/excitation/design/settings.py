@@ -49,7 +49,7 @@ class DesignSettings:
     Attributes:
         joints: names of the moving joints, the others are locked; by default all joints identified by the
             configuration.
-        purpose: parameters that the motion identifies, a key of `PURPOSES`: `links`, with the friction of the joints, or
+        purpose: parameters that the motion identifies, a key of `PURPOSES`: `links`, with the friction of joints, or
             `actuators` under position commands, whose links are known.
         form: form of the motion, a key of `FORMS`.
         demand: requirements on the motion; its posture and amplitude are set once the robot is known.
