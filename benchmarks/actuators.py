@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Actuators from position commands: measured Go2 and Z1, simulated arms with known truth, and MuJoCo's own sysid.
 
-`ROBOT_DYN_ID_DATA=<measured recordings> python benchmarks/actuators.py [PART]...` with the parts go2, types, runs, z1,
-simulated, sample, sysid, all by default. Each replaces its rows in actuators.md. `sysid` needs MuJoCo's extra `sysid`.
+`ROBOT_DYN_ID_DATA=<measured recordings> python benchmarks/actuators.py [PART]...` with the parts go2, types, few, runs,
+z1, simulated, sample, sysid, all by default. Each replaces its rows in actuators.md. `sysid` needs MuJoCo's extra of
+that name.
 """
 
 import os
@@ -106,8 +107,13 @@ def go2():
 
 
 def types():
-    """Motors of Go2 that share values where the data agree, two runs."""
-    return identify_go2(FEW, typed=True)
+    """The same with motors of three types, which share values where the data agree."""
+    return identify_go2(TRAINED, typed=True)
+
+
+def few():
+    """Two runs of Go2, those that MuJoCo's sysid is compared on."""
+    return identify_go2(FEW)
 
 
 def identify_go2(trained, typed=False):
@@ -398,7 +404,7 @@ def sysid():
     ]
 
 
-PARTS = {"go2": go2, "types": types, "runs": runs, "z1": z1, "simulated": simulated, "sample": sample, "sysid": sysid}
+PARTS = {part.__name__: part for part in (*(go2, types, few, runs, z1), *(simulated, sample, sysid))}
 
 
 def replace_rows(part, rows):
