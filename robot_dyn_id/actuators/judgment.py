@@ -3,13 +3,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 from scipy.sparse.csgraph import connected_components
 
 from robot_dyn_id.actuators.identification import ActuatorEstimate, KnownDrives
 from robot_dyn_id.actuators.spread import LEAST_RECORDINGS
+from robot_dyn_id.actuators.stops import EndStop
 from robot_dyn_id.actuators.validation import RolloutErrors
 from robot_dyn_id.findings import Definition, Finding, Section
 from robot_dyn_id.identification.thresholds import Thresholds
@@ -43,6 +44,16 @@ ACTUATOR_JOINT_ERROR = Definition(
     "Simulations of a joint under position commands miss the measured positions by more than 30 % of its tracking "
     "error.",
     "check the gains and the effort limit of the joint, and that nothing touches it",
+    lowers={USE: LIMITED},
+)
+
+ACTUATOR_END_STOP = Definition(
+    "actuator_end_stop",
+    Section.ACTUATORS,
+    "warning",
+    "A joint does not move beyond a position, although its drive pushes it further: an end stop, or a contact. It is "
+    "not in the model, and falsifies friction and delay.",
+    "record a motion that does not reach it, or fix the joint in the configuration",
     lowers={USE: LIMITED},
 )
 
@@ -127,16 +138,26 @@ REMEDIES = {
 """Motion that determines each kind of parameter."""
 
 
-def judge(estimate: ActuatorEstimate, drives: KnownDrives, held_out: RolloutErrors | None) -> tuple[Finding, ...]:
+def judge(
+    estimate: ActuatorEstimate,
+    drives: KnownDrives,
+    held_out: RolloutErrors | None,
+    stops: Sequence[EndStop] = (),
+) -> tuple[Finding, ...]:
     """Findings about identified actuators.
 
     Args:
         estimate: the actuators.
         drives: known values of the drives.
         held_out: errors on other recordings; None without any.
+        stops: end stops that joints reach.
     """
     return (
         *_judge_simulation(estimate, held_out),
+        *(
+            ACTUATOR_END_STOP.found(f"{stop.joint} does not move beyond {stop.position:.4g} rad or m", [stop.joint])
+            for stop in stops
+        ),
         *_report_poor(estimate),
         *_report_confounded(estimate),
         *_report_unknown(estimate, drives),

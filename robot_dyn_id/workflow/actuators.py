@@ -14,6 +14,7 @@ from robot_dyn_id.actuators.identification import ActuatorEstimate, KnownDrives,
 from robot_dyn_id.actuators.judgment import USE, judge
 from robot_dyn_id.actuators.model import ActuatorModel
 from robot_dyn_id.actuators.motion import CommandedMotion, read_motions
+from robot_dyn_id.actuators.stops import find_stops
 from robot_dyn_id.actuators.validation import RolloutErrors, validate
 from robot_dyn_id.arrays import Array
 from robot_dyn_id.data.recording import Recording
@@ -320,7 +321,7 @@ def identify_actuators(
             *report_recordings([*training, *others], joints),
             *report_fixed(model, [*training, *others]),
             *report_unrecorded(model, robot.held),
-            *judge(estimate, known, errors),
+            *judge(estimate, known, errors, find_stops(model, estimate.actuators, motions)),
         ),
         tuple(one.source for one in training),
         tuple(one.source for one in others),
