@@ -257,7 +257,7 @@ def _has_converged(equations: NormalEquations, now: Array, bounded: Mask) -> boo
     """Whether the next step is small against the intervals that it leads to."""
     if len(equations.matrices) < 2:
         return False
-    step = _solve(equations, now, bounded, 0.0)
+    step = solve_step(equations, now, bounded)
     after = replace(equations, scores=equations.scores - equations.matrices @ step)
     return bool(np.all(np.abs(step) <= SMALL_STEP * EstimateSpread.from_equations(after).half_width))
 
@@ -269,7 +269,7 @@ def _search(
     layout = task.layout
     now = layout.read(values)
     for damping in DAMPINGS:
-        step = _solve(equations, now, layout.bounded, damping)
+        step = solve_step(equations, now, layout.bounded, damping)
         changes = task.back(equations, step)
         for share in SHARES:
             after = now + share * step
@@ -283,8 +283,15 @@ def _search(
     return None
 
 
-def _solve(equations: NormalEquations, now: Array, bounded: Mask, damping: float) -> Array:
-    """Step of the parameters within their bounds, shape (p,)."""
+def solve_step(equations: NormalEquations, now: Array, bounded: Mask, damping: float = 0.0) -> Array:
+    """Gauss-Newton step of the parameters within their bounds, shape (p,).
+
+    Args:
+        equations: equations at the present parameters.
+        now: the present parameters, shape (p,).
+        bounded: parameters that are not negative, shape (p,).
+        damping: addition to the diagonal of the normal matrix, relative to it.
+    """
     normal = equations.matrix
     normal = normal + np.diag(damping * np.diag(normal))
     return np.asarray(solve_bounded(normal, equations.gradient + normal @ now, bounded) - now)

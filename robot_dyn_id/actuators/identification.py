@@ -15,6 +15,7 @@ from robot_dyn_id.actuators.fit import (
     add_step_errors,
     divide,
     fit_actuators,
+    solve_step,
 )
 from robot_dyn_id.actuators.layout import ParameterLayout
 from robot_dyn_id.actuators.model import NEVER_REACHED, ActuatorModel
@@ -40,6 +41,9 @@ from robot_dyn_id.model.robot import RobotModel
 
 BLOCK_S = 1.0
 """Length of the blocks of the normal equations [s], of which longer parts are made."""
+
+CORRECTIONS = 2
+"""Passes in which the errors of the time steps are subtracted: those of the first are of a fit that has them."""
 
 SHORT_STEPS = 6
 """Most Gauss-Newton steps of the first fit."""
@@ -185,8 +189,10 @@ def identify(
         InitialState.from_simulation(one.limb, start.select(one.limb.joint_names), one.motion) for one in stretches
     ]
     fit = fit_actuators(stretches, start, one_delay, BLOCK_S, initial)
-    stretches = add_step_errors(stretches, fit.actuators, fit.initial)
-    fit = fit_actuators(stretches, fit.actuators, one_delay, BLOCK_S, fit.initial)
+    measured = stretches
+    for _ in range(CORRECTIONS):
+        stretches = add_step_errors(measured, fit.actuators, fit.initial)
+        fit = fit_actuators(stretches, fit.actuators, one_delay, BLOCK_S, fit.initial)
     fit = _drop_limits(stretches, fit)
     layout, _ = _leave_out_limits(layout, start.values, np.isinf(fit.actuators.limit))
     fit, shared = _test_delay(stretches, fit, layout)
@@ -292,20 +298,13 @@ def _find_types(types: Sequence[Sequence[str]], joints: Sequence[str]) -> Iterat
 
 
 def _drop_limits(stretches: Sequence[LimbMotion], fit: ActuatorFit) -> ActuatorFit:
-    """Drop the limits without which the errors are as small: the start proposes any that makes them smaller.
+    """Drop the limits, first all together, without which the square errors grow by less than `LEAST_GAIN`.
 
-    A limit whose 95 % interval reaches the largest commanded effort must reduce the square errors by `LEAST_GAIN`; most
-    of these are dropped together. Any other must reduce them.
+    The start proposes those that make the linear errors smaller, and errors of the model have some use for any value.
     """
     joints = np.flatnonzero(fit.layout.index[LIMIT] >= 0)
-    ends = (
-        fit.actuators.limit[joints]
-        + EstimateSpread.from_equations(fit.equations).half_width[fit.layout.index[LIMIT, joints]]
-    )
-    doubtful = joints[~(ends < fit.equations.largest.max(axis=0)[joints])]
-    trials = [(doubtful, LEAST_GAIN)] if len(doubtful) > 1 else []
-    trials += [(np.array([j]), LEAST_GAIN if j in doubtful else 0.0) for j in joints]
-    for tried, required in trials:
+    trials = [joints] if len(joints) > 1 else []
+    for tried in [*trials, *joints[:, None]]:
         if (fit.layout.index[LIMIT, tried] < 0).any():  # dropped with the others
             continue
         layout, values = _leave_out_limits(fit.layout, fit.actuators.values, np.isin(range(len(fit.errors)), tried))
@@ -314,7 +313,7 @@ def _drop_limits(stretches: Sequence[LimbMotion], fit: ActuatorFit) -> ActuatorF
             without = fit_actuators(stretches, start, layout, BLOCK_S, fit.initial)
         except InputError:  # the drive that is not limited diverges
             continue
-        if 2.0 * np.log(without.errors / fit.errors).sum() <= -np.log1p(-required):
+        if 2.0 * np.log(without.errors / fit.errors).sum() <= -np.log1p(-LEAST_GAIN):
             fit = without
     return fit
 
@@ -328,11 +327,12 @@ def _conclude(
     """Intervals by physics: those of values that are not negative end at zero, and hold the estimate."""
     spread, layout = EstimateSpread.from_equations(fit.equations), fit.layout
     now, bounded = fit.parameters, layout.bounded
-    # without bounds: where a value is at its bound, the gradient says how far below the data want it
-    unbounded = now + _newton(fit)
-    low, high = np.minimum(now, unbounded) - spread.half_width, np.maximum(now, unbounded) + spread.half_width
+    # where a value is at its bound, the gradient says how far below the data want it; where the fit has ended before
+    # its step was small, the minimum may be as far away as the step
+    after = now + _newton(fit)
+    low, high = np.minimum(now, after) - spread.half_width, np.maximum(now, after) + spread.half_width
     low = np.where(bounded, np.maximum(low, 0.0), low)
-    high = np.where(bounded & (now == 0.0), np.maximum(unbounded + spread.half_width, 0.0), high)
+    high = np.where(bounded & (now == 0.0), np.maximum(after + spread.half_width, 0.0), high)
     none = np.full(fit.actuators.values.shape, np.nan)
     return ActuatorEstimate(
         fit.actuators,
@@ -351,10 +351,8 @@ def _conclude(
 
 
 def _newton(fit: ActuatorFit) -> Array:
-    """Gauss-Newton step without bounds, of values at their bound alone, shape (p,)."""
-    at_bound = fit.layout.bounded & (fit.parameters == 0.0)
-    matrix, gradient = fit.equations.matrix, fit.equations.gradient
-    step = np.zeros(len(gradient))
-    if at_bound.any():
-        step = solve_scaled(matrix, gradient)
-    return np.where(at_bound, step, 0.0)
+    """Next Gauss-Newton step, of values at their bound without it, shape (p,)."""
+    bounded, now = fit.layout.bounded, fit.parameters
+    at_bound = bounded & (now == 0.0)
+    step = solve_step(fit.equations, now, bounded)
+    return np.where(at_bound, solve_scaled(fit.equations.matrix, fit.equations.gradient), step)

@@ -86,7 +86,7 @@ ACTUATOR_LIMIT_UNKNOWN = Definition(
     "actuator_limit_unknown",
     Section.ACTUATORS,
     "info",
-    "No command exceeds the effort limit of a joint, or the errors are as small without a limit: it is not known.",
+    "No command exceeds the effort limit of a joint, or a limit removes less than 5 % of the errors: it is not known.",
     "give the limit, or record steps of the reference that exceed it",
 )
 
