@@ -2,7 +2,7 @@
 """Actuators from position commands: measured Go2 and Z1, simulated arms with known truth, and MuJoCo's own sysid.
 
 `ROBOT_DYN_ID_DATA=<measured recordings> python benchmarks/actuators.py [PART]...` with the parts go2, types, few, runs,
-z1, simulated, sample, sysid, all by default. Each replaces its rows in actuators.md. `sysid` needs MuJoCo's extra of
+z1, simulated, sysid, all by default. Each replaces its rows in actuators.md. `sysid` needs MuJoCo's extra of
 that name.
 """
 
@@ -263,15 +263,13 @@ def find_model(arm):
     return RobotModel.from_file(path, [name for name in whole.joint_names if name not in locked])
 
 
-def simulated(places=lambda number: range(len(ENCODER_BITS))):
+def simulated():
     """Six arms with known truth, encoders of 12, 16 and 20 bits, delays to 20 ms, gains given or not."""
     errors = {kind: [] for kind in (ARMATURE, COULOMB, DELAY)}
     covered, rows, unknown = [], [], []
     for number, arm in enumerate(ARMS):
         model = find_model(arm)
         for place, bits in enumerate(ENCODER_BITS):
-            if place not in places(number):
-                continue
             seed = 10 * number + place
             truth = make_truth(model, DELAYS_S[seed % len(DELAYS_S)], np.random.default_rng(seed))
             motion = record(model, truth, bits, seed)
@@ -309,11 +307,6 @@ def simulated(places=lambda number: range(len(ENCODER_BITS))):
     rows.append(("intervals that contain the truth", "90 to 98 %", f"{np.mean(np.concatenate(covered)):.1%}"))
     rows.append(("effort limits that are not reached and reported as unknown", "all", f"{np.mean(unknown):.0%}"))
     return rows
-
-
-def sample():
-    """Six arms with known truth, each with one of the three encoders, delays to 20 ms, gains given or not."""
-    return simulated(lambda number: [number % len(ENCODER_BITS)])
 
 
 def sysid():
@@ -404,7 +397,7 @@ def sysid():
     ]
 
 
-PARTS = {part.__name__: part for part in (*(go2, types, few, runs, z1), *(simulated, sample, sysid))}
+PARTS = {part.__name__: part for part in (*(go2, types, few, runs, z1), *(simulated, sysid))}
 
 
 def replace_rows(part, rows):
