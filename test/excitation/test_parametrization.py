@@ -122,9 +122,7 @@ def test_a_random_motion_reaches_exactly_one_limit_of_every_joint_and_leaves_non
     reach = family.reach - np.abs(motion.center - family.center)
     fine = np.linspace(0.0, motion.duration, 30_001)
     knots = place_knots(6.0, options.get("degree", 5), options.get("control_points", 20))  # corners of cubic splines
-    corners = [(edge, edge + motion.rise) for edge in motion.edges.ravel()] if form == "sweep_steps" else []
-    sides = np.array([0.0, 1.0, motion.duration - 1.0, motion.duration, *knots, *np.ravel(corners)])
-    sides = sides[:, None] + [-1e-9, 1e-9]
+    sides = np.array([0.0, 1.0, motion.duration - 1.0, motion.duration, *knots])[:, None] + [-1e-9, 1e-9]
     fine = np.clip(np.sort(np.concatenate([fine, sides.ravel()])), 0.0, motion.duration)
     use = np.max(uses(motion, limits, reach, fine), axis=0)
     assert np.all(use <= 0.8)
@@ -192,7 +190,7 @@ def test_free_coefficients_are_what_the_ends_leave():
         "polynomial": 3,
         "multisine": 8,
         "chirp": 4,
-        "sweep_steps": 8,
+        "sweep_steps": 6,
         "logistic": 2,
         "sequential_sine": 1,
     }
@@ -263,18 +261,18 @@ def test_a_chirp_sweeps_its_band():
 
 def test_sweeps_keep_their_speed_and_steps_follow_them():
     family = family_of("sweep_steps", period=24.0, frequencies=(0.2, 2.0))
-    sweep = replace(family.trajectory(start(family)), coefficients=np.tile([1.0, *np.zeros(7)], (7, 1)))
+    sweep = replace(family.trajectory(start(family)), coefficients=np.tile([1.0, *np.zeros(5)], (7, 1)))
     t = np.linspace(0.0, 24.0, 24001)
     q, dq = (values[0] for values in sweep.evaluate(t)[:2])
     parts = [(t > begin) & (t < begin + 5.0) for begin in (1.0, 6.0, 12.0)]
     speeds = [np.abs(dq[part]).max() for part in parts]
     assert np.ptp(speeds) < 0.1 * max(speeds)  # at 0.3 to 0.8, 0.8 to 1.3, and 1.4 to 1.9 Hz
     assert np.all(q[t > 18.0] == sweep.center[0])
-    steps = replace(sweep, coefficients=np.tile([0.0, 0.0, 0.0, 0.0, 1.0, -1.0, 0.5, 0.0], (7, 1)))
+    steps = replace(sweep, coefficients=np.tile([0.0, 0.0, 0.0, 0.0, 1.0, -1.0], (7, 1)))
     moved = steps.evaluate(t)[0][0] - steps.center[0]
     assert not moved[t < 18.0].any()
-    places = np.searchsorted(t, [18.5, 19.2, 20.0, 21.5, 23.0])
-    np.testing.assert_allclose(moved[places], [1.0, 0.0, -1.0, 0.5, 0.0], atol=1e-12)
+    places = np.searchsorted(t, [18.5, 20.0, 21.5, 23.0])
+    np.testing.assert_allclose(moved[places], [1.0, 0.0, -1.0, 0.0], atol=1e-12)
     assert steps.evaluate(np.array([18.125]))[0][0, 0] - steps.center[0] == pytest.approx(0.5)  # half of 0.25 s
 
 
@@ -313,8 +311,7 @@ def test_blended_harmonics_are_not_tied():
         ("chirp", {"frequencies": (0.1,)}, "a chirp needs exactly two frequencies"),
         ("chirp", {"period": 1.0}, "a chirp of 1 s is too short for two blends of 1 s each"),
         ("sweep_steps", {"frequencies": (0.1,)}, "sweeps need exactly two frequencies"),
-        ("sweep_steps", {"period": 2.0}, "sweeps of 1.5 s, three quarters of the period, are too short for two blends"),
-        ("sweep_steps", {"frequencies": (0.1, 0.2)}, "4 steps of 2.5 s, half a period of the higher frequency, do not"),
+        ("sweep_steps", {"frequencies": (0.1, 0.2)}, "2 steps of 2.5 s, half a period of the higher frequency, do not"),
     ],
 )
 def test_demands_that_leave_no_motion_are_refused_with_a_reason(form, demand, words):

@@ -13,12 +13,12 @@ from robot_dyn_id.errors import UsageError
 from robot_dyn_id.excitation.forms.linear import LinearMotion, LinearParametrization
 from robot_dyn_id.excitation.limits import MotionLimits
 from robot_dyn_id.excitation.parametrization import Demand
-from robot_dyn_id.excitation.trajectory import compose, multiply, smooth_step, window
+from robot_dyn_id.excitation.trajectory import compose, multiply, window
 
 SWEEPS = 4
 """Functions of the sweeps: sine and cosine of both."""
 
-STEPS = 4
+STEPS = 2
 """Steps there and back."""
 
 STEP_SHARE = 0.25
@@ -36,7 +36,7 @@ class SweepSteps(LinearMotion):
     p sweeps from the first to the last frequency in three quarters of the time, r from the last to the first. Their
     amplitudes A are inverse to their frequencies, which keeps speeds: fast waves do not make slow ones small. The
     window v(t) rises and falls over the time `blend`. In the last quarter each s_k steps from 0 to 1 and back, by
-    quintics that take half a period of the higher frequency.
+    polynomials of degree 7 that take half a period of the higher frequency.
 
     Attributes:
         coefficients: a_j b_j c_j d_j e_j1 ... e_jK, shape (n, 4 + K) [rad or m].
@@ -52,7 +52,7 @@ class SweepSteps(LinearMotion):
         "center_j + v(t) (A(t) (a_j sin p(t) + b_j cos p(t)) + A(m - t) (c_j sin p(m - t) + d_j cos p(m - t))) "
         "+ sum_k e_jk (s((t - m - k w) / u) - s((t - m - (k + 1/2) w) / u)), p(t) = 2 pi (first t + (last - first) "
         "t^2 / (2 m)), A(t) = first / (first + (last - first) t / m), m = 0.75 length, w = (length - m) / K, "
-        "u = 1 / (2 max(first, last)), k from 0, s a quintic from 0 to 1, v a quintic in and out over the time blend "
+        "u = 1 / (2 max(first, last)), k from 0, s of degree 7 from 0 to 1, v a quintic in and out over the time blend "
         "within m; a row of the coefficients is a_j b_j c_j d_j e_j0 e_j1 ..."
     )
 
@@ -122,8 +122,15 @@ class SweepSteps(LinearMotion):
         return functions
 
     def _step(self, t: Array, begin: float) -> Array:
-        """A step with three derivatives, shape (4, N)."""
-        values = smooth_step((t - begin) / self.rise)
+        """A step with three derivatives, shape (4, N); the jerk has no steps."""
+        x = np.clip((t - begin) / self.rise, 0.0, 1.0)
+        rest = 1.0 - x
+        values = (
+            x**4 * (35.0 - 84.0 * x + 70.0 * x**2 - 20.0 * x**3),
+            140.0 * (x * rest) ** 3,
+            420.0 * (x * rest) ** 2 * (1.0 - 2.0 * x),
+            840.0 * x * rest * (1.0 - 5.0 * x * rest),
+        )
         return np.array([value / self.rise**d for d, value in enumerate(values)])
 
     @classmethod
@@ -131,27 +138,21 @@ class SweepSteps(LinearMotion):
         """Make the parametrization of sweeps between two frequencies and of steps.
 
         Raises:
-            UsageError: not exactly two frequencies, or blends or steps that are longer than their part of the motion.
+            UsageError: not exactly two frequencies, or steps that are longer than their part of the motion.
             MotionError: the center configuration is outside the limits.
         """
         first, last = FREQUENCIES_HZ
         given = demand.frequencies or (first, max(last, STEPS / STEP_SHARE / demand.period))
         if len(given) != 2:
             raise UsageError(f"sweeps need exactly two frequencies, the first and the last, not {list(given)}")
-        family = cls(np.zeros(1), np.zeros((1, SWEEPS + STEPS)), demand.period, given[0], given[1], demand.blend)
-        if 2.0 * demand.blend > family.middle:
-            raise UsageError(
-                f"sweeps of {family.middle:g} s, three quarters of the period, are too short for two blends of "
-                f"{demand.blend:g} s each"
-            )
+        blend = min(demand.blend, 0.5 * (1.0 - STEP_SHARE) * demand.period)
+        family = cls(np.zeros(1), np.zeros((1, SWEEPS + STEPS)), demand.period, given[0], given[1], blend)
         width = family.edges[0, 1] - family.edges[0, 0]
         if family.rise > width * (1.0 + 1e-9):
             raise UsageError(
                 f"{STEPS} steps of {family.rise:.3g} s, half a period of the higher frequency, do not fit into "
                 f"{family.length - family.middle:.3g} s, a quarter of the period: choose a longer one"
             )
-        edges = family.edges.ravel()
-        ends = (0.0, demand.blend, family.middle - demand.blend, family.middle, family.length)
-        times = sorted({*ends, *edges.tolist(), *(edges + family.rise).tolist()})
+        corners = (0.0, blend, family.middle - blend, family.middle)
         none = np.zeros((0, SWEEPS + STEPS))
-        return LinearParametrization(limits, demand, family, none, periodic=True, jerk_steps=times)
+        return LinearParametrization(limits, demand, family, none, periodic=True, jerk_steps=corners)
