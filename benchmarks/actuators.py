@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Actuators from position commands: measured Go2 and Z1, simulated arms with known truth, and MuJoCo's own sysid.
 
-`ROBOT_DYN_ID_DATA=<measured recordings> python benchmarks/actuators.py [PART]...` with the parts go2, types, runs, z1,
-simulated, sample, sysid, all by default. Each replaces its rows in actuators.md. `sysid` needs MuJoCo's extra `sysid`.
+`ROBOT_DYN_ID_DATA=<measured recordings> python benchmarks/actuators.py [PART]...` with the parts go2, types, few, runs,
+z1, simulated, sysid, all by default. Each replaces its rows in actuators.md. `sysid` needs MuJoCo's extra of
+that name.
 """
 
 import os
@@ -20,11 +21,12 @@ import numpy as np
 from robot_dyn_id.actuators.identification import KnownDrives, identify
 from robot_dyn_id.actuators.model import ActuatorModel
 from robot_dyn_id.actuators.motion import CommandedMotion
-from robot_dyn_id.actuators.rollout import simulate_commands
+from robot_dyn_id.actuators.rollout import simulate_commands, split_into_limbs
+from robot_dyn_id.actuators.start import EffortRows, solve_limb
 from robot_dyn_id.actuators.validation import validate
 from robot_dyn_id.dynamics.dynamics import Dynamics
 from robot_dyn_id.export.actuators import make_position_mjcf
-from robot_dyn_id.kernels.actuators import ARMATURE, COULOMB, DELAY, KINDS, OFFSET, VISCOUS
+from robot_dyn_id.kernels.actuators import ARMATURE, COULOMB, DELAY, KD, KINDS, KP, LIMIT, OFFSET, VISCOUS
 from robot_dyn_id.model.robot import RobotModel
 
 PAGE = Path(__file__).with_suffix(".md")
@@ -53,6 +55,9 @@ SINGLE = (0, 2, 5, 7)
 
 DELAYS_S = (0.0, 0.005, 0.012, 0.02)
 
+TRIED_DELAYS_S = (0.0, 0.005, 0.01, 0.015, 0.02, 0.03, 0.04)
+"""Delays of the linear fit to Z1."""
+
 FINE = 20
 """Steps of a simulated truth per sample of 5 ms."""
 
@@ -65,6 +70,12 @@ base fixed, with the gains of the recordings and the links of the robot descript
 the recordings of RX-00/sim2real-robot-identification at 1a22bd03a70e (BSD-3-Clause). The errors of a guess (armature
 0.01, damping 0.1, friction 0.2) and of the parameters that are published with the data, from PACE and from MuJoCo's
 sysid, are those of the same kind of simulation on two other runs of the robot.
+
+What bounds the figures: friction and zero positions of Go2 change between runs by more than the intervals of one run,
+which cannot know it (the offset of FL_hip is 0.19 to 0.21 N m in runs 0 to 2 and 0.12 to 0.14 in the others). The
+gripper of Z1 is commanded beyond its end stop, which is not in the model, and causes three quarters of the squared
+error; other joints follow with different lags, as of flexible transmissions, and the second half of the run is faster
+than the first. The simulated torque of the six joints misses the commanded one by 10 %, the inverse model by 16 %.
 """
 
 
@@ -96,8 +107,13 @@ def go2():
 
 
 def types():
-    """Motors of Go2 that share values where the data agree, two runs."""
-    return identify_go2(FEW, typed=True)
+    """The same with motors of three types, which share values where the data agree."""
+    return identify_go2(TRAINED, typed=True)
+
+
+def few():
+    """Two runs of Go2, those that MuJoCo's sysid is compared on."""
+    return identify_go2(FEW)
 
 
 def identify_go2(trained, typed=False):
@@ -159,20 +175,47 @@ def z1():
     """Z1: the first half of the run, validated on the second."""
     model, motion, drives = load("z1", 0)
     half = len(motion.t) // 2
-    estimate = identify(model, [motion.part(0, half)], drives)
-    held_out = motion.part(half, len(motion.t))
+    training, held_out = motion.part(0, half), motion.part(half, len(motion.t))
+    estimate = identify(model, [training], drives)
     errors = validate(model, estimate.actuators, [held_out])
     arm = [name for name in model.joint_names if "Gripper" not in name]
     own = [model.joint_names.index(name) for name in arm]
+    gripper = len(arm)
     commanded = drives.kp * (held_out.reference - held_out.q)
-    weights = np.sqrt(np.mean(commanded[:, own] ** 2, axis=0))
-    share = np.linalg.norm(errors.efforts[own] * weights) / np.linalg.norm(weights)
+    weights = np.sqrt(np.mean(commanded**2, axis=0))
+
+    def share(efforts, joints):
+        return np.linalg.norm((efforts * weights)[joints]) / np.linalg.norm(weights[joints])
+
+    linear = fit_linear(model, training, held_out, drives)
+    beyond = np.mean(held_out.reference[:, gripper] > held_out.q[:, gripper].max())
     return [
         ("error of the commanded torque on the second half, all joints", "<= 13 %", f"{errors.all_efforts:.1%}"),
-        ("the same without the gripper", "", f"{share:.1%}"),
+        ("the same without the gripper", "", f"{share(errors.efforts, own):.1%}"),
+        ("the same of a linear fit to the commanded torque", "", f"{share(linear, slice(None)):.1%}"),
+        ("the same of a linear fit, without the gripper", "", f"{share(linear, own):.1%}"),
+        ("time in which the gripper is commanded beyond its end stop", "", f"{beyond:.1%}"),
         ("position error of its simulation, all joints", "", mrad(errors.rms(np.inf))),
         ("the same without the gripper", "", mrad(float(np.sqrt(np.mean(errors.horizons[np.inf][own] ** 2))))),
     ]
+
+
+def fit_linear(model, training, held_out, drives):
+    """Errors of the commanded torque of each joint, as a share, by least squares with the best delay of each joint."""
+    (limb,) = split_into_limbs(model)
+    n = len(model.joint_names)
+    values = np.zeros((len(KINDS), n))
+    values[KP], values[KD], values[LIMIT] = drives.kp, drives.kd, np.inf
+    estimated = np.zeros(values.shape, dtype=bool)
+    estimated[[ARMATURE, VISCOUS, COULOMB, OFFSET]] = True
+    shares = []
+    for delay in TRIED_DELAYS_S:
+        rows, others = (EffortRows.from_motion(limb, part, np.full(n, delay)) for part in (training, held_out))
+        solved = ActuatorModel.from_values(model.joint_names, solve_limb(rows, values, estimated))
+        pairs = (rows.effort(solved), others.effort(solved))
+        shares.append([np.linalg.norm(given - taken, axis=1) / np.linalg.norm(given, axis=1) for given, taken in pairs])
+    best = np.argmin(np.array(shares)[:, 0], axis=0)
+    return np.array(shares)[best, 1, np.arange(n)]
 
 
 def make_truth(model, delay, rng):
@@ -220,15 +263,13 @@ def find_model(arm):
     return RobotModel.from_file(path, [name for name in whole.joint_names if name not in locked])
 
 
-def simulated(places=lambda number: range(len(ENCODER_BITS))):
+def simulated():
     """Six arms with known truth, encoders of 12, 16 and 20 bits, delays to 20 ms, gains given or not."""
     errors = {kind: [] for kind in (ARMATURE, COULOMB, DELAY)}
     covered, rows, unknown = [], [], []
     for number, arm in enumerate(ARMS):
         model = find_model(arm)
         for place, bits in enumerate(ENCODER_BITS):
-            if place not in places(number):
-                continue
             seed = 10 * number + place
             truth = make_truth(model, DELAYS_S[seed % len(DELAYS_S)], np.random.default_rng(seed))
             motion = record(model, truth, bits, seed)
@@ -266,11 +307,6 @@ def simulated(places=lambda number: range(len(ENCODER_BITS))):
     rows.append(("intervals that contain the truth", "90 to 98 %", f"{np.mean(np.concatenate(covered)):.1%}"))
     rows.append(("effort limits that are not reached and reported as unknown", "all", f"{np.mean(unknown):.0%}"))
     return rows
-
-
-def sample():
-    """Six arms with known truth, each with one of the three encoders, delays to 20 ms, gains given or not."""
-    return simulated(lambda number: [number % len(ENCODER_BITS)])
 
 
 def sysid():
@@ -361,7 +397,7 @@ def sysid():
     ]
 
 
-PARTS = {"go2": go2, "types": types, "runs": runs, "z1": z1, "simulated": simulated, "sample": sample, "sysid": sysid}
+PARTS = {part.__name__: part for part in (*(go2, types, few, runs, z1), *(simulated, sysid))}
 
 
 def replace_rows(part, rows):

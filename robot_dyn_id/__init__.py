@@ -43,6 +43,7 @@ The identified model
     predict              efforts along a recording
     simulate             motion along a trajectory, or under recorded efforts
     BatchSimulation      thousands of copies stepped at once, the estimate or drawn from its uncertainty
+    CommandedSimulation  the same of robots whose drives follow position commands, with identified actuators
     RobotVectorEnv       Gymnasium vector environment of such copies (extra `gym`)
     Episodes             period, length and initial states of its episodes
     export_urdf          write a URDF with the identified inertias
@@ -79,6 +80,7 @@ if TYPE_CHECKING:
     from robot_dyn_id.recordings import open_recording
     from robot_dyn_id.workflow.actuators import DriveSettings, identify_actuators
     from robot_dyn_id.workflow.batch_simulation import BatchSimulation
+    from robot_dyn_id.workflow.commanded_simulation import CommandedSimulation
     from robot_dyn_id.workflow.comparison import compare
     from robot_dyn_id.workflow.examples import load_example
     from robot_dyn_id.workflow.excitation import design
@@ -100,6 +102,7 @@ _EXPORTS = {
     "FORMS": "robot_dyn_id.excitation.forms.registry",
     "TERMS": "robot_dyn_id.dynamics.terms",
     "BatchSimulation": "robot_dyn_id.workflow.batch_simulation",
+    "CommandedSimulation": "robot_dyn_id.workflow.commanded_simulation",
     "ContactMonitor": "robot_dyn_id.online.contact",
     "DriverCompensation": "robot_dyn_id.dynamics.compensation",
     "DriveSettings": "robot_dyn_id.workflow.actuators",
@@ -139,6 +142,7 @@ __all__ = [  # as literals, for tools that do not run the module
     "FORMS",
     "TERMS",
     "BatchSimulation",
+    "CommandedSimulation",
     "ContactMonitor",
     "DriveSettings",
     "DriverCompensation",

@@ -3,25 +3,29 @@
 
 Gauss-Newton with the derivatives of the simulation. Each window of a recording is simulated as a whole from an initial
 state that is estimated too (multiple shooting without the condition that windows join). Joints are weighted by the
-errors that remain; the only bounds are those of physics.
+errors that remain; the only bounds are those of physics. The steps of these simulations are long: what shorter ones
+change is subtracted from the measured positions.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 
-from robot_dyn_id.actuators.model import SIGNED, ActuatorModel
+from robot_dyn_id.actuators.equations import RIDGE, NormalEquations, eliminate_initial
+from robot_dyn_id.actuators.layout import ParameterLayout
+from robot_dyn_id.actuators.model import ActuatorModel
 from robot_dyn_id.actuators.motion import LONGEST_WINDOW_S, CommandedMotion
 from robot_dyn_id.actuators.rollout import Limb
+from robot_dyn_id.actuators.spread import EstimateSpread
 from robot_dyn_id.arrays import Array, Integers, Mask
 from robot_dyn_id.cores import map_in_order
 from robot_dyn_id.errors import InputError
 from robot_dyn_id.estimators.non_negative import solve_bounded
-from robot_dyn_id.kernels.actuators import KINDS
 
 MAX_STEPS = 40
 """Largest number of Gauss-Newton steps; 5 to 10 are usual."""
@@ -29,14 +33,20 @@ MAX_STEPS = 40
 CONVERGED = 1e-5
 """Relative decrease of the mean square errors that ends the iteration."""
 
+SMALL_STEP = 0.1
+"""Step of all parameters that ends it too, as a share of half their intervals: the data do not determine more."""
+
 DAMPINGS = (0.0, 1e-2, 1.0)
 """Additions to the diagonal of the normal matrix, relative to it, that are tried until a step reduces the errors."""
 
 SHARES = (1.0, 0.3, 0.1, 0.03)
 """Shares of each step that are tried: joints that begin to slip elsewhere are not in the derivatives."""
 
-RIDGE = 1e-9
-"""The same for initial states: a joint that sticks has no initial velocity."""
+STEP_S = 2.5e-3
+"""Longest step of the simulations that are fitted [s]."""
+
+FINER = 4
+"""Steps of the simulation that gives the errors of these steps, for each of them."""
 
 START_SAMPLES = 7
 """Number of samples from which the initial velocity of a window is computed first, by a parabola."""
@@ -46,76 +56,6 @@ START_S = 0.25
 
 START_STEPS = 4
 """Most Gauss-Newton steps for the initial state."""
-
-
-@dataclass(frozen=True)
-class ParameterLayout:
-    """Parameters that are estimated, and the values of the actuators that they are.
-
-    Attributes:
-        index: number of the parameter that each value is, -1 for values that are known, shape (8, n); values with the
-            same number are equal.
-    """
-
-    index: Integers
-
-    @property
-    def count(self) -> int:
-        """Number of parameters p."""
-        return int(self.index.max(initial=-1)) + 1
-
-    @property
-    def bounded(self) -> Mask:
-        """Parameters that are not negative, shape (p,)."""
-        signed = self.index[KINDS.index(SIGNED)]
-        mask = np.ones(self.count, dtype=bool)
-        mask[signed[signed >= 0]] = False
-        return mask
-
-    @property
-    def kinds(self) -> Integers:
-        """Kind of each parameter, see `KINDS`, shape (p,)."""
-        kind, joint = np.nonzero(self.index >= 0)
-        kinds = np.zeros(self.count, dtype=np.int64)
-        kinds[self.index[kind, joint]] = kind
-        return kinds
-
-    def read(self, values: Array) -> Array:
-        """Parameters of a matrix of values, means of those that are shared, shape (p,)."""
-        known = self.index >= 0
-        number = self.index[known]
-        return np.bincount(number, values[known], self.count) / np.bincount(number, minlength=self.count)
-
-    def write(self, values: Array, parameters: Array) -> Array:
-        """A matrix of values with other parameters, shape (8, n)."""
-        return np.where(self.index >= 0, parameters[self.index], values) if self.count else values
-
-    @classmethod
-    def from_mask(cls, estimated: Mask) -> ParameterLayout:
-        """One parameter for each value that is estimated, mask of shape (8, n)."""
-        index = np.full(estimated.shape, -1, dtype=np.int64)
-        index[estimated] = np.arange(np.count_nonzero(estimated))
-        return cls(index)
-
-    def without(self, kind: int, joints: Mask) -> ParameterLayout:
-        """The same without the values of a kind of some joints, mask of shape (n,)."""
-        index = self.index.copy()
-        index[kind, joints] = -1
-        return _number_in_turn(index)
-
-    def share(self, kind: int, joints: Sequence[int]) -> ParameterLayout:
-        """The same with one parameter for the values of a kind of some joints; values that are known stay."""
-        index = self.index.copy()
-        row = [joint for joint in joints if index[kind, joint] >= 0]
-        index[kind, row] = index[kind, row].min(initial=self.count)
-        return _number_in_turn(index)
-
-
-def _number_in_turn(index: Integers) -> ParameterLayout:
-    """Layout with the numbers that are left, from 0 on."""
-    kept = np.unique(index[index >= 0])
-    index[index >= 0] = np.searchsorted(kept, index[index >= 0])
-    return ParameterLayout(index)
 
 
 @dataclass(frozen=True)
@@ -149,14 +89,14 @@ class InitialState:
         samples = max(START_SAMPLES, int(np.searchsorted(motion.t, motion.t[0] + START_S)))
         first = motion.part(0, min(samples, len(motion.t)))
         state, none = cls.from_motion(first), np.empty(0, dtype=np.int64)
-        positions, rollout = limb.simulate(actuators, first, state.q, state.v)
+        positions, rollout = limb.simulate(actuators, first, state.q, state.v, STEP_S)
         error = first.q - positions
         for _ in range(START_STEPS):
             rows = rollout.differentiate(none).reshape(error.size, -1)
             normal = rows.T @ rows
             ridge = RIDGE * np.diag(normal).max() * np.eye(len(normal))
             moved = state.moved(np.linalg.solve(normal + ridge, rows.T @ error.reshape(-1)))
-            positions, rollout = limb.simulate(actuators, first, moved.q, moved.v)
+            positions, rollout = limb.simulate(actuators, first, moved.q, moved.v, STEP_S)
             if not np.sum((first.q - positions) ** 2) < np.sum(error**2):
                 break
             state, error = moved, first.q - positions
@@ -183,42 +123,6 @@ class LimbMotion:
     joints: Integers
     motion: CommandedMotion
     recording: int
-
-
-@dataclass(frozen=True)
-class NormalEquations:
-    """Gauss-Newton equations of the parameters, by blocks of time, with the initial states eliminated.
-
-    Attributes:
-        matrices: contribution of each block to the normal matrix, shape (blocks, p, p).
-        scores: contribution of each block to the gradient, shape (blocks, p).
-        squares: weighted square errors of each block, shape (blocks,).
-        recordings: number of the recording of each block, shape (blocks,).
-        initial: changes of the initial state of each stretch at the present parameters, shape (2 n,) each.
-        shares: what a change of the parameters takes from them, shape (2 n, p) each.
-        limited: share of the time in which each joint's effort is at its limit, shape (n,).
-        largest: largest effort that each joint's drive commands in each stretch, were it not limited [N m or N], shape
-            (stretches, n); 0 for joints of other limbs.
-    """
-
-    matrices: Array = field(repr=False)
-    scores: Array = field(repr=False)
-    squares: Array = field(repr=False)
-    recordings: Integers
-    initial: tuple[Array, ...] = field(repr=False)
-    shares: tuple[Array, ...] = field(repr=False)
-    limited: Array
-    largest: Array
-
-    @property
-    def matrix(self) -> Array:
-        """Normal matrix, shape (p, p)."""
-        return np.asarray(self.matrices.sum(axis=0))
-
-    @property
-    def gradient(self) -> Array:
-        """Gradient, shape (p,)."""
-        return np.asarray(self.scores.sum(axis=0))
 
 
 @dataclass(frozen=True)
@@ -276,6 +180,36 @@ def divide(
     ]
 
 
+def add_step_errors(
+    stretches: Sequence[LimbMotion], actuators: ActuatorModel, initial: Sequence[InitialState]
+) -> list[LimbMotion]:
+    """Windows with the errors of simulations with long steps, of the second order in the step, in their positions.
+
+    Fitted to these, such simulations have the parameters that exact ones have.
+
+    Args:
+        stretches: windows of motions.
+        actuators: actuators that are close to the result.
+        initial: initial states of the simulations.
+
+    Raises:
+        InputError: a simulation diverges.
+    """
+
+    def add(number: int) -> Array:
+        stretch, state = stretches[number], initial[number]
+        own = actuators.select(stretch.limb.joint_names)
+        coarse, fine = (
+            stretch.limb.simulate(own, stretch.motion, state.q, state.v, STEP_S / finer)[0] for finer in (1, FINER)
+        )
+        return stretch.motion.q + (coarse - fine) / (1.0 - FINER**-2)
+
+    with closing(map_in_order(add, range(len(stretches)))) as results:
+        return [
+            replace(stretch, motion=replace(stretch.motion, q=q)) for stretch, q in zip(stretches, results, strict=True)
+        ]
+
+
 def fit_actuators(
     stretches: Sequence[LimbMotion],
     start: ActuatorModel,
@@ -304,7 +238,7 @@ def fit_actuators(
     steps = 0
     while True:
         equations = task.differentiate(values, initial, 1.0 / squares)
-        if steps == max_steps:
+        if steps == max_steps or _has_converged(equations, layout.read(values), layout.bounded):
             break
         found = _search(task, equations, values, initial, squares)
         if found is None:
@@ -319,6 +253,15 @@ def fit_actuators(
     return ActuatorFit(actuators, layout, np.sqrt(squares), initial, equations, steps)
 
 
+def _has_converged(equations: NormalEquations, now: Array, bounded: Mask) -> bool:
+    """Whether the next step is small against the intervals that it leads to."""
+    if len(equations.matrices) < 2:
+        return False
+    step = solve_step(equations, now, bounded)
+    after = replace(equations, scores=equations.scores - equations.matrices @ step)
+    return bool(np.all(np.abs(step) <= SMALL_STEP * EstimateSpread.from_equations(after).half_width))
+
+
 def _search(
     task: _Task, equations: NormalEquations, values: Array, initial: Sequence[InitialState], squares: Array
 ) -> tuple[Array, list[InitialState], Array] | None:
@@ -326,14 +269,13 @@ def _search(
     layout = task.layout
     now = layout.read(values)
     for damping in DAMPINGS:
-        step = _solve(equations, now, layout.bounded, damping)
+        step = solve_step(equations, now, layout.bounded, damping)
         changes = task.back(equations, step)
         for share in SHARES:
             after = now + share * step
             candidate = layout.write(values, np.where(layout.bounded, np.maximum(after, 0.0), after))
-            moved = [one.moved(share * change) for one, change in zip(initial, changes, strict=True)]
             try:
-                errors = task.compare(candidate, moved)
+                moved, errors = task.move(candidate, initial, [share * change for change in changes], 1.0 / squares)
             except InputError:
                 continue
             if np.log(errors / squares).sum() < 0.0:
@@ -341,8 +283,15 @@ def _search(
     return None
 
 
-def _solve(equations: NormalEquations, now: Array, bounded: Mask, damping: float) -> Array:
-    """Step of the parameters within their bounds, shape (p,)."""
+def solve_step(equations: NormalEquations, now: Array, bounded: Mask, damping: float = 0.0) -> Array:
+    """Gauss-Newton step of the parameters within their bounds, shape (p,).
+
+    Args:
+        equations: equations at the present parameters.
+        now: the present parameters, shape (p,).
+        bounded: parameters that are not negative, shape (p,).
+        damping: addition to the diagonal of the normal matrix, relative to it.
+    """
     normal = equations.matrix
     normal = normal + np.diag(damping * np.diag(normal))
     return np.asarray(solve_bounded(normal, equations.gradient + normal @ now, bounded) - now)
@@ -370,18 +319,57 @@ class _Task:
         Raises:
             InputError: a simulation has diverged.
         """
+        return self._average(self._map(lambda number: self._sum_squares(number, values, initial[number])))
 
-        def compare_one(number: int) -> Array:
-            stretch = self.stretches[number]
-            state = initial[number]
-            positions, _ = stretch.limb.simulate(self._actuators(stretch, values), stretch.motion, state.q, state.v)
-            return np.asarray(np.sum((stretch.motion.q - positions) ** 2, axis=0))
+    def move(
+        self, values: Array, initial: Sequence[InitialState], changes: Sequence[Array], weights: Array
+    ) -> tuple[list[InitialState], Array]:
+        """Initial states after a change, each only where it reduces the errors, and mean square errors of all joints.
 
+        A state that is hardly determined, such as the velocity of a joint that sticks, changes by more than the
+        derivatives hold for; it must not prevent the step of all others.
+
+        Args:
+            values: values of the actuators, shape (8, n).
+            initial: initial states.
+            changes: their changes, shape (2 n,) each.
+            weights: weights of the joints, shape (n,).
+
+        Raises:
+            InputError: a simulation has diverged.
+        """
+
+        def move_one(number: int) -> tuple[InitialState, Array]:
+            own = weights[self.stretches[number].joints]
+            kept = self._sum_squares(number, values, initial[number])
+            moved = initial[number].moved(changes[number])
+            try:
+                found = self._sum_squares(number, values, moved)
+            except InputError:
+                return initial[number], kept
+            return (moved, found) if own @ found < own @ kept else (initial[number], kept)
+
+        states, squares = zip(*self._map(move_one), strict=True)
+        return list(states), self._average(squares)
+
+    def _map(self, function: Callable[[int], Any]) -> list[Any]:
+        """Results of a function of the number of a stretch."""
+        with closing(map_in_order(function, range(len(self.stretches)))) as results:
+            return list(results)
+
+    def _sum_squares(self, number: int, values: Array, state: InitialState) -> Array:
+        """Sums of the square errors of the joints of a stretch."""
+        stretch = self.stretches[number]
+        actuators = self._actuators(stretch, values)
+        positions, _ = stretch.limb.simulate(actuators, stretch.motion, state.q, state.v, STEP_S)
+        return np.asarray(np.sum((stretch.motion.q - positions) ** 2, axis=0))
+
+    def _average(self, sums: Sequence[Array]) -> Array:
+        """Mean square errors of all joints from the sums of the stretches."""
         squares, counts = np.zeros(len(self.joint_names)), np.zeros(len(self.joint_names))
-        with closing(map_in_order(compare_one, range(len(self.stretches)))) as results:
-            for stretch, found in zip(self.stretches, results, strict=True):
-                squares[stretch.joints] += found
-                counts[stretch.joints] += len(stretch.motion.t)
+        for stretch, found in zip(self.stretches, sums, strict=True):
+            squares[stretch.joints] += found
+            counts[stretch.joints] += len(stretch.motion.t)
         return np.maximum(squares / counts, np.finfo(float).tiny)
 
     def differentiate(self, values: Array, initial: Sequence[InitialState], weights: Array) -> NormalEquations:
@@ -396,11 +384,11 @@ class _Task:
         def differentiate_one(number: int) -> tuple[tuple[Array, ...], Array, Array]:
             stretch, state = self.stretches[number], initial[number]
             actuators = self._actuators(stretch, values)
-            positions, rollout = stretch.limb.simulate(actuators, stretch.motion, state.q, state.v)
+            positions, rollout = stretch.limb.simulate(actuators, stretch.motion, state.q, state.v, STEP_S)
             slopes = rollout.differentiate(np.flatnonzero(self.layout.index[:, stretch.joints] >= 0))
             error = stretch.motion.q - positions
             blocks = cut_into_blocks(stretch.motion, self.block)
-            found = _eliminate(slopes, error, weights[stretch.joints], blocks)
+            found = eliminate_initial(slopes, error, weights[stretch.joints], blocks)
             return found, rollout.limited, np.abs(rollout.efforts).max(axis=0)
 
         p, n = self.layout.count, len(self.joint_names)
@@ -451,35 +439,3 @@ def cut_into_blocks(motion: CommandedMotion, length: float) -> Integers:
     """First samples of blocks of about a length [s]; at least one."""
     count = max(1, round((motion.t[-1] - motion.t[0]) / length))
     return np.linspace(0, len(motion.t), count + 1).astype(np.int64)[:-1]
-
-
-def _eliminate(slopes: Array, error: Array, weights: Array, blocks: Integers) -> tuple[Array, ...]:
-    """Normal equations of a stretch by blocks, without its initial state.
-
-    Args:
-        slopes: derivatives of the positions, shape (N, n, p + 2 n).
-        error: measured less simulated positions, shape (N, n).
-        weights: weights of the joints, shape (n,).
-        blocks: first sample of each block.
-
-    Returns:
-        Matrices (blocks, p, p), gradients (blocks, p), squares (blocks,), initial state (2 n,) and shares (2 n, p).
-    """
-    samples, n, width = slopes.shape
-    root = np.sqrt(weights)
-    rows, rest = (slopes * root[:, None]).reshape(-1, width), (error * root).reshape(-1)
-    shared, own = rows[:, : width - 2 * n], rows[:, width - 2 * n :]
-    matrix = own.T @ own
-    matrix += RIDGE * np.diag(matrix).max() * np.eye(2 * n)
-    solution = np.linalg.solve(matrix, np.column_stack([own.T @ shared, own.T @ rest]))
-    share, initial = solution[:, :-1], solution[:, -1]
-    shared, rest = shared - own @ share, rest - own @ initial
-    ends = [*(blocks[1:] * n).tolist(), samples * n]
-    parts = [slice(first * n, last) for first, last in zip(blocks.tolist(), ends, strict=True)]
-    return (
-        np.array([shared[part].T @ shared[part] for part in parts]),
-        np.array([shared[part].T @ rest[part] for part in parts]),
-        np.array([rest[part] @ rest[part] for part in parts]),
-        np.asarray(initial),
-        np.asarray(share),
-    )

@@ -8,14 +8,24 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from robot_dyn_id.actuators.fit import ActuatorFit, InitialState, LimbMotion, ParameterLayout, divide, fit_actuators
+from robot_dyn_id.actuators.fit import (
+    ActuatorFit,
+    InitialState,
+    LimbMotion,
+    add_step_errors,
+    divide,
+    fit_actuators,
+    solve_step,
+)
+from robot_dyn_id.actuators.layout import ParameterLayout
 from robot_dyn_id.actuators.model import NEVER_REACHED, ActuatorModel
-from robot_dyn_id.actuators.motion import CommandedMotion
+from robot_dyn_id.actuators.motion import SHORT_WINDOW_S, CommandedMotion
 from robot_dyn_id.actuators.rollout import split_into_limbs
 from robot_dyn_id.actuators.spread import EstimateSpread, compare_layouts, correlate, solve_scaled
 from robot_dyn_id.actuators.start import find_start
 from robot_dyn_id.arrays import Array, Mask
 from robot_dyn_id.errors import InputError, UsageError, suggest_known
+from robot_dyn_id.identification.selection.engine import LEAST_GAIN
 from robot_dyn_id.kernels.actuators import (
     ARMATURE,
     COULOMB,
@@ -32,8 +42,8 @@ from robot_dyn_id.model.robot import RobotModel
 BLOCK_S = 1.0
 """Length of the blocks of the normal equations [s], of which longer parts are made."""
 
-SHORT_WINDOW_S = 1.0
-"""Length of the windows of the first fit [s]: simulations that begin again do not get far from the measured motion."""
+CORRECTIONS = 2
+"""Passes in which the errors of the time steps are subtracted: those of the first are of a fit that has them."""
 
 SHORT_STEPS = 6
 """Most Gauss-Newton steps of the first fit."""
@@ -148,8 +158,8 @@ def identify(
 ) -> ActuatorEstimate:
     """Identify actuators.
 
-    The links are those of the model. kd and viscous friction have the same effect: where kd is not known, it is
-    estimated with the viscous friction in it.
+    The links are those of the model. kd and viscous friction have the same effect while the effort is not at its limit:
+    where kd is not known and the limit is not reached, it is estimated with the viscous friction in it.
 
     Args:
         model: robot model.
@@ -169,7 +179,8 @@ def identify(
     layout = _make_layout(drives)
     progress("finding a start by least squares on the commanded effort")
     start = find_start(stretches, known, layout)
-    layout = layout.without(LIMIT, np.isinf(start.limit))
+    layout, values = _leave_out_limits(layout, start.values, np.isinf(start.limit))
+    start = ActuatorModel.from_values(joints, values)
     progress(f"fitting {layout.count} parameters to {len(stretches)} simulations")
     one_delay = layout.share(DELAY, range(len(joints)))
     short = divide(limbs, motions, joints, SHORT_WINDOW_S)
@@ -178,8 +189,13 @@ def identify(
         InitialState.from_simulation(one.limb, start.select(one.limb.joint_names), one.motion) for one in stretches
     ]
     fit = fit_actuators(stretches, start, one_delay, BLOCK_S, initial)
+    measured = stretches
+    for _ in range(CORRECTIONS):
+        stretches = add_step_errors(measured, fit.actuators, fit.initial)
+        fit = fit_actuators(stretches, fit.actuators, one_delay, BLOCK_S, fit.initial)
     fit = _drop_limits(stretches, fit)
-    fit, shared = _test_delay(stretches, fit, layout.without(LIMIT, np.isinf(fit.actuators.limit)))
+    layout, _ = _leave_out_limits(layout, start.values, np.isinf(fit.actuators.limit))
+    fit, shared = _test_delay(stretches, fit, layout)
     fit, tests = _test_types(stretches, fit, list(_find_types(types, joints)))
     shared += tests
     return _conclude(stretches, fit, tuple(shared), motions)
@@ -212,9 +228,19 @@ def _make_layout(drives: KnownDrives) -> ParameterLayout:
     estimated = np.zeros((len(KINDS), len(drives.kp)), dtype=bool)
     estimated[[ARMATURE, COULOMB, OFFSET, DELAY]] = True
     estimated[KP], estimated[KD] = np.isnan(drives.kp), np.isnan(drives.kd)
-    estimated[VISCOUS] = ~estimated[KD]
+    estimated[VISCOUS] = True
     estimated[LIMIT] = np.isnan(drives.limit)
     return ParameterLayout.from_mask(estimated)
+
+
+def _leave_out_limits(layout: ParameterLayout, values: Array, joints: Mask) -> tuple[ParameterLayout, Array]:
+    """Layout and values without the limits of some joints, whose unknown kd is then that of viscous friction too."""
+    damped = joints & (layout.index[KD] >= 0)
+    values = values.copy()
+    values[LIMIT, joints] = NEVER_REACHED
+    values[KD, damped] += values[VISCOUS, damped]
+    values[VISCOUS, damped] = 0.0
+    return layout.without(LIMIT, joints).without(VISCOUS, damped), values
 
 
 def _test_delay(
@@ -272,24 +298,22 @@ def _find_types(types: Sequence[Sequence[str]], joints: Sequence[str]) -> Iterat
 
 
 def _drop_limits(stretches: Sequence[LimbMotion], fit: ActuatorFit) -> ActuatorFit:
-    """Keep the limits that the data determine.
+    """Drop the limits, first all together, without which the square errors grow by less than `LEAST_GAIN`.
 
-    The 95 % interval of such a limit ends below the largest commanded effort, and the errors are larger without it: the
-    linear start may have proposed one where the errors have a local minimum.
+    The start proposes those that make the linear errors smaller, and errors of the model have some use for any value.
     """
-    for j in np.flatnonzero(fit.layout.index[LIMIT] >= 0).tolist():
-        half_width = EstimateSpread.from_equations(fit.equations).half_width[fit.layout.index[LIMIT, j]]
-        values = fit.actuators.values
-        ends = values[LIMIT, j] + half_width
-        values[LIMIT, j] = NEVER_REACHED
+    joints = np.flatnonzero(fit.layout.index[LIMIT] >= 0)
+    trials = [joints] if len(joints) > 1 else []
+    for tried in [*trials, *joints[:, None]]:
+        if (fit.layout.index[LIMIT, tried] < 0).any():  # dropped with the others
+            continue
+        layout, values = _leave_out_limits(fit.layout, fit.actuators.values, np.isin(range(len(fit.errors)), tried))
         start = ActuatorModel.from_values(fit.actuators.joint_names, values)
-        layout = fit.layout.without(LIMIT, np.arange(values.shape[1]) == j)
         try:
             without = fit_actuators(stretches, start, layout, BLOCK_S, fit.initial)
         except InputError:  # the drive that is not limited diverges
             continue
-        determined = ends < fit.equations.largest[:, j].max()
-        if not determined or np.log(without.errors / fit.errors).sum() <= 0.0:
+        if 2.0 * np.log(without.errors / fit.errors).sum() <= -np.log1p(-LEAST_GAIN):
             fit = without
     return fit
 
@@ -303,11 +327,12 @@ def _conclude(
     """Intervals by physics: those of values that are not negative end at zero, and hold the estimate."""
     spread, layout = EstimateSpread.from_equations(fit.equations), fit.layout
     now, bounded = fit.parameters, layout.bounded
-    # without bounds: where a value is at its bound, the gradient says how far below the data want it
-    unbounded = now + _newton(fit)
-    low, high = np.minimum(now, unbounded) - spread.half_width, np.maximum(now, unbounded) + spread.half_width
+    # where a value is at its bound, the gradient says how far below the data want it; where the fit has ended before
+    # its step was small, the minimum may be as far away as the step
+    after = now + _newton(fit)
+    low, high = np.minimum(now, after) - spread.half_width, np.maximum(now, after) + spread.half_width
     low = np.where(bounded, np.maximum(low, 0.0), low)
-    high = np.where(bounded & (now == 0.0), np.maximum(unbounded + spread.half_width, 0.0), high)
+    high = np.where(bounded & (now == 0.0), np.maximum(after + spread.half_width, 0.0), high)
     none = np.full(fit.actuators.values.shape, np.nan)
     return ActuatorEstimate(
         fit.actuators,
@@ -326,10 +351,8 @@ def _conclude(
 
 
 def _newton(fit: ActuatorFit) -> Array:
-    """Gauss-Newton step without bounds, of values at their bound alone, shape (p,)."""
-    at_bound = fit.layout.bounded & (fit.parameters == 0.0)
-    matrix, gradient = fit.equations.matrix, fit.equations.gradient
-    step = np.zeros(len(gradient))
-    if at_bound.any():
-        step = solve_scaled(matrix, gradient)
-    return np.where(at_bound, step, 0.0)
+    """Next Gauss-Newton step, of values at their bound without it, shape (p,)."""
+    bounded, now = fit.layout.bounded, fit.parameters
+    at_bound = bounded & (now == 0.0)
+    step = solve_step(fit.equations, now, bounded)
+    return np.where(at_bound, solve_scaled(fit.equations.matrix, fit.equations.gradient), step)

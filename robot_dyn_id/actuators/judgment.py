@@ -3,12 +3,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
+from scipy.sparse.csgraph import connected_components
 
 from robot_dyn_id.actuators.identification import ActuatorEstimate, KnownDrives
 from robot_dyn_id.actuators.spread import LEAST_RECORDINGS
+from robot_dyn_id.actuators.stops import EndStop
 from robot_dyn_id.actuators.validation import RolloutErrors
 from robot_dyn_id.findings import Definition, Finding, Section
 from robot_dyn_id.identification.thresholds import Thresholds
@@ -45,6 +47,16 @@ ACTUATOR_JOINT_ERROR = Definition(
     lowers={USE: LIMITED},
 )
 
+ACTUATOR_END_STOP = Definition(
+    "actuator_end_stop",
+    Section.ACTUATORS,
+    "warning",
+    "A joint does not move beyond a position, although its drive pushes it further: an end stop, or a contact. It is "
+    "not in the model, and falsifies friction and delay.",
+    "record a motion that does not reach it, or fix the joint in the configuration",
+    lowers={USE: LIMITED},
+)
+
 ACTUATOR_NOT_VALIDATED = Definition(
     "actuator_not_validated",
     Section.ACTUATORS,
@@ -66,7 +78,7 @@ ACTUATOR_CONFOUNDED = Definition(
     "actuator_confounded",
     Section.ACTUATORS,
     "info",
-    "Two values have nearly the same effect on the recorded motion: their combination is known better than each.",
+    "Values of a joint have nearly the same effect on the recorded motion: combinations are known better than each.",
     "record a motion that separates them",
 )
 
@@ -74,7 +86,7 @@ ACTUATOR_LIMIT_UNKNOWN = Definition(
     "actuator_limit_unknown",
     Section.ACTUATORS,
     "info",
-    "No command exceeds the effort limit of a joint, or the errors are as small without a limit: it is not known.",
+    "No command exceeds the effort limit of a joint, or a limit removes less than 5 % of the errors: it is not known.",
     "give the limit, or record steps of the reference that exceed it",
 )
 
@@ -91,8 +103,8 @@ ACTUATOR_DAMPING_IN_GAIN = Definition(
     "actuator_damping_in_gain",
     Section.ACTUATORS,
     "info",
-    "A gain of velocities that is not known has the same effect as viscous friction: the value of the gain is their "
-    "sum, and viscous friction is 0.",
+    "A gain of velocities that is not known has the same effect as viscous friction while the effort is not at its "
+    "limit: the value of the gain is their sum, and viscous friction is 0.",
     "give the gain",
 )
 
@@ -121,20 +133,31 @@ REMEDIES = {
     DELAY: "fast changes of the reference, such as steps",
     KP: "poses with weight, or steps",
     KD: "a range of speeds",
+    LIMIT: "steps of the reference that exceed the limit",
 }
 """Motion that determines each kind of parameter."""
 
 
-def judge(estimate: ActuatorEstimate, drives: KnownDrives, held_out: RolloutErrors | None) -> tuple[Finding, ...]:
+def judge(
+    estimate: ActuatorEstimate,
+    drives: KnownDrives,
+    held_out: RolloutErrors | None,
+    stops: Sequence[EndStop] = (),
+) -> tuple[Finding, ...]:
     """Findings about identified actuators.
 
     Args:
         estimate: the actuators.
         drives: known values of the drives.
         held_out: errors on other recordings; None without any.
+        stops: end stops that joints reach.
     """
     return (
         *_judge_simulation(estimate, held_out),
+        *(
+            ACTUATOR_END_STOP.found(f"{stop.joint} does not move beyond {stop.position:.4g} rad or m", [stop.joint])
+            for stop in stops
+        ),
         *_report_poor(estimate),
         *_report_confounded(estimate),
         *_report_unknown(estimate, drives),
@@ -178,21 +201,24 @@ def _report_poor(estimate: ActuatorEstimate) -> Iterator[Finding]:
 
 
 def _report_confounded(estimate: ActuatorEstimate) -> Iterator[Finding]:
-    layout, names = estimate.layout, estimate.actuators.joint_names
-    owners = [
-        (int(kind), [names[j] for j in np.flatnonzero(layout.index[kind] == number)])
-        for number, kind in enumerate(layout.kinds)
-    ]
-    upper = np.triu(np.abs(estimate.correlation), 1)
-    for one, other in zip(*np.nonzero(upper > CONFOUNDED), strict=True):
-        (kind, joints), (second, others) = owners[one], owners[other]
-        shared = [name for name in joints if name in others]
-        if shared and kind != second:
-            message = (
-                f"{KINDS[kind]} and {KINDS[second]} of {', '.join(shared)} are hardly separated: their correlation is "
-                f"{estimate.correlation[one, other]:.2f}"
-            )
-            yield ACTUATOR_CONFOUNDED.found(message, shared, action=f"record {REMEDIES.get(second, REMEDIES[kind])}")
+    """One finding for all joints in which the same values are hardly separated."""
+    names, index = estimate.actuators.joint_names, estimate.layout.index
+    found: dict[tuple[int, ...], list[str]] = {}
+    for j, name in enumerate(names):
+        kinds = np.flatnonzero(index[:, j] >= 0)
+        own = index[kinds, j]
+        linked = np.abs(estimate.correlation[own[:, None], own]) > CONFOUNDED
+        count, group = connected_components(linked, directed=False)
+        for number in range(count):
+            members = tuple(kinds[group == number].tolist())
+            if len(members) > 1:
+                found.setdefault(members, []).append(name)
+    for members, joints in found.items():
+        kinds_text = f"{', '.join(KINDS[kind] for kind in members[:-1])} and {KINDS[members[-1]]}"
+        message = f"{kinds_text} of {', '.join(joints)} are hardly separated: correlations above {CONFOUNDED:g}"
+        remedies = dict.fromkeys(REMEDIES[kind] for kind in members[1:])
+        action = f"record {', and '.join(remedies)}" if KP not in members else "give the gains of the drive"
+        yield ACTUATOR_CONFOUNDED.found(message, joints, action=action)
 
 
 def _report_unknown(estimate: ActuatorEstimate, drives: KnownDrives) -> Iterator[Finding]:
@@ -206,7 +232,7 @@ def _report_unknown(estimate: ActuatorEstimate, drives: KnownDrives) -> Iterator
     if scaled:
         message = f"the scale of torques of {', '.join(scaled)} is that of the masses of the robot description"
         yield ACTUATOR_SCALE_OF_LINKS.found(message, scaled)
-    damped = [name for name, gain in zip(names, drives.kd, strict=True) if np.isnan(gain)]
+    damped = [name for name, known in zip(names, estimate.estimated[VISCOUS], strict=True) if not known]
     if damped:
         yield ACTUATOR_DAMPING_IN_GAIN.found(f"kd of {', '.join(damped)} contains the viscous friction", damped)
     if estimate.recordings < LEAST_RECORDINGS:

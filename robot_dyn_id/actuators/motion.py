@@ -18,6 +18,9 @@ from robot_dyn_id.kernels.actuators import HeldCommands
 LONGEST_WINDOW_S = 30.0
 """Longest stretch that is simulated from one initial state [s]: what is kept of it stays small."""
 
+SHORT_WINDOW_S = 1.0
+"""Length of the windows for a start [s]: simulations that begin again do not get far from the measured motion."""
+
 GAP_PERIODS = 5.0
 """Sample periods between two samples that interrupt a motion: the reference in between is not known."""
 
@@ -76,9 +79,7 @@ class CommandedMotion:
         at, reference = self.held
         first = max(0, int(np.searchsorted(at, self.t[0] - reach, side="right")) - 1)
         at, reference = np.ascontiguousarray(at[first:]), np.ascontiguousarray(reference[first:])
-        integral = np.cumsum(np.diff(at)[:, None] * reference[:-1], axis=0)
-        total = np.concatenate([np.zeros((1, reference.shape[1])), integral])
-        return HeldCommands(np.ascontiguousarray(self.t), at, reference, total)
+        return HeldCommands(np.ascontiguousarray(self.t), at, reference)
 
     @property
     def period(self) -> float:

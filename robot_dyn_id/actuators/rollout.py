@@ -20,7 +20,7 @@ from robot_dyn_id.kernels.actuators import HeldCommands, Steps, differentiate, r
 from robot_dyn_id.kernels.dynamics import BodyTree, dynamics_tiles
 from robot_dyn_id.model.robot import RobotModel
 
-LONGEST_STEP_S = 1.25e-3
+LONGEST_STEP_S = 5e-4
 """Longest step of simulations [s]."""
 
 DIFFERENCE = 1e-4
@@ -43,7 +43,12 @@ class Limb:
     parameters: Array
 
     def simulate(
-        self, actuators: ActuatorModel, motion: CommandedMotion, q: Array | None = None, v: Array | None = None
+        self,
+        actuators: ActuatorModel,
+        motion: CommandedMotion,
+        q: Array | None = None,
+        v: Array | None = None,
+        longest: float = LONGEST_STEP_S,
     ) -> tuple[Array, Rollout]:
         """Simulate the motion under the commands of a recorded one.
 
@@ -52,6 +57,7 @@ class Limb:
             motion: commands.
             q: initial positions, shape (n,); None: those measured.
             v: initial velocities, shape (n,); None: at rest.
+            longest: longest step [s].
 
         Returns:
             Positions at the samples, shape (N, n), and the simulation.
@@ -60,7 +66,7 @@ class Limb:
             InputError: the simulation has diverged.
         """
         n, commands = len(self.joint_names), motion.commands(float(actuators.delay.max(initial=0.0)))
-        count = max(1, int(np.ceil(motion.period / LONGEST_STEP_S - 1e-9)))
+        count = max(1, int(np.ceil(motion.period / longest - 1e-9)))
         steps = _allocate_steps(count * (len(motion.t) - 1), n)
         positions = np.empty((len(motion.t), n))
         q = np.ascontiguousarray(motion.q[0] if q is None else q)

@@ -1,25 +1,32 @@
 # SPDX-License-Identifier: Apache-2.0
 """Linear start of the fit of actuators: least squares on the commanded effort, for several delays.
 
-With measured motion the equation of a joint is linear in everything but the delay. Delay and armature are nearly
-confounded in it; simulations under the commands alone choose the delay to start from.
+With measured motion the equation of a joint is linear in everything but the delay and the times at which the drive is
+at its limit: given these, the limit is linear too. Delay and armature are nearly confounded in it; simulations under
+the commands alone choose the delay to start from.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from contextlib import closing
+from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.optimize import lsq_linear
+from scipy.interpolate import CubicSpline
 
-from robot_dyn_id.actuators.fit import LimbMotion, ParameterLayout
-from robot_dyn_id.actuators.model import ActuatorModel
-from robot_dyn_id.actuators.motion import CommandedMotion
-from robot_dyn_id.arrays import Array, Integers, Mask
+from robot_dyn_id.actuators.fit import STEP_S, InitialState, LimbMotion
+from robot_dyn_id.actuators.layout import ParameterLayout
+from robot_dyn_id.actuators.model import SIGNED, ActuatorModel
+from robot_dyn_id.actuators.motion import SHORT_WINDOW_S, CommandedMotion
+from robot_dyn_id.actuators.rollout import Limb
+from robot_dyn_id.arrays import Array, Mask
+from robot_dyn_id.cores import map_in_order
 from robot_dyn_id.errors import InputError
-from robot_dyn_id.kernels.actuators import ARMATURE, COULOMB, DELAY, KD, KP, LIMIT, OFFSET, VISCOUS
-from robot_dyn_id.signals.filtering import LowPass, derivative
+from robot_dyn_id.estimators.non_negative import solve_bounded
+from robot_dyn_id.identification.selection.engine import LEAST_GAIN
+from robot_dyn_id.kernels.actuators import ARMATURE, COULOMB, DELAY, KD, KINDS, KP, LIMIT, OFFSET, VISCOUS
+from robot_dyn_id.signals.filtering import STENCIL, LowPass, derivative
 
 DELAYS_S = (0.0, 0.002, 0.004, 0.007, 0.01, 0.015, 0.02, 0.03, 0.05, 0.07, 0.1)
 """Delays from which the fit may start [s]; it ends at any."""
@@ -29,16 +36,19 @@ CUTOFF_HZ = 15.0
 
 CUTOFF_SHARE = 0.15
 
-EDGE = 4
-"""Samples at both ends that are left out: derivatives are rough there."""
+LONGEST_PERIOD_S = 5e-3
+"""Longest sample period of the equations [s]: slower recordings are interpolated. The reference changes at known times
+in between."""
 
-LIMIT_SHARES = (0.95, 0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2)
-"""Shares of the largest commanded effort at which a limit is tried."""
+THRESHOLDS = (0.95, 0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2)
+"""Shares of the largest commanded effort from which on a drive is first taken to be at its limit."""
 
-LEAST_GAIN = 0.01
-"""Relative decrease of the square errors below which a limit is not worth another fit."""
+PASSES = 3
+"""Solutions of the linear equations from each threshold, each with the times at the limit of the one before."""
 
-LINEAR = (ARMATURE, VISCOUS, COULOMB, OFFSET, KP, KD)
+MECHANICAL = (ARMATURE, VISCOUS, COULOMB, OFFSET)
+
+LINEAR = (*MECHANICAL, KP, KD, LIMIT)
 """Kinds of the columns."""
 
 
@@ -48,155 +58,190 @@ class EffortRows:
 
     Attributes:
         links: torque of the rigid links [N m or N], shape (n, N).
-        columns: torques per unit of each of `LINEAR`, positive where they oppose the drive, shape (6, n, N).
-        drive: columns of the gains before the low-pass, shape (2, n, M).
-        rate: their sample rate [Hz].
-        low_pass: the low-pass.
+        columns: torques per unit of each of `MECHANICAL`, positive where they oppose the drive, shape (4, n, N).
+        q, dq: positions and velocities that the drive gets, without the low-pass, shape (n, M).
+        reference: mean reference around each sample, shape (n, M).
+        t: times of these [s], shape (M,).
+        low_pass: the low-pass, which all terms pass once: where it attenuates, it does so with both sides.
+        edge: samples at both ends that are left out: derivatives are rough there.
     """
 
     links: Array
     columns: Array
-    drive: Array
-    rate: float
+    q: Array
+    dq: Array
+    reference: Array
+    t: Array
     low_pass: LowPass
+    edge: int
 
     @classmethod
-    def from_motion(cls, stretch: LimbMotion, motion: CommandedMotion, delay: Array) -> EffortRows:
+    def from_motion(cls, limb: Limb, motion: CommandedMotion, delay: Array) -> EffortRows:
         """Equations of a motion with the reference delayed.
 
         Args:
-            stretch: the limb.
+            limb: the links.
             motion: motion of its joints.
             delay: delay of the reference of each joint [s], shape (n,).
         """
-        rate = 1.0 / motion.period
-        low_pass = LowPass(min(CUTOFF_HZ, CUTOFF_SHARE * rate), 2)
-        even = motion.t[0] + np.arange(int((motion.t[-1] - motion.t[0]) * rate + 1e-6) + 1) / rate
-        q = np.ascontiguousarray([np.interp(even, motion.t, column) for column in motion.q.T])
-        reference = np.stack([_delay(even, motion, j, float(delay[j])) for j in range(len(q))])
+        finer = max(1, int(np.ceil(motion.period / LONGEST_PERIOD_S - 1e-9)))
+        rate = finer / motion.period
+        low_pass = LowPass(min(CUTOFF_HZ, CUTOFF_SHARE / motion.period), 2)
+        t = motion.t[0] + np.arange(int((motion.t[-1] - motion.t[0]) * rate + 1e-6) + 1) / rate
+        q = np.ascontiguousarray(CubicSpline(motion.t, motion.q)(t).T)
         smooth = low_pass.apply(q, rate)
         dq = derivative(smooth, rate)
         ddq = derivative(dq, rate)
-        links = stretch.limb.inverse_dynamics(smooth, dq, ddq)
-        gain = q - reference  # of the measured position, as the drive computes it
-        columns = np.stack([ddq, dq, np.sign(dq), np.ones_like(q), gain, np.gradient(q, 1.0 / rate, axis=1)])
-        filtered = low_pass.apply(columns, rate)[:, :, EDGE:-EDGE]
-        return cls(low_pass.apply(links, rate)[:, EDGE:-EDGE], filtered, columns[4:], rate, low_pass)
+        edge = finer * len(STENCIL)
+        inner = slice(edge, len(t) - edge)
+        columns = np.stack([ddq, dq, low_pass.apply(np.sign(dq), rate), np.ones_like(q)])[:, :, inner]
+        links = limb.inverse_dynamics(smooth, dq, ddq)[:, inner]
+        rows = cls(links, columns, q, np.gradient(q, 1.0 / rate, axis=1), q, t, low_pass, edge)
+        return rows.delayed(motion, delay)
+
+    def delayed(self, motion: CommandedMotion, delay: Array) -> EffortRows:
+        """The same with another delay of the reference of each joint [s], shape (n,)."""
+        at, held = motion.held
+        half = 0.5 * (self.t[1] - self.t[0])
+        ends = np.array([self.t[0] - half - delay.max(initial=0.0) - 1.0, self.t[-1] + half + 1.0])
+        knots = np.concatenate([[min(ends[0], at[0] - 1.0)], at, [max(ends[1], at[-1] + 1.0)]])
+        levels = np.concatenate([held[:1], held])  # the first one also holds before it
+        total = np.concatenate([np.zeros((1, held.shape[1])), np.cumsum(np.diff(knots)[:, None] * levels, axis=0)])
+        reference = [
+            np.interp(self.t + half - late, knots, column) - np.interp(self.t - half - late, knots, column)
+            for late, column in zip(delay.tolist(), total.T, strict=True)
+        ]
+        return replace(self, reference=np.array(reference) / (2.0 * half))
 
     def effort(self, actuators: ActuatorModel) -> tuple[Array, Array]:
         """Effort of the drives, and that which the motion takes by the model, shape (n, N) each."""
-        parts = actuators.values[list(LINEAR)][:4, :, None] * self.columns[:4]
-        return self.drive_effort(actuators.kp, actuators.kd, actuators.limit), self.links + parts.sum(axis=0)
+        parts = actuators.values[list(MECHANICAL)][:, :, None] * self.columns
+        drives = [self.drive_effort(j, values) for j, values in enumerate(actuators.values.T)]
+        return np.array(drives), self.links + parts.sum(axis=0)
 
-    def drive_effort(self, kp: Array, kd: Array, limit: Array) -> Array:
-        """Effort of the drives, low-passed, shape (n, N), of gains and limits of shape (n,)."""
-        effort = -(kp[:, None] * self.drive[0] + kd[:, None] * self.drive[1])
-        limited = np.clip(effort, -limit[:, None], limit[:, None])
-        return self.low_pass.apply(limited, self.rate)[:, EDGE:-EDGE]
+    def commanded(self, j: int, values: Array) -> Array:
+        """Effort that the drive of a joint commands, were it not limited, without the low-pass, shape (M,)."""
+        return np.asarray(values[KP] * (self.reference[j] - self.q[j]) - values[KD] * self.dq[j])
 
+    def drive_effort(self, j: int, values: Array) -> Array:
+        """Effort of the drive of a joint, low-passed, shape (N,); values of shape (8,)."""
+        return self.smooth(np.clip(self.commanded(j, values), -values[LIMIT], values[LIMIT]))
 
-def _delay(t: Array, motion: CommandedMotion, joint: int, delay: float) -> Array:
-    """Reference of a joint at times less a delay."""
-    at, reference = motion.held
-    number = np.clip(np.searchsorted(at, t - delay, side="right") - 1, 0, len(at) - 1)
-    return np.asarray(reference[number, joint])
+    def smooth(self, values: Array) -> Array:
+        """Low-passed values without the edges; the last axis is time."""
+        rate = 1.0 / (self.t[1] - self.t[0])
+        return self.low_pass.apply(values, rate)[..., self.edge : len(self.t) - self.edge]
 
 
 def find_start(stretches: Sequence[LimbMotion], known: ActuatorModel, layout: ParameterLayout) -> ActuatorModel:
     """Actuators to start from; limits that are estimated and seem not to be reached are infinite.
 
+    Of each limb the stretch is used in which it follows its commands worst: limits are reached there.
+
     Args:
         stretches: windows of motions.
         known: known values; those that are estimated have no effect.
         layout: parameters; the start has a value of its own for each joint.
-
-    Raises:
-        InputError: the simulation diverges for all delays.
     """
-    first = {stretch.limb.joint_names: stretch for stretch in reversed(stretches)}
-    best: tuple[float, ActuatorModel] | None = None
-    reason: InputError | None = None
-    for delay in DELAYS_S if np.any(layout.index[DELAY] >= 0) else (0.0,):
+    worst: dict[tuple[str, ...], LimbMotion] = {}
+    for stretch in sorted(stretches, key=_tracking_error):
+        worst[stretch.limb.joint_names] = stretch
+    rows = {
+        names: EffortRows.from_motion(one.limb, one.motion, known.delay[one.joints]) for names, one in worst.items()
+    }
+
+    def start_from(delay: float) -> tuple[float, Array]:
         values = known.values
         values[DELAY] = np.where(layout.index[DELAY] >= 0, delay, values[DELAY])
         values[LIMIT] = np.where(layout.index[LIMIT] >= 0, np.inf, values[LIMIT])
-        try:
-            total = 0.0
-            for stretch in first.values():
-                joints = stretch.joints
-                total += _start_limb(stretch, values, joints, layout.index[:, joints] >= 0)
-        except InputError as error:
-            reason = error
-            continue
-        if best is None or total < best[0]:
-            best = total, ActuatorModel.from_values(known.joint_names, values)
-    if best is None:
-        assert reason is not None
-        raise reason
-    return best[1]
+        total = 0.0
+        for names, stretch in worst.items():
+            joints = stretch.joints
+            own = rows[names].delayed(stretch.motion, values[DELAY, joints])
+            values[:, joints] = solve_limb(own, values[:, joints], layout.index[:, joints] >= 0)
+            try:
+                total += _simulate(stretch, values[:, joints])
+            except InputError:  # the simulation has diverged
+                total = np.inf
+        return total, values
+
+    delays = DELAYS_S if np.any(layout.index[DELAY] >= 0) else (0.0,)
+    with closing(map_in_order(start_from, delays)) as results:
+        _, values = min(results, key=lambda one: one[0])
+    return ActuatorModel.from_values(known.joint_names, values)
 
 
-def _start_limb(stretch: LimbMotion, values: Array, joints: Integers, estimated: Mask) -> float:
-    """Replace the values of a limb that are estimated, in place; the sum of the logarithms of the square errors.
-
-    A limit is proposed where it makes the linear errors smaller, and kept where it does so with those of a simulation.
-
-    Raises:
-        InputError: the simulation diverges.
-    """
-    rows = EffortRows.from_motion(stretch, stretch.motion, values[DELAY, joints])
-    best = values[:, joints]
-    residuals = [_solve_joint(rows, best, estimated, j) for j in range(len(joints))]
-    total = _simulate(stretch, best)
-    for j in np.flatnonzero(estimated[LIMIT]).tolist():
-        limited = _propose_limit(rows, best, estimated, j, residuals[j])
-        if limited is not None:
-            other = _simulate(stretch, limited)
-            if other < total:
-                best, total = limited, other
-    values[:, joints] = best
-    return total
+def _tracking_error(stretch: LimbMotion) -> float:
+    return float(np.mean((stretch.motion.reference - stretch.motion.q) ** 2))
 
 
 def _simulate(stretch: LimbMotion, values: Array) -> float:
+    """Sum over the joints of the logarithms of the square errors of short simulations."""
     actuators = ActuatorModel.from_values(stretch.limb.joint_names, values)
-    positions, _ = stretch.limb.simulate(actuators, stretch.motion)
-    squares = np.mean((stretch.motion.q - positions) ** 2, axis=0)
-    return float(np.log(np.maximum(squares, np.finfo(float).tiny)).sum())
+    squares = []
+    for window in stretch.motion.windows(SHORT_WINDOW_S):
+        state = InitialState.from_motion(window)
+        positions, _ = stretch.limb.simulate(actuators, window, state.q, state.v, STEP_S)
+        squares.append(np.mean((window.q - positions) ** 2, axis=0))
+    return float(np.log(np.maximum(np.mean(squares, axis=0), np.finfo(float).tiny)).sum())
 
 
-def _propose_limit(rows: EffortRows, values: Array, estimated: Mask, j: int, residual: float) -> Array | None:
-    """Values with the limit of a joint that has the smallest linear errors; None if it is not reached."""
-    largest = float(np.abs(rows.drive_effort(values[KP], values[KD], values[LIMIT])[j]).max())
-    best = None
-    for share in LIMIT_SHARES:
-        tried = values.copy()
-        tried[LIMIT, j] = share * largest
-        error = _solve_joint(rows, tried, estimated, j)
-        if error < (1.0 - LEAST_GAIN) * residual:
-            best, residual = tried, error
-    return best
+def solve_limb(rows: EffortRows, values: Array, estimated: Mask) -> Array:
+    """Values of the joints of a limb with those that are estimated by least squares, shape (8, n).
 
-
-def _solve_joint(rows: EffortRows, values: Array, estimated: Mask, j: int) -> float:
-    """Replace the linear values of a joint that are estimated by least squares, in place; the sum of square errors.
-
-    With a finite limit gains are not estimated: the effort is not linear in them.
+    Args:
+        rows: equations.
+        values: known values, shape (8, n).
+        estimated: those that are estimated, shape (8, n).
     """
-    limited = np.isfinite(values[LIMIT, j])
-    kinds = LINEAR[:4] if limited else LINEAR
-    free = [place for place, kind in enumerate(kinds) if estimated[kind, j]]
-    target = -rows.links[j]
-    if limited:
-        target = target + rows.drive_effort(values[KP], values[KD], values[LIMIT])[j]
-    for place, kind in enumerate(kinds):
-        if not estimated[kind, j]:
-            target = target - values[kind, j] * rows.columns[place, j]
-    matrix = rows.columns[free, j].T
-    norms = np.linalg.norm(matrix, axis=0)
-    norms[norms == 0.0] = 1.0
-    lower = [-np.inf if LINEAR[place] == OFFSET else 0.0 for place in free]
-    found = lsq_linear(matrix / norms, target, (lower, np.inf)).x / norms
-    for place, value in zip(free, found, strict=True):
-        values[LINEAR[place], j] = value if LINEAR[place] == OFFSET else max(value, 0.0)
-    return float(np.sum((target - matrix @ found) ** 2))
+    return np.stack([_solve_joint(rows, values[:, j], estimated[:, j], j) for j in range(values.shape[1])], axis=1)
+
+
+def _solve_joint(rows: EffortRows, values: Array, estimated: Mask, j: int) -> Array:
+    """Values of a joint: with the limit of the smallest errors, if it removes `LEAST_GAIN` of them."""
+    free = _solve_linear(rows, values, estimated, j, np.zeros(len(rows.t)))
+    if np.isinf(values[LIMIT]) and not estimated[LIMIT]:
+        return free
+    largest = float(np.abs(rows.commanded(j, free)).max())
+    candidates = []
+    for threshold in [share * largest for share in THRESHOLDS] if estimated[LIMIT] else [float(values[LIMIT])]:
+        found, level = free, threshold
+        for _ in range(PASSES):
+            commanded = rows.commanded(j, found)
+            found = _solve_linear(rows, values, estimated, j, np.sign(commanded) * (np.abs(commanded) > level))
+            level = found[LIMIT]
+        candidates.append(found)
+    shares = [_compute_share(rows, one, j) for one in candidates]
+    best = int(np.argmin(shares))
+    required = LEAST_GAIN if estimated[LIMIT] else 0.0
+    return candidates[best] if shares[best] < (1.0 - required) * _compute_share(rows, free, j) else free
+
+
+def _solve_linear(rows: EffortRows, values: Array, estimated: Mask, j: int, limited: Array) -> Array:
+    """Values of a joint by least squares, shape (8,), given when its drive is at its limit: -1 or 1, else 0."""
+    inside = limited == 0.0
+    drive = rows.smooth(np.stack([(rows.q[j] - rows.reference[j]) * inside, rows.dq[j] * inside, -limited]))
+    columns = np.concatenate([rows.columns[:, j], drive])
+    found, target = values.copy(), -rows.links[j]
+    used = set(LINEAR)
+    if not limited.any():
+        found[LIMIT] = np.inf if estimated[LIMIT] else values[LIMIT]
+        used.remove(LIMIT)
+        if estimated[KD]:  # viscous friction has the same effect
+            found[VISCOUS] = 0.0
+            used.remove(VISCOUS)
+    for place, kind in enumerate(LINEAR):
+        if kind in used and not estimated[kind]:
+            target = target - values[kind] * columns[place]
+    free = [kind for kind in LINEAR if kind in used and estimated[kind]]
+    matrix = columns[[LINEAR.index(kind) for kind in free]]
+    bounded = np.array([KINDS[kind] != SIGNED for kind in free], dtype=bool)
+    found[free] = solve_bounded(matrix @ matrix.T, matrix @ target, bounded)
+    return found
+
+
+def _compute_share(rows: EffortRows, values: Array, j: int) -> float:
+    """Square errors of the effort of a joint, as a share of the effort: a limit near zero leaves hardly any of both."""
+    effort = rows.drive_effort(j, values)
+    error = effort - rows.links[j] - values[list(MECHANICAL)] @ rows.columns[:, j]
+    return float(np.sum(error**2) / np.sum(effort**2)) if effort.any() else np.inf

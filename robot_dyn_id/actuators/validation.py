@@ -113,7 +113,7 @@ def _compare_efforts(
     missed, commanded = np.zeros((2, len(actuators.joint_names)))
     for stretch in divide(split_into_limbs(model), motions, actuators.joint_names):
         own = actuators.select(stretch.limb.joint_names)
-        given, taken = EffortRows.from_motion(stretch, stretch.motion, own.delay).effort(own)
+        given, taken = EffortRows.from_motion(stretch.limb, stretch.motion, own.delay).effort(own)
         missed[stretch.joints] += np.sum((given - taken) ** 2, axis=1)
         commanded[stretch.joints] += np.sum(given**2, axis=1)
     return missed, commanded

@@ -15,9 +15,7 @@ from robot_dyn_id.cli.robots import add_robot, read_robot
 from robot_dyn_id.cli.sources import add_configuration, read_configuration_from
 from robot_dyn_id.errors import UsageError
 from robot_dyn_id.workflow.actuators import (
-    FILE,
-    ISAAC_LAB_FILE,
-    MJCF_FILE,
+    FILES,
     DriveSettings,
     Gains,
     identify_actuators,
@@ -35,7 +33,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "data", nargs="+", metavar="DATA", help="recordings with commanded and measured positions (rosbag2, .npz, .csv)"
     )
     add_robot(parser, "URDF, xacro or MJCF file; its links are taken as they are")
-    parser.add_argument("--out", required=True, metavar="DIR", help=f"folder for {FILE}, {MJCF_FILE}, {ISAAC_LAB_FILE}")
+    parser.add_argument("--out", required=True, metavar="DIR", help=f"folder for {', '.join(FILES)}")
     parser.add_argument(
         "--validate", nargs="+", default=[], metavar="DATA", help="recordings to simulate for validation"
     )
@@ -61,7 +59,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> tuple[int, dict[str, Any]]:
     """Identify, write, and print."""
     folder = Path(arguments.out)
-    claim(arguments, *(folder / name for name in (FILE, MJCF_FILE, ISAAC_LAB_FILE)))
+    claim(arguments, *(folder / name for name in FILES))
     kp, kd, limit = (parse_values(name, getattr(arguments, name)) for name in VALUES)
     types = tuple(part for part in (arguments.types or "").split(",") if part)
     configuration = read_configuration_from(arguments)

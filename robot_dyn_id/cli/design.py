@@ -28,7 +28,7 @@ from robot_dyn_id.excitation.design.planning import (
 )
 from robot_dyn_id.excitation.design.reduction import EarlierFit
 from robot_dyn_id.excitation.design.search import Design, design
-from robot_dyn_id.excitation.design.settings import STAND_INS, DesignSettings
+from robot_dyn_id.excitation.design.settings import PURPOSES, STAND_INS, DesignSettings
 from robot_dyn_id.excitation.forms.registry import FORMS, repeat_cycle
 from robot_dyn_id.excitation.placeholders import find_placeholder_limits, refuse_placeholders
 from robot_dyn_id.files.design import read_design_settings
@@ -41,7 +41,10 @@ from robot_dyn_id.parameters import ParameterSet
 from robot_dyn_id.report.folder import make_output_folder
 from robot_dyn_id.report.text import design_text
 
-GIVEN = ("form", "period", "periods", "harmonics", "objective", "optimizer", "seed", "clearance", "stand_ins")
+GIVEN = (
+    *("purpose", "form", "period", "periods", "harmonics"),
+    *("objective", "optimizer", "seed", "clearance", "stand_ins"),
+)
 """Options that override keys of the design file."""
 
 
@@ -68,6 +71,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--acceleration", type=float, metavar="A", help="acceleration limit of all joints [rad/s^2 or m/s^2]"
+    )
+    parser.add_argument(
+        "--for",
+        dest="purpose",
+        choices=PURPOSES,
+        help="what the motion identifies (default: links, with the friction of the joints): links, or actuators under "
+        "position commands, with sweeps and steps of 20 s",
     )
     parser.add_argument("--form", choices=FORMS, help="form of the motion (default: fourier)")
     parser.add_argument("--period", type=float, metavar="S", help="duration of one period [s] (default: 10)")

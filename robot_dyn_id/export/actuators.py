@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Identified actuators under position commands for simulators: MuJoCo and Isaac Lab."""
+"""Identified actuators under position commands for simulators: MuJoCo, Isaac Lab, Gazebo, and all that read URDF."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from robot_dyn_id.arrays import Array
 from robot_dyn_id.dynamics.consistency import find_violation
 from robot_dyn_id.errors import InputError
 from robot_dyn_id.export.mjcf import make_bodies
-from robot_dyn_id.export.urdf import format_numbers
+from robot_dyn_id.export.sdf import SdfWorld
+from robot_dyn_id.export.urdf import format_numbers, make_urdf_with_friction
 from robot_dyn_id.model.robot import RobotModel
 
 TIMESTEP_S = 0.001
@@ -31,6 +32,23 @@ MJCF_COMMENT = (
 )
 
 
+URDF_COMMENT = (
+    " identified friction of drives under position commands; a URDF has no place for armature, offset, delay and "
+    "gains: they are in actuators.yaml "
+)
+
+SDF_COMMENT = (
+    " topic cmd_pos of each joint: commanded position; SDF has no place for armature and delay, and the controller of "
+    "Gazebo damps the derivative of the error instead of the velocity "
+)
+
+CONTROLLER = {
+    "filename": "gz-sim-joint-position-controller-system",
+    "name": "gz::sim::systems::JointPositionController",
+}
+"""Plugin of Gazebo that holds a joint at a commanded position."""
+
+
 def make_position_mjcf(model: RobotModel, actuators: ActuatorModel) -> str:
     """MJCF of a robot whose controls are commanded positions.
 
@@ -44,11 +62,7 @@ def make_position_mjcf(model: RobotModel, actuators: ActuatorModel) -> str:
     Raises:
         InputError: inertias that MuJoCo's compiler refuses.
     """
-    bodies = model.inertial_parameters.reshape(-1, 10)
-    for name, body in zip(model.body_names, bodies, strict=True):
-        reason = find_violation(body)
-        if reason:
-            raise InputError(f"MuJoCo refuses inertias that no real robot has ({name}: {reason}): correct the robot")
+    bodies = _take_bodies(model, "MuJoCo")
     terms = {
         name: {"armature": armature, "damping": viscous, "frictionloss": coulomb, **FRICTION_SOLVER}
         for name, armature, viscous, coulomb in zip(
@@ -80,6 +94,67 @@ def make_position_mjcf(model: RobotModel, actuators: ActuatorModel) -> str:
             drive.set("nsample", str(steps + 2))
     ElementTree.indent(root)
     return ElementTree.tostring(root, encoding="unicode") + "\n"
+
+
+def _take_bodies(model: RobotModel, tool: str) -> Array:
+    """Standard parameters of the bodies, shape (b, 10).
+
+    Raises:
+        InputError: inertias that the tool refuses.
+    """
+    bodies = model.inertial_parameters.reshape(-1, 10)
+    for name, body in zip(model.body_names, bodies, strict=True):
+        reason = find_violation(body)
+        if reason:
+            raise InputError(f"{tool} refuses inertias that no real robot has ({name}: {reason}): correct the robot")
+    return bodies
+
+
+def make_friction_urdf(model: RobotModel, actuators: ActuatorModel) -> str:
+    """URDF of a robot with the viscous and the Coulomb friction of its actuators; all else is kept.
+
+    Args:
+        model: robot model.
+        actuators: actuators of its joints.
+    """
+    return make_urdf_with_friction(model, _take_friction(actuators), URDF_COMMENT)
+
+
+def make_position_sdf(model: RobotModel, actuators: ActuatorModel) -> str:
+    """SDF world of a robot whose joints have position controllers of Gazebo, with gains, effort limits and offsets.
+
+    Armature and delay are lost. Shapes are not written.
+
+    Args:
+        model: robot model.
+        actuators: actuators of its joints.
+
+    Raises:
+        InputError: inertias that Gazebo refuses.
+    """
+    world = SdfWorld.from_robot(model, _take_bodies(model, "Gazebo"), _take_friction(actuators))
+    world.root.insert(0, ElementTree.Comment(SDF_COMMENT))
+    for name, (*_, offset, _, kp, kd, limit) in zip(actuators.joint_names, actuators.values.T.tolist(), strict=True):
+        plugin = ElementTree.SubElement(world.robot, "plugin", CONTROLLER)
+        joint = world.joints[model.body_names.index(name)]
+        values = {"p_gain": kp, "i_gain": 0.0, "d_gain": kd, "cmd_offset": -offset}
+        if np.isfinite(limit):
+            values |= {"cmd_max": limit - offset, "cmd_min": -limit - offset}
+        ElementTree.SubElement(plugin, "joint_name").text = joint
+        ElementTree.SubElement(plugin, "sub_topic").text = f"{joint}/cmd_pos"
+        for key, value in values.items():
+            ElementTree.SubElement(plugin, key).text = format_numbers([value])
+    return world.text
+
+
+def _take_friction(actuators: ActuatorModel) -> dict[str, dict[str, float]]:
+    """Attributes of `<dynamics>`, by joint name."""
+    return {
+        name: {"damping": viscous, "friction": coulomb}
+        for name, viscous, coulomb in zip(
+            actuators.joint_names, actuators.viscous.tolist(), actuators.coulomb.tolist(), strict=True
+        )
+    }
 
 
 def make_isaac_lab(actuators: ActuatorModel) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import re
 import xml.etree.ElementTree as ElementTree
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -102,21 +103,56 @@ def make_sdf(parameters: ParameterSet) -> Exported:
             f"Gazebo refuses inertias that no real robot has ({export.impossible}): identify with "
             "`estimator: consistent`"
         )
-    model = export.regressor.model
-    root = ElementTree.Element("sdf", version=VERSION)
-    world = ElementTree.SubElement(root, "world", name="default")
-    _add(world, "gravity", format_numbers(model.gravity))
-    robot = ElementTree.SubElement(world, "model", name=model.name)
-    ElementTree.SubElement(robot, "link", name=BASE_LINK)
-    held = ElementTree.SubElement(robot, "joint", name=FIXED_JOINT, type="fixed")
-    _add(held, "parent", "world")
-    _add(held, "child", BASE_LINK)
-    names = _Names.from_model(model)
-    for number in range(len(model.body_names)):
-        _add_body(robot, model, names, number, export.bodies[number])
-        _add_joint(robot, model, names, number, export.terms[model.body_names[number]])
-    ElementTree.indent(root)
-    return Exported(ElementTree.tostring(root, encoding="unicode") + "\n", (*export.findings, *names.report(model)))
+    world = SdfWorld.from_robot(export.regressor.model, export.bodies, export.terms)
+    return Exported(world.text, (*export.findings, *world.findings))
+
+
+@dataclass(frozen=True)
+class SdfWorld:
+    """World with one robot, whose base is fixed.
+
+    Attributes:
+        root: element of the whole.
+        robot: element of the robot.
+        joints: name of the joint of each body.
+        findings: findings about joints that have other names than in the URDF.
+    """
+
+    root: ElementTree.Element
+    robot: ElementTree.Element
+    joints: tuple[str, ...]
+    findings: tuple[Finding, ...]
+
+    @classmethod
+    def from_robot(
+        cls, model: RobotModel, bodies: Sequence[Array] | Array, terms: Mapping[str, Mapping[str, float]]
+    ) -> SdfWorld:
+        """The moving bodies of a robot with their joints.
+
+        Args:
+            model: robot model.
+            bodies: standard parameters of the bodies, shape (10,) each.
+            terms: friction of the joints, by joint name.
+        """
+        root = ElementTree.Element("sdf", version=VERSION)
+        world = ElementTree.SubElement(root, "world", name="default")
+        _add(world, "gravity", format_numbers(model.gravity))
+        robot = ElementTree.SubElement(world, "model", name=model.name)
+        ElementTree.SubElement(robot, "link", name=BASE_LINK)
+        held = ElementTree.SubElement(robot, "joint", name=FIXED_JOINT, type="fixed")
+        _add(held, "parent", "world")
+        _add(held, "child", BASE_LINK)
+        names = _Names.from_model(model)
+        for number, name in enumerate(model.body_names):
+            _add_body(robot, model, names, number, bodies[number])
+            _add_joint(robot, model, names, number, terms.get(name, {}))
+        return cls(root, robot, names.joints, names.report(model))
+
+    @property
+    def text(self) -> str:
+        """The file."""
+        ElementTree.indent(self.root)
+        return ElementTree.tostring(self.root, encoding="unicode") + "\n"
 
 
 def _add(parent: ElementTree.Element, tag: str, text: str, **attributes: str) -> ElementTree.Element:
@@ -146,7 +182,7 @@ def _add_body(robot: ElementTree.Element, model: RobotModel, names: _Names, numb
 
 
 def _add_joint(
-    robot: ElementTree.Element, model: RobotModel, names: _Names, number: int, terms: dict[str, float]
+    robot: ElementTree.Element, model: RobotModel, names: _Names, number: int, terms: Mapping[str, float]
 ) -> None:
     name = model.body_names[number]
     ends = _limits(model, name)

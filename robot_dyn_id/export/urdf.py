@@ -99,6 +99,26 @@ def make_urdf_with_masses(model: RobotModel, bodies: Array) -> Exported:
     return Exported(text + "\n", tuple(findings))
 
 
+def make_urdf_with_friction(model: RobotModel, terms: Mapping[str, Mapping[str, float]], comment: str) -> str:
+    """The URDF of a robot with other friction of its joints.
+
+    Args:
+        model: robot model.
+        terms: attributes of `<dynamics>`, by joint name.
+        comment: comment at the beginning of the robot.
+    """
+    document = minidom.parseString(model.urdf)
+    robot = _Robot.from_document(document)
+    for name, values in terms.items():
+        robot.set_dynamics(name, values)
+    root = document.documentElement
+    assert root is not None, "a URDF that was identified has a root"
+    root.insertBefore(document.createComment(comment), root.firstChild)
+    text = document.toxml()
+    document.unlink()
+    return text + "\n"
+
+
 def _without_held(model: ExportModel) -> tuple[Array, list[str], list[Finding]]:
     """Bodies less the held joints' own links, (b, 10); held joints whose links are emptied instead; findings."""
     identified = model.regressor.model

@@ -8,14 +8,14 @@ from typing import Any
 
 from robot_dyn_id.errors import UsageError
 from robot_dyn_id.excitation.design.optimizers import SearchEffort
-from robot_dyn_id.excitation.design.settings import DEMAND_KEYS, DesignSettings
+from robot_dyn_id.excitation.design.settings import DEMAND_KEYS, PURPOSES, DesignSettings
 from robot_dyn_id.excitation.parametrization import Demand
 from robot_dyn_id.files.shared import read_section
 from robot_dyn_id.files.values import file_errors, list_field_hints, read_dataclass, read_mapping
 
 
 def design_settings(**keys: Any) -> DesignSettings:
-    """Settings of a design from the flat keys of a file, whose values have their types.
+    """Settings of a design from the flat keys of a file, whose values have their types, with defaults of the purpose.
 
     Args:
         keys: values by key; `search` may be a mapping.
@@ -23,6 +23,7 @@ def design_settings(**keys: Any) -> DesignSettings:
     Raises:
         UsageError: a value that no design can have; its key is named.
     """
+    keys = PURPOSES.get(keys.get("purpose", ""), {}) | keys
     if isinstance(keys.get("search"), dict):
         keys["search"] = read_dataclass(SearchEffort, keys["search"], "search")
     demand = Demand(**{key: value for key, value in keys.items() if key in DEMAND_KEYS})

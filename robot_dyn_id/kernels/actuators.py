@@ -5,8 +5,9 @@ One step of length h from (q, v) to (q', v') solves
 
     ID(q_m, v_m, a) + armature a + viscous u + F(v') + offset = effort,  a = (v' - v) / h,  u = (v + v') / 2
 
-with the effort kp (r - q - h u / 2) - kd u of the drive, or its limit. r is the mean, over the step, of the delayed
-reference, which is held from one sample to the next. The inverse dynamics ID of the links is taken in the middle of the
+with the effort kp (r - q - h u / 2) - kd u of the drive, or its limit. r is the mean of the delayed reference, which is
+held from one sample to the next, with triangular weights around the middle of the step: its derivative by the delay has
+no jumps. The inverse dynamics ID of the links is taken in the middle of the
 step, q_m = q + h v / 2, with the extrapolated velocity v_m = (3 v - v_before) / 2. F is the Coulomb friction that the
 velocity at the end of the step leads to (see `kernels.stepping`). A joint that reverses within a step has the friction
 of its old direction up to that time: F is its mean then, s (1 - 2 w) for the new sign s after a share w of the step.
@@ -57,13 +58,11 @@ class HeldCommands(NamedTuple):
         t: times of the motion [s], shape (N,), increasing.
         at: times of the commands [s], shape (M,), increasing.
         reference: commanded positions [rad or m], shape (M, n), each held until the next.
-        total: their integral from the first one to each, shape (M, n).
     """
 
     t: Array
     at: Array
     reference: Array
-    total: Array
 
 
 class Steps(NamedTuple):
@@ -72,7 +71,7 @@ class Steps(NamedTuple):
     Attributes:
         q, v, end: position and velocity at the start, velocity at the end, shape (S, n).
         middle, speed: position and velocity of the inverse dynamics, shape (S, n).
-        mean, change: reference of the step, and what the reference changes from its start to its end, shape (S, n).
+        mean, by_delay: reference of the step, and its derivative by the delay, shape (S, n).
         mass: packed lower triangle of the mass matrix of the links, shape (S, n (n + 1) / 2).
         limited: -1 or 1 at a limit of the effort, else 0, shape (S, n).
         sliding: -1 or 1, the direction, or 0 for a joint that sticks, shape (S, n).
@@ -86,7 +85,7 @@ class Steps(NamedTuple):
     middle: Array
     speed: Array
     mean: Array
-    change: Array
+    by_delay: Array
     mass: Array
     limited: Array
     sliding: Array
@@ -95,13 +94,25 @@ class Steps(NamedTuple):
 
 
 @compiled_part
-def _held(commands, j, at, place):  # type: ignore[no-untyped-def]
-    """Reference of a joint at a time, its integral, and the number of the sample; `place` is a number before it."""
-    t, last = commands.at, len(commands.at) - 1
-    while place < last and t[place + 1] <= at:
+def _average(commands, j, first, step, place):  # type: ignore[no-untyped-def]
+    """Mean reference of a joint with triangular weights over two steps from `first` on, and its derivative by a delay.
+
+    Returns these and the number of the sample that is held at first; `place` is a number before it.
+    """
+    at, last = commands.at, len(commands.at) - 1
+    while place < last and at[place + 1] <= first:
         place += 1
-    reference = commands.reference[place, j]
-    return reference, commands.total[place, j] + reference * (at - t[place]), place
+    mean, slope, below, weight, k = 0.0, 0.0, 0.0, 0.0, place
+    while k < last and at[k + 1] < first + 2.0 * step:
+        x = (at[k + 1] - first) / step
+        until = 0.5 * x * x if x < 1.0 else 1.0 - 0.5 * (2.0 - x) ** 2
+        next_weight = (x if x < 1.0 else 2.0 - x) / step
+        mean += commands.reference[k, j] * (until - below)
+        slope += commands.reference[k, j] * (next_weight - weight)
+        below, weight = until, next_weight
+        k += 1
+    reference = commands.reference[k, j]
+    return mean + reference * (1.0 - below), slope - reference * weight, place
 
 
 @compiled
@@ -142,10 +153,8 @@ def roll_out(tree, parameters, actuators, commands, count, q, v, positions, step
                 speed[j, 0] = 1.5 * v[j] - 0.5 * before[j]
             dynamics_single(*(tree, parameters, middle, speed, rest, slots, added, zero, torque, mass, none, excess))
             for j in range(n):
-                at = start - values[DELAY, j]
-                first, until, places[j] = _held(commands, j, at, places[j])
-                last, beyond, _ = _held(commands, j, at + step, places[j])
-                mean = (beyond - until) / step
+                first = start - values[DELAY, j] - 0.5 * step
+                mean, by_delay, places[j] = _average(commands, j, first, step, places[j])
                 kp, kd = values[KP, j], values[KD, j]
                 expected = kp * (mean - middle[j, 0]) - kd * speed[j, 0]
                 limited = 1.0 if expected > values[LIMIT, j] else -1.0 if expected < -values[LIMIT, j] else 0.0
@@ -160,7 +169,7 @@ def roll_out(tree, parameters, actuators, commands, count, q, v, positions, step
                 free[j] = step * (effort - torque[j, 0] - values[OFFSET, j] - 0.5 * drag * v[j])
                 steps.q[k, j], steps.v[k, j] = q[j], v[j]
                 steps.middle[k, j], steps.speed[k, j] = middle[j, 0], speed[j, 0]
-                steps.mean[k, j], steps.change[k, j], steps.limited[k, j] = mean, last - first, limited
+                steps.mean[k, j], steps.by_delay[k, j], steps.limited[k, j] = mean, by_delay, limited
             for i in range(len(mass)):
                 steps.mass[k, i] = mass[i, 0]
             for j in range(n):
@@ -386,7 +395,7 @@ def _push(kind, j, k, step, values, steps):  # type: ignore[no-untyped-def]
     if not free:
         return 0.0
     if kind == DELAY:
-        return -values[KP, j] * steps.change[k, j] / step
+        return values[KP, j] * steps.by_delay[k, j]
     if kind == KP:
         return steps.mean[k, j] - steps.q[k, j] - 0.5 * step * mean_speed
     return -mean_speed

@@ -129,7 +129,8 @@ def start_node(
         inner_namespace: namespace inside that of the launch file.
         remappings: pairs of topic names; `{name}` is replaced by a launch argument, `{root}` by the root namespace.
         **parameters: ROS parameters that replace those of the file. A text `{name}` is the value of that launch
-            argument, and leaves the default of the node if the argument is empty; within a text it is replaced.
+            argument, and leaves the default of the node if the argument is empty; within a text, or the texts of a
+            list, it is replaced.
     """
 
     def start(context: LaunchContext) -> list[Node]:
@@ -143,7 +144,7 @@ def start_node(
                 if text != "":
                     values[name] = read_argument(argument, text)
             else:
-                values[name] = value.format_map(texts) if isinstance(value, str) else value
+                values[name] = texts.fill(value)
         file = find_parameter_file(context)
         return [
             Node(
@@ -204,3 +205,9 @@ class _Texts(dict):  # type: ignore[type-arg]
 
     def __missing__(self, name: str) -> str:
         return self._text(name)
+
+    def fill(self, value: object) -> object:
+        """A value in whose text, or list of texts, the names are replaced."""
+        if isinstance(value, list):
+            return [self.fill(part) for part in value]
+        return value.format_map(self) if isinstance(value, str) else value

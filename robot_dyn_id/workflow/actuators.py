@@ -14,12 +14,13 @@ from robot_dyn_id.actuators.identification import ActuatorEstimate, KnownDrives,
 from robot_dyn_id.actuators.judgment import USE, judge
 from robot_dyn_id.actuators.model import ActuatorModel
 from robot_dyn_id.actuators.motion import CommandedMotion, read_motions
+from robot_dyn_id.actuators.stops import find_stops
 from robot_dyn_id.actuators.validation import RolloutErrors, validate
 from robot_dyn_id.arrays import Array
 from robot_dyn_id.data.recording import Recording
 from robot_dyn_id.dynamics.dynamics import Dynamics
 from robot_dyn_id.errors import UsageError, suggest_known
-from robot_dyn_id.export.actuators import make_isaac_lab, make_position_mjcf
+from robot_dyn_id.export.actuators import make_friction_urdf, make_isaac_lab, make_position_mjcf, make_position_sdf
 from robot_dyn_id.files.actuators import summarize_actuators, write_actuators
 from robot_dyn_id.findings import Finding, summarize_findings
 from robot_dyn_id.identification.validation.verdict import Verdict
@@ -37,6 +38,13 @@ FILE = "actuators.yaml"
 MJCF_FILE = "actuators.xml"
 
 ISAAC_LAB_FILE = "isaac_lab.txt"
+
+URDF_FILE = "actuators.urdf"
+
+SDF_FILE = "actuators.sdf"
+
+FILES = (FILE, MJCF_FILE, ISAAC_LAB_FILE, URDF_FILE, SDF_FILE)
+"""Files of a result."""
 
 UNITS = {
     "armature": ("kg m^2", "kg"),
@@ -118,16 +126,16 @@ class ActuatorResult:
         return max(answers, key=ANSWERS.index, default=ANSWERS[0])
 
     def save(self, folder: str | Path) -> dict[str, Any]:
-        """Write `actuators.yaml`, a MuJoCo model and a configuration of Isaac Lab.
+        """Write `actuators.yaml`, and what MuJoCo, Isaac Lab, Gazebo and readers of URDF take of it.
 
         Args:
             folder: folder that is made if it is not there.
 
         Returns:
-            The summary, with `file`, `mjcf_file` and `isaac_lab_file`.
+            The summary, with `file`, `mjcf_file`, `isaac_lab_file`, `urdf_file` and `sdf_file`.
 
         Raises:
-            InputError: a file cannot be written, or MuJoCo refuses the inertias of the robot.
+            InputError: a file cannot be written, or simulators refuse the inertias of the robot.
         """
         folder = make_output_folder(folder)
         summary = self.summarize()
@@ -135,7 +143,9 @@ class ActuatorResult:
         write_actuators(folder / FILE, self.model, self.estimate, **written)
         write_atomically(folder / MJCF_FILE, make_position_mjcf(self.model, self.actuators))
         write_atomically(folder / ISAAC_LAB_FILE, make_isaac_lab(self.actuators))
-        files = {"file": FILE, "mjcf_file": MJCF_FILE, "isaac_lab_file": ISAAC_LAB_FILE}
+        write_atomically(folder / URDF_FILE, make_friction_urdf(self.model, self.actuators))
+        write_atomically(folder / SDF_FILE, make_position_sdf(self.model, self.actuators))
+        files = dict(zip(("file", "mjcf_file", "isaac_lab_file", "urdf_file", "sdf_file"), FILES, strict=True))
         return {**summary, **{key: str(folder / name) for key, name in files.items()}}
 
     def summarize(self) -> dict[str, Any]:
@@ -311,7 +321,7 @@ def identify_actuators(
             *report_recordings([*training, *others], joints),
             *report_fixed(model, [*training, *others]),
             *report_unrecorded(model, robot.held),
-            *judge(estimate, known, errors),
+            *judge(estimate, known, errors, find_stops(model, estimate.actuators, motions)),
         ),
         tuple(one.source for one in training),
         tuple(one.source for one in others),

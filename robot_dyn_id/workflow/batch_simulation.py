@@ -137,6 +137,11 @@ class BatchSimulation:
         limits = self._dynamics.regressor.model.limits
         return limits.lower, limits.upper
 
+    @property
+    def action_limits(self) -> tuple[Array, Array]:
+        """Lower and upper limits of the efforts [N m or N], shape (n,) each."""
+        return -self.effort_limit, self.effort_limit
+
     def dynamics(self, environment: int) -> Dynamics:
         """Dynamics of one of the robots."""
         return replace(self._dynamics, values=self._values[environment])
@@ -155,20 +160,9 @@ class BatchSimulation:
         Warns:
             UserWarning: a position beyond the limits of the URDF.
         """
-        chosen = np.ones(len(self), dtype=bool)
-        if environments is not None:
-            given = np.asarray(environments)
-            if given.dtype != bool and np.any(given < 0):
-                raise UsageError("environments: the numbers of the robots begin at 0")
-            try:
-                chosen[:] = False
-                chosen[given] = True
-            except IndexError:
-                raise UsageError(f"environments: give a mask of {len(self)} robots, or their numbers") from None
-            if given.dtype != bool and np.any(np.diff(given) <= 0):
-                raise UsageError("environments: give the numbers of the robots in ascending order")
+        chosen = select_robots(environments, len(self))
         shape = int(chosen.sum()), self.q.shape[1]
-        states = [_fitting(value, name, shape) for name, value in (("q", q), ("dq", dq))]
+        states = [fit_states(value, name, shape) for name, value in (("q", q), ("dq", dq))]
         lower, upper = self.position_limits
         beyond = np.argwhere((states[0] < lower) | (states[0] > upper))
         if len(beyond):
@@ -209,8 +203,39 @@ class BatchSimulation:
         return self.effort
 
 
-def _fitting(value: ArrayLike, name: str, shape: tuple[int, int]) -> Array:
+def select_robots(environments: ArrayLike | None, count: int) -> Mask:
+    """Mask of some robots, shape (E,).
+
+    Args:
+        environments: mask of the robots, shape (E,), or their numbers, shape (k,); None: all.
+        count: number E of robots.
+
+    Raises:
+        UsageError: robots that do not exist, or numbers that do not ascend.
+    """
+    chosen = np.ones(count, dtype=bool)
+    if environments is None:
+        return chosen
+    given = np.asarray(environments)
+    if given.dtype != bool and np.any(given < 0):
+        raise UsageError("environments: the numbers of the robots begin at 0")
+    try:
+        chosen[:] = False
+        chosen[given] = True
+    except IndexError:
+        raise UsageError(f"environments: give a mask of {count} robots, or their numbers") from None
+    if given.dtype != bool and np.any(np.diff(given) <= 0):
+        raise UsageError("environments: give the numbers of the robots in ascending order")
+    return chosen
+
+
+def fit_states(value: ArrayLike, name: str, shape: tuple[int, int]) -> Array:
     """A state of k robots, shape (k, n).
+
+    Args:
+        value: numbers that broadcast to it.
+        name: name of the state, for messages.
+        shape: k, n.
 
     Raises:
         UsageError: another shape, or numbers that are not finite.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A vector environment of Gymnasium: many copies of an identified robot that learn under commanded efforts."""
+"""A vector environment of Gymnasium: many copies of an identified robot under commanded efforts or positions."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import numpy as np
 from robot_dyn_id.arrays import Array, Mask
 from robot_dyn_id.errors import UsageError
 from robot_dyn_id.workflow.batch_simulation import LONGEST_S, BatchSimulation
+from robot_dyn_id.workflow.commanded_simulation import CommandedSimulation
 
 try:
     import gymnasium
@@ -81,7 +82,8 @@ class RobotVectorEnv(VectorEnv):  # type: ignore[misc]
             observations, rewards, terminated, truncated, info = environment.step(actions)
         ```
 
-    Actions are efforts [N m or N], shape (E, n); those beyond the limits are clipped. Observations are positions and
+    Actions are efforts [N m or N], shape (E, n), of which those beyond the limits are clipped, or with a
+    `CommandedSimulation` commanded positions [rad or m] within the position limits. Observations are positions and
     velocities, shape (E, 2 n), `float32`. An episode is terminated where a joint leaves the position limits of the
     URDF or the simulation diverges, and truncated after `Episodes.steps` actions. `info` has `effort` (applied, shape
     (E, n)), `limited` (mask of the clipped efforts, (E, n)) and `diverged` (E,), with the masks `_effort`, ... of the
@@ -94,7 +96,9 @@ class RobotVectorEnv(VectorEnv):  # type: ignore[misc]
         episodes: course of the episodes.
     """
 
-    def __init__(self, batch: BatchSimulation, reward: Reward, episodes: Episodes | None = None) -> None:
+    def __init__(
+        self, batch: BatchSimulation | CommandedSimulation, reward: Reward, episodes: Episodes | None = None
+    ) -> None:
         """Make the environment.
 
         Args:
@@ -109,8 +113,8 @@ class RobotVectorEnv(VectorEnv):  # type: ignore[misc]
             raise UsageError("vector environments need Gymnasium: pip install 'robot-dyn-id[gym]'")
         self.batch, self.episodes, self._reward = batch, episodes or Episodes(), reward
         self.num_envs, joints = batch.q.shape
-        limit = batch.effort_limit.astype(np.float32)
-        self.single_action_space = gymnasium.spaces.Box(-limit, limit, dtype=np.float32)
+        lowest, highest = (limit.astype(np.float32) for limit in batch.action_limits)
+        self.single_action_space = gymnasium.spaces.Box(lowest, highest, dtype=np.float32)
         self.single_observation_space = gymnasium.spaces.Box(-np.inf, np.inf, (2 * joints,), dtype=np.float32)
         self.action_space = batch_space(self.single_action_space, self.num_envs)
         self.observation_space = batch_space(self.single_observation_space, self.num_envs)
@@ -137,7 +141,7 @@ class RobotVectorEnv(VectorEnv):  # type: ignore[misc]
         return self._observe(), {}
 
     def step(self, actions: Array) -> tuple[Array, Array, Mask, Mask, dict[str, Any]]:
-        """Apply efforts for one period.
+        """Apply actions for one period.
 
         Raises:
             UsageError: actions of another shape or not finite, or an episode has ended and autoreset is disabled.

@@ -7,9 +7,10 @@ import numpy as np
 import pytest
 from support.commanded import MODEL, TRUTH, record
 
-from robot_dyn_id.actuators.fit import InitialState, ParameterLayout
+from robot_dyn_id.actuators.fit import InitialState
 from robot_dyn_id.actuators.identification import KnownDrives, identify
 from robot_dyn_id.actuators.judgment import judge
+from robot_dyn_id.actuators.layout import ParameterLayout
 from robot_dyn_id.actuators.model import ActuatorModel
 from robot_dyn_id.actuators.motion import CommandedMotion, read_motions
 from robot_dyn_id.actuators.rollout import split_into_limbs
@@ -17,7 +18,7 @@ from robot_dyn_id.actuators.validation import validate
 from robot_dyn_id.data.chunk import Chunk
 from robot_dyn_id.data.recording import ArrayRecording
 from robot_dyn_id.errors import InputError, UsageError
-from robot_dyn_id.kernels.actuators import ARMATURE, COULOMB, DELAY, KINDS, LIMIT
+from robot_dyn_id.kernels.actuators import ARMATURE, COULOMB, DELAY, KINDS, LIMIT, VISCOUS
 
 KNOWN = KnownDrives(TRUTH.kp, TRUTH.kd, np.full(3, np.inf))
 
@@ -70,16 +71,32 @@ def test_values_of_a_motor_type_are_shared_only_where_the_data_agree():
 
 
 @pytest.mark.slow
-def test_an_effort_limit_is_found_where_it_is_reached_and_unknown_elsewhere():
+@pytest.mark.parametrize("seed", range(5))
+def test_an_effort_limit_is_found_where_it_is_reached_and_unknown_elsewhere(seed):
     truth = replace(TRUTH, limit=np.array([np.inf, 16.0, np.inf]))
     unknown = replace(KNOWN, limit=np.full(3, np.nan))
-    estimate = identify(MODEL, [record(truth=truth)], unknown)  # half the time and rate often end in a false minimum
+    estimate = found(truth, unknown, [seed])
     assert estimate.limited[1] > 0.02
-    assert estimate.actuators.limit[1] == pytest.approx(16.0, rel=0.01)
+    assert estimate.actuators.limit[1] == pytest.approx(16.0, rel=1e-3)
+    np.testing.assert_allclose(estimate.actuators.armature, truth.armature, rtol=2e-3)
     assert np.isinf(estimate.actuators.limit[[0, 2]]).all()
     codes = {finding.code: finding.joints for finding in judge(estimate, unknown, None)}
     assert codes["actuator_limit_unknown"] == ("shoulder", "wrist")
     assert estimate.low[LIMIT, 1] < 16.0 < estimate.high[LIMIT, 1]
+
+
+@pytest.mark.slow
+def test_a_limit_separates_an_unknown_damping_gain_from_viscous_friction():
+    """At the limit the gain has no effect, and friction has."""
+    truth = replace(TRUTH, limit=np.array([np.inf, 16.0, np.inf]))
+    unknown = KnownDrives(*np.full((3, 3), np.nan))
+    estimate = found(truth, unknown, noise=1e-3)
+    assert estimate.actuators.limit[1] == pytest.approx(16.0, rel=5e-3)
+    assert estimate.actuators.viscous[1] == pytest.approx(0.3, rel=0.1)
+    assert estimate.actuators.kd[1] == pytest.approx(2.0, rel=0.02)
+    assert not estimate.estimated[VISCOUS, [0, 2]].any()
+    damped = next(one for one in judge(estimate, unknown, None) if one.code == "actuator_damping_in_gain")
+    assert damped.joints == ("shoulder", "wrist")
 
 
 @pytest.mark.slow

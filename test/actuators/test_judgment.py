@@ -47,13 +47,12 @@ def test_models_that_are_worse_than_drives_and_links_alone_are_bad(estimate):
     assert found["actuator_simulation_bad"].severity == "error"
 
 
-@pytest.mark.slow
-def test_a_fit_that_has_ended_in_a_false_minimum_is_bad_without_another_recording():
-    truth = replace(TRUTH, limit=np.array([np.inf, 16.0, np.inf]))
-    unknown = KnownDrives(TRUTH.kp, TRUTH.kd, np.full(3, np.nan))
-    fit = identify(MODEL, [record(truth=truth, seed=1, duration=6.0, rate=50.0)], unknown)
-    assert np.linalg.norm(fit.errors) > 0.3 * np.linalg.norm(fit.tracking), "this one does"
-    assert "actuator_simulation_bad" in {finding.code for finding in judge(fit, unknown, None)}
+def test_a_fit_that_misses_its_own_recording_is_bad_without_another_one():
+    """With the true gain the data need more effort than this limit allows."""
+    weak = replace(KNOWN, limit=np.array([np.inf, 2.0, np.inf]))
+    fit = identify(MODEL, [record(duration=5.0, rate=50.0)], weak)
+    assert np.linalg.norm(fit.errors) > 0.3 * np.linalg.norm(fit.tracking)
+    assert "actuator_simulation_bad" in {finding.code for finding in judge(fit, weak, None)}
 
 
 def test_nothing_held_out_is_a_warning(estimate):

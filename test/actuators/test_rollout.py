@@ -159,4 +159,4 @@ def test_a_simulation_that_diverges_names_the_joints_and_what_to_check():
     motion = record(duration=2.0)
     unstable = replace(TRUTH, delay=np.full(3, 0.0), kp=np.full(3, 1e12), kd=np.zeros(3), limit=np.full(3, 1e15))
     with pytest.raises(InputError, match=r"run 0: the simulation of shoulder, elbow, wrist .* has diverged"):
-        LIMB.simulate(unstable, motion, motion.q[0], np.full(3, 1e5))
+        LIMB.simulate(unstable, motion, motion.q[0], np.full(3, 1e7))

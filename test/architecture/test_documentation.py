@@ -53,6 +53,7 @@ SUFFIXES = {
     "md",
     "npz",
     "py",
+    "sdf",
     "svg",
     "toml",
     "urdf",

@@ -56,6 +56,15 @@ def test_a_motion_is_written_with_its_margins_and_a_page(capsys, tmp_path):
     assert "planar3r" in page and not re.search(r'(?:src|href)="?http', page)
 
 
+@pytest.mark.slow
+def test_a_motion_for_actuators_has_sweeps_and_steps_and_its_options_remain(capsys, tmp_path):
+    code, out, _ = design(capsys, tmp_path, "--json", "--for", "actuators", "--period", 15)
+    answer = json.loads(out)
+    assert code == 0 and answer["feasible"]
+    stored = read_trajectory(answer["trajectory_file"])
+    assert stored.excitation.name == "sweep_steps" and stored.excitation.duration == 15.0
+
+
 def test_only_the_named_joints_move(capsys, tmp_path):
     demands = QUICK | {"joints": ["joint1", "joint3"]}
     code, out, _ = design(capsys, tmp_path, "--json", demands=demands)

@@ -53,7 +53,7 @@ WRITES = {
     "payload": ("payload.yaml", "parameters.yaml", "report.html"),
     "chain": ("chain.yaml",),
     "gravity": ("gravity.yaml",),
-    "actuators": ("actuators.yaml", "actuators.xml", "isaac_lab.txt"),
+    "actuators": ("actuators.yaml", "actuators.xml", "isaac_lab.txt", "actuators.urdf", "actuators.sdf"),
     "gains": ("gains.yaml",),
     "flexible": ("flexible.yaml", "report.html"),
     "iterate": ("parameters.yaml",),

@@ -33,6 +33,7 @@ OTHERS = {
     "polynomial of degree 16": ("polynomial", {"degree": 16}),
     "multisine off the harmonics": ("multisine", {"frequencies": (0.13, 0.31, 0.52, 0.83)}),
     "falling chirp": ("chirp", {"frequencies": (2.0, 0.5)}),
+    "falling sweep": ("sweep_steps", {"frequencies": (4.0, 0.5)}),
     "many harmonics": ("fourier", {"harmonics": 25}),
 }
 CASES = {name: (name, {}) for name in FORMS} | OTHERS
@@ -189,6 +190,7 @@ def test_free_coefficients_are_what_the_ends_leave():
         "polynomial": 3,
         "multisine": 8,
         "chirp": 4,
+        "sweep_steps": 6,
         "logistic": 2,
         "sequential_sine": 1,
     }
@@ -257,6 +259,23 @@ def test_a_chirp_sweeps_its_band():
     assert np.allclose(frequency, 0.5 + 2.5 * middle / 20.0, rtol=0.02)
 
 
+def test_sweeps_keep_their_speed_and_steps_follow_them():
+    family = family_of("sweep_steps", period=24.0, frequencies=(0.2, 2.0))
+    sweep = replace(family.trajectory(start(family)), coefficients=np.tile([1.0, *np.zeros(5)], (7, 1)))
+    t = np.linspace(0.0, 24.0, 24001)
+    q, dq = (values[0] for values in sweep.evaluate(t)[:2])
+    parts = [(t > begin) & (t < begin + 5.0) for begin in (1.0, 6.0, 12.0)]
+    speeds = [np.abs(dq[part]).max() for part in parts]
+    assert np.ptp(speeds) < 0.1 * max(speeds)  # at 0.3 to 0.8, 0.8 to 1.3, and 1.4 to 1.9 Hz
+    assert np.all(q[t > 18.0] == sweep.center[0])
+    steps = replace(sweep, coefficients=np.tile([0.0, 0.0, 0.0, 0.0, 1.0, -1.0], (7, 1)))
+    moved = steps.evaluate(t)[0][0] - steps.center[0]
+    assert not moved[t < 18.0].any()
+    places = np.searchsorted(t, [18.5, 20.0, 21.5, 23.0])
+    np.testing.assert_allclose(moved[places], [1.0, 0.0, -1.0, 0.0], atol=1e-12)
+    assert steps.evaluate(np.array([18.125]))[0][0, 0] - steps.center[0] == pytest.approx(0.5)  # half of 0.25 s
+
+
 def test_blended_harmonics_are_not_tied():
     family = family_of("fourier_blend", periods=2, blend=0.7)
     motion = family.trajectory(start(family))
@@ -291,6 +310,8 @@ def test_blended_harmonics_are_not_tied():
         ("multisine", {"frequencies": (0.1,)}, "a multisine motion with 2 functions is fully determined"),
         ("chirp", {"frequencies": (0.1,)}, "a chirp needs exactly two frequencies"),
         ("chirp", {"period": 1.0}, "a chirp of 1 s is too short for two blends of 1 s each"),
+        ("sweep_steps", {"frequencies": (0.1,)}, "sweeps need exactly two frequencies"),
+        ("sweep_steps", {"frequencies": (0.1, 0.2)}, "2 steps of 2.5 s, half a period of the higher frequency, do not"),
     ],
 )
 def test_demands_that_leave_no_motion_are_refused_with_a_reason(form, demand, words):

@@ -2,15 +2,18 @@
 """Exported actuators, loaded again by the tools that they are written for."""
 
 import ast
+import xml.etree.ElementTree as ElementTree
 from dataclasses import replace
 
 import numpy as np
 import pytest
 from support.commanded import MODEL, TRUTH, record
+from support.sdf_reader import urdf_of
 
 from robot_dyn_id.actuators.rollout import simulate_commands
 from robot_dyn_id.errors import InputError
-from robot_dyn_id.export.actuators import make_isaac_lab, make_position_mjcf
+from robot_dyn_id.export.actuators import make_friction_urdf, make_isaac_lab, make_position_mjcf, make_position_sdf
+from robot_dyn_id.model.robot import RobotModel
 
 
 def simulate_in_mujoco(text, motion):
@@ -70,3 +73,42 @@ def test_inertias_that_mujoco_refuses_are_refused_by_name():
     hollow = replace(MODEL, inertial_parameters=np.zeros_like(MODEL.inertial_parameters))
     with pytest.raises(InputError, match="shoulder"):
         make_position_mjcf(hollow, TRUTH)
+
+
+def read_friction(text):
+    found = {}
+    for joint in ElementTree.fromstring(text).iter("joint"):
+        dynamics = joint.find("dynamics")
+        if dynamics is not None:
+            found[joint.get("name")] = {key: float(dynamics.get(key)) for key in ("damping", "friction")}
+    return found
+
+
+def test_the_written_urdf_is_the_same_robot_with_the_friction_of_the_actuators():
+    text = make_friction_urdf(MODEL, TRUTH)
+    assert RobotModel.from_urdf(text).inertial_parameters.tolist() == MODEL.inertial_parameters.tolist()
+    assert read_friction(text) == {
+        name: {"damping": viscous, "friction": coulomb}
+        for name, viscous, coulomb in zip(MODEL.joint_names, TRUTH.viscous, TRUTH.coulomb, strict=True)
+    }
+    assert "armature, offset, delay and gains" in text
+
+
+def test_the_written_sdf_is_the_same_robot_with_position_controllers():
+    actuators = replace(TRUTH, limit=np.array([40.0, np.inf, 8.0]))
+    text = make_position_sdf(MODEL, actuators)
+    urdf, gravity = urdf_of(text)
+    np.testing.assert_allclose(RobotModel.from_urdf(urdf).inertial_parameters, MODEL.inertial_parameters, atol=1e-12)
+    np.testing.assert_array_equal(gravity, MODEL.gravity)
+    friction = read_friction(urdf)
+    controllers = {one.findtext("joint_name"): one for one in ElementTree.fromstring(text).iter("plugin")}
+    assert set(controllers) == set(MODEL.joint_names)
+    for number, name in enumerate(MODEL.joint_names):
+        values = {one.tag: float(one.text) for one in controllers[name] if "_" in one.tag and one.tag[:1] in "pdic"}
+        assert (values["p_gain"], values["d_gain"]) == (actuators.kp[number], actuators.kd[number])
+        assert values["cmd_offset"] == -actuators.offset[number]
+        assert friction[name] == {"damping": actuators.viscous[number], "friction": actuators.coulomb[number]}
+        if np.isinf(actuators.limit[number]):
+            assert "cmd_max" not in values
+        else:  # of the controller's effort, which holds the offset
+            assert 0.5 * (values["cmd_max"] - values["cmd_min"]) == actuators.limit[number]

@@ -135,6 +135,7 @@ def test_choices_are_those_of_the_node(name):
 
 
 OWN_DEFAULTS = {
+    "actuators": {"recording", "require_effort"},
     "control": {"robot", "urdf"},
     "excite": {"recording"},
     "external_torque": {"rehearsal", "robot", "start", "urdf"},
@@ -182,6 +183,7 @@ def test_every_launch_file_identifies_with_the_automatic_model():
 
 def test_every_scenario_has_a_launch_file():
     assert [path.name.split(".")[0] for path in LAUNCH] == [
+        "actuators",
         "control",
         "excite",
         "external_torque",
@@ -240,7 +242,9 @@ def test_only_simulated_robots_have_the_limits_of_the_demo_arm_by_default():
         "simulation.launch.py",
     ]
     needy = [path.name for path in LAUNCH if "require_parameters()" in path.read_text()]
-    assert needy == ["excite.launch.py", "gravity_robot.launch.py", "robot.launch.py"], "those that move a real arm"
+    assert needy == ["actuators.launch.py", "excite.launch.py", "gravity_robot.launch.py", "robot.launch.py"], (
+        "those that move a real arm"
+    )
 
 
 def test_a_scenario_names_files_that_are_there_and_its_motion_fits_its_robot():

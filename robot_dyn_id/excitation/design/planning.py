@@ -14,7 +14,8 @@ import numpy as np
 
 from robot_dyn_id.arrays import Array
 from robot_dyn_id.dynamics.base_parameters import compute_base_parameters
-from robot_dyn_id.dynamics.regressor import Regressor
+from robot_dyn_id.dynamics.regressor import Regressor, place_terms_on_joints
+from robot_dyn_id.dynamics.terms import Coulomb, Offset, RotorInertia, Term, Viscous
 from robot_dyn_id.errors import MotionError, UsageError, suggest_known
 from robot_dyn_id.excitation.center import DIGITS, Load, choose_center
 from robot_dyn_id.excitation.collision.clearance import NOT_CHECKED, UNCHECKED, Clearance
@@ -46,6 +47,9 @@ RISE_TIME_S = 0.5
 
 It is bounded by `DEFAULT_ACCELERATION`, the default limit of the node.
 """
+
+ACTUATOR_TERMS: tuple[Term, ...] = (RotorInertia(), Viscous(), Coulomb(), Offset())
+"""Terms of a joint that stand for its actuator."""
 
 TARGETED_PARAMETERS = 10
 """Number of parameters that a motion after an earlier recording targets: those whose errors change the torque most."""
@@ -145,6 +149,8 @@ def make_design_task(
             gains are not known: it predicts currents, which effort limits do not limit.
     """
     limits, notes = make_motion_limits(settings, model)
+    if settings.purpose == "actuators":
+        regressor = regressor.with_terms(place_terms_on_joints(model, ACTUATOR_TERMS))
     reduced = ReducedRegressor.from_regressor(regressor)
     notes += tuple(f"term {name}: the motion is designed without it" for name in reduced.left_out)
     amplitude = make_joint_array(settings.amplitude, model.joint_names, "amplitude", 0.0)
@@ -157,7 +163,7 @@ def make_design_task(
     posture, remark = _posture(settings, model, limits, demand, clearance, _load(torques, effort))
     notes += (remark,) if remark else ()
     demand = replace(demand, posture=posture)
-    base = target or _select_parameters(settings, compute_base_parameters(reduced.regressor, moving=moving))
+    base = target or _select_parameters(settings, _list_parameters(settings, reduced.regressor, moving))
     earlier = EarlierFit.from_parameters(prior, reduced, base) if prior and include_prior else None
     information = Information(reduced.regressor, base, find_torque_noise(settings.noise, model))
     demand = choose_postures(settings.form, demand, limits, information)
@@ -276,6 +282,19 @@ def _positions(values: Mapping[str, float], model: RobotModel, key: str) -> tupl
         missing = [name for name, value in zip(model.joint_names, given, strict=True) if math.isnan(value)]
         raise UsageError(f"{key}: the position of {', '.join(missing)} is missing; give all joints or none")
     return tuple(given) if values else ()
+
+
+def _list_parameters(settings: DesignSettings, regressor: Regressor, moving: Sequence[int]) -> BaseParameters:
+    """Base parameters of the moving joints, or of their actuators alone."""
+    if settings.purpose != "actuators":
+        return compute_base_parameters(regressor, moving=moving)
+    bodies, joints = 10 * len(regressor.model.body_names), [regressor.model.joint_names[joint] for joint in moving]
+    places = [bodies + place for place, column in enumerate(regressor.term_columns) if column.coordinate.name in joints]
+    columns = np.array(places, dtype=np.int64)
+    mapping = np.zeros((len(columns), len(regressor.names)))
+    mapping[np.arange(len(columns)), columns] = 1.0
+    names, units = (tuple(values[place] for place in places) for values in (regressor.names, regressor.units))
+    return BaseParameters(names, names, units, columns, mapping, regressor.names)
 
 
 def _select_parameters(settings: DesignSettings, base: BaseParameters) -> BaseParameters:

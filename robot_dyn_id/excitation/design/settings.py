@@ -18,6 +18,9 @@ from robot_dyn_id.excitation.parametrization import Demand
 STAND_INS = ("capsules", "none")
 """Approximations of links without shapes in the collision check."""
 
+PURPOSES: dict[str, dict[str, Any]] = {"links": {}, "actuators": {"form": "sweep_steps", "period": 20.0}}
+"""Purposes of a motion, and the defaults of its settings that they change."""
+
 FEWEST_SAMPLES = 10
 """Fewest samples of a recording in the fastest wave of a motion."""
 
@@ -46,6 +49,8 @@ class DesignSettings:
     Attributes:
         joints: names of the moving joints, the others are locked; by default all joints identified by the
             configuration.
+        purpose: parameters that the motion identifies, a key of `PURPOSES`: `links`, with the friction of joints, or
+            `actuators` under position commands, whose links are known.
         form: form of the motion, a key of `FORMS`.
         demand: requirements on the motion; its posture and amplitude are set once the robot is known.
         posture: center configuration by joint name [rad or m]; by default the middle of the position limits, or where
@@ -82,6 +87,7 @@ class DesignSettings:
     """
 
     joints: tuple[str, ...] = ()
+    purpose: str = "links"
     form: str = "fourier"
     demand: Demand = field(default_factory=Demand)
     posture: Mapping[str, float] = field(default_factory=dict)
@@ -122,6 +128,8 @@ class DesignSettings:
         for key, known in (("objective", OBJECTIVES), ("optimizer", OPTIMIZERS), ("stand_ins", STAND_INS)):
             if getattr(self, key) not in ("", *known):
                 raise UsageError(f"{key}: unknown value; {suggest_known(getattr(self, key), list(known))}")
+        if self.purpose not in PURPOSES:
+            raise UsageError(f"purpose: unknown value; {suggest_known(self.purpose, list(PURPOSES))}")
         if not self.stand_ins:
             raise UsageError(f"stand_ins: must be one of {', '.join(STAND_INS)}")
         if 0.0 < self.rate * self.demand.period < FEWEST_SAMPLES:

@@ -17,6 +17,7 @@ from robot_dyn_id.excitation.forms.multisine import Multisine
 from robot_dyn_id.excitation.forms.polynomial import Polynomial
 from robot_dyn_id.excitation.forms.sequential import SequentialSine
 from robot_dyn_id.excitation.forms.stretch import FreePeriodParametrization
+from robot_dyn_id.excitation.forms.sweep_steps import SweepSteps
 from robot_dyn_id.excitation.limits import MotionLimits
 from robot_dyn_id.excitation.parametrization import Demand, Parametrization
 from robot_dyn_id.excitation.trajectory import Excitation, Repeated, Stretchable, check_limits
@@ -44,7 +45,17 @@ class Form(Stretchable, Protocol):
 
 FORMS: dict[str, type[Form]] = {
     form.name: form
-    for form in (FourierSeries, FourierBlend, Spline, Polynomial, Multisine, Chirp, Logistic, SequentialSine)
+    for form in (
+        FourierSeries,
+        FourierBlend,
+        Spline,
+        Polynomial,
+        Multisine,
+        Chirp,
+        SweepSteps,
+        Logistic,
+        SequentialSine,
+    )
 }
 """Forms of excitation by their name in configuration files."""
 

@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Gauss-Newton equations of a fit of actuators, by blocks of time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from robot_dyn_id.arrays import Array, Integers
+
+RIDGE = 1e-9
+"""Addition to the normal matrix of initial states, relative to its largest element: a joint that sticks has no initial
+velocity."""
+
+
+@dataclass(frozen=True)
+class NormalEquations:
+    """Gauss-Newton equations of the parameters, by blocks of time, with the initial states eliminated.
+
+    Attributes:
+        matrices: contribution of each block to the normal matrix, shape (blocks, p, p).
+        scores: contribution of each block to the gradient, shape (blocks, p).
+        squares: weighted square errors of each block, shape (blocks,).
+        recordings: number of the recording of each block, shape (blocks,).
+        initial: changes of the initial state of each stretch at the present parameters, shape (2 n,) each.
+        shares: what a change of the parameters takes from them, shape (2 n, p) each.
+        limited: share of the time in which each joint's effort is at its limit, shape (n,).
+        largest: largest effort that each joint's drive commands in each stretch, were it not limited [N m or N], shape
+            (stretches, n); 0 for joints of other limbs.
+    """
+
+    matrices: Array = field(repr=False)
+    scores: Array = field(repr=False)
+    squares: Array = field(repr=False)
+    recordings: Integers
+    initial: tuple[Array, ...] = field(repr=False)
+    shares: tuple[Array, ...] = field(repr=False)
+    limited: Array
+    largest: Array
+
+    @property
+    def matrix(self) -> Array:
+        """Normal matrix, shape (p, p)."""
+        return np.asarray(self.matrices.sum(axis=0))
+
+    @property
+    def gradient(self) -> Array:
+        """Gradient, shape (p,)."""
+        return np.asarray(self.scores.sum(axis=0))
+
+
+def eliminate_initial(slopes: Array, error: Array, weights: Array, blocks: Integers) -> tuple[Array, ...]:
+    """Normal equations of a stretch by blocks, without its initial state.
+
+    Args:
+        slopes: derivatives of the positions, shape (N, n, p + 2 n).
+        error: measured less simulated positions, shape (N, n).
+        weights: weights of the joints, shape (n,).
+        blocks: first sample of each block.
+
+    Returns:
+        Matrices (blocks, p, p), gradients (blocks, p), squares (blocks,), initial state (2 n,) and shares (2 n, p).
+    """
+    samples, n, width = slopes.shape
+    root = np.sqrt(weights)
+    rows, rest = (slopes * root[:, None]).reshape(-1, width), (error * root).reshape(-1)
+    shared, own = rows[:, : width - 2 * n], rows[:, width - 2 * n :]
+    matrix = own.T @ own
+    matrix += RIDGE * np.diag(matrix).max() * np.eye(2 * n)
+    solution = np.linalg.solve(matrix, np.column_stack([own.T @ shared, own.T @ rest]))
+    share, initial = solution[:, :-1], solution[:, -1]
+    shared, rest = shared - own @ share, rest - own @ initial
+    ends = [*(blocks[1:] * n).tolist(), samples * n]
+    parts = [slice(first * n, last) for first, last in zip(blocks.tolist(), ends, strict=True)]
+    return (
+        np.array([shared[part].T @ shared[part] for part in parts]),
+        np.array([shared[part].T @ rest[part] for part in parts]),
+        np.array([rest[part] @ rest[part] for part in parts]),
+        np.asarray(initial),
+        np.asarray(share),
+    )

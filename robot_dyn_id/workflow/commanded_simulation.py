@@ -1,0 +1,160 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Many copies of a robot whose drives follow commanded positions, with identified actuators or drawn ones."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from robot_dyn_id.actuators.draws import draw_actuators
+from robot_dyn_id.actuators.model import ActuatorModel
+from robot_dyn_id.actuators.motion import CommandedMotion
+from robot_dyn_id.actuators.rollout import split_into_limbs
+from robot_dyn_id.arrays import Array, Mask
+from robot_dyn_id.errors import InputError, UsageError
+from robot_dyn_id.workflow.actuators import ActuatorResult
+from robot_dyn_id.workflow.batch_simulation import LONGEST_S, fit_states, select_robots
+
+
+class CommandedSimulation:
+    """E copies of a robot with n joints under position commands.
+
+    Example:
+        ```python
+        result = rdi.identify_actuators(
+            robot, rdi.open_recording("commanded.npz"), held_out=rdi.open_recording("commanded_other.npz")
+        )
+        batch = rdi.CommandedSimulation(result, 8, seed=0)  # 8 robots from the uncertainty
+        for _ in range(20):
+            batch.step(np.full((8, 3), 0.2), 0.02)
+        print(batch.q.mean(axis=0), batch.q.std(axis=0))
+        ```
+
+    The motion is that of the simulations of `identify_actuators`: delays reach back to earlier commands. Without a seed
+    all copies have the estimated actuators; with one they are drawn from their uncertainty, see `draw_actuators`.
+
+    Attributes:
+        joint_names: names of the joints, n.
+        actuators: actuators of each copy.
+        q: positions [rad or m], shape (E, n).
+        dq: velocities [rad/s or m/s], shape (E, n).
+        effort: mean efforts of the drives in the last step [N m or N], shape (E, n).
+        limited: mask of the drives that were at their limit in the last step, shape (E, n).
+        diverged: mask of the robots whose simulation has diverged, shape (E,); they keep their last state until a
+            reset.
+    """
+
+    def __init__(self, result: ActuatorResult, environments: int, seed: int | None = None, spread: float = 1.0) -> None:
+        """Make the robots, at rest in the middle of their position limits, at zero where a joint has none.
+
+        Args:
+            result: identified actuators.
+            environments: number E of copies.
+            seed: seed of the draws; None: every copy has the estimated actuators.
+            spread: factor of the standard deviations that actuators are drawn with.
+
+        Raises:
+            UsageError: no result, no environments, or a seed out of range.
+            InputError: the actuators are not fit for simulation, or an interval is infinite.
+        """
+        if not isinstance(result, ActuatorResult):
+            raise UsageError(f"result: {type(result).__name__}; give that of identify_actuators")
+        if seed is not None and seed < 0:
+            raise UsageError(f"seed: {seed}; give 0 or more, or None for copies of the estimate")
+        if environments < 1:
+            raise UsageError(f"environments: {environments}; give 1 or more")
+        if result.fit_for_simulation == "no":
+            raise InputError(f"the actuators are not fit for simulation: {'; '.join(result.verdict.reasons)}")
+        self.joint_names, self._model = result.model.joint_names, result.model
+        self._limbs = [
+            (limb, [self.joint_names.index(name) for name in limb.joint_names])
+            for limb in split_into_limbs(result.model)
+        ]
+        self.actuators: list[ActuatorModel] = [result.actuators] * environments
+        if seed is not None:
+            self.actuators = draw_actuators(result.estimate, environments, np.random.default_rng(seed), spread)
+        self._reach = max(float(one.delay.max()) for one in self.actuators)
+        middle = 0.5 * np.add(*self.position_limits)
+        self.q = np.tile(np.where(np.isfinite(middle), middle, 0.0), (environments, 1))
+        self.dq, self.effort = np.zeros_like(self.q), np.zeros_like(self.q)
+        self.limited: Mask = np.zeros(self.q.shape, dtype=bool)
+        self.diverged: Mask = np.zeros(environments, dtype=bool)
+        self._time, self._at, self._commands = 0.0, [-1.0], [self.q.copy()]
+
+    def __len__(self) -> int:
+        """Number of robots."""
+        return len(self.q)
+
+    @property
+    def position_limits(self) -> tuple[Array, Array]:
+        """Lower and upper position limits of the URDF [rad or m], shape (n,) each; the robots have no stops there."""
+        return self._model.limits.lower, self._model.limits.upper
+
+    @property
+    def action_limits(self) -> tuple[Array, Array]:
+        """Lower and upper limits of sensible commands [rad or m], shape (n,) each: the position limits."""
+        return self.position_limits
+
+    def reset(self, q: ArrayLike, dq: ArrayLike = 0.0, environments: ArrayLike | None = None) -> None:
+        """Place robots, whose drives have been commanded to their positions before.
+
+        Args:
+            q: positions [rad or m], shape (n,), or (k, n) for k robots.
+            dq: velocities [rad/s or m/s], a number, or of shape (n,) or (k, n).
+            environments: mask of the robots, shape (E,), or their numbers, shape (k,); all by default.
+
+        Raises:
+            UsageError: arrays of another shape, numbers that are not finite, or robots that do not exist.
+        """
+        chosen = select_robots(environments, len(self))
+        shape = int(chosen.sum()), self.q.shape[1]
+        self.q[chosen], self.dq[chosen] = fit_states(q, "q", shape), fit_states(dq, "dq", shape)
+        for commands in self._commands:
+            commands[chosen] = self.q[chosen]
+        self.diverged[chosen] = False
+
+    def step(self, reference: ArrayLike, duration: float = 1e-3) -> Array:
+        """Advance all robots under commanded positions, which are held.
+
+        Args:
+            reference: commanded positions [rad or m], shape (E, n).
+            duration: duration [s].
+
+        Returns:
+            Mean efforts of the drives [N m or N], shape (E, n).
+
+        Raises:
+            UsageError: positions of another shape or not finite, or a duration out of range.
+        """
+        if not 0.0 < duration <= LONGEST_S:
+            raise UsageError(f"duration: {duration:g} s; give more than 0 and at most {LONGEST_S:g} s")
+        given = np.array(reference, dtype=np.float64)
+        if given.shape != self.q.shape or not np.isfinite(given).all():
+            raise UsageError(f"reference: give finite numbers of shape {self.q.shape}, one row per environment")
+        t = np.array([self._time, self._time + duration])
+        at, before = np.array(self._at), np.array(self._commands)
+        for robot in np.flatnonzero(~self.diverged).tolist():
+            for limb, columns in self._limbs:
+                now = np.tile(given[robot, columns], (2, 1))
+                motion = CommandedMotion(
+                    f"robot {robot}", limb.joint_names, t, now, now, (at, before[:, robot, columns])
+                )
+                own = self.actuators[robot].select(limb.joint_names)
+                try:
+                    q, rollout = limb.simulate(own, motion, self.q[robot, columns], self.dq[robot, columns])
+                except InputError:
+                    self.diverged[robot] = True
+                    break
+                self.q[robot, columns], self.dq[robot, columns] = q[-1], rollout.steps.end[-1]
+                self.effort[robot, columns] = np.clip(rollout.efforts, -own.limit, own.limit).mean(axis=0)
+                self.limited[robot, columns] = rollout.limited > 0.0
+        self._remember(given, duration)
+        return self.effort
+
+    def _remember(self, given: Array, duration: float) -> None:
+        """Keep the commands that a delay reaches back to."""
+        self._at.append(self._time)
+        self._commands.append(given)
+        self._time += duration
+        first = max(0, int(np.searchsorted(self._at, self._time - self._reach, side="right")) - 2)
+        del self._at[:first], self._commands[:first]
