@@ -9,7 +9,7 @@
     result.save("run")
 
 Robot and model structure
-    load_robot           load a URDF, xacro or MJCF file
+    load_robot           load a URDF, xacro, MJCF or screws file
     RobotModel           kinematic tree, nominal inertias and limits of a robot
     Regressor            linear model of the torque: tau = Y(q, dq, ddq) pi
     compute_base_parameters      minimal set of identifiable combinations of pi

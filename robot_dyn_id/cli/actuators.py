@@ -11,7 +11,7 @@ from typing import Any
 from robot_dyn_id.cli import show, show_progress
 from robot_dyn_id.cli.findings import print_findings
 from robot_dyn_id.cli.outputs import add_force, claim
-from robot_dyn_id.cli.robots import add_robot, read_robot
+from robot_dyn_id.cli.robots import ROBOT_FILES, add_robot, read_robot
 from robot_dyn_id.cli.sources import add_configuration, read_configuration_from
 from robot_dyn_id.errors import UsageError
 from robot_dyn_id.workflow.actuators import (
@@ -32,7 +32,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "data", nargs="+", metavar="DATA", help="recordings with commanded and measured positions (rosbag2, .npz, .csv)"
     )
-    add_robot(parser, "URDF, xacro or MJCF file; its links are taken as they are")
+    add_robot(parser, f"{ROBOT_FILES}; its links are taken as they are")
     parser.add_argument("--out", required=True, metavar="DIR", help=f"folder for {', '.join(FILES)}")
     parser.add_argument(
         "--validate", nargs="+", default=[], metavar="DATA", help="recordings to simulate for validation"

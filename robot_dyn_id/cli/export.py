@@ -11,7 +11,7 @@ from typing import Any
 from robot_dyn_id.cli import show
 from robot_dyn_id.cli.findings import print_findings
 from robot_dyn_id.cli.outputs import add_force, claim
-from robot_dyn_id.cli.robots import add_robot, read_robot
+from robot_dyn_id.cli.robots import ROBOT_FILES, add_robot, read_robot
 from robot_dyn_id.cli.sources import add_compensation
 from robot_dyn_id.dynamics.compensation import decide_compensations
 from robot_dyn_id.dynamics.dynamics import check_robot
@@ -34,7 +34,7 @@ ALLOWED_BY = "identify again, or export it nevertheless by --allow-bad-verdict"
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of the command."""
-    add_robot(parser, "URDF or xacro file that was identified", required=False)
+    add_robot(parser, f"{ROBOT_FILES} that was identified", required=False)
     parser.add_argument("--parameters", metavar="FILE", help="parameters.yaml, or its folder")
     parser.add_argument(
         "--payload", metavar="FILE", help=f"payload.yaml, for {' and '.join(TOOL_FORMATS)} instead of a robot"

@@ -10,7 +10,7 @@ from typing import Any
 from robot_dyn_id.cli import show
 from robot_dyn_id.cli.findings import print_findings
 from robot_dyn_id.cli.outputs import add_force, claim
-from robot_dyn_id.cli.robots import add_robot, read_robot
+from robot_dyn_id.cli.robots import ROBOT_FILES, add_robot, read_robot
 from robot_dyn_id.cli.sources import add_compensation
 from robot_dyn_id.dynamics.dynamics import Dynamics, check_robot
 from robot_dyn_id.errors import UsageError
@@ -31,7 +31,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "motion", metavar="TRAJECTORY", help="JointTrajectory as YAML or in a bag, or trajectory.yaml of `design`"
     )
-    add_robot(parser, "URDF or xacro file that was identified")
+    add_robot(parser, f"{ROBOT_FILES} that was identified")
     parser.add_argument("--parameters", required=True, metavar="FILE", help="parameters.yaml, or its folder")
     parser.add_argument("--out", required=True, metavar="FILE", help="JointTrajectory with efforts (YAML)")
     add_compensation(parser)

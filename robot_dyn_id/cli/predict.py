@@ -10,7 +10,7 @@ from typing import Any
 from robot_dyn_id.cli import show
 from robot_dyn_id.cli.findings import print_findings
 from robot_dyn_id.cli.outputs import add_force, claim
-from robot_dyn_id.cli.robots import add_robot, read_robot
+from robot_dyn_id.cli.robots import ROBOT_FILES, add_robot, read_robot
 from robot_dyn_id.cli.sources import add_configuration, read_configuration_from
 from robot_dyn_id.dynamics.dynamics import check_robot
 from robot_dyn_id.errors import UsageError
@@ -25,7 +25,7 @@ from robot_dyn_id.workflow.prediction import predict
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of the command."""
     parser.add_argument("data", metavar="DATA", help="rosbag2 folder, .mcap, .db3, .npz or .csv")
-    add_robot(parser, "URDF or xacro file that was identified")
+    add_robot(parser, f"{ROBOT_FILES} that was identified")
     parser.add_argument("--parameters", required=True, metavar="FILE", help="parameters.yaml, or its folder")
     parser.add_argument("--out", required=True, metavar="FILE.npz", help="t, joint_names, tau")
     add_force(parser)

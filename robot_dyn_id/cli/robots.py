@@ -9,8 +9,11 @@ from robot_dyn_id.errors import MissingArgumentError, MissingPackageError, Usage
 from robot_dyn_id.model.packages import list_folders_above
 from robot_dyn_id.model.urdf import RobotDescription
 
+ROBOT_FILES = "URDF, xacro, MJCF or screws file"
+"""Files that `--robot` takes, for help texts."""
 
-def add_robot(parser: argparse.ArgumentParser, text: str = "URDF, xacro or MJCF file", required: bool = True) -> None:
+
+def add_robot(parser: argparse.ArgumentParser, text: str = ROBOT_FILES, required: bool = True) -> None:
     """Add `--robot`, `--package` and `--xacro`.
 
     Args:

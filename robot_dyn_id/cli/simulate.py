@@ -15,7 +15,7 @@ import numpy as np
 from robot_dyn_id.cli import show, show_progress
 from robot_dyn_id.cli.findings import print_findings
 from robot_dyn_id.cli.outputs import add_force, claim, claim_folder
-from robot_dyn_id.cli.robots import add_robot, read_robot
+from robot_dyn_id.cli.robots import ROBOT_FILES, add_robot, read_robot
 from robot_dyn_id.cli.sources import add_configuration, read_configuration_from
 from robot_dyn_id.errors import UsageError
 from robot_dyn_id.files.parameters import read_parameters
@@ -41,7 +41,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("data", nargs="?", metavar="DATA", help="recording whose efforts drive the model")
     parser.add_argument("--trajectory", metavar="FILE", help="trajectory.yaml that it follows instead")
-    add_robot(parser, "URDF or xacro file that was identified")
+    add_robot(parser, f"{ROBOT_FILES} that was identified")
     parser.add_argument("--parameters", required=True, metavar="FILE", help="parameters.yaml, or its folder")
     parser.add_argument("--out", required=True, help="FILE.npz (t, joint_names, q, dq, tau), or a new folder for a bag")
     parser.add_argument("--rate", type=float, metavar="HZ", help="with --trajectory: samples per second, default 1000")

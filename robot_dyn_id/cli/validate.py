@@ -9,7 +9,7 @@ from typing import Any
 
 from robot_dyn_id.cli import show, show_progress
 from robot_dyn_id.cli.outputs import add_force, claim
-from robot_dyn_id.cli.robots import add_robot, read_robot
+from robot_dyn_id.cli.robots import ROBOT_FILES, add_robot, read_robot
 from robot_dyn_id.cli.sources import add_configuration, add_exclusion, read_configuration_from
 from robot_dyn_id.dynamics.dynamics import check_robot
 from robot_dyn_id.files.parameters import read_parameters
@@ -21,7 +21,7 @@ from robot_dyn_id.workflow.identification import open_all, validate
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of the command."""
     parser.add_argument("data", nargs="+", metavar="DATA", help="rosbag2 folder, .mcap, .db3, .npz or .csv")
-    add_robot(parser, "URDF or xacro file that was identified")
+    add_robot(parser, f"{ROBOT_FILES} that was identified")
     parser.add_argument("--parameters", required=True, metavar="FILE", help="parameters.yaml, or its folder")
     parser.add_argument("--out", metavar="DIR", help="folder for report.json and report.html (default: only print)")
     add_force(parser)

@@ -25,7 +25,7 @@ class ManifestEntry:
         date: date and time of the recording [s since the Unix epoch].
         recording: file or folder, or an address of object storage with a protocol, such as `s3://...`.
         configuration: mechanical configuration of the robot, such as its tool; configurations are compared apart.
-        robot_description: URDF or xacro file of this robot; None: that of the fleet.
+        robot_description: file of this robot; None: that of the fleet.
     """
 
     robot: str
@@ -45,7 +45,7 @@ class Manifest:
     """Recordings of a fleet of robots of one type.
 
     Attributes:
-        robot_description: URDF or xacro file of all robots.
+        robot_description: URDF, xacro, MJCF or screws file of all robots.
         recordings: the recordings.
         config: configuration file of the identification; None: that without entries.
     """

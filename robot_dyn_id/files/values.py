@@ -6,7 +6,6 @@ All functions raise a `UsageError` whose message begins with the dotted key; `fi
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import MISSING, fields, is_dataclass
@@ -20,6 +19,7 @@ from robot_dyn_id.arrays import Array
 from robot_dyn_id.errors import RobotDynIdError, UsageError, suggest_known
 from robot_dyn_id.files.spelling import refuse_old_spelling
 from robot_dyn_id.model.joint_values import ALL_JOINTS, JointValues
+from robot_dyn_id.text.yaml import suggest_exponent
 
 Value = TypeVar("Value")
 
@@ -33,9 +33,6 @@ WORDS: dict[Any, str] = {str: "a string", int: "an integer", float: "a number", 
 
 LIST_WORDS: dict[Any, str] = {str: "strings", int: "integers", float: "numbers", bool: "true or false"}
 """The same for the entries of a list."""
-
-
-_EXPONENT = re.compile(r"[-+]?[0-9]+\.?[0-9]*[eE][-+]?[0-9]{1,3}")
 
 
 @contextmanager
@@ -207,17 +204,9 @@ def _scalar(kind: Any, value: Any, key: str) -> Any:
         except OverflowError:
             raise UsageError(f"{key}: must be a number below 1.8e308") from None
     if type(value) is not kind:
-        raise UsageError(f"{key}: must be {WORDS[kind]}, not {value!r}{_exponent_hint(kind, value)}")
+        hint = suggest_exponent(value) if kind is float else ""
+        raise UsageError(f"{key}: must be {WORDS[kind]}, not {value!r}{hint}")
     return np.nan if value != value else value  # YAML's NaN has a sign bit
-
-
-def _exponent_hint(kind: Any, value: Any) -> str:
-    """Hint for an exponent without point or sign, which is text in YAML 1.1."""
-    if kind is not float or not isinstance(value, str) or not _EXPONENT.fullmatch(value):
-        return ""
-    mantissa, exponent = value.lower().split("e")
-    signed = exponent if exponent[0] in "+-" else f"+{exponent}"
-    return f"; write {mantissa if '.' in mantissa else mantissa + '.0'}e{signed}: YAML 1.1 needs the point and the sign"
 
 
 def _alternative(kinds: Sequence[Any], value: Any, key: str) -> Any:

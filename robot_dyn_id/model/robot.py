@@ -22,7 +22,7 @@ import numpy as np
 
 from robot_dyn_id.arrays import Array, Integers, Mask
 from robot_dyn_id.errors import ModelError, UsageError, suggest_nearest
-from robot_dyn_id.model.screw_chain import make_chain_urdf
+from robot_dyn_id.model.screw_chain import make_chain_urdf, make_screws
 from robot_dyn_id.model.urdf import RobotDescription, resolve_mimics
 from robot_dyn_id.parameters import FORCE_UNIT, INERTIAL_UNITS, TORQUE_UNIT, ParameterSet, inertial_units_over
 
@@ -182,7 +182,7 @@ class RobotModel:
         held: Mapping[str, float] | None = None,
         gravity: Sequence[float] = STANDARD_GRAVITY,
     ) -> RobotModel:
-        """Model of a URDF or xacro file; see `from_description` and `RobotDescription.from_file`."""
+        """Model of a file; see `from_description` and `RobotDescription.from_file`."""
         return cls.from_description(RobotDescription.from_file(path), joints, held, gravity)
 
     @classmethod
@@ -194,6 +194,8 @@ class RobotModel:
     ) -> RobotModel:
         """Model of a serial chain of revolute joints from their screw axes; its nominal inertias are 0.
 
+        A file of screws has names, prismatic joints, limits and inertias too: `from_file`.
+
         Args:
             axes: joint axes in the base frame at configuration 0, shape (n, 3).
             origins: a point on each axis in the base frame [m], shape (n, 3): the origin of the joint's frame.
@@ -202,7 +204,7 @@ class RobotModel:
         Raises:
             UsageError: axes or origins of another shape, or an axis without a direction.
         """
-        return cls.from_urdf(make_chain_urdf(axes, origins), gravity=gravity)
+        return cls.from_urdf(make_chain_urdf(make_screws(axes, origins)), gravity=gravity)
 
     @classmethod
     def from_description(

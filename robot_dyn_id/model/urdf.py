@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from robot_dyn_id.errors import InputError, ModelError, make_legible
-from robot_dyn_id.model import mjcf
+from robot_dyn_id.model import mjcf, screw_file
 from robot_dyn_id.model.xacro_process import expand
 from robot_dyn_id.text.files import MIB, read_text
 
@@ -72,7 +72,7 @@ class RobotDescription:
     def from_file(
         cls, path: str | Path, packages: Sequence[str | Path] = (), xacro: Mapping[str, str] | None = None
     ) -> RobotDescription:
-        """Read a URDF file, convert an MJCF file, or expand a xacro file in a process with limits of time and memory.
+        """Read a URDF file, convert one of MJCF or screws, or expand a xacro file in a process with limits of its own.
 
         Args:
             path: the file.
@@ -82,11 +82,15 @@ class RobotDescription:
         Raises:
             MissingPackageError: a xacro file needs a ROS package that is not found.
             MissingArgumentError: a xacro file needs an argument that is not given.
-            ModelError: the file cannot be read, is too large, cannot be expanded by xacro, or is an MJCF file that
-                cannot be converted.
+            ModelError: the file cannot be read, is too large, cannot be expanded by xacro, or is a file of MJCF or
+                screws that cannot be converted.
         """
         source = str(path)
         text = read_text(path, ANY_TEXT, URDF_LIMIT, ModelError)
+        if screw_file.is_screw_file(text, path):
+            if xacro:
+                raise ModelError(f"{source}: a file of screws: it has no argument {next(iter(xacro))}")
+            return cls(screw_file.convert_screws(text, source), source)
         if f"<{mjcf.ROOT}" in text and _parsed(text, source, ModelError)[0].tag == mjcf.ROOT:
             if xacro:
                 raise ModelError(f"{source}: an MJCF file: it has no argument {next(iter(xacro))}")

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import math
+import re
 from pathlib import Path
 from textwrap import shorten
 from typing import Any
@@ -32,6 +33,8 @@ _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 """Ten times as fast, where it was built."""
 
 _RESOLVER: Any = yaml.resolver.Resolver()
+
+_EXPONENT = re.compile(r"[-+]?[0-9]+\.?[0-9]*[eE][-+]?[0-9]{1,3}")
 
 _NUMBERS = ("tag:yaml.org,2002:int", "tag:yaml.org,2002:float")
 
@@ -69,6 +72,19 @@ def parse_yaml(text: str, source: str, error: type[RobotDynIdError] = InputError
     except (LookupError, TypeError, AttributeError, OverflowError):  # such as `!!bool x`
         reason = "a value is not what its tag says"
     raise error(f"{source}: not a YAML file ({reason})")
+
+
+def suggest_exponent(value: Any) -> str:
+    """Hint, for the end of a message, for an exponent without point or sign, which is text in YAML 1.1; else empty.
+
+    Args:
+        value: a value where a number is expected.
+    """
+    if not isinstance(value, str) or not _EXPONENT.fullmatch(value):
+        return ""
+    mantissa, exponent = value.lower().split("e")
+    signed = exponent if exponent[0] in "+-" else f"+{exponent}"
+    return f"; write {mantissa if '.' in mantissa else mantissa + '.0'}e{signed}: YAML 1.1 needs the point and the sign"
 
 
 class _KeysOnce:

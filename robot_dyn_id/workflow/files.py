@@ -24,7 +24,7 @@ def load_robot(
     packages: Sequence[str | Path] = (),
     xacro: Mapping[str, str] | None = None,
 ) -> RobotModel:
-    """Load a robot from a URDF or xacro file.
+    """Load a robot from a URDF, xacro, MJCF or screws file.
 
     Example:
         ```python

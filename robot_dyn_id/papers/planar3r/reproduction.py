@@ -28,6 +28,7 @@ from robot_dyn_id.estimators.factors import Factors
 from robot_dyn_id.estimators.stepwise import Observability
 from robot_dyn_id.excitation.design.planning import DesignTask
 from robot_dyn_id.excitation.forms.sequential import SequentialSine
+from robot_dyn_id.files.shared import find_shared_file
 from robot_dyn_id.identification.pipeline import identify
 from robot_dyn_id.identification.stages.identification import Identification
 from robot_dyn_id.model.robot import RobotModel
@@ -57,8 +58,8 @@ from robot_dyn_id.version import __version__
 
 SOURCE = "Wang et al., Sensors 2025, 25(18), 5749"
 
-AXES, ORIGINS = ((-1.0, 0.0, 0.0),) * 3, ((0.0, 0.0, 0.0), (0.12, 0.0, 0.36), (0.2425, 0.0, 0.0))
-"""Table 1: joint axes and a point on each in the base frame [m]; the signs of 0.12 and 0.2425 are open."""
+SCREWS = "config/screws/planar3r.yaml"
+"""Table 1: joint axes and a point on each; the signs of 0.12 and 0.2425 are open."""
 
 PUBLISHED: dict[str, Any] = {
     "rank": 9,
@@ -201,7 +202,7 @@ def check_equations(model: RobotModel) -> Iterator[Figure]:
         target=TARGETS["groupings"],
     )
     yield from check_uniqueness(rigid, order, base)
-    chain = RobotModel.from_screws(AXES, ORIGINS, model.gravity.tolist())
+    chain = RobotModel.from_file(find_shared_file(SCREWS))
     apart = [np.abs(getattr(chain, name) - getattr(model, name)).max() for name in ("rotation", "translation", "axis")]
     yield Figure(
         "frames from the screw axes of Table 1, eq. 5 and 6: difference from the URDF",
