@@ -294,8 +294,8 @@ class ExcitationPublisher(ManagedNode):
             return False
         if supervisor.at_rest:
             return True
-        nobody = self._commands.obstacle() and not self.count_publishers("joint_states")  # nothing can be done any more
-        silence = f"{NO_REST}: robot and controller have left" if nobody else self._session.check_silence(now)
+        left = self._commands.obstacle() and not self.count_publishers("joint_states")  # nothing can be done any more
+        silence = f"{NO_REST}: robot and controller have left" if left else self._session.check_silence(now)
         if silence:
             self.get_logger().error(silence, once=True)
         return bool(silence)
