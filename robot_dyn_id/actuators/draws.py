@@ -9,10 +9,8 @@ from robot_dyn_id.actuators.identification import ActuatorEstimate
 from robot_dyn_id.actuators.model import ActuatorModel
 from robot_dyn_id.arrays import Array
 from robot_dyn_id.errors import InputError
+from robot_dyn_id.estimators.bounded_intervals import NORMAL
 from robot_dyn_id.kernels.actuators import KINDS
-
-QUANTILE = 1.959964
-"""Deviations on each side of the mean within which 95 % of a normal distribution are."""
 
 
 def draw_actuators(
@@ -40,7 +38,7 @@ def draw_actuators(
         raise InputError(
             f"the interval of {KINDS[kind]} of {names[joint]} is infinite: identify from more or longer recordings"
         )
-    variance = layout.read((half_width / QUANTILE) ** 2 + np.nan_to_num(estimate.between) ** 2)
+    variance = layout.read((half_width / NORMAL) ** 2 + np.nan_to_num(estimate.between) ** 2)
     values, mean = estimate.actuators.values, layout.read(estimate.actuators.values)
     roots, axes = np.linalg.eigh(estimate.correlation)
     factor = spread * np.sqrt(variance)[:, None] * axes * np.sqrt(np.maximum(roots, 0.0))

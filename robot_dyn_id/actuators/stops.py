@@ -12,11 +12,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from robot_dyn_id.actuators.fit import STEP_S, InitialState
+from robot_dyn_id.actuators.fit import STEP_S
 from robot_dyn_id.actuators.model import ActuatorModel
 from robot_dyn_id.actuators.motion import CommandedMotion
 from robot_dyn_id.actuators.rollout import split_into_limbs
 from robot_dyn_id.actuators.spread import PARTS
+from robot_dyn_id.actuators.validation import simulate
 from robot_dyn_id.arrays import Array
 from robot_dyn_id.identification.selection.engine import weigh_joints
 from robot_dyn_id.model.robot import RobotModel
@@ -53,12 +54,7 @@ def find_stops(model: RobotModel, actuators: ActuatorModel, motions: Sequence[Co
     free: list[Array] = []
     stopped: dict[str, list[Array]] = {"least": [], "most": []}
     for motion in motions:
-        positions = np.empty_like(motion.q)
-        for limb in limbs:
-            columns = [motion.joint_names.index(name) for name in limb.joint_names]
-            part, own = motion.joints(limb.joint_names), actuators.select(limb.joint_names)
-            state = InitialState.from_simulation(limb, own, part)
-            positions[:, columns], _ = limb.simulate(own, part, state.q, state.v, STEP_S)
+        positions = simulate(limbs, actuators, motion, STEP_S)
         free += _sum_parts(positions - motion.q)
         stopped["least"] += _sum_parts(np.maximum(positions, least) - motion.q)
         stopped["most"] += _sum_parts(np.minimum(positions, most) - motion.q)

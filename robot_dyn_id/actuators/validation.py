@@ -11,7 +11,7 @@ import numpy as np
 from robot_dyn_id.actuators.fit import InitialState, divide
 from robot_dyn_id.actuators.model import ActuatorModel
 from robot_dyn_id.actuators.motion import CommandedMotion
-from robot_dyn_id.actuators.rollout import Limb, split_into_limbs
+from robot_dyn_id.actuators.rollout import LONGEST_STEP_S, Limb, split_into_limbs
 from robot_dyn_id.actuators.start import EffortRows
 from robot_dyn_id.arrays import Array
 from robot_dyn_id.model.robot import RobotModel
@@ -89,17 +89,32 @@ def validate(model: RobotModel, actuators: ActuatorModel, motions: Sequence[Comm
     )
 
 
-def _simulate(limbs: Sequence[Limb], actuators: ActuatorModel, motion: CommandedMotion) -> Array:
-    """Square errors of the positions, shape (N, n)."""
-    errors = np.empty_like(motion.q)
+def simulate(
+    limbs: Sequence[Limb], actuators: ActuatorModel, motion: CommandedMotion, longest: float = LONGEST_STEP_S
+) -> Array:
+    """Positions under the commands of a motion, from its own beginning [rad or m], shape (N, n).
+
+    Args:
+        limbs: the limbs.
+        actuators: actuators of all joints.
+        motion: motion of all joints.
+        longest: longest step [s].
+
+    Raises:
+        InputError: the simulation diverges.
+    """
+    simulated = np.empty_like(motion.q)
     for limb in limbs:
         columns = [motion.joint_names.index(name) for name in limb.joint_names]
-        part = motion.joints(limb.joint_names)
-        own = actuators.select(limb.joint_names)
+        part, own = motion.joints(limb.joint_names), actuators.select(limb.joint_names)
         initial = InitialState.from_simulation(limb, own, part)
-        positions, _ = limb.simulate(own, part, initial.q, initial.v)
-        errors[:, columns] = (part.q - positions) ** 2
-    return errors
+        simulated[:, columns], _ = limb.simulate(own, part, initial.q, initial.v, longest)
+    return simulated
+
+
+def _simulate(limbs: Sequence[Limb], actuators: ActuatorModel, motion: CommandedMotion) -> Array:
+    """Square errors of the positions, shape (N, n)."""
+    return np.asarray((motion.q - simulate(limbs, actuators, motion)) ** 2)
 
 
 def _mean(squares: Sequence[Array]) -> Array:

@@ -210,7 +210,7 @@ def _select(form: Echelon, sequence: Integers, pivots: str) -> Integers:
     pick = _leftmost if pivots == "rref" else _largest
     chosen: list[int] = []
     for exponent in np.arange(3.0, 13.0, 0.25):
-        chosen = pick(form.factor, np.append(chosen, live[~np.isin(live, chosen)]).astype(np.int64), 10.0**-exponent)
+        chosen = pick(form.factor, np.array([*chosen, *live[~np.isin(live, chosen)]]), 10.0**-exponent)
         if len(chosen) >= form.rank:
             break
     return np.sort(np.array(chosen[: form.rank], dtype=np.int64))

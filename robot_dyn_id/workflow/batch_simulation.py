@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -78,10 +79,7 @@ class BatchSimulation:
         """
         if not isinstance(parameters, ParameterSet):
             raise UsageError(f"parameters: {type(parameters).__name__}; give load_parameters(FILE)")
-        if seed is not None and seed < 0:
-            raise UsageError(f"seed: {seed}; give 0 or more, or None for copies of the estimate")
-        if environments < 1:
-            raise UsageError(f"environments: {environments}; give 1 or more")
+        check_copies(environments, seed)
         parameters.refuse_bad_verdict()
         self._dynamics = make_usable_dynamics(
             parameters, parameters.robot.urdf, parameters.robot.joint_names, needs_mass_matrix=True
@@ -187,20 +185,49 @@ class BatchSimulation:
         Raises:
             UsageError: efforts of another shape or not finite, or a duration out of range.
         """
-        if not 0.0 < duration <= LONGEST_S:
-            raise UsageError(f"duration: {duration:g} s; give more than 0 and at most {LONGEST_S:g} s")
-        given = np.asarray(effort, dtype=np.float64)
-        if given.shape != self.q.shape:
-            raise UsageError(f"effort: shape {given.shape}; give {self.q.shape}, one row per environment")
-        wrong = np.argwhere(~np.isfinite(given))
-        if len(wrong):
-            environment, joint = wrong[0].tolist()
-            raise UsageError(
-                f"effort: {given[environment, joint]} for joint {self.joint_names[joint]} of environment {environment}"
-            )
+        given = read_commands(effort, "effort", duration, self.q.shape, self.joint_names)
         self.limited = np.abs(given) > self.effort_limit
         self.effort = self._plant.advance(given, duration)
         return self.effort
+
+
+def check_copies(environments: int, seed: int | None) -> None:
+    """Check a number of robots, and the seed that they are drawn from.
+
+    Raises:
+        UsageError: no robots, or a seed below zero.
+    """
+    if seed is not None and seed < 0:
+        raise UsageError(f"seed: {seed}; give 0 or more, or None for copies of the estimate")
+    if environments < 1:
+        raise UsageError(f"environments: {environments}; give 1 or more")
+
+
+def read_commands(
+    values: ArrayLike, name: str, duration: float, shape: tuple[int, ...], joints: Sequence[str]
+) -> Array:
+    """Commands of all robots for a time, shape (E, n).
+
+    Args:
+        values: the commands.
+        name: name of the argument, for errors.
+        duration: time [s].
+        shape: expected shape (E, n).
+        joints: names of the joints.
+
+    Raises:
+        UsageError: commands of another shape or not finite, or a duration out of range.
+    """
+    if not 0.0 < duration <= LONGEST_S:
+        raise UsageError(f"duration: {duration:g} s; give more than 0 and at most {LONGEST_S:g} s")
+    given = np.array(values, dtype=np.float64)
+    if given.shape != shape:
+        raise UsageError(f"{name}: shape {given.shape}; give {shape}, one row per environment")
+    wrong = np.argwhere(~np.isfinite(given))
+    if len(wrong):
+        environment, joint = wrong[0].tolist()
+        raise UsageError(f"{name}: {given[environment, joint]} for joint {joints[joint]} of environment {environment}")
+    return given
 
 
 def select_robots(environments: ArrayLike | None, count: int) -> Mask:

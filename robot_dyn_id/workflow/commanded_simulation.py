@@ -13,7 +13,7 @@ from robot_dyn_id.actuators.rollout import split_into_limbs
 from robot_dyn_id.arrays import Array, Mask
 from robot_dyn_id.errors import InputError, UsageError
 from robot_dyn_id.workflow.actuators import ActuatorResult
-from robot_dyn_id.workflow.batch_simulation import LONGEST_S, fit_states, select_robots
+from robot_dyn_id.workflow.batch_simulation import check_copies, fit_states, read_commands, select_robots
 
 
 class CommandedSimulation:
@@ -59,10 +59,7 @@ class CommandedSimulation:
         """
         if not isinstance(result, ActuatorResult):
             raise UsageError(f"result: {type(result).__name__}; give that of identify_actuators")
-        if seed is not None and seed < 0:
-            raise UsageError(f"seed: {seed}; give 0 or more, or None for copies of the estimate")
-        if environments < 1:
-            raise UsageError(f"environments: {environments}; give 1 or more")
+        check_copies(environments, seed)
         if result.fit_for_simulation == "no":
             raise InputError(f"the actuators are not fit for simulation: {'; '.join(result.verdict.reasons)}")
         self.joint_names, self._model = result.model.joint_names, result.model
@@ -126,11 +123,7 @@ class CommandedSimulation:
         Raises:
             UsageError: positions of another shape or not finite, or a duration out of range.
         """
-        if not 0.0 < duration <= LONGEST_S:
-            raise UsageError(f"duration: {duration:g} s; give more than 0 and at most {LONGEST_S:g} s")
-        given = np.array(reference, dtype=np.float64)
-        if given.shape != self.q.shape or not np.isfinite(given).all():
-            raise UsageError(f"reference: give finite numbers of shape {self.q.shape}, one row per environment")
+        given = read_commands(reference, "reference", duration, self.q.shape, self.joint_names)
         t = np.array([self._time, self._time + duration])
         at, before = np.array(self._at), np.array(self._commands)
         for robot in np.flatnonzero(~self.diverged).tolist():

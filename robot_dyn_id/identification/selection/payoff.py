@@ -7,10 +7,15 @@ delays.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
+
 import numpy as np
 
 from robot_dyn_id.arrays import Array
 from robot_dyn_id.dynamics.body_prior import BodyPrior
+from robot_dyn_id.dynamics.regressor import place_terms_on_joints
+from robot_dyn_id.dynamics.terms import Term
 from robot_dyn_id.identification.selection.block_grams import BlockGrams
 from robot_dyn_id.identification.selection.engine import Tried
 from robot_dyn_id.identification.selection.options import Options
@@ -24,15 +29,21 @@ COMPARED_SAMPLES = 100_000
 needs a pass."""
 
 
-def combine(excerpt: FilteredTrials, model: RobotModel, blocks: Blocks) -> tuple[Wide, BlockGrams]:
+def combine(
+    excerpt: FilteredTrials, model: RobotModel, blocks: Blocks, further: Sequence[Term] = ()
+) -> tuple[Wide, BlockGrams]:
     """Free bodies with all friction that needs no load, and the products of their columns.
 
     Args:
         excerpt: excerpt of trials.
         model: the robot.
         blocks: division of the trials.
+        further: further terms of all joints, which no family has.
     """
     wide = Wide.from_options(model, BodyPrior.from_model(model), Options(), excerpt, bodies=None)
+    if further:
+        terms = (*wide.regressor.terms, *place_terms_on_joints(model, further))
+        wide = replace(wide, regressor=wide.regressor.with_terms(terms))
     grams = wide.multiply(excerpt, blocks)
     return wide.with_prior_size(wide.find_size(grams)), grams
 

@@ -8,21 +8,20 @@ accepted if that pays.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 
 import numpy as np
 
-from robot_dyn_id.arrays import Array, Integers
-from robot_dyn_id.dynamics.regressor import make_joint_coordinates
+from robot_dyn_id.arrays import Array
 from robot_dyn_id.dynamics.terms import Spring
 from robot_dyn_id.identification.selection.block_grams import BlockGrams
 from robot_dyn_id.identification.selection.cross_validation import Candidate, CrossValidation, compute_relative_loss
 from robot_dyn_id.identification.selection.divisions import Divisions
 from robot_dyn_id.identification.selection.engine import Tried
 from robot_dyn_id.identification.selection.payoff import COMPARED_SAMPLES, combine
-from robot_dyn_id.identification.selection.wide import COARSE_STRENGTHS, Wide
+from robot_dyn_id.identification.selection.wide import COARSE_STRENGTHS, Placed, Wide
 from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.signals.blocks import Blocks
 from robot_dyn_id.signals.trials import FilteredTrials
@@ -57,6 +56,12 @@ class RelativeGains:
     deviations: Array
     row: Tried
 
+    def describe(self, joints: Sequence[str]) -> str:
+        """Values and deviations by joint, and what they remove of the errors."""
+        figures = zip(joints, self.values.tolist(), self.deviations.tolist(), strict=True)
+        listed = ", ".join(f"{name} {value:.3g} (+- {value * sigma:.1g})" for name, value, sigma in figures)
+        return f"{listed}; this removes {self.row.gain:.0%} (+- {self.row.deviation:.0%}) of the squared error"
+
     def of(self, joints: Sequence[str], chosen: Sequence[str]) -> RelativeGains:
         """The gains of some of the joints, as ratios to their own mean."""
         places = [joints.index(name) for name in chosen]
@@ -76,17 +81,10 @@ def estimate_relative_gains(trials: FilteredTrials, model: RobotModel) -> Relati
     """
     blocks = trials.blocks()
     excerpt = trials.excerpt(blocks, COMPARED_SAMPLES)
-    wide, _ = combine(excerpt, model, blocks)
-    regressor = wide.regressor
-    springs = tuple((coordinate, Spring()) for coordinate in make_joint_coordinates(model))
-    wide = replace(wide, regressor=regressor.with_terms((*regressor.terms, *springs)))
-    grams = wide.multiply(excerpt, blocks)
-    bands = BlockGrams.from_bands(excerpt, wide.regressor, grams.block_count)
-    divisions = Divisions.from_grams(wide.judge(grams), bands)
-    reference = divisions.times.errors(wide.reference)
-    columns = wide.columns_of(wide.families)
-    sprung = wide.columns_of(wide.families, placed=[(name, Spring().name) for name in model.joint_names])
-    without, with_springs = (_Relation.from_columns(wide, divisions, one, reference) for one in (columns, sprung))
+    wide, grams = combine(excerpt, model, blocks, [Spring()])
+    divisions = _divide(wide, grams, excerpt)
+    sprung = [(name, Spring.name) for name in model.joint_names]
+    without, with_springs = (_Relation.from_columns(wide, divisions, placed) for placed in ((), sprung))
     springs_row = divisions.weigh("relative_gains", "springs", without.find_errors, with_springs.find_errors)
     return (with_springs if springs_row.pays else without).estimate()
 
@@ -102,11 +100,13 @@ def correct_relative_gains(trials: FilteredTrials, wide: Wide, blocks: Blocks) -
         blocks: division of the trials.
     """
     excerpt = trials.excerpt(blocks, COMPARED_SAMPLES)
-    grams = wide.multiply(excerpt, blocks)
-    bands = BlockGrams.from_bands(excerpt, wide.regressor, grams.block_count)
-    divisions = Divisions.from_grams(wide.judge(grams), bands)
-    reference = divisions.times.errors(wide.reference)
-    return _Relation.from_columns(wide, divisions, wide.columns_of(wide.families), reference).estimate()
+    divisions = _divide(wide, wide.multiply(excerpt, blocks), excerpt)
+    return _Relation.from_columns(wide, divisions, ()).estimate()
+
+
+def _divide(wide: Wide, grams: BlockGrams, excerpt: FilteredTrials) -> Divisions:
+    """Divisions of an excerpt by time, from the products of all columns, and by positions."""
+    return Divisions.from_grams(wide.judge(grams), BlockGrams.from_bands(excerpt, wide.regressor, grams.block_count))
 
 
 @dataclass(frozen=True)
@@ -130,9 +130,10 @@ class _Relation:
     loss: float
 
     @classmethod
-    def from_columns(cls, wide: Wide, divisions: Divisions, columns: Integers, reference: Array) -> _Relation:
-        """The better strengths of both pulls; `reference` are errors that losses are relative to, (blocks, n)."""
-        times = divisions.times
+    def from_columns(cls, wide: Wide, divisions: Divisions, placed: Collection[Placed]) -> _Relation:
+        """All families and some terms of single joints, with the better strengths of both pulls."""
+        times, columns = divisions.times, wide.columns_of(wide.families, placed=placed)
+        reference = times.errors(wide.reference)
         _, strength, _ = wide.least_loss(times, columns, reference)
         candidate = Candidate(columns, strength)
         errors = {pull: _find_errors(wide, candidate, pull, times) for pull in COARSE_STRENGTHS}

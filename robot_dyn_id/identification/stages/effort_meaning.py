@@ -117,30 +117,63 @@ def interpret_efforts(
     trained, validated = (read_as_trained(group, "current") for group in (training, held_out))
     signs = {name: settings.drives.get(name, Drive()).sign for name in missing}
     unit = {**settings.drives, **{name: Drive.from_unknown_gain(sign) for name, sign in signs.items()}}
-    recorded = FilteredTrials.from_recordings(trained, joints, unit, settings.signals)
-    live = [name for name, dead in zip(joints, find_dead(recorded.survey), strict=True) if not dead]
-    trials = leave_out_dead(recorded)
-    gains = _weigh_gains(trials, model, signs) if by_masses else []
-    gains = _settle_signs(trials, unit, gains, signs, model)
+    currents = FilteredTrials.from_recordings(trained, joints, unit, settings.signals)
+    found = _find_gains(currents, model, signs, by_masses=by_masses)
+    known = _make_drives(found.gains, signs)
+    unknown = {name: Drive.from_unknown_gain(sign, found.ratios.get(name, 1.0)) for name, sign in signs.items()}
+    model = replace(model, drive_units={name: DRIVE_UNITS[stored] for name in missing if name not in known})
+    findings = (*found.findings, *report_unknown_gains(model.drive_units))
+    return Meaning(trained, validated, model, {**settings.drives, **unknown, **known}, findings, stored, found.tried)
+
+
+@dataclass(frozen=True)
+class _Gains:
+    """Gains of drives that come without any.
+
+    Attributes:
+        gains: those that are known.
+        ratios: gains as ratios to their mean by joint, where the motion relates them.
+        findings: findings about them.
+        tried: alternatives that were compared.
+    """
+
+    gains: list[WeightGain]
+    ratios: Mapping[str, float]
+    findings: tuple[Finding, ...]
+    tried: tuple[Tried, ...]
+
+
+def _find_gains(currents: FilteredTrials, model: RobotModel, signs: Mapping[str, float], *, by_masses: bool) -> _Gains:
+    """Gains by the URDF's masses, and as the motion relates them.
+
+    Args:
+        currents: trials whose efforts are currents, where no gain is known.
+        model: the robot.
+        signs: signs of the drives without gains, by joint.
+        by_masses: whether gains that follow from the URDF's masses are used.
+    """
+    live = [name for name, dead in zip(currents.joints, find_dead(currents.survey), strict=True) if not dead]
+    currents = leave_out_dead(currents)
+    gains = _settle_signs(currents, _weigh_gains(currents, model, signs), signs, model) if by_masses else []
     findings: tuple[Finding, ...] = ()
-    used = not gains or _are_better(trials, {**unit, **_make_drives(gains, signs)}, model)
-    if gains and not used:
+    if gains and not _are_better(currents, _make_drives(gains, signs), model):
         findings, gains = (_report_unused(gains),), []
-    begun = _begin_gains(live, gains)
     ratios, row = dict[str, float](), tuple[Tried, ...]()
-    if len(live) > 1 and len(missing) == len(joints):  # with fewer, currents would be compared with torques
-        relative, row = _compare_gains(trials, {**unit, **_make_drives(begun, signs)}, model, live)
+    if len(live) > 1 and len(signs) == len(currents.joints):  # with fewer, currents would be compared with torques
+        begun = _begin_gains(live, gains)
+        relative, row = _compare_gains(_with_drives(currents, _make_drives(begun, signs)), model, live)
         if relative is not None:
             ratios = dict(zip(live, relative.values.tolist(), strict=True))
             findings += (_report_relative(relative, live, by_masses=bool(gains)),)
             gains = _correct_gains(begun, relative, gains)
     if gains:
         findings += (_report_used(gains),)
-    known = _make_drives(gains, signs)
-    model = replace(model, drive_units={name: DRIVE_UNITS[stored] for name in missing if name not in known})
-    findings += report_unknown_gains(model.drive_units)
-    unknown = {name: Drive.from_unknown_gain(sign, ratios.get(name, 1.0)) for name, sign in signs.items()}
-    return Meaning(trained, validated, model, {**settings.drives, **unknown, **known}, findings, stored, row)
+    return _Gains(gains, ratios, findings, row)
+
+
+def _with_drives(trials: FilteredTrials, drives: Mapping[str, Drive]) -> FilteredTrials:
+    """Trials with other drives of some joints."""
+    return replace(trials, drives={**trials.drives, **drives})
 
 
 def _make_drives(gains: Sequence[WeightGain], signs: Mapping[str, float]) -> dict[str, Drive]:
@@ -163,11 +196,7 @@ def _weigh_gains(currents: FilteredTrials, model: RobotModel, signs: Mapping[str
 
 
 def _settle_signs(
-    currents: FilteredTrials,
-    drives: Mapping[str, Drive],
-    gains: list[WeightGain],
-    signs: Mapping[str, float],
-    model: RobotModel,
+    currents: FilteredTrials, gains: list[WeightGain], signs: Mapping[str, float], model: RobotModel
 ) -> list[WeightGain]:
     """Gains with the better of both signs where the masses contradict the sign of the drive.
 
@@ -176,7 +205,7 @@ def _settle_signs(
     """
 
     def loss(gains: Sequence[WeightGain]) -> float:
-        errors = measure_errors(replace(currents, drives={**drives, **_make_drives(gains, signs)}), model)
+        errors = measure_errors(_with_drives(currents, _make_drives(gains, signs)), model)
         return float(np.log(errors[errors > 0.0]).sum())
 
     for number, gain in enumerate(gains):
@@ -213,11 +242,11 @@ def _correct_gains(
 
 
 def _compare_gains(
-    currents: FilteredTrials, drives: Mapping[str, Drive], model: RobotModel, live: Sequence[str]
+    trials: FilteredTrials, model: RobotModel, live: Sequence[str]
 ) -> tuple[RelativeGains | None, tuple[Tried, ...]]:
     """Ratios of the gains of joints with efforts to those of drives, if the motion shows them, and the comparison."""
     try:
-        found = estimate_relative_gains(replace(currents, drives=drives), model)
+        found = estimate_relative_gains(trials, model)
     except InputError:  # too short to hold a block out
         return None, ()
     return found.of(model.joint_names, live) if found.row.chosen else None, (found.row,)
@@ -225,28 +254,23 @@ def _compare_gains(
 
 def _report_relative(gains: RelativeGains, joints: Sequence[str], *, by_masses: bool) -> Finding:
     """Finding about gains relative to one another, or to those by the URDF's masses."""
-    figures = zip(joints, gains.values.tolist(), gains.deviations.tolist(), strict=True)
-    listed = ", ".join(f"{name} {value:.3g} (+- {value * sigma:.1g})" for name, value, sigma in figures)
-    paid = f"this removes {gains.row.gain:.0%} (+- {gains.row.deviation:.0%}) of the squared error"
     if by_masses:
         message = (
             "gains by the URDF's masses contradict one another: only their mean is that of the masses, and the motion "
-            f"corrects each by a factor of: {listed}; {paid}"
+            f"corrects each by a factor of: {gains.describe(joints)}"
         )
         return RELATIVE_GAINS.found(message, joints, "warning")
     message = (
-        f"gains of the drives as ratios to their mean, as the motion shows them: {listed}; {paid}, and efforts are the "
-        "currents that a drive with the mean gain would have"
+        f"gains of the drives as ratios to their mean, as the motion shows them: {gains.describe(joints)}, and efforts "
+        "are the currents that a drive with the mean gain would have"
     )
     return RELATIVE_GAINS.found(message, joints)
 
 
-def report_corrected(joints: Sequence[str], gains: RelativeGains) -> Finding:
+def report_corrected(gains: RelativeGains, joints: Sequence[str]) -> Finding:
     """Finding about relative gains that are found again with the model that was chosen."""
-    figures = zip(joints, gains.values.tolist(), gains.deviations.tolist(), strict=True)
-    listed = ", ".join(f"{name} {value:.3g} (+- {value * sigma:.1g})" for name, value, sigma in figures)
-    paid = f"this removes {gains.row.gain:.0%} (+- {gains.row.deviation:.0%}) of the squared error"
-    return RELATIVE_GAINS.found(f"with the chosen model the motion corrects each gain by a factor of: {listed}; {paid}")
+    message = f"with the chosen model the motion corrects each gain by a factor of: {gains.describe(joints)}"
+    return RELATIVE_GAINS.found(message, joints)
 
 
 def _are_better(currents: FilteredTrials, drives: Mapping[str, Drive], model: RobotModel) -> bool:
@@ -255,7 +279,7 @@ def _are_better(currents: FilteredTrials, drives: Mapping[str, Drive], model: Ro
     Gains that contradict one another spoil what the joints have in common; equal errors hold nothing against gains.
     """
     try:
-        without, with_gains = (measure_errors(one, model) for one in (currents, replace(currents, drives=drives)))
+        without, with_gains = (measure_errors(one, model) for one in (currents, _with_drives(currents, drives)))
     except InputError:  # too short to hold a block out
         return True
     known = (without > 0.0) & (with_gains > 0.0)  # joints without efforts have no error

@@ -150,7 +150,7 @@ class Read:
         return replace(
             self,
             settings=replace(self.settings, drives=drives),
-            findings=(*self.findings, report_corrected(names, gains)),
+            findings=(*self.findings, report_corrected(gains, names)),
             tried=(*self.tried, gains.row),
         )
 
