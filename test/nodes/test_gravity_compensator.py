@@ -62,7 +62,7 @@ class Arm(Commander):
             "initial_position": "[0.3, 0.4, -0.5]",
         }
         super().__init__(world, files / "arm.urdf", **{**truth, **parameters})
-        self.efforts_heard = world.heard(Float64MultiArray, "effort_command", SENSOR)
+        self.efforts_heard = self.hear(Float64MultiArray, "effort_command", SENSOR)
 
     @property
     def effort(self):
@@ -107,6 +107,19 @@ def test_the_arm_stays_where_it_is_put_and_is_released_by_a_ramp(world, files):
     assert min(np.diff(sizes)) > -0.05, "the efforts shrink to zero"
     assert change(world, CLEANUP, NODE)
     assert node.lifecycle == "unconfigured"
+
+
+def test_its_end_is_a_ramp_where_joint_states_have_another_name(world, files):
+    """rclpy counts publishers of the name without remapping: none, and without joint states it must end at once."""
+    arm = Arm(world, files, namespace="robot")
+    given = ros_arguments(urdf=files / "arm.urdf", calibration=files / "gravity.yaml", timeout=1.0)
+    remappings = [word for name in ("joint_states", "effort_command") for word in ("-r", f"{name}:=robot/{name}")]
+    node = world.add(GravityCompensator, *given, *remappings)
+    world.until(arm.compensated, what="gravity in drive units")
+    before = len(arm.efforts_heard)
+    world.until(node.stop, what="the end of the node")
+    sizes = arm.sizes[before:] / arm.sizes.max()
+    assert len(sizes) > 10 and min(np.diff(sizes)) > -0.1, "the efforts shrink to zero"
 
 
 def test_the_scale_can_be_changed_and_stale_states_end_the_efforts(world, files):
