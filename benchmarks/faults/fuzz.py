@@ -289,10 +289,10 @@ def _message(name: str, rng: random.Random) -> Any:
 
 
 def _parameter_set(folder: Path, rng: random.Random) -> None:
-    from robot_dyn_id.nodes.messages.conversions import read_parameter_set
+    from robot_dyn_id.parameters import ParameterSet
     from robot_dyn_id.simulation.controllers import make_usable_dynamics
 
-    parameters = read_parameter_set(_message("ParameterSet", rng))
+    parameters = ParameterSet.from_message(_message("ParameterSet", rng))
     _use(make_usable_dynamics(parameters, Corpus.read("identified.urdf").decode(), JOINTS, needs_mass_matrix=True))
 
 

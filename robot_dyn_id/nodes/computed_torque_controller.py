@@ -17,7 +17,7 @@ from robot_dyn_id.errors import InputError, RobotDynIdError, UsageError
 from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.msg import ParameterSet as ParameterSetMsg
 from robot_dyn_id.nodes.effort_node import EffortNode, timeout_parameter
-from robot_dyn_id.nodes.messages.conversions import read_parameter_set, read_trajectory_points
+from robot_dyn_id.nodes.messages.conversions import read_trajectory_points
 from robot_dyn_id.nodes.messages.joint_state import convert_to_seconds
 from robot_dyn_id.nodes.runtime.computation import LatestComputation
 from robot_dyn_id.nodes.runtime.managed_node import autostart_parameter
@@ -218,7 +218,7 @@ class ComputedTorqueController(EffortNode):
 
     def _study(self, message: ParameterSetMsg, robot: RobotModel, joints: frozenset[str]) -> Studied:
         """Make the dynamics of a message, for a node that goes on to command."""
-        parameters = read_parameter_set(message)
+        parameters = ParameterSet.from_message(message)
         return parameters, self._law.make_dynamics(parameters, robot.urdf, joints)
 
     def _conclude(self, study: Callable[[], Studied]) -> None:

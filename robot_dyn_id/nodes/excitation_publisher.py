@@ -35,7 +35,6 @@ from robot_dyn_id.nodes.excitation.settings import (
     preview_step,
 )
 from robot_dyn_id.nodes.excitation.status import StatusTopic
-from robot_dyn_id.nodes.messages.conversions import read_parameter_set
 from robot_dyn_id.nodes.messages.joint_state import convert_to_seconds
 from robot_dyn_id.nodes.messages.trajectory_messages import TrajectoryMessage
 from robot_dyn_id.nodes.runtime.changes import Changes
@@ -43,6 +42,7 @@ from robot_dyn_id.nodes.runtime.managed_node import ManagedNode
 from robot_dyn_id.nodes.runtime.robot_node import LATCHED, RELIABLE, SENSOR, Diagnosis, Interface
 from robot_dyn_id.nodes.runtime.robot_source import DESCRIPTION, RobotSource
 from robot_dyn_id.nodes.runtime.running import run
+from robot_dyn_id.parameters import ParameterSet
 from robot_dyn_id.workflow.excitation_session import NO_REST, ExcitationSession
 
 TICK_S = 0.01
@@ -259,7 +259,7 @@ class ExcitationPublisher(ManagedNode):
     def _repeat(self, message: ParameterSetMsg) -> None:
         """Run again, with the model identified from the last run."""
         stamp = self._motion_clock.motion(message.header.stamp)
-        self._session.take_model(lambda: read_parameter_set(message), stamp, self._motion_clock.now())
+        self._session.take_model(lambda: ParameterSet.from_message(message), stamp, self._motion_clock.now())
 
     def _follow(self, now: TimePoint) -> None:
         """Send the command and publish the state if they are new."""

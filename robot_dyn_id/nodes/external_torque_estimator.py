@@ -18,7 +18,6 @@ from robot_dyn_id.model.description import is_same_robot
 from robot_dyn_id.model.kinematics import link_at_the_end
 from robot_dyn_id.msg import ExternalTorque
 from robot_dyn_id.msg import ParameterSet as ParameterSetMsg
-from robot_dyn_id.nodes.messages.conversions import read_parameter_set
 from robot_dyn_id.nodes.messages.joint_state import JointOrder, convert_to_seconds
 from robot_dyn_id.nodes.messages.joint_state_source import names_parameter, subscribe, type_parameter
 from robot_dyn_id.nodes.runtime.diagnostics import Condition
@@ -125,7 +124,7 @@ class ExternalTorqueEstimator(RobotNode):
 
     def _take_parameters(self, message: ParameterSetMsg) -> None:
         try:
-            parameters = read_parameter_set(message)
+            parameters = ParameterSet.from_message(message)
             if self._monitor is not None and _is_same_model(parameters, self._monitor.observer.parameters):
                 return
             monitor = self._make_monitor(parameters)

@@ -27,7 +27,7 @@ from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.msg import ExcitationStatus, RecordingStatus
 from robot_dyn_id.msg import ParameterSet as ParameterSetMsg
 from robot_dyn_id.nodes.excitation.settings import narrow_limits
-from robot_dyn_id.nodes.messages.conversions import make_parameter_set_message, read_parameter_set
+from robot_dyn_id.nodes.messages.conversions import make_parameter_set_message
 from robot_dyn_id.nodes.messages.joint_state import JointOrder
 from robot_dyn_id.nodes.payload.drivers import DRIVERS, NO_DRIVER, DriverClient
 from robot_dyn_id.nodes.payload.goal import (
@@ -115,7 +115,7 @@ class ArmInputs:
         self.model, self._order = model, JointOrder(model.joint_names)
 
     def _take_parameters(self, message: Any) -> None:
-        self.arm = read_parameter_set(message)
+        self.arm = ParameterSet.from_message(message)
 
     def receive(self, message: JointState) -> None:
         """Take joint states."""

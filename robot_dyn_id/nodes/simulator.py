@@ -21,12 +21,13 @@ from robot_dyn_id.dynamics.dynamics import Dynamics
 from robot_dyn_id.errors import InputError, RobotDynIdError, UsageError
 from robot_dyn_id.model.urdf import RobotDescription
 from robot_dyn_id.msg import ParameterSet as ParameterSetMsg
-from robot_dyn_id.nodes.messages.conversions import read_parameter_set, read_trajectory_points
+from robot_dyn_id.nodes.messages.conversions import read_trajectory_points
 from robot_dyn_id.nodes.runtime.diagnostics import Condition
 from robot_dyn_id.nodes.runtime.robot_node import LATCHED, OK, RELIABLE, SENSOR, STALE, WARN, Interface, RobotNode
 from robot_dyn_id.nodes.runtime.running import run
 from robot_dyn_id.nodes.simulated_controller import ACTION_TYPE, STATE_TYPE, WITHOUT_ACTION, SimulatedController
 from robot_dyn_id.nodes.simulator_settings import PARAMETERS, SimulatorSettings
+from robot_dyn_id.parameters import ParameterSet
 from robot_dyn_id.simulation.controllers import make_usable_dynamics
 from robot_dyn_id.simulation.plant import warm_up
 from robot_dyn_id.simulation.simulated_driver import SimulatedDriver
@@ -234,7 +235,7 @@ class Simulator(RobotNode):
     def _take_parameters(self, message: ParameterSetMsg) -> None:
         if self._robot is None:
             try:
-                parameters = read_parameter_set(message)
+                parameters = ParameterSet.from_message(message)
                 file = self.settings.urdf
                 urdf = RobotDescription.from_file(file).text if file else parameters.robot.urdf
                 dynamics = make_usable_dynamics(parameters, urdf, parameters.robot.joint_names, needs_mass_matrix=True)

@@ -13,7 +13,7 @@ from std_srvs.srv import Trigger
 from robot_dyn_id.errors import InputError, RobotDynIdError
 from robot_dyn_id.msg import ParameterSet as ParameterSetMsg
 from robot_dyn_id.msg import TorqueResidual
-from robot_dyn_id.nodes.messages.conversions import make_parameter_set_message, read_parameter_set
+from robot_dyn_id.nodes.messages.conversions import make_parameter_set_message
 from robot_dyn_id.nodes.messages.joint_state import JointOrder, convert_to_seconds
 from robot_dyn_id.nodes.messages.joint_state_source import names_parameter, subscribe, type_parameter
 from robot_dyn_id.nodes.runtime.diagnostics import Condition
@@ -95,7 +95,7 @@ class TorqueResidualMonitor(RobotNode):
 
     def _take_parameters(self, message: ParameterSetMsg) -> None:
         try:
-            self._monitor = self._make_monitor(read_parameter_set(message))
+            self._monitor = self._make_monitor(ParameterSet.from_message(message))
         except RobotDynIdError as error:
             self._condition.refuse(f"identified_parameters: {error}")
             return

@@ -19,7 +19,7 @@ from robot_dyn_id.dynamics.regressor import Regressor
 from robot_dyn_id.errors import make_storable
 from robot_dyn_id.files.parameters import read_parameters
 from robot_dyn_id.model.robot import RobotModel
-from robot_dyn_id.parameters import LONGEST_EXPRESSION, MOST_BODIES
+from robot_dyn_id.parameters import LONGEST_EXPRESSION, MOST_BODIES, ParameterSet
 
 AWKWARD = {
     "spaces of typography": ("a\u00a0b\u3000c\u202fd", "a\u00a0b\u3000c\u202fd"),
@@ -88,7 +88,7 @@ def test_awkward_names_pass_over_the_network(name):
     from robot_dyn_id.msg import ParameterSet as ParameterSetMsg
     from support.model_nodes import identified
 
-    from robot_dyn_id.nodes.messages.conversions import make_parameter_set_message, read_parameter_set
+    from robot_dyn_id.nodes.messages.conversions import make_parameter_set_message
 
     stored = AWKWARD[name][1]
     known = altered(
@@ -97,8 +97,8 @@ def test_awkward_names_pass_over_the_network(name):
         judgment={"reasons": (f"{stored}: at rest",), "verdict": "suspect"},
     )
     heard = deserialize_message(serialize_message(make_parameter_set_message(known)), ParameterSetMsg)
-    assert read_parameter_set(heard).provenance.sources == (stored,)
-    assert read_parameter_set(heard).judgment.reasons == known.judgment.reasons
+    assert ParameterSet.from_message(heard).provenance.sources == (stored,)
+    assert ParameterSet.from_message(heard).judgment.reasons == known.judgment.reasons
 
 
 @pytest.mark.parametrize("given", [given for given, _ in AWKWARD.values()] + ["x" * 10_000, "\udcff" * 10_000, "é"])

@@ -13,8 +13,8 @@ from robot_dyn_id.model.robot import RobotModel
 from robot_dyn_id.nodes.computed_torque_controller import ComputedTorqueController
 from robot_dyn_id.nodes.excitation_publisher import ExcitationPublisher
 from robot_dyn_id.nodes.identifier import Identifier
-from robot_dyn_id.nodes.messages.conversions import read_parameter_set
 from robot_dyn_id.nodes.runtime.robot_node import LATCHED
+from robot_dyn_id.parameters import ParameterSet
 
 TILTED = urdf(joint("one", "base", "l1", rpy="0.2 0 0"), joint("two", "l1", "l2", rpy="0 0 0"), links=2)
 """Its axes are nearly upright: a weak feedback carries it, and with friction bears the delays of a busy machine."""
@@ -78,5 +78,5 @@ def test_a_run_is_repeated_with_what_was_identified_from_the_one_before(world, t
     model = RobotModel.from_urdf(TILTED)
     truth = Dynamics.from_model(model)
     q = np.random.default_rng(0).uniform(-1.0, 1.0, (50, 2))
-    found, true = Dynamics.from_parameters(read_parameter_set(models[-1])).gravity(q), truth.gravity(q)
+    found, true = Dynamics.from_parameters(ParameterSet.from_message(models[-1])).gravity(q), truth.gravity(q)
     assert np.abs(found - true).max() < 0.02 * np.abs(true).max()

@@ -308,9 +308,9 @@ def test_blended_harmonics_are_not_tied():
         ("multisine", {"frequencies": (0.1, -0.2)}, "frequencies must be positive"),
         ("multisine", {"frequencies": (0.1, 0.1)}, "a frequency is given twice"),
         ("multisine", {"frequencies": (0.1,)}, "a multisine motion with 2 functions is fully determined"),
-        ("chirp", {"frequencies": (0.1,)}, "a chirp needs exactly two frequencies"),
+        ("chirp", {"frequencies": (0.1,)}, "a sweep needs exactly two frequencies"),
         ("chirp", {"period": 1.0}, "a chirp of 1 s is too short for two blends of 1 s each"),
-        ("sweep_steps", {"frequencies": (0.1,)}, "sweeps need exactly two frequencies"),
+        ("sweep_steps", {"frequencies": (0.1,)}, "a sweep needs exactly two frequencies"),
         ("sweep_steps", {"frequencies": (0.1, 0.2)}, "2 steps of 2.5 s, half a period of the higher frequency, do not"),
     ],
 )

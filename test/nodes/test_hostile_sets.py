@@ -24,11 +24,11 @@ from robot_dyn_id.errors import RobotDynIdError
 from robot_dyn_id.files.parameters import read_parameters, write_parameters
 from robot_dyn_id.identification.assembly import make_tracked
 from robot_dyn_id.nodes.computed_torque_controller import ComputedTorqueController
-from robot_dyn_id.nodes.messages.conversions import read_parameter_set
 from robot_dyn_id.nodes.runtime.decoding import decode
 from robot_dyn_id.nodes.runtime.robot_node import STREAM
 from robot_dyn_id.nodes.simulator import Simulator
 from robot_dyn_id.nodes.torque_residual_monitor import TorqueResidualMonitor
+from robot_dyn_id.parameters import ParameterSet
 from robot_dyn_id.simulation import model_law
 from robot_dyn_id.simulation.controllers import make_usable_dynamics
 
@@ -37,7 +37,7 @@ from robot_dyn_id.simulation.controllers import make_usable_dynamics
 def test_every_wrong_field_is_refused_with_the_reason(name):
     begin = time.process_time()
     with pytest.raises(RobotDynIdError) as error:
-        Regressor.from_parameters(read_parameter_set(hostile(name)))
+        Regressor.from_parameters(ParameterSet.from_message(hostile(name)))
     assert time.process_time() - begin < 5.0
     assert re.search(HOSTILE[name][1], str(error.value)), str(error.value)
     assert "\n" not in str(error.value)

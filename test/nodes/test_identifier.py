@@ -24,8 +24,8 @@ from robot_dyn_id.files.configuration import Configuration
 from robot_dyn_id.files.parameters import read_parameters, write_parameters
 from robot_dyn_id.model.urdf import RobotDescription
 from robot_dyn_id.nodes.identifier import Identifier
-from robot_dyn_id.nodes.messages.conversions import read_parameter_set
 from robot_dyn_id.nodes.runtime.robot_node import LATCHED
+from robot_dyn_id.parameters import ParameterSet
 from robot_dyn_id.recordings import open_recording
 from robot_dyn_id.recordings.bag_files import open_bag
 from robot_dyn_id.recordings.bag_writer import StampedSamples, write_joint_state_bag
@@ -119,7 +119,7 @@ def test_a_stream_gives_what_its_file_gives_to_the_last_bit(world, messages, fro
     report = ears.report()
     assert report.verdict == expected.judgment.verdict
     world.until(lambda: len(ears.parameters) == 1)
-    assert_same(read_parameter_set(ears.parameters[0]), expected)
+    assert_same(ParameterSet.from_message(ears.parameters[0]), expected)
     assert report.cross_check_rank == report.cross_check_rank_pinocchio > 0
     assert report.cross_check_max_difference <= 1e-10
     assert (tmp_path / "report.html").is_file()
@@ -154,7 +154,7 @@ def test_the_bag_of_a_real_arm_gives_what_its_file_gives_however_it_is_played(sp
     assert world.call(Trigger, "identifier/identify").success
     ears.report()
     world.until(lambda: len(ears.parameters) == 1)
-    assert_same(read_parameter_set(ears.parameters[0]), expected)
+    assert_same(ParameterSet.from_message(ears.parameters[0]), expected)
 
 
 def test_best_effort_and_a_second_identification_that_goes_on_from_the_first(world, messages, from_file, tmp_path):
@@ -205,7 +205,7 @@ def test_recordings_are_identified_at_once_and_an_earlier_set_is_there_before(wo
     world.until(lambda: len(ears.parameters) == 1, what="the earlier set")
     ears.report()
     world.until(lambda: len(ears.parameters) == 2, what="the new set")
-    first, second = (read_parameter_set(message) for message in ears.parameters)
+    first, second = (ParameterSet.from_message(message) for message in ears.parameters)
     assert first.estimate.values.tobytes() == second.estimate.values.tobytes() == expected.estimate.values.tobytes()
     late = world.heard(ParameterSetMsg, "identified_parameters", LATCHED)
     world.until(lambda: len(late) == 1, what="the latched set for who comes late")

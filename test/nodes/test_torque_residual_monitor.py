@@ -14,10 +14,10 @@ from support.simulator_scene import DEEP
 
 from robot_dyn_id.dynamics.regressor import Motion, Regressor
 from robot_dyn_id.excitation import draw_random_fourier
-from robot_dyn_id.nodes.messages.conversions import read_parameter_set
 from robot_dyn_id.nodes.messages.joint_state import convert_to_seconds
 from robot_dyn_id.nodes.runtime.robot_node import LATCHED, RELIABLE, STREAM
 from robot_dyn_id.nodes.torque_residual_monitor import TorqueResidualMonitor
+from robot_dyn_id.parameters import ParameterSet
 from robot_dyn_id.simulation.sensors import draw_colored_noise
 
 RATE, STEP, BATCH = 100.0, 34.0, 50
@@ -89,7 +89,7 @@ def test_a_payload_is_named_and_tracked_parameters_are_those_of_the_robot(world)
     assert "not detected yet" not in stage.status.message and stage.status.level == DiagnosticStatus.OK
     stage.sets.clear()
     world.until(lambda: stage.sets, what="tracked parameters")
-    tracked, model = read_parameter_set(stage.sets[-1]), identified()
+    tracked, model = ParameterSet.from_message(stage.sets[-1]), identified()
     assert (tracked.provenance.estimator, tracked.judgment.verdict) == (
         f"{model.provenance.estimator}, tracked",
         "suspect",

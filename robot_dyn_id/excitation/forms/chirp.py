@@ -10,14 +10,15 @@ import numpy as np
 
 from robot_dyn_id.arrays import Array
 from robot_dyn_id.errors import UsageError
-from robot_dyn_id.excitation.forms.linear import LinearMotion, LinearParametrization
+from robot_dyn_id.excitation.forms.linear import LinearParametrization
+from robot_dyn_id.excitation.forms.swept import SweptMotion, read_frequencies
 from robot_dyn_id.excitation.limits import MotionLimits
 from robot_dyn_id.excitation.parametrization import Demand
 from robot_dyn_id.excitation.trajectory import compose, multiply, window
 
 
 @dataclass(frozen=True)
-class Chirp(LinearMotion):
+class Chirp(SweptMotion):
     """q_j(t) = center_j + v(t) (a_j sin p(t) + b_j cos p(t) + c_j sin p(length - t) + d_j cos p(length - t)).
 
     p(t) = 2 pi (first t + (last - first) t^2 / (2 length)): one part sweeps from the first to the last frequency, the
@@ -26,34 +27,14 @@ class Chirp(LinearMotion):
 
     Attributes:
         coefficients: a_j b_j c_j d_j, shape (n, 4) [rad or m].
-        length: duration [s].
-        first, last: frequencies at the ends of the sweep [Hz].
-        blend: duration of each blend [s].
     """
 
     name: ClassVar[str] = "chirp"
-    TIMES: ClassVar[tuple[str, ...]] = ("length", "blend")
-    RATES: ClassVar[tuple[str, ...]] = ("first", "last")
     FORMULA: ClassVar[str] = (
         "center_j + v(t) (a_j sin p(t) + b_j cos p(t) + c_j sin p(length - t) + d_j cos p(length - t)), "
         "p(t) = 2 pi (first t + (last - first) t^2 / (2 length)), v a quintic in and out over the time blend; a row of "
         "the coefficients is a_j b_j c_j d_j"
     )
-
-    length: float
-    first: float
-    last: float
-    blend: float
-
-    @property
-    def duration(self) -> float:
-        """See `Trajectory`."""
-        return self.length
-
-    @property
-    def fastest(self) -> float:
-        """Period of the higher frequency, or twice the blend time if that is shorter [s]."""
-        return min(1.0 / max(self.first, self.last), 2.0 * self.blend)
 
     @property
     def functions(self) -> int:
@@ -86,11 +67,9 @@ class Chirp(LinearMotion):
             UsageError: not exactly two frequencies, or the blends are longer than the motion.
             MotionError: the center configuration is outside the limits.
         """
-        given = demand.frequencies or (1.0 / demand.period, demand.harmonics / demand.period)
-        if len(given) != 2:
-            raise UsageError(f"a chirp needs exactly two frequencies, the first and the last, not {list(given)}")
+        first, last = read_frequencies(demand, (1.0 / demand.period, demand.harmonics / demand.period))
         if 2.0 * demand.blend > demand.period:
             raise UsageError(f"a chirp of {demand.period:g} s is too short for two blends of {demand.blend:g} s each")
-        family = cls(np.zeros(1), np.zeros((1, 4)), demand.period, given[0], given[1], demand.blend)
+        family = cls(np.zeros(1), np.zeros((1, 4)), demand.period, first, last, demand.blend)
         steps = (0.0, demand.blend, demand.period - demand.blend, demand.period)
         return LinearParametrization(limits, demand, family, np.zeros((0, 4)), periodic=True, jerk_steps=steps)

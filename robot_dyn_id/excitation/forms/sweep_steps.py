@@ -10,7 +10,8 @@ import numpy as np
 
 from robot_dyn_id.arrays import Array
 from robot_dyn_id.errors import UsageError
-from robot_dyn_id.excitation.forms.linear import LinearMotion, LinearParametrization
+from robot_dyn_id.excitation.forms.linear import LinearParametrization
+from robot_dyn_id.excitation.forms.swept import SweptMotion, read_frequencies
 from robot_dyn_id.excitation.limits import MotionLimits
 from robot_dyn_id.excitation.parametrization import Demand
 from robot_dyn_id.excitation.trajectory import compose, multiply, window
@@ -30,7 +31,7 @@ motions that the steps fit into their part."""
 
 
 @dataclass(frozen=True)
-class SweepSteps(LinearMotion):
+class SweepSteps(SweptMotion):
     """q_j(t) = center_j + v(t) (A(p) (a_j sin p + b_j cos p) + A(r) (c_j sin r + d_j cos r)) + sum_k e_jk s_k(t).
 
     p sweeps from the first to the last frequency in three quarters of the time, r from the last to the first. Their
@@ -40,14 +41,9 @@ class SweepSteps(LinearMotion):
 
     Attributes:
         coefficients: a_j b_j c_j d_j e_j1 ... e_jK, shape (n, 4 + K) [rad or m].
-        length: duration [s].
-        first, last: frequencies at the ends of the sweep [Hz].
-        blend: duration of each blend [s].
     """
 
     name: ClassVar[str] = "sweep_steps"
-    TIMES: ClassVar[tuple[str, ...]] = ("length", "blend")
-    RATES: ClassVar[tuple[str, ...]] = ("first", "last")
     FORMULA: ClassVar[str] = (
         "center_j + v(t) (A(t) (a_j sin p(t) + b_j cos p(t)) + A(m - t) (c_j sin p(m - t) + d_j cos p(m - t))) "
         "+ sum_k e_jk (s((t - m - k w) / u) - s((t - m - (k + 1/2) w) / u)), p(t) = 2 pi (first t + (last - first) "
@@ -55,21 +51,6 @@ class SweepSteps(LinearMotion):
         "u = 1 / (2 max(first, last)), k from 0, s of degree 7 from 0 to 1, v a quintic in and out over the time blend "
         "within m; a row of the coefficients is a_j b_j c_j d_j e_j0 e_j1 ..."
     )
-
-    length: float
-    first: float
-    last: float
-    blend: float
-
-    @property
-    def duration(self) -> float:
-        """See `Trajectory`."""
-        return self.length
-
-    @property
-    def fastest(self) -> float:
-        """Period of the higher frequency, or twice the blend time if that is shorter [s]."""
-        return min(2.0 * self.rise, 2.0 * self.blend)
 
     @property
     def functions(self) -> int:
@@ -141,12 +122,10 @@ class SweepSteps(LinearMotion):
             UsageError: not exactly two frequencies, or steps that are longer than their part of the motion.
             MotionError: the center configuration is outside the limits.
         """
-        first, last = FREQUENCIES_HZ
-        given = demand.frequencies or (first, max(last, STEPS / STEP_SHARE / demand.period))
-        if len(given) != 2:
-            raise UsageError(f"sweeps need exactly two frequencies, the first and the last, not {list(given)}")
+        lowest, highest = FREQUENCIES_HZ
+        first, last = read_frequencies(demand, (lowest, max(highest, STEPS / STEP_SHARE / demand.period)))
         blend = min(demand.blend, 0.5 * (1.0 - STEP_SHARE) * demand.period)
-        family = cls(np.zeros(1), np.zeros((1, SWEEPS + STEPS)), demand.period, given[0], given[1], blend)
+        family = cls(np.zeros(1), np.zeros((1, SWEEPS + STEPS)), demand.period, first, last, blend)
         width = family.edges[0, 1] - family.edges[0, 0]
         if family.rise > width * (1.0 + 1e-9):
             raise UsageError(

@@ -18,9 +18,9 @@ from robot_dyn_id.nodes.excitation.command_action import CommandAction
 from robot_dyn_id.nodes.excitation.command_topic import CommandTopic
 from robot_dyn_id.nodes.excitation.motion_clock import MotionClock
 from robot_dyn_id.nodes.excitation.settings import ACTION
-from robot_dyn_id.nodes.messages.conversions import read_parameter_set
 from robot_dyn_id.nodes.messages.trajectory_messages import TrajectoryMessage
 from robot_dyn_id.nodes.runtime.robot_node import LATCHED, RobotNode
+from robot_dyn_id.parameters import ParameterSet
 from robot_dyn_id.workflow.excitation_efforts import EffortSource
 
 TOPIC = "identified_parameters"
@@ -39,7 +39,7 @@ def make_effort_source(node: RobotNode) -> EffortSource:
     if settings.feed_forward == TOPIC:
         source.await_models(TOPIC)
         node.create_subscription(
-            ParameterSetMsg, TOPIC, lambda message: source.offer(read_parameter_set(message)), LATCHED
+            ParameterSetMsg, TOPIC, lambda message: source.offer(ParameterSet.from_message(message)), LATCHED
         )
     elif settings.feed_forward:
         source.use_file(settings.feed_forward)

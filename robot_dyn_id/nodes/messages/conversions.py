@@ -57,11 +57,6 @@ def _plain(value: Any) -> Any:
     return value
 
 
-def read_parameter_set(message: ParameterSetMsg) -> ParameterSet:
-    """The parameter set of a message; see `ParameterSet.from_message`."""
-    return ParameterSet.from_message(message)
-
-
 def make_finding_message(finding: Finding) -> FindingMsg:
     """The message of a finding."""
     return FindingMsg(

@@ -44,6 +44,7 @@ from robot_dyn_id.identification.prediction.prediction import predict_recording
 from robot_dyn_id.identification.settings import DEFAULT_TERMS, Settings
 from robot_dyn_id.identification.validation.holdout import split
 from robot_dyn_id.model.robot import RobotModel
+from robot_dyn_id.parameters import ParameterSet
 
 Y = np.array([0.5, -0.25, 1.0, 0.0])
 DY = np.array([0.2, -0.1, 0.0, -0.4])
@@ -361,11 +362,11 @@ def test_a_parameter_set_carries_its_terms(case, tmp_path):
 
 def test_the_message_carries_its_terms(case):
     pytest.importorskip("rclpy", reason="rclpy is not installed: no ROS 2 here")
-    from robot_dyn_id.nodes.messages.conversions import make_parameter_set_message, read_parameter_set
+    from robot_dyn_id.nodes.messages.conversions import make_parameter_set_message
 
     robot, _, _, result = case
     assert (
-        Regressor.from_parameters(read_parameter_set(make_parameter_set_message(result.parameters))).terms
+        Regressor.from_parameters(ParameterSet.from_message(make_parameter_set_message(result.parameters))).terms
         == robot.regressor.terms
     )
 

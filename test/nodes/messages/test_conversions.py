@@ -29,9 +29,8 @@ from robot_dyn_id.findings import find_definition
 from robot_dyn_id.nodes.messages.conversions import (
     make_identification_report,
     make_parameter_set_message,
-    read_parameter_set,
 )
-from robot_dyn_id.parameters import FORMAT_VERSION, FitFor, TermState
+from robot_dyn_id.parameters import FORMAT_VERSION, FitFor, ParameterSet, TermState
 
 LATCHED = QoSProfile(depth=1, reliability=ReliabilityPolicy.RELIABLE, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 
@@ -73,7 +72,7 @@ def test_a_late_subscriber_gets_the_set_to_the_last_bit():
         while not received and time.monotonic() < deadline:
             executor.spin_once(timeout_sec=0.1)
         assert received
-        assert_same(read_parameter_set(received[0]), sent)
+        assert_same(ParameterSet.from_message(received[0]), sent)
         executor.shutdown()
     finally:
         for context in contexts:
@@ -82,7 +81,9 @@ def test_a_late_subscriber_gets_the_set_to_the_last_bit():
 
 def test_yaml_and_message_carry_the_same(tmp_path):
     write_parameters(tmp_path / "p.yaml", awkward_set())
-    assert_same(read_parameter_set(make_parameter_set_message(read_parameters(tmp_path / "p.yaml"))), awkward_set())
+    assert_same(
+        ParameterSet.from_message(make_parameter_set_message(read_parameters(tmp_path / "p.yaml"))), awkward_set()
+    )
 
 
 @pytest.mark.parametrize("version", [0, FORMAT_VERSION + 1])
@@ -90,7 +91,7 @@ def test_a_message_of_another_format_version_is_refused_before_anything_else(ver
     message = make_parameter_set_message(awkward_set())
     message.format_version, message.base.mapping = version, []
     with pytest.raises(InputError, match=r"format_version is .* identify the robot again"):
-        read_parameter_set(message)
+        ParameterSet.from_message(message)
 
 
 @pytest.mark.parametrize(
@@ -106,7 +107,7 @@ def test_a_message_whose_fields_do_not_fit_together_is_refused(path):
     part = reduce(getattr, parts, message)
     setattr(part, field, getattr(part, field)[:-1])
     with pytest.raises(InputError, match=f"{field}|deviations"):
-        read_parameter_set(message)
+        ParameterSet.from_message(message)
 
 
 def test_a_report_of_refused_data_carries_the_findings():

@@ -15,9 +15,9 @@ from support.simulated import ARM, Simulated
 from robot_dyn_id.errors import UsageError
 from robot_dyn_id.files.parameters import read_parameters
 from robot_dyn_id.nodes.identifier import Identifier
-from robot_dyn_id.nodes.messages.conversions import read_parameter_set
 from robot_dyn_id.nodes.recording.identification_goals import choose_results_folder
 from robot_dyn_id.nodes.runtime.robot_node import LATCHED
+from robot_dyn_id.parameters import ParameterSet
 from robot_dyn_id.recordings.bag_writer import StampedSamples, write_joint_state_bag
 from robot_dyn_id.report.folder import PARAMETERS
 
@@ -65,7 +65,7 @@ def test_a_goal_identifies_with_progress_and_publishes_the_model(world, data, tm
     assert any(feedback.stage.startswith("estimating") for feedback in goal.feedback)
     world.until(lambda: scene.parameters and scene.reports)
     model = read_parameters(Path(result.parameters_file))
-    assert read_parameter_set(scene.parameters[-1]).estimate.values.tobytes() == model.estimate.values.tobytes()
+    assert ParameterSet.from_message(scene.parameters[-1]).estimate.values.tobytes() == model.estimate.values.tobytes()
     assert [f.code for f in result.findings] == [f.code for f in scene.reports[-1].findings]
     again = scene.client.send(recordings=[str(data / "bag")], keep_private=True)
     assert Path(again.end()[1].parameters_file).parent.name == "run_2"
