@@ -9,17 +9,15 @@
 #include <cmath>
 #include <controller_interface/chainable_controller_interface.hpp>
 #include <cstdio>
-#include <fstream>
-#include <iterator>
 #include <memory>
 #include <rclcpp/rclcpp.hpp>
 #include <robot_dyn_id/effort_control.hpp>
 #include <robot_dyn_id/msg/parameter_set.hpp>
-#include <stdexcept>
 #include <string>
 #include <vector>
 
 #include "parameter_message.hpp"
+#include "program.hpp"
 
 namespace
 {
@@ -30,17 +28,6 @@ using lifecycle_msgs::msg::State;
 using robot_dyn_id::Model;
 using robot_dyn_id::Parameters;
 constexpr double period = 1e-3;
-
-void require(bool holds, const char * what)
-{
-  if (!holds) { throw std::runtime_error(what); }
-}
-
-std::string read(const char * name)
-{
-  std::ifstream file(name);
-  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-}
 
 /// Interfaces of a joint, with the handles that a controller manager would lend.
 template<class Interface>
@@ -151,15 +138,5 @@ void run(const char * library, const Parameters & first, const Parameters & seco
 
 int main(int count, char ** given)
 {
-  if (count != 4) { return 3; }
-  rclcpp::init(count, given);
-  int code = 0;
-  try {
-    run(given[1], Parameters::from_yaml(read(given[2])), Parameters::from_yaml(read(given[3])));
-  } catch (const std::exception & error) {
-    std::fprintf(stderr, "%s\n", error.what());
-    code = 1;
-  }
-  rclcpp::shutdown();
-  return code;
+  return run_program(count, 4, [&] { run(given[1], Parameters::from_yaml(read(given[2])), Parameters::from_yaml(read(given[3]))); });
 }

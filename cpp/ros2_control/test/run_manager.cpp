@@ -10,19 +10,16 @@
 #include <cmath>
 #include <controller_manager/controller_manager.hpp>
 #include <controller_manager_msgs/srv/switch_controller.hpp>
-#include <cstdio>
-#include <fstream>
-#include <iterator>
 #include <memory>
 #include <rclcpp/rclcpp.hpp>
 #include <robot_dyn_id/msg/parameter_set.hpp>
 #include <robot_dyn_id/runtime_dynamics.hpp>
-#include <stdexcept>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "parameter_message.hpp"
+#include "program.hpp"
 
 namespace
 {
@@ -31,11 +28,6 @@ using controller_manager_msgs::srv::SwitchController;
 using robot_dyn_id::Model;
 using robot_dyn_id::Parameters;
 constexpr const char * name = "model_controller";
-
-void require(bool holds, const char * what)
-{
-  if (!holds) { throw std::runtime_error(what); }
-}
 
 /// Access to the interfaces of the hardware.
 struct Manager : controller_manager::ControllerManager
@@ -130,16 +122,5 @@ void run(const std::string & text, const std::string & folder)
 
 int main(int count, char ** given)
 {
-  if (count != 3) { return 3; }
-  rclcpp::init(0, nullptr);
-  int code = 0;
-  try {
-    std::ifstream file(given[1]);
-    run({std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()}, given[2]);
-  } catch (const std::exception & error) {
-    std::fprintf(stderr, "%s\n", error.what());
-    code = 1;
-  }
-  rclcpp::shutdown();
-  return code;
+  return run_program(count, 3, [&] { run(read(given[1]), given[2]); });
 }

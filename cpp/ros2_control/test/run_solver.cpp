@@ -1,29 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 // The plugin of inverse_dynamics_solver, loaded as a plugin: run_solver LIBRARY MODEL
 #include <class_loader/class_loader.hpp>
-#include <cstdio>
-#include <fstream>
 #include <inverse_dynamics_solver/inverse_dynamics_solver.hpp>
-#include <iterator>
 #include <memory>
 #include <rclcpp/rclcpp.hpp>
 #include <robot_dyn_id/runtime_dynamics.hpp>
-#include <stdexcept>
 #include <string>
 #include <vector>
 
+#include "program.hpp"
+
 namespace
 {
-void require(bool holds, const char * what)
-{
-  if (!holds) { throw std::runtime_error(what); }
-}
-
 void run(const char * library, const char * file)
 {
-  std::ifstream stream(file);
-  const std::string text{std::istreambuf_iterator<char>(stream), std::istreambuf_iterator<char>()};
-  const auto set = robot_dyn_id::Parameters::from_yaml(text);
+  const auto set = robot_dyn_id::Parameters::from_yaml(read(file));
   const robot_dyn_id::Model model(set);
   const auto n = static_cast<Eigen::Index>(model.joints());
   const auto node = std::make_shared<rclcpp::Node>("solver", rclcpp::NodeOptions()
@@ -59,15 +50,5 @@ void run(const char * library, const char * file)
 
 int main(int count, char ** given)
 {
-  if (count != 3) { return 3; }
-  rclcpp::init(0, nullptr);
-  int code = 0;
-  try {
-    run(given[1], given[2]);
-  } catch (const std::exception & error) {
-    std::fprintf(stderr, "%s\n", error.what());
-    code = 1;
-  }
-  rclcpp::shutdown();
-  return code;
+  return run_program(count, 3, [&] { run(given[1], given[2]); });
 }
