@@ -121,7 +121,18 @@ class Wide:
     def from_chosen(cls, regressor: Regressor, prior: BodyPrior, estimator: Consistent) -> Wide:
         """All columns of a regressor as the only candidate."""
         terms = {term.name: term for _, term in regressor.terms}
-        return cls(regressor, prior, (), tuple(terms.values()), (), (), (), None, estimator, terms_given=True)
+        return cls(
+            regressor=regressor,
+            prior=prior,
+            families=(),
+            simple=tuple(terms.values()),
+            couplings=(),
+            fixed_couplings=(),
+            position_families=(),
+            tilt=None,
+            estimator=estimator,
+            terms_given=True,
+        )
 
     @property
     def inertial(self) -> int:
