@@ -453,8 +453,12 @@ class RobotNode(GuardedNode):
         return self.create_subscription(kind, interface.name, callback, QUEUE, depth=interface.qos.depth, **options)
 
     def count_publishers(self, topic_name: str) -> int:
-        """Number of publishers of a topic as this node hears it: rclpy counts those of the name without remapping."""
-        return int(super().count_publishers(self.resolve_topic_name(topic_name)))
+        """Number of publishers of a topic as this node hears it: rclpy counts those of the name without remapping.
+
+        Absolute names are those of the graph, which has remapped them already.
+        """
+        absolute = topic_name.startswith("/")
+        return int(super().count_publishers(topic_name if absolute else self.resolve_topic_name(topic_name)))
 
     def service(self, name: str, callback: Callable[..., Any]) -> Any:
         """The service of one of `INTERFACES`."""
