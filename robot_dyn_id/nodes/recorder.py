@@ -200,9 +200,8 @@ class Recorder(RobotNode):
         """Publish the status if it changed, or periodically."""
         self._status.publish(self._state, self._reason, self._describe)
 
-    def _describe(self, status: RecordingStatus) -> None:
-        if self._recording is not None:
-            self._recording.describe(status)
+    def _describe(self, status: RecordingStatus) -> str | None:
+        return None if self._recording is None else self._recording.describe(status)
 
     def _on_start(self, request: Trigger.Request, answer: Trigger.Response) -> Trigger.Response:
         if self._active is not None:

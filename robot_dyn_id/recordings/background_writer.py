@@ -80,12 +80,16 @@ class BackgroundWriter:
     @property
     def failure(self) -> str | None:
         """Why the bag is not what it should be; None if all is well."""
-        if self._failure is None and not self._thread.is_alive() and not self._end.is_set():
+        failure = self._failure or self._bag.failure
+        if failure is None and not self._thread.is_alive() and not self._end.is_set():
             return f"{self.folder}: the writing thread ended; what was written before stays"
-        return self._failure
+        return failure
 
     def stored(self, topic: str) -> int:
-        """Number of messages of a topic that are in the file on the disk; 0 after others have changed the file."""
+        """Number of messages of a topic that are in the file on the disk.
+
+        It is 0 after others have changed the file, which `failure` then reports already.
+        """
         return self._bag.stored(topic)
 
     def announce(self, stream: Stream) -> None:

@@ -101,6 +101,7 @@ class BagWriter:
     Attributes:
         folder: the bag's folder.
         path: the file in it.
+        failure: why the bag is incomplete, set before the numbers of stored messages fall; None if it is not.
     """
 
     def __init__(self, folder: str | Path, name: str | None = None) -> None:
@@ -125,7 +126,7 @@ class BagWriter:
         self._schemas: dict[str, int] = {}
         self._first, self._last = _NO_TIME, 0
         self._due = self._refresh_due = 0.0
-        self._failure: str | None = None
+        self.failure: str | None = None
         self._pending = 0
         self.path = self.folder / f"{name or self.folder.name}_0.mcap"
         try:
@@ -282,24 +283,25 @@ class BagWriter:
     @contextmanager
     def _writing(self) -> Iterator[None]:
         """Turn what the disk refuses into an `InputError`, now and later: the file may end amid a record."""
-        if self._failure is not None:
-            raise InputError(self._failure)
+        if self.failure is not None:
+            raise InputError(self.failure)
         try:
             yield
         except OSError as error:
-            self._failure = self._explained(error)
+            self.failure = self._explained(error)
+            if isinstance(error, _NotOnDisk):
+                for topic in self._topics.values():
+                    topic.stored = 0
             with suppress(OSError):
                 self._raw.close()
-            raise InputError(self._failure) from None
+            raise InputError(self.failure) from None
 
     def _explained(self, error: OSError) -> str:
-        """The failure in words; what was counted as stored stays, unless others have changed the file."""
+        """The failure in words; what was written before is lost only if others have changed the file."""
         if not isinstance(error, _NotOnDisk):
             reason = error.strerror or str(error)
             return f"{self.folder}: cannot be written ({reason}); what was written before stays"
         lost = sum(topic.count for topic in self._topics.values())
-        for topic in self._topics.values():
-            topic.stored = 0
         what = f"{self.path}: {error} while it was recorded; {lost} messages are lost"
         rest = f", except for what `robot-dyn-id recover {self.folder}` finds" if self.path.is_file() else ""
         return f"{what}{rest}"

@@ -97,6 +97,21 @@ def test_an_interruption_is_excluded_from_the_statistics(tmp_path):
     assert target.statistics.longest < 0.01
 
 
+def test_a_count_that_falls_has_its_reason_already(tmp_path):
+    for number in range(20):
+        folder = tmp_path / f"bag_{number}"
+        writer, target = BackgroundWriter(folder), stream()
+        writer.announce(target)
+        feed(writer, target)
+        end = time.monotonic() + HANG_S
+        while not writer.stored(TOPIC) and time.monotonic() < end:
+            time.sleep(0.01)
+        (folder / f"bag_{number}_0.mcap").unlink()
+        while writer.stored(TOPIC) and time.monotonic() < end:
+            pass
+        assert writer.failure is not None and "was removed or renamed" in writer.failure
+
+
 def test_a_folder_that_exists(tmp_path):
     threads = threading.active_count()
     with pytest.raises(InputError, match="exists, and nothing is overwritten"):

@@ -112,8 +112,8 @@ class RecordingSession:
         """Whether the bag is finished, or has failed, at most `timeout` seconds from now."""
         return self._writer.ended(timeout)
 
-    def describe(self, status: RecordingStatus) -> None:
-        """Fill in folder and topics of a status message."""
+    def describe(self, status: RecordingStatus) -> str | None:
+        """Fill in folder and topics of a status message; returns the failure of the bag."""
         known = [topic.statistics for topic in self._topics]
         status.folder = self.folder
         status.topics = [topic.name for topic in self._topics]
@@ -122,6 +122,7 @@ class RecordingSession:
         status.rates = [item.rate for item in known]
         status.jitter = [item.jitter for item in known]
         status.lost = [topic.lost for topic in self._topics]
+        return self.failure
 
     def figures(self) -> dict[str, str]:
         """Statistics of each topic as text, by its name."""

@@ -31,13 +31,14 @@ class RecordingStatusTopic:
         """Take the topic out of the graph."""
         self._node.destroy_publisher(self._publisher)
 
-    def publish(self, state: int, reason: str, describe: Callable[[RecordingStatus], None]) -> None:
+    def publish(self, state: int, reason: str, describe: Callable[[RecordingStatus], str | None]) -> None:
         """Publish the status if it changed, or if the latest message is older than `HEARTBEAT`.
 
         Args:
             state: constant of `RecordingStatus`.
             reason: remark on the state; empty if there is none.
-            describe: function that fills in folder and topics.
+            describe: function that fills in folder and topics, and returns the failure of the bag, read after the
+                counts: subscribers take a count that falls without a failure for a recording that was discarded.
         """
         now = time.monotonic()
         changed = self._changes.due(now, f"{RecordingState(state).name}: {reason}")
@@ -46,5 +47,7 @@ class RecordingStatusTopic:
         self._published_at = now
         status = RecordingStatus(recorder=self._node.get_fully_qualified_name(), state=state, reason=reason)
         status.header.stamp = self._node.get_clock().now().to_msg()
-        describe(status)
+        failure = describe(status)
+        if failure:
+            status.state, status.reason = RecordingStatus.FAILED, failure
         self._publisher.publish(status)

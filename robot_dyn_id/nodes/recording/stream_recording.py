@@ -186,8 +186,8 @@ class StreamRecording:
             reason = "no joint states yet"
         self._status.publish(state, reason, self._describe)
 
-    def _describe(self, status: Any) -> None:
-        """Fill in folder, topic and number of messages.
+    def _describe(self, status: Any) -> str:
+        """Fill in folder, topic and number of messages; returns the failure of the bag.
 
         Discarded bags are included: a smaller number means to subscribers that a recording was dropped.
         """
@@ -198,6 +198,7 @@ class StreamRecording:
         status.lost = [self.lost]
         status.rates = [0.0]
         status.jitter = [0.0]
+        return self.failure
 
     @property
     def _bags(self) -> list[BackgroundWriter]:
